@@ -1,0 +1,180 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// CPU is the name of the channel whose prior cost follows from PodsPerCore.
+const CPU = "cpu"
+
+// Defaults of Config.
+const (
+	// DefaultPodsPerCore fills a fresh node by one pod a core: two fill it at
+	// once and make waves, since all its pods then end together.
+	DefaultPodsPerCore = 1
+	// DefaultFleetShare is γ: the node and its fleet count alike.
+	DefaultFleetShare = 0.5
+	// DefaultFleetHalfLife lets the fleet's share fade within minutes of the
+	// aggregator's silence.
+	DefaultFleetHalfLife = time.Minute
+	// DefaultChurnHold covers the spike of a container start, over .36 s after
+	// the pod's cgroup appears, and the next container of the same pod.
+	DefaultChurnHold = time.Second
+	// DefaultChurnCap ends a churn window that new events keep open, so that a
+	// node of short pods still learns.
+	DefaultChurnCap = 10 * time.Second
+	// DefaultSettle is the filter's persistence gate and one sample, at 10 Hz.
+	DefaultSettle = 600 * time.Millisecond
+	// DefaultMinInterval bounds the reports on events to ten a second.
+	DefaultMinInterval = 100 * time.Millisecond
+)
+
+// Channel is one resource of the schema.
+type Channel struct {
+	Name string
+	// Size is the absolute size of the channel on this node (cores, bytes), > 0.
+	Size float64
+	// Prior is the share of the channel one pod takes before anything is known;
+	// 0 means 1/(Cores·PodsPerCore) for the CPU and half of it elsewhere.
+	Prior float64
+}
+
+// Config of a Pipeline. Node, Schema, Channels and Cores are required; the zero
+// value of every other field means its default.
+type Config struct {
+	// Node is the name reported on. Incarnation orders the agent's starts.
+	Node        string
+	Incarnation uint64
+	// Schema identifies the ordered channels and their options; models of
+	// different schemas never mix.
+	Schema   string
+	Channels []Channel
+	// Cores is the number of CPUs, > 0.
+	Cores float64
+	// PodsPerCore is p of the cold start; 0 means DefaultPodsPerCore.
+	PodsPerCore float64
+	// NoPressure says that the kernel has no pressure stall information.
+	NoPressure bool
+
+	Filter    filter.Config
+	Model     svd.Options
+	Estimator kalman.Config // Prior is taken from the channel
+	Signal    capacity.Options
+	Avail     capacity.AvailOptions
+
+	// FleetShare is γ in [0, 1]; 0 means DefaultFleetShare, a negative value
+	// means that the node keeps to its own model.
+	FleetShare float64
+	// FleetHalfLife is the time in which the fleet's share halves while the
+	// aggregator is silent; 0 means DefaultFleetHalfLife.
+	FleetHalfLife time.Duration
+	// ChurnHold and ChurnCap bound the churn window; 0 means the defaults.
+	ChurnHold, ChurnCap time.Duration
+	// Settle is the lag of the filter; 0 means DefaultSettle.
+	Settle time.Duration
+	// MinInterval is the least time between reports on events; 0 means
+	// DefaultMinInterval.
+	MinInterval time.Duration
+}
+
+// Validate reports the first field out of its range, as a *FieldError of this
+// package or wrapped from the package the field belongs to.
+func (c Config) Validate() error {
+	switch {
+	case c.Node == "":
+		return &FieldError{"Node", `""`, "must not be empty"}
+	case c.Schema == "":
+		return &FieldError{"Schema", `""`, "must not be empty"}
+	case len(c.Channels) == 0 || len(c.Channels) > svd.MaxDim:
+		return &FieldError{"Channels", len(c.Channels), fmt.Sprintf("must be 1 to %d", svd.MaxDim)}
+	case !positive(c.Cores):
+		return &FieldError{"Cores", c.Cores, "must be finite and positive"}
+	case c.PodsPerCore != 0 && !positive(c.PodsPerCore):
+		return &FieldError{"PodsPerCore", c.PodsPerCore, "must be finite and positive"}
+	case !(c.FleetShare <= 1) || math.IsInf(c.FleetShare, 0):
+		return &FieldError{"FleetShare", c.FleetShare, "must be at most 1"}
+	}
+	for i, ch := range c.Channels {
+		if ch.Name == "" {
+			return &FieldError{fmt.Sprintf("Channels[%d].Name", i), `""`, "must not be empty"}
+		}
+		if !positive(ch.Size) {
+			return &FieldError{fmt.Sprintf("Channels[%d].Size", i), ch.Size, "must be finite and positive"}
+		}
+		if ch.Prior != 0 && !positive(ch.Prior) {
+			return &FieldError{fmt.Sprintf("Channels[%d].Prior", i), ch.Prior, "must be finite and positive"}
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"FleetHalfLife", c.FleetHalfLife}, {"ChurnHold", c.ChurnHold}, {"ChurnCap", c.ChurnCap},
+		{"Settle", c.Settle}, {"MinInterval", c.MinInterval},
+	} {
+		if d.value < 0 {
+			return &FieldError{d.name, d.value, "must not be negative"}
+		}
+	}
+	return c.validateParts()
+}
+
+func (c Config) validateParts() error {
+	for _, part := range []struct {
+		name string
+		err  error
+	}{
+		{"Filter", c.Filter.Validate()}, {"Model", c.Model.Validate()}, {"Estimator", c.Estimator.Validate()},
+		{"Signal", c.Signal.Validate()}, {"Avail", c.Avail.Validate()},
+	} {
+		if part.err != nil {
+			return fmt.Errorf("agent: %s: %w", part.name, part.err)
+		}
+	}
+	return nil
+}
+
+func positive(f float64) bool { return f > 0 && !math.IsInf(f, 0) }
+
+func (c Config) withDefaults() Config {
+	c.Channels = append([]Channel(nil), c.Channels...)
+	if c.PodsPerCore == 0 {
+		c.PodsPerCore = DefaultPodsPerCore
+	}
+	pod := 1 / (c.Cores * c.PodsPerCore)
+	for i := range c.Channels {
+		switch ch := &c.Channels[i]; {
+		case ch.Prior != 0:
+		case ch.Name == CPU:
+			ch.Prior = pod
+		default:
+			ch.Prior = pod / 2
+		}
+	}
+	if c.FleetShare == 0 {
+		c.FleetShare = DefaultFleetShare
+	}
+	c.FleetShare = math.Max(c.FleetShare, 0)
+	if c.Model.Block == 0 {
+		c.Model.Block = svd.DefaultBlock
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.FleetHalfLife, DefaultFleetHalfLife}, {&c.ChurnHold, DefaultChurnHold}, {&c.ChurnCap, DefaultChurnCap},
+		{&c.Settle, DefaultSettle}, {&c.MinInterval, DefaultMinInterval},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return c
+}

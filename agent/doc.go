@@ -1,0 +1,27 @@
+// Package agent is what a node computes of itself: a pure state machine from
+// samples and pod events to reports. Daemon, simulator and replay run the same
+// code; nothing here reads a clock, a file or a random number.
+//
+// # Pipeline
+//
+//	10 Hz  sample → filter per channel → block of b = 10
+//	 1 Hz  block → local model → effective model → demand q
+//	             → estimator, unless gated → capacity and cost per channel
+//	always avail from the filtered usage, the estimates and the pod count
+//
+// A report leaves with every full block and, at most ten times a second, as soon
+// as the pod count changes or avail moves by a pod: a slot that waits for the
+// next block is lost for half a second on average.
+//
+// The local model is the node's own load (package svd). The effective model is
+// its blend with the fleet's, share γ, which decays with the age of what the
+// aggregator last said; the local one alone is pushed, so a node never hears its
+// own echo. The same holds for the cost of a pod, which is pooled with the
+// fleet's only where it is used (kalman.Pool).
+//
+// # Lag
+//
+// The filter shows a pod's load only after its persistence gate, some six
+// samples. So n₀, the pods that y has measured, is the pod count of that long
+// ago, and n − n₀ corrects the room in between (package capacity).
+package agent

@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// fleetView is what the aggregator last said.
+type fleetView struct {
+	model svd.Model
+	costs []kalman.Fleet // in shares of this node's channels; nil: unknown
+	at    time.Time
+}
+
+// SetFleet takes what the aggregator returned. A fleet of another schema or
+// shape is a *FieldError and changes nothing.
+func (p *Pipeline) SetFleet(at time.Time, f Fleet) error {
+	d := len(p.config.Channels)
+	switch {
+	case f.Schema != p.config.Schema:
+		return &FieldError{"Schema", f.Schema, "want " + p.config.Schema}
+	case f.Model.Dim() != 0 && f.Model.Dim() != d:
+		return &FieldError{"Model.Dim", f.Model.Dim(), fmt.Sprintf("want %d", d)}
+	case len(f.Costs) != 0 && len(f.Costs) != d:
+		return &FieldError{"Costs", len(f.Costs), fmt.Sprintf("want %d", d)}
+	}
+	costs := make([]kalman.Fleet, d)
+	for i, c := range f.Costs {
+		if !c.Known {
+			continue
+		}
+		if !positive(c.Value) || !(c.SD >= 0) || math.IsInf(c.SD, 0) {
+			return &FieldError{fmt.Sprintf("Costs[%d]", i), c, "must be finite and positive"}
+		}
+		size := p.config.Channels[i].Size
+		costs[i] = kalman.Fleet{Cost: c.Value / size, SD: c.SD / size}
+	}
+	p.fleet = fleetView{model: f.Model, costs: costs, at: at}
+	return nil
+}
+
+// share is γ, faded by the age of the fleet's model.
+func (p *Pipeline) share(at time.Time) float64 {
+	age := max(at.Sub(p.fleet.at), 0)
+	return p.config.FleetShare * math.Exp2(-age.Seconds()/p.config.FleetHalfLife.Seconds())
+}
+
+// Local returns what the node pushes to the aggregator; ok is false before the
+// first full block.
+func (p *Pipeline) Local() (l Local, ok bool) {
+	if p.model.Mass() == 0 {
+		return Local{}, false
+	}
+	costs := make([]Cost, len(p.own))
+	for i, e := range p.own {
+		size := p.config.Channels[i].Size
+		costs[i] = Cost{Value: e.Cost * size, SD: e.CostSD * size, Known: e.Known}
+	}
+	return Local{
+		Node: p.config.Node, Incarnation: p.config.Incarnation, Sequence: p.blocks,
+		Schema: p.config.Schema, Model: p.model.State(), Costs: costs,
+	}, true
+}

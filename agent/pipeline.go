@@ -1,0 +1,161 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// Pipeline is the state of one node's agent. It is not safe for concurrent use:
+// one goroutine owns it and passes the time to every call.
+type Pipeline struct {
+	config Config
+
+	bank  *filter.Bank
+	usage []float64 // y after the filter
+	at    time.Time // of the newest sample; zero before the first
+
+	block     [][]float64
+	filled    int
+	blocks    uint64 // full blocks so far
+	model     svd.Model
+	effective svd.Model
+	workspace svd.Workspace
+	demand    []float64 // q of the effective model
+	fleet     fleetView
+
+	estimator kalman.Estimator
+	headroom  []float64
+	own       []kalman.Estimate // before pooling
+	channels  []capacity.Channel
+	known     []bool
+
+	pods  podLog
+	churn churnWindow
+
+	sequence   uint64
+	reportedAt time.Time
+	reported   float64 // avail of the last report
+	pending    bool    // the pods changed since the last report
+}
+
+// New returns a Pipeline that has seen nothing. It returns the error of
+// Config.Validate.
+func New(c Config) (*Pipeline, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	d := len(c.Channels)
+	bank, err := filter.NewBank(d, c.Filter)
+	if err != nil {
+		return nil, fmt.Errorf("agent: filter: %w", err)
+	}
+	configs := make([]kalman.Config, d)
+	for i, ch := range c.Channels {
+		configs[i] = c.Estimator
+		configs[i].Prior = ch.Prior
+	}
+	estimator, err := kalman.NewPerChannel(configs...)
+	if err != nil {
+		return nil, fmt.Errorf("agent: estimator: %w", err)
+	}
+	p := &Pipeline{
+		config: c, bank: bank, estimator: estimator,
+		usage: make([]float64, d), demand: make([]float64, d), headroom: make([]float64, d),
+		own: estimator.EstimatesTo(nil), channels: make([]capacity.Channel, d), known: make([]bool, d),
+		block: make([][]float64, c.Model.Block),
+	}
+	for i := range p.block {
+		p.block[i] = make([]float64, d)
+	}
+	return p, nil
+}
+
+// Sample takes the usage y ∈ [0, 1]^d measured at the given time, which must be
+// after the last. It returns a report where one is due. A bad sample is an
+// error that names the field; it changes nothing.
+func (p *Pipeline) Sample(at time.Time, y []float64) (Report, bool, error) {
+	if err := p.check(at, y); err != nil {
+		return Report{}, false, err
+	}
+	if _, err := p.bank.StepTo(p.usage, y); err != nil {
+		return Report{}, false, fmt.Errorf("agent: filter: %w", err)
+	}
+	p.at = at
+	copy(p.block[p.filled], p.usage)
+	if p.filled++; p.filled == len(p.block) {
+		p.filled = 0
+		if err := p.learn(at); err != nil {
+			return Report{}, false, err
+		}
+		return p.report(at)
+	}
+	return p.reportEvent(at)
+}
+
+func (p *Pipeline) check(at time.Time, y []float64) error {
+	if len(y) != len(p.usage) {
+		return &FieldError{"len(y)", len(y), fmt.Sprintf("want %d", len(p.usage))}
+	}
+	if !at.After(p.at) {
+		return &FieldError{"at", at, "must be after the last sample, " + p.at.String()}
+	}
+	for i, v := range y {
+		if !(v >= 0 && v <= 1) {
+			return &FieldError{"y[" + p.config.Channels[i].Name + "]", v, "must be in [0, 1]"}
+		}
+	}
+	return nil
+}
+
+// learn folds the full block into the model and steps the estimator.
+func (p *Pipeline) learn(at time.Time) error {
+	if err := svd.UpdateTo(&p.model, p.model, p.block, p.config.Model, &p.workspace); err != nil {
+		return fmt.Errorf("agent: model: %w", err)
+	}
+	p.blocks++
+	if err := svd.BlendTo(&p.effective, p.model, p.fleet.model, p.share(at), &p.workspace); err != nil {
+		return fmt.Errorf("agent: effective model: %w", err)
+	}
+	p.demand = p.effective.DemandTo(p.demand)
+	for i, q := range p.demand {
+		p.demand[i] = math.Max(q, 0) // a truncated model may round below zero
+	}
+	for i, y := range p.usage {
+		p.headroom[i] = 1 - y
+	}
+	err := p.estimator.Step(kalman.Observation{
+		Headroom: p.headroom, Pods: float64(p.measured(at)), Churn: p.churning(at),
+	})
+	if err != nil {
+		return fmt.Errorf("agent: estimator: %w", err)
+	}
+	p.own = p.estimator.EstimatesTo(p.own)
+	return nil
+}
+
+// Pods takes the full set of pods that run, and returns a report if they
+// changed and one is due.
+func (p *Pipeline) Pods(at time.Time, pods []reserve.PodKey) (Report, bool, error) {
+	if p.pods.set(at, pods) {
+		p.pending = true
+	}
+	return p.reportEvent(at)
+}
+
+// Churn says that a container is about to start or to stop.
+func (p *Pipeline) Churn(at time.Time) { p.churn.event(at, p.config.ChurnHold) }
+
+func (p *Pipeline) churning(at time.Time) bool {
+	return p.churn.open(at, p.config.ChurnHold, p.config.ChurnCap)
+}
+
+// measured is n₀, the pods whose load the filtered usage shows.
+func (p *Pipeline) measured(at time.Time) int { return p.pods.measured(at.Add(-p.config.Settle)) }

@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// notable is the change of avail, in pods, that is reported at once: a slot has
+// opened or closed.
+const notable = 1
+
+// reportEvent reports ahead of the next block if the pods changed or avail moved
+// notably, at most once per MinInterval.
+func (p *Pipeline) reportEvent(at time.Time) (Report, bool, error) {
+	if p.at.IsZero() {
+		return Report{}, false, nil
+	}
+	if p.sequence == 0 { // the first sample: say at once that the node is there
+		return p.report(at)
+	}
+	// Samples come at the rate of the limit; half a sample of jitter must not
+	// double the interval.
+	if at.Sub(p.reportedAt) < p.config.MinInterval/2 {
+		return Report{}, false, nil
+	}
+	if !p.pending {
+		avail, err := p.avail(at)
+		if err != nil {
+			return Report{}, false, err
+		}
+		if math.Abs(avail.Pods-p.reported) < notable {
+			return Report{}, false, nil
+		}
+	}
+	return p.report(at)
+}
+
+// avail computes the availability from the newest usage, estimates and pods.
+func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
+	pods := capacity.Pods{Now: float64(len(p.pods.keys)), Measured: float64(p.measured(at))}
+	for i, e := range p.own {
+		if p.fleet.costs != nil {
+			e = kalman.Pool(e, p.fleet.costs[i], 0, 0)
+		}
+		if !e.Started { // room as measured: pods that were there before must not count against it
+			e.Level, e.MeanPods = 1-p.usage[i], pods.Measured
+		}
+		p.known[i] = e.Known
+		p.channels[i] = capacity.Channel{
+			Usage: p.usage[i], Capacity: e.Capacity(), Cost: e.Cost, CostSD: e.CostSD,
+		}
+	}
+	a, err := capacity.Available(p.channels, pods, p.config.Avail)
+	if err != nil {
+		return a, fmt.Errorf("agent: avail: %w", err)
+	}
+	return a, nil
+}
+
+// report assembles the next report.
+func (p *Pipeline) report(at time.Time) (Report, bool, error) {
+	avail, err := p.avail(at)
+	if err != nil {
+		return Report{}, false, err
+	}
+	signal, err := capacity.Solve(p.usage, p.demand, p.config.Signal)
+	if err != nil {
+		return Report{}, false, fmt.Errorf("agent: signal: %w", err)
+	}
+	p.sequence++
+	p.reportedAt, p.reported, p.pending = at, avail.Pods, false
+	limiting := p.config.Channels[avail.Limiting]
+	r := Report{
+		Node: p.config.Node, Incarnation: p.config.Incarnation, Sequence: p.sequence,
+		SampledAt: p.at, Schema: p.config.Schema,
+		Avail: avail.Pods, Allowance: avail.Allowance, Absorbed: slices.Clone(p.pods.keys),
+		Saturated: avail.Saturated, K: signal.K, Limiting: limiting.Name,
+		Channels: make([]ChannelReport, len(p.channels)),
+		Flags: Flags{
+			Churn:       p.churning(at),
+			CostUnknown: !p.known[avail.Limiting],
+			NoPressure:  p.config.NoPressure,
+			WarmingUp:   p.blocks == 0,
+		},
+	}
+	for i, c := range p.channels {
+		r.Channels[i] = ChannelReport{
+			Name: p.config.Channels[i].Name, Usage: c.Usage,
+			Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD,
+		}
+	}
+	return r, true, nil
+}

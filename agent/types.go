@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// Report is what a node says of itself at one moment. The agent owns every
+// part of Avail (lower bound, floor and allowance are included); a scheduler
+// only subtracts the pods in flight. Report is a plain value.
+type Report struct {
+	Node string
+	// Incarnation grows at each start of the agent, Sequence with each report
+	// of one incarnation; the pair orders the reports of a node.
+	Incarnation, Sequence uint64
+	// SampledAt is the time of the newest sample in the report.
+	SampledAt time.Time
+	// Schema identifies the ordered channels and their options.
+	Schema string
+	// Avail is a lower bound of the pods that still fit beyond those in
+	// Absorbed; it may be negative.
+	Avail float64
+	// Allowance is the part of Avail granted ahead of confirmation, ≥ 0.
+	Allowance float64
+	// Absorbed lists the n pods that the report counts.
+	Absorbed []reserve.PodKey
+	// Saturated says that a channel is full.
+	Saturated bool
+	// K is the capacity in typical loads (thesis eq. 3.11), for explanation.
+	K float64
+	// Limiting names the channel that is exhausted first; empty if none is.
+	Limiting string
+	// Channels holds one entry per channel in schema order.
+	Channels []ChannelReport
+	Flags    Flags
+}
+
+// ChannelReport explains one channel of a Report.
+type ChannelReport struct {
+	Name string
+	// Usage is y in [0,1] after filtering.
+	Usage float64
+	// Capacity is C, the headroom at zero pods; Cost is c, the share of the
+	// channel one pod takes; CostSD is the standard deviation of Cost.
+	Capacity, Cost, CostSD float64
+}
+
+// Flags are the doubts that ride with a Report.
+type Flags struct {
+	// Churn: containers are starting or stopping; the estimator is frozen.
+	Churn bool
+	// CostUnknown: the cost is the prior alone.
+	CostUnknown bool
+	// NoPressure: the kernel has no pressure stall information.
+	NoPressure bool
+	// WarmingUp: no full block of samples has been seen yet.
+	WarmingUp bool
+}
+
+// Cost is the cost of one pod in one channel, in the channel's absolute unit
+// (cores, bytes), so that nodes of different sizes can share it.
+type Cost struct {
+	Value, SD float64
+	// Known is false until enough change in the pod count was seen.
+	Known bool
+}
+
+// Local is what a node pushes to the aggregator.
+type Local struct {
+	Node                  string
+	Incarnation, Sequence uint64
+	Schema                string
+	Model                 svd.State
+	// Costs holds one entry per channel, before pooling with the fleet's: a
+	// node that pushed its pooled estimate would hear its own echo.
+	Costs []Cost
+}
+
+// Fleet is what the aggregator returns: the model and the pod costs of all
+// nodes of one schema.
+type Fleet struct {
+	Schema string
+	Model  svd.Model
+	// Costs holds one entry per channel: precision-weighted median and spread.
+	Costs []Cost
+	Nodes int
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// checkName accepts printable text of 1 to MaxName bytes; optional names may be
+// empty.
+func checkName(field, name string, optional bool) error {
+	switch {
+	case name == "" && optional:
+		return nil
+	case name == "":
+		return refuse(field, name, ErrMissing)
+	case len(name) > MaxName:
+		return refuseLength(field, len(name), MaxName)
+	case !utf8.ValidString(name):
+		return refuse(field, name, ErrText)
+	}
+	for _, r := range name {
+		if !unicode.IsPrint(r) {
+			return refuse(field, name, ErrText)
+		}
+	}
+	return nil
+}
+
+// checkRange accepts low <= x <= high and, as comparisons with NaN are false,
+// no NaN.
+func checkRange(field string, x, low, high float64) error {
+	if x >= low && x <= high {
+		return nil
+	}
+	return refuse(field, x, fmt.Errorf("%w: %g to %g", ErrRange, low, high))
+}
+
+// element puts the path of a list's element before the field that err names.
+func element(list string, i int, err error) error {
+	return under(fmt.Sprintf("%s[%d]", list, i), err)
+}
+
+// under puts the path of a message before the field of it that err names.
+func under(path string, err error) error {
+	var bad *FieldError
+	if errors.As(err, &bad) {
+		return &FieldError{Field: path + "." + bad.Field, Value: bad.Value, Err: bad.Err}
+	}
+	return err
+}

@@ -1,0 +1,29 @@
+module github.com/spazio-scheduler/spazio/api
+
+go 1.24.0
+
+require (
+	github.com/google/go-cmp v0.7.0
+	github.com/spazio-scheduler/spazio/agent v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
+	github.com/spazio-scheduler/spazio/svd v0.1.0
+	google.golang.org/grpc v1.79.3
+	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
+)
+
+require (
+	golang.org/x/net v0.48.0 // indirect
+	golang.org/x/sys v0.39.0 // indirect
+	golang.org/x/text v0.32.0 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217 // indirect
+)
+
+replace (
+	github.com/spazio-scheduler/spazio/agent => ../agent
+	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/filter => ../filter
+	github.com/spazio-scheduler/spazio/kalman => ../kalman
+	github.com/spazio-scheduler/spazio/reserve => ../reserve
+	github.com/spazio-scheduler/spazio/svd => ../svd
+)

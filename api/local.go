@@ -1,0 +1,55 @@
+package api
+
+import (
+	"github.com/spazio-scheduler/spazio/agent"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+)
+
+// FromLocal converts a node's local model for the wire.
+func FromLocal(l agent.Local) *spaziov1.LocalModel {
+	return &spaziov1.LocalModel{
+		Node:        l.Node,
+		Incarnation: l.Incarnation,
+		Sequence:    l.Sequence,
+		Schema:      l.Schema,
+		Model:       FromModel(l.Model),
+		Costs:       fromCosts(l.Costs),
+	}
+}
+
+// ToLocal converts and checks a node's local model from the wire. Errors are
+// *FieldError.
+func ToLocal(m *spaziov1.LocalModel) (agent.Local, error) {
+	if err := CheckLocal(m); err != nil {
+		return agent.Local{}, err
+	}
+	model, err := ToModel(m.GetModel())
+	if err != nil {
+		return agent.Local{}, err
+	}
+	return agent.Local{
+		Node:        m.GetNode(),
+		Incarnation: m.GetIncarnation(),
+		Sequence:    m.GetSequence(),
+		Schema:      m.GetSchema(),
+		Model:       model,
+		Costs:       toCosts(m.GetCosts()),
+	}, nil
+}
+
+// CheckLocal says what ToLocal would refuse, without converting or allocating.
+func CheckLocal(m *spaziov1.LocalModel) error {
+	if m == nil {
+		return refuse("local", nil, ErrMissing)
+	}
+	if err := checkName("node", m.GetNode(), false); err != nil {
+		return err
+	}
+	if err := checkName("schema", m.GetSchema(), false); err != nil {
+		return err
+	}
+	if err := CheckModel(m.GetModel()); err != nil {
+		return err
+	}
+	return checkCosts(m.GetCosts(), m.GetModel().GetDim())
+}

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// energySlack forgives what rounding adds to a model of full channels.
+const energySlack = 1e-6
+
+// FromModel converts a model for the wire.
+func FromModel(s svd.State) *spaziov1.Model {
+	return &spaziov1.Model{
+		Dim:   uint32(s.Dim),
+		Block: uint32(s.Block),
+		Mass:  s.Mass,
+		U:     slices.Clone(s.U),
+		Sigma: slices.Clone(s.Sigma),
+	}
+}
+
+// ToModel converts and checks a model from the wire. Errors are *FieldError.
+func ToModel(m *spaziov1.Model) (svd.State, error) {
+	if err := CheckModel(m); err != nil {
+		return svd.State{}, err
+	}
+	s := view(m)
+	s.U, s.Sigma = slices.Clone(s.U), slices.Clone(s.Sigma)
+	return s, nil
+}
+
+// CheckModel says what ToModel would refuse, without converting. A model is
+// one of samples in [0,1]: besides being valid by svd.State.Validate its
+// energy, the sum of sigma squared, is at most block x dim. So no node can
+// outweigh another by size.
+func CheckModel(m *spaziov1.Model) error {
+	if m == nil {
+		return refuse("model", nil, ErrMissing)
+	}
+	if dim := m.GetDim(); dim > MaxChannels {
+		return under("model", refuse("dim", dim, fmt.Errorf("%w: 1 to %d", ErrRange, MaxChannels)))
+	}
+	if block := m.GetBlock(); block > MaxBlock {
+		return under("model", refuse("block", block, fmt.Errorf("%w: 1 to %d", ErrRange, MaxBlock)))
+	}
+	if err := view(m).Validate(); err != nil {
+		return under("model", fromSVD(err))
+	}
+	var energy float64
+	for _, sigma := range m.GetSigma() {
+		energy += sigma * sigma
+	}
+	if most := float64(m.GetBlock()) * float64(m.GetDim()); !(energy <= most*(1+energySlack)) {
+		return under("model", refuse("sigma", m.GetSigma(), fmt.Errorf("%w: the sum of squares is at most block x dim = %g", ErrRange, most)))
+	}
+	return nil
+}
+
+// view is m as a State that shares its slices. The bounds of uint32 fields
+// are checked before, as int may be narrower.
+func view(m *spaziov1.Model) svd.State {
+	return svd.State{Dim: int(m.GetDim()), Block: int(m.GetBlock()), Mass: m.GetMass(), U: m.GetU(), Sigma: m.GetSigma()}
+}
+
+// fromSVD names the field of a model by its protobuf name: Sigma[1] is
+// sigma[1], len(U) is u.
+func fromSVD(err error) error {
+	var bad *svd.FieldError
+	if !errors.As(err, &bad) {
+		return refuse("u", nil, err)
+	}
+	name := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(bad.Field, "len("), ")"))
+	if bad.Index >= 0 {
+		name = fmt.Sprintf("%s[%d]", name, bad.Index)
+	}
+	return refuse(name, bad.Value, bad.Err)
+}

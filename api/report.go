@@ -1,0 +1,141 @@
+package api
+
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// FromReport converts a report for the wire. The zero SampledAt travels as 0.
+func FromReport(r agent.Report) *spaziov1.Report {
+	m := &spaziov1.Report{
+		Node:        r.Node,
+		Incarnation: r.Incarnation,
+		Sequence:    r.Sequence,
+		Schema:      r.Schema,
+		Avail:       r.Avail,
+		Allowance:   r.Allowance,
+		Absorbed:    make([]uint64, len(r.Absorbed)),
+		Saturated:   r.Saturated,
+		K:           r.K,
+		Limiting:    r.Limiting,
+		Channels:    make([]*spaziov1.ChannelEstimate, len(r.Channels)),
+		Churn:       r.Flags.Churn,
+		CostUnknown: r.Flags.CostUnknown,
+		NoPressure:  r.Flags.NoPressure,
+		WarmingUp:   r.Flags.WarmingUp,
+	}
+	if !r.SampledAt.IsZero() {
+		m.SampledAtUnixNanos = r.SampledAt.UnixNano()
+	}
+	for i, key := range r.Absorbed {
+		m.Absorbed[i] = uint64(key)
+	}
+	for i, c := range r.Channels {
+		m.Channels[i] = &spaziov1.ChannelEstimate{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSd: c.CostSD}
+	}
+	return m
+}
+
+// ToReport converts and checks a report from the wire. SampledAt is in UTC, or
+// the zero time where the message has none. Errors are *FieldError.
+func ToReport(m *spaziov1.Report) (agent.Report, error) {
+	if err := CheckReport(m); err != nil {
+		return agent.Report{}, err
+	}
+	r := agent.Report{
+		Node:        m.GetNode(),
+		Incarnation: m.GetIncarnation(),
+		Sequence:    m.GetSequence(),
+		Schema:      m.GetSchema(),
+		Avail:       m.GetAvail(),
+		Allowance:   m.GetAllowance(),
+		Saturated:   m.GetSaturated(),
+		K:           m.GetK(),
+		Limiting:    m.GetLimiting(),
+		Flags: agent.Flags{
+			Churn:       m.GetChurn(),
+			CostUnknown: m.GetCostUnknown(),
+			NoPressure:  m.GetNoPressure(),
+			WarmingUp:   m.GetWarmingUp(),
+		},
+	}
+	if nanos := m.GetSampledAtUnixNanos(); nanos != 0 {
+		r.SampledAt = time.Unix(0, nanos).UTC()
+	}
+	if len(m.GetAbsorbed()) > 0 {
+		r.Absorbed = make([]reserve.PodKey, len(m.GetAbsorbed()))
+	}
+	for i, key := range m.GetAbsorbed() {
+		r.Absorbed[i] = reserve.PodKey(key)
+	}
+	if len(m.GetChannels()) > 0 {
+		r.Channels = make([]agent.ChannelReport, len(m.GetChannels()))
+	}
+	for i, c := range m.GetChannels() {
+		r.Channels[i] = agent.ChannelReport{Name: c.GetName(), Usage: c.GetUsage(), Capacity: c.GetCapacity(), Cost: c.GetCost(), CostSD: c.GetCostSd()}
+	}
+	return r, nil
+}
+
+// usageSlack forgives what rounding in a filter adds to a full channel.
+const usageSlack = 1e-9
+
+// CheckReport says what ToReport would refuse, without converting. Limiting
+// and the schema may be empty, every other name may not.
+func CheckReport(m *spaziov1.Report) error {
+	if m == nil {
+		return refuse("report", nil, ErrMissing)
+	}
+	if err := checkName("node", m.GetNode(), false); err != nil {
+		return err
+	}
+	if err := checkName("schema", m.GetSchema(), true); err != nil {
+		return err
+	}
+	if err := checkName("limiting", m.GetLimiting(), true); err != nil {
+		return err
+	}
+	if nanos := m.GetSampledAtUnixNanos(); nanos < 0 {
+		return refuse("sampled_at_unix_nanos", nanos, ErrRange)
+	}
+	if err := checkRange("avail", m.GetAvail(), -MaxPods, MaxPods); err != nil {
+		return err
+	}
+	if err := checkRange("allowance", m.GetAllowance(), 0, MaxPods); err != nil {
+		return err
+	}
+	if err := checkRange("k", m.GetK(), 0, MaxPods); err != nil {
+		return err
+	}
+	if n := len(m.GetAbsorbed()); n > MaxAbsorbed {
+		return refuseLength("absorbed", n, MaxAbsorbed)
+	}
+	if n := len(m.GetChannels()); n > MaxChannels {
+		return refuseLength("channels", n, MaxChannels)
+	}
+	for i, c := range m.GetChannels() {
+		if err := checkChannel(c); err != nil {
+			return element("channels", i, err)
+		}
+	}
+	return nil
+}
+
+func checkChannel(c *spaziov1.ChannelEstimate) error {
+	if err := checkName("name", c.GetName(), false); err != nil {
+		return err
+	}
+	if err := checkRange("usage", c.GetUsage(), -usageSlack, 1+usageSlack); err != nil {
+		return err
+	}
+	if err := checkRange("capacity", c.GetCapacity(), -MaxPods, MaxPods); err != nil {
+		return err
+	}
+	if err := checkRange("cost", c.GetCost(), -MaxPods, MaxPods); err != nil {
+		return err
+	}
+	return checkRange("cost_sd", c.GetCostSd(), 0, MaxPods)
+}

@@ -1,0 +1,142 @@
+package transport
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Config says how a process proves who it is and whom it trusts. The zero
+// value is plaintext on loopback and nothing else. The files are read when
+// options are made; a changed file takes effect with the next process. Config
+// is a plain value.
+type Config struct {
+	// CertFile and KeyFile hold the PEM certificate chain and private key that
+	// this process presents; both or neither are given.
+	CertFile, KeyFile string
+	// CAFile holds the PEM certificates of the authorities trusted for the
+	// other side. A server that has it requires client certificates (mutual
+	// TLS); a client without it trusts the system's authorities.
+	CAFile string
+	// Insecure allows plaintext beyond loopback. It excludes the files.
+	Insecure bool
+}
+
+// ConfigError names the field of a Config that can't be used, and its value.
+type ConfigError struct {
+	Field, Value string
+	Err          error
+}
+
+// Error is one line.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("transport: %s %q: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// minTLS: both ends are this project's, so nothing older has to be spoken.
+const minTLS = tls.VersionTLS13
+
+var (
+	errHalfPair = errors.New("certificate and key are given together or not at all")
+	errExcluded = errors.New("plaintext and TLS files exclude each other")
+	errNoCert   = errors.New("a server that verifies clients needs a certificate and key of its own")
+	errNoPEM    = errors.New("no PEM certificate in the file")
+)
+
+// Validate checks that the fields go together. It reads no file.
+func (c Config) Validate() error {
+	switch {
+	case c.CertFile != "" && c.KeyFile == "":
+		return &ConfigError{Field: "CertFile", Value: c.CertFile, Err: errHalfPair}
+	case c.CertFile == "" && c.KeyFile != "":
+		return &ConfigError{Field: "KeyFile", Value: c.KeyFile, Err: errHalfPair}
+	case c.Insecure && (c.CertFile != "" || c.CAFile != ""):
+		return &ConfigError{Field: "Insecure", Value: "true", Err: errExcluded}
+	}
+	return nil
+}
+
+// ServerTLS returns the TLS configuration of a server, or nil where it speaks
+// plaintext. Errors are *ConfigError.
+func ServerTLS(c Config) (*tls.Config, error) {
+	if err := c.validateServer(); err != nil {
+		return nil, err
+	}
+	if c.CertFile == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: minTLS}
+	var err error
+	if config.Certificates, err = c.certificates(); err != nil {
+		return nil, err
+	}
+	if c.CAFile != "" {
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		if config.ClientCAs, err = c.authorities(); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
+}
+
+// ClientTLS returns the TLS configuration of a client, or nil where neither a
+// CA nor a certificate is given: then it speaks plaintext. Errors are
+// *ConfigError.
+func ClientTLS(c Config) (*tls.Config, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.CertFile == "" && c.CAFile == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: minTLS}
+	var err error
+	if c.CertFile != "" {
+		if config.Certificates, err = c.certificates(); err != nil {
+			return nil, err
+		}
+	}
+	if c.CAFile != "" {
+		if config.RootCAs, err = c.authorities(); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
+}
+
+// validateServer also refuses to verify clients over plaintext: the operator
+// would believe in an identity that nobody checks.
+func (c Config) validateServer() error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if c.CAFile != "" && c.CertFile == "" {
+		return &ConfigError{Field: "CAFile", Value: c.CAFile, Err: errNoCert}
+	}
+	return nil
+}
+
+func (c Config) certificates() ([]tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, &ConfigError{Field: "CertFile", Value: c.CertFile, Err: err}
+	}
+	return []tls.Certificate{pair}, nil
+}
+
+func (c Config) authorities() (*x509.CertPool, error) {
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, &ConfigError{Field: "CAFile", Value: c.CAFile, Err: err}
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, &ConfigError{Field: "CAFile", Value: c.CAFile, Err: errNoPEM}
+	}
+	return pool, nil
+}

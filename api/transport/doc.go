@@ -1,0 +1,16 @@
+// Package transport decides who may talk to whom and how: it is the one place
+// that opens listeners and chooses TLS for the schedulers, the aggregator and
+// the agents that call them.
+//
+// The rule is the same on both ends. Plaintext stays on loopback; anything
+// beyond needs TLS or the operator's explicit Insecure. A server with a CA
+// file speaks mutual TLS only: it asks every client for a certificate of that
+// CA. A client with a CA file trusts servers of that CA and no other.
+//
+//	listener, err := transport.Listen(ctx, "127.0.0.1:9692", config)
+//	options, err := transport.ServerOptions(config)
+//	server := grpc.NewServer(options...)
+//
+//	options, err := transport.DialOptions("aggregator:9692", config)
+//	connection, err := grpc.NewClient("aggregator:9692", options...)
+package transport

@@ -1,0 +1,290 @@
+package transport_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
+
+// authority issues certificates for 127.0.0.1.
+type authority struct {
+	dir, name, file string
+	cert            *x509.Certificate
+	key             *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, name string) authority {
+	t.Helper()
+	a := authority{dir: t.TempDir(), name: name}
+	a.cert, a.key, a.file, _ = a.issue(t, name, true)
+	return a
+}
+
+// issue writes a certificate and key and returns them with their files.
+func (a authority) issue(t *testing.T, name string, isCA bool) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true, IsCA: isCA,
+	}
+	parent, signer := template, key
+	if !isCA {
+		parent, signer = a.cert, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile := filepath.Join(a.dir, name+".crt"), filepath.Join(a.dir, name+".key")
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert, key, certFile, keyFile
+}
+
+func (a authority) config(t *testing.T, name string) transport.Config {
+	t.Helper()
+	_, _, cert, key := a.issue(t, name, false)
+	return transport.Config{CertFile: cert, KeyFile: key, CAFile: a.file}
+}
+
+// models answers every push with the node's name as schema.
+type models struct {
+	spaziov1.UnimplementedModelServiceServer
+}
+
+func (models) Push(_ context.Context, r *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+	return &spaziov1.PushResponse{Global: &spaziov1.GlobalModel{Schema: r.GetLocal().GetNode()}}, nil
+}
+
+// call starts a server on loopback and pushes to it once.
+func call(t *testing.T, server, client transport.Config) error {
+	t.Helper()
+	listener, err := transport.Listen(t.Context(), "127.0.0.1:0", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serverOptions, err := transport.ServerOptions(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(serverOptions...)
+	spaziov1.RegisterModelServiceServer(s, models{})
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	defer func() {
+		s.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	}()
+
+	target := listener.Addr().String()
+	dialOptions, err := transport.DialOptions(target, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := grpc.NewClient(target, dialOptions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	response, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), &spaziov1.PushRequest{Local: &spaziov1.LocalModel{Node: "n"}})
+	if err == nil && response.GetGlobal().GetSchema() != "n" {
+		t.Errorf("answer is %v", response)
+	}
+	return err
+}
+
+func TestOnTheWire(t *testing.T) {
+	ours, theirs := newAuthority(t, "ours"), newAuthority(t, "theirs")
+	server, client := ours.config(t, "server"), ours.config(t, "client")
+	foreign := theirs.config(t, "foreign")
+	oneSided := transport.Config{CertFile: server.CertFile, KeyFile: server.KeyFile}
+
+	for _, tt := range []struct {
+		name           string
+		server, client transport.Config
+		fails          bool
+	}{
+		{"plaintext", transport.Config{}, transport.Config{}, false},
+		{"mutual", server, client, false},
+		{"server certificate alone", oneSided, transport.Config{CAFile: ours.file}, false},
+		{"client without certificate", server, transport.Config{CAFile: ours.file}, true},
+		{"client of another authority", server, transport.Config{CertFile: foreign.CertFile, KeyFile: foreign.KeyFile, CAFile: ours.file}, true},
+		{"server of another authority", foreign, client, true},
+		{"plaintext client, TLS server", server, transport.Config{}, true},
+		{"TLS client, plaintext server", transport.Config{}, client, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := call(t, tt.server, tt.client)
+			if tt.fails != (status.Code(err) == codes.Unavailable) || !tt.fails && err != nil {
+				t.Errorf("Push: %v, want failure %v", err, tt.fails)
+			}
+		})
+	}
+}
+
+func TestListenPolicy(t *testing.T) {
+	ca := newAuthority(t, "ca")
+	withTLS := ca.config(t, "server")
+	for _, tt := range []struct {
+		addr    string
+		config  transport.Config
+		refused bool
+	}{
+		{"127.0.0.1:0", transport.Config{}, false},
+		{"localhost:0", transport.Config{}, false},
+		{":0", transport.Config{}, true},
+		{"0.0.0.0:0", transport.Config{}, true},
+		{"[::]:0", transport.Config{}, true},
+		{"192.0.2.1:9690", transport.Config{}, true},
+		{"0.0.0.0:0", transport.Config{Insecure: true}, false},
+		{"0.0.0.0:0", withTLS, false},
+	} {
+		listener, err := transport.Listen(t.Context(), tt.addr, tt.config)
+		var refusal *transport.PlaintextError
+		if errors.As(err, &refusal) != tt.refused || !tt.refused && err != nil {
+			t.Errorf("Listen(%q, %+v): %v, want refusal %v", tt.addr, tt.config, err, tt.refused)
+		}
+		if tt.refused && (refusal.Addr != tt.addr || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("Listen(%q): %q", tt.addr, err)
+		}
+		if err == nil {
+			listener.Close()
+		}
+	}
+	if _, err := transport.Listen(t.Context(), "127.0.0.1", transport.Config{}); err == nil {
+		t.Error("an address without a port was accepted")
+	}
+}
+
+func TestDialPolicy(t *testing.T) {
+	for _, tt := range []struct {
+		target  string
+		refused bool
+	}{
+		{"127.0.0.1:9690", false},
+		{"127.8.9.1:9690", false},
+		{"localhost:9690", false},
+		{"LOCALHOST:9690", false},
+		{"[::1]:9690", false},
+		{"[::ffff:127.0.0.1]:9690", false},
+		{"dns:///localhost:9690", false},
+		{"dns:localhost:9690", false},
+		{"dns://192.0.2.1/localhost:9690", false},
+		{"passthrough:///127.0.0.1:9690", false},
+		{"passthrough:///[::1]:9690", false},
+		{"ipv4:127.0.0.1:1,127.0.0.1:2", false},
+		{"ipv4:127.0.0.1:1,192.0.2.1:2", true},
+		{"unix:///run/spazio.sock", false},
+		{"unix:relative.sock", false},
+		{"10.0.0.1:9690", true},
+		{"aggregator:9692", true},
+		{"dns:///aggregator:9692", true},
+		{"passthrough:///aggregator:9692", true},
+		{"localhost.example.com:9690", true},
+		{"127.0.0.1.example.com:9690", true},
+		{"xds:///localhost", true},
+		{"[::]:9690", true},
+		{"", true},
+	} {
+		_, err := transport.DialOptions(tt.target, transport.Config{})
+		var refusal *transport.PlaintextError
+		if errors.As(err, &refusal) != tt.refused || !tt.refused && err != nil {
+			t.Errorf("DialOptions(%q): %v, want refusal %v", tt.target, err, tt.refused)
+		}
+		if _, err := transport.DialOptions(tt.target, transport.Config{Insecure: true}); err != nil {
+			t.Errorf("DialOptions(%q) with Insecure: %v", tt.target, err)
+		}
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	ca := newAuthority(t, "ca")
+	good := ca.config(t, "server")
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	if err := os.WriteFile(garbage, []byte("not PEM"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		config transport.Config
+		field  string
+	}{
+		{"certificate without key", transport.Config{CertFile: good.CertFile}, "CertFile"},
+		{"key without certificate", transport.Config{KeyFile: good.KeyFile}, "KeyFile"},
+		{"insecure with certificate", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, Insecure: true}, "Insecure"},
+		{"insecure with authority", transport.Config{CAFile: good.CAFile, Insecure: true}, "Insecure"},
+		{"authority without certificate", transport.Config{CAFile: good.CAFile}, "CAFile"},
+		{"missing files", transport.Config{CertFile: "/nonexistent/a", KeyFile: "/nonexistent/b"}, "CertFile"},
+		{"garbage certificate", transport.Config{CertFile: garbage, KeyFile: garbage}, "CertFile"},
+		{"missing authority", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, CAFile: "/nonexistent/ca"}, "CAFile"},
+		{"garbage authority", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, CAFile: garbage}, "CAFile"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := transport.ServerOptions(tt.config)
+			var bad *transport.ConfigError
+			if !errors.As(err, &bad) || bad.Field != tt.field {
+				t.Errorf("ServerOptions: %v, want a ConfigError of %s", err, tt.field)
+			}
+		})
+	}
+	if _, err := transport.DialOptions("127.0.0.1:1", transport.Config{CAFile: garbage}); err == nil {
+		t.Error("a client accepted a garbage CA file")
+	}
+	missing := transport.Config{CAFile: "/nonexistent/ca"}
+	if _, err := transport.DialOptions("127.0.0.1:1", missing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("DialOptions: %v, want it to wrap os.ErrNotExist", err)
+	}
+}
+
+func Example() {
+	_, err := transport.Listen(context.Background(), ":9690", transport.Config{})
+	fmt.Println(err)
+	listener, err := transport.Listen(context.Background(), "127.0.0.1:0", transport.Config{})
+	fmt.Println(listener.Addr().Network(), err)
+	listener.Close()
+	// Output:
+	// transport: refusing to listen on ":9690" in plaintext: use a loopback address, give TLS files, or allow it with insecure
+	// tcp <nil>
+}

@@ -1,0 +1,246 @@
+package capacity_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/capacity"
+)
+
+var approx = cmpopts.EquateApprox(0, 1e-12)
+
+func TestSolve(t *testing.T) {
+	tests := []struct {
+		name string
+		y, q []float64
+		opt  capacity.Options
+		want capacity.Result
+	}{
+		{"first channel limits", []float64{.5, .2}, []float64{.25, .1}, capacity.Options{}, capacity.Result{K: 2, Limiting: 0}},
+		{"second channel limits", []float64{.5, .9}, []float64{.25, .1}, capacity.Options{}, capacity.Result{K: 1, Limiting: 1}},
+		{"tie goes to the lower channel", []float64{.5, .5}, []float64{.1, .1}, capacity.Options{}, capacity.Result{K: 5, Limiting: 0}},
+		{"untouched channel does not limit", []float64{.5, .9}, []float64{.25, 0}, capacity.Options{}, capacity.Result{K: 2, Limiting: 0}},
+		{"no model", []float64{.5, .5}, []float64{0, 0}, capacity.Options{}, capacity.Result{K: 100, Limiting: -1, Flags: capacity.NoModel | capacity.Clamped}},
+		{"no channels", nil, nil, capacity.Options{}, capacity.Result{K: 100, Limiting: -1, Flags: capacity.NoModel | capacity.Clamped}},
+		{"clamped", []float64{0}, []float64{.001}, capacity.Options{}, capacity.Result{K: 100, Limiting: 0, Flags: capacity.Clamped}},
+		{"own maximum", []float64{0}, []float64{.1}, capacity.Options{Max: 3}, capacity.Result{K: 3, Limiting: 0, Flags: capacity.Clamped}},
+		{"full", []float64{1, .2}, []float64{.25, .1}, capacity.Options{}, capacity.Result{K: 0, Limiting: 0, Flags: capacity.Full}},
+		{"overload", []float64{1.5}, []float64{.25}, capacity.Options{}, capacity.Result{K: 0, Limiting: 0, Flags: capacity.Full}},
+		{"signed overload", []float64{1.5}, []float64{.25}, capacity.Options{Signed: true}, capacity.Result{K: -2, Limiting: 0, Flags: capacity.Full}},
+		{"idle channel full", []float64{.5, 1}, []float64{.25, 0}, capacity.Options{}, capacity.Result{K: 0, Limiting: 1, Flags: capacity.Full}},
+		{"idle channel full, ignored", []float64{.5, 1}, []float64{.25, 0}, capacity.Options{IgnoreIdleFull: true}, capacity.Result{K: 2, Limiting: 0, Flags: capacity.Full}},
+		{"full without a model", []float64{1}, []float64{0}, capacity.Options{}, capacity.Result{K: 0, Limiting: 0, Flags: capacity.NoModel | capacity.Full}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := capacity.Solve(tt.y, tt.q, tt.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, got, approx); d != "" {
+				t.Errorf("Solve (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestSolveRejects(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	tests := []struct {
+		name  string
+		y, q  []float64
+		opt   capacity.Options
+		field string
+	}{
+		{"NaN usage", []float64{nan}, []float64{1}, capacity.Options{}, "y"},
+		{"infinite usage", []float64{inf}, []float64{1}, capacity.Options{}, "y"},
+		{"NaN demand", []float64{0}, []float64{nan}, capacity.Options{}, "q"},
+		{"negative demand", []float64{0}, []float64{-1}, capacity.Options{}, "q"},
+		{"NaN epsilon", []float64{0}, []float64{1}, capacity.Options{Epsilon: nan}, "Epsilon"},
+		{"negative maximum", []float64{0}, []float64{1}, capacity.Options{Max: -1}, "Max"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := capacity.Solve(tt.y, tt.q, tt.opt)
+			var fe *capacity.FieldError
+			if !errors.As(err, &fe) || fe.Field != tt.field {
+				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
+			}
+		})
+	}
+	_, err := capacity.Solve([]float64{1, 2}, []float64{1}, capacity.Options{})
+	var le *capacity.LengthError
+	if !errors.As(err, &le) || le.Got != 1 || le.Want != 2 {
+		t.Errorf("error %v, want a *LengthError of 1 for 2", err)
+	}
+}
+
+// bisect is the naive twin of Solve: it searches k in max(y + kq) < 1.
+func bisect(y, q []float64, max float64) float64 {
+	fits := func(k float64) bool {
+		for i := range y {
+			if y[i]+k*q[i] >= 1 {
+				return false
+			}
+		}
+		return true
+	}
+	if fits(max) {
+		return max
+	}
+	lo, hi := 0.0, max
+	for range 100 {
+		if mid := (lo + hi) / 2; fits(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+func TestSolveProperties(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		d := 1 + rng.IntN(8)
+		y, q := make([]float64, d), make([]float64, d)
+		for i := range y {
+			y[i], q[i] = rng.Float64(), .01+rng.Float64()
+		}
+		r, err := capacity.Solve(y, q, capacity.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := bisect(y, q, capacity.DefaultMax); math.Abs(r.K-want) > 1e-9 {
+			t.Fatalf("k = %v, bisection %v (y=%v q=%v)", r.K, want, y, q)
+		}
+		most := 0.0
+		for i := range y {
+			most = math.Max(most, y[i]+r.K*q[i])
+		}
+		if r.K > 0 && r.K < capacity.DefaultMax && math.Abs(most-1) > 1e-12 {
+			t.Fatalf("max(y + kq) = %v, want 1", most)
+		}
+		i := rng.IntN(d)
+		y[i] += .1
+		if more, _ := capacity.Solve(y, q, capacity.Options{}); more.K > r.K {
+			t.Fatalf("k rose from %v to %v with usage", r.K, more.K)
+		}
+		y[i] -= .1
+		for j := range q {
+			q[j] *= 2
+		}
+		if half, _ := capacity.Solve(y, q, capacity.Options{}); r.K < capacity.DefaultMax && math.Abs(half.K-r.K/2) > 1e-12 {
+			t.Fatalf("doubled demand: k = %v, want %v", half.K, r.K/2)
+		}
+	}
+}
+
+func TestAvailable(t *testing.T) {
+	cpu := capacity.Channel{Usage: .5, Capacity: 1, Cost: .25}
+	tests := []struct {
+		name string
+		ch   []capacity.Channel
+		pods capacity.Pods
+		opt  capacity.AvailOptions
+		want capacity.Avail
+	}{
+		{"signal and model agree", []capacity.Channel{cpu}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 2}},
+		{"a pod y has not shown", []capacity.Channel{cpu}, capacity.Pods{Now: 3, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1}},
+		{"a pod that y still shows", []capacity.Channel{cpu}, capacity.Pods{Now: 1, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 3}},
+		{"model below signal", []capacity.Channel{{Usage: .5, Capacity: .75, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1, Mode: capacity.ModelMode}},
+		{"signal below model", []capacity.Channel{{Usage: .75, Capacity: 5, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1}},
+		{"caution", []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .2, CostSD: .05}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 2}},
+		{"no caution", []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25, CostSD: .05}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Caution: -1}, capacity.Avail{Pods: 2}},
+		{"memory limits", []capacity.Channel{cpu, {Usage: .9, Capacity: 1, Cost: .1}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1, Limiting: 1}},
+		{"saturated though the model has room", []capacity.Channel{{Usage: .99, Capacity: 50, Cost: .01}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{Allowance: 3}, capacity.Avail{Saturated: true}},
+		{"overloaded", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .25}}, capacity.Pods{Now: 9, Measured: 9}, capacity.AvailOptions{}, capacity.Avail{Pods: -5, Mode: capacity.ModelMode, Saturated: true}},
+		{"floor of a light node", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{}, capacity.Avail{Pods: 1, Mode: capacity.ModelMode, Floored: true}},
+		{"the floor is taken by a pod not yet shown", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{Now: 1}, capacity.AvailOptions{}, capacity.Avail{Pods: 0, Mode: capacity.ModelMode, Floored: true}},
+		{"no floor where one channel is loaded", []capacity.Channel{{Usage: .6, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{}, capacity.Avail{Pods: .1, Mode: capacity.ModelMode}},
+		{"allowance", []capacity.Channel{cpu}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Allowance: 1.5}, capacity.Avail{Pods: 3.5, Allowance: 1.5}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := capacity.Available(tt.ch, tt.pods, tt.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, got, approx); d != "" {
+				t.Errorf("Available (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestAvailableRejects(t *testing.T) {
+	ok := capacity.Channel{Usage: .5, Capacity: 1, Cost: .25}
+	with := func(edit func(*capacity.Channel)) []capacity.Channel {
+		c := ok
+		edit(&c)
+		return []capacity.Channel{ok, c}
+	}
+	tests := []struct {
+		field string
+		ch    []capacity.Channel
+		pods  capacity.Pods
+		opt   capacity.AvailOptions
+	}{
+		{"Usage", with(func(c *capacity.Channel) { c.Usage = math.NaN() }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"Capacity", with(func(c *capacity.Channel) { c.Capacity = -1 }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"Cost", with(func(c *capacity.Channel) { c.Cost = 0 }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"CostSD", with(func(c *capacity.Channel) { c.CostSD = math.Inf(1) }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"Pods.Now", nil, capacity.Pods{Now: -1}, capacity.AvailOptions{}},
+		{"Pods.Measured", nil, capacity.Pods{Measured: math.NaN()}, capacity.AvailOptions{}},
+		{"Caution", nil, capacity.Pods{}, capacity.AvailOptions{Caution: math.NaN()}},
+		{"Saturation", nil, capacity.Pods{}, capacity.AvailOptions{Saturation: 2}},
+		{"FloorBelow", nil, capacity.Pods{}, capacity.AvailOptions{FloorBelow: 2}},
+		{"Allowance", nil, capacity.Pods{}, capacity.AvailOptions{Allowance: -1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.field, func(t *testing.T) {
+			_, err := capacity.Available(tt.ch, tt.pods, tt.opt)
+			var fe *capacity.FieldError
+			if !errors.As(err, &fe) || fe.Field != tt.field {
+				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
+			}
+		})
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	y, q := []float64{.1, .2, .3, .4}, []float64{.1, .1, .1, .1}
+	if n := testing.AllocsPerRun(100, func() { _, _ = capacity.Solve(y, q, capacity.Options{}) }); n != 0 {
+		t.Errorf("Solve allocates %v times", n)
+	}
+	ch := []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25}, {Usage: .5, Capacity: 1, Cost: .25}}
+	if n := testing.AllocsPerRun(100, func() { _, _ = capacity.Available(ch, capacity.Pods{}, capacity.AvailOptions{}) }); n != 0 {
+		t.Errorf("Available allocates %v times", n)
+	}
+}
+
+func FuzzSolve(f *testing.F) {
+	f.Add(.5, .2, .25, .1, 0.0, 0.0)
+	f.Add(1.0, 1.0, 0.0, math.MaxFloat64, 1e-300, math.MaxFloat64)
+	f.Fuzz(func(t *testing.T, y0, y1, q0, q1, eps, max float64) {
+		r, err := capacity.Solve([]float64{y0, y1}, []float64{q0, q1}, capacity.Options{Epsilon: eps, Max: max})
+		if err == nil && (math.IsNaN(r.K) || r.K < 0 || math.IsInf(r.K, 0)) {
+			t.Fatalf("k = %v", r.K)
+		}
+	})
+}
+
+func BenchmarkSolve(b *testing.B) {
+	y, q := []float64{.1, .2, .3, .4}, []float64{.1, .1, .1, .1}
+	b.Run("d=4", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = capacity.Solve(y, q, capacity.Options{})
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package capacity
+
+import "math"
+
+const (
+	// DefaultEpsilon is below any demand a 10 Hz sample can resolve (one
+	// microsecond of a 100 ms interval is 1e−5 of a core).
+	DefaultEpsilon = 1e-6
+	// DefaultMax bounds the signal of an idle fleet, whose typical load is
+	// almost nothing.
+	DefaultMax = 100
+)
+
+// Options tune Solve. The zero value is the default.
+type Options struct {
+	// Epsilon is the demand ε below which a channel does not limit; 0 means
+	// DefaultEpsilon.
+	Epsilon float64
+	// Max is K_max, the largest signal reported; 0 means DefaultMax.
+	Max float64
+	// IgnoreIdleFull lets a full channel (y_i ≥ 1) that the typical load does
+	// not touch (q_i ≤ ε) be ignored; by default it makes k zero.
+	IgnoreIdleFull bool
+	// Signed reports overload (y_i > 1) as a negative k instead of zero.
+	Signed bool
+}
+
+// Validate reports the first field out of its range as a *FieldError.
+func (o Options) Validate() error {
+	if !(o.Epsilon >= 0) || math.IsInf(o.Epsilon, 0) {
+		return &FieldError{"Epsilon", -1, o.Epsilon, "must be finite and not negative"}
+	}
+	if !(o.Max >= 0) || math.IsInf(o.Max, 0) {
+		return &FieldError{"Max", -1, o.Max, "must be finite and not negative"}
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Epsilon == 0 {
+		o.Epsilon = DefaultEpsilon
+	}
+	if o.Max == 0 {
+		o.Max = DefaultMax
+	}
+	return o
+}
+
+// Flags are the doubts that ride with a Result.
+type Flags uint8
+
+const (
+	// NoModel: no channel has demand (q ≡ 0), so K is Max for want of a model.
+	NoModel Flags = 1 << iota
+	// Clamped: more than Max typical loads would fit.
+	Clamped
+	// Full: a channel has y_i ≥ 1.
+	Full
+)
+
+// Result is the signal of a node.
+type Result struct {
+	// K is the number of typical loads that still fit, in [0, Max]; negative
+	// only with Options.Signed.
+	K float64
+	// Limiting is the channel that is full first, −1 where none limits.
+	Limiting int
+	Flags    Flags
+}
+
+// Solve returns the signal k of usage y under demand q, both of d channels
+// (thesis eqs. 3.10, 3.11). Every y_i and q_i must be finite and q_i ≥ 0; y_i
+// may exceed 1. Ties go to the lower channel. It returns a *LengthError or a
+// *FieldError.
+func Solve(y, q []float64, o Options) (Result, error) {
+	if len(q) != len(y) {
+		return Result{}, &LengthError{"q", len(q), len(y)}
+	}
+	if err := o.Validate(); err != nil {
+		return Result{}, err
+	}
+	o = o.withDefaults()
+	r := Result{K: math.Inf(1), Limiting: -1, Flags: NoModel}
+	for i, yi := range y {
+		qi := q[i]
+		if math.IsNaN(yi) || math.IsInf(yi, 0) {
+			return Result{}, &FieldError{"y", i, yi, "must be finite"}
+		}
+		if !(qi >= 0) || math.IsInf(qi, 0) {
+			return Result{}, &FieldError{"q", i, qi, "must be finite and not negative"}
+		}
+		if yi >= 1 {
+			r.Flags |= Full
+		}
+		k, limits := room(yi, qi, o)
+		if qi > o.Epsilon {
+			r.Flags &^= NoModel
+		}
+		if limits && k < r.K {
+			r.K, r.Limiting = k, i
+		}
+	}
+	return r.clamp(o), nil
+}
+
+// room returns how often q fits above y in one channel, and whether the
+// channel limits at all.
+func room(y, q float64, o Options) (float64, bool) {
+	switch {
+	case q > o.Epsilon:
+		return (1 - y) / q, true
+	case y >= 1 && !o.IgnoreIdleFull:
+		return 0, true
+	}
+	return 0, false
+}
+
+func (r Result) clamp(o Options) Result {
+	if r.K >= o.Max {
+		r.K = o.Max
+		r.Flags |= Clamped
+	}
+	switch {
+	case o.Signed:
+		r.K = math.Max(r.K, -o.Max)
+	case r.K < 0:
+		r.K = 0
+	}
+	return r
+}

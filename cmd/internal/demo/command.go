@@ -1,0 +1,137 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+// ErrInterrupted is returned by a demo that was cut short.
+var ErrInterrupted = errors.New("interrupted")
+
+const long = `Run a batch of pods on an embedded cluster, first placed by Spazio, then by the
+default scheduler, and compare how the pods fared.
+
+The cluster is real but for its nodes: etcd, kube-apiserver, kube-scheduler with
+both profiles, the aggregator, and an agent for each node run in this process.
+The simulated nodes share their cores among their pods. This machine joins as a
+node of its own, whose pods are child processes at the lowest priority; their
+figures are kept apart. Nothing is installed, nothing listens beyond loopback,
+and nothing is left behind.
+
+While it runs, kubectl works with the printed kubeconfig. A pod of yours with
+schedulerName: spazio is placed like those of the batch.`
+
+// flags are the command line in its own units.
+type flags struct {
+	config       Config
+	seconds      float64
+	memory       string
+	distribution string
+	realNode     bool
+	keep         bool
+	output       string
+	kubeconfig   string
+}
+
+// NewCommand returns the demo subcommand.
+func NewCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Compare Spazio with the default scheduler on an embedded cluster",
+		Long:  long,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+func (f *flags) bind(set *pflag.FlagSet) {
+	c := Config{}.withDefaults()
+	set.IntVar(&f.config.Pods, "pods", c.Pods, "pods in the batch")
+	set.Float64Var(&f.seconds, "cpu-seconds", c.Work.Seconds(), "mean CPU time of a pod in seconds")
+	set.StringVar(&f.distribution, "work-distribution", string(c.Distribution), "law of the CPU time: equal or exponential")
+	set.StringVar(&f.memory, "memory", "64Mi", "memory of a pod")
+	set.IntVar(&f.config.Nodes, "nodes", c.Nodes, "simulated nodes")
+	set.IntVar(&f.config.Cores, "cores", c.Cores, "cores of a simulated node")
+	set.Float64Var(&f.config.Rate, "rate", 0, "Poisson arrivals per virtual second; 0 submits the batch at once")
+	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the batch and the simulated nodes")
+	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second; other than 1 leaves this machine out")
+	set.BoolVar(&f.realNode, "real-node", true, "let this machine join as a node")
+	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "scheduler profiles to run the batch under, in order")
+	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
+	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
+}
+
+func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	c, err := f.resolve()
+	if err != nil {
+		return serve.Usage(err)
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program's own file: %w", err)
+	}
+	return Run(ctx, c, Options{
+		Burn:       []string{executable, burn.CommandName},
+		Kubeconfig: f.kubeconfig,
+		Keep:       f.keep,
+		Progress:   stderr,
+		OnResult:   func(r Result) error { return f.write(stdout, r) },
+	})
+}
+
+// resolve turns flags into a configuration. A zero on the command line is an
+// error where the configuration would take it for the default.
+func (f *flags) resolve() (Config, error) {
+	c := f.config
+	switch {
+	case f.output != "table" && f.output != "json":
+		return Config{}, &FieldError{"output", f.output, "table or json"}
+	case c.Pods == 0:
+		return Config{}, &FieldError{"pods", 0, "at least 1"}
+	case c.Nodes == 0:
+		return Config{}, &FieldError{"nodes", 0, "at least 1"}
+	case c.Cores == 0:
+		return Config{}, &FieldError{"cores", 0, "at least 1"}
+	case c.TimeScale == 0:
+		return Config{}, &FieldError{"time-scale", 0, "above 0"}
+	case !(f.seconds > 0 && f.seconds <= maxWork.Seconds()):
+		return Config{}, &FieldError{"cpu-seconds", f.seconds, fmt.Sprintf("above 0, at most %g", maxWork.Seconds())}
+	}
+	memory, err := resource.ParseQuantity(f.memory)
+	if err != nil || memory.Sign() <= 0 {
+		return Config{}, &FieldError{"memory", f.memory, "a quantity above 0, such as 64Mi"}
+	}
+	c.Memory = memory.AsApproximateFloat64()
+	c.Work = time.Duration(f.seconds * float64(time.Second))
+	c.Distribution = Distribution(f.distribution)
+	c.NoRealNode = !f.realNode
+	return c, c.Validate()
+}
+
+func (f *flags) write(out io.Writer, r Result) error {
+	if f.output == "table" {
+		_, err := io.WriteString(out, r.Table())
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}

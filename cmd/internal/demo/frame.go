@@ -1,0 +1,75 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// NodeView is one node as the scheduler sees it.
+type NodeView struct {
+	Name string
+	// Known is false until the node's first signal.
+	Known             bool
+	Avail             float64
+	InFlight, Running int
+	K                 float64
+	Limiting          string
+}
+
+// Frame is the state of a run at one moment.
+type Frame struct {
+	Profile string
+	// Elapsed is virtual time since the batch began.
+	Elapsed time.Duration
+	// Submitted of Total pods. Bound (and not yet running), Running and Done
+	// are disjoint parts of Submitted; the rest waits for a node.
+	Total, Submitted, Bound, Running, Done int
+	Nodes                                  []NodeView
+}
+
+// Progress renders the frame in one line.
+func (f Frame) Progress() string {
+	waiting := f.Submitted - f.Bound - f.Running - f.Done
+	return fmt.Sprintf("%s  %5.1fs  %d of %d done, %d running, %d starting, %d waiting",
+		f.Profile, f.Elapsed.Seconds(), f.Done, f.Total, f.Running, f.Bound, waiting)
+}
+
+// Lines renders the frame as a table of at most the given size, in columns and
+// lines; a size of 0 is no limit. What does not fit is counted in the last line.
+func (f Frame) Lines(width, height int) []string {
+	rows := [][]string{{"node", "avail", "in flight", "running", "signal", "limiting"}}
+	for _, n := range f.Nodes {
+		rows = append(rows, n.cells())
+	}
+	var b strings.Builder
+	writeAligned(&b, rows)
+	lines := append([]string{f.Progress()}, strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")...)
+	if height > 0 && len(lines) > height {
+		hidden := len(lines) - height + 1
+		lines = append(lines[:max(height-1, 0)], fmt.Sprintf("… and %d more nodes", hidden))
+	}
+	for i := range lines {
+		lines[i] = truncate(lines[i], width)
+	}
+	return lines
+}
+
+func (n NodeView) cells() []string {
+	if !n.Known {
+		return []string{n.Name, "-", fmt.Sprint(n.InFlight), "-", "-", "-"}
+	}
+	limiting := n.Limiting
+	if limiting == "" {
+		limiting = "-"
+	}
+	return []string{n.Name, number(n.Avail), fmt.Sprint(n.InFlight), fmt.Sprint(n.Running), number(n.K), limiting}
+}
+
+func truncate(s string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width])
+}

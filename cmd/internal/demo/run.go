@@ -1,0 +1,151 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
+)
+
+// Options say how a demo shows itself.
+type Options struct {
+	// Burn is the command of the real node's children; see burn.NewMachine.
+	Burn []string
+	// Kubeconfig is where to write the cluster's kubeconfig; empty means in the
+	// control plane's directory. It is removed at the end.
+	Kubeconfig string
+	// Keep holds the cluster after the result until the context ends.
+	Keep bool
+	// Progress is where the run is shown, on a terminal as a live table.
+	Progress io.Writer
+	// OnResult is given the result when the batches are done.
+	OnResult func(Result) error
+}
+
+// Run runs a demo from start to end. Whatever happens, it leaves no process, no
+// port and no file behind. It returns ErrInterrupted if ctx ended before the
+// result was there.
+func Run(ctx context.Context, c Config, o Options) (err error) {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	c = c.withDefaults()
+	screen := newScreen(o.Progress)
+	defer screen.release()
+
+	services, running := newServices(ctx)
+	defer services.stop()
+	d := &demo{config: c, options: o, screen: screen, services: services}
+	err = d.run(running)
+	switch cause := context.Cause(running); {
+	case ctx.Err() != nil:
+		return ErrInterrupted
+	case cause != nil: // a part failed; what followed from it is of no interest
+		return cause
+	default:
+		return err
+	}
+}
+
+// demo is a run in progress.
+type demo struct {
+	config   Config
+	options  Options
+	screen   *screen
+	services *services
+	cluster  *cluster
+	result   Result
+}
+
+func (d *demo) run(ctx context.Context) (err error) {
+	if d.cluster, err = startCluster(ctx, d); err != nil {
+		return err
+	}
+	d.result = Result{Config: d.config, WorkSeconds: d.config.Work.Seconds()}
+	for _, profile := range d.config.Profiles {
+		if err := d.cluster.waitQuiet(ctx); err != nil {
+			return err
+		}
+		records, err := d.runBatch(ctx, profile)
+		if err != nil {
+			return err
+		}
+		d.add(profile, records)
+	}
+	d.screen.release()
+	if err := d.options.OnResult(d.result); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	if d.options.Keep {
+		d.screen.printf("The cluster is kept; Ctrl-C ends it.")
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// add sums up a batch, this machine's pods apart.
+func (d *demo) add(profile string, records []Record) {
+	var simulated, real []Record
+	for _, r := range records {
+		if r.Node == realNodeName {
+			real = append(real, r)
+		} else {
+			simulated = append(simulated, r)
+		}
+	}
+	d.result.Simulated = append(d.result.Simulated, Summarise(profile, simulated))
+	if !d.config.NoRealNode {
+		d.result.Real = append(d.result.Real, Summarise(profile, real))
+	}
+}
+
+// runBatch submits a batch and follows it to its end.
+func (d *demo) runBatch(ctx context.Context, profile string) ([]Record, error) {
+	tasks := Batch(d.config)
+	t := newTracker(namespace, podNames(profile, len(tasks)), tasks)
+	d.cluster.follow(t)
+	start := d.cluster.clock.Now()
+	submitted := make(chan error, 1)
+	go func() { submitted <- submit(ctx, d.cluster.client, d.cluster.clock, profile, t) }()
+
+	view := newView(d.screen, func() Frame { return d.frame(profile, start, t) })
+	defer view.stop()
+	for {
+		select {
+		case err := <-submitted:
+			if err != nil {
+				return nil, err
+			}
+			submitted = nil
+		case <-t.done:
+			view.stop()
+			return t.snapshot(), nil
+		case <-ctx.Done():
+			if submitted != nil {
+				<-submitted
+			}
+			return nil, context.Cause(ctx)
+		case <-view.ticks():
+			view.show()
+		}
+	}
+}
+
+func (d *demo) frame(profile string, start time.Time, t *tracker) Frame {
+	f := Frame{Profile: profile, Elapsed: d.cluster.clock.Now().Sub(start), Nodes: d.cluster.nodes()}
+	t.count(&f)
+	return f
+}
+
+// ignoreStopped turns the end of a stopped part into no error.
+func ignoreStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		return nil
+	}
+	return err
+}
+
+var _ = simnode.Clock{}

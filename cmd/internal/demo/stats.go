@@ -1,0 +1,131 @@
+package demo
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Record is what became of one pod. Times are virtual; the zero time says that
+// it has not happened.
+type Record struct {
+	Task
+	Name, Node string
+	// Created is when it was submitted, Bound when its binding was seen,
+	// Running and Done what its node says.
+	Created, Bound, Running, Done time.Time
+	// Failed: it ended without having done its work.
+	Failed bool
+}
+
+// Quantiles sums up a set of durations, in seconds.
+type Quantiles struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+}
+
+// Summary is one column of the table. Times are virtual seconds.
+type Summary struct {
+	Profile string `json:"profile"`
+	// Pods that did their work, and pods that failed.
+	Pods   int `json:"pods"`
+	Failed int `json:"failed"`
+	// Throughput is Pods over Makespan; Makespan is the span from the first
+	// submission to the last end.
+	Throughput float64 `json:"throughputPodsPerSecond"`
+	Makespan   float64 `json:"makespan"`
+	// RunTime is from running to done, Sojourn from submission to done,
+	// Scheduling from submission to bound.
+	RunTime    Quantiles `json:"runTime"`
+	Sojourn    Quantiles `json:"sojourn"`
+	Scheduling Quantiles `json:"schedulingLatency"`
+	// SlowdownP99 is the 99th percentile of run time over the run time alone on
+	// an idle node.
+	SlowdownP99 float64 `json:"slowdownP99"`
+	// MostPods is the largest number of pods bound to one node at a time.
+	MostPods int `json:"mostPodsOnANode"`
+}
+
+// Summarise sums up the records of one profile; pods that are not done count
+// nowhere but in MostPods.
+func Summarise(profile string, records []Record) Summary {
+	s := Summary{Profile: profile, MostPods: mostPods(records)}
+	var run, sojourn, scheduling, slowdown []float64
+	var first, last time.Time
+	for _, r := range records {
+		if first.IsZero() || r.Created.Before(first) {
+			first = r.Created
+		}
+		switch {
+		case r.Failed:
+			s.Failed++
+			continue
+		case r.Done.IsZero():
+			continue
+		}
+		if r.Done.After(last) {
+			last = r.Done
+		}
+		s.Pods++
+		runTime := r.Done.Sub(r.Running).Seconds()
+		run = append(run, runTime)
+		slowdown = append(slowdown, runTime/r.Work.Seconds())
+		sojourn = append(sojourn, r.Done.Sub(r.Created).Seconds())
+		scheduling = append(scheduling, r.Bound.Sub(r.Created).Seconds())
+	}
+	if s.Pods == 0 {
+		return s
+	}
+	s.Makespan = last.Sub(first).Seconds()
+	s.Throughput = float64(s.Pods) / s.Makespan
+	s.RunTime, s.Sojourn, s.Scheduling = quantiles(run), quantiles(sojourn), quantiles(scheduling)
+	s.SlowdownP99 = quantiles(slowdown).P99
+	return s
+}
+
+func quantiles(values []float64) Quantiles {
+	sorted := slices.Sorted(slices.Values(values))
+	sum := 0.
+	for _, v := range sorted {
+		sum += v
+	}
+	rank := func(p float64) float64 { // the nearest rank
+		return sorted[max(0, int(math.Ceil(p*float64(len(sorted))))-1)]
+	}
+	return Quantiles{Mean: sum / float64(len(sorted)), P50: rank(.5), P95: rank(.95), P99: rank(.99)}
+}
+
+// mostPods sweeps over the binds and ends of each node.
+func mostPods(records []Record) int {
+	type change struct {
+		node  string
+		at    time.Time
+		delta int
+	}
+	var changes []change
+	for _, r := range records {
+		if r.Node == "" || r.Bound.IsZero() {
+			continue
+		}
+		changes = append(changes, change{r.Node, r.Bound, 1})
+		if !r.Done.IsZero() {
+			changes = append(changes, change{r.Node, r.Done, -1})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int {
+		// At one instant the end comes first: it is what made room.
+		return cmp.Or(cmp.Compare(a.node, b.node), a.at.Compare(b.at), cmp.Compare(a.delta, b.delta))
+	})
+	most, count := 0, 0
+	for i, c := range changes {
+		if i == 0 || c.node != changes[i-1].node {
+			count = 0
+		}
+		count += c.delta
+		most = max(most, count)
+	}
+	return most
+}

@@ -1,0 +1,44 @@
+package demo
+
+import "time"
+
+// How often a run is shown: often enough on a terminal to look alive, and as
+// lines not so often as to bury what else is there.
+const (
+	framePeriod = 250 * time.Millisecond
+	linePeriod  = 3 * time.Second
+)
+
+// view shows a run while it goes on.
+type view struct {
+	screen *screen
+	frame  func() Frame
+	ticker *time.Ticker
+}
+
+func newView(s *screen, frame func() Frame) *view {
+	period := linePeriod
+	if s.terminal() {
+		period = framePeriod
+	}
+	return &view{screen: s, frame: frame, ticker: time.NewTicker(period)}
+}
+
+func (v *view) ticks() <-chan time.Time { return v.ticker.C }
+
+func (v *view) show() {
+	if v.screen.terminal() {
+		v.screen.draw(v.frame())
+	} else {
+		v.screen.printf("%s", v.frame().Progress())
+	}
+}
+
+// finish shows the last state; on a terminal it stays.
+func (v *view) finish() {
+	v.ticker.Stop()
+	v.show()
+	v.screen.release()
+}
+
+func (v *view) stop() { v.ticker.Stop() }

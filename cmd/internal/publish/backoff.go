@@ -1,0 +1,88 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff is an exponential backoff with jitter: the wait before retry i = 0,
+// 1, ... is between half of and all of min(Max, Min·2^i), so that the agents
+// of a fleet don't return to a restarted peer in step.
+type Backoff struct {
+	// Min is the first wait, default 100 ms; Max the longest, default 5 s.
+	Min, Max time.Duration
+}
+
+// Validate refuses negative waits and a Min above Max.
+func (b Backoff) Validate() error {
+	if b.Min < 0 {
+		return &ConfigError{Field: "Backoff.Min", Value: b.Min, Reason: "negative"}
+	}
+	if d := b.withDefaults(); d.Max < d.Min {
+		return &ConfigError{Field: "Backoff.Max", Value: b.Max, Reason: "less than Min"}
+	}
+	return nil
+}
+
+func (b Backoff) withDefaults() Backoff {
+	b.Min = orDefault(b.Min, 100*time.Millisecond)
+	b.Max = orDefault(b.Max, max(b.Min, 5*time.Second))
+	return b
+}
+
+// delay is the wait before retry i; random is in [0,1).
+func (b Backoff) delay(i int, random float64) time.Duration {
+	d := b.Max
+	if i < 62 && b.Min<<i>>i == b.Min {
+		d = min(d, b.Min<<i)
+	}
+	return d/2 + time.Duration(random*float64(d-d/2))
+}
+
+// retries counts failures in a row.
+type retries struct {
+	backoff  Backoff
+	failures int
+}
+
+func (r *retries) next() time.Duration {
+	d := r.backoff.delay(r.failures, rand.Float64())
+	r.failures++
+	return d
+}
+
+func (r *retries) reset() { r.failures = 0 }
+
+// sleep waits for d and reports whether ctx still runs.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// ConfigError names the field of a config that can't be used, and its value.
+type ConfigError struct {
+	Field  string
+	Value  any
+	Reason string
+}
+
+// Error is one line.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("publish: %s = %v: %s", e.Field, e.Value, e.Reason)
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}

@@ -1,0 +1,9 @@
+// Package publish carries what a node's agent knows to those who use it:
+// Signals streams reports to every scheduler replica, Models pushes the local
+// model to an aggregator and brings back the fleet's.
+//
+// Neither ever holds up the agent: Send and Offer return at once and keep the
+// newest value alone, since a report replaces the one before. A peer that is
+// away is retried with jittered exponential backoff, each on its own, and gets
+// the newest value as soon as it is back.
+package publish

@@ -1,0 +1,101 @@
+package publish
+
+import (
+	"math"
+	"time"
+
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+)
+
+// Staleness is the rule by which a node pushes its local model: when it has
+// moved, or has grown old, but never too often.
+type Staleness struct {
+	// MinInterval is the least time between two pushes, default 1 s: a block
+	// of ten samples at 10 Hz.
+	MinInterval time.Duration
+	// MaxAge is the time after which an unmoved model is pushed again, so that
+	// the aggregator knows the node lives; default 10 s.
+	MaxAge time.Duration
+	// Angle is the sine of the angle that the direction u₁ may turn, Stretch
+	// the relative change of σ₁, before the model counts as moved. Both
+	// default to .05: they change the node's signal in about that proportion,
+	// less than one pod does.
+	Angle, Stretch float64
+}
+
+// Validate returns a *ConfigError.
+func (s Staleness) Validate() error {
+	d := s.withDefaults()
+	switch {
+	case s.MinInterval < 0:
+		return &ConfigError{Field: "Staleness.MinInterval", Value: s.MinInterval, Reason: "negative"}
+	case d.MaxAge < d.MinInterval:
+		return &ConfigError{Field: "Staleness.MaxAge", Value: s.MaxAge, Reason: "less than MinInterval"}
+	case !(d.Angle > 0 && d.Angle <= 1):
+		return &ConfigError{Field: "Staleness.Angle", Value: s.Angle, Reason: "not in (0,1]"}
+	case !(d.Stretch > 0) || math.IsInf(d.Stretch, 0):
+		return &ConfigError{Field: "Staleness.Stretch", Value: s.Stretch, Reason: "not positive and finite"}
+	}
+	return nil
+}
+
+func (s Staleness) withDefaults() Staleness {
+	s.MinInterval = orDefault(s.MinInterval, time.Second)
+	s.MaxAge = orDefault(s.MaxAge, max(s.MinInterval, 10*time.Second))
+	s.Angle = orDefault(s.Angle, .05)
+	s.Stretch = orDefault(s.Stretch, .05)
+	return s
+}
+
+// wait is the time from the last push to the next one, of next.
+func (s Staleness) wait(last, next *spaziov1.LocalModel) time.Duration {
+	if last == nil || s.moved(last, next) {
+		return s.MinInterval
+	}
+	return s.MaxAge
+}
+
+// moved says whether next tells the fleet something that last did not: another
+// schema, a cost now known, a stretched σ₁ or a turned u₁.
+func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
+	if last.GetSchema() != next.GetSchema() || last.GetModel().GetDim() != next.GetModel().GetDim() {
+		return true
+	}
+	if len(last.GetCosts()) != len(next.GetCosts()) {
+		return true
+	}
+	for i, cost := range next.GetCosts() {
+		if cost.GetKnown() != last.GetCosts()[i].GetKnown() {
+			return true
+		}
+	}
+	before, rmsBefore := leading(last.GetModel())
+	after, rmsAfter := leading(next.GetModel())
+	if math.Abs(rmsAfter-rmsBefore) > s.Stretch*rmsBefore {
+		return true
+	}
+	return sine(before, after) > s.Angle
+}
+
+// leading returns u₁ and the root mean square of the load along it, σ₁/√b.
+func leading(m *spaziov1.Model) ([]float64, float64) {
+	dim := int(m.GetDim())
+	if len(m.GetSigma()) == 0 || len(m.GetU()) < dim {
+		return nil, 0
+	}
+	return m.GetU()[:dim], m.GetSigma()[0] / math.Sqrt(float64(m.GetBlock()))
+}
+
+// sine is that of the angle between the lines along unit vectors u and v, by
+// the remainder of the projection: 1 − (u·v)² would lose small angles.
+func sine(u, v []float64) float64 {
+	var along, rest float64
+	for i := range u {
+		along += u[i] * v[i]
+	}
+	for i := range u {
+		r := u[i] - along*v[i]
+		rest += r * r
+	}
+	return math.Sqrt(rest)
+}

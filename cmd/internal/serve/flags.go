@@ -1,0 +1,56 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
+
+// TransportFlags binds the fields of c to the TLS flags that every command
+// shares. What c holds is the default.
+func TransportFlags(flags *pflag.FlagSet, c *transport.Config) {
+	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents")
+	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file")
+	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that the other side's certificate must come from")
+	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
+}
+
+// Log says how a command logs. The zero value is level info as text.
+type Log struct {
+	// Level is debug, info, warn or error; Format is text or json.
+	Level, Format string
+}
+
+// LogFlags binds the fields of l to --log-level and --log-format.
+func LogFlags(flags *pflag.FlagSet, l *Log) {
+	flags.StringVar(&l.Level, "log-level", orDefault(l.Level, "info"), "debug, info, warn or error")
+	flags.StringVar(&l.Format, "log-format", orDefault(l.Format, "text"), "text or json")
+}
+
+// Logger returns a logger that writes to w. An unknown level or format is a
+// usage error.
+func (l Log) Logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(orDefault(l.Level, "info"))); err != nil {
+		return nil, Usage(fmt.Errorf("--log-level: %w", err))
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch orDefault(l.Format, "text") {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, Usage(fmt.Errorf("--log-format: %q is neither text nor json", l.Format))
+}
+
+func orDefault(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}

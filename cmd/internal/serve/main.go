@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
+
+// Exit codes of every command.
+const (
+	ExitOK      = 0
+	ExitFailure = 1
+	ExitUsage   = 2
+)
+
+// Main runs a command until it ends or the process gets SIGINT or SIGTERM,
+// which cancel its context; a second signal ends the process at once. Main
+// does not return: it exits with the command's code.
+func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // restores the signals' default effect
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// usageError marks an error as the caller's, not the machine's.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// Usage marks err so that Execute exits with ExitUsage; nil stays nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+// Execute runs a command tree with args and returns the exit code. An error is
+// printed as one line on stderr. It is a usage error if it came before any
+// RunE was reached, is marked by Usage, or is the refusal of plaintext by
+// package transport. Being cancelled through ctx is a success.
+func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	reached := false
+	watch(root, &reached)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return ExitOK
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), oneLine(err))
+	var usage usageError
+	var plaintext *transport.PlaintextError
+	if !reached || errors.As(err, &usage) || errors.As(err, &plaintext) {
+		return ExitUsage
+	}
+	return ExitFailure
+}
+
+// watch notes when a command of the tree begins to run: before, errors are
+// about flags and arguments.
+func watch(c *cobra.Command, reached *bool) {
+	if run := c.RunE; run != nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			*reached = true
+			return run(c, args)
+		}
+		if c.Args == nil && !c.HasSubCommands() {
+			c.Args = cobra.NoArgs
+		}
+	}
+	for _, child := range c.Commands() {
+		watch(child, reached)
+	}
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

@@ -1,0 +1,285 @@
+package simnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Observer hears what happens to each pod, in order for one pod, after the API
+// server has heard it. Calls come from several goroutines.
+type Observer func(pod types.NamespacedName, node string, t Transition)
+
+// KubeletConfig configures a Kubelet.
+type KubeletConfig struct {
+	Client   kubernetes.Interface
+	Clock    Clock
+	Machines []Machine
+	// Observer may be nil.
+	Observer Observer
+	// Seed selects the start-up latencies of pods that don't declare one.
+	Seed uint64
+	// OnError hears of pods that could not be run or reported; nil drops it.
+	OnError func(error)
+}
+
+// Kubelet stands between the API server and the machines of many nodes: it runs
+// the pods that are bound to them and writes back what became of the pods. It is
+// safe for concurrent use.
+type Kubelet struct {
+	KubeletConfig
+	machines map[string]Machine
+	writers  []chan write
+
+	mu   sync.Mutex
+	pods map[types.UID]*tracked
+}
+
+// tracked is a pod that a machine has been given.
+type tracked struct {
+	name               types.NamespacedName
+	node               string
+	deleting, finished bool
+}
+
+// write is a change of a pod that is due at the API server.
+type write struct {
+	uid        types.UID
+	name       types.NamespacedName
+	node       string
+	transition Transition
+	remove     bool
+}
+
+// Pods write their status in their own order and independent of each other:
+// what keeps up with some hundred starts a second.
+const kubeletWriters = 8
+
+// NewKubelet returns a kubelet for the given machines.
+func NewKubelet(c KubeletConfig) *Kubelet {
+	k := &Kubelet{
+		KubeletConfig: c,
+		machines:      make(map[string]Machine, len(c.Machines)),
+		pods:          make(map[types.UID]*tracked),
+		writers:       make([]chan write, kubeletWriters),
+	}
+	for _, m := range c.Machines {
+		k.machines[m.Name()] = m
+	}
+	for i := range k.writers {
+		// A machine must never wait for the API server.
+		k.writers[i] = make(chan write, 1<<16)
+	}
+	if k.Observer == nil {
+		k.Observer = func(types.NamespacedName, string, Transition) {}
+	}
+	if k.OnError == nil {
+		k.OnError = func(error) {}
+	}
+	return k
+}
+
+// Run watches and runs pods until ctx ends or a machine fails, and returns when
+// every machine has stopped. synced is closed once the watch has begun.
+func (k *Kubelet) Run(ctx context.Context, synced chan<- struct{}) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	for _, m := range k.machines {
+		running.Go(func() {
+			if err := m.Run(ctx, func(t Transition) { k.changed(m.Name(), t) }); err != nil {
+				cancel(fmt.Errorf("node %s: %w", m.Name(), err))
+			}
+		})
+	}
+	for _, queue := range k.writers {
+		running.Go(func() { k.writeAll(ctx, queue) })
+	}
+	informer := k.informer()
+	running.Go(func() { informer.RunWithContext(ctx) })
+	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		close(synced)
+	}
+	<-ctx.Done()
+	running.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// informer watches every pod that is bound, whatever its node: one watch costs
+// the API server less than one a node.
+func (k *Kubelet) informer() cache.SharedIndexInformer {
+	bound := fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+	informer := coreinformers.NewFilteredPodInformer(k.Client, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(o *metav1.ListOptions) { o.FieldSelector = bound })
+	// A fresh informer accepts any handler.
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { k.seen(obj) },
+		UpdateFunc: func(_, obj any) { k.seen(obj) },
+		DeleteFunc: k.deleted,
+	})
+	return informer
+}
+
+func (k *Kubelet) seen(obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	machine, ok := k.machines[pod.Spec.NodeName]
+	if !ok {
+		return
+	}
+	switch {
+	case pod.DeletionTimestamp != nil:
+		k.remove(pod, machine)
+	case pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:
+		k.bind(pod, machine)
+	}
+}
+
+func (k *Kubelet) bind(pod *corev1.Pod, machine Machine) {
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	k.mu.Lock()
+	_, known := k.pods[pod.UID]
+	if !known {
+		k.pods[pod.UID] = &tracked{name: name, node: machine.Name()}
+	}
+	k.mu.Unlock()
+	if known {
+		return
+	}
+	k.Observer(name, machine.Name(), Transition{At: k.Clock.Now(), UID: string(pod.UID), Phase: Bound})
+	work, err := PodOf(pod, k.startup(pod.UID))
+	if err == nil {
+		err = machine.Bind(work)
+	}
+	if err != nil {
+		k.OnError(fmt.Errorf("pod %s: %w", name, err))
+		k.changed(machine.Name(), Transition{At: k.Clock.Now(), UID: string(pod.UID), Phase: Failed})
+	}
+}
+
+// startup draws a pod's latency from its own stream, so that it does not depend
+// on the order in which pods arrive.
+func (k *Kubelet) startup(uid types.UID) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(uid))
+	return StartupLatency(rand.New(rand.NewPCG(k.Seed, h.Sum64())))
+}
+
+// remove ends a pod that someone deleted and lets the API server forget it.
+func (k *Kubelet) remove(pod *corev1.Pod, machine Machine) {
+	k.mu.Lock()
+	t, ok := k.pods[pod.UID]
+	if !ok {
+		t = &tracked{
+			name: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+			node: machine.Name(),
+		}
+		k.pods[pod.UID] = t
+	}
+	again := t.deleting
+	t.deleting = true
+	k.mu.Unlock()
+	if again {
+		return
+	}
+	machine.Kill(string(pod.UID))
+	k.enqueue(write{uid: pod.UID, name: t.name, node: t.node, remove: true})
+}
+
+// deleted ends a pod that vanished without warning, as by a forced deletion.
+func (k *Kubelet) deleted(obj any) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	k.mu.Lock()
+	t, known := k.pods[pod.UID]
+	delete(k.pods, pod.UID)
+	k.mu.Unlock()
+	if !known || t.finished {
+		return
+	}
+	k.machines[t.node].Kill(string(pod.UID))
+	k.Observer(t.name, t.node, Transition{At: k.Clock.Now(), UID: string(pod.UID), Phase: Killed})
+}
+
+// changed is called by machines.
+func (k *Kubelet) changed(node string, t Transition) {
+	if t.Phase == Starting {
+		return
+	}
+	k.mu.Lock()
+	pod, ok := k.pods[types.UID(t.UID)]
+	if !ok {
+		k.mu.Unlock()
+		return
+	}
+	pod.finished = t.Phase != Running
+	w := write{uid: types.UID(t.UID), name: pod.name, node: node, transition: t}
+	k.mu.Unlock()
+	k.enqueue(w)
+}
+
+func (k *Kubelet) enqueue(w write) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(w.uid))
+	k.writers[h.Sum32()%kubeletWriters] <- w
+}
+
+func (k *Kubelet) writeAll(ctx context.Context, queue <-chan write) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-queue:
+			err := k.write(ctx, w)
+			if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+				k.OnError(fmt.Errorf("pod %s: %w", w.name, err))
+				continue
+			}
+			if !w.remove && ctx.Err() == nil {
+				k.Observer(w.name, w.node, w.transition)
+			}
+		}
+	}
+}
+
+func (k *Kubelet) write(ctx context.Context, w write) error {
+	pods := k.Client.CoreV1().Pods(w.name.Namespace)
+	if w.remove {
+		// The UID guards a pod of the same name made since.
+		options := metav1.NewPreconditionDeleteOptions(string(w.uid))
+		options.GracePeriodSeconds = new(int64)
+		return pods.Delete(ctx, w.name.Name, *options)
+	}
+	if w.transition.Phase == Killed {
+		return nil
+	}
+	patch, err := statusPatch(w)
+	if err != nil {
+		return err
+	}
+	_, err = pods.Patch(ctx, w.name.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}

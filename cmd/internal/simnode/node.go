@@ -1,0 +1,148 @@
+package simnode
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// Node is a simulated node in real use: a [Machine] to a kubelet, a source of
+// samples and of pod events to an agent. It is safe for concurrent use.
+type Node struct {
+	name  string
+	clock Clock
+	feed  *PodFeed
+
+	mu    sync.Mutex
+	model *Model
+	fresh []Transition // not yet emitted to the kubelet
+	wake  chan struct{}
+}
+
+// NewNode returns a node that runs on the given clock, empty at its present.
+func NewNode(name string, p Params, clock Clock) (*Node, error) {
+	now := clock.Now()
+	model, err := NewModel(p, now)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", name, err)
+	}
+	return &Node{
+		name:  name,
+		clock: clock,
+		feed:  NewPodFeed(now),
+		model: model,
+		wake:  make(chan struct{}, 1),
+	}, nil
+}
+
+// Name returns the node's name.
+func (n *Node) Name() string { return n.name }
+
+// Bind puts a pod on the node.
+func (n *Node) Bind(p Pod) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.clock.Now()
+	n.advance(now)
+	wake(n.wake)
+	return n.model.Bind(now, p)
+}
+
+// Kill removes a pod from the node, if it is there.
+func (n *Node) Kill(uid string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.advance(n.clock.Now())
+	if n.model.Kill(uid) {
+		n.happened(Transition{At: n.model.Now(), UID: uid, Phase: Killed})
+	}
+}
+
+// The shortest nap of Run: what a timer of the operating system resolves.
+const shortestNap = time.Millisecond
+
+// Run advances the node with its clock and emits its transitions until ctx ends.
+func (n *Node) Run(ctx context.Context, emit func(Transition)) error {
+	var batch []Transition
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		n.mu.Lock()
+		n.advance(n.clock.Now())
+		batch, n.fresh = append(batch[:0], n.fresh...), n.fresh[:0]
+		next, busy := n.model.NextChange()
+		n.mu.Unlock()
+
+		for _, t := range batch {
+			emit(t)
+		}
+		timer.Stop()
+		if busy {
+			timer.Reset(max(shortestNap, n.clock.Wall(next.Sub(n.clock.Now()))))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-n.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// advance runs the model until now. n.mu is held.
+func (n *Node) advance(now time.Time) {
+	before := len(n.fresh)
+	n.fresh = n.model.AdvanceTo(n.fresh, now)
+	happened := n.fresh[before:]
+	n.fresh = n.fresh[:before]
+	for _, t := range happened {
+		n.happened(t)
+	}
+}
+
+// happened hands a transition to both sides. n.mu is held.
+func (n *Node) happened(t Transition) {
+	n.fresh = append(n.fresh, t)
+	wake(n.wake)
+	if t.Phase == Starting {
+		n.feed.Churn(t.At)
+	} else {
+		n.feed.Changed(t.At, n.model.Running(nil))
+	}
+}
+
+// Pods returns the node as a source of pod events.
+func (n *Node) Pods() telemetry.PodSource { return n.feed }
+
+// Schema returns the channels of a sample: those of a telemetry.Reader in its
+// default configuration, so that simulated and real nodes form one fleet.
+func (n *Node) Schema() telemetry.Schema {
+	return telemetry.Schema{ID: "v1;cpu=half;memory=available", Channels: []string{"cpu", "memory"}}
+}
+
+// Sizes returns the size of each channel in its absolute unit: cores, bytes.
+func (n *Node) Sizes() []float64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.model.Params()
+	return []float64{float64(p.Cores), p.Memory}
+}
+
+// Pressure reports that the node has pressure stall information.
+func (n *Node) Pressure() bool { return true }
+
+// SampleTo stores the channels' values over the span since the sample before in
+// dst, as telemetry.Reader does. It fails if no time has passed since.
+func (n *Node) SampleTo(dst []float64, at time.Time) ([]float64, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.advance(at)
+	r, ok := n.model.Read()
+	if !ok {
+		return dst, &telemetry.ChannelError{Channel: "cpu", Err: telemetry.ErrNoInterval}
+	}
+	return append(dst[:0], r.CPU(), r.Memory), nil
+}

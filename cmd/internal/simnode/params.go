@@ -1,0 +1,89 @@
+package simnode
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Params describes a simulated node. A zero field takes its default.
+type Params struct {
+	// Cores is the number of cores; default 4.
+	Cores int
+	// Memory is the node's memory in bytes; default 4 GiB a core.
+	Memory float64
+	// BaseMemory is the share of Memory that the system takes; default .05.
+	BaseMemory float64
+	// Background is the mean load of system daemons in cores; default .03,
+	// what an idle node with kubelet and runtime shows.
+	Background float64
+	// Burst is the mean CPU time of one burst of a daemon; default 5 ms.
+	Burst time.Duration
+	// StartWork and StopWork are the CPU time a container start and stop take;
+	// defaults 300 ms and 100 ms, as measured with containerd.
+	StartWork, StopWork time.Duration
+	// Slowdown divides the speed of pods while memory is over-committed;
+	// default 5.
+	Slowdown float64
+	// Noise is the standard deviation added to each reading; default .01.
+	Noise float64
+	// Seed selects the random streams.
+	Seed uint64
+}
+
+// FieldError names a field with a value out of range.
+type FieldError struct {
+	Field string
+	Value any
+	Want  string
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("simnode: %s = %v, want %s", e.Field, e.Value, e.Want)
+}
+
+// Validate returns a *FieldError for the first field out of range.
+func (p Params) Validate() error {
+	finite := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+	switch {
+	case p.Cores < 0 || p.Cores > 4096:
+		return &FieldError{"Cores", p.Cores, "0 (default) to 4096"}
+	case !finite(p.Memory):
+		return &FieldError{"Memory", p.Memory, "a finite number of bytes, at least 0"}
+	case !finite(p.BaseMemory) || p.BaseMemory >= 1:
+		return &FieldError{"BaseMemory", p.BaseMemory, "a share in [0,1)"}
+	case !finite(p.Background) || p.Background > float64(p.withDefaults().Cores)/2:
+		return &FieldError{"Background", p.Background, "0 (default) to half the cores"}
+	case p.Burst < 0:
+		return &FieldError{"Burst", p.Burst, "at least 0"}
+	case p.StartWork < 0:
+		return &FieldError{"StartWork", p.StartWork, "at least 0"}
+	case p.StopWork < 0:
+		return &FieldError{"StopWork", p.StopWork, "at least 0"}
+	case !finite(p.Slowdown) || p.Slowdown != 0 && p.Slowdown < 1:
+		return &FieldError{"Slowdown", p.Slowdown, "at least 1"}
+	case !finite(p.Noise) || p.Noise > 1:
+		return &FieldError{"Noise", p.Noise, "0 (default) to 1"}
+	}
+	return nil
+}
+
+func (p Params) withDefaults() Params {
+	setDefault(&p.Cores, 4)
+	setDefault(&p.Memory, float64(p.Cores)*(4<<30))
+	setDefault(&p.BaseMemory, .05)
+	setDefault(&p.Background, .03)
+	setDefault(&p.Burst, 5*time.Millisecond)
+	setDefault(&p.StartWork, 300*time.Millisecond)
+	setDefault(&p.StopWork, 100*time.Millisecond)
+	setDefault(&p.Slowdown, 5)
+	setDefault(&p.Noise, .01)
+	return p
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

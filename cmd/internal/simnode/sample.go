@@ -1,0 +1,68 @@
+package simnode
+
+import "math"
+
+// jiffy is the resolution of /proc/stat in seconds.
+const jiffy = .01
+
+// counters are the cumulative readings a kernel would show.
+type counters struct {
+	at           float64 // seconds
+	idle, waited float64 // whole jiffies in seconds; whole microseconds in seconds
+}
+
+// Reading is what one look at the node's counters shows.
+type Reading struct {
+	// Utilisation is the busy share of the cores, Pressure the share of time in
+	// which a runnable thread waited, both since the reading before.
+	Utilisation, Pressure float64
+	// Memory is the share of the memory in use now.
+	Memory float64
+}
+
+// Read returns the reading of the span since the last call, or false if no time
+// has passed since. Values are rounded as the kernel rounds them, disturbed by
+// the measurement noise and lie in [0,1].
+func (m *Model) Read() (Reading, bool) {
+	before, now := m.read, m.counters()
+	span := now.at - before.at
+	if span <= 0 {
+		return Reading{}, false
+	}
+	m.read = now
+	cores := float64(m.params.Cores)
+	return Reading{
+		Utilisation: m.disturb(1-(now.idle-before.idle)/(span*cores), 1),
+		Pressure:    m.disturb((now.waited-before.waited)/span, 1),
+		// A level read from counters of pages is steadier than a rate.
+		Memory: m.disturb(m.memory()/m.params.Memory, .1),
+	}, true
+}
+
+// CPU joins utilisation and pressure half and half: utilisation alone is full
+// at n = c while throughput still grows, pressure alone hardly moves below it.
+func (r Reading) CPU() float64 { return (r.Utilisation + r.Pressure) / 2 }
+
+func (m *Model) counters() counters {
+	idle := m.now*float64(m.params.Cores) - m.busy
+	return counters{
+		at:     m.now,
+		idle:   math.Floor(idle/jiffy) * jiffy,
+		waited: math.Floor(m.waited*1e6) / 1e6,
+	}
+}
+
+// memory returns the bytes asked for, which may be more than there are.
+func (m *Model) memory() float64 {
+	used := m.params.BaseMemory * m.params.Memory
+	for _, c := range m.containers {
+		if c.phase == Running {
+			used += c.Memory
+		}
+	}
+	return used
+}
+
+func (m *Model) disturb(v, scale float64) float64 {
+	return math.Min(1, math.Max(0, v+scale*m.params.Noise*m.noise.NormFloat64()))
+}

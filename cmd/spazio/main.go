@@ -1,0 +1,25 @@
+// Command spazio shows Spazio at work on one machine.
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
+	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+func main() { serve.Main(run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use:     "spazio",
+		Short:   "Schedule pods by what their nodes measure",
+		Version: version(),
+	}
+	root.AddCommand(demo.NewCommand(), burn.NewCommand())
+	return serve.Execute(ctx, root, args, stdout, stderr)
+}

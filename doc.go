@@ -1,0 +1,64 @@
+// Package spazio is the map of the Spazio modules; it holds no code.
+//
+// Spazio schedules pods by what nodes measure, not by what pods declare. Each
+// node turns its telemetry into the number of pods that still fit and streams
+// it to the scheduler, which subtracts the pods it has bound since. The
+// approach is that of the thesis "Hands at the Ready: Bringing Pronto to
+// Kubernetes" (L. Choteborsky, 2025); where the code departs from it, the
+// package that does so says why.
+//
+// # Packages
+//
+// Every directory below is a module of its own, versioned on its own. The
+// first five are pure: they know no clock, no randomness and no sibling.
+//
+//	svd        the load model: incremental singular value decomposition with forgetting, merge, blend
+//	filter     per-channel filter that passes a change of level and holds back a spike
+//	kalman     estimators of a node's capacity and of one pod's cost
+//	capacity   the signal k and the availability in pods
+//	reserve    what fits: free room, admission, score, and the ledger of pods in flight
+//	agent      a node's pipeline, a pure state machine over the five above
+//	telemetry  samples and pod events from /proc and the control groups
+//	api        the wire: protobuf messages, gRPC services, conversions
+//	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
+//	plugin     the kube-scheduler plugin, on the scheduler framework alone
+//	cmd        the programs: spazio, spazio-agent, spazio-aggregator, spazio-scheduler
+//	examples   small programs that use the libraries
+//
+// Imports point one way:
+//
+//	svd filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin  ←  cmd
+//	svd  ←  aggregate                      telemetry  ←  cmd
+//
+// Only cmd builds on k8s.io/kubernetes, and only plugin and cmd need any of
+// Kubernetes' libraries.
+//
+// # The way of one sample
+//
+// A sample enters at /proc and leaves as a bind:
+//
+//  1. telemetry reads /proc/stat, /proc/pressure and /proc/meminfo ten times a
+//     second and makes y ∈ [0,1]^d of it, one channel a resource (0 empty, 1
+//     full). A watch on the pods' control groups tells which pods run and when
+//     containers come and go.
+//  2. agent hands y to filter, which suppresses the spike of a starting
+//     container, and collects ten filtered samples into a block.
+//  3. A full block updates the node's own model in svd. Blended with the
+//     fleet's, it gives the demand q of one more typical load.
+//  4. capacity extends y along q until a channel is full: the signal k.
+//     Independently, kalman learns from changes in the number of pods what a
+//     pod costs in each channel; capacity turns headroom and cost into avail,
+//     a cautious bound of the pods that still fit.
+//  5. agent puts both into a Report together with the pods it counted: once a
+//     second, and at once when the set of pods changes.
+//  6. api carries the report over a gRPC stream to plugin in every scheduler
+//     replica, and now and then the node's model to aggregate, which answers
+//     with the fleet's.
+//  7. For a pending pod, plugin takes one view of all nodes. reserve computes
+//     free = avail − pods in flight, refuses nodes without room and scores the
+//     others; the chosen node's ledger takes the pod in, and the scheduler
+//     binds it.
+//  8. The node's agent sees the pod's control group appear, counts it in the
+//     next report, and with that the pod leaves the ledger. When a report
+//     raises a node's room, plugin wakes pending pods.
+package spazio

@@ -1,0 +1,201 @@
+package filter
+
+import "math"
+
+// scaleGain is the weight of a new deviation in the noise scale v: a memory of
+// 20 samples, two seconds at 10 Hz, so that the gate follows a change of the
+// workload's noise but not a single sample.
+const scaleGain = 0.05
+
+// Defaults of Config, for samples in [0,1] at 10 Hz.
+const (
+	// DefaultN: samples average an interval, so a spike of 300 ms starts
+	// anywhere within one and touches four of them. The fifth confirms.
+	DefaultN = 5
+	// DefaultNorm halves the noise within the gate in two samples.
+	DefaultNorm = 0.3
+	// DefaultHold lets a spike of n < N samples leak about 5n % of its height.
+	DefaultHold = 0.05
+	// DefaultFast takes 80 % of a confirmed step with each sample.
+	DefaultFast = 0.8
+	// DefaultDelta is the least gate: 3 % of a channel is no spike.
+	DefaultDelta = 0.03
+	// DefaultKappa: four mean deviations are 3.2 standard deviations of a
+	// Gaussian noise, which leaves the gate once in 700 samples.
+	DefaultKappa = 4
+)
+
+// Config tunes the dynamic EMA. Zero fields take the documented default, so
+// the zero value is the default filter. A Config is read-only and may be
+// shared by any number of goroutines.
+type Config struct {
+	// N is the number of consecutive samples beyond the gate, on one side,
+	// from which a deviation is a new level; ≥ 1.
+	N int
+	// Norm, Hold and Fast are the gains a_norm within the gate, a_hold while
+	// a deviation is unconfirmed and a_fast once it is; in (0, 1].
+	Norm, Hold, Fast float64
+	// Delta is the least half-width δ of the gate, in the unit of the
+	// samples; in (0, MaxMagnitude].
+	Delta float64
+	// Kappa is the half-width κ of the gate in mean deviations; in (0, 1e6].
+	Kappa float64
+}
+
+// Validate returns a *FieldError for the first field that is out of range.
+func (c Config) Validate() error {
+	if c.N < 0 {
+		return reject("N", -1, float64(c.N))
+	}
+	for _, f := range [...]struct {
+		name       string
+		value, max float64
+	}{
+		{"Norm", c.Norm, 1}, {"Hold", c.Hold, 1}, {"Fast", c.Fast, 1},
+		{"Delta", c.Delta, MaxMagnitude}, {"Kappa", c.Kappa, 1e6},
+	} {
+		if !(f.value >= 0 && f.value <= f.max) {
+			return reject(f.name, -1, f.value)
+		}
+	}
+	return nil
+}
+
+// withDefaults returns c with its zero fields set.
+func (c Config) withDefaults() Config {
+	if c.N == 0 {
+		c.N = DefaultN
+	}
+	for _, f := range [...]struct {
+		value     *float64
+		otherwise float64
+	}{
+		{&c.Norm, DefaultNorm}, {&c.Hold, DefaultHold}, {&c.Fast, DefaultFast},
+		{&c.Delta, DefaultDelta}, {&c.Kappa, DefaultKappa},
+	} {
+		if *f.value == 0 {
+			*f.value = f.otherwise
+		}
+	}
+	return c
+}
+
+// State is the dynamic EMA of one channel; the zero value has seen nothing.
+// It is a plain value.
+type State struct {
+	// Level is m, the smoothed sample, in the unit of the samples.
+	Level float64
+	// Scale is v ≥ 0, the mean absolute deviation within the gate.
+	Scale float64
+	// Run counts the latest samples beyond the gate on one side, up to N:
+	// positive above, negative below, 0 within.
+	Run int
+	// Started is false until the first sample, which sets Level.
+	Started bool
+}
+
+// Step returns the state after the sample x (see the package doc for the
+// formulas). Level stays between its former value and x.
+//
+// A *FieldError reports an x that is not finite or beyond MaxMagnitude, an
+// invalid Config, or a State that Step cannot have returned; the state
+// returned is then s.
+func Step(s State, x float64, c Config) (State, error) {
+	if err := c.Validate(); err != nil {
+		return s, err
+	}
+	if !valid(x) {
+		return s, reject("x", -1, x)
+	}
+	if !valid(s.Level) {
+		return s, reject("Level", -1, s.Level)
+	}
+	if !(s.Scale >= 0 && s.Scale <= 2*MaxMagnitude) {
+		return s, reject("Scale", -1, s.Scale)
+	}
+	return s.step(x, c.withDefaults()), nil
+}
+
+// step is Step for valid arguments and a Config without zero fields.
+func (s State) step(x float64, c Config) State {
+	if !s.Started {
+		return State{Level: x, Started: true}
+	}
+	e := x - s.Level
+	size := math.Abs(e)
+	gain := c.Norm
+	if size <= max(c.Delta, c.Kappa*s.Scale) {
+		s.Run = 0
+		s.Scale += scaleGain * (size - s.Scale)
+	} else {
+		run := extend(s.Run, e > 0, c.N)
+		gain = c.Hold
+		if run >= c.N || run <= -c.N {
+			gain = c.Fast
+		}
+		s.Run = run
+	}
+	s.Level = between(s.Level+gain*e, s.Level, x)
+	return s
+}
+
+// extend returns the run after one more sample above or below the gate. It
+// stops counting at n.
+func extend(run int, above bool, n int) int {
+	switch {
+	case above && run < 0:
+		return 1
+	case above:
+		return min(run, n-1) + 1
+	case run > 0:
+		return -1
+	default:
+		return max(run, 1-n) - 1
+	}
+}
+
+// Bank is a dynamic EMA for each of several channels. It must not be used by
+// two goroutines at the same time.
+type Bank struct {
+	config Config // without zero fields
+	states []State
+}
+
+var _ Filter = (*Bank)(nil)
+
+// NewBank returns a Bank for the given number of channels, at least 1. A
+// *FieldError reports an invalid argument.
+func NewBank(channels int, c Config) (*Bank, error) {
+	if channels < 1 {
+		return nil, reject("channels", -1, float64(channels))
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Bank{config: c.withDefaults(), states: make([]State, channels)}, nil
+}
+
+// Channels returns the number of channels.
+func (b *Bank) Channels() int { return len(b.states) }
+
+// StepTo takes the next sample of each channel and writes the levels to dst,
+// which may be x; a nil dst is allocated, otherwise StepTo does not allocate.
+// A *FieldError reports a wrong length or a sample that is not finite or
+// beyond MaxMagnitude; then no channel has moved.
+func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
+	dst, err := checkStep(len(b.states), dst, x)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range x {
+		b.states[i] = b.states[i].step(v, b.config)
+		dst[i] = b.states[i].Level
+	}
+	return dst, nil
+}
+
+// StatesTo appends the state of each channel to dst[:0] and returns it.
+func (b *Bank) StatesTo(dst []State) []State { return append(dst[:0], b.states...) }
+
+// Reset forgets all samples: the next one sets the levels.
+func (b *Bank) Reset() { clear(b.states) }

@@ -1,0 +1,3 @@
+module github.com/spazio-scheduler/spazio/filter
+
+go 1.24.0

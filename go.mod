@@ -1,0 +1,3 @@
+module github.com/spazio-scheduler/spazio
+
+go 1.24.0

@@ -1,0 +1,105 @@
+package kalman
+
+import "fmt"
+
+// Estimator learns capacity and cost of every channel of a node.
+type Estimator interface {
+	// Step takes one observation. A bad one is an error and changes nothing.
+	Step(o Observation) error
+	// EstimatesTo writes one estimate a channel into dst, which it returns; a
+	// nil dst is allocated.
+	EstimatesTo(dst []Estimate) []Estimate
+	// VerdictsTo writes what the last Step did with each channel.
+	VerdictsTo(dst []Verdict) []Verdict
+}
+
+// Observation is a node at one moment.
+type Observation struct {
+	// Headroom is 1 − y in [0, 1], one a channel.
+	Headroom []float64
+	// Pods is the number of pods whose load Headroom shows.
+	Pods float64
+	// Churn says that containers are starting or stopping; nothing is learnt.
+	Churn bool
+}
+
+// PerChannel is the default Estimator: one centred Dual a channel on its own
+// headroom. It is not safe for concurrent use.
+type PerChannel struct {
+	configs  []Config
+	duals    []Dual
+	verdicts []Verdict
+}
+
+var _ Estimator = (*PerChannel)(nil)
+
+// NewPerChannel returns an estimator with one Config a channel. It returns a
+// *FieldError, wrapped with the channel's index.
+func NewPerChannel(configs ...Config) (*PerChannel, error) {
+	p := &PerChannel{
+		configs:  make([]Config, len(configs)),
+		duals:    make([]Dual, len(configs)),
+		verdicts: make([]Verdict, len(configs)),
+	}
+	for i, c := range configs {
+		if err := c.Validate(); err != nil {
+			return nil, fmt.Errorf("channel %d: %w", i, err)
+		}
+		p.configs[i] = c.withDefaults()
+	}
+	return p, nil
+}
+
+// LengthError says that a vector does not have one element a channel.
+type LengthError struct {
+	Field     string
+	Got, Want int
+}
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("kalman: len(%s) = %d, want %d", e.Field, e.Got, e.Want)
+}
+
+// Step takes one observation into every channel that it says something about.
+// It returns a *LengthError or a *FieldError and then changes nothing. It does
+// not allocate.
+func (p *PerChannel) Step(o Observation) error {
+	if len(o.Headroom) != len(p.duals) {
+		return &LengthError{"Headroom", len(o.Headroom), len(p.duals)}
+	}
+	for i, z := range o.Headroom {
+		if err := check(z, o.Pods); err != nil {
+			return fmt.Errorf("channel %d: %w", i, err)
+		}
+	}
+	if o.Churn {
+		for i := range p.verdicts {
+			p.verdicts[i] = Frozen
+		}
+		return nil
+	}
+	for i, z := range o.Headroom {
+		p.duals[i], p.verdicts[i] = p.duals[i].step(z, o.Pods, p.configs[i])
+	}
+	return nil
+}
+
+// EstimatesTo implements Estimator.
+func (p *PerChannel) EstimatesTo(dst []Estimate) []Estimate {
+	if dst == nil {
+		dst = make([]Estimate, len(p.duals))
+	}
+	for i, d := range p.duals {
+		dst[i] = d.estimate(p.configs[i])
+	}
+	return dst
+}
+
+// VerdictsTo implements Estimator.
+func (p *PerChannel) VerdictsTo(dst []Verdict) []Verdict {
+	if dst == nil {
+		dst = make([]Verdict, len(p.verdicts))
+	}
+	copy(dst, p.verdicts)
+	return dst
+}

@@ -1,0 +1,316 @@
+package kalman_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// quiet has fixed noise and no drift, so that a step is the bare formula.
+var quiet = kalman.Config{Prior: .25, Noise: .01, LevelDrift: .1, CostDrift: .01}
+
+// TestDualFormula compares with the formulas of the package doc written out.
+func TestDualFormula(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	d := kalman.Dual{}
+	var mu, pMu, c, pC, mean, diffVar, lastZ, lastN float64
+	prior := .125 * .125
+	for i := range 500 {
+		n := float64(rng.IntN(5))
+		z := math.Min(math.Max(.9-.15*n+.03*rng.NormFloat64(), .03), 1)
+		next, verdict, err := d.Step(z, n, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if verdict != kalman.Taken {
+			continue
+		}
+		if i == 0 {
+			mu, pMu, c, pC, mean, diffVar = z, .01, .25, prior, n, .02
+		} else {
+			r := math.Min(math.Max(diffVar/2, .01/16), .16)
+			pMu += .1 * r
+			if n != lastN {
+				pC = math.Min(pC+.01*r, prior)
+			}
+			x := n - mean
+			nu := z - mu + c*x
+			s := pMu + x*x*pC + r
+			kMu, kC := pMu/s, -x*pC/s
+			mu, pMu = mu+kMu*nu, (1-kMu)*pMu
+			if n > 0 {
+				c, pC = math.Max(c+kC*nu, .25/8), (1+kC*x)*pC
+			}
+			if n == lastN {
+				diffVar += .05 * ((z-lastZ)*(z-lastZ) - diffVar)
+			}
+			delta := .1 * (n - mean)
+			mean += delta
+			mu -= c * delta
+		}
+		lastZ, lastN = z, n
+		d = next
+		want := []float64{mu, pMu, c, pC, mean}
+		got := []float64{d.Level, d.LevelVar, d.Cost, d.CostVar, d.MeanPods}
+		for j := range want {
+			if math.Abs(got[j]-want[j]) > 1e-9 {
+				t.Fatalf("step %d: state %v, want %v", i, got, want)
+			}
+		}
+	}
+}
+
+// trace is a node whose cost changes in mid-run while its pods come and go.
+func trace(rng *rand.Rand, steps int, cost func(i int) float64, visit func(i int, z, n float64)) {
+	n := 2.0
+	for i := range steps {
+		if rng.Float64() < .2 {
+			n = math.Min(math.Max(n+float64(rng.IntN(3)-1), 0), 5)
+		}
+		z := .95 - cost(i)*n + .02*rng.NormFloat64()
+		visit(i, math.Min(math.Max(z, .03), 1), n)
+	}
+}
+
+func TestDualLearnsCost(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var errSum, runs float64
+	for range 50 {
+		d := kalman.Dual{}
+		cost := func(i int) float64 {
+			if i < 300 {
+				return .08
+			}
+			return .12
+		}
+		trace(rng, 900, cost, func(_ int, z, n float64) {
+			d, _, _ = d.Step(z, n, kalman.Config{})
+		})
+		e := d.Estimate(kalman.Config{})
+		if !e.Known {
+			t.Fatalf("cost unknown after 900 steps: %+v", d)
+		}
+		errSum += math.Abs(e.Cost-.12) / .12
+		runs++
+	}
+	if mean := errSum / runs; mean > .1 {
+		t.Errorf("mean relative error of the cost %.3f, want at most .1", mean)
+	}
+}
+
+func TestConstantPodsLeaveCostAlone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	d := kalman.Dual{}
+	trace(rng, 500, func(int) float64 { return .1 }, func(_ int, z, n float64) {
+		d, _, _ = d.Step(z, n, kalman.Config{})
+	})
+	before := d
+	// A day at three pods while the load beside them falls by .2.
+	for i := range 86400 {
+		z := .65 + .02*rng.NormFloat64()
+		if i > 1000 {
+			z += .2
+		}
+		d, _, _ = d.Step(z, 3, kalman.Config{})
+	}
+	if rel := math.Abs(d.Cost-before.Cost) / before.Cost; rel > .2 {
+		t.Errorf("cost moved from %.4f to %.4f though the pods stood still", before.Cost, d.Cost)
+	}
+	if d.CostVar > before.CostVar*1.01 {
+		t.Errorf("variance of the cost grew from %v to %v: wind-up", before.CostVar, d.CostVar)
+	}
+	if got := d.Level; math.Abs(got-.85) > .03 {
+		t.Errorf("level %v did not follow the headroom to .85", got)
+	}
+}
+
+func TestGates(t *testing.T) {
+	seen := kalman.Dual{}
+	for range 50 {
+		seen, _, _ = seen.Step(.5, 2, kalman.Config{})
+	}
+	t.Run("saturated", func(t *testing.T) {
+		got, v, err := seen.Step(.01, 9, kalman.Config{})
+		if err != nil || v != kalman.Censored {
+			t.Fatalf("verdict %v, error %v", v, err)
+		}
+		if d := cmp.Diff(seen, got); d != "" {
+			t.Errorf("a censored measurement changed the state:\n%s", d)
+		}
+	})
+	t.Run("outlier, then change", func(t *testing.T) {
+		d := seen
+		for i := 1; i <= kalman.DefaultPatience; i++ {
+			var v kalman.Verdict
+			d, v, _ = d.Step(.9, 2, kalman.Config{})
+			want := kalman.Outlier
+			if i == kalman.DefaultPatience {
+				want = kalman.Taken
+			}
+			if v != want {
+				t.Fatalf("outlier %d: verdict %v, want %v", i, v, want)
+			}
+		}
+		if d.Level < .6 {
+			t.Errorf("level %v after a confirmed change to .9", d.Level)
+		}
+	})
+	t.Run("no pods, no cost", func(t *testing.T) {
+		d, _, _ := seen.Step(.55, 0, kalman.Config{})
+		if d.Cost != seen.Cost {
+			t.Errorf("cost %v changed to %v at zero pods", seen.Cost, d.Cost)
+		}
+	})
+}
+
+func TestStepRejects(t *testing.T) {
+	d, _, _ := kalman.Dual{}.Step(.5, 2, kalman.Config{})
+	for _, tt := range []struct {
+		name  string
+		z, n  float64
+		field string
+	}{
+		{"NaN headroom", math.NaN(), 1, "Headroom"},
+		{"headroom above one", 1.1, 1, "Headroom"},
+		{"negative headroom", -.1, 1, "Headroom"},
+		{"negative pods", .5, -1, "Pods"},
+		{"infinite pods", .5, math.Inf(1), "Pods"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _, err := d.Step(tt.z, tt.n, kalman.Config{})
+			var fe *kalman.FieldError
+			if !errors.As(err, &fe) || fe.Field != tt.field {
+				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
+			}
+			if diff := cmp.Diff(d, got); diff != "" {
+				t.Errorf("state changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConfigValidate(t *testing.T) {
+	for field, c := range map[string]kalman.Config{
+		"Prior":      {Prior: -1},
+		"PriorSD":    {PriorSD: math.NaN()},
+		"MeanGain":   {MeanGain: 2},
+		"Noise":      {Noise: math.Inf(1)},
+		"LevelDrift": {LevelDrift: -1},
+		"CostDrift":  {CostDrift: -1},
+		"Gate":       {Gate: -1},
+		"Patience":   {Patience: -1},
+		"Saturation": {Saturation: 2},
+		"Known":      {Known: 2},
+		"Floor":      {Floor: 2},
+	} {
+		var fe *kalman.FieldError
+		if err := c.Validate(); !errors.As(err, &fe) || fe.Field != field {
+			t.Errorf("%s: error %v", field, err)
+		}
+		if _, err := kalman.NewPerChannel(kalman.Config{}, c); !errors.As(err, &fe) {
+			t.Errorf("NewPerChannel accepted a bad %s", field)
+		}
+	}
+}
+
+func TestPool(t *testing.T) {
+	own := kalman.Estimate{Level: .5, MeanPods: 2, Cost: .1, CostSD: .1, Known: true}
+	for _, tt := range []struct {
+		name  string
+		e     kalman.Estimate
+		fleet kalman.Fleet
+		want  kalman.Estimate
+	}{
+		{"no fleet", own, kalman.Fleet{}, own},
+		{"broken fleet", own, kalman.Fleet{Cost: math.NaN()}, own},
+		{"equal precision meets half-way", own, kalman.Fleet{Cost: .2}, kalman.Estimate{Level: .5, MeanPods: 2, Cost: .15, CostSD: .1 / math.Sqrt2, Known: true}},
+		{"certain of itself", kalman.Estimate{Cost: .1, Known: true}, kalman.Fleet{Cost: .2}, kalman.Estimate{Cost: .1, Known: true}},
+		{"unknown takes the fleet's", kalman.Estimate{Level: .5, Cost: .25}, kalman.Fleet{Cost: .2, SD: .05}, kalman.Estimate{Level: .5, Cost: .2, CostSD: .05}},
+		{"never far below the fleet", kalman.Estimate{Cost: .001, Known: true}, kalman.Fleet{Cost: .8}, kalman.Estimate{Cost: .1, Known: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if d := cmp.Diff(tt.want, kalman.Pool(tt.e, tt.fleet, 0, 0), approx); d != "" {
+				t.Errorf("Pool (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+var approx = cmp.Comparer(func(a, b float64) bool { return a == b || math.Abs(a-b) <= 1e-12 })
+
+func TestPerChannel(t *testing.T) {
+	p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{Prior: .1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Step(kalman.Observation{Headroom: []float64{.8, .9}, Pods: 1}); err != nil {
+		t.Fatal(err)
+	}
+	before := p.EstimatesTo(nil)
+	for name, o := range map[string]kalman.Observation{
+		"short":              {Headroom: []float64{.5}},
+		"second channel NaN": {Headroom: []float64{.5, math.NaN()}},
+		"negative pods":      {Headroom: []float64{.5, .5}, Pods: -1},
+		"churn":              {Headroom: []float64{.1, .1}, Pods: 4, Churn: true},
+	} {
+		if err := p.Step(o); (err != nil) == o.Churn {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if d := cmp.Diff(before, p.EstimatesTo(nil)); d != "" {
+			t.Errorf("%s changed the estimates:\n%s", name, d)
+		}
+	}
+	if d := cmp.Diff([]kalman.Verdict{kalman.Frozen, kalman.Frozen}, p.VerdictsTo(nil)); d != "" && p.VerdictsTo(nil)[0] != kalman.Frozen {
+		t.Errorf("verdicts:\n%s", d)
+	}
+	o := kalman.Observation{Headroom: []float64{.7, .8}, Pods: 2}
+	dst := make([]kalman.Estimate, 2)
+	if n := testing.AllocsPerRun(100, func() { _ = p.Step(o); p.EstimatesTo(dst) }); n != 0 {
+		t.Errorf("Step and EstimatesTo allocate %v times", n)
+	}
+}
+
+func FuzzDualStep(f *testing.F) {
+	f.Add(.5, 2.0, .9, 3.0, .01, 0.0)
+	f.Add(1.0, 1e300, .03, 0.0, 1.0, 1e300)
+	f.Fuzz(func(t *testing.T, z1, n1, z2, n2, z3, n3 float64) {
+		d := kalman.Dual{}
+		for _, m := range [][2]float64{{z1, n1}, {z2, n2}, {z3, n3}, {z1, n2}, {z2, n1}} {
+			next, _, err := d.Step(m[0], m[1], kalman.Config{})
+			if err != nil && next != d {
+				t.Fatalf("state changed by a rejected measurement")
+			}
+			d = next
+			e := d.Estimate(kalman.Config{})
+			for _, v := range []float64{e.Level, e.Cost, e.CostSD, e.MeanPods} {
+				if math.IsNaN(v) {
+					t.Fatalf("NaN in %+v after %v", e, m)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkPerChannelStep(b *testing.B) {
+	b.Run("d=4", func(b *testing.B) {
+		p, err := kalman.NewPerChannel(make([]kalman.Config, 4)...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		o := kalman.Observation{Headroom: []float64{.5, .6, .7, .8}}
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			i++
+			o.Pods = float64(i & 3)
+			if err := p.Step(o); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

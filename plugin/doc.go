@@ -1,0 +1,28 @@
+// Package plugin is a kube-scheduler plugin that places pods by what their
+// nodes measure.
+//
+// Each node's agent streams reports: avail, a lower bound of the pods that
+// still fit, and the pods it already counts. A [Hub] receives them, keeps the
+// ledger of the pods in flight (package reserve), and is the factory of the
+// plugin:
+//
+//	hub := plugin.NewHub(plugin.HubOptions{})
+//	command := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, hub.New))
+//
+// One Hub serves all profiles of a scheduler that enable the plugin. What a pod
+// passes through:
+//
+//	PreFilter  remember the pod as waiting, then take one immutable view of all nodes
+//	Filter     refuse nodes without room: reserve.Admit
+//	Score      rank by room: reserve.Score, normalised to 0..100
+//	Reserve    ask again, of the node as it is now, and put the pod in flight
+//	PostBind   tell the node's agent that a pod is coming
+//
+// A signal is not an API object, so no event of the API wakes a pod when room
+// appears. The Hub does: when a report, a deletion or a failed bind raises the
+// slots of a node, the waiting pods of the highest priority, as many as the new
+// slots, are activated.
+//
+// The package needs k8s.io/kube-scheduler/framework and client-go, not
+// k8s.io/kubernetes, so that any scheduler binary can register it.
+package plugin

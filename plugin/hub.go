@@ -1,0 +1,245 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Name is the plugin's name in a KubeSchedulerConfiguration.
+const Name = "Spazio"
+
+// HubOptions are for tests and measurements; the zero value is what a scheduler
+// wants.
+type HubOptions struct {
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+	// Random draws from [0,1) and breaks near-ties of the score; default a
+	// random generator. It is called concurrently.
+	Random func() float64
+	// OnReserve, if set, observes each reservation that was granted on the
+	// strength of a current signal: the signal and the pods in flight as they
+	// were when it was granted, that pod not included. It is called with the
+	// node locked and must not call back.
+	OnReserve func(node string, signal reserve.Signal, inflight float64)
+}
+
+// Hub is what the profiles of a scheduler share: the signals, the ledger, the
+// waiting pods and the server that agents publish to. Its New is the plugin
+// factory. Everything a Hub started ends with the context given to the first
+// New, and Wait returns when it has. Safe for concurrent use.
+type Hub struct {
+	options HubOptions
+	start   time.Time
+	ledger  *reserve.Ledger
+	nodes   nodes
+	waiting *waiting
+	metrics *metricSet
+	// slots is the sum of all nodes' slots.
+	slots atomic.Int64
+	// synced is set once the informers have delivered what existed at the start.
+	synced atomic.Bool
+	rules  rules
+	retry  time.Duration
+
+	mu       sync.Mutex
+	started  bool
+	args     SpazioArgs
+	listener net.Listener
+	gone     map[string]struct{}
+
+	tasks sync.WaitGroup
+}
+
+// NewHub returns a Hub that does nothing until New is called.
+func NewHub(o HubOptions) *Hub {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return &Hub{options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{}, gone: make(map[string]struct{})}
+}
+
+// New makes the plugin of one profile; it is a PluginFactory. The first call
+// starts the Hub: it listens for agents and follows pods and nodes through the
+// handle's informers until ctx ends. Later calls, for further profiles, must
+// agree with it on all arguments but kWeight, tieWidth and optOutAnnotation.
+func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	args, err := DecodeArgs(obj)
+	if err != nil {
+		return nil, err
+	}
+	if err := args.Validate(field.NewPath("args")); err != nil {
+		return nil, fmt.Errorf("plugin: profile %s: %w", handle.ProfileName(), err)
+	}
+	args = args.WithDefaults()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.started {
+		if args.shared() != h.args.shared() {
+			return nil, fmt.Errorf("plugin: profile %s: %w", handle.ProfileName(), errProfilesDiffer)
+		}
+	} else if err := h.run(ctx, args, handle); err != nil {
+		return nil, fmt.Errorf("plugin: %w", err)
+	}
+	return &spazio{
+		hub: h, handle: handle, optOut: args.OptOutAnnotation,
+		ranking: reserve.Ranking{Blend: args.KWeight, TieWidth: args.TieWidth},
+	}, nil
+}
+
+var errProfilesDiffer = errors.New("arguments other than kWeight, tieWidth and optOutAnnotation differ from another profile's")
+
+// run starts the Hub; h.mu is held. Nothing is left running after an error.
+func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error {
+	if err := h.configure(args); err != nil {
+		return err
+	}
+	options, err := transport.ServerOptions(args.transport())
+	if err != nil {
+		return err
+	}
+	listener, err := transport.Listen(ctx, args.Listen, args.transport())
+	if err != nil {
+		return err
+	}
+	synced, err := h.follow(ctx, handle.SharedInformerFactory())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	h.listener, h.started = listener, true
+	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
+	h.serve(ctx, server, listener)
+	h.tasks.Go(func() { h.wake(ctx) })
+	h.tasks.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), synced...) {
+			h.inventory()
+		}
+	})
+	klog.FromContext(ctx).Info("Receiving capacity reports", "plugin", Name, "address", listener.Addr())
+	return nil
+}
+
+func (h *Hub) configure(args SpazioArgs) error {
+	policy, err := reserve.ParseStalePolicy(args.StalePolicy)
+	if err != nil {
+		return err
+	}
+	ledger, err := reserve.NewLedger(reserve.LedgerConfig{TTL: args.AssumedTTL.Duration})
+	if err != nil {
+		return err
+	}
+	h.ledger, h.start, h.args, h.retry = ledger, h.clock(), args, args.RetryPeriod.Duration
+	h.rules = rules{
+		admit:  reserve.Rules{Epsilon: args.Epsilon}.WithDefaults(),
+		policy: policy, maxAge: args.MaxAge.Duration, grace: args.StartupGrace.Duration,
+	}
+	return nil
+}
+
+// Addr returns the address agents publish to, nil before New.
+func (h *Hub) Addr() net.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listener == nil {
+		return nil
+	}
+	return h.listener.Addr()
+}
+
+// Wait returns when everything the Hub started has ended, after the end of the
+// context given to the first New. It returns at once if New was never called.
+func (h *Hub) Wait() { h.tasks.Wait() }
+
+func (h *Hub) clock() time.Time { return h.options.Now() }
+
+// now is the time since the Hub's start, the form in which views keep it.
+func (h *Hub) now() time.Duration { return h.clock().Sub(h.start) }
+
+// node returns the named node, made if it is new.
+func (h *Hub) node(name string) *node {
+	return h.nodes.ensure(name, func() *node {
+		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
+		n.refresh(&h.rules, n.since)
+		return n
+	})
+}
+
+// refresh makes the node's state visible and wakes pods if it gained slots.
+func (h *Hub) refresh(n *node) {
+	n.mu.Lock()
+	change := h.refreshLocked(n)
+	n.mu.Unlock()
+	if change > 0 {
+		h.waiting.rise(change)
+	}
+}
+
+// refreshLocked is refresh for a caller that holds the node's mutex and
+// announces the rise itself, after its last change.
+func (h *Hub) refreshLocked(n *node) int {
+	change := n.refresh(&h.rules, h.now())
+	h.slots.Add(int64(change))
+	return change
+}
+
+// inventory runs when the informers have delivered all that existed: nodes that
+// only reports know are dropped, and pods tried too early are woken.
+func (h *Hub) inventory() {
+	for _, n := range h.nodes.list().nodes {
+		n.mu.Lock()
+		inAPI := n.inAPI
+		n.mu.Unlock()
+		if !inAPI {
+			h.removeNode(n.name)
+		}
+	}
+	h.synced.Store(true)
+	h.waiting.rise(max(int(h.slots.Load()), 1))
+}
+
+// removeNode forgets a node that the API no longer has. Its account stays until
+// the last of its pods is gone.
+func (h *Hub) removeNode(name string) {
+	n := h.nodes.remove(name)
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	n.inAPI = false
+	h.slots.Add(int64(n.recount(&h.rules, n.view.Load(), h.now())))
+	n.mu.Unlock()
+	h.mu.Lock()
+	h.gone[name] = struct{}{}
+	h.mu.Unlock()
+}
+
+// dropGone frees the ledger's accounts of removed nodes that are empty now.
+func (h *Hub) dropGone() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name := range h.gone {
+		dropped := false
+		absent := h.nodes.ifAbsent(name, func() { dropped = h.ledger.DropNode(name) })
+		if dropped || !absent {
+			delete(h.gone, name)
+		}
+	}
+}

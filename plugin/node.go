@@ -1,0 +1,196 @@
+package plugin
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// podDemand is what every pod asks for, in pods.
+const podDemand = 1
+
+// never is a time.Duration since the Hub's start that nothing reaches.
+const never = time.Duration(1<<63 - 1)
+
+// view is what one scheduling cycle sees of a node: the newest report and the
+// pods in flight at the same moment. It is never changed, only replaced.
+type view struct {
+	signal   reserve.Signal
+	inflight float64
+	// report explains the signal; nil before the first.
+	report *agent.Report
+	// arrived is when the report came, since the Hub's start.
+	arrived time.Duration
+	// freshUntil ends the report's validity; negative without a report.
+	freshUntil time.Duration
+	// graceUntil ends the wait for a node's first report.
+	graceUntil time.Duration
+	refusals   *refusals
+}
+
+// fresh says whether decisions at now rest on the signal.
+func (v *view) fresh(now time.Duration) bool { return now <= v.freshUntil }
+
+// node orders everything that changes what is known of one node: reports, the
+// ledger's entries and the view made from both change under its mutex, so that
+// Reserve decides on the state it changes. Reading the view takes no lock.
+type node struct {
+	name string
+	view atomic.Pointer[view]
+
+	mu      sync.Mutex
+	account *reserve.Account
+	// inAPI says that the API has the node; only then do its slots count.
+	inAPI   bool
+	since   time.Duration
+	report  *agent.Report
+	signal  reserve.Signal
+	arrived time.Duration
+	// slots is what the node last added to the Hub's total.
+	slots       int
+	subscribers []*subscriber
+}
+
+// rules are the constants of all decisions of a Hub.
+type rules struct {
+	admit  reserve.Rules
+	policy reserve.StalePolicy
+	maxAge time.Duration
+	grace  time.Duration
+}
+
+// admit decides for a node as seen in v.
+func (r *rules) admitView(v *view, now time.Duration) reserve.Reason {
+	if v.fresh(now) {
+		return reserve.Admit(v.signal, v.inflight, podDemand, r.admit)
+	}
+	if v.report == nil && now < v.graceUntil && r.policy != reserve.Allow {
+		return reserve.Stale
+	}
+	return r.policy.Admit()
+}
+
+// slots counts the pods that admitView would let in.
+func (r *rules) slots(v *view, now time.Duration) int {
+	if v.fresh(now) {
+		return reserve.Slots(v.signal, v.inflight, podDemand, r.admit)
+	}
+	if r.admitView(v, now) == reserve.Admitted {
+		return reserve.MaxSlots
+	}
+	return 0
+}
+
+// refresh makes a new view of n, whose mutex is held, and returns by how much
+// its slots changed.
+func (n *node) refresh(r *rules, now time.Duration) int {
+	v := &view{
+		signal: n.signal, inflight: n.account.InFlight(), report: n.report, arrived: n.arrived,
+		freshUntil: -1, graceUntil: n.since + r.grace, refusals: refusalsFor(n.report),
+	}
+	if n.report != nil {
+		v.freshUntil = n.arrived + r.maxAge
+	}
+	n.view.Store(v)
+	return n.recount(r, v, now)
+}
+
+// recount updates the slots of n, whose mutex is held: those of an unchanged
+// view change when its report turns stale.
+func (n *node) recount(r *rules, v *view, now time.Duration) int {
+	slots := 0
+	if n.inAPI {
+		slots = r.slots(v, now)
+	}
+	change := slots - n.slots
+	n.slots = slots
+	return change
+}
+
+// nodes is the directory of all nodes. Safe for concurrent use.
+type nodes struct {
+	mu     sync.RWMutex
+	byName map[string]*node
+	// published is the directory as scheduling cycles read it; nil after a
+	// change, so that many changes cost one copy.
+	published atomic.Pointer[directory]
+}
+
+// directory is an immutable index of all nodes.
+type directory struct {
+	index map[string]int
+	nodes []*node
+}
+
+func (ns *nodes) get(name string) *node {
+	ns.mu.RLock()
+	defer ns.mu.RUnlock()
+	return ns.byName[name]
+}
+
+// ensure returns the node, made by build if it is new.
+func (ns *nodes) ensure(name string, build func() *node) *node {
+	if n := ns.get(name); n != nil {
+		return n
+	}
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	n := ns.byName[name]
+	if n == nil {
+		if ns.byName == nil {
+			ns.byName = make(map[string]*node)
+		}
+		n = build()
+		ns.byName[name] = n
+		ns.published.Store(nil)
+	}
+	return n
+}
+
+func (ns *nodes) remove(name string) *node {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	n := ns.byName[name]
+	delete(ns.byName, name)
+	ns.published.Store(nil)
+	return n
+}
+
+// ifAbsent runs f if there is no such node, and none can be made meanwhile.
+func (ns *nodes) ifAbsent(name string, f func()) bool {
+	ns.mu.RLock()
+	defer ns.mu.RUnlock()
+	if ns.byName[name] != nil {
+		return false
+	}
+	f()
+	return true
+}
+
+// list returns the current directory.
+func (ns *nodes) list() *directory {
+	if d := ns.published.Load(); d != nil {
+		return d
+	}
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if d := ns.published.Load(); d != nil {
+		return d
+	}
+	d := &directory{index: make(map[string]int, len(ns.byName)), nodes: make([]*node, 0, len(ns.byName))}
+	names := make([]string, 0, len(ns.byName))
+	for name := range ns.byName {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		d.index[name] = i
+		d.nodes = append(d.nodes, ns.byName[name])
+	}
+	ns.published.Store(d)
+	return d
+}

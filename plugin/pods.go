@@ -1,0 +1,170 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// follow registers the Hub with the scheduler's informers, so that the ledger
+// holds the pods of every profile and of other schedulers, and is rebuilt from
+// the API after a restart. It returns what to wait for.
+func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactory) ([]cache.InformerSynced, error) {
+	logger := klog.FromContext(ctx)
+	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if pod, ok := obj.(*v1.Pod); ok {
+				h.podSeen(logger, pod)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			old, _ := before.(*v1.Pod)
+			pod, ok := after.(*v1.Pod)
+			if !ok {
+				return
+			}
+			// A deletion and a new pod of the same name can arrive as one update.
+			if old != nil && old.UID != pod.UID {
+				h.podGone(old)
+			}
+			h.podSeen(logger, pod)
+		},
+		DeleteFunc: func(obj any) {
+			if pod, ok := lastState[*v1.Pod](obj); ok {
+				h.podGone(pod)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("follow pods: %w", err)
+	}
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if node, ok := obj.(*v1.Node); ok {
+				h.nodeSeen(node.Name)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if node, ok := lastState[*v1.Node](obj); ok {
+				h.removeNode(node.Name)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("follow nodes: %w", err)
+	}
+	return []cache.InformerSynced{pods.HasSynced, nodes.HasSynced}, nil
+}
+
+// lastState returns the object of a delete event, which after a missed deletion
+// is wrapped and may be anything.
+func lastState[T metav1.Object](obj any) (T, bool) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	last, ok := obj.(T)
+	return last, ok
+}
+
+func (h *Hub) nodeSeen(name string) {
+	n := h.node(name)
+	n.mu.Lock()
+	n.inAPI = true
+	change := h.refreshLocked(n)
+	n.mu.Unlock()
+	if change > 0 {
+		h.waiting.rise(change)
+	}
+}
+
+// podSeen brings the ledger up to what the API shows of a pod.
+func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
+	switch {
+	case isMirror(pod):
+		return
+	case isTerminal(pod):
+		h.podGone(pod)
+		return
+	case pod.Spec.NodeName == "":
+		return
+	}
+	key := reserve.KeyOf(string(pod.UID))
+	h.waiting.drop(pod.UID)
+	entered, err := h.podBound(pod, key)
+	if err != nil {
+		logger.Error(err, "Pod not entered into the ledger", "pod", klog.KObj(pod))
+		return
+	}
+	if entered && h.synced.Load() {
+		h.notify(pod.Spec.NodeName, key)
+	}
+}
+
+// podBound records a bound pod and says whether that was news.
+func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
+	n := h.nodes.get(pod.Spec.NodeName)
+	if n == nil {
+		// The node's event is still to come, or the node is gone: there are no
+		// decisions to keep consistent.
+		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, podDemand)
+		if hasEnded(pod) {
+			h.ledger.Settle(key)
+		}
+		return entered, err
+	}
+	n.mu.Lock()
+	entered, err := h.ledger.Bound(n.name, key, podDemand)
+	settled := hasEnded(pod) && h.ledger.Settle(key)
+	change := 0
+	if entered != settled {
+		change = h.refreshLocked(n)
+	}
+	n.mu.Unlock()
+	if change > 0 {
+		h.waiting.rise(change)
+	}
+	return entered, err
+}
+
+// podGone forgets a deleted or terminal pod.
+func (h *Hub) podGone(pod *v1.Pod) {
+	if isMirror(pod) {
+		return
+	}
+	h.waiting.drop(pod.UID)
+	name, inFlight := h.ledger.Delete(reserve.KeyOf(string(pod.UID)))
+	if n := h.nodes.get(name); n != nil && inFlight {
+		h.refresh(n)
+	}
+}
+
+// isMirror: a static pod's cgroup carries a UID that its mirror in the API does
+// not have, so no report would ever list the mirror.
+func isMirror(pod *v1.Pod) bool {
+	_, ok := pod.Annotations[v1.MirrorPodAnnotationKey]
+	return ok
+}
+
+func isTerminal(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}
+
+// hasEnded says that a container of the pod has already run to an end. It need
+// not be in any report again: after a restart of the scheduler a pod that waits
+// between two crashes must not count as one about to start.
+func hasEnded(pod *v1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if s.RestartCount > 0 || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil {
+			return true
+		}
+	}
+	return false
+}

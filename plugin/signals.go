@@ -1,0 +1,232 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// partingTime is what streams get to end by themselves at a shutdown.
+const partingTime = time.Second
+
+// serve answers agents on listener until ctx ends.
+func (h *Hub) serve(ctx context.Context, server *grpc.Server, listener net.Listener) {
+	spaziov1.RegisterSignalServiceServer(server, &signalServer{hub: h, ctx: ctx})
+	served := make(chan struct{})
+	h.tasks.Go(func() {
+		defer close(served)
+		if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Signal server ended", "address", listener.Addr())
+		}
+	})
+	h.tasks.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-served:
+		}
+		// The handlers see the end of ctx and return; a client that does not read
+		// must not hold up the shutdown.
+		hurry := time.AfterFunc(partingTime, server.Stop)
+		defer hurry.Stop()
+		server.GracefulStop()
+	})
+}
+
+// signalServer receives reports. Safe for concurrent use.
+type signalServer struct {
+	spaziov1.UnimplementedSignalServiceServer
+	hub *Hub
+	ctx context.Context //nolint:containedctx // a gRPC handler gets no other sign of shutdown
+}
+
+type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]
+
+// Publish receives an agent's reports and sends it notices until either side
+// ends, the scheduler stops, or the agent no longer reads.
+func (s *signalServer) Publish(stream publishStream) error {
+	sub := newSubscriber()
+	defer s.hub.unsubscribe(sub)
+	ended := make(chan error, 2)
+	// Both goroutines end when this handler returns: gRPC then ends the stream,
+	// and with it what they wait for.
+	s.hub.tasks.Go(func() { ended <- s.receive(stream, sub) })
+	s.hub.tasks.Go(func() { ended <- sub.send(stream) })
+	select {
+	case err := <-ended:
+		return err
+	case <-sub.overflow:
+		s.hub.metrics.notice(noticeOverflow)
+		return status.Error(codes.ResourceExhausted, "notices are not being read")
+	case <-s.ctx.Done():
+		return status.Error(codes.Unavailable, "scheduler is stopping")
+	}
+}
+
+func (s *signalServer) receive(stream publishStream, sub *subscriber) error {
+	for {
+		message, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.hub.receive(message, sub); err != nil {
+			return err
+		}
+	}
+}
+
+// receive takes one report. An error is a status that ends the stream.
+func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
+	report, err := api.ToReport(message)
+	if err != nil {
+		h.metrics.report(reportInvalid)
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	if sub.name != "" && sub.name != report.Node {
+		h.metrics.report(reportInvalid)
+		return status.Errorf(codes.InvalidArgument, "a stream of node %q carries a report of node %q", sub.name, report.Node)
+	}
+	n := h.nodes.get(report.Node)
+	if n == nil {
+		if h.synced.Load() {
+			h.metrics.report(reportUnknown)
+			return status.Errorf(codes.InvalidArgument, "node %q is not in the cluster", report.Node)
+		}
+		n = h.node(report.Node)
+	}
+	h.subscribe(n, sub)
+	if !h.accept(n, &report) {
+		h.metrics.report(reportOutdated)
+		return nil
+	}
+	h.metrics.report(reportAccepted)
+	return nil
+}
+
+// accept makes a report the node's newest, unless a newer one is already there.
+// A newer one that has turned stale gives way: a node whose clock was set back
+// starts over with a lower incarnation.
+func (h *Hub) accept(n *node, r *agent.Report) bool {
+	now := h.now()
+	n.mu.Lock()
+	if n.report != nil && !newer(r, n.report) && n.view.Load().fresh(now) {
+		n.mu.Unlock()
+		return false
+	}
+	h.ledger.Absorb(n.name, r.Absorbed, h.clock())
+	n.report, n.arrived = r, now
+	n.signal = reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
+	change := h.refreshLocked(n)
+	n.mu.Unlock()
+	if change > 0 {
+		h.waiting.rise(change)
+	}
+	return true
+}
+
+func newer(a, b *agent.Report) bool {
+	if a.Incarnation != b.Incarnation {
+		return a.Incarnation > b.Incarnation
+	}
+	return a.Sequence > b.Sequence
+}
+
+// noticeBacklog is how many notices may wait for an agent: more than a node
+// gets pods in the seconds a healthy agent may pause.
+const noticeBacklog = 64
+
+// subscriber is the notice side of one stream.
+type subscriber struct {
+	// name and node are set by the receiving goroutine at the first report; node
+	// changes if the API's node was deleted and made again.
+	name     string
+	mu       sync.Mutex
+	node     *node
+	notices  chan reserve.PodKey
+	overflow chan struct{}
+	once     sync.Once
+}
+
+func newSubscriber() *subscriber {
+	return &subscriber{notices: make(chan reserve.PodKey, noticeBacklog), overflow: make(chan struct{})}
+}
+
+func (s *subscriber) send(stream publishStream) error {
+	for {
+		select {
+		case <-stream.Context().Done():
+			return status.FromContextError(stream.Context().Err()).Err()
+		case pod := <-s.notices:
+			notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{Pod: uint64(pod)}}}
+			if err := stream.Send(notice); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// offer queues a notice without ever waiting; a full queue ends the stream, and
+// the agent starts over with a new one.
+func (s *subscriber) offer(pod reserve.PodKey) bool {
+	select {
+	case s.notices <- pod:
+		return true
+	default:
+		s.once.Do(func() { close(s.overflow) })
+		return false
+	}
+}
+
+func (h *Hub) subscribe(n *node, sub *subscriber) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.node == n {
+		return
+	}
+	sub.name, sub.node = n.name, n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.subscribers = append(n.subscribers, sub)
+}
+
+func (h *Hub) unsubscribe(sub *subscriber) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.node == nil {
+		return
+	}
+	sub.node.mu.Lock()
+	defer sub.node.mu.Unlock()
+	sub.node.subscribers = slices.DeleteFunc(sub.node.subscribers, func(s *subscriber) bool { return s == sub })
+}
+
+// notify tells a node's agents that a pod was bound to it.
+func (h *Hub) notify(name string, pod reserve.PodKey) {
+	n := h.nodes.get(name)
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, sub := range n.subscribers {
+		if sub.offer(pod) {
+			h.metrics.notice(noticeQueued)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package plugin
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// waiting knows the pods that have been tried and are not yet reserved, and
+// wakes them when slots appear.
+//
+// Each rise of a node's slots begins a new epoch, after the new state became
+// visible. A pod is recorded with the epoch read before its attempt looked at
+// any node, so one recorded in the present epoch has seen every rise, and one
+// recorded earlier may have missed some: it is a candidate. Slots that rises
+// opened and no Reserve has taken are the budget. A round activates as many
+// candidates as the budget holds, highest priority first, and is repeated while
+// both last: a pod that was in the middle of an attempt when it was activated
+// has meanwhile come back to the queue, and one that was tried in vain (an
+// affinity, a taint) is no candidate any more and leaves its turn to the next.
+type waiting struct {
+	epoch  atomic.Uint64
+	budget atomic.Int64
+	kick   chan struct{}
+
+	mu   sync.Mutex
+	pods map[types.UID]*waitingPod
+	seen uint64
+}
+
+type waitingPod struct {
+	pod      *v1.Pod
+	handle   fwk.Handle
+	priority int32
+	// arrival orders pods of the same priority.
+	arrival uint64
+	// tried is the epoch of the last attempt, touched the time of the last
+	// attempt or activation.
+	tried   uint64
+	touched time.Duration
+}
+
+func newWaiting() *waiting {
+	return &waiting{kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
+}
+
+// attempt records that a pod is about to look at the nodes. handle is only used
+// later, from the waker: a scheduler that runs PreFilter has been built, so its
+// PodActivator is set, which it is not while New runs.
+func (w *waiting) attempt(pod *v1.Pod, handle fwk.Handle, now time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.pods[pod.UID]
+	if p == nil {
+		w.seen++
+		p = &waitingPod{arrival: w.seen}
+		w.pods[pod.UID] = p
+	}
+	p.pod, p.handle, p.priority = pod, handle, priorityOf(pod)
+	p.tried, p.touched = w.epoch.Load(), now
+}
+
+func priorityOf(pod *v1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// drop forgets a pod that no longer waits.
+func (w *waiting) drop(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.pods, uid)
+}
+
+// taken accounts for a slot that a pod got.
+func (w *waiting) taken(uid types.UID) {
+	w.drop(uid)
+	for {
+		b := w.budget.Load()
+		if b <= 0 || w.budget.CompareAndSwap(b, b-1) {
+			return
+		}
+	}
+}
+
+// rise announces new slots. What opened them must be visible already.
+func (w *waiting) rise(slots int) {
+	w.epoch.Add(1)
+	w.budget.Add(int64(slots))
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (w *waiting) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.pods)
+}
+
+// round activates candidates for at most the budget, itself at most slots, and
+// says whether some may be left over.
+func (w *waiting) round(ctx context.Context, slots int64, now time.Duration) (activated int, again bool) {
+	for {
+		budget := w.budget.Load()
+		room := min(budget, slots)
+		var chosen []*waitingPod
+		if room > 0 {
+			chosen = w.choose(int(room), now)
+		}
+		if len(chosen) > 0 {
+			activate(ctx, chosen)
+			return len(chosen), true
+		}
+		// Nobody wants what is left. If it has grown meanwhile, look again.
+		if budget <= 0 || w.budget.CompareAndSwap(budget, 0) {
+			return 0, false
+		}
+	}
+}
+
+// choose returns the first n candidates by priority and arrival.
+func (w *waiting) choose(n int, now time.Duration) []*waitingPod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	epoch := w.epoch.Load()
+	var top []*waitingPod
+	for _, p := range w.pods {
+		if p.tried >= epoch {
+			continue
+		}
+		if len(w.pods) > n {
+			top = insertTop(top, p, n)
+		} else {
+			top = append(top, p)
+		}
+	}
+	return touch(top, now)
+}
+
+// overdue returns the pods neither tried nor activated for period.
+func (w *waiting) overdue(period, now time.Duration) []*waitingPod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var late []*waitingPod
+	for _, p := range w.pods {
+		if now-p.touched >= period {
+			late = append(late, p)
+		}
+	}
+	return touch(late, now)
+}
+
+// touch marks pods as activated and returns copies that are safe to read
+// without the lock.
+func touch(pods []*waitingPod, now time.Duration) []*waitingPod {
+	for i, p := range pods {
+		p.touched = now
+		c := *p
+		pods[i] = &c
+	}
+	return pods
+}
+
+// insertTop keeps the first n of the candidates seen so far, in order.
+func insertTop(top []*waitingPod, p *waitingPod, n int) []*waitingPod {
+	if len(top) == n && comparePods(p, top[n-1]) > 0 {
+		return top
+	}
+	at, _ := slices.BinarySearchFunc(top, p, comparePods)
+	if len(top) == n {
+		top = top[:n-1]
+	}
+	return slices.Insert(top, at, p)
+}
+
+// comparePods orders by priority, highest first, then by arrival.
+func comparePods(a, b *waitingPod) int {
+	switch {
+	case a.priority != b.priority && a.priority > b.priority, a.priority == b.priority && a.arrival < b.arrival:
+		return -1
+	case a.priority == b.priority && a.arrival == b.arrival:
+		return 0
+	}
+	return 1
+}
+
+// activate moves pods to the front of their scheduler's queue. The profiles of
+// a scheduler share one queue, so any of the handles reaches it; grouping them
+// keeps it one call for each.
+func activate(ctx context.Context, pods []*waitingPod) {
+	groups := make(map[fwk.Handle]map[string]*v1.Pod)
+	for _, p := range pods {
+		group := groups[p.handle]
+		if group == nil {
+			group = make(map[string]*v1.Pod)
+			groups[p.handle] = group
+		}
+		group[string(p.pod.UID)] = p.pod
+	}
+	logger := klog.FromContext(ctx)
+	for handle, group := range groups {
+		handle.Activate(logger, group)
+	}
+}

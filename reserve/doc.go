@@ -1,0 +1,24 @@
+// Package reserve decides which nodes may take a pod, and keeps count of the
+// pods that were given to a node but that the node has not yet seen.
+//
+// A node reports avail, a lower bound of the pods that still fit beyond those
+// it already counts. Between two reports a scheduler may bind many pods, so it
+// subtracts the pods in flight, those that the newest report does not list:
+//
+//	free(n) = avail(n) − inflight(n)
+//
+// A pod is admitted where free(n) ≥ max(demand, ε), and, as long as reports
+// have not confirmed the pods in flight, where inflight(n) < max(2 + n/2,
+// allowance(n)): slow start, which bounds what a wrong signal can cost.
+// Nodes are ranked by free(n), optionally blended with k, the capacity in
+// typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes",
+// L. Choteborsky, 2025, eq. 3.11).
+//
+// [Admit], [Slots], [Score] and [NormalizeTo] are pure: they read no clock and
+// draw no random number, and a scheduler plugin and a simulator can run the
+// same code. [Ledger] holds the pods in flight, keyed by [PodKey] rather than
+// counted, so that a repeated, late or lost event cannot leak capacity.
+//
+// Inputs are never modified. Capacities, demands and in-flight sums are in
+// pods.
+package reserve

@@ -1,0 +1,114 @@
+package reserve
+
+import (
+	"fmt"
+	"math"
+)
+
+// Ranking holds the options of Score. The zero value ranks by free room alone.
+type Ranking struct {
+	// Blend is w in [0,1], the weight of k; default 0.
+	Blend float64
+	// TieWidth is the difference in free pods below which two nodes count as
+	// tied and chance may decide; default ½, for a signal is no finer than half
+	// a pod. Range (0, ∞).
+	TieWidth float64
+}
+
+const defaultTieWidth = .5
+
+// MaxScore is the highest normalised score, as kube-scheduler wants it.
+const MaxScore = 100
+
+// Validate returns a *FieldError for a field out of its range.
+func (r Ranking) Validate() error {
+	if !(r.Blend >= 0 && r.Blend <= 1) {
+		return &FieldError{Field: "Blend", Value: r.Blend, Want: "a number in [0,1]"}
+	}
+	if !(r.TieWidth >= 0) || math.IsInf(r.TieWidth, 1) {
+		return &FieldError{Field: "TieWidth", Value: r.TieWidth, Want: "a finite number ≥ 0 (0 is the default)"}
+	}
+	return nil
+}
+
+// Score returns the raw score of a node,
+//
+//	(free + u·TieWidth)^(1−w) · k^w
+//
+// with free in pods, k in typical loads and u ∈ [0,1) a number the caller drew:
+// nodes closer than TieWidth change places by chance, so that schedulers that
+// see the same reports do not all choose the same node. u = 0 is
+// deterministic. The blend is a geometric mean because the unit of k moves with
+// the fleet's typical load: a factor common to all nodes cancels in
+// NormalizeTo. A negative or NaN factor counts as 0.
+func Score(free, k, u float64, r Ranking) float64 {
+	width := r.TieWidth
+	if width == 0 {
+		width = defaultTieWidth
+	}
+	room := math.Max(free+u*width, 0)
+	if !(room > 0) {
+		return 0
+	}
+	if r.Blend == 0 {
+		return room
+	}
+	if !(k > 0) {
+		return 0
+	}
+	return math.Pow(room, 1-r.Blend) * math.Pow(k, r.Blend)
+}
+
+// NormalizeTo writes to dst the raw scores of the feasible nodes as whole
+// numbers in proportion to the highest, which becomes MaxScore, and returns
+// dst; nil allocates, otherwise len(dst) must be len(raw) or a *LengthError
+// comes back and dst is unchanged. A NaN is a node without a signal: it gets
+// the midpoint of the lowest and the highest of the others, or MaxScore/2 where
+// there are no others. Raw scores below 0 count as 0.
+func NormalizeTo(dst []int64, raw []float64) ([]int64, error) {
+	if dst == nil {
+		dst = make([]int64, len(raw))
+	}
+	if len(dst) != len(raw) {
+		return dst, &LengthError{Got: len(dst), Want: len(raw)}
+	}
+	top := 0.
+	for _, x := range raw {
+		if x > top {
+			top = min(x, math.MaxFloat64)
+		}
+	}
+	low, high, known := int64(MaxScore), int64(0), false
+	for i, x := range raw {
+		if math.IsNaN(x) {
+			continue
+		}
+		dst[i] = proportion(x, top)
+		low, high, known = min(low, dst[i]), max(high, dst[i]), true
+	}
+	middle := int64(MaxScore / 2)
+	if known {
+		middle = (low + high) / 2
+	}
+	for i, x := range raw {
+		if math.IsNaN(x) {
+			dst[i] = middle
+		}
+	}
+	return dst, nil
+}
+
+// proportion returns x/top in hundredths, 0 to MaxScore.
+func proportion(x, top float64) int64 {
+	if !(x > 0) || top == 0 {
+		return 0
+	}
+	return int64(math.Round(MaxScore * math.Min(x/top, 1)))
+}
+
+// LengthError is a destination of the wrong length.
+type LengthError struct{ Got, Want int }
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("reserve: destination has length %d, want %d", e.Got, e.Want)
+}

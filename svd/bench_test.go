@@ -1,0 +1,203 @@
+package svd_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// cases are the sizes of the benchmarks: d channels and b samples a block.
+var cases = []struct{ d, b int }{{2, 10}, {4, 10}, {8, 10}, {12, 10}, {16, 10}, {24, 10}, {32, 10}, {64, 10}}
+
+// blocks returns enough blocks for the branch predictor not to learn them.
+func blocks(d, b int) [][][]float64 {
+	rng := rand.New(rand.NewPCG(1, uint64(d)))
+	out := make([][][]float64, 64)
+	for i := range out {
+		out[i] = block(rng, d, b)
+	}
+	return out
+}
+
+func BenchmarkUpdateTo(b *testing.B) {
+	for _, c := range cases {
+		b.Run(fmt.Sprintf("d=%d/b=%d", c.d, c.b), func(b *testing.B) {
+			data := blocks(c.d, c.b)
+			opt := svd.Options{Rank: c.d}
+			var m svd.Model
+			var ws svd.Workspace
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if err := svd.UpdateTo(&m, m, data[i%len(data)], opt, &ws); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	for _, c := range cases[:3] {
+		b.Run(fmt.Sprintf("d=%d/b=%d", c.d, c.b), func(b *testing.B) {
+			data := blocks(c.d, c.b)
+			var m svd.Model
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				var err error
+				if m, err = svd.Update(m, data[i%len(data)], svd.Options{}); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkMergeTo(b *testing.B) {
+	for _, c := range cases[:3] {
+		b.Run(fmt.Sprintf("d=%d", c.d), func(b *testing.B) {
+			data := blocks(c.d, c.b)
+			models := make([]svd.Model, len(data))
+			for i := range models {
+				models[i], _ = svd.Update(svd.Model{}, data[i], svd.Options{})
+			}
+			var m svd.Model
+			var ws svd.Workspace
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if err := svd.MergeTo(&m, models[i%64], models[(i+7)%64], &ws); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkFromMoments(b *testing.B) {
+	m, _ := svd.Update(svd.Model{}, blocks(4, 10)[0], svd.Options{})
+	g := m.Moments(nil)
+	b.Run("d=4", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := svd.FromMoments(4, 10, 1, g); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkDemandTo(b *testing.B) {
+	m, _ := svd.Update(svd.Model{}, blocks(4, 10)[0], svd.Options{})
+	dst := make([]float64, 4)
+	b.Run("d=4", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			m.DemandTo(dst)
+		}
+	})
+}
+
+// concatenation writes [√½·UΣ √½·A], row-major, to a.
+func concatenation(a []float64, s svd.State, samples [][]float64) {
+	cols := len(s.Sigma) + len(samples)
+	for j, sigma := range s.Sigma {
+		for i, v := range s.U[j*s.Dim : (j+1)*s.Dim] {
+			a[i*cols+j] = math.Sqrt2 / 2 * sigma * v
+		}
+	}
+	for j, y := range samples {
+		for i, v := range y {
+			a[i*cols+len(s.Sigma)+j] = math.Sqrt2 / 2 * v
+		}
+	}
+}
+
+// BenchmarkRatio interleaves UpdateTo with gonum's mat.SVD and with LAPACK's
+// Gesvd in preallocated buffers, both on the same concatenation, so that
+// whatever disturbs the machine disturbs all three. It reports the time of
+// each and the speed-up of UpdateTo over the other two.
+func BenchmarkRatio(b *testing.B) {
+	for _, c := range cases {
+		b.Run(fmt.Sprintf("d=%d/b=%d", c.d, c.b), func(b *testing.B) { ratio(b, c.d, c.b) })
+	}
+}
+
+func ratio(b *testing.B, d, n int) {
+	const rounds = 200 // of each contender, in turn
+	data := blocks(d, n)
+	opt := svd.Options{Rank: d}
+	var m svd.Model
+	var ws svd.Workspace
+	for _, samples := range data {
+		if err := svd.UpdateTo(&m, m, samples, opt, &ws); err != nil {
+			b.Fatal(err)
+		}
+	}
+	// The contenders see the matrices of a stationary stream, ready made.
+	cols := d + n
+	inputs := make([][]float64, len(data))
+	state := m.State()
+	for i, samples := range data {
+		inputs[i] = make([]float64, d*cols)
+		concatenation(inputs[i], state, samples)
+	}
+	dense := mat.NewDense(d, cols, nil)
+	var dec mat.SVD
+	var u mat.Dense
+	a := blas64.General{Rows: d, Cols: cols, Stride: cols, Data: make([]float64, d*cols)}
+	left := blas64.General{Rows: d, Cols: d, Stride: d, Data: make([]float64, d*d)}
+	none := blas64.General{Stride: 1}
+	sigma := make([]float64, d)
+	work := make([]float64, 1)
+	lapack64.Gesvd(lapack.SVDStore, lapack.SVDNone, a, left, none, sigma, work, -1)
+	work = make([]float64, int(work[0]))
+
+	var own, gonum, gesvd time.Duration
+	var total int
+	for b.Loop() {
+		start := time.Now()
+		for i := range rounds {
+			if err := svd.UpdateTo(&m, m, data[i%len(data)], opt, &ws); err != nil {
+				b.Fatal(err)
+			}
+		}
+		own += time.Since(start)
+
+		start = time.Now()
+		for i := range rounds {
+			copy(dense.RawMatrix().Data, inputs[i%len(inputs)])
+			dec.Factorize(dense, mat.SVDThinU)
+			dec.Values(sigma)
+			dec.UTo(&u)
+		}
+		gonum += time.Since(start)
+
+		start = time.Now()
+		for i := range rounds {
+			copy(a.Data, inputs[i%len(inputs)])
+			lapack64.Gesvd(lapack.SVDStore, lapack.SVDNone, a, left, none, sigma, work, len(work))
+		}
+		gesvd += time.Since(start)
+		total += rounds
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(own.Nanoseconds())/float64(total), "ns/update")
+	b.ReportMetric(float64(gonum.Nanoseconds())/float64(total), "ns/gonum")
+	b.ReportMetric(float64(gesvd.Nanoseconds())/float64(total), "ns/gesvd")
+	b.ReportMetric(float64(gonum)/float64(own), "x-gonum")
+	b.ReportMetric(float64(gesvd)/float64(own), "x-gesvd")
+}

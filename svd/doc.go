@@ -1,0 +1,103 @@
+// Package svd keeps a running singular value decomposition of a stream of
+// telemetry samples: incremental, not centred, with forgetting, and mergeable
+// between nodes. It answers "in which direction, and how much, do the
+// resources of this node typically load up?"
+//
+// # Model
+//
+// A sample y ∈ ℝ^d holds the usage of d channels, 0 empty and 1 full. A block
+// is b samples, the columns of the d×b matrix A. A [Model] holds the left
+// singular vectors U (d×r) and singular values σ₁ ≥ … ≥ σ_r of all samples
+// seen, older blocks weighing less. [Update] adds a block with the weights α
+// of the past and β of the new, w = α/(α+β) (the thesis, eq. 3.6):
+//
+//	U'Σ'Vᵀ = svd([√w·UΣ  √(1−w)·A]),  m' = w·m + b'/b
+//
+// V is never formed: with B the concatenation, BBᵀ = U'Σ'²U'ᵀ and
+//
+//	BBᵀ = w·UΣ²Uᵀ + (1−w)·AAᵀ
+//
+// so the second moments are an exponential moving average over blocks. The
+// energy λ_i = σ_i² of the past decays by w a block and σ by √w; half of it
+// is left after ln 2/(−ln w) blocks ([Options].HalfLife). The mass m counts
+// the blocks seen in the same way and is at most 1/(1−w).
+//
+// The first block takes the weight 1 (w = 0): there is no past to mix it
+// with, and any other weight would leave σ too low for many blocks. A partial
+// block of b' < b samples is scaled by √(b/b'), so that σ always stands for b
+// samples; σ₁/√b is the root mean square of the samples along u₁.
+//
+// [Merge] mixes second moments in the same way, weighted by mass. Untruncated
+// it is commutative and associative, so a fleet's model does not depend on
+// who reported first. [Blend] mixes by a share that the caller chooses.
+//
+// # Where this differs from the thesis
+//
+// The source is L. Choteborsky, "Hands at the Ready: Bringing Pronto to
+// Kubernetes", 2025.
+//
+//   - Eq. 3.1 writes the quantity that u_i maximises as xᵀAᵀAx. With samples
+//     as columns it is xᵀAAᵀx = ‖Aᵀx‖² = Σ_j (a_jᵀx)².
+//
+//   - §3.1 equates σ_i with the variance along u_i. The energy Σ_j (a_jᵀu_i)²
+//     is λ_i = σ_i², and it is a variance only for centred samples, and then
+//     divided by n−1.
+//
+//   - Bound 3.9, min ≤ Var_i(B) ≤ max, is false for the i-th value in both
+//     readings of it: A = [e₁], A' = [e₂], α = β gives λ₁(B) = ½ although
+//     λ₁(A) = λ₁(A') = 1. Weyl's inequalities are what holds, for all i, j
+//     with i+j−1 ≤ d:
+//
+//     λ_i(B)     ≥ max(α·λ_i(A), β·λ_i(A'))/(α+β)
+//     λ_{i+j−1}(B) ≤ (α·λ_i(A) + β·λ_j(A'))/(α+β)
+//
+//     The trace Σ_i λ_i mixes exactly as long as nothing is truncated, and
+//     σ₁ ≤ √(b·d) for samples in [0,1]. So σ does stay bounded.
+//
+//   - §3.4 says that u₁ is all positive or all negative. By Perron and
+//     Frobenius, for samples ≥ 0 a non-negative u₁ exists; it is unique and
+//     strictly positive only where the graph of channels that are active
+//     together is connected. On a tie of σ₁ (samples e₁ and e₂) any rotation
+//     of the vectors is a decomposition. [Model.DirectionTo] then takes P·1
+//     normalised, P the projector on the top eigenspace: P is a sum of pp'
+//     over non-negative p, so the direction is non-negative and independent
+//     of the basis found. Truncation to 1 < r < d discards energy unevenly
+//     and can make u₁ of mixed sign; hence r = d by default up to d = 16.
+//
+//   - Eq. 3.10 takes √σ₁·u₁ for one more load. That is right only where σ₁
+//     denotes λ₁: with singular values, doubled usage would look √2 larger.
+//     [Model.DemandTo] returns σ₁/√b·u₁, in the unit of the samples and
+//     independent of the length of a block.
+//
+//   - §4.3 folds models into the global one as they arrive, half and half,
+//     which weighs the k-th last by 2^−k. [Merge] weighs by mass.
+//
+// # Computation
+//
+// Below d = 16 a kernel of this package is faster than LAPACK. If U is square
+// it is a basis in which the past is diagonal, and only the block has to be
+// projected:
+//
+//	W = [√w·Σ  √(1−w)·UᵀA]
+//	Wᵀ = QR          Householder, skipping the zeros of the diagonal part
+//	Rᵀ·K = J·Σ'      one-sided Jacobi on the columns of Rᵀ
+//	U' = U·J
+//
+// followed by a stable sort, one pass of modified Gram–Schmidt, so that
+// orthonormality does not drift over any number of updates, and the sign
+// rule: the sum of each column is ≥ 0. A Jacobi iteration finds small
+// singular values to high relative accuracy. A U that is not square is
+// concatenated as it stands. From d = 16 on LAPACK's Gesvd decomposes the
+// concatenation.
+//
+// Singular values of zero are kept: their vectors complete the orthonormal
+// columns of U.
+//
+// # Conventions
+//
+// Matrices are column-major unless said otherwise. Inputs are never modified
+// and nothing is retained. A function whose name ends in To writes to its
+// first argument, which may share storage with its other arguments, and is
+// the allocation-free twin of the function without it. Invalid input yields a
+// [*FieldError] or [*SampleError] before anything is written; nothing panics.
+package svd

@@ -1,0 +1,167 @@
+package svd
+
+import "math"
+
+// Defaults of Options.
+const (
+	// DefaultBlock is one second of samples at 10 Hz (thesis §4.2).
+	DefaultBlock = 10
+	// DefaultRank bounds the rank if Options.Rank is 0. Up to this dimension
+	// nothing is truncated, which keeps u₁ non-negative.
+	DefaultRank = 16
+)
+
+// Options of an update. The zero value is the documented default.
+type Options struct {
+	// Rank is r, the number of singular values kept, in [1, d]; 0 means
+	// min(d, DefaultRank). With 1 < r < d the direction u₁ of non-negative
+	// samples may come to have negative components; with r = 1 or d it cannot.
+	Rank int
+	// Block is b, the number of samples of a full block, in [1, MaxBlock];
+	// 0 means DefaultBlock.
+	Block int
+	// Alpha and Beta are the weights α of the past and β of the new block
+	// (thesis eq. 3.6), positive; 0 means 1. Only their ratio counts: the
+	// past's energy decays by w = α/(α+β) a block. Both 0: w = ½.
+	Alpha, Beta float64
+	// HalfLife sets w = 2^(−1/HalfLife) instead: the number of blocks after
+	// which the energy of a block has halved, positive. It excludes Alpha and
+	// Beta; 0 leaves w to them.
+	HalfLife float64
+	// Unit rejects samples outside [0, 1].
+	Unit bool
+}
+
+// Validate returns a *FieldError for the first field that is out of range. The
+// upper bound of Rank is checked by the update, which knows d.
+func (o Options) Validate() error {
+	switch {
+	case o.Rank < 0 || o.Rank > MaxDim:
+		return fieldError("Rank", float64(o.Rank), ErrRange)
+	case o.Block < 0 || o.Block > MaxBlock:
+		return fieldError("Block", float64(o.Block), ErrRange)
+	case !weight(o.Alpha):
+		return fieldError("Alpha", o.Alpha, ErrRange)
+	case !weight(o.Beta):
+		return fieldError("Beta", o.Beta, ErrRange)
+	case !weight(o.HalfLife):
+		return fieldError("HalfLife", o.HalfLife, ErrRange)
+	case o.HalfLife > 0 && (o.Alpha > 0 || o.Beta > 0):
+		return fieldError("HalfLife", o.HalfLife, ErrRange)
+	}
+	return nil
+}
+
+// weight says that v can be a weight or stand for its default. The bounds
+// keep α/(α+β) within (0, 1) in floating point.
+func weight(v float64) bool { return v == 0 || v >= 1e-6 && v <= 1e6 }
+
+// forgetting returns w, the share of the past's energy that a block leaves.
+func (o Options) forgetting() float64 {
+	if o.HalfLife > 0 {
+		return math.Exp2(-1 / o.HalfLife)
+	}
+	alpha, beta := orDefault(o.Alpha, 1), orDefault(o.Beta, 1)
+	return alpha / (alpha + beta)
+}
+
+func orDefault[T int | float64](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Update returns m after one block of samples, 1 to b of them, each with d
+// values:
+//
+//	U'Σ'Vᵀ = svd([√w·UΣ  √(1−w)·√(b/b')·A]),  m' = w·m + b'/b
+//
+// A is the d×b' matrix of the samples (thesis eq. 3.6). The first block takes
+// the weight 1, w = 0. A model stated for another block size is restated.
+//
+// A *SampleError or *FieldError reports the first invalid argument.
+func Update(m Model, samples [][]float64, opt Options) (Model, error) {
+	var next Model
+	if err := UpdateTo(&next, m, samples, opt, nil); err != nil {
+		return Model{}, err
+	}
+	return next, nil
+}
+
+// UpdateTo is [Update] into dst, in dst's own storage; dst may be the model
+// being updated. It does not allocate once dst and ws have grown; a nil ws
+// stands for a new one. dst is unchanged if an error is returned.
+func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspace) error {
+	if err := opt.Validate(); err != nil {
+		return err
+	}
+	block := orDefault(opt.Block, DefaultBlock)
+	dim, largest, err := checkSamples(m, samples, block, opt.Unit)
+	if err != nil {
+		return err
+	}
+	rank := orDefault(opt.Rank, min(dim, DefaultRank))
+	if rank > dim {
+		return fieldError("Rank", float64(rank), ErrRange)
+	}
+	if ws == nil {
+		ws = new(Workspace)
+	}
+
+	share := float64(len(samples)) / float64(block)
+	past, present := 0.0, 1/math.Sqrt(share)
+	mass := share
+	if m.empty() {
+		m = Model{dim: dim}
+	} else {
+		w := opt.forgetting()
+		factor, old := m.restate(block)
+		past = math.Sqrt(w) * factor
+		present *= math.Sqrt(1 - w)
+		mass += w * old
+	}
+	if mass > MaxMass {
+		return fieldError("Mass", mass, ErrRange)
+	}
+	factor, unit := balance(max(past*m.Sigma(0), present*largest))
+	first := ws.begin(m, past*factor, len(samples))
+	for j, y := range samples {
+		ws.set(first+j, present*factor, y)
+	}
+	ws.decompose(unit)
+	ws.store(dst, rank, block, mass)
+	return nil
+}
+
+// checkSamples returns the dimension of the block and its largest magnitude.
+func checkSamples(m Model, samples [][]float64, block int, unit bool) (dim int, largest float64, err error) {
+	if len(samples) == 0 || len(samples) > block {
+		return 0, 0, fieldError("len(samples)", float64(len(samples)), ErrLength)
+	}
+	dim = m.dim
+	if dim == 0 {
+		dim = len(samples[0])
+	}
+	for j, y := range samples {
+		if len(y) != dim || dim < 1 || dim > MaxDim {
+			return 0, 0, &SampleError{Sample: j, Channel: -1, Value: float64(len(y)), Err: ErrLength}
+		}
+		for i, v := range y {
+			size := math.Abs(v)
+			if !(size <= MaxMagnitude) || unit && !(v >= 0 && v <= 1) {
+				return 0, 0, sampleError(j, i, v)
+			}
+			largest = max(largest, size)
+		}
+	}
+	return dim, largest, nil
+}
+
+func sampleError(sample, channel int, v float64) error {
+	cause := ErrRange
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		cause = ErrNotFinite
+	}
+	return &SampleError{Sample: sample, Channel: channel, Value: v, Err: cause}
+}

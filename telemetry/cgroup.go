@@ -1,0 +1,164 @@
+package telemetry
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+)
+
+// CgroupConfig says where CgroupPods looks. The zero value is the default.
+type CgroupConfig struct {
+	// Root is where the cgroups are mounted: cgroup v2 itself, or the directory
+	// that holds the hierarchies of v1 and hybrid. Empty means /sys/fs/cgroup.
+	Root string
+	// ProcRoot is where proc is mounted; empty means /proc.
+	ProcRoot string
+	// Rescan is how often the whole tree is read again, in case an event was
+	// lost; zero means 30 s.
+	Rescan time.Duration
+	// Now is the clock of PodEvent.At; nil means time.Now.
+	Now func() time.Time
+	// Logger hears of watches that cannot be set; nil means slog.Default.
+	Logger *slog.Logger
+}
+
+const defaultRescan = 30 * time.Second
+
+// Validate returns a *FieldError for the first field out of range.
+func (c CgroupConfig) Validate() error {
+	if c.Rescan < 0 {
+		return &FieldError{"Rescan", c.Rescan, "negative"}
+	}
+	return nil
+}
+
+func (c CgroupConfig) withDefaults() CgroupConfig {
+	if c.Root == "" {
+		c.Root = defaultCgroupRoot
+	}
+	if c.ProcRoot == "" {
+		c.ProcRoot = defaultProcRoot
+	}
+	if c.Rescan == 0 {
+		c.Rescan = defaultRescan
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// CgroupPods is the PodSource that watches the kubelet's cgroups with inotify,
+// on cgroup v1, v2 and hybrid, for the cgroupfs and the systemd driver. A host
+// without kubelet has no pods; it waits for the kubelet's directory to appear.
+//
+// A pod counts while it has a live container beyond its sandbox. A container is
+// live when its cgroup holds a process that has left the runtime's start-up. Of
+// the live containers of a pod at most one is its sandbox: one whose processes
+// are all named pause, or, where process names cannot be read (another PID
+// namespace), the first of them, except with CRI-O, which runs pods without a
+// sandbox. What a pod holds is always read from the tree, never concluded from
+// events, so that lost or merged events cannot make the set drift.
+//
+// Run may be called once; the type has no other methods.
+type CgroupPods struct {
+	config CgroupConfig
+}
+
+// NewCgroupPods returns a source over the tree of c. The error is a *FieldError,
+// or wraps ErrUnsupported where the system has no inotify, or os.ErrNotExist if
+// the root is missing.
+func NewCgroupPods(c CgroupConfig) (*CgroupPods, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if !inotifySupported {
+		return nil, ErrUnsupported
+	}
+	c = c.withDefaults()
+	if _, err := os.ReadDir(c.Root); err != nil {
+		return nil, err
+	}
+	return &CgroupPods{config: c}, nil
+}
+
+// hierarchies are the directories below the root that may hold the kubelet's
+// tree, in order of preference: the root itself on v2, then the controllers of
+// v1 that every kubelet uses.
+var hierarchies = []string{"", "cpu,cpuacct", "cpu", "cpuacct", "memory", "pids", "systemd", "unified"}
+
+// parents are where the tree hangs in a hierarchy: at its top, or below the
+// kubelet's own group when it runs with --cgroup-root (kind does).
+var parents = []string{"", "kubelet", "kubelet.slice"}
+
+// isKubepods says whether a directory is the top of the kubelet's tree:
+// kubepods, kubepods.slice, or kubelet-kubepods.slice below kubelet.slice.
+func isKubepods(name string) bool {
+	return name == "kubepods" || name == "kubepods.slice" || strings.HasSuffix(name, "-kubepods.slice")
+}
+
+// isQoS says whether a directory of that tree holds the pods of a QoS class;
+// guaranteed pods are at its top.
+func isQoS(name string) bool {
+	switch name {
+	case "burstable", "besteffort":
+		return true
+	}
+	return strings.HasSuffix(name, "kubepods-burstable.slice") || strings.HasSuffix(name, "kubepods-besteffort.slice")
+}
+
+// podUID returns the UID in the name of a pod's cgroup: pod<uid> with the
+// cgroupfs driver, …-pod<uid>.slice with - written as _ with systemd's.
+func podUID(name string) (string, bool) {
+	uid, ok := strings.CutPrefix(name, "pod")
+	if slice, systemd := strings.CutSuffix(name, ".slice"); systemd {
+		at := strings.LastIndex(slice, "-pod")
+		ok = at >= 0 && strings.Contains(slice[:at], "kubepods")
+		if ok {
+			uid = strings.ReplaceAll(slice[at+len("-pod"):], "_", "-")
+		}
+	}
+	return uid, ok && uid != ""
+}
+
+// isContainer says whether a directory below a pod is a container's: all are,
+// but for CRI-O's monitor process.
+func isContainer(name string) bool { return !strings.Contains(name, "conmon") }
+
+func isCRIO(name string) bool { return strings.HasPrefix(name, "crio-") }
+
+// stage is how far a container's cgroup has come.
+type stage int
+
+const (
+	starting stage = iota // no process yet, or only the runtime's
+	paused                // every process is named pause
+	running               // a process of the workload
+	opaque                // live, but process names cannot be read
+)
+
+// container is one container's cgroup of a pod.
+type container struct {
+	stage stage
+	// since is when it was first seen.
+	since time.Time
+}
+
+// counts says whether a pod counts, given its containers by directory name.
+func counts(containers map[string]*container) bool {
+	live, sandbox := 0, 0
+	for name, c := range containers {
+		if c.stage == starting {
+			continue
+		}
+		live++
+		if c.stage == paused || c.stage == opaque && !isCRIO(name) {
+			sandbox = 1
+		}
+	}
+	return live > sandbox
+}

@@ -1,0 +1,44 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const inotifySupported = true
+
+// Run watches the tree until ctx ends. It returns an error only if the system
+// gives it no inotify instance; when it runs out of watches it reads the whole
+// tree once a second instead.
+func (p *CgroupPods) Run(ctx context.Context, notify func(PodEvent)) error {
+	in, err := openInotify()
+	if err != nil {
+		return fmt.Errorf("telemetry: watching cgroups: %w", err)
+	}
+	defer in.close()
+	defer context.AfterFunc(ctx, in.interrupt)()
+
+	t := newTree(p.config, in)
+	t.rescan(time.Now())
+	t.churn = false // what is there at the start is not a change
+	t.report(notify)
+	for {
+		if err := in.setDeadline(t.wake()); err != nil {
+			return fmt.Errorf("telemetry: watching cgroups: %w", err)
+		}
+		// Asked after setting the deadline: interrupt may have come before it.
+		if ctx.Err() != nil {
+			return nil
+		}
+		events, err := in.read()
+		if err != nil {
+			return fmt.Errorf("telemetry: watching cgroups: %w", err)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		t.update(time.Now(), events)
+		t.report(notify)
+	}
+}

@@ -1,0 +1,93 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// Causes of a dropped sample, found with errors.Is in what [Reader.SampleTo]
+// returns.
+var (
+	// ErrPriming: the first sample only sets the base of the counters.
+	ErrPriming = errors.New("first reading, no interval yet")
+	// ErrBackwards: a counter is smaller than at the sample before.
+	ErrBackwards = errors.New("counter ran backwards")
+	// ErrPartial: the text ends inside or ahead of a line that is needed.
+	ErrPartial = errors.New("incomplete text")
+	// ErrMalformed: a needed line does not have the kernel's form.
+	ErrMalformed = errors.New("malformed text")
+	// ErrNoInterval: no time passed since the sample before, or it ran backwards.
+	ErrNoInterval = errors.New("no time between two readings")
+	// ErrLongInterval: more than Config.MaxInterval passed since the sample
+	// before, as after a suspend; the mean over it says nothing about now.
+	ErrLongInterval = errors.New("too long between two readings")
+	// ErrResized: the number of online CPUs changed between two readings.
+	ErrResized = errors.New("number of CPUs changed")
+	// ErrNoPressure: the kernel offers no pressure stall information.
+	ErrNoPressure = errors.New("no pressure stall information")
+	// ErrUnsupported: the operating system has no such source.
+	ErrUnsupported = errors.New("not supported on this operating system")
+)
+
+// ChannelError says which channel could not be read and why.
+type ChannelError struct {
+	// Channel is the channel's name, Path the file it concerns (empty when the
+	// cause is the interval).
+	Channel, Path string
+	Err           error
+}
+
+func (e *ChannelError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("telemetry: channel %s: %v", e.Channel, e.Err)
+	}
+	return fmt.Sprintf("telemetry: channel %s: %s: %v", e.Channel, e.Path, e.Err)
+}
+
+func (e *ChannelError) Unwrap() error { return e.Err }
+
+// Cause returns a short name of the cause from a fixed set, fit for a metric's
+// label.
+func (e *ChannelError) Cause() string {
+	for _, c := range causes {
+		if errors.Is(e.Err, c.err) {
+			return c.name
+		}
+	}
+	return "unreadable"
+}
+
+var causes = []struct {
+	err  error
+	name string
+}{
+	{ErrBackwards, "backwards"},
+	{ErrPartial, "partial"},
+	{ErrMalformed, "malformed"},
+	{ErrNoInterval, "no-interval"},
+	{ErrLongInterval, "long-interval"},
+	{ErrResized, "resized"},
+	{ErrNoPressure, "no-pressure"},
+	{ErrPriming, "priming"},
+	{fs.ErrNotExist, "missing"},
+}
+
+// FieldError says which field of a configuration is out of range.
+type FieldError struct {
+	Field  string
+	Value  any
+	Reason string
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("telemetry: %s = %v: %s", e.Field, e.Value, e.Reason)
+}
+
+// LengthError says that a destination has neither length 0 nor the number of
+// channels.
+type LengthError struct{ Got, Want int }
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("telemetry: destination of length %d, want %d", e.Got, e.Want)
+}

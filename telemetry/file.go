@@ -1,0 +1,63 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// A file is one of the kernel's text files, kept open and read from its start
+// each time: reopening would cost more than the read.
+type file struct {
+	path string
+	f    *os.File
+	buf  []byte
+}
+
+// maxFile bounds what one file may hold; the largest, /proc/stat of a machine
+// with thousands of CPUs and interrupts, stays below.
+const maxFile = 4 << 20
+
+func newFile(path string, size int) *file { return &file{path: path, buf: make([]byte, size)} }
+
+// read returns the whole text, valid until the next read. After an error the
+// file is opened anew the next time.
+func (f *file) read() ([]byte, error) {
+	if f.f == nil {
+		opened, err := os.Open(f.path)
+		if err != nil {
+			return nil, reason(err)
+		}
+		f.f = opened
+	}
+	for {
+		n, err := f.f.ReadAt(f.buf, 0)
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			f.close()
+			return nil, reason(err)
+		case n < len(f.buf):
+			return f.buf[:n], nil
+		case len(f.buf) >= maxFile:
+			return nil, fmt.Errorf("%w: longer than %d bytes", ErrMalformed, maxFile)
+		}
+		f.buf = make([]byte, 2*len(f.buf))
+	}
+}
+
+func (f *file) close() {
+	if f.f != nil {
+		f.f.Close()
+		f.f = nil
+	}
+}
+
+// reason strips the path from an error: ChannelError names it already.
+func reason(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

@@ -1,0 +1,51 @@
+package telemetry
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+const memoryName = "memory"
+
+// memory is the memory channel: a level, so it needs no sample before it.
+type memory struct {
+	mode MemoryMode
+	info *file
+	// total is in bytes.
+	total uint64
+}
+
+func newMemory(c Config) (*memory, error) {
+	m := &memory{mode: c.Memory, info: newFile(filepath.Join(c.ProcRoot, "meminfo"), 4<<10)}
+	if _, err := m.sample(time.Time{}); err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *memory) name() string   { return memoryName }
+func (m *memory) option() string { return m.mode.String() }
+func (m *memory) size() float64  { return float64(m.total) }
+func (m *memory) close()         { m.info.close() }
+
+func (m *memory) sample(time.Time) (float64, error) {
+	text, err := m.info.read()
+	if err != nil {
+		return 0, &ChannelError{memoryName, m.info.path, err}
+	}
+	info, err := ParseMeminfo(text)
+	if err == nil && m.mode == MemoryAvailable && !info.HasAvailable {
+		err = fmt.Errorf("%w: no MemAvailable", ErrPartial)
+	}
+	if err != nil {
+		return 0, &ChannelError{memoryName, m.info.path, err}
+	}
+	m.total = info.Total
+	free := info.Available
+	if m.mode == MemoryFree {
+		free = info.Free + info.Buffers + info.Cached
+	}
+	return clamp(1 - float64(free)/float64(info.Total)), nil
+}

@@ -1,0 +1,204 @@
+package telemetry
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"time"
+)
+
+// Config says what a Reader reads. The zero value is the default.
+type Config struct {
+	// ProcRoot and CgroupRoot are where proc and the cgroups are mounted;
+	// empty means /proc and /sys/fs/cgroup. Without cgroups the Reader takes
+	// /proc/stat.
+	ProcRoot, CgroupRoot string
+	// CPU and Memory select what the two channels measure.
+	CPU    CPUMode
+	Memory MemoryMode
+	// Counter selects the counter behind CPU utilisation.
+	Counter CPUCounter
+	// MaxInterval is the longest time between two samples; a longer one drops
+	// the sample. Zero means one second, ten periods at 10 Hz.
+	MaxInterval time.Duration
+}
+
+const (
+	defaultProcRoot    = "/proc"
+	defaultCgroupRoot  = "/sys/fs/cgroup"
+	defaultMaxInterval = time.Second
+)
+
+// Validate returns a *FieldError for the first field out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.CPU < CPUHalf || c.CPU > CPUPressure:
+		return &FieldError{"CPU", int(c.CPU), "not a CPU mode"}
+	case c.Memory < MemoryAvailable || c.Memory > MemoryFree:
+		return &FieldError{"Memory", int(c.Memory), "not a memory mode"}
+	case c.Counter < CounterAuto || c.Counter > CounterStat:
+		return &FieldError{"Counter", int(c.Counter), "not a CPU counter"}
+	case c.MaxInterval < 0:
+		return &FieldError{"MaxInterval", c.MaxInterval, "negative"}
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.ProcRoot == "" {
+		c.ProcRoot = defaultProcRoot
+	}
+	if c.CgroupRoot == "" {
+		c.CgroupRoot = defaultCgroupRoot
+	}
+	if c.MaxInterval == 0 {
+		c.MaxInterval = defaultMaxInterval
+	}
+	return c
+}
+
+// Schema identifies the channels of a Reader. Values of different schemas must
+// not be mixed: the same name may mean a different measure.
+type Schema struct {
+	// ID names the ordered channels with their options.
+	ID string
+	// Channels holds the names in the order of the values.
+	Channels []string
+}
+
+// A channel is one value in [0,1]. sample returns it for the time at, and keeps
+// what it read as the base of the next one even when it fails, so that after
+// an error one good reading suffices.
+type channel interface {
+	name() string
+	option() string
+	size() float64
+	sample(at time.Time) (float64, error)
+	close()
+}
+
+// Reader reads one value per channel at each call. It keeps the files open and
+// allocates nothing in a call that succeeds. It is not safe for concurrent use.
+type Reader struct {
+	schema   Schema
+	channels []channel
+	values   []float64
+	pressure bool
+	counter  CPUCounter
+}
+
+// NewReader opens the channels and reads each once, so that a machine that
+// cannot be measured is known at the start. The error is a *FieldError or a
+// *ChannelError.
+func NewReader(c Config) (*Reader, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	cpu, err := newCPU(c)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := newMemory(c)
+	if err != nil {
+		cpu.close()
+		return nil, err
+	}
+	channels := []channel{cpu, memory}
+	return &Reader{
+		schema:   schemaOf(channels),
+		channels: channels,
+		values:   make([]float64, len(channels)),
+		pressure: cpu.pressure != nil,
+		counter:  cpu.counter(),
+	}, nil
+}
+
+// schemaVersion changes when a channel of the same name and option changes its
+// meaning.
+const schemaVersion = "v1"
+
+func schemaOf(channels []channel) Schema {
+	var id strings.Builder
+	id.WriteString(schemaVersion)
+	names := make([]string, len(channels))
+	for i, c := range channels {
+		names[i] = c.name()
+		id.WriteString(";" + c.name() + "=" + c.option())
+	}
+	return Schema{ID: id.String(), Channels: names}
+}
+
+// Schema returns the channels. The CPU mode in its ID is the one in effect: a
+// node without pressure stall information has the ID of utilisation alone.
+func (r *Reader) Schema() Schema {
+	return Schema{ID: r.schema.ID, Channels: append([]string(nil), r.schema.Channels...)}
+}
+
+// Sizes returns the whole of each channel in its absolute unit: online CPUs and
+// bytes of memory.
+func (r *Reader) Sizes() []float64 {
+	sizes := make([]float64, len(r.channels))
+	for i, c := range r.channels {
+		sizes[i] = c.size()
+	}
+	return sizes
+}
+
+// Pressure says whether pressure stall information is part of the cpu channel
+// or could be: it is false only where the kernel has none.
+func (r *Reader) Pressure() bool { return r.pressure }
+
+// Counter returns the counter behind CPU utilisation: CounterCgroup or
+// CounterStat.
+func (r *Reader) Counter() CPUCounter { return r.counter }
+
+// SampleTo stores one value in [0,1] per channel for the time at, in schema
+// order; dst has that length or is empty, then a slice is allocated. The time
+// should carry a monotonic reading, as time.Now does, and be taken right before
+// the call. On an error dst is unchanged: ErrPriming at the first call, a
+// *ChannelError for the first channel that could not be read (all others still
+// advance), or a *LengthError.
+func (r *Reader) SampleTo(dst []float64, at time.Time) ([]float64, error) {
+	if len(dst) != 0 && len(dst) != len(r.channels) {
+		return dst, &LengthError{Got: len(dst), Want: len(r.channels)}
+	}
+	var failed error
+	priming := false
+	for i, c := range r.channels {
+		value, err := c.sample(at)
+		r.values[i] = value
+		switch {
+		case errors.Is(err, ErrPriming):
+			priming = true
+		case err != nil && failed == nil:
+			failed = err
+		}
+	}
+	switch {
+	case failed != nil:
+		return dst, failed
+	case priming:
+		return dst, ErrPriming
+	}
+	if len(dst) == 0 {
+		dst = append(dst[:0], r.values...)
+	}
+	copy(dst, r.values)
+	return dst, nil
+}
+
+// Close closes the files. A later SampleTo opens them again.
+func (r *Reader) Close() error {
+	for _, c := range r.channels {
+		c.close()
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func clamp(x float64) float64 { return min(max(x, 0), 1) }

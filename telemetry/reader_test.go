@@ -1,0 +1,375 @@
+package telemetry_test
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+var near = cmpopts.EquateApprox(0, 1e-12)
+
+func TestSample(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		config telemetry.Config
+		setup  func(m *machine) // before the reader
+		step   func(m *machine) // between the two samples, 100 ms apart
+		want   []float64        // cpu, memory
+		id     string
+	}{{
+		name: "half of utilisation and pressure",
+		step: func(m *machine) { m.stat(4, 10, 30); m.pressure(50_000) },
+		want: []float64{(.25 + .5) / 2, .4},
+		id:   "v1;cpu=half;memory=available",
+	}, {
+		name:   "utilisation alone",
+		config: telemetry.Config{CPU: telemetry.CPUUtilisation},
+		step:   func(m *machine) { m.stat(4, 10, 30); m.pressure(50_000) },
+		want:   []float64{.25, .4},
+		id:     "v1;cpu=utilisation;memory=available",
+	}, {
+		name:   "pressure alone",
+		config: telemetry.Config{CPU: telemetry.CPUPressure},
+		step:   func(m *machine) { m.stat(4, 10, 30); m.pressure(50_000) },
+		want:   []float64{.5, .4},
+		id:     "v1;cpu=pressure;memory=available",
+	}, {
+		name:   "free memory",
+		config: telemetry.Config{Memory: telemetry.MemoryFree},
+		step:   func(m *machine) { m.stat(4, 0, 40); m.meminfo(1000, 400) },
+		want:   []float64{0, 1 - .230},
+		id:     "v1;cpu=half;memory=free",
+	}, {
+		name:  "no pressure information",
+		setup: func(m *machine) { os.RemoveAll(filepath.Join(m.proc, "pressure")) },
+		step:  func(m *machine) { m.stat(4, 30, 10) },
+		want:  []float64{.75, .4},
+		id:    "v1;cpu=utilisation;memory=available",
+	}, {
+		name:  "cgroup v2 counts microseconds",
+		setup: func(m *machine) { m.usage("", 7) },
+		step:  func(m *machine) { m.usage("", 100_007); m.stat(4, 40, 0) },
+		want:  []float64{.25 / 2, .4},
+		id:    "v1;cpu=half;memory=available",
+	}, {
+		name:  "hybrid layout",
+		setup: func(m *machine) { m.usage("unified", 0) },
+		step:  func(m *machine) { m.usage("unified", 200_000); m.stat(4, 40, 0) },
+		want:  []float64{.5 / 2, .4},
+		id:    "v1;cpu=half;memory=available",
+	}, {
+		name:   "/proc/stat on request",
+		config: telemetry.Config{Counter: telemetry.CounterStat},
+		setup:  func(m *machine) { m.usage("", 0) },
+		step:   func(m *machine) { m.usage("", 100_000); m.stat(4, 40, 0) },
+		want:   []float64{1. / 2, .4},
+		id:     "v1;cpu=half;memory=available",
+	}, {
+		name: "a container's own cgroup is not the machine",
+		setup: func(m *machine) {
+			m.usage("", 0)
+			m.write(filepath.Join(m.root, "cgroup.type"), "domain\n")
+		},
+		step: func(m *machine) { m.usage("", 100_000); m.stat(4, 40, 0) },
+		want: []float64{1. / 2, .4},
+		id:   "v1;cpu=half;memory=available",
+	}, {
+		name:  "never above 1",
+		setup: func(m *machine) { m.usage("", 0) },
+		step:  func(m *machine) { m.usage("", 900_000); m.pressure(200_000) },
+		want:  []float64{1, .4},
+		id:    "v1;cpu=half;memory=available",
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := newMachine(t)
+			if tc.setup != nil {
+				tc.setup(m)
+			}
+			config := m.config()
+			config.CPU, config.Memory, config.Counter = tc.config.CPU, tc.config.Memory, tc.config.Counter
+			r := m.reader(config)
+			if got, err := r.SampleTo(nil, start); !errors.Is(err, telemetry.ErrPriming) {
+				t.Fatalf("first sample = %v, %v, want ErrPriming", got, err)
+			}
+			tc.step(m)
+			got, err := r.SampleTo(nil, start.Add(period))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, near); diff != "" {
+				t.Errorf("sample (-want +got):\n%s", diff)
+			}
+			want := telemetry.Schema{ID: tc.id, Channels: []string{"cpu", "memory"}}
+			if diff := cmp.Diff(want, r.Schema()); diff != "" {
+				t.Errorf("schema (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]float64{4, 1000 << 10}, r.Sizes()); diff != "" {
+				t.Errorf("sizes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A sample that cannot be trusted is dropped, says why, leaves dst alone, and
+// one good reading later all is well.
+func TestDroppedSample(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		usage   bool // count in cgroup v2
+		step    func(m *machine)
+		after   time.Duration
+		repair  func(m *machine)
+		channel string
+		err     error
+		cause   string
+	}{{
+		name: "busy time backwards", after: period,
+		step:    func(m *machine) { m.stat(4, 50, 200) },
+		repair:  func(m *machine) { m.stat(4, 60, 230) },
+		channel: "cpu", err: telemetry.ErrBackwards, cause: "backwards",
+	}, {
+		name: "idle time backwards", after: period,
+		step:    func(m *machine) { m.stat(4, 200, 50) },
+		repair:  func(m *machine) { m.stat(4, 210, 80) },
+		channel: "cpu", err: telemetry.ErrBackwards, cause: "backwards",
+	}, {
+		name: "usage backwards", after: period, usage: true,
+		step:    func(m *machine) { m.usage("", 10) },
+		repair:  func(m *machine) { m.usage("", 100_010) },
+		channel: "cpu", err: telemetry.ErrBackwards, cause: "backwards",
+	}, {
+		name: "stall time backwards", after: period, usage: true,
+		step:    func(m *machine) { m.pressure(0) },
+		repair:  func(m *machine) { m.usage("", 1_100_000) },
+		channel: "cpu", err: telemetry.ErrBackwards, cause: "backwards",
+	}, {
+		name: "partial line", after: period,
+		step:    func(m *machine) { m.write(filepath.Join(m.proc, "stat"), "cpu  100 0 0 1") },
+		repair:  func(m *machine) { m.stat(4, 120, 160) },
+		channel: "cpu", err: telemetry.ErrPartial, cause: "partial",
+	}, {
+		name: "malformed", after: period,
+		step:    func(m *machine) { m.write(filepath.Join(m.proc, "meminfo"), "MemTotal: many kB\n") },
+		repair:  func(m *machine) { m.meminfo(1000, 600); m.stat(4, 120, 160) },
+		channel: "memory", err: telemetry.ErrMalformed, cause: "malformed",
+	}, {
+		name: "no MemAvailable", after: period,
+		step: func(m *machine) {
+			m.write(filepath.Join(m.proc, "meminfo"), "MemTotal: 9 kB\nMemFree: 1 kB\nBuffers: 1 kB\nCached: 1 kB\n")
+		},
+		repair:  func(m *machine) { m.meminfo(1000, 600); m.stat(4, 120, 160) },
+		channel: "memory", err: telemetry.ErrPartial, cause: "partial",
+	}, {
+		name: "no ticks", after: period,
+		step:    func(m *machine) {},
+		repair:  func(m *machine) { m.stat(4, 110, 130) },
+		channel: "cpu", err: telemetry.ErrNoInterval, cause: "no-interval",
+	}, {
+		name: "no time", after: 0,
+		step:    func(m *machine) { m.stat(4, 101, 101) },
+		repair:  func(m *machine) { m.stat(4, 111, 131) },
+		channel: "cpu", err: telemetry.ErrNoInterval, cause: "no-interval",
+	}, {
+		name: "clock set back", after: -time.Hour, usage: true,
+		step:    func(m *machine) { m.usage("", 1_100_000) },
+		repair:  func(m *machine) { m.usage("", 1_200_000) },
+		channel: "cpu", err: telemetry.ErrNoInterval, cause: "no-interval",
+	}, {
+		name: "suspended", after: time.Hour,
+		step:    func(m *machine) { m.stat(4, 300, 300) },
+		repair:  func(m *machine) { m.stat(4, 310, 330) },
+		channel: "cpu", err: telemetry.ErrLongInterval, cause: "long-interval",
+	}, {
+		name: "CPU unplugged", after: period,
+		step:    func(m *machine) { m.stat(3, 110, 110) },
+		repair:  func(m *machine) { m.stat(3, 120, 140) },
+		channel: "cpu", err: telemetry.ErrResized, cause: "resized",
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := newMachine(t)
+			m.stat(4, 100, 100)
+			m.pressure(1000)
+			if tc.usage {
+				m.usage("", 1_000_000)
+			}
+			r := m.reader(m.config())
+			dst := []float64{-1, -2}
+			if _, err := r.SampleTo(dst, start); !errors.Is(err, telemetry.ErrPriming) {
+				t.Fatal(err)
+			}
+			tc.step(m)
+			_, err := r.SampleTo(dst, start.Add(tc.after))
+			var channel *telemetry.ChannelError
+			if !errors.As(err, &channel) || !errors.Is(err, tc.err) || channel.Channel != tc.channel {
+				t.Fatalf("err = %v, want *ChannelError of %s: %v", err, tc.channel, tc.err)
+			}
+			if channel.Cause() != tc.cause {
+				t.Errorf("cause = %s, want %s", channel.Cause(), tc.cause)
+			}
+			if !slices.Equal(dst, []float64{-1, -2}) {
+				t.Errorf("dst = %v, changed by an error", dst)
+			}
+			tc.repair(m)
+			got, err := r.SampleTo(dst, start.Add(tc.after+period))
+			if err != nil {
+				t.Fatalf("after repair: %v", err)
+			}
+			for i, y := range got {
+				if math.IsNaN(y) || y < 0 || y > 1 {
+					t.Errorf("channel %d = %v", i, y)
+				}
+			}
+			if want := .125; !tc.usage && math.Abs(got[0]-want) > .06 {
+				t.Errorf("cpu = %v, want about %v: the bad sample leaked", got[0], want)
+			}
+		})
+	}
+}
+
+func TestNewReaderErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		setup func(m *machine, c *telemetry.Config)
+		err   error
+	}{
+		{"no /proc/stat", func(m *machine, c *telemetry.Config) { os.Remove(filepath.Join(m.proc, "stat")) }, fs.ErrNotExist},
+		{"no /proc/meminfo", func(m *machine, c *telemetry.Config) { os.Remove(filepath.Join(m.proc, "meminfo")) }, fs.ErrNotExist},
+		{"pressure mode without pressure", func(m *machine, c *telemetry.Config) {
+			os.RemoveAll(filepath.Join(m.proc, "pressure"))
+			c.CPU = telemetry.CPUPressure
+		}, telemetry.ErrNoPressure},
+		{"cgroup counter without cgroup v2", func(m *machine, c *telemetry.Config) { c.Counter = telemetry.CounterCgroup }, fs.ErrNotExist},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := newMachine(t)
+			c := m.config()
+			tc.setup(m, &c)
+			_, err := telemetry.NewReader(c)
+			var channel *telemetry.ChannelError
+			if !errors.As(err, &channel) || !errors.Is(err, tc.err) {
+				t.Errorf("err = %v, want *ChannelError: %v", err, tc.err)
+			}
+		})
+	}
+}
+
+func TestConfigValidate(t *testing.T) {
+	for field, c := range map[string]telemetry.Config{
+		"CPU":         {CPU: 9},
+		"Memory":      {Memory: -1},
+		"Counter":     {Counter: 3},
+		"MaxInterval": {MaxInterval: -1},
+	} {
+		_, err := telemetry.NewReader(c)
+		var f *telemetry.FieldError
+		if !errors.As(err, &f) || f.Field != field {
+			t.Errorf("%+v: err = %v, want *FieldError of %s", c, err, field)
+		}
+	}
+	if err := (telemetry.Config{}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSampleToLength(t *testing.T) {
+	m := newMachine(t)
+	_, err := m.reader(m.config()).SampleTo(make([]float64, 3), start)
+	var length *telemetry.LengthError
+	if !errors.As(err, &length) || length.Got != 3 || length.Want != 2 {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestModesParse(t *testing.T) {
+	for _, m := range []telemetry.CPUMode{telemetry.CPUHalf, telemetry.CPUUtilisation, telemetry.CPUPressure} {
+		if got, err := telemetry.ParseCPUMode(m.String()); err != nil || got != m {
+			t.Errorf("ParseCPUMode(%s) = %v, %v", m, got, err)
+		}
+	}
+	for _, m := range []telemetry.MemoryMode{telemetry.MemoryAvailable, telemetry.MemoryFree} {
+		if got, err := telemetry.ParseMemoryMode(m.String()); err != nil || got != m {
+			t.Errorf("ParseMemoryMode(%s) = %v, %v", m, got, err)
+		}
+	}
+	for _, c := range []telemetry.CPUCounter{telemetry.CounterAuto, telemetry.CounterCgroup, telemetry.CounterStat} {
+		if got, err := telemetry.ParseCPUCounter(c.String()); err != nil || got != c {
+			t.Errorf("ParseCPUCounter(%s) = %v, %v", c, got, err)
+		}
+	}
+	_, err := telemetry.ParseCPUMode("none")
+	var f *telemetry.FieldError
+	if !errors.As(err, &f) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// The recorded machine: 2 CPUs, Linux 6.18, hybrid cgroups.
+func TestRecordedMachine(t *testing.T) {
+	r, err := telemetry.NewReader(telemetry.Config{
+		ProcRoot:   "testdata/linux-6.18-hybrid/proc",
+		CgroupRoot: "testdata/linux-6.18-hybrid/cgroup",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if r.Counter() != telemetry.CounterCgroup || !r.Pressure() {
+		t.Errorf("counter %v, pressure %v", r.Counter(), r.Pressure())
+	}
+	if diff := cmp.Diff([]float64{2, 24684096 << 10}, r.Sizes()); diff != "" {
+		t.Errorf("sizes (-want +got):\n%s", diff)
+	}
+}
+
+func TestSampleToAllocatesNothing(t *testing.T) {
+	m := newMachine(t)
+	m.stat(128, 1, 1)
+	m.usage("", 1)
+	r := m.reader(m.config())
+	dst := make([]float64, 2)
+	at := start
+	if _, err := r.SampleTo(dst, at); !errors.Is(err, telemetry.ErrPriming) {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		at = at.Add(period)
+		if _, err := r.SampleTo(dst, at); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a sample", n)
+	}
+}
+
+func BenchmarkSampleTo(b *testing.B) {
+	for _, counter := range []telemetry.CPUCounter{telemetry.CounterCgroup, telemetry.CounterStat} {
+		b.Run("cpus=128/counter="+counter.String(), func(b *testing.B) {
+			m := newMachine(b)
+			m.stat(128, 1, 1)
+			m.usage("", 1)
+			c := m.config()
+			c.Counter = counter
+			r := m.reader(c)
+			dst := make([]float64, 2)
+			at := start
+			b.ReportAllocs()
+			for b.Loop() {
+				at = at.Add(period)
+				// The counters stand still, which costs as much as if they moved.
+				if _, err := r.SampleTo(dst, at); err != nil && counter == telemetry.CounterCgroup && !errors.Is(err, telemetry.ErrPriming) {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
