@@ -19,7 +19,7 @@
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	agent      a node's pipeline, a pure state machine over the five above
 //	telemetry  samples and pod events from /proc and the control groups
-//	api        the wire: protobuf messages, gRPC services, conversions
+//	api        the wire: protobuf messages, gRPC services, conversions, TLS
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
 //	cmd        the programs: spazio, spazio-agent, spazio-aggregator, spazio-scheduler
@@ -50,7 +50,7 @@
 //     pod costs in each channel; capacity turns headroom and cost into avail,
 //     a cautious bound of the pods that still fit.
 //  5. agent puts both into a Report together with the pods it counted: once a
-//     second, and at once when the set of pods changes.
+//     second, and at once when the pods or the room for them change.
 //  6. api carries the report over a gRPC stream to plugin in every scheduler
 //     replica, and now and then the node's model to aggregate, which answers
 //     with the fleet's.

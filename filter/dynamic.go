@@ -44,19 +44,19 @@ type Config struct {
 
 // Validate returns a *FieldError for the first field that is out of range.
 func (c Config) Validate() error {
-	if c.N < 0 {
+	switch {
+	case c.N < 0:
 		return reject("N", -1, float64(c.N))
-	}
-	for _, f := range [...]struct {
-		name       string
-		value, max float64
-	}{
-		{"Norm", c.Norm, 1}, {"Hold", c.Hold, 1}, {"Fast", c.Fast, 1},
-		{"Delta", c.Delta, MaxMagnitude}, {"Kappa", c.Kappa, 1e6},
-	} {
-		if !(f.value >= 0 && f.value <= f.max) {
-			return reject(f.name, -1, f.value)
-		}
+	case !(c.Norm >= 0 && c.Norm <= 1):
+		return reject("Norm", -1, c.Norm)
+	case !(c.Hold >= 0 && c.Hold <= 1):
+		return reject("Hold", -1, c.Hold)
+	case !(c.Fast >= 0 && c.Fast <= 1):
+		return reject("Fast", -1, c.Fast)
+	case !(c.Delta >= 0 && c.Delta <= MaxMagnitude):
+		return reject("Delta", -1, c.Delta)
+	case !(c.Kappa >= 0 && c.Kappa <= 1e6):
+		return reject("Kappa", -1, c.Kappa)
 	}
 	return nil
 }
@@ -66,16 +66,20 @@ func (c Config) withDefaults() Config {
 	if c.N == 0 {
 		c.N = DefaultN
 	}
-	for _, f := range [...]struct {
-		value     *float64
-		otherwise float64
-	}{
-		{&c.Norm, DefaultNorm}, {&c.Hold, DefaultHold}, {&c.Fast, DefaultFast},
-		{&c.Delta, DefaultDelta}, {&c.Kappa, DefaultKappa},
-	} {
-		if *f.value == 0 {
-			*f.value = f.otherwise
-		}
+	if c.Norm == 0 {
+		c.Norm = DefaultNorm
+	}
+	if c.Hold == 0 {
+		c.Hold = DefaultHold
+	}
+	if c.Fast == 0 {
+		c.Fast = DefaultFast
+	}
+	if c.Delta == 0 {
+		c.Delta = DefaultDelta
+	}
+	if c.Kappa == 0 {
+		c.Kappa = DefaultKappa
 	}
 	return c
 }
@@ -113,30 +117,35 @@ func Step(s State, x float64, c Config) (State, error) {
 	if !(s.Scale >= 0 && s.Scale <= 2*MaxMagnitude) {
 		return s, reject("Scale", -1, s.Scale)
 	}
-	return s.step(x, c.withDefaults()), nil
+	c = c.withDefaults()
+	s.advance(x, &c)
+	return s, nil
 }
 
-// step is Step for valid arguments and a Config without zero fields.
-func (s State) step(x float64, c Config) State {
+// advance is Step for valid arguments and a Config without zero fields.
+func (s *State) advance(x float64, c *Config) {
 	if !s.Started {
-		return State{Level: x, Started: true}
+		*s = State{Level: x, Started: true}
+		return
 	}
 	e := x - s.Level
 	size := math.Abs(e)
 	gain := c.Norm
-	if size <= max(c.Delta, c.Kappa*s.Scale) {
+	if size <= c.Delta || size <= c.Kappa*s.Scale {
 		s.Run = 0
 		s.Scale += scaleGain * (size - s.Scale)
 	} else {
-		run := extend(s.Run, e > 0, c.N)
+		s.Run = extend(s.Run, e > 0, c.N)
 		gain = c.Hold
-		if run >= c.N || run <= -c.N {
+		if s.Run == c.N || s.Run == -c.N {
 			gain = c.Fast
 		}
-		s.Run = run
 	}
-	s.Level = between(s.Level+gain*e, s.Level, x)
-	return s
+	level := s.Level + gain*e
+	if (level > x) == (e > 0) {
+		level = x // rounding must not carry the level past the sample
+	}
+	s.Level = level
 }
 
 // extend returns the run after one more sample above or below the gate. It
@@ -188,8 +197,9 @@ func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
 		return nil, err
 	}
 	for i, v := range x {
-		b.states[i] = b.states[i].step(v, b.config)
-		dst[i] = b.states[i].Level
+		s := &b.states[i]
+		s.advance(v, &b.config)
+		dst[i] = s.Level
 	}
 	return dst, nil
 }

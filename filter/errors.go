@@ -3,6 +3,7 @@ package filter
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Causes of a rejected argument; test for them with errors.Is.
@@ -40,7 +41,7 @@ func valid(v float64) bool { return v >= -MaxMagnitude && v <= MaxMagnitude }
 // reject returns the error for a value that is not valid.
 func reject(field string, index int, v float64) error {
 	cause := ErrRange
-	if v != v || v > maxFloat || v < -maxFloat {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		cause = ErrNotFinite
 	}
 	return &FieldError{Field: field, Index: index, Value: v, Err: cause}

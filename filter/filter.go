@@ -1,12 +1,8 @@
 package filter
 
-import "math"
-
 // MaxMagnitude bounds the absolute value of a sample, so that differences of
 // samples do not overflow.
 const MaxMagnitude = 1e300
-
-const maxFloat = math.MaxFloat64
 
 // Filter smooths a vector of channels, each on its own. The filters of this
 // package implement it, so that they can be exchanged and compared.
@@ -39,19 +35,4 @@ func checkStep(channels int, dst, x []float64) ([]float64, error) {
 		dst = make([]float64, channels)
 	}
 	return dst, nil
-}
-
-// between returns v, or the nearer of a and b if rounding has carried v out
-// of their hull.
-func between(v, a, b float64) float64 {
-	if a > b {
-		a, b = b, a
-	}
-	if v < a {
-		return a
-	}
-	if v > b {
-		return b
-	}
-	return v
 }

@@ -164,6 +164,10 @@ func (h *Hub) Addr() net.Addr {
 	return h.listener.Addr()
 }
 
+// Ready says whether the Hub knows the pods that existed at its start; until
+// then the plugin lets no pod pass.
+func (h *Hub) Ready() bool { return h.synced.Load() }
+
 // Wait returns when everything the Hub started has ended, after the end of the
 // context given to the first New. It returns at once if New was never called.
 func (h *Hub) Wait() { h.tasks.Wait() }

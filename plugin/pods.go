@@ -18,6 +18,11 @@ import (
 // the API after a restart. It returns what to wait for.
 func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactory) ([]cache.InformerSynced, error) {
 	logger := klog.FromContext(ctx)
+	lister := factory.Core().V1().Pods().Lister()
+	h.waiting.waits = func(pod *v1.Pod) bool {
+		current, err := lister.Pods(pod.Namespace).Get(pod.Name)
+		return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
+	}
 	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if pod, ok := obj.(*v1.Pod); ok {

@@ -158,6 +158,7 @@ type subscriber struct {
 	name     string
 	mu       sync.Mutex
 	node     *node
+	closed   bool
 	notices  chan reserve.PodKey
 	overflow chan struct{}
 	once     sync.Once
@@ -196,7 +197,7 @@ func (s *subscriber) offer(pod reserve.PodKey) bool {
 func (h *Hub) subscribe(n *node, sub *subscriber) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if sub.node == n {
+	if sub.node == n || sub.closed {
 		return
 	}
 	sub.name, sub.node = n.name, n
@@ -208,6 +209,7 @@ func (h *Hub) subscribe(n *node, sub *subscriber) {
 func (h *Hub) unsubscribe(sub *subscriber) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
+	sub.closed = true
 	if sub.node == nil {
 		return
 	}

@@ -19,7 +19,8 @@ import (
 // Each rise of a node's slots begins a new epoch, after the new state became
 // visible. A pod is recorded with the epoch read before its attempt looked at
 // any node, so one recorded in the present epoch has seen every rise, and one
-// recorded earlier may have missed some: it is a candidate. Slots that rises
+// recorded earlier may have missed some: it is a candidate, if the plugin
+// refused it a node or the attempt may still be running. Slots that rises
 // opened and no Reserve has taken are the budget. A round activates as many
 // candidates as the budget holds, highest priority first, and is repeated while
 // both last: a pod that was in the middle of an attempt when it was activated
@@ -29,11 +30,22 @@ type waiting struct {
 	epoch  atomic.Uint64
 	budget atomic.Int64
 	kick   chan struct{}
+	// waits says whether the API still has a pod and it is unbound; set before
+	// the first round.
+	waits func(*v1.Pod) bool
 
 	mu   sync.Mutex
 	pods map[types.UID]*waitingPod
 	seen uint64
+	// current is the pod of the latest attempt. A scheduler tries its pods one
+	// after the other, so all earlier attempts have ended.
+	current types.UID
 }
+
+// maxWoken is how often a pod is activated without coming back to PreFilter
+// before it loses its turn until the slow retry: something else holds it, and
+// it must not hold up the others.
+const maxWoken = 3
 
 type waitingPod struct {
 	pod      *v1.Pod
@@ -45,6 +57,10 @@ type waitingPod struct {
 	// attempt or activation.
 	tried   uint64
 	touched time.Duration
+	// refused is set once the plugin has refused the pod in its last attempt.
+	refused *atomic.Bool
+	// woken counts activations since the last attempt.
+	woken int
 }
 
 func newWaiting() *waiting {
@@ -54,7 +70,8 @@ func newWaiting() *waiting {
 // attempt records that a pod is about to look at the nodes. handle is only used
 // later, from the waker: a scheduler that runs PreFilter has been built, so its
 // PodActivator is set, which it is not while New runs.
-func (w *waiting) attempt(pod *v1.Pod, handle fwk.Handle, now time.Duration) {
+// refused is to be set if the plugin refuses the pod anything in this attempt.
+func (w *waiting) attempt(pod *v1.Pod, handle fwk.Handle, refused *atomic.Bool, now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.pods[pod.UID]
@@ -65,6 +82,8 @@ func (w *waiting) attempt(pod *v1.Pod, handle fwk.Handle, now time.Duration) {
 	}
 	p.pod, p.handle, p.priority = pod, handle, priorityOf(pod)
 	p.tried, p.touched = w.epoch.Load(), now
+	p.refused, p.woken = refused, 0
+	w.current = pod.UID
 }
 
 func priorityOf(pod *v1.Pod) int32 {
@@ -113,14 +132,15 @@ func (w *waiting) count() int {
 func (w *waiting) round(ctx context.Context, slots int64, now time.Duration) (activated int, again bool) {
 	for {
 		budget := w.budget.Load()
-		room := min(budget, slots)
-		var chosen []*waitingPod
-		if room > 0 {
-			chosen = w.choose(int(room), now)
-		}
-		if len(chosen) > 0 {
-			activate(ctx, chosen)
-			return len(chosen), true
+		if room := min(budget, slots); room > 0 {
+			chosen, ghosts := w.choose(int(room), now)
+			if len(chosen) > 0 {
+				activate(ctx, chosen)
+				return len(chosen), true
+			}
+			if ghosts {
+				continue
+			}
 		}
 		// Nobody wants what is left. If it has grown meanwhile, look again.
 		if budget <= 0 || w.budget.CompareAndSwap(budget, 0) {
@@ -129,14 +149,15 @@ func (w *waiting) round(ctx context.Context, slots int64, now time.Duration) (ac
 	}
 }
 
-// choose returns the first n candidates by priority and arrival.
-func (w *waiting) choose(n int, now time.Duration) []*waitingPod {
+// choose returns the first n candidates by priority and arrival, and whether it
+// met any that the API no longer knows as waiting. Such a ghost is recorded
+// when a pod is deleted just before its attempt.
+func (w *waiting) choose(n int, now time.Duration) (top []*waitingPod, ghosts bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	epoch := w.epoch.Load()
-	var top []*waitingPod
-	for _, p := range w.pods {
-		if p.tried >= epoch {
+	for uid, p := range w.pods {
+		if p.tried >= epoch || p.woken >= maxWoken || !p.refused.Load() && uid != w.current {
 			continue
 		}
 		if len(w.pods) > n {
@@ -145,31 +166,38 @@ func (w *waiting) choose(n int, now time.Duration) []*waitingPod {
 			top = append(top, p)
 		}
 	}
-	return touch(top, now)
+	alive := w.touch(top, now)
+	return alive, len(alive) < len(top)
 }
 
-// overdue returns the pods neither tried nor activated for period.
+// overdue returns the refused pods neither tried nor activated for period.
 func (w *waiting) overdue(period, now time.Duration) []*waitingPod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var late []*waitingPod
 	for _, p := range w.pods {
-		if now-p.touched >= period {
+		if now-p.touched >= period && p.refused.Load() {
 			late = append(late, p)
 		}
 	}
-	return touch(late, now)
+	return w.touch(late, now)
 }
 
-// touch marks pods as activated and returns copies that are safe to read
-// without the lock.
-func touch(pods []*waitingPod, now time.Duration) []*waitingPod {
-	for i, p := range pods {
+// touch marks pods as activated and returns copies of those that still wait,
+// safe to read without the lock. It forgets the others.
+func (w *waiting) touch(pods []*waitingPod, now time.Duration) []*waitingPod {
+	alive := make([]*waitingPod, 0, len(pods))
+	for _, p := range pods {
+		if !w.waits(p.pod) {
+			delete(w.pods, p.pod.UID)
+			continue
+		}
 		p.touched = now
+		p.woken++
 		c := *p
-		pods[i] = &c
+		alive = append(alive, &c)
 	}
-	return pods
+	return alive
 }
 
 // insertTop keeps the first n of the candidates seen so far, in order.

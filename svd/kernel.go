@@ -6,6 +6,11 @@ import "math"
 // few units in the last place.
 const orthogonal = 4 * 0x1p-53
 
+// negligible bounds the squared norm of a row that is dropped, lest the
+// reciprocal in its reflector overflow. Balanced, the matrix has elements of
+// at least 2^-200, to which a row of norm 2^-450 contributes nothing.
+const negligible = 0x1p-900
+
 // maxSweeps ends a Jacobi iteration that rounding keeps from settling. It
 // takes 2 to 6 sweeps in practice, the last of them quadratic.
 const maxSweeps = 30
@@ -32,7 +37,7 @@ func (ws *Workspace) triangle() {
 		column := ws.factor[k*d : (k+1)*d]
 		top := ws.diag[k]
 		tail := dot(x, x)
-		if tail == 0 {
+		if tail < negligible {
 			column[k] = top
 			continue
 		}

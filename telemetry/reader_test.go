@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -159,12 +160,16 @@ func TestDroppedSample(t *testing.T) {
 		channel: "cpu", err: telemetry.ErrPartial, cause: "partial",
 	}, {
 		name: "malformed", after: period,
-		step:    func(m *machine) { m.write(filepath.Join(m.proc, "meminfo"), "MemTotal: many kB\n") },
+		step: func(m *machine) {
+			m.stat(4, 110, 130)
+			m.write(filepath.Join(m.proc, "meminfo"), "MemTotal: many kB\n")
+		},
 		repair:  func(m *machine) { m.meminfo(1000, 600); m.stat(4, 120, 160) },
 		channel: "memory", err: telemetry.ErrMalformed, cause: "malformed",
 	}, {
 		name: "no MemAvailable", after: period,
 		step: func(m *machine) {
+			m.stat(4, 110, 130)
 			m.write(filepath.Join(m.proc, "meminfo"), "MemTotal: 9 kB\nMemFree: 1 kB\nBuffers: 1 kB\nCached: 1 kB\n")
 		},
 		repair:  func(m *machine) { m.meminfo(1000, 600); m.stat(4, 120, 160) },
@@ -352,24 +357,31 @@ func TestSampleToAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkSampleTo(b *testing.B) {
-	for _, counter := range []telemetry.CPUCounter{telemetry.CounterCgroup, telemetry.CounterStat} {
-		b.Run("cpus=128/counter="+counter.String(), func(b *testing.B) {
+	for _, cpus := range []int{2, 128} {
+		b.Run(fmt.Sprintf("cpus=%d", cpus), func(b *testing.B) {
 			m := newMachine(b)
-			m.stat(128, 1, 1)
+			m.stat(cpus, 1, 1)
 			m.usage("", 1)
-			c := m.config()
-			c.Counter = counter
-			r := m.reader(c)
+			r := m.reader(m.config())
 			dst := make([]float64, 2)
 			at := start
 			b.ReportAllocs()
 			for b.Loop() {
 				at = at.Add(period)
-				// The counters stand still, which costs as much as if they moved.
-				if _, err := r.SampleTo(dst, at); err != nil && counter == telemetry.CounterCgroup && !errors.Is(err, telemetry.ErrPriming) {
+				if _, err := r.SampleTo(dst, at); err != nil && !errors.Is(err, telemetry.ErrPriming) {
 					b.Fatal(err)
 				}
 			}
 		})
+	}
+}
+
+func BenchmarkParseStat(b *testing.B) {
+	text := []byte(statText(128, 1, 1))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := telemetry.ParseStat(text); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
@@ -15,6 +16,9 @@ import (
 func main() { serve.Main(run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// Kubernetes packages declare flags of their own programs, --version among
+	// them, where cobra would take them for ours.
+	pflag.CommandLine = pflag.NewFlagSet("spazio", pflag.ContinueOnError)
 	root := &cobra.Command{
 		Use:     "spazio",
 		Short:   "Schedule pods by what their nodes measure",

@@ -26,8 +26,9 @@ import (
 const (
 	// readyPoll is how often readiness is asked; each question costs some 100 µs.
 	readyPoll = 20 * time.Millisecond
-	// drainTime bounds the wait for watches that clients hold open at the end.
-	drainTime = 2 * time.Second
+	// drainTime bounds the wait for watches that clients hold open at the end. A
+	// connection without any takes as long: it is HTTP/2's pause for a goodbye.
+	drainTime = time.Second
 )
 
 type apiServer struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrStarted is returned by a second Start in one process.
-var ErrStarted = errors.New("this process has already started a control plane")
+var ErrStarted = errors.New("this process has already started a kube-apiserver")
 
 // FieldError names a field of Config whose value is out of its range.
 type FieldError struct {
@@ -73,9 +73,6 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	if !started.CompareAndSwap(false, true) {
-		return nil, fmt.Errorf("controlplane: %w", ErrStarted)
-	}
 	c := &ControlPlane{logger: config.Logger, failed: make(chan struct{})}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
@@ -88,6 +85,9 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 }
 
 func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if c.dir, err = os.MkdirTemp(config.Dir, "spazio-"); err != nil {
 		return fmt.Errorf("make a data directory: %w", err)
 	}
@@ -101,6 +101,11 @@ func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
 	}
 	if c.etcd, err = startEtcd(ctx, c.dir, c.log, c.fail); err != nil {
 		return errors.Join(err, listener.Close())
+	}
+	// Until here no global of Kubernetes was touched, and a start may be tried
+	// again.
+	if !started.CompareAndSwap(false, true) {
+		return errors.Join(ErrStarted, listener.Close())
 	}
 	if c.api, err = startAPIServer(ctx, c.dir, listener, c.etcd.endpoint, c.fail); err != nil {
 		return err

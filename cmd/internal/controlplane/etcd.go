@@ -83,10 +83,13 @@ func etcdConfig(dir string) *embed.Config {
 	config.Name = "spazio"
 	config.Dir = filepath.Join(dir, "etcd")
 	config.UnsafeNoFsync = true
-	client := url.URL{Scheme: "unix", Path: filepath.Join(dir, "client.sock")}
-	peer := url.URL{Scheme: "unix", Path: filepath.Join(dir, "peer.sock")}
-	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "etcd.sock")}
+	config.ListenClientUrls = []url.URL{socket}
+	// A member without peers needs no port for them. What it advertises nobody
+	// reads, but may not be a socket.
+	config.ListenPeerUrls = nil
+	nowhere := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	config.AdvertisePeerUrls, config.AdvertiseClientUrls = []url.URL{nowhere}, []url.URL{nowhere}
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	return config
 }

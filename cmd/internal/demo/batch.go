@@ -30,13 +30,13 @@ func Batch(c Config) []Task {
 		if c.Rate > 0 {
 			arrival += time.Duration(arrivals.ExpFloat64() / c.Rate * float64(time.Second))
 		}
-		work := c.Work
+		seconds := c.CPUSeconds
 		if c.Distribution == Exponential {
-			work = max(shortestWork, time.Duration(works.ExpFloat64()*float64(c.Work)))
+			seconds *= works.ExpFloat64()
 		}
 		tasks[i] = Task{
 			Arrival: arrival,
-			Work:    work,
+			Work:    max(shortestWork, time.Duration(seconds*float64(time.Second))),
 			Startup: simnode.StartupLatency(startups),
 			Memory:  c.Memory,
 		}

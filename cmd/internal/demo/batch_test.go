@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,8 +17,8 @@ func TestBatch(t *testing.T) {
 		meanWork    float64 // seconds, ± a tenth
 		meanArrival float64 // seconds between two pods, ± a tenth
 	}{
-		{"at once, equal", demo.Config{Pods: 5000, Work: 2 * time.Second}, 2, 0},
-		{"at once, exponential", demo.Config{Pods: 5000, Work: 2 * time.Second, Distribution: demo.Exponential}, 2, 0},
+		{"at once, equal", demo.Config{Pods: 5000, CPUSeconds: 2}, 2, 0},
+		{"at once, exponential", demo.Config{Pods: 5000, CPUSeconds: 2, Distribution: demo.Exponential}, 2, 0},
 		{"arrivals", demo.Config{Pods: 5000, Rate: 8}, 5, 1. / 8},
 	}
 	for _, test := range tests {
@@ -76,7 +75,7 @@ func TestConfigValidate(t *testing.T) {
 		{"", demo.Config{}},
 		{"", demo.Config{Profiles: []string{demo.Default}, Distribution: demo.Exponential, Rate: 8}},
 		{"pods", demo.Config{Pods: -1}},
-		{"cpu-seconds", demo.Config{Work: -1}},
+		{"cpu-seconds", demo.Config{CPUSeconds: -1}},
 		{"work-distribution", demo.Config{Distribution: "normal"}},
 		{"memory", demo.Config{Memory: math.NaN()}},
 		{"nodes", demo.Config{Nodes: -1}},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,7 +35,6 @@ schedulerName: spazio is placed like those of the batch.`
 // flags are the command line in its own units.
 type flags struct {
 	config       Config
-	seconds      float64
 	memory       string
 	distribution string
 	realNode     bool
@@ -64,7 +62,7 @@ func NewCommand() *cobra.Command {
 func (f *flags) bind(set *pflag.FlagSet) {
 	c := Config{}.withDefaults()
 	set.IntVar(&f.config.Pods, "pods", c.Pods, "pods in the batch")
-	set.Float64Var(&f.seconds, "cpu-seconds", c.Work.Seconds(), "mean CPU time of a pod in seconds")
+	set.Float64Var(&f.config.CPUSeconds, "cpu-seconds", c.CPUSeconds, "mean CPU time of a pod in seconds")
 	set.StringVar(&f.distribution, "work-distribution", string(c.Distribution), "law of the CPU time: equal or exponential")
 	set.StringVar(&f.memory, "memory", "64Mi", "memory of a pod")
 	set.IntVar(&f.config.Nodes, "nodes", c.Nodes, "simulated nodes")
@@ -112,15 +110,14 @@ func (f *flags) resolve() (Config, error) {
 		return Config{}, &FieldError{"cores", 0, "at least 1"}
 	case c.TimeScale == 0:
 		return Config{}, &FieldError{"time-scale", 0, "above 0"}
-	case !(f.seconds > 0 && f.seconds <= maxWork.Seconds()):
-		return Config{}, &FieldError{"cpu-seconds", f.seconds, fmt.Sprintf("above 0, at most %g", maxWork.Seconds())}
+	case c.CPUSeconds == 0:
+		return Config{}, &FieldError{"cpu-seconds", 0, "above 0"}
 	}
 	memory, err := resource.ParseQuantity(f.memory)
 	if err != nil || memory.Sign() <= 0 {
 		return Config{}, &FieldError{"memory", f.memory, "a quantity above 0, such as 64Mi"}
 	}
 	c.Memory = memory.AsApproximateFloat64()
-	c.Work = time.Duration(f.seconds * float64(time.Second))
 	c.Distribution = Distribution(f.distribution)
 	c.NoRealNode = !f.realNode
 	return c, c.Validate()

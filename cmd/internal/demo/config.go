@@ -3,7 +3,6 @@ package demo
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
 )
@@ -27,9 +26,9 @@ const (
 type Config struct {
 	// Pods is the number of pods in a batch; default 300.
 	Pods int `json:"pods"`
-	// Work is the mean CPU time of a pod; default 5 s.
-	Work time.Duration `json:"-"`
-	// Distribution is the law of Work; default Equal.
+	// CPUSeconds is the mean CPU time of a pod in seconds; default 5.
+	CPUSeconds float64 `json:"cpuSeconds"`
+	// Distribution is the law of the CPU time; default Equal.
 	Distribution Distribution `json:"workDistribution"`
 	// Memory is what a pod takes in bytes; default 64 MiB.
 	Memory float64 `json:"memoryBytes"`
@@ -66,7 +65,7 @@ const (
 	maxPods      = 100_000
 	maxNodes     = 5_000
 	maxTimeScale = 1_000
-	maxWork      = 1000 * time.Hour
+	maxSeconds   = 1e6
 )
 
 // Validate returns a *FieldError for the first field out of range.
@@ -75,8 +74,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Pods < 0 || c.Pods > maxPods:
 		return &FieldError{"pods", c.Pods, fmt.Sprintf("1 to %d", maxPods)}
-	case c.Work < 0 || c.Work > maxWork:
-		return &FieldError{"cpu-seconds", c.Work.Seconds(), fmt.Sprintf("above 0, at most %g", maxWork.Seconds())}
+	case !finite(c.CPUSeconds) || c.CPUSeconds > maxSeconds:
+		return &FieldError{"cpu-seconds", c.CPUSeconds, fmt.Sprintf("above 0, at most %g", maxSeconds)}
 	case c.Distribution != "" && c.Distribution != Equal && c.Distribution != Exponential:
 		return &FieldError{"work-distribution", c.Distribution, fmt.Sprintf("%s or %s", Equal, Exponential)}
 	case !finite(c.Memory):
@@ -106,7 +105,7 @@ func (c Config) validateProfiles() error {
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Pods, 300)
-	setDefault(&c.Work, 5*time.Second)
+	setDefault(&c.CPUSeconds, 5)
 	setDefault(&c.Distribution, Equal)
 	setDefault(&c.Memory, simnode.DefaultMemory)
 	setDefault(&c.Nodes, 19)

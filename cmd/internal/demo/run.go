@@ -2,12 +2,10 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
 )
 
 // Options say how a demo shows itself.
@@ -64,7 +62,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if d.cluster, err = startCluster(ctx, d); err != nil {
 		return err
 	}
-	d.result = Result{Config: d.config, WorkSeconds: d.config.Work.Seconds()}
+	d.result = Result{Config: d.config}
 	for _, profile := range d.config.Profiles {
 		if err := d.cluster.waitQuiet(ctx); err != nil {
 			return err
@@ -108,27 +106,26 @@ func (d *demo) runBatch(ctx context.Context, profile string) ([]Record, error) {
 	t := newTracker(namespace, podNames(profile, len(tasks)), tasks)
 	d.cluster.follow(t)
 	start := d.cluster.clock.Now()
-	submitted := make(chan error, 1)
-	go func() { submitted <- submit(ctx, d.cluster.client, d.cluster.clock, profile, t) }()
-
 	view := newView(d.screen, func() Frame { return d.frame(profile, start, t) })
 	defer view.stop()
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var submitting sync.WaitGroup
+	defer submitting.Wait()
+	submitting.Go(func() {
+		if err := submit(ctx, d.cluster.client, d.cluster.clock, profile, t); err != nil {
+			cancel(err)
+		}
+	})
 	for {
 		select {
-		case err := <-submitted:
-			if err != nil {
-				return nil, err
-			}
-			submitted = nil
 		case <-t.done:
-			view.stop()
+			view.finish()
 			return t.snapshot(), nil
 		case <-ctx.Done():
-			if submitted != nil {
-				<-submitted
-			}
 			return nil, context.Cause(ctx)
-		case <-view.ticks():
+		case <-view.ticker.C:
 			view.show()
 		}
 	}
@@ -139,13 +136,3 @@ func (d *demo) frame(profile string, start time.Time, t *tracker) Frame {
 	t.count(&f)
 	return f
 }
-
-// ignoreStopped turns the end of a stopped part into no error.
-func ignoreStopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		return nil
-	}
-	return err
-}
-
-var _ = simnode.Clock{}

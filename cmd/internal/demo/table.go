@@ -9,8 +9,6 @@ import (
 // Result is what a demo ends with.
 type Result struct {
 	Config Config `json:"config"`
-	// WorkSeconds is Config.Work, which JSON would show in nanoseconds.
-	WorkSeconds float64 `json:"cpuSeconds"`
 	// Simulated sums up the pods on the simulated nodes, Real those on this
 	// machine, one entry a profile in the order of the runs.
 	Simulated []Summary `json:"simulated"`

@@ -24,8 +24,6 @@ func newView(s *screen, frame func() Frame) *view {
 	return &view{screen: s, frame: frame, ticker: time.NewTicker(period)}
 }
 
-func (v *view) ticks() <-chan time.Time { return v.ticker.C }
-
 func (v *view) show() {
 	if v.screen.terminal() {
 		v.screen.draw(v.frame())

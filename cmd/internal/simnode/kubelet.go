@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -20,7 +19,8 @@ import (
 )
 
 // Observer hears what happens to each pod, in order for one pod, after the API
-// server has heard it. Calls come from several goroutines.
+// server has heard it. The node is empty for a pod that was deleted before it
+// was bound. Calls come from several goroutines.
 type Observer func(pod types.NamespacedName, node string, t Transition)
 
 // KubeletConfig configures a Kubelet.
@@ -121,12 +121,10 @@ func (k *Kubelet) Run(ctx context.Context, synced chan<- struct{}) error {
 	return nil
 }
 
-// informer watches every pod that is bound, whatever its node: one watch costs
-// the API server less than one a node.
+// informer watches the pods of all nodes, which costs the API server less than a
+// watch a node, and those of none, whose deletion the observer hears of too.
 func (k *Kubelet) informer() cache.SharedIndexInformer {
-	bound := fields.OneTermNotEqualSelector("spec.nodeName", "").String()
-	informer := coreinformers.NewFilteredPodInformer(k.Client, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(o *metav1.ListOptions) { o.FieldSelector = bound })
+	informer := coreinformers.NewPodInformer(k.Client, metav1.NamespaceAll, 0, cache.Indexers{})
 	// A fresh informer accepts any handler.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { k.seen(obj) },
@@ -154,7 +152,7 @@ func (k *Kubelet) seen(obj any) {
 }
 
 func (k *Kubelet) bind(pod *corev1.Pod, machine Machine) {
-	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	name := nameOf(pod)
 	k.mu.Lock()
 	_, known := k.pods[pod.UID]
 	if !known {
@@ -188,10 +186,7 @@ func (k *Kubelet) remove(pod *corev1.Pod, machine Machine) {
 	k.mu.Lock()
 	t, ok := k.pods[pod.UID]
 	if !ok {
-		t = &tracked{
-			name: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
-			node: machine.Name(),
-		}
+		t = &tracked{name: nameOf(pod), node: machine.Name()}
 		k.pods[pod.UID] = t
 	}
 	again := t.deleting
@@ -217,11 +212,18 @@ func (k *Kubelet) deleted(obj any) {
 	t, known := k.pods[pod.UID]
 	delete(k.pods, pod.UID)
 	k.mu.Unlock()
-	if !known || t.finished {
-		return
+	killed := Transition{At: k.Clock.Now(), UID: string(pod.UID), Phase: Killed}
+	switch {
+	case !known && pod.Spec.NodeName == "":
+		k.Observer(nameOf(pod), "", killed)
+	case known && !t.finished:
+		k.machines[t.node].Kill(string(pod.UID))
+		k.Observer(t.name, t.node, killed)
 	}
-	k.machines[t.node].Kill(string(pod.UID))
-	k.Observer(t.name, t.node, Transition{At: k.Clock.Now(), UID: string(pod.UID), Phase: Killed})
+}
+
+func nameOf(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
 // changed is called by machines.

@@ -111,6 +111,15 @@ func TestKubeletKillsDeletedPods(t *testing.T) {
 	r.want(t, "a", simnode.Killed)
 }
 
+func TestKubeletTellsOfPodsDeletedUnbound(t *testing.T) {
+	r := newRig(t)
+	r.create(t, "a", "", nil)
+	if err := r.client.CoreV1().Pods("default").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, "a", simnode.Killed)
+}
+
 func TestPodOf(t *testing.T) {
 	fallback := 3 * time.Second
 	tests := []struct {

@@ -1,0 +1,98 @@
+package aggregate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// Local is what one node says of its load.
+type Local struct {
+	// Node names the node. (Incarnation, Sequence) orders its models across
+	// restarts of its agent.
+	Node                  string
+	Incarnation, Sequence uint64
+	// Schema identifies the ordered channels and their options.
+	Schema string
+	// Model is the node's own, with nothing of the global one in it.
+	Model svd.State
+	// Costs is empty or holds one entry a channel, before any pooling.
+	Costs []Cost
+}
+
+// Cost is that of one pod in one channel, in the channel's absolute unit
+// (cores, bytes).
+type Cost struct {
+	// Value and its standard deviation SD are finite and ≥ 0; they mean
+	// nothing unless Known.
+	Value, SD float64
+	Known     bool
+}
+
+// Global is what the nodes of one schema and dimension have in common.
+type Global struct {
+	Schema string
+	Dim    int
+	// Model is the merged model, stated for Options.Block samples.
+	Model svd.Model
+	// Costs holds one entry a channel; Known if any node knows its cost.
+	Costs []Cost
+	// Nodes counts those not forgotten.
+	Nodes int
+}
+
+// FieldError names a field of a Local or of Options that was refused.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+// Error is one line.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("aggregate: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+var (
+	// ErrMissing refuses an empty name.
+	ErrMissing = errors.New("missing")
+	// ErrRange refuses a number that is not finite or out of its range.
+	ErrRange = errors.New("out of range")
+	// ErrLength refuses costs that are not one a channel.
+	ErrLength = errors.New("wrong length")
+	// ErrUnknown refuses the name of a policy that does not exist.
+	ErrUnknown = errors.New("unknown")
+	// ErrFull refuses a new node beyond Options.MaxNodes.
+	ErrFull = errors.New("aggregate: too many nodes")
+)
+
+// Validate returns a *FieldError for the first field that is not as
+// documented, or what svd.State.Validate refuses.
+func (l Local) Validate() error {
+	switch {
+	case l.Node == "":
+		return &FieldError{Field: "Node", Value: `""`, Err: ErrMissing}
+	case l.Schema == "":
+		return &FieldError{Field: "Schema", Value: `""`, Err: ErrMissing}
+	}
+	if err := l.Model.Validate(); err != nil {
+		return fmt.Errorf("aggregate: Model: %w", err)
+	}
+	if n := len(l.Costs); n != 0 && n != l.Model.Dim {
+		return &FieldError{Field: "len(Costs)", Value: n, Err: ErrLength}
+	}
+	for i, c := range l.Costs {
+		if c.Known && !(valid(c.Value) && valid(c.SD)) {
+			return &FieldError{Field: fmt.Sprintf("Costs[%d]", i), Value: c, Err: ErrRange}
+		}
+	}
+	return nil
+}
+
+// valid also keeps the squares of accepted values finite.
+func valid(x float64) bool { return x >= 0 && x <= math.MaxFloat32 }

@@ -1,0 +1,205 @@
+package modelserver
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+)
+
+// Config of a Server. The zero value of a field is its default.
+type Config struct {
+	// Aggregate says how models are merged.
+	Aggregate aggregate.Options
+	// Tick is the time between two published models, default 500 ms: half of
+	// the least interval at which a node pushes.
+	Tick time.Duration
+	// Queue bounds the nodes whose push waits for the next tick, default
+	// 16,384. Beyond half of it they are merged without waiting for the tick.
+	Queue int
+	// Now is the clock, time.Now by default.
+	Now func() time.Time
+	// OnError, if set, is told what went wrong off the request path: a model
+	// that the aggregate refused. It is called from the goroutine of Run.
+	OnError func(error)
+}
+
+// Validate returns an *aggregate.FieldError for the first field out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Tick < 0:
+		return &aggregate.FieldError{Field: "Tick", Value: c.Tick, Err: aggregate.ErrRange}
+	case c.Queue < 0:
+		return &aggregate.FieldError{Field: "Queue", Value: c.Queue, Err: aggregate.ErrRange}
+	}
+	return c.Aggregate.Validate()
+}
+
+func (c Config) withDefaults() Config {
+	if c.Tick == 0 {
+		c.Tick = 500 * time.Millisecond
+	}
+	if c.Queue == 0 {
+		c.Queue = 16_384
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.OnError == nil {
+		c.OnError = func(error) {}
+	}
+	return c
+}
+
+// Server answers pushes. Its methods are safe for concurrent use; Run is
+// called once and must run for models to be merged.
+type Server struct {
+	spaziov1.UnimplementedModelServiceServer
+
+	config    Config
+	aggregate *aggregate.Aggregator // owned by Run
+	mailbox   *mailbox
+	published atomic.Pointer[publication]
+	counts    counters
+}
+
+// New returns a Server that has heard of no node.
+func New(c Config) (*Server, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	a, err := aggregate.New(c.Aggregate)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, aggregate: a, mailbox: newMailbox(c.Queue)}
+	s.published.Store(&publication{})
+	return s, nil
+}
+
+// Push implements spaziov1.ModelServiceServer. It keeps the request's slices
+// until the next tick, so the caller must not change them; gRPC does not.
+func (s *Server) Push(_ context.Context, request *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+	local := request.GetLocal()
+	if err := api.CheckLocal(local); err != nil {
+		s.counts.refused.Add(1)
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	outcome := s.mailbox.put(s.config.Now(), local)
+	if outcome == full {
+		s.counts.overflowed.Add(1)
+		return nil, status.Errorf(codes.ResourceExhausted, "%d nodes are waiting to be merged", s.config.Queue)
+	}
+	s.counts.pushes.Add(1)
+	if outcome == replaced {
+		s.counts.superseded.Add(1)
+	}
+	return s.published.Load().answer(local), nil
+}
+
+// Run merges and publishes until ctx ends, and then returns nil.
+func (s *Server) Run(ctx context.Context) error {
+	ticker := time.NewTicker(s.config.Tick)
+	defer ticker.Stop()
+	changed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.mailbox.crowded:
+			changed = s.merge() || changed
+		case <-ticker.C:
+			changed = s.merge() || changed
+			if err := s.publish(changed); err != nil {
+				s.config.OnError(err)
+			}
+			changed = false
+		}
+	}
+}
+
+// merge empties the mailbox and reports whether that changed anything.
+func (s *Server) merge() bool {
+	batch := s.mailbox.take()
+	changed := false
+	for i := range batch.letters {
+		put, err := s.aggregate.Put(batch.letters[i].at, batch.letters[i].local)
+		switch {
+		case err != nil:
+			s.counts.dropped.Add(1)
+			s.config.OnError(err)
+		case put:
+			changed = true
+		default:
+			s.counts.stale.Add(1)
+		}
+	}
+	s.mailbox.giveBack(batch)
+	return changed
+}
+
+// publish makes the answers of the next tick.
+func (s *Server) publish(changed bool) error {
+	now := s.config.Now()
+	globals, err := s.aggregate.Globals(now)
+	if err != nil {
+		return fmt.Errorf("modelserver: publish: %w", err)
+	}
+	last := s.published.Load()
+	nodes := s.aggregate.Len()
+	next := &publication{at: now, version: last.version, nodes: nodes, globals: globals, answers: make(map[answerKey]*spaziov1.PushResponse, len(globals))}
+	if changed || nodes != last.nodes {
+		next.version++
+	}
+	for _, g := range globals {
+		next.answers[answerKey{g.Schema, uint32(g.Dim)}] = &spaziov1.PushResponse{Global: api.FromFleet(toFleet(g), next.version)}
+	}
+	s.published.Store(next)
+	return nil
+}
+
+// Globals returns the models published last, in order of schema and dimension.
+// The caller must not modify them.
+func (s *Server) Globals() []aggregate.Global { return s.published.Load().globals }
+
+// publication is what a tick has published; it does not change.
+type publication struct {
+	at      time.Time
+	version uint64
+	nodes   int
+	globals []aggregate.Global
+	answers map[answerKey]*spaziov1.PushResponse
+}
+
+type answerKey struct {
+	schema string
+	dim    uint32
+}
+
+// nothing answers a push where the fleet has no model of its schema yet.
+var nothing = &spaziov1.PushResponse{}
+
+// answer is shared by all who ask: it is only ever encoded.
+func (p *publication) answer(l *spaziov1.LocalModel) *spaziov1.PushResponse {
+	if a, ok := p.answers[answerKey{l.GetSchema(), l.GetModel().GetDim()}]; ok {
+		return a
+	}
+	return nothing
+}
+
+func toFleet(g aggregate.Global) agent.Fleet {
+	f := agent.Fleet{Schema: g.Schema, Model: g.Model, Nodes: g.Nodes, Costs: make([]agent.Cost, len(g.Costs))}
+	for i, c := range g.Costs {
+		f.Costs[i] = agent.Cost(c)
+	}
+	return f
+}

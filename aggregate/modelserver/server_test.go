@@ -1,0 +1,364 @@
+package modelserver_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// start runs a server until the test ends.
+func start(t *testing.T, c modelserver.Config) *modelserver.Server {
+	t.Helper()
+	s, err := modelserver.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return s
+}
+
+// until waits for the server's stats to be as wanted.
+func until(t *testing.T, s *modelserver.Server, wanted func(modelserver.Stats) bool) {
+	t.Helper()
+	for !wanted(s.Stats()) {
+		if t.Context().Err() != nil {
+			t.Fatalf("stats are %+v", s.Stats())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// local is a node's model of load along one axis.
+func local(node string, axis int, sigma float64) agent.Local {
+	u := make([]float64, 2)
+	u[axis] = 1
+	return agent.Local{
+		Node: node, Incarnation: 1, Schema: "cpu,memory",
+		Model: svd.State{Dim: 2, Block: 10, Mass: 2, U: u, Sigma: []float64{sigma}},
+		Costs: []agent.Cost{{Value: .5, SD: .1, Known: true}, {}},
+	}
+}
+
+func request(l agent.Local) *spaziov1.PushRequest {
+	return &spaziov1.PushRequest{Local: api.FromLocal(l)}
+}
+
+func push(t *testing.T, s spaziov1.ModelServiceServer, l agent.Local) *spaziov1.PushResponse {
+	t.Helper()
+	response, err := s.Push(t.Context(), request(l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
+}
+
+func TestPushAnswersWithTheLatestModel(t *testing.T) {
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s := start(t, modelserver.Config{Tick: time.Millisecond, Now: func() time.Time { return noon }})
+	if response := push(t, s, local("a", 0, 2)); response.GetGlobal() != nil && response.GetGlobal().GetNodes() != 1 {
+		t.Errorf("the first push met %v", response)
+	}
+	push(t, s, local("b", 1, 1))
+	until(t, s, func(stats modelserver.Stats) bool { return stats.Nodes == 2 })
+	again := local("b", 1, 1)
+	again.Sequence = 1
+	fleet, err := api.ToFleet(push(t, s, again).GetGlobal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fleet.Nodes != 2 || fleet.Schema != "cpu,memory" || !fleet.Costs[0].Known || fleet.Costs[1].Known {
+		t.Errorf("the fleet is %+v", fleet)
+	}
+	want := []float64{2, 0, 0, .5}
+	for i, v := range fleet.Model.Moments(nil) {
+		if math.Abs(v-want[i]) > 1e-12 {
+			t.Errorf("moments are %v, want %v", fleet.Model.Moments(nil), want)
+			break
+		}
+	}
+	other := local("c", 0, 1)
+	other.Schema = "something else"
+	if response := push(t, s, other); response.GetGlobal() != nil {
+		t.Errorf("another schema met %v", response)
+	}
+}
+
+func TestVersionGrowsWithChange(t *testing.T) {
+	s := start(t, modelserver.Config{Tick: time.Millisecond})
+	push(t, s, local("a", 0, 1))
+	until(t, s, func(stats modelserver.Stats) bool { return stats.Version == 1 })
+	push(t, s, local("a", 0, 2)) // no newer
+	until(t, s, func(stats modelserver.Stats) bool { return stats.Stale == 1 })
+	published := s.Stats().At
+	until(t, s, func(stats modelserver.Stats) bool { return stats.At.After(published) })
+	if v := s.Stats().Version; v != 1 {
+		t.Errorf("version is %d after a stale push, want 1", v)
+	}
+}
+
+// TestMalformed goes through the real service: every refusal names the field
+// and leaves the state as it was.
+func TestMalformed(t *testing.T) {
+	s := start(t, modelserver.Config{Tick: time.Millisecond})
+	client := dial(t, s)
+	push(t, s, local("a", 0, 1))
+	until(t, s, func(stats modelserver.Stats) bool { return stats.Version == 1 })
+	for field, spoil := range map[string]func(*spaziov1.PushRequest){
+		"local":          func(r *spaziov1.PushRequest) { r.Local = nil },
+		"node":           func(r *spaziov1.PushRequest) { r.Local.Node = "" },
+		"schema":         func(r *spaziov1.PushRequest) { r.Local.Schema = strings.Repeat("s", 300) },
+		"model":          func(r *spaziov1.PushRequest) { r.Local.Model = nil },
+		"model.dim":      func(r *spaziov1.PushRequest) { r.Local.Model.Dim = 65 },
+		"model.u[0]":     func(r *spaziov1.PushRequest) { r.Local.Model.U[0] = math.NaN() },
+		"model.sigma[0]": func(r *spaziov1.PushRequest) { r.Local.Model.Sigma[0] = -1 },
+		"model.sigma":    func(r *spaziov1.PushRequest) { r.Local.Model.Sigma[0] = 1e9 },
+		"model.mass":     func(r *spaziov1.PushRequest) { r.Local.Model.Mass = math.Inf(1) },
+		"costs[0].sd":    func(r *spaziov1.PushRequest) { r.Local.Costs[0].Sd = -1 },
+	} {
+		l := local("a", 0, 2)
+		l.Sequence = 9
+		r := request(l)
+		spoil(r)
+		_, err := client.Push(t.Context(), r)
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "field "+field+" ") {
+			t.Errorf("a bad %s: %v", field, err)
+		}
+	}
+	published := s.Stats().At
+	until(t, s, func(stats modelserver.Stats) bool { return stats.At.After(published) })
+	if stats := s.Stats(); stats.Version != 1 || stats.Pushes != 1 || stats.Refused != 10 {
+		t.Errorf("stats are %+v", stats)
+	}
+}
+
+// dial serves s on loopback.
+func dial(t *testing.T, s spaziov1.ModelServiceServer) spaziov1.ModelServiceClient {
+	t.Helper()
+	listener, err := transport.Listen(t.Context(), "127.0.0.1:0", transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serverOptions, err := transport.ServerOptions(transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(serverOptions...)
+	spaziov1.RegisterModelServiceServer(server, s)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	target := listener.Addr().String()
+	options, err := transport.DialOptions(target, transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := grpc.NewClient(target, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		connection.Close()
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return spaziov1.NewModelServiceClient(connection)
+}
+
+// TestMailboxIsBounded pushes without anyone merging.
+func TestMailboxIsBounded(t *testing.T) {
+	s, err := modelserver.New(modelserver.Config{Queue: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		push(t, s, local(fmt.Sprint(i), 0, 1))
+	}
+	if _, err := s.Push(t.Context(), request(local("one too many", 0, 1))); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a push to a full mailbox: %v", err)
+	}
+	again := local("1", 0, 1)
+	again.Sequence = 1
+	push(t, s, again) // a node that is in it may still push
+	stats := s.Stats()
+	stats.At = time.Time{}
+	if diff := cmp.Diff(modelserver.Stats{Pushes: 4, Superseded: 1, Overflowed: 1}, stats); diff != "" {
+		t.Errorf("stats (-want +got):\n%s", diff)
+	}
+}
+
+// TestCrowdIsMergedEarly holds that a burst does not wait for the tick.
+func TestCrowdIsMergedEarly(t *testing.T) {
+	s := start(t, modelserver.Config{Queue: 10, Tick: time.Hour})
+	for i := 0; i < 200; {
+		_, err := s.Push(t.Context(), request(local(fmt.Sprint(i), 0, 1)))
+		switch status.Code(err) {
+		case codes.OK:
+			i++
+		case codes.ResourceExhausted:
+			time.Sleep(time.Millisecond)
+		default:
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestNodesBeyondTheBoundAreReported(t *testing.T) {
+	refused := make(chan error, 1)
+	s := start(t, modelserver.Config{
+		Tick:      time.Millisecond,
+		Aggregate: aggregate.Options{MaxNodes: 1},
+		OnError:   func(err error) { refused <- err },
+	})
+	push(t, s, local("a", 0, 1))
+	until(t, s, func(stats modelserver.Stats) bool { return stats.Nodes == 1 })
+	push(t, s, local("b", 0, 1))
+	if err := <-refused; !strings.Contains(err.Error(), `"b"`) {
+		t.Errorf("OnError: %v", err)
+	}
+	if stats := s.Stats(); stats.Dropped != 1 {
+		t.Errorf("stats are %+v", stats)
+	}
+}
+
+func TestNewest(t *testing.T) {
+	s, err := modelserver.New(modelserver.Config{Tick: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sequence := range []uint64{3, 7, 5} { // one tick's worth, out of order
+		l := local("a", 0, float64(sequence)/10)
+		l.Sequence = sequence
+		push(t, s, l)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	until(t, s, func(stats modelserver.Stats) bool { return stats.Version == 1 })
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if sigma := s.Globals()[0].Model.Sigma(0); math.Abs(sigma-.7) > 1e-12 {
+		t.Errorf("sigma is %v, want that of sequence 7", sigma)
+	}
+}
+
+// TestConcurrentPushes is for the race detector as much as for the count.
+func TestConcurrentPushes(t *testing.T) {
+	s := start(t, modelserver.Config{Tick: time.Millisecond})
+	client := dial(t, s)
+	const nodes, pushes = 20, 30
+	var running sync.WaitGroup
+	for n := range nodes {
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			rng := rand.New(rand.NewPCG(uint64(n), 1))
+			for i := range pushes {
+				l := local(fmt.Sprint(n), rng.IntN(2), rng.Float64())
+				l.Sequence = uint64(i)
+				if _, err := client.Push(t.Context(), request(l)); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	running.Wait()
+	until(t, s, func(stats modelserver.Stats) bool { return stats.Nodes == nodes })
+	if stats := s.Stats(); stats.Pushes != nodes*pushes {
+		t.Errorf("stats are %+v", stats)
+	}
+}
+
+func TestPushDoesNotAllocate(t *testing.T) {
+	s, err := modelserver.New(modelserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(local("a", 0, 1))
+	push(t, s, local("a", 0, 1))
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		r.Local.Sequence++
+		if _, err := s.Push(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("Push: %v allocations", n)
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for _, c := range []modelserver.Config{{Tick: -1}, {Queue: -1}, {Aggregate: aggregate.Options{Policy: "none"}}} {
+		if _, err := modelserver.New(c); err == nil {
+			t.Errorf("New(%+v) succeeded", c)
+		}
+	}
+}
+
+// BenchmarkPush is one push of 5,000 nodes' without the wire, its share of
+// merging and publishing included.
+func BenchmarkPush(b *testing.B) {
+	for _, dim := range []int{2, 4} {
+		b.Run(fmt.Sprintf("d=%d/nodes=5000", dim), func(b *testing.B) {
+			s, err := modelserver.New(modelserver.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- s.Run(ctx) }()
+			requests := make([]*spaziov1.PushRequest, 5000)
+			for i := range requests {
+				u := make([]float64, dim*dim)
+				sigma := make([]float64, dim)
+				costs := make([]agent.Cost, dim)
+				for j := range dim {
+					u[j*dim+j], sigma[j] = 1, float64(dim-j)/float64(dim)
+					costs[j] = agent.Cost{Value: 1, SD: .1, Known: true}
+				}
+				requests[i] = request(agent.Local{Node: fmt.Sprintf("node-%05d", i), Schema: "s",
+					Model: svd.State{Dim: dim, Block: 10, Mass: 2, U: u, Sigma: sigma}, Costs: costs})
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				r := requests[i%len(requests)]
+				r.Local.Sequence++
+				if _, err := s.Push(ctx, r); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+			cancel()
+			<-ended
+		})
+	}
+}

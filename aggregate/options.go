@@ -1,0 +1,93 @@
+package aggregate
+
+import "time"
+
+// Policy names how models are merged.
+type Policy string
+
+const (
+	// PerNode keeps the newest model of each node and merges them by mass and
+	// age. It is the default.
+	PerNode Policy = "per-node"
+	// Sequential merges each arriving model half and half into the global one,
+	// in order of arrival (thesis §4.3).
+	Sequential Policy = "sequential"
+)
+
+// Policies lists the names that Options accepts.
+func Policies() []Policy { return []Policy{PerNode, Sequential} }
+
+// Options of an Aggregator. The zero value of a field is its default.
+type Options struct {
+	// Policy is PerNode by default.
+	Policy Policy
+	// HalfLife is the silence after which a node weighs half, default 5 min: a
+	// node pushes at least every 10 s, so one that lives loses at most 2.3 %.
+	HalfLife time.Duration
+	// Forget is the silence after which a node is forgotten, default ten
+	// half-lives, when it weighs 1/1024.
+	Forget time.Duration
+	// Forgetting is w, the nodes' forgetting factor, in [0,1), default ½ (the
+	// thesis's α = β). It caps a node's mass at 1/(1−w) blocks.
+	Forgetting float64
+	// Block is B, the samples that the global model is stated for, default 10.
+	// A node's weight is capped in samples, so declaring larger blocks gains
+	// nothing.
+	Block int
+	// MaxNodes bounds the nodes kept, default 20,000: four times what
+	// Kubernetes supports in a cluster.
+	MaxNodes int
+}
+
+// Validate returns a *FieldError for the first field out of its range.
+func (o Options) Validate() error {
+	known := o.Policy == ""
+	for _, p := range Policies() {
+		known = known || o.Policy == p
+	}
+	switch {
+	case !known:
+		return &FieldError{Field: "Policy", Value: string(o.Policy), Err: ErrUnknown}
+	case o.HalfLife < 0:
+		return &FieldError{Field: "HalfLife", Value: o.HalfLife, Err: ErrRange}
+	case o.Forget < 0:
+		return &FieldError{Field: "Forget", Value: o.Forget, Err: ErrRange}
+	case !(o.Forgetting >= 0 && o.Forgetting < 1):
+		return &FieldError{Field: "Forgetting", Value: o.Forgetting, Err: ErrRange}
+	case o.Block < 0 || o.Block > 1<<20:
+		return &FieldError{Field: "Block", Value: o.Block, Err: ErrRange}
+	case o.MaxNodes < 0:
+		return &FieldError{Field: "MaxNodes", Value: o.MaxNodes, Err: ErrRange}
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Policy == "" {
+		o.Policy = PerNode
+	}
+	if o.HalfLife == 0 {
+		o.HalfLife = 5 * time.Minute
+	}
+	if o.Forget == 0 {
+		o.Forget = 10 * min(o.HalfLife, 1<<59)
+	}
+	if o.Forgetting == 0 {
+		o.Forgetting = .5
+	}
+	if o.Block == 0 {
+		o.Block = 10
+	}
+	if o.MaxNodes == 0 {
+		o.MaxNodes = 20_000
+	}
+	return o
+}
+
+// capacity is M·B, the most samples that a node can weigh.
+func (o Options) capacity() float64 { return float64(o.Block) / (1 - o.Forgetting) }
+
+// halfLives is the time from a to b in half-lives.
+func (o Options) halfLives(a, b time.Time) float64 {
+	return float64(b.Sub(a)) / float64(o.HalfLife)
+}

@@ -1,0 +1,84 @@
+package aggregate_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// priorOf pushes one cost a node, all at the same time.
+func priorOf(t *testing.T, costs ...aggregate.Cost) aggregate.Cost {
+	t.Helper()
+	a := create(t, aggregate.Options{})
+	for i, c := range costs {
+		feed(t, a, push{start, aggregate.Local{Node: fmt.Sprint(i), Schema: "s", Model: flat(), Costs: []aggregate.Cost{c}}})
+	}
+	return only(t, a, start).Costs[0]
+}
+
+func flat() svd.State {
+	return svd.State{Dim: 1, Block: 10, Mass: 2, U: []float64{1}, Sigma: []float64{1}}
+}
+
+func TestPrior(t *testing.T) {
+	type c = aggregate.Cost
+	root := math.Sqrt(math.Pi / 2)
+	for _, tt := range []struct {
+		name  string
+		costs []c
+		want  c
+	}{
+		{"nobody knows", []c{{Value: 9, SD: 9}, {}}, c{}},
+		{"one knows", []c{{1, .2, true}, {}}, c{1, .2 * root, true}},
+		{"one claims certainty", []c{{1, 0, true}}, c{1, .1 * root, true}},
+		{"two agree", []c{{1, .2, true}, {1, .2, true}}, c{1, .2 * root / math.Sqrt2, true}},
+		{"the middle of two", []c{{1, .2, true}, {3, .2, true}}, c{2, math.Hypot(1.4826022185056018, .2*root/math.Sqrt2), true}},
+		{"the precise one wins", []c{{1, .5, true}, {2, .2, true}, {5, 2, true}}, c{2, math.Hypot(0, root/math.Sqrt(4+25+.25)), true}},
+		{"nothing costs nothing", []c{{0, 0, true}}, c{0, 1e-150 * root, true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, priorOf(t, tt.costs...), close12); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPriorResists holds that a few nodes with extreme claims of certainty
+// leave the prior within the honest nodes' range.
+func TestPriorResists(t *testing.T) {
+	for _, lie := range []float64{0, 1e-12, 1e12} {
+		var costs []aggregate.Cost
+		for i := range 95 {
+			costs = append(costs, aggregate.Cost{Value: .9 + .2*float64(i)/94, SD: .2, Known: true})
+		}
+		for range 5 {
+			costs = append(costs, aggregate.Cost{Value: lie, SD: 0, Known: true})
+		}
+		got := priorOf(t, costs...)
+		if got.Value < .9 || got.Value > 1.1 || got.SD > .3 {
+			t.Errorf("5 of 100 nodes claim %g: the prior is %+v", lie, got)
+		}
+	}
+}
+
+func TestPriorFades(t *testing.T) {
+	a := create(t, aggregate.Options{HalfLife: time.Minute})
+	for i, age := range []time.Duration{0, 0, 3, 3, 3} {
+		value := 1.
+		if age > 0 {
+			value = 2
+		}
+		feed(t, a, push{start.Add(-age * time.Minute), aggregate.Local{Node: fmt.Sprint(i), Schema: "s", Model: flat(),
+			Costs: []aggregate.Cost{{Value: value, SD: .5, Known: true}}}})
+	}
+	if got := only(t, a, start).Costs[0].Value; got != 1 {
+		t.Errorf("three nodes silent for three half-lives outvote two that live: %v", got)
+	}
+}

@@ -1,0 +1,72 @@
+package agentd
+
+import (
+	"sync"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// maxBound bounds the notices that wait; more in one period are churn whoever
+// they are about.
+const maxBound = 64
+
+// mail is what waits for the pipeline: of each kind the newest.
+type mail struct {
+	churn   bool
+	bound   []reserve.PodKey
+	changed bool
+	pods    []string
+	fleet   *agent.Fleet
+}
+
+// mailbox keeps mail until it is taken. It is safe for concurrent use; nothing
+// in it blocks.
+type mailbox struct {
+	wake chan struct{} // holds a token while there is mail
+
+	mu   sync.Mutex
+	mail mail
+}
+
+func (b *mailbox) put(change func(*mail)) {
+	b.mu.Lock()
+	change(&b.mail)
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *mailbox) take() mail {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.mail
+	b.mail = mail{}
+	return m
+}
+
+func (b *mailbox) podEvent(e telemetry.PodEvent) {
+	b.put(func(m *mail) {
+		m.churn = m.churn || e.Churn
+		if e.Changed {
+			m.changed, m.pods = true, e.Pods
+		}
+	})
+}
+
+func (b *mailbox) bound(pod reserve.PodKey) {
+	b.put(func(m *mail) {
+		if len(m.bound) == maxBound {
+			m.churn = true
+			return
+		}
+		m.bound = append(m.bound, pod)
+	})
+}
+
+func (b *mailbox) setFleet(f agent.Fleet) {
+	b.put(func(m *mail) { m.fleet = &f })
+}

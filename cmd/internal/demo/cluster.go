@@ -1,0 +1,265 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
+	"github.com/spazio-scheduler/spazio/cmd/internal/controlplane"
+	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// realNodeName is the node that this machine joins as.
+const realNodeName = "this-machine"
+
+// realNodeLabel marks the node whose pods are processes of this machine.
+const realNodeLabel = "spazio-scheduler.github.io/real"
+
+// cluster is everything a batch runs on.
+type cluster struct {
+	config Config
+	clock  simnode.Clock
+	rest   *rest.Config
+	client kubernetes.Interface
+	hub    *plugin.Hub
+	member []member
+	batch  atomic.Pointer[tracker]
+}
+
+// member is a node with all that its agent and its kubelet need.
+type member struct {
+	spec    simnode.NodeSpec
+	machine simnode.Machine
+	sampler sampler
+	pods    telemetry.PodSource
+}
+
+// sampler is what an agent measures: a simulated node or this machine.
+type sampler interface {
+	Schema() telemetry.Schema
+	Sizes() []float64
+	Pressure() bool
+	SampleTo(dst []float64, at time.Time) ([]float64, error)
+}
+
+// startCluster brings up all parts and returns when every node has been heard
+// of. What has been started by then is stopped by d.services, also after an
+// error.
+func startCluster(ctx context.Context, d *demo) (*cluster, error) {
+	c := &cluster{config: d.config, clock: simnode.NewClock(time.Now(), d.config.TimeScale)}
+	steps := []struct {
+		what string
+		run  func(context.Context, *demo) error
+	}{
+		{"control plane", c.startControlPlane},
+		{"nodes", c.startNodes},
+		{"scheduler", c.startScheduler},
+		{"aggregator and agents", c.startAgents},
+		{"first signals", c.waitSignals},
+	}
+	for _, step := range steps {
+		began := time.Now()
+		if err := step.run(ctx, d); err != nil {
+			return nil, fmt.Errorf("start the %s: %w", step.what, err)
+		}
+		d.screen.printf("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
+	}
+	return c, nil
+}
+
+func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
+	plane, err := controlplane.Start(ctx, controlplane.Config{})
+	if err != nil {
+		return err
+	}
+	d.services.onStop(func() {
+		if err := plane.Close(); err != nil {
+			d.screen.printf("%v", err)
+		}
+	})
+	d.services.start("control plane", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-plane.Failed():
+			return plane.Err()
+		}
+	})
+	c.rest = plane.RESTConfig()
+	if c.client, err = kubernetes.NewForConfig(c.rest); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return c.writeKubeconfig(d, plane)
+}
+
+func (c *cluster) writeKubeconfig(d *demo, plane *controlplane.ControlPlane) error {
+	path := filepath.Join(plane.Dir(), "kubeconfig")
+	if d.options.Kubeconfig != "" {
+		path = d.options.Kubeconfig
+		// A kubeconfig that is there may be a user's only way to a real cluster.
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("kubeconfig %s: %w", path, os.ErrExist)
+		}
+		d.services.onStop(func() { _ = os.Remove(path) })
+	}
+	if err := plane.WriteKubeconfig(path); err != nil {
+		return err
+	}
+	d.screen.printf("kubectl --kubeconfig %s get pods,nodes -o wide", path)
+	return nil
+}
+
+// startNodes registers the nodes and runs their kubelet.
+func (c *cluster) startNodes(ctx context.Context, d *demo) error {
+	if err := c.makeMembers(d.options); err != nil {
+		return err
+	}
+	machines := make([]simnode.Machine, len(c.member))
+	for i, m := range c.member {
+		if err := simnode.Register(ctx, c.client, m.spec); err != nil {
+			return err
+		}
+		machines[i] = m.machine
+	}
+	kubelet := simnode.NewKubelet(simnode.KubeletConfig{
+		Client:   c.client,
+		Clock:    c.clock,
+		Machines: machines,
+		Seed:     c.config.Seed,
+		Observer: func(pod types.NamespacedName, node string, t simnode.Transition) {
+			if batch := c.batch.Load(); batch != nil {
+				batch.observe(pod, node, t)
+			}
+		},
+		OnError: func(err error) { d.screen.printf("kubelet: %v", err) },
+	})
+	synced := make(chan struct{})
+	d.services.start("kubelet", func(ctx context.Context) error { return kubelet.Run(ctx, synced) })
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-synced:
+		return nil
+	}
+}
+
+func (c *cluster) makeMembers(o Options) error {
+	width := len(fmt.Sprint(c.config.Nodes))
+	for i := range c.config.Nodes {
+		name := fmt.Sprintf("node-%0*d", width, i+1)
+		// The multiplier keeps the seeds of two demos apart.
+		seed := c.config.Seed*1_000_003 + uint64(i)
+		node, err := simnode.NewNode(name, simnode.Params{Cores: c.config.Cores, Seed: seed}, c.clock)
+		if err != nil {
+			return err
+		}
+		c.member = append(c.member, member{nodeSpec(name, node.Sizes()), node, node, node.Pods()})
+	}
+	if c.config.NoRealNode {
+		return nil
+	}
+	reader, err := telemetry.NewReader(telemetry.Config{})
+	if err != nil {
+		return fmt.Errorf("this machine as a node (--real-node=false leaves it out): %w", err)
+	}
+	machine := burn.NewMachine(realNodeName, o.Burn)
+	spec := nodeSpec(realNodeName, reader.Sizes())
+	spec.Labels = map[string]string{realNodeLabel: "true"}
+	c.member = append(c.member, member{spec, machine, reader, machine.Pods()})
+	return nil
+}
+
+func nodeSpec(name string, sizes []float64) simnode.NodeSpec {
+	return simnode.NodeSpec{Name: name, Cores: int(sizes[0]), Memory: sizes[1]}
+}
+
+// signalTimeout is how long the first signals may take in wall time; a second
+// is usual.
+const signalTimeout = 30 * time.Second
+
+var errNoSignal = errors.New("no signal")
+
+// waitSignals waits until the scheduler has heard of every node.
+func (c *cluster) waitSignals(ctx context.Context, _ *demo) error {
+	deadline := time.Now().Add(signalTimeout)
+	for {
+		missing := ""
+		for _, n := range c.nodes() {
+			if !n.Known {
+				missing = n.Name
+			}
+		}
+		switch {
+		case missing == "":
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("node %s: %w within %v", missing, errNoSignal, signalTimeout)
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// waitQuiet waits until the nodes rest: no pods counted or in flight, and the
+// load of the last of them out of the agents' filters and churn windows.
+func (c *cluster) waitQuiet(ctx context.Context) error {
+	const rest = 3 * time.Second // virtual
+	quiet := c.clock.Now()
+	for c.clock.Now().Sub(quiet) < rest {
+		for _, n := range c.nodes() {
+			if n.Running > 0 || n.InFlight > 0 {
+				quiet = c.clock.Now()
+			}
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// follow has the observed pods go to the given batch.
+func (c *cluster) follow(t *tracker) { c.batch.Store(t) }
+
+// nodes returns what the scheduler knows of each node, in the order of c.member.
+func (c *cluster) nodes() []NodeView {
+	states := make(map[string]plugin.NodeState, len(c.member))
+	for _, s := range c.hub.Snapshot() {
+		states[s.Node] = s
+	}
+	views := make([]NodeView, len(c.member))
+	for i, m := range c.member {
+		s := states[m.spec.Name]
+		views[i] = NodeView{
+			Name:     m.spec.Name,
+			Known:    s.Signal == "fresh",
+			Avail:    s.Avail,
+			InFlight: int(s.InFlight + .5),
+			Running:  s.Running,
+			K:        s.K,
+			Limiting: s.Limiting,
+		}
+	}
+	return views
+}

@@ -1,0 +1,251 @@
+package demo_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
+	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+// A process can hold one control plane, so each demo is a child: the test binary
+// itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-") {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	root := &cobra.Command{Use: "spazio"}
+	root.AddCommand(demo.NewCommand(), burn.NewCommand())
+	code := serve.Execute(ctx, root, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// trial is a demo in a process of its own.
+type trial struct {
+	cmd            *exec.Cmd
+	stdout, stderr bytes.Buffer
+	progress       *bufio.Scanner
+	temp           string
+}
+
+func start(t *testing.T, args ...string) *trial {
+	t.Helper()
+	tr := &trial{cmd: exec.Command(os.Args[0], append([]string{"demo"}, args...)...), temp: t.TempDir()}
+	// Children inherit the directory, which tells them from those of others.
+	tr.cmd.Env = append(os.Environ(), "TMPDIR="+tr.temp)
+	tr.cmd.Stdout = &tr.stdout
+	pipe, err := tr.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.progress = bufio.NewScanner(pipe)
+	if err := tr.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = tr.cmd.Process.Kill()
+		_ = tr.cmd.Wait()
+	})
+	return tr
+}
+
+// waitFor reads the progress up to a line that holds text.
+func (tr *trial) waitFor(t *testing.T, text string) string {
+	t.Helper()
+	for tr.progress.Scan() {
+		tr.stderr.WriteString(tr.progress.Text() + "\n")
+		if strings.Contains(tr.progress.Text(), text) {
+			return tr.progress.Text()
+		}
+	}
+	t.Fatalf("the demo ended before %q:\n%s", text, tr.stderr.String())
+	return ""
+}
+
+// end waits for the process and returns its exit code.
+func (tr *trial) end(t *testing.T) int {
+	t.Helper()
+	for tr.progress.Scan() {
+		tr.stderr.WriteString(tr.progress.Text() + "\n")
+	}
+	err := tr.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return tr.cmd.ProcessState.ExitCode()
+}
+
+// checkNothingLeft fails the test for files or children that the demo left.
+func (tr *trial) checkNothingLeft(t *testing.T) {
+	t.Helper()
+	entries, err := os.ReadDir(tr.temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("left behind: %s", e.Name())
+	}
+	processes, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		environment, err := os.ReadFile(p)
+		if err == nil && bytes.Contains(environment, []byte("TMPDIR="+tr.temp+"\x00")) {
+			t.Errorf("left running: %s", filepath.Dir(p))
+		}
+	}
+}
+
+func TestDemoEndToEnd(t *testing.T) {
+	tr := start(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json")
+	if code := tr.end(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	}
+	var result demo.Result
+	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	if len(result.Simulated) != 2 || len(result.Real) != 0 {
+		t.Fatalf("%d simulated and %d real columns, want 2 and 0", len(result.Simulated), len(result.Real))
+	}
+	for i, profile := range []string{demo.Spazio, demo.Default} {
+		s := result.Simulated[i]
+		if s.Profile != profile || s.Pods != 24 || s.Failed != 0 {
+			t.Errorf("column %d: %s completed %d pods, %d failed; want %s, 24, 0", i, s.Profile, s.Pods, s.Failed, profile)
+		}
+		// 24 pods of 2 s on 12 cores take two rounds.
+		if s.RunTime.P50 < 1.99 || s.Makespan < 4 || s.Sojourn.Mean <= s.RunTime.Mean || s.SlowdownP99 < .99 {
+			t.Errorf("%s: impossible figures %+v", profile, s)
+		}
+	}
+	if result.Config.CPUSeconds != 2 || result.Config.Nodes != 3 {
+		t.Errorf("the configuration is not in the result: %+v", result)
+	}
+	tr.checkNothingLeft(t)
+}
+
+func TestDemoRunsThisMachineAsANode(t *testing.T) {
+	tr := start(t, "--pods=6", "--cpu-seconds=.2", "--nodes=1", "--cores=1", "--profiles=default-scheduler", "--output=json")
+	if code := tr.end(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	}
+	var result demo.Result
+	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	if len(result.Simulated) != 1 || len(result.Real) != 1 {
+		t.Fatalf("%d simulated and %d real columns, want 1 and 1", len(result.Simulated), len(result.Real))
+	}
+	simulated, real := result.Simulated[0].Pods, result.Real[0].Pods
+	if simulated+real != 6 || real == 0 {
+		t.Errorf("%d pods on the simulated node, %d on this machine, want 6 with some here", simulated, real)
+	}
+	tr.checkNothingLeft(t)
+}
+
+func TestInterruptLeavesNothing(t *testing.T) {
+	for _, moment := range []string{"", "kubectl", "nodes", "scheduler", " done, 1"} {
+		t.Run("after "+moment, func(t *testing.T) {
+			tr := start(t, "--pods=60", "--cpu-seconds=20", "--nodes=2")
+			server := ""
+			if moment != "" {
+				line := tr.waitFor(t, "kubectl")
+				server = serverOf(t, strings.Fields(line)[2])
+				if !strings.Contains(line, moment) {
+					tr.waitFor(t, moment)
+				}
+			}
+			if err := tr.cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			if code := tr.end(t); code != 1 && moment != "" {
+				t.Errorf("exit code %d, want 1", code)
+			}
+			if moment != "" && !strings.HasSuffix(tr.stderr.String(), "spazio: interrupted\n") {
+				t.Errorf("last words:\n%s", tr.stderr.String())
+			}
+			if server != "" {
+				if conn, err := net.Dial("tcp", server); !errors.Is(err, syscall.ECONNREFUSED) {
+					t.Errorf("port %s after the end: %v, %v", server, conn, err)
+				}
+			}
+			tr.checkNothingLeft(t)
+		})
+	}
+}
+
+// serverOf returns the host and port in a kubeconfig.
+func serverOf(t *testing.T, kubeconfig string) string {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address.Host
+}
+
+func TestDemoRefuses(t *testing.T) {
+	existing := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(existing, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"no pods", []string{"--pods=0"}, serve.ExitUsage, "pods = 0: want at least 1"},
+		{"unknown output", []string{"--output=xml"}, serve.ExitUsage, "output = xml: want table or json"},
+		{"unknown law", []string{"--work-distribution=normal"}, serve.ExitUsage, "work-distribution = normal"},
+		{"no quantity", []string{"--memory=lots"}, serve.ExitUsage, "memory = lots"},
+		{"no time", []string{"--time-scale=0"}, serve.ExitUsage, "time-scale = 0"},
+		{"unknown profile", []string{"--profiles=other"}, serve.ExitUsage, "profiles = other"},
+		{"somebody's kubeconfig", []string{"--kubeconfig", existing}, serve.ExitFailure, existing},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tr := start(t, test.args...)
+			if code := tr.end(t); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			last := lastLine(tr.stderr.String())
+			if !strings.HasPrefix(last, "spazio: ") || !strings.Contains(last, test.want) {
+				t.Errorf("last line %q, want %q in it", last, test.want)
+			}
+			tr.checkNothingLeft(t)
+		})
+	}
+	if text, err := os.ReadFile(existing); err != nil || string(text) != "mine" {
+		t.Errorf("the kubeconfig that was there: %q, %v", text, err)
+	}
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
+}

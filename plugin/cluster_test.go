@@ -1,0 +1,378 @@
+package plugin_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// clock is a time.Now that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// handle is the edge to kube-scheduler: what the plugin uses of it.
+type handle struct {
+	fwk.Handle
+	factory  informers.SharedInformerFactory
+	activate func(map[string]*v1.Pod)
+}
+
+func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h *handle) ProfileName() string                                    { return "spazio" }
+func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod)        { h.activate(pods) }
+
+// cycleState is the part of a CycleState that plugins use.
+type cycleState struct {
+	fwk.CycleState
+	data sync.Map
+}
+
+func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
+	if v, ok := s.data.Load(key); ok {
+		return v.(fwk.StateData), nil
+	}
+	return nil, fwk.ErrNotFound
+}
+func (s *cycleState) Write(key fwk.StateKey, v fwk.StateData) { s.data.Store(key, v) }
+
+// nodeInfo is the part of a NodeInfo that the plugin uses.
+type nodeInfo struct {
+	fwk.NodeInfo
+	node *v1.Node
+}
+
+func (i nodeInfo) Node() *v1.Node { return i.node }
+
+// profile is all extension points of the plugin.
+type profile interface {
+	fwk.PreFilterPlugin
+	fwk.FilterPlugin
+	fwk.PreScorePlugin
+	fwk.ScorePlugin
+	fwk.ReservePlugin
+	fwk.PostBindPlugin
+	fwk.EnqueueExtensions
+	fwk.SignPlugin
+}
+
+// cluster is a Hub with an API of nodes and pods around it.
+type cluster struct {
+	*profiled
+	t      testing.TB
+	hub    *plugin.Hub
+	client *fake.Clientset
+	stop   context.CancelFunc
+	infos  []fwk.NodeInfo
+
+	mu        sync.Mutex
+	activated []string
+}
+
+// profiled is one profile of a cluster.
+type profiled struct{ profile }
+
+type setup struct {
+	options plugin.HubOptions
+	args    plugin.SpazioArgs
+	nodes   int
+	objects []runtime.Object
+	// activate replaces the recording of activated pods.
+	activate func(map[string]*v1.Pod)
+	// prepare runs before the informers start.
+	prepare func(*fake.Clientset)
+}
+
+func newCluster(t testing.TB, s setup) *cluster {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &cluster{t: t, stop: cancel}
+	objects := s.objects
+	for i := range s.nodes {
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}
+		objects = append(objects, node)
+		c.infos = append(c.infos, nodeInfo{node: node})
+	}
+	c.client = fake.NewClientset(objects...)
+	if s.prepare != nil {
+		s.prepare(c.client)
+	}
+	factory := informers.NewSharedInformerFactory(c.client, 0)
+	if s.args.Listen == "" {
+		s.args.Listen = "127.0.0.1:0"
+	}
+	if s.activate == nil {
+		s.activate = c.record
+	}
+	c.hub = plugin.NewHub(s.options)
+	made, err := c.hub.New(ctx, &s.args, &handle{factory: factory, activate: s.activate})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	c.profiled = &profiled{made.(profile)}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	t.Cleanup(func() {
+		cancel()
+		c.hub.Wait()
+		factory.Shutdown()
+	})
+	c.eventually("the Hub is ready", c.hub.Ready)
+	c.eventually("all nodes are known", func() bool { return len(c.hub.Snapshot()) >= s.nodes })
+	return c
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
+
+func (c *cluster) record(pods map[string]*v1.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, pod := range pods {
+		c.activated = append(c.activated, pod.Name)
+	}
+}
+
+// woken returns the activated pods since the last call.
+func (c *cluster) woken() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set := make(map[string]bool)
+	for _, name := range c.activated {
+		set[name] = true
+	}
+	c.activated = nil
+	return set
+}
+
+func (c *cluster) peek() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set := make(map[string]bool)
+	for _, name := range c.activated {
+		set[name] = true
+	}
+	return set
+}
+
+func (c *cluster) eventually(what string, ok func() bool) {
+	c.t.Helper()
+	for range 2000 {
+		if ok() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	c.t.Fatalf("never: %s", what)
+}
+
+// state returns the Hub's view of one node.
+func (c *cluster) state(node string) plugin.NodeState {
+	for _, s := range c.hub.Snapshot() {
+		if s.Node == node {
+			return s
+		}
+	}
+	return plugin.NodeState{}
+}
+
+// podUID makes a UID in the API's form from a number.
+func podUID(i int) types.UID {
+	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", i+1, i+1))
+}
+
+func keyOf(i int) reserve.PodKey { return reserve.KeyOf(string(podUID(i))) }
+
+func newPod(i int, edits ...func(*v1.Pod)) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", i), Namespace: "default", UID: podUID(i)}}
+	for _, edit := range edits {
+		edit(pod)
+	}
+	return pod
+}
+
+func onNode(node string) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.NodeName = node } }
+func withPriority(x int32) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Spec.Priority = &x }
+}
+
+// create adds pods to the API and waits for nothing.
+func (c *cluster) create(pods ...*v1.Pod) {
+	c.t.Helper()
+	for _, pod := range pods {
+		if _, err := c.client.CoreV1().Pods(pod.Namespace).Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *cluster) update(pod *v1.Pod) {
+	c.t.Helper()
+	if _, err := c.client.CoreV1().Pods(pod.Namespace).Update(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) delete(pod *v1.Pod) {
+	c.t.Helper()
+	if err := c.client.CoreV1().Pods(pod.Namespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// stream is a test agent's connection.
+type stream struct {
+	grpc.BidiStreamingClient[spaziov1.Report, spaziov1.Notice]
+	c    *cluster
+	node string
+	next uint64
+}
+
+func (c *cluster) dial() spaziov1.SignalServiceClient {
+	c.t.Helper()
+	conn, err := grpc.NewClient(c.hub.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = conn.Close() })
+	return spaziov1.NewSignalServiceClient(conn)
+}
+
+func (c *cluster) open(client spaziov1.SignalServiceClient, node string) *stream {
+	c.t.Helper()
+	s, err := client.Publish(context.Background())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &stream{BidiStreamingClient: s, c: c, node: node}
+}
+
+// report completes r and sends it.
+func (s *stream) report(r agent.Report) {
+	s.c.t.Helper()
+	s.next++
+	if r.Node == "" {
+		r.Node = s.node
+	}
+	if r.Sequence == 0 {
+		r.Incarnation, r.Sequence = 1, s.next
+	}
+	if err := s.Send(api.FromReport(r)); err != nil {
+		s.c.t.Fatal(err)
+	}
+}
+
+// settle sends r and waits until it is seen.
+func (s *stream) settle(r agent.Report) {
+	s.c.t.Helper()
+	s.report(r)
+	s.c.eventually("report seen", func() bool {
+		got := s.c.state(s.node)
+		return got.Signal == "fresh" && got.Avail == r.Avail && got.Allowance == r.Allowance && got.Running == len(r.Absorbed) && got.Saturated == r.Saturated
+	})
+}
+
+// attempt is one scheduling cycle up to the choice of a node.
+func (p *profiled) attempt(pod *v1.Pod, nodes []fwk.NodeInfo) (fwk.CycleState, []fwk.NodeInfo, *fwk.Status) {
+	ctx, state := context.Background(), &cycleState{}
+	_, status := p.PreFilter(ctx, state, pod, nodes)
+	if status.IsSkip() {
+		return state, nodes, nil
+	}
+	if !status.IsSuccess() {
+		return state, nil, status
+	}
+	var feasible []fwk.NodeInfo
+	for _, info := range nodes {
+		if s := p.Filter(ctx, state, pod, info); s.IsSuccess() {
+			feasible = append(feasible, info)
+		} else {
+			status = s
+		}
+	}
+	return state, feasible, status
+}
+
+// scores runs the scoring of a cycle.
+func (p *profiled) scores(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (map[string]int64, error) {
+	ctx := context.Background()
+	if status := p.PreScore(ctx, state, pod, nodes); status.IsSkip() {
+		return nil, nil
+	} else if !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	list := make(fwk.NodeScoreList, len(nodes))
+	for i, info := range nodes {
+		score, status := p.Score(ctx, state, pod, info)
+		if !status.IsSuccess() {
+			return nil, status.AsError()
+		}
+		list[i] = fwk.NodeScore{Name: info.Node().Name, Score: score}
+	}
+	if status := p.ScoreExtensions().NormalizeScore(ctx, state, pod, list); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	out := make(map[string]int64)
+	for _, s := range list {
+		out[s.Name] = s.Score
+	}
+	return out, nil
+}
+
+// schedule is a whole cycle: it reserves the best node and returns its name, or
+// the status that refused.
+func (p *profiled) schedule(pod *v1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
+	state, feasible, status := p.attempt(pod, nodes)
+	if len(feasible) == 0 {
+		return "", status
+	}
+	scores, err := p.scores(state, pod, feasible)
+	if err != nil {
+		return "", fwk.AsStatus(err)
+	}
+	best := feasible[0].Node().Name
+	for _, info := range feasible {
+		if name := info.Node().Name; scores[name] > scores[best] {
+			best = name
+		}
+	}
+	if status := p.Reserve(context.Background(), state, pod, best); !status.IsSuccess() {
+		p.Unreserve(context.Background(), state, pod, best)
+		return "", status
+	}
+	return best, nil
+}

@@ -1,0 +1,40 @@
+package plugin
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// EventsToRegister names the events of the API that may help a pod the plugin
+// refused. A rising signal is none of them; the Hub wakes pods then.
+func (p *spazio) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	nodeUpdates := fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
+	return []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | nodeUpdates}, QueueingHintFn: p.nodeChanged},
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}, QueueingHintFn: podDeleted},
+	}, nil
+}
+
+// nodeChanged queues a pod where a node that has room now may have become fit
+// for it: a rise that came while the node was tainted was tried in vain.
+func (p *spazio) nodeChanged(_ klog.Logger, _ *v1.Pod, _, after any) (fwk.QueueingHint, error) {
+	node, ok := after.(*v1.Node)
+	if !ok {
+		return fwk.Queue, nil
+	}
+	n := p.hub.nodes.get(node.Name)
+	if n == nil || p.hub.rules.slots(n.view.Load(), p.hub.now()) > 0 {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
+}
+
+// podDeleted leaves deletions to the waker: the Hub's own informer handler
+// counts what a deletion frees and wakes as many pods as that, where a hint
+// would queue every waiting pod for each.
+func podDeleted(klog.Logger, *v1.Pod, any, any) (fwk.QueueingHint, error) {
+	return fwk.QueueSkip, nil
+}

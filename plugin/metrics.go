@@ -1,0 +1,137 @@
+package plugin
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+const namespace = "spazio"
+
+// Values of the metrics' labels.
+const (
+	causeRise         = "rise"
+	causeRetry        = "retry"
+	correctionExpired = "expired"
+	reportAccepted    = "accepted"
+	reportOutdated    = "outdated"
+	reportInvalid     = "invalid"
+	reportUnknown     = "unknown_node"
+	noticeQueued      = "queued"
+	noticeOverflow    = "overflow"
+)
+
+// metricSet holds the counters, resolved once: the decisions' path looks up no
+// label. Nothing is labelled by node, so that the series do not grow with the
+// cluster. Safe for concurrent use.
+type metricSet struct {
+	signalAge   *metrics.Histogram
+	free        *metrics.Gauge
+	inflight    *metrics.Gauge
+	pending     *metrics.Gauge
+	nodes       map[string]metrics.GaugeMetric
+	rejections  [reserve.SlowStart + 1]metrics.CounterMetric
+	lostRaces   [reserve.SlowStart + 1]metrics.CounterMetric
+	activated   map[string]metrics.CounterMetric
+	corrections map[string]metrics.CounterMetric
+	reports     map[string]metrics.CounterMetric
+	notices     map[string]metrics.CounterMetric
+}
+
+// registerMetrics registers the metrics with the scheduler's registry, once for
+// the process however many Hubs there are.
+var registerMetrics = sync.OnceValue(func() *metricSet {
+	m := &metricSet{
+		signalAge: metrics.NewHistogram(&metrics.HistogramOpts{
+			Namespace: namespace, Name: "signal_age_seconds", StabilityLevel: metrics.ALPHA,
+			Help:    "Age of the chosen node's report when a pod was reserved, by the scheduler's clock.",
+			Buckets: metrics.ExponentialBuckets(.001, 2, 14),
+		}),
+		free:     newGauge("free_pods", "Sum over nodes with a current report of the pods that still fit."),
+		inflight: newGauge("inflight_pods", "Sum over nodes of the pods assumed or bound that no report has listed."),
+		pending:  newGauge("waiting_pods", "Pods that were tried and are waiting for room."),
+	}
+	legacyregistry.MustRegister(m.signalAge, m.free, m.inflight, m.pending)
+	nodes := metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Namespace: namespace, Name: "nodes", StabilityLevel: metrics.ALPHA,
+		Help: "Nodes by the state of their signal: fresh, stale or missing.",
+	}, []string{"state"})
+	legacyregistry.MustRegister(nodes)
+	m.nodes = make(map[string]metrics.GaugeMetric)
+	for _, state := range []string{signalFresh, signalStale, signalMissing} {
+		m.nodes[state] = nodes.WithLabelValues(state)
+	}
+	rejections := newCounters("rejections_total", "Nodes refused by Filter, by reason.", "reason")
+	lost := newCounters("reserve_failures_total", "Reservations refused because the node changed during the scheduling cycle, by reason.", "reason")
+	for _, reason := range reserve.Reasons() {
+		m.rejections[reason] = rejections.WithLabelValues(labelOf(reason))
+		m.lostRaces[reason] = lost.WithLabelValues(labelOf(reason))
+	}
+	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry)
+	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
+	m.reports = resolve(newCounters("reports_total", "Reports received, by result.", "result"),
+		reportAccepted, reportOutdated, reportInvalid, reportUnknown)
+	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
+	return m
+})
+
+// labelOf returns a reason as a label's value.
+func labelOf(r reserve.Reason) string {
+	switch r {
+	case reserve.NoRoom:
+		return "no_room"
+	case reserve.SlowStart:
+		return "slow_start"
+	}
+	return r.String()
+}
+
+func newGauge(name, help string) *metrics.Gauge {
+	return metrics.NewGauge(&metrics.GaugeOpts{Namespace: namespace, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+}
+
+func newCounters(name, help, label string) *metrics.CounterVec {
+	v := metrics.NewCounterVec(&metrics.CounterOpts{Namespace: namespace, Name: name, Help: help, StabilityLevel: metrics.ALPHA}, []string{label})
+	legacyregistry.MustRegister(v)
+	return v
+}
+
+func resolve(v *metrics.CounterVec, values ...string) map[string]metrics.CounterMetric {
+	out := make(map[string]metrics.CounterMetric, len(values))
+	for _, value := range values {
+		out[value] = v.WithLabelValues(value)
+	}
+	return out
+}
+
+func (m *metricSet) age(d time.Duration)             { m.signalAge.Observe(d.Seconds()) }
+func (m *metricSet) rejection(r reserve.Reason)      { m.rejections[r].Inc() }
+func (m *metricSet) lost(r reserve.Reason)           { m.lostRaces[r].Inc() }
+func (m *metricSet) activations(cause string, n int) { m.activated[cause].Add(float64(n)) }
+func (m *metricSet) correction(kind string)          { m.corrections[kind].Inc() }
+func (m *metricSet) report(result string)            { m.reports[result].Inc() }
+func (m *metricSet) notice(result string)            { m.notices[result].Inc() }
+
+// gauge sets the sums over nodes.
+func (h *Hub) gauge(now time.Duration) {
+	free, inflight := 0., 0.
+	states := map[string]int{}
+	for _, n := range h.nodes.list().nodes {
+		v := n.view.Load()
+		states[v.state(now)]++
+		inflight += v.inflight
+		if v.fresh(now) {
+			free += max(reserve.Free(v.signal.Avail, v.inflight), 0)
+		}
+	}
+	h.metrics.free.Set(free)
+	h.metrics.inflight.Set(inflight)
+	h.metrics.pending.Set(float64(h.waiting.count()))
+	for state, gauge := range h.metrics.nodes {
+		gauge.Set(float64(states[state]))
+	}
+}

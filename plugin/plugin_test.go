@@ -1,0 +1,267 @@
+package plugin_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+func keys(from, to int) []reserve.PodKey {
+	var out []reserve.PodKey
+	for i := from; i < to; i++ {
+		out = append(out, keyOf(i))
+	}
+	return out
+}
+
+func TestFilterSaysWhy(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	s := c.open(c.dial(), nodeName(0))
+	for _, test := range []struct {
+		name   string
+		report agent.Report
+		// bound pods of another scheduler stay in flight.
+		want string
+	}{
+		{"room", agent.Report{Avail: 1}, ""},
+		{"less than a pod", agent.Report{Avail: .99, Limiting: "memory"}, "node(s) without room for another pod, shortest in memory"},
+		{"negative", agent.Report{Avail: -3}, "node(s) without room for another pod"},
+		{"saturated", agent.Report{Avail: 5, Saturated: true, Limiting: "cpu"}, "node(s) saturated, shortest in cpu"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.settle(test.report)
+			_, feasible, status := c.attempt(newPod(0), c.infos)
+			if got := status.Message(); got != test.want {
+				t.Errorf("message %q, want %q", got, test.want)
+			}
+			if want := test.want == ""; (len(feasible) == 1) != want {
+				t.Errorf("feasible %v, want %v", len(feasible) == 1, want)
+			}
+			if !status.IsSuccess() && status.Code() != fwk.UnschedulableAndUnresolvable {
+				t.Errorf("code %v: a full node would be a candidate for preemption", status.Code())
+			}
+		})
+	}
+}
+
+func TestSlowStartBoundsWhatIsUnconfirmed(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 100})
+	place := func(from int) int {
+		n := from
+		for ; n < 1000; n++ {
+			if _, status := c.schedule(newPod(n), c.infos); !status.IsSuccess() {
+				if !strings.Contains(status.Message(), "starting") {
+					t.Fatalf("refused with %q", status.Message())
+				}
+				break
+			}
+		}
+		return n
+	}
+	if got := place(0); got != 2 {
+		t.Fatalf("%d pods on an unconfirmed node, want 2", got)
+	}
+	s.settle(agent.Report{Avail: 98, Absorbed: keys(0, 2)})
+	if got := place(2); got != 2+3 {
+		t.Fatalf("%d pods after 2 were confirmed, want 2 and 2+2/2 more", got)
+	}
+	s.settle(agent.Report{Avail: 98, Allowance: 10, Absorbed: keys(0, 2)})
+	if got := place(5); got != 2+10 {
+		t.Fatalf("%d pods with an allowance of 10 unconfirmed, want 12", got)
+	}
+}
+
+func TestStalePolicies(t *testing.T) {
+	for _, test := range []struct {
+		policy   string
+		feasible map[string]bool // by node: 0 fresh with room, 1 stale and full, 2 never reported
+		scores   map[string]int64
+	}{
+		{"Neutral", map[string]bool{nodeName(0): true, nodeName(1): true, nodeName(2): true},
+			map[string]int64{nodeName(0): 100, nodeName(1): 100, nodeName(2): 100}},
+		{"Reject", map[string]bool{nodeName(0): true}, map[string]int64{nodeName(0): 100}},
+		{"Allow", map[string]bool{nodeName(0): true, nodeName(1): true, nodeName(2): true},
+			map[string]int64{nodeName(0): 100, nodeName(1): 0, nodeName(2): 50}},
+	} {
+		t.Run(test.policy, func(t *testing.T) {
+			clock := newClock()
+			c := newCluster(t, setup{nodes: 3, args: plugin.SpazioArgs{StalePolicy: test.policy},
+				options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}})
+			client := c.dial()
+			c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
+			clock.advance(5*time.Second + 1)
+			c.open(client, nodeName(0)).settle(agent.Report{Avail: 3})
+			state, nodes, _ := c.attempt(newPod(0), c.infos)
+			got := make(map[string]bool)
+			for _, info := range nodes {
+				got[info.Node().Name] = true
+			}
+			if diff := cmp.Diff(test.feasible, got); diff != "" {
+				t.Errorf("feasible (-want +got):\n%s", diff)
+			}
+			scores, err := c.scores(state, newPod(0), nodes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.scores, scores); diff != "" {
+				t.Errorf("scores (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWithoutAnyAgentPlacementIsTheDefaults(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 4, options: plugin.HubOptions{Now: clock.Now}})
+	if _, feasible, _ := c.attempt(newPod(0), c.infos); len(feasible) != 0 {
+		t.Fatal("a pod passed before the agents could connect")
+	}
+	clock.advance(plugin.DefaultMaxAge)
+	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-0"] || c.hub.Waiting() == 0 })
+	state, feasible, status := c.attempt(newPod(0), c.infos)
+	if len(feasible) != 4 {
+		t.Fatalf("%d feasible nodes: %v", len(feasible), status)
+	}
+	scores, err := c.scores(state, newPod(0), feasible)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, score := range scores {
+		if score != 50 {
+			t.Errorf("%s scores %d, want the same 50 for all", name, score)
+		}
+	}
+}
+
+func TestScoreFollowsFreeRoom(t *testing.T) {
+	c := newCluster(t, setup{nodes: 3, options: plugin.HubOptions{Random: func() float64 { return 0 }}})
+	client := c.dial()
+	for i, avail := range []float64{2, 8, 4} {
+		c.open(client, nodeName(i)).settle(agent.Report{Avail: avail})
+	}
+	state, feasible, _ := c.attempt(newPod(0), c.infos)
+	got, err := c.scores(state, newPod(0), feasible)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int64{nodeName(0): 25, nodeName(1): 100, nodeName(2): 50}, got); diff != "" {
+		t.Errorf("scores (-want +got):\n%s", diff)
+	}
+	if node, status := c.schedule(newPod(0), c.infos); node != nodeName(1) {
+		t.Errorf("pod went to %q (%v), want the emptiest", node, status)
+	}
+}
+
+func TestExemptPodsPass(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 0})
+	controller := true
+	for name, pod := range map[string]*v1.Pod{
+		"DaemonSet": newPod(1, func(p *v1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "d", Controller: &controller}}
+		}),
+		"annotated": newPod(2, func(p *v1.Pod) { p.Annotations = map[string]string{plugin.DefaultOptOutAnnotation: "true"} }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if node, status := c.schedule(pod, c.infos); node != nodeName(0) {
+				t.Errorf("refused: %v", status)
+			}
+		})
+	}
+	if got := c.state(nodeName(0)).InFlight; got != 2 {
+		t.Errorf("%v pods in flight, want exempt pods to count", got)
+	}
+	if _, status := c.schedule(newPod(3), c.infos); status.IsSuccess() {
+		t.Error("an ordinary pod passed")
+	}
+}
+
+func TestReserveAsksTheNodeAsItIs(t *testing.T) {
+	var granted []float64
+	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{
+		OnReserve: func(_ string, s reserve.Signal, inflight float64) { granted = append(granted, s.Avail-inflight) },
+	}})
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 3})
+	ctx := context.Background()
+	state, feasible, _ := c.attempt(newPod(0), c.infos)
+	if len(feasible) != 1 {
+		t.Fatal("no room at first")
+	}
+	s.settle(agent.Report{Avail: .5})
+	status := c.Reserve(ctx, state, newPod(0), nodeName(0))
+	if status.Code() != fwk.Unschedulable || !strings.Contains(status.Message(), "no room") {
+		t.Errorf("Reserve after the signal fell: %v %q", status.Code(), status.Message())
+	}
+	c.Unreserve(ctx, state, newPod(0), nodeName(0))
+	if got := c.hub.Ledger(); got != (reserve.Census{}) {
+		t.Errorf("the refused pod left %+v in the ledger", got)
+	}
+	s.settle(agent.Report{Avail: 1})
+	if status := c.Reserve(ctx, state, newPod(0), nodeName(0)); !status.IsSuccess() {
+		t.Errorf("Reserve with room: %v", status)
+	}
+	if status := c.Reserve(ctx, state, newPod(1), nodeName(0)); status.IsSuccess() {
+		t.Error("the same slot was given twice")
+	}
+	if diff := cmp.Diff([]float64{1}, granted); diff != "" {
+		t.Errorf("free room at each grant (-want +got):\n%s", diff)
+	}
+}
+
+func TestSignPodTellsExemptPodsApart(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	sign := func(pod *v1.Pod) any {
+		fragments, status := c.SignPod(context.Background(), pod)
+		if !status.IsSuccess() || len(fragments) != 1 {
+			t.Fatalf("sign: %v %v", fragments, status)
+		}
+		return fragments[0]
+	}
+	optedOut := func(p *v1.Pod) { p.Annotations = map[string]string{plugin.DefaultOptOutAnnotation: "true"} }
+	if sign(newPod(0)) != sign(newPod(1)) {
+		t.Error("two ordinary pods differ")
+	}
+	if sign(newPod(0)) == sign(newPod(1, optedOut)) {
+		t.Error("an exempt pod has the signature of an ordinary one")
+	}
+}
+
+func TestEventsLeaveDeletionsToTheWaker(t *testing.T) {
+	c := newCluster(t, setup{nodes: 2})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 4})
+	events, err := c.EventsToRegister(context.Background())
+	if err != nil || len(events) == 0 {
+		t.Fatalf("%v, %v", events, err)
+	}
+	logger := klogr()
+	for _, e := range events {
+		for _, test := range []struct {
+			after any
+			want  fwk.QueueingHint
+		}{
+			{c.infos[0].Node(), fwk.QueueSkip},
+			{c.infos[1].Node(), map[bool]fwk.QueueingHint{true: fwk.Queue, false: fwk.QueueSkip}[e.Event.Resource == fwk.Node]},
+		} {
+			got, err := e.QueueingHintFn(logger, newPod(0), nil, test.after)
+			if err != nil || got != test.want {
+				t.Errorf("%s: hint %v, %v, want %v", e.Event.Resource, got, err, test.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package plugin_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+func klogr() klog.Logger { return klog.Background() }
+
+func TestStreamsRefuseWhatMakesNoSense(t *testing.T) {
+	c := newCluster(t, setup{nodes: 2})
+	client := c.dial()
+	for _, test := range []struct {
+		name    string
+		reports []agent.Report
+	}{
+		{"unknown node", []agent.Report{{Node: "elsewhere", Avail: 3}}},
+		{"no node", []agent.Report{{Avail: 3}}},
+		{"NaN", []agent.Report{{Node: nodeName(0), Avail: math.NaN()}}},
+		{"infinite", []agent.Report{{Node: nodeName(0), Avail: math.Inf(1)}}},
+		{"negative allowance", []agent.Report{{Node: nodeName(0), Allowance: -1}}},
+		{"two nodes", []agent.Report{{Node: nodeName(0), Avail: 1}, {Node: nodeName(1), Avail: 1}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := c.open(client, "")
+			for _, r := range test.reports {
+				s.report(r)
+			}
+			_, err := s.Recv()
+			if got := status.Code(err); got != codes.InvalidArgument {
+				t.Errorf("stream ended with %v: %v", got, err)
+			}
+		})
+	}
+	if got := c.state(nodeName(1)).Signal; got != "missing" {
+		t.Errorf("the second node's signal is %q", got)
+	}
+}
+
+func TestNewestReportWins(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
+	s := c.open(c.dial(), nodeName(0))
+	send := func(incarnation, sequence uint64, avail float64) {
+		s.report(agent.Report{Incarnation: incarnation, Sequence: sequence, Avail: avail, SampledAt: time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)})
+	}
+	expect := func(want float64) {
+		t.Helper()
+		// A stream is handled in order: when the last is seen, all were looked at.
+		c.eventually("the avail arrives", func() bool { return c.state(nodeName(0)).Avail == want })
+	}
+	send(5, 10, 1)
+	send(5, 9, 2)
+	send(5, 10, 3)
+	send(4, 99, 4)
+	send(5, 11, 5)
+	expect(5)
+	send(6, 1, 6)
+	send(5, 12, 7)
+	send(6, 2, 8)
+	expect(8)
+	// Its report turned stale, so a node whose clock was set back may start over.
+	clock.advance(plugin.DefaultMaxAge + 1)
+	send(1, 1, 9)
+	expect(9)
+}
+
+func TestAgentHearsOfBinds(t *testing.T) {
+	c := newCluster(t, setup{nodes: 2})
+	client := c.dial()
+	s := c.open(client, nodeName(0))
+	s.settle(agent.Report{Avail: 3})
+	other := c.open(client, nodeName(1))
+	other.settle(agent.Report{Avail: 0})
+	hear := func(want reserve.PodKey) {
+		t.Helper()
+		notice, err := s.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reserve.PodKey(notice.GetPodBound().GetPod()); got != want {
+			t.Errorf("notice of %x, want %x", got, want)
+		}
+	}
+	node, st := c.schedule(newPod(1), c.infos)
+	if !st.IsSuccess() {
+		t.Fatal(st)
+	}
+	c.PostBind(t.Context(), &cycleState{}, newPod(1), node)
+	hear(keyOf(1))
+	// The API's event of the same bind is no news; one of another scheduler is.
+	c.create(newPod(1, onNode(node)), newPod(2, onNode(node)))
+	hear(keyOf(2))
+}
+
+func TestSlowReaderIsDropped(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 3})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 200000 {
+			c.PostBind(t.Context(), &cycleState{}, newPod(i), nodeName(0))
+		}
+	}()
+	<-done
+	for {
+		if _, err := s.Recv(); err != nil {
+			if got := status.Code(err); got != codes.ResourceExhausted {
+				t.Errorf("stream ended with %v: %v", got, err)
+			}
+			return
+		}
+	}
+}
+
+func TestShutdownEndsStreams(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 3})
+	c.stop()
+	if _, err := s.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("stream ended with %v", err)
+	}
+	c.hub.Wait()
+}
+
+func TestMirrorAndTerminalPodsAreNotInFlight(t *testing.T) {
+	mirror := newPod(1, onNode(nodeName(0)), func(p *v1.Pod) { p.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"} })
+	done := newPod(2, onNode(nodeName(0)), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })
+	crashing := newPod(3, onNode(nodeName(0)), func(p *v1.Pod) {
+		p.Status.Phase = v1.PodRunning
+		p.Status.ContainerStatuses = []v1.ContainerStatus{{RestartCount: 7}}
+	})
+	fresh := newPod(4, onNode(nodeName(0)))
+	c := newCluster(t, setup{nodes: 1})
+	c.create(mirror, done, crashing, fresh)
+	c.eventually("the bound pod is in flight", func() bool { return c.state(nodeName(0)).InFlight == 1 })
+	want := reserve.Census{Bound: 1, Absorbed: 1}
+	c.eventually("only live pods are tracked", func() bool { return c.hub.Ledger() == want })
+}

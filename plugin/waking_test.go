@@ -1,0 +1,324 @@
+package plugin_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// patient is a setup whose slow retry never comes to the rescue.
+func patient(nodes int) setup {
+	return setup{nodes: nodes, args: plugin.SpazioArgs{RetryPeriod: metav1.Duration{Duration: time.Hour}}}
+}
+
+// refuse tries pods in vain.
+func (c *cluster) refuse(pods ...*v1.Pod) {
+	c.t.Helper()
+	c.create(pods...)
+	for _, pod := range pods {
+		c.eventually("the pod is in the informer", func() bool {
+			_, err := c.client.CoreV1().Pods(pod.Namespace).Get(context.Background(), pod.Name, metav1.GetOptions{})
+			return err == nil
+		})
+		if node, status := c.schedule(pod, c.infos); status.IsSuccess() {
+			c.t.Fatalf("%s found room on %s", pod.Name, node)
+		}
+	}
+}
+
+func TestRiseWakesTheHighestPriorities(t *testing.T) {
+	c := newCluster(t, patient(2))
+	client := c.dial()
+	s := c.open(client, nodeName(0))
+	s.settle(agent.Report{Avail: 0})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
+	c.refuse(newPod(0), newPod(1, withPriority(5)), newPod(2, withPriority(9)), newPod(3, withPriority(5)), newPod(4))
+	s.settle(agent.Report{Avail: 2})
+	c.eventually("two pods are woken", func() bool { return len(c.peek()) >= 2 })
+	if diff := cmp.Diff(map[string]bool{"pod-2": true, "pod-1": true}, c.woken()); diff != "" {
+		t.Fatalf("woken (-want +got):\n%s", diff)
+	}
+	// They take the slots: nobody else is woken for them.
+	for _, i := range []int{2, 1} {
+		if _, status := c.schedule(newPod(i), c.infos); !status.IsSuccess() {
+			t.Fatalf("pod %d: %v", i, status)
+		}
+	}
+	c.woken()
+	time.Sleep(150 * time.Millisecond)
+	if got := c.woken(); len(got) > 0 {
+		t.Errorf("woken without a slot: %v", got)
+	}
+	// A failed bind gives its slot back.
+	c.Unreserve(context.Background(), &cycleState{}, newPod(2), nodeName(0))
+	c.eventually("the next pod is woken", func() bool { return c.peek()["pod-3"] })
+}
+
+func TestSlowStartHeadroomWakes(t *testing.T) {
+	c := newCluster(t, patient(1))
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 10})
+	for i := range 2 {
+		if _, status := c.schedule(newPod(i), c.infos); !status.IsSuccess() {
+			t.Fatal(status)
+		}
+	}
+	c.refuse(newPod(2), newPod(3), newPod(4), newPod(5))
+	// What the report confirms lowers avail by as much as the pods in flight:
+	// free does not change, but slow start lets 2 + 2/2 more in.
+	s.settle(agent.Report{Avail: 8, Absorbed: keys(0, 2)})
+	c.eventually("three pods are woken", func() bool { return len(c.peek()) >= 3 })
+	if diff := cmp.Diff(map[string]bool{"pod-2": true, "pod-3": true, "pod-4": true}, c.woken()); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+}
+
+func TestDeletionWakes(t *testing.T) {
+	c := newCluster(t, patient(1))
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 1})
+	bound := newPod(0, onNode(nodeName(0)))
+	c.create(bound)
+	c.eventually("the pod is in flight", func() bool { return c.state(nodeName(0)).InFlight == 1 })
+	c.refuse(newPod(1))
+	c.delete(bound)
+	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-1"] })
+}
+
+func TestPodTriedInVainLeavesItsTurn(t *testing.T) {
+	c := newCluster(t, patient(2))
+	client := c.dial()
+	s := c.open(client, nodeName(0))
+	s.settle(agent.Report{Avail: 0})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
+	c.refuse(newPod(0, withPriority(3)), newPod(1, withPriority(2)), newPod(2))
+	s.settle(agent.Report{Avail: 1})
+	c.eventually("the first is woken", func() bool { return c.peek()["pod-0"] })
+	// Another plugin keeps the first away from that node.
+	if _, feasible, _ := c.attempt(newPod(0, withPriority(3)), c.infos[1:]); len(feasible) > 0 {
+		t.Fatal("node 1 has room")
+	}
+	c.eventually("the second is woken", func() bool { return c.peek()["pod-1"] })
+	// The second never comes back to PreFilter.
+	c.eventually("the third is woken", func() bool { return c.peek()["pod-2"] })
+}
+
+func TestGhostsDoNotHoldASlot(t *testing.T) {
+	c := newCluster(t, patient(1))
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 0})
+	c.refuse(newPod(1))
+	// A pod deleted before its attempt began is recorded after its end.
+	for i := range 10 {
+		if _, status := c.schedule(newPod(100+i, withPriority(9)), c.infos); status.IsSuccess() {
+			t.Fatal("found room")
+		}
+	}
+	s.settle(agent.Report{Avail: 1})
+	c.eventually("the living pod is woken", func() bool { return c.peek()["pod-1"] })
+	if got := c.hub.Waiting(); got != 1 {
+		t.Errorf("%d pods waiting, want ghosts gone", got)
+	}
+}
+
+func TestSlowRetryCoversWhatWasMissed(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now},
+		args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}}})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 5})
+	c.create(newPod(0))
+	// Its attempt saw the node that is full only.
+	if _, feasible, _ := c.attempt(newPod(0), c.infos[:1]); len(feasible) > 0 {
+		t.Fatal("found room")
+	}
+	time.Sleep(300 * time.Millisecond)
+	c.woken()
+	clock.advance(plugin.DefaultRetryPeriod)
+	c.eventually("the pod is tried again", func() bool { return c.peek()["pod-0"] })
+}
+
+// queue is kube-scheduler's queue as far as waking goes: a failed pod waits
+// until it is activated, and an activation during its attempt counts after it.
+type queue struct {
+	mu       sync.Mutex
+	arrived  *sync.Cond
+	active   []*v1.Pod
+	idle     map[string]*v1.Pod
+	inFlight string
+	again    bool
+	closed   bool
+}
+
+func newQueue() *queue {
+	q := &queue{idle: make(map[string]*v1.Pod)}
+	q.arrived = sync.NewCond(&q.mu)
+	return q
+}
+
+func (q *queue) activate(pods map[string]*v1.Pod) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, pod := range pods {
+		if idle := q.idle[pod.Name]; idle != nil {
+			delete(q.idle, pod.Name)
+			q.active = append(q.active, idle)
+		} else if q.inFlight == pod.Name {
+			q.again = true
+		}
+	}
+	q.arrived.Signal()
+}
+
+func (q *queue) pop() *v1.Pod {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.active) == 0 && !q.closed {
+		q.arrived.Wait()
+	}
+	if q.closed {
+		return nil
+	}
+	pod := q.active[0]
+	q.active = q.active[1:]
+	q.inFlight, q.again = pod.Name, false
+	return pod
+}
+
+// done ends an attempt; a failed pod waits, or goes to the back if it was
+// activated meanwhile.
+func (q *queue) done(pod *v1.Pod, scheduled bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inFlight = ""
+	if scheduled {
+		return
+	}
+	if q.again {
+		q.active = append(q.active, pod)
+	} else {
+		q.idle[pod.Name] = pod
+	}
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.arrived.Broadcast()
+}
+
+// simulated is a node that runs pods and reports on them.
+type simulated struct {
+	*stream
+	size    int
+	mu      sync.Mutex
+	running map[reserve.PodKey]*v1.Pod
+}
+
+func (n *simulated) send() {
+	r := agent.Report{}
+	for key := range n.running {
+		r.Absorbed = append(r.Absorbed, key)
+	}
+	r.Avail = float64(n.size - len(n.running))
+	n.report(r)
+}
+
+// TestNoPodIsForgotten runs a scheduler's loop against nodes that report and
+// free slots at random moments, without slow retry, backoff or flush: a single
+// lost wake-up would leave a pod behind.
+func TestNoPodIsForgotten(t *testing.T) {
+	const pods, size, count = 400, 2, 6
+	var excess sync.Map
+	q := newQueue()
+	s := patient(count)
+	s.activate = q.activate
+	s.options.OnReserve = func(node string, sig reserve.Signal, inflight float64) {
+		if reserve.Admit(sig, inflight, 1, reserve.Rules{}) != reserve.Admitted {
+			excess.Store(node, fmt.Sprintf("%+v with %v in flight", sig, inflight))
+		}
+	}
+	c := newCluster(t, s)
+	t.Cleanup(q.close)
+	client := c.dial()
+	nodes := make(map[string]*simulated)
+	for i := range count {
+		n := &simulated{stream: c.open(client, nodeName(i)), size: size, running: make(map[reserve.PodKey]*v1.Pod)}
+		nodes[nodeName(i)] = n
+		n.settle(agent.Report{Avail: size})
+	}
+	for i := range pods {
+		pod := newPod(i)
+		c.create(pod)
+		q.active = append(q.active, pod)
+	}
+	var work sync.WaitGroup
+	finish := func(n *simulated, pod *v1.Pod) {
+		defer work.Done()
+		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond)
+		n.mu.Lock()
+		n.running[reserve.KeyOf(string(pod.UID))] = pod
+		n.send()
+		n.mu.Unlock()
+		time.Sleep(time.Duration(rand.IntN(8000)) * time.Microsecond)
+		c.delete(pod)
+		n.mu.Lock()
+		delete(n.running, reserve.KeyOf(string(pod.UID)))
+		n.send()
+		n.mu.Unlock()
+	}
+	placed := make(chan struct{}, pods)
+	go func() {
+		for pod := q.pop(); pod != nil; pod = q.pop() {
+			name, status := c.schedule(pod, c.infos)
+			if status.IsSuccess() && rand.IntN(10) == 0 {
+				// The bind failed; the scheduler tries again by itself.
+				c.Unreserve(context.Background(), &cycleState{}, pod, name)
+				q.done(pod, true)
+				q.mu.Lock()
+				q.active = append(q.active, pod)
+				q.mu.Unlock()
+				continue
+			}
+			q.done(pod, status.IsSuccess())
+			if status.IsSuccess() {
+				bound := pod.DeepCopy()
+				bound.Spec.NodeName = name
+				c.update(bound)
+				c.PostBind(context.Background(), &cycleState{}, bound, name)
+				work.Add(1)
+				go finish(nodes[name], bound)
+				placed <- struct{}{}
+			}
+		}
+	}()
+	for i := range pods {
+		select {
+		case <-placed:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%d of %d pods placed, %d waiting; %+v", i, pods, c.hub.Waiting(), c.hub.Snapshot())
+		}
+	}
+	work.Wait()
+	excess.Range(func(node, how any) bool {
+		t.Errorf("%v took a pod it had no room for: %v", node, how)
+		return true
+	})
+	c.eventually("the ledger is empty", func() bool {
+		l := c.hub.Ledger()
+		return l.Assumed+l.Bound+l.Absorbed == 0 && c.hub.Waiting() == 0
+	})
+}

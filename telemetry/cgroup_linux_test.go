@@ -1,0 +1,408 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// cgroups is a fake cgroup file system with a fake /proc.
+type cgroups struct {
+	t          testing.TB
+	root, proc string
+	pid        int
+}
+
+func newCgroups(t testing.TB) *cgroups {
+	return &cgroups{t: t, root: t.TempDir(), proc: t.TempDir()}
+}
+
+func (c *cgroups) dir(elem ...string) string {
+	c.t.Helper()
+	path := filepath.Join(append([]string{c.root}, elem...)...)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	return path
+}
+
+// container makes a container's cgroup below pod with one process of each name.
+// An empty name is a process of another PID namespace.
+func (c *cgroups) container(pod, name string, comms ...string) string {
+	c.t.Helper()
+	dir := filepath.Join(pod, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	c.processes(dir, comms...)
+	return dir
+}
+
+func (c *cgroups) processes(dir string, comms ...string) {
+	c.t.Helper()
+	procs := ""
+	for _, comm := range comms {
+		if comm == "" {
+			procs += "0\n"
+			continue
+		}
+		c.pid++
+		procs += strconv.Itoa(c.pid) + "\n"
+		c.file(filepath.Join(c.proc, strconv.Itoa(c.pid), "comm"), comm+"\n")
+	}
+	c.file(filepath.Join(dir, "cgroup.procs"), procs)
+}
+
+func (c *cgroups) file(path, text string) {
+	c.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cgroups) remove(dir string) {
+	c.t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// watch runs a source over the fake until the test ends.
+func (c *cgroups) watch(config telemetry.CgroupConfig) *watched {
+	c.t.Helper()
+	config.Root, config.ProcRoot = c.root, c.proc
+	if config.Rescan == 0 {
+		config.Rescan = time.Hour // events alone have to do
+	}
+	source, err := telemetry.NewCgroupPods(config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	w := &watched{t: c.t, changed: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- source.Run(ctx, w.notify) }()
+	c.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			c.t.Errorf("Run = %v", err)
+		}
+	})
+	return w
+}
+
+// watched collects the events of a source.
+type watched struct {
+	t       testing.TB
+	changed chan struct{}
+	block   sync.Mutex // held by a test to stall the source
+
+	mu    sync.Mutex
+	pods  []string
+	known bool
+	churn int
+}
+
+func (w *watched) notify(e telemetry.PodEvent) {
+	w.block.Lock()
+	defer w.block.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.Changed {
+		w.pods, w.known = e.Pods, true
+	}
+	if e.Churn {
+		w.churn++
+	}
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// until waits for a condition on the pods and the number of churn events.
+func (w *watched) until(what string, ok func(pods []string, churn int) bool) {
+	w.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		w.mu.Lock()
+		pods, known, churn := w.pods, w.known, w.churn
+		w.mu.Unlock()
+		if known && ok(pods, churn) {
+			return
+		}
+		select {
+		case <-w.changed:
+		case <-deadline:
+			w.t.Fatalf("waited in vain for %s; pods %v, %d times churn", what, pods, churn)
+		}
+	}
+}
+
+func (w *watched) untilPods(want ...string) {
+	w.t.Helper()
+	w.until(fmt.Sprint(want), func(pods []string, _ int) bool { return slices.Equal(pods, want) })
+}
+
+func (w *watched) churns() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.churn
+}
+
+const (
+	uidA = "0a1b2c3d-1111-2222-3333-444455556666"
+	uidB = "fa1b2c3d-1111-2222-3333-444455556666"
+)
+
+func TestCgroupLayouts(t *testing.T) {
+	for _, tc := range []struct{ name, burstable, guaranteed, scope string }{
+		{"v2, systemd", "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b2c3d_1111_2222_3333_444455556666.slice",
+			"kubepods.slice/kubepods-podfa1b2c3d_1111_2222_3333_444455556666.slice", "cri-containerd-%s.scope"},
+		{"v2, cgroupfs", "kubepods/burstable/pod" + uidA, "kubepods/pod" + uidB, "%s"},
+		{"v1, cgroupfs", "cpu,cpuacct/kubepods/besteffort/pod" + uidA, "cpu,cpuacct/kubepods/pod" + uidB, "%s"},
+		{"v1, one controller a mount, CRI-O", "memory/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod0a1b2c3d_1111_2222_3333_444455556666.slice",
+			"memory/kubepods.slice/kubepods-podfa1b2c3d_1111_2222_3333_444455556666.slice", "crio-%s.scope"},
+		{"hybrid, cgroup v2 below unified", "unified/kubepods/burstable/pod" + uidA, "unified/kubepods/pod" + uidB, "%s"},
+		{"kubelet with its own root, systemd", "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod0a1b2c3d_1111_2222_3333_444455556666.slice",
+			"kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-podfa1b2c3d_1111_2222_3333_444455556666.slice", "cri-containerd-%s.scope"},
+		{"kubelet with its own root, cgroupfs", "kubelet/kubepods/burstable/pod" + uidA, "kubelet/kubepods/pod" + uidB, "%s"},
+	} {
+		for _, when := range []string{"before the start", "later"} {
+			t.Run(tc.name+", "+when, func(t *testing.T) {
+				c := newCgroups(t)
+				// The hierarchies are mounted before any agent starts.
+				hierarchy, _, _ := cut(tc.guaranteed)
+				if hierarchy != "kubepods" && hierarchy != "kubepods.slice" {
+					c.dir(hierarchy)
+				}
+				var w *watched
+				if when == "later" {
+					w = c.watch(telemetry.CgroupConfig{})
+					w.untilPods()
+				}
+				a, b := c.dir(tc.burstable), c.dir(tc.guaranteed)
+				c.container(a, fmt.Sprintf(tc.scope, "aaa"), "pause")
+				app := c.container(a, fmt.Sprintf(tc.scope, "bbb"), "nginx")
+				c.container(b, fmt.Sprintf(tc.scope, "ccc"), "pause")
+				if w == nil {
+					w = c.watch(telemetry.CgroupConfig{})
+				}
+				w.untilPods(uidA)
+				second := c.container(b, fmt.Sprintf(tc.scope, "ddd"), "sh")
+				w.untilPods(uidA, uidB)
+				c.remove(app)
+				w.untilPods(uidB)
+				c.remove(second)
+				w.untilPods()
+				c.remove(a)
+				c.remove(b)
+			})
+		}
+	}
+}
+
+func cut(path string) (string, string, bool) {
+	i := slices.Index([]byte(path), '/')
+	return path[:i], path[i+1:], true
+}
+
+func TestPodCountsBeyondSandbox(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		pod   func(c *cgroups, pod string)
+		count bool
+	}{
+		{"no container", func(*cgroups, string) {}, false},
+		{"sandbox", func(c *cgroups, pod string) { c.container(pod, "s", "pause") }, false},
+		{"sandbox and container", func(c *cgroups, pod string) { c.container(pod, "s", "pause"); c.container(pod, "a", "sh", "sleep") }, true},
+		{"a container that runs pause", func(c *cgroups, pod string) { c.container(pod, "s", "pause"); c.container(pod, "a", "pause") }, true},
+		{"no sandbox", func(c *cgroups, pod string) { c.container(pod, "crio-a.scope", "sh") }, true},
+		{"monitor process", func(c *cgroups, pod string) {
+			c.container(pod, "crio-conmon-s.scope", "conmon")
+			c.container(pod, "crio-s.scope", "pause")
+		}, false},
+		{"dead container", func(c *cgroups, pod string) { c.container(pod, "s", "pause"); c.container(pod, "a") }, false},
+		{"runtime about to start it", func(c *cgroups, pod string) { c.container(pod, "s", "pause"); c.container(pod, "a", "runc:[2:INIT]") }, false},
+		{"its own groups", func(c *cgroups, pod string) {
+			c.container(pod, "s", "pause")
+			c.container(filepath.Join(c.container(pod, "a"), "init.scope"), "x", "systemd")
+		}, true},
+		{"other PID namespace, sandbox", func(c *cgroups, pod string) { c.container(pod, "s", "") }, false},
+		{"other PID namespace, container", func(c *cgroups, pod string) { c.container(pod, "s", ""); c.container(pod, "a", "") }, true},
+		{"other PID namespace, CRI-O", func(c *cgroups, pod string) { c.container(pod, "crio-a.scope", "") }, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCgroups(t)
+			tc.pod(c, c.dir("kubepods", "besteffort", "pod"+uidA))
+			w := c.watch(telemetry.CgroupConfig{})
+			w.until("the first set", func([]string, int) bool { return true })
+			want := []string(nil)
+			if tc.count {
+				want = []string{uidA}
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if diff := cmp.Diff(want, w.pods); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if w.churn != 0 {
+				t.Error("what is there at the start was called churn")
+			}
+		})
+	}
+}
+
+// A start is told as churn with the pod's directory, ahead of its containers;
+// the pod counts when the workload's process runs.
+func TestPodStart(t *testing.T) {
+	c := newCgroups(t)
+	c.dir("kubepods", "besteffort")
+	w := c.watch(telemetry.CgroupConfig{})
+	w.untilPods()
+	pod := c.dir("kubepods", "besteffort", "pod"+uidA)
+	w.until("churn", func(_ []string, churn int) bool { return churn > 0 })
+
+	sandbox := c.container(pod, "s", "runc:[2:INIT]")
+	c.processes(sandbox, "pause")
+	app := c.container(pod, "a")
+	before := w.churns()
+	c.processes(app, "runc:[2:INIT]")
+	c.processes(app, "sh")
+	w.untilPods(uidA)
+
+	c.remove(app)
+	w.untilPods()
+	w.until("churn of the stop", func(_ []string, churn int) bool { return churn > before })
+}
+
+func TestKubeletRemovedAndBack(t *testing.T) {
+	c := newCgroups(t)
+	w := c.watch(telemetry.CgroupConfig{})
+	w.untilPods()
+	for range 3 {
+		c.container(c.dir("kubepods", "pod"+uidA), "a", "sh")
+		w.untilPods(uidA)
+		c.remove(c.dir("kubepods"))
+		w.untilPods()
+	}
+}
+
+// A pod directory may come back under its name, with another inode.
+func TestPodReplaced(t *testing.T) {
+	c := newCgroups(t)
+	c.dir("kubepods")
+	w := c.watch(telemetry.CgroupConfig{})
+	for range 20 {
+		c.container(c.dir("kubepods", "pod"+uidA), "a", "sh")
+		c.remove(c.dir("kubepods", "pod"+uidA))
+	}
+	pod := c.dir("kubepods", "pod"+uidA)
+	w.untilPods()
+	c.container(pod, "a", "sh")
+	w.untilPods(uidA)
+}
+
+// More events than the kernel queues are lost while the receiver stalls; the
+// set is right afterwards.
+func TestOverflow(t *testing.T) {
+	limit, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue, err := strconv.Atoi(string(limit[:len(limit)-1]))
+	if err != nil || queue > 100_000 {
+		queue = 16384
+	}
+	c := newCgroups(t)
+	top := c.dir("kubepods")
+	w := c.watch(telemetry.CgroupConfig{Logger: slog.New(slog.DiscardHandler)})
+	w.untilPods()
+
+	w.block.Lock()
+	kept := c.dir("kubepods", "pod"+uidB)
+	churn := filepath.Join(top, "pod-churn")
+	for range queue/2 + 100 {
+		if err := os.Mkdir(churn, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(churn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.container(kept, "a", "sh")
+	c.container(c.dir("kubepods", "pod"+uidA), "a", "sh")
+	w.block.Unlock()
+	w.untilPods(uidA, uidB)
+	c.remove(kept)
+	w.untilPods(uidA)
+}
+
+// However starts and stops interleave, the set ends where the tree ends.
+func TestStorm(t *testing.T) {
+	const seed = 7
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	c := newCgroups(t)
+	c.dir("kubepods", "burstable")
+	w := c.watch(telemetry.CgroupConfig{Logger: slog.New(slog.DiscardHandler)})
+	alive := map[string]string{}
+	for i := range 2000 {
+		uid := fmt.Sprintf("%08x-0000-0000-0000-000000000000", i)
+		pod := c.dir("kubepods", "burstable", "pod"+uid)
+		c.container(pod, "a", "sh")
+		alive[uid] = pod
+		for uid, pod := range alive {
+			if r.IntN(4) == 0 {
+				c.remove(pod)
+				delete(alive, uid)
+			}
+		}
+	}
+	want := make([]string, 0, len(alive))
+	for uid := range alive {
+		want = append(want, uid)
+	}
+	slices.Sort(want)
+	w.untilPods(want...)
+}
+
+// A rescan finds what no event told, such as the end of a process that left its
+// cgroup behind.
+func TestRescan(t *testing.T) {
+	c := newCgroups(t)
+	app := c.container(c.dir("kubepods", "pod"+uidA), "a", "sh")
+	w := c.watch(telemetry.CgroupConfig{Rescan: 20 * time.Millisecond})
+	w.untilPods(uidA)
+	c.processes(app)
+	w.untilPods()
+}
+
+func TestNewCgroupPodsErrors(t *testing.T) {
+	_, err := telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: filepath.Join(t.TempDir(), "none")})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("err = %v, want ErrNotExist", err)
+	}
+	_, err = telemetry.NewCgroupPods(telemetry.CgroupConfig{Rescan: -1})
+	var field *telemetry.FieldError
+	if !errors.As(err, &field) || field.Field != "Rescan" {
+		t.Errorf("err = %v, want *FieldError of Rescan", err)
+	}
+}
