@@ -28,7 +28,8 @@ type group struct {
 	key     groupKey
 	nodes   []*node // n is at n.slot
 	merged  merger
-	scratch []weighted
+	scratch []estimate
+	ages    []float64
 }
 
 // node is what is kept of a node's newest push.

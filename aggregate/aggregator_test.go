@@ -339,8 +339,8 @@ func TestRefusals(t *testing.T) {
 		{"no model", aggregate.Local{Node: "b", Schema: "s"}, svd.ErrRange},
 		{"skewed", aggregate.Local{Node: "b", Schema: "s", Model: skewed}, svd.ErrOrthonormal},
 		{"one cost", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: make([]aggregate.Cost, 1)}, aggregate.ErrLength},
-		{"negative cost", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{}, {Value: -1, Known: true}}}, aggregate.ErrRange},
-		{"NaN deviation", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{SD: math.NaN(), Known: true}, {}}}, aggregate.ErrRange},
+		{"cost of nothing", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{}, {Known: true}}}, aggregate.ErrRange},
+		{"NaN deviation", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{Value: 1, SD: math.NaN(), Known: true}, {}}}, aggregate.ErrRange},
 		{"a node too many", aggregate.Local{Node: "b", Schema: "s", Model: state}, aggregate.ErrFull},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ require (
 	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	google.golang.org/grpc v1.79.3
+	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 )
 
 require (
@@ -20,7 +21,6 @@ require (
 	golang.org/x/text v0.32.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217 // indirect
-	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 )
 
 replace (

@@ -3,7 +3,6 @@ package aggregate
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -25,8 +24,8 @@ type Local struct {
 // Cost is that of one pod in one channel, in the channel's absolute unit
 // (cores, bytes).
 type Cost struct {
-	// Value and its standard deviation SD are finite and ≥ 0; they mean
-	// nothing unless Known.
+	// Value is finite and > 0, its standard deviation SD finite and ≥ 0; they
+	// mean nothing unless Known.
 	Value, SD float64
 	Known     bool
 }
@@ -87,12 +86,12 @@ func (l Local) Validate() error {
 		return &FieldError{Field: "len(Costs)", Value: n, Err: ErrLength}
 	}
 	for i, c := range l.Costs {
-		if c.Known && !(valid(c.Value) && valid(c.SD)) {
+		if c.Known && !(c.Value >= minCost && c.Value <= maxCost && c.SD >= 0 && c.SD <= maxCost) {
 			return &FieldError{Field: fmt.Sprintf("Costs[%d]", i), Value: c, Err: ErrRange}
 		}
 	}
 	return nil
 }
 
-// valid also keeps the squares of accepted values finite.
-func valid(x float64) bool { return x >= 0 && x <= math.MaxFloat32 }
+// minCost and maxCost keep the squares and precisions of costs finite.
+const minCost, maxCost = 1e-30, 1e30

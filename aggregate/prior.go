@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// weighted is one node's estimate of a cost.
-type weighted struct{ value, weight float64 }
+// estimate is what one node knows of a cost. Its weight is its age's share
+// until the precision is put in.
+type estimate struct{ value, sd, weight float64 }
 
 const (
 	// sdFloor bounds a node's precision: no cost of a pod is known better than
@@ -28,64 +29,94 @@ var medianError = math.Sqrt(math.Pi / 2)
 // by: the spread between nodes (median absolute deviation) and the error of
 // the median itself.
 func (a *Aggregator) prior(g *group, at time.Time) []Cost {
+	g.ages = g.ages[:0]
+	for _, n := range g.nodes {
+		g.ages = append(g.ages, math.Exp2(-max(0, a.options.halfLives(n.at, at))))
+	}
 	costs := make([]Cost, g.key.dim)
 	for i := range costs {
-		costs[i] = a.channelPrior(g, i, at)
+		costs[i] = g.channelPrior(i)
 	}
 	return costs
 }
 
-func (a *Aggregator) channelPrior(g *group, channel int, at time.Time) Cost {
+func (g *group) channelPrior(channel int) Cost {
 	known := g.scratch[:0]
-	for _, n := range g.nodes {
+	for i, n := range g.nodes {
 		if channel < len(n.costs) && n.costs[channel].Known {
-			known = append(known, weighted{n.costs[channel].Value, 1})
+			known = append(known, estimate{n.costs[channel].Value, n.costs[channel].SD, g.ages[i]})
 		}
 	}
 	g.scratch = known
 	if len(known) == 0 {
 		return Cost{}
 	}
-	floor := sdFloor * median(known)
-	known = known[:0]
-	var precision float64
-	for _, n := range g.nodes {
-		if channel >= len(n.costs) || !n.costs[channel].Known {
-			continue
+	slices.SortFunc(known, func(x, y estimate) int {
+		if x.value != y.value {
+			return cmp.Compare(x.value, y.value)
 		}
-		c := n.costs[channel]
-		// The least normal number keeps 0/0 out where all costs are 0.
-		sd := max(c.SD, floor, 1e-150)
-		w := math.Exp2(-max(0, a.options.halfLives(n.at, at))) / (sd * sd)
-		known = append(known, weighted{c.Value, w})
-		precision += w
+		return cmp.Or(cmp.Compare(x.sd, y.sd), cmp.Compare(x.weight, y.weight))
+	})
+	// The floor goes by the plain median, which no claim of precision moves.
+	n := len(known)
+	floor := sdFloor * (known[(n-1)/2].value + known[n/2].value) / 2
+	var precision float64
+	for i, e := range known {
+		sd := max(e.sd, floor)
+		known[i].weight /= sd * sd
+		precision += known[i].weight
 	}
-	value := median(known)
-	for i := range known {
-		known[i].value = math.Abs(known[i].value - value)
+	if !(precision > 0) { // all so old that their weight is 0
+		return Cost{}
 	}
-	return Cost{Value: value, SD: math.Hypot(normalMAD*median(known), medianError/math.Sqrt(precision)), Known: true}
+	value, at := median(known, precision/2)
+	spread := normalMAD * deviation(known, precision/2, value, at)
+	return Cost{Value: value, SD: math.Hypot(spread, medianError/math.Sqrt(precision)), Known: true}
 }
 
-// median sorts the estimates and returns the value at half their weight, the
-// mean of two where the half falls between them.
-func median(estimates []weighted) float64 {
-	slices.SortFunc(estimates, func(x, y weighted) int {
-		return cmp.Or(cmp.Compare(x.value, y.value), cmp.Compare(x.weight, y.weight))
-	})
-	var total float64
-	for _, e := range estimates {
-		total += e.weight
-	}
+// median returns the value at which the weights of sorted estimates reach
+// half, the mean of two where half falls between them, and how many estimates
+// are no greater.
+func median(sorted []estimate, half float64) (float64, int) {
 	var below float64
-	for i, e := range estimates {
+	for i, e := range sorted {
 		below += e.weight
 		switch {
-		case below == total/2 && i+1 < len(estimates):
-			return (e.value + estimates[i+1].value) / 2
-		case below >= total/2:
-			return e.value
+		case below == half && i+1 < len(sorted):
+			return (e.value + sorted[i+1].value) / 2, i + 1
+		case below >= half:
+			return e.value, i + 1
 		}
 	}
-	return estimates[len(estimates)-1].value
+	return sorted[len(sorted)-1].value, len(sorted)
+}
+
+// deviation returns the weighted median of |value − center|. It walks outward
+// from at, the first estimate beyond the center, so that nothing is sorted
+// again.
+func deviation(sorted []estimate, half, center float64, at int) float64 {
+	low, high := at-1, at
+	next := func() (d, weight float64) {
+		switch {
+		case high == len(sorted) || low >= 0 && center-sorted[low].value <= sorted[high].value-center:
+			low--
+			return center - sorted[low+1].value, sorted[low+1].weight
+		default:
+			high++
+			return sorted[high-1].value - center, sorted[high-1].weight
+		}
+	}
+	var d, within float64
+	for range sorted {
+		var weight float64
+		last := d
+		d, weight = next()
+		if within == half {
+			return (last + d) / 2
+		}
+		if within += weight; within > half {
+			return d
+		}
+	}
+	return d
 }

@@ -31,13 +31,18 @@ func toCosts(m []*spaziov1.Cost) []agent.Cost {
 	return costs
 }
 
-// checkCosts accepts no costs at all or one a channel.
+// checkCosts accepts no costs at all or one a channel. A known cost of nothing
+// would let a node take any number of pods.
 func checkCosts(m []*spaziov1.Cost, dim uint32) error {
 	if n := len(m); n != 0 && n != int(dim) {
 		return refuse("costs", n, ErrLength)
 	}
 	for i, c := range m {
-		if err := checkRange("value", c.GetValue(), 0, MaxCost); err != nil {
+		least := 0.
+		if c.GetKnown() {
+			least = MinCost
+		}
+		if err := checkRange("value", c.GetValue(), least, MaxCost); err != nil {
 			return element("costs", i, err)
 		}
 		if err := checkRange("sd", c.GetSd(), 0, MaxCost); err != nil {

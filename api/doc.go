@@ -30,6 +30,7 @@ const (
 	MaxBlock = 1 << 20
 	// MaxPods bounds avail, allowance and k in magnitude.
 	MaxPods = 1e6
-	// MaxCost bounds a cost and its deviation: an exbibyte is about 1.15e18.
-	MaxCost = 1e18
+	// MinCost and MaxCost bound a known cost, MaxCost its deviation too: an
+	// exbibyte is about 1.15e18.
+	MinCost, MaxCost = 1e-18, 1e18
 )

@@ -12,6 +12,9 @@ require (
 )
 
 require (
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	golang.org/x/net v0.48.0 // indirect
 	golang.org/x/sys v0.39.0 // indirect
 	golang.org/x/text v0.32.0 // indirect

@@ -95,6 +95,7 @@ func TestToLocalRefuses(t *testing.T) {
 		{"model.u[0]", svd.ErrOrthonormal, func(m *spaziov1.LocalModel) { m.Model.U[0] = 2 }},
 		{"costs", api.ErrLength, func(m *spaziov1.LocalModel) { m.Costs = m.Costs[:1] }},
 		{"costs[0].value", api.ErrRange, func(m *spaziov1.LocalModel) { m.Costs[0].Value = nan }},
+		{"costs[0].value", api.ErrRange, func(m *spaziov1.LocalModel) { m.Costs[0].Value = 0 }},
 		{"costs[1].sd", api.ErrRange, func(m *spaziov1.LocalModel) { m.Costs[1].Sd = -1 }},
 	} {
 		t.Run(tt.field, func(t *testing.T) {

@@ -223,8 +223,14 @@ func TestSpikeAtRandomPhase(t *testing.T) {
 	}
 }
 
-// The level never leaves the hull of the samples seen.
+// The level never leaves the hull of the samples seen, not even by rounding.
 func TestHull(t *testing.T) {
+	at := filter.Config{Norm: 1, Hold: 1, Fast: 1}
+	for _, xs := range [][]float64{{1, 1e-17}, {-1, -1e-17}, {1e300, 1}} {
+		if m := run(t, at, xs)[1]; m != xs[1] {
+			t.Errorf("from %g to %g by gain 1: level %g", xs[0], xs[1], m)
+		}
+	}
 	rng := rand.New(rand.NewPCG(1, 3))
 	for range 300 {
 		c, xs := randomConfig(rng), signal(rng, 100)

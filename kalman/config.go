@@ -14,7 +14,8 @@ const (
 	DefaultLevelDrift  = 0.03 // Q_C/R
 	DefaultCostDrift   = 0.003
 	DefaultCostSD      = 0.5
-	DefaultGate        = 9 // three standard deviations
+	DefaultForgetting  = 0.98 // a memory of 50 steps
+	DefaultGate        = 9    // three standard deviations
 	DefaultPatience    = 5
 	DefaultSaturation  = 0.98
 	DefaultKnown       = 0.25
@@ -24,6 +25,8 @@ const (
 
 // Config tunes the estimator of one channel. Zero fields mean the defaults.
 type Config struct {
+	// Method is the estimator; the zero value is Centred.
+	Method Method
 	// Prior is the cost of a pod before anything was seen, > 0; 0 means .25,
 	// a pod a core on four cores.
 	Prior float64
@@ -38,6 +41,9 @@ type Config struct {
 	// LevelDrift and CostDrift are Q_C/R and Q_c/R, the process noises of a
 	// step; 0 means .03 and .003.
 	LevelDrift, CostDrift float64
+	// Forgetting is λ of Recursive, the weight that the past keeps at each step,
+	// in (0, 1]; 0 means .98.
+	Forgetting float64
 	// Gate is the largest ν²/S that is not an outlier; 0 means 9.
 	Gate float64
 	// Patience is the number of outliers in a row that make a change; 0 means 5.
@@ -69,7 +75,7 @@ func (c Config) Validate() error {
 		value float64
 	}{
 		{"Prior", c.Prior}, {"PriorSD", c.PriorSD}, {"MeanGain", c.MeanGain}, {"Noise", c.Noise},
-		{"LevelDrift", c.LevelDrift}, {"CostDrift", c.CostDrift}, {"Gate", c.Gate},
+		{"LevelDrift", c.LevelDrift}, {"CostDrift", c.CostDrift}, {"Gate", c.Gate}, {"Forgetting", c.Forgetting},
 		{"Saturation", c.Saturation}, {"Known", c.Known}, {"Floor", c.Floor},
 	}
 	for _, f := range notNegative {
@@ -80,10 +86,13 @@ func (c Config) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"MeanGain", c.MeanGain}, {"Saturation", c.Saturation}, {"Known", c.Known}, {"Floor", c.Floor}} {
+	}{{"MeanGain", c.MeanGain}, {"Saturation", c.Saturation}, {"Known", c.Known}, {"Floor", c.Floor}, {"Forgetting", c.Forgetting}} {
 		if f.value > 1 {
 			return &FieldError{f.name, f.value, "must be at most 1"}
 		}
+	}
+	if c.Method > Recursive {
+		return &FieldError{"Method", float64(c.Method), "is not a method"}
 	}
 	if c.Patience < 0 {
 		return &FieldError{"Patience", float64(c.Patience), "must not be negative"}
@@ -103,6 +112,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Noise, DefaultNoise)
 	def(&c.LevelDrift, DefaultLevelDrift)
 	def(&c.CostDrift, DefaultCostDrift)
+	def(&c.Forgetting, DefaultForgetting)
 	def(&c.Gate, DefaultGate)
 	def(&c.Saturation, DefaultSaturation)
 	def(&c.Known, DefaultKnown)

@@ -23,11 +23,12 @@ type Observation struct {
 	Churn bool
 }
 
-// PerChannel is the default Estimator: one centred Dual a channel on its own
-// headroom. It is not safe for concurrent use.
+// PerChannel is the default Estimator: one State a channel on its own headroom.
+// With a single channel, the headroom along u₁, it is the scalar estimator of
+// the thesis. It is not safe for concurrent use.
 type PerChannel struct {
 	configs  []Config
-	duals    []Dual
+	states   []State
 	verdicts []Verdict
 }
 
@@ -38,7 +39,7 @@ var _ Estimator = (*PerChannel)(nil)
 func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	p := &PerChannel{
 		configs:  make([]Config, len(configs)),
-		duals:    make([]Dual, len(configs)),
+		states:   make([]State, len(configs)),
 		verdicts: make([]Verdict, len(configs)),
 	}
 	for i, c := range configs {
@@ -64,8 +65,8 @@ func (e *LengthError) Error() string {
 // It returns a *LengthError or a *FieldError and then changes nothing. It does
 // not allocate.
 func (p *PerChannel) Step(o Observation) error {
-	if len(o.Headroom) != len(p.duals) {
-		return &LengthError{"Headroom", len(o.Headroom), len(p.duals)}
+	if len(o.Headroom) != len(p.states) {
+		return &LengthError{"Headroom", len(o.Headroom), len(p.states)}
 	}
 	for i, z := range o.Headroom {
 		if err := check(z, o.Pods); err != nil {
@@ -79,7 +80,7 @@ func (p *PerChannel) Step(o Observation) error {
 		return nil
 	}
 	for i, z := range o.Headroom {
-		p.duals[i], p.verdicts[i] = p.duals[i].step(z, o.Pods, p.configs[i])
+		p.verdicts[i] = p.states[i].step(z, o.Pods, &p.configs[i])
 	}
 	return nil
 }
@@ -87,10 +88,10 @@ func (p *PerChannel) Step(o Observation) error {
 // EstimatesTo implements Estimator.
 func (p *PerChannel) EstimatesTo(dst []Estimate) []Estimate {
 	if dst == nil {
-		dst = make([]Estimate, len(p.duals))
+		dst = make([]Estimate, len(p.states))
 	}
-	for i, d := range p.duals {
-		dst[i] = d.estimate(p.configs[i])
+	for i := range p.states {
+		dst[i] = p.states[i].estimate(&p.configs[i])
 	}
 	return dst
 }

@@ -7,12 +7,12 @@ import (
 )
 
 // Pods come and go on a node where each takes an eighth of the CPU.
-func ExampleDual_Step() {
-	var d kalman.Dual
+func ExampleStep() {
+	var d kalman.State
 	for i := range 200 {
 		n := float64(i / 10 % 5)
 		var err error
-		if d, _, err = d.Step(.95-.125*n, n, kalman.Config{}); err != nil {
+		if d, _, err = kalman.Step(d, .95-.125*n, n, kalman.Config{}); err != nil {
 			panic(err)
 		}
 	}

@@ -14,16 +14,16 @@ import (
 // quiet has fixed noise and no drift, so that a step is the bare formula.
 var quiet = kalman.Config{Prior: .25, Noise: .01, LevelDrift: .1, CostDrift: .01}
 
-// TestDualFormula compares with the formulas of the package doc written out.
-func TestDualFormula(t *testing.T) {
+// TestCentredFormula compares with the formulas of the package doc written out.
+func TestCentredFormula(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	d := kalman.Dual{}
+	d := kalman.State{}
 	var mu, pMu, c, pC, mean, diffVar, lastZ, lastN float64
 	prior := .125 * .125
 	for i := range 500 {
 		n := float64(rng.IntN(5))
 		z := math.Min(math.Max(.9-.15*n+.03*rng.NormFloat64(), .03), 1)
-		next, verdict, err := d.Step(z, n, quiet)
+		next, verdict, err := kalman.Step(d, z, n, quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,11 +77,11 @@ func trace(rng *rand.Rand, steps int, cost func(i int) float64, visit func(i int
 	}
 }
 
-func TestDualLearnsCost(t *testing.T) {
+func TestCentredLearnsCost(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var errSum, runs float64
 	for range 50 {
-		d := kalman.Dual{}
+		d := kalman.State{}
 		cost := func(i int) float64 {
 			if i < 300 {
 				return .08
@@ -89,7 +89,7 @@ func TestDualLearnsCost(t *testing.T) {
 			return .12
 		}
 		trace(rng, 900, cost, func(_ int, z, n float64) {
-			d, _, _ = d.Step(z, n, kalman.Config{})
+			d, _, _ = kalman.Step(d, z, n, kalman.Config{})
 		})
 		e := d.Estimate(kalman.Config{})
 		if !e.Known {
@@ -105,9 +105,9 @@ func TestDualLearnsCost(t *testing.T) {
 
 func TestConstantPodsLeaveCostAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	d := kalman.Dual{}
+	d := kalman.State{}
 	trace(rng, 500, func(int) float64 { return .1 }, func(_ int, z, n float64) {
-		d, _, _ = d.Step(z, n, kalman.Config{})
+		d, _, _ = kalman.Step(d, z, n, kalman.Config{})
 	})
 	before := d
 	// A day at three pods while the load beside them falls by .2.
@@ -116,7 +116,7 @@ func TestConstantPodsLeaveCostAlone(t *testing.T) {
 		if i > 1000 {
 			z += .2
 		}
-		d, _, _ = d.Step(z, 3, kalman.Config{})
+		d, _, _ = kalman.Step(d, z, 3, kalman.Config{})
 	}
 	if rel := math.Abs(d.Cost-before.Cost) / before.Cost; rel > .2 {
 		t.Errorf("cost moved from %.4f to %.4f though the pods stood still", before.Cost, d.Cost)
@@ -130,12 +130,12 @@ func TestConstantPodsLeaveCostAlone(t *testing.T) {
 }
 
 func TestGates(t *testing.T) {
-	seen := kalman.Dual{}
+	seen := kalman.State{}
 	for range 50 {
-		seen, _, _ = seen.Step(.5, 2, kalman.Config{})
+		seen, _, _ = kalman.Step(seen, .5, 2, kalman.Config{})
 	}
 	t.Run("saturated", func(t *testing.T) {
-		got, v, err := seen.Step(.01, 9, kalman.Config{})
+		got, v, err := kalman.Step(seen, .01, 9, kalman.Config{})
 		if err != nil || v != kalman.Censored {
 			t.Fatalf("verdict %v, error %v", v, err)
 		}
@@ -147,7 +147,7 @@ func TestGates(t *testing.T) {
 		d := seen
 		for i := 1; i <= kalman.DefaultPatience; i++ {
 			var v kalman.Verdict
-			d, v, _ = d.Step(.9, 2, kalman.Config{})
+			d, v, _ = kalman.Step(d, .9, 2, kalman.Config{})
 			want := kalman.Outlier
 			if i == kalman.DefaultPatience {
 				want = kalman.Taken
@@ -161,7 +161,7 @@ func TestGates(t *testing.T) {
 		}
 	})
 	t.Run("no pods, no cost", func(t *testing.T) {
-		d, _, _ := seen.Step(.55, 0, kalman.Config{})
+		d, _, _ := kalman.Step(seen, .55, 0, kalman.Config{})
 		if d.Cost != seen.Cost {
 			t.Errorf("cost %v changed to %v at zero pods", seen.Cost, d.Cost)
 		}
@@ -169,7 +169,7 @@ func TestGates(t *testing.T) {
 }
 
 func TestStepRejects(t *testing.T) {
-	d, _, _ := kalman.Dual{}.Step(.5, 2, kalman.Config{})
+	d, _, _ := kalman.Step(kalman.State{}, .5, 2, kalman.Config{})
 	for _, tt := range []struct {
 		name  string
 		z, n  float64
@@ -182,7 +182,7 @@ func TestStepRejects(t *testing.T) {
 		{"infinite pods", .5, math.Inf(1), "Pods"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _, err := d.Step(tt.z, tt.n, kalman.Config{})
+			got, _, err := kalman.Step(d, tt.z, tt.n, kalman.Config{})
 			var fe *kalman.FieldError
 			if !errors.As(err, &fe) || fe.Field != tt.field {
 				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
@@ -275,13 +275,13 @@ func TestPerChannel(t *testing.T) {
 	}
 }
 
-func FuzzDualStep(f *testing.F) {
+func FuzzStep(f *testing.F) {
 	f.Add(.5, 2.0, .9, 3.0, .01, 0.0)
 	f.Add(1.0, 1e300, .03, 0.0, 1.0, 1e300)
 	f.Fuzz(func(t *testing.T, z1, n1, z2, n2, z3, n3 float64) {
-		d := kalman.Dual{}
+		d := kalman.State{}
 		for _, m := range [][2]float64{{z1, n1}, {z2, n2}, {z3, n3}, {z1, n2}, {z2, n1}} {
-			next, _, err := d.Step(m[0], m[1], kalman.Config{})
+			next, _, err := kalman.Step(d, m[0], m[1], kalman.Config{})
 			if err != nil && next != d {
 				t.Fatalf("state changed by a rejected measurement")
 			}

@@ -209,9 +209,10 @@ func (h *Hub) refreshLocked(n *node) int {
 func (h *Hub) inventory() {
 	for _, n := range h.nodes.list().nodes {
 		n.mu.Lock()
-		inAPI := n.inAPI
+		n.removed = !n.inAPI
+		remove := n.removed
 		n.mu.Unlock()
-		if !inAPI {
+		if remove {
 			h.removeNode(n.name)
 		}
 	}
@@ -227,7 +228,7 @@ func (h *Hub) removeNode(name string) {
 		return
 	}
 	n.mu.Lock()
-	n.inAPI = false
+	n.inAPI, n.removed = false, true
 	h.slots.Add(int64(n.recount(&h.rules, n.view.Load(), h.now())))
 	n.mu.Unlock()
 	h.mu.Lock()

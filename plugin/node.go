@@ -13,14 +13,14 @@ import (
 // podDemand is what every pod asks for, in pods.
 const podDemand = 1
 
-// never is a time.Duration since the Hub's start that nothing reaches.
-const never = time.Duration(1<<63 - 1)
-
 // view is what one scheduling cycle sees of a node: the newest report and the
 // pods in flight at the same moment. It is never changed, only replaced.
 type view struct {
 	signal   reserve.Signal
 	inflight float64
+	// reason is Admit's answer for as long as the signal is fresh: asked once
+	// when the view is made, not at every visit.
+	reason reserve.Reason
 	// report explains the signal; nil before the first.
 	report *agent.Report
 	// arrived is when the report came, since the Hub's start.
@@ -45,7 +45,10 @@ type node struct {
 	mu      sync.Mutex
 	account *reserve.Account
 	// inAPI says that the API has the node; only then do its slots count.
-	inAPI   bool
+	inAPI bool
+	// removed says that this node is no longer in the directory, or about to be;
+	// one of the same name may come after it.
+	removed bool
 	since   time.Duration
 	report  *agent.Report
 	signal  reserve.Signal
@@ -63,10 +66,10 @@ type rules struct {
 	grace  time.Duration
 }
 
-// admit decides for a node as seen in v.
+// admitView decides for a node as seen in v.
 func (r *rules) admitView(v *view, now time.Duration) reserve.Reason {
 	if v.fresh(now) {
-		return reserve.Admit(v.signal, v.inflight, podDemand, r.admit)
+		return v.reason
 	}
 	if v.report == nil && now < v.graceUntil && r.policy != reserve.Allow {
 		return reserve.Stale
@@ -94,6 +97,7 @@ func (n *node) refresh(r *rules, now time.Duration) int {
 	}
 	if n.report != nil {
 		v.freshUntil = n.arrived + r.maxAge
+		v.reason = reserve.Admit(v.signal, v.inflight, podDemand, r.admit)
 	}
 	n.view.Store(v)
 	return n.recount(r, v, now)

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +82,13 @@ func lastState[T metav1.Object](obj any) (T, bool) {
 func (h *Hub) nodeSeen(name string) {
 	n := h.node(name)
 	n.mu.Lock()
+	for n.removed {
+		// The inventory has just judged it a stranger.
+		n.mu.Unlock()
+		runtime.Gosched()
+		n = h.node(name)
+		n.mu.Lock()
+	}
 	n.inAPI = true
 	change := h.refreshLocked(n)
 	n.mu.Unlock()

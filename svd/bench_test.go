@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // cases are the sizes of the benchmarks: d channels and b samples a block.
-var cases = []struct{ d, b int }{{2, 10}, {4, 10}, {8, 10}, {12, 10}, {16, 10}, {24, 10}, {32, 10}, {64, 10}}
+var cases = []struct{ d, b int }{{2, 10}, {4, 10}, {8, 10}, {12, 10}, {13, 10}, {14, 10}, {15, 10}, {16, 10}, {24, 10}, {32, 10}, {64, 10}}
 
 // blocks returns enough blocks for the branch predictor not to learn them.
 func blocks(d, b int) [][][]float64 {
@@ -127,9 +128,10 @@ func concatenation(a []float64, s svd.State, samples [][]float64) {
 }
 
 // BenchmarkRatio interleaves UpdateTo with gonum's mat.SVD and with LAPACK's
-// Gesvd in preallocated buffers, both on the same concatenation, so that
-// whatever disturbs the machine disturbs all three. It reports the time of
-// each and the speed-up of UpdateTo over the other two.
+// Gesvd in preallocated buffers, both on the same concatenation, in rounds so
+// short that whatever disturbs the machine disturbs all three or few of them.
+// It reports the median time of each and the median, over the rounds, of the
+// speed-up of UpdateTo over the other two.
 func BenchmarkRatio(b *testing.B) {
 	for _, c := range cases {
 		b.Run(fmt.Sprintf("d=%d/b=%d", c.d, c.b), func(b *testing.B) { ratio(b, c.d, c.b) })
@@ -137,7 +139,7 @@ func BenchmarkRatio(b *testing.B) {
 }
 
 func ratio(b *testing.B, d, n int) {
-	const rounds = 200 // of each contender, in turn
+	const batch = 16 // calls of each contender in a round
 	data := blocks(d, n)
 	opt := svd.Options{Rank: d}
 	var m svd.Model
@@ -166,38 +168,42 @@ func ratio(b *testing.B, d, n int) {
 	lapack64.Gesvd(lapack.SVDStore, lapack.SVDNone, a, left, none, sigma, work, -1)
 	work = make([]float64, int(work[0]))
 
-	var own, gonum, gesvd time.Duration
-	var total int
-	for b.Loop() {
+	clock := func(f func(i int)) float64 {
 		start := time.Now()
-		for i := range rounds {
-			if err := svd.UpdateTo(&m, m, data[i%len(data)], opt, &ws); err != nil {
+		for i := range batch {
+			f(i * 5 % len(data))
+		}
+		return float64(time.Since(start).Nanoseconds()) / batch
+	}
+	var own, gonum, gesvd, overGonum, overGesvd []float64
+	for b.Loop() {
+		x := clock(func(i int) {
+			if err := svd.UpdateTo(&m, m, data[i], opt, &ws); err != nil {
 				b.Fatal(err)
 			}
-		}
-		own += time.Since(start)
-
-		start = time.Now()
-		for i := range rounds {
-			copy(dense.RawMatrix().Data, inputs[i%len(inputs)])
+		})
+		y := clock(func(i int) {
+			copy(dense.RawMatrix().Data, inputs[i])
 			dec.Factorize(dense, mat.SVDThinU)
 			dec.Values(sigma)
 			dec.UTo(&u)
-		}
-		gonum += time.Since(start)
-
-		start = time.Now()
-		for i := range rounds {
-			copy(a.Data, inputs[i%len(inputs)])
+		})
+		z := clock(func(i int) {
+			copy(a.Data, inputs[i])
 			lapack64.Gesvd(lapack.SVDStore, lapack.SVDNone, a, left, none, sigma, work, len(work))
-		}
-		gesvd += time.Since(start)
-		total += rounds
+		})
+		own, gonum, gesvd = append(own, x), append(gonum, y), append(gesvd, z)
+		overGonum, overGesvd = append(overGonum, y/x), append(overGesvd, z/x)
 	}
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(own.Nanoseconds())/float64(total), "ns/update")
-	b.ReportMetric(float64(gonum.Nanoseconds())/float64(total), "ns/gonum")
-	b.ReportMetric(float64(gesvd.Nanoseconds())/float64(total), "ns/gesvd")
-	b.ReportMetric(float64(gonum)/float64(own), "x-gonum")
-	b.ReportMetric(float64(gesvd)/float64(own), "x-gesvd")
+	b.ReportMetric(median(own), "ns/update")
+	b.ReportMetric(median(gonum), "ns/gonum")
+	b.ReportMetric(median(gesvd), "ns/gesvd")
+	b.ReportMetric(median(overGonum), "x-gonum")
+	b.ReportMetric(median(overGesvd), "x-gesvd")
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
 }

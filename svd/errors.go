@@ -14,6 +14,7 @@ var (
 	ErrOrthonormal = errors.New("columns not orthonormal")
 	ErrIndefinite  = errors.New("not symmetric positive semidefinite")
 	ErrDimension   = errors.New("dimensions differ")
+	ErrNil         = errors.New("nil")
 )
 
 // FieldError names a field or argument that was rejected. It unwraps to the

@@ -15,14 +15,27 @@ const negligible = 0x1p-900
 // takes 2 to 6 sweeps in practice, the last of them quadratic.
 const maxSweeps = 30
 
-// jacobi decomposes basis·[diag dense] by QR, one-sided Jacobi and the
-// product with the basis.
+// jacobi decomposes the matrix by QR, one-sided Jacobi and the product with
+// the basis.
 func (ws *Workspace) jacobi() {
+	if ws.basis == nil {
+		ws.spread()
+	}
 	ws.triangle()
 	ws.rotate()
 	ws.sort()
 	ws.compose()
 	ws.orthonormalise()
+}
+
+// spread states the joined matrix as [0 dense] in the identity as basis.
+func (ws *Workspace) spread() {
+	d, c := ws.dim, ws.columns
+	for j := range c {
+		for i, v := range ws.joined[j*d : (j+1)*d] {
+			ws.dense[i*c+j] = v
+		}
+	}
 }
 
 // triangle reduces W = [diag dense] to L, d×d lower triangular with

@@ -25,15 +25,18 @@ func Merge(a, b Model) (Model, error) {
 // does not allocate once dst and ws have grown; a nil ws stands for a new
 // one. dst is unchanged if an error is returned.
 func MergeTo(dst *Model, a, b Model, ws *Workspace) error {
+	if dst == nil {
+		return fieldError("dst", 0, ErrNil)
+	}
 	if err := sameDim(a, b); err != nil {
 		return err
 	}
 	switch {
+	case a.dim == 0 || a.empty() && !b.empty():
+		b.assign(dst)
+		return nil
 	case b.empty():
 		a.assign(dst)
-		return nil
-	case a.empty():
-		b.assign(dst)
 		return nil
 	}
 	block := max(a.block, b.block)
@@ -66,6 +69,9 @@ func Blend(local, global Model, share float64) (Model, error) {
 
 // BlendTo is [Blend] into dst, under the conditions of [MergeTo].
 func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) error {
+	if dst == nil {
+		return fieldError("dst", 0, ErrNil)
+	}
 	if !(share >= 0 && share <= 1) {
 		return fieldError("share", share, ErrRange)
 	}
@@ -73,11 +79,11 @@ func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) erro
 		return err
 	}
 	switch {
-	case global.empty() || share == 0 && !local.empty():
-		local.assign(dst)
-		return nil
-	case local.empty():
+	case local.empty() && !global.empty():
 		global.assign(dst)
+		return nil
+	case global.empty() || share == 0:
+		local.assign(dst)
 		return nil
 	}
 	f, _ := global.restate(local.block)

@@ -173,6 +173,7 @@ func TestDirectionOnTies(t *testing.T) {
 		"zeros":          {[][]float64{{0, 0}}, []float64{h, h}},
 		"no tie":         {[][]float64{{1, 0}, {0, 0.5}}, []float64{1, 0}},
 		"opposed":        {[][]float64{{1, -1}}, []float64{h, -h}},
+		"opposed too":    {[][]float64{{-1, 1}}, []float64{h, -h}},
 	} {
 		m := mustUpdate(t, svd.Model{}, c.samples, svd.Options{})
 		got := m.DirectionTo(nil)
@@ -185,6 +186,25 @@ func TestDirectionOnTies(t *testing.T) {
 				t.Errorf("%s: %v, want %v normalised", name, got, c.want)
 				break
 			}
+		}
+	}
+}
+
+// Where P·1 vanishes, as samples of mixed sign allow, the direction is one of
+// the tied vectors.
+func TestDirectionOfVanishingProjection(t *testing.T) {
+	h, s := math.Sqrt(0.5), math.Sqrt(1.0/6)
+	for _, samples := range [][][]float64{
+		{{h, -h, 0}, {s, s, -2 * s}},
+		{{h, -h, 0, 0}, {0, 0, h, -h}},
+	} {
+		var norm, total float64
+		for _, v := range mustUpdate(t, svd.Model{}, samples, svd.Options{}).DirectionTo(nil) {
+			norm += v * v
+			total += v
+		}
+		if !near(norm, 1, 1e-15) || !near(total, 0, 1e-15) {
+			t.Errorf("of %v: norm² %g, sum %g", samples, norm, total)
 		}
 	}
 }

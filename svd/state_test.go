@@ -68,6 +68,15 @@ func TestFromStateOrients(t *testing.T) {
 	if u := m.State().U; u[0] != 0.6 || u[1] != 0.8 || u[2] != 0.8 || u[3] != -0.6 {
 		t.Errorf("U = %v", u)
 	}
+	// A sum of zero leaves the choice to the first component.
+	h := math.Sqrt(0.5)
+	m, err = svd.FromState(svd.State{Dim: 2, Block: 10, Mass: 1, U: []float64{-h, h}, Sigma: []float64{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := m.State().U; u[0] != h || u[1] != -h {
+		t.Errorf("U = %v", u)
+	}
 }
 
 func TestStateRejects(t *testing.T) {

@@ -93,6 +93,9 @@ func Update(m Model, samples [][]float64, opt Options) (Model, error) {
 // being updated. It does not allocate once dst and ws have grown; a nil ws
 // stands for a new one. dst is unchanged if an error is returned.
 func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspace) error {
+	if dst == nil {
+		return fieldError("dst", 0, ErrNil)
+	}
 	if err := opt.Validate(); err != nil {
 		return err
 	}
@@ -126,9 +129,7 @@ func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspa
 	}
 	factor, unit := balance(max(past*m.Sigma(0), present*largest))
 	first := ws.begin(m, past*factor, len(samples))
-	for j, y := range samples {
-		ws.set(first+j, present*factor, y)
-	}
+	ws.appendSamples(samples, present*factor, first)
 	ws.decompose(unit)
 	ws.store(dst, rank, block, mass)
 	return nil
@@ -152,7 +153,9 @@ func checkSamples(m Model, samples [][]float64, block int, unit bool) (dim int, 
 			if !(size <= MaxMagnitude) || unit && !(v >= 0 && v <= 1) {
 				return 0, 0, sampleError(j, i, v)
 			}
-			largest = max(largest, size)
+			if size > largest {
+				largest = size
+			}
 		}
 	}
 	return dim, largest, nil

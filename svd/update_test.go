@@ -108,21 +108,35 @@ func TestUpdateRestatesForAnotherBlock(t *testing.T) {
 
 // TestDeficient feeds blocks that span less than ℝ^d, also none of it.
 func TestDeficient(t *testing.T) {
+	var dirty svd.Workspace // what it holds must not matter
 	for _, d := range []int{1, 2, 4, 9, 16, 20, 64} {
 		rng := rand.New(rand.NewPCG(uint64(d), 2))
 		line := make([]float64, d)
 		line[0], line[d-1] = 0.5, 0.5
-		zero := make([]float64, d)
+		zero, tiny := make([]float64, d), make([]float64, d)
+		for i := range tiny {
+			tiny[i] = math.Ldexp(1+rng.Float64(), -500-30*i)
+		}
+		if err := svd.UpdateTo(new(svd.Model), svd.Model{}, block(rng, d, 10), svd.Options{Rank: d}, &dirty); err != nil {
+			t.Fatal(err)
+		}
 		for name, sequence := range map[string][][][]float64{
 			"zeros":       {{zero}, {zero, zero}},
 			"one sample":  {block(rng, d, 1)},
 			"a line":      {{line, line, line}, {line}, {zero}},
 			"zeros first": {{zero, zero}, block(rng, d, 3)},
 			"zeros after": {block(rng, d, 3), {zero}},
+			"underflow":   {{line, tiny}, {tiny}, {line, zero, tiny}},
 		} {
 			var m svd.Model
 			for k, samples := range sequence {
-				m = mustUpdate(t, m, samples, svd.Options{Rank: d})
+				pure := mustUpdate(t, m, samples, svd.Options{Rank: d})
+				if err := svd.UpdateTo(&m, m, samples, svd.Options{Rank: d}, &dirty); err != nil {
+					t.Fatal(err)
+				}
+				if !identical(m, pure) {
+					t.Fatalf("d=%d, %s, block %d: depends on the workspace", d, name, k)
+				}
 				s := m.State()
 				if err := s.Validate(); err != nil {
 					t.Fatalf("d=%d, %s, block %d: %v", d, name, k, err)
@@ -247,6 +261,12 @@ func TestDimensionLimit(t *testing.T) {
 	_, err := svd.Update(svd.Model{}, [][]float64{make([]float64, svd.MaxDim+1)}, svd.Options{})
 	if !errors.Is(err, svd.ErrLength) {
 		t.Errorf("error %v, want ErrLength", err)
+	}
+}
+
+func TestNilDestination(t *testing.T) {
+	if err := svd.UpdateTo(nil, svd.Model{}, [][]float64{{1}}, svd.Options{}, nil); !errors.Is(err, svd.ErrNil) {
+		t.Errorf("error %v, want ErrNil", err)
 	}
 }
 

@@ -8,11 +8,13 @@ import "math"
 type Workspace struct {
 	dim, columns int
 
-	// The matrix to decompose is basis·[diag(diag) dense]. Basis is d×d,
-	// column-major and orthonormal, nil for the identity; dense is row-major.
-	basis []float64
-	diag  []float64
-	dense []float64
+	// The matrix to decompose is basis·[diag(diag) dense], where basis is d×d,
+	// column-major and orthonormal, and dense d×columns, row-major. If there
+	// is no basis it is joined, d×columns, column-major.
+	basis  []float64
+	diag   []float64
+	dense  []float64
+	joined []float64
 
 	factor []float64 // d×d, column-major: a lower triangle, then J·Σ
 	u      []float64 // d×d, column-major
@@ -20,10 +22,9 @@ type Workspace struct {
 	order  []int
 	norms  []float64 // scratch of the kernel
 
-	// Scratch of LAPACK: its length lwork holds for the dimensions beside it,
-	// a copy of the input follows.
-	work                          []float64
-	lwork, lworkDim, lworkColumns int
+	// Scratch of LAPACK, of a length that holds for the dimensions beside it.
+	work                 []float64
+	workDim, workColumns int
 }
 
 // prepare sizes the buffers for a d×columns matrix and forgets the basis.
@@ -33,6 +34,7 @@ func (ws *Workspace) prepare(dim, columns int) {
 	ws.diag = resize(ws.diag, dim)
 	clear(ws.diag)
 	ws.dense = resize(ws.dense, dim*columns)
+	ws.joined = resize(ws.joined, dim*columns)
 	ws.factor = resize(ws.factor, dim*dim)
 	ws.u = resize(ws.u, dim*dim)
 	ws.sigma = resize(ws.sigma, dim)
@@ -63,24 +65,45 @@ func (ws *Workspace) begin(m Model, f float64, extra int) int {
 	return len(m.sigma)
 }
 
-// appendModel sets the columns from j on to f·UΣ.
-func (ws *Workspace) appendModel(m Model, f float64, j int) {
-	for i, s := range m.sigma {
-		ws.set(j+i, f*s, m.column(i))
+// appendModel makes f·UΣ the columns of the matrix from first on.
+func (ws *Workspace) appendModel(m Model, f float64, first int) {
+	d, c := ws.dim, ws.columns
+	for j, sigma := range m.sigma {
+		u := m.column(j)
+		if ws.basis == nil {
+			ws.place(first+j, f*sigma, u)
+			continue
+		}
+		for i := range d {
+			ws.dense[i*c+first+j] = f * sigma * dot(u, ws.basis[i*d:(i+1)*d])
+		}
 	}
 }
 
-// set makes a·x column j of the matrix, stated in the basis.
-func (ws *Workspace) set(j int, a float64, x []float64) {
+// appendSamples makes f·A the columns of the matrix from first on.
+func (ws *Workspace) appendSamples(samples [][]float64, f float64, first int) {
 	d, c := ws.dim, ws.columns
 	if ws.basis == nil {
-		for i, v := range x {
-			ws.dense[i*c+j] = a * v
+		for j, y := range samples {
+			ws.place(first+j, f, y)
 		}
 		return
 	}
 	for i := range d {
-		ws.dense[i*c+j] = a * dot(x, ws.basis[i*d:(i+1)*d])
+		u := ws.basis[i*d : (i+1)*d]
+		row := ws.dense[i*c+first : (i+1)*c]
+		row = row[:len(samples)]
+		for j, y := range samples {
+			row[j] = f * dot(u, y)
+		}
+	}
+}
+
+// place makes f·x column j of the matrix.
+func (ws *Workspace) place(j int, f float64, x []float64) {
+	column := ws.joined[j*ws.dim : (j+1)*ws.dim]
+	for i, v := range x {
+		column[i] = f * v
 	}
 }
 

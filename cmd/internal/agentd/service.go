@@ -36,6 +36,9 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := o.transport.Validate(); err != nil {
+		return serve.Usage(err)
+	}
 	period, err := o.period()
 	if err != nil {
 		return err
@@ -141,12 +144,8 @@ func (o options) service(ctx context.Context, logger *slog.Logger, c Config) (*s
 	if s.daemon, err = New(c); err != nil {
 		return nil, err
 	}
-	// Neither the kubelet's probes nor a common Prometheus present certificates,
-	// so the authorities are for the schedulers and the aggregator alone.
-	web := o.transport
-	web.CAFile = ""
 	s.http, err = serve.NewHTTP(ctx, serve.HTTPConfig{
-		Addr: o.listen, Transport: web, Gatherer: registry, Health: s.daemon.Health,
+		Addr: o.listen, Transport: o.transport, Gatherer: registry, Health: s.daemon.Health,
 	})
 	return s, err
 }

@@ -29,6 +29,9 @@ const (
 	// drainTime bounds the wait for watches that clients hold open at the end. A
 	// connection without any takes as long: it is HTTP/2's pause for a goodbye.
 	drainTime = time.Second
+	// apiStopTime is how long the whole end may take; without etcd it would take
+	// minutes.
+	apiStopTime = 5 * time.Second
 )
 
 type apiServer struct {
@@ -199,6 +202,10 @@ func (a *apiServer) restConfig() *rest.Config {
 
 func (a *apiServer) close() error {
 	a.cancel()
-	<-a.done
-	return nil
+	select {
+	case <-a.done:
+		return nil
+	case <-time.After(apiStopTime):
+		return fmt.Errorf("kube-apiserver did not stop within %v", apiStopTime)
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
+
+	_ "github.com/spazio-scheduler/spazio/cmd/internal/controlplane/etcdquiet"
 )
 
 // ErrStarted is returned by a second Start in one process.

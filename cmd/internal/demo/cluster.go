@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
 	"github.com/spazio-scheduler/spazio/cmd/internal/controlplane"
@@ -23,18 +22,22 @@ import (
 // realNodeName is the node that this machine joins as.
 const realNodeName = "this-machine"
 
+// loopback is a free port out of reach of other machines.
+const loopback = "127.0.0.1:0"
+
 // realNodeLabel marks the node whose pods are processes of this machine.
 const realNodeLabel = "spazio-scheduler.github.io/real"
 
 // cluster is everything a batch runs on.
 type cluster struct {
-	config Config
-	clock  simnode.Clock
-	rest   *rest.Config
-	client kubernetes.Interface
-	hub    *plugin.Hub
-	member []member
-	batch  atomic.Pointer[tracker]
+	config  Config
+	clock   simnode.Clock
+	client  kubernetes.Interface
+	hub     *plugin.Hub
+	members []member
+	// kubeconfig is where the cluster's own is.
+	kubeconfig string
+	batch      atomic.Pointer[tracker]
 }
 
 // member is a node with all that its agent and its kubelet need.
@@ -96,27 +99,22 @@ func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
 			return plane.Err()
 		}
 	})
-	c.rest = plane.RESTConfig()
-	if c.client, err = kubernetes.NewForConfig(c.rest); err != nil {
+	if c.client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	return c.writeKubeconfig(d, plane)
 }
 
 func (c *cluster) writeKubeconfig(d *demo, plane *controlplane.ControlPlane) error {
-	path := filepath.Join(plane.Dir(), "kubeconfig")
-	if d.options.Kubeconfig != "" {
-		path = d.options.Kubeconfig
-		// A kubeconfig that is there may be a user's only way to a real cluster.
-		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("kubeconfig %s: %w", path, os.ErrExist)
-		}
-		d.services.onStop(func() { _ = os.Remove(path) })
+	c.kubeconfig = filepath.Join(plane.Dir(), "kubeconfig")
+	if given := d.options.Kubeconfig; given != "" {
+		c.kubeconfig = given
+		d.services.onStop(func() { _ = os.Remove(given) })
 	}
-	if err := plane.WriteKubeconfig(path); err != nil {
+	if err := plane.WriteKubeconfig(c.kubeconfig); err != nil {
 		return err
 	}
-	d.screen.printf("kubectl --kubeconfig %s get pods,nodes -o wide", path)
+	d.screen.printf("kubectl --kubeconfig %s get pods,nodes -o wide", c.kubeconfig)
 	return nil
 }
 
@@ -125,8 +123,8 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) error {
 	if err := c.makeMembers(d.options); err != nil {
 		return err
 	}
-	machines := make([]simnode.Machine, len(c.member))
-	for i, m := range c.member {
+	machines := make([]simnode.Machine, len(c.members))
+	for i, m := range c.members {
 		if err := simnode.Register(ctx, c.client, m.spec); err != nil {
 			return err
 		}
@@ -164,7 +162,7 @@ func (c *cluster) makeMembers(o Options) error {
 		if err != nil {
 			return err
 		}
-		c.member = append(c.member, member{nodeSpec(name, node.Sizes()), node, node, node.Pods()})
+		c.members = append(c.members, member{nodeSpec(name, node.Sizes()), node, node, node.Pods()})
 	}
 	if c.config.NoRealNode {
 		return nil
@@ -176,7 +174,7 @@ func (c *cluster) makeMembers(o Options) error {
 	machine := burn.NewMachine(realNodeName, o.Burn)
 	spec := nodeSpec(realNodeName, reader.Sizes())
 	spec.Labels = map[string]string{realNodeLabel: "true"}
-	c.member = append(c.member, member{spec, machine, reader, machine.Pods()})
+	c.members = append(c.members, member{spec, machine, reader, machine.Pods()})
 	return nil
 }
 
@@ -242,14 +240,14 @@ func pause(ctx context.Context, d time.Duration) error {
 // follow has the observed pods go to the given batch.
 func (c *cluster) follow(t *tracker) { c.batch.Store(t) }
 
-// nodes returns what the scheduler knows of each node, in the order of c.member.
+// nodes returns what the scheduler knows of each node, in the order of c.members.
 func (c *cluster) nodes() []NodeView {
-	states := make(map[string]plugin.NodeState, len(c.member))
+	states := make(map[string]plugin.NodeState, len(c.members))
 	for _, s := range c.hub.Snapshot() {
 		states[s.Node] = s
 	}
-	views := make([]NodeView, len(c.member))
-	for i, m := range c.member {
+	views := make([]NodeView, len(c.members))
+	for i, m := range c.members {
 		s := states[m.spec.Name]
 		views[i] = NodeView{
 			Name:     m.spec.Name,

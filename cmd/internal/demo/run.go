@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 )
@@ -29,6 +30,10 @@ type Options struct {
 func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
+	}
+	// A kubeconfig that is there may be a user's only way to a real cluster.
+	if _, err := os.Lstat(o.Kubeconfig); o.Kubeconfig != "" && err == nil {
+		return fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, os.ErrExist)
 	}
 	c = c.withDefaults()
 	screen := newScreen(o.Progress)

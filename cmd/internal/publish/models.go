@@ -143,7 +143,7 @@ func (p *pusher) due(next *spaziov1.LocalModel) time.Time {
 	if p.tried.IsZero() {
 		return p.tried
 	}
-	return p.tried.Add(max(p.pause, p.staleness.wait(p.last, next)))
+	return p.tried.Add(max(p.pause, p.staleness.Wait(p.last, next)))
 }
 
 func (p *pusher) push(ctx context.Context, next *spaziov1.LocalModel) {

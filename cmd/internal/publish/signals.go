@@ -102,6 +102,7 @@ func (s *Signals) Run(ctx context.Context) error {
 	for _, one := range s.streams {
 		streams.Go(func() { one.run(ctx) })
 	}
+	<-ctx.Done()
 	streams.Wait()
 	return nil
 }

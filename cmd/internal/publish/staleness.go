@@ -23,6 +23,11 @@ type Staleness struct {
 	Angle, Stretch float64
 }
 
+// faint is the root mean square load below which a model's moves are noise: an
+// idle node's usage of a percent or two halves and doubles, and turns, all the
+// time.
+const faint = .02
+
 // Validate returns a *ConfigError.
 func (s Staleness) Validate() error {
 	d := s.withDefaults()
@@ -47,8 +52,9 @@ func (s Staleness) withDefaults() Staleness {
 	return s
 }
 
-// wait is the time from the last push to the next one, of next.
-func (s Staleness) wait(last, next *spaziov1.LocalModel) time.Duration {
+// Wait is the time from the push of last, nil for none, to that of next.
+func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
+	s = s.withDefaults()
 	if last == nil || s.moved(last, next) {
 		return s.MinInterval
 	}
@@ -56,7 +62,7 @@ func (s Staleness) wait(last, next *spaziov1.LocalModel) time.Duration {
 }
 
 // moved says whether next tells the fleet something that last did not: another
-// schema, a cost now known, a stretched σ₁ or a turned u₁.
+// schema, a cost now known, or, under load, a stretched σ₁ or a turned u₁.
 func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
 	if last.GetSchema() != next.GetSchema() || last.GetModel().GetDim() != next.GetModel().GetDim() {
 		return true
@@ -71,6 +77,9 @@ func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
 	}
 	before, rmsBefore := leading(last.GetModel())
 	after, rmsAfter := leading(next.GetModel())
+	if max(rmsBefore, rmsAfter) < faint {
+		return false
+	}
 	if math.Abs(rmsAfter-rmsBefore) > s.Stretch*rmsBefore {
 		return true
 	}

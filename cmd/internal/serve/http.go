@@ -19,7 +19,8 @@ import (
 type HTTPConfig struct {
 	// Addr is host:port; beyond loopback it needs TLS or Transport.Insecure.
 	Addr string
-	// Transport is the identity and trust of the server.
+	// Transport is that of the process. Loopback stays plaintext all the same,
+	// and clients are never asked for a certificate.
 	Transport transport.Config
 	// Gatherer is what /metrics shows; nil means prometheus.DefaultGatherer.
 	Gatherer prometheus.Gatherer
@@ -41,16 +42,9 @@ const shutdownGrace = time.Second
 // NewHTTP opens the listener, so that a busy port is known before anything
 // else starts. The caller must Run or Close the server.
 func NewHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
-	config, err := transport.ServerTLS(c.Transport)
+	listener, err := listen(ctx, c)
 	if err != nil {
 		return nil, err
-	}
-	listener, err := transport.Listen(ctx, c.Addr, c.Transport)
-	if err != nil {
-		return nil, err
-	}
-	if config != nil {
-		listener = tls.NewListener(listener, config)
 	}
 	return &HTTP{
 		listener: listener,
@@ -62,6 +56,26 @@ func NewHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 			MaxHeaderBytes:    16 << 10,
 		},
 	}, nil
+}
+
+// listen keeps loopback in plaintext, for curl and probes, whatever TLS files
+// the process has for its peers. Beyond, they are used, except that scrapers
+// and probes need no certificate of their own.
+func listen(ctx context.Context, c HTTPConfig) (net.Listener, error) {
+	listener, err := transport.Listen(ctx, c.Addr, transport.Config{})
+	var plaintext *transport.PlaintextError
+	if !errors.As(err, &plaintext) {
+		return listener, err
+	}
+	c.Transport.CAFile = ""
+	config, err := transport.ServerTLS(c.Transport)
+	if err != nil {
+		return nil, err
+	}
+	if listener, err = transport.Listen(ctx, c.Addr, c.Transport); err != nil || config == nil {
+		return listener, err
+	}
+	return tls.NewListener(listener, config), nil
 }
 
 func handler(c HTTPConfig) http.Handler {

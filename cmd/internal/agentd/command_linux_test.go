@@ -1,0 +1,218 @@
+package agentd_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+func TestMainRefuses(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	none := filepath.Join(t.TempDir(), "none")
+	for _, tc := range []struct {
+		args []string
+		code int
+		line string
+	}{
+		{[]string{"--bogus"}, serve.ExitUsage, "unknown flag: --bogus"},
+		{[]string{"extra"}, serve.ExitUsage, "extra"},
+		{[]string{"--cpu-mode", "most"}, serve.ExitUsage, "--cpu-mode"},
+		{[]string{"--memory-mode", "most"}, serve.ExitUsage, "--memory-mode"},
+		{[]string{"--cpu-counter", "most"}, serve.ExitUsage, "--cpu-counter"},
+		{[]string{"--pod-source", "guess"}, serve.ExitUsage, "--pod-source"},
+		{[]string{"--rate", "0"}, serve.ExitUsage, "--rate"},
+		{[]string{"--rate", "NaN"}, serve.ExitUsage, "--rate"},
+		{[]string{"--log-format", "xml"}, serve.ExitUsage, "--log-format"},
+		{[]string{"--listen", ":0"}, serve.ExitUsage, "plaintext"},
+		{[]string{"--schedulers", "scheduler.example:9690"}, serve.ExitUsage, "plaintext"},
+		{[]string{"--aggregator", "aggregator.example:9692"}, serve.ExitUsage, "plaintext"},
+		{[]string{"--listen", busy.Addr().String()}, serve.ExitFailure, "address already in use"},
+		{[]string{"--proc-root", none}, serve.ExitFailure, none},
+		{[]string{"--cgroup-root", none}, serve.ExitFailure, none},
+		{[]string{"--tls-cert-file", none}, serve.ExitUsage, "CertFile"},
+		{[]string{"--tls-cert-file", none, "--tls-private-key-file", none, "--schedulers", "127.0.0.1:1"}, serve.ExitFailure, none},
+	} {
+		var stdout, stderr bytes.Buffer
+		// One that is not refused runs until it is told to end.
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		code := agentd.Main(ctx, tc.args, &stdout, &stderr)
+		cancel()
+		line := stderr.String()
+		if code != tc.code || !strings.Contains(line, tc.line) || strings.Count(line, "\n") != 1 || stdout.Len() > 0 {
+			t.Errorf("%q: exit code %d, want %d\n%s%s", tc.args, code, tc.code, line, stdout.String())
+		}
+	}
+}
+
+// peers are a scheduler and an aggregator that record what they get.
+type peers struct {
+	spaziov1.UnimplementedSignalServiceServer
+	spaziov1.UnimplementedModelServiceServer
+	reports chan agent.Report
+	models  chan *spaziov1.LocalModel
+}
+
+func (p *peers) Publish(stream grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]) error {
+	notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{Pod: 7}}}
+	if err := stream.Send(notice); err != nil {
+		return err
+	}
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		r, err := api.ToReport(m)
+		if err != nil {
+			return err
+		}
+		p.reports <- r
+	}
+}
+
+func (p *peers) Push(_ context.Context, r *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+	p.models <- r.GetLocal()
+	return &spaziov1.PushResponse{}, nil
+}
+
+// process is an agent in a process of its own.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	listen string
+	ended  chan error
+}
+
+func startProcess(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan error, 1)}
+	p.cmd.Env = append(os.Environ(), role+"=agent")
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	lines := bufio.NewScanner(stderr)
+	for p.listen == "" && lines.Scan() {
+		var line struct{ Msg, Listen string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatalf("log line %q: %v", lines.Text(), err)
+		}
+		if line.Msg == "started" {
+			p.listen = line.Listen
+		}
+	}
+	go func() {
+		for lines.Scan() {
+			t.Log(lines.Text())
+		}
+		p.ended <- p.cmd.Wait()
+	}()
+	if p.listen == "" {
+		t.Fatalf("the agent did not start: %v", <-p.ended)
+	}
+	return p
+}
+
+func (p *process) get(path string) (int, string) {
+	p.t.Helper()
+	response, err := http.Get("http://" + p.listen + path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// The agent in a process of its own starts with nobody there, publishes to a
+// scheduler and an aggregator when they come, hears the scheduler's notice, and
+// ends cleanly.
+func TestAgentProcess(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--log-format", "json",
+		"--schedulers", "unix:"+socket, "--aggregator", "unix:"+socket)
+	waitFor(t, "health", func() bool { code, _ := p.get("/healthz"); return code == http.StatusOK })
+	some := regexp.MustCompile(`(?m)^spazio_agent_samples_total [1-9]`)
+	waitFor(t, "samples", func() bool { _, body := p.get("/metrics"); return some.MatchString(body) })
+
+	seen := &peers{reports: make(chan agent.Report, 10000), models: make(chan *spaziov1.LocalModel, 10000)}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	spaziov1.RegisterSignalServiceServer(server, seen)
+	spaziov1.RegisterModelServiceServer(server, seen)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+
+	deadline := time.After(time.Minute)
+	for got, churn := 0, false; got < 3 || !churn; got++ {
+		select {
+		case r := <-seen.reports:
+			churn = churn || r.Flags.Churn
+			if r.Node != "here" || len(r.Channels) != 2 || r.Channels[0].Name != "cpu" || r.Channels[1].Name != "memory" {
+				t.Fatalf("report %+v", r)
+			}
+		case <-deadline:
+			t.Fatalf("%d reports, churn after the notice: %v", got, churn)
+		}
+	}
+	select {
+	case m := <-seen.models:
+		if m.GetNode() != "here" || m.GetModel().GetDim() != 2 {
+			t.Errorf("model %v", m)
+		}
+	case <-deadline:
+		t.Fatal("no model")
+	}
+	if _, body := p.get("/metrics"); !strings.Contains(body, "spazio_agent_avail_pods") {
+		t.Errorf("metrics:\n%s", body)
+	}
+	p.stop(syscall.SIGTERM)
+}
+
+func (p *process) stop(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := <-p.ended; err != nil {
+		p.t.Errorf("after %v: %v", s, err)
+	}
+}
+
+func TestAgentProcessInterrupted(t *testing.T) {
+	startProcess(t, "--listen", "127.0.0.1:0", "--log-format", "json", "--pod-source", "none").stop(syscall.SIGINT)
+}

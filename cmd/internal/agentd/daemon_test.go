@@ -1,0 +1,308 @@
+package agentd_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/svd"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+const schema = "v1;cpu=half;memory=available"
+
+func newPipeline(t *testing.T) *agent.Pipeline {
+	t.Helper()
+	p, err := agent.New(agent.Config{
+		Node: "node", Incarnation: 1, Schema: schema, Cores: 4,
+		Channels: []agent.Channel{{Name: "cpu", Size: 4}, {Name: "memory", Size: 16 << 30}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// fakeSampler returns the same values, or an error, until told otherwise.
+type fakeSampler struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (s *fakeSampler) SampleTo(dst []float64, _ time.Time) ([]float64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return dst, s.err
+	}
+	return append(dst[:0], .2, .3), nil
+}
+
+func (s *fakeSampler) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// fakePods hands over what a test sends.
+type fakePods struct {
+	events chan telemetry.PodEvent
+	err    error
+	ended  chan struct{}
+}
+
+func newFakePods() *fakePods {
+	return &fakePods{events: make(chan telemetry.PodEvent), ended: make(chan struct{})}
+}
+
+func (p *fakePods) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
+	defer close(p.ended)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, open := <-p.events:
+			if !open {
+				return p.err
+			}
+			notify(e)
+		}
+	}
+}
+
+// fastClock advances by the default period at each look, so that a test of many
+// samples takes no longer than its ticks.
+func fastClock() func() time.Time {
+	var mu sync.Mutex
+	now := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(agentd.DefaultPeriod)
+		return now
+	}
+}
+
+// running is a daemon that runs until the test ends.
+type running struct {
+	*agentd.Daemon
+	t       testing.TB
+	sampler *fakeSampler
+	pods    *fakePods
+	reports chan agent.Report
+	locals  chan agent.Local
+	metrics *prometheus.Registry
+}
+
+func start(t *testing.T) *running {
+	t.Helper()
+	r := &running{
+		t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry(),
+		reports: make(chan agent.Report, 10000), locals: make(chan agent.Local, 10000),
+	}
+	metrics, err := agentd.NewMetrics(r.metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Daemon, err = agentd.New(agentd.Config{
+		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods,
+		Period: 2 * time.Millisecond, Now: fastClock(), Metrics: metrics,
+		OnReport: func(report agent.Report) { r.reports <- report },
+		OnLocal:  func(l agent.Local) { r.locals <- l },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		<-r.pods.ended
+	})
+	return r
+}
+
+// until returns the first report from now on that fits.
+func (r *running) until(what string, fits func(agent.Report) bool) agent.Report {
+	r.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		select {
+		case report := <-r.reports:
+			if fits(report) {
+				return report
+			}
+		case <-deadline:
+			r.t.Fatalf("waited in vain for a report: %s", what)
+		}
+	}
+}
+
+func TestDaemonReports(t *testing.T) {
+	r := start(t)
+	first := r.until("the first", func(agent.Report) bool { return true })
+	if !first.Flags.WarmingUp || first.Node != "node" || first.Schema != schema {
+		t.Errorf("first report %+v", first)
+	}
+	warm := r.until("warm", func(report agent.Report) bool { return !report.Flags.WarmingUp })
+	if warm.Sequence <= first.Sequence || warm.Avail <= 0 {
+		t.Errorf("avail %v, sequence %d after %d", warm.Avail, warm.Sequence, first.Sequence)
+	}
+	if last, ok := r.Last(); !ok || last.Sequence < warm.Sequence {
+		t.Errorf("Last = %d, %v, want at least %d", last.Sequence, ok, warm.Sequence)
+	}
+	if err := r.Health(); err != nil {
+		t.Errorf("Health = %v", err)
+	}
+	for want := uint64(1); want <= 3; want++ {
+		if l := <-r.locals; l.Sequence != want {
+			t.Errorf("local model %d, want %d", l.Sequence, want)
+		}
+	}
+}
+
+func TestDaemonCountsPods(t *testing.T) {
+	r := start(t)
+	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: []string{"0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222"}}
+	got := r.until("two pods", func(report agent.Report) bool { return len(report.Absorbed) == 2 })
+	want := []reserve.PodKey{reserve.KeyOf("0a1b2c3d-1111-2222"), reserve.KeyOf("fa1b2c3d-1111-2222")}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got.Absorbed); diff != "" {
+		t.Errorf("absorbed (-want +got):\n%s", diff)
+	}
+	r.pods.events <- telemetry.PodEvent{Changed: true}
+	r.until("no pods", func(report agent.Report) bool { return len(report.Absorbed) == 0 })
+}
+
+func TestDaemonHearsChurn(t *testing.T) {
+	r := start(t)
+	churning := func(report agent.Report) bool { return report.Flags.Churn }
+	quiet := func(report agent.Report) bool { return !report.Flags.Churn }
+	r.pods.events <- telemetry.PodEvent{Churn: true}
+	r.until("churn by an event", churning)
+	r.until("its end", quiet)
+
+	pod := reserve.KeyOf("0a1b2c3d-1111-2222")
+	r.Bound(pod)
+	r.until("churn by a notice", churning)
+	r.until("its end", quiet)
+
+	// A pod that runs already starts nothing.
+	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: []string{"0a1b2c3d-1111-2222"}}
+	r.until("the pod", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
+	r.Bound(pod)
+	for range 5 {
+		if report := r.until("any", func(agent.Report) bool { return true }); report.Flags.Churn {
+			t.Fatal("a pod that runs was taken for a start")
+		}
+	}
+}
+
+func TestDaemonTakesFleet(t *testing.T) {
+	r := start(t)
+	before := r.until("the prior's cost", func(report agent.Report) bool { return report.Channels[0].Cost > 0 })
+	r.SetFleet(agent.Fleet{Schema: "another", Nodes: 3})
+	r.SetFleet(agent.Fleet{
+		Schema: schema, Model: svd.Model{}, Nodes: 3,
+		Costs: []agent.Cost{{Value: .4, SD: .001, Known: true}, {Value: 1 << 28, SD: 1, Known: true}},
+	})
+	r.until("the fleet's cost", func(report agent.Report) bool {
+		return report.Channels[0].Cost < before.Channels[0].Cost*.9
+	})
+}
+
+func TestDaemonDropsSamples(t *testing.T) {
+	r := start(t)
+	r.until("the first", func(agent.Report) bool { return true })
+	r.sampler.fail(&telemetry.ChannelError{Channel: "cpu", Err: telemetry.ErrBackwards})
+	waitFor(t, "unhealthy", func() bool { return r.Health() != nil })
+	if n := r.counter("spazio_agent_samples_dropped_total", "cpu", "backwards"); n < 1 {
+		t.Errorf("%v samples dropped", n)
+	}
+	r.sampler.fail(nil)
+	waitFor(t, "healthy", func() bool { return r.Health() == nil })
+	if n := r.counter("spazio_agent_samples_total"); n < 1 {
+		t.Errorf("%v samples", n)
+	}
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// counter returns a counter's value by its labels' values.
+func (r *running) counter(name string, labels ...string) float64 {
+	r.t.Helper()
+	families, err := r.metrics.Gather()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if slices.Equal(values, labels) {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+func TestDaemonFailsWithItsPodSource(t *testing.T) {
+	broken := errors.New("broken")
+	for _, err := range []error{broken, nil} {
+		pods := newFakePods()
+		pods.err = err
+		close(pods.events)
+		d, e := agentd.New(agentd.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: pods})
+		if e != nil {
+			t.Fatal(e)
+		}
+		if got := d.Run(context.Background()); got == nil || err != nil && !errors.Is(got, err) {
+			t.Errorf("Run = %v, want %v", got, err)
+		}
+	}
+}
+
+func TestNewRejects(t *testing.T) {
+	good := agentd.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: telemetry.StaticPods(nil)}
+	for field, spoil := range map[string]func(*agentd.Config){
+		"Pipeline": func(c *agentd.Config) { c.Pipeline = nil },
+		"Sampler":  func(c *agentd.Config) { c.Sampler = nil },
+		"Pods":     func(c *agentd.Config) { c.Pods = nil },
+		"Period":   func(c *agentd.Config) { c.Period = -1 },
+	} {
+		c := good
+		spoil(&c)
+		_, err := agentd.New(c)
+		var f *agentd.FieldError
+		if !errors.As(err, &f) || f.Field != field || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: err = %v", field, err)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package agentd_test
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+// role makes the test binary one of its own child processes.
+const role = "SPAZIO_AGENTD_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "agent":
+		serve.Main(agentd.Main)
+	case "burn":
+		go func() { // ends with the test, however that ends
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
+		for {
+		}
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,272 @@
+package aggregatord_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
+	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// The test binary is the command when it is started with this variable.
+const asCommand = "SPAZIO_TEST_AGGREGATOR"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(aggregatord.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// node is one node's way to the aggregator.
+type node struct {
+	models *publish.Models
+	fleets chan agent.Fleet
+}
+
+func newNode(t *testing.T, target string) node {
+	t.Helper()
+	n := node{fleets: make(chan agent.Fleet, 1<<10)}
+	var err error
+	n.models, err = publish.NewModels(publish.ModelsConfig{
+		Target:    target,
+		OnFleet:   func(f agent.Fleet) { n.fleets <- f },
+		Backoff:   publish.Backoff{Min: time.Millisecond, Max: 20 * time.Millisecond},
+		Staleness: publish.Staleness{MinInterval: time.Millisecond, MaxAge: 10 * time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- n.models.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Models.Run: %v", err)
+		}
+	})
+	return n
+}
+
+// hears waits for a fleet of so many nodes.
+func (n node) hears(t *testing.T, nodes int) agent.Fleet {
+	t.Helper()
+	for {
+		select {
+		case f := <-n.fleets:
+			if f.Nodes == nodes {
+				return f
+			}
+		case <-t.Context().Done():
+			t.Fatalf("no fleet of %d nodes", nodes)
+		}
+	}
+}
+
+func local(name string, axis int) agent.Local {
+	u := make([]float64, 2)
+	u[axis] = 1
+	return agent.Local{
+		Node: name, Incarnation: 1, Sequence: 1, Schema: "cpu,memory",
+		Model: svd.State{Dim: 2, Block: 10, Mass: 2, U: u, Sigma: []float64{1}},
+		Costs: []agent.Cost{{Value: .5, SD: .1, Known: true}, {}},
+	}
+}
+
+func body(t *testing.T, url string) string {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.Status + "\n" + string(b)
+}
+
+func TestServiceInProcess(t *testing.T) {
+	service, err := aggregatord.New(t.Context(), aggregatord.Config{
+		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
+		Server: modelserver.Config{Tick: time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+
+	one, two := newNode(t, service.Addr().String()), newNode(t, service.Addr().String())
+	one.models.Offer(local("one", 0))
+	two.models.Offer(local("two", 1))
+	one.hears(t, 2)
+	if fleet := two.hears(t, 2); fleet.Costs[0].Value != .5 || fleet.Model.Mass() < 3.9 {
+		t.Errorf("the fleet is %+v", fleet)
+	}
+	metrics := body(t, "http://"+service.MetricsAddr().String()+"/metrics")
+	for _, line := range []string{"spazio_aggregator_nodes 2\n", "spazio_aggregator_models 1\n", "spazio_aggregator_push_seconds_bucket", `spazio_aggregator_pushes_total{result="refused"} 0`} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("/metrics lacks %q:\n%s", line, metrics)
+		}
+	}
+	if health := body(t, "http://"+service.MetricsAddr().String()+"/healthz"); health != "200 OK\nok\n" {
+		t.Errorf("/healthz: %q", health)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	for _, addr := range []net.Addr{service.Addr(), service.MetricsAddr()} {
+		free, err := net.Listen("tcp", addr.String())
+		if err != nil {
+			t.Fatalf("the port is not free: %v", err)
+		}
+		free.Close()
+	}
+}
+
+// freeAddr returns an address that was free a moment ago.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start runs the command as a process of its own and waits until it listens.
+func start(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	if err != nil || !strings.Contains(line, "aggregator is listening") {
+		t.Fatalf("the aggregator began with %q, %v", line, err)
+	}
+	return cmd
+}
+
+// TestKilledAggregator is kill -9 and a new process at the same address: the
+// nodes push again by themselves.
+func TestKilledAggregator(t *testing.T) {
+	addr := freeAddr(t)
+	args := []string{"--listen", addr, "--metrics-listen", "", "--tick", "1ms"}
+	process := start(t, args...)
+	one, two := newNode(t, addr), newNode(t, addr)
+	one.models.Offer(local("one", 0))
+	two.models.Offer(local("two", 1))
+	one.hears(t, 2)
+	if err := process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	process.Wait()
+	for len(one.fleets) > 0 {
+		<-one.fleets
+	}
+	start(t, args...)
+	one.hears(t, 2)
+}
+
+func TestRefusedStarts(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	for _, tt := range []struct {
+		args []string
+		code int
+		line string
+	}{
+		{[]string{"--listen", busy.Addr().String()}, 1, "address already in use"},
+		{[]string{"--listen", "127.0.0.1:0", "--metrics-listen", busy.Addr().String()}, 1, "address already in use"},
+		{[]string{"--listen", ":0"}, 2, "refusing to listen"},
+		{[]string{"--listen", "127.0.0.1:0", "--metrics-listen", ":0"}, 2, "refusing to listen"},
+		{[]string{"--policy", "newest"}, 2, "Policy = newest: unknown"},
+		{[]string{"--half-life", "-1s"}, 2, "HalfLife"},
+		{[]string{"--tls-cert-file", "x"}, 2, "CertFile"},
+		{[]string{"--tls-cert-file", "/nonexistent", "--tls-private-key-file", "/nonexistent"}, 1, "no such file"},
+		{[]string{"--nonsense"}, 2, "unknown flag"},
+		{[]string{"word"}, 2, "unknown command"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := aggregatord.Main(t.Context(), tt.args, &stdout, &stderr)
+		if code != tt.code || !strings.Contains(stderr.String(), tt.line) || strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 {
+			t.Errorf("%q: exit code %d, stderr %q, stdout %q; want code %d and a line with %q", tt.args, code, &stderr, &stdout, tt.code, tt.line)
+		}
+	}
+}
+
+func TestInterruptedCommandSucceeds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- aggregatord.Main(ctx, []string{"--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"}, io.Discard, write)
+		write.Close()
+	}()
+	lines := bufio.NewScanner(read)
+	if !lines.Scan() {
+		t.Fatal("the command said nothing")
+	}
+	cancel()
+	for lines.Scan() {
+	}
+	if c := <-code; c != 0 {
+		t.Errorf("exit code %d", c)
+	}
+}
+
+func TestCloseFreesThePorts(t *testing.T) {
+	service, err := aggregatord.New(t.Context(), aggregatord.Config{Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := service.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := service.Run(t.Context()); !errors.Is(err, grpc.ErrServerStopped) && !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Run after Close: %v", err)
+	}
+}
+
+func ExampleMain() {
+	code := aggregatord.Main(context.Background(), []string{"--listen", ":9692"}, os.Stdout, os.Stdout)
+	fmt.Println("exit code", code)
+	// Output:
+	// spazio-aggregator: transport: refusing to listen on ":9692" in plaintext: use a loopback address, give TLS files, or allow it with insecure
+	// exit code 2
+}

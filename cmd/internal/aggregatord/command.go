@@ -1,0 +1,68 @@
+// Package aggregatord is the command spazio-aggregator: a gRPC ModelService,
+// its metrics and its health.
+package aggregatord
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+// Main runs the command until it fails or ctx ends, and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return serve.Execute(ctx, NewCommand(), args, stdout, stderr)
+}
+
+// NewCommand returns the command with its flags at their defaults.
+func NewCommand() *cobra.Command {
+	config := Config{Listen: "127.0.0.1:9692", MetricsListen: "127.0.0.1:9693"}
+	var log serve.Log
+	c := &cobra.Command{
+		Use:   "spazio-aggregator",
+		Short: "Merge the nodes' models of their load into the fleet's",
+		Long: "spazio-aggregator takes in the local models that agents push, merges them off the\n" +
+			"request path, and answers each push with the latest model and pod costs of the fleet.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			logger, err := log.Logger(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			config.Logger = logger
+			if err := config.Validate(); err != nil {
+				return serve.Usage(err)
+			}
+			service, err := New(c.Context(), config)
+			if err != nil {
+				return err
+			}
+			return service.Run(c.Context())
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&config.Listen, "listen", config.Listen, "host:port of the ModelService")
+	flags.StringVar(&config.MetricsListen, "metrics-listen", config.MetricsListen, "host:port of /metrics and /healthz; empty for none")
+	options := &config.Server.Aggregate
+	flags.StringVar((*string)(&options.Policy), "policy", string(aggregate.PerNode), "how models are merged: "+policies())
+	flags.DurationVar(&options.HalfLife, "half-life", 0, "silence after which a node weighs half (default 5m)")
+	flags.DurationVar(&options.Forget, "forget", 0, "silence after which a node is forgotten (default ten half-lives)")
+	flags.IntVar(&options.MaxNodes, "max-nodes", 0, "most nodes kept (default 20000)")
+	flags.DurationVar(&config.Server.Tick, "tick", 0, "time between published models (default 500ms)")
+	flags.IntVar(&config.Server.Queue, "queue", 0, "most nodes waiting to be merged (default 16384)")
+	serve.TransportFlags(flags, &config.Transport)
+	serve.LogFlags(flags, &log)
+	return c
+}
+
+func policies() string {
+	var names []string
+	for _, p := range aggregate.Policies() {
+		names = append(names, fmt.Sprint(p))
+	}
+	return strings.Join(names, " or ")
+}

@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
+	"github.com/spazio-scheduler/spazio/cmd/internal/controlplane"
+	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+// roleVariable makes the test binary act as one of the commands.
+const roleVariable = "SPAZIO_E2E_ROLE"
+
+var roles = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) int{
+	"aggregator": aggregatord.Main,
+	"scheduler":  schedulerd.Main,
+}
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		// Standard input ends with the test process, however that ends.
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(serve.ExitFailure)
+		}()
+		serve.Main(roles[role])
+	}
+	code := m.Run()
+	if plane != nil {
+		if err := plane.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// plane is the one control plane of the process, started when a test first asks.
+var (
+	plane      *controlplane.ControlPlane
+	startPlane = sync.OnceValue(func() (err error) {
+		plane, err = controlplane.Start(context.Background(), controlplane.Config{})
+		return err
+	})
+)
+
+// cluster returns an admin's client and kubeconfig.
+func cluster(t *testing.T) (kubernetes.Interface, string) {
+	t.Helper()
+	if err := startPlane(); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := t.TempDir() + "/kubeconfig"
+	if err := plane.WriteKubeconfig(kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return client, kubeconfig
+}
+
+// patience is how long anything may take before a test gives up on it; it is
+// no expectation.
+const patience = time.Minute
+
+// eventually waits until the condition holds; what it returns otherwise is
+// printed when patience ends.
+func eventually(t *testing.T, what string, condition func() (ok bool, state any)) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		ok, state := condition()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v; now %+v", what, patience, state)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}

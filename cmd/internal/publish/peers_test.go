@@ -1,0 +1,128 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
+
+// peer is a scheduler and an aggregator at one address, to be killed and
+// started again.
+type peer struct {
+	spaziov1.UnimplementedSignalServiceServer
+	spaziov1.UnimplementedModelServiceServer
+
+	t       *testing.T
+	addr    string
+	server  *grpc.Server
+	ended   chan error
+	reports chan *spaziov1.Report
+	pushes  chan *spaziov1.LocalModel
+	// hold, if set, keeps streams from being read until it is closed.
+	hold chan struct{}
+	// notice and answer, if set, are what a stream or a push is answered with.
+	notice *spaziov1.Notice
+	answer *spaziov1.PushResponse
+	err    error
+}
+
+func newPeer(t *testing.T) *peer {
+	p := &peer{t: t, addr: "127.0.0.1:0", reports: make(chan *spaziov1.Report, 1<<16), pushes: make(chan *spaziov1.LocalModel, 1<<10)}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// start listens where it listened before.
+func (p *peer) start() {
+	p.t.Helper()
+	listener, err := transport.Listen(context.Background(), p.addr, transport.Config{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	options, err := transport.ServerOptions(transport.Config{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.addr = listener.Addr().String()
+	p.server = grpc.NewServer(options...)
+	p.ended = make(chan error, 1)
+	spaziov1.RegisterSignalServiceServer(p.server, p)
+	spaziov1.RegisterModelServiceServer(p.server, p)
+	go func(server *grpc.Server, listener net.Listener, ended chan error) { ended <- server.Serve(listener) }(p.server, listener, p.ended)
+}
+
+// kill closes every connection at once.
+func (p *peer) kill() {
+	if p.server == nil {
+		return
+	}
+	p.server.Stop()
+	if err := <-p.ended; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		p.t.Errorf("Serve: %v", err)
+	}
+	p.server = nil
+}
+
+func (p *peer) Publish(stream spaziov1.SignalService_PublishServer) error {
+	if p.notice != nil {
+		if err := stream.Send(p.notice); err != nil {
+			return err
+		}
+	}
+	if p.hold != nil {
+		select {
+		case <-p.hold:
+		case <-stream.Context().Done():
+		}
+	}
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		p.reports <- m
+	}
+}
+
+func (p *peer) Push(_ context.Context, r *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+	p.pushes <- r.GetLocal()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.answer, nil
+}
+
+// receive waits for one value.
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-t.Context().Done():
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+// run runs until the test ends and wants no error.
+func run(t *testing.T, f func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+const soon = time.Millisecond

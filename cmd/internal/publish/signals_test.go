@@ -1,0 +1,180 @@
+package publish_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
+)
+
+func signals(t *testing.T, c publish.SignalsConfig) *publish.Signals {
+	t.Helper()
+	c.Backoff = publish.Backoff{Min: soon, Max: 50 * soon}
+	s, err := publish.NewSignals(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, s.Run)
+	return s
+}
+
+func report(sequence uint64) agent.Report {
+	return agent.Report{Node: "n", Incarnation: 1, Sequence: sequence, Avail: float64(sequence)}
+}
+
+// arrives waits until the report with the sequence number is received; older
+// ones may come before it, newer ones not.
+func arrives(t *testing.T, p *peer, sequence uint64) {
+	t.Helper()
+	for {
+		got := receive(t, p.reports).GetSequence()
+		if got > sequence {
+			t.Fatalf("report %d came before %d", got, sequence)
+		}
+		if got == sequence {
+			return
+		}
+	}
+}
+
+func TestEverySchedulerGetsReports(t *testing.T) {
+	one, two := newPeer(t), newPeer(t)
+	one.start()
+	two.start()
+	s := signals(t, publish.SignalsConfig{Targets: []string{one.addr, two.addr}})
+	for i := range uint64(20) {
+		s.Send(report(i))
+		arrives(t, one, i)
+		arrives(t, two, i)
+	}
+}
+
+func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
+	killed, other := newPeer(t), newPeer(t)
+	killed.start()
+	other.start()
+	s := signals(t, publish.SignalsConfig{Targets: []string{killed.addr, other.addr}})
+	s.Send(report(1))
+	arrives(t, killed, 1)
+	arrives(t, other, 1)
+	killed.kill()
+	for i := range uint64(50) { // the other one misses nothing meanwhile
+		s.Send(report(2 + i))
+		arrives(t, other, 2+i)
+	}
+	killed.start() // and nothing is sent after this
+	if first := receive(t, killed.reports).GetSequence(); first != 51 {
+		t.Errorf("the first report after the restart is %d, want the newest, 51", first)
+	}
+}
+
+func TestSchedulerThatComesLate(t *testing.T) {
+	late := newPeer(t)
+	late.start()
+	late.kill() // the address is known now
+	s := signals(t, publish.SignalsConfig{Targets: []string{late.addr}})
+	s.Send(report(1))
+	s.Send(report(2))
+	late.start()
+	arrives(t, late, 2)
+}
+
+// TestSendDoesNotBlock fills a stream that nobody reads far beyond its window
+// and wants the newest report at the end of it.
+func TestSendDoesNotBlock(t *testing.T) {
+	stuck := newPeer(t)
+	stuck.hold = make(chan struct{})
+	stuck.start()
+	s := signals(t, publish.SignalsConfig{Targets: []string{stuck.addr}})
+	const last = 20_000
+	for i := range uint64(last) {
+		s.Send(report(i + 1))
+	}
+	close(stuck.hold)
+	arrives(t, stuck, last)
+}
+
+func TestNotices(t *testing.T) {
+	p := newPeer(t)
+	p.notice = &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{Pod: 42}}}
+	p.start()
+	type heard struct {
+		target string
+		pod    uint64
+	}
+	notices := make(chan heard, 1)
+	signals(t, publish.SignalsConfig{
+		Targets:  []string{p.addr},
+		OnNotice: func(target string, n *spaziov1.Notice) { notices <- heard{target, n.GetPodBound().GetPod()} },
+	})
+	if got, want := receive(t, notices), (heard{p.addr, 42}); got != want {
+		t.Errorf("notice %v, want %v", got, want)
+	}
+}
+
+// TestAgentsShareARegistry counts the streams of two agents in one process.
+func TestAgentsShareARegistry(t *testing.T) {
+	p := newPeer(t)
+	p.start()
+	registry := prometheus.NewRegistry()
+	for range 2 {
+		signals(t, publish.SignalsConfig{Targets: []string{p.addr}, Registerer: registry}).Send(report(1))
+	}
+	arrives(t, p, 1)
+	arrives(t, p, 1)
+	for _, name := range []string{"spazio_signal_reports_total", "spazio_signal_streams"} {
+		if n, err := testutil.GatherAndCount(registry, name); err != nil || n != 1 {
+			t.Errorf("%d series of %s, %v", n, name, err)
+		}
+	}
+}
+
+func TestSignalsConfigErrors(t *testing.T) {
+	for name, c := range map[string]publish.SignalsConfig{
+		"empty target":    {Targets: []string{""}},
+		"repeated target": {Targets: []string{"127.0.0.1:1", "127.0.0.1:1"}},
+		"backoff":         {Backoff: publish.Backoff{Min: time.Second, Max: time.Millisecond}},
+		"negative":        {Backoff: publish.Backoff{Min: -1}},
+	} {
+		_, err := publish.NewSignals(c)
+		var bad *publish.ConfigError
+		if !errors.As(err, &bad) {
+			t.Errorf("%s: %v, want a ConfigError", name, err)
+		}
+	}
+	_, err := publish.NewSignals(publish.SignalsConfig{Targets: []string{"scheduler:9690"}})
+	var refused *transport.PlaintextError
+	if !errors.As(err, &refused) {
+		t.Errorf("plaintext beyond loopback: %v", err)
+	}
+}
+
+func ExampleBackoff_Delay() {
+	b := publish.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
+	for i := range 5 {
+		fmt.Println(b.Delay(i, 0), "to", b.Delay(i, 1))
+	}
+	// Output:
+	// 50ms to 100ms
+	// 100ms to 200ms
+	// 200ms to 400ms
+	// 400ms to 800ms
+	// 500ms to 1s
+}
+
+func TestBackoffStaysInBounds(t *testing.T) {
+	b := publish.Backoff{}
+	for i := range 1000 {
+		if d := b.Delay(i, .999); d < 50*time.Millisecond || d > 5*time.Second {
+			t.Fatalf("retry %d waits %v", i, d)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package schedulerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/logs"
+	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // the client's metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // the version's
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// Main runs the command until it fails or the process gets SIGINT or SIGTERM,
+// which kube-scheduler handles itself, and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	logs.InitLogs()
+	defer logs.FlushLogs()
+	return serve.Execute(ctx, NewCommand(), args, stdout, stderr)
+}
+
+// NewCommand returns kube-scheduler's command with the plugin in its registry.
+// Without --config it uses a configuration with the profile SpazioProfile
+// alone, so that it can run beside a cluster's own scheduler.
+func NewCommand() *cobra.Command {
+	d := &defaultConfig{listen: plugin.DefaultListen}
+	hub := plugin.NewHub(plugin.HubOptions{})
+	factory := func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		d.remove() // it has been read; at its end kube-scheduler may call os.Exit
+		return hub.New(ctx, args, handle)
+	}
+	c := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, factory))
+	c.Use = "spazio-scheduler"
+	c.Short = "kube-scheduler with the plugin Spazio, which places pods by what their nodes measure"
+	c.Long = c.Short + ".\n\nWithout --config it serves the pods whose schedulerName is " + SpazioProfile + "."
+	d.addFlags(c.Flags())
+	upstream := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := d.apply(c.Flags()); err != nil {
+			return err
+		}
+		defer d.remove()
+		err := upstream(c, args)
+		if c.Context().Err() != nil {
+			return nil // without leader election upstream calls its end an error
+		}
+		return err
+	}
+	return c
+}
+
+// defaultConfig is the configuration of a command without --config.
+type defaultConfig struct {
+	listen    string
+	transport transport.Config
+	path      string
+}
+
+func (d *defaultConfig) addFlags(flags *pflag.FlagSet) {
+	const instead = " (without --config)"
+	flags.StringVar(&d.listen, "signal-listen", d.listen, "host:port on which agents publish their reports"+instead)
+	flags.StringVar(&d.transport.CertFile, "signal-tls-cert-file", "", "PEM certificate chain shown to agents"+instead)
+	flags.StringVar(&d.transport.KeyFile, "signal-tls-private-key-file", "", "PEM private key of --signal-tls-cert-file"+instead)
+	flags.StringVar(&d.transport.CAFile, "signal-tls-ca-file", "", "PEM authorities that agents' certificates must come from"+instead)
+	flags.BoolVar(&d.transport.Insecure, "insecure", false, "allow agents plaintext beyond loopback"+instead)
+}
+
+var errBothConfigs = errors.New("belongs into the plugin's arguments when --config is given")
+
+// apply gives upstream a configuration file where the user gave none.
+func (d *defaultConfig) apply(flags *pflag.FlagSet) error {
+	if flags.Changed("config") {
+		for _, name := range []string{"signal-listen", "signal-tls-cert-file", "signal-tls-private-key-file", "signal-tls-ca-file", "insecure"} {
+			if flags.Changed(name) {
+				return serve.Usage(fmt.Errorf("--%s: %w", name, errBothConfigs))
+			}
+		}
+		return nil
+	}
+	args := plugin.SpazioArgs{
+		Listen: d.listen, Insecure: d.transport.Insecure,
+		TLSCertFile: d.transport.CertFile, TLSKeyFile: d.transport.KeyFile, TLSClientCAFile: d.transport.CAFile,
+	}
+	if err := args.Validate(nil); err != nil {
+		return serve.Usage(err)
+	}
+	profile, err := spazioProfile(args)
+	if err != nil {
+		return err
+	}
+	client, err := clientOf(flags)
+	if err != nil {
+		return err
+	}
+	if d.path, err = writeConfiguration(configuration(client, true, profile)); err != nil {
+		return err
+	}
+	return flags.Set("config", d.path)
+}
+
+// clientOf returns what upstream's flags say of the client, which count only
+// where there is no configuration file.
+func clientOf(flags *pflag.FlagSet) (c clientConfig, err error) {
+	if c.kubeconfig, err = flags.GetString("kubeconfig"); err != nil {
+		return c, err
+	}
+	if c.contentType, err = flags.GetString("kube-api-content-type"); err != nil {
+		return c, err
+	}
+	if c.qps, err = flags.GetFloat32("kube-api-qps"); err != nil {
+		return c, err
+	}
+	c.burst, err = flags.GetInt32("kube-api-burst")
+	return c, err
+}
+
+// remove may be called more than once.
+func (d *defaultConfig) remove() {
+	if d.path != "" {
+		os.Remove(d.path)
+	}
+}

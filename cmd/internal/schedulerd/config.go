@@ -1,0 +1,89 @@
+package schedulerd
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// Names of the profiles, for a pod's schedulerName.
+const (
+	SpazioProfile  = "spazio"
+	DefaultProfile = corev1.DefaultSchedulerName
+)
+
+// spazioWeight makes measured room outweigh each single preference of the
+// default profile, of which the strongest, for untainted nodes, weighs 3.
+const spazioWeight = 5
+
+// clientConfig says how the scheduler reaches the API server; zero fields have
+// upstream's defaults.
+type clientConfig struct {
+	kubeconfig, contentType string
+	qps                     float32
+	burst                   int32
+}
+
+// configuration returns a scheduler's configuration with the given profiles.
+func configuration(client clientConfig, leaderElect bool, profiles ...configv1.KubeSchedulerProfile) *configv1.KubeSchedulerConfiguration {
+	c := &configv1.KubeSchedulerConfiguration{
+		Profiles: profiles,
+		ClientConnection: componentbaseconfig.ClientConnectionConfiguration{
+			Kubeconfig: client.kubeconfig, ContentType: client.contentType, QPS: client.qps, Burst: client.burst,
+		},
+		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
+			LeaderElect: &leaderElect,
+			// The lease kube-scheduler is that of the cluster's own scheduler.
+			ResourceName: "spazio-scheduler",
+		},
+	}
+	c.APIVersion = configv1.SchemeGroupVersion.String()
+	c.Kind = "KubeSchedulerConfiguration"
+	return c
+}
+
+// spazioProfile is the default profile and the plugin. All nodes are scored: a
+// sample would miss the few that have room.
+func spazioProfile(args plugin.SpazioArgs) (configv1.KubeSchedulerProfile, error) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return configv1.KubeSchedulerProfile{}, fmt.Errorf("encode the plugin's arguments: %w", err)
+	}
+	return configv1.KubeSchedulerProfile{
+		SchedulerName:            new(SpazioProfile),
+		PercentageOfNodesToScore: new(int32(100)),
+		Plugins: &configv1.Plugins{MultiPoint: configv1.PluginSet{
+			Enabled: []configv1.Plugin{{Name: plugin.Name, Weight: new(int32(spazioWeight))}},
+		}},
+		PluginConfig: []configv1.PluginConfig{{Name: plugin.Name, Args: runtime.RawExtension{Raw: raw}}},
+	}, nil
+}
+
+// writeConfiguration writes c to a temporary file: upstream takes nothing else.
+func writeConfiguration(c *configv1.KubeSchedulerConfiguration) (path string, err error) {
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("encode the scheduler's configuration: %w", err)
+	}
+	file, err := os.CreateTemp("", "spazio-scheduler-*.yaml")
+	if err != nil {
+		return "", fmt.Errorf("write the scheduler's configuration: %w", err)
+	}
+	_, err = file.Write(text)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		os.Remove(file.Name())
+		return "", fmt.Errorf("write the scheduler's configuration: %w", err)
+	}
+	return file.Name(), nil
+}

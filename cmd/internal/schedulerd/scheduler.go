@@ -1,0 +1,118 @@
+package schedulerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/component-base/configz"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	schedulerconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
+
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// ErrNoKubeconfig is returned for Options without a Kubeconfig.
+var ErrNoKubeconfig = errors.New("no kubeconfig given")
+
+// Options of a scheduler inside another process.
+type Options struct {
+	// Kubeconfig is the file that names the API server; required.
+	Kubeconfig string
+	// Args are the plugin's; the zero value has its defaults.
+	Args plugin.SpazioArgs
+	// Hub is the plugin's; nil means a new one. A Hub serves one scheduler.
+	Hub *plugin.Hub
+}
+
+// Scheduler is a kube-scheduler with the profiles SpazioProfile and
+// DefaultProfile, without leader election and without a port of its own but the
+// Hub's. It logs through klog as the process has set it up. One scheduler can
+// run at a time in a process.
+type Scheduler struct {
+	hub       *plugin.Hub
+	config    *schedulerconfig.CompletedConfig
+	scheduler *scheduler.Scheduler
+	ctx       context.Context
+	cancel    context.CancelFunc
+}
+
+// Run runs a scheduler until ctx ends, which is no error.
+func Run(ctx context.Context, o Options) error {
+	s, err := New(ctx, o)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// New makes a scheduler whose Hub listens for agents already. The caller must
+// Run or Close it. Of ctx it takes the values only.
+func New(ctx context.Context, o Options) (*Scheduler, error) {
+	if o.Kubeconfig == "" {
+		return nil, fmt.Errorf("scheduler: %w", ErrNoKubeconfig)
+	}
+	s := &Scheduler{hub: o.Hub}
+	if s.hub == nil {
+		s.hub = plugin.NewHub(plugin.HubOptions{})
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.setup(o); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("scheduler: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Scheduler) setup(o Options) error {
+	profile, err := spazioProfile(o.Args)
+	if err != nil {
+		return err
+	}
+	// Without a limit on the client's queries: the scheduler has the API server
+	// to itself.
+	client := clientConfig{kubeconfig: o.Kubeconfig, qps: -1}
+	path, err := writeConfiguration(configuration(client, false, profile,
+		configv1.KubeSchedulerProfile{SchedulerName: new(DefaultProfile)}))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(path)
+	upstream := options.NewOptions()
+	upstream.ConfigFile = path
+	upstream.SecureServing.BindPort = 0
+	s.config, s.scheduler, err = app.Setup(s.ctx, upstream, app.WithPlugin(plugin.Name, s.hub.New))
+	return err
+}
+
+// Hub returns the plugin's Hub.
+func (s *Scheduler) Hub() *plugin.Hub { return s.hub }
+
+// Run schedules pods until ctx ends, which is no error. The scheduler is closed
+// when Run returns.
+func (s *Scheduler) Run(ctx context.Context) error {
+	defer s.Close()
+	defer context.AfterFunc(ctx, s.cancel)()
+	// Run registers the configuration under a global name.
+	defer configz.Delete("componentconfig")
+	err := app.Run(s.ctx, s.config, s.scheduler)
+	if s.ctx.Err() != nil {
+		return nil // upstream returns an error here, too
+	}
+	return fmt.Errorf("scheduler: %w", err)
+}
+
+// Close ends what New started and waits for it. It may be called more than
+// once, but not during Run.
+func (s *Scheduler) Close() {
+	s.cancel()
+	s.hub.Wait()
+	if s.config != nil {
+		s.config.InformerFactory.Shutdown()
+		s.config.DynInformerFactory.Shutdown()
+	}
+}

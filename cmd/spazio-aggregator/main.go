@@ -1,0 +1,10 @@
+// Command spazio-aggregator merges the local models of a fleet's nodes into
+// one global model and hands it back to them.
+package main
+
+import (
+	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+func main() { serve.Main(aggregatord.Main) }

@@ -1,0 +1,173 @@
+package plugin_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+func TestDecodeArgs(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		obj  runtime.Object
+		want plugin.SpazioArgs
+		// err is part of the error's text; empty for none.
+		err string
+	}{
+		{name: "none"},
+		{name: "typed", obj: &plugin.SpazioArgs{Listen: "x:1"}, want: plugin.SpazioArgs{Listen: "x:1"}},
+		{name: "nil of the type", obj: (*plugin.SpazioArgs)(nil)},
+		{name: "empty raw", obj: &runtime.Unknown{}},
+		{name: "without kind", obj: raw(`{"listen":"127.0.0.1:0","maxAge":"2s","epsilon":0.5,"stalePolicy":"Reject"}`),
+			want: plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxAge: metav1.Duration{Duration: 2 * time.Second}, Epsilon: .5, StalePolicy: "Reject"}},
+		{name: "with kind", obj: raw(`{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"SpazioArgs","insecure":true}`),
+			want: plugin.SpazioArgs{TypeMeta: metav1.TypeMeta{APIVersion: "kubescheduler.config.k8s.io/v1", Kind: "SpazioArgs"}, Insecure: true}},
+		{name: "yaml", obj: raw("kWeight: 0.25\n"), want: plugin.SpazioArgs{KWeight: .25}},
+		{name: "unknown field", obj: raw(`{"lissen":"x"}`), err: "lissen"},
+		{name: "repeated field", obj: raw(`{"listen":"a:1","listen":"b:1"}`), err: "listen"},
+		{name: "other kind", obj: raw(`{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"OtherArgs"}`), err: "OtherArgs"},
+		{name: "wrong type", obj: raw(`{"epsilon":"much"}`), err: "SpazioArgs"},
+		{name: "broken", obj: raw(`{`), err: "SpazioArgs"},
+		{name: "foreign object", obj: &metav1.Status{}, err: "*v1.Status"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := plugin.DecodeArgs(test.obj)
+			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Fatalf("error %v, want one with %q", err, test.err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func raw(s string) runtime.Object {
+	return &runtime.Unknown{Raw: []byte(s), ContentType: runtime.ContentTypeJSON}
+}
+
+func TestArgsDefaults(t *testing.T) {
+	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	want := plugin.SpazioArgs{
+		Listen: "127.0.0.1:9690", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
+		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5, OptOutAnnotation: "spazio-scheduler.github.io/opt-out",
+	}
+	if diff := cmp.Diff(want, plugin.SpazioArgs{}.WithDefaults()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := (plugin.SpazioArgs{}).Validate(nil); err != nil {
+		t.Errorf("the zero value: %v", err)
+	}
+	original := &plugin.SpazioArgs{Listen: "a:1"}
+	copied := original.DeepCopyObject().(*plugin.SpazioArgs)
+	copied.Listen = "b:2"
+	if original.Listen != "a:1" {
+		t.Error("a copy shares its origin")
+	}
+}
+
+func TestValidateNamesThePath(t *testing.T) {
+	negative := metav1.Duration{Duration: -1}
+	args := plugin.SpazioArgs{
+		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative,
+		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", TLSKeyFile: "key.pem",
+	}
+	err := args.Validate(field.NewPath("pluginConfig").Index(0).Child("args"))
+	var all utilerrors.Aggregate
+	if !errors.As(err, &all) {
+		t.Fatalf("%v", err)
+	}
+	got := make(map[string]bool)
+	for _, e := range all.Errors() {
+		var f *field.Error
+		if !errors.As(e, &f) {
+			t.Fatalf("%v is no field error", e)
+		}
+		got[strings.TrimPrefix(f.Field, "pluginConfig[0].args.")] = true
+	}
+	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true,
+		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "listen": true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+func TestProfilesShareOneHub(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	hub := plugin.NewHub(plugin.HubOptions{})
+	t.Cleanup(func() { cancel(); hub.Wait() })
+	edge := &handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
+	if hub.Addr() != nil || hub.Snapshot() != nil {
+		t.Error("a Hub listens before New")
+	}
+	first := &plugin.SpazioArgs{Listen: "127.0.0.1:0"}
+	if _, err := hub.New(ctx, first, edge); err != nil {
+		t.Fatal(err)
+	}
+	addr := hub.Addr()
+	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", KWeight: .5, TieWidth: 2, OptOutAnnotation: "x"}, edge); err != nil {
+		t.Errorf("a second profile: %v", err)
+	}
+	if hub.Addr() != addr {
+		t.Error("the second profile opened a port of its own")
+	}
+	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", Epsilon: 2}, edge); err == nil || !strings.Contains(err.Error(), "differ") {
+		t.Errorf("profiles that disagree: %v", err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	busy := newCluster(t, setup{})
+	for _, test := range []struct {
+		name string
+		args runtime.Object
+		want func(error) bool
+	}{
+		{"a busy port", &plugin.SpazioArgs{Listen: busy.hub.Addr().String()}, func(err error) bool { return strings.Contains(err.Error(), "address already in use") }},
+		{"plaintext beyond loopback", &plugin.SpazioArgs{Listen: ":0"}, func(err error) bool {
+			var plain *transport.PlaintextError
+			return errors.As(err, &plain)
+		}},
+		{"a missing certificate", &plugin.SpazioArgs{TLSCertFile: "/nowhere/a", TLSKeyFile: "/nowhere/b"}, func(err error) bool { return strings.Contains(err.Error(), "/nowhere/a") }},
+		{"unknown fields", raw(`{"a":1}`), func(err error) bool { return strings.Contains(err.Error(), `"a"`) }},
+		{"bad values", &plugin.SpazioArgs{Epsilon: -1}, func(err error) bool { return strings.Contains(err.Error(), "args.epsilon") }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			hub := plugin.NewHub(plugin.HubOptions{})
+			_, err := hub.New(t.Context(), test.args, &handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0)})
+			if err == nil || !test.want(err) {
+				t.Errorf("error %v", err)
+			}
+			hub.Wait()
+		})
+	}
+}
+
+// FuzzDecodeArgs: no input panics, and what is accepted is either valid or
+// refused by Validate with an error.
+func FuzzDecodeArgs(f *testing.F) {
+	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s"}`))
+	f.Add([]byte("epsilon: .nan"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		args, err := plugin.DecodeArgs(&runtime.Unknown{Raw: data})
+		if err != nil {
+			return
+		}
+		if err := args.Validate(nil); err == nil && !(args.WithDefaults().Epsilon > 0) {
+			t.Errorf("accepted epsilon %v", args.Epsilon)
+		}
+	})
+}

@@ -1,0 +1,43 @@
+package plugin_test
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// A scheduler binary registers hub.New as the factory of plugin.Name; here the
+// scheduler's part is played by a fake.
+func ExampleHub() {
+	ctx, cancel := context.WithCancel(context.Background())
+	hub := plugin.NewHub(plugin.HubOptions{})
+	made, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0"}, &handle{
+		factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+	})
+	if err != nil {
+		fmt.Println(err)
+	} else {
+		fmt.Println(made.Name(), "listens:", hub.Addr() != nil)
+	}
+	cancel()
+	hub.Wait()
+	// Output: Spazio listens: true
+}
+
+func ExampleDecodeArgs() {
+	args, err := plugin.DecodeArgs(&runtime.Unknown{Raw: []byte(`{"maxAge": "2s", "stalePolicy": "Reject"}`)})
+	fmt.Println(args.WithDefaults().Listen, args.MaxAge.Duration, args.StalePolicy, err)
+	// Output: 127.0.0.1:9690 2s Reject <nil>
+}
+
+func ExampleSpazioArgs_Validate() {
+	err := plugin.SpazioArgs{KWeight: 2}.Validate(field.NewPath("args"))
+	fmt.Println(err)
+	// Output: args.kWeight: Invalid value: 2: must be a number between 0 and 1
+}
