@@ -37,9 +37,12 @@
 // fourth for a new level and leaks 40 to 74 % on average over the phase;
 // N = 5 leaks a third of that and costs a step one sample more. Hence N = 5.
 //
-// Noise. The gate follows the noise by v, but only samples within it update
-// v: a noise that starts far above δ is taken for a sequence of levels, and is
-// smoothed less than by a plain average of gain a_norm.
+// Noise. Within the gate the filter is a plain average and leaves
+// √(a_norm/(2−a_norm)) = 42 % of a noise. The gate follows the noise by v, but
+// only samples within it update v, so it takes long to widen to a noise far
+// above δ. A wide gate is a weaker one: once κ·v comes near the height of a
+// spike, the spike passes at a_norm. A spike of three samples and height .6
+// leaks 14 % at a noise of standard deviation .01, 16 % at .1 and 37 % at .15.
 //
 // # Conventions
 //

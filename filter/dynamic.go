@@ -12,7 +12,7 @@ const (
 	// DefaultN: samples average an interval, so a spike of 300 ms starts
 	// anywhere within one and touches four of them. The fifth confirms.
 	DefaultN = 5
-	// DefaultNorm halves the noise within the gate in two samples.
+	// DefaultNorm takes half of a deviation within the gate in two samples.
 	DefaultNorm = 0.3
 	// DefaultHold lets a spike of n < N samples leak about 5n % of its height.
 	DefaultHold = 0.05

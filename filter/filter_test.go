@@ -223,6 +223,42 @@ func TestSpikeAtRandomPhase(t *testing.T) {
 	}
 }
 
+// TestNoise holds what the package doc says of Gaussian noise: how much of it
+// is left about a constant level, and how much more of a spike of three
+// samples leaks, as the noise widens the gate.
+func TestNoise(t *testing.T) {
+	const height = 0.6
+	for _, c := range []struct{ sd, left, leak float64 }{
+		{0.01, 0.45, 0.15}, {0.05, 0.45, 0.16}, {0.1, 0.45, 0.2}, {0.15, 0.45, 0.45},
+	} {
+		rng := rand.New(rand.NewPCG(1, 7))
+		var square, leaks float64
+		const trials, settle = 300, 2000
+		for range trials {
+			quiet, spiked := make([]float64, settle+10), make([]float64, settle+10)
+			for i := range quiet {
+				quiet[i] = 0.2 + c.sd*rng.NormFloat64()
+				spiked[i] = quiet[i]
+				if i >= settle && i < settle+3 {
+					spiked[i] += height
+				}
+			}
+			without, with := run(t, filter.Config{}, quiet), run(t, filter.Config{}, spiked)
+			square += (without[settle] - 0.2) * (without[settle] - 0.2) / trials
+			var worst float64
+			for i := range with {
+				worst = math.Max(worst, (with[i]-without[i])/height)
+			}
+			leaks += worst / trials
+		}
+		left := math.Sqrt(square) / c.sd
+		t.Logf("sd %.2f: %.0f %% of it is left, a spike leaks %.0f %%", c.sd, 100*left, 100*leaks)
+		if left > c.left || leaks > c.leak {
+			t.Errorf("sd %g: %g of it is left, want ≤ %g; a spike leaks %g, want ≤ %g", c.sd, left, c.left, leaks, c.leak)
+		}
+	}
+}
+
 // The level never leaves the hull of the samples seen, not even by rounding.
 func TestHull(t *testing.T) {
 	at := filter.Config{Norm: 1, Hold: 1, Fast: 1}

@@ -79,7 +79,12 @@ func (ws *Workspace) rotate() {
 			for q := p + 1; q < d; q++ {
 				y := ws.factor[q*d : (q+1)*d]
 				c, s := orthogonalise(x, y)
-				cosine, sine = max(cosine, c), max(sine, s)
+				if c > cosine {
+					cosine = c
+				}
+				if s > sine {
+					sine = s
+				}
 			}
 		}
 		// A later rotation of the sweep brings back at most sine·cosine of
@@ -169,16 +174,15 @@ func (ws *Workspace) compose() {
 			clear(u)
 			continue
 		}
-		column := ws.factor[k*d : (k+1)*d]
-		if ws.basis == nil {
-			for j, v := range column {
-				u[j] = v / norm
-			}
-			continue
-		}
+		// A norm is at least the root of the least float: 1/norm is finite.
+		column, inverse := ws.factor[k*d:(k+1)*d], 1/norm
 		clear(u)
 		for j, v := range column {
-			axpy(v/norm, ws.basis[j*d:(j+1)*d], u)
+			if ws.basis == nil {
+				u[j] = v * inverse
+				continue
+			}
+			axpy(v*inverse, ws.basis[j*d:(j+1)*d], u)
 		}
 	}
 }

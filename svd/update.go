@@ -11,7 +11,8 @@ const (
 	DefaultRank = 16
 )
 
-// Options of an update. The zero value is the documented default.
+// Options of an update. The zero value is the documented default. Options are
+// a plain value, only read here, that any number of goroutines may share.
 type Options struct {
 	// Rank is r, the number of singular values kept, in [1, d]; 0 means
 	// min(d, DefaultRank). With 1 < r < d the direction u₁ of non-negative

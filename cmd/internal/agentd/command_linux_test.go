@@ -77,11 +77,11 @@ type peers struct {
 }
 
 func (p *peers) Publish(stream grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]) error {
-	notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{Pod: 7}}}
-	if err := stream.Send(notice); err != nil {
-		return err
-	}
-	for {
+	for pod := uint64(1); ; pod++ {
+		notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{Pod: pod}}}
+		if err := stream.Send(notice); err != nil {
+			return err
+		}
 		m, err := stream.Recv()
 		if err != nil {
 			return err

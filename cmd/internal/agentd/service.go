@@ -71,8 +71,8 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if !reader.Pressure() {
 		logger.Warn("the kernel has no pressure stall information: CPU usage is utilisation alone")
 	}
-	logger.Info("started", "node", node, "schema", reader.Schema().ID, "counter", reader.Counter(),
-		"sizes", reader.Sizes(), "pods", o.podSource, "schedulers", o.schedulers, "aggregator", o.aggregator, "listen", s.http.Addr())
+	logger.Info("started", "node", node, "schema", reader.Schema().ID, "counter", reader.Counter().String(),
+		"sizes", reader.Sizes(), "pods", o.podSource, "schedulers", o.schedulers, "aggregator", o.aggregator, "listen", s.http.Addr().String())
 	return s.run(ctx)
 }
 

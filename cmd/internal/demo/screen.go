@@ -95,7 +95,8 @@ func (s *screen) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live {
-		_, _ = io.WriteString(s.out, showCursor)
+		// What a terminal echoed of a Ctrl-C stands on this line.
+		_, _ = io.WriteString(s.out, "\r"+clearLine+showCursor)
 		s.live, s.drawn = false, 0
 	}
 }

@@ -1,20 +1,16 @@
 // Package etcdquiet, when imported, keeps the etcd client inside kube-apiserver
-// from writing warnings to standard error, such as one for each request that a
-// client gave up.
+// from writing to standard error: it warns of each request that a caller gave
+// up.
 //
-// That client's logger is made when k8s.io/apiserver is initialised, and takes
-// its level from the environment. Packages whose imports are ready are
+// That client's logger is made when a package of k8s.io/apiserver is
+// initialised, from logutil's defaults. Packages whose imports are ready are
 // initialised in the order of their import paths, so this one, which imports
-// nothing but os, comes first.
+// logutil alone, comes first.
 package etcdquiet
 
-import "os"
-
-const variable = "ETCD_CLIENT_DEBUG"
+import "go.etcd.io/etcd/client/pkg/v3/logutil"
 
 func init() {
-	if os.Getenv(variable) == "" {
-		// An error here would mean a platform without an environment.
-		_ = os.Setenv(variable, "error")
-	}
+	logutil.DefaultZapLoggerConfig.OutputPaths = nil
+	logutil.DefaultZapLoggerConfig.ErrorOutputPaths = nil
 }
