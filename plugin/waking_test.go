@@ -17,9 +17,11 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// patient is a setup whose slow retry never comes to the rescue.
+// patient is a setup in which neither the slow retry nor a signal that turns
+// stale comes to the rescue.
 func patient(nodes int) setup {
-	return setup{nodes: nodes, args: plugin.SpazioArgs{RetryPeriod: metav1.Duration{Duration: time.Hour}}}
+	hour := metav1.Duration{Duration: time.Hour}
+	return setup{nodes: nodes, args: plugin.SpazioArgs{RetryPeriod: hour, MaxAge: hour}}
 }
 
 // refuse tries pods in vain.

@@ -22,12 +22,12 @@ type Options struct {
 	// 0 means DefaultBlock.
 	Block int
 	// Alpha and Beta are the weights α of the past and β of the new block
-	// (thesis eq. 3.6), positive; 0 means 1. Only their ratio counts: the
-	// past's energy decays by w = α/(α+β) a block. Both 0: w = ½.
+	// (thesis eq. 3.6), in [1e-6, 1e6]; 0 means 1. Only their ratio counts:
+	// the past's energy decays by w = α/(α+β) a block. Both 0: w = ½.
 	Alpha, Beta float64
 	// HalfLife sets w = 2^(−1/HalfLife) instead: the number of blocks after
-	// which the energy of a block has halved, positive. It excludes Alpha and
-	// Beta; 0 leaves w to them.
+	// which the energy of a block has halved, in [1e-6, 1e6]. It excludes
+	// Alpha and Beta; 0 leaves w to them.
 	HalfLife float64
 	// Unit rejects samples outside [0, 1].
 	Unit bool

@@ -395,6 +395,40 @@ func TestRescan(t *testing.T) {
 	w.untilPods()
 }
 
+func ExampleCgroupPods() {
+	root, err := os.MkdirTemp("", "cgroup")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(root)
+	// On a node the zero CgroupConfig watches /sys/fs/cgroup.
+	source, err := telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: root})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	pod := filepath.Join(root, "kubepods", "burstable", "pod"+uidA)
+	err = source.Run(ctx, func(e telemetry.PodEvent) {
+		switch {
+		case e.Changed && !e.Churn:
+			fmt.Println("pods:", e.Pods)
+			if err := os.MkdirAll(pod, 0o755); err != nil {
+				fmt.Println(err)
+			}
+		case e.Churn:
+			fmt.Println("a pod is about to start")
+			cancel()
+		}
+	})
+	fmt.Println(err)
+	// Output:
+	// pods: []
+	// a pod is about to start
+	// <nil>
+}
+
 func TestNewCgroupPodsErrors(t *testing.T) {
 	_, err := telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: filepath.Join(t.TempDir(), "none")})
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -18,7 +18,11 @@ func Example() {
 		return
 	}
 	defer os.RemoveAll(proc)
-	set := func(name, text string) { os.WriteFile(filepath.Join(proc, name), []byte(text), 0o644) }
+	set := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(proc, name), []byte(text), 0o644); err != nil {
+			fmt.Println(err)
+		}
+	}
 	set("meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\nMemAvailable: 750 kB\nBuffers: 0 kB\nCached: 0 kB\n")
 	set("stat", "cpu  100 0 0 100\ncpu0 50 0 0 50\ncpu1 50 0 0 50\n")
 

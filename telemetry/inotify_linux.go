@@ -43,8 +43,9 @@ func openInotify() (*inotify, error) {
 
 func (in *inotify) close() { in.f.Close() }
 
-// interrupt makes a read return at once, now or when it is called next.
-func (in *inotify) interrupt() { in.f.SetReadDeadline(time.Unix(1, 0)) }
+// interrupt makes a read return at once, now or when it is called next. Like
+// setDeadline it fails only on a closed file, where a read returns anyway.
+func (in *inotify) interrupt() { _ = in.f.SetReadDeadline(time.Unix(1, 0)) }
 
 func (in *inotify) setDeadline(t time.Time) error { return in.f.SetReadDeadline(t) }
 

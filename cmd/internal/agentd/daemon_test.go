@@ -228,7 +228,7 @@ func TestDaemonDropsSamples(t *testing.T) {
 	r.until("the first", func(agent.Report) bool { return true })
 	r.sampler.fail(&telemetry.ChannelError{Channel: "cpu", Err: telemetry.ErrBackwards})
 	waitFor(t, "dropped samples", func() bool {
-		return r.counter("spazio_agent_samples_dropped_total", "cpu", "backwards") > 0
+		return r.counter("spazio_agent_samples_dropped_total", "backwards", "cpu") > 0
 	})
 	waitFor(t, "unhealthy", func() bool { return r.Health() != nil })
 	r.sampler.fail(nil)
@@ -247,7 +247,8 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// counter returns a counter's value by its labels' values.
+// counter returns a counter's value by the values of its labels, which are in
+// the order of their names.
 func (r *running) counter(name string, labels ...string) float64 {
 	r.t.Helper()
 	families, err := r.metrics.Gather()

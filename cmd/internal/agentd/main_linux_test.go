@@ -17,11 +17,17 @@ func TestMain(m *testing.M) {
 	case "agent":
 		serve.Main(agentd.Main)
 	case "burn":
-		go func() { // ends with the test, however that ends
+		ended := make(chan struct{})
+		go func() { // with the test, however that ends
 			_, _ = io.Copy(io.Discard, os.Stdin)
-			os.Exit(0)
+			close(ended)
 		}()
 		for {
+			select {
+			case <-ended:
+				os.Exit(0)
+			default:
+			}
 		}
 	}
 	os.Exit(m.Run())

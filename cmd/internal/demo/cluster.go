@@ -82,7 +82,9 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 }
 
 func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
-	plane, err := controlplane.Start(ctx, controlplane.Config{})
+	// An API server that is told to stop while it starts ends the process, so
+	// an interrupt has to wait for its three seconds.
+	plane, err := controlplane.Start(context.WithoutCancel(ctx), controlplane.Config{})
 	if err != nil {
 		return err
 	}
@@ -99,6 +101,9 @@ func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
 			return plane.Err()
 		}
 	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if c.client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}

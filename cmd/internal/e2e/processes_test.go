@@ -120,7 +120,7 @@ func newScraper(url, token string) scraper {
 	return scraper{url: url, token: token, client: &http.Client{Transport: transport}}
 }
 
-// value returns a metric without labels.
+// value returns a metric; its labels, if any, belong to its name.
 func (s scraper) value(metric string) (float64, error) {
 	request, err := http.NewRequest(http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {
@@ -208,6 +208,7 @@ func TestKilledRolesComeBack(t *testing.T) {
 	log.waitSucceeded(t, podCount)
 	t.Logf("%v from the scheduler's second start to the end of the batch", time.Since(begin))
 
+	waitMetric(t, schedulerMetrics, `spazio_nodes{state="fresh"}`, nodeCount)
 	waitMetric(t, schedulerMetrics, "spazio_inflight_pods", 0)
 	waitMetric(t, aggregatorMetrics, "spazio_aggregator_nodes", nodeCount)
 	scheduler.interrupt(t)

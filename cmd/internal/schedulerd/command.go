@@ -47,7 +47,7 @@ func NewCommand() *cobra.Command {
 	d.addFlags(c.Flags())
 	upstream := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := d.apply(c.Flags()); err != nil {
+		if err := d.apply(c.Context(), c.Flags()); err != nil {
 			return err
 		}
 		defer d.remove()
@@ -79,7 +79,7 @@ func (d *defaultConfig) addFlags(flags *pflag.FlagSet) {
 var errBothConfigs = errors.New("belongs into the plugin's arguments when --config is given")
 
 // apply gives upstream a configuration file where the user gave none.
-func (d *defaultConfig) apply(flags *pflag.FlagSet) error {
+func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 	if flags.Changed("config") {
 		for _, name := range []string{"signal-listen", "signal-tls-cert-file", "signal-tls-private-key-file", "signal-tls-ca-file", "insecure"} {
 			if flags.Changed(name) {
@@ -94,6 +94,14 @@ func (d *defaultConfig) apply(flags *pflag.FlagSet) error {
 	}
 	if err := args.Validate(nil); err != nil {
 		return serve.Usage(err)
+	}
+	// What is wrong with an address kube-scheduler would wrap in text alone.
+	listener, err := transport.Listen(ctx, d.listen, d.transport)
+	if err != nil {
+		return fmt.Errorf("--signal-listen: %w", err)
+	}
+	if err := listener.Close(); err != nil {
+		return fmt.Errorf("--signal-listen: %w", err)
 	}
 	profile, err := spazioProfile(args)
 	if err != nil {

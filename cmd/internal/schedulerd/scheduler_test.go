@@ -1,0 +1,104 @@
+package schedulerd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// kubeconfig names a server that nobody runs: making a scheduler asks nothing.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	c := clientcmdapi.NewConfig()
+	c.Clusters["none"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	c.Contexts["none"] = &clientcmdapi.Context{Cluster: "none"}
+	c.CurrentContext = "none"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*c, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// emptyTemp gives the test a temporary directory of its own and checks in the
+// end that nothing was left there.
+func emptyTemp(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+}
+
+func TestNewAndClose(t *testing.T) {
+	emptyTemp(t)
+	s, err := schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig(t), Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := s.Hub().Addr().String()
+	_, err = schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig(t), Args: plugin.SpazioArgs{Listen: address}})
+	if err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("on a busy port: %v", err)
+	}
+	s.Close()
+	s.Close()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatalf("the port after Close: %v", err)
+	}
+	listener.Close()
+}
+
+func TestNewRefuses(t *testing.T) {
+	emptyTemp(t)
+	if _, err := schedulerd.New(t.Context(), schedulerd.Options{}); !errors.Is(err, schedulerd.ErrNoKubeconfig) {
+		t.Errorf("without a kubeconfig: %v", err)
+	}
+	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: -time.Second}}
+	_, err := schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig(t), Args: args})
+	if err == nil || !strings.Contains(err.Error(), "maxAge") {
+		t.Errorf("with a negative maxAge: %v", err)
+	}
+}
+
+func TestMainUsage(t *testing.T) {
+	emptyTemp(t)
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"unknown flag":           {[]string{"--no-such-flag"}, "no-such-flag"},
+		"arguments":              {[]string{"x"}, "does not take any arguments"},
+		"flag beside --config":   {[]string{"--config=x", "--signal-listen=127.0.0.1:0"}, "--signal-listen"},
+		"half a certificate":     {[]string{"--signal-tls-cert-file=x"}, "together"},
+		"plaintext for everyone": {[]string{"--signal-listen=0.0.0.0:0"}, "insecure"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if code := schedulerd.Main(context.Background(), c.args, &out, &errs); code != serve.ExitUsage {
+				t.Errorf("exit code %d, want %d", code, serve.ExitUsage)
+			}
+			if !strings.Contains(errs.String(), c.says) || strings.Count(errs.String(), "\n") != 1 {
+				t.Errorf("said %q, want one line with %q", errs.String(), c.says)
+			}
+		})
+	}
+}
