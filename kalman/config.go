@@ -5,11 +5,10 @@ import (
 	"math"
 )
 
-// Defaults of Config. The ratios of the noises follow from a grid over
-// synthetic traces: R near half the variance of Δz at constant n, Q_C/R between
-// .01 and .1, Q_c a tenth of Q_C.
+// Defaults of Config. The drifts are the best of a grid over the development
+// seeds of the synthetic regimes that BenchmarkMethods prints.
 const (
-	DefaultMeanGain    = 0.1
+	DefaultPrior       = 0.25 // a pod a core on four cores
 	DefaultNoise       = 4e-4 // R: a headroom read to ±.02
 	DefaultLevelDrift  = 0.03 // Q_C/R
 	DefaultCostDrift   = 0.003
@@ -23,37 +22,46 @@ const (
 	DefaultFleetSpread = 0.5
 )
 
+// MaxPods bounds the pod count of a measurement. It is far above what a node
+// runs, and squares of it stay far below what overflows.
+const MaxPods = 1e6
+
 // Config tunes the estimator of one channel. Zero fields mean the defaults.
 type Config struct {
 	// Method is the estimator; the zero value is Centred.
 	Method Method
-	// Prior is the cost of a pod before anything was seen, > 0; 0 means .25,
-	// a pod a core on four cores.
+	// Prior is the cost of a pod before anything was seen, in [1e−6, 1e3]; 0
+	// means .25, a pod a core on four cores.
 	Prior float64
 	// PriorSD is the standard deviation of the cost at the start, relative to
-	// Prior; 0 means .5.
+	// Prior, in [1e−6, 1e3]; 0 means .5.
 	PriorSD float64
-	// MeanGain is a, the gain of the running mean n̄, in (0, 1]; 0 means .1.
+	// MeanGain is a, the gain of the running mean n̄ of Centred, in (0, 1]; 0
+	// means the gain that keeps level and cost uncorrelated, P_μ/(P_μ + R).
 	MeanGain float64
-	// Noise is R, the variance of one headroom measurement; 0 means 4e−4. The
-	// filter follows the measured noise within a factor of 16 of it.
+	// Noise is R, the variance of one headroom measurement, in [1e−12, 1]; 0
+	// means 4e−4. The filter follows the measured noise within a factor of 16.
 	Noise float64
 	// LevelDrift and CostDrift are Q_C/R and Q_c/R, the process noises of a
-	// step; 0 means .03 and .003.
+	// step, at most 1e6; 0 means .03 and .003.
 	LevelDrift, CostDrift float64
 	// Forgetting is λ of Recursive, the weight that the past keeps at each step,
-	// in (0, 1]; 0 means .98.
+	// in [.5, 1]; 0 means .98.
 	Forgetting float64
-	// Gate is the largest ν²/S that is not an outlier; 0 means 9.
+	// Gate is the largest ν²/S that is not an outlier; 0 means 9, and
+	// math.MaxFloat64 takes everything.
 	Gate float64
-	// Patience is the number of outliers in a row that make a change; 0 means 5.
+	// Patience is the number of outliers in a row that make a change, at most
+	// 100; 0 means 5.
 	Patience int
-	// Saturation is the usage from which a measurement is censored; 0 means .98.
+	// Saturation is the usage from which a measurement is censored, at most 2; 0
+	// means .98, and above 1 nothing is censored.
 	Saturation float64
 	// Known is the share of the prior variance below which the cost counts as
-	// known; 0 means .25.
+	// known, at most 1; 0 means .25.
 	Known float64
-	// Floor bounds the cost from below, relative to the prior; 0 means 1/8.
+	// Floor bounds the cost from below, relative to the prior, at most 1; 0
+	// means 1/8.
 	Floor float64
 }
 
@@ -70,32 +78,31 @@ func (e *FieldError) Error() string {
 
 // Validate reports the first field out of its range as a *FieldError.
 func (c Config) Validate() error {
-	notNegative := []struct {
-		name  string
-		value float64
-	}{
-		{"Prior", c.Prior}, {"PriorSD", c.PriorSD}, {"MeanGain", c.MeanGain}, {"Noise", c.Noise},
-		{"LevelDrift", c.LevelDrift}, {"CostDrift", c.CostDrift}, {"Gate", c.Gate}, {"Forgetting", c.Forgetting},
-		{"Saturation", c.Saturation}, {"Known", c.Known}, {"Floor", c.Floor},
-	}
-	for _, f := range notNegative {
-		if !(f.value >= 0) || math.IsInf(f.value, 0) {
-			return &FieldError{f.name, f.value, "must be finite and not negative"}
-		}
-	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"MeanGain", c.MeanGain}, {"Saturation", c.Saturation}, {"Known", c.Known}, {"Floor", c.Floor}, {"Forgetting", c.Forgetting}} {
-		if f.value > 1 {
-			return &FieldError{f.name, f.value, "must be at most 1"}
-		}
-	}
 	if c.Method > Recursive {
 		return &FieldError{"Method", float64(c.Method), "is not a method"}
 	}
-	if c.Patience < 0 {
-		return &FieldError{"Patience", float64(c.Patience), "must not be negative"}
+	if c.Patience < 0 || c.Patience > 100 {
+		return &FieldError{"Patience", float64(c.Patience), "must be in [0, 100]"}
+	}
+	for _, f := range [...]struct {
+		name             string
+		value, low, high float64
+	}{
+		{"Prior", c.Prior, 1e-6, 1e3},
+		{"PriorSD", c.PriorSD, 1e-6, 1e3},
+		{"MeanGain", c.MeanGain, 0, 1},
+		{"Noise", c.Noise, 1e-12, 1},
+		{"LevelDrift", c.LevelDrift, 0, 1e6},
+		{"CostDrift", c.CostDrift, 0, 1e6},
+		{"Forgetting", c.Forgetting, .5, 1},
+		{"Gate", c.Gate, 0, math.MaxFloat64},
+		{"Saturation", c.Saturation, 0, 2},
+		{"Known", c.Known, 0, 1},
+		{"Floor", c.Floor, 0, 1},
+	} {
+		if f.value != 0 && !(f.value >= f.low && f.value <= f.high) {
+			return &FieldError{f.name, f.value, fmt.Sprintf("must be 0 or in [%g, %g]", f.low, f.high)}
+		}
 	}
 	return nil
 }
@@ -106,9 +113,8 @@ func (c Config) withDefaults() Config {
 			*f = value
 		}
 	}
-	def(&c.Prior, 0.25)
+	def(&c.Prior, DefaultPrior)
 	def(&c.PriorSD, DefaultCostSD)
-	def(&c.MeanGain, DefaultMeanGain)
 	def(&c.Noise, DefaultNoise)
 	def(&c.LevelDrift, DefaultLevelDrift)
 	def(&c.CostDrift, DefaultCostDrift)
@@ -121,4 +127,25 @@ func (c Config) withDefaults() Config {
 		c.Patience = DefaultPatience
 	}
 	return c
+}
+
+// tuning is a complete Config with what follows from it, worked out once.
+type tuning struct {
+	Config
+	censored           float64 // headroom up to which a measurement is censored
+	priorVar, knownVar float64 // of the cost
+	floor              float64 // of the cost
+	minNoise, maxNoise float64 // bounds of R
+}
+
+func (c Config) tuning() tuning {
+	c = c.withDefaults()
+	sd := c.PriorSD * c.Prior
+	return tuning{
+		Config:   c,
+		censored: 1 - c.Saturation,
+		priorVar: sd * sd, knownVar: c.Known * sd * sd,
+		floor:    c.Floor * c.Prior,
+		minNoise: c.Noise / noiseRange, maxNoise: c.Noise * noiseRange,
+	}
 }

@@ -27,7 +27,7 @@ type Observation struct {
 // With a single channel, the headroom along u₁, it is the scalar estimator of
 // the thesis. It is not safe for concurrent use.
 type PerChannel struct {
-	configs  []Config
+	tunings  []tuning
 	states   []State
 	verdicts []Verdict
 }
@@ -38,7 +38,7 @@ var _ Estimator = (*PerChannel)(nil)
 // *FieldError, wrapped with the channel's index.
 func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	p := &PerChannel{
-		configs:  make([]Config, len(configs)),
+		tunings:  make([]tuning, len(configs)),
 		states:   make([]State, len(configs)),
 		verdicts: make([]Verdict, len(configs)),
 	}
@@ -46,7 +46,7 @@ func NewPerChannel(configs ...Config) (*PerChannel, error) {
 		if err := c.Validate(); err != nil {
 			return nil, fmt.Errorf("channel %d: %w", i, err)
 		}
-		p.configs[i] = c.withDefaults()
+		p.tunings[i] = c.tuning()
 	}
 	return p, nil
 }
@@ -80,7 +80,7 @@ func (p *PerChannel) Step(o Observation) error {
 		return nil
 	}
 	for i, z := range o.Headroom {
-		p.verdicts[i] = p.states[i].step(z, o.Pods, &p.configs[i])
+		p.verdicts[i] = p.states[i].step(z, o.Pods, &p.tunings[i])
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (p *PerChannel) EstimatesTo(dst []Estimate) []Estimate {
 		dst = make([]Estimate, len(p.states))
 	}
 	for i := range p.states {
-		dst[i] = p.states[i].estimate(&p.configs[i])
+		dst[i] = p.states[i].estimate(&p.tunings[i])
 	}
 	return dst
 }

@@ -36,20 +36,38 @@ func (m Method) correlated() bool { return m == Joint || m == Recursive }
 // drift adds what may have changed since the last measurement. The cost drifts
 // only while the pods move: at constant n nothing would take the doubt away
 // again, and by morning the node would offer nothing.
-func (s *State) drift(n, r, prior float64, c *Config) {
+func (s *State) drift(n, r float64, t *tuning) {
 	moved := n != s.LastPods
-	if c.Method == Recursive {
-		s.LevelVar /= c.Forgetting
+	if t.Method == Recursive {
+		s.LevelVar /= t.Forgetting
 		if moved {
-			s.Cov /= c.Forgetting
-			s.setCostVar(s.CostVar/c.Forgetting, prior)
+			s.Cov /= t.Forgetting
+			s.setCostVar(s.CostVar/t.Forgetting, t.priorVar)
 		}
 		return
 	}
-	s.LevelVar += c.LevelDrift * r
-	if moved {
-		s.setCostVar(s.CostVar+c.CostDrift*r, prior)
+	s.LevelVar += t.LevelDrift * r
+	if !moved {
+		return
 	}
+	if t.Method == Centred && t.MeanGain == 0 {
+		s.driftCost(min(t.CostDrift*r, t.priorVar-s.CostVar))
+		return
+	}
+	s.setCostVar(s.CostVar+t.CostDrift*r, t.priorVar)
+}
+
+// driftCost adds q to P_c of Centred. A cost that changes leaves the capacity
+// alone and so moves the level at n̄; the pod count at which level and cost are
+// uncorrelated moves towards zero.
+func (s *State) driftCost(q float64) {
+	sum := s.CostVar + q
+	share := q / sum
+	back := share * s.MeanPods
+	s.LevelVar += back * s.MeanPods * s.CostVar
+	s.Level += s.Cost * back
+	s.MeanPods -= back
+	s.CostVar = sum
 }
 
 // innovation returns ν, its variance S and the part of S that the cost makes.
@@ -62,8 +80,8 @@ func (s *State) innovation(z, n, r float64, m Method) (nu, variance, cost float6
 		cost = x * x * s.CostVar
 		return z - s.LastSignal + s.Cost*x, cost + 2*r, cost
 	case Joint, Recursive:
-		cost = n*n*s.CostVar - 2*n*s.Cov
-		return z + s.Cost*n - s.Level, s.LevelVar + cost + r, math.Max(cost, 0)
+		cost = max(n*n*s.CostVar-2*n*s.Cov, 0)
+		return z + s.Cost*n - s.Level, max(s.LevelVar+n*n*s.CostVar-2*n*s.Cov, 0) + r, cost
 	}
 	x := n - s.MeanPods
 	cost = x * x * s.CostVar
@@ -71,65 +89,87 @@ func (s *State) innovation(z, n, r float64, m Method) (nu, variance, cost float6
 }
 
 // update is the correction by innovation nu of the given variance.
-func (s *State) update(z, n, nu, variance, r float64, c *Config) {
-	switch c.Method {
+func (s *State) update(z, n, nu, variance, r float64, t *tuning) {
+	switch t.Method {
 	case Naive:
-		s.updateNaive(z, n, nu, variance, r, c)
+		s.updateNaive(z, n, nu, variance, r, t)
 	case Delta:
-		s.updateDelta(z, n, nu, variance, r, c)
+		s.updateDelta(z, n, nu, variance, r, t)
 	case Joint, Recursive:
-		s.updateJoint(n, nu, variance, c)
+		s.updateJoint(n, nu, variance, t)
 	default:
-		s.updateCentred(n, nu, variance, c)
+		if t.MeanGain == 0 {
+			s.updateCentred(z, n, nu, variance, r, t)
+		} else {
+			s.updateFixed(n, nu, variance, t)
+		}
 	}
 }
 
-// updateCentred corrects level and cost, each by its own share, and moves the
-// centre.
-func (s *State) updateCentred(n, nu, variance float64, c *Config) {
+// updateCentred corrects level and cost, each by its own share. The level and
+// the centre move by one gain, so they are running means of z and n over the
+// same measurements, and the line through them is uncorrelated with its slope.
+func (s *State) updateCentred(z, n, nu, variance, r float64, t *tuning) {
+	x := n - s.MeanPods
+	without := s.LevelVar + r // S without the doubt in the cost
+	gain, scale := s.LevelVar/without, 1/variance
+	s.Cost = max(s.Cost-x*s.CostVar*scale*nu, t.floor)
+	s.CostVar *= without * scale
+	s.Level += gain * (z - s.Level)
+	s.LevelVar = gain * r
+	s.MeanPods += gain * x
+}
+
+// updateFixed is updateCentred with a centre that moves by a fixed gain.
+func (s *State) updateFixed(n, nu, variance float64, t *tuning) {
 	x := n - s.MeanPods
 	level, cost := s.LevelVar/variance, -x*s.CostVar/variance
 	s.Level += level * nu
 	s.LevelVar *= 1 - level
-	s.correctCost(n, cost*nu, 1+cost*x, c)
-	move := c.MeanGain * (n - s.MeanPods)
+	s.correctCost(cost*nu, 1+cost*x, t)
+	move := t.MeanGain * x
 	s.MeanPods += move
 	s.Level -= s.Cost * move
 }
 
-// correctCost moves the cost within its bounds. At zero pods there is none to
-// see.
-func (s *State) correctCost(n, by, shrink float64, c *Config) {
-	if n > 0 {
-		s.Cost = math.Max(s.Cost+by, c.Floor*c.Prior)
-		s.CostVar *= shrink
-	}
+// correctCost moves the cost within its bounds.
+func (s *State) correctCost(by, shrink float64, t *tuning) {
+	s.Cost = max(s.Cost+by, t.floor)
+	s.CostVar *= max(shrink, 0)
 }
 
-func (s *State) updateNaive(z, n, nu, variance, r float64, c *Config) {
+func (s *State) updateNaive(z, n, nu, variance, r float64, t *tuning) {
 	level := s.LevelVar / variance
-	s.Level = math.Max(s.Level+level*nu, 0)
+	s.Level = max(s.Level+level*nu, 0)
 	s.LevelVar *= 1 - level
 	gain := s.CostVar * n / (n*n*s.CostVar + r)
-	s.correctCost(n, gain*(s.Level-z-n*s.Cost), 1-gain*n, c)
+	s.correctCost(gain*(s.Level-z-n*s.Cost), 1-gain*n, t)
 }
 
-func (s *State) updateDelta(z, n, nu, variance, r float64, c *Config) {
+func (s *State) updateDelta(z, n, nu, variance, r float64, t *tuning) {
 	x := n - s.LastPods
 	gain := -x * s.CostVar / variance
-	s.correctCost(math.Abs(x), gain*nu, 1+gain*x, c)
+	s.correctCost(gain*nu, 1+gain*x, t)
 	level := s.LevelVar / (s.LevelVar + r)
-	s.Level = math.Max(s.Level+level*(z+s.Cost*n-s.Level), 0)
+	s.Level = max(s.Level+level*(z+s.Cost*n-s.Level), 0)
 	s.LevelVar *= 1 - level
 }
 
 // updateJoint is the two-dimensional filter with H = (1, −n).
-func (s *State) updateJoint(n, nu, variance float64, c *Config) {
+func (s *State) updateJoint(n, nu, variance float64, t *tuning) {
 	ph0, ph1 := s.LevelVar-n*s.Cov, s.Cov-n*s.CostVar // P·Hᵀ
 	level, cost := ph0/variance, ph1/variance
-	s.Level = math.Max(s.Level+level*nu, 0)
-	s.Cost = math.Max(s.Cost+cost*nu, c.Floor*c.Prior)
-	s.LevelVar = math.Max(s.LevelVar-level*ph0, 0)
-	s.CostVar = math.Max(s.CostVar-cost*ph1, 0)
+	s.Level = max(s.Level+level*nu, 0)
+	s.Cost = max(s.Cost+cost*nu, t.floor)
+	s.LevelVar = max(s.LevelVar-level*ph0, 0)
+	s.CostVar = max(s.CostVar-cost*ph1, 0)
 	s.Cov -= level * ph1
+	s.bindCov()
+}
+
+// bindCov keeps the covariance within what the variances allow, which rounding
+// and the caps of the variances may leave.
+func (s *State) bindCov() {
+	limit := math.Sqrt(s.CostVar * s.LevelVar)
+	s.Cov = max(-limit, min(limit, s.Cov))
 }

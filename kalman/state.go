@@ -1,11 +1,8 @@
 package kalman
 
-import "math"
-
 const (
 	noiseGain  = 0.05 // of the running variance of Δz at constant n
 	noiseRange = 16.0 // R stays within this factor of Config.Noise
-	inflation  = 16.0 // of P when an outlier turns out to be a change
 )
 
 // State is what an estimator of one channel has learnt, a plain value: a copy is
@@ -31,6 +28,38 @@ type State struct {
 	Started bool
 }
 
+// Validate reports the first field that no Step can have made, as a
+// *FieldError: for a State that was stored or sent.
+func (s State) Validate() error {
+	for _, f := range [...]struct {
+		name      string
+		value     float64
+		low, high float64
+	}{
+		{"Level", s.Level, -maxLevel, maxLevel},
+		{"LevelVar", s.LevelVar, 0, maxVar},
+		{"Cost", s.Cost, 0, maxLevel},
+		{"CostVar", s.CostVar, 0, maxVar},
+		{"Cov", s.Cov, -maxVar, maxVar},
+		{"MeanPods", s.MeanPods, 0, MaxPods},
+		{"DiffVar", s.DiffVar, 0, maxVar},
+		{"LastSignal", s.LastSignal, 0, 1},
+		{"LastPods", s.LastPods, 0, MaxPods},
+		{"Outliers", float64(s.Outliers), 0, 100},
+	} {
+		if !(f.value >= f.low && f.value <= f.high) {
+			return &FieldError{"State." + f.name, f.value, "is not a state"}
+		}
+	}
+	return nil
+}
+
+// Bounds of a State that arguments and a Config in range cannot leave.
+const (
+	maxLevel = 1e60
+	maxVar   = 1e120
+)
+
 // Verdict says what a step did with its measurement.
 type Verdict uint8
 
@@ -54,15 +83,22 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// Step takes the headroom z ∈ [0, 1] at n ≥ 0 pods and returns the next state
-// and what it did with the measurement. One out of range is a *FieldError and
-// leaves the state as it was.
+// Step takes the headroom z ∈ [0, 1] at n ∈ [0, MaxPods] pods and returns the
+// next state and what it did with the measurement. An argument out of range is
+// a *FieldError and leaves the state as it was. Step is pure; PerChannel is the
+// faster form, which checks its Config once.
 func Step(s State, z, n float64, c Config) (State, Verdict, error) {
+	if err := c.Validate(); err != nil {
+		return s, Outlier, err
+	}
+	if err := s.Validate(); err != nil {
+		return s, Outlier, err
+	}
 	if err := check(z, n); err != nil {
 		return s, Outlier, err
 	}
-	c = c.withDefaults()
-	v := s.step(z, n, &c)
+	t := c.tuning()
+	v := s.step(z, n, &t)
 	return s, v, nil
 }
 
@@ -70,35 +106,34 @@ func check(z, n float64) error {
 	if !(z >= 0 && z <= 1) {
 		return &FieldError{"Headroom", z, "must be in [0, 1]"}
 	}
-	if !(n >= 0) || math.IsInf(n, 0) {
-		return &FieldError{"Pods", n, "must be finite and not negative"}
+	if !(n >= 0 && n <= MaxPods) {
+		return &FieldError{"Pods", n, "must be in [0, 1e6]"}
 	}
 	return nil
 }
 
-// step is Step in place, on valid arguments and a complete Config: the gates
-// that all methods share around the method's own update.
-func (s *State) step(z, n float64, c *Config) Verdict {
-	if z <= 1-c.Saturation {
+// step is Step in place, on valid arguments: the gates that all methods share
+// around the method's own update.
+func (s *State) step(z, n float64, t *tuning) Verdict {
+	if z <= t.censored {
 		return Censored
 	}
 	if !s.Started {
-		*s = start(z, n, c)
+		*s = start(z, n, t)
 		return Taken
 	}
-	r := s.noise(c)
-	prior := c.priorVar()
-	s.drift(n, r, prior, c)
-	nu, variance, cost := s.innovation(z, n, r, c.Method)
-	if nu*nu > c.Gate*variance {
+	r := min(max(s.DiffVar/2, t.minNoise), t.maxNoise)
+	s.drift(n, r, t)
+	nu, variance, cost := s.innovation(z, n, r, t.Method)
+	if nu*nu > t.Gate*variance {
 		s.Outliers++
-		if s.Outliers < c.Patience {
+		if s.Outliers < t.Patience {
 			return Outlier
 		}
-		s.inflate(cost/variance, prior)
-		nu, variance, _ = s.innovation(z, n, r, c.Method)
+		s.inflate(nu*nu, variance, cost, t.priorVar)
+		nu, variance, _ = s.innovation(z, n, r, t.Method)
 	}
-	s.update(z, n, nu, variance, r, c)
+	s.update(z, n, nu, variance, r, t)
 	if n == s.LastPods {
 		diff := z - s.LastSignal
 		s.DiffVar += noiseGain * (diff*diff - s.DiffVar)
@@ -107,87 +142,37 @@ func (s *State) step(z, n float64, c *Config) Verdict {
 	return Taken
 }
 
-func start(z, n float64, c *Config) State {
+func start(z, n float64, t *tuning) State {
 	s := State{
-		Level: z, LevelVar: c.Noise,
-		Cost: c.Prior, CostVar: c.priorVar(),
-		MeanPods: n, DiffVar: 2 * c.Noise,
+		Level: z, LevelVar: t.Noise,
+		Cost: t.Prior, CostVar: t.priorVar,
+		MeanPods: n, DiffVar: 2 * t.Noise,
 		LastSignal: z, LastPods: n,
 		Started: true,
 	}
-	if c.Method != Centred { // C = z + c·n is as uncertain as c makes it
-		s.Level, s.MeanPods = z+c.Prior*n, 0
+	if t.Method != Centred { // C = z + c·n is as uncertain as c makes it
+		s.Level, s.MeanPods = z+t.Prior*n, 0
 		s.LevelVar += n * n * s.CostVar
-		if c.Method.correlated() {
+		if t.Method.correlated() {
 			s.Cov = n * s.CostVar
 		}
 	}
 	return s
 }
 
-// inflate opens the state to a change that was taken for outliers. The cost
-// shares in the doubt as far as it shares in the innovation: at constant n the
-// change is one of level.
-func (s *State) inflate(cost, prior float64) {
-	s.LevelVar *= inflation
-	s.setCostVar(s.CostVar*(1+(inflation-1)*cost), prior)
+// inflate opens the state to a change that was taken for outliers, until ν²/S
+// is 1. The cost shares in the doubt as far as it shares in the innovation: at
+// constant n the change is one of level.
+func (s *State) inflate(squared, variance, cost, prior float64) {
+	share := cost / variance
+	s.LevelVar += (squared - variance) * (1 - share)
+	s.setCostVar(s.CostVar*(1+(squared/variance-1)*share), prior)
 }
 
 // setCostVar sets P_c, at most its prior, and keeps the correlation.
 func (s *State) setCostVar(v, prior float64) {
-	v = math.Min(v, prior)
+	s.CostVar = min(v, prior)
 	if s.Cov != 0 {
-		limit := math.Sqrt(v * s.LevelVar)
-		s.Cov = math.Max(-limit, math.Min(limit, s.Cov))
+		s.bindCov()
 	}
-	s.CostVar = v
-}
-
-// noise is R as measured, kept near the configured one.
-func (s *State) noise(c *Config) float64 {
-	return math.Min(math.Max(s.DiffVar/2, c.Noise/noiseRange), c.Noise*noiseRange)
-}
-
-func (c *Config) priorVar() float64 {
-	sd := c.PriorSD * c.Prior
-	return sd * sd
-}
-
-// Estimate is what is known of one channel.
-type Estimate struct {
-	// Level is the headroom at MeanPods pods.
-	Level, MeanPods float64
-	// Cost is the headroom one pod takes, > 0, and CostSD its standard
-	// deviation. An unknown cost is the prior, which is cautious by itself, so
-	// its CostSD is 0.
-	Cost, CostSD float64
-	// Known is false until the pod count has moved enough.
-	Known bool
-	// Started is false until a measurement was taken; Level means nothing then.
-	Started bool
-}
-
-// Capacity is C, the headroom at zero pods that Level and Cost imply, ≥ 0.
-func (e Estimate) Capacity() float64 { return math.Max(e.Level+e.Cost*e.MeanPods, 0) }
-
-// Estimate returns what s knows; before the first measurement the prior alone.
-func (s State) Estimate(c Config) Estimate {
-	c = c.withDefaults()
-	return s.estimate(&c)
-}
-
-func (s *State) estimate(c *Config) Estimate {
-	if !s.Started {
-		return Estimate{Cost: c.Prior}
-	}
-	e := Estimate{Level: s.Level, MeanPods: s.MeanPods, Cost: s.Cost, Started: true}
-	if s.CostVar <= c.Known*c.priorVar() {
-		e.CostSD, e.Known = math.Sqrt(s.CostVar), true
-		return e
-	}
-	// Without a cost of its own the node keeps what it has measured: the level
-	// at the last pod count.
-	e.Level, e.MeanPods = s.Level+s.Cost*(s.MeanPods-s.LastPods), s.LastPods
-	e.Cost = c.Prior
-	return e
 }

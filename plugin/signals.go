@@ -50,7 +50,8 @@ func (h *Hub) serve(ctx context.Context, server *grpc.Server, listener net.Liste
 type signalServer struct {
 	spaziov1.UnimplementedSignalServiceServer
 	hub *Hub
-	ctx context.Context //nolint:containedctx // a gRPC handler gets no other sign of shutdown
+	// ctx is the scheduler's: a handler gets no other sign of shutdown.
+	ctx context.Context
 }
 
 type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]

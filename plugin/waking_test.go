@@ -116,6 +116,25 @@ func TestPodTriedInVainLeavesItsTurn(t *testing.T) {
 	c.eventually("the third is woken", func() bool { return c.peek()["pod-2"] })
 }
 
+// TestRiseDuringAnAttempt: the attempt looks at the nodes as they were before
+// the rise and has not been refused yet when it comes. kube-scheduler remembers
+// the activation of a pod in the middle of an attempt and tries it again.
+func TestRiseDuringAnAttempt(t *testing.T) {
+	c := newCluster(t, patient(1))
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 0})
+	pod, state := newPod(0), &cycleState{}
+	c.create(pod)
+	if _, status := c.PreFilter(context.Background(), state, pod, c.infos); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	s.settle(agent.Report{Avail: 1})
+	c.eventually("the pod is woken", func() bool { return c.peek()["pod-0"] })
+	if status := c.Filter(context.Background(), state, pod, c.infos[0]); status.IsSuccess() {
+		t.Error("the cycle saw a state newer than its own")
+	}
+}
+
 func TestGhostsDoNotHoldASlot(t *testing.T) {
 	c := newCluster(t, patient(1))
 	s := c.open(c.dial(), nodeName(0))

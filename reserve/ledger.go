@@ -3,85 +3,13 @@ package reserve
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 )
-
-// LedgerConfig holds the two time limits of a Ledger. The zero value of a
-// field means its default.
-type LedgerConfig struct {
-	// TTL is how long an assumed pod may wait for its bind; default 15 min, more
-	// than the 10 min a volume may take to bind. A bound pod has no limit: pulling
-	// its image may take any time.
-	TTL time.Duration
-	// Linger is how long a pod that a report listed but the API has not shown is
-	// remembered after it was last listed; default 1 min, more than a watch lags.
-	Linger time.Duration
-}
-
-const (
-	defaultTTL    = 15 * time.Minute
-	defaultLinger = time.Minute
-)
-
-// Validate returns a *FieldError for a negative limit.
-func (c LedgerConfig) Validate() error {
-	if c.TTL < 0 {
-		return &FieldError{Field: "TTL", Value: c.TTL.Seconds(), Want: "≥ 0 s (0 is the default)"}
-	}
-	if c.Linger < 0 {
-		return &FieldError{Field: "Linger", Value: c.Linger.Seconds(), Want: "≥ 0 s (0 is the default)"}
-	}
-	return nil
-}
-
-// Claim says who vouches for a pod being on a node.
-type Claim uint8
-
-const (
-	// Unclaimed: only a report listed the pod.
-	Unclaimed Claim = iota
-	// Assumed: a scheduler reserved room; the bind is on its way.
-	Assumed
-	// Bound: the API says so.
-	Bound
-)
-
-// PodState is what a Ledger knows of a pod. A pod is in flight if it is claimed
-// and not absorbed.
-type PodState struct {
-	Node   string
-	Demand float64
-	Claim  Claim
-	// Absorbed: a report of Node listed the pod; it stays so until the pod is
-	// deleted, even if later reports no longer list it.
-	Absorbed bool
-}
 
 // ErrBoundElsewhere is the reason of a refused Reserve: the API says that the
 // pod is bound to another node.
 var ErrBoundElsewhere = errors.New("bound to another node")
-
-// demandUnit: sums of demand are kept in whole millionths of a pod, so that
-// adding and subtracting any sequence of demands ends at exactly 0.
-const demandUnit = 1e6
-
-// Account is one node's side of a Ledger. Its methods read atomics: they take
-// no lock and allocate nothing. Safe for concurrent use.
-type Account struct {
-	node     string
-	inflight atomic.Int64 // millionths of a pod
-	pods     atomic.Int64
-	tracked  int // entries that point here; guarded by Ledger.mu
-}
-
-// InFlight returns the summed demand of the node's pods in flight, in pods.
-func (a *Account) InFlight() float64 { return float64(a.inflight.Load()) / demandUnit }
-
-// Pods returns the number of the node's pods in flight.
-func (a *Account) Pods() int { return int(a.pods.Load()) }
 
 // Ledger knows the pods that a node was given and has not yet reported. Every
 // update is O(1), but Absorb, which is O(pods listed), Expire, O(pods expired),
@@ -379,53 +307,6 @@ func (l *Ledger) Rebuild(pods []BoundPod) (entered, left int, err error) {
 	return entered, left, nil
 }
 
-// Pod returns what the ledger knows of a pod.
-func (l *Ledger) Pod(pod PodKey) (PodState, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.entries[pod]
-	if e == nil {
-		return PodState{}, false
-	}
-	return PodState{Node: e.account.node, Demand: float64(e.demand) / demandUnit, Claim: e.claim, Absorbed: e.absorbed}, true
-}
-
-// Census counts a ledger's pods.
-type Census struct {
-	// Assumed and Bound are the pods in flight by claim.
-	Assumed, Bound int
-	// Absorbed are the claimed pods that a report has listed, Unclaimed those
-	// that only a report has.
-	Absorbed, Unclaimed int
-}
-
-// Census counts all pods; O(pods).
-func (l *Ledger) Census() Census {
-	var c Census
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.entries {
-		switch {
-		case e.claim == Unclaimed:
-			c.Unclaimed++
-		case e.absorbed:
-			c.Absorbed++
-		case e.claim == Assumed:
-			c.Assumed++
-		default:
-			c.Bound++
-		}
-	}
-	return c
-}
-
-func toUnits(demand float64) (int64, error) {
-	if !(demand > 0 && demand <= 1e6) {
-		return 0, &FieldError{Field: "demand", Value: demand, Want: "a number in (0, 10⁶]"}
-	}
-	return max(int64(math.Round(demand*demandUnit)), 1), nil
-}
-
 // add files a new entry; the pod must not have one.
 func (l *Ledger) add(e *entry) {
 	if l.entries == nil {
@@ -472,36 +353,4 @@ func (l *Ledger) enqueue(e *entry) {
 	case Unclaimed:
 		l.unclaimed.push(e)
 	}
-}
-
-// queue is an intrusive list of entries, oldest first, so that renewing and
-// dropping one in the middle stays O(1).
-type queue struct{ first, last *entry }
-
-func (q *queue) push(e *entry) {
-	e.queue, e.prev = q, q.last
-	if q.last == nil {
-		q.first = e
-	} else {
-		q.last.next = e
-	}
-	q.last = e
-}
-
-func (e *entry) dequeue() {
-	q := e.queue
-	if q == nil {
-		return
-	}
-	if e.prev == nil {
-		q.first = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		q.last = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
-	e.queue, e.prev, e.next = nil, nil, nil
 }

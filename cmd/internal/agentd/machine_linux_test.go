@@ -113,21 +113,33 @@ func requireBusy(t *testing.T, what string) {
 	t.Logf("%s: other processes keep the CPUs %.0f %% busy", what, 100*share)
 }
 
-// What this machine offers falls when every core is busy, and comes back. Other
-// processes, such as the tests of other packages, may leave it nothing to offer
-// before or after; then that must be true.
+// What this machine offers falls when every core is busy, vanishes when work
+// has to wait for a core, and comes back. Other processes, such as the tests of
+// other packages, may leave it nothing to offer before or after; then that must
+// be true.
 func TestRealLoadMovesAvail(t *testing.T) {
 	d := watchMachine(t)
 	const room = .5
 	offers := func(r agent.Report) bool { return r.Avail >= room }
-	if !reaches(t, d, 20*time.Second, offers) {
+	before := room
+	if reaches(t, d, 20*time.Second, offers) {
+		r, _ := d.Last()
+		before = r.Avail
+	} else {
 		requireBusy(t, "before")
 	}
-	stop := burnCPU(t)
-	if !reaches(t, d, time.Minute, func(r agent.Report) bool { return r.Avail < room/2 }) {
+	stopOne := burnCPU(t)
+	// Utilisation is half of the usage: full cores with nobody waiting are .5.
+	falls := func(r agent.Report) bool { return r.Channels[0].Usage > .45 && r.Avail < before }
+	if !reaches(t, d, time.Minute, falls) {
 		t.Fatal("every core is busy and avail did not fall")
 	}
-	stop()
+	stopTwo := burnCPU(t)
+	if !reaches(t, d, time.Minute, func(r agent.Report) bool { return r.Avail < room/2 }) {
+		t.Fatal("twice as much work as cores and avail did not vanish")
+	}
+	stopOne()
+	stopTwo()
 	if !reaches(t, d, 30*time.Second, offers) {
 		requireBusy(t, "after")
 	}

@@ -3,6 +3,7 @@ package agentd_test
 import (
 	"io"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
@@ -17,18 +18,14 @@ func TestMain(m *testing.M) {
 	case "agent":
 		serve.Main(agentd.Main)
 	case "burn":
-		ended := make(chan struct{})
+		var ended atomic.Bool
 		go func() { // with the test, however that ends
 			_, _ = io.Copy(io.Discard, os.Stdin)
-			close(ended)
+			ended.Store(true)
 		}()
-		for {
-			select {
-			case <-ended:
-				os.Exit(0)
-			default:
-			}
+		for !ended.Load() {
 		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/util/errors"
@@ -173,9 +174,9 @@ func (a *apiServer) waitReady(ctx context.Context, failed <-chan struct{}, reaso
 	ticker := time.NewTicker(readyPoll)
 	defer ticker.Stop()
 	for {
-		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		body, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		if err == nil {
-			_, err = client.Discovery().RESTClient().Get().AbsPath("/api/v1/namespaces/default").DoRaw(ctx)
+			body, err = client.Discovery().RESTClient().Get().AbsPath("/api/v1/namespaces/default").DoRaw(ctx)
 		}
 		if err == nil {
 			return nil
@@ -185,9 +186,24 @@ func (a *apiServer) waitReady(ctx context.Context, failed <-chan struct{}, reaso
 		case <-failed:
 			return reason()
 		case <-ctx.Done():
-			return fmt.Errorf("wait for kube-apiserver: %w (last answer: %w)", context.Cause(ctx), err)
+			return fmt.Errorf("wait for kube-apiserver: %w%s", context.Cause(ctx), notReady(string(body)))
 		}
 	}
+}
+
+// notReady names the checks that the body of a readyz calls failed.
+func notReady(body string) string {
+	var failed []string
+	for line := range strings.Lines(body) {
+		if check, ok := strings.CutPrefix(line, "[-]"); ok {
+			name, _, _ := strings.Cut(check, " ")
+			failed = append(failed, name)
+		}
+	}
+	if len(failed) == 0 {
+		return ""
+	}
+	return " (not ready: " + strings.Join(failed, ", ") + ")"
 }
 
 func (a *apiServer) url() string { return "https://" + a.address }

@@ -96,7 +96,7 @@ func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
 	if c.log, err = openLog(filepath.Join(c.dir, "controlplane.log")); err != nil {
 		return err
 	}
-	c.log.redirectKlog()
+	c.log.redirectKlog(c.fail)
 	listener, err := listen(config.APIPort)
 	if err != nil {
 		return err

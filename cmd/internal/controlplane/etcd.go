@@ -83,6 +83,9 @@ func etcdConfig(dir string) *embed.Config {
 	config.Name = "spazio"
 	config.Dir = filepath.Join(dir, "etcd")
 	config.UnsafeNoFsync = true
+	// A new member elects itself after 5 ticks at most. It has no peers whose
+	// heartbeats could be late.
+	config.TickMs, config.ElectionMs = 20, 100
 	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "etcd.sock")}
 	config.ListenClientUrls = []url.URL{socket}
 	// A member without peers needs no port for them. What it advertises nobody

@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -17,6 +19,7 @@ import (
 type logFile struct {
 	mu   sync.Mutex
 	file *os.File
+	last string // what was written last
 }
 
 func openLog(path string) (*logFile, error) {
@@ -33,6 +36,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	if l.file == nil {
 		return len(p), nil
 	}
+	l.last = strings.TrimSpace(string(p))
 	return l.file.Write(p)
 }
 
@@ -52,9 +56,18 @@ func (l *logFile) Close() error {
 }
 
 // redirectKlog sends klog here for the rest of the process: klog is a global,
-// and goroutines of Kubernetes outlive the server that started them.
-func (l *logFile) redirectKlog() {
+// and goroutines of Kubernetes outlive the server that started them. Where klog
+// would end the process, as when a start is broken off, which leaves children
+// and files behind, it ends the goroutine and tells fatal.
+func (l *logFile) redirectKlog(fatal func(error)) {
 	klog.SetSlogLogger(slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelError})))
+	klog.OsExit = func(int) {
+		l.mu.Lock()
+		reason := l.last
+		l.mu.Unlock()
+		fatal(fmt.Errorf("kubernetes gave up: %s", reason))
+		runtime.Goexit()
+	}
 }
 
 // zap returns a logger for etcd, which logs its fatal errors and then ends the

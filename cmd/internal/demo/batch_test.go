@@ -67,6 +67,21 @@ func TestBatchDependsOnTheSeedAlone(t *testing.T) {
 	}
 }
 
+func TestConfigString(t *testing.T) {
+	tests := []struct {
+		config demo.Config
+		want   string
+	}{
+		{demo.Config{}, "300 pods of 5 CPU-seconds (equal), at once, on 19 simulated nodes × 4 cores and this machine; seed 0"},
+		{demo.Config{Rate: 8, TimeScale: 2, Seed: 3}, "300 pods of 5 CPU-seconds (equal), 8 a second, on 19 simulated nodes × 4 cores; seed 3"},
+	}
+	for _, test := range tests {
+		if got := test.config.String(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
 func TestConfigValidate(t *testing.T) {
 	tests := []struct {
 		field  string

@@ -89,7 +89,8 @@ func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.services.onStop(func() {
-		if err := plane.Close(); err != nil {
+		// A control plane that has died says so itself, and can't end in order.
+		if err := plane.Close(); err != nil && plane.Err() == nil {
 			d.screen.printf("%v", err)
 		}
 	})

@@ -103,6 +103,21 @@ func (c Config) validateProfiles() error {
 	return nil
 }
 
+// String says in a line what the demo will do.
+func (c Config) String() string {
+	c = c.withDefaults()
+	arrival := "at once"
+	if c.Rate > 0 {
+		arrival = fmt.Sprintf("%g a second", c.Rate)
+	}
+	machine := " and this machine"
+	if c.NoRealNode {
+		machine = ""
+	}
+	return fmt.Sprintf("%d pods of %g CPU-seconds (%s), %s, on %d simulated nodes × %d cores%s; seed %d",
+		c.Pods, c.CPUSeconds, c.Distribution, arrival, c.Nodes, c.Cores, machine, c.Seed)
+}
+
 func (c Config) withDefaults() Config {
 	setDefault(&c.Pods, 300)
 	setDefault(&c.CPUSeconds, 5)

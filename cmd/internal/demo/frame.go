@@ -23,7 +23,7 @@ type Frame struct {
 	Profile string
 	// Elapsed is virtual time since the batch began.
 	Elapsed time.Duration
-	// Submitted of Total pods. Bound (and not yet running), Running and Done
+	// Submitted of Total pods; a Total of 0 is a run without a batch. Bound (and not yet running), Running and Done
 	// are disjoint parts of Submitted; the rest waits for a node.
 	Total, Submitted, Bound, Running, Done int
 	Nodes                                  []NodeView
@@ -31,6 +31,9 @@ type Frame struct {
 
 // Progress renders the frame in one line.
 func (f Frame) Progress() string {
+	if f.Total == 0 {
+		return fmt.Sprintf("%s  %5.1fs", f.Profile, f.Elapsed.Seconds())
+	}
 	waiting := f.Submitted - f.Bound - f.Running - f.Done
 	return fmt.Sprintf("%s  %5.1fs  %d of %d done, %d running, %d starting, %d waiting",
 		f.Profile, f.Elapsed.Seconds(), f.Done, f.Total, f.Running, f.Bound, waiting)

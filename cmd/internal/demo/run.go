@@ -44,6 +44,8 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	d := &demo{config: c, options: o, screen: screen, services: services}
 	err = d.run(running)
 	switch cause := context.Cause(running); {
+	case ctx.Err() != nil && d.done:
+		return nil
 	case ctx.Err() != nil:
 		return ErrInterrupted
 	case cause != nil: // a part failed; what followed from it is of no interest
@@ -61,9 +63,11 @@ type demo struct {
 	services *services
 	cluster  *cluster
 	result   Result
+	done     bool // the result has been given
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
+	d.screen.printf("%s", d.config)
 	if d.cluster, err = startCluster(ctx, d); err != nil {
 		return err
 	}
@@ -82,11 +86,31 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if err := d.options.OnResult(d.result); err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
+	d.done = true
 	if d.options.Keep {
-		d.screen.printf("The cluster is kept; Ctrl-C ends it.")
-		<-ctx.Done()
+		d.keep(ctx)
 	}
 	return nil
+}
+
+// keep shows the nodes until ctx ends: there is room for pods of the user's own.
+func (d *demo) keep(ctx context.Context) {
+	d.screen.printf("the cluster is kept until Ctrl-C; kubectl --kubeconfig %s", d.cluster.kubeconfig)
+	start := d.cluster.clock.Now()
+	view := newView(d.screen, func() Frame {
+		return Frame{Profile: "kept", Elapsed: d.cluster.clock.Now().Sub(start), Nodes: d.cluster.nodes()}
+	})
+	defer view.stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-view.ticker.C:
+			if d.screen.terminal() {
+				view.show()
+			}
+		}
+	}
 }
 
 // add sums up a batch, this machine's pods apart.

@@ -52,6 +52,7 @@ type Kubelet struct {
 type tracked struct {
 	name               types.NamespacedName
 	node               string
+	containers         []string
 	deleting, finished bool
 }
 
@@ -60,6 +61,7 @@ type write struct {
 	uid        types.UID
 	name       types.NamespacedName
 	node       string
+	containers []string
 	transition Transition
 	remove     bool
 }
@@ -156,7 +158,7 @@ func (k *Kubelet) bind(pod *corev1.Pod, machine Machine) {
 	k.mu.Lock()
 	_, known := k.pods[pod.UID]
 	if !known {
-		k.pods[pod.UID] = &tracked{name: name, node: machine.Name()}
+		k.pods[pod.UID] = &tracked{name: name, node: machine.Name(), containers: containersOf(pod)}
 	}
 	k.mu.Unlock()
 	if known {
@@ -226,6 +228,14 @@ func nameOf(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
+func containersOf(pod *corev1.Pod) []string {
+	names := make([]string, len(pod.Spec.Containers))
+	for i, c := range pod.Spec.Containers {
+		names[i] = c.Name
+	}
+	return names
+}
+
 // changed is called by machines.
 func (k *Kubelet) changed(node string, t Transition) {
 	if t.Phase == Starting {
@@ -238,7 +248,7 @@ func (k *Kubelet) changed(node string, t Transition) {
 		return
 	}
 	pod.finished = t.Phase != Running
-	w := write{uid: types.UID(t.UID), name: pod.name, node: node, transition: t}
+	w := write{uid: types.UID(t.UID), name: pod.name, node: node, containers: pod.containers, transition: t}
 	k.mu.Unlock()
 	k.enqueue(w)
 }

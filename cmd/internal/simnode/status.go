@@ -73,21 +73,39 @@ func statusPatch(w write) ([]byte, error) {
 	// The API's times are for people, who live by the wall clock.
 	at := metav1.Now()
 	status := corev1.PodStatus{Phase: corev1.PodRunning}
-	ready := corev1.ConditionTrue
+	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}
 	switch w.transition.Phase {
 	case Running:
 		status.StartTime = &at
 	case Succeeded:
-		status.Phase, ready = corev1.PodSucceeded, corev1.ConditionFalse
+		status.Phase = corev1.PodSucceeded
+		state = terminated(at, 0, "Completed")
 	case Failed:
-		status.Phase, ready = corev1.PodFailed, corev1.ConditionFalse
+		status.Phase = corev1.PodFailed
+		state = terminated(at, 1, "Error")
 	default:
 		return nil, fmt.Errorf("no status for phase %v", w.transition.Phase)
+	}
+	running := w.transition.Phase == Running
+	ready := corev1.ConditionFalse
+	if running {
+		ready = corev1.ConditionTrue
 	}
 	for _, kind := range []corev1.PodConditionType{corev1.PodReady, corev1.ContainersReady} {
 		status.Conditions = append(status.Conditions, corev1.PodCondition{
 			Type: kind, Status: ready, LastTransitionTime: at,
 		})
 	}
+	for _, name := range w.containers {
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
+			Name: name, Ready: running, Started: &running, State: state,
+		})
+	}
 	return json.Marshal(map[string]any{"status": status})
+}
+
+func terminated(at metav1.Time, code int32, reason string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: reason, FinishedAt: at,
+	}}
 }
