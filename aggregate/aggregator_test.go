@@ -49,7 +49,7 @@ func fleet(t testing.TB, rng *rand.Rand, nodes, pushes, dim int) []push {
 	t.Helper()
 	var all []push
 	for n := range nodes {
-		at := start.Add(time.Duration(rng.IntN(1e10)))
+		at := start.Add(time.Duration(rng.Int64N(1e10)))
 		incarnation := uint64(1)
 		for s := range pushes {
 			if rng.IntN(10) == 0 {

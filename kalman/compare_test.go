@@ -28,6 +28,7 @@ const (
 	regimeSteps = 600
 	warmUp      = 50
 	dropAt      = 300 // of the capacity, in the stand-still
+	dropRegime  = 4   // the index of the stand-still
 )
 
 func constant(v float64) func(int) float64 { return func(int) float64 { return v } }
@@ -68,6 +69,7 @@ var regimes = []regime{
 		return .95
 	}, cost: constant(.07), move: standStill, noise: .02},
 	{name: "kinked CPU", capacity: constant(1), cost: constant(.125), move: wander(.3, 6), noise: .015, kink: 4},
+	{name: "workload switch", capacity: constant(.95), cost: func(i int) float64 { return .05 + .06*float64(i/150%2) }, move: wander(.2, 8), noise: .02},
 	{name: "churn", capacity: constant(.95), cost: constant(.09), move: wander(.4, 8), noise: .02, spike: .3},
 }
 
@@ -86,7 +88,7 @@ func (r regime) usage(rng *rand.Rand, i int, n, before float64) float64 {
 // outcome is what one method did in one regime.
 type outcome struct {
 	avail float64 // mean absolute error of C/c, in pods, the warm-up left out
-	cost  float64 // relative error of the cost after 250 steps of constant n since the capacity dropped
+	cost  float64 // relative error of the cost, 240 steps after dropAt
 }
 
 // run follows one node. Without gates every measurement is taken.
@@ -147,54 +149,119 @@ func meanAvail(all []outcome) float64 {
 	return sum / float64(len(all))
 }
 
-// contender is a method with the drifts that suit it best.
-type contender struct {
+// contenders are the methods, Centred also with a centre of fixed gain.
+var contenders = []struct {
 	name   string
 	config kalman.Config
+}{
+	{"centred", kalman.Config{}},
+	{"centred a=.1", kalman.Config{MeanGain: .1}},
+	{"naive", kalman.Config{Method: kalman.Naive}},
+	{"delta", kalman.Config{Method: kalman.Delta}},
+	{"joint", kalman.Config{Method: kalman.Joint}},
+	{"recursive", kalman.Config{Method: kalman.Recursive}},
 }
 
-var levelDrifts = []float64{.003, .01, .03, .1, .3}
-var costDrifts = []float64{1e-6, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2}
-
-func grid(c contender) []kalman.Config {
-	var all []kalman.Config
-	if c.config.Method == kalman.Recursive {
-		for _, f := range []float64{.9, .95, .97, .98, .99, .995} {
-			c.config.Forgetting = f
-			all = append(all, c.config)
-		}
-		return all
-	}
-	for _, l := range levelDrifts {
-		for _, q := range costDrifts {
-			c.config.LevelDrift, c.config.CostDrift = l, q
-			all = append(all, c.config)
+// tuned returns c with the drifts, or the forgetting, that suit its method best
+// on the development seeds.
+func tuned(c kalman.Config) kalman.Config {
+	best, least := c, math.Inf(1)
+	try := func(c kalman.Config) {
+		if e := meanAvail(outcomes(c, true, development, 10)); e < least {
+			best, least = c, e
 		}
 	}
-	return all
+	if c.Method == kalman.Recursive {
+		for _, c.Forgetting = range []float64{.9, .95, .97, .98, .99, .995} {
+			try(c)
+		}
+		return best
+	}
+	for _, c.LevelDrift = range []float64{.001, .003, .01, .03, .1, .3} {
+		for _, c.CostDrift = range []float64{1e-6, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, .1} {
+			try(c)
+		}
+	}
+	return best
 }
 
-func TestTune(t *testing.T) {
-	for _, c := range []contender{
-		{"centred", kalman.Config{}},
-		{"centred, a = .1", kalman.Config{MeanGain: .1}},
-		{"naive", kalman.Config{Method: kalman.Naive}},
-		{"delta", kalman.Config{Method: kalman.Delta}},
-		{"joint", kalman.Config{Method: kalman.Joint}},
-		{"recursive", kalman.Config{Method: kalman.Recursive}},
-	} {
-		best, least := kalman.Config{}, math.Inf(1)
-		for _, g := range grid(c) {
-			if e := meanAvail(outcomes(g, true, development, 10)); e < least {
-				best, least = g, e
+// TestDefaultIsBest prints how far avail is off in pods, for every method and
+// regime. Each method is tuned on the development seeds and reported on others.
+// No method may have a lower mean than the default one.
+func TestDefaultIsBest(t *testing.T) {
+	const runs = 30
+	header := fmt.Sprintf("%-22s", "mean |error| of avail")
+	for _, r := range regimes {
+		header += fmt.Sprintf(" %17s", r.name)
+	}
+	t.Logf("%s %8s %9s %10s", header, "mean", "no gates", "cost error")
+	row := func(name string, c kalman.Config) float64 {
+		all := outcomes(c, true, report, runs)
+		line := fmt.Sprintf("%-22s", name)
+		for _, o := range all {
+			line += fmt.Sprintf(" %17.3f", o.avail)
+		}
+		t.Logf("%s %8.3f %9.3f %10.3f", line, meanAvail(all), meanAvail(outcomes(c, false, report, runs)), all[dropRegime].cost)
+		if i := all[dropRegime].cost; c.Method == kalman.Centred && i > .05 {
+			t.Errorf("%s: a drop of the capacity at constant n moved the cost: error %.3f", name, i)
+		}
+		return meanAvail(all)
+	}
+	for _, tune := range []bool{false, true} {
+		var least float64
+		for i, c := range contenders {
+			name, config := c.name, c.config
+			if tune {
+				name, config = c.name+", tuned", tuned(c.config)
+			}
+			mean := row(name, config)
+			if i == 0 {
+				least = mean
+			}
+			if mean < least*(1-1e-9) {
+				t.Errorf("%s has a mean error of %.4f pods, the default %.4f", name, mean, least)
 			}
 		}
-		o := outcomes(best, true, report, 20)
-		var b strings.Builder
-		for i := range o {
-			fmt.Fprintf(&b, " %6.3f", o[i].avail)
-		}
-		off := outcomes(best, false, report, 20)
-		t.Logf("%-16s Q %.3g %.3g λ %.3g dev %.3f | rep %.3f (%s ) cost %.3f | off %.3f cost %.3f", c.name, best.LevelDrift, best.CostDrift, best.Forgetting, least, meanAvail(o), b.String(), o[4].cost, meanAvail(off), off[4].cost)
+	}
+}
+
+// BenchmarkMethods reports the mean absolute error of avail, in pods, of every
+// method with its default drifts on every regime.
+func BenchmarkMethods(b *testing.B) {
+	for _, c := range contenders {
+		b.Run(strings.ReplaceAll(c.name, " ", "_"), func(b *testing.B) {
+			var all []outcome
+			for b.Loop() {
+				all = outcomes(c.config, true, report, 30)
+			}
+			for i, r := range regimes {
+				b.ReportMetric(all[i].avail, "pods/"+strings.ReplaceAll(r.name, " ", "_"))
+			}
+			b.ReportMetric(meanAvail(all), "pods/mean")
+		})
+	}
+}
+
+// TestCentredIsJoint holds the theorem of the package doc: the two scalar
+// filters give what the filter with a matrix gives.
+func TestCentredIsJoint(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	config := func(m kalman.Method) kalman.Config {
+		return kalman.Config{Method: m, Prior: .1, Known: 1, Floor: 1e-3}
+	}
+	for run := range 20 {
+		var centred, joint kalman.State
+		trace(rng, 2000, func(i int) float64 { return .08 + .03*math.Sin(float64(i)/200) }, func(i int, z, n float64) {
+			var v, w kalman.Verdict
+			centred, v, _ = kalman.Step(centred, z, n, config(kalman.Centred))
+			joint, w, _ = kalman.Step(joint, z, n, config(kalman.Joint))
+			a, b := centred.Estimate(config(kalman.Centred)), joint.Estimate(config(kalman.Joint))
+			want := []float64{b.Level, b.LevelSD, b.MeanPods, b.Cost, b.CostSD, b.Capacity()}
+			for j, got := range []float64{a.Level, a.LevelSD, a.MeanPods, a.Cost, a.CostSD, a.Capacity()} {
+				if v != w || math.Abs(got-want[j]) > 1e-9 {
+					t.Fatalf("run %d, step %d: centred %v %+v, joint %v %+v", run, i, v, a, w, b)
+				}
+			}
+		})
 	}
 }

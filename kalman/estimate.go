@@ -32,10 +32,10 @@ func (e Estimate) AvailSD() float64 { return AvailSD(e.Level, e.LevelSD, e.Cost,
 //	sd(avail) = √( sd(μ)² + (μ/c)²·sd(c)² ) / c
 //
 // For the measured room h/c + n₀ − n pass h and the standard deviation of the
-// noise. The next term of the expansion is relative to sd(c)²/c²: at sd(c)/c =
-// .1 the error is about 2 %, at .2 about 9 %, always to the low side. The result is +Inf
-// where the cost is not positive or an argument is not finite or a standard
-// deviation negative; it is never NaN.
+// noise. The next term of the expansion is some 4·sd(c)²/c²: the result is 4 %
+// too low at sd(c)/c = .1 and 20 % at .2, beyond which 1/c has hardly a standard
+// deviation. It is +Inf where the cost is not positive, a standard deviation is
+// negative or an argument is NaN; it is never NaN.
 func AvailSD(level, levelSD, cost, costSD float64) float64 {
 	if !(cost > 0 && levelSD >= 0 && costSD >= 0) {
 		return math.Inf(1)

@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// quiet has fixed noise and no drift, so that a step is the bare formula.
+// quiet has wide noise and much drift, so that every term of a step shows.
 var quiet = kalman.Config{Prior: .25, Noise: .01, LevelDrift: .1, CostDrift: .01}
 
 // TestCentredFormula compares with the formulas of the package doc written out.
@@ -36,29 +36,28 @@ func TestCentredFormula(t *testing.T) {
 			r := math.Min(math.Max(diffVar/2, .01/16), .16)
 			pMu += .1 * r
 			if n != lastN {
-				pC = math.Min(pC+.01*r, prior)
+				q := math.Min(.01*r, prior-pC)
+				mu += c * mean * q / (pC + q)
+				pMu += mean * mean * pC * q / (pC + q)
+				mean -= mean * q / (pC + q)
+				pC += q
 			}
 			x := n - mean
 			nu := z - mu + c*x
 			s := pMu + x*x*pC + r
-			kMu, kC := pMu/s, -x*pC/s
-			mu, pMu = mu+kMu*nu, (1-kMu)*pMu
-			if n > 0 {
-				c, pC = math.Max(c+kC*nu, .25/8), (1+kC*x)*pC
-			}
+			a := pMu / (pMu + r)
+			c, pC = math.Max(c-x*pC/s*nu, .25/8), (1-x*x*pC/s)*pC
+			mu, pMu, mean = mu+a*(z-mu), (1-a)*pMu, mean+a*x
 			if n == lastN {
 				diffVar += .05 * ((z-lastZ)*(z-lastZ) - diffVar)
 			}
-			delta := .1 * (n - mean)
-			mean += delta
-			mu -= c * delta
 		}
 		lastZ, lastN = z, n
 		d = next
 		want := []float64{mu, pMu, c, pC, mean}
 		got := []float64{d.Level, d.LevelVar, d.Cost, d.CostVar, d.MeanPods}
 		for j := range want {
-			if math.Abs(got[j]-want[j]) > 1e-9 {
+			if math.Abs(got[j]-want[j]) > 1e-12 {
 				t.Fatalf("step %d: state %v, want %v", i, got, want)
 			}
 		}
@@ -160,10 +159,23 @@ func TestGates(t *testing.T) {
 			t.Errorf("level %v after a confirmed change to .9", d.Level)
 		}
 	})
-	t.Run("no pods, no cost", func(t *testing.T) {
-		d, _, _ := kalman.Step(seen, .55, 0, kalman.Config{})
-		if d.Cost != seen.Cost {
-			t.Errorf("cost %v changed to %v at zero pods", seen.Cost, d.Cost)
+	t.Run("an empty night leaves the cost alone", func(t *testing.T) {
+		d := seen
+		for range 20 {
+			d, _, _ = kalman.Step(d, .55, 0, kalman.Config{})
+		}
+		before := d
+		for range 10000 {
+			d, _, _ = kalman.Step(d, .55, 0, kalman.Config{})
+		}
+		if math.Abs(d.Cost-before.Cost) > .01*before.Cost || d.CostVar > before.CostVar {
+			t.Errorf("at zero pods the cost went from %v to %v, its variance from %v to %v", before.Cost, d.Cost, before.CostVar, d.CostVar)
+		}
+	})
+	t.Run("switched off", func(t *testing.T) {
+		c := kalman.Config{Gate: math.MaxFloat64, Saturation: 2}
+		if _, v, _ := kalman.Step(seen, 0, 2, c); v != kalman.Taken {
+			t.Errorf("verdict %v without gates", v)
 		}
 	})
 }
@@ -180,6 +192,7 @@ func TestStepRejects(t *testing.T) {
 		{"negative headroom", -.1, 1, "Headroom"},
 		{"negative pods", .5, -1, "Pods"},
 		{"infinite pods", .5, math.Inf(1), "Pods"},
+		{"too many pods", .5, 1e7, "Pods"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, _, err := kalman.Step(d, tt.z, tt.n, kalman.Config{})
@@ -194,6 +207,24 @@ func TestStepRejects(t *testing.T) {
 	}
 }
 
+func TestStepRejectsConfigAndState(t *testing.T) {
+	d, _, _ := kalman.Step(kalman.State{}, .5, 2, kalman.Config{})
+	bad := d
+	bad.CostVar = math.NaN()
+	for field, tt := range map[string]struct {
+		s kalman.State
+		c kalman.Config
+	}{
+		"Prior":         {d, kalman.Config{Prior: math.Inf(1)}},
+		"State.CostVar": {bad, kalman.Config{}},
+	} {
+		var fe *kalman.FieldError
+		if _, _, err := kalman.Step(tt.s, .5, 2, tt.c); !errors.As(err, &fe) || fe.Field != field {
+			t.Errorf("error %v, want a *FieldError of %s", err, field)
+		}
+	}
+}
+
 func TestConfigValidate(t *testing.T) {
 	for field, c := range map[string]kalman.Config{
 		"Prior":      {Prior: -1},
@@ -204,7 +235,9 @@ func TestConfigValidate(t *testing.T) {
 		"CostDrift":  {CostDrift: -1},
 		"Gate":       {Gate: -1},
 		"Patience":   {Patience: -1},
-		"Saturation": {Saturation: 2},
+		"Saturation": {Saturation: 3},
+		"Forgetting": {Forgetting: .1},
+		"Method":     {Method: 99},
 		"Known":      {Known: 2},
 		"Floor":      {Floor: 2},
 	} {
@@ -265,52 +298,15 @@ func TestPerChannel(t *testing.T) {
 			t.Errorf("%s changed the estimates:\n%s", name, d)
 		}
 	}
-	if d := cmp.Diff([]kalman.Verdict{kalman.Frozen, kalman.Frozen}, p.VerdictsTo(nil)); d != "" && p.VerdictsTo(nil)[0] != kalman.Frozen {
-		t.Errorf("verdicts:\n%s", d)
+	if err := p.Step(kalman.Observation{Headroom: []float64{.1, .1}, Churn: true}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]kalman.Verdict{kalman.Frozen, kalman.Frozen}, p.VerdictsTo(nil)); d != "" {
+		t.Errorf("verdicts during churn:\n%s", d)
 	}
 	o := kalman.Observation{Headroom: []float64{.7, .8}, Pods: 2}
 	dst := make([]kalman.Estimate, 2)
 	if n := testing.AllocsPerRun(100, func() { _ = p.Step(o); p.EstimatesTo(dst) }); n != 0 {
 		t.Errorf("Step and EstimatesTo allocate %v times", n)
 	}
-}
-
-func FuzzStep(f *testing.F) {
-	f.Add(.5, 2.0, .9, 3.0, .01, 0.0)
-	f.Add(1.0, 1e300, .03, 0.0, 1.0, 1e300)
-	f.Fuzz(func(t *testing.T, z1, n1, z2, n2, z3, n3 float64) {
-		d := kalman.State{}
-		for _, m := range [][2]float64{{z1, n1}, {z2, n2}, {z3, n3}, {z1, n2}, {z2, n1}} {
-			next, _, err := kalman.Step(d, m[0], m[1], kalman.Config{})
-			if err != nil && next != d {
-				t.Fatalf("state changed by a rejected measurement")
-			}
-			d = next
-			e := d.Estimate(kalman.Config{})
-			for _, v := range []float64{e.Level, e.Cost, e.CostSD, e.MeanPods} {
-				if math.IsNaN(v) {
-					t.Fatalf("NaN in %+v after %v", e, m)
-				}
-			}
-		}
-	})
-}
-
-func BenchmarkPerChannelStep(b *testing.B) {
-	b.Run("d=4", func(b *testing.B) {
-		p, err := kalman.NewPerChannel(make([]kalman.Config, 4)...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		o := kalman.Observation{Headroom: []float64{.5, .6, .7, .8}}
-		b.ReportAllocs()
-		i := 0
-		for b.Loop() {
-			i++
-			o.Pods = float64(i & 3)
-			if err := p.Step(o); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

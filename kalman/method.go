@@ -42,28 +42,30 @@ func (s *State) drift(n, r float64, t *tuning) {
 		s.LevelVar /= t.Forgetting
 		if moved {
 			s.Cov /= t.Forgetting
-			s.setCostVar(s.CostVar/t.Forgetting, t.priorVar)
+			s.doubtCost(s.CostVar/t.Forgetting-s.CostVar, t)
 		}
 		return
 	}
 	s.LevelVar += t.LevelDrift * r
-	if !moved {
-		return
+	if moved {
+		s.doubtCost(t.CostDrift*r, t)
 	}
-	if t.Method == Centred && t.MeanGain == 0 {
-		s.driftCost(min(t.CostDrift*r, t.priorVar-s.CostVar))
-		return
-	}
-	s.setCostVar(s.CostVar+t.CostDrift*r, t.priorVar)
 }
 
-// driftCost adds q to P_c of Centred. A cost that changes leaves the capacity
-// alone and so moves the level at n̄; the pod count at which level and cost are
-// uncorrelated moves towards zero.
-func (s *State) driftCost(q float64) {
+// doubtCost adds q to P_c, at most up to its prior. A cost that changes leaves
+// the capacity alone. Seen from n̄ it moves the level too, and the pod count at
+// which level and cost are uncorrelated moves towards zero.
+func (s *State) doubtCost(q float64, t *tuning) {
+	q = min(q, t.priorVar-s.CostVar)
+	if t.Method != Centred || t.MeanGain != 0 {
+		s.CostVar += q
+		if s.Cov != 0 {
+			s.bindCov()
+		}
+		return
+	}
 	sum := s.CostVar + q
-	share := q / sum
-	back := share * s.MeanPods
+	back := q / sum * s.MeanPods
 	s.LevelVar += back * s.MeanPods * s.CostVar
 	s.Level += s.Cost * back
 	s.MeanPods -= back
@@ -80,8 +82,11 @@ func (s *State) innovation(z, n, r float64, m Method) (nu, variance, cost float6
 		cost = x * x * s.CostVar
 		return z - s.LastSignal + s.Cost*x, cost + 2*r, cost
 	case Joint, Recursive:
-		cost = max(n*n*s.CostVar-2*n*s.Cov, 0)
-		return z + s.Cost*n - s.Level, max(s.LevelVar+n*n*s.CostVar-2*n*s.Cov, 0) + r, cost
+		if s.CostVar > 0 { // about the pod count at which it is uncorrelated
+			x := n - s.Cov/s.CostVar
+			cost = x * x * s.CostVar
+		}
+		return z + s.Cost*n - s.Level, max(s.LevelVar+n*n*s.CostVar-2*n*s.Cov, cost) + r, cost
 	}
 	x := n - s.MeanPods
 	cost = x * x * s.CostVar

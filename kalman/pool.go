@@ -10,13 +10,17 @@ type Fleet struct {
 }
 
 // Pool shrinks e towards the fleet's cost: the precision-weighted mean of the
-// node's own cost and a pseudo-measurement of the fleet's with standard
-// deviation spread·Cost (0 means DefaultFleetSpread), widened by the fleet's own
-// spread. A node that does not know its cost takes the fleet's. The cost stays
-// above floor·Cost of the fleet (0 means DefaultFloor). An unknown or unusable
-// fleet leaves e as it is. Pool is pure.
+// node's own cost and a pseudo-measurement of the fleet's, whose standard
+// deviation is spread·Cost (0 means DefaultFleetSpread) widened by the fleet's
+// own spread:
+//
+//	w = sd(c)² / (sd(c)² + (spread·c_f)² + sd_f²),  c += w·(c_f − c),  sd(c)² *= 1 − w
+//
+// A node that does not know its cost takes the fleet's. The cost stays above
+// floor·Cost of the fleet (0 means DefaultFloor). An unknown or unusable fleet,
+// or a result that overflows, leaves e as it is. Pool is pure.
 func Pool(e Estimate, f Fleet, spread, floor float64) Estimate {
-	if !(f.Cost > 0) || math.IsInf(f.Cost, 0) || !(f.SD >= 0) || math.IsInf(f.SD, 0) {
+	if !(f.Cost > 0 && f.Cost <= math.MaxFloat64 && f.SD >= 0 && f.SD <= math.MaxFloat64) {
 		return e
 	}
 	if spread == 0 {
@@ -29,13 +33,16 @@ func Pool(e Estimate, f Fleet, spread, floor float64) Estimate {
 		e.Cost, e.CostSD = f.Cost, f.SD
 		return e
 	}
-	own := e.CostSD * e.CostSD
-	fleet := spread*spread*f.Cost*f.Cost + f.SD*f.SD
-	if sum := own + fleet; sum > 0 {
-		share := own / sum // of the fleet
-		e.Cost += share * (f.Cost - e.Cost)
-		e.CostSD = math.Sqrt(own * fleet / sum)
+	cost, sd := e.Cost, e.CostSD
+	own := sd * sd
+	if own > 0 {
+		share := own / (own + spread*spread*f.Cost*f.Cost + f.SD*f.SD) // of the fleet
+		cost += share * (f.Cost - cost)
+		sd *= math.Sqrt(1 - share)
 	}
-	e.Cost = math.Max(e.Cost, floor*f.Cost)
+	cost = max(cost, floor*f.Cost)
+	if cost <= math.MaxFloat64 && sd >= 0 { // not where something overflowed
+		e.Cost, e.CostSD = cost, sd
+	}
 	return e
 }

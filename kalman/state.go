@@ -130,7 +130,7 @@ func (s *State) step(z, n float64, t *tuning) Verdict {
 		if s.Outliers < t.Patience {
 			return Outlier
 		}
-		s.inflate(nu*nu, variance, cost, t.priorVar)
+		s.inflate(nu*nu, variance, cost, t)
 		nu, variance, _ = s.innovation(z, n, r, t.Method)
 	}
 	s.update(z, n, nu, variance, r, t)
@@ -163,16 +163,8 @@ func start(z, n float64, t *tuning) State {
 // inflate opens the state to a change that was taken for outliers, until ν²/S
 // is 1. The cost shares in the doubt as far as it shares in the innovation: at
 // constant n the change is one of level.
-func (s *State) inflate(squared, variance, cost, prior float64) {
+func (s *State) inflate(squared, variance, cost float64, t *tuning) {
 	share := cost / variance
 	s.LevelVar += (squared - variance) * (1 - share)
-	s.setCostVar(s.CostVar*(1+(squared/variance-1)*share), prior)
-}
-
-// setCostVar sets P_c, at most its prior, and keeps the correlation.
-func (s *State) setCostVar(v, prior float64) {
-	s.CostVar = min(v, prior)
-	if s.Cov != 0 {
-		s.bindCov()
-	}
+	s.doubtCost(s.CostVar*(squared/variance-1)*share, t)
 }

@@ -14,6 +14,7 @@ var (
 	ErrOrthonormal = errors.New("columns not orthonormal")
 	ErrIndefinite  = errors.New("not symmetric positive semidefinite")
 	ErrDimension   = errors.New("dimensions differ")
+	ErrCentring    = errors.New("centred and not centred do not mix")
 	ErrNil         = errors.New("nil")
 )
 

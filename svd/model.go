@@ -27,6 +27,9 @@ const (
 //	U      d×r, orthonormal columns; the sum of each column is ≥ 0
 //	σ      σ₁ ≥ … ≥ σ_r ≥ 0; λ_i = σ_i² is the energy of b samples along u_i
 //	mass   the weight of all samples seen, in blocks
+//	mean   of the samples, if the model is centred: λ is then the energy
+//	       about it
+//	residual  the energy of b samples outside U, which truncation discarded
 //
 // The zero value is the empty model: mass 0 and the identity of [Merge].
 //
@@ -39,6 +42,8 @@ type Model struct {
 	mass       float64
 	u          []float64 // dim×rank, column-major
 	sigma      []float64 // rank
+	residual   float64
+	mean       []float64 // dim if the model is centred, otherwise none
 }
 
 // Dim returns d, the number of channels; 0 for the zero Model.
@@ -66,13 +71,15 @@ func (m Model) Sigma(i int) float64 {
 func (m Model) Clone() Model {
 	m.u = slices.Clone(m.u)
 	m.sigma = slices.Clone(m.sigma)
+	m.mean = slices.Clone(m.mean)
 	return m
 }
 
 // Equal reports whether the two models hold equal values.
 func (m Model) Equal(o Model) bool {
 	return m.dim == o.dim && m.block == o.block && m.mass == o.mass &&
-		slices.Equal(m.u, o.u) && slices.Equal(m.sigma, o.sigma)
+		m.residual == o.residual && slices.Equal(m.u, o.u) &&
+		slices.Equal(m.sigma, o.sigma) && slices.Equal(m.mean, o.mean)
 }
 
 // empty says that m carries no weight: as if no sample had been seen.
@@ -96,7 +103,12 @@ func (m Model) assign(dst *Model) {
 	u, sigma := resize(dst.u, len(m.u)), resize(dst.sigma, len(m.sigma))
 	copy(u, m.u)
 	copy(sigma, m.sigma)
-	*dst = Model{dim: m.dim, block: m.block, mass: m.mass, u: u, sigma: sigma}
+	next := Model{dim: m.dim, block: m.block, mass: m.mass, u: u, sigma: sigma, residual: m.residual}
+	if m.Centred() {
+		next.mean = resize(dst.mean, m.dim)
+		copy(next.mean, m.mean)
+	}
+	*dst = next
 }
 
 // resize returns s with length n, reallocated only if its capacity is short.

@@ -11,6 +11,8 @@ const momentTolerance = 1e-9
 // dst in row-major order and returns it with length d². If dst is too short,
 // nil included, a new slice is returned. G is exactly symmetric, and additive:
 // the moments of a [Merge] are the mass-weighted mean of those of its parts.
+// Of a centred model it is the scatter about the mean, which is not additive;
+// in neither case does it contain the [Model.Residual].
 func (m Model) Moments(dst []float64) []float64 {
 	d := m.dim
 	dst = resize(dst, d*d)
@@ -68,7 +70,7 @@ func FromMoments(dim, block int, mass float64, g []float64) (Model, error) {
 	orient(ws.u, dim, dim)
 	scale(unit, ws.sigma)
 	var m Model
-	ws.store(&m, dim, block, mass)
+	ws.store(&m, dim, block, mass, 0)
 	return m, nil
 }
 

@@ -21,6 +21,11 @@ type State struct {
 	U []float64
 	// Sigma holds r values, 1 ≤ r ≤ d, descending, ≥ 0.
 	Sigma []float64
+	// Residual is the energy of b samples that truncation discarded, ≥ 0.
+	Residual float64
+	// Mean holds the d means of a centred model, each at most MaxMagnitude;
+	// its samples are counted by Mass·Block. It is empty for any other.
+	Mean []float64
 }
 
 // Validate returns a *FieldError for the first field that is not as
@@ -39,6 +44,17 @@ func (s State) Validate() error {
 		return fieldError("len(Sigma)", float64(len(s.Sigma)), ErrLength)
 	case len(s.U) != s.Dim*len(s.Sigma):
 		return fieldError("len(U)", float64(len(s.U)), ErrLength)
+	case math.IsNaN(s.Residual) || math.IsInf(s.Residual, 0):
+		return fieldError("Residual", s.Residual, ErrNotFinite)
+	case s.Residual < 0 || s.Residual > maxEnergy(s.Dim, s.Block):
+		return fieldError("Residual", s.Residual, ErrRange)
+	case len(s.Mean) != 0 && len(s.Mean) != s.Dim:
+		return fieldError("len(Mean)", float64(len(s.Mean)), ErrLength)
+	}
+	for i, v := range s.Mean {
+		if !(math.Abs(v) <= MaxMagnitude) {
+			return &FieldError{Field: "Mean", Index: i, Value: v, Err: rangeOrFinite(v)}
+		}
 	}
 	if err := s.validateSigma(); err != nil {
 		return err
@@ -99,7 +115,13 @@ func FromState(s State) (Model, error) {
 	if err := s.Validate(); err != nil {
 		return Model{}, err
 	}
-	m := Model{dim: s.Dim, block: s.Block, mass: s.Mass, u: slices.Clone(s.U), sigma: slices.Clone(s.Sigma)}
+	m := Model{
+		dim: s.Dim, block: s.Block, mass: s.Mass,
+		u: slices.Clone(s.U), sigma: slices.Clone(s.Sigma), residual: s.Residual,
+	}
+	if len(s.Mean) > 0 {
+		m.mean = slices.Clone(s.Mean)
+	}
 	if dev, _ := deviation(m.u, m.dim, len(m.sigma)); dev > 1e-13 {
 		orthonormalise(m.u, m.dim, len(m.sigma))
 	}
@@ -111,5 +133,9 @@ func FromState(s State) (Model, error) {
 // the zero Model is the zero State, which does not validate: an empty model
 // is not worth sending.
 func (m Model) State() State {
-	return State{Dim: m.dim, Block: m.block, Mass: m.mass, U: slices.Clone(m.u), Sigma: slices.Clone(m.sigma)}
+	return State{
+		Dim: m.dim, Block: m.block, Mass: m.mass,
+		U: slices.Clone(m.u), Sigma: slices.Clone(m.sigma),
+		Residual: m.residual, Mean: slices.Clone(m.mean),
+	}
 }

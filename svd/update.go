@@ -29,6 +29,14 @@ type Options struct {
 	// which the energy of a block has halved, in [1e-6, 1e6]. It excludes
 	// Alpha and Beta; 0 leaves w to them.
 	HalfLife float64
+	// EnergyLow and EnergyHigh adapt the rank, of which Rank is then the upper
+	// bound, so that the share of the energy that is explained stays within
+	// the two: 0 < EnergyLow ≤ EnergyHigh ≤ 1. See [Model.Explained]. Both 0:
+	// the rank is Rank.
+	EnergyLow, EnergyHigh float64
+	// Centre decomposes the samples less their running mean, as PCA and
+	// Pronto do: σ₁/√b is then the standard deviation along u₁, not a load.
+	Centre bool
 	// Unit rejects samples outside [0, 1].
 	Unit bool
 }
@@ -49,6 +57,10 @@ func (o Options) Validate() error {
 		return fieldError("HalfLife", o.HalfLife, ErrRange)
 	case o.HalfLife > 0 && (o.Alpha > 0 || o.Beta > 0):
 		return fieldError("HalfLife", o.HalfLife, ErrRange)
+	case !(o.EnergyLow >= 0 && o.EnergyLow <= 1) || o.EnergyLow == 0 && o.EnergyHigh != 0:
+		return fieldError("EnergyLow", o.EnergyLow, ErrRange)
+	case !(o.EnergyHigh >= o.EnergyLow && o.EnergyHigh <= 1):
+		return fieldError("EnergyHigh", o.EnergyHigh, ErrRange)
 	}
 	return nil
 }
@@ -80,6 +92,8 @@ func orDefault[T int | float64](v, otherwise T) T {
 //
 // A is the d×b' matrix of the samples (thesis eq. 3.6). The first block takes
 // the weight 1, w = 0. A model stated for another block size is restated.
+// With [Options].Centre it is the update of incremental PCA (see the package
+// doc); a centred model takes no other, and no other model takes it.
 //
 // A *SampleError or *FieldError reports the first invalid argument.
 func Update(m Model, samples [][]float64, opt Options) (Model, error) {
@@ -105,6 +119,9 @@ func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspa
 	if err != nil {
 		return err
 	}
+	if m.Centred() != opt.Centre && !m.empty() {
+		return fieldError("Centre", float64(len(m.mean)), ErrCentring)
+	}
 	rank := orDefault(opt.Rank, min(dim, DefaultRank))
 	if rank > dim {
 		return fieldError("Rank", float64(rank), ErrRange)
@@ -115,11 +132,11 @@ func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspa
 
 	share := float64(len(samples)) / float64(block)
 	past, present := 0.0, 1/math.Sqrt(share)
-	mass := share
+	mass, w := share, 0.0
 	if m.empty() {
 		m = Model{dim: dim}
 	} else {
-		w := opt.forgetting()
+		w = opt.forgetting()
 		factor, old := m.restate(block)
 		past = math.Sqrt(w) * factor
 		present *= math.Sqrt(1 - w)
@@ -128,11 +145,23 @@ func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspa
 	if mass > MaxMass {
 		return fieldError("Mass", mass, ErrRange)
 	}
-	factor, unit := balance(max(past*m.Sigma(0), present*largest))
-	first := ws.begin(m, past*factor, len(samples))
-	ws.appendSamples(samples, present*factor, first)
-	ws.decompose(unit)
-	ws.store(dst, rank, block, mass)
+	residual := past * past * m.residual
+	if opt.Centre {
+		ws.centred(m, samples, past, present, w, block)
+	} else {
+		factor, unit := balance(max(past*m.Sigma(0), present*largest))
+		first := ws.begin(m, past*factor, len(samples))
+		ws.appendSamples(samples, present*factor, first)
+		ws.decompose(unit)
+	}
+	if opt.EnergyLow > 0 {
+		rank = ws.adapt(len(m.sigma), rank, residual, opt)
+	}
+	mean := dst.mean
+	ws.store(dst, rank, block, mass, residual)
+	if opt.Centre {
+		ws.storeMean(dst, mean)
+	}
 	return nil
 }
 
@@ -163,9 +192,13 @@ func checkSamples(m Model, samples [][]float64, block int, unit bool) (dim int, 
 }
 
 func sampleError(sample, channel int, v float64) error {
-	cause := ErrRange
+	return &SampleError{Sample: sample, Channel: channel, Value: v, Err: rangeOrFinite(v)}
+}
+
+// rangeOrFinite returns the cause to name for a value that was rejected.
+func rangeOrFinite(v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		cause = ErrNotFinite
+		return ErrNotFinite
 	}
-	return &SampleError{Sample: sample, Channel: channel, Value: v, Err: cause}
+	return ErrRange
 }

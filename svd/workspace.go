@@ -22,6 +22,10 @@ type Workspace struct {
 	order  []int
 	norms  []float64 // scratch of the kernel
 
+	// Of a centred model: the new mean, its correction column and, as
+	// scratch, one sample less the mean of its block; each of length d.
+	mean, shift, sample []float64
+
 	// Scratch of LAPACK, of a length that holds for the dimensions beside it.
 	work                 []float64
 	workDim, workColumns int
@@ -120,14 +124,24 @@ func (ws *Workspace) decompose(unit float64) {
 	}
 }
 
-// store writes the leading rank vectors and values to dst's own storage. It
-// is the first write to dst, which may therefore share storage with operands.
-func (ws *Workspace) store(dst *Model, rank, block int, mass float64) {
+// store writes the leading rank vectors and values to dst's own storage; with
+// the energy of the others the residual is complete. It is the first write to
+// dst, which may therefore share storage with operands.
+func (ws *Workspace) store(dst *Model, rank, block int, mass, residual float64) {
 	u, sigma := resize(dst.u, ws.dim*rank), resize(dst.sigma, rank)
 	copy(u, ws.u)
 	copy(sigma, ws.sigma)
-	*dst = Model{dim: ws.dim, block: block, mass: mass, u: u, sigma: sigma}
+	for _, s := range ws.sigma[rank:] {
+		residual += s * s
+	}
+	*dst = Model{dim: ws.dim, block: block, mass: mass, u: u, sigma: sigma, residual: residual}
 	ws.basis = nil
+}
+
+// storeMean makes dst, just stored, a model centred at ws.mean.
+func (ws *Workspace) storeMean(dst *Model, storage []float64) {
+	dst.mean = resize(storage, ws.dim)
+	copy(dst.mean, ws.mean)
 }
 
 // balance returns a power of two that brings magnitudes of about largest near

@@ -143,15 +143,19 @@ func (d *Daemon) Health() error {
 // Run samples until ctx ends, which is no error, or the pod source fails. When
 // it returns, all it started has ended.
 func (d *Daemon) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	source := make(chan error, 1)
+	sourceCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var err error
+	ended := make(chan struct{})
 	go func() {
-		source <- d.config.Pods.Run(ctx, d.mail.podEvent)
+		defer close(ended)
+		err = d.config.Pods.Run(sourceCtx, d.mail.podEvent)
 	}()
-	err := d.loop(ctx, source)
+	d.loop(ctx, ended)
 	cancel()
-	if err == nil {
-		err = <-source
+	<-ended
+	if err == nil && ctx.Err() == nil {
+		err = errEnded
 	}
 	if err != nil {
 		return fmt.Errorf("pod source: %w", err)
@@ -159,20 +163,19 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return nil
 }
 
-// loop ends with ctx or with the pod source, whose error it returns.
-func (d *Daemon) loop(ctx context.Context, source <-chan error) error {
+var errEnded = errors.New("ended by itself")
+
+// loop returns when ctx or the pod source has ended.
+func (d *Daemon) loop(ctx context.Context, ended <-chan struct{}) {
 	ticker := time.NewTicker(d.config.Period)
 	defer ticker.Stop()
 	d.tick()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case err := <-source:
-			if ctx.Err() != nil {
-				return err
-			}
-			return orEnded(err)
+			return
+		case <-ended:
+			return
 		case <-d.mail.wake:
 			d.deliver()
 		case <-ticker.C:
@@ -180,15 +183,6 @@ func (d *Daemon) loop(ctx context.Context, source <-chan error) error {
 			d.tick()
 		}
 	}
-}
-
-var errEnded = errors.New("ended by itself")
-
-func orEnded(err error) error {
-	if err == nil {
-		return errEnded
-	}
-	return err
 }
 
 // tick takes one sample through the pipeline.

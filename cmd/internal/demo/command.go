@@ -69,7 +69,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.IntVar(&f.config.Cores, "cores", c.Cores, "cores of a simulated node")
 	set.Float64Var(&f.config.Rate, "rate", 0, "Poisson arrivals per virtual second; 0 submits the batch at once")
 	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the batch and the simulated nodes")
-	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second; other than 1 leaves this machine out")
+	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it, and other than 1 leaves this machine out")
 	set.BoolVar(&f.realNode, "real-node", true, "let this machine join as a node")
 	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "scheduler profiles to run the batch under, in order")
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")

@@ -42,7 +42,7 @@ func (f Frame) Progress() string {
 // Lines renders the frame as a table of at most the given size, in columns and
 // lines; a size of 0 is no limit. What does not fit is counted in the last line.
 func (f Frame) Lines(width, height int) []string {
-	rows := [][]string{{"node", "avail", "in flight", "running", "signal", "limiting"}}
+	rows := [][]string{{"node", "avail", "in flight", "running", "signal k", "limiting"}}
 	for _, n := range f.Nodes {
 		rows = append(rows, n.cells())
 	}

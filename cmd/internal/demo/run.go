@@ -83,6 +83,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 		d.add(profile, records)
 	}
 	d.screen.release()
+	if d.screen.terminal() {
+		d.screen.printf("")
+	}
 	if err := d.options.OnResult(d.result); err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}

@@ -67,10 +67,10 @@ func TestFrameLines(t *testing.T) {
 	}{
 		{"whole", 0, 0, []string{
 			"spazio    1.5s  2 of 10 done, 3 running, 1 starting, 2 waiting",
-			"node    avail  in flight  running  signal  limiting",
-			"node-1   2.25          1        3    4.50       cpu",
-			"node-2  -1.00          0        0  100.00         -",
-			"node-3      -          1        -       -         -",
+			"node    avail  in flight  running  signal k  limiting",
+			"node-1   2.25          1        3      4.50       cpu",
+			"node-2  -1.00          0        0    100.00         -",
+			"node-3      -          1        -         -         -",
 		}},
 		{"exactly high enough", 0, 5, nil},
 		{"low", 20, 4, []string{

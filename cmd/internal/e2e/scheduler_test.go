@@ -115,9 +115,9 @@ func TestReservationsKeepToTheSignal(t *testing.T) {
 
 	log := watchPods(t, client)
 	begin := time.Now()
-	submit(t, client, "batch", podCount, 50*time.Millisecond, 300*time.Millisecond)
+	submit(t, client, "batch", podCount, 50*time.Millisecond, time.Second)
 	log.waitSucceeded(t, podCount)
-	t.Logf("%d pods of .35 s through %d places in %v", podCount, (nodeCount-1)*places, time.Since(begin))
+	t.Logf("%d pods of 1.05 s through %d places in %v", podCount, (nodeCount-1)*places, time.Since(begin))
 
 	seen.check(t, podCount)
 	for _, n := range nodes {

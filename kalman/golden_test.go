@@ -1,0 +1,77 @@
+package kalman_test
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// goldenConfig is the Config of a sequence of testdata/golden.txt. extra is the
+// gain of the mean or the forgetting factor.
+func goldenConfig(name string, prior, noise, level, cost, extra float64) kalman.Config {
+	c := kalman.Config{Prior: prior, Noise: noise, LevelDrift: level, CostDrift: cost, Gate: math.MaxFloat64, Saturation: 2}
+	switch name {
+	case "fixed":
+		c.MeanGain = extra
+	case "recursive":
+		c.Method, c.Forgetting = kalman.Recursive, extra
+	default:
+		for _, m := range kalman.Methods() {
+			if m.String() == name {
+				c.Method = m
+			}
+		}
+	}
+	return c
+}
+
+// TestGolden compares every method with an implementation in GNU Octave
+// (testdata/golden.m) that works on the state (C, c) in matrix form.
+func TestGolden(t *testing.T) {
+	f, err := os.Open("testdata/golden.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := bufio.NewReader(f)
+	sequences, worst := 0, 0.
+	for {
+		var (
+			id, steps                         int
+			name                              string
+			prior, noise, level, drift, extra float64
+		)
+		if _, err := fmt.Fscan(r, new(string), &id, &name, &prior, &noise, &level, &drift, &extra, &steps); err != nil {
+			break
+		}
+		sequences++
+		c := goldenConfig(name, prior, noise, level, drift, extra)
+		var s kalman.State
+		for i := range steps {
+			var z, n, capacity, cost, costVar float64
+			if _, err := fmt.Fscan(r, &z, &n, &capacity, &cost, &costVar); err != nil {
+				t.Fatal(err)
+			}
+			if s, _, err = kalman.Step(s, z, n, c); err != nil {
+				t.Fatal(err)
+			}
+			got := []float64{s.Level + s.Cost*s.MeanPods, s.Cost, s.CostVar}
+			scale := []float64{capacity, cost, prior * prior / 4} // of C, c and, at the start, P_c
+			for j, want := range []float64{capacity, cost, costVar} {
+				diff := math.Abs(got[j]-want) / scale[j]
+				worst = max(worst, diff)
+				if !(diff <= 1e-12) {
+					t.Fatalf("sequence %d (%s), step %d: C, c, P_c = %v, Octave has %v %v %v", id, name, i, got, capacity, cost, costVar)
+				}
+			}
+		}
+	}
+	if sequences < 20 {
+		t.Errorf("%d sequences, want at least 20", sequences)
+	}
+	t.Logf("%d sequences, largest relative difference %.1e", sequences, worst)
+}

@@ -1,0 +1,122 @@
+% golden.m writes golden.txt, the values that golden_test.go compares with:
+%
+%   octave-cli --norc golden.m > golden.txt
+%
+% It shares no code and, for "centred", not even the form with the package: the
+% filter is the textbook one on the state (C, c) with a matrix P. Gates are off.
+1;
+
+function [x, P] = kalman2(x, P, z, n, R)
+  H = [1, -n];
+  S = H * P * H' + R;
+  K = P * H' / S;
+  x = x + K * (z - H * x);
+  P = (eye(2) - K * H) * P;
+end
+
+function P = drift(P, q, cap)
+  P(2,2) += min(q, cap - P(2,2));
+end
+
+function sequence(id, method, z, n, prior, noise, ql, qc, extra)
+  cap = (prior / 2)^2;
+  floorcost = prior / 8;
+  printf("sequence %d %s %.17g %.17g %.17g %.17g %.17g %d\n", id, method, prior, noise, ql, qc, extra, numel(z));
+  dv = 2 * noise;
+  for i = 1:numel(z)
+    if i == 1
+      switch method
+        case {"centred", "joint", "recursive"}
+          x = [z(1) + prior * n(1); prior];
+          P = [noise + n(1)^2 * cap, n(1) * cap; n(1) * cap, cap];
+        case "fixed"
+          mu = z(1); c = prior; pm = noise; pc = cap; nbar = n(1);
+        otherwise
+          C = z(1) + prior * n(1); c = prior; pC = noise + n(1)^2 * cap; pc = cap;
+      end
+    else
+      R = min(max(dv / 2, noise / 16), noise * 16);
+      moved = n(i) != n(i-1);
+      q = moved * qc * R;
+      switch method
+        case {"centred", "joint"}
+          P(1,1) += ql * R;
+          if moved, P = drift(P, q, cap); end
+          [x, P] = kalman2(x, P, z(i), n(i), R);
+        case "recursive"
+          P(1,1) /= extra;
+          if moved
+            P(1,2) /= extra; P(2,1) = P(1,2);
+            P = drift(P, P(2,2) / extra - P(2,2), cap);
+            % the cap of P(2,2) may leave P(1,2) too large
+            b = sqrt(P(1,1) * P(2,2)); P(1,2) = max(-b, min(b, P(1,2))); P(2,1) = P(1,2);
+          end
+          [x, P] = kalman2(x, P, z(i), n(i), R);
+        case "fixed"
+          pm += ql * R; pc += min(q, cap - pc);
+          d = n(i) - nbar;
+          S = pm + d^2 * pc + R; nu = z(i) - mu + c * d;
+          km = pm / S; kc = -d * pc / S;
+          mu += km * nu; pm *= 1 - km;
+          c = max(c + kc * nu, floorcost); pc *= 1 + kc * d;
+          move = extra * (n(i) - nbar); nbar += move; mu -= c * move;
+        case "naive"
+          pC += ql * R; pc += min(q, cap - pc);
+          K = pC / (pC + R);
+          C = max(C + K * (z(i) + c * n(i) - C), 0); pC *= 1 - K;
+          K = pc * n(i) / (n(i)^2 * pc + R);
+          c = max(c + K * (C - z(i) - n(i) * c), floorcost); pc *= 1 - K * n(i);
+        case "delta"
+          pC += ql * R; pc += min(q, cap - pc);
+          d = n(i) - n(i-1); S = d^2 * pc + 2 * R;
+          K = -d * pc / S;
+          c = max(c + K * (z(i) - z(i-1) + c * d), floorcost); pc *= 1 + K * d;
+          K = pC / (pC + R);
+          C = max(C + K * (z(i) + c * n(i) - C), 0); pC *= 1 - K;
+      end
+      if !moved
+        dv += 0.05 * ((z(i) - z(i-1))^2 - dv);
+      end
+    end
+    switch method
+      case {"centred", "joint", "recursive"}
+        out = [x(1), x(2), P(2,2)];
+      case "fixed"
+        out = [mu + c * nbar, c, pc];
+      otherwise
+        out = [C, c, pc];
+    end
+    printf("%.17g %.17g %.17g %.17g %.17g\n", z(i), n(i), out);
+  end
+end
+
+% A linear congruential generator, so that the script gives the same on every
+% version of Octave.
+function [u, s] = uniform(s)
+  s = mod(1103515245 * s + 12345, 2147483648);
+  u = s / 2147483648;
+end
+
+names = {"centred", "fixed", "naive", "delta", "joint", "recursive"};
+seed = 42;
+id = 0;
+for kind = 1:4
+  steps = 60; z = zeros(1, steps); n = zeros(1, steps); now = 3;
+  for i = 1:steps
+    [u, seed] = uniform(seed);
+    [w, seed] = uniform(seed);
+    [e, seed] = uniform(seed);
+    if u < 0.35, now = min(max(now + sign(w - 0.5), 0), 6); end
+    if kind == 4 && i > 20 && i < 45, now = 2; end
+    cost = 0.08 + 0.02 * kind / 4 + 0.02 * i / steps;
+    cap = 0.95 - 0.15 * (kind == 3 && i > 30);
+    n(i) = now; z(i) = min(max(cap - cost * now + 0.03 * (e - 0.5), 0), 1);
+  end
+  for m = 1:numel(names)
+    id += 1;
+    extra = 0;
+    if m == 2, extra = 0.1; end
+    if m == 6, extra = 0.98; end
+    sequence(id, names{m}, z, n, 0.1 + 0.02 * kind, 4e-4 / kind, 0.03 / kind, 0.01, extra);
+  end
+end
