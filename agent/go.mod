@@ -3,6 +3,7 @@ module github.com/spazio-scheduler/spazio/agent
 go 1.24.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/spazio-scheduler/spazio/capacity v0.1.0
 	github.com/spazio-scheduler/spazio/filter v0.1.0
 	github.com/spazio-scheduler/spazio/kalman v0.1.0

@@ -82,9 +82,7 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 }
 
 func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
-	// An API server that is told to stop while it starts ends the process, so
-	// an interrupt has to wait for its three seconds.
-	plane, err := controlplane.Start(context.WithoutCancel(ctx), controlplane.Config{})
+	plane, err := controlplane.Start(ctx, controlplane.Config{})
 	if err != nil {
 		return err
 	}
@@ -102,9 +100,6 @@ func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
 			return plane.Err()
 		}
 	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	if c.client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
