@@ -111,7 +111,7 @@ func graded(rng *rand.Rand, d, n int, condition float64) [][]float64 {
 // twin at large condition numbers.
 func TestSmallSingularValues(t *testing.T) {
 	for _, c := range []struct{ condition, relative float64 }{{1e2, 1e-13}, {1e6, 1e-10}, {1e8, 1e-8}} {
-		for _, d := range []int{2, 4, 8} {
+		for _, d := range []int{2, 4, 8, 12, 16, 24} {
 			rng := rand.New(rand.NewPCG(uint64(d), 8))
 			var m svd.Model
 			exact := newMoments(d)

@@ -17,7 +17,7 @@ import (
 )
 
 // cases are the sizes of the benchmarks: d channels and b samples a block.
-var cases = []struct{ d, b int }{{2, 10}, {4, 10}, {8, 10}, {12, 10}, {13, 10}, {14, 10}, {15, 10}, {16, 10}, {24, 10}, {32, 10}, {64, 10}}
+var cases = []struct{ d, b int }{{2, 10}, {4, 10}, {8, 10}, {9, 10}, {10, 10}, {11, 10}, {12, 10}, {13, 10}, {14, 10}, {15, 10}, {16, 10}, {24, 10}, {32, 10}, {64, 10}}
 
 // blocks returns enough blocks for the branch predictor not to learn them.
 func blocks(d, b int) [][][]float64 {

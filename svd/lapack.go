@@ -10,7 +10,7 @@ import (
 // concatenation instead of the kernel of this package. Measured at b = 10, the
 // kernel is faster up to d = 12 and at most a tenth slower below 16, where it
 // is kept for the accuracy of its small singular values.
-const lapackDim = 16
+const lapackDim = 12
 
 // gesvd decomposes the joined matrix by LAPACK, which is given the transpose:
 // its rows are the columns at hand, and its right singular vectors come as

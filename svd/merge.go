@@ -12,7 +12,11 @@ import "math"
 // block size is the larger of the two; the other model is restated for it
 // (σ by √(b'/b), mass by b/b'), so every sample keeps its weight.
 //
-// A *FieldError reports differing dimensions or a mass beyond MaxMass.
+// Two centred models merge about their joint mean, by one more column
+// √(m₁m₂·b)/(m₁+m₂)·(μ₂−μ₁), which may add to the rank.
+//
+// A *FieldError reports differing dimensions, a mass beyond MaxMass, or
+// ErrCentring if only one of the models is centred.
 func Merge(a, b Model) (Model, error) {
 	var merged Model
 	if err := MergeTo(&merged, a, b, nil); err != nil {
@@ -28,7 +32,7 @@ func MergeTo(dst *Model, a, b Model, ws *Workspace) error {
 	if dst == nil {
 		return fieldError("dst", 0, ErrNil)
 	}
-	if err := sameDim(a, b); err != nil {
+	if err := compatible(a, b); err != nil {
 		return err
 	}
 	switch {
@@ -40,13 +44,13 @@ func MergeTo(dst *Model, a, b Model, ws *Workspace) error {
 		return nil
 	}
 	block := max(a.block, b.block)
-	fa, ma := a.restate(block)
-	fb, mb := b.restate(block)
+	_, ma := a.restate(block)
+	_, mb := b.restate(block)
 	mass := ma + mb
 	if mass > MaxMass {
 		return fieldError("Mass", mass, ErrRange)
 	}
-	join(dst, a, fa*math.Sqrt(ma/mass), b, fb*math.Sqrt(mb/mass), block, mass, ws)
+	join(dst, a, ma/mass, b, mb/mass, block, mass, ws)
 	return nil
 }
 
@@ -56,9 +60,11 @@ func MergeTo(dst *Model, a, b Model, ws *Workspace) error {
 //
 // with the share of the global model in [0, 1], and the mass and block size
 // of the local one. If one of the models is empty the result is the other,
-// whatever the share: a fresh node starts from the fleet's load.
+// whatever the share: a fresh node starts from the fleet's load. Centred
+// models blend about their joint mean.
 //
-// A *FieldError reports differing dimensions or a share out of range.
+// A *FieldError reports differing dimensions, a share out of range, or
+// ErrCentring if only one of the models is centred.
 func Blend(local, global Model, share float64) (Model, error) {
 	var blended Model
 	if err := BlendTo(&blended, local, global, share, nil); err != nil {
@@ -75,7 +81,7 @@ func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) erro
 	if !(share >= 0 && share <= 1) {
 		return fieldError("share", share, ErrRange)
 	}
-	if err := sameDim(local, global); err != nil {
+	if err := compatible(local, global); err != nil {
 		return err
 	}
 	switch {
@@ -86,29 +92,47 @@ func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) erro
 		local.assign(dst)
 		return nil
 	}
-	f, _ := global.restate(local.block)
-	join(dst, local, math.Sqrt(1-share), global, f*math.Sqrt(share), local.block, local.mass, ws)
+	join(dst, local, 1-share, global, share, local.block, local.mass, ws)
 	return nil
 }
 
-func sameDim(a, b Model) error {
+// compatible says whether a and b can be mixed; an empty model mixes with any
+// other of its dimension.
+func compatible(a, b Model) error {
 	if a.dim != b.dim && a.dim != 0 && b.dim != 0 {
 		return fieldError("Dim", float64(b.dim), ErrDimension)
+	}
+	if a.Centred() != b.Centred() && !a.empty() && !b.empty() {
+		return fieldError("len(Mean)", float64(len(b.mean)), ErrCentring)
 	}
 	return nil
 }
 
-// join stores svd([fa·UaΣa  fb·UbΣb]), untruncated.
-func join(dst *Model, a Model, fa float64, b Model, fb float64, block int, mass float64, ws *Workspace) {
+// join stores svd([√wa·UaΣa  √wb·UbΣb]), untruncated, both stated for block;
+// about the joint mean if they are centred.
+func join(dst *Model, a Model, wa float64, b Model, wb float64, block int, mass float64, ws *Workspace) {
 	if ws == nil {
 		ws = new(Workspace)
 	}
 	if warm(b) && !warm(a) {
-		a, fa, b, fb = b, fb, a, fa
+		a, wa, b, wb = b, wb, a, wa
 	}
-	rank := min(a.dim, len(a.sigma)+len(b.sigma))
-	factor, unit := balance(max(fa*a.Sigma(0), fb*b.Sigma(0)))
-	ws.appendModel(b, fb*factor, ws.begin(a, fa*factor, len(b.sigma)))
+	fa, _ := a.restate(block)
+	fb, _ := b.restate(block)
+	fa, fb = fa*math.Sqrt(wa), fb*math.Sqrt(wb)
+	residual := fa*fa*a.residual + fb*fb*b.residual
+	columns, correction := len(b.sigma), 0.0
+	if a.Centred() {
+		correction = ws.mixMeans(a.mean, wa, b.mean, wb, block)
+		columns++
+	}
+	rank := min(a.dim, len(a.sigma)+columns)
+	factor, unit := balance(max(fa*a.Sigma(0), fb*b.Sigma(0), correction))
+	first := ws.begin(a, fa*factor, columns)
+	ws.appendModel(b, fb*factor, first)
+	if a.Centred() {
+		ws.appendColumn(first+len(b.sigma), factor, ws.shift)
+	}
 	ws.decompose(unit)
-	ws.store(dst, rank, block, mass)
+	ws.store(dst, rank, block, mass, residual)
 }

@@ -130,39 +130,51 @@ func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspa
 		ws = new(Workspace)
 	}
 
-	share := float64(len(samples)) / float64(block)
-	past, present := 0.0, 1/math.Sqrt(share)
-	mass, w := share, 0.0
 	if m.empty() {
 		m = Model{dim: dim}
-	} else {
-		w = opt.forgetting()
-		factor, old := m.restate(block)
-		past = math.Sqrt(w) * factor
-		present *= math.Sqrt(1 - w)
-		mass += w * old
 	}
-	if mass > MaxMass {
-		return fieldError("Mass", mass, ErrRange)
+	w := opt.weigh(m, len(samples), block)
+	if w.mass > MaxMass {
+		return fieldError("Mass", w.mass, ErrRange)
 	}
-	residual := past * past * m.residual
+	residual := w.past * w.past * m.residual
 	if opt.Centre {
-		ws.centred(m, samples, past, present, w, block)
+		ws.updateCentred(m, samples, w, block)
 	} else {
-		factor, unit := balance(max(past*m.Sigma(0), present*largest))
-		first := ws.begin(m, past*factor, len(samples))
-		ws.appendSamples(samples, present*factor, first)
+		factor, unit := balance(max(w.past*m.Sigma(0), w.present*largest))
+		first := ws.begin(m, w.past*factor, len(samples))
+		ws.appendSamples(samples, w.present*factor, first)
 		ws.decompose(unit)
 	}
 	if opt.EnergyLow > 0 {
 		rank = ws.adapt(len(m.sigma), rank, residual, opt)
 	}
-	mean := dst.mean
-	ws.store(dst, rank, block, mass, residual)
-	if opt.Centre {
-		ws.storeMean(dst, mean)
-	}
+	ws.store(dst, rank, block, w.mass, residual)
 	return nil
+}
+
+// weights are the factors of an update.
+type weights struct {
+	past    float64 // of UΣ
+	present float64 // of a sample
+	forget  float64 // w, 0 for the first block
+	mass    float64 // not a factor: the mass after the update
+}
+
+// weigh returns the weights of a block of n samples; m is none or not empty.
+func (o Options) weigh(m Model, n, block int) weights {
+	share := float64(n) / float64(block)
+	if m.block == 0 {
+		return weights{present: 1 / math.Sqrt(share), mass: share}
+	}
+	w := o.forgetting()
+	factor, old := m.restate(block)
+	return weights{
+		past:    math.Sqrt(w) * factor,
+		present: math.Sqrt(1-w) / math.Sqrt(share),
+		forget:  w,
+		mass:    w*old + share,
+	}
 }
 
 // checkSamples returns the dimension of the block and its largest magnitude.

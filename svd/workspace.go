@@ -22,8 +22,9 @@ type Workspace struct {
 	order  []int
 	norms  []float64 // scratch of the kernel
 
-	// Of a centred model: the new mean, its correction column and, as
-	// scratch, one sample less the mean of its block; each of length d.
+	// Of a centred model, each of length d: the mean, empty otherwise, the
+	// column that corrects for the distance of two means, and the mean of the
+	// samples.
 	mean, shift, sample []float64
 
 	// Scratch of LAPACK, of a length that holds for the dimensions beside it.
@@ -71,16 +72,20 @@ func (ws *Workspace) begin(m Model, f float64, extra int) int {
 
 // appendModel makes f·UΣ the columns of the matrix from first on.
 func (ws *Workspace) appendModel(m Model, f float64, first int) {
-	d, c := ws.dim, ws.columns
 	for j, sigma := range m.sigma {
-		u := m.column(j)
-		if ws.basis == nil {
-			ws.place(first+j, f*sigma, u)
-			continue
-		}
-		for i := range d {
-			ws.dense[i*c+first+j] = f * sigma * dot(u, ws.basis[i*d:(i+1)*d])
-		}
+		ws.appendColumn(first+j, f*sigma, m.column(j))
+	}
+}
+
+// appendColumn makes f·x column j of the matrix.
+func (ws *Workspace) appendColumn(j int, f float64, x []float64) {
+	if ws.basis == nil {
+		ws.place(j, f, x)
+		return
+	}
+	d, c := ws.dim, ws.columns
+	for i := range d {
+		ws.dense[i*c+j] = f * dot(x, ws.basis[i*d:(i+1)*d])
 	}
 }
 
@@ -103,7 +108,7 @@ func (ws *Workspace) appendSamples(samples [][]float64, f float64, first int) {
 	}
 }
 
-// place makes f·x column j of the matrix.
+// place makes f·x column j of the joined matrix.
 func (ws *Workspace) place(j int, f float64, x []float64) {
 	column := ws.joined[j*ws.dim : (j+1)*ws.dim]
 	for i, v := range x {
@@ -131,17 +136,17 @@ func (ws *Workspace) store(dst *Model, rank, block int, mass, residual float64) 
 	u, sigma := resize(dst.u, ws.dim*rank), resize(dst.sigma, rank)
 	copy(u, ws.u)
 	copy(sigma, ws.sigma)
-	for _, s := range ws.sigma[rank:] {
-		residual += s * s
+	if rank < ws.dim || residual > 0 {
+		residual = min(residual+energy(ws.sigma[rank:]), maxEnergy(ws.dim, block))
 	}
-	*dst = Model{dim: ws.dim, block: block, mass: mass, u: u, sigma: sigma, residual: residual}
+	next := Model{dim: ws.dim, block: block, mass: mass, u: u, sigma: sigma, residual: residual}
+	if len(ws.mean) > 0 {
+		next.mean = resize(dst.mean, ws.dim)
+		copy(next.mean, ws.mean)
+		ws.mean = ws.mean[:0]
+	}
+	*dst = next
 	ws.basis = nil
-}
-
-// storeMean makes dst, just stored, a model centred at ws.mean.
-func (ws *Workspace) storeMean(dst *Model, storage []float64) {
-	dst.mean = resize(storage, ws.dim)
-	copy(dst.mean, ws.mean)
 }
 
 // balance returns a power of two that brings magnitudes of about largest near
