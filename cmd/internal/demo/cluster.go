@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
 	"github.com/spazio-scheduler/spazio/cmd/internal/controlplane"
 	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
@@ -44,16 +45,8 @@ type cluster struct {
 type member struct {
 	spec    simnode.NodeSpec
 	machine simnode.Machine
-	sampler sampler
+	meter   agentd.Meter
 	pods    telemetry.PodSource
-}
-
-// sampler is what an agent measures: a simulated node or this machine.
-type sampler interface {
-	Schema() telemetry.Schema
-	Sizes() []float64
-	Pressure() bool
-	SampleTo(dst []float64, at time.Time) ([]float64, error)
 }
 
 // startCluster brings up all parts and returns when every node has been heard
@@ -82,7 +75,7 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 }
 
 func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
-	plane, err := controlplane.Start(ctx, controlplane.Config{})
+	plane, err := controlplane.Start(ctx, controlplane.Config{APIPort: d.options.APIPort})
 	if err != nil {
 		return err
 	}

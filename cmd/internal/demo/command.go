@@ -41,6 +41,7 @@ type flags struct {
 	keep         bool
 	output       string
 	kubeconfig   string
+	apiPort      int
 }
 
 // NewCommand returns the demo subcommand.
@@ -75,6 +76,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
+	set.IntVar(&f.apiPort, "api-port", 0, "loopback port of the API server; 0 picks a free one")
 }
 
 func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -89,6 +91,7 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return Run(ctx, c, Options{
 		Burn:       []string{executable, burn.CommandName},
 		Kubeconfig: f.kubeconfig,
+		APIPort:    f.apiPort,
 		Keep:       f.keep,
 		Progress:   stderr,
 		OnResult:   func(r Result) error { return f.write(stdout, r) },
@@ -112,6 +115,9 @@ func (f *flags) resolve() (Config, error) {
 		return Config{}, &FieldError{"time-scale", 0, "above 0"}
 	case c.CPUSeconds == 0:
 		return Config{}, &FieldError{"cpu-seconds", 0, "above 0"}
+	}
+	if f.apiPort < 0 || f.apiPort > 65535 {
+		return Config{}, &FieldError{"api-port", f.apiPort, "0 to 65535"}
 	}
 	memory, err := resource.ParseQuantity(f.memory)
 	if err != nil || memory.Sign() <= 0 {

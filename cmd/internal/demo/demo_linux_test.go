@@ -213,6 +213,15 @@ func TestDemoRefuses(t *testing.T) {
 	if err := os.WriteFile(existing, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	_, port, err := net.SplitHostPort(busy.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		args []string
@@ -225,6 +234,8 @@ func TestDemoRefuses(t *testing.T) {
 		{"no quantity", []string{"--memory=lots"}, serve.ExitUsage, "memory = lots"},
 		{"no time", []string{"--time-scale=0"}, serve.ExitUsage, "time-scale = 0"},
 		{"unknown profile", []string{"--profiles=other"}, serve.ExitUsage, "profiles = other"},
+		{"busy port", []string{"--api-port", port}, serve.ExitFailure, "address already in use"},
+		{"port out of range", []string{"--api-port=65536"}, serve.ExitUsage, "api-port = 65536"},
 		{"somebody's kubeconfig", []string{"--kubeconfig", existing}, serve.ExitFailure, existing},
 	}
 	for _, test := range tests {

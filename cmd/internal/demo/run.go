@@ -16,6 +16,8 @@ type Options struct {
 	// Kubeconfig is where to write the cluster's kubeconfig; empty means in the
 	// control plane's directory. It is removed at the end.
 	Kubeconfig string
+	// APIPort is the loopback port of kube-apiserver; 0 picks a free one.
+	APIPort int
 	// Keep holds the cluster after the result until the context ends.
 	Keep bool
 	// Progress is where the run is shown, on a terminal as a live table.

@@ -9,12 +9,9 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/spazio-scheduler/spazio/agent"
-	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
 	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
-	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // runSimulatedNodes runs nodes of four cores with their agents until the test
@@ -31,60 +28,20 @@ func runSimulatedNodes(t *testing.T, client kubernetes.Interface, clock simnode.
 			t.Fatal(err)
 		}
 		machines[i] = node
-		for _, run := range simulatedAgent(t, node, clock, scheduler, aggregator) {
-			running.Go(func() {
-				if err := run(ctx); err != nil && ctx.Err() == nil {
-					t.Errorf("agent of %s: %v", node.Name(), err)
-				}
-			})
-		}
-	}
-	runMachines(t, client, clock, machines)
-}
-
-// simulatedAgent returns the parts of a node's agent, to be run together.
-func simulatedAgent(t *testing.T, node *simnode.Node, clock simnode.Clock, scheduler, aggregator string) []func(context.Context) error {
-	t.Helper()
-	fatal := func(err error) {
+		agent, err := agentd.NewNode(agentd.NodeConfig{
+			Name: node.Name(), Meter: node, Pods: node.Pods(), Clock: clock,
+			Schedulers: []string{scheduler}, Aggregator: aggregator,
+			// The longest wait for a scheduler that restarts is to cost the batch little.
+			Backoff: publish.Backoff{Max: 500 * time.Millisecond},
+		})
 		if err != nil {
-			t.Helper()
 			t.Fatal(err)
 		}
-	}
-	pipeline, err := simulatedPipeline(node)
-	fatal(err)
-	var daemon *agentd.Daemon
-	// The longest wait for a scheduler that restarts is to cost the batch little.
-	backoff := publish.Backoff{Max: 500 * time.Millisecond}
-	signals, err := publish.NewSignals(publish.SignalsConfig{
-		Targets: []string{scheduler}, Backoff: backoff,
-		OnNotice: func(_ string, n *spaziov1.Notice) {
-			if bound := n.GetPodBound(); bound != nil {
-				daemon.Bound(reserve.PodKey(bound.GetPod()))
+		running.Go(func() {
+			if err := agent.Run(ctx); err != nil {
+				t.Errorf("agent of %s: %v", node.Name(), err)
 			}
-		},
-	})
-	fatal(err)
-	models, err := publish.NewModels(publish.ModelsConfig{
-		Target: aggregator, Backoff: backoff,
-		Staleness: publish.Staleness{MinInterval: clock.Wall(time.Second), MaxAge: clock.Wall(10 * time.Second)},
-		OnFleet:   func(f agent.Fleet) { daemon.SetFleet(f) },
-	})
-	fatal(err)
-	daemon, err = agentd.New(agentd.Config{
-		Pipeline: pipeline, Sampler: node, Pods: node.Pods(),
-		Period: clock.Wall(agentd.DefaultPeriod), Now: clock.Now,
-		OnReport: signals.Send, OnLocal: models.Offer,
-	})
-	fatal(err)
-	return []func(context.Context) error{signals.Run, models.Run, daemon.Run}
-}
-
-func simulatedPipeline(node *simnode.Node) (*agent.Pipeline, error) {
-	schema, sizes := node.Schema(), node.Sizes()
-	c := agent.Config{Node: node.Name(), Incarnation: uint64(time.Now().UnixNano()), Schema: schema.ID, Cores: sizes[0]}
-	for i, name := range schema.Channels {
-		c.Channels = append(c.Channels, agent.Channel{Name: name, Size: sizes[i]})
+		})
 	}
-	return agent.New(c)
+	runMachines(t, client, clock, machines)
 }
