@@ -28,15 +28,48 @@ type Channel struct {
 type Pods struct {
 	// Now is n, the pods that run; Measured is n₀, the pods whose load y shows.
 	Now, Measured float64
+	// Churn says that containers are starting or stopping, so that y shows
+	// their spikes. Only the rule Switched heeds it.
+	Churn bool
+}
+
+// Rule says which of the two equations makes an availability.
+type Rule uint8
+
+const (
+	// LeastOfBoth takes the lower of the two (default): the signal caps the
+	// model at all times.
+	LeastOfBoth Rule = iota
+	// SignalOnly is eq. 3.12 of the thesis alone.
+	SignalOnly
+	// ModelOnly is eq. 3.13 of the thesis alone.
+	ModelOnly
+	// Switched is the switch of the thesis (§3.5): the model while containers
+	// churn, the signal otherwise. A node in constant churn then offers its
+	// modelled room though it is full, and pods that y has not shown yet are
+	// missed in between; for comparison.
+	Switched
+)
+
+var rules = [...]string{"least-of-both", "signal-only", "model-only", "switched"}
+
+func (r Rule) String() string {
+	if int(r) < len(rules) {
+		return rules[r]
+	}
+	return "unknown"
 }
 
 // AvailOptions tune Available. The zero value is the default.
 type AvailOptions struct {
+	// Rule is the way the two equations are used; the zero value takes the
+	// lower of them.
+	Rule Rule
 	// Caution is g in c⁺ = c + g·sd(c); 0 means DefaultCaution, a negative
 	// value means no caution.
 	Caution float64
-	// Saturation is the usage from which a channel counts as full; 0 means
-	// DefaultSaturation.
+	// Saturation is the usage from which a channel counts as full, at most 1; 0
+	// means DefaultSaturation, a negative value means never.
 	Saturation float64
 	// FloorBelow is the usage below which, in every channel, at least one pod
 	// is offered; 0 means DefaultFloorBelow, a negative value means no floor.
@@ -49,10 +82,12 @@ type AvailOptions struct {
 // Validate reports the first field out of its range as a *FieldError.
 func (o AvailOptions) Validate() error {
 	switch {
+	case o.Rule > Switched:
+		return &FieldError{"Rule", -1, float64(o.Rule), "is not a rule"}
 	case math.IsNaN(o.Caution) || math.IsInf(o.Caution, 0):
 		return &FieldError{"Caution", -1, o.Caution, "must be finite"}
-	case !(o.Saturation >= 0 && o.Saturation <= 1):
-		return &FieldError{"Saturation", -1, o.Saturation, "must be in [0, 1]"}
+	case !(o.Saturation <= 1) || math.IsInf(o.Saturation, 0):
+		return &FieldError{"Saturation", -1, o.Saturation, "must be at most 1"}
 	case !(o.FloorBelow <= 1) || math.IsInf(o.FloorBelow, 0):
 		return &FieldError{"FloorBelow", -1, o.FloorBelow, "must be at most 1"}
 	case !(o.Allowance >= 0) || math.IsInf(o.Allowance, 0):
@@ -66,8 +101,11 @@ func (o AvailOptions) withDefaults() AvailOptions {
 		o.Caution = DefaultCaution
 	}
 	o.Caution = math.Max(o.Caution, 0)
-	if o.Saturation == 0 {
+	switch {
+	case o.Saturation == 0:
 		o.Saturation = DefaultSaturation
+	case o.Saturation < 0:
+		o.Saturation = math.Inf(1)
 	}
 	if o.FloorBelow == 0 {
 		o.FloorBelow = DefaultFloorBelow
@@ -108,6 +146,13 @@ type Avail struct {
 	Allowance float64
 }
 
+// Thesis returns the options that compute avail. as the thesis does: its switch
+// between the two equations, no caution, no floor, no heed of saturation. Pass
+// Measured = Now with them, for eq. 3.12 does not know of pods that y lacks.
+func Thesis() AvailOptions {
+	return AvailOptions{Rule: Switched, Caution: -1, Saturation: -1, FloorBelow: -1}
+}
+
 // Available returns how many more pods fit beyond p.Now (thesis eqs. 3.12 and
 // 3.13 with the corrections of the package doc). Without channels nothing
 // limits and Pods is +Inf. It returns a *FieldError.
@@ -121,11 +166,12 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 	o = o.withDefaults()
 	a := Avail{Pods: math.Inf(1), Limiting: -1}
 	light := len(ch) > 0
-	for i, c := range ch {
+	for i := range ch {
+		c := &ch[i]
 		if err := c.validate(i); err != nil {
 			return Avail{}, err
 		}
-		pods, mode := c.available(p, o.Caution)
+		pods, mode := c.available(p, &o)
 		if pods < a.Pods {
 			a.Pods, a.Limiting, a.Mode = pods, i, mode
 		}
@@ -135,16 +181,20 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 	return a.adjust(p, light, o), nil
 }
 
-// available is min(signal mode, model mode) of one channel.
-func (c Channel) available(p Pods, caution float64) (float64, Mode) {
-	cost := c.Cost + caution*c.CostSD
-	signal := math.Max(1-c.Usage, 0)/cost + p.Measured - p.Now
-	model := c.Capacity/cost - p.Now
-	if model < signal {
+// available is the room of one channel by the rule of o.
+func (c *Channel) available(p Pods, o *AvailOptions) (float64, Mode) {
+	// The cap is far above any room and keeps a division by a tiny cost finite.
+	cost := c.Cost + o.Caution*c.CostSD
+	signal := min(max(1-c.Usage, 0)/cost, maxPods) + p.Measured - p.Now
+	model := min(c.Capacity/cost, maxPods) - p.Now
+	switch {
+	case o.Rule == ModelOnly, o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && model < signal:
 		return model, ModelMode
 	}
 	return signal, SignalMode
 }
+
+const maxPods = 1e9
 
 // adjust applies the floor, the allowance and the veto of saturation.
 func (a Avail) adjust(p Pods, light bool, o AvailOptions) Avail {
@@ -172,7 +222,7 @@ func (p Pods) validate() error {
 	return nil
 }
 
-func (c Channel) validate(i int) error {
+func (c *Channel) validate(i int) error {
 	switch {
 	case !(c.Usage >= 0) || math.IsInf(c.Usage, 0):
 		return &FieldError{"Usage", i, c.Usage, "must be finite and not negative"}

@@ -3,7 +3,6 @@ package capacity_test
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,43 +103,6 @@ func bisect(y, q []float64, max float64) float64 {
 	return lo
 }
 
-func TestSolveProperties(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		d := 1 + rng.IntN(8)
-		y, q := make([]float64, d), make([]float64, d)
-		for i := range y {
-			y[i], q[i] = rng.Float64(), .01+rng.Float64()
-		}
-		r, err := capacity.Solve(y, q, capacity.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := bisect(y, q, capacity.DefaultMax); math.Abs(r.K-want) > 1e-9 {
-			t.Fatalf("k = %v, bisection %v (y=%v q=%v)", r.K, want, y, q)
-		}
-		most := 0.0
-		for i := range y {
-			most = math.Max(most, y[i]+r.K*q[i])
-		}
-		if r.K > 0 && r.K < capacity.DefaultMax && math.Abs(most-1) > 1e-12 {
-			t.Fatalf("max(y + kq) = %v, want 1", most)
-		}
-		i := rng.IntN(d)
-		y[i] += .1
-		if more, _ := capacity.Solve(y, q, capacity.Options{}); more.K > r.K {
-			t.Fatalf("k rose from %v to %v with usage", r.K, more.K)
-		}
-		y[i] -= .1
-		for j := range q {
-			q[j] *= 2
-		}
-		if half, _ := capacity.Solve(y, q, capacity.Options{}); r.K < capacity.DefaultMax && math.Abs(half.K-r.K/2) > 1e-12 {
-			t.Fatalf("doubled demand: k = %v, want %v", half.K, r.K/2)
-		}
-	}
-}
-
 func TestAvailable(t *testing.T) {
 	cpu := capacity.Channel{Usage: .5, Capacity: 1, Cost: .25}
 	tests := []struct {
@@ -163,6 +125,11 @@ func TestAvailable(t *testing.T) {
 		{"floor of a light node", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{}, capacity.Avail{Pods: 1, Mode: capacity.ModelMode, Floored: true}},
 		{"the floor is taken by a pod not yet shown", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{Now: 1}, capacity.AvailOptions{}, capacity.Avail{Pods: 0, Mode: capacity.ModelMode, Floored: true}},
 		{"no floor where one channel is loaded", []capacity.Channel{{Usage: .6, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{}, capacity.Avail{Pods: .1, Mode: capacity.ModelMode}},
+		{"signal alone", []capacity.Channel{{Usage: .5, Capacity: .75, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Rule: capacity.SignalOnly}, capacity.Avail{Pods: 2}},
+		{"model alone", []capacity.Channel{{Usage: .75, Capacity: 5, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Rule: capacity.ModelOnly}, capacity.Avail{Pods: 18, Mode: capacity.ModelMode}},
+		{"switched, quiet", []capacity.Channel{{Usage: .75, Capacity: 5, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Rule: capacity.Switched}, capacity.Avail{Pods: 1}},
+		{"switched, churn", []capacity.Channel{{Usage: .75, Capacity: 5, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2, Churn: true}, capacity.AvailOptions{Rule: capacity.Switched}, capacity.Avail{Pods: 18, Mode: capacity.ModelMode}},
+		{"the thesis offers room on a full node in churn", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .1, CostSD: .1}}, capacity.Pods{Now: 2, Measured: 2, Churn: true}, capacity.Thesis(), capacity.Avail{Pods: 8, Mode: capacity.ModelMode}},
 		{"allowance", []capacity.Channel{cpu}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Allowance: 1.5}, capacity.Avail{Pods: 3.5, Allowance: 1.5}},
 	}
 	for _, tt := range tests {
@@ -197,6 +164,7 @@ func TestAvailableRejects(t *testing.T) {
 		{"CostSD", with(func(c *capacity.Channel) { c.CostSD = math.Inf(1) }), capacity.Pods{}, capacity.AvailOptions{}},
 		{"Pods.Now", nil, capacity.Pods{Now: -1}, capacity.AvailOptions{}},
 		{"Pods.Measured", nil, capacity.Pods{Measured: math.NaN()}, capacity.AvailOptions{}},
+		{"Rule", nil, capacity.Pods{}, capacity.AvailOptions{Rule: 9}},
 		{"Caution", nil, capacity.Pods{}, capacity.AvailOptions{Caution: math.NaN()}},
 		{"Saturation", nil, capacity.Pods{}, capacity.AvailOptions{Saturation: 2}},
 		{"FloorBelow", nil, capacity.Pods{}, capacity.AvailOptions{FloorBelow: 2}},
@@ -219,28 +187,17 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("Solve allocates %v times", n)
 	}
 	ch := []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25}, {Usage: .5, Capacity: 1, Cost: .25}}
+	var over capacity.Overprovision
+	dst := make([]float64, 4)
+	if n := testing.AllocsPerRun(100, func() {
+		over, _, _ = capacity.StepOverprovision(over, 2, capacity.OverprovisionConfig{})
+		_, _ = capacity.StartupAllowance(1, .25, 1, 10, 0)
+		_, _, _ = capacity.Headroom(y, q)
+		_, _ = capacity.LegacyDemandTo(dst, q, []float64{1})
+	}); n != 0 {
+		t.Errorf("StepOverprovision, StartupAllowance, Headroom and LegacyDemandTo allocate %v times", n)
+	}
 	if n := testing.AllocsPerRun(100, func() { _, _ = capacity.Available(ch, capacity.Pods{}, capacity.AvailOptions{}) }); n != 0 {
 		t.Errorf("Available allocates %v times", n)
 	}
-}
-
-func FuzzSolve(f *testing.F) {
-	f.Add(.5, .2, .25, .1, 0.0, 0.0)
-	f.Add(1.0, 1.0, 0.0, math.MaxFloat64, 1e-300, math.MaxFloat64)
-	f.Fuzz(func(t *testing.T, y0, y1, q0, q1, eps, max float64) {
-		r, err := capacity.Solve([]float64{y0, y1}, []float64{q0, q1}, capacity.Options{Epsilon: eps, Max: max})
-		if err == nil && (math.IsNaN(r.K) || r.K < 0 || math.IsInf(r.K, 0)) {
-			t.Fatalf("k = %v", r.K)
-		}
-	})
-}
-
-func BenchmarkSolve(b *testing.B) {
-	y, q := []float64{.1, .2, .3, .4}, []float64{.1, .1, .1, .1}
-	b.Run("d=4", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = capacity.Solve(y, q, capacity.Options{})
-		}
-	})
 }

@@ -1,19 +1,32 @@
 // Package capacity answers how much more fits on a node before one resource
-// is full: in typical loads (the signal k) and in pods (the availability).
+// is full: in typical loads (the signal k), in pods (the availability), and in
+// pods ahead of what measurements confirm (the allowances).
 //
 // # Signal
 //
 // y ∈ [0,1]^d is the usage of d channels, 0 empty and 1 full; q ≥ 0 is the
 // demand of one more typical load, from the model of recent load
-// (svd.Model.DemandTo: q = σ₁/√b·u₁). The signal is how often q still fits:
+// (svd.Model.DemandTo: q = s·u₁, s = σ₁/√b). The signal is how often q still
+// fits:
 //
-//	k = sup { k : y + k·q < 1 } = min over {i : q_i > ε} of (1 − y_i)/q_i,  clamped to [0, Max]
+//	k = sup { k : y + k·q < 1 }
+//
+// Every channel with q_i > ε is below 1 as long as k < (1 − y_i)/q_i, and the
+// first to be full decides:
+//
+//	k = min over {i : q_i > ε} of (1 − y_i)/q_i,  clamped to [0, Max]
 //
 // after eqs. 3.10 and 3.11 of the thesis ("Hands at the Ready: Bringing Pronto
 // to Kubernetes", L. Choteborsky, 2025). We differ in the scale of q: the
 // thesis takes √σ₁·u₁, which is a root mean square only where σ₁ denotes the
 // eigenvalue λ₁; with singular values a doubled usage would look √2 larger
-// only. And b does not "just scale k": blocks may be partial.
+// only. And b does not "just scale k": blocks may be partial. Where the thesis
+// leaves k open we choose: a full channel that q does not touch makes k zero
+// (Options.IgnoreIdleFull), q = 0 gives Max with the flag NoModel.
+//
+// Headroom is k·s, the same room in absolute units; LegacyDemandTo is the
+// weighted average of all directions that the first draft of the thesis took
+// for q, kept for comparison.
 //
 // # Availability
 //
@@ -24,14 +37,27 @@
 //	signal mode  h_i/c_i + n₀ − n          model mode  C_i/c_i − n
 //	avail = min over channels of min(signal mode, model mode)
 //
-// We differ from the thesis in four ways, each found necessary in simulation.
-// The signal caps the model at all times: a thesis node that is in constant
-// churn offers its modelled room though it is full. The room is counted per
-// channel, not along u₁. The cost is raised by its standard deviation,
-// c⁺ = c + g·sd(c): the node with the most underestimated cost attracts the
-// most pods, so caution has to stand in the denominator. And a node with every
-// channel below ½ offers at least one pod, or a bad estimate would lock it out.
+// Both follow from h = C − c·n: h_i/c_i pods fit beside the n₀ measured ones,
+// C_i/c_i on an empty node. We differ from the thesis in four ways, each found
+// necessary in simulation.
+// The signal caps the model at all times: the thesis switches to the model while
+// containers churn (rule Switched), so that a node in constant churn offers its
+// modelled room though it is full. The room is counted per channel, not along
+// u₁. The cost is raised by its standard deviation, c⁺ = c + g·sd(c): the node
+// with the most underestimated cost attracts the most pods, so caution has to
+// stand in the denominator. And a node with every channel below ½ offers at
+// least one pod, or a bad estimate would lock it out. Thesis returns the options
+// that undo all but the second.
 //
-// All functions are pure, never modify their inputs and are safe for
+// # Allowances
+//
+// A full CPU does not yet mean that its pods wait for it, and pods take time to
+// start, so a node that offers exactly its room runs below it.
+// StepOverprovision adds pods as long as completion times stand it, after the
+// TCP-like optimisation of the first draft (§3.7.2): one more after a good
+// window of completions, half after a bad one. StartupAllowance covers the
+// slots that free up while a pod starts. AvailOptions.Allowance takes their sum.
+//
+// All functions are pure, never modify their inputs but dst, and are safe for
 // concurrent use.
 package capacity

@@ -1,7 +1,9 @@
 package capacity_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/spazio-scheduler/spazio/capacity"
 )
@@ -16,7 +18,69 @@ func ExampleSolve() {
 		panic(err)
 	}
 	fmt.Printf("room for %.1f typical loads; channel %d is full first\n", r.K, r.Limiting)
-	// Output: room for 2.0 typical loads; channel 0 is full first
+
+	// An idle fleet has no typical load: anything fits, but that is a guess.
+	r, err = capacity.Solve(y, []float64{0, 0}, capacity.Options{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.K, r.Flags&capacity.NoModel != 0)
+	// Output:
+	// room for 2.0 typical loads; channel 0 is full first
+	// 100 true
+}
+
+// What cannot be a load is refused by name, index and value.
+func ExampleFieldError() {
+	_, err := capacity.Solve([]float64{.5, .2}, []float64{.25, math.NaN()}, capacity.Options{})
+	var fe *capacity.FieldError
+	fmt.Println(errors.As(err, &fe), fe.Field, fe.Index)
+	fmt.Println(capacity.Options{Max: -1}.Validate())
+	// Output:
+	// true q 1
+	// capacity: Max = -1: must be finite and not negative
+}
+
+// The room along the direction of the load does not depend on its size.
+func ExampleHeadroom() {
+	y := []float64{.5, .2}
+	u := []float64{.8, .6}
+	h, limiting, err := capacity.Headroom(y, u)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("h = %.3f, channel %d\n", h, limiting)
+	for _, s := range []float64{.1, .2} {
+		r, err := capacity.Solve(y, []float64{s * u[0], s * u[1]}, capacity.Options{})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("s = %.1f: k = %.3f\n", s, r.K)
+	}
+	// Output:
+	// h = 0.625, channel 0
+	// s = 0.1: k = 6.250
+	// s = 0.2: k = 3.125
+}
+
+// The first draft's demand depends on the arbitrary sign of u₂, and not on how
+// large the load is.
+func ExampleLegacyDemandTo() {
+	for _, model := range []struct{ u, sigma []float64 }{
+		{[]float64{.8, .6, .6, -.8}, []float64{3, 1}},
+		{[]float64{.8, .6, -.6, .8}, []float64{3, 1}}, // u₂ flipped: the same data
+		{[]float64{.8, .6, .6, -.8}, []float64{6, 2}}, // twice the load
+	} {
+		q, err := capacity.LegacyDemandTo(nil, model.u, model.sigma)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%.2f\n", q)
+	}
+	// Output:
+	// [0.75 0.25]
+	// [0.45 0.65]
+	// [0.75 0.25]
 }
 
 // Two pods run and the measurements show both. Each costs a fifth of the CPU,
@@ -29,4 +93,82 @@ func ExampleAvailable() {
 	}
 	fmt.Printf("room for %.1f pods (%s mode)\n", a.Pods, a.Mode)
 	// Output: room for 2.0 pods (signal mode)
+}
+
+// A full node in constant churn: the thesis's switch trusts the model, which
+// has not noticed that other processes took the room.
+func ExampleThesis() {
+	cpu := capacity.Channel{Usage: 1, Capacity: 1, Cost: .125}
+	pods := capacity.Pods{Now: 3, Measured: 3, Churn: true}
+	for _, o := range []capacity.AvailOptions{capacity.Thesis(), {}} {
+		a, err := capacity.Available([]capacity.Channel{cpu}, pods, o)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %.0f pods, saturated: %v\n", o.Rule, a.Pods, a.Saturated)
+	}
+	// Output:
+	// switched: 5 pods, saturated: false
+	// least-of-both: 0 pods, saturated: true
+}
+
+func ExampleAvailOptions_Validate() {
+	fmt.Println(capacity.AvailOptions{Allowance: -1}.Validate())
+	// Output: capacity: Allowance = -1: must be finite and not negative
+}
+
+// Pods take ten seconds until the seventh makes them wait for each other. The
+// allowance rises beyond it, is halved and rises again.
+func ExampleStepOverprovision() {
+	c := capacity.OverprovisionConfig{Window: 4}
+	var s capacity.Overprovision
+	for range 9 {
+		pods := 4 + math.Floor(s.Allowance)
+		time := 10 * max(1, pods/6)
+		var g capacity.Growth
+		for range c.Window {
+			var err error
+			if s, g, err = capacity.StepOverprovision(s, time, c); err != nil {
+				panic(err)
+			}
+		}
+		fmt.Printf("%.0f pods take %.1f s: %s to %.2f\n", pods, time, g, s.Allowance)
+	}
+	// Output:
+	// 4 pods take 10.0 s: measured to 0.00
+	// 4 pods take 10.0 s: grown to 1.00
+	// 5 pods take 10.0 s: grown to 2.00
+	// 6 pods take 10.0 s: grown to 3.00
+	// 7 pods take 11.7 s: halved to 1.50
+	// 5 pods take 10.0 s: grown to 2.50
+	// 6 pods take 10.0 s: grown to 3.50
+	// 7 pods take 11.7 s: halved to 1.75
+	// 5 pods take 10.0 s: grown to 2.75
+}
+
+func ExampleOverprovisionConfig_Validate() {
+	fmt.Println(capacity.OverprovisionConfig{Threshold: .9}.Validate())
+	// Output: capacity: Threshold = 0.9: must be 0 or in [1, 100]
+}
+
+// A state that was stored is checked before it is used again.
+func ExampleOverprovision_Validate() {
+	fmt.Println(capacity.Overprovision{Allowance: -1}.Validate())
+	// Output: capacity: Allowance = -1: must be in [0, 1e6]
+}
+
+// Four slots of two-second pods, and a second to fill each: two are empty at any
+// time unless the next pods are on their way.
+func ExampleStartupAllowance() {
+	for _, run := range []float64{60, 2, .1} {
+		pods, err := capacity.StartupAllowance(1, .25, 1, run, 0)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("run time %4.1f s: %.2f pods ahead\n", run, pods)
+	}
+	// Output:
+	// run time 60.0 s: 0.07 pods ahead
+	// run time  2.0 s: 2.00 pods ahead
+	// run time  0.1 s: 8.00 pods ahead
 }

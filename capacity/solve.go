@@ -80,51 +80,50 @@ func Solve(y, q []float64, o Options) (Result, error) {
 		return Result{}, err
 	}
 	o = o.withDefaults()
-	r := Result{K: math.Inf(1), Limiting: -1, Flags: NoModel}
+	least, limiting, flags := math.Inf(1), -1, NoModel
 	for i, yi := range y {
 		qi := q[i]
-		if math.IsNaN(yi) || math.IsInf(yi, 0) {
-			return Result{}, &FieldError{"y", i, yi, "must be finite"}
+		if !(yi >= -math.MaxFloat64 && yi <= math.MaxFloat64 && qi >= 0 && qi <= math.MaxFloat64) {
+			return Result{}, refuse(i, yi, qi)
 		}
-		if !(qi >= 0) || math.IsInf(qi, 0) {
-			return Result{}, &FieldError{"q", i, qi, "must be finite and not negative"}
+		k := 0.
+		if qi > o.Epsilon {
+			flags &^= NoModel
+			k = (1 - yi) / qi
+		} else if yi < 1 || o.IgnoreIdleFull {
+			k = math.Inf(1) // does not limit
 		}
 		if yi >= 1 {
-			r.Flags |= Full
+			flags |= Full
 		}
-		k, limits := room(yi, qi, o)
-		if qi > o.Epsilon {
-			r.Flags &^= NoModel
-		}
-		if limits && k < r.K {
-			r.K, r.Limiting = k, i
+		if k < least {
+			least, limiting = k, i
 		}
 	}
-	return r.clamp(o), nil
+	r := Result{least, limiting, flags}
+	r.clamp(o)
+	return r, nil
 }
 
-// room returns how often q fits above y in one channel, and whether the
-// channel limits at all.
-func room(y, q float64, o Options) (float64, bool) {
-	switch {
-	case q > o.Epsilon:
-		return (1 - y) / q, true
-	case y >= 1 && !o.IgnoreIdleFull:
-		return 0, true
+// refuse says which of y[i] and q[i] is out of range.
+func refuse(i int, y, q float64) error {
+	if !finite(y) {
+		return &FieldError{"y", i, y, "must be finite"}
 	}
-	return 0, false
+	return &FieldError{"q", i, q, "must be finite and not negative"}
 }
 
-func (r Result) clamp(o Options) Result {
+func finite(v float64) bool { return v >= -math.MaxFloat64 && v <= math.MaxFloat64 }
+
+func (r *Result) clamp(o Options) {
 	if r.K >= o.Max {
 		r.K = o.Max
 		r.Flags |= Clamped
+		return
 	}
-	switch {
-	case o.Signed:
-		r.K = math.Max(r.K, -o.Max)
-	case r.K < 0:
-		r.K = 0
+	low := 0.
+	if o.Signed {
+		low = -o.Max
 	}
-	return r
+	r.K = max(r.K, low)
 }

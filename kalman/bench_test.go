@@ -3,6 +3,7 @@ package kalman_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/kalman"
@@ -38,15 +39,16 @@ func BenchmarkStep(b *testing.B) {
 				b.Fatal(err)
 			}
 			all, dst := observations(channels), make([]kalman.Estimate, channels)
-			fleet := kalman.Fleet{Cost: .12, SD: .02}
+			fleet := slices.Repeat([]kalman.Fleet{{Cost: .12, SD: .02}}, channels)
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
 				if err := p.Step(all[i&1023]); err != nil {
 					b.Fatal(err)
 				}
-				for j, e := range p.EstimatesTo(dst) {
-					dst[j] = kalman.Pool(e, fleet, 0, 0)
+				p.EstimatesTo(dst)
+				if dst, err = kalman.PoolTo(dst, p.EstimatesTo(dst), fleet, 0, 0); err != nil {
+					b.Fatal(err)
 				}
 				i++
 			}
@@ -62,19 +64,18 @@ func TestStepAllocates(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, dst, verdicts, i := observations(2), make([]kalman.Estimate, 2), make([]kalman.Verdict, 2), 0
+		fleet := []kalman.Fleet{{Cost: .2}, {Cost: .1}}
 		var s kalman.State
 		n := testing.AllocsPerRun(500, func() {
 			o := all[i&1023]
 			_ = p.Step(o)
 			p.VerdictsTo(verdicts)
-			for j, e := range p.EstimatesTo(dst) {
-				dst[j] = kalman.Pool(e, kalman.Fleet{Cost: .2}, 0, 0)
-			}
+			_, _ = kalman.PoolTo(dst, p.EstimatesTo(dst), fleet, 0, 0)
 			s, _, _ = kalman.Step(s, o.Headroom[0], o.Pods, kalman.Config{Method: m})
 			i++
 		})
 		if n != 0 {
-			t.Errorf("%s: Step, EstimatesTo, VerdictsTo and Pool allocate %v times", m, n)
+			t.Errorf("%s: Step, EstimatesTo, VerdictsTo and PoolTo allocate %v times", m, n)
 		}
 	}
 }

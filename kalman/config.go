@@ -6,13 +6,13 @@ import (
 )
 
 // Defaults of Config. On the development seeds of the synthetic regimes the
-// error of avail is flat about the drifts, within a twentieth of the least from
-// .001 to .01 for the level; the largest of these follows outside load soonest.
+// error of avail is flat about the drifts: within a twentieth of the least from
+// .001 to .01 for the level and at .01 for the cost.
 const (
-	DefaultPrior       = 0.25 // a pod a core on four cores
-	DefaultNoise       = 4e-4 // R: a headroom read to ±.02
-	DefaultLevelDrift  = 0.01 // Q_C/R
-	DefaultCostDrift   = 0.01 // Q_c/R
+	DefaultPrior       = 0.25  // a pod a core on four cores
+	DefaultNoise       = 4e-4  // R: a headroom read to ±.02
+	DefaultLevelDrift  = 0.003 // Q_C/R
+	DefaultCostDrift   = 0.01  // Q_c/R
 	DefaultCostSD      = 0.5
 	DefaultForgetting  = 0.98 // a memory of 50 steps
 	DefaultGate        = 9    // three standard deviations
@@ -44,7 +44,7 @@ type Config struct {
 	// means 4e−4. The filter follows the measured noise within a factor of 16.
 	Noise float64
 	// LevelDrift and CostDrift are Q_C/R and Q_c/R, the process noises of a
-	// step, at most 1e6; 0 means .01 and .01.
+	// step, at most 1e6; 0 means .003 and .01.
 	LevelDrift, CostDrift float64
 	// Forgetting is λ of Recursive, the weight that the past keeps at each step,
 	// in [.5, 1]; 0 means .98.

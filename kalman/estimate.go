@@ -22,7 +22,8 @@ type Estimate struct {
 func (e Estimate) Capacity() float64 { return max(e.Level+e.Cost*e.MeanPods, 0) }
 
 // AvailSD is the standard deviation of avail = C/c − n in pods, AvailSD of its
-// level and cost; +Inf where the cost is not positive.
+// level and cost; +Inf where the cost is not positive. While the cost is unknown
+// it is that of the level alone.
 func (e Estimate) AvailSD() float64 { return AvailSD(e.Level, e.LevelSD, e.Cost, e.CostSD) }
 
 // AvailSD returns the standard deviation, in pods, of a room level/cost whose
@@ -50,28 +51,31 @@ func AvailSD(level, levelSD, cost, costSD float64) float64 {
 // Estimate returns what s knows; before the first measurement the prior alone.
 func (s State) Estimate(c Config) Estimate {
 	t := c.tuning()
-	return s.estimate(&t)
+	var e Estimate
+	s.estimateTo(&e, &t)
+	return e
 }
 
-func (s *State) estimate(t *tuning) Estimate {
+func (s *State) estimateTo(e *Estimate, t *tuning) {
 	if !s.Started {
-		return Estimate{Cost: t.Prior}
+		*e = Estimate{Cost: t.Prior}
+		return
 	}
-	e := Estimate{Level: s.Level, MeanPods: s.MeanPods, Cost: s.Cost, Started: true}
-	variance := s.LevelVar
+	level, variance, mean := s.Level, s.LevelVar, s.MeanPods
 	if s.Cov != 0 && s.CostVar > 0 { // to where level and cost are uncorrelated
-		e.MeanPods = s.Cov / s.CostVar
-		e.Level -= e.Cost * e.MeanPods
-		variance = max(variance-s.Cov*e.MeanPods, 0)
+		mean = s.Cov / s.CostVar
+		level -= s.Cost * mean
+		variance = max(variance-s.Cov*mean, 0)
 	}
+	e.Started = true
 	e.LevelSD = math.Sqrt(variance)
 	if s.CostVar <= t.knownVar {
+		e.Level, e.MeanPods, e.Cost = level, mean, s.Cost
 		e.CostSD, e.Known = math.Sqrt(s.CostVar), true
-		return e
+		return
 	}
 	// Without a cost of its own the node keeps what it has measured: the level
 	// at the last pod count.
-	e.Level, e.MeanPods = e.Level+e.Cost*(e.MeanPods-s.LastPods), s.LastPods
-	e.Cost = t.Prior
-	return e
+	e.Level, e.MeanPods = level+s.Cost*(mean-s.LastPods), s.LastPods
+	e.Cost, e.CostSD, e.Known = t.Prior, 0, false
 }

@@ -7,9 +7,10 @@ type Estimator interface {
 	// Step takes one observation. A bad one is an error and changes nothing.
 	Step(o Observation) error
 	// EstimatesTo writes one estimate a channel into dst, which it returns; a
-	// nil dst is allocated.
+	// nil dst, or one of another length, is replaced by a new one.
 	EstimatesTo(dst []Estimate) []Estimate
-	// VerdictsTo writes what the last Step did with each channel.
+	// VerdictsTo writes what the last Step did with each channel into dst, as
+	// EstimatesTo does.
 	VerdictsTo(dst []Verdict) []Verdict
 }
 
@@ -17,7 +18,7 @@ type Estimator interface {
 type Observation struct {
 	// Headroom is 1 − y in [0, 1], one a channel.
 	Headroom []float64
-	// Pods is the number of pods whose load Headroom shows.
+	// Pods is the number of pods whose load Headroom shows, in [0, MaxPods].
 	Pods float64
 	// Churn says that containers are starting or stopping; nothing is learnt.
 	Churn bool
@@ -87,18 +88,18 @@ func (p *PerChannel) Step(o Observation) error {
 
 // EstimatesTo implements Estimator.
 func (p *PerChannel) EstimatesTo(dst []Estimate) []Estimate {
-	if dst == nil {
+	if len(dst) != len(p.states) {
 		dst = make([]Estimate, len(p.states))
 	}
 	for i := range p.states {
-		dst[i] = p.states[i].estimate(&p.tunings[i])
+		p.states[i].estimateTo(&dst[i], &p.tunings[i])
 	}
 	return dst
 }
 
 // VerdictsTo implements Estimator.
 func (p *PerChannel) VerdictsTo(dst []Verdict) []Verdict {
-	if dst == nil {
+	if len(dst) != len(p.verdicts) {
 		dst = make([]Verdict, len(p.verdicts))
 	}
 	copy(dst, p.verdicts)

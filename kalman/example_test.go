@@ -1,24 +1,85 @@
 package kalman_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
 // Pods come and go on a node where each takes an eighth of the CPU.
 func ExampleStep() {
-	var d kalman.State
+	var s kalman.State // has seen nothing
 	for i := range 200 {
 		n := float64(i / 10 % 5)
 		var err error
-		if d, _, err = kalman.Step(d, .95-.125*n, n, kalman.Config{}); err != nil {
+		if s, _, err = kalman.Step(s, .95-.125*n, n, kalman.Config{}); err != nil {
 			panic(err)
 		}
 	}
-	e := d.Estimate(kalman.Config{})
+	e := s.Estimate(kalman.Config{})
 	fmt.Printf("a pod takes %.3f; an empty node has %.2f; known: %v\n", e.Cost, e.Capacity(), e.Known)
-	// Output: a pod takes 0.125; an empty node has 0.95; known: true
+
+	// Half of the load goes away while the pods stay: a change of capacity. The
+	// first measurements are outliers, then it is believed.
+	for i := range 6 {
+		var v kalman.Verdict
+		s, v, _ = kalman.Step(s, .95, 4, kalman.Config{})
+		fmt.Printf("%d %s; ", i+1, v)
+	}
+	e = s.Estimate(kalman.Config{})
+	fmt.Printf("a pod still takes %.2f\n", e.Cost)
+	// Output:
+	// a pod takes 0.125; an empty node has 0.95; known: true
+	// 1 outlier; 2 outlier; 3 outlier; 4 outlier; 5 taken; 6 taken; a pod still takes 0.12
+}
+
+// A measurement that cannot be is refused, and the state is as it was.
+func ExampleFieldError() {
+	s, _, err := kalman.Step(kalman.State{}, math.NaN(), 2, kalman.Config{})
+	var fe *kalman.FieldError
+	if errors.As(err, &fe) {
+		fmt.Println(fe.Field, "refused; started:", s.Started)
+	}
+	fmt.Println(kalman.Config{MeanGain: 2}.Validate())
+	// Output:
+	// Headroom refused; started: false
+	// kalman: MeanGain = 2: must be 0 or in [0, 1]
+}
+
+// Before the pod count has moved, the cost is the prior, and said to be unknown.
+func ExampleState_Estimate() {
+	c := kalman.Config{Prior: .25}
+	var s kalman.State
+	for range 100 {
+		s, _, _ = kalman.Step(s, .7, 2, c)
+	}
+	e := s.Estimate(c)
+	fmt.Printf("cost %.2f, known: %v, room for %.1f more pods\n", e.Cost, e.Known, e.Capacity()/e.Cost-2)
+	// Output: cost 0.25, known: false, room for 2.8 more pods
+}
+
+// A state that was stored is checked before it is used again.
+func ExampleState_Validate() {
+	s, _, _ := kalman.Step(kalman.State{}, .7, 2, kalman.Config{})
+	fmt.Println(s.Validate())
+	s.CostVar = -1
+	fmt.Println(s.Validate())
+	// Output:
+	// <nil>
+	// kalman: State.CostVar = -1: is not a state
+}
+
+// How far is "room for four pods" to be trusted?
+func ExampleAvailSD() {
+	e := kalman.Estimate{Level: .5, LevelSD: .02, MeanPods: 3, Cost: .125, CostSD: .0125}
+	fmt.Printf("C/c − n = %.1f ± %.1f pods at n = 3\n", e.Capacity()/e.Cost-3, e.AvailSD())
+	// The measured room, with a headroom that was read to ±.01:
+	fmt.Printf("h/c = %.1f ± %.1f pods\n", .5/e.Cost, kalman.AvailSD(.5, .01, e.Cost, e.CostSD))
+	// Output:
+	// C/c − n = 4.0 ± 0.4 pods at n = 3
+	// h/c = 4.0 ± 0.4 pods
 }
 
 // A node that has seen little is pulled towards what the fleet has found.
@@ -27,6 +88,22 @@ func ExamplePool() {
 	pooled := kalman.Pool(own, kalman.Fleet{Cost: .2}, 0, 0)
 	fmt.Printf("%.3f ± %.3f\n", pooled.Cost, pooled.CostSD)
 	// Output: 0.125 ± 0.071
+}
+
+// PoolTo pools all channels, here in place. A fleet that says nothing of a
+// channel leaves it alone, and a cost the node does not know is the fleet's.
+func ExamplePoolTo() {
+	own := []kalman.Estimate{{Cost: .125, CostSD: .01, Known: true}, {Cost: .25}}
+	own, err := kalman.PoolTo(own, own, []kalman.Fleet{{}, {Cost: .1, SD: .02}}, 0, 0)
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range own {
+		fmt.Printf("%.3f ± %.3f\n", e.Cost, e.CostSD)
+	}
+	// Output:
+	// 0.125 ± 0.010
+	// 0.100 ± 0.020
 }
 
 // Two channels, CPU and memory, learn from one observation a second.
@@ -48,4 +125,102 @@ func ExampleNewPerChannel() {
 	// Output:
 	// channel 0: C = 0.95, c = 0.120
 	// channel 1: C = 0.80, c = 0.050
+}
+
+// The thesis's scalar signal: one channel, the headroom along the direction u₁
+// of the load, as a share of the channel that u₁ loads most.
+func ExampleNewPerChannel_scalar() {
+	u := []float64{.8, .6}
+	p, err := kalman.NewPerChannel(kalman.Config{})
+	if err != nil {
+		panic(err)
+	}
+	for i := range 300 {
+		n := float64(i / 10 % 4)
+		y := []float64{.05 + .12*n, .2 + .05*n}
+		h := math.Min((1-y[0])/u[0], (1-y[1])/u[1])
+		if err := p.Step(kalman.Observation{Headroom: []float64{h * u[0]}, Pods: n}); err != nil {
+			panic(err)
+		}
+	}
+	e := p.EstimatesTo(nil)[0]
+	fmt.Printf("C = %.2f, c = %.3f\n", e.Capacity(), e.Cost)
+	// Output: C = 0.95, c = 0.120
+}
+
+// During churn, and on a full channel, nothing is learnt.
+func ExamplePerChannel_VerdictsTo() {
+	p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{})
+	if err != nil {
+		panic(err)
+	}
+	for _, o := range []kalman.Observation{
+		{Headroom: []float64{.5, .01}, Pods: 4},
+		{Headroom: []float64{.3, .01}, Pods: 5, Churn: true},
+	} {
+		if err := p.Step(o); err != nil {
+			panic(err)
+		}
+		for i, v := range p.VerdictsTo(nil) {
+			fmt.Printf("channel %d: %s\n", i, v)
+		}
+	}
+	// Output:
+	// channel 0: taken
+	// channel 1: censored
+	// channel 0: frozen
+	// channel 1: frozen
+}
+
+// A bad channel refuses the whole observation.
+func ExamplePerChannel_Step() {
+	p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(p.Step(kalman.Observation{Headroom: []float64{.5, 1.5}, Pods: 1}))
+	fmt.Println(p.Step(kalman.Observation{Headroom: []float64{.5}, Pods: 1}))
+	fmt.Println(p.EstimatesTo(nil)[0].Started)
+	// Output:
+	// channel 1: kalman: Headroom = 1.5: must be in [0, 1]
+	// kalman: len(Headroom) = 1, want 2
+	// false
+}
+
+// A clean line is learnt by every method but the naive one, whose two filters
+// settle where their errors cancel.
+func ExampleMethods() {
+	for _, m := range kalman.Methods() {
+		c := kalman.Config{Method: m, Prior: .2}
+		var s kalman.State
+		for i := range 300 {
+			n := float64(i / 10 % 5)
+			s, _, _ = kalman.Step(s, .9-.1*n, n, c)
+		}
+		e := s.Estimate(c)
+		fmt.Printf("%-10s C = %.2f, c = %.2f\n", m, e.Capacity(), e.Cost)
+	}
+	// Output:
+	// centred    C = 0.90, c = 0.10
+	// naive      C = 1.28, c = 0.20
+	// delta      C = 0.90, c = 0.10
+	// joint      C = 0.90, c = 0.10
+	// recursive  C = 0.90, c = 0.10
+}
+
+// A scalar filter on a cost alone, z = c·n, as the thesis's first approach has
+// it for Δz and Δn.
+func ExampleScalar() {
+	c := kalman.Scalar{X: .25, P: .015}
+	for _, m := range []struct{ used, pods float64 }{{.21, 2}, {.38, 4}, {.31, 3}} {
+		var err error
+		if c, err = c.Step(m.used, m.pods, 1e-6, 4e-4); err != nil {
+			panic(err)
+		}
+		fmt.Printf("%.3f ± %.3f\n", c.X, math.Sqrt(c.P))
+	}
+	// Output:
+	// 0.106 ± 0.010
+	// 0.097 ± 0.004
+	// 0.099 ± 0.004
 }

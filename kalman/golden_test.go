@@ -11,9 +11,12 @@ import (
 )
 
 // goldenConfig is the Config of a sequence of testdata/golden.txt. extra is the
-// gain of the mean or the forgetting factor.
+// gain of the mean or the forgetting factor, or 1 to leave the gates on.
 func goldenConfig(name string, prior, noise, level, cost, extra float64) kalman.Config {
 	c := kalman.Config{Prior: prior, Noise: noise, LevelDrift: level, CostDrift: cost, Gate: math.MaxFloat64, Saturation: 2}
+	if extra == 1 {
+		c.Gate, c.Saturation = 0, 0
+	}
 	switch name {
 	case "fixed":
 		c.MeanGain = extra
@@ -38,7 +41,7 @@ func TestGolden(t *testing.T) {
 	}
 	defer f.Close()
 	r := bufio.NewReader(f)
-	sequences, worst := 0, 0.
+	sequences, worst, verdicts := 0, 0., map[kalman.Verdict]int{}
 	for {
 		var (
 			id, steps                         int
@@ -56,9 +59,11 @@ func TestGolden(t *testing.T) {
 			if _, err := fmt.Fscan(r, &z, &n, &capacity, &cost, &costVar); err != nil {
 				t.Fatal(err)
 			}
-			if s, _, err = kalman.Step(s, z, n, c); err != nil {
+			var v kalman.Verdict
+			if s, v, err = kalman.Step(s, z, n, c); err != nil {
 				t.Fatal(err)
 			}
+			verdicts[v]++
 			got := []float64{s.Level + s.Cost*s.MeanPods, s.Cost, s.CostVar}
 			scale := []float64{capacity, cost, prior * prior / 4} // of C, c and, at the start, P_c
 			for j, want := range []float64{capacity, cost, costVar} {
@@ -73,5 +78,8 @@ func TestGolden(t *testing.T) {
 	if sequences < 20 {
 		t.Errorf("%d sequences, want at least 20", sequences)
 	}
-	t.Logf("%d sequences, largest relative difference %.1e", sequences, worst)
+	if verdicts[kalman.Censored] == 0 || verdicts[kalman.Outlier] == 0 {
+		t.Errorf("the gates were not tried: %v", verdicts)
+	}
+	t.Logf("%d sequences, largest relative difference %.1e, verdicts %v", sequences, worst, verdicts)
 }

@@ -56,12 +56,15 @@ func (s *State) drift(n, r float64, t *tuning) {
 // the capacity alone. Seen from n̄ it moves the level too, and the pod count at
 // which level and cost are uncorrelated moves towards zero.
 func (s *State) doubtCost(q float64, t *tuning) {
-	q = min(q, t.priorVar-s.CostVar)
+	q = max(min(q, t.priorVar-s.CostVar), 0)
 	if t.Method != Centred || t.MeanGain != 0 {
 		s.CostVar += q
 		if s.Cov != 0 {
 			s.bindCov()
 		}
+		return
+	}
+	if q == 0 {
 		return
 	}
 	sum := s.CostVar + q

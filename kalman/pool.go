@@ -20,8 +20,33 @@ type Fleet struct {
 // floor·Cost of the fleet (0 means DefaultFloor). An unknown or unusable fleet,
 // or a result that overflows, leaves e as it is. Pool is pure.
 func Pool(e Estimate, f Fleet, spread, floor float64) Estimate {
+	e.pool(f, spread, floor)
+	return e
+}
+
+// PoolTo is Pool for every channel. It writes into dst, which it returns and
+// which may be own; a nil dst is allocated. It returns a *LengthError if the
+// lengths differ, and then writes nothing.
+func PoolTo(dst, own []Estimate, fleet []Fleet, spread, floor float64) ([]Estimate, error) {
+	if len(fleet) != len(own) {
+		return dst, &LengthError{"fleet", len(fleet), len(own)}
+	}
+	if dst == nil {
+		dst = make([]Estimate, len(own))
+	}
+	if len(dst) != len(own) {
+		return dst, &LengthError{"dst", len(dst), len(own)}
+	}
+	for i := range own {
+		dst[i] = own[i]
+		dst[i].pool(fleet[i], spread, floor)
+	}
+	return dst, nil
+}
+
+func (e *Estimate) pool(f Fleet, spread, floor float64) {
 	if !(f.Cost > 0 && f.Cost <= math.MaxFloat64 && f.SD >= 0 && f.SD <= math.MaxFloat64) {
-		return e
+		return
 	}
 	if spread == 0 {
 		spread = DefaultFleetSpread
@@ -31,12 +56,12 @@ func Pool(e Estimate, f Fleet, spread, floor float64) Estimate {
 	}
 	if !e.Known {
 		e.Cost, e.CostSD = f.Cost, f.SD
-		return e
+		return
 	}
 	cost, sd := e.Cost, e.CostSD
-	own := sd * sd
-	if own > 0 {
-		share := own / (own + spread*spread*f.Cost*f.Cost + f.SD*f.SD) // of the fleet
+	if own := sd * sd; own > 0 {
+		wide := spread * f.Cost
+		share := own / (own + wide*wide + f.SD*f.SD) // of the fleet
 		cost += share * (f.Cost - cost)
 		sd *= math.Sqrt(1 - share)
 	}
@@ -44,5 +69,4 @@ func Pool(e Estimate, f Fleet, spread, floor float64) Estimate {
 	if cost <= math.MaxFloat64 && sd >= 0 { // not where something overflowed
 		e.Cost, e.CostSD = cost, sd
 	}
-	return e
 }

@@ -51,6 +51,9 @@ func (s State) Validate() error {
 			return &FieldError{"State." + f.name, f.value, "is not a state"}
 		}
 	}
+	if s.Cov*s.Cov > s.LevelVar*s.CostVar*(1+1e-6) {
+		return &FieldError{"State.Cov", s.Cov, "is more than the variances allow"}
+	}
 	return nil
 }
 
@@ -164,6 +167,9 @@ func start(z, n float64, t *tuning) State {
 // is 1. The cost shares in the doubt as far as it shares in the innovation: at
 // constant n the change is one of level.
 func (s *State) inflate(squared, variance, cost float64, t *tuning) {
+	if squared <= variance { // a Gate below 1
+		return
+	}
 	share := cost / variance
 	s.LevelVar += (squared - variance) * (1 - share)
 	s.doubtCost(s.CostVar*(squared/variance-1)*share, t)

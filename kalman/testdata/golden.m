@@ -3,7 +3,8 @@
 %   octave-cli --norc golden.m > golden.txt
 %
 % It shares no code and, for "centred", not even the form with the package: the
-% filter is the textbook one on the state (C, c) with a matrix P. Gates are off.
+% filter is the textbook one on the state (C, c) with a matrix P. Gates are off
+% but in the sequences of gated().
 1;
 
 function [x, P] = kalman2(x, P, z, n, R)
@@ -90,6 +91,44 @@ function sequence(id, method, z, n, prior, noise, ql, qc, extra)
   end
 end
 
+% gated is the filter on (C, c) with the default gates: saturation from .98,
+% nu^2/S above 9 five times in a row.
+function gated(id, method, z, n, prior, noise, ql, qc)
+  cap = (prior / 2)^2;
+  printf("sequence %d %s %.17g %.17g %.17g %.17g 1 %d\n", id, method, prior, noise, ql, qc, numel(z));
+  started = false; out = 0; x = [0; 0]; P = zeros(2);
+  for i = 1:numel(z)
+    if z(i) <= 1 - 0.98
+      % censored
+    elseif !started
+      x = [z(i) + prior * n(i); prior];
+      P = [noise + n(i)^2 * cap, n(i) * cap; n(i) * cap, cap];
+      dv = 2 * noise; lastz = z(i); lastn = n(i); started = true;
+    else
+      R = min(max(dv / 2, noise / 16), noise * 16);
+      P(1,1) += ql * R;
+      if n(i) != lastn, P = drift(P, qc * R, cap); end
+      H = [1, -n(i)]; nu = z(i) - H * x; S = H * P * H' + R;
+      taken = true;
+      if nu^2 > 9 * S
+        out += 1; taken = out >= 5;
+        if taken
+          away = n(i) - P(1,2) / P(2,2);
+          share = away^2 * P(2,2) / S;
+          P(1,1) += (nu^2 - S) * (1 - share);
+          P = drift(P, P(2,2) * (nu^2 / S - 1) * share, cap);
+        end
+      end
+      if taken
+        [x, P] = kalman2(x, P, z(i), n(i), R);
+        if n(i) == lastn, dv += 0.05 * ((z(i) - lastz)^2 - dv); end
+        lastz = z(i); lastn = n(i); out = 0;
+      end
+    end
+    printf("%.17g %.17g %.17g %.17g %.17g\n", z(i), n(i), x(1), x(2), P(2,2));
+  end
+end
+
 % A linear congruential generator, so that the script gives the same on every
 % version of Octave.
 function [u, s] = uniform(s)
@@ -118,5 +157,25 @@ for kind = 1:4
     if m == 2, extra = 0.1; end
     if m == 6, extra = 0.98; end
     sequence(id, names{m}, z, n, 0.1 + 0.02 * kind, 4e-4 / kind, 0.03 / kind, 0.01, extra);
+  end
+end
+
+% Jumps of the capacity and of the cost, and full stretches.
+for kind = 1:4
+  steps = 90; z = zeros(1, steps); n = zeros(1, steps); now = 3;
+  for i = 1:steps
+    [u, seed] = uniform(seed);
+    [w, seed] = uniform(seed);
+    [e, seed] = uniform(seed);
+    if u < 0.35, now = min(max(now + sign(w - 0.5), 0), 6); end
+    cost = 0.08 + 0.05 * (kind > 2 && i > 40);
+    cap = 0.95 - 0.3 * (mod(kind, 2) == 1 && i > 60);
+    n(i) = now; z(i) = min(max(cap - cost * now + 0.03 * (e - 0.5), 0), 1);
+    if i > 20 && i < 26, z(i) = 0.01; end
+    if i == 33, z(i) = 1; end
+  end
+  for m = {"centred", "joint"}
+    id += 1;
+    gated(id, m{1}, z, n, 0.1, 4e-4 / kind, 0.01, 0.01);
   end
 end

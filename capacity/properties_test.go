@@ -1,0 +1,207 @@
+package capacity_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/capacity"
+)
+
+// eachLoad visits random usages and demands of 1 to 8 channels.
+func eachLoad(visit func(rng *rand.Rand, y, q []float64, k float64)) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		d := 1 + rng.IntN(8)
+		y, q := make([]float64, d), make([]float64, d)
+		for i := range y {
+			y[i], q[i] = rng.Float64(), .01+rng.Float64()
+		}
+		r, err := capacity.Solve(y, q, capacity.Options{})
+		if err != nil {
+			panic(err)
+		}
+		visit(rng, y, q, r.K)
+	}
+}
+
+func solve(t *testing.T, y, q []float64, o capacity.Options) capacity.Result {
+	t.Helper()
+	r, err := capacity.Solve(y, q, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func scaled(v []float64, by float64) []float64 {
+	w := make([]float64, len(v))
+	for i := range v {
+		w[i] = v[i] * by
+	}
+	return w
+}
+
+func TestSolveFindsWhatBisectionFinds(t *testing.T) {
+	eachLoad(func(_ *rand.Rand, y, q []float64, k float64) {
+		if want := bisect(y, q, capacity.DefaultMax); math.Abs(k-want) > 1e-9 {
+			t.Fatalf("k = %v, bisection %v (y=%v q=%v)", k, want, y, q)
+		}
+	})
+}
+
+func TestSolveFillsOneChannel(t *testing.T) {
+	eachLoad(func(_ *rand.Rand, y, q []float64, k float64) {
+		most := 0.
+		for i := range y {
+			most = math.Max(most, y[i]+k*q[i])
+		}
+		if k > 0 && k < capacity.DefaultMax && math.Abs(most-1) > 1e-12 {
+			t.Fatalf("max(y + kq) = %v, want 1", most)
+		}
+	})
+}
+
+func TestSolveFallsWithUsage(t *testing.T) {
+	eachLoad(func(rng *rand.Rand, y, q []float64, k float64) {
+		y[rng.IntN(len(y))] += rng.Float64()
+		if more := solve(t, y, q, capacity.Options{}); more.K > k {
+			t.Fatalf("k rose from %v to %v with usage", k, more.K)
+		}
+	})
+}
+
+func TestSolveFallsWithDemand(t *testing.T) {
+	eachLoad(func(rng *rand.Rand, y, q []float64, k float64) {
+		if more := solve(t, y, scaled(q, 1+rng.Float64()), capacity.Options{}); more.K > k {
+			t.Fatalf("k rose from %v to %v with the size of the demand", k, more.K)
+		}
+		q[rng.IntN(len(q))] += rng.Float64()
+		if more := solve(t, y, q, capacity.Options{}); more.K > k {
+			t.Fatalf("k rose from %v to %v with one demand", k, more.K)
+		}
+	})
+}
+
+func TestSolveScales(t *testing.T) {
+	eachLoad(func(rng *rand.Rand, y, q []float64, k float64) {
+		by := math.Exp2(float64(rng.IntN(9) - 4)) // exact
+		got := solve(t, y, scaled(q, by), capacity.Options{Epsilon: 1e-300, Max: 1e9})
+		want := solve(t, y, q, capacity.Options{Epsilon: 1e-300, Max: 1e9})
+		if got.K != want.K/by || got.Limiting != want.Limiting {
+			t.Fatalf("demand times %v: k = %v, want %v", by, got.K, want.K/by)
+		}
+	})
+}
+
+func TestSolvePermutes(t *testing.T) {
+	eachLoad(func(rng *rand.Rand, y, q []float64, k float64) {
+		order := rng.Perm(len(y))
+		py, pq := make([]float64, len(y)), make([]float64, len(y))
+		for i, j := range order {
+			py[i], pq[i] = y[j], q[j]
+		}
+		got, want := solve(t, py, pq, capacity.Options{}), solve(t, y, q, capacity.Options{})
+		if got.K != k || order[got.Limiting] != want.Limiting {
+			t.Fatalf("permuted: k = %v by channel %d, want %v by %d", got.K, order[got.Limiting], k, want.Limiting)
+		}
+	})
+}
+
+func TestHeadroomIsSolveInAbsoluteUnits(t *testing.T) {
+	eachLoad(func(rng *rand.Rand, y, u []float64, _ float64) {
+		size := .1 + rng.Float64()
+		h, limiting, err := capacity.Headroom(y, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := solve(t, y, scaled(u, size), capacity.Options{Max: 1e9})
+		if math.Abs(r.K*size-h) > 1e-9*h || r.Limiting != limiting {
+			t.Fatalf("h = %v by %d, k·s = %v by %d", h, limiting, r.K*size, r.Limiting)
+		}
+	})
+}
+
+func TestHeadroomEdges(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		y, u     []float64
+		h        float64
+		limiting int
+	}{
+		{"full", []float64{1.2, .5}, []float64{.6, .8}, 0, 0},
+		{"full aside of the direction", []float64{1, .2}, []float64{0, 1}, .8, 1},
+		{"negative elements do not limit", []float64{.9, .2}, []float64{-.6, .8}, 1, 1},
+		{"no direction", []float64{.9, .2}, []float64{0, 0}, math.Inf(1), -1},
+		{"no channels", nil, nil, math.Inf(1), -1},
+	} {
+		h, limiting, err := capacity.Headroom(tt.y, tt.u)
+		if err != nil || limiting != tt.limiting || !(h == tt.h || math.Abs(h-tt.h) < 1e-12) {
+			t.Errorf("%s: h = %v by %d, error %v; want %v by %d", tt.name, h, limiting, err, tt.h, tt.limiting)
+		}
+	}
+}
+
+// TestAvailableRules holds how the rules order and how caution acts.
+func TestAvailableRules(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		ch := make([]capacity.Channel, 1+rng.IntN(4))
+		for i := range ch {
+			ch[i] = capacity.Channel{Usage: .97 * rng.Float64(), Capacity: rng.Float64(), Cost: .05 + .2*rng.Float64(), CostSD: .1 * rng.Float64()}
+		}
+		p := capacity.Pods{Now: float64(rng.IntN(8)), Measured: float64(rng.IntN(8)), Churn: rng.IntN(2) == 0}
+		at := func(o capacity.AvailOptions) float64 {
+			o.FloorBelow = -1
+			a, err := capacity.Available(ch, p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a.Pods
+		}
+		least, signal, model := at(capacity.AvailOptions{}), at(capacity.AvailOptions{Rule: capacity.SignalOnly}), at(capacity.AvailOptions{Rule: capacity.ModelOnly})
+		if least != math.Min(signal, model) {
+			t.Fatalf("least of both %v, signal %v, model %v", least, signal, model)
+		}
+		want := signal
+		if p.Churn {
+			want = model
+		}
+		if got := at(capacity.AvailOptions{Rule: capacity.Switched}); got != want {
+			t.Fatalf("switched, churn %v: %v, want %v", p.Churn, got, want)
+		}
+		if careless := at(capacity.AvailOptions{Caution: -1}); careless < least {
+			t.Fatalf("caution raised avail from %v to %v", careless, least)
+		}
+		if more := at(capacity.AvailOptions{Allowance: 2}); math.Abs(more-least-2) > 1e-12 {
+			t.Fatalf("an allowance of 2 raised avail from %v to %v", least, more)
+		}
+		ch[0].Usage = math.Min(ch[0].Usage+.1, .97)
+		if loaded := at(capacity.AvailOptions{}); loaded > least {
+			t.Fatalf("avail rose from %v to %v with usage", least, loaded)
+		}
+	}
+}
+
+// TestLegacyDemandFaults holds why the draft's demand is not the default.
+func TestLegacyDemandFaults(t *testing.T) {
+	u := []float64{.8, .6, .6, -.8}
+	flipped := []float64{.8, .6, -.6, .8}
+	sigma := []float64{3, 1}
+	demand := func(u, sigma []float64) []float64 {
+		q, err := capacity.LegacyDemandTo(nil, u, sigma)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	if a, b := demand(u, sigma), demand(flipped, sigma); math.Abs(a[0]-b[0]) < .1 {
+		t.Errorf("flipping u₂ left q at %v, %v", a, b)
+	}
+	if a, b := demand(u, sigma), demand(u, scaled(sigma, 8)); a[0] != b[0] || a[1] != b[1] {
+		t.Errorf("eight times the load: q = %v, want %v", b, a)
+	}
+	if q := demand(u, []float64{0, 0}); q[0] != 0 || q[1] != 0 {
+		t.Errorf("no load: q = %v", q)
+	}
+}

@@ -1,0 +1,93 @@
+% golden.m writes golden.txt, the values that golden_test.go compares with:
+%
+%   octave-cli --norc golden.m > golden.txt
+%
+% It shares no code with the package. Each line is: kind, arguments, results.
+1;
+
+% A linear congruential generator, so that the script gives the same on every
+% version of Octave.
+function u = uniform()
+  persistent s;
+  if isempty(s), s = 7; end
+  s = mod(1103515245 * s + 12345, 2147483648);
+  u = s / 2147483648;
+end
+
+function v = uniforms(d)
+  v = zeros(1, d);
+  for i = 1:d, v(i) = uniform(); end
+end
+
+function vec(v), printf(" %d", numel(v)); printf(" %.17g", v); end
+
+% solve y q | k: the largest k with max(y + kq) <= 1, by vector division.
+for i = 1:40
+  d = 1 + floor(8 * uniform());
+  y = uniforms(d); q = 0.001 + 0.5 * uniforms(d);
+  printf("solve"); vec(y); vec(q);
+  printf(" %.17g\n", min(min((1 - y) ./ q), 100));
+end
+
+% headroom y u | h
+for i = 1:20
+  d = 1 + floor(8 * uniform());
+  y = uniforms(d); u = 0.01 + uniforms(d); u /= norm(u);
+  printf("headroom"); vec(y); vec(u);
+  printf(" %.17g\n", min((1 - y) ./ u));
+end
+
+% legacy u sigma | q = U*sigma/sum(sigma), with orthonormal U from a QR
+for i = 1:20
+  d = 2 + floor(5 * uniform()); r = 1 + floor(d * uniform());
+  [U, ~] = qr(reshape(uniforms(d * d) - 0.3, d, d)); U = U(:, 1:r);
+  s = sort(uniforms(r), "descend");
+  printf("legacy"); vec(U(:)'); vec(s); vec((U * (s' / sum(s)))'); printf("\n");
+end
+
+% avail rule churn now measured usage capacity cost sd | pods
+for i = 1:60
+  d = 1 + floor(4 * uniform());
+  rule = mod(i, 4); churn = uniform() < 0.5;
+  now = floor(8 * uniform()); measured = floor(8 * uniform());
+  y = 0.5 + 0.45 * uniforms(d); C = 1.2 * uniforms(d); c = 0.05 + 0.3 * uniforms(d); sd = 0.05 * uniforms(d);
+  s = (1 - y) ./ (c + sd) + measured - now;
+  m = C ./ (c + sd) - now;
+  switch rule
+    case 0, p = min([s, m]);
+    case 1, p = min(s);
+    case 2, p = min(m);
+    case 3, if churn, p = min(m); else, p = min(s); end
+  end
+  printf("avail %d %d %d %d", rule, churn, now, measured);
+  vec(y); vec(C); vec(c); vec(sd);
+  printf(" %.17g\n", p);
+end
+
+% startup capacity cost latency run most | pods
+for i = 1:20
+  a = uniforms(5) + 0.05; a(5) *= 10;
+  printf("startup"); vec(a);
+  printf(" %.17g\n", min(a(1) / a(2) * a(3) / a(4), a(5)));
+end
+
+% overprovision window threshold recent times | allowance after each, found
+% from the whole history each time
+for i = 1:12
+  n = 1 + mod(i, 5); threshold = 1 + 0.1 * mod(i, 4); recent = 1 + mod(i, 6);
+  steps = 120; t = zeros(1, steps); want = zeros(1, steps); sums = []; a = 0; grow = 1;
+  for j = 1:steps
+    grow *= 1 + 0.1 * (uniform() - 0.45);
+    t(j) = 5 * grow * (0.8 + 0.4 * uniform());
+    if mod(j, n) == 0
+      now = sum(t(j-n+1:j) .^ 2);
+      if !isempty(sums)
+        least = min(sums(max(1, end - recent + 1):end));
+        if now <= threshold * least, a = min(a + 1, 6); else, a = a / 2; end
+      end
+      sums(end+1) = now;
+    end
+    want(j) = a;
+  end
+  printf("overprovision %d %.17g %d", n, threshold, recent); vec(t); vec(want); printf("\n");
+end
