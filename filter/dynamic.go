@@ -20,9 +20,11 @@ const (
 	DefaultFast = 0.8
 	// DefaultDelta is the least gate: 3 % of a channel is no spike.
 	DefaultDelta = 0.03
-	// DefaultKappa: four mean deviations are 3.2 standard deviations of a
-	// Gaussian noise, which leaves the gate once in 700 samples.
-	DefaultKappa = 4
+	// DefaultKappa: three mean deviations are 2.4 standard deviations of a
+	// Gaussian noise, which leaves the gate once in 60 samples and never N
+	// times in a row. A wider gate lets spikes pass in noise: see the package
+	// doc.
+	DefaultKappa = 3
 )
 
 // Config tunes the dynamic EMA. Zero fields take the documented default, so
@@ -99,34 +101,81 @@ type State struct {
 }
 
 // Step returns the state after the sample x (see the package doc for the
-// formulas). Level stays between its former value and x.
+// formulas). Level stays between its former value and x. It validates c on
+// each call; [Dynamic.Step] has done so once and for all.
 //
 // A *FieldError reports an x that is not finite or beyond MaxMagnitude, an
 // invalid Config, or a State that Step cannot have returned; the state
 // returned is then s.
 func Step(s State, x float64, c Config) (State, error) {
+	if c == (Config{}) {
+		return s.step(x, &defaults)
+	}
 	if err := c.Validate(); err != nil {
 		return s, err
 	}
-	if !valid(x) {
-		return s, reject("x", -1, x)
-	}
-	if !valid(s.Level) {
-		return s, reject("Level", -1, s.Level)
-	}
-	if !(s.Scale >= 0 && s.Scale <= 2*MaxMagnitude) {
-		return s, reject("Scale", -1, s.Scale)
+	c = c.withDefaults()
+	return s.step(x, &c)
+}
+
+// Dynamic is the dynamic EMA by a Config that is known to be valid. The zero
+// value is the default filter. It is a plain value, only read by its methods,
+// that any number of goroutines may share.
+type Dynamic struct {
+	config *Config // without zero fields, never written; nil for the default
+}
+
+var (
+	_ Scalar[State] = Dynamic{}
+
+	defaults = Config{}.withDefaults()
+)
+
+// NewDynamic returns the filter that c describes, or the error of
+// [Config.Validate].
+func NewDynamic(c Config) (Dynamic, error) {
+	if err := c.Validate(); err != nil {
+		return Dynamic{}, err
 	}
 	c = c.withDefaults()
-	s.advance(x, &c)
-	return s, nil
+	return Dynamic{&c}, nil
+}
+
+// Step is the package's [Step] by the filter's Config.
+func (d Dynamic) Step(s State, x float64) (State, error) {
+	c := d.config
+	if c == nil {
+		c = &defaults
+	}
+	return s.step(x, c)
+}
+
+// Level returns s.Level.
+func (Dynamic) Level(s State) float64 { return s.Level }
+
+// step is Step for a Config without zero fields.
+func (s State) step(x float64, c *Config) (State, error) {
+	if !valid(x) || !valid(s.Level) || !(s.Scale >= 0 && s.Scale <= 2*MaxMagnitude) {
+		return s, s.refuse(x)
+	}
+	return s.advance(x, c), nil
+}
+
+// refuse names what is wrong with a sample or the state it meets.
+func (s State) refuse(x float64) error {
+	switch {
+	case !valid(x):
+		return reject("x", -1, x)
+	case !valid(s.Level):
+		return reject("Level", -1, s.Level)
+	}
+	return reject("Scale", -1, s.Scale)
 }
 
 // advance is Step for valid arguments and a Config without zero fields.
-func (s *State) advance(x float64, c *Config) {
+func (s State) advance(x float64, c *Config) State {
 	if !s.Started {
-		*s = State{Level: x, Started: true}
-		return
+		return State{Level: x, Started: true}
 	}
 	e := x - s.Level
 	size := math.Abs(e)
@@ -146,6 +195,7 @@ func (s *State) advance(x float64, c *Config) {
 		level = x // rounding must not carry the level past the sample
 	}
 	s.Level = level
+	return s
 }
 
 // extend returns the run after one more sample above or below the gate. It
@@ -197,9 +247,8 @@ func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
 		return nil, err
 	}
 	for i, v := range x {
-		s := &b.states[i]
-		s.advance(v, &b.config)
-		dst[i] = s.Level
+		b.states[i] = b.states[i].advance(v, &b.config)
+		dst[i] = b.states[i].Level
 	}
 	return dst, nil
 }

@@ -11,10 +11,11 @@ var (
 	ErrNotFinite = errors.New("not finite")
 	ErrRange     = errors.New("out of range")
 	ErrLength    = errors.New("wrong length")
+	ErrNil       = errors.New("nil")
 )
 
-// FieldError names a field or argument that was rejected. It unwraps to
-// ErrNotFinite, ErrRange or ErrLength.
+// FieldError names a field or argument that was rejected. It unwraps to its
+// cause, one of the Err variables of this package.
 type FieldError struct {
 	// Field is the name of the field or argument, such as "Norm".
 	Field string

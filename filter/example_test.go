@@ -100,3 +100,205 @@ func ExampleBank_StatesTo() {
 	// level 0.268, 2 samples beyond the gate
 	// false
 }
+
+// A configuration that is validated once, for one channel.
+func ExampleNewDynamic() {
+	f, err := filter.NewDynamic(filter.Config{N: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var s filter.State
+	for _, x := range []float64{.2, .8, .2, .8, .8} {
+		if s, err = f.Step(s, x); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%.1f → %.3f\n", x, f.Level(s))
+	}
+	// Output:
+	// 0.2 → 0.200
+	// 0.8 → 0.230
+	// 0.2 → 0.221
+	// 0.8 → 0.250
+	// 0.8 → 0.690
+}
+
+// The zero Dynamic is the default filter.
+func ExampleDynamic_Step() {
+	var s filter.State
+	var err error
+	for _, x := range []float64{.2, .9, .2} {
+		if s, err = (filter.Dynamic{}).Step(s, x); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Printf("%.3f\n", s.Level)
+	// Output: 0.233
+}
+
+// An average with one gain leaks a third of a spike of one sample.
+func ExampleEMA_Step() {
+	var f filter.EMA // the default gain, .3
+	var s filter.EMAState
+	for _, x := range []float64{0, 1, 0, 0} {
+		var err error
+		if s, err = f.Step(s, x); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%g → %.3f\n", x, s.Level)
+	}
+	// Output:
+	// 0 → 0.000
+	// 1 → 0.300
+	// 0 → 0.210
+	// 0 → 0.147
+}
+
+func ExampleNewEMA() {
+	f, err := filter.NewEMA(filter.EMAConfig{Gain: 0.5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, _ := f.Step(filter.EMAState{}, 2)
+	s, _ = f.Step(s, 4)
+	fmt.Println(f.Level(s))
+	// Output: 3
+}
+
+func ExampleEMAConfig_Validate() {
+	fmt.Println(filter.EMAConfig{Gain: -0.5}.Validate())
+	// Output: filter: Gain = -0.5: out of range
+}
+
+// A median over 5 samples removes a spike of two and delays a step by two.
+func ExampleMedianEMA_Step() {
+	f, err := filter.NewMedianEMA(filter.MedianEMAConfig{Window: 5, Gain: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var s filter.MedianEMAState
+	for _, x := range []float64{0, 1, 1, 0, 0, 0, 2, 2, 2} {
+		if s, err = f.Step(s, x); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Print(s.Level, " ")
+	}
+	fmt.Println()
+	// Output: 0 0 0 0 0 0 0 0 2
+}
+
+func ExampleNewMedianEMA() {
+	_, err := filter.NewMedianEMA(filter.MedianEMAConfig{Window: 4})
+	fmt.Println(err)
+	// Output: filter: Window = 4: out of range
+}
+
+func ExampleMedianEMAConfig_Validate() {
+	fmt.Println(filter.MedianEMAConfig{Window: 7}.Validate())
+	fmt.Println(filter.MedianEMAConfig{Window: filter.MaxWindow + 2}.Validate())
+	// Output:
+	// <nil>
+	// filter: Window = 17: out of range
+}
+
+// The filter speeds up with the signal: it follows a step at once, and a spike
+// no less.
+func ExampleOneEuro_Step() {
+	var f filter.OneEuro
+	var s filter.OneEuroState
+	for _, x := range []float64{.2, .2, .9, .2, .2} {
+		var err error
+		if s, err = f.Step(s, x); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%.1f → %.3f\n", x, s.Level)
+	}
+	// Output:
+	// 0.2 → 0.200
+	// 0.2 → 0.200
+	// 0.9 → 0.676
+	// 0.2 → 0.509
+	// 0.2 → 0.338
+}
+
+// A filter for samples of 1 Hz.
+func ExampleNewOneEuro() {
+	f, err := filter.NewOneEuro(filter.OneEuroConfig{Rate: 1, MinCutoff: 0.1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, _ := f.Step(filter.OneEuroState{}, 0.5)
+	fmt.Println(f.Level(s))
+	// Output: 0.5
+}
+
+func ExampleOneEuroConfig_Validate() {
+	fmt.Println(filter.OneEuroConfig{Rate: -10}.Validate())
+	// Output: filter: Rate = -10: out of range
+}
+
+// Filters behind one interface meet the same spike of three samples.
+func ExampleNewVector() {
+	dynamic, err := filter.NewVector[filter.State](1, filter.Dynamic{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ema, _ := filter.NewVector[filter.EMAState](1, filter.EMA{})
+	median, _ := filter.NewVector[filter.MedianEMAState](1, filter.MedianEMA{})
+	euro, _ := filter.NewVector[filter.OneEuroState](1, filter.OneEuro{})
+
+	for _, f := range []filter.Filter{dynamic, ema, median, euro} {
+		var highest float64
+		for _, x := range []float64{0, 0, 1, 1, 1, 0, 0} {
+			y, err := f.StepTo(nil, []float64{x})
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			highest = max(highest, y[0])
+		}
+		fmt.Printf("%.2f\n", highest)
+	}
+	// Output:
+	// 0.14
+	// 0.66
+	// 0.00
+	// 0.97
+}
+
+func ExampleVector_StepTo() {
+	v, err := filter.NewVector[filter.EMAState](2, filter.EMA{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	y := make([]float64, 2)
+	for _, x := range [][]float64{{.2, .5}, {.4, .5}} {
+		if y, err = v.StepTo(y, x); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Printf("%.2f of %d channels\n", y, v.Channels())
+	// Output: [0.26 0.50] of 2 channels
+}
+
+func ExampleVector_StatesTo() {
+	v, _ := filter.NewVector[filter.EMAState](1, filter.EMA{})
+	_, _ = v.StepTo(nil, []float64{.4})
+	fmt.Printf("%+v\n", v.StatesTo(nil))
+	v.Reset()
+	fmt.Printf("%+v\n", v.StatesTo(nil))
+	// Output:
+	// [{Level:0.4 Started:true}]
+	// [{Level:0 Started:false}]
+}

@@ -2,7 +2,6 @@ package filter_test
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -68,7 +67,8 @@ func naive(c filter.Config, xs []float64) []float64 {
 	return out
 }
 
-var defaults = filter.Config{
+// explicit names every default.
+var explicit = filter.Config{
 	N: filter.DefaultN, Norm: filter.DefaultNorm, Hold: filter.DefaultHold,
 	Fast: filter.DefaultFast, Delta: filter.DefaultDelta, Kappa: filter.DefaultKappa,
 }
@@ -112,9 +112,9 @@ func TestZeroFieldsAreDefaults(t *testing.T) {
 	xs := signal(rng, 500)
 	for name, c := range map[string]filter.Config{
 		"all": {}, "but N": {N: 5}, "but Norm": {Norm: 0.3}, "but Hold": {Hold: 0.05},
-		"but Fast": {Fast: 0.8}, "but Delta": {Delta: 0.03}, "but Kappa": {Kappa: 4},
+		"but Fast": {Fast: 0.8}, "but Delta": {Delta: 0.03}, "but Kappa": {Kappa: 3},
 	} {
-		if diff := cmp.Diff(run(t, defaults, xs), run(t, c, xs)); diff != "" {
+		if diff := cmp.Diff(run(t, explicit, xs), run(t, c, xs)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
 	}
@@ -229,7 +229,7 @@ func TestSpikeAtRandomPhase(t *testing.T) {
 func TestNoise(t *testing.T) {
 	const height = 0.6
 	for _, c := range []struct{ sd, left, leak float64 }{
-		{0.01, 0.45, 0.15}, {0.05, 0.45, 0.16}, {0.1, 0.45, 0.2}, {0.15, 0.45, 0.45},
+		{0.01, 0.45, 0.15}, {0.05, 0.45, 0.16}, {0.1, 0.45, 0.18}, {0.15, 0.45, 0.25},
 	} {
 		rng := rand.New(rand.NewPCG(1, 7))
 		var square, leaks float64
@@ -391,61 +391,5 @@ func TestStepRejects(t *testing.T) {
 	}
 	if _, err := filter.NewBank(1, filter.Config{N: -1}); !errors.Is(err, filter.ErrRange) {
 		t.Errorf("error %v, want ErrRange", err)
-	}
-}
-
-func TestNoAllocations(t *testing.T) {
-	bank, err := filter.NewBank(4, filter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, dst := []float64{0.1, 0.2, 0.3, 0.4}, make([]float64, 4)
-	var s filter.State
-	for name, f := range map[string]func(){
-		"StepTo": func() { _, _ = bank.StepTo(dst, x) },
-		"Step":   func() { s, _ = filter.Step(s, x[0], filter.Config{}) },
-	} {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s makes %g allocations", name, n)
-		}
-	}
-}
-
-func BenchmarkStep(b *testing.B) {
-	xs := signal(rand.New(rand.NewPCG(1, 5)), 1024)
-	var s filter.State
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		s, _ = filter.Step(s, xs[i%len(xs)], filter.Config{})
-		i++
-	}
-}
-
-func BenchmarkBankStepTo(b *testing.B) {
-	for _, d := range []int{1, 4, 16} {
-		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(1, 6))
-			xs := make([][]float64, 1024)
-			for i := range xs {
-				xs[i] = make([]float64, d)
-			}
-			for j := range d {
-				for i, v := range signal(rng, len(xs)) {
-					xs[i][j] = v
-				}
-			}
-			bank, _ := filter.NewBank(d, filter.Config{})
-			dst := make([]float64, d)
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				if _, err := bank.StepTo(dst, xs[i%len(xs)]); err != nil {
-					b.Fatal(err)
-				}
-				i++
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(d), "ns/channel")
-		})
 	}
 }

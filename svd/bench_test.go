@@ -48,6 +48,33 @@ func BenchmarkUpdateTo(b *testing.B) {
 	}
 }
 
+// BenchmarkOptions measures what the options cost at d = 4, b = 10.
+func BenchmarkOptions(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		opt  svd.Options
+	}{
+		{"default", svd.Options{}},
+		{"centred", svd.Options{Centre: true}},
+		{"energy", svd.Options{EnergyLow: 0.9, EnergyHigh: 0.99}},
+		{"rank=2", svd.Options{Rank: 2}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			data := blocks(4, 10)
+			var m svd.Model
+			var ws svd.Workspace
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if err := svd.UpdateTo(&m, m, data[i%len(data)], c.opt, &ws); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
 func BenchmarkUpdate(b *testing.B) {
 	for _, c := range cases[:3] {
 		b.Run(fmt.Sprintf("d=%d/b=%d", c.d, c.b), func(b *testing.B) {

@@ -51,7 +51,8 @@ func (m Model) project(dst []float64, top int) bool {
 // DemandTo writes q = σ₁/√b · u₁ to dst and returns it with length d: the
 // usage that one more typical load adds to each channel, in the unit of the
 // samples. σ₁/√b is the root mean square of the samples along u₁. See
-// [Model.DirectionTo] for u₁ and the handling of dst.
+// [Model.DirectionTo] for u₁ and the handling of dst. Of a centred model it is
+// one standard deviation along u₁, no demand of a load.
 func (m Model) DemandTo(dst []float64) []float64 {
 	dst = m.DirectionTo(dst)
 	if m.block > 0 {

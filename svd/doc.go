@@ -31,6 +31,38 @@
 // it is commutative and associative, so a fleet's model does not depend on
 // who reported first. [Blend] mixes by a share that the caller chooses.
 //
+// # Rank and energy
+//
+// λ_i is the energy of b samples along u_i ([Model.Energy]). An update that
+// keeps fewer than all directions discards the energy of the others; the
+// [Model.Residual] remembers how much, so that the trace still mixes exactly
+// and [Model.Explained] is the share of all energy, not of what was kept.
+// With energy bounds in [Options] the rank adapts: it grows at once to the
+// least at which the share is not below the lower bound, shrinks only when the
+// share exceeds the upper, and rests between the two. (Federated PCA, A.
+// Grammenos et al., NeurIPS 2020, bounds the share σ_r/Σσ of the last
+// direction instead and moves by one a block; the share of the whole is what
+// a user can state, and it holds after every block.)
+//
+// # Centring
+//
+// PCA, and Pronto, the thesis's point of departure (§3.1, §3.2), decompose
+// samples less their mean μ. With [Options].Centre the model keeps the running
+// mean, ȳ the mean of the block, and a column corrects for its move, as in the
+// incremental PCA of D. Ross et al., "Incremental Learning for Robust Visual
+// Tracking", 2008:
+//
+//	μ' = w·μ + (1−w)·ȳ
+//	U'Σ'Vᵀ = svd([√w·UΣ  √(1−w)·(A − ȳ1ᵀ)  √(w(1−w)·b)·(ȳ − μ)])
+//
+// as the scatter of a mixture is the mixture of the scatters plus that of the
+// means. It is exact: σ_i² is b times the weighted variance along u_i, by the
+// weights of the samples seen. The mean is taken over m·b samples by weight.
+// [Merge] and [Blend] do likewise with the two models' means. Centred and other
+// models do not mix: what the latter lack is their mean. A centred u₁ is the
+// direction in which the load varies most; neither non-negative nor a load, so
+// [Model.DemandTo] of it is a standard deviation.
+//
 // # Where this differs from the thesis
 //
 // The source is L. Choteborsky, "Hands at the Ready: Bringing Pronto to
@@ -74,7 +106,7 @@
 //
 // # Computation
 //
-// Below d = 16 a kernel of this package does the work. If U is square it is a
+// Below d = 12 a kernel of this package does the work. If U is square it is a
 // basis in which the past is diagonal, and only the block has to be projected:
 //
 //	W = [√w·Σ  √(1−w)·UᵀA]
@@ -85,10 +117,10 @@
 // followed by a stable sort, one pass of modified Gram–Schmidt, so that
 // orthonormality does not drift over any number of updates, and the sign
 // rule: the sum of each column is ≥ 0. A U that is not square is concatenated
-// as it stands. The kernel is faster than LAPACK up to d = 12, by 2.7 times at
+// as it stands. The kernel is faster than LAPACK up to d = 11, by 2.7 times at
 // d = 4 and b = 10, and in the basis of the past a Jacobi iteration finds small
 // singular values to a relative accuracy that LAPACK's does not reach. From
-// d = 16 on LAPACK's Gesvd decomposes the concatenation.
+// d = 12 on LAPACK's Gesvd decomposes the concatenation.
 //
 // Singular values of zero are kept: their vectors complete the orthonormal
 // columns of U.

@@ -237,3 +237,103 @@ func ExampleModel_DemandTo() {
 	fmt.Printf("%.2f\n", m.DemandTo(demand))
 	// Output: [0.20 0.10]
 }
+
+// Two channels that idle at 50 % and rise and fall together: centred, the
+// model tells the swing from the level.
+func ExampleModel_MeanTo() {
+	samples := [][]float64{{0.4, 0.45}, {0.6, 0.55}, {0.4, 0.45}, {0.6, 0.55}}
+	model, err := svd.Update(svd.Model{}, samples, svd.Options{Block: 4, Centre: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("mean %.2f, deviation %.2f\n", model.MeanTo(nil), model.DemandTo(nil))
+
+	// Models that are centred and models that are not do not mix.
+	_, err = svd.Update(model, samples, svd.Options{Block: 4})
+	fmt.Println(model.Centred(), errors.Is(err, svd.ErrCentring))
+	// Output:
+	// mean [0.50 0.50], deviation [0.10 0.05]
+	// true true
+}
+
+// Two nodes that each never vary: what varies is the load between them.
+func ExampleMerge_centred() {
+	opt := svd.Options{Block: 2, Centre: true}
+	a, _ := svd.Update(svd.Model{}, [][]float64{{0.2, 0.1}, {0.2, 0.1}}, opt)
+	b, _ := svd.Update(svd.Model{}, [][]float64{{0.6, 0.1}, {0.6, 0.1}}, opt)
+	fleet, err := svd.Merge(a, b)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("mean %.1f, deviation %.1f\n", fleet.MeanTo(nil), fleet.DemandTo(nil))
+	// Output: mean [0.4 0.1], deviation [0.2 0.0]
+}
+
+// Of three directions two hold 98 % of the energy.
+func ExampleModel_Explained() {
+	samples := [][]float64{{0.6, 0, 0}, {0, 0.4, 0}, {0, 0, 0.1}}
+	model, err := svd.Update(svd.Model{}, samples, svd.Options{Block: 3, Rank: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("λ = %.2f %.2f, discarded %.2f\n", model.Energy(0), model.Energy(1), model.Residual())
+	fmt.Printf("explained by one %.2f, by two %.2f\n", model.Explained(1), model.Explained(2))
+	// Output:
+	// λ = 0.36 0.16, discarded 0.01
+	// explained by one 0.68, by two 0.98
+}
+
+// The rank follows the load: it grows for a second workload and shrinks after
+// that has ended.
+func ExampleOptions_energyBounds() {
+	one := [][]float64{{0.8, 0, 0}, {0.8, 0, 0}}
+	two := [][]float64{{0.8, 0, 0}, {0, 0.5, 0.5}}
+	opt := svd.Options{Block: 2, EnergyLow: 0.95, EnergyHigh: 0.99}
+
+	var model svd.Model
+	for _, block := range [][][]float64{one, two, two, one, one, one, one, one, one, one} {
+		var err error
+		if model, err = svd.Update(model, block, opt); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Print(model.Rank(), " ")
+	}
+	fmt.Println()
+	// Output: 1 2 2 2 2 1 1 1 1 1
+}
+
+func ExampleModel_Sigma() {
+	m, _ := svd.Update(svd.Model{}, [][]float64{{3, 0}, {0, 4}}, svd.Options{Block: 2})
+	fmt.Printf("d=%d, rank %d, b=%d, mass %g\n", m.Dim(), m.Rank(), m.Block(), m.Mass())
+	fmt.Println(m.Sigma(0), m.Sigma(1), m.Sigma(2))
+	// Output:
+	// d=2, rank 2, b=2, mass 1
+	// 4 3 0
+}
+
+// UpdateTo writes into the storage of its destination: keep a Clone of a
+// model that must not follow.
+func ExampleModel_Clone() {
+	opt := svd.Options{Block: 1}
+	model, _ := svd.Update(svd.Model{}, [][]float64{{1, 0}}, opt)
+	kept, plain := model.Clone(), model
+	if err := svd.UpdateTo(&model, model, [][]float64{{0, 1}}, opt, nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.2f %.2f %.2f\n", kept.Sigma(0), plain.Sigma(0), model.Sigma(0))
+	fmt.Println(kept.Equal(model))
+	// Output:
+	// 1.00 0.71 0.71
+	// false
+}
+
+func ExampleModel_State() {
+	m, _ := svd.Update(svd.Model{}, [][]float64{{0.5}}, svd.Options{Block: 1})
+	fmt.Printf("%+v\n", m.State())
+	// Output: {Dim:1 Block:1 Mass:1 U:[1] Sigma:[0.5] Residual:0 Mean:[]}
+}

@@ -60,6 +60,10 @@ func (s *source) options() svd.Options {
 	if s.below(4) == 1 {
 		opt.HalfLife = s.float(kind)
 	}
+	if s.below(3) == 1 {
+		opt.EnergyLow, opt.EnergyHigh = s.float(kind), s.float(kind)
+	}
+	opt.Centre = s.below(3) == 1
 	return opt
 }
 
@@ -85,6 +89,14 @@ func (s *source) state() svd.State {
 				v = s.float(kind)
 			}
 			out.U = append(out.U, v)
+		}
+	}
+	if s.below(3) == 1 {
+		out.Residual = s.float(kind)
+	}
+	if s.below(2) == 1 {
+		for range d {
+			out.Mean = append(out.Mean, s.float(kind))
 		}
 	}
 	return out
@@ -116,6 +128,14 @@ func sound(t *testing.T, m svd.Model) {
 	}
 	if !near(norm, 1, 1e-12) {
 		t.Fatalf("‖u₁‖² = %g", norm)
+	}
+	before := 0.0
+	for r := range m.Rank() + 1 {
+		e := m.Explained(r)
+		if !(e >= before && e <= 1) && (r > 0 || e != 1) {
+			t.Fatalf("Explained(%d) = %g after %g", r, e, before)
+		}
+		before = min(e, before+1)
 	}
 	back, err := svd.FromState(s)
 	if err != nil || !identical(back, m) {
@@ -225,7 +245,7 @@ func FuzzFromState(f *testing.F) {
 		}
 		sound(t, m)
 		samples := src.samples(m.Dim(), 1+src.below(10))
-		if next, err := svd.Update(m, samples, svd.Options{}); err == nil {
+		if next, err := svd.Update(m, samples, svd.Options{Centre: m.Centred()}); err == nil {
 			sound(t, next)
 		}
 	})

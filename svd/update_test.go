@@ -22,7 +22,8 @@ func mustUpdate(t testing.TB, m svd.Model, samples [][]float64, opt svd.Options)
 func identical(a, b svd.Model) bool {
 	x, y := a.State(), b.State()
 	return x.Dim == y.Dim && x.Block == y.Block && sameBits([]float64{x.Mass}, []float64{y.Mass}) &&
-		sameBits(x.U, y.U) && sameBits(x.Sigma, y.Sigma)
+		sameBits(x.U, y.U) && sameBits(x.Sigma, y.Sigma) &&
+		sameBits([]float64{x.Residual}, []float64{y.Residual}) && sameBits(x.Mean, y.Mean)
 }
 
 func sameBits(a, b []float64) bool {
@@ -230,6 +231,11 @@ func TestUpdateRejects(t *testing.T) {
 		"alpha NaN":       {good, svd.Options{Alpha: math.NaN()}, svd.ErrRange, false},
 		"beta negative":   {good, svd.Options{Beta: -1}, svd.ErrRange, false},
 		"half-life":       {good, svd.Options{HalfLife: -1}, svd.ErrRange, false},
+		"low above high":  {good, svd.Options{EnergyLow: 0.9, EnergyHigh: 0.8}, svd.ErrRange, false},
+		"high alone":      {good, svd.Options{EnergyHigh: 0.8}, svd.ErrRange, false},
+		"low above 1":     {good, svd.Options{EnergyLow: 1.1, EnergyHigh: 1.2}, svd.ErrRange, false},
+		"low NaN":         {good, svd.Options{EnergyLow: math.NaN(), EnergyHigh: 1}, svd.ErrRange, false},
+		"centring":        {good, svd.Options{Centre: true}, svd.ErrCentring, false},
 		"two forgettings": {good, svd.Options{HalfLife: 1, Alpha: 1}, svd.ErrRange, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,12 +313,19 @@ func TestNoAllocations(t *testing.T) {
 		other, dst := m.Clone(), m.Clone()
 		var ws svd.Workspace
 		vector, matrix := make([]float64, d), make([]float64, d*d)
+		centred := opt
+		centred.Centre, centred.EnergyLow, centred.EnergyHigh = true, 0.9, 0.99
+		c := mustUpdate(t, svd.Model{}, samples, centred)
+		twin := c.Clone()
 		for name, f := range map[string]func(){
 			"UpdateTo": func() { _ = svd.UpdateTo(&m, m, samples, opt, &ws) },
 			"MergeTo":  func() { _ = svd.MergeTo(&dst, m, other, &ws) },
 			"BlendTo":  func() { _ = svd.BlendTo(&dst, m, other, 0.5, &ws) },
 			"DemandTo": func() { m.DemandTo(vector) },
 			"Moments":  func() { m.Moments(matrix) },
+
+			"centred UpdateTo": func() { _ = svd.UpdateTo(&c, c, samples, centred, &ws) },
+			"centred MergeTo":  func() { _ = svd.MergeTo(&dst, c, twin, &ws) },
 		} {
 			f()
 			if n := testing.AllocsPerRun(20, f); n != 0 {

@@ -1,0 +1,101 @@
+package filter_test
+
+import (
+	"bufio"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/filter"
+)
+
+// golden is a sequence of testdata/golden.txt, which GNU Octave has written;
+// testdata/golden.m says how and describes the format.
+type golden struct {
+	name           string
+	parameters     []float64
+	samples, level []float64
+}
+
+func readGolden(t *testing.T) []golden {
+	t.Helper()
+	file, err := os.Open("testdata/golden.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var out []golden
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		item, rest, _ := strings.Cut(lines.Text(), " ")
+		switch item {
+		case "#":
+		case "x":
+			out[len(out)-1].samples = numbers(t, rest)
+		case "m":
+			out[len(out)-1].level = numbers(t, rest)
+		default:
+			out = append(out, golden{name: item, parameters: numbers(t, rest)})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func numbers(t *testing.T, line string) []float64 {
+	t.Helper()
+	var out []float64
+	for _, field := range strings.Fields(line) {
+		v, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (g golden) contender(t *testing.T) contender {
+	t.Helper()
+	p := g.parameters
+	switch g.name {
+	case "dynamic":
+		f, err := filter.NewDynamic(filter.Config{N: int(p[0]), Norm: p[1], Hold: p[2], Fast: p[3], Delta: p[4], Kappa: p[5]})
+		return contend(g.name, filter.Scalar[filter.State](f), err)
+	case "ema":
+		f, err := filter.NewEMA(filter.EMAConfig{Gain: p[0]})
+		return contend(g.name, filter.Scalar[filter.EMAState](f), err)
+	case "median":
+		f, err := filter.NewMedianEMA(filter.MedianEMAConfig{Window: int(p[0]), Gain: p[1]})
+		return contend(g.name, filter.Scalar[filter.MedianEMAState](f), err)
+	case "oneeuro":
+		f, err := filter.NewOneEuro(filter.OneEuroConfig{Rate: p[0], MinCutoff: p[1], Beta: p[2], DerivativeCutoff: p[3]})
+		return contend(g.name, filter.Scalar[filter.OneEuroState](f), err)
+	}
+	t.Fatalf("no filter %q", g.name)
+	return contender{}
+}
+
+// TestGolden compares with an independent implementation to 1e-12.
+func TestGolden(t *testing.T) {
+	sequences := readGolden(t)
+	if len(sequences) < 20 {
+		t.Fatalf("only %d sequences", len(sequences))
+	}
+	var worst float64
+	for k, g := range sequences {
+		for i, m := range g.contender(t).smooth(t, g.samples) {
+			off := math.Abs(m - g.level[i])
+			worst = max(worst, off)
+			if !(off <= 1e-12) {
+				t.Errorf("sequence %d, %s %v: sample %d: level %.17g, want %.17g", k, g.name, g.parameters, i, m, g.level[i])
+				break
+			}
+		}
+	}
+	t.Logf("%d sequences, largest difference %.1e", len(sequences), worst)
+}
