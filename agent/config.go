@@ -101,6 +101,9 @@ func (c Config) Validate() error {
 	case !(c.FleetShare <= 1) || math.IsInf(c.FleetShare, 0):
 		return &FieldError{"FleetShare", c.FleetShare, "must be at most 1"}
 	}
+	if c.Model.Centre { // the typical load is not a deviation from itself
+		return &FieldError{"Model.Centre", true, "the node's model is not centred"}
+	}
 	for i, ch := range c.Channels {
 		if ch.Name == "" {
 			return &FieldError{fmt.Sprintf("Channels[%d].Name", i), `""`, "must not be empty"}

@@ -341,6 +341,7 @@ func TestConfigValidate(t *testing.T) {
 		"Channels[1].Size": func(c *agent.Config) { c.Channels[1].Size = math.NaN() },
 		"Cores":            func(c *agent.Config) { c.Cores = 0 },
 		"PodsPerCore":      func(c *agent.Config) { c.PodsPerCore = -1 },
+		"Model.Centre":     func(c *agent.Config) { c.Model.Centre = true },
 		"FleetShare":       func(c *agent.Config) { c.FleetShare = 2 },
 		"ChurnHold":        func(c *agent.Config) { c.ChurnHold = -1 },
 	} {

@@ -329,6 +329,8 @@ func TestRefusals(t *testing.T) {
 	state := svd.State{Dim: 2, Block: 10, Mass: 1, U: []float64{1, 0}, Sigma: []float64{1}}
 	skewed := state
 	skewed.U = []float64{1, 1}
+	centred := state
+	centred.Mean = make([]float64, state.Dim)
 	for _, tt := range []struct {
 		name  string
 		local aggregate.Local
@@ -338,6 +340,7 @@ func TestRefusals(t *testing.T) {
 		{"no schema", aggregate.Local{Node: "b", Model: state}, aggregate.ErrMissing},
 		{"no model", aggregate.Local{Node: "b", Schema: "s"}, svd.ErrRange},
 		{"skewed", aggregate.Local{Node: "b", Schema: "s", Model: skewed}, svd.ErrOrthonormal},
+		{"centred", aggregate.Local{Node: "b", Schema: "s", Model: centred}, aggregate.ErrCentred},
 		{"one cost", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: make([]aggregate.Cost, 1)}, aggregate.ErrLength},
 		{"cost of nothing", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{}, {Known: true}}}, aggregate.ErrRange},
 		{"NaN deviation", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{Value: 1, SD: math.NaN(), Known: true}, {}}}, aggregate.ErrRange},

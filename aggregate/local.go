@@ -64,6 +64,8 @@ var (
 	ErrRange = errors.New("out of range")
 	// ErrLength refuses costs that are not one a channel.
 	ErrLength = errors.New("wrong length")
+	// ErrCentred refuses a centred model: the fleet merges second moments.
+	ErrCentred = errors.New("is of a centred model")
 	// ErrUnknown refuses the name of a policy that does not exist.
 	ErrUnknown = errors.New("unknown")
 	// ErrFull refuses a new node beyond Options.MaxNodes.
@@ -81,6 +83,9 @@ func (l Local) Validate() error {
 	}
 	if err := l.Model.Validate(); err != nil {
 		return fmt.Errorf("aggregate: Model: %w", err)
+	}
+	if len(l.Model.Mean) > 0 {
+		return &FieldError{Field: "Model.Mean", Value: l.Model.Mean, Err: ErrCentred}
 	}
 	if n := len(l.Costs); n != 0 && n != l.Model.Dim {
 		return &FieldError{Field: "len(Costs)", Value: n, Err: ErrLength}

@@ -13,7 +13,8 @@ import (
 // energySlack forgives what rounding adds to a model of full channels.
 const energySlack = 1e-6
 
-// FromModel converts a model for the wire.
+// FromModel converts a non-centred model for the wire; a mean and the energy
+// that truncation left out do not travel.
 func FromModel(s svd.State) *spaziov1.Model {
 	return &spaziov1.Model{
 		Dim:   uint32(s.Dim),
