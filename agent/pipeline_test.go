@@ -29,6 +29,7 @@ type node struct {
 	p       *agent.Pipeline
 	at      time.Time
 	reports []agent.Report
+	podsNow []reserve.PodKey
 }
 
 func newNode(t *testing.T, c agent.Config) *node {
@@ -64,6 +65,7 @@ func (n *node) pods(count int) {
 	for i := range keys {
 		keys[i] = reserve.PodKey(i + 1)
 	}
+	n.podsNow = keys
 	n.keep(n.p.Pods(n.at, keys))
 }
 
