@@ -17,7 +17,7 @@ const (
 // and underscores ignored, are read big-endian, so that the API's form
 // (3f1c0e52-9a7b-…) and that of a systemd cgroup (3f1c0e52_9a7b_…) agree in
 // either case. A UID that does not start with 16 such digits is hashed with
-// FNV-1a. KeyOf does not allocate.
+// FNV-1a, underscores taken for dashes. KeyOf does not allocate.
 func KeyOf(uid string) PodKey {
 	var key uint64
 	digits := 0
@@ -48,7 +48,11 @@ func KeyOf(uid string) PodKey {
 func hashed(uid string) PodKey {
 	hash := fnvOffset
 	for i := 0; i < len(uid); i++ {
-		hash = (hash ^ uint64(uid[i])) * fnvPrime
+		b := uid[i]
+		if b == '_' {
+			b = '-'
+		}
+		hash = (hash ^ uint64(b)) * fnvPrime
 	}
 	return PodKey(hash)
 }
