@@ -69,7 +69,7 @@ func TestDecisions(t *testing.T) {
 	if err := n.p.SetFleet(n.at, f); err != nil {
 		t.Fatal(err)
 	}
-	scene("the fleet says what a pod costs", 2, 20, .27, .06)
+	scene("the fleet says .6 cores a pod: the node is surer of its own .5", 2, 20, .27, .06)
 	scene("empty", 0, 20, .02, .05)
 
 	golden := filepath.Join("testdata", "decisions.golden")
