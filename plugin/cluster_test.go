@@ -3,6 +3,7 @@ package plugin_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	listers "k8s.io/client-go/listers/core/v1"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -96,6 +99,7 @@ type cluster struct {
 	t      testing.TB
 	hub    *plugin.Hub
 	client *fake.Clientset
+	pods   listers.PodLister
 	stop   context.CancelFunc
 	infos  []fwk.NodeInfo
 
@@ -145,8 +149,11 @@ func newCluster(t testing.TB, s setup) *cluster {
 		t.Fatal(err)
 	}
 	c.profiled = &profiled{made.(profile)}
+	c.pods = factory.Core().V1().Pods().Lister()
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
+	// The fake API loses what is created between an informer's list and its watch.
+	c.eventually("the informers watch", func() bool { return c.watches("pods") && c.watches("nodes") })
 	t.Cleanup(func() {
 		cancel()
 		c.hub.Wait()
@@ -155,6 +162,12 @@ func newCluster(t testing.TB, s setup) *cluster {
 	c.eventually("the Hub is ready", c.hub.Ready)
 	c.eventually("all nodes are known", func() bool { return len(c.hub.Snapshot()) >= s.nodes })
 	return c
+}
+
+// watches says whether an informer watches the resource. The fake API answers
+// a watch and notes it in one step.
+func (c *cluster) watches(resource string) bool {
+	return slices.ContainsFunc(c.client.Actions(), func(a clienttesting.Action) bool { return a.Matches("watch", resource) })
 }
 
 func nodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
@@ -237,6 +250,19 @@ func (c *cluster) create(pods ...*v1.Pod) {
 		if _, err := c.client.CoreV1().Pods(pod.Namespace).Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
 			c.t.Fatal(err)
 		}
+	}
+}
+
+// arrive adds pods to the API and waits until the informers have them, as they
+// have any pod that a scheduler tries.
+func (c *cluster) arrive(pods ...*v1.Pod) {
+	c.t.Helper()
+	c.create(pods...)
+	for _, pod := range pods {
+		c.eventually("the pod is in the informer", func() bool {
+			_, err := c.pods.Pods(pod.Namespace).Get(pod.Name)
+			return err == nil
+		})
 	}
 }
 

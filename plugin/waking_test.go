@@ -27,12 +27,8 @@ func patient(nodes int) setup {
 // refuse tries pods in vain.
 func (c *cluster) refuse(pods ...*v1.Pod) {
 	c.t.Helper()
-	c.create(pods...)
+	c.arrive(pods...)
 	for _, pod := range pods {
-		c.eventually("the pod is in the informer", func() bool {
-			_, err := c.client.CoreV1().Pods(pod.Namespace).Get(context.Background(), pod.Name, metav1.GetOptions{})
-			return err == nil
-		})
 		if node, status := c.schedule(pod, c.infos); status.IsSuccess() {
 			c.t.Fatalf("%s found room on %s", pod.Name, node)
 		}
@@ -124,7 +120,7 @@ func TestRiseDuringAnAttempt(t *testing.T) {
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 0})
 	pod, state := newPod(0), &cycleState{}
-	c.create(pod)
+	c.arrive(pod)
 	if _, status := c.PreFilter(context.Background(), state, pod, c.infos); !status.IsSuccess() {
 		t.Fatal(status)
 	}
@@ -160,7 +156,7 @@ func TestSlowRetryCoversWhatWasMissed(t *testing.T) {
 	client := c.dial()
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0})
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 5})
-	c.create(newPod(0))
+	c.arrive(newPod(0))
 	// Its attempt saw the node that is full only.
 	if _, feasible, _ := c.attempt(newPod(0), c.infos[:1]); len(feasible) > 0 {
 		t.Fatal("found room")
@@ -283,7 +279,7 @@ func TestNoPodIsForgotten(t *testing.T) {
 	}
 	for i := range pods {
 		pod := newPod(i)
-		c.create(pod)
+		c.arrive(pod)
 		q.active = append(q.active, pod)
 	}
 	var work sync.WaitGroup
