@@ -39,10 +39,11 @@ func Example() {
 		global = response.GetGlobal()
 		local.Sequence++
 	}
-	fmt.Println(global.GetNodes(), global.GetModel().GetSigma())
+	// The age weights the sums: their last digit depends on it.
+	fmt.Printf("%d %.6f\n", global.GetNodes(), global.GetModel().GetSigma())
 	cancel()
 	fmt.Println(<-ended)
 	// Output:
-	// 1 [1.5]
+	// 1 [1.500000]
 	// <nil>
 }
