@@ -36,6 +36,10 @@ const (
 	DefaultMinInterval = 100 * time.Millisecond
 )
 
+// MaxBlock bounds Config.Model.Block, of which the pipeline keeps one in memory:
+// an hour at 10 Hz.
+const MaxBlock = 36_000
+
 // Channel is one resource of the schema.
 type Channel struct {
 	Name string
@@ -100,6 +104,9 @@ func (c Config) Validate() error {
 		return &FieldError{"PodsPerCore", c.PodsPerCore, "must be finite and positive"}
 	case !(c.FleetShare <= 1) || math.IsInf(c.FleetShare, 0):
 		return &FieldError{"FleetShare", c.FleetShare, "must be at most 1"}
+	}
+	if c.Model.Block > MaxBlock {
+		return &FieldError{"Model.Block", c.Model.Block, fmt.Sprintf("must be at most %d", MaxBlock)}
 	}
 	if c.Model.Centre { // the typical load is not a deviation from itself
 		return &FieldError{"Model.Centre", true, "the node's model is not centred"}

@@ -24,4 +24,12 @@
 // The filter shows a pod's load only after its persistence gate, some six
 // samples. So n₀, the pods that y has measured, is the pod count of that long
 // ago, and n − n₀ corrects the room in between (package capacity).
+//
+// # Explanation and replay
+//
+// Pipeline.Why explains the last report: what was sampled, what each channel
+// allows by signal and by model, which of them held, and what the estimator did.
+// Pipeline.State is all that was learnt, and FromState goes on from it as if
+// nothing had happened. Package recording stores inputs, states and reports, and
+// replays them.
 package agent

@@ -17,7 +17,7 @@ type fleetView struct {
 }
 
 // SetFleet takes what the aggregator returned. A fleet of another schema or
-// shape is a *FieldError and changes nothing.
+// shape, or with a centred model, is a *FieldError and changes nothing.
 func (p *Pipeline) SetFleet(at time.Time, f Fleet) error {
 	d := len(p.config.Channels)
 	switch {
@@ -25,6 +25,8 @@ func (p *Pipeline) SetFleet(at time.Time, f Fleet) error {
 		return &FieldError{"Schema", f.Schema, "want " + p.config.Schema}
 	case f.Model.Dim() != 0 && f.Model.Dim() != d:
 		return &FieldError{"Model.Dim", f.Model.Dim(), fmt.Sprintf("want %d", d)}
+	case f.Model.Centred():
+		return &FieldError{"Model", "centred", "the node's model is not centred"}
 	case len(f.Costs) != 0 && len(f.Costs) != d:
 		return &FieldError{"Costs", len(f.Costs), fmt.Sprintf("want %d", d)}
 	}

@@ -72,17 +72,23 @@ func TestDecisions(t *testing.T) {
 	scene("the fleet says .6 cores a pod: the node is surer of its own .5", 2, 20, .27, .06)
 	scene("empty", 0, 20, .02, .05)
 
-	golden := filepath.Join("testdata", "decisions.golden")
+	golden(t, "decisions.golden", trace.String())
+}
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, file, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
 	if *update {
-		if err := os.WriteFile(golden, []byte(trace.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(golden)
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(string(want), trace.String()); d != "" {
-		t.Errorf("decisions changed; if they should have, run go test -run Decisions -update (-want +got):\n%s", d)
+	if d := cmp.Diff(string(want), text); d != "" {
+		t.Errorf("%s changed; if it should have, run go test -run %s -update (-want +got):\n%s", file, t.Name(), d)
 	}
 }

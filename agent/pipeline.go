@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/capacity"
@@ -13,10 +14,14 @@ import (
 )
 
 // Pipeline is the state of one node's agent. It is not safe for concurrent use:
-// one goroutine owns it and passes the time to every call.
+// one goroutine owns it and passes the time to every call. Only differences of
+// times count, so they should come from a steady clock. One that is to be
+// recorded gets times without a monotonic reading (package recording).
 type Pipeline struct {
-	config Config
+	config Config // without zero fields
+	given  Config
 
+	raw   []float64 // y as sampled
 	bank  *filter.Bank
 	usage []float64 // y after the filter
 	at    time.Time // of the newest sample; zero before the first
@@ -29,10 +34,13 @@ type Pipeline struct {
 	workspace svd.Workspace
 	demand    []float64 // q of the effective model
 	fleet     fleetView
+	blended   float64 // γ of the effective model
 
-	estimator kalman.Estimator
+	estimator *kalman.PerChannel
 	headroom  []float64
 	own       []kalman.Estimate // before pooling
+	verdicts  []kalman.Verdict
+	tested    []kalman.Innovation
 	channels  []capacity.Channel
 	known     []bool
 
@@ -43,6 +51,7 @@ type Pipeline struct {
 	reportedAt time.Time
 	reported   float64 // avail of the last report
 	pending    bool    // the pods changed since the last report
+	why        Why     // of the last report
 }
 
 // New returns a Pipeline that has seen nothing. It returns the error of
@@ -51,6 +60,8 @@ func New(c Config) (*Pipeline, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	given := c
+	given.Channels = slices.Clone(c.Channels)
 	c = c.withDefaults()
 	d := len(c.Channels)
 	bank, err := filter.NewBank(d, c.Filter)
@@ -67,9 +78,12 @@ func New(c Config) (*Pipeline, error) {
 		return nil, fmt.Errorf("agent: estimator: %w", err)
 	}
 	p := &Pipeline{
-		config: c, bank: bank, estimator: estimator,
+		config: c, given: given, bank: bank, estimator: estimator,
 		usage: make([]float64, d), demand: make([]float64, d), headroom: make([]float64, d),
-		own: estimator.EstimatesTo(nil), channels: make([]capacity.Channel, d), known: make([]bool, d),
+		raw: make([]float64, d),
+		own: estimator.EstimatesTo(nil), verdicts: estimator.VerdictsTo(nil), tested: estimator.InnovationsTo(nil),
+		channels: make([]capacity.Channel, d), known: make([]bool, d),
+		why:   Why{Channels: make([]WhyChannel, d), Model: WhyModel{Direction: make([]float64, 0, d)}},
 		block: make([][]float64, c.Model.Block),
 	}
 	for i := range p.block {
@@ -89,13 +103,14 @@ func (p *Pipeline) Sample(at time.Time, y []float64) (Report, bool, error) {
 		return Report{}, false, fmt.Errorf("agent: filter: %w", err)
 	}
 	p.at = at
+	copy(p.raw, y)
 	copy(p.block[p.filled], p.usage)
 	if p.filled++; p.filled == len(p.block) {
 		p.filled = 0
 		if err := p.learn(at); err != nil {
 			return Report{}, false, err
 		}
-		return p.report(at)
+		return p.report(at, OnBlock)
 	}
 	return p.reportEvent(at)
 }
@@ -121,8 +136,13 @@ func (p *Pipeline) learn(at time.Time) error {
 		return fmt.Errorf("agent: model: %w", err)
 	}
 	p.blocks++
-	if err := svd.BlendTo(&p.effective, p.model, p.fleet.model, p.share(at), &p.workspace); err != nil {
+	share := p.share(at)
+	if err := svd.BlendTo(&p.effective, p.model, p.fleet.model, share, &p.workspace); err != nil {
 		return fmt.Errorf("agent: effective model: %w", err)
+	}
+	p.blended = 0
+	if p.fleet.model.Mass() > 0 {
+		p.blended = share
 	}
 	p.demand = p.effective.DemandTo(p.demand)
 	for i, q := range p.demand {
@@ -138,6 +158,7 @@ func (p *Pipeline) learn(at time.Time) error {
 		return fmt.Errorf("agent: estimator: %w", err)
 	}
 	p.own = p.estimator.EstimatesTo(p.own)
+	p.verdicts, p.tested = p.estimator.VerdictsTo(p.verdicts), p.estimator.InnovationsTo(p.tested)
 	return nil
 }
 
@@ -150,11 +171,20 @@ func (p *Pipeline) Pods(at time.Time, pods []reserve.PodKey) (Report, bool, erro
 	return p.reportEvent(at)
 }
 
+// UsageTo writes y, the filtered usage of the newest sample, to dst and returns
+// it with one value a channel; a dst that is too short is replaced by a new one.
+func (p *Pipeline) UsageTo(dst []float64) []float64 { return append(dst[:0], p.usage...) }
+
 // Churn says that a container is about to start or to stop.
 func (p *Pipeline) Churn(at time.Time) { p.churn.event(at, p.config.ChurnHold) }
 
 func (p *Pipeline) churning(at time.Time) bool {
 	return p.churn.open(at, p.config.ChurnHold, p.config.ChurnCap)
+}
+
+// count is the pod count now, and as the filtered usage shows it.
+func (p *Pipeline) count(at time.Time) capacity.Pods {
+	return capacity.Pods{Now: float64(len(p.pods.keys)), Measured: float64(p.measured(at))}
 }
 
 // measured is n₀, the pods whose load the filtered usage shows.

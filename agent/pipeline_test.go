@@ -30,6 +30,7 @@ type node struct {
 	at      time.Time
 	reports []agent.Report
 	podsNow []reserve.PodKey
+	visit   func(agent.Report) // may be nil
 }
 
 func newNode(t *testing.T, c agent.Config) *node {
@@ -48,6 +49,9 @@ func (n *node) keep(r agent.Report, ok bool, err error) {
 	}
 	if ok {
 		n.reports = append(n.reports, r)
+		if n.visit != nil {
+			n.visit(r)
+		}
 	}
 }
 
@@ -343,6 +347,7 @@ func TestConfigValidate(t *testing.T) {
 		"Channels[1].Size": func(c *agent.Config) { c.Channels[1].Size = math.NaN() },
 		"Cores":            func(c *agent.Config) { c.Cores = 0 },
 		"PodsPerCore":      func(c *agent.Config) { c.PodsPerCore = -1 },
+		"Model.Block":      func(c *agent.Config) { c.Model.Block = agent.MaxBlock + 1 },
 		"Model.Centre":     func(c *agent.Config) { c.Model.Centre = true },
 		"FleetShare":       func(c *agent.Config) { c.FleetShare = 2 },
 		"ChurnHold":        func(c *agent.Config) { c.ChurnHold = -1 },

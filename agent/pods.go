@@ -12,12 +12,7 @@ type podLog struct {
 	keys []reserve.PodKey // sorted, unique
 	// history holds the counts since one settling time ago, oldest first; the
 	// first entry also stands for all time before it.
-	history []podCount
-}
-
-type podCount struct {
-	at    time.Time
-	count int
+	history []PodCount
 }
 
 // set replaces the pods and reports whether they changed.
@@ -29,21 +24,21 @@ func (l *podLog) set(at time.Time, keys []reserve.PodKey) bool {
 		return false
 	}
 	l.keys = sorted
-	l.history = append(l.history, podCount{at, len(sorted)})
+	l.history = append(l.history, PodCount{at, len(sorted)})
 	return true
 }
 
 // measured returns the count at the given time and forgets what came before.
 func (l *podLog) measured(at time.Time) int {
 	i := 0
-	for i+1 < len(l.history) && !l.history[i+1].at.After(at) {
+	for i+1 < len(l.history) && !l.history[i+1].At.After(at) {
 		i++
 	}
 	l.history = slices.Delete(l.history, 0, i)
 	if len(l.history) == 0 {
 		return 0
 	}
-	return l.history[0].count
+	return l.history[0].Count
 }
 
 // churnWindow is open from the first container event until hold after the last,

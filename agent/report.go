@@ -21,14 +21,16 @@ func (p *Pipeline) reportEvent(at time.Time) (Report, bool, error) {
 		return Report{}, false, nil
 	}
 	if p.sequence == 0 { // the first sample: say at once that the node is there
-		return p.report(at)
+		return p.report(at, OnFirst)
 	}
 	// Samples come at the rate of the limit; half a sample of jitter must not
 	// double the interval.
 	if at.Sub(p.reportedAt) < p.config.MinInterval/2 {
 		return Report{}, false, nil
 	}
+	trigger := OnPods
 	if !p.pending {
+		trigger = OnAvail
 		avail, err := p.avail(at)
 		if err != nil {
 			return Report{}, false, err
@@ -37,12 +39,12 @@ func (p *Pipeline) reportEvent(at time.Time) (Report, bool, error) {
 			return Report{}, false, nil
 		}
 	}
-	return p.report(at)
+	return p.report(at, trigger)
 }
 
 // avail computes the availability from the newest usage, estimates and pods.
 func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
-	pods := capacity.Pods{Now: float64(len(p.pods.keys)), Measured: float64(p.measured(at))}
+	pods := p.count(at)
 	for i, e := range p.own {
 		if p.fleet.costs != nil {
 			e = kalman.Pool(e, p.fleet.costs[i], 0, 0)
@@ -63,7 +65,7 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 }
 
 // report assembles the next report.
-func (p *Pipeline) report(at time.Time) (Report, bool, error) {
+func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 	avail, err := p.avail(at)
 	if err != nil {
 		return Report{}, false, err
@@ -94,5 +96,6 @@ func (p *Pipeline) report(at time.Time) (Report, bool, error) {
 			Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD,
 		}
 	}
+	p.remember(&r, at, t, avail, signal)
 	return r, true, nil
 }

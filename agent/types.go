@@ -50,13 +50,13 @@ type ChannelReport struct {
 // Flags are the doubts that ride with a Report.
 type Flags struct {
 	// Churn: containers are starting or stopping; the estimator is frozen.
-	Churn bool
+	Churn bool `json:"churn"`
 	// CostUnknown: the cost is the prior alone.
-	CostUnknown bool
+	CostUnknown bool `json:"costUnknown"`
 	// NoPressure: the kernel has no pressure stall information.
-	NoPressure bool
+	NoPressure bool `json:"noPressure"`
 	// WarmingUp: no full block of samples has been seen yet.
-	WarmingUp bool
+	WarmingUp bool `json:"warmingUp"`
 }
 
 // Cost is the cost of one pod in one channel, in the channel's absolute unit

@@ -1,6 +1,11 @@
 package capacity
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
 
 const (
 	// DefaultCaution raises the cost by one standard deviation: in simulation
@@ -113,6 +118,25 @@ func (o AvailOptions) withDefaults() AvailOptions {
 	return o
 }
 
+// MarshalText writes the rule's name; one that does not exist is a *FieldError.
+func (r Rule) MarshalText() ([]byte, error) {
+	if int(r) >= len(rules) {
+		return nil, &FieldError{"Rule", -1, float64(r), "is not a rule"}
+	}
+	return []byte(rules[r]), nil
+}
+
+// UnmarshalText reads the name of a rule. Any other text is an error that lists
+// the names.
+func (r *Rule) UnmarshalText(text []byte) error {
+	i := slices.Index(rules[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("capacity: %q is not a rule: %s", text, strings.Join(rules[:], ", "))
+	}
+	*r = Rule(i)
+	return nil
+}
+
 // Mode says which of the two equations bound an availability.
 type Mode uint8
 
@@ -171,9 +195,9 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 		if err := c.validate(i); err != nil {
 			return Avail{}, err
 		}
-		pods, mode := c.available(p, &o)
-		if pods < a.Pods {
-			a.Pods, a.Limiting, a.Mode = pods, i, mode
+		room := c.room(p, &o)
+		if pods := room.Pods(); pods < a.Pods {
+			a.Pods, a.Limiting, a.Mode = pods, i, room.Mode
 		}
 		a.Saturated = a.Saturated || c.Usage >= o.Saturation
 		light = light && c.Usage < o.FloorBelow
@@ -181,17 +205,46 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 	return a.adjust(p, light, o), nil
 }
 
-// available is the room of one channel by the rule of o.
-func (c *Channel) available(p Pods, o *AvailOptions) (float64, Mode) {
+// Room is what one channel leaves, in pods beyond those that run; it may be
+// negative.
+type Room struct {
+	// Cost is c⁺ = c + g·sd(c), the cost that the room is counted in.
+	Cost float64
+	// Signal is h/c⁺ + n₀ − n and Model is C/c⁺ − n. Mode is the one that holds.
+	Signal, Model float64
+	Mode          Mode
+}
+
+// Pods is the one of Signal and Model that holds.
+func (r Room) Pods() float64 {
+	if r.Mode == ModelMode {
+		return r.Model
+	}
+	return r.Signal
+}
+
+// Room explains Available: the least Room of all channels is what it starts
+// from, before the veto of saturation, the floor and the allowance. The
+// arguments must be such as Available accepts.
+func (c Channel) Room(p Pods, o AvailOptions) Room {
+	o = o.withDefaults()
+	return c.room(p, &o)
+}
+
+// room is Room with the defaults of o filled in.
+func (c *Channel) room(p Pods, o *AvailOptions) Room {
 	// The cap is far above any room and keeps a division by a tiny cost finite.
 	cost := c.Cost + o.Caution*c.CostSD
-	signal := min(max(1-c.Usage, 0)/cost, maxPods) + p.Measured - p.Now
-	model := min(c.Capacity/cost, maxPods) - p.Now
-	switch {
-	case o.Rule == ModelOnly, o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && model < signal:
-		return model, ModelMode
+	r := Room{
+		Cost:   cost,
+		Signal: min(max(1-c.Usage, 0)/cost, maxPods) + p.Measured - p.Now,
+		Model:  min(c.Capacity/cost, maxPods) - p.Now,
 	}
-	return signal, SignalMode
+	switch {
+	case o.Rule == ModelOnly, o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && r.Model < r.Signal:
+		r.Mode = ModelMode
+	}
+	return r
 }
 
 const maxPods = 1e9

@@ -256,5 +256,27 @@ func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
 // StatesTo appends the state of each channel to dst[:0] and returns it.
 func (b *Bank) StatesTo(dst []State) []State { return append(dst[:0], b.states...) }
 
+// SetStates replaces the state of each channel: a Bank of the same Config then
+// goes on, to the last bit, as the one that states are from. A *FieldError
+// reports a wrong length or a State that Step cannot have returned; then
+// nothing has changed.
+func (b *Bank) SetStates(states []State) error {
+	if len(states) != len(b.states) {
+		return reject("len(states)", -1, float64(len(states)))
+	}
+	for i, s := range states {
+		switch {
+		case !valid(s.Level):
+			return reject("Level", i, s.Level)
+		case !(s.Scale >= 0 && s.Scale <= 2*MaxMagnitude):
+			return reject("Scale", i, s.Scale)
+		case s.Run < -b.config.N || s.Run > b.config.N:
+			return reject("Run", i, float64(s.Run))
+		}
+	}
+	copy(b.states, states)
+	return nil
+}
+
 // Reset forgets all samples: the next one sets the levels.
 func (b *Bank) Reset() { clear(b.states) }

@@ -28,9 +28,10 @@ type Observation struct {
 // With a single channel, the headroom along u₁, it is the scalar estimator of
 // the thesis. It is not safe for concurrent use.
 type PerChannel struct {
-	tunings  []tuning
-	states   []State
-	verdicts []Verdict
+	tunings     []tuning
+	states      []State
+	verdicts    []Verdict
+	innovations []Innovation
 }
 
 var _ Estimator = (*PerChannel)(nil)
@@ -39,9 +40,10 @@ var _ Estimator = (*PerChannel)(nil)
 // *FieldError, wrapped with the channel's index.
 func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	p := &PerChannel{
-		tunings:  make([]tuning, len(configs)),
-		states:   make([]State, len(configs)),
-		verdicts: make([]Verdict, len(configs)),
+		tunings:     make([]tuning, len(configs)),
+		states:      make([]State, len(configs)),
+		verdicts:    make([]Verdict, len(configs)),
+		innovations: make([]Innovation, len(configs)),
 	}
 	for i, c := range configs {
 		if err := c.Validate(); err != nil {
@@ -76,12 +78,12 @@ func (p *PerChannel) Step(o Observation) error {
 	}
 	if o.Churn {
 		for i := range p.verdicts {
-			p.verdicts[i] = Frozen
+			p.verdicts[i], p.innovations[i] = Frozen, Innovation{}
 		}
 		return nil
 	}
 	for i, z := range o.Headroom {
-		p.verdicts[i] = p.states[i].step(z, o.Pods, &p.tunings[i])
+		p.verdicts[i] = p.states[i].step(z, o.Pods, &p.tunings[i], &p.innovations[i])
 	}
 	return nil
 }
@@ -104,4 +106,41 @@ func (p *PerChannel) VerdictsTo(dst []Verdict) []Verdict {
 	}
 	copy(dst, p.verdicts)
 	return dst
+}
+
+// InnovationsTo writes the test of the last Step in each channel into dst, as
+// EstimatesTo does.
+func (p *PerChannel) InnovationsTo(dst []Innovation) []Innovation {
+	if len(dst) != len(p.innovations) {
+		dst = make([]Innovation, len(p.innovations))
+	}
+	copy(dst, p.innovations)
+	return dst
+}
+
+// StatesTo writes the state of each channel into dst, as EstimatesTo does. An
+// estimator of the same Configs that takes them by SetStates goes on, to the
+// last bit, as this one.
+func (p *PerChannel) StatesTo(dst []State) []State {
+	if len(dst) != len(p.states) {
+		dst = make([]State, len(p.states))
+	}
+	copy(dst, p.states)
+	return dst
+}
+
+// SetStates replaces the state of every channel; the verdicts and innovations
+// of the last Step stay. It returns a *LengthError or, wrapped with the
+// channel's index, the *FieldError of State.Validate, and then changes nothing.
+func (p *PerChannel) SetStates(states []State) error {
+	if len(states) != len(p.states) {
+		return &LengthError{"states", len(states), len(p.states)}
+	}
+	for i, s := range states {
+		if err := s.Validate(); err != nil {
+			return fmt.Errorf("channel %d: %w", i, err)
+		}
+	}
+	copy(p.states, states)
+	return nil
 }

@@ -1,6 +1,11 @@
 package kalman
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
 
 // Method is the way level and cost share an innovation.
 type Method uint8
@@ -26,6 +31,33 @@ func (m Method) String() string {
 		return methods[m]
 	}
 	return "unknown"
+}
+
+// MarshalText writes the method's name; one that does not exist is a
+// *FieldError.
+func (m Method) MarshalText() ([]byte, error) {
+	if int(m) >= len(methods) {
+		return nil, &FieldError{"Method", float64(m), "is not a method"}
+	}
+	return []byte(methods[m]), nil
+}
+
+// UnmarshalText reads the name of a method. Any other text is an error that
+// lists the names.
+func (m *Method) UnmarshalText(text []byte) error {
+	i, err := indexOf(methods[:], string(text), "method")
+	if err == nil {
+		*m = Method(i)
+	}
+	return err
+}
+
+func indexOf(names []string, name, kind string) (int, error) {
+	i := slices.Index(names, name)
+	if i < 0 {
+		return 0, fmt.Errorf("kalman: %q is not a %s: %s", name, kind, strings.Join(names, ", "))
+	}
+	return i, nil
 }
 
 // Methods lists all methods, for tables.

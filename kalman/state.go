@@ -86,6 +86,25 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
+// MarshalText writes the verdict's name; one that does not exist is a
+// *FieldError.
+func (v Verdict) MarshalText() ([]byte, error) {
+	if int(v) >= len(verdicts) {
+		return nil, &FieldError{"Verdict", float64(v), "is not a verdict"}
+	}
+	return []byte(verdicts[v]), nil
+}
+
+// UnmarshalText reads the name of a verdict. Any other text is an error that
+// lists the names.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	i, err := indexOf(verdicts[:], string(text), "verdict")
+	if err == nil {
+		*v = Verdict(i)
+	}
+	return err
+}
+
 // Step takes the headroom z ∈ [0, 1] at n ∈ [0, MaxPods] pods and returns the
 // next state and what it did with the measurement. An argument out of range is
 // a *FieldError and leaves the state as it was. Step is pure; PerChannel is the
@@ -101,7 +120,8 @@ func Step(s State, z, n float64, c Config) (State, Verdict, error) {
 		return s, Outlier, err
 	}
 	t := c.tuning()
-	v := s.step(z, n, &t)
+	var tested Innovation
+	v := s.step(z, n, &t, &tested)
 	return s, v, nil
 }
 
@@ -115,9 +135,18 @@ func check(z, n float64) error {
 	return nil
 }
 
+// Innovation is the test that a measurement underwent. It is zero where there
+// was none: for a frozen or censored measurement and for the first.
+type Innovation struct {
+	// Value is ν, the headroom measured less the one expected, and Variance its
+	// variance S. The measurement is an outlier where ν²/S exceeds Config.Gate.
+	Value, Variance float64
+}
+
 // step is Step in place, on valid arguments: the gates that all methods share
-// around the method's own update.
-func (s *State) step(z, n float64, t *tuning) Verdict {
+// around the method's own update. It says in tested what the gate has seen.
+func (s *State) step(z, n float64, t *tuning, tested *Innovation) Verdict {
+	*tested = Innovation{}
 	if z <= t.censored {
 		return Censored
 	}
@@ -128,6 +157,7 @@ func (s *State) step(z, n float64, t *tuning) Verdict {
 	r := min(max(s.DiffVar/2, t.minNoise), t.maxNoise)
 	s.drift(n, r, t)
 	nu, variance, cost := s.innovation(z, n, r, t.Method)
+	*tested = Innovation{nu, variance}
 	if nu*nu > t.Gate*variance {
 		s.Outliers++
 		if s.Outliers < t.Patience {

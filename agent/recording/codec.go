@@ -1,0 +1,167 @@
+package recording
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"time"
+)
+
+const (
+	magic         = "\x89SPZREC\n"
+	formatVersion = 1
+	preamble      = len(magic) + 2
+	sumSize       = 4
+	// maxRecord bounds a payload, and so what a reader allocates: a snapshot of
+	// a hundred thousand pods.
+	maxRecord = 1 << 20
+	zeroTime  = math.MinInt64
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func appendPreamble(dst []byte) []byte {
+	return binary.LittleEndian.AppendUint16(append(dst, magic...), formatVersion)
+}
+
+// appendRecord frames a payload.
+func appendRecord(dst, payload []byte) []byte {
+	from := len(dst)
+	dst = binary.AppendUvarint(dst, uint64(len(payload)))
+	dst = append(dst, payload...)
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[from:], castagnoli))
+}
+
+func appendUint(dst []byte, v uint64) []byte { return binary.AppendUvarint(dst, v) }
+
+func appendFloat(dst []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+}
+
+func appendTime(dst []byte, t time.Time) []byte {
+	ns := int64(zeroTime)
+	if !t.IsZero() {
+		ns = t.UnixNano()
+	}
+	return binary.LittleEndian.AppendUint64(dst, uint64(ns))
+}
+
+func appendBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
+func appendString(dst []byte, s string) []byte {
+	return append(appendUint(dst, uint64(len(s))), s...)
+}
+
+func appendFloats(dst []byte, v []float64) []byte {
+	dst = appendUint(dst, uint64(len(v)))
+	for _, f := range v {
+		dst = appendFloat(dst, f)
+	}
+	return dst
+}
+
+// errBody is the cause of every body that can't be decoded.
+var errBody = errors.New("does not decode")
+
+// body is what remains to be decoded of a payload. After the first failure
+// every further value is zero.
+type body struct {
+	rest   []byte
+	failed bool
+}
+
+func (b *body) fail() { b.rest, b.failed = nil, true }
+
+func (b *body) take(n int) []byte {
+	if n > len(b.rest) {
+		b.fail()
+		return nil
+	}
+	taken := b.rest[:n]
+	b.rest = b.rest[n:]
+	return taken
+}
+
+func (b *body) uint() uint64 {
+	v, n := binary.Uvarint(b.rest)
+	if n <= 0 {
+		b.fail()
+		return 0
+	}
+	b.rest = b.rest[n:]
+	return v
+}
+
+// int is a uint that has to be at most limit.
+func (b *body) int(limit int) int {
+	v := b.uint()
+	if v > uint64(limit) {
+		b.fail()
+		return 0
+	}
+	return int(v)
+}
+
+// length is that of a list whose elements take at least size bytes each, so a
+// hostile one asks for no more memory than the payload has.
+func (b *body) length(size int) int { return b.int(len(b.rest) / size) }
+
+func (b *body) word() uint64 {
+	if raw := b.take(8); raw != nil {
+		return binary.LittleEndian.Uint64(raw)
+	}
+	return 0
+}
+
+func (b *body) float() float64 { return math.Float64frombits(b.word()) }
+
+func (b *body) time() time.Time {
+	ns := int64(b.word())
+	if b.failed || ns == zeroTime {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
+}
+
+func (b *body) byte() byte {
+	if raw := b.take(1); raw != nil {
+		return raw[0]
+	}
+	return 0
+}
+
+func (b *body) bool() bool {
+	v := b.byte()
+	if v > 1 {
+		b.fail()
+	}
+	return v == 1
+}
+
+func (b *body) string() string { return string(b.take(b.length(1))) }
+
+func (b *body) floats() []float64 {
+	n := b.length(8)
+	if n == 0 {
+		return nil
+	}
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = b.float()
+	}
+	return v
+}
+
+// end returns an error if a value failed to decode or bytes are left.
+func (b *body) end() error {
+	if b.failed || len(b.rest) > 0 {
+		return errBody
+	}
+	return nil
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package recording_test
+
+// hours of TestDay.
+const hours = 24

@@ -1,0 +1,48 @@
+package recording
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
+
+// Difference names the first field in which two reports differ, with both
+// values: "Avail: 3.25 and 3.5". Floats are compared bit for bit, times as
+// moments.
+func Difference(a, b agent.Report) (text string, differs bool) {
+	for _, f := range [...]struct {
+		name string
+		same bool
+		a, b any
+	}{
+		{"Node", a.Node == b.Node, a.Node, b.Node},
+		{"Incarnation", a.Incarnation == b.Incarnation, a.Incarnation, b.Incarnation},
+		{"Sequence", a.Sequence == b.Sequence, a.Sequence, b.Sequence},
+		{"SampledAt", a.SampledAt.Equal(b.SampledAt), a.SampledAt, b.SampledAt},
+		{"Schema", a.Schema == b.Schema, a.Schema, b.Schema},
+		{"Avail", same(a.Avail, b.Avail), a.Avail, b.Avail},
+		{"Allowance", same(a.Allowance, b.Allowance), a.Allowance, b.Allowance},
+		{"Absorbed", slices.Equal(a.Absorbed, b.Absorbed), len(a.Absorbed), len(b.Absorbed)},
+		{"Saturated", a.Saturated == b.Saturated, a.Saturated, b.Saturated},
+		{"K", same(a.K, b.K), a.K, b.K},
+		{"Limiting", a.Limiting == b.Limiting, a.Limiting, b.Limiting},
+		{"Flags", a.Flags == b.Flags, a.Flags, b.Flags},
+		{"len(Channels)", len(a.Channels) == len(b.Channels), len(a.Channels), len(b.Channels)},
+	} {
+		if !f.same {
+			return fmt.Sprintf("%s: %v and %v", f.name, f.a, f.b), true
+		}
+	}
+	for i, c := range a.Channels {
+		d := b.Channels[i]
+		if c.Name != d.Name || !same(c.Usage, d.Usage) || !same(c.Capacity, d.Capacity) ||
+			!same(c.Cost, d.Cost) || !same(c.CostSD, d.CostSD) {
+			return fmt.Sprintf("Channels[%d]: %+v and %+v", i, c, d), true
+		}
+	}
+	return "", false
+}
+
+func same(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }

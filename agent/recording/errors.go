@@ -1,0 +1,67 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrEmpty says that a directory holds no recording.
+var ErrEmpty = errors.New("recording: no files")
+
+// FieldError says which field of Options was refused and why.
+type FieldError struct {
+	Field  string
+	Value  any
+	Reason string
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("recording: %s = %v: %s", e.Field, e.Value, e.Reason)
+}
+
+// TornError says that a file ends within a record, as one does that its writer
+// could not close. What was read before is good.
+type TornError struct {
+	// Path is the file, empty for a stream; Offset is where the torn record
+	// begins.
+	Path   string
+	Offset int64
+	Reason string
+}
+
+func (e *TornError) Error() string {
+	return fmt.Sprintf("recording: %s is torn at byte %d: %s", name(e.Path), e.Offset, e.Reason)
+}
+
+// FormatError says that a file is no recording, of another version, or holds a
+// record that is whole but makes no sense.
+type FormatError struct {
+	// Path is the file, empty for a stream; Offset is where the record begins.
+	Path   string
+	Offset int64
+	Err    error
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("recording: %s, byte %d: %v", name(e.Path), e.Offset, e.Err)
+}
+
+func (e *FormatError) Unwrap() error { return e.Err }
+
+func name(path string) string {
+	if path == "" {
+		return "stream"
+	}
+	return path
+}
+
+// DriftError says that a snapshot is not the state that replay had arrived at.
+type DriftError struct {
+	// At is the time of the snapshot.
+	At time.Time
+}
+
+func (e *DriftError) Error() string {
+	return fmt.Sprintf("recording: the state at %s is not the one replayed", e.At.Format(time.RFC3339Nano))
+}

@@ -1,0 +1,202 @@
+package recording_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+var start = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
+
+func config() agent.Config {
+	return agent.Config{
+		Node: "n1", Incarnation: 1<<63 + 7, Schema: "test/v1", Cores: 4,
+		Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: "memory", Size: 16e9}},
+	}
+}
+
+// node is a simulated node with an agent that records: pods that come with a
+// spike and go, a load beside them, a fleet that speaks now and then.
+type node struct {
+	t        testing.TB
+	rng      *rand.Rand
+	pipeline *agent.Pipeline
+	recorder *recording.Recorder
+	at       time.Time
+	pods     []reserve.PodKey
+	spike    int
+	mischief bool // inputs that the pipeline refuses are among the rest
+	y        []float64
+	fleet    agent.Fleet
+	reports  int
+	visit    func(agent.Report)
+}
+
+func newNode(t testing.TB, seed uint64, c agent.Config, dir string, o recording.Options) *node {
+	t.Helper()
+	p, err := agent.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.State = p.State
+	r, err := recording.Create(dir, c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	n := &node{
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), pipeline: p, recorder: r, at: start,
+		y: make([]float64, len(c.Channels)), visit: func(agent.Report) {},
+	}
+	n.fleet = agent.Fleet{Schema: c.Schema, Costs: make([]agent.Cost, len(c.Channels)), Nodes: 9}
+	n.fleet.Costs[0] = agent.Cost{Value: .6, SD: .05, Known: true}
+	block := make([][]float64, 10)
+	for i := range block {
+		block[i] = make([]float64, len(c.Channels))
+		for j := range block[i] {
+			block[i][j] = n.rng.Float64()
+		}
+	}
+	if n.fleet.Model, err = svd.Update(svd.Model{}, block, svd.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (n *node) report(r agent.Report, ok bool, err error) {
+	if err == nil && ok {
+		n.recorder.Report(r)
+		n.reports++
+		n.visit(r)
+	}
+}
+
+// tick is a tenth of a second; events come some event of them.
+func (n *node) tick(event float64) {
+	if n.rng.Float64() < event {
+		n.recorder.Churn(n.at)
+		n.pipeline.Churn(n.at)
+		n.change()
+	}
+	if n.rng.Float64() < event/4 {
+		n.recorder.Fleet(n.at, n.fleet)
+		if err := n.pipeline.SetFleet(n.at, n.fleet); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	if n.mischief && n.rng.Float64() < event {
+		n.refused()
+	}
+	n.at = n.at.Add(100*time.Millisecond + time.Duration(n.rng.IntN(2000))*time.Microsecond)
+	if n.rng.Float64() < event/4 {
+		n.recorder.Dropped(n.at, errors.New("a counter ran backwards"))
+		return
+	}
+	for i := range n.y {
+		y := .05 + .15*float64(len(n.pods))/float64(i+1) + .02*n.rng.NormFloat64()
+		if n.spike > 0 {
+			y += .4
+		}
+		n.y[i] = min(max(y, 0), 1)
+	}
+	n.spike = max(n.spike-1, 0)
+	n.recorder.Sample(n.at, n.y)
+	n.report(n.pipeline.Sample(n.at, n.y))
+}
+
+// refused is what a pipeline does not take, or takes for another thing.
+func (n *node) refused() {
+	var (
+		nan     = []float64{math.NaN(), 2}
+		foreign = agent.Fleet{Schema: "other"}
+		silent  = agent.Fleet{Schema: n.fleet.Schema}
+	)
+	n.recorder.Sample(n.at.Add(time.Millisecond), nan)
+	n.report(n.pipeline.Sample(n.at.Add(time.Millisecond), nan))
+	n.recorder.Sample(n.at, n.y) // the time has not gone on
+	n.report(n.pipeline.Sample(n.at, n.y))
+	for _, f := range []agent.Fleet{foreign, silent} {
+		n.recorder.Fleet(n.at, f)
+		if err := n.pipeline.SetFleet(n.at, f); (err != nil) != (f.Schema == "other") {
+			n.t.Fatal(err)
+		}
+	}
+	twice := append(n.pods, n.pods...)
+	n.recorder.Pods(n.at, twice)
+	n.report(n.pipeline.Pods(n.at, twice))
+}
+
+// change lets one to three pods come, or one go.
+func (n *node) change() {
+	if len(n.pods) > 0 && n.rng.IntN(2) == 0 {
+		i := n.rng.IntN(len(n.pods))
+		n.pods[i] = n.pods[len(n.pods)-1]
+		n.pods = n.pods[:len(n.pods)-1]
+	} else if len(n.pods) < 6 {
+		for range 1 + n.rng.IntN(3) {
+			n.pods = append(n.pods, reserve.PodKey(n.rng.Uint64()))
+		}
+		n.spike = 3
+	}
+	n.recorder.Pods(n.at, n.pods)
+	n.report(n.pipeline.Pods(n.at, n.pods))
+}
+
+func (n *node) ticks(count int, event float64) {
+	for range count {
+		n.tick(event)
+	}
+}
+
+func (n *node) close() {
+	n.t.Helper()
+	if err := n.recorder.Close(); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// outcome is what a replay found.
+type outcome struct {
+	pairs, different int
+	first            string
+	torn             []*recording.TornError
+}
+
+// replay runs the recording at path and fails on any error but a torn end.
+func replay(t testing.TB, path string, override func(*agent.Config)) outcome {
+	t.Helper()
+	r, err := recording.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	return compare(t, r, override)
+}
+
+func compare(t testing.TB, r *recording.Reader, override func(*agent.Config)) (o outcome) {
+	t.Helper()
+	for pair, err := range recording.Replay(r, override) {
+		var torn *recording.TornError
+		if errors.As(err, &torn) {
+			o.torn = append(o.torn, torn)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.pairs++
+		if !pair.Identical() {
+			if o.different++; o.different == 1 && pair.Recorded != nil && pair.Replayed != nil {
+				o.first, _ = recording.Difference(*pair.Recorded, *pair.Replayed)
+			}
+		}
+	}
+	return o
+}

@@ -1,0 +1,324 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Defaults of Options. An agent of two channels writes some 40 MB a day.
+const (
+	DefaultFileSize  = 16 << 20
+	DefaultTotalSize = 256 << 20
+	// DefaultBuffer holds ten minutes of such an agent's records while the disk
+	// is slow.
+	DefaultBuffer = 256 << 10
+	DefaultFlush  = time.Second
+)
+
+// Options of a Recorder. State is required; the zero value of every other field
+// means its default.
+type Options struct {
+	// State returns the state of the pipeline that is recorded. The Recorder's
+	// methods call it at the start of a file and after a gap.
+	State func() agent.State
+	// FileSize is where a file ends and the next begins, at least 4 KiB; a
+	// file may exceed it by one record.
+	FileSize int64
+	// TotalSize bounds all files of the directory, at least twice FileSize.
+	TotalSize int64
+	// Buffer is the memory, in bytes, that records wait in; there are two such.
+	// At least 4 KiB.
+	Buffer int
+	// Flush is the time between two writes.
+	Flush time.Duration
+}
+
+// Validate returns a *FieldError for the first field that is missing or out of
+// its range.
+func (o Options) Validate() error {
+	d := o.withDefaults()
+	switch {
+	case o.State == nil:
+		return &FieldError{"State", nil, "is missing"}
+	case d.FileSize < minSize:
+		return &FieldError{"FileSize", o.FileSize, fmt.Sprintf("must be at least %d", minSize)}
+	case d.TotalSize < 2*d.FileSize:
+		return &FieldError{"TotalSize", o.TotalSize, "must be at least twice FileSize"}
+	case d.Buffer < minSize:
+		return &FieldError{"Buffer", o.Buffer, fmt.Sprintf("must be at least %d", minSize)}
+	case d.Flush < 0:
+		return &FieldError{"Flush", o.Flush, "must not be negative"}
+	}
+	return nil
+}
+
+const minSize = 4 << 10
+
+func (o Options) withDefaults() Options {
+	if o.FileSize == 0 {
+		o.FileSize = DefaultFileSize
+	}
+	if o.TotalSize == 0 {
+		o.TotalSize = max(DefaultTotalSize, 2*o.FileSize)
+	}
+	if o.Buffer == 0 {
+		o.Buffer = DefaultBuffer
+	}
+	if o.Flush == 0 {
+		o.Flush = DefaultFlush
+	}
+	return o
+}
+
+// Recorder writes the recording of one pipeline. Sample, Pods, Churn and Fleet
+// are called just before the method of the pipeline that takes the same, Report
+// with each report after it. None of them waits for the disk, and none allocates
+// but for Fleet and at the start of a file: a goroutine writes what they left in
+// memory. What finds no room there, or on the disk, is counted and leaves a gap
+// record, never a silent hole.
+//
+// The methods belong to the goroutine that owns the pipeline; Stats may be
+// called from any.
+type Recorder struct {
+	options Options
+	config  agent.Config
+	part    int
+	payload []byte           // of the record being encoded
+	framed  []byte           // the same with length and sum
+	pods    []reserve.PodKey // that the reader knows of
+	next    []reserve.PodKey
+	size    int64  // of the file being filled, so far
+	lost    uint64 // since the last gap record
+
+	queue  queue
+	writer writer
+	stop   chan struct{}
+	ended  chan struct{}
+	closed sync.Once
+	err    error // of Close
+}
+
+// Create starts a recording of a pipeline of the given Config in dir, which is
+// made if need be, and writes the pipeline's state to its first file. A
+// directory belongs to one Recorder at a time; the files of earlier ones stay
+// and count for Options.TotalSize. The error is that of Options.Validate, of
+// Config.Validate, or of the file system. Close ends the Recorder.
+func Create(dir string, c agent.Config, o Options) (*Recorder, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	c.Channels = slices.Clone(c.Channels)
+	r := &Recorder{
+		options: o, config: c,
+		writer: writer{dir: dir, fileSize: o.FileSize, totalSize: o.TotalSize},
+		stop:   make(chan struct{}), ended: make(chan struct{}),
+	}
+	r.queue.init(o.Buffer)
+	if err := r.writer.prepare(); err != nil {
+		return nil, err
+	}
+	if !r.ready(time.Time{}) {
+		return nil, &FieldError{"State", "", "does not fit a record"}
+	}
+	if err := r.flush(); err != nil {
+		return nil, err
+	}
+	go r.run()
+	return r, nil
+}
+
+// Sample records a sample that the pipeline is about to take.
+func (r *Recorder) Sample(at time.Time, y []float64) {
+	if r.ready(at) {
+		r.payload = appendSample(r.payload[:0], at, y)
+		r.add()
+	}
+}
+
+// Pods records the pods that the pipeline is about to take.
+func (r *Recorder) Pods(at time.Time, keys []reserve.PodKey) {
+	if !r.ready(at) {
+		return
+	}
+	r.next = append(r.next[:0], keys...)
+	slices.Sort(r.next)
+	r.next = slices.Compact(r.next)
+	r.payload = appendPods(r.payload[:0], at, r.pods, r.next)
+	if r.add() {
+		r.pods, r.next = r.next, r.pods
+	}
+}
+
+// Churn records a container event that the pipeline is about to hear of.
+func (r *Recorder) Churn(at time.Time) {
+	if r.ready(at) {
+		r.payload = appendTime(append(r.payload[:0], byte(KindChurn)), at)
+		r.add()
+	}
+}
+
+// Fleet records what Pipeline.SetFleet is about to take.
+func (r *Recorder) Fleet(at time.Time, f agent.Fleet) {
+	if r.ready(at) {
+		r.payload = appendFleet(r.payload[:0], at, f)
+		r.add()
+	}
+}
+
+// Report records what the last input made the pipeline say.
+func (r *Recorder) Report(report agent.Report) {
+	if r.lost > 0 { // its input is missing too
+		r.lose()
+		return
+	}
+	r.payload = appendReport(r.payload[:0], &report, r.pods)
+	r.add()
+}
+
+// Dropped records that a sample could not be taken.
+func (r *Recorder) Dropped(at time.Time, err error) {
+	if r.ready(at) {
+		r.payload = appendText(r.payload[:0], KindDropped, at, err.Error())
+		r.add()
+	}
+}
+
+// Mark records a remark, of which the first 256 bytes are kept.
+func (r *Recorder) Mark(at time.Time, text string) {
+	if r.ready(at) {
+		r.payload = appendText(r.payload[:0], KindMark, at, text)
+		r.add()
+	}
+}
+
+// ready makes sure that the next record has a file to go to and a state to
+// start from. It reports false, and counts the record as lost, if there is no
+// room for that.
+func (r *Recorder) ready(at time.Time) bool {
+	failed, broken := r.queue.failure()
+	r.lost += failed
+	file := broken || r.size >= r.options.FileSize
+	if !file && r.lost == 0 {
+		return true
+	}
+	if r.resume(at, file) {
+		r.lost = 0
+		return true
+	}
+	r.lose()
+	return false
+}
+
+func (r *Recorder) lose() {
+	r.lost++
+	r.queue.lose()
+}
+
+// resume writes what a reader needs to go on: after a gap the state, at the
+// start of a file also the header.
+func (r *Recorder) resume(at time.Time, file bool) bool {
+	state := r.options.State()
+	var prologue, payload []byte
+	records := uint64(1)
+	if file {
+		var err error
+		if payload, err = appendHeader(nil, Header{Part: r.part + 1, Config: r.config}); err != nil {
+			return false
+		}
+		prologue = appendRecord(appendPreamble(nil), payload)
+		records++
+	}
+	if r.lost > 0 {
+		payload = appendUint(appendTime(append(payload[:0], byte(KindGap)), at), r.lost)
+		prologue = appendRecord(prologue, payload)
+		records++
+	}
+	payload = appendState(append(payload[:0], byte(KindSnapshot)), state)
+	if len(payload) > maxRecord {
+		return false
+	}
+	prologue = appendRecord(prologue, payload)
+	if !r.queue.push(prologue, records, file) {
+		return false
+	}
+	if file {
+		r.part++
+		r.size = 0
+	}
+	r.size += int64(len(prologue))
+	r.pods = append(r.pods[:0], state.Pods...)
+	return true
+}
+
+// add queues the encoded record and reports whether there was room.
+func (r *Recorder) add() bool {
+	if len(r.payload) <= maxRecord {
+		r.framed = appendRecord(r.framed[:0], r.payload)
+		if r.queue.push(r.framed, 1, false) {
+			r.size += int64(len(r.framed))
+			return true
+		}
+	}
+	r.lose()
+	return false
+}
+
+// Stats is what a Recorder has done so far.
+type Stats struct {
+	// Records and Bytes were written; Lost records were not.
+	Records, Bytes, Lost uint64
+	// Files were begun by this Recorder.
+	Files int
+	// Err is the last error of the file system; nil once writing is good again.
+	Err error
+}
+
+// Stats returns what was done so far.
+func (r *Recorder) Stats() Stats { return r.queue.stats() }
+
+// Close writes what is left, ends the Recorder and returns the error of that
+// last write. No other method but Stats may be called afterwards.
+func (r *Recorder) Close() error {
+	r.closed.Do(func() {
+		close(r.stop)
+		<-r.ended
+	})
+	return r.err
+}
+
+// run writes once per Flush, and earlier if the buffer fills.
+func (r *Recorder) run() {
+	defer close(r.ended)
+	ticker := time.NewTicker(r.options.Flush)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.stop:
+			r.err = r.flush()
+			if err := r.writer.close(); r.err == nil {
+				r.err = err
+			}
+			return
+		case <-ticker.C:
+		case <-r.queue.filling:
+		}
+		r.flush() // Stats has its error
+	}
+}
+
+// flush writes all that waits.
+func (r *Recorder) flush() error {
+	b := r.queue.take()
+	err := r.writer.write(b)
+	r.queue.wrote(b, err)
+	return err
+}

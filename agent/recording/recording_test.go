@@ -1,0 +1,217 @@
+package recording_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// roomy is a buffer that a test cannot fill before it is written.
+const roomy = 4 << 20
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*"+recording.Ext))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// configs differ in the number of channels, the method and more.
+func configs() map[string]agent.Config {
+	joint, wide, alone, many := config(), config(), config(), config()
+	joint.Estimator.Method = kalman.Joint
+	joint.Avail = capacity.AvailOptions{Rule: capacity.SignalOnly, Allowance: .5}
+	for _, name := range []string{"io", "network", "a", "b", "c"} {
+		wide.Channels = append(wide.Channels, agent.Channel{Name: name, Size: 1, Prior: .1})
+	}
+	wide.Model.Rank = 3
+	for i := range 22 { // enough for the model to be decomposed another way
+		many.Channels = append(many.Channels, agent.Channel{Name: "c" + strconv.Itoa(i), Size: 1, Prior: .1})
+	}
+	alone.Channels = alone.Channels[:1]
+	alone.FleetShare, alone.Model.Block = -1, 7
+	return map[string]agent.Config{"default": config(), "joint": joint, "wide": wide, "alone": alone, "many": many}
+}
+
+// TestReplayIsIdentical records random events and replays them, the whole and
+// each rotated file by itself.
+func TestReplayIsIdentical(t *testing.T) {
+	for name, c := range configs() {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				dir := t.TempDir()
+				n := newNode(t, seed, c, dir, recording.Options{FileSize: 20_000, Buffer: roomy})
+				n.mischief = seed%2 == 1
+				n.ticks(6000/len(c.Channels), .05)
+				n.close()
+				if s := n.recorder.Stats(); s.Lost > 0 {
+					t.Fatalf("%+v: the test's buffer is too small", s)
+				}
+				paths := files(t, dir)
+				if len(paths) < 3 {
+					t.Fatalf("%d files, want some", len(paths))
+				}
+				if o := replay(t, dir, nil); o.pairs != n.reports || o.different != 0 || len(o.torn) != 0 {
+					t.Errorf("seed %d: %d reports, replayed %+v", seed, n.reports, o)
+				}
+				sum := 0
+				for _, path := range paths {
+					o := replay(t, path, nil)
+					if sum += o.pairs; o.different != 0 || len(o.torn) != 0 {
+						t.Errorf("seed %d, %s alone: %+v", seed, path, o)
+					}
+				}
+				if sum != n.reports {
+					t.Errorf("seed %d: %d reports in the files alone, want %d", seed, sum, n.reports)
+				}
+			}
+		})
+	}
+}
+
+// TestTruncated cuts a small recording at every byte: what remains replays.
+func TestTruncated(t *testing.T) {
+	dir := t.TempDir()
+	n := newNode(t, 5, config(), dir, recording.Options{})
+	n.ticks(40, .1)
+	n.close()
+	whole, err := os.ReadFile(files(t, dir)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[int]bool{len(whole): true} // where cutting leaves whole records
+	last, seen := 0, 0
+	for cut := range whole {
+		o := compare(t, recording.NewReader(bytes.NewReader(whole[:cut])), nil)
+		switch {
+		case o.different > 0:
+			t.Fatalf("cut at %d: %+v", cut, o)
+		case o.pairs < last:
+			t.Fatalf("cut at %d: %d reports, %d with less of the file", cut, o.pairs, last)
+		case len(o.torn) == 0:
+			ends[cut] = true
+		}
+		last = o.pairs
+		seen++
+	}
+	records := 0
+	for _, err := range recording.NewReader(bytes.NewReader(whole)).Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records++
+	}
+	if len(ends) != records {
+		t.Errorf("%d of %d cuts go unnoticed, want one after each of %d records", len(ends), seen, records)
+	}
+}
+
+// TestFlippedByte damages every byte in turn: the sum tells, or the preamble.
+func TestFlippedByte(t *testing.T) {
+	dir := t.TempDir()
+	n := newNode(t, 6, config(), dir, recording.Options{})
+	n.ticks(30, .2)
+	n.close()
+	whole, err := os.ReadFile(files(t, dir)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		damaged := slices.Clone(whole)
+		damaged[i] ^= 0x10
+		var torn *recording.TornError
+		var format *recording.FormatError
+		found := false
+		for _, err := range recording.NewReader(bytes.NewReader(damaged)).Records() {
+			found = found || errors.As(err, &torn) || errors.As(err, &format)
+		}
+		if !found {
+			t.Errorf("byte %d flipped: not noticed", i)
+		}
+	}
+}
+
+// TestOverride reruns a recording with other options: from its start the node is
+// the one that has had them all along.
+func TestOverride(t *testing.T) {
+	override := func(c *agent.Config) {
+		c.Avail.Caution, c.Estimator.Method, c.PodsPerCore, c.Model.Block = -1, kalman.Joint, 2, 8
+	}
+	dir := t.TempDir()
+	n := newNode(t, 7, config(), dir, recording.Options{FileSize: 20_000, Buffer: roomy})
+	n.ticks(3000, .03)
+	n.close()
+	c := config()
+	override(&c)
+	var want []agent.Report
+	twin := newNode(t, 7, c, t.TempDir(), recording.Options{Buffer: roomy})
+	twin.visit = func(r agent.Report) { want = append(want, r) }
+	twin.ticks(3000, .03)
+	twin.close()
+
+	r, err := recording.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []agent.Report
+	for pair, err := range recording.Replay(r, override) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pair.Replayed != nil {
+			got = append(got, *pair.Replayed)
+		}
+	}
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("rerun with other options (-a node that has them +replay):\n%s", d)
+	}
+	for _, path := range files(t, dir) { // from a later snapshot: what an option shapes starts over
+		if o := replay(t, path, override); o.pairs == 0 {
+			t.Errorf("%s alone: no reports with other options", path)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := recording.Open(dir); !errors.Is(err, recording.ErrEmpty) {
+		t.Errorf("empty directory: %v", err)
+	}
+	if _, err := recording.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no such file: %v", err)
+	}
+	for name, text := range map[string]string{
+		"another file":    "\x7fELF.............................",
+		"another version": "\x89SPZREC\n\x02\x00...",
+	} {
+		var format *recording.FormatError
+		if _, err := recording.NewReader(bytes.NewReader([]byte(text))).Next(); !errors.As(err, &format) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r := recording.NewReader(bytes.NewReader(nil))
+	var torn *recording.TornError
+	if _, err := r.Next(); !errors.As(err, &torn) {
+		t.Errorf("empty file: %v", err)
+	}
+	if _, err := r.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("after it: %v", err)
+	}
+}

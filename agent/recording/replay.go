@@ -1,0 +1,232 @@
+package recording
+
+import (
+	"bytes"
+	"iter"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// Replayer runs records through a pipeline. It is not safe for concurrent use.
+//
+// Without an override the pipeline is the one recorded: it starts from the
+// first snapshot, and after a gap from the one that follows it. With an
+// override it starts from the first snapshot as far as the options agree (what
+// an option shapes, such as the filter, the estimator or the size of a block,
+// starts over where the option changes) and then learns for itself: after a gap
+// it takes the pods, the churn and the fleet from the snapshot and keeps the
+// rest.
+type Replayer struct {
+	override func(*agent.Config)
+	recorded agent.Config
+	config   agent.Config // recorded with the override
+	pipeline *agent.Pipeline
+	part     int
+	gap      bool // the next snapshot does not follow what was fed
+}
+
+// NewReplayer returns a Replayer that has been fed nothing. A nil override
+// replays what was recorded.
+func NewReplayer(override func(*agent.Config)) *Replayer {
+	return &Replayer{override: override}
+}
+
+// Cut says that records are missing after the last one fed, as after a torn
+// file: the next snapshot counts as one after a gap.
+func (r *Replayer) Cut() { r.gap = true }
+
+// Pipeline is the pipeline as it is after the last record; nil before the first
+// snapshot.
+func (r *Replayer) Pipeline() *agent.Pipeline { return r.pipeline }
+
+// Feed takes the next record of one recording. ok says that the pipeline made a
+// report of it. What the pipeline refuses it refused when it was recorded, so
+// that is no error. The error is a *DriftError if a snapshot that follows what
+// was fed is not the state arrived at; the replay then goes on from the
+// snapshot. Any other error is that of agent.FromState.
+func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {
+	switch rec.Kind {
+	case KindHeader:
+		r.header(rec.Header)
+		return agent.Report{}, false, nil
+	case KindGap:
+		r.gap = true
+		return agent.Report{}, false, nil
+	case KindSnapshot:
+		return agent.Report{}, false, r.snapshot(*rec.State)
+	}
+	if r.pipeline == nil {
+		return agent.Report{}, false, nil
+	}
+	switch rec.Kind {
+	case KindSample:
+		report, ok, err = r.pipeline.Sample(rec.At, rec.Values)
+	case KindPods:
+		report, ok, err = r.pipeline.Pods(rec.At, rec.Pods)
+	case KindChurn:
+		r.pipeline.Churn(rec.At)
+	case KindFleet:
+		err = r.pipeline.SetFleet(rec.At, *rec.Fleet)
+	}
+	return report, ok && err == nil, nil
+}
+
+func (r *Replayer) header(h *Header) {
+	switch {
+	case h.Part == 1: // of another Recorder, so of another pipeline
+		r.pipeline = nil
+	case h.Part != r.part+1:
+		r.gap = true
+	}
+	r.part, r.recorded = h.Part, h.Config
+	r.config = h.Config
+	r.config.Channels = append([]agent.Channel(nil), h.Config.Channels...)
+	if r.override != nil {
+		r.override(&r.config)
+	}
+}
+
+func (r *Replayer) snapshot(s agent.State) error {
+	gap := r.gap
+	r.gap = false
+	var drift error
+	switch {
+	case r.pipeline == nil:
+		s = shaped(s, r.recorded, r.config)
+	case r.override != nil && !gap:
+		return nil
+	case r.override != nil:
+		s = joined(r.pipeline.State(), s)
+	case !gap && !bytes.Equal(appendState(nil, s), appendState(nil, r.pipeline.State())):
+		drift = &DriftError{s.At}
+	}
+	p, err := agent.FromState(r.config, s)
+	if err != nil {
+		return err
+	}
+	r.pipeline = p
+	return drift
+}
+
+// shaped drops from a state what the options of next shape otherwise.
+func shaped(s agent.State, last, next agent.Config) agent.State {
+	if last.Filter != next.Filter {
+		states := make([]filter.State, len(s.Filter))
+		for i, f := range s.Filter {
+			states[i] = filter.State{Level: f.Level, Started: f.Started}
+		}
+		s.Filter = states
+	}
+	if last.Model.Block != next.Model.Block {
+		s.Block = nil
+	}
+	same := last.Estimator == next.Estimator && last.PodsPerCore == next.PodsPerCore && last.Cores == next.Cores
+	for i := range min(len(last.Channels), len(next.Channels)) {
+		same = same && last.Channels[i].Prior == next.Channels[i].Prior
+	}
+	if !same {
+		s.Estimator = make([]kalman.State, len(s.Estimator))
+		s.Verdicts = make([]kalman.Verdict, len(s.Verdicts))
+		s.Innovations = make([]kalman.Innovation, len(s.Innovations))
+	}
+	return s
+}
+
+// joined is what own has learnt, with what was heard of in a gap.
+func joined(own, heard agent.State) agent.State {
+	own.Fleet = heard.Fleet
+	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
+	own.ChurnFirst, own.ChurnLast = heard.ChurnFirst, heard.ChurnLast
+	return own
+}
+
+// Pair is a report as it was recorded and as replay made it.
+type Pair struct {
+	// Input is the record that caused the two. One of them is nil where only
+	// the other was made of it.
+	Input              Record
+	Recorded, Replayed *agent.Report
+}
+
+// At is the time of the newest sample in either report.
+func (p Pair) At() time.Time {
+	switch {
+	case p.Recorded != nil:
+		return p.Recorded.SampledAt
+	case p.Replayed != nil:
+		return p.Replayed.SampledAt
+	}
+	return p.Input.At
+}
+
+// Identical says that both were made and agree bit for bit.
+func (p Pair) Identical() bool {
+	if p.Recorded == nil || p.Replayed == nil {
+		return p.Recorded == p.Replayed
+	}
+	_, differs := Difference(*p.Recorded, *p.Replayed)
+	return !differs
+}
+
+// Replay runs what is left in r through a Replayer and returns the reports, two
+// and two. Errors stand among them: of Reader.Next and of Replayer.Feed, after
+// all of which it goes on as far as it can. A report that was made just before
+// a torn end or a gap, and so may not have been recorded, is left out.
+func Replay(r *Reader, override func(*agent.Config)) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		m := Matcher{Replayer: NewReplayer(override)}
+		for rec, err := range r.Records() {
+			if err != nil {
+				m.Cut()
+				if !yield(Pair{}, err) {
+					return
+				}
+				continue
+			}
+			pair, ok, err := m.Feed(rec)
+			if err != nil && !yield(Pair{}, err) {
+				return
+			}
+			if ok && !yield(pair, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Matcher is a Replayer that pairs its reports with the recorded ones.
+type Matcher struct {
+	*Replayer
+	last Pair // of the newest input
+}
+
+// Feed takes the next record. ok says that a pair is complete: that of the
+// input before, or with a recorded report that of the newest.
+func (m *Matcher) Feed(rec Record) (pair Pair, ok bool, err error) {
+	if rec.Kind == KindReport {
+		pair = m.last
+		pair.Recorded = rec.Report
+		m.last = Pair{}
+		return pair, true, nil
+	}
+	pair, m.last = m.last, Pair{}
+	if rec.Kind == KindGap || rec.Kind == KindHeader {
+		pair = Pair{} // the twin may be lost
+	}
+	report, made, err := m.Replayer.Feed(rec)
+	if made {
+		m.last = Pair{Input: rec, Replayed: &report}
+	} else if rec.Kind == KindSample || rec.Kind == KindPods {
+		m.last = Pair{Input: rec}
+	}
+	return pair, pair.Replayed != nil, err
+}
+
+// Cut is that of the Replayer, and forgets a report whose twin may be missing.
+func (m *Matcher) Cut() {
+	m.last = Pair{}
+	m.Replayer.Cut()
+}

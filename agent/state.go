@@ -1,0 +1,237 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// StateVersion is the version of State. It changes with the meaning of a field.
+const StateVersion = 1
+
+// State is all that a Pipeline has learnt, as plain data for storage. A pipeline
+// of the same Config that goes on from it makes the same reports, bit for bit.
+type State struct {
+	// Version is StateVersion.
+	Version int
+	// At is the time of the newest sample, zero before the first, and Raw that
+	// sample, one value a channel.
+	At  time.Time
+	Raw []float64
+	// Filter holds one state a channel.
+	Filter []filter.State
+	// Block is the block being filled, sample after sample of one value a
+	// channel, and Blocks the number of full ones before it.
+	Block  []float64
+	Blocks uint64
+	// Model is the own model and Effective its blend with the fleet's, whose
+	// share was Blended. A model of Dim 0 has seen nothing.
+	Model, Effective svd.State
+	Blended          float64
+	// Demand is q of the effective model, one value a channel.
+	Demand []float64
+	Fleet  FleetState
+	// Estimator, Verdicts and Innovations hold one entry a channel.
+	Estimator   []kalman.State
+	Verdicts    []kalman.Verdict
+	Innovations []kalman.Innovation
+	// Pods are the pods that run, ascending, and History the counts since one
+	// settling time ago, as they came.
+	Pods    []reserve.PodKey
+	History []PodCount
+	// ChurnFirst and ChurnLast are the first and the last event of the newest
+	// churn window; zero before any.
+	ChurnFirst, ChurnLast time.Time
+	// Sequence, ReportedAt and Reported are of the last report, Reported its
+	// avail. Pending says that the pods have changed since.
+	Sequence   uint64
+	ReportedAt time.Time
+	Reported   float64
+	Pending    bool
+}
+
+// PodCount is the number of pods from a time on.
+type PodCount struct {
+	At    time.Time
+	Count int
+}
+
+// FleetState is what the aggregator last said.
+type FleetState struct {
+	// Model has Dim 0 where none was said.
+	Model svd.State
+	// Costs are in shares of the node's channels: one a channel, or none before
+	// the first word.
+	Costs []kalman.Fleet
+	At    time.Time
+}
+
+// Config returns the configuration that the pipeline was made of.
+func (p *Pipeline) Config() Config {
+	c := p.given
+	c.Channels = slices.Clone(c.Channels)
+	return c
+}
+
+// State returns a copy of all that p has learnt.
+func (p *Pipeline) State() State {
+	d := len(p.usage)
+	s := State{
+		Version: StateVersion,
+		At:      p.at, Raw: slices.Clone(p.raw),
+		Filter: p.bank.StatesTo(nil),
+		Block:  make([]float64, 0, p.filled*d), Blocks: p.blocks,
+		Model: p.model.State(), Effective: p.effective.State(), Blended: p.blended,
+		Demand: slices.Clone(p.demand),
+		Fleet: FleetState{
+			Model: p.fleet.model.State(), Costs: slices.Clone(p.fleet.costs), At: p.fleet.at,
+		},
+		Estimator: p.estimator.StatesTo(nil),
+		Verdicts:  slices.Clone(p.verdicts), Innovations: slices.Clone(p.tested),
+		Pods: slices.Clone(p.pods.keys), History: slices.Clone(p.pods.history),
+		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
+		Sequence: p.sequence, ReportedAt: p.reportedAt, Reported: p.reported, Pending: p.pending,
+	}
+	for _, y := range p.block[:p.filled] {
+		s.Block = append(s.Block, y...)
+	}
+	return s
+}
+
+// FromState returns a pipeline that goes on from s, which is copied. Its Why
+// begins with its next report. The error is that of Config.Validate, or a
+// *FieldError, of this package or wrapped from the package it comes from, for a
+// State that no pipeline of this Config can have had.
+func FromState(c Config, s State) (*Pipeline, error) {
+	p, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.validate(len(p.usage), len(p.block)); err != nil {
+		return nil, err
+	}
+	if err := p.restoreParts(s); err != nil {
+		return nil, err
+	}
+	d := len(p.usage)
+	p.at = s.At
+	copy(p.raw, s.Raw)
+	for i, f := range s.Filter {
+		p.usage[i] = f.Level
+	}
+	for i := 0; i < len(s.Block); i += d {
+		copy(p.block[p.filled], s.Block[i:])
+		p.filled++
+	}
+	p.blocks, p.blended = s.Blocks, s.Blended
+	copy(p.demand, s.Demand)
+	copy(p.verdicts, s.Verdicts)
+	copy(p.tested, s.Innovations)
+	p.pods = podLog{keys: slices.Clone(s.Pods), history: slices.Clone(s.History)}
+	p.churn = churnWindow{first: s.ChurnFirst, last: s.ChurnLast}
+	p.sequence, p.reportedAt, p.reported, p.pending = s.Sequence, s.ReportedAt, s.Reported, s.Pending
+	return p, nil
+}
+
+// restoreParts restores what other packages know how to check.
+func (p *Pipeline) restoreParts(s State) error {
+	if err := p.bank.SetStates(s.Filter); err != nil {
+		return fmt.Errorf("agent: State.Filter: %w", err)
+	}
+	if err := p.estimator.SetStates(s.Estimator); err != nil {
+		return fmt.Errorf("agent: State.Estimator: %w", err)
+	}
+	p.own = p.estimator.EstimatesTo(p.own)
+	p.fleet = fleetView{costs: slices.Clone(s.Fleet.Costs), at: s.Fleet.At}
+	for _, m := range []struct {
+		name string
+		from svd.State
+		to   *svd.Model
+	}{
+		{"Model", s.Model, &p.model}, {"Effective", s.Effective, &p.effective}, {"Fleet.Model", s.Fleet.Model, &p.fleet.model},
+	} {
+		if m.from.Dim == 0 {
+			continue
+		}
+		model, err := svd.FromState(m.from)
+		if err != nil {
+			return fmt.Errorf("agent: State.%s: %w", m.name, err)
+		}
+		if model.Dim() != len(p.usage) || model.Centred() {
+			return &FieldError{"State." + m.name, model.Dim(), fmt.Sprintf("want a model of %d channels, not centred", len(p.usage))}
+		}
+		*m.to = model
+	}
+	return nil
+}
+
+// validate checks what restoreParts does not: shapes for d channels and blocks
+// of b samples, and values that no pipeline takes.
+func (s State) validate(d, b int) error {
+	if s.Version != StateVersion {
+		return &FieldError{"State.Version", s.Version, fmt.Sprintf("want %d", StateVersion)}
+	}
+	for _, f := range []struct {
+		name   string
+		length int
+		ok     bool
+	}{
+		{"Raw", len(s.Raw), len(s.Raw) == d},
+		{"Block", len(s.Block), len(s.Block)%d == 0 && len(s.Block) < b*d},
+		{"Demand", len(s.Demand), len(s.Demand) == d},
+		{"Verdicts", len(s.Verdicts), len(s.Verdicts) == d},
+		{"Innovations", len(s.Innovations), len(s.Innovations) == d},
+		{"Fleet.Costs", len(s.Fleet.Costs), len(s.Fleet.Costs) == 0 || len(s.Fleet.Costs) == d},
+	} {
+		if !f.ok {
+			return &FieldError{"len(State." + f.name + ")", f.length, fmt.Sprintf("does not fit %d channels and blocks of %d", d, b)}
+		}
+	}
+	for _, f := range []struct {
+		name   string
+		values []float64
+		limit  float64
+	}{
+		{"Raw", s.Raw, 1}, {"Block", s.Block, 1}, {"Blended", []float64{s.Blended}, 1}, {"Demand", s.Demand, svd.MaxRMS},
+	} {
+		for _, v := range f.values {
+			if !(v >= 0 && v <= f.limit) {
+				return &FieldError{"State." + f.name, v, fmt.Sprintf("must be in [0, %g]", f.limit)}
+			}
+		}
+	}
+	return s.validateEvents()
+}
+
+func (s State) validateEvents() error {
+	for _, f := range s.Filter {
+		if !(f.Level >= 0 && f.Level <= 1) {
+			return &FieldError{"State.Filter.Level", f.Level, "must be in [0, 1]"}
+		}
+	}
+	for i, c := range s.Fleet.Costs {
+		if !(c.Cost >= 0 && c.SD >= 0) || math.IsInf(c.Cost, 0) || math.IsInf(c.SD, 0) {
+			return &FieldError{fmt.Sprintf("State.Fleet.Costs[%d]", i), c, "must be finite and not negative"}
+		}
+	}
+	for i, k := range s.Pods {
+		if i > 0 && k <= s.Pods[i-1] {
+			return &FieldError{fmt.Sprintf("State.Pods[%d]", i), k, "must ascend"}
+		}
+	}
+	for i, h := range s.History {
+		if h.Count < 0 || h.Count > kalman.MaxPods {
+			return &FieldError{fmt.Sprintf("State.History[%d]", i), h.Count, "must be in [0, 1e6]"}
+		}
+	}
+	if math.IsNaN(s.Reported) {
+		return &FieldError{"State.Reported", s.Reported, "must be a number"}
+	}
+	return nil
+}

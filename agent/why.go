@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// Trigger says why a report left when it did.
+type Trigger uint8
+
+const (
+	// OnFirst: the first sample says that the node is there.
+	OnFirst Trigger = iota
+	// OnBlock: a block of samples was full.
+	OnBlock
+	// OnPods: the set of pods changed.
+	OnPods
+	// OnAvail: avail moved by a pod between two blocks.
+	OnAvail
+)
+
+var triggers = [...]string{"first", "block", "pods", "avail"}
+
+func (t Trigger) String() string {
+	if int(t) < len(triggers) {
+		return triggers[t]
+	}
+	return "unknown"
+}
+
+// MarshalText writes the trigger's name.
+func (t Trigger) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// Why explains one Report: every number it was made of, and what was decided.
+// It is a plain value; String says it in words.
+type Why struct {
+	// Node, Incarnation, Sequence and SampledAt are those of the report, which
+	// was made at ReportedAt for the sake of Trigger.
+	Node        string    `json:"node"`
+	Incarnation uint64    `json:"incarnation"`
+	Sequence    uint64    `json:"sequence"`
+	SampledAt   time.Time `json:"sampledAt"`
+	ReportedAt  time.Time `json:"reportedAt"`
+	Trigger     Trigger   `json:"trigger"`
+
+	// Avail is that of the report, Allowance the part of it ahead of
+	// confirmation. Floored says that a light node was raised to one pod, and
+	// Saturated that a full channel held it down to 0.
+	Avail     float64 `json:"avail"`
+	Allowance float64 `json:"allowance"`
+	Floored   bool    `json:"floored"`
+	Saturated bool    `json:"saturated"`
+	// Limiting is the channel that bounds Avail and Mode the equation that does,
+	// "signal" or "model", by the Rule of the configuration.
+	Limiting string `json:"limiting"`
+	Mode     string `json:"mode"`
+	Rule     string `json:"rule"`
+	// Pods is n, the pods that run; Measured is n₀, those that the filtered
+	// usage shows.
+	Pods     int `json:"pods"`
+	Measured int `json:"measured"`
+
+	Churn    WhyChurn     `json:"churn"`
+	Model    WhyModel     `json:"model"`
+	Fleet    WhyFleet     `json:"fleet"`
+	Channels []WhyChannel `json:"channels"`
+	Flags    Flags        `json:"flags"`
+}
+
+// WhyChurn is the churn window at the time of the report.
+type WhyChurn struct {
+	// Open says that containers start or stop, so the estimator stands still.
+	Open bool `json:"open"`
+	// First and Last are the first and the last event of the newest window; zero
+	// before any.
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
+}
+
+// WhyModel is the effective model: the node's own and the fleet's blended.
+type WhyModel struct {
+	// K is the signal in typical loads (thesis eq. 3.11), and Limiting the
+	// channel that ends it; empty if none does.
+	K        float64 `json:"k"`
+	Limiting string  `json:"limiting"`
+	// Sigma is σ₁ and Direction u₁, one element a channel; none before the first
+	// block.
+	Sigma     float64   `json:"sigma"`
+	Direction []float64 `json:"direction"`
+	// Blocks counts the full blocks so far, and Mass weighs those that the own
+	// model still remembers.
+	Blocks uint64  `json:"blocks"`
+	Mass   float64 `json:"mass"`
+}
+
+// WhyFleet is what the aggregator's word counted for.
+type WhyFleet struct {
+	// Known says that a fleet was set, Age how long before the report.
+	Known bool          `json:"known"`
+	Age   time.Duration `json:"ageNanoseconds"`
+	// Share is γ as it was, faded by age, when the newest block was blended; 0
+	// without a fleet's model. Mass is the mass of that model.
+	Share float64 `json:"share"`
+	Mass  float64 `json:"mass"`
+}
+
+// WhyChannel is one channel of a Why. Usages and headrooms are shares of the
+// channel.
+type WhyChannel struct {
+	Name string `json:"name"`
+	// Raw is the newest sample and Filtered is y, the same after the filter.
+	Raw      float64 `json:"raw"`
+	Filtered float64 `json:"filtered"`
+	// Demand is q, one more typical load; Headroom is 1 − y.
+	Demand   float64 `json:"demand"`
+	Headroom float64 `json:"headroom"`
+	// Verdict is what the estimator did with the newest block ("taken",
+	// "frozen", "censored", "outlier"; empty before the first), Innovation ν is
+	// what it had not expected and InnovationSD the standard deviation √S it
+	// allowed for; both 0 where it tested nothing.
+	Verdict      string  `json:"verdict"`
+	Innovation   float64 `json:"innovation"`
+	InnovationSD float64 `json:"innovationSD"`
+	// Own is the estimate before pooling, Pooled the one that was used, and
+	// FleetCost and FleetSD what it was pooled with, in shares of this node's
+	// channel; 0 is unknown.
+	Own       WhyEstimate `json:"own"`
+	FleetCost float64     `json:"fleetCost"`
+	FleetSD   float64     `json:"fleetSD"`
+	Pooled    WhyEstimate `json:"pooled"`
+	// CautiousCost is c⁺ = c + g·sd(c). Signal is h/c⁺ + n₀ − n, Model is
+	// C/c⁺ − n, and Mode says which of the two held for this channel.
+	CautiousCost float64 `json:"cautiousCost"`
+	Signal       float64 `json:"signal"`
+	Model        float64 `json:"model"`
+	Mode         string  `json:"mode"`
+}
+
+// WhyEstimate is C, c and sd(c) of a channel; an unknown cost is the prior.
+type WhyEstimate struct {
+	Capacity float64 `json:"capacity"`
+	Cost     float64 `json:"cost"`
+	CostSD   float64 `json:"costSD"`
+	Known    bool    `json:"known"`
+}
+
+func explain(e kalman.Estimate) WhyEstimate {
+	return WhyEstimate{e.Capacity(), e.Cost, e.CostSD, e.Known}
+}
+
+// Why explains the last report; ok is false before the first. The pipeline
+// keeps the numbers as it reports, without allocating, and copies them here.
+func (p *Pipeline) Why() (w Why, ok bool) {
+	if p.why.Sequence == 0 {
+		return Why{}, false
+	}
+	w = p.why
+	w.Channels = slices.Clone(w.Channels)
+	w.Model.Direction = slices.Clone(w.Model.Direction)
+	return w, true
+}
+
+// remember keeps what the report r, just made, follows from.
+func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail, s capacity.Result) {
+	w := &p.why
+	w.Node, w.Incarnation, w.Sequence = r.Node, r.Incarnation, r.Sequence
+	w.SampledAt, w.ReportedAt, w.Trigger = r.SampledAt, at, t
+	w.Avail, w.Allowance, w.Floored, w.Saturated = a.Pods, a.Allowance, a.Floored, a.Saturated
+	w.Limiting, w.Mode, w.Rule = r.Limiting, a.Mode.String(), p.config.Avail.Rule.String()
+	pods := p.count(at)
+	w.Pods, w.Measured = len(p.pods.keys), int(pods.Measured)
+	w.Churn = WhyChurn{Open: r.Flags.Churn, First: p.churn.first, Last: p.churn.last}
+	w.Flags = r.Flags
+	w.Fleet = WhyFleet{Known: p.fleet.costs != nil, Mass: p.fleet.model.Mass(), Share: p.blended}
+	if w.Fleet.Known {
+		w.Fleet.Age = at.Sub(p.fleet.at)
+	}
+	p.rememberModel(s)
+	for i := range w.Channels {
+		p.rememberChannel(i, pods)
+	}
+}
+
+func (p *Pipeline) rememberModel(s capacity.Result) {
+	m := &p.why.Model
+	m.K, m.Limiting = s.K, ""
+	if s.Limiting >= 0 {
+		m.Limiting = p.config.Channels[s.Limiting].Name
+	}
+	m.Sigma, m.Blocks, m.Mass = p.effective.Sigma(0), p.blocks, p.model.Mass()
+	m.Direction = p.effective.DirectionTo(m.Direction)
+}
+
+func (p *Pipeline) rememberChannel(i int, pods capacity.Pods) {
+	used := p.channels[i]
+	room := used.Room(pods, p.config.Avail)
+	c := WhyChannel{
+		Name: p.config.Channels[i].Name,
+		Raw:  p.raw[i], Filtered: p.usage[i], Demand: p.demand[i], Headroom: 1 - p.usage[i],
+		Own:          explain(p.own[i]),
+		Pooled:       WhyEstimate{used.Capacity, used.Cost, used.CostSD, p.known[i]},
+		CautiousCost: room.Cost, Signal: room.Signal, Model: room.Model, Mode: room.Mode.String(),
+	}
+	if p.blocks > 0 {
+		c.Verdict = p.verdicts[i].String()
+		c.Innovation, c.InnovationSD = p.tested[i].Value, math.Sqrt(p.tested[i].Variance)
+	}
+	if p.fleet.costs != nil {
+		c.FleetCost, c.FleetSD = p.fleet.costs[i].Cost, p.fleet.costs[i].SD
+	}
+	p.why.Channels[i] = c
+}

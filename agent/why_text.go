@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// String says in words why w.Avail pods fit.
+func (w Why) String() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("%s has room for %.1f pods beyond the %d that run.", w.Node, w.Avail, w.Pods)
+	line("Report %d of incarnation %d, sampled %s, sent because %s.",
+		w.Sequence, w.Incarnation, w.SampledAt.Format(time.RFC3339Nano), w.Trigger.because())
+	line("%s", w.bound())
+	for _, d := range w.decisions() {
+		line("%s", d)
+	}
+	line("%s", w.Churn.text(w.ReportedAt))
+	if w.Measured != w.Pods {
+		line("The filtered usage shows %d of the %d pods so far; the room is corrected by the rest.", w.Measured, w.Pods)
+	}
+	line("%s", w.Model.text(len(w.Channels)))
+	line("%s", w.Fleet.text())
+	for _, c := range w.Channels {
+		line("%s", c.text())
+	}
+	if f := w.Flags.text(); f != "" {
+		line("Doubts: %s.", f)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (t Trigger) because() string {
+	switch t {
+	case OnFirst:
+		return "it is the first"
+	case OnBlock:
+		return "a block of samples was full"
+	case OnPods:
+		return "the pods changed"
+	}
+	return "avail moved by a pod"
+}
+
+// bound says which channel and equation decide, with their numbers.
+func (w Why) bound() string {
+	for _, c := range w.Channels {
+		if c.Name != w.Limiting {
+			continue
+		}
+		if c.Mode == "model" {
+			return fmt.Sprintf("%s decides, by what the model expects: C/c⁺ − n = %.3f/%.3f − %d = %.2f (the signal would say %.2f).",
+				c.Name, c.Pooled.Capacity, c.CautiousCost, w.Pods, c.Model, c.Signal)
+		}
+		return fmt.Sprintf("%s decides, by what is measured: h/c⁺ + n₀ − n = %.3f/%.3f + %d − %d = %.2f (the model would say %.2f).",
+			c.Name, c.Headroom, c.CautiousCost, w.Measured, w.Pods, c.Signal, c.Model)
+	}
+	return "No channel decides."
+}
+
+// decisions are the corrections to the bound that were made.
+func (w Why) decisions() (d []string) {
+	if w.Saturated {
+		d = append(d, "A channel is full, so nothing is offered whatever the estimate says.")
+	}
+	if w.Floored {
+		d = append(d, "Every channel is light, so one pod is offered whatever the estimate says.")
+	}
+	if w.Allowance > 0 {
+		d = append(d, fmt.Sprintf("%.2f pods of it are granted ahead of confirmation.", w.Allowance))
+	}
+	return d
+}
+
+func (c WhyChurn) text(at time.Time) string {
+	switch {
+	case c.First.IsZero():
+		return "No container has started or stopped yet."
+	case c.Open && at.Sub(c.First) < 10*time.Millisecond:
+		return "A container is just starting or stopping, so the estimator stands still."
+	case c.Open:
+		return fmt.Sprintf("Containers have been starting or stopping for %v, so the estimator stands still.", round(at.Sub(c.First)))
+	}
+	return fmt.Sprintf("The last container started or stopped %v ago.", round(at.Sub(c.Last)))
+}
+
+func (m WhyModel) text(channels int) string {
+	if len(m.Direction) != channels {
+		return "There is no model of the load yet; it takes a block of samples."
+	}
+	end := "until " + m.Limiting + " is full"
+	if m.Limiting == "" {
+		end = "with no channel in the way"
+	}
+	return fmt.Sprintf("k = %.2f typical loads fit %s; σ₁ = %.3f along u₁ = %.3f, after %d block(s) of mass %.2f.",
+		m.K, end, m.Sigma, m.Direction, m.Blocks, m.Mass)
+}
+
+func (f WhyFleet) text() string {
+	switch {
+	case !f.Known:
+		return "The fleet has said nothing: the node keeps to itself."
+	case f.Share == 0:
+		return fmt.Sprintf("The fleet spoke %v ago; its load does not count in the model.", round(f.Age))
+	}
+	return fmt.Sprintf("The fleet spoke %v ago; its load, of mass %.1f, counts for γ = %.2f of the model.", round(f.Age), f.Mass, f.Share)
+}
+
+func (c WhyChannel) text() string {
+	s := fmt.Sprintf("%s: sampled %.3f, filtered %.3f, so %.3f is free; a typical load takes %.3f. ",
+		c.Name, c.Raw, c.Filtered, c.Headroom, c.Demand)
+	s += fmt.Sprintf("C = %.3f, c = %s", c.Pooled.Capacity, c.Pooled.cost())
+	if c.FleetCost > 0 {
+		s += fmt.Sprintf(" (its own %s, the fleet's %.3f ± %.3f)", c.Own.cost(), c.FleetCost, c.FleetSD)
+	}
+	s += fmt.Sprintf("; room %.2f by signal, %.2f by model.", c.Signal, c.Model)
+	if c.Verdict == "" {
+		return s
+	}
+	if c.InnovationSD > 0 {
+		return s + fmt.Sprintf(" The last block left %+.3f against what the estimator expected, ± %.3f: %s.", c.Innovation, c.InnovationSD, c.Verdict)
+	}
+	if c.Verdict == kalman.Taken.String() {
+		return s + " The last block was the estimator's first."
+	}
+	return s + fmt.Sprintf(" The estimator passed the last block by: %s.", c.Verdict)
+}
+
+func (e WhyEstimate) cost() string {
+	switch {
+	case e.Known:
+		return fmt.Sprintf("%.3f ± %.3f", e.Cost, e.CostSD)
+	case e.CostSD > 0:
+		return fmt.Sprintf("%.3f ± %.3f, not the node's own", e.Cost, e.CostSD)
+	}
+	return fmt.Sprintf("%.3f, a guess", e.Cost)
+}
+
+func (f Flags) text() string {
+	var on []string
+	for _, flag := range []struct {
+		set  bool
+		text string
+	}{
+		{f.Churn, "containers churn"}, {f.CostUnknown, "the cost of a pod is not known"},
+		{f.NoPressure, "the kernel has no pressure information"}, {f.WarmingUp, "the first block is not full"},
+	} {
+		if flag.set {
+			on = append(on, flag.text)
+		}
+	}
+	return strings.Join(on, ", ")
+}
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }

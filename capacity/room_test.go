@@ -1,0 +1,68 @@
+package capacity_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/capacity"
+)
+
+var allRules = []capacity.Rule{capacity.LeastOfBoth, capacity.SignalOnly, capacity.ModelOnly, capacity.Switched}
+
+// TestRoomExplainsAvailable takes the least room of random channels: what
+// Available starts from.
+func TestRoomExplainsAvailable(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	for range 2000 {
+		channels := make([]capacity.Channel, 1+rng.IntN(4))
+		for i := range channels {
+			channels[i] = capacity.Channel{
+				Usage: rng.Float64(), Capacity: rng.Float64(), Cost: .01 + rng.Float64(), CostSD: .1 * rng.Float64(),
+			}
+		}
+		p := capacity.Pods{Now: float64(rng.IntN(5)), Measured: float64(rng.IntN(5)), Churn: rng.IntN(2) == 0}
+		o := capacity.AvailOptions{Rule: allRules[rng.IntN(len(allRules))], Caution: 2 * rng.Float64(), Saturation: -1, FloorBelow: -1}
+		a, err := capacity.Available(channels, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := math.Inf(1)
+		for _, c := range channels {
+			r := c.Room(p, o)
+			least = min(least, r.Pods())
+			if want := (1-c.Usage)/r.Cost + p.Measured - p.Now; r.Signal != want {
+				t.Fatalf("signal %v, want %v", r.Signal, want)
+			}
+			if want := c.Capacity/r.Cost - p.Now; r.Model != want {
+				t.Fatalf("model %v, want %v", r.Model, want)
+			}
+		}
+		if limiting := channels[a.Limiting].Room(p, o); least != a.Pods || limiting.Pods() != a.Pods || limiting.Mode != a.Mode {
+			t.Fatalf("avail %+v, least room %v, that of its channel %+v", a, least, limiting)
+		}
+	}
+}
+
+func TestRuleText(t *testing.T) {
+	for _, r := range allRules {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got capacity.Rule
+		if err := json.Unmarshal(text, &got); err != nil || got != r || string(text) != `"`+r.String()+`"` {
+			t.Errorf("%v: %s, %v, %v", r, text, got, err)
+		}
+	}
+	var r capacity.Rule
+	if err := r.UnmarshalText([]byte("most")); err == nil {
+		t.Error("a rule that does not exist was read")
+	}
+	var fe *capacity.FieldError
+	if _, err := capacity.Rule(99).MarshalText(); !errors.As(err, &fe) {
+		t.Errorf("a rule that does not exist was written: %v", err)
+	}
+}
