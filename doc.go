@@ -18,7 +18,7 @@
 //	capacity   the signal k and the availability in pods
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	agent      a node's pipeline, a pure state machine over the five above
-//	telemetry  samples and pod events from /proc and the control groups
+//	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone

@@ -22,4 +22,5 @@ replace (
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
+	github.com/spazio-scheduler/spazio/telemetry/podsource => ../telemetry/podsource
 )

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,18 +18,28 @@ type CgroupConfig struct {
 	// Rescan is how often the whole tree is read again, in case an event was
 	// lost; zero means 30 s.
 	Rescan time.Duration
+	// Gather is how long events wait for one another once churn was told; zero
+	// means 100 ms. The first one is told as it comes.
+	Gather time.Duration
 	// Now is the clock of PodEvent.At; nil means time.Now.
 	Now func() time.Time
 	// Logger hears of watches that cannot be set; nil means slog.Default.
 	Logger *slog.Logger
 }
 
-const defaultRescan = 30 * time.Second
+const (
+	defaultRescan = 30 * time.Second
+	// defaultGather is the agent's least time from one report to the next.
+	defaultGather = 100 * time.Millisecond
+)
 
 // Validate returns a *FieldError for the first field out of range.
 func (c CgroupConfig) Validate() error {
 	if c.Rescan < 0 {
 		return &FieldError{"Rescan", c.Rescan, "negative"}
+	}
+	if c.Gather < 0 {
+		return &FieldError{"Gather", c.Gather, "negative"}
 	}
 	return nil
 }
@@ -42,6 +53,9 @@ func (c CgroupConfig) withDefaults() CgroupConfig {
 	}
 	if c.Rescan == 0 {
 		c.Rescan = defaultRescan
+	}
+	if c.Gather == 0 {
+		c.Gather = defaultGather
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -61,8 +75,14 @@ func (c CgroupConfig) withDefaults() CgroupConfig {
 // the live containers of a pod at most one is its sandbox: one whose processes
 // are all named pause, or, where process names cannot be read (another PID
 // namespace), the first of them, except with CRI-O, which runs pods without a
-// sandbox. What a pod holds is always read from the tree, never concluded from
-// events, so that lost or merged events cannot make the set drift.
+// sandbox. What a pod holds is concluded from the tree and not from the order of
+// events, and the whole tree is read again when the kernel lost some, so that
+// lost or merged events cannot make the set drift.
+//
+// An event is told as churn as it comes, before the directory that it names is
+// read; those that follow while churn is known already are gathered. That and
+// the search for the processes of starting containers, after 30, 90, 210 ms …
+// and then once a second, make up the cost: waking up is dear, reading is not.
 //
 // Run may be called once; the type has no other methods.
 type CgroupPods struct {
@@ -101,6 +121,12 @@ func isKubepods(name string) bool {
 	return name == "kubepods" || name == "kubepods.slice" || strings.HasSuffix(name, "-kubepods.slice")
 }
 
+// leadsToKubelet says whether the kubelet's tree may be in a directory that
+// appeared, or is it.
+func leadsToKubelet(name string) bool {
+	return isKubepods(name) || slices.Contains(parents, name) || slices.Contains(hierarchies, name)
+}
+
 // isQoS says whether a directory of that tree holds the pods of a QoS class;
 // guaranteed pods are at its top.
 func isQoS(name string) bool {
@@ -131,6 +157,16 @@ func isContainer(name string) bool { return !strings.Contains(name, "conmon") }
 
 func isCRIO(name string) bool { return strings.HasPrefix(name, "crio-") }
 
+// isRuntime says whether a process in a container's cgroup is still the
+// runtime's: it joins the cgroup ahead of the workload's exec.
+func isRuntime(comm string) bool {
+	switch comm {
+	case "crun", "youki", "runsc", "conmon", "exe":
+		return true
+	}
+	return strings.HasPrefix(comm, "runc")
+}
+
 // stage is how far a container's cgroup has come.
 type stage int
 
@@ -146,6 +182,10 @@ type container struct {
 	stage stage
 	// since is when it was first seen.
 	since time.Time
+	// probeAt is when to look at it next while it is starting, period how long
+	// after that again.
+	probeAt time.Time
+	period  time.Duration
 }
 
 // counts says whether a pod counts, given its containers by directory name.

@@ -21,6 +21,7 @@ func (p *CgroupPods) Run(ctx context.Context, notify func(PodEvent)) error {
 
 	t := newTree(p.config, in)
 	t.rescan(time.Now())
+	t.schedule()
 	t.churn = false // what is there at the start is not a change
 	t.report(notify)
 	for {
@@ -35,10 +36,23 @@ func (p *CgroupPods) Run(ctx context.Context, notify func(PodEvent)) error {
 		if err != nil {
 			return fmt.Errorf("telemetry: watching cgroups: %w", err)
 		}
-		if ctx.Err() != nil {
-			return nil
+		for t.update(time.Now(), events, notify) {
+			if !pause(ctx, p.config.Gather) {
+				return nil
+			}
+			events = in.readReady()
 		}
-		t.update(time.Now(), events)
-		t.report(notify)
+	}
+}
+
+// pause waits and says whether it was not cut short by the end of ctx.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }

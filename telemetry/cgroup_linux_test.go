@@ -31,6 +31,18 @@ func newCgroups(t testing.TB) *cgroups {
 	return &cgroups{t: t, root: t.TempDir(), proc: t.TempDir()}
 }
 
+// newFastCgroups is in memory where the machine has such a file system, as
+// cgroups are: a disk takes a minute for what a storm makes.
+func newFastCgroups(t testing.TB) *cgroups {
+	c := newCgroups(t)
+	//nolint:usetesting // TempDir is on the disk.
+	if dir, err := os.MkdirTemp("/dev/shm", "spazio"); err == nil {
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		c.root = dir
+	}
+	return c
+}
+
 func (c *cgroups) dir(elem ...string) string {
 	c.t.Helper()
 	path := filepath.Join(append([]string{c.root}, elem...)...)
@@ -90,6 +102,9 @@ func (c *cgroups) watch(config telemetry.CgroupConfig) *watched {
 	config.Root, config.ProcRoot = c.root, c.proc
 	if config.Rescan == 0 {
 		config.Rescan = time.Hour // events alone have to do
+	}
+	if config.Gather == 0 {
+		config.Gather = time.Millisecond // not to wait long after every step
 	}
 	source, err := telemetry.NewCgroupPods(config)
 	if err != nil {
@@ -323,6 +338,27 @@ func TestPodReplaced(t *testing.T) {
 // More events than the kernel queues are lost while the receiver stalls; the
 // set is right afterwards.
 func TestOverflow(t *testing.T) {
+	queue := queueLength(t)
+	c := newFastCgroups(t)
+	top := c.dir("kubepods")
+	w := c.watch(telemetry.CgroupConfig{Logger: slog.New(slog.DiscardHandler)})
+	w.untilPods()
+
+	var kept string
+	w.stall(func() {
+		kept = c.dir("kubepods", "pod"+uidB)
+		c.churn(filepath.Join(top, "pod-churn"), queue)
+		c.container(kept, "a", "sh")
+		c.container(c.dir("kubepods", "pod"+uidA), "a", "sh")
+	})
+	w.untilPods(uidA, uidB)
+	c.remove(kept)
+	w.untilPods(uidA)
+}
+
+// queueLength is how many events the kernel keeps for a reader.
+func queueLength(t *testing.T) int {
+	t.Helper()
 	limit, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
 	if err != nil {
 		t.Fatal(err)
@@ -331,57 +367,91 @@ func TestOverflow(t *testing.T) {
 	if err != nil || queue > 100_000 {
 		queue = 16384
 	}
-	c := newCgroups(t)
-	top := c.dir("kubepods")
-	w := c.watch(telemetry.CgroupConfig{Logger: slog.New(slog.DiscardHandler)})
-	w.untilPods()
-
-	w.block.Lock()
-	kept := c.dir("kubepods", "pod"+uidB)
-	churn := filepath.Join(top, "pod-churn")
-	for range queue/2 + 100 {
-		if err := os.Mkdir(churn, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(churn); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.container(kept, "a", "sh")
-	c.container(c.dir("kubepods", "pod"+uidA), "a", "sh")
-	w.block.Unlock()
-	w.untilPods(uidA, uidB)
-	c.remove(kept)
-	w.untilPods(uidA)
+	return queue
 }
 
-// However starts and stops interleave, the set ends where the tree ends.
+// churn makes and removes dir until more events came than a queue holds.
+func (c *cgroups) churn(dir string, queue int) {
+	for range queue/2 + 100 {
+		c.all(os.Mkdir(dir, 0o755), os.Remove(dir))
+	}
+}
+
+func (c *cgroups) all(errs ...error) {
+	if err := errors.Join(errs...); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// stall keeps the source from reading while do runs.
+func (w *watched) stall(do func()) {
+	w.block.Lock()
+	defer w.block.Unlock()
+	do()
+}
+
+// However starts and stops of 10,000 pods interleave, and whatever is lost of
+// them while the receiver stalls, the set ends where the tree ends.
 func TestStorm(t *testing.T) {
-	const seed = 7
+	const seed, pods, workers = 7, 10_000, 4
 	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	c := newCgroups(t)
-	c.dir("kubepods", "burstable")
-	w := c.watch(telemetry.CgroupConfig{Logger: slog.New(slog.DiscardHandler)})
-	alive := map[string]string{}
-	for i := range 2000 {
-		uid := fmt.Sprintf("%08x-0000-0000-0000-000000000000", i)
-		pod := c.dir("kubepods", "burstable", "pod"+uid)
-		c.container(pod, "a", "sh")
-		alive[uid] = pod
-		for uid, pod := range alive {
-			if r.IntN(4) == 0 {
-				c.remove(pod)
-				delete(alive, uid)
-			}
-		}
+	c := newFastCgroups(t)
+	top := c.dir("kubepods")
+	for w := range workers {
+		c.dir("kubepods", class(w))
 	}
-	want := make([]string, 0, len(alive))
-	for uid := range alive {
-		want = append(want, uid)
+	c.file(filepath.Join(c.proc, "1", "comm"), "sh\n")
+	w := c.watch(telemetry.CgroupConfig{Logger: slog.New(slog.DiscardHandler), Gather: 100 * time.Millisecond})
+	w.untilPods()
+
+	queue := queueLength(t)
+	var storm sync.WaitGroup
+	run := func(do func()) {
+		storm.Add(1)
+		go func() {
+			defer storm.Done()
+			do()
+		}()
 	}
+	alive := make([][]string, workers)
+	for i := range workers {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		run(func() { alive[i] = c.storm(filepath.Join(top, class(i)), i, pods/workers, r) })
+	}
+	run(func() {
+		w.stall(func() { c.churn(filepath.Join(top, "pod-churn"), queue) })
+	})
+	storm.Wait()
+	want := slices.Concat(alive...)
 	slices.Sort(want)
+	t.Logf("%d of %d pods are left", len(want), pods)
 	w.untilPods(want...)
+}
+
+// class names a directory for pods of each of four workers.
+func class(worker int) string {
+	return []string{"burstable", "besteffort", "x-kubepods-burstable.slice", "x-kubepods-besteffort.slice"}[worker]
+}
+
+// storm makes pods with a container in dir and removes most at random, and
+// returns the UIDs of those left.
+func (c *cgroups) storm(dir string, worker, pods int, r *rand.Rand) (alive []string) {
+	for i := range pods {
+		uid := fmt.Sprintf("%08x-%04x-0000-0000-000000000000", i, worker)
+		pod := filepath.Join(dir, "pod"+uid)
+		procs := filepath.Join(pod, "a", "cgroup.procs")
+		c.all(os.Mkdir(pod, 0o755), os.Mkdir(filepath.Dir(procs), 0o755), os.WriteFile(procs, []byte("1\n"), 0o644))
+		alive = append(alive, uid)
+		if r.IntN(20) == 0 {
+			continue
+		}
+		at := r.IntN(len(alive))
+		pod = filepath.Join(dir, "pod"+alive[at])
+		procs = filepath.Join(pod, "a", "cgroup.procs")
+		c.all(os.Remove(procs), os.Remove(filepath.Dir(procs)), os.Remove(pod))
+		alive = slices.Delete(alive, at, at+1)
+	}
+	return alive
 }
 
 // A rescan finds what no event told, such as the end of a process that left its
@@ -434,9 +504,11 @@ func TestNewCgroupPodsErrors(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("err = %v, want ErrNotExist", err)
 	}
-	_, err = telemetry.NewCgroupPods(telemetry.CgroupConfig{Rescan: -1})
-	var field *telemetry.FieldError
-	if !errors.As(err, &field) || field.Field != "Rescan" {
-		t.Errorf("err = %v, want *FieldError of Rescan", err)
+	for name, c := range map[string]telemetry.CgroupConfig{"Rescan": {Rescan: -1}, "Gather": {Gather: -1}} {
+		_, err = telemetry.NewCgroupPods(c)
+		var field *telemetry.FieldError
+		if !errors.As(err, &field) || field.Field != name {
+			t.Errorf("err = %v, want *FieldError of %s", err, name)
+		}
 	}
 }

@@ -2,201 +2,188 @@ package telemetry
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"time"
 )
 
 const cpuName = "cpu"
 
-// onlineEvery is how often the number of online CPUs is read when utilisation
-// comes from a cgroup: hot-plug is rare, and /proc/stat is dear on large
-// machines.
-const onlineEvery = time.Second
-
 // cpu is the cpu channel. usage is nil when utilisation comes from /proc/stat,
-// pressure when the kernel has none.
+// pressure when the kernel has none, throttling unless asked for.
 type cpu struct {
-	mode                  CPUMode
-	stat, usage, pressure *file
-	maxInterval           time.Duration
+	mode       CPUMode
+	stat       *file
+	list       *file // of online CPUs; nil when they are counted in /proc/stat
+	usage      *usage
+	pressure   *file
+	throttling *throttling
 
-	onlineAt time.Time
-	last     cpuReading
-	primed   bool
+	span span
+	last cpuReading
+	// carried is throttled time, in CPU seconds, that the last sample's stall
+	// was too short for.
+	carried float64
 }
 
-// cpuReading holds the counters at one moment. usage is in µs; busy and idle
-// are in ticks and used when there is no usage.
+// cpuReading holds the counters at one moment: used in usage's unit, or busy and
+// idle in ticks when there is none; stalled in µs; throttled in CPU time.
 type cpuReading struct {
-	at                time.Time
-	busy, idle, usage uint64
-	online            int
-	stalled           uint64
+	used, busy, idle uint64
+	online           int
+	stalled          uint64
+	throttled        time.Duration
 }
 
 func newCPU(c Config) (*cpu, error) {
 	u := &cpu{
-		mode:        c.CPU,
-		stat:        newFile(filepath.Join(c.ProcRoot, "stat"), 16<<10),
-		maxInterval: c.MaxInterval,
+		mode: c.CPU,
+		stat: newFile(filepath.Join(c.ProcRoot, "stat"), 16<<10),
+		span: span{longest: c.MaxInterval},
 	}
-	if err := u.findPressure(c); err != nil {
-		return nil, err
-	}
-	if err := u.findUsage(c); err != nil {
+	if err := u.open(c); err != nil {
 		u.close()
 		return nil, err
 	}
-	online, err := u.readStat(&cpuReading{})
-	if err != nil {
-		u.close()
-		return nil, err
-	}
-	u.last.online = online
 	return u, nil
 }
 
-// findPressure opens the pressure file. The kernel may lack it or, booted with
-// psi=0, refuse to read it; then half becomes utilisation.
-func (u *cpu) findPressure(c Config) error {
-	f := newFile(filepath.Join(c.ProcRoot, "pressure", "cpu"), 512)
-	_, err := f.read()
+func (u *cpu) open(c Config) error {
+	pressure, err := openPressure(c, cpuName, "cpu")
 	switch {
 	case err == nil:
-		u.pressure = f
-		return nil
-	case !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errors.ErrUnsupported):
-		return &ChannelError{cpuName, f.path, err}
-	case u.mode == CPUPressure:
-		return &ChannelError{cpuName, f.path, ErrNoPressure}
+		u.pressure = pressure
+	case u.mode == CPUPressure || !errors.Is(err, ErrNoPressure):
+		return err
+	default:
+		u.mode = CPUUtilisation
 	}
-	u.mode = CPUUtilisation
+	if u.usage, err = findUsage(c); err != nil {
+		return err
+	}
+	if c.Throttling && u.mode != CPUUtilisation {
+		if u.throttling, err = newThrottling(c.CgroupRoot); err != nil {
+			return err
+		}
+	}
+	stat, err := readAs(cpuName, u.stat, ParseStat)
+	if err != nil {
+		return err
+	}
+	u.last.online = stat.Online
+	u.findList(c, stat.Online)
 	return nil
 }
 
-// findUsage looks for cpu.stat of the root of cgroup v2, in the hybrid layout
-// under unified. Inside a container's cgroup namespace the same path is the
-// container's own cgroup; only the true root has no cgroup.type.
-func (u *cpu) findUsage(c Config) error {
-	if c.Counter == CounterStat {
-		return nil
-	}
-	path := filepath.Join(c.CgroupRoot, "cpu.stat")
-	for _, dir := range []string{c.CgroupRoot, filepath.Join(c.CgroupRoot, "unified")} {
-		f := newFile(filepath.Join(dir, "cpu.stat"), 1<<10)
-		if !exists(filepath.Join(dir, "cgroup.controllers")) || exists(filepath.Join(dir, "cgroup.type")) {
-			continue
-		}
-		text, err := f.read()
-		if err == nil {
-			_, err = ParseCPUStat(text)
-		}
-		if err == nil {
-			u.usage = f
-			return nil
-		}
+// findList opens sysfs's list of online CPUs, which is cheap enough to read with
+// every sample where /proc/stat is not. It counts only if it agrees with
+// /proc/stat: else the two are not of the same machine.
+func (u *cpu) findList(c Config, online int) {
+	f := newFile(filepath.Join(c.SysRoot, "devices", "system", "cpu", "online"), 256)
+	if n, err := readAs(cpuName, f, ParseCPUList); err != nil || n != online {
 		f.close()
+		return
 	}
-	if c.Counter == CounterCgroup {
-		return &ChannelError{cpuName, path, os.ErrNotExist}
-	}
-	return nil
+	u.list = f
 }
 
-func (u *cpu) name() string   { return cpuName }
-func (u *cpu) option() string { return u.mode.String() }
-func (u *cpu) size() float64  { return float64(u.last.online) }
+func (u *cpu) name() string  { return cpuName }
+func (u *cpu) size() float64 { return float64(u.last.online) }
+
+func (u *cpu) option() string {
+	if u.throttling != nil {
+		return u.mode.String() + "-throttling"
+	}
+	return u.mode.String()
+}
 
 func (u *cpu) counter() CPUCounter {
 	if u.usage != nil {
-		return CounterCgroup
+		return u.usage.kind
 	}
 	return CounterStat
 }
 
 func (u *cpu) close() {
-	for _, f := range []*file{u.stat, u.usage, u.pressure} {
+	for _, f := range []*file{u.stat, u.list, u.pressure} {
 		if f != nil {
 			f.close()
 		}
 	}
+	if u.usage != nil {
+		u.usage.file.close()
+	}
+	if u.throttling != nil {
+		u.throttling.close()
+	}
 }
 
 func (u *cpu) sample(at time.Time) (float64, error) {
-	now := cpuReading{at: at, online: u.last.online}
-	if err := u.read(&now); err != nil {
+	now, err := u.read(at)
+	if err != nil {
 		return 0, err
 	}
-	last, primed := u.last, u.primed
-	u.last, u.primed = now, true
-	if !primed {
-		return 0, ErrPriming
-	}
-	interval := at.Sub(last.at)
+	last, carried := u.last, u.carried
+	u.last, u.carried = now, 0
+	since, err := u.span.next(at)
 	switch {
-	case interval <= 0:
-		return 0, &ChannelError{Channel: cpuName, Err: ErrNoInterval}
-	case interval > u.maxInterval:
-		return 0, &ChannelError{Channel: cpuName, Err: ErrLongInterval}
+	case err != nil:
+		return 0, &ChannelError{Channel: cpuName, Err: err}
 	case now.online != last.online:
-		return 0, &ChannelError{cpuName, u.stat.path, ErrResized}
+		return 0, &ChannelError{cpuName, u.counted().path, ErrResized}
 	}
-	return u.value(last, now, interval)
+	return u.value(last, now, since.Seconds(), carried)
 }
 
-// read fills the counters the mode needs.
-func (u *cpu) read(r *cpuReading) error {
-	if u.mode != CPUPressure && u.usage == nil || r.at.Sub(u.onlineAt) >= onlineEvery || r.at.Before(u.onlineAt) {
-		online, err := u.readStat(r)
-		if err != nil {
-			return err
-		}
-		r.online, u.onlineAt = online, r.at
+// counted is the file that tells the number of online CPUs.
+func (u *cpu) counted() *file {
+	if u.list != nil {
+		return u.list
 	}
-	if u.mode != CPUPressure && u.usage != nil {
-		text, err := u.usage.read()
+	return u.stat
+}
+
+// utilised says whether the mode needs utilisation, or the correction does.
+func (u *cpu) utilised() bool { return u.mode != CPUPressure || u.throttling != nil }
+
+// read returns the counters the mode needs, and always the number of CPUs.
+func (u *cpu) read(at time.Time) (cpuReading, error) {
+	var r cpuReading
+	var err error
+	if u.list == nil || u.usage == nil && u.utilised() {
+		stat, err := readAs(cpuName, u.stat, ParseStat)
 		if err != nil {
-			return &ChannelError{cpuName, u.usage.path, err}
+			return r, err
 		}
-		s, err := ParseCPUStat(text)
-		if err != nil {
-			return &ChannelError{cpuName, u.usage.path, err}
+		r.busy, r.idle, r.online = stat.Busy, stat.Idle, stat.Online
+	}
+	if u.list != nil {
+		if r.online, err = readAs(cpuName, u.list, ParseCPUList); err != nil {
+			return r, err
 		}
-		r.usage = s.Usage
+	}
+	if u.usage != nil && u.utilised() {
+		if r.used, err = u.usage.read(); err != nil {
+			return r, err
+		}
 	}
 	if u.mode != CPUUtilisation {
-		text, err := u.pressure.read()
+		s, err := readAs(cpuName, u.pressure, ParsePressure)
 		if err != nil {
-			return &ChannelError{cpuName, u.pressure.path, err}
-		}
-		s, err := ParsePressure(text)
-		if err != nil {
-			return &ChannelError{cpuName, u.pressure.path, err}
+			return r, err
 		}
 		r.stalled = s.Some
 	}
-	return nil
+	if u.throttling != nil {
+		r.throttled = u.throttling.read(at)
+	}
+	return r, nil
 }
 
-func (u *cpu) readStat(r *cpuReading) (online int, err error) {
-	text, err := u.stat.read()
-	if err != nil {
-		return 0, &ChannelError{cpuName, u.stat.path, err}
-	}
-	t, err := ParseStat(text)
-	if err != nil {
-		return 0, &ChannelError{cpuName, u.stat.path, err}
-	}
-	r.busy, r.idle = t.Busy, t.Idle
-	return t.Online, nil
-}
-
-func (u *cpu) value(last, now cpuReading, interval time.Duration) (float64, error) {
+func (u *cpu) value(last, now cpuReading, seconds, carried float64) (float64, error) {
 	var utilisation, pressure float64
-	if u.mode != CPUPressure {
+	if u.utilised() {
 		var err error
-		if utilisation, err = u.utilisation(last, now, interval); err != nil {
+		if utilisation, err = u.utilisation(last, now, seconds); err != nil {
 			return 0, err
 		}
 	}
@@ -204,7 +191,12 @@ func (u *cpu) value(last, now cpuReading, interval time.Duration) (float64, erro
 		if now.stalled < last.stalled {
 			return 0, &ChannelError{cpuName, u.pressure.path, ErrBackwards}
 		}
-		pressure = clamp(float64(now.stalled-last.stalled) / 1e6 / interval.Seconds())
+		pressure = clamp(float64(now.stalled-last.stalled) / 1e6 / seconds)
+	}
+	if u.throttling != nil {
+		throttled := (now.throttled - last.throttled).Seconds()
+		share, left := withoutThrottling(pressure, utilisation, (throttled+carried)/seconds, float64(now.online))
+		pressure, u.carried = share, min(left*seconds, throttled)
 	}
 	switch u.mode {
 	case CPUUtilisation:
@@ -217,13 +209,12 @@ func (u *cpu) value(last, now cpuReading, interval time.Duration) (float64, erro
 }
 
 // utilisation is the CPU time used over the CPU time there was.
-func (u *cpu) utilisation(last, now cpuReading, interval time.Duration) (float64, error) {
+func (u *cpu) utilisation(last, now cpuReading, seconds float64) (float64, error) {
 	if u.usage != nil {
-		if now.usage < last.usage {
-			return 0, &ChannelError{cpuName, u.usage.path, ErrBackwards}
+		if now.used < last.used {
+			return 0, &ChannelError{cpuName, u.usage.file.path, ErrBackwards}
 		}
-		used := float64(now.usage-last.usage) / 1e6
-		return clamp(used / (interval.Seconds() * float64(now.online))), nil
+		return clamp(float64(now.used-last.used) / u.usage.second / (seconds * float64(now.online))), nil
 	}
 	if now.busy < last.busy || now.idle < last.idle {
 		return 0, &ChannelError{cpuName, u.stat.path, ErrBackwards}

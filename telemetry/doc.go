@@ -11,22 +11,38 @@
 //     below that, so that the first pods would look free. Either alone is an
 //     option.
 //   - memory: 1 − MemAvailable/MemTotal.
+//   - memory-pressure, io: the share of time in which some task waited for
+//     memory or for a block device (PSI).
+//   - network: the load of the busiest link, bytes per second of the busier
+//     direction over its speed. Only interfaces with a device count.
+//
+// memory-pressure, io and network are off unless [Config].Channels asks for them.
+// [Config].Throttling takes out of the cpu channel's pressure what CPU limits
+// make of it. NewReader refuses a machine that has not what was asked for:
+// [ErrNoPressure], [ErrNoLinkSpeed], [ErrNoThrottling].
 //
 // Every value is a rate over the time between two samples or a level at the
 // sample; both come from counters, never from the kernel's own averages, which
 // lag by seconds. A counter that runs backwards, a file that is missing or cut,
-// and an interval that is empty or too long (suspend, clock step) drop the
-// sample with a [*ChannelError]: a value that cannot be trusted is never
-// replaced by a guess and is never NaN.
+// a CPU or a link that came or went, and an interval that is empty or too long
+// (suspend, clock step) drop the sample with a [*SampleError] that holds one
+// [*ChannelError] for each channel concerned: a value that cannot be trusted is
+// never replaced by a guess and is never NaN. One good reading later samples are
+// right again.
 //
 // A [PodSource] tells when containers start and stop and which pods hold one.
 // [CgroupPods] watches the kubelet's cgroups with inotify, which warns some
 // 50 ms ahead of the container runtime's events, needs no socket and works with
 // every runtime.
 //
-// Reading is apart from parsing: [ParseStat], [ParsePressure], [ParseCPUStat]
-// and [ParseMeminfo] take bytes and allocate nothing. The roots of the two file
-// systems and the time are arguments, so that everything runs on fixtures and,
+// CgroupPods tells churn as it comes and gathers what follows for a tenth of a
+// second. Module telemetry/podsource has further sources behind the same
+// interface: the CRI's events, containerd's, and the API server's watch.
+//
+// Reading is apart from parsing: [ParseStat], [ParseCPUList], [ParseCPUStat],
+// [ParseCounter], [ParsePressure], [ParseMeminfo], [ParseInterfaces] and
+// [ParseLinkSpeed] take bytes and allocate nothing. The roots of the file systems
+// and the time are arguments, so that everything runs on fixtures and,
 // in a container, on a host mount. Where the kernel offers no inotify the pod
 // source reports [ErrUnsupported]; the rest builds and runs on fixtures anywhere.
 package telemetry

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 )
 
 // Causes of a dropped sample, found with errors.Is in what [Reader.SampleTo]
@@ -22,10 +23,15 @@ var (
 	// ErrLongInterval: more than Config.MaxInterval passed since the sample
 	// before, as after a suspend; the mean over it says nothing about now.
 	ErrLongInterval = errors.New("too long between two readings")
-	// ErrResized: the number of online CPUs changed between two readings.
-	ErrResized = errors.New("number of CPUs changed")
+	// ErrResized: the number of online CPUs, or the links or their speeds,
+	// changed between two readings.
+	ErrResized = errors.New("number of CPUs or links changed")
 	// ErrNoPressure: the kernel offers no pressure stall information.
 	ErrNoPressure = errors.New("no pressure stall information")
+	// ErrNoLinkSpeed: no network interface with a device and a known speed is up.
+	ErrNoLinkSpeed = errors.New("no link of known speed")
+	// ErrNoThrottling: no cgroup hierarchy with CPU limits is mounted.
+	ErrNoThrottling = errors.New("no cgroups with CPU limits")
 	// ErrUnsupported: the operating system has no such source.
 	ErrUnsupported = errors.New("not supported on this operating system")
 )
@@ -69,8 +75,50 @@ var causes = []struct {
 	{ErrLongInterval, "long-interval"},
 	{ErrResized, "resized"},
 	{ErrNoPressure, "no-pressure"},
+	{ErrNoLinkSpeed, "no-link-speed"},
+	{ErrNoThrottling, "no-throttling"},
 	{ErrPriming, "priming"},
 	{fs.ErrNotExist, "missing"},
+}
+
+// SampleError says which channels made a sample fail, in schema order; there is
+// at least one. errors.Is and errors.As look at each.
+type SampleError struct {
+	Channels []*ChannelError
+}
+
+func (e *SampleError) Error() string {
+	var text strings.Builder
+	for i, c := range e.Channels {
+		if i > 0 {
+			text.WriteString("; ")
+		}
+		text.WriteString(c.Error())
+	}
+	return text.String()
+}
+
+// Unwrap returns the channels' errors.
+func (e *SampleError) Unwrap() []error {
+	errs := make([]error, len(e.Channels))
+	for i, c := range e.Channels {
+		errs[i] = c
+	}
+	return errs
+}
+
+// ChannelErrors returns every channel's error in err, so that each can be
+// counted: those of a *SampleError, or the one *ChannelError there is.
+func ChannelErrors(err error) []*ChannelError {
+	var sample *SampleError
+	if errors.As(err, &sample) {
+		return sample.Channels
+	}
+	var channel *ChannelError
+	if errors.As(err, &channel) {
+		return []*ChannelError{channel}
+	}
+	return nil
 }
 
 // FieldError says which field of a configuration is out of range.

@@ -46,6 +46,19 @@ func (f *file) read() ([]byte, error) {
 	}
 }
 
+// readAs returns what a parser makes of the text; the error is a *ChannelError.
+func readAs[T any](channel string, f *file, parse func([]byte) (T, error)) (T, error) {
+	text, err := f.read()
+	if err == nil {
+		var value T
+		if value, err = parse(text); err == nil {
+			return value, nil
+		}
+	}
+	var zero T
+	return zero, &ChannelError{channel, f.path, err}
+}
+
 func (f *file) close() {
 	if f.f != nil {
 		f.f.Close()

@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,22 +12,26 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// machine is a fake /proc and cgroup root whose counters a test sets.
+// machine is a fake /proc, /sys and cgroup root whose counters a test sets.
 type machine struct {
-	t          testing.TB
-	proc, root string
+	t               testing.TB
+	proc, sys, root string
 }
 
 func newMachine(t testing.TB) *machine {
-	m := &machine{t: t, proc: t.TempDir(), root: t.TempDir()}
+	m := emptyMachine(t)
 	m.stat(4, 0, 0)
 	m.meminfo(1000, 600)
 	m.pressure(0)
 	return m
 }
 
+func emptyMachine(t testing.TB) *machine {
+	return &machine{t: t, proc: t.TempDir(), sys: t.TempDir(), root: t.TempDir()}
+}
+
 func (m *machine) config() telemetry.Config {
-	return telemetry.Config{ProcRoot: m.proc, CgroupRoot: m.root}
+	return telemetry.Config{ProcRoot: m.proc, SysRoot: m.sys, CgroupRoot: m.root}
 }
 
 func (m *machine) write(path, text string) {
@@ -43,6 +48,13 @@ func (m *machine) write(path, text string) {
 func (m *machine) stat(cpus int, busy, idle uint64) {
 	m.t.Helper()
 	m.write(filepath.Join(m.proc, "stat"), statText(cpus, busy, idle))
+	m.online(fmt.Sprintf("0-%d", cpus-1))
+}
+
+// online sets the list of online CPUs.
+func (m *machine) online(list string) {
+	m.t.Helper()
+	m.write(filepath.Join(m.sys, "devices/system/cpu/online"), list+"\n")
 }
 
 func statText(cpus int, busy, idle uint64) string {
@@ -65,7 +77,13 @@ func (m *machine) meminfo(totalKiB, availableKiB int) {
 // pressure sets the time some task waited, in µs.
 func (m *machine) pressure(micros uint64) {
 	m.t.Helper()
-	m.write(filepath.Join(m.proc, "pressure", "cpu"), fmt.Sprintf(
+	m.stall("cpu", micros)
+}
+
+// stall sets the time some task waited for a resource, in µs.
+func (m *machine) stall(resource string, micros uint64) {
+	m.t.Helper()
+	m.write(filepath.Join(m.proc, "pressure", resource), fmt.Sprintf(
 		"some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", micros))
 }
 
@@ -74,6 +92,81 @@ func (m *machine) usage(dir string, micros uint64) {
 	m.t.Helper()
 	m.write(filepath.Join(m.root, dir, "cgroup.controllers"), "cpu io memory\n")
 	m.write(filepath.Join(m.root, dir, "cpu.stat"), fmt.Sprintf("usage_usec %d\nuser_usec 1\nsystem_usec 2\n", micros))
+}
+
+// cpuacct sets the root's CPU time in the v1 hierarchy at dir.
+func (m *machine) cpuacct(dir string, nanos uint64) {
+	m.t.Helper()
+	m.write(filepath.Join(m.root, dir, "cgroup.sane_behavior"), "0\n")
+	m.write(filepath.Join(m.root, dir, "cpuacct.usage"), fmt.Sprintf("%d\n", nanos))
+}
+
+// interfaces sets the list of network interfaces.
+func (m *machine) interfaces(names ...string) {
+	m.t.Helper()
+	var b strings.Builder
+	b.WriteString("Inter-|   Receive                                                |  Transmit\n" +
+		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n")
+	for i, name := range names {
+		fmt.Fprintf(&b, "%6s: %7d %7d    0    0    0     0          0         0 %8d %7d    0    0    0     0       0          0\n", name, 1000*i, i, 2000*i, 2*i)
+	}
+	m.write(filepath.Join(m.proc, "net", "dev"), b.String())
+}
+
+// link makes an interface with a device.
+func (m *machine) link(name, speed, state string, received, sent uint64) {
+	m.t.Helper()
+	m.write(m.linkFile(name, "device/uevent"), "DRIVER=virtio_net\n")
+	m.write(m.linkFile(name, "speed"), speed+"\n")
+	m.write(m.linkFile(name, "operstate"), state+"\n")
+	m.write(m.linkFile(name, "carrier_changes"), "2\n")
+	m.moved(name, received, sent)
+}
+
+// moved sets the bytes that went through a link.
+func (m *machine) moved(name string, received, sent uint64) {
+	m.t.Helper()
+	m.write(m.linkFile(name, "statistics/rx_bytes"), fmt.Sprintf("%d\n", received))
+	m.write(m.linkFile(name, "statistics/tx_bytes"), fmt.Sprintf("%d\n", sent))
+}
+
+func (m *machine) linkFile(name, file string) string {
+	return filepath.Join(m.sys, "class/net", name, file)
+}
+
+// read returns a file of proc.
+func (m *machine) read(path string) []byte {
+	m.t.Helper()
+	text, err := os.ReadFile(filepath.Join(m.proc, path))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return text
+}
+
+func (m *machine) remove(path string) {
+	m.t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// sample takes a sample that must succeed.
+func (m *machine) sample(r *telemetry.Reader, at time.Time) []float64 {
+	m.t.Helper()
+	got, err := r.SampleTo(nil, at)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return got
+}
+
+// prime takes the first sample.
+func (m *machine) prime(r *telemetry.Reader, at time.Time) {
+	m.t.Helper()
+	if got, err := r.SampleTo(nil, at); !errors.Is(err, telemetry.ErrPriming) {
+		m.t.Fatalf("first sample = %v, %v, want ErrPriming", got, err)
+	}
 }
 
 func (m *machine) reader(c telemetry.Config) *telemetry.Reader {

@@ -10,14 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const (
+	// inotifyBuffer holds some 1000 events; inotifyDrain buffers hold a full
+	// queue at the kernel's default length of 16384.
+	inotifyBuffer = 64 << 10
+	inotifyDrain  = 16
+	// maxKeptEvents is for how many the memory is kept from read to read.
+	// maxInotifyEvent is the size of an event with the longest name. A read that
+	// leaves more room than that has emptied the queue.
+	maxKeptEvents   = 1024
+	maxInotifyEvent = unix.SizeofInotifyEvent + unix.NAME_MAX + 1
+)
+
 // inotify is one inotify instance for directories: it hears of entries made and
 // removed.
 type inotify struct {
-	fd   int
-	f    *os.File
-	buf  []byte
-	dirs map[int32]string // by watch
-	wds  map[string]int32 // by directory
+	fd     int
+	f      *os.File
+	buf    []byte
+	events []dirEvent
+	dirs   map[int32]string // by watch
+	wds    map[string]int32 // by directory
 }
 
 // A dirEvent is a directory made in or removed from a watched directory, or,
@@ -35,7 +48,7 @@ func openInotify() (*inotify, error) {
 	return &inotify{
 		fd:   fd,
 		f:    os.NewFile(uintptr(fd), "inotify"),
-		buf:  make([]byte, 64<<10),
+		buf:  make([]byte, inotifyBuffer),
 		dirs: map[int32]string{},
 		wds:  map[string]int32{},
 	}, nil
@@ -50,17 +63,21 @@ func (in *inotify) interrupt() { _ = in.f.SetReadDeadline(time.Unix(1, 0)) }
 func (in *inotify) setDeadline(t time.Time) error { return in.f.SetReadDeadline(t) }
 
 // watch adds dir. Called again it moves the watch to the directory that has the
-// name now.
-func (in *inotify) watch(dir string) error {
+// name now, and says whether that is another one.
+func (in *inotify) watch(dir string) (moved bool, err error) {
 	wd, err := unix.InotifyAddWatch(in.fd, dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_ONLYDIR)
 	if err != nil {
-		return os.NewSyscallError("inotify_add_watch", err)
+		return false, os.NewSyscallError("inotify_add_watch", err)
 	}
-	if old, ok := in.wds[dir]; ok && old != int32(wd) {
+	old, known := in.wds[dir]
+	if known && old == int32(wd) {
+		return false, nil
+	}
+	if known {
 		in.remove(old)
 	}
 	in.dirs[int32(wd)], in.wds[dir] = dir, int32(wd)
-	return nil
+	return true, nil
 }
 
 // unwatch drops dir. It is needed for directories that are gone, too: the
@@ -78,8 +95,10 @@ func (in *inotify) remove(wd int32) {
 	_, _ = unix.InotifyRmWatch(in.fd, uint32(wd))
 }
 
-// read waits for events up to the deadline; then it returns none.
+// read waits for events up to the deadline and returns all there are, or none.
+// They are valid until the next read.
 func (in *inotify) read() ([]dirEvent, error) {
+	in.forget()
 	n, err := in.f.Read(in.buf)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -87,35 +106,66 @@ func (in *inotify) read() ([]dirEvent, error) {
 	case err != nil:
 		return nil, reason(err)
 	}
-	return in.decode(in.buf[:n]), nil
+	in.decode(in.buf[:n])
+	if n > len(in.buf)-maxInotifyEvent {
+		in.drain()
+	}
+	return in.events, nil
+}
+
+// readReady is a read that does not wait.
+func (in *inotify) readReady() []dirEvent {
+	in.forget()
+	in.drain()
+	return in.events
+}
+
+func (in *inotify) forget() {
+	if cap(in.events) > maxKeptEvents {
+		in.events = nil // a storm's memory is not kept
+	}
+	in.events = in.events[:0]
+}
+
+func (in *inotify) drain() {
+	for range inotifyDrain {
+		// An empty queue is EAGAIN; another error comes back from read.
+		n, err := unix.Read(in.fd, in.buf)
+		if err != nil || n <= 0 {
+			return
+		}
+		in.decode(in.buf[:n])
+		if n <= len(in.buf)-maxInotifyEvent {
+			return
+		}
+	}
 }
 
 // decode reads struct inotify_event records: wd, mask, cookie and len as 32-bit
 // words, then len bytes of a name padded with zeros.
-func (in *inotify) decode(buf []byte) []dirEvent {
-	var events []dirEvent
+func (in *inotify) decode(buf []byte) {
 	for len(buf) >= unix.SizeofInotifyEvent {
 		wd := int32(binary.NativeEndian.Uint32(buf))
 		mask := binary.NativeEndian.Uint32(buf[4:])
 		size := int(binary.NativeEndian.Uint32(buf[12:]))
 		buf = buf[unix.SizeofInotifyEvent:]
 		if size > len(buf) {
-			return append(events, dirEvent{lost: true})
+			in.events = append(in.events, dirEvent{lost: true})
+			return
 		}
 		name, _, _ := bytes.Cut(buf[:size], []byte{0})
 		buf = buf[size:]
 		dir, known := in.dirs[wd]
 		switch {
 		case mask&unix.IN_Q_OVERFLOW != 0:
-			events = append(events, dirEvent{lost: true})
+			in.events = append(in.events, dirEvent{lost: true})
 		case mask&unix.IN_IGNORED != 0:
 			delete(in.dirs, wd)
 			if known && in.wds[dir] == wd {
 				delete(in.wds, dir)
 			}
 		case known && mask&unix.IN_ISDIR != 0:
-			events = append(events, dirEvent{dir: dir, name: string(name), made: mask&unix.IN_CREATE != 0})
+			in.events = append(in.events, dirEvent{dir: dir, name: string(name), made: mask&unix.IN_CREATE != 0})
 		}
 	}
-	return events
 }

@@ -31,16 +31,12 @@ func (m *memory) size() float64  { return float64(m.total) }
 func (m *memory) close()         { m.info.close() }
 
 func (m *memory) sample(time.Time) (float64, error) {
-	text, err := m.info.read()
+	info, err := readAs(memoryName, m.info, ParseMeminfo)
 	if err != nil {
-		return 0, &ChannelError{memoryName, m.info.path, err}
+		return 0, err
 	}
-	info, err := ParseMeminfo(text)
-	if err == nil && m.mode == MemoryAvailable && !info.HasAvailable {
-		err = fmt.Errorf("%w: no MemAvailable", ErrPartial)
-	}
-	if err != nil {
-		return 0, &ChannelError{memoryName, m.info.path, err}
+	if m.mode == MemoryAvailable && !info.HasAvailable {
+		return 0, &ChannelError{memoryName, m.info.path, fmt.Errorf("%w: no MemAvailable", ErrPartial)}
 	}
 	m.total = info.Total
 	free := info.Available

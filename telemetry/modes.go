@@ -55,21 +55,29 @@ func ParseMemoryMode(s string) (MemoryMode, error) {
 type CPUCounter int
 
 const (
-	// CounterAuto takes CounterCgroup where it exists, else CounterStat.
+	// CounterAuto takes the finest there is: CounterCpuacct, else
+	// CounterCgroup, else CounterStat.
 	CounterAuto CPUCounter = iota
-	// CounterCgroup is usage_usec in cpu.stat of the root of cgroup v2. Its
-	// step is the kernel's tick (1 to 10 ms) or less and reading it does not
-	// make the kernel sum up every interrupt as /proc/stat does. Whether steal
-	// time is in it depends on the kernel (since 6.15 it is not).
+	// CounterCgroup is usage_usec in cpu.stat of the root of cgroup v2 (Linux
+	// 5.8 on). It moves in steps of the kernel's tick (4 ms at 250 Hz), and
+	// reading it does not make the kernel sum up every interrupt as /proc/stat
+	// does. Whether steal time is in it depends on the kernel (since 6.15 it is
+	// not).
 	CounterCgroup
 	// CounterStat is the first line of /proc/stat, in steps of 10 ms; steal
 	// time counts as busy.
 	CounterStat
+	// CounterCpuacct is cpuacct.usage of the root of cgroup v1, also in the
+	// hybrid layout: what the scheduler measured in ns at every switch and
+	// tick, so that tasks which run for less than a tick count as long as they
+	// ran. Steal time is not in it, nor, where the kernel accounts for it
+	// apart, interrupt time.
+	CounterCpuacct
 )
 
-var cpuCounters = []string{"auto", "cgroup", "stat"}
+var cpuCounters = []string{"auto", "cgroup", "stat", "cpuacct"}
 
-// String returns the counter's name: auto, cgroup or stat.
+// String returns the counter's name: auto, cgroup, stat or cpuacct.
 func (c CPUCounter) String() string { return nameOf(cpuCounters, int(c)) }
 
 // ParseCPUCounter is the inverse of [CPUCounter.String].

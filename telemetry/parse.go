@@ -107,14 +107,19 @@ func ParsePressure(text []byte) (Stall, error) {
 	return s, nil
 }
 
-// CPUStat holds what ParseCPUStat takes from a cgroup's cpu.stat, in µs.
+// CPUStat holds what ParseCPUStat takes from a cgroup's cpu.stat, in µs. Both
+// are summed over CPUs: a cgroup stopped on two CPUs for one second was throttled
+// for two.
 type CPUStat struct {
-	// Usage is CPU time used, summed over CPUs; Throttled is the time spent
-	// stopped by a CPU limit, 0 where the cgroup has none.
+	// Usage is the CPU time used, 0 on cgroup v1, which counts it elsewhere;
+	// Throttled is the time stopped by the cgroup's own CPU limit (not by one
+	// above or below it), 0 where it has none. The kernel adds to it when a
+	// stop ends.
 	Usage, Throttled uint64
 }
 
-// ParseCPUStat reads the text of cpu.stat of cgroup v2. The error wraps
+// ParseCPUStat reads the text of cpu.stat of cgroup v2, which must have
+// usage_usec, or of v1, which must have throttled_time (in ns). The error wraps
 // ErrPartial or ErrMalformed.
 func ParseCPUStat(text []byte) (CPUStat, error) {
 	var s CPUStat
@@ -127,11 +132,14 @@ func ParseCPUStat(text []byte) (CPUStat, error) {
 		text = rest
 		key, field, _ := bytes.Cut(line, []byte(" "))
 		var dst *uint64
+		unit := uint64(1)
 		switch string(key) {
 		case "usage_usec":
 			dst, found = &s.Usage, true
 		case "throttled_usec":
 			dst = &s.Throttled
+		case "throttled_time":
+			dst, unit, found = &s.Throttled, 1000, true
 		default:
 			continue
 		}
@@ -139,10 +147,10 @@ func ParseCPUStat(text []byte) (CPUStat, error) {
 		if !ok || !valid || len(after) > 0 {
 			return CPUStat{}, fmt.Errorf("%w: %s is not a number", ErrMalformed, key)
 		}
-		*dst = value
+		*dst = value / unit
 	}
 	if !found {
-		return CPUStat{}, fmt.Errorf("%w: no usage_usec", ErrPartial)
+		return CPUStat{}, fmt.Errorf("%w: neither usage_usec nor throttled_time", ErrPartial)
 	}
 	return s, nil
 }
@@ -197,6 +205,51 @@ func ParseMeminfo(text []byte) (Memory, error) {
 		return Memory{}, fmt.Errorf("%w: MemTotal is not the largest value", ErrMalformed)
 	}
 	return m, nil
+}
+
+// ParseCounter reads the text of a file that holds one number on one line, as
+// cpuacct.usage and the statistics of a network interface do. The error wraps
+// ErrPartial or ErrMalformed.
+func ParseCounter(text []byte) (uint64, error) {
+	line, rest, ok := cutLine(text)
+	if !ok {
+		return 0, fmt.Errorf("%w: no number", ErrPartial)
+	}
+	value, after, ok, valid := nextUint(line)
+	if !ok || !valid || len(after) > 0 || bytes.IndexByte(rest, '\n') >= 0 {
+		return 0, fmt.Errorf("%w: not one number", ErrMalformed)
+	}
+	return value, nil
+}
+
+// maxCPU bounds the numbers in a list of CPUs; the kernel's own bound is 8192.
+const maxCPU = 1 << 20
+
+// ParseCPUList returns how many CPUs a list such as 0-3,8 names, as in
+// devices/system/cpu/online of sysfs; there must be at least one, in ascending
+// order. The error wraps ErrPartial or ErrMalformed.
+func ParseCPUList(text []byte) (int, error) {
+	line, _, ok := cutLine(text)
+	if !ok {
+		return 0, fmt.Errorf("%w: no list of CPUs", ErrPartial)
+	}
+	count, next := 0, uint64(0)
+	for more := true; more; {
+		var part []byte
+		part, line, more = bytes.Cut(line, []byte(","))
+		low, high, isRange := bytes.Cut(part, []byte("-"))
+		if !isRange {
+			high = low
+		}
+		first, after, ok, valid := nextUint(low)
+		last, afterLast, okLast, validLast := nextUint(high)
+		if !ok || !valid || !okLast || !validLast || len(after)+len(afterLast) > 0 || first < next || last < first || last >= maxCPU {
+			return 0, fmt.Errorf("%w: not a list of CPUs", ErrMalformed)
+		}
+		count += int(last - first + 1)
+		next = last + 1
+	}
+	return count, nil
 }
 
 // maxKiB is the largest number of KiB whose bytes, four of them summed, fit

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/procfs"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -72,6 +71,7 @@ func TestParseCPUStat(t *testing.T) {
 		{"root", "usage_usec 604\nuser_usec 400\nsystem_usec 204\n", telemetry.CPUStat{Usage: 604}, nil},
 		{"limited", "usage_usec 604\nuser_usec 400\nsystem_usec 204\nnr_periods 9\nnr_throttled 3\nthrottled_usec 77\n",
 			telemetry.CPUStat{Usage: 604, Throttled: 77}, nil},
+		{"v1", "nr_periods 40\nnr_throttled 40\nthrottled_time 3190001999\nnr_bursts 0\nburst_time 0\n", telemetry.CPUStat{Throttled: 3190001}, nil},
 		{"cut", "usage_usec 604", telemetry.CPUStat{}, telemetry.ErrPartial},
 		{"empty", "", telemetry.CPUStat{}, telemetry.ErrPartial},
 		{"no number", "usage_usec x\n", telemetry.CPUStat{}, telemetry.ErrMalformed},
@@ -79,6 +79,108 @@ func TestParseCPUStat(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := telemetry.ParseCPUStat([]byte(tc.text))
 			checkParsed(t, tc.want, got, tc.err, err)
+		})
+	}
+}
+
+func TestParseCounter(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want uint64
+		err  error
+	}{
+		{"0\n", 0, nil},
+		{"18446744073709551615\n", 1<<64 - 1, nil},
+		{"18446744073709551616\n", 0, telemetry.ErrMalformed},
+		{"15", 0, telemetry.ErrPartial},
+		{"", 0, telemetry.ErrPartial},
+		{"\n", 0, telemetry.ErrMalformed},
+		{"-1\n", 0, telemetry.ErrMalformed},
+		{"1 2\n", 0, telemetry.ErrMalformed},
+		{"1\n2\n", 0, telemetry.ErrMalformed},
+	} {
+		t.Run(tc.text, func(t *testing.T) {
+			got, err := telemetry.ParseCounter([]byte(tc.text))
+			checkParsed(t, tc.want, got, tc.err, err)
+		})
+	}
+}
+
+func TestParseCPUList(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want int
+		err  error
+	}{
+		{"0\n", 1, nil},
+		{"0-255\n", 256, nil},
+		{"0-3,8,10-11\n", 7, nil},
+		{"0-3", 0, telemetry.ErrPartial},
+		{"\n", 0, telemetry.ErrMalformed},
+		{"3-0\n", 0, telemetry.ErrMalformed},
+		{"0-3,2\n", 0, telemetry.ErrMalformed},
+		{"0-\n", 0, telemetry.ErrMalformed},
+		{"0-1-2\n", 0, telemetry.ErrMalformed},
+		{"0,\n", 0, telemetry.ErrMalformed},
+		{"0-99999999999\n", 0, telemetry.ErrMalformed},
+	} {
+		t.Run(tc.text, func(t *testing.T) {
+			got, err := telemetry.ParseCPUList([]byte(tc.text))
+			checkParsed(t, tc.want, got, tc.err, err)
+		})
+	}
+}
+
+func TestParseInterfaces(t *testing.T) {
+	const head = "Inter-| Receive | Transmit\n face |bytes|bytes\n"
+	for _, tc := range []struct {
+		name, text string
+		want       []string
+		err        error
+	}{
+		{"two", head + "    lo: 1 2\n  eth0:3 4\n", []string{"lo", "eth0"}, nil},
+		{"none", head, nil, nil},
+		{"the last line is cut", head + "    lo: 1 2\n  eth0: 3", []string{"lo"}, nil},
+		{"cut in the heading", head[:30], nil, telemetry.ErrPartial},
+		{"other file", "MemTotal: 1 kB\nMemFree: 1 kB\n", nil, telemetry.ErrMalformed},
+		{"no name", head + ": 1 2\n", nil, telemetry.ErrMalformed},
+		{"no colon", head + "eth0 1 2\n", nil, telemetry.ErrMalformed},
+		{"not a name but a path", head + "../../etc: 1 2\n", nil, telemetry.ErrMalformed},
+		{"the parent", head + "  ..: 1 2\n", nil, telemetry.ErrMalformed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			names, err := telemetry.ParseInterfaces([][]byte{[]byte("reused")}, []byte(tc.text))
+			var got []string
+			for _, n := range names {
+				got = append(got, string(n))
+			}
+			checkParsed(t, tc.want, got, tc.err, err)
+		})
+	}
+}
+
+func TestParseLinkSpeed(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		want  float64
+		known bool
+		err   error
+	}{
+		{"1000\n", 1.25e8, true, nil},
+		{"400000\n", 5e10, true, nil},
+		{"-1\n", 0, false, nil},
+		{"4294967295\n", 0, false, nil},
+		{"0\n", 0, false, nil},
+		{"10", 0, false, telemetry.ErrPartial},
+		{"-2\n", 0, false, telemetry.ErrMalformed},
+		{"4294967296\n", 0, false, telemetry.ErrMalformed},
+	} {
+		t.Run(tc.text, func(t *testing.T) {
+			got, known, err := telemetry.ParseLinkSpeed([]byte(tc.text))
+			checkParsed(t, tc.want, got, tc.err, err)
+			if known != tc.known {
+				t.Errorf("known = %v", known)
+			}
 		})
 	}
 }
@@ -119,55 +221,7 @@ func checkParsed[T any](t *testing.T, want, got T, wantErr, err error) {
 
 // The narrow parsers agree with prometheus/procfs on what a kernel wrote.
 func TestParsersAgreeWithProcfs(t *testing.T) {
-	const root = "testdata/linux-6.18-hybrid/proc"
-	fs, err := procfs.NewFS(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-
-	stat, err := fs.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	times, err := telemetry.ParseStat(read("stat"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := stat.CPUTotal
-	busy := all.User + all.Nice + all.System + all.IRQ + all.SoftIRQ + all.Steal
-	if math.Abs(float64(times.Busy)/100-busy) > 1e-6 || math.Abs(float64(times.Idle)/100-all.Idle-all.Iowait) > 1e-6 || times.Online != len(stat.CPU) {
-		t.Errorf("%+v disagrees with %+v", times, all)
-	}
-
-	pressure, err := fs.PSIStatsForResource("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stall, err := telemetry.ParsePressure(read("pressure/cpu"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkParsed(t, telemetry.Stall{Some: pressure.Some.Total, Full: pressure.Full.Total}, stall, nil, nil)
-
-	info, err := fs.Meminfo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory, err := telemetry.ParseMeminfo(read("meminfo"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkParsed(t, telemetry.Memory{
-		Total: *info.MemTotalBytes, Free: *info.MemFreeBytes, Available: *info.MemAvailableBytes,
-		Buffers: *info.BuffersBytes, Cached: *info.CachedBytes, HasAvailable: true,
-	}, memory, nil, nil)
+	agreeWithProcfs(t, "testdata/linux-6.18-hybrid/proc", "testdata/linux-6.18-hybrid/sys")
 }
 
 // parsed checks what holds for every parser: a failure is one of the two typed
@@ -223,7 +277,7 @@ func FuzzParsePressure(f *testing.F) {
 }
 
 func FuzzParseCPUStat(f *testing.F) {
-	seed(f, "cgroup/unified/cpu.stat", "usage_usec 1\nthrottled_usec 2\n")
+	seed(f, "cgroup/unified/cpu.stat", "nr_periods 0\nthrottled_time 5000\n", "usage_usec 1\nthrottled_usec 2\n")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if got, ok := parsed(t, telemetry.ParseCPUStat, text); ok {
 			again, err := telemetry.ParseCPUStat(fmt.Appendf(nil, "usage_usec %d\nthrottled_usec %d\n", got.Usage, got.Throttled))
@@ -238,6 +292,58 @@ func FuzzParseMeminfo(f *testing.F) {
 		got, ok := parsed(t, telemetry.ParseMeminfo, text)
 		if ok && (got.Total == 0 || got.Available > got.Total || !got.HasAvailable && got.Available != 0) {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func FuzzParseCounter(f *testing.F) {
+	seed(f, "cgroup/cpuacct/cpuacct.usage", "0\n", "18446744073709551616\n", "-1\n")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if got, ok := parsed(t, telemetry.ParseCounter, text); ok {
+			again, err := telemetry.ParseCounter(fmt.Appendln(nil, got))
+			checkParsed(t, got, again, nil, err)
+		}
+	})
+}
+
+func FuzzParseCPUList(f *testing.F) {
+	seed(f, "sys/devices/system/cpu/online", "0-3,8-11,13\n", "1,1\n", "5-4\n")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if got, ok := parsed(t, telemetry.ParseCPUList, text); ok {
+			again, err := telemetry.ParseCPUList(fmt.Appendf(nil, "0-%d\n", got-1))
+			checkParsed(t, got, again, nil, err)
+		}
+	})
+}
+
+func FuzzParseInterfaces(f *testing.F) {
+	seed(f, "proc/net/dev", "a|\nb|\nlo:1\n", "a|\nb|\n../..: 1\n")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		joined := func(text []byte) (string, error) {
+			names, err := telemetry.ParseInterfaces(nil, text)
+			return string(bytes.Join(names, []byte{'/'})), err
+		}
+		got, ok := parsed(t, joined, text)
+		for _, name := range strings.Split(got, "/") {
+			if ok && got != "" && (name != filepath.Base(name) || name == "." || name == "..") {
+				t.Errorf("%q is no name", name)
+			}
+		}
+	})
+}
+
+func FuzzParseLinkSpeed(f *testing.F) {
+	seed(f, "sys/class/net/eth0/speed", "10000\n", "4294967295\n", "0\n", "-1\n0")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		speed := func(text []byte) (float64, error) {
+			speed, known, err := telemetry.ParseLinkSpeed(text)
+			if known != (speed > 0) {
+				t.Errorf("%v, %v", speed, known)
+			}
+			return speed, err
+		}
+		if got, ok := parsed(t, speed, text); ok && (math.IsNaN(got) || got < 0 || got > 1<<32*125_000) {
+			t.Errorf("%v", got)
 		}
 	})
 }

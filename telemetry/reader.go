@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -9,15 +10,29 @@ import (
 
 // Config says what a Reader reads. The zero value is the default.
 type Config struct {
-	// ProcRoot and CgroupRoot are where proc and the cgroups are mounted;
-	// empty means /proc and /sys/fs/cgroup. Without cgroups the Reader takes
-	// /proc/stat.
-	ProcRoot, CgroupRoot string
-	// CPU and Memory select what the two channels measure.
+	// ProcRoot, SysRoot and CgroupRoot are where proc, sysfs and the cgroups
+	// are mounted; empty means /proc, /sys and /sys/fs/cgroup. Without cgroups
+	// the Reader takes /proc/stat.
+	ProcRoot, SysRoot, CgroupRoot string
+	// Channels says which channels there are beside cpu and memory.
+	Channels Channels
+	// CPU and Memory select what these two measure.
 	CPU    CPUMode
 	Memory MemoryMode
 	// Counter selects the counter behind CPU utilisation.
 	Counter CPUCounter
+	// Throttling takes out of the cpu channel's pressure the time in which tasks
+	// waited only because a CPU limit of their container or pod had stopped them:
+	// the node is not fuller for it. It reads cpu.stat of the cgroups with a limit
+	// (found once a second, 1024 at most). The correction is an estimate, as the
+	// kernel tells how long each cgroup was stopped but not when nor on which CPU;
+	// it lags by up to one period of a limit (0.1 s unless a pod says otherwise),
+	// as the kernel counts a stop when it ends. It does nothing where the kernel
+	// has no pressure stall information.
+	Throttling bool
+	// LinkSpeed is in bytes/s each way and stands for that of every link; zero
+	// means what each link's driver says, which virtual ones often do not.
+	LinkSpeed float64
 	// MaxInterval is the longest time between two samples; a longer one drops
 	// the sample. Zero means one second, ten periods at 10 Hz.
 	MaxInterval time.Duration
@@ -25,6 +40,7 @@ type Config struct {
 
 const (
 	defaultProcRoot    = "/proc"
+	defaultSysRoot     = "/sys"
 	defaultCgroupRoot  = "/sys/fs/cgroup"
 	defaultMaxInterval = time.Second
 )
@@ -36,8 +52,12 @@ func (c Config) Validate() error {
 		return &FieldError{"CPU", int(c.CPU), "not a CPU mode"}
 	case c.Memory < MemoryAvailable || c.Memory > MemoryFree:
 		return &FieldError{"Memory", int(c.Memory), "not a memory mode"}
-	case c.Counter < CounterAuto || c.Counter > CounterStat:
+	case c.Counter < CounterAuto || c.Counter > CounterCpuacct:
 		return &FieldError{"Counter", int(c.Counter), "not a CPU counter"}
+	case c.Throttling && c.CPU == CPUUtilisation:
+		return &FieldError{"Throttling", c.Throttling, "corrects pressure, which CPU = utilisation has none of"}
+	case !(c.LinkSpeed >= 0) || math.IsInf(c.LinkSpeed, 1):
+		return &FieldError{"LinkSpeed", c.LinkSpeed, "not a number of bytes/s"}
 	case c.MaxInterval < 0:
 		return &FieldError{"MaxInterval", c.MaxInterval, "negative"}
 	}
@@ -47,6 +67,9 @@ func (c Config) Validate() error {
 func (c Config) withDefaults() Config {
 	if c.ProcRoot == "" {
 		c.ProcRoot = defaultProcRoot
+	}
+	if c.SysRoot == "" {
+		c.SysRoot = defaultSysRoot
 	}
 	if c.CgroupRoot == "" {
 		c.CgroupRoot = defaultCgroupRoot
@@ -78,7 +101,9 @@ type channel interface {
 }
 
 // Reader reads one value per channel at each call. It keeps the files open and
-// allocates nothing in a call that succeeds. It is not safe for concurrent use.
+// allocates nothing in a call that succeeds, except for a network interface that
+// is new and, with Config.Throttling, once a second for the list of cgroups. It
+// is not safe for concurrent use.
 type Reader struct {
 	schema   Schema
 	channels []channel
@@ -88,30 +113,60 @@ type Reader struct {
 }
 
 // NewReader opens the channels and reads each once, so that a machine that
-// cannot be measured is known at the start. The error is a *FieldError or a
-// *ChannelError.
+// cannot be measured, or has not what was asked for, is known at the start. The
+// error is a *FieldError or a *ChannelError; the latter's cause may be
+// ErrNoPressure, ErrNoLinkSpeed or ErrNoThrottling.
 func NewReader(c Config) (*Reader, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	c = c.withDefaults()
+	r := &Reader{}
+	if err := r.open(c); err != nil {
+		r.Close()
+		return nil, err
+	}
+	r.schema = schemaOf(r.channels)
+	r.values = make([]float64, len(r.channels))
+	return r, nil
+}
+
+// open adds the channels in schema order.
+func (r *Reader) open(c Config) error {
 	cpu, err := newCPU(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	r.channels = append(r.channels, cpu)
+	r.pressure, r.counter = cpu.pressure != nil, cpu.counter()
+
 	memory, err := newMemory(c)
 	if err != nil {
-		cpu.close()
-		return nil, err
+		return err
 	}
-	channels := []channel{cpu, memory}
-	return &Reader{
-		schema:   schemaOf(channels),
-		channels: channels,
-		values:   make([]float64, len(channels)),
-		pressure: cpu.pressure != nil,
-		counter:  cpu.counter(),
-	}, nil
+	r.channels = append(r.channels, memory)
+	if c.Channels.MemoryPressure {
+		s, err := newStall(c, memoryPressureName, "memory")
+		if err != nil {
+			return err
+		}
+		r.channels = append(r.channels, s)
+	}
+	if c.Channels.IO {
+		s, err := newStall(c, ioName, "io")
+		if err != nil {
+			return err
+		}
+		r.channels = append(r.channels, s)
+	}
+	if c.Channels.Network {
+		n, err := newNetwork(c)
+		if err != nil {
+			return err
+		}
+		r.channels = append(r.channels, n)
+	}
+	return nil
 }
 
 // schemaVersion changes when a channel of the same name and option changes its
@@ -135,8 +190,9 @@ func (r *Reader) Schema() Schema {
 	return Schema{ID: r.schema.ID, Channels: append([]string(nil), r.schema.Channels...)}
 }
 
-// Sizes returns the whole of each channel in its absolute unit: online CPUs and
-// bytes of memory.
+// Sizes returns the whole of each channel in its absolute unit: online CPUs,
+// bytes of memory, 1 for the time shares memory-pressure and io, and bytes/s of
+// the fastest link (the last known while none is up).
 func (r *Reader) Sizes() []float64 {
 	sizes := make([]float64, len(r.channels))
 	for i, c := range r.channels {
@@ -149,35 +205,35 @@ func (r *Reader) Sizes() []float64 {
 // or could be: it is false only where the kernel has none.
 func (r *Reader) Pressure() bool { return r.pressure }
 
-// Counter returns the counter behind CPU utilisation: CounterCgroup or
-// CounterStat.
+// Counter returns the counter behind CPU utilisation; it is never CounterAuto.
 func (r *Reader) Counter() CPUCounter { return r.counter }
 
 // SampleTo stores one value in [0,1] per channel for the time at, in schema
 // order; dst has that length or is empty, then a slice is allocated. The time
-// should carry a monotonic reading, as time.Now does, and be taken right before
-// the call. On an error dst is unchanged: ErrPriming at the first call, a
-// *ChannelError for the first channel that could not be read (all others still
-// advance), or a *LengthError.
+// should carry a monotonic reading, as time.Now does, so that steps of the wall
+// clock do not matter, and be taken right before the call. On an error dst is
+// unchanged: ErrPriming at the first call, a *SampleError with every channel that
+// could not be read (all others still advance), or a *LengthError.
 func (r *Reader) SampleTo(dst []float64, at time.Time) ([]float64, error) {
 	if len(dst) != 0 && len(dst) != len(r.channels) {
 		return dst, &LengthError{Got: len(dst), Want: len(r.channels)}
 	}
-	var failed error
+	var failed []*ChannelError
 	priming := false
 	for i, c := range r.channels {
 		value, err := c.sample(at)
 		r.values[i] = value
 		switch {
+		case err == nil:
 		case errors.Is(err, ErrPriming):
 			priming = true
-		case err != nil && failed == nil:
-			failed = err
+		default:
+			failed = append(failed, ChannelErrors(err)...)
 		}
 	}
 	switch {
-	case failed != nil:
-		return dst, failed
+	case len(failed) > 0:
+		return dst, &SampleError{Channels: failed}
 	case priming:
 		return dst, ErrPriming
 	}

@@ -2,12 +2,12 @@ package telemetry_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +69,37 @@ func TestSample(t *testing.T) {
 		want:  []float64{.5 / 2, .4},
 		id:    "v1;cpu=half;memory=available",
 	}, {
+		name:  "cpuacct counts nanoseconds and comes first",
+		setup: func(m *machine) { m.usage("unified", 0); m.cpuacct("cpu,cpuacct", 5) },
+		step:  func(m *machine) { m.usage("unified", 200_000); m.cpuacct("cpu,cpuacct", 100_000_005); m.stat(4, 40, 0) },
+		want:  []float64{.25 / 2, .4},
+		id:    "v1;cpu=half;memory=available",
+	}, {
+		name:   "cgroup v2 on request",
+		config: telemetry.Config{Counter: telemetry.CounterCgroup},
+		setup:  func(m *machine) { m.usage("unified", 0); m.cpuacct("cpuacct", 5) },
+		step:   func(m *machine) { m.usage("unified", 200_000); m.cpuacct("cpuacct", 100_000_005) },
+		want:   []float64{.5 / 2, .4},
+		id:     "v1;cpu=half;memory=available",
+	}, {
+		name: "a container's own cpuacct is not the machine's",
+		setup: func(m *machine) {
+			m.cpuacct("cpuacct", 0)
+			m.remove(filepath.Join(m.root, "cpuacct/cgroup.sane_behavior"))
+		},
+		step: func(m *machine) {
+			m.write(filepath.Join(m.root, "cpuacct/cpuacct.usage"), "100000000\n")
+			m.stat(4, 40, 0)
+		},
+		want: []float64{1. / 2, .4},
+		id:   "v1;cpu=half;memory=available",
+	}, {
+		name:  "sysfs of another machine does not count",
+		setup: func(m *machine) { m.usage("", 0); m.online("0-63") },
+		step:  func(m *machine) { m.usage("", 100_000) },
+		want:  []float64{.25 / 2, .4},
+		id:    "v1;cpu=half;memory=available",
+	}, {
 		name:   "/proc/stat on request",
 		config: telemetry.Config{Counter: telemetry.CounterStat},
 		setup:  func(m *machine) { m.usage("", 0) },
@@ -99,14 +130,9 @@ func TestSample(t *testing.T) {
 			config := m.config()
 			config.CPU, config.Memory, config.Counter = tc.config.CPU, tc.config.Memory, tc.config.Counter
 			r := m.reader(config)
-			if got, err := r.SampleTo(nil, start); !errors.Is(err, telemetry.ErrPriming) {
-				t.Fatalf("first sample = %v, %v, want ErrPriming", got, err)
-			}
+			m.prime(r, start)
 			tc.step(m)
-			got, err := r.SampleTo(nil, start.Add(period))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := m.sample(r, start.Add(period))
 			if diff := cmp.Diff(tc.want, got, near); diff != "" {
 				t.Errorf("sample (-want +got):\n%s", diff)
 			}
@@ -199,6 +225,27 @@ func TestDroppedSample(t *testing.T) {
 		step:    func(m *machine) { m.stat(3, 110, 110) },
 		repair:  func(m *machine) { m.stat(3, 120, 140) },
 		channel: "cpu", err: telemetry.ErrResized, cause: "resized",
+	}, {
+		name: "CPU plugged", after: period,
+		step:    func(m *machine) { m.stat(8, 110, 130) },
+		repair:  func(m *machine) { m.stat(8, 120, 160) },
+		channel: "cpu", err: telemetry.ErrResized, cause: "resized",
+	}, {
+		// Utilisation from a cgroup does not read /proc/stat: sysfs tells.
+		name: "CPU unplugged under a cgroup's counter", after: period, usage: true,
+		step:    func(m *machine) { m.online("0,2-3"); m.usage("", 1_100_000) },
+		repair:  func(m *machine) { m.usage("", 1_200_000) },
+		channel: "cpu", err: telemetry.ErrResized, cause: "resized",
+	}, {
+		name: "malformed list of CPUs", after: period, usage: true,
+		step:    func(m *machine) { m.online("0-") },
+		repair:  func(m *machine) { m.online("0-3"); m.usage("", 1_100_000) },
+		channel: "cpu", err: telemetry.ErrMalformed, cause: "malformed",
+	}, {
+		name: "clock set ahead", after: 10 * time.Second, usage: true,
+		step:    func(m *machine) { m.usage("", 1_100_000) },
+		repair:  func(m *machine) { m.usage("", 1_200_000) },
+		channel: "cpu", err: telemetry.ErrLongInterval, cause: "long-interval",
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := newMachine(t)
@@ -254,6 +301,14 @@ func TestNewReaderErrors(t *testing.T) {
 			c.CPU = telemetry.CPUPressure
 		}, telemetry.ErrNoPressure},
 		{"cgroup counter without cgroup v2", func(m *machine, c *telemetry.Config) { c.Counter = telemetry.CounterCgroup }, fs.ErrNotExist},
+		{"cpuacct counter without cgroup v1", func(m *machine, c *telemetry.Config) { c.Counter = telemetry.CounterCpuacct }, fs.ErrNotExist},
+		{"no memory pressure", func(m *machine, c *telemetry.Config) { c.Channels.MemoryPressure = true }, telemetry.ErrNoPressure},
+		{"no io pressure", func(m *machine, c *telemetry.Config) { c.Channels.IO = true }, telemetry.ErrNoPressure},
+		{"malformed pressure", func(m *machine, c *telemetry.Config) {
+			m.write(filepath.Join(m.proc, "pressure", "cpu"), "some\n")
+		}, telemetry.ErrMalformed},
+		{"no list of interfaces", func(m *machine, c *telemetry.Config) { c.Channels.Network = true }, fs.ErrNotExist},
+		{"no cgroups with limits", func(m *machine, c *telemetry.Config) { c.Throttling = true }, telemetry.ErrNoThrottling},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := newMachine(t)
@@ -272,7 +327,9 @@ func TestConfigValidate(t *testing.T) {
 	for field, c := range map[string]telemetry.Config{
 		"CPU":         {CPU: 9},
 		"Memory":      {Memory: -1},
-		"Counter":     {Counter: 3},
+		"Counter":     {Counter: 4},
+		"Throttling":  {Throttling: true, CPU: telemetry.CPUUtilisation},
+		"LinkSpeed":   {LinkSpeed: math.NaN()},
 		"MaxInterval": {MaxInterval: -1},
 	} {
 		_, err := telemetry.NewReader(c)
@@ -306,7 +363,7 @@ func TestModesParse(t *testing.T) {
 			t.Errorf("ParseMemoryMode(%s) = %v, %v", m, got, err)
 		}
 	}
-	for _, c := range []telemetry.CPUCounter{telemetry.CounterAuto, telemetry.CounterCgroup, telemetry.CounterStat} {
+	for _, c := range []telemetry.CPUCounter{telemetry.CounterAuto, telemetry.CounterCgroup, telemetry.CounterStat, telemetry.CounterCpuacct} {
 		if got, err := telemetry.ParseCPUCounter(c.String()); err != nil || got != c {
 			t.Errorf("ParseCPUCounter(%s) = %v, %v", c, got, err)
 		}
@@ -318,70 +375,29 @@ func TestModesParse(t *testing.T) {
 	}
 }
 
-// The recorded machine: 2 CPUs, Linux 6.18, hybrid cgroups.
+// The recorded machine: 2 CPUs, Linux 6.18, hybrid cgroups, and a virtio link
+// that does not tell its speed.
 func TestRecordedMachine(t *testing.T) {
-	r, err := telemetry.NewReader(telemetry.Config{
+	config := telemetry.Config{
 		ProcRoot:   "testdata/linux-6.18-hybrid/proc",
+		SysRoot:    "testdata/linux-6.18-hybrid/sys",
 		CgroupRoot: "testdata/linux-6.18-hybrid/cgroup",
-	})
+		Channels:   telemetry.Channels{MemoryPressure: true, IO: true, Network: true},
+	}
+	_, err := telemetry.NewReader(config)
+	if !errors.Is(err, telemetry.ErrNoLinkSpeed) || !strings.Contains(err.Error(), `["eth0"]`) {
+		t.Errorf("err = %v, want ErrNoLinkSpeed of eth0", err)
+	}
+	config.LinkSpeed = 1.25e8
+	r, err := telemetry.NewReader(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if r.Counter() != telemetry.CounterCgroup || !r.Pressure() {
+	if r.Counter() != telemetry.CounterCpuacct || !r.Pressure() {
 		t.Errorf("counter %v, pressure %v", r.Counter(), r.Pressure())
 	}
-	if diff := cmp.Diff([]float64{2, 24684096 << 10}, r.Sizes()); diff != "" {
+	if diff := cmp.Diff([]float64{2, 24684096 << 10, 1, 1, 1.25e8}, r.Sizes()); diff != "" {
 		t.Errorf("sizes (-want +got):\n%s", diff)
-	}
-}
-
-func TestSampleToAllocatesNothing(t *testing.T) {
-	m := newMachine(t)
-	m.stat(128, 1, 1)
-	m.usage("", 1)
-	r := m.reader(m.config())
-	dst := make([]float64, 2)
-	at := start
-	if _, err := r.SampleTo(dst, at); !errors.Is(err, telemetry.ErrPriming) {
-		t.Fatal(err)
-	}
-	if n := testing.AllocsPerRun(100, func() {
-		at = at.Add(period)
-		if _, err := r.SampleTo(dst, at); err != nil {
-			t.Fatal(err)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations a sample", n)
-	}
-}
-
-func BenchmarkSampleTo(b *testing.B) {
-	for _, cpus := range []int{2, 128} {
-		b.Run(fmt.Sprintf("cpus=%d", cpus), func(b *testing.B) {
-			m := newMachine(b)
-			m.stat(cpus, 1, 1)
-			m.usage("", 1)
-			r := m.reader(m.config())
-			dst := make([]float64, 2)
-			at := start
-			b.ReportAllocs()
-			for b.Loop() {
-				at = at.Add(period)
-				if _, err := r.SampleTo(dst, at); err != nil && !errors.Is(err, telemetry.ErrPriming) {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkParseStat(b *testing.B) {
-	text := []byte(statText(128, 1, 1))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := telemetry.ParseStat(text); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -1,0 +1,132 @@
+package telemetry
+
+import (
+	"bytes"
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxNested bounds how deep below a container's cgroup its processes are looked
+// for (a container that runs its own init has groups of its own).
+const maxNested = 4
+
+// prober reads how far containers have come. It keeps its buffers, and goes past
+// package os, which costs twice as much for a file of a few bytes: a node that
+// starts pods all the time is probed all the time.
+type prober struct {
+	procRoot    string
+	procs, comm []byte
+}
+
+func newProber(procRoot string) *prober {
+	return &prober{procRoot: procRoot, procs: make([]byte, 4<<10), comm: make([]byte, 64)}
+}
+
+// stageOf reads how far the container with the cgroup at dir has come. Once it
+// is settled, a process named like the runtime is taken for the workload's, and
+// one without a readable name for one of another PID namespace.
+func (p *prober) stageOf(dir string, settled bool) stage {
+	text, err := readInto(&p.procs, dir+"/cgroup.procs")
+	if err != nil {
+		return starting
+	}
+	found := starting
+	for line := range bytes.Lines(text) {
+		pid := string(bytes.TrimSpace(line))
+		if pid == "0" {
+			return opaque
+		}
+		comm, err := readInto(&p.comm, p.procRoot+"/"+pid+"/comm")
+		switch name := string(bytes.TrimSpace(comm)); {
+		case os.IsPermission(err):
+			return opaque
+		case err != nil: // most likely it ended meanwhile
+		case name == "pause":
+			found = max(found, paused)
+		case settled || !isRuntime(name):
+			return running
+		}
+	}
+	switch {
+	case len(text) == 0 && p.hasNestedProcess(dir, maxNested):
+		return running
+	case len(text) > 0 && found == starting && settled:
+		return opaque
+	}
+	return found
+}
+
+func (p *prober) hasNestedProcess(dir string, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	for _, name := range subdirectories(dir) {
+		sub := dir + "/" + name
+		if text, err := readInto(&p.procs, sub+"/cgroup.procs"); err == nil && len(text) > 0 {
+			return true
+		}
+		if p.hasNestedProcess(sub, depth-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// readInto reads the file at path into buf, which grows as needed. The text is
+// valid until the next call.
+func readInto(buf *[]byte, path string) ([]byte, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	for n := 0; ; {
+		m, err := retry(func() (int, error) { return unix.Read(fd, (*buf)[n:]) })
+		if err != nil {
+			return nil, err
+		}
+		if n += m; m == 0 {
+			return (*buf)[:n], nil
+		}
+		if n == len(*buf) {
+			*buf = append(*buf, make([]byte, n)...)
+		}
+	}
+}
+
+// retry calls again what a signal interrupted.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}
+
+// isDirectory says whether path is one, and whether it may have others below it.
+func isDirectory(path string) (ok, parent bool) {
+	var s unix.Stat_t
+	_, err := retry(func() (int, error) { return 0, unix.Stat(path, &s) })
+	// The links of a cgroup, as of most directories, are its name, its own dot and
+	// one for each directory below. File systems that do not count say 1.
+	return err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR, s.Nlink != 2
+}
+
+// subdirectories lists the directories in dir; none if it is gone. A cgroup
+// holds dozens of files: it is listed only if it has directories at all.
+func subdirectories(dir string) []string {
+	if ok, parent := isDirectory(dir); !ok || !parent {
+		return nil
+	}
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}

@@ -1,0 +1,260 @@
+package containerd_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/containerd/containerd/api/events"
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
+	eventsapi "github.com/containerd/containerd/api/services/events/v1"
+	tasksapi "github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/api/types"
+	"github.com/containerd/containerd/api/types/task"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/containerd"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/sourcetest"
+)
+
+// daemon serves the containers of a node as containerd does.
+type daemon struct {
+	eventsapi.UnimplementedEventsServer
+	node    *sourcetest.Node
+	garbled bool // events cannot be decoded
+}
+
+func inNamespace(ctx context.Context) error {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if got := md.Get("containerd-namespace"); !slices.Equal(got, []string{"k8s.io"}) {
+		return status.Errorf(codes.FailedPrecondition, "namespace %v", got)
+	}
+	return nil
+}
+
+func (d *daemon) Subscribe(_ *eventsapi.SubscribeRequest, s eventsapi.Events_SubscribeServer) error {
+	if err := inNamespace(s.Context()); err != nil {
+		return err
+	}
+	all, cancel := d.node.Subscribe()
+	defer cancel()
+	for {
+		select {
+		case <-s.Context().Done():
+			return nil
+		case e, ok := <-all:
+			if !ok {
+				return status.Error(codes.Unavailable, "going away")
+			}
+			for _, out := range d.envelopes(e) {
+				if err := s.Send(out); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+func (d *daemon) envelopes(e sourcetest.Event) []*types.Envelope {
+	switch e.Kind {
+	case sourcetest.Created:
+		return []*types.Envelope{d.envelope("/containers/create", &events.ContainerCreate{ID: e.ID})}
+	case sourcetest.Started:
+		return []*types.Envelope{
+			d.envelope("/tasks/start", &events.TaskStart{ContainerID: e.ID, Pid: 1}),
+			// A probe that was run in the container ends.
+			d.envelope("/tasks/exit", &events.TaskExit{ContainerID: e.ID, ID: "exec", Pid: 2}),
+		}
+	case sourcetest.Stopped:
+		return []*types.Envelope{
+			d.envelope("/tasks/exit", &events.TaskExit{ContainerID: e.ID, ID: e.ID, Pid: 1}),
+			d.envelope("/tasks/delete", &events.TaskDelete{ContainerID: e.ID, Pid: 1}),
+		}
+	}
+	return []*types.Envelope{d.envelope("/containers/delete", &events.ContainerDelete{ID: e.ID})}
+}
+
+func (d *daemon) envelope(topic string, m proto.Message) *types.Envelope {
+	value, err := proto.Marshal(m)
+	if err != nil || d.garbled {
+		value = []byte("not a message")
+	}
+	// containerd's own form of a type's URL has no host.
+	return &types.Envelope{Namespace: "k8s.io", Topic: topic, Event: &anypb.Any{TypeUrl: string(m.ProtoReflect().Descriptor().FullName()), Value: value}}
+}
+
+func (d *daemon) list(ctx context.Context) (*tasksapi.ListTasksResponse, error) {
+	if err := inNamespace(ctx); err != nil {
+		return nil, err
+	}
+	out := &tasksapi.ListTasksResponse{}
+	for _, c := range d.node.Containers() {
+		s := task.Status_STOPPED
+		switch {
+		case c.Running && len(out.Tasks)%2 == 0:
+			s = task.Status_PAUSED
+		case c.Running:
+			s = task.Status_RUNNING
+		}
+		out.Tasks = append(out.Tasks, &task.Process{ID: c.ID, Status: s})
+	}
+	return out, nil
+}
+
+func (d *daemon) get(ctx context.Context, r *containersapi.GetContainerRequest) (*containersapi.GetContainerResponse, error) {
+	if err := inNamespace(ctx); err != nil {
+		return nil, err
+	}
+	for _, c := range d.node.Containers() {
+		if c.ID == r.ID {
+			kind := "container"
+			if c.IsSandbox() {
+				kind = "sandbox"
+			}
+			labels := map[string]string{"io.kubernetes.pod.uid": c.UID, "io.cri-containerd.kind": kind}
+			return &containersapi.GetContainerResponse{Container: &containersapi.Container{ID: c.ID, Labels: labels}}, nil
+		}
+	}
+	return nil, status.Error(codes.NotFound, "no such container")
+}
+
+// tasks serves List apart: containers have a method of that name, too.
+type tasks struct {
+	tasksapi.UnimplementedTasksServer
+	d *daemon
+}
+
+func (t tasks) List(ctx context.Context, _ *tasksapi.ListTasksRequest) (*tasksapi.ListTasksResponse, error) {
+	return t.d.list(ctx)
+}
+
+type containers struct {
+	containersapi.UnimplementedContainersServer
+	d *daemon
+}
+
+func (c containers) Get(ctx context.Context, r *containersapi.GetContainerRequest) (*containersapi.GetContainerResponse, error) {
+	return c.d.get(ctx, r)
+}
+
+func serve(t *testing.T, d *daemon) *sourcetest.Server {
+	d.node = sourcetest.NewNode()
+	s := sourcetest.NewServer(t, func(g *grpc.Server) {
+		eventsapi.RegisterEventsServer(g, d)
+		tasksapi.RegisterTasksServer(g, tasks{d: d})
+		containersapi.RegisterContainersServer(g, containers{d: d})
+	})
+	s.Up()
+	return s
+}
+
+func run(t *testing.T, c containerd.Config) *sourcetest.Recorder {
+	t.Helper()
+	c.MinBackoff, c.MaxBackoff = time.Millisecond, 20*time.Millisecond
+	c.Poll = 5 * time.Millisecond
+	c.Logger = slog.New(slog.DiscardHandler)
+	source, err := containerd.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sourcetest.Run(t, source)
+}
+
+func TestPodsFollowTasks(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		daemon daemon
+		config containerd.Config
+	}{
+		{"events", daemon{}, containerd.Config{Rescan: time.Hour}},
+		{"events that cannot be decoded", daemon{garbled: true}, containerd.Config{Rescan: 20 * time.Millisecond}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, &tc.daemon)
+			node := tc.daemon.node
+			first := node.StartPod()
+			node.StartContainer(first)
+			tc.config.Endpoint = s.Path
+			r := run(t, tc.config)
+			r.Until(sourcetest.UID(1))
+			node.UntilSubscribed(t)
+			churns := r.Churns()
+			second := node.StartPod()
+			app := node.StartContainer(second)
+			r.UntilChurn(churns)
+			r.Until(sourcetest.UID(1), sourcetest.UID(3))
+			sidecar := node.StartContainer(second)
+			node.StopContainer(app)
+			node.DeleteContainer(first)
+			r.Until(sourcetest.UID(3))
+			node.StopContainer(sidecar)
+			r.Until()
+		})
+	}
+}
+
+// What happens while containerd is away is known afterwards.
+func TestContainerdAway(t *testing.T) {
+	var simulated daemon
+	s := serve(t, &simulated)
+	sandbox := simulated.node.StartPod()
+	simulated.node.StartContainer(sandbox)
+	r := run(t, containerd.Config{Endpoint: s.Path, Rescan: time.Hour})
+	r.Until(sourcetest.UID(1))
+	s.Down()
+	simulated.node.DeleteContainer(sandbox)
+	simulated.node.StartContainer(simulated.node.StartPod())
+	s.Up()
+	r.Until(sourcetest.UID(3))
+}
+
+// Whatever is lost of what happens, the set ends as containerd does.
+func TestStorm(t *testing.T) {
+	for _, seed := range []uint64{1, 2} {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		var simulated daemon
+		s := serve(t, &simulated)
+		r := run(t, containerd.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond})
+		simulated.node.Storm(rnd, 600, func() {
+			if rnd.IntN(2) == 0 {
+				simulated.node.Disconnect()
+				return
+			}
+			s.Down()
+			simulated.node.StartContainer(simulated.node.StartPod())
+			s.Up()
+		})
+		t.Logf("seed %d: %d pods", seed, len(simulated.node.Pods()))
+		r.Until(simulated.node.Pods()...)
+		r.Stop()
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for field, c := range map[string]containerd.Config{
+		"Endpoint":   {Endpoint: "containerd.sock"},
+		"Rescan":     {Rescan: -1},
+		"Poll":       {Poll: -1},
+		"MinBackoff": {MinBackoff: -1},
+		"MaxBackoff": {MinBackoff: time.Minute, MaxBackoff: time.Second},
+	} {
+		_, err := containerd.New(c)
+		var wrong *telemetry.FieldError
+		if !errors.As(err, &wrong) || wrong.Field != field {
+			t.Errorf("%+v: err = %v, want *FieldError of %s", c, err, field)
+		}
+	}
+	if err := (containerd.Config{}).Validate(); err != nil {
+		t.Errorf("the zero config: %v", err)
+	}
+}

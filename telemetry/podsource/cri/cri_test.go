@@ -1,0 +1,240 @@
+package cri_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/sourcetest"
+)
+
+// runtime serves the containers of a node as a CRI runtime does.
+type runtime struct {
+	runtimeapi.UnimplementedRuntimeServiceServer
+	node      *sourcetest.Node
+	noEvents  bool
+	bare      bool // events come without the pod
+	unlabeled bool // containers name their pod through the sandbox alone
+}
+
+func (r *runtime) GetContainerEvents(_ *runtimeapi.GetEventsRequest, s grpc.ServerStreamingServer[runtimeapi.ContainerEventResponse]) error {
+	if r.noEvents {
+		return status.Error(codes.Unimplemented, "no such method")
+	}
+	events, cancel := r.node.Subscribe()
+	defer cancel()
+	for {
+		select {
+		case <-s.Context().Done():
+			return nil
+		case e, ok := <-events:
+			if !ok {
+				return status.Error(codes.Unavailable, "going away")
+			}
+			if err := s.Send(r.event(e)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *runtime) event(e sourcetest.Event) *runtimeapi.ContainerEventResponse {
+	out := &runtimeapi.ContainerEventResponse{ContainerId: e.ID, ContainerEventType: runtimeapi.ContainerEventType(e.Kind)}
+	if r.bare {
+		return out
+	}
+	out.PodSandboxStatus = &runtimeapi.PodSandboxStatus{Id: e.Sandbox, Metadata: &runtimeapi.PodSandboxMetadata{Uid: e.UID}}
+	for _, c := range e.Others {
+		out.ContainersStatuses = append(out.ContainersStatuses, &runtimeapi.ContainerStatus{Id: c.ID, State: state(c)})
+	}
+	return out
+}
+
+func state(c sourcetest.Container) runtimeapi.ContainerState {
+	switch {
+	case c.Running:
+		return runtimeapi.ContainerState_CONTAINER_RUNNING
+	case c.Ended:
+		return runtimeapi.ContainerState_CONTAINER_EXITED
+	}
+	return runtimeapi.ContainerState_CONTAINER_CREATED
+}
+
+func (r *runtime) ListContainers(context.Context, *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+	out := &runtimeapi.ListContainersResponse{}
+	for _, c := range r.node.Containers() {
+		if c.IsSandbox() {
+			continue
+		}
+		x := &runtimeapi.Container{Id: c.ID, PodSandboxId: c.Sandbox, State: state(c)}
+		if !r.unlabeled {
+			x.Labels = map[string]string{"io.kubernetes.pod.uid": c.UID}
+		}
+		out.Containers = append(out.Containers, x)
+	}
+	return out, nil
+}
+
+func (r *runtime) ListPodSandbox(context.Context, *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
+	out := &runtimeapi.ListPodSandboxResponse{}
+	for _, c := range r.node.Containers() {
+		if c.IsSandbox() {
+			out.Items = append(out.Items, &runtimeapi.PodSandbox{Id: c.ID, Metadata: &runtimeapi.PodSandboxMetadata{Uid: c.UID}})
+		}
+	}
+	return out, nil
+}
+
+// serve starts a server for r, which begins with an empty node.
+func serve(t *testing.T, r *runtime) *sourcetest.Server {
+	r.node = sourcetest.NewNode()
+	s := sourcetest.NewServer(t, func(g *grpc.Server) { runtimeapi.RegisterRuntimeServiceServer(g, r) })
+	s.Up()
+	return s
+}
+
+func run(t *testing.T, c cri.Config) *sourcetest.Recorder {
+	t.Helper()
+	c.MinBackoff, c.MaxBackoff = time.Millisecond, 20*time.Millisecond
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	source, err := cri.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sourcetest.Run(t, source)
+}
+
+func TestPodsFollowContainers(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		runtime runtime
+		config  cri.Config
+	}{
+		{"events", runtime{}, cri.Config{Rescan: time.Hour}},
+		{"events without the pod", runtime{bare: true}, cri.Config{}},
+		{"containers without labels", runtime{unlabeled: true, noEvents: true}, cri.Config{Poll: 5 * time.Millisecond}},
+		{"no events", runtime{noEvents: true}, cri.Config{Poll: 5 * time.Millisecond}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, &tc.runtime)
+			node := tc.runtime.node
+			first := node.StartPod()
+			node.StartContainer(first)
+			tc.config.Endpoint = "unix://" + s.Path
+			r := run(t, tc.config)
+			r.Until(sourcetest.UID(1))
+			if !tc.runtime.noEvents {
+				node.UntilSubscribed(t)
+			}
+			churns := r.Churns()
+			second := node.StartPod()
+			app := node.StartContainer(second)
+			r.UntilChurn(churns)
+			r.Until(sourcetest.UID(1), sourcetest.UID(3))
+			sidecar := node.StartContainer(second)
+			node.StopContainer(app)
+			node.DeleteContainer(first)
+			r.Until(sourcetest.UID(3))
+			node.StopContainer(sidecar)
+			r.Until()
+		})
+	}
+}
+
+// A runtime may be late, go away and come back: what happened meanwhile is
+// known afterwards.
+func TestRuntimeAway(t *testing.T) {
+	var simulated runtime
+	s := serve(t, &simulated)
+	s.Down()
+	var log bytes.Buffer
+	r := run(t, cri.Config{Endpoint: s.Path, Rescan: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	sandbox := simulated.node.StartPod()
+	simulated.node.StartContainer(sandbox)
+	s.Up()
+	r.Until(sourcetest.UID(1))
+	s.Down()
+	simulated.node.DeleteContainer(sandbox)
+	simulated.node.StartContainer(simulated.node.StartPod())
+	churns := r.Churns()
+	s.Up()
+	r.Until(sourcetest.UID(3))
+	r.UntilChurn(churns)
+	r.Stop()
+	if !strings.Contains(log.String(), "CRI runtime") {
+		t.Errorf("the log says nothing of a lost runtime:\n%s", log.String())
+	}
+}
+
+// An end that overtakes its start is final.
+func TestEventsOutOfOrder(t *testing.T) {
+	var simulated runtime
+	s := serve(t, &simulated)
+	r := run(t, cri.Config{Endpoint: s.Path, Rescan: time.Hour})
+	r.Until()
+	node := simulated.node
+	node.UntilSubscribed(t)
+	sandbox := node.StartPod()
+	r.UntilChurn(0)
+	node.Drop(true)
+	short := node.StartContainer(sandbox)
+	node.Drop(false)
+	node.StopContainer(short) // its start was not told
+	node.StartContainer(sandbox)
+	r.Until(sourcetest.UID(1))
+}
+
+// Whatever is lost of what happens, the set ends as the runtime does.
+func TestStorm(t *testing.T) {
+	for _, seed := range []uint64{1, 2, 3} {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		simulated := runtime{noEvents: seed == 3}
+		s := serve(t, &simulated)
+		r := run(t, cri.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond, Poll: 5 * time.Millisecond})
+		simulated.node.Storm(rnd, 600, func() {
+			if rnd.IntN(2) == 0 {
+				simulated.node.Disconnect()
+				return
+			}
+			s.Down()
+			simulated.node.StartContainer(simulated.node.StartPod())
+			s.Up()
+		})
+		t.Logf("seed %d: %d pods", seed, len(simulated.node.Pods()))
+		r.Until(simulated.node.Pods()...)
+		r.Stop()
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for field, c := range map[string]cri.Config{
+		"Endpoint":   {Endpoint: "tcp://localhost:1"},
+		"Rescan":     {Rescan: -1},
+		"Poll":       {Poll: -1},
+		"MinBackoff": {MinBackoff: -1},
+		"MaxBackoff": {MinBackoff: time.Minute, MaxBackoff: time.Second},
+	} {
+		_, err := cri.New(c)
+		var wrong *telemetry.FieldError
+		if !errors.As(err, &wrong) || wrong.Field != field {
+			t.Errorf("%+v: err = %v, want *FieldError of %s", c, err, field)
+		}
+	}
+	if err := (cri.Config{}).Validate(); err != nil {
+		t.Errorf("the zero config: %v", err)
+	}
+}

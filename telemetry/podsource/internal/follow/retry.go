@@ -1,0 +1,50 @@
+package follow
+
+import (
+	"context"
+	"time"
+)
+
+// Retry runs session until ctx ends, waiting ever longer after each failure. A
+// session calls up when it has the whole picture. From the first failure on, one
+// line is logged until a session lasted for MaxBackoff.
+func Retry(ctx context.Context, c Config, what string, session func(ctx context.Context, up func()) error) {
+	backoff, said, down := c.MinBackoff, false, false
+	for {
+		var since time.Time
+		err := session(ctx, func() {
+			since = time.Now()
+			if down {
+				c.Logger.Info("follows again: "+what, "endpoint", c.Endpoint)
+			}
+			down = false
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		if !since.IsZero() && time.Since(since) >= c.MaxBackoff {
+			backoff, said = c.MinBackoff, false
+		}
+		down = down || since.IsZero()
+		if err != nil && !said {
+			c.Logger.Warn("lost, the last pods stand meanwhile: "+what, "endpoint", c.Endpoint, "err", err)
+			said = true
+		}
+		if !pause(ctx, time.Duration(float64(backoff)*(1+c.Random())/2)) {
+			return
+		}
+		backoff = min(2*backoff, c.MaxBackoff)
+	}
+}
+
+// pause waits and says whether it was not cut short by the end of ctx.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

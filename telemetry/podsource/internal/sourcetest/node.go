@@ -1,0 +1,223 @@
+package sourcetest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Kind is what happened to a container.
+type Kind int
+
+// The kinds of an Event.
+const (
+	Created Kind = iota
+	Started
+	Stopped
+	Deleted
+)
+
+// Container is a container of a pod, or its sandbox.
+type Container struct {
+	ID, UID, Sandbox string
+	Running, Ended   bool
+}
+
+// IsSandbox says whether it is its pod's sandbox.
+func (c Container) IsSandbox() bool { return c.ID == c.Sandbox }
+
+// Event is what happened to one container, with the pod's others as they are.
+type Event struct {
+	Kind Kind
+	Container
+	Others []Container
+}
+
+// Node is the truth about a node's containers. It is safe for concurrent use.
+type Node struct {
+	mu          sync.Mutex
+	made        int
+	containers  map[string]Container
+	subscribers map[chan Event]bool
+	dropping    bool
+}
+
+// NewNode returns a node without pods.
+func NewNode() *Node {
+	return &Node{containers: map[string]Container{}, subscribers: map[chan Event]bool{}}
+}
+
+// Subscribe returns a channel of the events from now on; it is closed at a
+// disconnection.
+func (n *Node) Subscribe() (events <-chan Event, cancel func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := make(chan Event, 1<<14)
+	n.subscribers[c] = true
+	return c, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.subscribers, c)
+	}
+}
+
+// UntilSubscribed waits until somebody is: a client does not learn when it is.
+func (n *Node) UntilSubscribed(t testing.TB) {
+	t.Helper()
+	subscribed := func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.subscribers) > 0
+	}
+	for deadline := time.Now().Add(Patience); !subscribed(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody subscribes")
+		}
+	}
+}
+
+// Disconnect ends all subscriptions.
+func (n *Node) Disconnect() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.subscribers {
+		close(c)
+		delete(n.subscribers, c)
+	}
+}
+
+// Drop says whether events are lost from now on.
+func (n *Node) Drop(drop bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dropping = drop
+}
+
+// Containers returns all there are, by ID.
+func (n *Node) Containers() []Container {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sorted(func(Container) bool { return true })
+}
+
+func (n *Node) sorted(keep func(Container) bool) (list []Container) {
+	for _, id := range slices.Sorted(maps.Keys(n.containers)) {
+		if c := n.containers[id]; keep(c) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Pods returns the UIDs that count, sorted.
+func (n *Node) Pods() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	uids := map[string]bool{}
+	for _, c := range n.containers {
+		if c.Running && !c.IsSandbox() {
+			uids[c.UID] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(uids))
+}
+
+// UID names the pod that was made i-th, from 1.
+func UID(i int) string { return fmt.Sprintf("%08d-1111-2222-3333-444455556666", i) }
+
+// StartPod makes a pod with a running sandbox and returns the sandbox.
+func (n *Node) StartPod() (sandbox string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.made++
+	id := fmt.Sprintf("sandbox-%08d", n.made)
+	n.start(Container{ID: id, UID: UID(n.made), Sandbox: id})
+	return id
+}
+
+// StartContainer starts a container in the pod of a sandbox.
+func (n *Node) StartContainer(sandbox string) (id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.made++
+	id = fmt.Sprintf("container-%08d", n.made)
+	n.start(Container{ID: id, UID: n.containers[sandbox].UID, Sandbox: sandbox})
+	return id
+}
+
+func (n *Node) start(c Container) {
+	n.tell(Created, c)
+	c.Running = true
+	n.tell(Started, c)
+}
+
+// StopContainer stops one.
+func (n *Node) StopContainer(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.containers[id]
+	n.stop(c)
+}
+
+func (n *Node) stop(c Container) {
+	c.Running, c.Ended = false, true
+	n.tell(Stopped, c)
+}
+
+// DeleteContainer deletes one; with a sandbox its pod's others.
+func (n *Node) DeleteContainer(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.sorted(func(c Container) bool { return c.ID == id || c.Sandbox == id }) {
+		if c.Running {
+			n.stop(c)
+			c = n.containers[c.ID]
+		}
+		n.tell(Deleted, c)
+	}
+}
+
+// tell stores a container and sends the event.
+func (n *Node) tell(kind Kind, c Container) {
+	n.containers[c.ID] = c
+	if kind == Deleted {
+		delete(n.containers, c.ID)
+	}
+	if n.dropping {
+		return
+	}
+	e := Event{Kind: kind, Container: c, Others: n.sorted(func(x Container) bool { return x.Sandbox == c.Sandbox && !x.IsSandbox() })}
+	for s := range n.subscribers {
+		s <- e
+	}
+}
+
+// Storm makes random starts, stops and deletions, loses some of their events,
+// and calls disrupt now and then. It ends with events flowing.
+func (n *Node) Storm(r *rand.Rand, steps int, disrupt func()) {
+	for range steps {
+		n.Drop(r.IntN(10) == 0)
+		time.Sleep(time.Duration(r.IntN(500)) * time.Microsecond) // lest all be over before the first list
+		all := n.Containers()
+		pick := func() Container { return all[r.IntN(len(all))] }
+		switch x := r.IntN(100); {
+		case x < 15 || len(all) == 0:
+			n.StartPod()
+		case x < 50:
+			n.StartContainer(pick().Sandbox)
+		case x < 75:
+			if c := pick(); c.Running {
+				n.StopContainer(c.ID)
+			}
+		case x < 97:
+			n.DeleteContainer(pick().ID)
+		default:
+			disrupt()
+		}
+	}
+	n.Drop(false)
+}

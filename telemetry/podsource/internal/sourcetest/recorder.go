@@ -1,0 +1,124 @@
+// Package sourcetest holds what the tests of the pod sources have in common: a
+// recorder of a source's events and a node whose containers come and go.
+package sourcetest
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// Patience is how long a condition may take to come true on a busy machine.
+const Patience = time.Minute
+
+// Recorder runs a source and keeps what it tells.
+type Recorder struct {
+	t      testing.TB
+	told   chan struct{}
+	cancel context.CancelFunc
+	ended  chan error
+
+	mu     sync.Mutex
+	pods   []string
+	events int
+	churns int
+}
+
+// Run runs a source until the test ends or Stop is called.
+func Run(t testing.TB, source telemetry.PodSource) *Recorder {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Recorder{t: t, told: make(chan struct{}, 1), cancel: cancel, ended: make(chan error, 1)}
+	go func() { r.ended <- source.Run(ctx, r.notify) }()
+	t.Cleanup(r.Stop)
+	return r
+}
+
+// Stop ends the source and checks that it leaves no goroutine behind.
+func (r *Recorder) Stop() {
+	r.cancel()
+	err, running := <-r.ended
+	if !running {
+		return
+	}
+	close(r.ended)
+	if err != nil {
+		r.t.Errorf("Run = %v", err)
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for _, of := range []string{"podsource/internal/follow.", "watch.(*StreamWatcher)"} {
+		if strings.Contains(string(stacks), of) {
+			r.t.Errorf("a goroutine of %s outlives Run:\n%s", of, stacks)
+		}
+	}
+}
+
+func (r *Recorder) notify(e telemetry.PodEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.events == 0 && (!e.Changed || e.Churn):
+		r.t.Errorf("the first event is %+v", e)
+	case !e.Changed && !e.Churn:
+		r.t.Error("an event says nothing")
+	case e.Changed && !slices.IsSorted(e.Pods):
+		r.t.Errorf("not sorted: %v", e.Pods)
+	case e.Changed && r.events > 0 && slices.Equal(e.Pods, r.pods):
+		r.t.Errorf("changed to the same: %v", e.Pods)
+	}
+	r.events++
+	if e.Changed {
+		r.pods = e.Pods
+	}
+	if e.Churn {
+		r.churns++
+	}
+	select {
+	case r.told <- struct{}{}:
+	default:
+	}
+}
+
+// Until waits until the pods are those wanted.
+func (r *Recorder) Until(want ...string) {
+	r.t.Helper()
+	r.until(func() bool { return r.events > 0 && slices.Equal(r.pods, want) }, want)
+}
+
+// UntilChurn waits for the first churn after so many.
+func (r *Recorder) UntilChurn(after int) {
+	r.t.Helper()
+	r.until(func() bool { return r.churns > after }, "churn")
+}
+
+func (r *Recorder) until(ok func() bool, what any) {
+	r.t.Helper()
+	deadline := time.After(Patience)
+	for {
+		r.mu.Lock()
+		done := ok()
+		pods, churns := r.pods, r.churns
+		r.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-r.told:
+		case <-deadline:
+			r.t.Fatalf("waited in vain for %v; pods %v, %d times churn", what, pods, churns)
+		}
+	}
+}
+
+// Churns is how often churn was told.
+func (r *Recorder) Churns() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.churns
+}

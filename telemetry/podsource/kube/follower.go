@@ -1,0 +1,202 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/podset"
+)
+
+// follower keeps the set of pods over lists and watches.
+type follower struct {
+	config follow.Config
+	client *rest.RESTClient
+	node   string
+	notify func(telemetry.PodEvent)
+
+	pods podset.Set
+	// states are the pods known, by the UID of the object: a hash of the state of
+	// each one's containers.
+	states map[string]uint64
+	seed   maphash.Seed
+	// version is where the next watch begins; empty, with a list.
+	version string
+}
+
+// session lists if need be and watches until the watch fails. One that ends as
+// it should is followed by another.
+func (f *follower) session(ctx context.Context, up func()) error {
+	// What a watch cannot be begun with is listed anew at once, but once: from the
+	// server's cache at first, which is cheap and may be behind, then exactly.
+	fresh, from := false, "0"
+	for {
+		if f.version == "" {
+			if err := f.relist(ctx, from); err != nil {
+				return fmt.Errorf("listing pods: %w", err)
+			}
+			fresh, from = true, ""
+		}
+		heard, err := f.watchOnce(ctx, up)
+		if heard {
+			fresh, from = false, "0"
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if isRefused(err) {
+			f.version = ""
+		}
+		expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+		if err != nil && (fresh || !expired) {
+			return fmt.Errorf("watching pods: %w", err)
+		}
+	}
+}
+
+// isRefused says whether the server answered that it cannot serve the version
+// that the watch asked for, or may have. That it is busy or going away does not
+// mean so.
+func isRefused(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && !apierrors.IsTooManyRequests(err) &&
+		!apierrors.IsServiceUnavailable(err) && !apierrors.IsInternalError(err)
+}
+
+// relist reads all pods, at least as new as version from, and reports.
+func (f *follower) relist(ctx context.Context, from string) error {
+	running, states := map[string]string{}, map[string]uint64{}
+	version, err := f.list(ctx, from, func(p *corev1.Pod) {
+		id := string(p.UID)
+		states[id] = f.state(p)
+		if isRunning(p) {
+			running[id] = uidOnNode(p)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for id, state := range states {
+		if before, known := f.states[id]; !known || before != state {
+			f.pods.Churn()
+		}
+	}
+	f.version, f.states = version, states
+	f.pods.Replace(running)
+	f.pods.Report(f.config.Now, f.notify)
+	return nil
+}
+
+// errEmpty is a watch that ended at once. To begin another could go on for ever.
+var errEmpty = errors.New("ended at once")
+
+const atOnce = time.Second
+
+// watchOnce takes in the events of one watch until it ends, waits for its
+// goroutine, and says whether there were any.
+func (f *follower) watchOnce(ctx context.Context, up func()) (heard bool, err error) {
+	start := time.Now()
+	w, err := f.watch(ctx, f.version)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		w.Stop()
+		for range w.ResultChan() {
+		}
+	}()
+	up()
+	for e := range w.ResultChan() {
+		if e.Type == watch.Error {
+			return heard, apierrors.FromObject(e.Object)
+		}
+		p, ok := e.Object.(*corev1.Pod)
+		if !ok {
+			return heard, fmt.Errorf("an event of type %T", e.Object)
+		}
+		heard = true
+		f.apply(e.Type, p)
+		f.version = p.ResourceVersion
+		f.pods.Report(f.config.Now, f.notify)
+	}
+	if !heard && time.Since(start) < atOnce {
+		return false, errEmpty
+	}
+	return heard, nil
+}
+
+func (f *follower) apply(kind watch.EventType, p *corev1.Pod) {
+	id := string(p.UID)
+	switch kind {
+	case watch.Added, watch.Modified:
+		state := f.state(p)
+		if before, known := f.states[id]; !known || before != state {
+			f.pods.Churn()
+		}
+		f.states[id] = state
+		if isRunning(p) {
+			f.pods.Start(id, uidOnNode(p))
+		} else {
+			f.pods.Stop(id)
+		}
+	case watch.Deleted:
+		delete(f.states, id)
+		f.pods.Stop(id)
+	}
+}
+
+// uidOnNode is the UID by which the node knows a pod: a static pod's mirror
+// carries that of the static pod in an annotation.
+func uidOnNode(p *corev1.Pod) string {
+	if uid := p.Annotations[corev1.MirrorPodAnnotationKey]; uid != "" {
+		return uid
+	}
+	return string(p.UID)
+}
+
+// containers calls visit for the status of each container, of any kind.
+func containers(p *corev1.Pod, visit func(*corev1.ContainerStatus)) {
+	for _, statuses := range [][]corev1.ContainerStatus{
+		p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses,
+	} {
+		for i := range statuses {
+			visit(&statuses[i])
+		}
+	}
+}
+
+func isRunning(p *corev1.Pod) (running bool) {
+	containers(p, func(s *corev1.ContainerStatus) { running = running || s.State.Running != nil })
+	return running
+}
+
+// state hashes which containers there are and which of them run. Why one waits
+// is left out: an image that cannot be pulled changes its reason all day.
+func (f *follower) state(p *corev1.Pod) uint64 {
+	var h maphash.Hash
+	h.SetSeed(f.seed)
+	containers(p, func(s *corev1.ContainerStatus) {
+		phase := "waiting"
+		switch {
+		case s.State.Running != nil:
+			phase = "running"
+		case s.State.Terminated != nil:
+			phase = "terminated"
+		}
+		for _, part := range []string{s.Name, s.ContainerID, phase} {
+			// Writing to a hash does not fail.
+			_, _ = h.WriteString(part)
+			_ = h.WriteByte(0)
+		}
+	})
+	return h.Sum64()
+}

@@ -1,0 +1,113 @@
+// Package kube tells the pods of a node from the Kubernetes API: a [Source] is a
+// [telemetry.PodSource] over a watch of the pods bound to the node. It needs
+// neither the node's files nor a socket, but permission to list and watch pods;
+// it hears of a binding some milliseconds before the node does, and of what runs
+// only when the kubelet has reported it, a second later or more. Prefer
+// [telemetry.CgroupPods] on nodes whose cgroups can be seen.
+//
+// Pods are listed, then watched from where the list ends; a watch that ends is
+// taken up where it ended, with the help of bookmarks, and one whose events the
+// server no longer has (410 Gone) begins with a new list. So the set of pods is
+// right again after any loss. Of each pod a few words are kept, not the object.
+package kube
+
+import (
+	"context"
+	"hash/maphash"
+	"log/slog"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
+)
+
+// Config says which node's pods to tell and where to ask.
+type Config struct {
+	// REST is how to reach the API server, as rest.InClusterConfig or clientcmd
+	// make it. It is needed and not modified. Its own limit on requests holds.
+	REST *rest.Config
+	// Node is the name of the node. It is needed.
+	Node string
+	// MinBackoff and MaxBackoff bound the pause ahead of another try, which doubles
+	// from one to the next and is drawn from its upper half; zero means 1 s and
+	// 30 s.
+	MinBackoff, MaxBackoff time.Duration
+	// Random draws from [0,1) for it; nil means math/rand/v2's.
+	Random func() float64
+	// Now is the clock of PodEvent.At; nil means time.Now.
+	Now func() time.Time
+	// Logger hears, once each, of an API server that is lost or back; nil means
+	// slog.Default.
+	Logger *slog.Logger
+}
+
+// Defaults of Config, longer than those of a socket's: every node of a cluster
+// asks the same server.
+const (
+	defaultMinBackoff = time.Second
+	defaultMaxBackoff = 30 * time.Second
+)
+
+// Validate returns a *telemetry.FieldError for the first field out of range.
+func (c Config) Validate() error {
+	if c.REST == nil {
+		return &telemetry.FieldError{Field: "REST", Value: c.REST, Reason: "needed"}
+	}
+	if c.Node == "" {
+		return &telemetry.FieldError{Field: "Node", Value: c.Node, Reason: "needed"}
+	}
+	if reasons := validation.IsDNS1123Subdomain(c.Node); len(reasons) > 0 {
+		return &telemetry.FieldError{Field: "Node", Value: c.Node, Reason: reasons[0]}
+	}
+	return c.follow().Validate()
+}
+
+// follow is the part of c that other sources have, too.
+func (c Config) follow() follow.Config {
+	f := follow.Config{MinBackoff: c.MinBackoff, MaxBackoff: c.MaxBackoff, Random: c.Random, Now: c.Now, Logger: c.Logger}
+	if f.MinBackoff == 0 {
+		f.MinBackoff = defaultMinBackoff
+	}
+	if f.MaxBackoff == 0 {
+		f.MaxBackoff = defaultMaxBackoff
+	}
+	return f
+}
+
+// Source tells the pods of a node as the API server knows them. A pod counts
+// while one of its containers, of any kind, is in state running; under its own
+// UID, but for a mirror pod, which goes by that of its static pod, as it does on
+// the node. Churn is a pod that is bound or a container that changes its state.
+// Run may be called once; the type has no other methods.
+type Source struct {
+	config follow.Config
+	client *rest.RESTClient
+	node   string
+}
+
+// New returns a source over the API server of c, which need not answer yet. The
+// error is a *telemetry.FieldError; of field REST, too, for one that makes no
+// client.
+func New(c Config) (*Source, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	client, err := newClient(c.REST)
+	if err != nil {
+		return nil, &telemetry.FieldError{Field: "REST", Value: c.REST.Host, Reason: err.Error()}
+	}
+	return &Source{config: c.follow().WithDefaults(), client: client, node: c.Node}, nil
+}
+
+// Run follows the API server until ctx ends; then it returns nil. Nothing is
+// told until it answered once. While it is away the last set stands.
+func (s *Source) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
+	f := follower{config: s.config, client: s.client, node: s.node, notify: notify, seed: maphash.MakeSeed()}
+	follow.Retry(ctx, s.config, "API server", f.session)
+	utilnet.CloseIdleConnectionsFor(s.client.Client.Transport)
+	return nil
+}

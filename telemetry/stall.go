@@ -1,0 +1,74 @@
+package telemetry
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+)
+
+const (
+	memoryPressureName = "memory-pressure"
+	ioName             = "io"
+)
+
+// stall is a channel of pressure stall information: the share of time in which
+// some task waited for one resource.
+type stall struct {
+	label string
+	file  *file
+	span  span
+	last  uint64 // µs
+}
+
+// newStall opens proc's pressure file of a resource, named as the kernel does.
+func newStall(c Config, label, resource string) (*stall, error) {
+	f, err := openPressure(c, label, resource)
+	if err != nil {
+		return nil, err
+	}
+	return &stall{label: label, file: f, span: span{longest: c.MaxInterval}}, nil
+}
+
+// openPressure opens the pressure file of a resource; the error of a kernel that
+// has none is ErrNoPressure.
+func openPressure(c Config, label, resource string) (*file, error) {
+	f := newFile(filepath.Join(c.ProcRoot, "pressure", resource), 512)
+	if _, err := readAs(label, f, ParsePressure); err != nil {
+		f.close()
+		if lacksPressure(err) {
+			err = &ChannelError{label, f.path, ErrNoPressure}
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// lacksPressure tells a kernel without pressure stall information, which has no
+// such file or (older ones booted with psi=0) refuses to read it, from a file
+// that cannot be read today.
+func lacksPressure(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)
+}
+
+func (s *stall) name() string   { return s.label }
+func (s *stall) option() string { return "some" }
+func (s *stall) size() float64  { return 1 }
+func (s *stall) close()         { s.file.close() }
+
+func (s *stall) sample(at time.Time) (float64, error) {
+	now, err := readAs(s.label, s.file, ParsePressure)
+	if err != nil {
+		return 0, err
+	}
+	last := s.last
+	s.last = now.Some
+	since, err := s.span.next(at)
+	switch {
+	case err != nil:
+		return 0, &ChannelError{Channel: s.label, Err: err}
+	case now.Some < last:
+		return 0, &ChannelError{s.label, s.file.path, ErrBackwards}
+	}
+	return clamp(float64(now.Some-last) / 1e6 / since.Seconds()), nil
+}
