@@ -2,7 +2,9 @@ package aggregate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -15,6 +17,7 @@ type Aggregator struct {
 	options Options
 	nodes   map[string]*node
 	groups  map[groupKey]*group
+	changes changes
 }
 
 // groupKey separates what must not be merged.
@@ -25,11 +28,13 @@ type groupKey struct {
 
 // group is the nodes of one schema and dimension.
 type group struct {
-	key     groupKey
-	nodes   []*node // n is at n.slot
-	merged  merger
-	scratch []estimate
-	ages    []float64
+	key    groupKey
+	nodes  []*node // n is at n.slot
+	merged merger
+	// Scratch of the cost prior.
+	known  []estimate
+	sample []weighted
+	fades  []float64
 }
 
 // node is what is kept of a node's newest push.
@@ -42,6 +47,8 @@ type node struct {
 	costs                 []Cost
 	group                 *group
 	slot                  int
+	change                uint64 // the latest, counted by the Aggregator
+	from                  uint64 // the replica that told of it, 0 for the node itself
 }
 
 // merger is how one group's moments are combined: the part of a policy that
@@ -51,10 +58,17 @@ type merger interface {
 	enter(n *node)
 	// leave lets go of n's moments before they change or n is forgotten.
 	leave(n *node)
-	// merged returns the packed mean squares of the group, which the caller
-	// must not modify, and their weight in samples at the time; 0 if there is
-	// nothing to tell.
-	merged(at time.Time, nodes []*node) ([]float64, float64)
+	// merged returns what the group has in common at a time.
+	merged(at time.Time, nodes []*node) common
+}
+
+// common is what the nodes of a group have in common.
+type common struct {
+	moments []float64 // packed mean squares, which the caller must not modify
+	samples float64   // their weight; 0 if there is nothing to tell
+	clipped int
+	reach   float64
+	kept    float64
 }
 
 // New returns an Aggregator without nodes, or a *FieldError.
@@ -75,41 +89,54 @@ func (a *Aggregator) Len() int { return len(a.nodes) }
 // Put takes in a node's model, received at the given time. It returns false
 // without an error if a model as new as l, or newer, is already there. Invalid
 // models are refused with the error of Local.Validate, new nodes beyond
-// MaxNodes with ErrFull; the state is then unchanged. Put does not allocate
-// for a node it knows.
+// MaxNodes and new groups beyond MaxGroups with ErrFull; the state is then
+// unchanged. Put does not allocate for a node it knows.
 func (a *Aggregator) Put(at time.Time, l Local) (bool, error) {
 	if err := l.Validate(); err != nil {
 		return false, err
 	}
-	key := groupKey{l.Schema, l.Model.Dim}
-	n, known := a.nodes[l.Node]
-	switch {
-	case known && !newer(l, n):
+	if n, known := a.nodes[l.Node]; known && !newer(l.Incarnation, l.Sequence, n) {
 		return false, nil
-	case !known && len(a.nodes) >= a.options.MaxNodes:
-		return false, fmt.Errorf("%w: %d, refusing %q", ErrFull, len(a.nodes), l.Node)
-	case known && n.group.key != key:
-		a.remove(n)
-		known = false
-	case known:
-		n.group.merged.leave(n)
 	}
-	if !known {
-		n = a.add(l.Node, key)
+	n, err := a.place(l.Node, groupKey{l.Schema, l.Model.Dim})
+	if err != nil {
+		return false, err
 	}
-	n.incarnation, n.sequence, n.at = l.Incarnation, l.Sequence, at
-	n.weight = min(l.Model.Mass*float64(l.Model.Block), a.options.capacity())
+	n.incarnation, n.sequence, n.at, n.from = l.Incarnation, l.Sequence, at, 0
+	n.weight = a.options.weight(l.Model.Mass * float64(l.Model.Block))
 	meanSquaresTo(n.moments, l.Model)
 	n.costs = append(n.costs[:0], l.Costs...)
 	n.group.merged.enter(n)
+	a.changes.note(n, len(a.nodes))
 	return true, nil
 }
 
-func newer(l Local, than *node) bool {
-	if l.Incarnation != than.incarnation {
-		return l.Incarnation > than.incarnation
+func newer(incarnation, sequence uint64, than *node) bool {
+	if incarnation != than.incarnation {
+		return incarnation > than.incarnation
 	}
-	return l.Sequence > than.sequence
+	return sequence > than.sequence
+}
+
+// place returns the node, new or known, in the group of the key and without
+// moments in its total; what is to be put there has been checked.
+func (a *Aggregator) place(name string, key groupKey) (*node, error) {
+	n, known := a.nodes[name]
+	if known && n.group.key == key {
+		n.group.merged.leave(n)
+		return n, nil
+	}
+	if !known && len(a.nodes) >= a.options.MaxNodes {
+		return nil, fmt.Errorf("%w: %d nodes, refusing %q", ErrFull, len(a.nodes), name)
+	}
+	leavesRoom := known && len(n.group.nodes) == 1
+	if _, ok := a.groups[key]; !ok && !leavesRoom && len(a.groups) >= a.options.MaxGroups {
+		return nil, fmt.Errorf("%w: %d groups, refusing schema %q of %d channels from %q", ErrFull, len(a.groups), key.schema, key.dim, name)
+	}
+	if known {
+		a.remove(n)
+	}
+	return a.add(name, key), nil
 }
 
 // add makes a node without moments, and its group if it is the first there.
@@ -141,6 +168,7 @@ func (a *Aggregator) remove(n *node) {
 	g.nodes[len(g.nodes)-1] = nil
 	g.nodes = g.nodes[:len(g.nodes)-1]
 	delete(a.nodes, n.name)
+	n.change = 0
 	if len(g.nodes) == 0 {
 		delete(a.groups, g.key)
 	}
@@ -148,20 +176,22 @@ func (a *Aggregator) remove(n *node) {
 
 // Globals forgets the nodes that have been silent for longer than
 // Options.Forget and returns the models of the groups that have one, in order
-// of schema and dimension.
+// of schema and dimension. An error is that of the groups whose moments could
+// not be decomposed; the others are returned all the same.
 func (a *Aggregator) Globals(at time.Time) ([]Global, error) {
 	a.forget(at)
 	var globals []Global
+	var errs []error
 	for _, g := range a.sorted() {
 		global, ok, err := a.global(g, at)
 		if err != nil {
-			return nil, fmt.Errorf("aggregate: schema %q: %w", g.key.schema, err)
+			errs = append(errs, fmt.Errorf("aggregate: schema %q: %w", g.key.schema, err))
 		}
 		if ok {
 			globals = append(globals, global)
 		}
 	}
-	return globals, nil
+	return globals, errors.Join(errs...)
 }
 
 func (a *Aggregator) sorted() []*group {
@@ -190,22 +220,41 @@ func (a *Aggregator) forget(at time.Time) {
 }
 
 func (a *Aggregator) global(g *group, at time.Time) (Global, bool, error) {
-	moments, samples := g.merged.merged(at, g.nodes)
-	if !(samples > 0) {
+	c := g.merged.merged(at, g.nodes)
+	if !(c.samples > 0) {
 		return Global{}, false, nil
 	}
 	dim, block := g.key.dim, a.options.Block
 	full := make([]float64, dim*dim)
-	unpackTo(full, dim, float64(block), moments)
-	model, err := svd.FromMoments(dim, block, samples/float64(block), full)
+	unpackTo(full, dim, float64(block), c.moments)
+	model, err := svd.FromMoments(dim, block, c.samples/float64(block), full)
 	if err != nil {
 		return Global{}, false, err
 	}
 	return Global{
-		Schema: g.key.schema,
-		Dim:    dim,
-		Model:  model,
-		Costs:  a.prior(g, at),
-		Nodes:  len(g.nodes),
+		Schema:  g.key.schema,
+		Dim:     dim,
+		Model:   model,
+		Costs:   a.prior(g, at),
+		Nodes:   len(g.nodes),
+		Clipped: c.clipped,
+		Reach:   c.reach,
+		Kept:    c.kept,
+		Ages:    g.ages(at),
 	}, true, nil
 }
+
+// ages are at least 0 and so unchanged by a clock that went back.
+func (g *group) ages(at time.Time) Ages {
+	g.sample = g.sample[:0]
+	ages := Ages{Min: math.MaxInt64}
+	for _, n := range g.nodes {
+		age := n.age(at)
+		ages.Min, ages.Max = min(ages.Min, age), max(ages.Max, age)
+		g.sample = append(g.sample, weighted{float64(age), 1})
+	}
+	ages.Median = time.Duration(median(g.sample))
+	return ages
+}
+
+func (n *node) age(at time.Time) time.Duration { return max(0, at.Sub(n.at)) }

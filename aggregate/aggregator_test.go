@@ -367,7 +367,8 @@ func TestOptionErrors(t *testing.T) {
 		"Forget":     {Forget: -1},
 		"Forgetting": {Forgetting: 1},
 		"Block":      {Block: -1},
-		"MaxNodes":   {MaxNodes: -1},
+		"MaxNodes":   {MaxNodes: 1 << 23},
+		"MaxGroups":  {MaxGroups: -1},
 	} {
 		_, err := aggregate.New(o)
 		var bad *aggregate.FieldError

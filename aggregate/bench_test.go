@@ -2,6 +2,7 @@ package aggregate_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -45,6 +46,58 @@ func BenchmarkGlobals(b *testing.B) {
 				b.StartTimer()
 				if _, err := a.Globals(start); err != nil {
 					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkClip is a publish tick that clips, with one node in a hundred far
+// away.
+func BenchmarkClip(b *testing.B) {
+	for _, dim := range []int{2, 4, 16} {
+		b.Run(fmt.Sprintf("d=%d/nodes=5000", dim), func(b *testing.B) {
+			_, locals := full(b, dim, 5000)
+			a := create(b, aggregate.Options{Clip: 2})
+			for i, l := range locals {
+				if i%100 == 0 {
+					u := make([]float64, dim)
+					u[dim-1] = 1
+					l.Model = svd.State{Dim: dim, Block: 10, Mass: 2, U: u, Sigma: []float64{math.Sqrt(10 * float64(dim))}}
+				}
+				feed(b, a, push{start, l})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if g := only(b, a, start); g.Clipped == 0 {
+					b.Fatal("nobody was clipped")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkChanges is what another replica is told of 5,000 nodes, and what it
+// does with it.
+func BenchmarkChanges(b *testing.B) {
+	for _, dim := range []int{2, 4, 16} {
+		a, _ := full(b, dim, 5000)
+		entries, _ := a.Changes(start, 0, a.Cursor(), 0, math.MaxInt)
+		b.Run(fmt.Sprintf("tell/d=%d/nodes=5000", dim), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a.Changes(start, 0, a.Cursor(), 0, math.MaxInt)
+			}
+		})
+		b.Run(fmt.Sprintf("hear/d=%d/nodes=5000", dim), func(b *testing.B) {
+			b.ReportAllocs()
+			other := create(b, aggregate.Options{})
+			for b.Loop() {
+				for i := range entries {
+					entries[i].Sequence++
+					if merged, err := other.Merge(start, entries[i], 1); err != nil || !merged {
+						b.Fatal(merged, err)
+					}
 				}
 			}
 		})

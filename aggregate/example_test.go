@@ -41,3 +41,45 @@ func Example() {
 	// cpu,memory: 2 nodes, mass 4, energies 2.0 and 0.5
 	// a pod takes 0.5 cores, known: true; memory known: false
 }
+
+// Two replicas that each heard of one node, and then of each other's. Their
+// clocks differ by an hour; only ages travel.
+func ExampleAggregator_Merge() {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clocks := []time.Time{now, now.Add(time.Hour)}
+	var replicas []*aggregate.Aggregator
+	for i, at := range clocks {
+		a, err := aggregate.New(aggregate.Options{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		model := svd.State{Dim: 1, Block: 10, Mass: 2, U: []float64{1}, Sigma: []float64{float64(i + 1)}}
+		if _, err := a.Put(at, aggregate.Local{Node: fmt.Sprint("node-", i), Schema: "cpu", Model: model}); err != nil {
+			fmt.Println(err)
+			return
+		}
+		replicas = append(replicas, a)
+	}
+	for i, a := range replicas {
+		from := 1 - i
+		told, _ := replicas[from].Changes(clocks[from], 0, replicas[from].Cursor(), uint64(i+1), 1<<17)
+		for _, e := range told {
+			if _, err := a.Merge(clocks[i], e, uint64(from+1)); err != nil {
+				fmt.Println(err)
+				return
+			}
+		}
+	}
+	for i, a := range replicas {
+		globals, err := a.Globals(clocks[i])
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%d nodes, energy %.2f\n", globals[0].Nodes, globals[0].Model.Energy(0))
+	}
+	// Output:
+	// 2 nodes, energy 2.50
+	// 2 nodes, energy 2.50
+}

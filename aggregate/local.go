@@ -3,6 +3,7 @@ package aggregate
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -38,11 +39,23 @@ type Global struct {
 	Model svd.Model
 	// Costs holds one entry a channel; Known if any node knows its cost.
 	Costs []Cost
-	// Nodes counts those not forgotten.
-	Nodes int
+	// Nodes counts those not forgotten, Clipped those of them that lost weight
+	// by Options.Clip.
+	Nodes, Clipped int
+	// Reach is how far from G a node may pull, per share of the weight, in
+	// mean squares of a sample; see Sway.
+	Reach float64
+	// Kept is the share of the weight that clipping left, 1 if Clipped is 0.
+	Kept float64
+	// Ages are those of the nodes' newest pushes.
+	Ages Ages
 }
 
-// FieldError names a field of a Local or of Options that was refused.
+// Ages summarises the ages of the nodes' newest pushes.
+type Ages struct{ Min, Median, Max time.Duration }
+
+// FieldError names a field of a Local, of an Entry or of Options that was
+// refused.
 type FieldError struct {
 	Field string
 	Value any
@@ -68,8 +81,13 @@ var (
 	ErrCentred = errors.New("is of a centred model")
 	// ErrUnknown refuses the name of a policy that does not exist.
 	ErrUnknown = errors.New("unknown")
-	// ErrFull refuses a new node beyond Options.MaxNodes.
-	ErrFull = errors.New("aggregate: too many nodes")
+	// ErrFull refuses a new node beyond Options.MaxNodes, and a new group
+	// beyond Options.MaxGroups.
+	ErrFull = errors.New("aggregate: full")
+	// ErrIndefinite refuses moments with negative energy in some direction.
+	ErrIndefinite = errors.New("not positive semidefinite")
+	// ErrPolicy refuses what only the policy PerNode can do.
+	ErrPolicy = errors.New("needs the policy per-node")
 )
 
 // Validate returns a *FieldError for the first field that is not as
@@ -87,10 +105,15 @@ func (l Local) Validate() error {
 	if len(l.Model.Mean) > 0 {
 		return &FieldError{Field: "Model.Mean", Value: l.Model.Mean, Err: ErrCentred}
 	}
-	if n := len(l.Costs); n != 0 && n != l.Model.Dim {
+	return validateCosts(l.Costs, l.Model.Dim)
+}
+
+// validateCosts accepts none at all or one a channel.
+func validateCosts(costs []Cost, dim int) error {
+	if n := len(costs); n != 0 && n != dim {
 		return &FieldError{Field: "len(Costs)", Value: n, Err: ErrLength}
 	}
-	for i, c := range l.Costs {
+	for i, c := range costs {
 		if c.Known && !(c.Value >= minCost && c.Value <= maxCost && c.SD >= 0 && c.SD <= maxCost) {
 			return &FieldError{Field: fmt.Sprintf("Costs[%d]", i), Value: c, Err: ErrRange}
 		}

@@ -1,6 +1,9 @@
 package aggregate
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Policy names how models are merged.
 type Policy string
@@ -37,7 +40,18 @@ type Options struct {
 	// MaxNodes bounds the nodes kept, default 20,000: four times what
 	// Kubernetes supports in a cluster.
 	MaxNodes int
+	// MaxGroups bounds the groups of schema and dimension, default 64: each
+	// costs an eigen-decomposition a tick, and a fleet has one or two.
+	MaxGroups int
+	// Clip is c of the package documentation, at least 1, for the policy
+	// PerNode: a node farther from the median model than c times the distance
+	// that nine tenths of the fleet keep loses weight in proportion. 0 clips
+	// nobody.
+	Clip float64
 }
+
+// mostNodes keeps sums of the integer weights of medians within 64 bits.
+const mostNodes = 1 << 22
 
 // Validate returns a *FieldError for the first field out of its range.
 func (o Options) Validate() error {
@@ -56,8 +70,14 @@ func (o Options) Validate() error {
 		return &FieldError{Field: "Forgetting", Value: o.Forgetting, Err: ErrRange}
 	case o.Block < 0 || o.Block > 1<<20:
 		return &FieldError{Field: "Block", Value: o.Block, Err: ErrRange}
-	case o.MaxNodes < 0:
+	case o.MaxNodes < 0 || o.MaxNodes > mostNodes:
 		return &FieldError{Field: "MaxNodes", Value: o.MaxNodes, Err: ErrRange}
+	case o.MaxGroups < 0:
+		return &FieldError{Field: "MaxGroups", Value: o.MaxGroups, Err: ErrRange}
+	case o.Clip != 0 && !(o.Clip >= 1 && o.Clip <= math.MaxFloat64):
+		return &FieldError{Field: "Clip", Value: o.Clip, Err: ErrRange}
+	case o.Clip != 0 && o.Policy == Sequential:
+		return &FieldError{Field: "Clip", Value: o.Clip, Err: ErrPolicy}
 	}
 	return nil
 }
@@ -81,13 +101,34 @@ func (o Options) withDefaults() Options {
 	if o.MaxNodes == 0 {
 		o.MaxNodes = 20_000
 	}
+	if o.MaxGroups == 0 {
+		o.MaxGroups = 64
+	}
 	return o
 }
 
 // capacity is M·B, the most samples that a node can weigh.
 func (o Options) capacity() float64 { return float64(o.Block) / (1 - o.Forgetting) }
 
+// weight is what a declared number of samples counts. Next to nothing is
+// nothing: its share of a sum would be lost by underflow.
+func (o Options) weight(samples float64) float64 {
+	if samples < 1e-12 {
+		return 0
+	}
+	return min(samples, o.capacity())
+}
+
 // halfLives is the time from a to b in half-lives.
 func (o Options) halfLives(a, b time.Time) float64 {
 	return float64(b.Sub(a)) / float64(o.HalfLife)
 }
+
+// quantum is how much earlier another replica must have heard of a push for
+// its time to be taken over: it changes a node's weight by .07 %.
+func (o Options) quantum() time.Duration { return o.HalfLife / 1024 }
+
+// fresh is the greatest age at which a node is taken over from another
+// replica: short of Forget by a twentieth, or replicas that hear of a push at
+// slightly different times would hand a forgotten node back and forth.
+func (o Options) fresh() time.Duration { return o.Forget - o.Forget/20 }

@@ -23,6 +23,7 @@ type perNode struct {
 	// mostWeight and mostTrace are the largest totals since.
 	updates               int
 	mostWeight, mostTrace float64
+	clip                  clip
 }
 
 const (
@@ -65,29 +66,41 @@ func (p *perNode) drifted() bool {
 	return p.updates >= maxUpdates || p.weight < p.mostWeight/2 || trace(p.total) < p.mostTrace/2
 }
 
-func (p *perNode) merged(at time.Time, nodes []*node) ([]float64, float64) {
+func (p *perNode) merged(at time.Time, nodes []*node) common {
 	if p.drifted() {
 		p.sum(nodes)
 	}
 	if !(p.weight > 0) {
-		return nil, 0
+		return common{}
 	}
-	p.mean = append(p.mean[:0], p.total...)
+	c := common{samples: p.weight, kept: 1}
+	total := p.total
+	if p.options.Clip > 0 {
+		c = p.clip.apply(p, nodes)
+		total = p.clip.total
+	}
+	p.mean = append(p.mean[:0], total...)
 	for i := range p.mean {
-		p.mean[i] /= p.weight
+		p.mean[i] /= c.samples
 	}
-	fade := min(1, math.Exp2(-p.options.halfLives(p.epoch, at)))
-	return p.mean, p.weight * fade
+	if p.options.Clip > 0 {
+		c.reach += p.clip.distance(p.mean)
+	} else {
+		// |A−B|² ≤ |A|²+|B|² of semidefinite A and B, and |Gᵢ| ≤ tr Gᵢ ≤ d.
+		c.reach = math.Hypot(float64(dimension(len(p.mean))), frobenius(p.mean))
+	}
+	c.moments = p.mean
+	c.samples *= min(1, math.Exp2(-p.options.halfLives(p.epoch, at)))
+	return c
 }
 
 // sum starts over from the nodes, in order of their names so that the result
 // is the same to the last bit whatever the order of arrival was.
 func (p *perNode) sum(nodes []*node) {
-	slices.SortFunc(nodes, func(x, y *node) int { return cmp.Compare(x.name, y.name) })
+	sortByName(nodes)
 	clear(p.total)
 	p.weight, p.mostWeight, p.mostTrace = 0, 0, 0
 	for i, n := range nodes {
-		n.slot = i
 		if i == 0 || n.at.After(p.epoch) {
 			p.epoch = n.at
 		}
@@ -96,4 +109,11 @@ func (p *perNode) sum(nodes []*node) {
 		p.accumulate(n, 1)
 	}
 	p.updates = 0
+}
+
+func sortByName(nodes []*node) {
+	slices.SortFunc(nodes, func(x, y *node) int { return cmp.Compare(x.name, y.name) })
+	for i, n := range nodes {
+		n.slot = i
+	}
 }

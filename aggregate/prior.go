@@ -1,21 +1,20 @@
 package aggregate
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
 )
-
-// estimate is what one node knows of a cost. Its weight is its age's share
-// until the precision is put in.
-type estimate struct{ value, sd, weight float64 }
 
 const (
 	// sdFloor bounds a node's precision: no cost of a pod is known better than
 	// to a tenth of the fleet's typical cost, as pods differ by more. Without
 	// it one node that claims a deviation of 0 would decide alone.
 	sdFloor = .1
+	// maxPrecision bounds it further, to four typical nodes' precision: a
+	// share ε of nodes then has at most 4ε/(4ε + ½ − ε) of the weight, and so
+	// one in a hundred moves the median by at most 4 % of the honest nodes'
+	// weight, whatever deviations they claim.
+	maxPrecision = 4
 	// normalMAD makes the median absolute deviation of a normal distribution
 	// its standard deviation: 1/Φ⁻¹(¾).
 	normalMAD = 1.4826022185056018
@@ -29,9 +28,9 @@ var medianError = math.Sqrt(math.Pi / 2)
 // by: the spread between nodes (median absolute deviation) and the error of
 // the median itself.
 func (a *Aggregator) prior(g *group, at time.Time) []Cost {
-	g.ages = g.ages[:0]
+	g.fades = g.fades[:0]
 	for _, n := range g.nodes {
-		g.ages = append(g.ages, math.Exp2(-max(0, a.options.halfLives(n.at, at))))
+		g.fades = append(g.fades, math.Exp2(-max(0, a.options.halfLives(n.at, at))))
 	}
 	costs := make([]Cost, g.key.dim)
 	for i := range costs {
@@ -40,83 +39,60 @@ func (a *Aggregator) prior(g *group, at time.Time) []Cost {
 	return costs
 }
 
+// estimate is what one node knows of a cost, and the share that its age leaves.
+type estimate struct{ value, sd, weight float64 }
+
 func (g *group) channelPrior(channel int) Cost {
-	known := g.scratch[:0]
+	g.known = g.known[:0]
 	for i, n := range g.nodes {
 		if channel < len(n.costs) && n.costs[channel].Known {
-			known = append(known, estimate{n.costs[channel].Value, n.costs[channel].SD, g.ages[i]})
+			g.known = append(g.known, estimate{n.costs[channel].Value, n.costs[channel].SD, g.fades[i]})
 		}
 	}
-	g.scratch = known
-	if len(known) == 0 {
+	if len(g.known) == 0 {
 		return Cost{}
 	}
-	slices.SortFunc(known, func(x, y estimate) int {
-		if x.value != y.value {
-			return cmp.Compare(x.value, y.value)
+	heaviest := g.weigh()
+	if !(heaviest > 0) { // all so old that their weight is 0
+		return Cost{}
+	}
+	factor := integers(heaviest)
+	g.sample = g.sample[:0]
+	for _, e := range g.known {
+		if w := uint64(math.Round(e.weight * factor)); w > 0 {
+			g.sample = append(g.sample, weighted{e.value, w})
 		}
-		return cmp.Or(cmp.Compare(x.sd, y.sd), cmp.Compare(x.weight, y.weight))
-	})
-	// The floor goes by the plain median, which no claim of precision moves.
-	n := len(known)
-	floor := sdFloor * (known[(n-1)/2].value + known[n/2].value) / 2
-	var precision float64
-	for i, e := range known {
-		sd := max(e.sd, floor)
-		known[i].weight /= sd * sd
-		precision += known[i].weight
 	}
-	if !(precision > 0) { // all so old that their weight is 0
-		return Cost{}
+	precision := float64(totalWeight(g.sample)) / factor
+	value := median(g.sample)
+	for i, x := range g.sample {
+		g.sample[i].value = math.Abs(x.value - value)
 	}
-	value, at := median(known, precision/2)
-	spread := normalMAD * deviation(known, precision/2, value, at)
+	spread := normalMAD * median(g.sample)
 	return Cost{Value: value, SD: math.Hypot(spread, medianError/math.Sqrt(precision)), Known: true}
 }
 
-// median returns the value at which the weights of sorted estimates reach
-// half, the mean of two where half falls between them, and how many estimates
-// are no greater.
-func median(sorted []estimate, half float64) (float64, int) {
-	var below float64
-	for i, e := range sorted {
-		below += e.weight
-		switch {
-		case below == half && i+1 < len(sorted):
-			return (e.value + sorted[i+1].value) / 2, i + 1
-		case below >= half:
-			return e.value, i + 1
-		}
+// weigh multiplies the known estimates' weights by bounded precisions, and
+// returns the largest. Its medians are plain ones, which no claim of precision
+// moves.
+func (g *group) weigh() (heaviest float64) {
+	floor := sdFloor * g.plainMedian(func(e estimate) float64 { return e.value })
+	precision := func(e estimate) float64 {
+		sd := max(e.sd, floor)
+		return 1 / (sd * sd)
 	}
-	return sorted[len(sorted)-1].value, len(sorted)
+	most := maxPrecision * g.plainMedian(precision)
+	for i, e := range g.known {
+		g.known[i].weight *= min(precision(e), most)
+		heaviest = max(heaviest, g.known[i].weight)
+	}
+	return heaviest
 }
 
-// deviation returns the weighted median of |value − center|. It walks outward
-// from at, the first estimate beyond the center, so that nothing is sorted
-// again.
-func deviation(sorted []estimate, half, center float64, at int) float64 {
-	low, high := at-1, at
-	next := func() (d, weight float64) {
-		switch {
-		case high == len(sorted) || low >= 0 && center-sorted[low].value <= sorted[high].value-center:
-			low--
-			return center - sorted[low+1].value, sorted[low+1].weight
-		default:
-			high++
-			return sorted[high-1].value - center, sorted[high-1].weight
-		}
+func (g *group) plainMedian(of func(estimate) float64) float64 {
+	g.sample = g.sample[:0]
+	for _, e := range g.known {
+		g.sample = append(g.sample, weighted{of(e), 1})
 	}
-	var d, within float64
-	for range sorted {
-		var weight float64
-		last := d
-		d, weight = next()
-		if within == half {
-			return (last + d) / 2
-		}
-		if within += weight; within > half {
-			return d
-		}
-	}
-	return d
+	return median(g.sample)
 }

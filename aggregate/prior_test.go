@@ -42,7 +42,7 @@ func TestPrior(t *testing.T) {
 		{"one claims certainty", []c{{1, 0, true}}, c{1, .1 * root, true}},
 		{"two agree", []c{{1, .2, true}, {1, .2, true}}, c{1, .2 * root / math.Sqrt2, true}},
 		{"the middle of two", []c{{1, .2, true}, {3, .2, true}}, c{2, math.Hypot(1.4826022185056018, .2*root/math.Sqrt2), true}},
-		{"the precise one wins", []c{{1, .5, true}, {2, .2, true}, {5, 2, true}}, c{2, math.Hypot(0, root/math.Sqrt(4+25+.25)), true}},
+		{"the precise one wins", []c{{1, .5, true}, {2, .2, true}, {5, 2, true}}, c{2, math.Hypot(0, root/math.Sqrt(4+16+.25)), true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := gocmp.Diff(tt.want, priorOf(t, tt.costs...), close12); diff != "" {
@@ -75,11 +75,17 @@ func naivePrior(costs []aggregate.Cost) aggregate.Cost {
 		plain = append(plain, pair{c.Value, 1})
 	}
 	floor := .1 * median(plain)
-	var precision float64
+	var precisions []pair
 	for _, c := range costs {
 		sd := max(c.SD, floor)
-		weighted = append(weighted, pair{c.Value, 1 / (sd * sd)})
-		precision += 1 / (sd * sd)
+		precisions = append(precisions, pair{1 / (sd * sd), 1})
+	}
+	most := 4 * median(slices.Clone(precisions))
+	var precision float64
+	for i, c := range costs {
+		p := min(precisions[i].x, most)
+		weighted = append(weighted, pair{c.Value, p})
+		precision += p
 	}
 	value := median(weighted)
 	for i, p := range weighted {

@@ -1,6 +1,9 @@
 package aggregate
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // sequential is G ← ½G + ½Gᵢ for each arriving model: it depends on the order,
 // and forgets nothing but by newer arrivals.
@@ -26,4 +29,7 @@ func (s *sequential) enter(n *node) {
 
 func (s *sequential) leave(*node) {}
 
-func (s *sequential) merged(time.Time, []*node) ([]float64, float64) { return s.total, s.weight }
+func (s *sequential) merged(time.Time, []*node) common {
+	// Any node weighs a half when it is the last to arrive.
+	return common{moments: s.total, samples: s.weight, kept: 1, reach: math.Inf(1)}
+}

@@ -6,6 +6,9 @@
 //	agent.Local  -> FromLocal  -> wire -> ToLocal  -> agent.Local     node to aggregator
 //	agent.Fleet  -> FromFleet  -> wire -> ToFleet  -> agent.Fleet     aggregator to node
 //
+// What aggregators tell each other and keep on disk are the messages
+// themselves; CheckChunk, CheckStates and CheckHeader hold their bounds.
+//
 // From functions trust their argument. To functions trust nothing: what they
 // return is within the bounds below, or they return a *FieldError that names
 // the field and its value. Inputs are never modified and results share no

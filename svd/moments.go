@@ -66,7 +66,6 @@ func FromMoments(dim, block int, mass float64, g []float64) (Model, error) {
 	if err := ws.eigen(g, factor); err != nil {
 		return Model{}, err
 	}
-	orthonormalise(ws.u, dim, dim)
 	orient(ws.u, dim, dim)
 	scale(unit, ws.sigma)
 	var m Model
@@ -110,6 +109,9 @@ func (ws *Workspace) eigen(g []float64, factor float64) error {
 	ws.rotate()
 	ws.sort()
 	ws.compose()
+	// A null direction comes out of rounding errors alone; only made orthogonal
+	// to the others does it say what energy is left.
+	orthonormalise(ws.u, d, d)
 	for i := range d {
 		u := ws.u[i*d : (i+1)*d]
 		var lambda float64 // uᵀGu: negative where g is not semidefinite

@@ -1,13 +1,36 @@
-// Package modelserver is the gRPC ModelService over package aggregate.
+// Package modelserver is the gRPC ModelService and PeerService over package
+// aggregate.
 //
-//	Push: check → mailbox (newest per node, bounded) → latest published answer
-//	Run:  mailbox → aggregate → one eigen-decomposition per tick → publish
+//	Push:     check → mailbox (newest per node, bounded) → latest published answer
+//	Run:      mailbox → aggregate → one eigen-decomposition per tick → publish
+//	Peers:    every interval, from each other replica: what changed there → aggregate
+//	Snapshot: aggregate → file → aggregate of the next process
 //
 // A push never waits for a merge: it answers with the global model of the last
 // tick, which may not hold what was just pushed. That trades consistency for
 // latency (thesis §4.3).
 //
-// A malformed push is answered with InvalidArgument and the name of the field,
-// a push to a full mailbox with ResourceExhausted; both leave the state as it
-// was.
+// A malformed push is answered with InvalidArgument and the name of the field;
+// it leaves the state as it was. The mailbox keeps the newest push of each node:
+// a node that is in it always gets in, the place of its last push is taken. A
+// push of a further node to a full mailbox is answered with ResourceExhausted and
+// not kept; the node pushes again later. A half full mailbox is emptied without
+// waiting for the tick.
+//
+// # Replicas
+//
+// Every change of a node's state has a number of the replica it happened at, its
+// cursor. A replica asks each of the others for what changed since the cursor it
+// has of that one's process, a random id, and gets the states themselves, in
+// chunks, but for those that it told itself; of another process it starts from
+// the beginning. So a state costs one message a link, nothing is sent where
+// nothing changes, what was interrupted goes on where it was, and after a
+// partition or a restart every replica has heard of everything within two
+// intervals: one to hear from those that can be reached, one for what those have
+// heard meanwhile. Which of two states stays, and how far the models of replicas
+// can be apart, package aggregate says.
+//
+// What a replica tells is believed after the same checks as a push, and only
+// where it was asked for: those who may push can't tell anything about others'
+// nodes this way.
 package modelserver

@@ -1,9 +1,13 @@
 package modelserver_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
@@ -45,5 +49,61 @@ func Example() {
 	fmt.Println(<-ended)
 	// Output:
 	// 1 [1.500000]
+	// <nil>
+}
+
+// What one replica has heard of, another knows after it has asked; a snapshot
+// carries it across a restart.
+func ExamplePeers() {
+	clock := func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+	var servers [3]*modelserver.Server
+	for i := range servers {
+		var err error
+		if servers[i], err = modelserver.New(modelserver.Config{Now: clock}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	one, other, restarted := servers[0], servers[1], servers[2]
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	wire := grpc.NewServer() // transport.ServerOptions has the options for real use
+	spaziov1.RegisterPeerServiceServer(wire, one)
+	served := make(chan error)
+	go func() { served <- wire.Serve(listener) }()
+
+	ctx := context.Background()
+	local := agent.Local{Node: "node-1", Schema: "cpu", Model: svd.State{Dim: 1, Block: 10, Mass: 2, U: []float64{1}, Sigma: []float64{1.5}}}
+	if _, err := one.Push(ctx, &spaziov1.PushRequest{Local: api.FromLocal(local)}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	peers, err := modelserver.NewPeers(other, modelserver.PeersConfig{Targets: []string{listener.Addr().String()}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(peers.Round(ctx)) // Run makes a round every second
+	peers.Close()
+
+	var file bytes.Buffer // SaveSnapshot and LoadSnapshot use a real one
+	if err := modelserver.WriteSnapshot(&file, other.Snapshot()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	snapshot, err := modelserver.ReadSnapshot(&file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(restarted.Restore(snapshot))
+	wire.Stop()
+	fmt.Println(<-served)
+	// Output:
+	// <nil>
+	// 1 <nil>
 	// <nil>
 }

@@ -1,7 +1,9 @@
 package modelserver_test
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -49,27 +51,54 @@ func (c *cluster) clock() time.Time { return time.Unix(0, c.now.Load()) }
 func (c *cluster) run(seconds int, load func(node int) [2]float64) {
 	c.t.Helper()
 	for range seconds {
-		for range 10 {
-			c.now.Add(int64(100 * time.Millisecond))
-			for i, p := range c.nodes {
-				mean := load(i)
-				y := []float64{mean[0] * (.9 + .2*c.rng.Float64()), mean[1] * (.9 + .2*c.rng.Float64())}
-				r, ok, err := p.Sample(c.clock(), y)
-				if err != nil {
-					c.t.Fatal(err)
-				}
-				if ok {
-					c.reported[i] = r
-				}
-			}
-		}
-		c.exchange()
+		c.sample(load)
+		c.exchange(len(c.nodes))
 	}
 }
 
-// exchange pushes every local model, waits until all are merged, and hands
-// each node the fleet's.
-func (c *cluster) exchange() {
+// sample lets a second pass without a push.
+func (c *cluster) sample(load func(node int) [2]float64) {
+	c.t.Helper()
+	for range 10 {
+		c.now.Add(int64(100 * time.Millisecond))
+		for i, p := range c.nodes {
+			mean := load(i)
+			y := []float64{mean[0] * (.9 + .2*c.rng.Float64()), mean[1] * (.9 + .2*c.rng.Float64())}
+			r, ok, err := p.Sample(c.clock(), y)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			if ok {
+				c.reported[i] = r
+			}
+		}
+	}
+}
+
+// restart replaces the server by one that knows nothing or, if warm, what a
+// snapshot of the old one says after its way through bytes.
+func (c *cluster) restart(warm bool) {
+	c.t.Helper()
+	server, err := modelserver.New(modelserver.Config{Tick: time.Millisecond, Now: c.clock})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if warm {
+		snapshot, err := modelserver.ReadSnapshot(bytes.NewReader(encode(c.t, c.server.Snapshot())))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if n, err := server.Restore(snapshot); err != nil || n != len(c.nodes) {
+			c.t.Fatalf("Restore: %d nodes, %v", n, err)
+		}
+	}
+	run(c.t, server)
+	c.server, c.client = server, dial(c.t, server)
+}
+
+// exchange pushes the first nodes' local models, waits until all are merged,
+// and hands each of these nodes the fleet's.
+func (c *cluster) exchange(first int) {
 	c.t.Helper()
 	push := func(p *agent.Pipeline) *spaziov1.GlobalModel {
 		l, ok := p.Local()
@@ -82,12 +111,12 @@ func (c *cluster) exchange() {
 		}
 		return response.GetGlobal()
 	}
-	for _, p := range c.nodes {
+	for _, p := range c.nodes[:first] {
 		push(p)
 	}
 	pushed := c.now.Add(1)
 	until(c.t, c.server, func(s modelserver.Stats) bool { return !s.At.Before(time.Unix(0, pushed)) })
-	for _, p := range c.nodes {
+	for _, p := range c.nodes[:first] {
 		fleet, err := api.ToFleet(push(p))
 		if err != nil {
 			c.t.Fatal(err)
@@ -100,7 +129,8 @@ func (c *cluster) exchange() {
 
 // TestLoadElsewhereMovesTheSignal is the thesis's figures 4.7 and 4.8: when
 // CPU-heavy load appears on the other nodes, the signal of a node with CPU load
-// falls, that of a node with memory load rises.
+// falls, that of a node with memory load rises. Where nothing appears, or where
+// the node does not listen to the fleet, it stays.
 func TestLoadElsewhereMovesTheSignal(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -111,23 +141,80 @@ func TestLoadElsewhereMovesTheSignal(t *testing.T) {
 		{"figure 4.8: a node with memory load", [2]float64{.03, .5}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newCluster(t, 8)
-			others := tt.measured // before, all carry what the measured node does
-			load := func(node int) [2]float64 {
-				if node == 0 {
-					return tt.measured
+			signal := func(elsewhere [2]float64, deaf bool) (before, after float64) {
+				c := newCluster(t, 8)
+				others := tt.measured // before, all carry what the measured node does
+				load := func(node int) [2]float64 {
+					if node == 0 {
+						return tt.measured
+					}
+					return others
 				}
-				return others
+				c.run(30, load)
+				before = c.reported[0].K
+				others = elsewhere
+				for range 30 {
+					c.sample(load)
+					c.exchange(len(c.nodes))
+					if deaf {
+						if err := c.nodes[0].SetFleet(c.clock(), agent.Fleet{Schema: "cpu,memory"}); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				return before, c.reported[0].K
 			}
-			c.run(30, load)
-			before := c.reported[0].K
-			others = [2]float64{.9, .1}
-			c.run(30, load)
-			after := c.reported[0].K
+			heavy := [2]float64{.9, .1}
+			before, after := signal(heavy, false)
 			t.Logf("k before %.2f, after %.2f", before, after)
 			if tt.rises && after < 1.1*before || !tt.rises && after > .9*before {
 				t.Errorf("the signal went from %.3f to %.3f", before, after)
 			}
+			// The samples' noise alone moves the signal by a few percent.
+			if before, after := signal(tt.measured, false); math.Abs(after-before) > .08*before {
+				t.Errorf("without load elsewhere the signal went from %.3f to %.3f", before, after)
+			}
+			if before, after := signal(heavy, true); math.Abs(after-before) > .08*before {
+				t.Errorf("the signal of a node that does not listen went from %.3f to %.3f", before, after)
+			}
 		})
 	}
+}
+
+// TestRestartIsInvisible restarts the aggregator from its snapshot. While a
+// few nodes push again, the signals of all are what they would have been
+// without the restart, to 1e-9 of k and of avail; from nothing they are not.
+func TestRestartIsInvisible(t *testing.T) {
+	load := func(node int) [2]float64 {
+		if node%3 == 0 {
+			return [2]float64{.6, .1}
+		}
+		return [2]float64{.1, .5}
+	}
+	without, warm, cold := newCluster(t, 9), newCluster(t, 9), newCluster(t, 9)
+	for _, c := range []*cluster{without, warm, cold} {
+		c.run(20, load)
+	}
+	warm.restart(true)
+	cold.restart(false)
+	var step, coldStep float64
+	for second := range 12 {
+		for _, c := range []*cluster{without, warm, cold} {
+			c.sample(load)
+			c.exchange(1 + second/2) // the others' models have not moved
+		}
+		for i, want := range without.reported {
+			step = max(step, jump(warm.reported[i], want))
+			coldStep = max(coldStep, jump(cold.reported[i], want))
+		}
+	}
+	if step > 1e-9 || coldStep < 1e-2 {
+		t.Errorf("the restart moves a signal by %.2g, a restart from nothing by %.2g", step, coldStep)
+	}
+	t.Logf("the restart moves a signal by %.2g, a restart from nothing by %.2g", step, coldStep)
+}
+
+// jump is how far two reports' k and avail are apart, relative to the latter.
+func jump(got, want agent.Report) float64 {
+	return max(math.Abs(got.K-want.K)/math.Abs(want.K), math.Abs(got.Avail-want.Avail)/max(1, math.Abs(want.Avail)))
 }

@@ -3,6 +3,8 @@ package modelserver
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,11 +27,21 @@ type Config struct {
 	// Queue bounds the nodes whose push waits for the next tick, default
 	// 16,384. Beyond half of it they are merged without waiting for the tick.
 	Queue int
+	// Replica is the random id by which other replicas know this one; 0 draws
+	// one.
+	Replica uint64
+	// Hold answers pushes without a model until Release is called: a replica
+	// that starts empty beside others first asks them, and its nodes keep
+	// meanwhile what they were last told.
+	Hold bool
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
 	// OnError, if set, is told what went wrong off the request path: a model
-	// that the aggregate refused. It is called from the goroutine of Run.
+	// that the aggregate refused. It is called from several goroutines.
 	OnError func(error)
+	// OnTick, if set, is told how long merging and publishing took, by the
+	// clock of the machine. It is called from the goroutine of Run.
+	OnTick func(time.Duration)
 }
 
 // Validate returns an *aggregate.FieldError for the first field out of range.
@@ -53,8 +65,14 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	for c.Replica == 0 {
+		c.Replica = rand.Uint64()
+	}
 	if c.OnError == nil {
 		c.OnError = func(error) {}
+	}
+	if c.OnTick == nil {
+		c.OnTick = func(time.Duration) {}
 	}
 	return c
 }
@@ -63,12 +81,19 @@ func (c Config) withDefaults() Config {
 // called once and must run for models to be merged.
 type Server struct {
 	spaziov1.UnimplementedModelServiceServer
+	spaziov1.UnimplementedPeerServiceServer
 
 	config    Config
-	aggregate *aggregate.Aggregator // owned by Run
 	mailbox   *mailbox
 	published atomic.Pointer[publication]
 	counts    counters
+	held      atomic.Bool
+	readers   atomic.Int32 // of changes
+
+	// mu guards what merging works on. A push never takes it.
+	mu        sync.Mutex
+	aggregate *aggregate.Aggregator
+	changed   bool // since the last publication
 }
 
 // New returns a Server that has heard of no node.
@@ -83,15 +108,26 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{config: c, aggregate: a, mailbox: newMailbox(c.Queue)}
 	s.published.Store(&publication{})
+	s.held.Store(c.Hold)
 	return s, nil
 }
+
+// Replica is the id by which other replicas know this one.
+func (s *Server) Replica() uint64 { return s.config.Replica }
+
+// Release ends what Config.Hold began.
+func (s *Server) Release() { s.held.Store(false) }
+
+// Ready says that pushes are answered with what was published: Run has, and
+// nothing is held.
+func (s *Server) Ready() bool { return !s.held.Load() && !s.published.Load().at.IsZero() }
 
 // Push implements spaziov1.ModelServiceServer. It keeps the request's slices
 // until the next tick, so the caller must not change them; gRPC does not.
 func (s *Server) Push(_ context.Context, request *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
 	local := request.GetLocal()
 	if err := api.CheckLocal(local); err != nil {
-		s.counts.refused.Add(1)
+		s.counts.refused[causeOf(err)].Add(1)
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	outcome := s.mailbox.put(s.config.Now(), local)
@@ -103,34 +139,56 @@ func (s *Server) Push(_ context.Context, request *spaziov1.PushRequest) (*spazio
 	if outcome == replaced {
 		s.counts.superseded.Add(1)
 	}
+	if s.held.Load() {
+		return nothing, nil
+	}
 	return s.published.Load().answer(local), nil
 }
 
-// Run merges and publishes until ctx ends, and then returns nil.
+// Run merges and publishes until ctx ends; then it merges what is waiting, for
+// a last snapshot, and returns nil.
 func (s *Server) Run(ctx context.Context) error {
 	ticker := time.NewTicker(s.config.Tick)
 	defer ticker.Stop()
-	changed := false
+	s.tick() // what was restored is there for the first push
 	for {
 		select {
 		case <-ctx.Done():
+			s.locked(s.merge)
 			return nil
 		case <-s.mailbox.crowded:
-			changed = s.merge() || changed
+			s.locked(s.merge)
 		case <-ticker.C:
-			changed = s.merge() || changed
-			if err := s.publish(changed); err != nil {
-				s.config.OnError(err)
-			}
-			changed = false
+			s.tick()
 		}
 	}
 }
 
-// merge empties the mailbox and reports whether that changed anything.
-func (s *Server) merge() bool {
+func (s *Server) locked(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+}
+
+func (s *Server) tick() {
+	began := time.Now()
+	s.refresh()
+	s.config.OnTick(time.Since(began))
+}
+
+// refresh publishes what has arrived by now. The clock is read first, so that
+// what was pushed before Stats.At is in.
+func (s *Server) refresh() {
+	s.locked(func() {
+		now := s.config.Now()
+		s.merge()
+		s.publish(now)
+	})
+}
+
+// merge empties the mailbox.
+func (s *Server) merge() {
 	batch := s.mailbox.take()
-	changed := false
 	for i := range batch.letters {
 		put, err := s.aggregate.Put(batch.letters[i].at, batch.letters[i].local)
 		switch {
@@ -138,33 +196,31 @@ func (s *Server) merge() bool {
 			s.counts.dropped.Add(1)
 			s.config.OnError(err)
 		case put:
-			changed = true
+			s.changed = true
 		default:
 			s.counts.stale.Add(1)
 		}
 	}
 	s.mailbox.giveBack(batch)
-	return changed
 }
 
 // publish makes the answers of the next tick.
-func (s *Server) publish(changed bool) error {
-	now := s.config.Now()
+func (s *Server) publish(now time.Time) {
 	globals, err := s.aggregate.Globals(now)
 	if err != nil {
-		return fmt.Errorf("modelserver: publish: %w", err)
+		s.config.OnError(fmt.Errorf("modelserver: publish: %w", err))
 	}
 	last := s.published.Load()
 	nodes := s.aggregate.Len()
 	next := &publication{at: now, version: last.version, nodes: nodes, globals: globals, answers: make(map[answerKey]*spaziov1.PushResponse, len(globals))}
-	if changed || nodes != last.nodes {
+	if s.changed || nodes != last.nodes {
 		next.version++
 	}
+	s.changed = false
 	for _, g := range globals {
 		next.answers[answerKey{g.Schema, uint32(g.Dim)}] = &spaziov1.PushResponse{Global: api.FromFleet(toFleet(g), next.version)}
 	}
 	s.published.Store(next)
-	return nil
 }
 
 // Globals returns the models published last, in order of schema and dimension.

@@ -1,10 +1,12 @@
 package modelserver_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +36,13 @@ func start(t *testing.T, c modelserver.Config) *modelserver.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	run(t, s)
+	return s
+}
+
+// run runs a server until the test ends.
+func run(t *testing.T, s *modelserver.Server) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -43,7 +52,6 @@ func start(t *testing.T, c modelserver.Config) *modelserver.Server {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	return s
 }
 
 // until waits for the server's stats to be as wanted.
@@ -158,6 +166,125 @@ func TestMalformed(t *testing.T) {
 	if stats := s.Stats(); stats.Version != 1 || stats.Pushes != 1 || stats.Refused != 10 {
 		t.Errorf("stats are %+v", stats)
 	}
+	want := map[string]uint64{"missing": 3, "length": 1, "range": 4, "not_finite": 2, "text": 0, "order": 0, "orthonormal": 0, "other": 0}
+	if diff := cmp.Diff(want, s.Refusals()); diff != "" {
+		t.Errorf("refusals (-want +got):\n%s", diff)
+	}
+}
+
+// describer collects descriptions.
+type describer struct {
+	grpc.ServerStream
+	got []*spaziov1.Description
+}
+
+func (d *describer) Send(m *spaziov1.Description) error {
+	d.got = append(d.got, m)
+	return nil
+}
+
+func TestDescribe(t *testing.T) {
+	var now atomic.Int64
+	s := start(t, modelserver.Config{Tick: time.Millisecond, Now: func() time.Time { return noon.Add(time.Duration(now.Load())) }})
+	push(t, s, local("a", 0, 2))
+	now.Store(int64(4 * time.Second))
+	push(t, s, local("b", 1, 1))
+	other := local("c", 0, 1)
+	other.Schema = "another"
+	push(t, s, other)
+	until(t, s, func(stats modelserver.Stats) bool {
+		return stats.Nodes == 3 && stats.At.Equal(noon.Add(4*time.Second))
+	})
+	describe := func(schema string) []*spaziov1.Description {
+		var d describer
+		if err := s.Describe(&spaziov1.DescribeRequest{Schema: schema}, &d); err != nil {
+			t.Fatal(err)
+		}
+		return d.got
+	}
+	if all := describe(""); len(all) != 2 || all[0].GetGlobal().GetSchema() != "another" {
+		t.Fatalf("all: %v", all)
+	}
+	got := describe("cpu,memory")
+	if len(got) != 1 || got[0].GetGlobal().GetNodes() != 2 || got[0].GetMinAgeNanos() != 0 ||
+		got[0].GetMedianAgeNanos() != 2e9 || got[0].GetMaxAgeNanos() != 4e9 || !(got[0].GetSway() > 0) {
+		t.Errorf("one schema: %v", got)
+	}
+	if none := describe("none"); len(none) != 0 {
+		t.Errorf("no such schema: %v", none)
+	}
+}
+
+// TestFlood is many goroutines that push more nodes than there is room for,
+// twice as many as the mailbox holds: what is kept is bounded, and every push
+// is answered.
+func TestFlood(t *testing.T) {
+	const queue, most, workers, each = 64, 100, 8, 400
+	var dropped atomic.Int64
+	s := start(t, modelserver.Config{Queue: queue, Tick: time.Millisecond, Aggregate: aggregate.Options{MaxNodes: most},
+		OnError: func(error) { dropped.Add(1) }})
+	var flooding sync.WaitGroup
+	for w := range workers {
+		flooding.Add(1)
+		go func() {
+			defer flooding.Done()
+			for i := range each {
+				_, err := s.Push(t.Context(), request(local(fmt.Sprint(w, "-", i), i%2, 1)))
+				if code := status.Code(err); code != codes.OK && code != codes.ResourceExhausted {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	flooding.Wait()
+	until(t, s, func(stats modelserver.Stats) bool { return stats.Nodes == most })
+	if n := len(s.Snapshot().Entries); n != most {
+		t.Errorf("%d nodes are kept, want %d", n, most)
+	}
+	if stats := s.Stats(); stats.Pushes+stats.Overflowed != workers*each || stats.Dropped != uint64(dropped.Load()) || stats.Pushes-stats.Dropped != most {
+		t.Errorf("stats are %+v, OnError was called %d times", stats, dropped.Load())
+	}
+}
+
+// TestMemoryOfANode holds the bar of 2 KiB at four channels, what waits in both
+// halves of the mailbox included.
+func TestMemoryOfANode(t *testing.T) {
+	const nodes, dim = 5000, 4
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	s, err := modelserver.New(modelserver.Config{Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for sequence := range 3 {
+		for n := range nodes {
+			u, sigma, costs := make([]float64, dim*dim), make([]float64, dim), make([]agent.Cost, dim)
+			for i := range dim {
+				u[i*dim+i], sigma[i] = 1, float64(dim-i)/dim
+				costs[i] = agent.Cost{Value: 1, SD: .1, Known: true}
+			}
+			r := request(agent.Local{Node: fmt.Sprintf("node-%04d.fleet.example", n), Sequence: uint64(sequence), Schema: "v1;load",
+				Model: svd.State{Dim: dim, Block: 10, Mass: 2, U: u, Sigma: sigma}, Costs: costs})
+			if _, err := s.Push(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if sequence < 2 { // the last round still waits
+			s.Snapshot()
+		}
+	}
+	each := (heap() - before) / nodes
+	t.Logf("%d bytes a node", each)
+	if each > 2<<10 {
+		t.Errorf("%d bytes a node, want at most 2 KiB", each)
+	}
+	runtime.KeepAlive(s)
 }
 
 // dial serves s on loopback.
@@ -318,8 +445,8 @@ func TestPushDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzPush sends raw bytes: a request is accepted or refused by a field, and a
-// refused one is not kept.
+// FuzzPush sends raw bytes: a request is accepted, or refused by a field and
+// the state, byte for byte as a snapshot has it, is what it was.
 func FuzzPush(f *testing.F) {
 	good, err := proto.Marshal(request(local("a", 0, 1)))
 	if err != nil {
@@ -332,18 +459,27 @@ func FuzzPush(f *testing.F) {
 		if proto.Unmarshal(raw, &r) != nil {
 			return
 		}
-		s, err := modelserver.New(modelserver.Config{Queue: 1})
+		s, err := modelserver.New(modelserver.Config{Queue: 1, Now: func() time.Time { return noon }, OnError: func(err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)
 		}
+		push(t, s, local("another", 0, 1))
+		before := encode(t, s.Snapshot())
 		_, err = s.Push(t.Context(), &r)
+		after := s.Snapshot()
 		if err == nil {
+			if _, err := modelserver.ReadSnapshot(bytes.NewReader(encode(t, after))); err != nil {
+				t.Fatalf("what was accepted is no good in a snapshot: %v", err)
+			}
 			return
 		}
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "field ") {
 			t.Fatalf("Push: %v", err)
 		}
-		push(t, s, local("another", 0, 1)) // there is room for one
+		if !bytes.Equal(before, encode(t, after)) {
+			t.Fatalf("a refused push changed the state")
+		}
+		push(t, s, local("one more", 0, 1)) // there is room for one
 	})
 }
 

@@ -10,8 +10,10 @@ import (
 
 // Config says how a process proves who it is and whom it trusts. The zero
 // value is plaintext on loopback and nothing else. The files are read when
-// options are made; a changed file takes effect with the next process. Config
-// is a plain value.
+// options are made, and again before a handshake when one of them has changed:
+// rotated certificates and authorities take effect with the next connection.
+// While changed files can't be used, the former ones stay in effect. Config is
+// a plain value.
 type Config struct {
 	// CertFile and KeyFile hold the PEM certificate chain and private key that
 	// this process presents; both or neither are given.
@@ -64,12 +66,36 @@ func (c Config) Validate() error {
 // ServerTLS returns the TLS configuration of a server, or nil where it speaks
 // plaintext. Errors are *ConfigError.
 func ServerTLS(c Config) (*tls.Config, error) {
-	if err := c.validateServer(); err != nil {
+	f, err := serverFiles(c)
+	if f == nil || err != nil {
 		return nil, err
 	}
-	if c.CertFile == "" {
-		return nil, nil
+	config := f.tls.Clone()
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		current, _ := f.current()
+		return current, nil
 	}
+	return config, nil
+}
+
+// serverFiles is nil where a server speaks plaintext.
+func serverFiles(c Config) (*files, error) {
+	if err := c.validateServer(); err != nil || c.CertFile == "" {
+		return nil, err
+	}
+	return open(c, readServer)
+}
+
+// clientFiles is nil where a client speaks plaintext: given neither a CA nor a
+// certificate.
+func clientFiles(c Config) (*files, error) {
+	if err := c.Validate(); err != nil || c.CertFile == "" && c.CAFile == "" {
+		return nil, err
+	}
+	return open(c, readClient)
+}
+
+func readServer(c Config) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: minTLS}
 	var err error
 	if config.Certificates, err = c.certificates(); err != nil {
@@ -84,16 +110,7 @@ func ServerTLS(c Config) (*tls.Config, error) {
 	return config, nil
 }
 
-// ClientTLS returns the TLS configuration of a client, or nil where neither a
-// CA nor a certificate is given: then it speaks plaintext. Errors are
-// *ConfigError.
-func ClientTLS(c Config) (*tls.Config, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if c.CertFile == "" && c.CAFile == "" {
-		return nil, nil
-	}
+func readClient(c Config) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: minTLS}
 	var err error
 	if c.CertFile != "" {

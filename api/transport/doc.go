@@ -5,7 +5,8 @@
 // The rule is the same on both ends. Plaintext stays on loopback; anything
 // beyond needs TLS or the operator's explicit Insecure. A server with a CA
 // file speaks mutual TLS only: it asks every client for a certificate of that
-// CA. A client with a CA file trusts servers of that CA and no other.
+// CA. A client with a CA file trusts servers of that CA and no other. Files are
+// read again when they change.
 //
 //	listener, err := transport.Listen(ctx, "127.0.0.1:9692", config)
 //	options, err := transport.ServerOptions(config)

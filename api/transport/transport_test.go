@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -99,31 +100,42 @@ func (models) Push(_ context.Context, r *spaziov1.PushRequest) (*spaziov1.PushRe
 // call starts a server on loopback and pushes to it once.
 func call(t *testing.T, server, client transport.Config) error {
 	t.Helper()
-	listener, err := transport.Listen(t.Context(), "127.0.0.1:0", server)
+	target, stop := listen(t, server)
+	defer stop()
+	options, err := transport.DialOptions(target, client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	serverOptions, err := transport.ServerOptions(server)
+	return push(t, target, options)
+}
+
+// listen starts a server on loopback.
+func listen(t *testing.T, c transport.Config) (target string, stop func()) {
+	t.Helper()
+	listener, err := transport.Listen(t.Context(), "127.0.0.1:0", c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := grpc.NewServer(serverOptions...)
+	options, err := transport.ServerOptions(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(options...)
 	spaziov1.RegisterModelServiceServer(s, models{})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
-	defer func() {
+	return listener.Addr().String(), func() {
 		s.Stop()
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-	}()
-
-	target := listener.Addr().String()
-	dialOptions, err := transport.DialOptions(target, client)
-	if err != nil {
-		t.Fatal(err)
 	}
-	connection, err := grpc.NewClient(target, dialOptions...)
+}
+
+// push makes a connection and pushes once.
+func push(t *testing.T, target string, options []grpc.DialOption) error {
+	t.Helper()
+	connection, err := grpc.NewClient(target, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +173,99 @@ func TestOnTheWire(t *testing.T) {
 				t.Errorf("Push: %v, want failure %v", err, tt.fails)
 			}
 		})
+	}
+}
+
+// replace puts the files of one config in the place of another's, each at once.
+func replace(t *testing.T, old, with transport.Config) {
+	t.Helper()
+	for _, files := range [][2]string{{with.CertFile, old.CertFile}, {with.KeyFile, old.KeyFile}, {with.CAFile, old.CAFile}} {
+		text, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := files[1] + ".new"
+		if err := os.WriteFile(fresh, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(fresh, files[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRotation changes the files under a server and a client that go on with the
+// options they have.
+func TestRotation(t *testing.T) {
+	before, after := newAuthority(t, "before"), newAuthority(t, "after")
+	server, client := before.config(t, "server"), before.config(t, "client")
+	for _, c := range []*transport.Config{&server, &client} { // each has its own copy
+		original := c.CAFile
+		c.CAFile = filepath.Join(t.TempDir(), "ca.crt")
+		if err := os.Link(original, c.CAFile); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target, stop := listen(t, server)
+	defer stop()
+	options, err := transport.DialOptions(target, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	succeeds := func(when string) {
+		t.Helper()
+		if err := push(t, target, options); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	succeeds("at first")
+	replace(t, server, after.config(t, "server"))
+	if err := push(t, target, options); status.Code(err) != codes.Unavailable {
+		t.Errorf("a client of the former authority: %v", err)
+	}
+	replace(t, client, after.config(t, "client"))
+	succeeds("both rotated")
+	for _, file := range []string{server.KeyFile, client.CertFile, client.CAFile} {
+		if err := os.WriteFile(file, []byte("half a file"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		succeeds("while " + filepath.Base(file) + " is being written")
+	}
+	if err := os.Remove(server.CertFile); err != nil {
+		t.Fatal(err)
+	}
+	succeeds("while the server's certificate is missing")
+	replace(t, server, before.config(t, "server again"))
+	replace(t, client, before.config(t, "client again"))
+	succeeds("rotated back")
+}
+
+// TestServerTLSRotates is for servers that don't speak gRPC.
+func TestServerTLSRotates(t *testing.T) {
+	a := newAuthority(t, "ca")
+	c := a.config(t, "server")
+	c.CAFile = ""
+	config, err := transport.ServerTLS(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	presented := func() []byte {
+		t.Helper()
+		current, err := config.GetConfigForClient(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return current.Certificates[0].Certificate[0]
+	}
+	first := presented()
+	if again := presented(); !bytes.Equal(first, again) {
+		t.Error("another certificate without a change of the files")
+	}
+	with := a.config(t, "next")
+	c.CAFile = filepath.Join(t.TempDir(), "unused")
+	replace(t, c, with)
+	if bytes.Equal(first, presented()) {
+		t.Error("the certificate is still the former one")
 	}
 }
 

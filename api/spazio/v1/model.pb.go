@@ -414,6 +414,443 @@ func (x *GlobalModel) GetVersion() uint64 {
 	return 0
 }
 
+type DescribeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// schema, unless empty, leaves out the others.
+	Schema        string `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeRequest) Reset() {
+	*x = DescribeRequest{}
+	mi := &file_spazio_v1_model_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeRequest) ProtoMessage() {}
+
+func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_model_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
+func (*DescribeRequest) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DescribeRequest) GetSchema() string {
+	if x != nil {
+		return x.Schema
+	}
+	return ""
+}
+
+// Description is one global model and what it is made of.
+type Description struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Global *GlobalModel           `protobuf:"bytes,1,opt,name=global,proto3" json:"global,omitempty"`
+	// clipped nodes lost weight because they are far from the median model.
+	Clipped uint32 `protobuf:"varint,2,opt,name=clipped,proto3" json:"clipped,omitempty"`
+	// sway bounds the angle, in radians, by which nodes with a hundredth of the
+	// weight can have turned the direction; pi/2 where nothing can be promised.
+	Sway float64 `protobuf:"fixed64,3,opt,name=sway,proto3" json:"sway,omitempty"`
+	// The ages of the nodes' newest pushes, in nanoseconds, when the model was
+	// published.
+	MinAgeNanos    int64 `protobuf:"varint,4,opt,name=min_age_nanos,json=minAgeNanos,proto3" json:"min_age_nanos,omitempty"`
+	MedianAgeNanos int64 `protobuf:"varint,5,opt,name=median_age_nanos,json=medianAgeNanos,proto3" json:"median_age_nanos,omitempty"`
+	MaxAgeNanos    int64 `protobuf:"varint,6,opt,name=max_age_nanos,json=maxAgeNanos,proto3" json:"max_age_nanos,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Description) Reset() {
+	*x = Description{}
+	mi := &file_spazio_v1_model_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Description) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Description) ProtoMessage() {}
+
+func (x *Description) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_model_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Description.ProtoReflect.Descriptor instead.
+func (*Description) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Description) GetGlobal() *GlobalModel {
+	if x != nil {
+		return x.Global
+	}
+	return nil
+}
+
+func (x *Description) GetClipped() uint32 {
+	if x != nil {
+		return x.Clipped
+	}
+	return 0
+}
+
+func (x *Description) GetSway() float64 {
+	if x != nil {
+		return x.Sway
+	}
+	return 0
+}
+
+func (x *Description) GetMinAgeNanos() int64 {
+	if x != nil {
+		return x.MinAgeNanos
+	}
+	return 0
+}
+
+func (x *Description) GetMedianAgeNanos() int64 {
+	if x != nil {
+		return x.MedianAgeNanos
+	}
+	return 0
+}
+
+func (x *Description) GetMaxAgeNanos() int64 {
+	if x != nil {
+		return x.MaxAgeNanos
+	}
+	return 0
+}
+
+type ChangesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// replica is the random id of the one who asks; it is not told what it told.
+	Replica uint64 `protobuf:"varint,1,opt,name=replica,proto3" json:"replica,omitempty"`
+	// of is the id of the replica whose cursor this is, 0 if there is none yet;
+	// of another one it counts as the beginning.
+	Of            uint64 `protobuf:"varint,2,opt,name=of,proto3" json:"of,omitempty"`
+	Cursor        uint64 `protobuf:"varint,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangesRequest) Reset() {
+	*x = ChangesRequest{}
+	mi := &file_spazio_v1_model_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangesRequest) ProtoMessage() {}
+
+func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_model_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangesRequest.ProtoReflect.Descriptor instead.
+func (*ChangesRequest) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ChangesRequest) GetReplica() uint64 {
+	if x != nil {
+		return x.Replica
+	}
+	return 0
+}
+
+func (x *ChangesRequest) GetOf() uint64 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *ChangesRequest) GetCursor() uint64 {
+	if x != nil {
+		return x.Cursor
+	}
+	return 0
+}
+
+type StateChunk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// replica is the random id of the one who answers.
+	Replica uint64 `protobuf:"varint,1,opt,name=replica,proto3" json:"replica,omitempty"`
+	// cursor stands after the last of the states.
+	Cursor        uint64       `protobuf:"varint,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	States        []*NodeState `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateChunk) Reset() {
+	*x = StateChunk{}
+	mi := &file_spazio_v1_model_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateChunk) ProtoMessage() {}
+
+func (x *StateChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_model_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateChunk.ProtoReflect.Descriptor instead.
+func (*StateChunk) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *StateChunk) GetReplica() uint64 {
+	if x != nil {
+		return x.Replica
+	}
+	return 0
+}
+
+func (x *StateChunk) GetCursor() uint64 {
+	if x != nil {
+		return x.Cursor
+	}
+	return 0
+}
+
+func (x *StateChunk) GetStates() []*NodeState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+// NodeState is what an aggregator keeps of one node.
+type NodeState struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Node        string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Sequence    uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Schema      string                 `protobuf:"bytes,4,opt,name=schema,proto3" json:"schema,omitempty"`
+	Dim         uint32                 `protobuf:"varint,5,opt,name=dim,proto3" json:"dim,omitempty"`
+	// age_nanos is the time since the node's push was received: replicas need
+	// not agree on the time of day.
+	AgeNanos int64 `protobuf:"varint,6,opt,name=age_nanos,json=ageNanos,proto3" json:"age_nanos,omitempty"`
+	// weight of the model in samples.
+	Weight float64 `protobuf:"fixed64,7,opt,name=weight,proto3" json:"weight,omitempty"`
+	// moments is the lower triangle, row by row, of the mean squares of a sample.
+	Moments       []float64 `protobuf:"fixed64,8,rep,packed,name=moments,proto3" json:"moments,omitempty"`
+	Costs         []*Cost   `protobuf:"bytes,9,rep,name=costs,proto3" json:"costs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeState) Reset() {
+	*x = NodeState{}
+	mi := &file_spazio_v1_model_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeState) ProtoMessage() {}
+
+func (x *NodeState) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_model_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
+func (*NodeState) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *NodeState) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeState) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *NodeState) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *NodeState) GetSchema() string {
+	if x != nil {
+		return x.Schema
+	}
+	return ""
+}
+
+func (x *NodeState) GetDim() uint32 {
+	if x != nil {
+		return x.Dim
+	}
+	return 0
+}
+
+func (x *NodeState) GetAgeNanos() int64 {
+	if x != nil {
+		return x.AgeNanos
+	}
+	return 0
+}
+
+func (x *NodeState) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *NodeState) GetMoments() []float64 {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
+func (x *NodeState) GetCosts() []*Cost {
+	if x != nil {
+		return x.Costs
+	}
+	return nil
+}
+
+// SnapshotHeader begins a snapshot file; StateChunks follow.
+type SnapshotHeader struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// written_unix_nanos is the time of day; the ages go on from it.
+	WrittenUnixNanos int64 `protobuf:"varint,1,opt,name=written_unix_nanos,json=writtenUnixNanos,proto3" json:"written_unix_nanos,omitempty"`
+	// version is that of the models published last.
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// states is how many follow.
+	States        uint64 `protobuf:"varint,3,opt,name=states,proto3" json:"states,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotHeader) Reset() {
+	*x = SnapshotHeader{}
+	mi := &file_spazio_v1_model_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotHeader) ProtoMessage() {}
+
+func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_model_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
+func (*SnapshotHeader) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SnapshotHeader) GetWrittenUnixNanos() int64 {
+	if x != nil {
+		return x.WrittenUnixNanos
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetStates() uint64 {
+	if x != nil {
+		return x.States
+	}
+	return 0
+}
+
 var File_spazio_v1_model_proto protoreflect.FileDescriptor
 
 const file_spazio_v1_model_proto_rawDesc = "" +
@@ -446,9 +883,44 @@ const file_spazio_v1_model_proto_rawDesc = "" +
 	"\x05model\x18\x02 \x01(\v2\x10.spazio.v1.ModelR\x05model\x12%\n" +
 	"\x05costs\x18\x03 \x03(\v2\x0f.spazio.v1.CostR\x05costs\x12\x14\n" +
 	"\x05nodes\x18\x04 \x01(\rR\x05nodes\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\x04R\aversion2G\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\")\n" +
+	"\x0fDescribeRequest\x12\x16\n" +
+	"\x06schema\x18\x01 \x01(\tR\x06schema\"\xdd\x01\n" +
+	"\vDescription\x12.\n" +
+	"\x06global\x18\x01 \x01(\v2\x16.spazio.v1.GlobalModelR\x06global\x12\x18\n" +
+	"\aclipped\x18\x02 \x01(\rR\aclipped\x12\x12\n" +
+	"\x04sway\x18\x03 \x01(\x01R\x04sway\x12\"\n" +
+	"\rmin_age_nanos\x18\x04 \x01(\x03R\vminAgeNanos\x12(\n" +
+	"\x10median_age_nanos\x18\x05 \x01(\x03R\x0emedianAgeNanos\x12\"\n" +
+	"\rmax_age_nanos\x18\x06 \x01(\x03R\vmaxAgeNanos\"R\n" +
+	"\x0eChangesRequest\x12\x18\n" +
+	"\areplica\x18\x01 \x01(\x04R\areplica\x12\x0e\n" +
+	"\x02of\x18\x02 \x01(\x04R\x02of\x12\x16\n" +
+	"\x06cursor\x18\x03 \x01(\x04R\x06cursor\"l\n" +
+	"\n" +
+	"StateChunk\x12\x18\n" +
+	"\areplica\x18\x01 \x01(\x04R\areplica\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\x04R\x06cursor\x12,\n" +
+	"\x06states\x18\x03 \x03(\v2\x14.spazio.v1.NodeStateR\x06states\"\xfd\x01\n" +
+	"\tNodeState\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x16\n" +
+	"\x06schema\x18\x04 \x01(\tR\x06schema\x12\x10\n" +
+	"\x03dim\x18\x05 \x01(\rR\x03dim\x12\x1b\n" +
+	"\tage_nanos\x18\x06 \x01(\x03R\bageNanos\x12\x16\n" +
+	"\x06weight\x18\a \x01(\x01R\x06weight\x12\x18\n" +
+	"\amoments\x18\b \x03(\x01R\amoments\x12%\n" +
+	"\x05costs\x18\t \x03(\v2\x0f.spazio.v1.CostR\x05costs\"p\n" +
+	"\x0eSnapshotHeader\x12,\n" +
+	"\x12written_unix_nanos\x18\x01 \x01(\x03R\x10writtenUnixNanos\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
+	"\x06states\x18\x03 \x01(\x04R\x06states2\x89\x01\n" +
 	"\fModelService\x127\n" +
-	"\x04Push\x12\x16.spazio.v1.PushRequest\x1a\x17.spazio.v1.PushResponseB;Z9github.com/spazio-scheduler/spazio/api/spazio/v1;spaziov1b\x06proto3"
+	"\x04Push\x12\x16.spazio.v1.PushRequest\x1a\x17.spazio.v1.PushResponse\x12@\n" +
+	"\bDescribe\x12\x1a.spazio.v1.DescribeRequest\x1a\x16.spazio.v1.Description0\x012L\n" +
+	"\vPeerService\x12=\n" +
+	"\aChanges\x12\x19.spazio.v1.ChangesRequest\x1a\x15.spazio.v1.StateChunk0\x01B;Z9github.com/spazio-scheduler/spazio/api/spazio/v1;spaziov1b\x06proto3"
 
 var (
 	file_spazio_v1_model_proto_rawDescOnce sync.Once
@@ -462,29 +934,42 @@ func file_spazio_v1_model_proto_rawDescGZIP() []byte {
 	return file_spazio_v1_model_proto_rawDescData
 }
 
-var file_spazio_v1_model_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_spazio_v1_model_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_spazio_v1_model_proto_goTypes = []any{
-	(*PushRequest)(nil),  // 0: spazio.v1.PushRequest
-	(*PushResponse)(nil), // 1: spazio.v1.PushResponse
-	(*Model)(nil),        // 2: spazio.v1.Model
-	(*Cost)(nil),         // 3: spazio.v1.Cost
-	(*LocalModel)(nil),   // 4: spazio.v1.LocalModel
-	(*GlobalModel)(nil),  // 5: spazio.v1.GlobalModel
+	(*PushRequest)(nil),     // 0: spazio.v1.PushRequest
+	(*PushResponse)(nil),    // 1: spazio.v1.PushResponse
+	(*Model)(nil),           // 2: spazio.v1.Model
+	(*Cost)(nil),            // 3: spazio.v1.Cost
+	(*LocalModel)(nil),      // 4: spazio.v1.LocalModel
+	(*GlobalModel)(nil),     // 5: spazio.v1.GlobalModel
+	(*DescribeRequest)(nil), // 6: spazio.v1.DescribeRequest
+	(*Description)(nil),     // 7: spazio.v1.Description
+	(*ChangesRequest)(nil),  // 8: spazio.v1.ChangesRequest
+	(*StateChunk)(nil),      // 9: spazio.v1.StateChunk
+	(*NodeState)(nil),       // 10: spazio.v1.NodeState
+	(*SnapshotHeader)(nil),  // 11: spazio.v1.SnapshotHeader
 }
 var file_spazio_v1_model_proto_depIdxs = []int32{
-	4, // 0: spazio.v1.PushRequest.local:type_name -> spazio.v1.LocalModel
-	5, // 1: spazio.v1.PushResponse.global:type_name -> spazio.v1.GlobalModel
-	2, // 2: spazio.v1.LocalModel.model:type_name -> spazio.v1.Model
-	3, // 3: spazio.v1.LocalModel.costs:type_name -> spazio.v1.Cost
-	2, // 4: spazio.v1.GlobalModel.model:type_name -> spazio.v1.Model
-	3, // 5: spazio.v1.GlobalModel.costs:type_name -> spazio.v1.Cost
-	0, // 6: spazio.v1.ModelService.Push:input_type -> spazio.v1.PushRequest
-	1, // 7: spazio.v1.ModelService.Push:output_type -> spazio.v1.PushResponse
-	7, // [7:8] is the sub-list for method output_type
-	6, // [6:7] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	4,  // 0: spazio.v1.PushRequest.local:type_name -> spazio.v1.LocalModel
+	5,  // 1: spazio.v1.PushResponse.global:type_name -> spazio.v1.GlobalModel
+	2,  // 2: spazio.v1.LocalModel.model:type_name -> spazio.v1.Model
+	3,  // 3: spazio.v1.LocalModel.costs:type_name -> spazio.v1.Cost
+	2,  // 4: spazio.v1.GlobalModel.model:type_name -> spazio.v1.Model
+	3,  // 5: spazio.v1.GlobalModel.costs:type_name -> spazio.v1.Cost
+	5,  // 6: spazio.v1.Description.global:type_name -> spazio.v1.GlobalModel
+	10, // 7: spazio.v1.StateChunk.states:type_name -> spazio.v1.NodeState
+	3,  // 8: spazio.v1.NodeState.costs:type_name -> spazio.v1.Cost
+	0,  // 9: spazio.v1.ModelService.Push:input_type -> spazio.v1.PushRequest
+	6,  // 10: spazio.v1.ModelService.Describe:input_type -> spazio.v1.DescribeRequest
+	8,  // 11: spazio.v1.PeerService.Changes:input_type -> spazio.v1.ChangesRequest
+	1,  // 12: spazio.v1.ModelService.Push:output_type -> spazio.v1.PushResponse
+	7,  // 13: spazio.v1.ModelService.Describe:output_type -> spazio.v1.Description
+	9,  // 14: spazio.v1.PeerService.Changes:output_type -> spazio.v1.StateChunk
+	12, // [12:15] is the sub-list for method output_type
+	9,  // [9:12] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_spazio_v1_model_proto_init() }
@@ -498,9 +983,9 @@ func file_spazio_v1_model_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_spazio_v1_model_proto_rawDesc), len(file_spazio_v1_model_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   12,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_spazio_v1_model_proto_goTypes,
 		DependencyIndexes: file_spazio_v1_model_proto_depIdxs,

@@ -19,7 +19,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ModelService_Push_FullMethodName = "/spazio.v1.ModelService/Push"
+	ModelService_Push_FullMethodName     = "/spazio.v1.ModelService/Push"
+	ModelService_Describe_FullMethodName = "/spazio.v1.ModelService/Describe"
 )
 
 // ModelServiceClient is the client API for ModelService service.
@@ -32,6 +33,9 @@ type ModelServiceClient interface {
 	// Push hands in a node's local model and returns the latest global one at
 	// once; merging happens off the request path.
 	Push(ctx context.Context, in *PushRequest, opts ...grpc.CallOption) (*PushResponse, error)
+	// Describe returns what was published last, one message a global model, in
+	// order of schema and dimension.
+	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Description], error)
 }
 
 type modelServiceClient struct {
@@ -52,6 +56,25 @@ func (c *modelServiceClient) Push(ctx context.Context, in *PushRequest, opts ...
 	return out, nil
 }
 
+func (c *modelServiceClient) Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Description], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ModelService_ServiceDesc.Streams[0], ModelService_Describe_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[DescribeRequest, Description]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ModelService_DescribeClient = grpc.ServerStreamingClient[Description]
+
 // ModelServiceServer is the server API for ModelService service.
 // All implementations must embed UnimplementedModelServiceServer
 // for forward compatibility.
@@ -62,6 +85,9 @@ type ModelServiceServer interface {
 	// Push hands in a node's local model and returns the latest global one at
 	// once; merging happens off the request path.
 	Push(context.Context, *PushRequest) (*PushResponse, error)
+	// Describe returns what was published last, one message a global model, in
+	// order of schema and dimension.
+	Describe(*DescribeRequest, grpc.ServerStreamingServer[Description]) error
 	mustEmbedUnimplementedModelServiceServer()
 }
 
@@ -74,6 +100,9 @@ type UnimplementedModelServiceServer struct{}
 
 func (UnimplementedModelServiceServer) Push(context.Context, *PushRequest) (*PushResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Push not implemented")
+}
+func (UnimplementedModelServiceServer) Describe(*DescribeRequest, grpc.ServerStreamingServer[Description]) error {
+	return status.Error(codes.Unimplemented, "method Describe not implemented")
 }
 func (UnimplementedModelServiceServer) mustEmbedUnimplementedModelServiceServer() {}
 func (UnimplementedModelServiceServer) testEmbeddedByValue()                      {}
@@ -114,6 +143,17 @@ func _ModelService_Push_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ModelService_Describe_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(DescribeRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ModelServiceServer).Describe(m, &grpc.GenericServerStream[DescribeRequest, Description]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ModelService_DescribeServer = grpc.ServerStreamingServer[Description]
+
 // ModelService_ServiceDesc is the grpc.ServiceDesc for ModelService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -126,6 +166,127 @@ var ModelService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ModelService_Push_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Describe",
+			Handler:       _ModelService_Describe_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "spazio/v1/model.proto",
+}
+
+const (
+	PeerService_Changes_FullMethodName = "/spazio.v1.PeerService/Changes"
+)
+
+// PeerServiceClient is the client API for PeerService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// PeerService lets the replicas of an aggregator hear of each other's nodes.
+// Each pulls from each of the others.
+type PeerServiceClient interface {
+	// Changes returns the states that changed since the cursor, in chunks. The
+	// last chunk has the cursor to ask with next time.
+	Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StateChunk], error)
+}
+
+type peerServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewPeerServiceClient(cc grpc.ClientConnInterface) PeerServiceClient {
+	return &peerServiceClient{cc}
+}
+
+func (c *peerServiceClient) Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StateChunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &PeerService_ServiceDesc.Streams[0], PeerService_Changes_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ChangesRequest, StateChunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type PeerService_ChangesClient = grpc.ServerStreamingClient[StateChunk]
+
+// PeerServiceServer is the server API for PeerService service.
+// All implementations must embed UnimplementedPeerServiceServer
+// for forward compatibility.
+//
+// PeerService lets the replicas of an aggregator hear of each other's nodes.
+// Each pulls from each of the others.
+type PeerServiceServer interface {
+	// Changes returns the states that changed since the cursor, in chunks. The
+	// last chunk has the cursor to ask with next time.
+	Changes(*ChangesRequest, grpc.ServerStreamingServer[StateChunk]) error
+	mustEmbedUnimplementedPeerServiceServer()
+}
+
+// UnimplementedPeerServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedPeerServiceServer struct{}
+
+func (UnimplementedPeerServiceServer) Changes(*ChangesRequest, grpc.ServerStreamingServer[StateChunk]) error {
+	return status.Error(codes.Unimplemented, "method Changes not implemented")
+}
+func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
+func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
+
+// UnsafePeerServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to PeerServiceServer will
+// result in compilation errors.
+type UnsafePeerServiceServer interface {
+	mustEmbedUnimplementedPeerServiceServer()
+}
+
+func RegisterPeerServiceServer(s grpc.ServiceRegistrar, srv PeerServiceServer) {
+	// If the following call panics, it indicates UnimplementedPeerServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&PeerService_ServiceDesc, srv)
+}
+
+func _PeerService_Changes_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ChangesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(PeerServiceServer).Changes(m, &grpc.GenericServerStream[ChangesRequest, StateChunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type PeerService_ChangesServer = grpc.ServerStreamingServer[StateChunk]
+
+// PeerService_ServiceDesc is the grpc.ServiceDesc for PeerService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var PeerService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "spazio.v1.PeerService",
+	HandlerType: (*PeerServiceServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Changes",
+			Handler:       _PeerService_Changes_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "spazio/v1/model.proto",
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
 	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -29,7 +30,11 @@ const asCommand = "SPAZIO_TEST_AGGREGATOR"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(aggregatord.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+		go func() { // standard input ends with the test process, however that ends
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(serve.ExitFailure)
+		}()
+		serve.Main(aggregatord.Main)
 	}
 	os.Exit(m.Run())
 }
@@ -124,7 +129,8 @@ func TestServiceInProcess(t *testing.T) {
 		t.Errorf("the fleet is %+v", fleet)
 	}
 	metrics := body(t, "http://"+service.MetricsAddr().String()+"/metrics")
-	for _, line := range []string{"spazio_aggregator_nodes 2\n", "spazio_aggregator_models 1\n", "spazio_aggregator_push_seconds_bucket", `spazio_aggregator_pushes_total{result="refused"} 0`} {
+	for _, line := range []string{"spazio_aggregator_nodes 2\n", "spazio_aggregator_models 1\n", "spazio_aggregator_push_seconds_bucket", `spazio_aggregator_pushes_total{result="refused"} 0`,
+		`spazio_aggregator_refused_pushes_total{cause="range"} 0`, "spazio_aggregator_clipped_nodes 0\n", "spazio_aggregator_ready 1\n", "spazio_aggregator_tick_seconds_count"} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("/metrics lacks %q:\n%s", line, metrics)
 		}
@@ -156,27 +162,65 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// start runs the command as a process of its own and waits until it listens.
-func start(t *testing.T, args ...string) *exec.Cmd {
+// process is the command as a process of its own, and what it has logged.
+type process struct {
+	*exec.Cmd
+	log    []string // until it listened
+	logged chan struct{}
+}
+
+// start runs the command and waits until it listens.
+func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
-	stderr, err := cmd.StderrPipe()
+	p := &process{Cmd: exec.Command(os.Args[0], args...), logged: make(chan struct{})}
+	p.Env = append(os.Environ(), asCommand+"=1")
+	if _, err := p.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := p.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	line, err := bufio.NewReader(stderr).ReadString('\n')
-	if err != nil || !strings.Contains(line, "aggregator is listening") {
-		t.Fatalf("the aggregator began with %q, %v", line, err)
+	t.Cleanup(p.kill)
+	lines := bufio.NewReader(stderr)
+	for {
+		line, err := lines.ReadString('\n')
+		p.log = append(p.log, line)
+		if err != nil {
+			close(p.logged)
+			t.Fatalf("the aggregator began with %q, %v", p.log, err)
+		}
+		if strings.Contains(line, "aggregator is listening") {
+			break
+		}
 	}
-	return cmd
+	go func() {
+		defer close(p.logged)
+		_, _ = io.Copy(io.Discard, lines)
+	}()
+	return p
+}
+
+// kill is kill -9.
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	<-p.logged // its end closes the pipe, which Wait must not do before
+	_ = p.Wait()
+}
+
+// interrupt is Ctrl-C, and waits for a success.
+func (p *process) interrupt(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-p.logged
+	if err := p.Wait(); err != nil {
+		t.Errorf("after an interrupt: %v", err)
+	}
 }
 
 // TestKilledAggregator is kill -9 and a new process at the same address: the
@@ -189,10 +233,7 @@ func TestKilledAggregator(t *testing.T) {
 	one.models.Offer(local("one", 0))
 	two.models.Offer(local("two", 1))
 	one.hears(t, 2)
-	if err := process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	process.Wait()
+	process.kill()
 	for len(one.fleets) > 0 {
 		<-one.fleets
 	}
@@ -217,6 +258,13 @@ func TestRefusedStarts(t *testing.T) {
 		{[]string{"--listen", "127.0.0.1:0", "--metrics-listen", ":0"}, 2, "refusing to listen"},
 		{[]string{"--policy", "newest"}, 2, "Policy = newest: unknown"},
 		{[]string{"--half-life", "-1s"}, 2, "HalfLife"},
+		{[]string{"--clip", ".5"}, 2, "Clip = 0.5"},
+		{[]string{"--clip", "2", "--policy", "sequential"}, 2, "needs the policy per-node"},
+		{[]string{"--peer", "nowhere"}, 2, "Targets = nowhere"},
+		{[]string{"--peer", "dns:///elsewhere:9692"}, 2, "refusing to send"},
+		{[]string{"--peer", "127.0.0.1:1", "--policy", "sequential"}, 2, "needs the policy per-node"},
+		{[]string{"--snapshot", "x", "--policy", "sequential"}, 2, "needs the policy per-node"},
+		{[]string{"--snapshot-interval", "-1s"}, 2, "SnapshotInterval"},
 		{[]string{"--tls-cert-file", "x"}, 2, "CertFile"},
 		{[]string{"--tls-cert-file", "/nonexistent", "--tls-private-key-file", "/nonexistent"}, 1, "no such file"},
 		{[]string{"--nonsense"}, 2, "unknown flag"},

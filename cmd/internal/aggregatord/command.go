@@ -27,7 +27,8 @@ func NewCommand() *cobra.Command {
 		Use:   "spazio-aggregator",
 		Short: "Merge the nodes' models of their load into the fleet's",
 		Long: "spazio-aggregator takes in the local models that agents push, merges them off the\n" +
-			"request path, and answers each push with the latest model and pod costs of the fleet.",
+			"request path, and answers each push with the latest model and pod costs of the fleet.\n" +
+			"Replicas that know each other exchange what their nodes told them.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			logger, err := log.Logger(c.ErrOrStderr())
 			if err != nil {
@@ -54,6 +55,12 @@ func NewCommand() *cobra.Command {
 	flags.IntVar(&options.MaxNodes, "max-nodes", 0, "most nodes kept (default 20000)")
 	flags.DurationVar(&config.Server.Tick, "tick", 0, "time between published models (default 500ms)")
 	flags.IntVar(&config.Server.Queue, "queue", 0, "most nodes waiting to be merged (default 16384)")
+	flags.IntVar(&options.MaxGroups, "max-schemas", 0, "most schemas kept (default 64)")
+	flags.Float64Var(&options.Clip, "clip", 0, "weigh a node down that is farther from the median model than this times what nine tenths of the nodes keep; 0 is off, otherwise at least 1")
+	flags.StringSliceVar(&config.Peers.Targets, "peer", nil, "host:port of another replica, or dns:///name:port of all; repeatable, may name this one")
+	flags.DurationVar(&config.Peers.Interval, "exchange-interval", 0, "time between exchanges with other replicas (default 1s)")
+	flags.StringVar(&config.Snapshot, "snapshot", "", "file that the state is kept in across restarts; empty for none")
+	flags.DurationVar(&config.SnapshotInterval, "snapshot-interval", 0, "time between snapshots (default 10s)")
 	serve.TransportFlags(flags, &config.Transport)
 	serve.LogFlags(flags, &log)
 	return c

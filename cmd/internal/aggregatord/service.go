@@ -12,7 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
@@ -25,8 +28,15 @@ type Config struct {
 	// and /healthz, or empty for none.
 	Listen, MetricsListen string
 	Transport             transport.Config
-	// Server says how models are merged. Its OnError is the service's own.
+	// Server says how models are merged. What it calls is the service's own.
 	Server modelserver.Config
+	// Peers says where the other replicas are. Its Transport and OnError are the
+	// service's own.
+	Peers modelserver.PeersConfig
+	// Snapshot is the file that the state is read from at the start and written
+	// to every SnapshotInterval, default 10 s, and at the end; empty for none.
+	Snapshot         string
+	SnapshotInterval time.Duration
 	// Logger gets starts, ends and refused models; nil logs nothing.
 	Logger *slog.Logger
 }
@@ -36,39 +46,70 @@ func (c Config) Validate() error {
 	if err := c.Transport.Validate(); err != nil {
 		return err
 	}
+	if err := c.peers(nil).Validate(); err != nil {
+		return err
+	}
+	switch sequential := c.Server.Aggregate.Policy == aggregate.Sequential; {
+	case c.SnapshotInterval < 0:
+		return &aggregate.FieldError{Field: "SnapshotInterval", Value: c.SnapshotInterval, Err: aggregate.ErrRange}
+	case sequential && c.Snapshot != "":
+		return &aggregate.FieldError{Field: "Snapshot", Value: c.Snapshot, Err: aggregate.ErrPolicy}
+	case sequential && len(c.Peers.Targets) > 0:
+		return &aggregate.FieldError{Field: "Targets", Value: c.Peers.Targets, Err: aggregate.ErrPolicy}
+	}
 	return c.Server.Validate()
+}
+
+func (c Config) peers(onError func(string, error)) modelserver.PeersConfig {
+	c.Peers.Transport, c.Peers.OnError = c.Transport, onError
+	return c.Peers
 }
 
 // Service is an aggregator with its listeners open. Run is called once.
 type Service struct {
 	logger   *slog.Logger
 	models   *modelserver.Server
+	peers    *modelserver.Peers // nil without targets
+	snapshot *snapshots         // nil without a file
 	server   *grpc.Server
+	health   *health.Server
 	listener net.Listener
 	http     *serve.HTTP // nil without MetricsListen
 }
 
-// New opens the listeners, so that a busy port is known at once. The caller
-// must Run or Close the service.
+// New reads the snapshot and opens the listeners, so that a busy port is known
+// at once. A snapshot that is no good is logged, and the service starts
+// without. The caller must Run or Close the service.
 func New(ctx context.Context, c Config) (*Service, error) {
 	s := &Service{logger: c.Logger}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	ticks := newTickSeconds()
 	c.Server.OnError = func(err error) { s.logger.Error("a model was not merged", "error", err) }
+	c.Server.OnTick = func(took time.Duration) { ticks.Observe(took.Seconds()) }
+	c.Server.Hold = len(c.Peers.Targets) > 0
 	var err error
 	if s.models, err = modelserver.New(c.Server); err != nil {
 		return nil, err
 	}
-	registry := prometheus.NewRegistry()
-	seconds := newPushSeconds()
-	registry.MustRegister(seconds, statistics{s.models}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	options, err := transport.ServerOptions(c.Transport)
-	if err != nil {
+	if c.Server.Hold {
+		if s.peers, err = modelserver.NewPeers(s.models, c.peers(s.peerLost)); err != nil {
+			return nil, err
+		}
+	}
+	if c.Snapshot != "" {
+		s.snapshot = &snapshots{path: c.Snapshot, interval: c.SnapshotInterval, models: s.models, logger: s.logger}
+		s.snapshot.restore()
+	}
+	registry, seconds := prometheus.NewRegistry(), newPushSeconds()
+	registry.MustRegister(seconds, ticks, statistics{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := s.register(c.Transport, seconds); err != nil {
 		return nil, err
 	}
-	s.server = grpc.NewServer(append(options, grpc.UnaryInterceptor(observe(seconds)))...)
-	spaziov1.RegisterModelServiceServer(s.server, s.models)
 	if s.listener, err = transport.Listen(ctx, c.Listen, c.Transport); err != nil {
 		return nil, err
 	}
@@ -80,6 +121,28 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		return nil, errors.Join(err, s.listener.Close())
 	}
 	return s, nil
+}
+
+// register makes the gRPC server. Other replicas are answered only where there
+// are some.
+func (s *Service) register(c transport.Config, seconds prometheus.Histogram) error {
+	options, err := transport.ServerOptions(c)
+	if err != nil {
+		return err
+	}
+	s.server = grpc.NewServer(append(options, grpc.UnaryInterceptor(observe(seconds)))...)
+	s.health = health.NewServer()
+	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	grpc_health_v1.RegisterHealthServer(s.server, s.health)
+	spaziov1.RegisterModelServiceServer(s.server, s.models)
+	if s.peers != nil {
+		spaziov1.RegisterPeerServiceServer(s.server, s.models)
+	}
+	return nil
+}
+
+func (s *Service) peerLost(peer string, err error) {
+	s.logger.Warn("another replica can't be reached; trying again", "peer", peer, "error", err)
 }
 
 // Addr is where the ModelService listens.
@@ -112,12 +175,43 @@ func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.models.Run(ctx) })
 	group.Go(func() error { return s.serve(ctx) })
+	group.Go(func() error { return s.announce(ctx) })
 	if s.http != nil {
 		group.Go(func() error { return s.http.Run(ctx) })
 	}
+	if s.peers != nil {
+		group.Go(func() error { return s.peers.Run(ctx) })
+	}
+	if s.snapshot != nil {
+		group.Go(func() error { return s.snapshot.run(ctx) })
+	}
 	err := group.Wait()
+	if s.snapshot != nil {
+		s.snapshot.save() // with the last pushes
+	}
 	s.logger.Info("aggregator has stopped", "nodes", s.models.Stats().Nodes)
 	return err
+}
+
+// readyPoll is how often readiness is looked at until it is there.
+const readyPoll = 10 * time.Millisecond
+
+// announce tells health checks once pushes are answered with models, and again
+// when they will no longer be.
+func (s *Service) announce(ctx context.Context) error {
+	defer s.health.Shutdown()
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	for !s.models.Ready() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_SERVING)
+	<-ctx.Done()
+	return nil
 }
 
 // stopGrace is how long calls in progress may delay the end.

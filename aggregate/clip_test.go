@@ -1,0 +1,265 @@
+package aggregate_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// loads returns one model a node, of samples about a mean that node and
+// channel determine.
+func loads(t testing.TB, rng *rand.Rand, nodes, dim int, mean func(node, channel int) float64) []svd.State {
+	t.Helper()
+	states := make([]svd.State, nodes)
+	for n := range states {
+		var m svd.Model
+		for range 4 {
+			block := make([][]float64, 10)
+			for j := range block {
+				block[j] = make([]float64, dim)
+				for i := range block[j] {
+					block[j][i] = min(1, mean(n, i)*(.7+.6*rng.Float64()))
+				}
+			}
+			var err error
+			if m, err = svd.Update(m, block, svd.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		states[n] = m.State()
+	}
+	return states
+}
+
+// fleets are honest, and differ in how much their nodes do.
+var fleets = []struct {
+	name string
+	mean func(node, channel int) float64
+}{
+	{"alike", func(_, i int) float64 { return .6 / float64(i+1) }},
+	{"idle", func(_, i int) float64 { return .02 / float64(i+1) }},
+	{"half idle, half loaded", func(n, i int) float64 { return []float64{.02, .7}[n%2] / float64(i+1) }},
+	{"one in five loaded", func(n, i int) float64 { return []float64{.7, .02, .02, .02, .02}[n%5] / float64(i+1) }},
+	{"one in twenty loaded", func(n, i int) float64 {
+		if n%20 == 0 {
+			return .7 / float64(i+1)
+		}
+		return .02 / float64(i+1)
+	}},
+	{"half CPU, half memory", func(n, i int) float64 {
+		if n%2 == i%2 {
+			return .6
+		}
+		return .1
+	}},
+	{"spread over two decades", func(n, i int) float64 { return math.Pow(10, -2*float64(n*7919%1000)/1000) / float64(i+1) }},
+}
+
+// merged is the global model of one push a state.
+func merged(t testing.TB, o aggregate.Options, states ...[]svd.State) aggregate.Global {
+	t.Helper()
+	a := create(t, o)
+	for i, some := range states {
+		for n, s := range some {
+			feed(t, a, push{start, aggregate.Local{Node: fmt.Sprint(i, "-", n), Schema: "s", Model: s}})
+		}
+	}
+	return only(t, a, start)
+}
+
+// angle is that between two models' directions u₁, in radians.
+func angle(a, b svd.Model) float64 {
+	x, y := a.DirectionTo(nil), b.DirectionTo(nil)
+	var along, rest float64
+	for i := range x {
+		along += x[i] * y[i]
+	}
+	for i := range x {
+		r := y[i] - along*x[i]
+		rest += r * r
+	}
+	return math.Atan2(math.Sqrt(rest), math.Abs(along))
+}
+
+// TestClipCostsHonestFleets logs what clipping does where nobody lies. That is
+// why it is off by default.
+func TestClipCostsHonestFleets(t *testing.T) {
+	for _, f := range fleets {
+		rng := rand.New(rand.NewPCG(31, 32))
+		states := loads(t, rng, 1000, 2, f.mean)
+		plain := merged(t, aggregate.Options{}, states)
+		for _, c := range []float64{1, 2, 3} {
+			clipped := merged(t, aggregate.Options{Clip: c}, states)
+			t.Logf("%s, c = %g: %d of %d clipped, G moves by %.2g of its trace, u₁ by %.2g°, sway of 1 %%: %.2g°, unclipped %.3g°", f.name, c, clipped.Clipped, clipped.Nodes,
+				distance(clipped.Model.Moments(nil), plain.Model.Moments(nil)), angle(clipped.Model, plain.Model)*180/math.Pi, clipped.Sway(.01)*180/math.Pi, plain.Sway(.01)*180/math.Pi)
+		}
+	}
+}
+
+// lies are models a hostile node may push: valid, and chosen against the
+// honest fleet's model.
+func lies(rng *rand.Rand, honest svd.Model) map[string]func() svd.State {
+	dim := honest.Dim()
+	line := func(u []float64, energy float64) svd.State {
+		var norm float64
+		for _, v := range u {
+			norm = math.Hypot(norm, v)
+		}
+		unit := make([]float64, dim)
+		for i, v := range u {
+			unit[i] = v / norm
+		}
+		return svd.State{Dim: dim, Block: 10, Mass: 1e6, U: unit, Sigma: []float64{math.Sqrt(10 * energy)}}
+	}
+	state := honest.State()
+	component := func(i int) []float64 { return state.U[i*dim : (i+1)*dim] }
+	all := map[string]func() svd.State{}
+	for i := range dim {
+		axis := make([]float64, dim)
+		axis[i] = 1
+		all[fmt.Sprint("full along axis ", i)] = func() svd.State { return line(axis, float64(dim)) }
+	}
+	for i := 1; i < dim; i++ {
+		for power := range 5 {
+			energy := float64(dim) * math.Pow(10, -float64(power))
+			all[fmt.Sprintf("along component %d, %.2g", i, energy)] = func() svd.State { return line(component(i), energy) }
+			for _, sign := range []float64{-1, 1} {
+				for _, tilt := range []float64{.3, 1, 3} {
+					mix := make([]float64, dim)
+					for j := range mix {
+						mix[j] = component(0)[j] + sign*tilt*component(i)[j]
+					}
+					all[fmt.Sprintf("towards component %d by %g, %.2g", i, sign*tilt, energy)] = func() svd.State { return line(mix, energy) }
+				}
+			}
+		}
+	}
+	all["at random"] = func() svd.State {
+		u := make([]float64, dim)
+		for i := range u {
+			u[i] = rng.NormFloat64()
+		}
+		return line(u, float64(dim)*rng.Float64())
+	}
+	all["nothing"] = func() svd.State { return line(component(0), 0) }
+	return all
+}
+
+// stated is the angle of the package documentation for one node in a hundred,
+// c = 2 and fleets such as these.
+const stated = 10 * math.Pi / 180
+
+// TestHostileNodes is one node in a hundred that lies as well as it can: u₁
+// turns by no more than Sway promises.
+func TestHostileNodes(t *testing.T) {
+	const nodes, hostile, share = 198, 2, .01
+	for _, dim := range []int{2, 4} {
+		for _, f := range fleets {
+			t.Run(fmt.Sprintf("d=%d/%s", dim, f.name), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(33, uint64(dim)))
+				states := loads(t, rng, nodes, dim, f.mean)
+				options := aggregate.Options{Clip: 2}
+				honest := merged(t, options, states)
+				plain := merged(t, aggregate.Options{}, states)
+				// The honest nodes' mass is 1.875 of at most 2.
+				weight := share * 2 / (share*2 + (1-share)*1.875)
+				var worst, worstPlain, loosest float64
+				for name, lie := range lies(rng, honest.Model) {
+					bad := make([]svd.State, hostile)
+					for i := range bad {
+						bad[i] = lie()
+					}
+					got := merged(t, options, states, bad)
+					turned, bound := angle(got.Model, honest.Model), got.Sway(weight)
+					if turned > bound {
+						t.Errorf("%s: u₁ turns by %.3g°, promised %.3g°", name, turned*180/math.Pi, bound*180/math.Pi)
+					}
+					worst, loosest = max(worst, turned), max(loosest, bound)
+					worstPlain = max(worstPlain, angle(merged(t, aggregate.Options{}, states, bad).Model, plain.Model))
+				}
+				if loosest > stated {
+					t.Errorf("promised %.3g° where it should be %.3g°", loosest*180/math.Pi, stated*180/math.Pi)
+				}
+				t.Logf("worst %.3g°, promised at most %.3g°; without clipping %.3g°", worst*180/math.Pi, loosest*180/math.Pi, worstPlain*180/math.Pi)
+			})
+		}
+	}
+}
+
+func TestClipLeavesTheNearAlone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(35, 36))
+	states := loads(t, rng, 50, 3, fleets[0].mean)
+	plain, clipped := merged(t, aggregate.Options{}, states), merged(t, aggregate.Options{Clip: 10}, states)
+	if clipped.Clipped != 0 || !plain.Model.Equal(clipped.Model) {
+		t.Errorf("%d were clipped; equal: %v", clipped.Clipped, plain.Model.Equal(clipped.Model))
+	}
+}
+
+// TestClipIsOrderIndependent holds to the last bit.
+func TestClipIsOrderIndependent(t *testing.T) {
+	rng := rand.New(rand.NewPCG(37, 38))
+	pushes := fleet(t, rng, 60, 1, 3)
+	at := pushes[len(pushes)-1].at
+	var want aggregate.Global
+	for i := range 20 {
+		a := create(t, aggregate.Options{Clip: 1})
+		feed(t, a, pushes...)
+		got := only(t, a, at)
+		if i == 0 {
+			want = got
+		}
+		if got.Clipped == 0 || got.Clipped != want.Clipped || distance(got.Model.Moments(nil), want.Model.Moments(nil)) > 1e-14 {
+			t.Fatalf("order %d: %d clipped, want %d; distance %.2g", i, got.Clipped, want.Clipped, distance(got.Model.Moments(nil), want.Model.Moments(nil)))
+		}
+		rng.Shuffle(len(pushes), func(i, j int) { pushes[i], pushes[j] = pushes[j], pushes[i] })
+	}
+}
+
+// TestCostPriorOfHostileNodes is one node in a hundred that claims any cost
+// with certainty, among honest ones that are as unsure as their costs are
+// large: the prior stays within the middle of the honest ones.
+func TestCostPriorOfHostileNodes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(39, 40))
+	for _, lie := range []float64{1e-30, 1e-3, .999, 1e3, 1e30} {
+		var costs []aggregate.Cost
+		for i := range 495 {
+			costs = append(costs, aggregate.Cost{Value: .5 + float64(i)/494, SD: .8 + .4*rng.Float64(), Known: true})
+		}
+		for range 5 {
+			costs = append(costs, aggregate.Cost{Value: lie, SD: 0, Known: true})
+		}
+		if got := priorOf(t, costs...); got.Value < .95 || got.Value > 1.05 {
+			t.Errorf("one in a hundred claims %g: the prior is %+v", lie, got)
+		}
+	}
+}
+
+func TestClipOptions(t *testing.T) {
+	for _, o := range []aggregate.Options{{Clip: .5}, {Clip: math.NaN()}, {Clip: math.Inf(1)}, {Clip: 2, Policy: aggregate.Sequential}} {
+		_, err := aggregate.New(o)
+		var bad *aggregate.FieldError
+		if !errors.As(err, &bad) || bad.Field != "Clip" {
+			t.Errorf("New(%+v): %v", o, err)
+		}
+	}
+}
+
+func TestSwayBounds(t *testing.T) {
+	g := merged(t, aggregate.Options{}, []svd.State{{Dim: 2, Block: 10, Mass: 2, U: []float64{1, 0}, Sigma: []float64{math.Sqrt(20)}}})
+	if got := []float64{g.Sway(-1), g.Sway(1), g.Sway(math.NaN())}; cmp.Diff([]float64{math.Pi / 2, math.Pi / 2, math.Pi / 2}, got) != "" {
+		t.Errorf("shares out of range: %v", got)
+	}
+	if last := merged(t, aggregate.Options{Policy: aggregate.Sequential}, []svd.State{{Dim: 2, Block: 10, Mass: 2, U: []float64{1, 0}, Sigma: []float64{1}}}); last.Sway(.001) != math.Pi/2 {
+		t.Errorf("the last to arrive may turn u₁ as it likes, but the bound is %v", last.Sway(.001))
+	}
+	if g.Sway(0) != 0 || !(g.Sway(.01) > 0 && g.Sway(.01) < g.Sway(.02)) {
+		t.Errorf("the bound does not grow from 0: %v, %v, %v", g.Sway(0), g.Sway(.01), g.Sway(.02))
+	}
+}

@@ -1,0 +1,348 @@
+package modelserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
+
+// PeersConfig says where the other replicas are. The zero value of a field is
+// its default; without targets there are no others.
+type PeersConfig struct {
+	// Targets are host:port of one replica each, or dns:///name:port of all
+	// that the name has addresses of. A replica may be among its own targets.
+	Targets []string
+	// Transport is this replica's identity and trust.
+	Transport transport.Config
+	// Interval is the time between two rounds, default 1 s: what a node's push
+	// takes to be known everywhere.
+	Interval time.Duration
+	// Timeout bounds one exchange, default 2 s. One that is cut off goes on
+	// where it was in the next round.
+	Timeout time.Duration
+	// Resolve returns the addresses of a host, by default those of DNS.
+	Resolve func(ctx context.Context, host string) ([]string, error)
+	// OnError, if set, is told of the first failure in a row with a peer. It is
+	// called from several goroutines.
+	OnError func(peer string, err error)
+}
+
+// Validate returns an *aggregate.FieldError for the first field out of range,
+// or what package transport refuses.
+func (c PeersConfig) Validate() error {
+	switch {
+	case c.Interval < 0:
+		return &aggregate.FieldError{Field: "Interval", Value: c.Interval, Err: aggregate.ErrRange}
+	case c.Timeout < 0:
+		return &aggregate.FieldError{Field: "Timeout", Value: c.Timeout, Err: aggregate.ErrRange}
+	}
+	for _, t := range c.Targets {
+		if _, _, err := net.SplitHostPort(strings.TrimPrefix(t, allOf)); err != nil {
+			return &aggregate.FieldError{Field: "Targets", Value: t, Err: err}
+		}
+		if _, err := transport.DialOptions(t, c.Transport); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c PeersConfig) withDefaults() PeersConfig {
+	if c.Interval == 0 {
+		c.Interval = time.Second
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 2 * time.Second
+	}
+	if c.Resolve == nil {
+		c.Resolve = net.DefaultResolver.LookupHost
+	}
+	if c.OnError == nil {
+		c.OnError = func(string, error) {}
+	}
+	return c
+}
+
+// allOf begins a target that means every address of a name.
+const allOf = "dns:///"
+
+// Peers keeps a Server and the other replicas of one mind: in every round it
+// asks each of them for what changed there since the last. Only what it asked
+// for is taken in, so a client that may push can't speak for a replica. Its
+// methods are safe for concurrent use.
+type Peers struct {
+	server *Server
+	config PeersConfig
+
+	mu    sync.Mutex // one round at a time
+	peers map[string]*peer
+
+	stats struct {
+		sync.Mutex
+		PeerStats
+	}
+}
+
+// PeerStats is what Peers has done so far, and where it stands.
+type PeerStats struct {
+	// Rounds were made; Exchanges with one peer were completed or Failed.
+	Rounds, Exchanges, Failed uint64
+	// Peers are the other replicas' addresses, this one's own left out.
+	Peers int
+	// Lag is the time since the last completed exchange with the peer for which
+	// it is longest, as of the last round; since the first attempt where there
+	// was none.
+	Lag time.Duration
+}
+
+// peer is one address and how far it was heard out.
+type peer struct {
+	addr, target string
+	connection   *grpc.ClientConn
+	replica      uint64
+	cursor       uint64
+	self         bool
+	failing      bool
+	last         time.Time
+}
+
+// NewPeers checks the config; nothing is connected yet. The server's policy has
+// to be aggregate.PerNode: any other depends on the order in which models
+// arrive, which replicas don't share.
+func NewPeers(s *Server, c PeersConfig) (*Peers, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if s.config.Aggregate.Policy == aggregate.Sequential {
+		return nil, &aggregate.FieldError{Field: "Policy", Value: aggregate.Sequential, Err: aggregate.ErrPolicy}
+	}
+	return &Peers{server: s, config: c.withDefaults(), peers: map[string]*peer{}}, nil
+}
+
+// Stats returns the counts.
+func (p *Peers) Stats() PeerStats {
+	p.stats.Lock()
+	defer p.stats.Unlock()
+	return p.stats.PeerStats
+}
+
+// Run makes a round now and at every interval until ctx ends, and then returns
+// nil. After the first it releases the server (Config.Hold), whoever answered.
+func (p *Peers) Run(ctx context.Context) error {
+	defer p.Close()
+	ticker := time.NewTicker(p.config.Interval)
+	defer ticker.Stop()
+	first, cancel := context.WithTimeout(ctx, firstRound)
+	_ = p.Round(first) // OnError has been told
+	cancel()
+	p.server.refresh()
+	p.server.Release()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			_ = p.Round(ctx)
+		}
+	}
+}
+
+// firstRound bounds the time for which absent peers hold up a start.
+const firstRound = 2 * time.Second
+
+// Round exchanges once with every peer, with all at the same time, and returns
+// when the last is done. The error joins those of the peers.
+func (p *Peers) Round(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resolve(ctx)
+	addrs := slices.Sorted(maps.Keys(p.peers))
+	errs := make([]error, len(addrs))
+	var exchanging sync.WaitGroup
+	for i, addr := range addrs {
+		if peer := p.peers[addr]; !peer.self {
+			exchanging.Add(1)
+			go func() {
+				defer exchanging.Done()
+				errs[i] = p.exchange(ctx, peer)
+			}()
+		}
+	}
+	exchanging.Wait()
+	p.note(errs)
+	return errors.Join(errs...)
+}
+
+func (p *Peers) note(errs []error) {
+	now := p.server.config.Now()
+	p.stats.Lock()
+	defer p.stats.Unlock()
+	p.stats.Rounds++
+	p.stats.Peers, p.stats.Lag = 0, 0
+	for _, peer := range p.peers {
+		if !peer.self {
+			p.stats.Peers++
+			p.stats.Lag = max(p.stats.Lag, now.Sub(peer.last))
+		}
+	}
+	failed := 0
+	for _, err := range errs {
+		if err != nil {
+			failed++
+		}
+	}
+	p.stats.Failed += uint64(failed)
+	p.stats.Exchanges += uint64(p.stats.Peers - failed)
+}
+
+// resolve adds new addresses and drops those that are gone. A name that can't
+// be resolved keeps the addresses it had.
+func (p *Peers) resolve(ctx context.Context) {
+	found := map[string]string{}
+	for _, target := range p.config.Targets {
+		name, ok := strings.CutPrefix(target, allOf)
+		if !ok {
+			found[target] = target
+			continue
+		}
+		host, port, err := net.SplitHostPort(name)
+		if err != nil {
+			continue // Validate has seen to it
+		}
+		lookup, cancel := context.WithTimeout(ctx, p.config.Timeout)
+		hosts, err := p.config.Resolve(lookup, host)
+		cancel()
+		if err != nil {
+			p.config.OnError(target, err)
+			for addr, peer := range p.peers {
+				if peer.target == target {
+					found[addr] = target
+				}
+			}
+		}
+		for _, h := range hosts {
+			found[net.JoinHostPort(h, port)] = target
+		}
+	}
+	for addr, peer := range p.peers {
+		if _, ok := found[addr]; !ok {
+			peer.close()
+			delete(p.peers, addr)
+		}
+	}
+	for addr, target := range found {
+		if p.peers[addr] == nil {
+			p.peers[addr] = &peer{addr: addr, target: target, last: p.server.config.Now()}
+		}
+	}
+}
+
+// exchange hears one peer out. After a failure the connection is made anew in
+// the next round, so that gRPC's own backoff does not keep replicas apart.
+func (p *Peers) exchange(ctx context.Context, peer *peer) error {
+	ctx, cancel := context.WithTimeout(ctx, p.config.Timeout)
+	defer cancel()
+	err := p.pull(ctx, peer)
+	if err == nil {
+		peer.last, peer.failing = p.server.config.Now(), false
+		return nil
+	}
+	err = fmt.Errorf("modelserver: exchange with %s: %w", peer.addr, err)
+	if !peer.failing {
+		p.config.OnError(peer.addr, err)
+	}
+	peer.failing = true
+	peer.close()
+	return err
+}
+
+func (p *Peers) pull(ctx context.Context, peer *peer) error {
+	if err := p.connect(peer); err != nil {
+		return err
+	}
+	stream, err := spaziov1.NewPeerServiceClient(peer.connection).Changes(ctx, &spaziov1.ChangesRequest{
+		Replica: p.server.config.Replica, Of: peer.replica, Cursor: peer.cursor,
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.take(peer, chunk); err != nil {
+			return err
+		}
+	}
+}
+
+// take merges a chunk, or refuses all of it.
+func (p *Peers) take(peer *peer, chunk *spaziov1.StateChunk) error {
+	if err := api.CheckChunk(chunk); err != nil {
+		return err
+	}
+	entries, err := toEntries(chunk.GetStates())
+	if err != nil {
+		return err
+	}
+	if chunk.GetReplica() == p.server.config.Replica {
+		peer.self = true
+		return nil
+	}
+	p.server.take(entries, chunk.GetReplica())
+	peer.replica, peer.cursor = chunk.GetReplica(), chunk.GetCursor()
+	return nil
+}
+
+func (p *Peers) connect(peer *peer) error {
+	if peer.connection != nil {
+		return nil
+	}
+	target := "passthrough:///" + peer.addr
+	options, err := transport.DialOptions(target, p.config.Transport)
+	if err != nil {
+		return err
+	}
+	options = append(options, grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: p.config.Timeout}))
+	if name, ok := strings.CutPrefix(peer.target, allOf); ok {
+		options = append(options, grpc.WithAuthority(name)) // certificates are the name's, not the address's
+	}
+	peer.connection, err = grpc.NewClient(target, options...)
+	return err
+}
+
+func (peer *peer) close() {
+	if peer.connection != nil {
+		_ = peer.connection.Close()
+		peer.connection = nil
+	}
+}
+
+// Close closes the connections; Run does so when it ends. A further Round opens
+// them again.
+func (p *Peers) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, peer := range p.peers {
+		peer.close()
+	}
+}

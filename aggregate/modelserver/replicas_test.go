@@ -1,0 +1,590 @@
+package modelserver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
+
+// replica is a server at an address of its own that knows the others by links
+// that can be cut. Its clock is off by a fixed time.
+type replica struct {
+	t       *testing.T
+	clock   func() time.Time
+	targets []string
+	at      atomic.Pointer[string] // its address, once it has one
+
+	server *modelserver.Server
+	peers  *modelserver.Peers
+	stop   func()
+}
+
+// addr is where it listens, or port 0 before it does.
+func (r *replica) addr() string {
+	if addr := r.at.Load(); addr != nil {
+		return *addr
+	}
+	return "127.0.0.1:0"
+}
+
+func (r *replica) start() {
+	r.t.Helper()
+	server, err := modelserver.New(modelserver.Config{Tick: time.Hour, Now: r.clock})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	peers, err := modelserver.NewPeers(server, modelserver.PeersConfig{Targets: r.targets, Timeout: time.Minute})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	listener, err := transport.Listen(context.Background(), r.addr(), transport.Config{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	r.at.Store(&addr)
+	options, err := transport.ServerOptions(transport.Config{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	wire := grpc.NewServer(options...)
+	spaziov1.RegisterPeerServiceServer(wire, server)
+	served := make(chan error, 1)
+	go func() { served <- wire.Serve(listener) }()
+	r.server, r.peers = server, peers
+	r.stop = sync.OnceFunc(func() {
+		peers.Close()
+		wire.Stop()
+		if err := <-served; err != nil {
+			r.t.Errorf("Serve: %v", err)
+		}
+	})
+}
+
+// link forwards connections to an address until it is cut.
+type link struct {
+	listener net.Listener
+	to       func() string
+	cut      atomic.Bool
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	done  sync.WaitGroup
+}
+
+func newLink(t *testing.T, to func() string) *link {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{listener: listener, to: to, conns: map[net.Conn]struct{}{}}
+	l.done.Add(1)
+	go func() {
+		defer l.done.Done()
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			l.done.Add(1)
+			go l.forward(conn)
+		}
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		l.setCut(true)
+		l.done.Wait()
+	})
+	return l
+}
+
+func (l *link) setCut(cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut.Store(cut)
+	if cut {
+		for c := range l.conns {
+			c.Close()
+		}
+	}
+}
+
+// keep reports whether the link is whole.
+func (l *link) keep(c net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut.Load() {
+		c.Close()
+		return false
+	}
+	l.conns[c] = struct{}{}
+	return true
+}
+
+func (l *link) forward(from net.Conn) {
+	defer l.done.Done()
+	if !l.keep(from) {
+		return
+	}
+	defer from.Close()
+	to, err := net.Dial("tcp", l.to())
+	if err != nil || !l.keep(to) {
+		return
+	}
+	l.done.Add(1)
+	go func() {
+		defer l.done.Done()
+		_, _ = io.Copy(to, from)
+		to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+}
+
+// trio is three replicas on one simulated time, each with a clock that is hours
+// off the others'.
+type trio struct {
+	t        *testing.T
+	elapsed  atomic.Int64 // nanoseconds
+	replicas [3]*replica
+	links    [3][3]*link // by who asks whom
+	sequence uint64
+	rng      *rand.Rand
+}
+
+func newTrio(t *testing.T) *trio {
+	t.Helper()
+	c := &trio{t: t, rng: rand.New(rand.NewPCG(1, 2))}
+	for i := range c.replicas {
+		offset := time.Duration(i) * 5 * time.Hour
+		c.replicas[i] = &replica{t: t, clock: func() time.Time {
+			return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(offset + time.Duration(c.elapsed.Load()))
+		}}
+	}
+	for i, asks := range c.replicas {
+		for j, asked := range c.replicas {
+			if i != j {
+				c.links[i][j] = newLink(t, func() string { return asked.addr() })
+				asks.targets = append(asks.targets, c.links[i][j].listener.Addr().String())
+			}
+		}
+	}
+	for _, r := range c.replicas {
+		r.start()
+		t.Cleanup(func() { r.stop() })
+	}
+	return c
+}
+
+// push sends a new model of a node to a replica.
+func (c *trio) push(node, replica int) {
+	c.t.Helper()
+	c.sequence++
+	l := local(fmt.Sprint("node-", node), c.rng.IntN(2), .5+c.rng.Float64())
+	l.Sequence = c.sequence
+	l.Costs[0] = agent.Cost{Value: 1 + c.rng.Float64(), SD: .1, Known: true}
+	push(c.t, c.replicas[replica].server, l)
+}
+
+// round is one exchange interval: every replica asks the others once.
+func (c *trio) round() {
+	c.t.Helper()
+	c.elapsed.Add(int64(time.Second))
+	for _, r := range c.replicas {
+		_ = r.peers.Round(c.t.Context()) // cut links fail
+	}
+}
+
+// agree fails unless all replicas hold the same nodes, and to 1e-12 the same
+// model.
+func (c *trio) agree(nodes int) {
+	c.t.Helper()
+	var want aggregate.Global
+	for i, r := range c.replicas {
+		got := global(c.t, r.server)
+		if i == 0 {
+			want = got
+		}
+		if got.Nodes != nodes || want.Costs[0] != got.Costs[0] {
+			c.t.Errorf("replica %d has %d nodes and cost %+v, want %d and %+v", i, got.Nodes, got.Costs[0], nodes, want.Costs[0])
+		}
+		if d := distance(got, want); d > 1e-12 {
+			c.t.Errorf("replica %d is off replica 0 by %.2g of the trace", i, d)
+		}
+		if got.Ages != want.Ages {
+			c.t.Errorf("replica %d has ages %+v, replica 0 %+v", i, got.Ages, want.Ages)
+		}
+	}
+}
+
+// global is the model of what a server holds now, whatever it has published.
+func global(t *testing.T, s *modelserver.Server) aggregate.Global {
+	t.Helper()
+	snapshot := s.Snapshot()
+	a, err := aggregate.New(aggregate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range snapshot.Entries {
+		if _, err := a.Restore(snapshot.Written, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	globals, err := a.Globals(snapshot.Written)
+	if err != nil || len(globals) != 1 {
+		t.Fatalf("Globals: %v, %v", globals, err)
+	}
+	return globals[0]
+}
+
+// distance is that of two models' moments relative to the trace.
+func distance(a, b aggregate.Global) float64 {
+	x, y := a.Model.Moments(nil), b.Model.Moments(nil)
+	var sum, trace float64
+	for i := range y {
+		sum += (x[i] - y[i]) * (x[i] - y[i])
+		if i%(b.Dim+1) == 0 {
+			trace += y[i]
+		}
+	}
+	return math.Sqrt(sum) / trace
+}
+
+// TestReplicasConverge partitions one of three for a minute while its nodes
+// push on, and kills another, which comes back empty or from a snapshot: two
+// intervals after, all are the same.
+func TestReplicasConverge(t *testing.T) {
+	for _, snapshot := range []bool{false, true} {
+		t.Run(fmt.Sprintf("snapshot=%v", snapshot), func(t *testing.T) {
+			c := newTrio(t)
+			const nodes = 60
+			for n := range nodes {
+				c.push(n, n%3)
+			}
+			c.round()
+			c.round()
+			c.agree(nodes)
+			kept := c.replicas[1].server.Snapshot()
+
+			partition := func(cut bool) {
+				for i := range 2 {
+					c.links[i][2].setCut(cut)
+					c.links[2][i].setCut(cut)
+				}
+			}
+			partition(true)
+			for second := range 60 {
+				for n := range nodes {
+					if (n+second)%5 == 0 {
+						c.push(n, n%3)
+					}
+				}
+				c.push(nodes, 2) // a node that only the partitioned one hears of
+				if second == 30 {
+					c.replicas[1].stop() // with what it has not told
+				}
+				if second == 40 {
+					c.replicas[1].start()
+					if snapshot {
+						if n, err := c.replicas[1].server.Restore(kept); err != nil || n != nodes {
+							t.Fatalf("Restore: %d nodes, %v", n, err)
+						}
+					}
+				}
+				c.round()
+			}
+			if d := distance(global(t, c.replicas[0].server), global(t, c.replicas[2].server)); d < 1e-6 {
+				t.Errorf("the partition had no effect: %.2g", d)
+			}
+			partition(false)
+			c.round()
+			c.round()
+			c.agree(nodes + 1)
+			if p := c.replicas[2].peers.Stats(); p.Peers != 2 || p.Failed == 0 || p.Lag > time.Second {
+				t.Errorf("stats are %+v", p)
+			}
+		})
+	}
+}
+
+// TestForgottenNodesStayForgotten cuts a replica off until the others have
+// forgotten a node, and lets it talk again.
+func TestForgottenNodesStayForgotten(t *testing.T) {
+	c := newTrio(t)
+	c.push(0, 0)
+	c.push(1, 0)
+	c.round()
+	c.agree(2)
+	for i := range 2 {
+		c.links[i][2].setCut(true)
+		c.links[2][i].setCut(true)
+	}
+	c.elapsed.Add(int64(49 * time.Minute)) // node 0 is about to be forgotten
+	c.push(1, 0)
+	c.round()
+	for i := range 2 {
+		c.links[i][2].setCut(false)
+		c.links[2][i].setCut(false)
+	}
+	for range 3 {
+		c.elapsed.Add(int64(time.Minute))
+		c.push(1, 0)
+		c.round()
+		c.round()
+	}
+	c.agree(1)
+}
+
+// TestLargeStatesTravelInChunks holds that messages stay within their bound.
+func TestLargeStatesTravelInChunks(t *testing.T) {
+	c := newTrio(t)
+	const nodes, dim = 60, 64
+	for n := range nodes {
+		l := local(strings.Repeat("n", 200)+fmt.Sprint(n), 0, 1)
+		l.Model.Dim, l.Model.U = dim, make([]float64, dim)
+		l.Model.U[n] = 1
+		l.Costs = make([]agent.Cost, dim)
+		for i := range l.Costs {
+			l.Costs[i] = agent.Cost{Value: 1.1, SD: .1, Known: true}
+		}
+		push(t, c.replicas[0].server, l)
+	}
+	c.round()
+	if stats := c.replicas[1].server.Stats(); stats.Taken != nodes {
+		t.Errorf("stats are %+v", stats)
+	}
+	c.agree(nodes)
+}
+
+// TestOwnAddress holds that a replica may be among its own targets, and that a
+// name stands for all its addresses.
+func TestOwnAddress(t *testing.T) {
+	c := newTrio(t)
+	_, port, err := net.SplitHostPort(c.replicas[0].addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := []string{"127.0.0.1"}
+	peers, err := modelserver.NewPeers(c.replicas[0].server, modelserver.PeersConfig{
+		Targets:   []string{"dns:///replicas.example:" + port, c.replicas[1].addr()},
+		Transport: transport.Config{Insecure: true},
+		Resolve: func(_ context.Context, host string) ([]string, error) {
+			if host != "replicas.example" {
+				return nil, errors.New(host)
+			}
+			return hosts, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peers.Close()
+	c.push(0, 1)
+	if err := peers.Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := peers.Stats(); s.Peers != 1 || s.Exchanges != 1 {
+		t.Errorf("stats are %+v", s)
+	}
+	if n := global(t, c.replicas[0].server).Nodes; n != 1 {
+		t.Errorf("%d nodes", n)
+	}
+	hosts = nil
+	if err := peers.Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// badPeer answers with one chunk.
+type badPeer struct {
+	spaziov1.UnimplementedPeerServiceServer
+	chunk *spaziov1.StateChunk
+}
+
+func (p badPeer) Changes(_ *spaziov1.ChangesRequest, stream grpc.ServerStreamingServer[spaziov1.StateChunk]) error {
+	return stream.Send(p.chunk)
+}
+
+// TestBadChunksAreRefused as a whole: what is good in them is not taken over.
+func TestBadChunksAreRefused(t *testing.T) {
+	state := func() *spaziov1.NodeState {
+		return &spaziov1.NodeState{Node: "n", Schema: "s", Dim: 2, Weight: 20, Moments: []float64{.5, .1, .2}}
+	}
+	for field, spoil := range map[string]func(*spaziov1.StateChunk){
+		"replica":              func(m *spaziov1.StateChunk) { m.Replica = 0 },
+		"states[1].node":       func(m *spaziov1.StateChunk) { m.States[1].Node = "" },
+		"states[1].moments":    func(m *spaziov1.StateChunk) { m.States[1].Moments = nil },
+		"states[1].moments[2]": func(m *spaziov1.StateChunk) { m.States[1].Moments[1] = .4 },
+		"states[1].moments[0]": func(m *spaziov1.StateChunk) { m.States[1].Moments[0] = math.NaN() },
+		"states[1].weight":     func(m *spaziov1.StateChunk) { m.States[1].Weight = -1 },
+		"states[1].age_nanos":  func(m *spaziov1.StateChunk) { m.States[1].AgeNanos = -1 },
+	} {
+		chunk := &spaziov1.StateChunk{Replica: 9, Cursor: 2, States: []*spaziov1.NodeState{state(), state()}}
+		chunk.States[1].Node = "m"
+		spoil(chunk)
+		s, err := modelserver.New(modelserver.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{serve(t, badPeer{chunk: chunk})}, OnError: func(string, error) { told++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer peers.Close()
+		for range 2 {
+			if err := peers.Round(t.Context()); err == nil || !strings.Contains(err.Error(), "field "+field+" ") {
+				t.Errorf("a bad %s: %v", field, err)
+			}
+		}
+		if n := len(s.Snapshot().Entries); n != 0 || told != 1 {
+			t.Errorf("a bad %s: %d nodes, OnError was called %d times", field, n, told)
+		}
+	}
+}
+
+// serve serves a PeerService until the test ends and returns its address.
+func serve(t testing.TB, s spaziov1.PeerServiceServer) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	spaziov1.RegisterPeerServiceServer(server, s)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+// TestHeldUntilTheOthersWereAsked is a replica that starts empty beside one
+// that knows the fleet: its first answer with a model is the fleet's.
+func TestHeldUntilTheOthersWereAsked(t *testing.T) {
+	c := newTrio(t)
+	for n := range 20 {
+		c.push(n, 0)
+	}
+	s := start(t, modelserver.Config{Hold: true, Tick: time.Millisecond, Now: c.replicas[0].clock})
+	until(t, s, func(stats modelserver.Stats) bool { return !stats.At.IsZero() })
+	if response := push(t, s, local("node-0", 0, 1)); response.GetGlobal() != nil || s.Ready() {
+		t.Errorf("a held server answers %v, ready %v", response, s.Ready())
+	}
+	peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{c.replicas[0].addr()}, Interval: time.Millisecond, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- peers.Run(ctx) }()
+	for sequence := uint64(2); ; sequence++ {
+		again := local("node-0", 0, 1)
+		again.Sequence = sequence
+		if g := push(t, s, again).GetGlobal(); g != nil {
+			// The first round is cut off after a while on a slow machine.
+			if n := g.GetNodes(); n != 20 && peers.Stats().Failed == 0 {
+				t.Errorf("the first model is of %d nodes", n)
+			}
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPeersConfigErrors(t *testing.T) {
+	s, err := modelserver.New(modelserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, c := range map[string]modelserver.PeersConfig{
+		"Interval": {Interval: -1},
+		"Timeout":  {Timeout: -1},
+		"Targets":  {Targets: []string{"no port"}},
+	} {
+		_, err := modelserver.NewPeers(s, c)
+		var bad *aggregate.FieldError
+		if !errors.As(err, &bad) || bad.Field != field {
+			t.Errorf("NewPeers(%+v): %v", c, err)
+		}
+	}
+	var plaintext *transport.PlaintextError
+	if _, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{"dns:///elsewhere:1"}}); !errors.As(err, &plaintext) {
+		t.Errorf("plaintext beyond loopback: %v", err)
+	}
+	if s, err = modelserver.New(modelserver.Config{Aggregate: aggregate.Options{Policy: aggregate.Sequential}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := modelserver.NewPeers(s, modelserver.PeersConfig{}); !errors.Is(err, aggregate.ErrPolicy) {
+		t.Errorf("replicas of an aggregator that depends on the order: %v", err)
+	}
+}
+
+// TestReadersAreBounded holds that those who ask and don't read can't pile up.
+func TestReadersAreBounded(t *testing.T) {
+	s, err := modelserver.New(modelserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := make(chan struct{})
+	stuck := &stuckStream{ctx: t.Context(), release: release, sending: make(chan struct{}, 100)}
+	var asking sync.WaitGroup
+	for range 64 {
+		asking.Add(1)
+		go func() {
+			defer asking.Done()
+			if err := s.Changes(&spaziov1.ChangesRequest{Replica: 1}, stuck); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	for range 64 {
+		<-stuck.sending
+	}
+	if err := s.Changes(&spaziov1.ChangesRequest{Replica: 1}, stuck); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("one reader too many: %v", err)
+	}
+	push(t, s, local("a", 0, 1)) // nobody is held up
+	close(release)
+	asking.Wait()
+}
+
+type stuckStream struct {
+	grpc.ServerStream
+	ctx     context.Context
+	release chan struct{}
+	sending chan struct{}
+}
+
+func (s *stuckStream) Send(*spaziov1.StateChunk) error {
+	s.sending <- struct{}{}
+	<-s.release
+	return nil
+}

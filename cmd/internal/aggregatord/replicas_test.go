@@ -1,0 +1,267 @@
+package aggregatord_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
+)
+
+// patience is how long anything may take before a test gives up on it; it is
+// no expectation.
+const patience = time.Minute
+
+// eventually waits until the condition holds; what it returns otherwise is
+// printed when patience ends.
+func eventually(t *testing.T, condition func() (ok bool, state any)) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		ok, state := condition()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v; now %v", patience, state)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// connect returns a connection that the caller closes.
+func connect(t *testing.T, addr string) *grpc.ClientConn {
+	t.Helper()
+	options, err := transport.DialOptions(addr, transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := grpc.NewClient(addr, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+// published returns the models that an aggregator has published.
+func published(t *testing.T, addr string) ([]agent.Fleet, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	connection := connect(t, addr)
+	defer connection.Close()
+	stream, err := spaziov1.NewModelServiceClient(connection).Describe(ctx, &spaziov1.DescribeRequest{}, grpc.WaitForReady(true))
+	if err != nil {
+		return nil, err
+	}
+	var fleets []agent.Fleet
+	for {
+		d, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return fleets, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		fleet, err := api.ToFleet(d.GetGlobal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fleets = append(fleets, fleet)
+	}
+}
+
+// agree waits until all aggregators publish a model of so many nodes, and the
+// same but for what the time on the way changes: 2^(θ)−1 of the trace, which at
+// a half-life of an hour is 1 % for half a minute.
+func agree(t *testing.T, nodes int, addrs ...string) {
+	t.Helper()
+	eventually(t, func() (bool, any) {
+		var first []float64
+		for i, addr := range addrs {
+			fleets, err := published(t, addr)
+			if err != nil || len(fleets) != 1 || fleets[0].Nodes != nodes {
+				return false, fmt.Sprint(addr, fleets, err)
+			}
+			moments := fleets[0].Model.Moments(nil)
+			if i == 0 {
+				first = moments
+			}
+			if d := math.Hypot(moments[0]-first[0], moments[3]-first[3]); d > .01*(first[0]+first[3]) {
+				return false, fmt.Sprint(addr, " is off by ", d)
+			}
+		}
+		return true, nil
+	})
+}
+
+// TestReplicasAsProcesses kills one of three with kill -9 twice: it comes back
+// with its snapshot, and without.
+func TestReplicasAsProcesses(t *testing.T) {
+	var addrs, snapshots []string
+	for range 3 {
+		addrs = append(addrs, freeAddr(t))
+		snapshots = append(snapshots, filepath.Join(t.TempDir(), "state"))
+	}
+	run := func(i int) *process {
+		return start(t, "--listen", addrs[i], "--metrics-listen", "", "--tick", "5ms", "--half-life", "1h",
+			"--peer", strings.Join(addrs, ","), "--exchange-interval", "20ms",
+			"--snapshot", snapshots[i], "--snapshot-interval", "20ms")
+	}
+	replicas := []*process{run(0), run(1), run(2)}
+	for n := range 6 {
+		newNode(t, addrs[n%3]).models.Offer(local(fmt.Sprint("node-", n), n%2))
+	}
+	agree(t, 6, addrs...)
+	replicas[1].kill()
+	newNode(t, addrs[0]).models.Offer(local("late", 0))
+	agree(t, 7, addrs[0], addrs[2])
+	replicas[1] = run(1)
+	agree(t, 7, addrs...)
+
+	replicas[1].kill()
+	if err := os.Remove(snapshots[1]); err != nil {
+		t.Fatal(err)
+	}
+	run(1)
+	agree(t, 7, addrs...)
+	replicas[0].interrupt(t)
+	agree(t, 7, addrs[1:]...)
+}
+
+// TestWarmStart restarts the command: its first model is that of its end. A
+// damaged file is reported, and the start a cold one.
+func TestWarmStart(t *testing.T) {
+	addr, path := freeAddr(t), filepath.Join(t.TempDir(), "state")
+	args := []string{"--listen", addr, "--metrics-listen", "", "--tick", "5ms", "--snapshot", path, "--snapshot-interval", "1h"}
+	first := start(t, args...)
+	if log := strings.Join(first.log, ""); !strings.Contains(log, "no snapshot yet") {
+		t.Errorf("the first start logs %q", log)
+	}
+	connection := connect(t, addr)
+	defer connection.Close()
+	client := spaziov1.NewModelServiceClient(connection)
+	for _, l := range []agent.Local{local("one", 0), local("two", 1)} {
+		if _, err := client.Push(t.Context(), &spaziov1.PushRequest{Local: api.FromLocal(l)}, grpc.WaitForReady(true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.interrupt(t)
+
+	second := start(t, args...)
+	if log := strings.Join(second.log, ""); !strings.Contains(log, "restored the snapshot") || !strings.Contains(log, "nodes=2") {
+		t.Errorf("the second start logs %q", log)
+	}
+	eventually(t, func() (bool, any) { // its first tick may be to come
+		fleets, err := published(t, addr)
+		return err == nil && len(fleets) == 1 && fleets[0].Nodes == 2, fmt.Sprint(fleets, err)
+	})
+	second.interrupt(t)
+
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)/2] ^= 1
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	third := start(t, args...)
+	if log := strings.Join(third.log, ""); !strings.Contains(log, "the snapshot can't be used") {
+		t.Errorf("the third start logs %q", log)
+	}
+	if fleets, err := published(t, addr); err != nil || len(fleets) != 0 {
+		t.Errorf("after a damaged snapshot: %v, %v", fleets, err)
+	}
+}
+
+// TestHealth follows the gRPC health service through a start that waits for
+// another replica, and an end.
+func TestHealth(t *testing.T) {
+	service, err := aggregatord.New(t.Context(), aggregatord.Config{
+		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
+		Server:   modelserver.Config{Tick: time.Millisecond},
+		Peers:    modelserver.PeersConfig{Targets: []string{freeAddr(t)}, Interval: time.Millisecond},
+		Snapshot: filepath.Join(t.TempDir(), "state"), SnapshotInterval: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+	connection := connect(t, service.Addr().String())
+	defer connection.Close()
+	stream, err := grpc_health_v1.NewHealthClient(connection).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
+		t.Helper()
+		for {
+			r, err := stream.Recv()
+			if ctx.Err() != nil && err != nil {
+				return // the end may come before the message that announces it
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.GetStatus() == want {
+				return
+			}
+		}
+	}
+	await(grpc_health_v1.HealthCheckResponse_SERVING)
+	metrics := "http://" + service.MetricsAddr().String() + "/metrics"
+	eventually(t, func() (bool, any) {
+		text := body(t, metrics)
+		for _, part := range []string{"spazio_aggregator_peers 1\n", `spazio_aggregator_exchanges_total{result="completed"} 0`, `spazio_aggregator_exchanged_states_total{result="taken"} 0`, "spazio_aggregator_exchange_lag_seconds ", "spazio_aggregator_snapshot_age_seconds ", "spazio_aggregator_ready 1\n"} {
+			if !strings.Contains(text, part) {
+				return false, text
+			}
+		}
+		return !strings.Contains(text, "spazio_aggregator_snapshot_bytes 0\n"), text
+	})
+	cancel()
+	await(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestSnapshotsThatFail do not stop the service.
+func TestSnapshotsThatFail(t *testing.T) {
+	service, err := aggregatord.New(t.Context(), aggregatord.Config{
+		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
+		Snapshot: filepath.Join(t.TempDir(), "no such directory", "state"), SnapshotInterval: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+	eventually(t, func() (bool, any) {
+		text := body(t, "http://"+service.MetricsAddr().String()+"/metrics")
+		return !strings.Contains(text, `spazio_aggregator_snapshots_total{result="failed"} 0`), text
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
