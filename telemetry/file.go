@@ -3,7 +3,6 @@ package telemetry
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 )
 
@@ -32,9 +31,9 @@ func (f *file) read() ([]byte, error) {
 		f.f = opened
 	}
 	for {
-		n, err := f.f.ReadAt(f.buf, 0)
+		n, err := readAll(f.f, f.buf)
 		switch {
-		case err != nil && !errors.Is(err, io.EOF):
+		case err != nil:
 			f.close()
 			return nil, reason(err)
 		case n < len(f.buf):

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
@@ -44,8 +46,24 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--memory-mode", "most"}, serve.ExitUsage, "--memory-mode"},
 		{[]string{"--cpu-counter", "most"}, serve.ExitUsage, "--cpu-counter"},
 		{[]string{"--pod-source", "guess"}, serve.ExitUsage, "--pod-source"},
+		{[]string{"--pod-source", "cri", "--runtime-endpoint", "relative/path"}, serve.ExitUsage, "Endpoint"},
 		{[]string{"--rate", "0"}, serve.ExitUsage, "--rate"},
 		{[]string{"--rate", "NaN"}, serve.ExitUsage, "--rate"},
+		{[]string{"--channels", "cpu,gpu"}, serve.ExitUsage, "--channels"},
+		{[]string{"--link-speed", "-1"}, serve.ExitUsage, "LinkSpeed"},
+		{[]string{"--cpu-mode", "utilisation", "--throttling"}, serve.ExitUsage, "Throttling"},
+		{[]string{"--dns-refresh", "0s"}, serve.ExitUsage, "--dns-refresh"},
+		{[]string{"--schedulers", "dns:///localhost"}, serve.ExitUsage, "dns:///host:port"},
+		{[]string{"--schedulers", "127.0.0.1:1,127.0.0.1:1"}, serve.ExitUsage, "repeated"},
+		{[]string{"--memory-limit", "lots"}, serve.ExitUsage, "--memory-limit"},
+		{[]string{"--max-procs", "-1"}, serve.ExitUsage, "--max-procs"},
+		{[]string{"--nice", "20"}, serve.ExitUsage, "--nice"},
+		{[]string{"--record", none, "--record-file-size", "1KiB"}, serve.ExitUsage, "FileSize"},
+		{[]string{"--record", none, "--record-total-size", "20MiB"}, serve.ExitUsage, "TotalSize"},
+		{[]string{"--record", "/dev/null/x"}, serve.ExitFailure, "/dev/null"},
+		{[]string{"--debug-listen", ":0"}, serve.ExitUsage, "loopback"},
+		{[]string{"--debug-listen", "0.0.0.0:0", "--insecure"}, serve.ExitUsage, "loopback"},
+		{[]string{"--debug-listen", busy.Addr().String()}, serve.ExitFailure, "address already in use"},
 		{[]string{"--log-format", "xml"}, serve.ExitUsage, "--log-format"},
 		{[]string{"--listen", ":0"}, serve.ExitUsage, "plaintext"},
 		{[]string{"--schedulers", "scheduler.example:9690"}, serve.ExitUsage, "plaintext"},
@@ -104,6 +122,7 @@ type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	listen string
+	debug  string
 	ended  chan error
 }
 
@@ -121,12 +140,15 @@ func startProcess(t *testing.T, args ...string) *process {
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	lines := bufio.NewScanner(stderr)
 	for p.listen == "" && lines.Scan() {
-		var line struct{ Msg, Listen string }
+		var line struct {
+			Msg, Listen string
+			Debug       string `json:"debug-listen"`
+		}
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			t.Fatalf("log line %q: %v", lines.Text(), err)
 		}
 		if line.Msg == "started" {
-			p.listen = line.Listen
+			p.listen, p.debug = line.Listen, line.Debug
 		}
 	}
 	go func() {
@@ -143,7 +165,12 @@ func startProcess(t *testing.T, args ...string) *process {
 
 func (p *process) get(path string) (int, string) {
 	p.t.Helper()
-	response, err := http.Get("http://" + p.listen + path)
+	return p.getAt(p.listen, path)
+}
+
+func (p *process) getAt(addr, path string) (int, string) {
+	p.t.Helper()
+	response, err := http.Get("http://" + addr + path)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -162,6 +189,9 @@ func TestAgentProcess(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--log-format", "json",
 		"--schedulers", "unix:"+socket, "--aggregator", "unix:"+socket)
+	if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("/readyz without a scheduler: %d %s", code, body)
+	}
 	waitFor(t, "health", func() bool { code, _ := p.get("/healthz"); return code == http.StatusOK })
 	some := regexp.MustCompile(`(?m)^spazio_agent_samples_total [1-9]`)
 	waitFor(t, "samples", func() bool { _, body := p.get("/metrics"); return some.MatchString(body) })
@@ -197,8 +227,12 @@ func TestAgentProcess(t *testing.T) {
 	case <-deadline:
 		t.Fatal("no model")
 	}
+	waitFor(t, "readiness", func() bool { code, _ := p.get("/readyz"); return code == http.StatusOK })
 	if _, body := p.get("/metrics"); !strings.Contains(body, "spazio_agent_avail_pods") {
 		t.Errorf("metrics:\n%s", body)
+	}
+	if code, _ := p.get("/debug/pprof/"); code != http.StatusNotFound {
+		t.Errorf("profiles at --listen: %d", code)
 	}
 	p.stop(syscall.SIGTERM)
 }
@@ -215,4 +249,70 @@ func (p *process) stop(s syscall.Signal) {
 
 func TestAgentProcessInterrupted(t *testing.T) {
 	startProcess(t, "--listen", "127.0.0.1:0", "--log-format", "json", "--pod-source", "none").stop(syscall.SIGINT)
+}
+
+// TestAgentProcessExplainsItself looks at what is for people: the last report's
+// reasons, profiles, a recording; and that the process is as humble as asked.
+func TestAgentProcessExplainsItself(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recording")
+	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--log-format", "json",
+		"--pod-source", "none", "--record", dir, "--nice", "19", "--channels", "cpu,memory", "--rate", "50")
+	waitFor(t, "readiness", func() bool { code, _ := p.get("/readyz"); return code == http.StatusOK })
+	code, body := p.get("/debug/why")
+	var why struct {
+		Node     string
+		Sequence uint64
+		Channels []struct{ Name string }
+	}
+	if err := json.Unmarshal([]byte(body), &why); err != nil || code != http.StatusOK {
+		t.Fatalf("/debug/why: %d, %v\n%s", code, err, body)
+	}
+	if why.Node != "here" || why.Sequence == 0 || len(why.Channels) != 2 || why.Channels[0].Name != "cpu" {
+		t.Errorf("/debug/why: %s", body)
+	}
+	if code, body := p.get("/debug/why?format=text"); code != http.StatusOK || !strings.Contains(body, "here") || json.Valid([]byte(body)) {
+		t.Errorf("/debug/why?format=text: %d\n%s", code, body)
+	}
+	if code, _ := p.get("/debug/why?format=xml"); code != http.StatusBadRequest {
+		t.Errorf("/debug/why?format=xml: %d", code)
+	}
+	if code, body := p.getAt(p.debug, "/debug/pprof/goroutine?debug=1"); code != http.StatusOK || !strings.Contains(body, "agentd") {
+		t.Errorf("profile: %d\n%s", code, body)
+	}
+	if nice := p.stat(16); nice != "19" {
+		t.Errorf("niceness %s, want 19", nice)
+	}
+	if _, body := p.get("/metrics"); !strings.Contains(body, "go_sched_gomaxprocs_threads 1\n") || !strings.Contains(body, "go_gc_gomemlimit_bytes 2.097152e+07\n") {
+		t.Errorf("limits in the metrics:\n%s", body)
+	}
+	p.stop(syscall.SIGTERM)
+	reader, err := recording.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	reports := 0
+	for pair, err := range recording.Replay(reader, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !pair.Identical() {
+			t.Errorf("replayed at %v: another report", pair.At())
+		}
+		reports++
+	}
+	if reports == 0 {
+		t.Error("no report in the recording")
+	}
+}
+
+// stat returns a field of the process's stat, counted from 0 after its name in
+// parentheses.
+func (p *process) stat(i int) string {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))[i]
 }

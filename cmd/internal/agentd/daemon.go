@@ -21,6 +21,18 @@ type Sampler interface {
 	SampleTo(dst []float64, at time.Time) ([]float64, error)
 }
 
+// Recorder keeps what goes into a pipeline and what comes out;
+// *recording.Recorder is one. Its methods are called by Daemon.Run and must not
+// block.
+type Recorder interface {
+	Sample(at time.Time, y []float64)
+	Pods(at time.Time, keys []reserve.PodKey)
+	Churn(at time.Time)
+	Fleet(at time.Time, f agent.Fleet)
+	Report(r agent.Report)
+	Dropped(at time.Time, err error)
+}
+
 // Config of a Daemon. Pipeline, Sampler and Pods are required; the zero value
 // of every other field is its default.
 type Config struct {
@@ -30,14 +42,26 @@ type Config struct {
 	Pods     telemetry.PodSource
 	// Period is the wall time between two samples; 0 means DefaultPeriod.
 	Period time.Duration
-	// Now is the clock of samples and events; nil means time.Now.
+	// Now is the clock of samples and events, which the pipeline lives by. It
+	// must be steady; nil means the wall clock at the start, advanced by the
+	// monotonic one.
 	Now func() time.Time
+	// Wall is the clock of Report.SampledAt, which other machines see; nil means
+	// Now where that is set, else time.Now. Where it gets ahead of Now by a
+	// second between two samples, as after a suspend, the sample is dropped.
+	Wall func() time.Time
 	// OnReport and OnLocal get each report and, once a block of samples, the
 	// local model. They are called by Run and must not block.
 	OnReport func(agent.Report)
 	OnLocal  func(agent.Local)
-	// Logger hears when samples are dropped and when they are good again; nil
-	// logs nothing.
+	// Recorder, if set, records the pipeline.
+	Recorder Recorder
+	// Watch is the span over which the rate of samples is judged; 0 means
+	// DefaultWatch. Spent tells the likely causes of a low one; nil tells none.
+	Watch time.Duration
+	Spent func() Spent
+	// Logger hears when samples are dropped or late and when they are good
+	// again; nil logs nothing.
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -45,6 +69,9 @@ type Config struct {
 
 // DefaultPeriod is the 10 Hz that the pipeline's defaults are made for.
 const DefaultPeriod = 100 * time.Millisecond
+
+// DefaultWatch is a hundred samples at 10 Hz.
+const DefaultWatch = 10 * time.Second
 
 // unhealthyPeriods is how many periods without a good sample make a Daemon
 // unhealthy: one block of the model.
@@ -73,25 +100,53 @@ func (c Config) Validate() error {
 		return &FieldError{"Pods", nil, "missing"}
 	case c.Period < 0:
 		return &FieldError{"Period", c.Period, "negative"}
+	case c.Watch < 0:
+		return &FieldError{"Watch", c.Watch, "negative"}
 	}
 	return nil
 }
 
+func (c Config) withDefaults() Config {
+	if c.Period == 0 {
+		c.Period = DefaultPeriod
+	}
+	if c.Watch == 0 {
+		c.Watch = DefaultWatch
+	}
+	if c.Now == nil {
+		c.Now = newSteadyClock().Now
+		if c.Wall == nil {
+			c.Wall = time.Now
+		}
+	}
+	if c.Spent == nil {
+		c.Spent = func() Spent { return Spent{} }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
 // Daemon runs a pipeline. Run is called once; the other methods are safe from
-// any goroutine and never block.
+// any goroutine and never block, but for Why.
 type Daemon struct {
-	config Config
-	mail   mailbox
-	last   atomic.Pointer[agent.Report]
+	config  Config
+	mail    mailbox
+	stopped chan struct{} // closed when Run has ended
+	last    atomic.Pointer[agent.Report]
 	// sampled is the wall time of the last good sample, or of the start.
 	sampled atomic.Pointer[time.Time]
 
 	// The rest belongs to Run.
 	values  []float64
-	pods    map[reserve.PodKey]bool
-	offered uint64 // sequence of the newest local model passed on
-	ticked  time.Time
+	pods    []reserve.PodKey // sorted
+	offered uint64           // sequence of the newest local model passed on
+	ticked  time.Time        // by the machine's clock
+	clocks  clocks           // of the last tick
+	good    time.Time        // wall time of the newest sample in the pipeline
 	failing bool
+	watch   watch
 }
 
 // New returns a Daemon, or the error of Config.Validate.
@@ -99,16 +154,11 @@ func New(c Config) (*Daemon, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.Period == 0 {
-		c.Period = DefaultPeriod
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Daemon{config: c, mail: mailbox{wake: make(chan struct{}, 1)}}, nil
+	c = c.withDefaults()
+	return &Daemon{
+		config: c, mail: mailbox{wake: make(chan struct{}, 1)}, stopped: make(chan struct{}),
+		watch: watch{dog: NewWatchdog(c.Period, c.Watch)},
+	}, nil
 }
 
 // Last returns the newest report; ok is false before the first.
@@ -140,9 +190,25 @@ func (d *Daemon) Health() error {
 	return nil
 }
 
+// ErrNoReport is what Why returns before the first report.
+var ErrNoReport = errors.New("no report yet")
+
+var errStopped = errors.New("the agent has stopped")
+
+// Why explains the last report. It waits for the pipeline, at most until ctx
+// ends; before the first report the error is ErrNoReport.
+func (d *Daemon) Why(ctx context.Context) (agent.Why, error) {
+	a, err := d.mail.ask(ctx, d.stopped)
+	if err == nil && !a.ok {
+		err = ErrNoReport
+	}
+	return a.why, err
+}
+
 // Run samples until ctx ends, which is no error, or the pod source fails. When
 // it returns, all it started has ended.
 func (d *Daemon) Run(ctx context.Context) error {
+	defer close(d.stopped)
 	sourceCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var err error
@@ -182,112 +248,5 @@ func (d *Daemon) loop(ctx context.Context, ended <-chan struct{}) {
 			d.deliver()
 			d.tick()
 		}
-	}
-}
-
-// tick takes one sample through the pipeline.
-func (d *Daemon) tick() {
-	wall := time.Now()
-	if d.ticked.IsZero() {
-		d.sampled.Store(&wall)
-	} else {
-		d.config.Metrics.interval(wall.Sub(d.ticked), d.config.Period)
-	}
-	d.ticked = wall
-	at := d.config.Now()
-	values, err := d.config.Sampler.SampleTo(d.values, at)
-	if errors.Is(err, telemetry.ErrPriming) {
-		return
-	}
-	if err != nil {
-		d.dropped(err)
-		return
-	}
-	d.values = values
-	report, due, err := d.config.Pipeline.Sample(at, values)
-	if err != nil {
-		d.dropped(err)
-		return
-	}
-	d.good(wall)
-	if due {
-		d.publish(report)
-		d.offer()
-	}
-}
-
-// dropped counts a lost sample. Only the first of a series is a line in the
-// log: at 10 Hz the rest would drown it.
-func (d *Daemon) dropped(err error) {
-	d.config.Metrics.dropped(err)
-	if !d.failing {
-		d.config.Logger.Warn("sample dropped", "error", err)
-	}
-	d.failing = true
-}
-
-func (d *Daemon) good(wall time.Time) {
-	d.config.Metrics.sampled()
-	d.sampled.Store(&wall)
-	if d.failing {
-		d.config.Logger.Info("samples are good again")
-	}
-	d.failing = false
-}
-
-// deliver hands what is in the mailbox to the pipeline.
-func (d *Daemon) deliver() {
-	m := d.mail.take()
-	at := d.config.Now()
-	churn := m.churn
-	for _, pod := range m.bound {
-		churn = churn || !d.pods[pod]
-	}
-	if churn {
-		d.config.Pipeline.Churn(at)
-	}
-	if m.fleet != nil {
-		if err := d.config.Pipeline.SetFleet(at, *m.fleet); err != nil {
-			d.config.Logger.Warn("fleet model refused", "error", err)
-		}
-	}
-	if m.changed {
-		d.setPods(at, m.pods)
-	}
-}
-
-func (d *Daemon) setPods(at time.Time, uids []string) {
-	keys := make([]reserve.PodKey, len(uids))
-	d.pods = make(map[reserve.PodKey]bool, len(uids))
-	for i, uid := range uids {
-		keys[i] = reserve.KeyOf(uid)
-		d.pods[keys[i]] = true
-	}
-	report, due, err := d.config.Pipeline.Pods(at, keys)
-	if err != nil {
-		d.config.Logger.Warn("pods not reported", "error", err)
-		return
-	}
-	if due {
-		d.publish(report)
-	}
-}
-
-func (d *Daemon) publish(r agent.Report) {
-	d.last.Store(&r)
-	d.config.Metrics.reported(r)
-	if d.config.OnReport != nil {
-		d.config.OnReport(r)
-	}
-}
-
-// offer passes the local model on, once for each block.
-func (d *Daemon) offer() {
-	if d.config.OnLocal == nil {
-		return
-	}
-	if l, ok := d.config.Pipeline.Local(); ok && l.Sequence != d.offered {
-		d.offered = l.Sequence
-		d.config.OnLocal(l)
 	}
 }

@@ -3,6 +3,7 @@ package agentd_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -35,13 +36,20 @@ func newPipeline(t *testing.T) *agent.Pipeline {
 
 // fakeSampler returns the same values, or an error, until told otherwise.
 type fakeSampler struct {
-	mu  sync.Mutex
-	err error
+	mu    sync.Mutex
+	err   error
+	delay time.Duration
+	// look, if set, gets the time of each sample.
+	look func(at time.Time)
 }
 
-func (s *fakeSampler) SampleTo(dst []float64, _ time.Time) ([]float64, error) {
+func (s *fakeSampler) SampleTo(dst []float64, at time.Time) ([]float64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	time.Sleep(s.delay)
+	if s.look != nil {
+		s.look(at)
+	}
 	if s.err != nil {
 		return dst, s.err
 	}
@@ -52,6 +60,12 @@ func (s *fakeSampler) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
+}
+
+func (s *fakeSampler) slow(delay time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay = delay
 }
 
 // fakePods hands over what a test sends.
@@ -114,13 +128,21 @@ func start(t *testing.T) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Daemon, err = agentd.New(agentd.Config{
+	r.run(agentd.Config{
 		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods,
 		Period: 2 * time.Millisecond, Now: fastClock(), Metrics: metrics,
 		OnReport: func(report agent.Report) { r.reports <- report },
 		OnLocal:  func(l agent.Local) { r.locals <- l },
 	})
-	if err != nil {
+	return r
+}
+
+// run runs a daemon of the config until the test ends.
+func (r *running) run(c agentd.Config) {
+	r.t.Helper()
+	t := r.t
+	var err error
+	if r.Daemon, err = agentd.New(c); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -133,7 +155,6 @@ func start(t *testing.T) *running {
 		}
 		<-r.pods.ended
 	})
-	return r
 }
 
 // until returns the first report from now on that fits.
@@ -238,6 +259,90 @@ func TestDaemonDropsSamples(t *testing.T) {
 	}
 }
 
+func TestDaemonExplainsItself(t *testing.T) {
+	r := start(t)
+	r.until("the first", func(agent.Report) bool { return true })
+	why, err := r.Why(t.Context())
+	if last, _ := r.Last(); err != nil || why.Node != "node" || why.Sequence == 0 || why.Sequence > last.Sequence {
+		t.Errorf("Why = %+v, %v", why, err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Why(cancelled); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Why of a cancelled context: %v", err)
+	}
+}
+
+func TestWhyBeforeAndAfter(t *testing.T) {
+	sampler, pods := &fakeSampler{err: telemetry.ErrPriming}, newFakePods()
+	d, err := agentd.New(agentd.Config{Pipeline: newPipeline(t), Sampler: sampler, Pods: pods})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	if _, err := d.Why(t.Context()); !errors.Is(err, agentd.ErrNoReport) {
+		t.Errorf("before the first report: %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Why(t.Context()); err == nil || errors.Is(err, agentd.ErrNoReport) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestDaemonTellsWhenItIsSlow makes reading the machine take longer than the
+// period allows, then not.
+func TestDaemonTellsWhenItIsSlow(t *testing.T) {
+	r := &running{t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry()}
+	metrics, err := agentd.NewMetrics(r.metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.sampler.slow(50 * time.Millisecond)
+	var lines syncBuffer
+	r.run(agentd.Config{
+		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Metrics: metrics,
+		Period: 20 * time.Millisecond, Watch: 200 * time.Millisecond, Spent: agentd.ReadSpent,
+		Logger: slog.New(slog.NewTextHandler(&lines, nil)),
+	})
+	waitFor(t, "the loss", func() bool { return strings.Contains(lines.String(), "can't keep their rate") })
+	waitFor(t, "its metric", func() bool { return r.counter("spazio_agent_sample_rate_held") == 0 })
+	if n := r.counter("spazio_agent_ticks_missed_total"); n == 0 {
+		t.Error("no tick was missed")
+	}
+	r.sampler.slow(0)
+	waitFor(t, "the recovery", func() bool { return strings.Contains(lines.String(), "keep their rate again") })
+	for line := range strings.Lines(lines.String()) {
+		for _, attr := range []string{"rate=", "want=50", "share.sampling=", "share.own-cpu=", "share.stolen="} {
+			if !strings.Contains(line, attr) {
+				t.Errorf("no %s in %q", attr, line)
+			}
+		}
+	}
+}
+
+// syncBuffer is a log that is read while it is written.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
@@ -247,7 +352,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// counter returns a counter's value by the values of its labels, which are in
+// counter returns a counter's or a gauge's value by the values of its labels, which are in
 // the order of their names.
 func (r *running) counter(name string, labels ...string) float64 {
 	r.t.Helper()
@@ -265,7 +370,7 @@ func (r *running) counter(name string, labels ...string) float64 {
 				values = append(values, l.GetValue())
 			}
 			if slices.Equal(values, labels) {
-				return m.GetCounter().GetValue()
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
 	}
@@ -295,6 +400,7 @@ func TestNewRejects(t *testing.T) {
 		"Sampler":  func(c *agentd.Config) { c.Sampler = nil },
 		"Pods":     func(c *agentd.Config) { c.Pods = nil },
 		"Period":   func(c *agentd.Config) { c.Period = -1 },
+		"Watch":    func(c *agentd.Config) { c.Watch = -1 },
 	} {
 		c := good
 		spoil(&c)

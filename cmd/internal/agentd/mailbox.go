@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"context"
 	"sync"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -19,6 +20,14 @@ type mail struct {
 	changed bool
 	pods    []string
 	fleet   *agent.Fleet
+	// asked want the pipeline's Why; each has room for one.
+	asked []chan<- answer
+}
+
+// answer is the Why of the last report; ok is false before the first.
+type answer struct {
+	why agent.Why
+	ok  bool
 }
 
 // mailbox keeps mail until it is taken. It is safe for concurrent use; nothing
@@ -69,4 +78,19 @@ func (b *mailbox) bound(pod reserve.PodKey) {
 
 func (b *mailbox) setFleet(f agent.Fleet) {
 	b.put(func(m *mail) { m.fleet = &f })
+}
+
+// ask waits for the pipeline's answer until ctx or, with errStopped, the
+// pipeline ends.
+func (b *mailbox) ask(ctx context.Context, stopped <-chan struct{}) (answer, error) {
+	reply := make(chan answer, 1)
+	b.put(func(m *mail) { m.asked = append(m.asked, reply) })
+	select {
+	case a := <-reply:
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, ctx.Err()
+	case <-stopped:
+		return answer{}, errStopped
+	}
 }

@@ -2,6 +2,8 @@ package agentd
 
 import (
 	"errors"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,12 +16,20 @@ import (
 // Metrics of a Daemon. A nil *Metrics counts nothing. It is safe for
 // concurrent use.
 type Metrics struct {
-	samples, reports                  prometheus.Counter
+	samples, reports, missed, steps   prometheus.Counter
 	drops                             *prometheus.CounterVec
-	jitter                            prometheus.Histogram
+	delta, jitter                     prometheus.Histogram
+	rate, held                        prometheus.Gauge
 	avail, allowance, signal, pods    prometheus.Gauge
 	saturated, churn, pressure, known prometheus.Gauge
 	usage, capacity, cost             *prometheus.GaugeVec
+	channels                          atomic.Pointer[[]channelMetrics]
+}
+
+// channelMetrics are the series of one channel.
+type channelMetrics struct {
+	name                  string
+	usage, capacity, cost prometheus.Gauge
 }
 
 // NewMetrics registers the metrics with r.
@@ -28,6 +38,10 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		samples:   b.counter("samples_total", "Samples taken."),
 		reports:   b.counter("reports_total", "Reports made."),
+		missed:    b.counter("ticks_missed_total", "Samples that were not taken because the one before was late."),
+		steps:     b.counter("clock_steps_total", "Steps of the wall clock by more than a second, suspends among them."),
+		rate:      b.gauge("sample_rate_hertz", "Samples a second over the last ten seconds."),
+		held:      b.gauge("sample_rate_held", "0 while samples can't keep their rate."),
 		avail:     b.gauge("avail_pods", "Pods that still fit, by the last report; may be negative."),
 		allowance: b.gauge("allowance_pods", "Part of avail granted ahead of confirmation."),
 		signal:    b.gauge("signal", "Capacity in typical loads (k), by the last report."),
@@ -43,10 +57,15 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m.drops = register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: namespace + "samples_dropped_total", Help: "Samples dropped, by the channel and the cause.",
 	}, []string{"channel", "cause"}))
+	m.delta = register(&b, prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: namespace + "sample_interval_seconds", Help: "Time between two samples.",
+		Buckets: []float64{.01, .02, .05, .08, .09, .095, .1, .105, .11, .12, .15, .2, .5, 1, 2},
+	}))
 	m.jitter = register(&b, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: namespace + "sample_jitter_seconds", Help: "Distance of the time between two samples from the period.",
 		Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
 	}))
+	m.held.Set(1)
 	return m, b.err
 }
 
@@ -84,7 +103,22 @@ func (m *Metrics) sampled() {
 
 func (m *Metrics) interval(got, want time.Duration) {
 	if m != nil {
+		m.delta.Observe(got.Seconds())
 		m.jitter.Observe((got - want).Abs().Seconds())
+		m.missed.Add(missed(got, want))
+	}
+}
+
+func (m *Metrics) paced(p Pace) {
+	if m != nil {
+		m.rate.Set(p.Rate)
+		m.held.Set(number(p.Held))
+	}
+}
+
+func (m *Metrics) stepped() {
+	if m != nil {
+		m.steps.Inc()
 	}
 }
 
@@ -99,10 +133,14 @@ func (m *Metrics) dropped(err error) {
 		m.drops.WithLabelValues(channel.Channel, channel.Cause()).Inc()
 		return
 	}
-	m.drops.WithLabelValues("all", "refused").Inc()
+	cause := "refused"
+	if errors.Is(err, ErrClockJump) {
+		cause = "clock-jump"
+	}
+	m.drops.WithLabelValues("all", cause).Inc()
 }
 
-func (m *Metrics) reported(r agent.Report) {
+func (m *Metrics) reported(r *agent.Report) {
 	if m == nil {
 		return
 	}
@@ -115,11 +153,27 @@ func (m *Metrics) reported(r agent.Report) {
 	m.churn.Set(number(r.Flags.Churn))
 	m.pressure.Set(number(!r.Flags.NoPressure))
 	m.known.Set(number(!r.Flags.CostUnknown))
-	for _, c := range r.Channels {
-		m.usage.WithLabelValues(c.Name).Set(c.Usage)
-		m.capacity.WithLabelValues(c.Name).Set(c.Capacity)
-		m.cost.WithLabelValues(c.Name).Set(c.Cost)
+	for i, series := range m.of(r.Channels) {
+		c := r.Channels[i]
+		series.usage.Set(c.Usage)
+		series.capacity.Set(c.Capacity)
+		series.cost.Set(c.Cost)
 	}
+}
+
+// of returns the series of the channels. Looking them up by name costs as much
+// as the rest of a report, so they are kept while the channels are the same.
+func (m *Metrics) of(channels []agent.ChannelReport) []channelMetrics {
+	same := func(s channelMetrics, c agent.ChannelReport) bool { return s.name == c.Name }
+	if known := m.channels.Load(); known != nil && slices.EqualFunc(*known, channels, same) {
+		return *known
+	}
+	series := make([]channelMetrics, len(channels))
+	for i, c := range channels {
+		series[i] = channelMetrics{c.Name, m.usage.WithLabelValues(c.Name), m.capacity.WithLabelValues(c.Name), m.cost.WithLabelValues(c.Name)}
+	}
+	m.channels.Store(&series)
+	return series
 }
 
 func number(b bool) float64 {

@@ -2,6 +2,8 @@ package agentd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
@@ -53,10 +56,17 @@ type NodeConfig struct {
 	Transport  transport.Config
 	// Backoff is the wait between attempts to reach a peer.
 	Backoff publish.Backoff
+	// Refresh is how often names among the schedulers are looked up; 0 means
+	// the default of publish.SignalsConfig.
+	Refresh time.Duration
 	// Period is the time between two samples; 0 means DefaultPeriod.
 	Period time.Duration
 	// Clock is the node's time, in which Period counts; nil is the wall clock.
 	Clock Clock
+	// RecordDir, if set, is where the pipeline is recorded; Record bounds the
+	// files, and its State is set here.
+	RecordDir string
+	Record    recording.Options
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -65,59 +75,63 @@ type NodeConfig struct {
 // Node is an agent with its streams. Run is called once; Daemon is safe from any
 // goroutine.
 type Node struct {
-	daemon  *Daemon
-	signals *publish.Signals
-	models  *publish.Models // nil without an aggregator
+	daemon     *Daemon
+	schedulers int
+	signals    *publish.Signals
+	models     *publish.Models     // nil without an aggregator
+	recorder   *recording.Recorder // nil if nothing is recorded
 }
 
-// NewNode returns an agent ready to run; nothing has been started.
+// NewNode returns an agent ready to run; nothing has been started but the
+// recording. The caller must Run or Close it.
 func NewNode(c NodeConfig) (*Node, error) {
-	c = c.withDefaults()
-	pipeline, err := newPipeline(c)
-	if err != nil {
-		return nil, err
+	n := &Node{schedulers: len(c.Schedulers)}
+	if err := n.assemble(c); err != nil {
+		return nil, errors.Join(err, n.Close())
 	}
-	config := Config{
-		Pipeline: pipeline, Sampler: c.Meter, Pods: c.Pods,
-		Period: c.Clock.Wall(c.Period), Now: c.Clock.Now, Logger: c.Logger,
+	return n, nil
+}
+
+func (n *Node) assemble(c NodeConfig) error {
+	config := Config{Sampler: c.Meter, Pods: c.Pods, Logger: c.Logger}
+	if c.Clock == nil {
+		// The node's time is steady, what it tells others the wall clock's.
+		c.Clock, config.Wall = newSteadyClock(), time.Now
+		config.Spent = ReadSpent
+	}
+	if c.Period == 0 {
+		c.Period = DefaultPeriod
+	}
+	config.Now, config.Period = c.Clock.Now, c.Clock.Wall(c.Period)
+	var err error
+	if config.Pipeline, err = n.newPipeline(c); err != nil {
+		return err
+	}
+	if n.recorder != nil {
+		config.Recorder = n.recorder
 	}
 	if c.Registerer != nil {
 		if config.Metrics, err = NewMetrics(c.Registerer); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	n := &Node{}
 	if n.signals, err = n.newSignals(c); err != nil {
-		return nil, err
+		return err
 	}
 	config.OnReport = n.signals.Send
 	if c.Aggregator != "" {
 		if n.models, err = n.newModels(c); err != nil {
-			return nil, err
+			return err
 		}
 		config.OnLocal = n.models.Offer
 	}
 	n.daemon, err = New(config)
-	return n, err
+	return err
 }
 
-type wallClock struct{}
-
-func (wallClock) Now() time.Time                     { return time.Now() }
-func (wallClock) Wall(d time.Duration) time.Duration { return d }
-
-func (c NodeConfig) withDefaults() NodeConfig {
-	if c.Period == 0 {
-		c.Period = DefaultPeriod
-	}
-	if c.Clock == nil {
-		c.Clock = wallClock{}
-	}
-	return c
-}
-
-// newPipeline returns the pipeline of a node with the meter's channels.
-func newPipeline(c NodeConfig) (*agent.Pipeline, error) {
+// newPipeline returns the pipeline of a node with the meter's channels, and
+// begins to record it if it is to be recorded.
+func (n *Node) newPipeline(c NodeConfig) (*agent.Pipeline, error) {
 	schema, sizes := c.Meter.Schema(), c.Meter.Sizes()
 	config := agent.Config{
 		Node: c.Name, Incarnation: uint64(time.Now().UnixNano()),
@@ -130,12 +144,18 @@ func newPipeline(c NodeConfig) (*agent.Pipeline, error) {
 			config.Cores = sizes[i]
 		}
 	}
-	return agent.New(config)
+	p, err := agent.New(config)
+	if err != nil || c.RecordDir == "" {
+		return p, err
+	}
+	c.Record.State = p.State
+	n.recorder, err = recording.Create(c.RecordDir, config, c.Record)
+	return p, err
 }
 
 func (n *Node) newSignals(c NodeConfig) (*publish.Signals, error) {
 	return publish.NewSignals(publish.SignalsConfig{
-		Targets: c.Schedulers, Transport: c.Transport, Backoff: c.Backoff,
+		Targets: c.Schedulers, Refresh: c.Refresh, Transport: c.Transport, Backoff: c.Backoff,
 		Registerer: c.Registerer, Logger: c.Logger,
 		OnNotice: func(_ string, notice *spaziov1.Notice) {
 			if bound := notice.GetPodBound(); bound != nil {
@@ -157,6 +177,18 @@ func (n *Node) newModels(c NodeConfig) (*publish.Models, error) {
 // Daemon is the part that measures.
 func (n *Node) Daemon() *Daemon { return n.daemon }
 
+// Ready returns an error unless the node has made a report and, if it was given
+// schedulers, has an open stream to one: until then nobody knows of its room.
+func (n *Node) Ready() error {
+	if _, ok := n.daemon.Last(); !ok {
+		return ErrNoReport
+	}
+	if n.schedulers > 0 && n.signals.Connected() == 0 {
+		return errors.New("no scheduler is connected")
+	}
+	return nil
+}
+
 // Run runs the agent until ctx ends or a part of it fails.
 func (n *Node) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -165,5 +197,16 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.models != nil {
 		g.Go(func() error { return n.models.Run(ctx) })
 	}
-	return g.Wait()
+	return errors.Join(g.Wait(), n.Close())
+}
+
+// Close ends the recording of an agent that is not run.
+func (n *Node) Close() error {
+	if n.recorder == nil {
+		return nil
+	}
+	if err := n.recorder.Close(); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return nil
 }

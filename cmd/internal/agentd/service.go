@@ -2,14 +2,18 @@ package agentd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -20,19 +24,14 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := o.transport.Validate(); err != nil {
+	if err := o.validate(); err != nil {
 		return serve.Usage(err)
 	}
-	period, err := o.period()
+	config, err := o.telemetry()
 	if err != nil {
-		return err
+		return serve.Usage(err)
 	}
-	config, err := o.telemetry(period)
-	if err != nil {
-		return err
-	}
-	node, err := o.nodeName()
-	if err != nil {
+	if o.node, err = o.nodeName(); err != nil {
 		return err
 	}
 	pods, err := o.pods(logger)
@@ -48,44 +47,87 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err := registerProcess(registry); err != nil {
 		return err
 	}
-	agent, err := NewNode(NodeConfig{
-		Name: node, Meter: reader, Pods: pods, Period: period,
-		Schedulers: o.schedulers, Aggregator: o.aggregator, Transport: o.transport,
-		Logger: logger, Registerer: registry,
-	})
+	node, err := o.agent(reader, pods, logger, registry)
+	if bad := (*publish.ConfigError)(nil); errors.As(err, &bad) {
+		err = serve.Usage(err)
+	}
 	if err != nil {
 		return err
 	}
 	// Listening comes before anything runs, so that a busy port is known.
-	http, err := serve.NewHTTP(ctx, serve.HTTPConfig{
-		Addr: o.listen, Transport: o.transport, Gatherer: registry, Health: agent.Daemon().Health,
-	})
+	servers, err := o.listeners(ctx, node, registry)
+	if err == nil {
+		err = o.limits.apply()
+	}
 	if err != nil {
-		return err
+		return errors.Join(err, servers.close(), node.Close())
 	}
 	if !reader.Pressure() {
 		logger.Warn("the kernel has no pressure stall information: CPU usage is utilisation alone")
 	}
-	logger.Info("started", "node", node, "schema", reader.Schema().ID, "counter", reader.Counter().String(),
-		"sizes", reader.Sizes(), "pods", o.podSource, "schedulers", o.schedulers, "aggregator", o.aggregator, "listen", http.Addr().String())
+	o.logStart(logger, reader, servers)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return agent.Run(ctx) })
-	g.Go(func() error { return http.Run(ctx) })
+	g.Go(func() error { return node.Run(ctx) })
+	for _, s := range servers {
+		g.Go(func() error { return s.Run(ctx) })
+	}
 	return g.Wait()
 }
 
-func (o options) pods(logger *slog.Logger) (telemetry.PodSource, error) {
-	switch o.podSource {
-	case "none":
-		return telemetry.StaticPods(nil), nil
-	case "cgroup":
-		source, err := telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: o.cgroupRoot, ProcRoot: o.procRoot, Logger: logger})
-		if err != nil {
-			return nil, fmt.Errorf("--pod-source cgroup: %w", err)
-		}
-		return source, nil
+func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers servers) {
+	attrs := []any{
+		"node", o.node, "schema", reader.Schema().ID, "counter", reader.Counter().String(), "sizes", reader.Sizes(),
+		"pods", o.podSource, "schedulers", o.schedulers, "aggregator", o.aggregator, "listen", servers[0].Addr().String(),
 	}
-	return nil, serve.Usage(fmt.Errorf("--pod-source: %q is neither cgroup nor none", o.podSource))
+	if len(servers) > 1 {
+		attrs = append(attrs, "debug-listen", servers[1].Addr().String())
+	}
+	if o.record != "" {
+		attrs = append(attrs, "record", o.record)
+	}
+	logger.Info("started", attrs...)
+}
+
+// agent puts the agent together.
+func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, logger *slog.Logger, registry *prometheus.Registry) (*Node, error) {
+	return NewNode(NodeConfig{
+		Name: o.node, Meter: reader, Pods: pods, Period: o.period(),
+		Schedulers: o.schedulers, Refresh: o.refresh, Aggregator: o.aggregator, Transport: o.transport,
+		RecordDir: o.record,
+		Record:    recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)},
+		Logger:    logger, Registerer: registry,
+	})
+}
+
+// servers are the HTTP servers, first that of --listen.
+type servers []*serve.HTTP
+
+func (o options) listeners(ctx context.Context, node *Node, registry *prometheus.Registry) (servers, error) {
+	http, err := serve.NewHTTP(ctx, serve.HTTPConfig{
+		Addr: o.listen, Transport: o.transport, Gatherer: registry,
+		Health: node.Daemon().Health, Ready: node.Ready, Handlers: map[string]http.Handler{"GET /debug/why": whyHandler(node.Daemon())},
+	})
+	if err != nil {
+		return nil, err
+	}
+	opened := servers{http}
+	if o.debugListen != "" {
+		profiles, err := serve.NewProfiles(ctx, o.debugListen)
+		if err != nil {
+			return opened, fmt.Errorf("--debug-listen: %w", err)
+		}
+		opened = append(opened, profiles)
+	}
+	return opened, nil
+}
+
+// close is for servers that were never run.
+func (s servers) close() error {
+	var err error
+	for _, one := range s {
+		err = errors.Join(err, one.Close())
+	}
+	return err
 }
 
 func registerProcess(r *prometheus.Registry) error {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/nice"
 )
 
 // CommandName is the subcommand a child runs.
@@ -13,6 +15,9 @@ const CommandName = "burn"
 
 // maxSeconds keeps the CPU time far from the end of its range: thirty years.
 const maxSeconds = 1e9
+
+// niceness is the lowest priority there is.
+const niceness = 19
 
 // NewCommand returns the subcommand that a [Machine]'s children run.
 func NewCommand() *cobra.Command {
@@ -27,7 +32,7 @@ func NewCommand() *cobra.Command {
 			if !(math.Abs(seconds) <= maxSeconds) {
 				return fmt.Errorf("%w: %g CPU-seconds", ErrBadLoad, seconds)
 			}
-			if err := Nice(); err != nil {
+			if err := nice.Set(niceness); err != nil {
 				return err
 			}
 			load := Load{CPU: time.Duration(seconds * float64(time.Second)), Memory: memory}

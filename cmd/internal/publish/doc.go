@@ -2,6 +2,11 @@
 // Signals streams reports to every scheduler replica, Models pushes the local
 // model to an aggregator and brings back the fleet's.
 //
+// A scheduler is listed or found by DNS: a name stands for all the replicas it
+// has addresses of. Each has a stream of its own. The name is looked up again
+// every few seconds and when a stream fails; what a lookup no longer returns is
+// let go, and an outage of DNS changes nothing.
+//
 // Neither ever holds up the agent: Send and Offer return at once and keep the
 // newest value alone, since a report replaces the one before. A peer that is
 // away is retried with jittered exponential backoff, each on its own, and gets

@@ -1,52 +1,105 @@
 package publish
 
 import (
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
-// signalMetrics are by target; several agents of one process share them.
+// signalMetrics are by target; several agents of one process share them. The
+// series of a target are there while some agent has a stream to it.
 type signalMetrics struct {
-	reports, failures, notices *prometheus.CounterVec
-	connected                  *prometheus.GaugeVec
+	lookups                            prometheus.Counter
+	reports, missed, failures, notices *prometheus.CounterVec
+	connected                          *prometheus.GaugeVec
+	age                                *prometheus.HistogramVec
+
+	mu      sync.Mutex
+	targets map[string]*targetMetrics
 }
 
-// streamMetrics are those of one target.
-type streamMetrics struct {
-	reports, failures, notices prometheus.Counter
-	connected                  prometheus.Gauge
+// targetMetrics are those of one target.
+type targetMetrics struct {
+	reports, missed, failures, notices prometheus.Counter
+	connected                          prometheus.Gauge
+	age                                prometheus.Observer
+	users                              int
 }
 
-func newSignalMetrics(r prometheus.Registerer) (m signalMetrics, err error) {
+func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 	target := []string{"target"}
-	if m.reports, err = serve.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "spazio_signal_reports_total", Help: "Reports handed to the stream of a scheduler.",
-	}, target)); err != nil {
-		return m, err
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "spazio_signal_" + name, Help: help}, target)
 	}
-	if m.failures, err = serve.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "spazio_signal_failures_total", Help: "Streams to a scheduler that could not be opened or were lost.",
-	}, target)); err != nil {
-		return m, err
-	}
-	if m.notices, err = serve.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "spazio_signal_notices_total", Help: "Notices received from a scheduler.",
-	}, target)); err != nil {
-		return m, err
-	}
-	m.connected, err = serve.Register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "spazio_signal_streams", Help: "Open streams to a scheduler.",
-	}, target))
-	return m, err
+	return serve.Register(r, &signalMetrics{
+		targets:  map[string]*targetMetrics{},
+		reports:  counter("reports_total", "Reports handed to the stream of a scheduler."),
+		missed:   counter("reports_missed_total", "Reports replaced by a newer one before the scheduler's stream took them."),
+		failures: counter("failures_total", "Streams to a scheduler that could not be opened or were lost."),
+		notices:  counter("notices_total", "Notices received from a scheduler."),
+		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "spazio_signal_streams", Help: "Open streams to a scheduler.",
+		}, target),
+		age: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "spazio_signal_report_age_seconds", Help: "Time from the making of a report until the scheduler's stream took it.",
+			Buckets: []float64{.001, .01, .1, 1, 10, 100},
+		}, target),
+		lookups: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "spazio_signal_lookup_failures_total", Help: "Lookups of a scheduler's name that failed.",
+		}),
+	})
 }
 
-func (m signalMetrics) of(target string) streamMetrics {
-	return streamMetrics{
-		reports:   m.reports.WithLabelValues(target),
-		failures:  m.failures.WithLabelValues(target),
-		notices:   m.notices.WithLabelValues(target),
-		connected: m.connected.WithLabelValues(target),
+func (m *signalMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.reports, m.missed, m.failures, m.notices, m.connected, m.age, m.lookups}
+}
+
+// Describe implements prometheus.Collector.
+func (m *signalMetrics) Describe(c chan<- *prometheus.Desc) {
+	for _, one := range m.collectors() {
+		one.Describe(c)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *signalMetrics) Collect(c chan<- prometheus.Metric) {
+	for _, one := range m.collectors() {
+		one.Collect(c)
+	}
+}
+
+// acquire returns the series of a target; each call is matched by a release.
+func (m *signalMetrics) acquire(target string) *targetMetrics {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.targets[target]
+	if t == nil {
+		t = &targetMetrics{
+			reports:   m.reports.WithLabelValues(target),
+			missed:    m.missed.WithLabelValues(target),
+			failures:  m.failures.WithLabelValues(target),
+			notices:   m.notices.WithLabelValues(target),
+			connected: m.connected.WithLabelValues(target),
+			age:       m.age.WithLabelValues(target),
+		}
+		m.targets[target] = t
+	}
+	t.users++
+	return t
+}
+
+func (m *signalMetrics) release(target string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.targets[target]
+	if t.users--; t.users > 0 {
+		return
+	}
+	delete(m.targets, target)
+	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{m.reports, m.missed, m.failures, m.notices, m.connected, m.age} {
+		vec.DeleteLabelValues(target)
 	}
 }
 

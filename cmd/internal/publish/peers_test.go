@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
@@ -31,6 +32,8 @@ type peer struct {
 	notice *spaziov1.Notice
 	answer *spaziov1.PushResponse
 	err    error
+	// tls is the server's identity; the zero value is plaintext.
+	tls transport.Config
 }
 
 func newPeer(t *testing.T) *peer {
@@ -42,11 +45,11 @@ func newPeer(t *testing.T) *peer {
 // start listens where it listened before.
 func (p *peer) start() {
 	p.t.Helper()
-	listener, err := transport.Listen(context.Background(), p.addr, transport.Config{})
+	listener, err := transport.Listen(context.Background(), p.addr, p.tls)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	options, err := transport.ServerOptions(transport.Config{})
+	options, err := transport.ServerOptions(p.tls)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -123,6 +126,33 @@ func run(t *testing.T, f func(context.Context) error) {
 			t.Errorf("Run: %v", err)
 		}
 	})
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// value returns the value of a target's series, the count of a histogram's, or
+// -1 if there is none.
+func value(t *testing.T, g prometheus.Gatherer, name, target string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (len(m.GetLabel()) == 0 || m.GetLabel()[0].GetValue() == target) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return -1
 }
 
 const soon = time.Millisecond

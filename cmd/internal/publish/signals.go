@@ -3,8 +3,9 @@ package publish
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +19,23 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
+// MaxTargets bounds the streams of an agent, and with them its memory and the
+// series of its metrics: a name that stands for more replicas is told so in the
+// log. A scheduler has a handful.
+const MaxTargets = 64
+
 // SignalsConfig says where reports go.
 type SignalsConfig struct {
-	// Targets are the gRPC targets of the scheduler replicas, each given once.
+	// Targets are the scheduler replicas, each given once: a gRPC target is one
+	// replica, dns:///host:port one for each address that the name has, as a
+	// headless service of Kubernetes does. TLS certificates of the latter are
+	// checked against the name.
 	Targets []string
+	// Refresh is how often names are looked up; default 5 s. They are looked up
+	// ahead of time, at most once a second, when a stream fails.
+	Refresh time.Duration
+	// Resolver looks the names up; nil is the system's, in Go.
+	Resolver Resolver
 	// Transport is the agent's identity and trust.
 	Transport transport.Config
 	// Backoff is the wait between attempts to reach one target.
@@ -37,12 +51,21 @@ type SignalsConfig struct {
 
 // Validate returns a *ConfigError, or what package transport refuses.
 func (c SignalsConfig) Validate() error {
+	if len(c.Targets) > MaxTargets {
+		return &ConfigError{Field: "Targets", Value: len(c.Targets), Reason: "too many"}
+	}
+	if c.Refresh < 0 {
+		return &ConfigError{Field: "Refresh", Value: c.Refresh, Reason: "negative"}
+	}
 	seen := map[string]bool{}
 	for _, target := range c.Targets {
 		if target == "" || seen[target] {
 			return &ConfigError{Field: "Targets", Value: c.Targets, Reason: "an empty or repeated target"}
 		}
 		seen[target] = true
+		if _, _, err := parseTarget(target); err != nil {
+			return err
+		}
 		if _, err := transport.DialOptions(target, c.Transport); err != nil {
 			return err
 		}
@@ -53,7 +76,19 @@ func (c SignalsConfig) Validate() error {
 // Signals keeps one stream of reports to each scheduler. It is safe for
 // concurrent use; Run is called once.
 type Signals struct {
-	streams []*stream
+	config    SignalsConfig
+	refresh   time.Duration
+	resolver  Resolver
+	metrics   *signalMetrics
+	logger    *slog.Logger
+	connected atomic.Int32
+	listed    []*stream
+	finders   []*finder
+
+	mu      sync.Mutex
+	streams map[string]*stream // by target or endpoint
+	latest  *spaziov1.Report
+	made    time.Time
 }
 
 // NewSignals checks the config and prepares the streams; Run opens them.
@@ -65,144 +100,108 @@ func NewSignals(c SignalsConfig) (*Signals, error) {
 	if err != nil {
 		return nil, err
 	}
-	logger := orDefault(c.Logger, slog.New(slog.DiscardHandler))
-	s := &Signals{}
+	s := &Signals{
+		config:   c,
+		refresh:  orDefault(c.Refresh, 5*time.Second),
+		resolver: c.Resolver,
+		metrics:  metrics,
+		logger:   orDefault(c.Logger, slog.New(slog.DiscardHandler)),
+		streams:  map[string]*stream{},
+	}
+	if s.resolver == nil {
+		s.resolver = &net.Resolver{PreferGo: true}
+	}
 	for _, target := range c.Targets {
-		options, err := dialOptions(target, c.Transport)
+		if service, isName, _ := parseTarget(target); isName {
+			s.finders = append(s.finders, &finder{
+				signals: s, service: service, failed: make(chan struct{}, 1), logger: s.logger.With("name", target),
+			})
+			continue
+		}
+		one, err := s.add(target, target)
 		if err != nil {
 			return nil, err
 		}
-		s.streams = append(s.streams, &stream{
-			target:   target,
-			options:  options,
-			backoff:  c.Backoff.withDefaults(),
-			onNotice: c.OnNotice,
-			metrics:  metrics.of(target),
-			logger:   logger.With("scheduler", target),
-			wake:     make(chan struct{}, 1),
-		})
+		s.listed = append(s.listed, one)
 	}
 	return s, nil
+}
+
+var (
+	errTaken = errors.New("publish: there is a stream to it already")
+	errFull  = fmt.Errorf("publish: more than %d schedulers", MaxTargets)
+)
+
+// add makes the stream of a target or endpoint that is dialled by the gRPC
+// target dial. The stream begins with the newest report there is.
+func (s *Signals) add(target, dial string, more ...grpc.DialOption) (*stream, error) {
+	options, err := dialOptions(dial, s.config.Transport)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.streams[target] != nil:
+		return nil, errTaken
+	case len(s.streams) >= MaxTargets:
+		return nil, errFull
+	}
+	one := &stream{
+		target:   target,
+		dial:     dial,
+		options:  append(options, more...),
+		backoff:  s.config.Backoff.withDefaults(),
+		onNotice: s.config.OnNotice,
+		metrics:  s.metrics.acquire(target),
+		count:    &s.connected,
+		logger:   s.logger.With("scheduler", target),
+		wake:     make(chan struct{}, 1),
+	}
+	if s.latest != nil {
+		one.put(s.latest, s.made)
+	}
+	s.streams[target] = one
+	return one, nil
+}
+
+func (s *Signals) remove(one *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, one.target)
+	s.metrics.release(one.target)
 }
 
 // Send hands the report to every stream and returns at once. A stream that is
 // busy or down keeps the newest report alone. Reports are sent in the order of
 // the calls, which should be that of their sequence numbers.
 func (s *Signals) Send(r agent.Report) {
-	m := api.FromReport(r)
+	m, made := api.FromReport(r), time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latest, s.made = m, made
 	for _, one := range s.streams {
-		one.latest.Store(m)
-		wake(one.wake)
+		one.put(m, made)
 	}
 }
+
+// Connected is the number of schedulers with an open stream.
+func (s *Signals) Connected() int { return int(s.connected.Load()) }
 
 // Run keeps the streams until ctx ends and returns nil when all are closed.
 func (s *Signals) Run(ctx context.Context) error {
-	var streams sync.WaitGroup
-	for _, one := range s.streams {
-		streams.Go(func() { one.run(ctx) })
+	var streams, finders sync.WaitGroup
+	for _, one := range s.listed {
+		streams.Go(func() {
+			defer s.remove(one)
+			one.run(ctx)
+		})
+	}
+	for _, f := range s.finders {
+		finders.Go(func() { f.run(ctx, &streams) })
 	}
 	<-ctx.Done()
+	finders.Wait() // they start streams
 	streams.Wait()
 	return nil
-}
-
-// stream is the way to one scheduler. Every attempt gets a connection of its
-// own, so that the only backoff is ours.
-type stream struct {
-	target   string
-	options  []grpc.DialOption
-	backoff  Backoff
-	onNotice func(string, *spaziov1.Notice)
-	metrics  streamMetrics
-	logger   *slog.Logger
-
-	latest atomic.Pointer[spaziov1.Report]
-	wake   chan struct{}
-}
-
-func (s *stream) run(ctx context.Context) {
-	retry := retries{backoff: s.backoff}
-	for {
-		began := time.Now()
-		err := s.session(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		s.metrics.failures.Inc()
-		// A stream that outlived the longest wait worked: what ended it is new.
-		if time.Since(began) > s.backoff.Max {
-			retry.reset()
-		}
-		if retry.failures == 0 {
-			s.logger.Warn("scheduler is away", "error", err)
-		}
-		if !sleep(ctx, retry.next()) {
-			return
-		}
-	}
-}
-
-// session opens the stream and sends the newest report whenever there is one
-// that this stream has not carried, until the stream or ctx ends.
-func (s *stream) session(ctx context.Context) error {
-	connection, err := grpc.NewClient(s.target, s.options...)
-	if err != nil {
-		return err
-	}
-	defer connection.Close()
-	publish, err := spaziov1.NewSignalServiceClient(connection).Publish(ctx)
-	if err != nil {
-		return err
-	}
-	s.logger.Debug("stream to the scheduler is open")
-	s.metrics.connected.Inc()
-	defer s.metrics.connected.Dec()
-	ended := make(chan error, 1)
-	go func() { ended <- s.receive(publish) }()
-	return s.send(publish, ended)
-}
-
-// send returns when receiving has ended, with the reason: a failed Send ends
-// the stream too, and Recv alone says why.
-func (s *stream) send(publish spaziov1.SignalService_PublishClient, ended <-chan error) error {
-	var sent *spaziov1.Report
-	for {
-		if m := s.latest.Load(); m != sent {
-			if publish.Send(m) != nil {
-				return <-ended
-			}
-			sent = m
-			s.metrics.reports.Inc()
-		}
-		select {
-		case err := <-ended:
-			return err
-		case <-s.wake:
-		}
-	}
-}
-
-func (s *stream) receive(publish spaziov1.SignalService_PublishClient) error {
-	for {
-		notice, err := publish.Recv()
-		if errors.Is(err, io.EOF) {
-			return errors.New("the scheduler closed the stream")
-		}
-		if err != nil {
-			return err
-		}
-		s.metrics.notices.Inc()
-		if s.onNotice != nil {
-			s.onNotice(s.target, notice)
-		}
-	}
-}
-
-// wake leaves a token in c unless one is there.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

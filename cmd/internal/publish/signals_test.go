@@ -61,7 +61,8 @@ func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
 	killed, other := newPeer(t), newPeer(t)
 	killed.start()
 	other.start()
-	s := signals(t, publish.SignalsConfig{Targets: []string{killed.addr, other.addr}})
+	registry := prometheus.NewRegistry()
+	s := signals(t, publish.SignalsConfig{Targets: []string{killed.addr, other.addr}, Registerer: registry})
 	s.Send(report(1))
 	arrives(t, killed, 1)
 	arrives(t, other, 1)
@@ -74,6 +75,13 @@ func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
 	if first := receive(t, killed.reports).GetSequence(); first != 51 {
 		t.Errorf("the first report after the restart is %d, want the newest, 51", first)
 	}
+	for name, want := range map[string]bool{
+		"spazio_signal_reports_total": true, "spazio_signal_reports_missed_total": true,
+		"spazio_signal_failures_total": true, "spazio_signal_streams": true, "spazio_signal_report_age_seconds": true,
+	} {
+		waitFor(t, name, func() bool { return (value(t, registry, name, killed.addr) > 0) == want })
+	}
+	waitFor(t, "both streams", func() bool { return s.Connected() == 2 })
 }
 
 func TestSchedulerThatComesLate(t *testing.T) {
@@ -120,6 +128,21 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// TestReplacedReportsAreCounted sends before anybody could take a report.
+func TestReplacedReportsAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s, err := publish.NewSignals(publish.SignalsConfig{Targets: []string{"127.0.0.1:1"}, Registerer: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(5) {
+		s.Send(report(i))
+	}
+	if got := value(t, registry, "spazio_signal_reports_missed_total", "127.0.0.1:1"); got != 4 {
+		t.Errorf("%v reports missed, want 4 of 5", got)
+	}
+}
+
 // TestAgentsShareARegistry counts the streams of two agents in one process.
 func TestAgentsShareARegistry(t *testing.T) {
 	p := newPeer(t)
@@ -141,6 +164,13 @@ func TestSignalsConfigErrors(t *testing.T) {
 	for name, c := range map[string]publish.SignalsConfig{
 		"empty target":    {Targets: []string{""}},
 		"repeated target": {Targets: []string{"127.0.0.1:1", "127.0.0.1:1"}},
+		"too many":        {Targets: make([]string, publish.MaxTargets+1)},
+		"refresh":         {Refresh: -1},
+		"DNS server":      {Targets: []string{"dns://127.0.0.1/localhost:9690"}},
+		"no port":         {Targets: []string{"dns:///localhost"}},
+		"no host":         {Targets: []string{"dns:///:9690"}},
+		"port zero":       {Targets: []string{"dns:///localhost:0"}},
+		"named port":      {Targets: []string{"dns:localhost:grpc"}},
 		"backoff":         {Backoff: publish.Backoff{Min: time.Second, Max: time.Millisecond}},
 		"negative":        {Backoff: publish.Backoff{Min: -1}},
 	} {
@@ -150,10 +180,12 @@ func TestSignalsConfigErrors(t *testing.T) {
 			t.Errorf("%s: %v, want a ConfigError", name, err)
 		}
 	}
-	_, err := publish.NewSignals(publish.SignalsConfig{Targets: []string{"scheduler:9690"}})
-	var refused *transport.PlaintextError
-	if !errors.As(err, &refused) {
-		t.Errorf("plaintext beyond loopback: %v", err)
+	for _, target := range []string{"scheduler:9690", "dns:///scheduler:9690"} {
+		_, err := publish.NewSignals(publish.SignalsConfig{Targets: []string{target}})
+		var refused *transport.PlaintextError
+		if !errors.As(err, &refused) {
+			t.Errorf("plaintext beyond loopback to %s: %v", target, err)
+		}
 	}
 }
 

@@ -14,7 +14,9 @@ type Staleness struct {
 	// of ten samples at 10 Hz.
 	MinInterval time.Duration
 	// MaxAge is the time after which an unmoved model is pushed again, so that
-	// the aggregator knows the node lives; default 10 s.
+	// the aggregator knows the node lives; default 10 s. The answer to a push
+	// brings the fleet's model, so an unmoved node hears of a change in the
+	// fleet up to MaxAge later.
 	MaxAge time.Duration
 	// Angle is the sine of the angle that the direction u₁ may turn, Stretch
 	// the relative change of σ₁, before the model counts as moved. Both

@@ -27,9 +27,15 @@ type HTTPConfig struct {
 	// Health is what /healthz asks: nil error is 200, an error 503. It is
 	// called concurrently and must not block; nil is always healthy.
 	Health func() error
+	// Ready is the same for /readyz; nil is ready when healthy.
+	Ready func() error
+	// Handlers are served besides, by the pattern of net/http's ServeMux.
+	Handlers map[string]http.Handler
+	// WriteTimeout bounds a response, default 30 s.
+	WriteTimeout time.Duration
 }
 
-// HTTP serves GET /metrics and GET /healthz. Its methods are safe for
+// HTTP serves GET /metrics, /healthz and /readyz. Its methods are safe for
 // concurrent use, but Run is called once.
 type HTTP struct {
 	server   *http.Server
@@ -46,13 +52,16 @@ func NewHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = 30 * time.Second
+	}
 	return &HTTP{
 		listener: listener,
 		server: &http.Server{
 			Handler:           handler(c),
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
-			WriteTimeout:      30 * time.Second,
+			WriteTimeout:      c.WriteTimeout,
 			MaxHeaderBytes:    16 << 10,
 		},
 	}, nil
@@ -83,12 +92,27 @@ func handler(c HTTPConfig) http.Handler {
 	if gatherer == nil {
 		gatherer = prometheus.DefaultGatherer
 	}
+	if c.Ready == nil {
+		c.Ready = c.Health
+	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+	// Compressing a page of some 20 KiB takes a megabyte of buffers, which is a
+	// lot to a process of twenty.
+	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{DisableCompression: true}))
+	mux.Handle("GET /healthz", probe(c.Health))
+	mux.Handle("GET /readyz", probe(c.Ready))
+	for pattern, h := range c.Handlers {
+		mux.Handle(pattern, h)
+	}
+	return mux
+}
+
+// probe answers 200 or, with the reason, 503.
+func probe(check func() error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		if c.Health != nil {
-			if err := c.Health(); err != nil {
+		if check != nil {
+			if err := check(); err != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				fmt.Fprintln(w, oneLine(err))
 				return
@@ -96,7 +120,6 @@ func handler(c HTTPConfig) http.Handler {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	return mux
 }
 
 // Addr is where the server listens.

@@ -190,3 +190,70 @@ func TestRegister(t *testing.T) {
 		t.Error("another collector took the name")
 	}
 }
+
+func TestReadyAndHandlers(t *testing.T) {
+	h, err := serve.NewHTTP(t.Context(), serve.HTTPConfig{
+		Addr: "127.0.0.1:0", Gatherer: prometheus.NewRegistry(), Ready: func() error { return errors.New("not yet") },
+		Handlers: map[string]http.Handler{"GET /more": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "more") })},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveUntilTheEnd(t, h)
+	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "not yet\n", "/more": "more"} {
+		if _, body := get(t, h.Addr(), path); body != want {
+			t.Errorf("%s: %q, want %q", path, body, want)
+		}
+	}
+}
+
+func TestProfilesAreForLoopbackAlone(t *testing.T) {
+	var plaintext *transport.PlaintextError
+	if _, err := serve.NewProfiles(t.Context(), ":0"); !errors.As(err, &plaintext) {
+		t.Errorf("profiles beyond loopback: %v", err)
+	}
+	h, err := serve.NewProfiles(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveUntilTheEnd(t, h)
+	for _, path := range []string{"", "heap", "cmdline", "symbol", "goroutine?debug=1"} {
+		if code, body := get(t, h.Addr(), "/debug/pprof/"+path); code != 200 {
+			t.Errorf("%q: %d %s", path, code, body)
+		}
+	}
+}
+
+func serveUntilTheEnd(t *testing.T, h *serve.HTTP) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]struct {
+		n      serve.Bytes
+		string string
+	}{
+		"0": {0, "0"}, "17": {17, "17B"}, "5B": {5, "5B"}, "1024": {1024, "1KiB"},
+		"20MiB": {20 << 20, "20MiB"}, "1536KiB": {1536 << 10, "1536KiB"}, "3GiB": {3 << 30, "3GiB"},
+	} {
+		var b serve.Bytes
+		if err := b.Set(text); err != nil || b != want.n || b.String() != want.string {
+			t.Errorf("Set(%q): %d = %q, %v", text, b, b.String(), err)
+		}
+	}
+	for _, text := range []string{"", "MiB", "-1", "1.5MiB", "20M", "9223372036854775807KiB", "1 MiB"} {
+		b := serve.Bytes(7)
+		if err := b.Set(text); err == nil || b != 7 {
+			t.Errorf("Set(%q): %d, %v", text, b, err)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package agentd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/containerd"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
+)
+
+// pods returns the source that --pod-source names.
+func (o options) pods(logger *slog.Logger) (telemetry.PodSource, error) {
+	source, err := o.source(logger)
+	if bad := (*telemetry.FieldError)(nil); errors.As(err, &bad) {
+		err = serve.Usage(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--pod-source %s: %w", o.podSource, err)
+	}
+	return source, nil
+}
+
+func (o options) source(logger *slog.Logger) (telemetry.PodSource, error) {
+	switch o.podSource {
+	case "none":
+		return telemetry.StaticPods(nil), nil
+	case "cgroup":
+		return telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: o.cgroupRoot, ProcRoot: o.procRoot, Logger: logger})
+	case "cri":
+		return cri.New(cri.Config{Endpoint: o.runtime, Logger: logger})
+	case "containerd":
+		return containerd.New(containerd.Config{Endpoint: o.runtime, Logger: logger})
+	}
+	for _, s := range o.sources {
+		if s.Name() != o.podSource {
+			continue
+		}
+		node, err := o.nodeName()
+		if err != nil {
+			return nil, err
+		}
+		source, err := s.New(node, logger)
+		if err != nil {
+			return nil, serve.Usage(err)
+		}
+		return source, nil
+	}
+	return nil, serve.Usage(fmt.Errorf("not one of %s", o.sourceNames()))
+}
+
+// sourceNames lists what --pod-source takes.
+func (o options) sourceNames() string {
+	names := []string{"cgroup", "cri", "containerd"}
+	for _, s := range o.sources {
+		names = append(names, s.Name())
+	}
+	return strings.Join(append(names, "none"), ", ")
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+// TestMain lets the test binary be the agent under measurement and the sandbox's
+// process.
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case pauseName:
+		pause(os.Stdin)
+		return
+	case "spazio-agent":
+		serve.Main(agentd.Main)
+	}
+	os.Exit(m.Run())
+}
+
+// agentLink is this binary under the agent's name.
+func agentLink(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "spazio-agent")
+	if err := os.Symlink(self, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+func TestRun(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var stdout, stderr bytes.Buffer
+	args := []string{
+		"--agent", agentLink(t), "--node-exporter", "", "--duration", "3s", "--warm-up", "0s", "--pods", "4", "--rate", "4",
+		"-o", "json", "--", "--rate", "20",
+	}
+	if code := execute(t.Context(), args, &stdout, &stderr); code != serve.ExitOK {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	var r result
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v\n%s", err, &stdout)
+	}
+	if r.Seconds < 3 || r.Pods != 4 || r.Started == 0 || r.Ended == 0 || r.Reports == 0 || r.Exporter != nil {
+		t.Errorf("result %+v", r)
+	}
+	if a := r.Agent; !(a.MeanMiB > 1 && a.MeanMiB <= a.MaxMiB && a.Millicores >= 0) {
+		t.Errorf("the agent takes %+v", a)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	r := result{Seconds: 300, Pods: 50, Rate: 5, Agent: usage{Millicores: 4.2}, Exporter: &usage{Millicores: 11}, Scrapes: 300}
+	if err := r.write(&out, "table"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"300 s, 50 pods", "spazio-agent", "4.20", "bar", "node exporter, 300 scrapes", "11.00"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"--bogus"}, serve.ExitUsage},
+		{[]string{"--duration", "0s"}, serve.ExitUsage},
+		{[]string{"--warm-up", "-1s"}, serve.ExitUsage},
+		{[]string{"--pods", "0"}, serve.ExitUsage},
+		{[]string{"--rate", "NaN"}, serve.ExitUsage},
+		{[]string{"--scrape-agent", "0s"}, serve.ExitUsage},
+		{[]string{"-o", "xml"}, serve.ExitUsage},
+		{[]string{"--agent", "/nonexistent/agent", "--pods", "1"}, serve.ExitFailure},
+		{[]string{"--agent", agentLink(t), "--pods", "1", "--", "--rate", "0"}, serve.ExitFailure},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := execute(t.Context(), tc.args, &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
+			t.Errorf("%q: exit code %d, want %d: %s", tc.args, code, tc.code, &stderr)
+		}
+	}
+}

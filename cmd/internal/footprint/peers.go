@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
+
+// peers is a scheduler and an aggregator that count what they get.
+type peers struct {
+	spaziov1.UnimplementedSignalServiceServer
+	spaziov1.UnimplementedModelServiceServer
+	reports, pushes, pods atomic.Int64
+}
+
+// Publish reads a stream of reports.
+func (p *peers) Publish(stream spaziov1.SignalService_PublishServer) error {
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		p.reports.Add(1)
+		p.pods.Store(int64(len(m.GetAbsorbed())))
+	}
+}
+
+// Push takes a model; there is no other node's to return.
+func (p *peers) Push(context.Context, *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+	p.pushes.Add(1)
+	return &spaziov1.PushResponse{}, nil
+}
+
+// serve listens on loopback until the returned function is called.
+func (p *peers) serve(ctx context.Context) (addr net.Addr, stop func(), err error) {
+	listener, err := transport.Listen(ctx, "127.0.0.1:0", transport.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	options, err := transport.ServerOptions(transport.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	server := grpc.NewServer(options...)
+	spaziov1.RegisterSignalServiceServer(server, p)
+	spaziov1.RegisterModelServiceServer(server, p)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener) // it ends by Stop
+	}()
+	return listener.Addr(), func() { server.Stop(); <-ended }, nil
+}
+
+// scrape reads a page of metrics.
+func scrape(ctx context.Context, addr string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("scrape of %s: %s", addr, response.Status)
+	}
+	return nil
+}
+
+// scrapeEvery scrapes until ctx ends and counts what came.
+func scrapeEvery(ctx context.Context, addr string, period time.Duration, count *atomic.Int64) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if scrape(ctx, addr) == nil {
+				count.Add(1)
+			}
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package nice lowers the priority of this process.
+package nice

@@ -1,0 +1,36 @@
+package nice
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// Set gives the process the niceness n, -20 to 19; 19 is the lowest priority,
+// and lower values than the present one take a privilege. On Linux each thread
+// has a niceness of its own, which it passes on to the threads it starts, so
+// that threads are looked for until there are no others. Set is safe for
+// concurrent use.
+func Set(n int) error {
+	done := map[int]bool{}
+	for fresh := true; fresh; {
+		fresh = false
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return fmt.Errorf("nice: %w", err)
+		}
+		for _, t := range threads {
+			id, err := strconv.Atoi(t.Name())
+			if err != nil || done[id] {
+				continue
+			}
+			// A thread may have ended meanwhile.
+			if err := syscall.Setpriority(syscall.PRIO_PROCESS, id, n); err != nil && err != syscall.ESRCH {
+				return fmt.Errorf("nice: set the niceness to %d: %w", n, err)
+			}
+			done[id], fresh = true, true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package replay
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+)
+
+// rows writes the reports as comma-separated values: the recorded avail and k
+// beside the replayed ones, the rest as replayed.
+type rows struct {
+	csv    *csv.Writer
+	begun  bool
+	fields []string
+}
+
+func newRows(out io.Writer) *rows { return &rows{csv: csv.NewWriter(out)} }
+
+func (r *rows) report(p recording.Pair, start time.Time) error {
+	shown := p.Replayed
+	if shown == nil {
+		shown = p.Recorded
+	}
+	if !r.begun {
+		if err := r.header(shown); err != nil {
+			return err
+		}
+	}
+	r.fields = append(r.fields[:0],
+		shown.SampledAt.Format(time.RFC3339Nano), float(shown.SampledAt.Sub(start).Seconds()),
+		strconv.Itoa(len(shown.Absorbed)))
+	for _, side := range []*agent.Report{p.Recorded, p.Replayed} {
+		if side == nil {
+			r.fields = append(r.fields, "", "")
+			continue
+		}
+		r.fields = append(r.fields, float(side.Avail), float(side.K))
+	}
+	r.fields = append(r.fields, shown.Limiting, strconv.FormatBool(shown.Flags.Churn), strconv.FormatBool(shown.Saturated))
+	for _, c := range shown.Channels {
+		r.fields = append(r.fields, float(c.Usage), float(c.Capacity), float(c.Cost), float(c.CostSD))
+	}
+	return r.csv.Write(r.fields)
+}
+
+func (r *rows) header(first *agent.Report) error {
+	r.begun = true
+	fields := []string{
+		"at", "seconds", "pods", "recorded_avail", "recorded_k", "replayed_avail", "replayed_k", "limiting", "churn", "saturated",
+	}
+	for _, c := range first.Channels {
+		fields = append(fields, c.Name+"_usage", c.Name+"_capacity", c.Name+"_cost", c.Name+"_cost_sd")
+	}
+	return r.csv.Write(fields)
+}
+
+func (r *rows) flush() error {
+	r.csv.Flush()
+	return r.csv.Error()
+}
+
+func float(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

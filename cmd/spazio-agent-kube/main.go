@@ -1,0 +1,21 @@
+// Command spazio-agent-kube is spazio-agent with one pod source more: kube, the
+// API server's watch, for nodes that let an agent see neither the control
+// groups nor the runtime's socket. It is a program of its own since linking
+// client-go takes megabytes on every node.
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+func main() { serve.Main(run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	command := agentd.NewCommand(&source{})
+	command.Use = "spazio-agent-kube"
+	return serve.Execute(ctx, command, args, stdout, stderr)
+}
