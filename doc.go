@@ -23,7 +23,7 @@
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
 //	cmd        the programs: spazio, spazio-agent, spazio-aggregator, spazio-scheduler
-//	examples   small programs that use the libraries
+//	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
 //
 // Imports point one way:
 //

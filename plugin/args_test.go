@@ -10,13 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/plugin"
+	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
 func TestDecodeArgs(t *testing.T) {
@@ -34,7 +33,9 @@ func TestDecodeArgs(t *testing.T) {
 		{name: "without kind", obj: raw(`{"listen":"127.0.0.1:0","maxAge":"2s","epsilon":0.5,"stalePolicy":"Reject"}`),
 			want: plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxAge: metav1.Duration{Duration: 2 * time.Second}, Epsilon: .5, StalePolicy: "Reject"}},
 		{name: "with kind", obj: raw(`{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"SpazioArgs","insecure":true}`),
-			want: plugin.SpazioArgs{TypeMeta: metav1.TypeMeta{APIVersion: "kubescheduler.config.k8s.io/v1", Kind: "SpazioArgs"}, Insecure: true}},
+			want: plugin.SpazioArgs{Insecure: true}},
+		{name: "versioned", obj: &configv1.SpazioArgs{Listen: "x:1"}, want: plugin.SpazioArgs{Listen: "x:1"}},
+		{name: "nil of the versioned", obj: (*configv1.SpazioArgs)(nil)},
 		{name: "yaml", obj: raw("kWeight: 0.25\n"), want: plugin.SpazioArgs{KWeight: .25}},
 		{name: "unknown field", obj: raw(`{"lissen":"x"}`), err: "lissen"},
 		{name: "repeated field", obj: raw(`{"listen":"a:1","listen":"b:1"}`), err: "listen"},
@@ -59,52 +60,6 @@ func raw(s string) runtime.Object {
 	return &runtime.Unknown{Raw: []byte(s), ContentType: runtime.ContentTypeJSON}
 }
 
-func TestArgsDefaults(t *testing.T) {
-	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
-	want := plugin.SpazioArgs{
-		Listen: "127.0.0.1:9690", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
-		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5, OptOutAnnotation: "spazio-scheduler.github.io/opt-out",
-	}
-	if diff := cmp.Diff(want, plugin.SpazioArgs{}.WithDefaults()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := (plugin.SpazioArgs{}).Validate(nil); err != nil {
-		t.Errorf("the zero value: %v", err)
-	}
-	original := &plugin.SpazioArgs{Listen: "a:1"}
-	copied := original.DeepCopyObject().(*plugin.SpazioArgs)
-	copied.Listen = "b:2"
-	if original.Listen != "a:1" {
-		t.Error("a copy shares its origin")
-	}
-}
-
-func TestValidateNamesThePath(t *testing.T) {
-	negative := metav1.Duration{Duration: -1}
-	args := plugin.SpazioArgs{
-		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative,
-		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", TLSKeyFile: "key.pem",
-	}
-	err := args.Validate(field.NewPath("pluginConfig").Index(0).Child("args"))
-	var all utilerrors.Aggregate
-	if !errors.As(err, &all) {
-		t.Fatalf("%v", err)
-	}
-	got := make(map[string]bool)
-	for _, e := range all.Errors() {
-		var f *field.Error
-		if !errors.As(e, &f) {
-			t.Fatalf("%v is no field error", e)
-		}
-		got[strings.TrimPrefix(f.Field, "pluginConfig[0].args.")] = true
-	}
-	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true,
-		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "listen": true}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
-}
-
 func TestProfilesShareOneHub(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	hub := plugin.NewHub(plugin.HubOptions{})
@@ -118,7 +73,7 @@ func TestProfilesShareOneHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := hub.Addr()
-	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", KWeight: .5, TieWidth: 2, OptOutAnnotation: "x"}, edge); err != nil {
+	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", KWeight: .5, TieWidth: 2, OptOutAnnotation: "x", OptOutToleration: "y"}, edge); err != nil {
 		t.Errorf("a second profile: %v", err)
 	}
 	if hub.Addr() != addr {

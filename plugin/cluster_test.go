@@ -1,6 +1,7 @@
 package plugin_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,10 +54,11 @@ type handle struct {
 	fwk.Handle
 	factory  informers.SharedInformerFactory
 	activate func(map[string]*v1.Pod)
+	profile  string
 }
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-func (h *handle) ProfileName() string                                    { return "spazio" }
+func (h *handle) ProfileName() string                                    { return cmp.Or(h.profile, "spazio") }
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod)        { h.activate(pods) }
 
 // cycleState is the part of a CycleState that plugins use.
@@ -99,6 +101,8 @@ type cluster struct {
 	t      testing.TB
 	hub    *plugin.Hub
 	client *fake.Clientset
+	edge   *handle
+	args   plugin.SpazioArgs
 	pods   listers.PodLister
 	stop   context.CancelFunc
 	infos  []fwk.NodeInfo
@@ -139,11 +143,16 @@ func newCluster(t testing.TB, s setup) *cluster {
 	if s.args.Listen == "" {
 		s.args.Listen = "127.0.0.1:0"
 	}
+	if s.args.IdleTimeout.Duration == 0 {
+		// Streams live in real time, whatever the Hub's clock says.
+		s.args.IdleTimeout.Duration = max(time.Hour, s.args.MaxAge.Duration)
+	}
 	if s.activate == nil {
 		s.activate = c.record
 	}
 	c.hub = plugin.NewHub(s.options)
-	made, err := c.hub.New(ctx, &s.args, &handle{factory: factory, activate: s.activate})
+	c.edge, c.args = &handle{factory: factory, activate: s.activate}, s.args
+	made, err := c.hub.New(ctx, &s.args, c.edge)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -162,6 +171,18 @@ func newCluster(t testing.TB, s setup) *cluster {
 	c.eventually("the Hub is ready", c.hub.Ready)
 	c.eventually("all nodes are known", func() bool { return len(c.hub.Snapshot()) >= s.nodes })
 	return c
+}
+
+// second makes another profile of the same scheduler.
+func (c *cluster) second(name string, args plugin.SpazioArgs) *profiled {
+	c.t.Helper()
+	edge := *c.edge
+	edge.profile = name
+	made, err := c.hub.New(context.Background(), &args, &edge)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &profiled{made.(profile)}
 }
 
 // watches says whether an informer watches the resource. The fake API answers
@@ -335,7 +356,7 @@ func (s *stream) settle(r agent.Report) {
 // attempt is one scheduling cycle up to the choice of a node.
 func (p *profiled) attempt(pod *v1.Pod, nodes []fwk.NodeInfo) (fwk.CycleState, []fwk.NodeInfo, *fwk.Status) {
 	ctx, state := context.Background(), &cycleState{}
-	_, status := p.PreFilter(ctx, state, pod, nodes)
+	result, status := p.PreFilter(ctx, state, pod, nodes)
 	if status.IsSkip() {
 		return state, nodes, nil
 	}
@@ -344,6 +365,9 @@ func (p *profiled) attempt(pod *v1.Pod, nodes []fwk.NodeInfo) (fwk.CycleState, [
 	}
 	var feasible []fwk.NodeInfo
 	for _, info := range nodes {
+		if !result.AllNodes() && !result.NodeNames.Has(info.Node().Name) {
+			continue
+		}
 		if s := p.Filter(ctx, state, pod, info); s.IsSuccess() {
 			feasible = append(feasible, info)
 		} else {

@@ -13,7 +13,9 @@
 // passes through:
 //
 //	PreFilter  remember the pod as waiting, then take one immutable view of all nodes
-//	Filter     refuse nodes without room: reserve.Admit
+//	           and ask of each whether it has room: reserve.Admit
+//	Filter     refuse the nodes without room, unless all have it, none has it (the
+//	           pod is refused at once) or so few that PreFilter names them
 //	Score      rank by room: reserve.Score, normalised to 0..100
 //	Reserve    ask again, of the node as it is now, and put the pod in flight
 //	PostBind   tell the node's agent that a pod is coming
@@ -22,6 +24,15 @@
 // appears. The Hub does: when a report, a deletion or a failed bind raises the
 // slots of a node, the waiting pods of the highest priority, as many as the new
 // slots, are activated.
+//
+// Why a pod waits is told in three places: the event counts the nodes by reason
+// and by the resource that is shortest, [Hub.Explain] gives each node's room and
+// score, and [Hub.Handler] serves both over HTTP.
+//
+// Each agent keeps one stream. The newest takes the place of others; one that
+// does not read its notices or no longer reports is closed; a node that reports
+// too often has its newest report take effect a little later. Nothing an agent
+// does delays the scheduler.
 //
 // The package needs k8s.io/kube-scheduler/framework and client-go, not
 // k8s.io/kubernetes, so that any scheduler binary can register it.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -49,6 +50,7 @@ type Hub struct {
 	ledger  *reserve.Ledger
 	nodes   nodes
 	waiting *waiting
+	placed  placed
 	metrics *metricSet
 	// slots is the sum of all nodes' slots.
 	slots atomic.Int64
@@ -56,12 +58,21 @@ type Hub struct {
 	synced atomic.Bool
 	rules  rules
 	retry  time.Duration
+	// idle is how long a stream may go without a report; rate and burst limit
+	// the reports of a node.
+	idle        time.Duration
+	rate, burst float64
 
 	mu       sync.Mutex
 	started  bool
 	args     SpazioArgs
 	listener net.Listener
 	gone     map[string]struct{}
+	// profiles are the plugins made so far, by the names of their profiles.
+	profiles map[string]*spazio
+
+	// pods is set before the Hub counts as started, and never changes.
+	pods listers.PodLister
 
 	tasks sync.WaitGroup
 }
@@ -74,13 +85,14 @@ func NewHub(o HubOptions) *Hub {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	return &Hub{options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{}, gone: make(map[string]struct{})}
+	return &Hub{options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{}, gone: make(map[string]struct{}), profiles: make(map[string]*spazio)}
 }
 
 // New makes the plugin of one profile; it is a PluginFactory. The first call
 // starts the Hub: it listens for agents and follows pods and nodes through the
 // handle's informers until ctx ends. Later calls, for further profiles, must
-// agree with it on all arguments but kWeight, tieWidth and optOutAnnotation.
+// agree with it on all arguments but kWeight, tieWidth, optOutAnnotation and
+// optOutToleration.
 func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := DecodeArgs(obj)
 	if err != nil {
@@ -93,30 +105,32 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.started {
-		if args.shared() != h.args.shared() {
+		if args.Shared() != h.args.Shared() {
 			return nil, fmt.Errorf("plugin: profile %s: %w", handle.ProfileName(), errProfilesDiffer)
 		}
 	} else if err := h.run(ctx, args, handle); err != nil {
 		return nil, fmt.Errorf("plugin: %w", err)
 	}
-	return &spazio{
-		hub: h, handle: handle, optOut: args.OptOutAnnotation,
+	p := &spazio{
+		hub: h, handle: handle, optOut: args.OptOutAnnotation, tolerated: args.OptOutToleration,
 		ranking: reserve.Ranking{Blend: args.KWeight, TieWidth: args.TieWidth},
-	}, nil
+	}
+	h.profiles[handle.ProfileName()] = p
+	return p, nil
 }
 
-var errProfilesDiffer = errors.New("arguments other than kWeight, tieWidth and optOutAnnotation differ from another profile's")
+var errProfilesDiffer = errors.New("arguments other than kWeight, tieWidth, optOutAnnotation and optOutToleration differ from another profile's")
 
 // run starts the Hub; h.mu is held. Nothing is left running after an error.
 func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error {
 	if err := h.configure(args); err != nil {
 		return err
 	}
-	options, err := transport.ServerOptions(args.transport())
+	options, err := transport.ServerOptions(args.Transport())
 	if err != nil {
 		return err
 	}
-	listener, err := transport.Listen(ctx, args.Listen, args.transport())
+	listener, err := transport.Listen(ctx, args.Listen, args.Transport())
 	if err != nil {
 		return err
 	}
@@ -125,7 +139,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 		return errors.Join(err, listener.Close())
 	}
 	h.listener, h.started = listener, true
-	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
+	server := grpc.NewServer(append(options, serverOptions()...)...)
 	h.serve(ctx, server, listener)
 	h.tasks.Go(func() { h.wake(ctx) })
 	h.tasks.Go(func() {
@@ -135,6 +149,21 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	})
 	klog.FromContext(ctx).Info("Receiving capacity reports", "plugin", Name, "address", listener.Addr())
 	return nil
+}
+
+// serverOptions fit thousands of connections that carry a small message a
+// second each: gRPC's own buffers would hold 64 KiB for every one.
+func serverOptions() []grpc.ServerOption {
+	const (
+		// maxStreams bounds the streams that one connection may carry, so that a
+		// proxy can stand before all agents of the largest clusters.
+		maxStreams = 1 << 14
+		readBuffer = 8 << 10
+	)
+	return []grpc.ServerOption{
+		grpc.WaitForHandlers(true), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ReadBufferSize(readBuffer), grpc.SharedWriteBuffer(true),
+	}
 }
 
 func (h *Hub) configure(args SpazioArgs) error {
@@ -147,6 +176,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 		return err
 	}
 	h.ledger, h.start, h.args, h.retry = ledger, h.clock(), args, args.RetryPeriod.Duration
+	h.idle, h.rate, h.burst = args.IdleTimeout.Duration, args.MaxReportRate, float64(args.ReportBurst)
 	h.rules = rules{
 		admit:  reserve.Rules{Epsilon: args.Epsilon}.WithDefaults(),
 		policy: policy, maxAge: args.MaxAge.Duration, grace: args.StartupGrace.Duration,

@@ -19,10 +19,14 @@ const (
 	correctionExpired = "expired"
 	reportAccepted    = "accepted"
 	reportOutdated    = "outdated"
+	reportLimited     = "limited"
 	reportInvalid     = "invalid"
 	reportUnknown     = "unknown_node"
 	noticeQueued      = "queued"
 	noticeOverflow    = "overflow"
+	closedIdle        = "idle"
+	closedSlow        = "slow_reader"
+	closedSuperseded  = "superseded"
 )
 
 // metricSet holds the counters, resolved once: the decisions' path looks up no
@@ -33,6 +37,7 @@ type metricSet struct {
 	free        *metrics.Gauge
 	inflight    *metrics.Gauge
 	pending     *metrics.Gauge
+	streams     *metrics.Gauge
 	nodes       map[string]metrics.GaugeMetric
 	rejections  [reserve.SlowStart + 1]metrics.CounterMetric
 	lostRaces   [reserve.SlowStart + 1]metrics.CounterMetric
@@ -40,6 +45,7 @@ type metricSet struct {
 	corrections map[string]metrics.CounterMetric
 	reports     map[string]metrics.CounterMetric
 	notices     map[string]metrics.CounterMetric
+	closings    map[string]metrics.CounterMetric
 }
 
 // registerMetrics registers the metrics with the scheduler's registry, once for
@@ -54,8 +60,9 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		free:     newGauge("free_pods", "Sum over nodes with a current report of the pods that still fit."),
 		inflight: newGauge("inflight_pods", "Sum over nodes of the pods assumed or bound that no report has listed."),
 		pending:  newGauge("waiting_pods", "Pods that were tried and are waiting for room."),
+		streams:  newGauge("streams", "Open streams of reports."),
 	}
-	legacyregistry.MustRegister(m.signalAge, m.free, m.inflight, m.pending)
+	legacyregistry.MustRegister(m.signalAge, m.free, m.inflight, m.pending, m.streams)
 	nodes := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "nodes", StabilityLevel: metrics.ALPHA,
 		Help: "Nodes by the state of their signal: fresh, stale or missing.",
@@ -65,7 +72,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	for _, state := range []string{signalFresh, signalStale, signalMissing} {
 		m.nodes[state] = nodes.WithLabelValues(state)
 	}
-	rejections := newCounters("rejections_total", "Nodes refused by Filter, by reason.", "reason")
+	rejections := newCounters("rejections_total", "Nodes that a scheduling attempt found without room, by reason.", "reason")
 	lost := newCounters("reserve_failures_total", "Reservations refused because the node changed during the scheduling cycle, by reason.", "reason")
 	for _, reason := range reserve.Reasons() {
 		m.rejections[reason] = rejections.WithLabelValues(labelOf(reason))
@@ -74,8 +81,10 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry)
 	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
 	m.reports = resolve(newCounters("reports_total", "Reports received, by result.", "result"),
-		reportAccepted, reportOutdated, reportInvalid, reportUnknown)
+		reportAccepted, reportOutdated, reportLimited, reportInvalid, reportUnknown)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
+	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),
+		closedIdle, closedSlow, closedSuperseded)
 	return m
 })
 
@@ -109,12 +118,21 @@ func resolve(v *metrics.CounterVec, values ...string) map[string]metrics.Counter
 }
 
 func (m *metricSet) age(d time.Duration)             { m.signalAge.Observe(d.Seconds()) }
-func (m *metricSet) rejection(r reserve.Reason)      { m.rejections[r].Inc() }
 func (m *metricSet) lost(r reserve.Reason)           { m.lostRaces[r].Inc() }
 func (m *metricSet) activations(cause string, n int) { m.activated[cause].Add(float64(n)) }
 func (m *metricSet) correction(kind string)          { m.corrections[kind].Inc() }
 func (m *metricSet) report(result string)            { m.reports[result].Inc() }
 func (m *metricSet) notice(result string)            { m.notices[result].Inc() }
+func (m *metricSet) closed(reason string)            { m.closings[reason].Inc() }
+
+// rejected adds the nodes that one attempt found without room.
+func (m *metricSet) rejected(byReason *[reserve.SlowStart + 1]int) {
+	for _, reason := range reserve.Reasons() {
+		if n := byReason[reason]; n > 0 {
+			m.rejections[reason].Add(float64(n))
+		}
+	}
+}
 
 // gauge sets the sums over nodes.
 func (h *Hub) gauge(now time.Duration) {

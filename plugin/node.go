@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,21 +14,25 @@ const podDemand = 1
 
 // view is what one scheduling cycle sees of a node: the newest report and the
 // pods in flight at the same moment. It is never changed, only replaced.
+//
+// What every cycle reads of every node comes first, to lie in one cache line.
 type view struct {
-	signal   reserve.Signal
-	inflight float64
-	// reason is Admit's answer for as long as the signal is fresh: asked once
-	// when the view is made, not at every visit.
-	reason reserve.Reason
-	// report explains the signal; nil before the first.
-	report *agent.Report
-	// arrived is when the report came, since the Hub's start.
-	arrived time.Duration
 	// freshUntil ends the report's validity; negative without a report.
 	freshUntil time.Duration
+	// free is the room beyond the pods in flight.
+	free float64
+	// reason is Admit's answer for as long as the signal is fresh: asked once
+	// when the view is made, not at every visit.
+	reason   reserve.Reason
+	refusals *refusals
+	// report explains the signal; nil before the first.
+	report *agent.Report
 	// graceUntil ends the wait for a node's first report.
 	graceUntil time.Duration
-	refusals   *refusals
+	// arrived is when the report came, since the Hub's start.
+	arrived  time.Duration
+	inflight float64
+	signal   reserve.Signal
 }
 
 // fresh says whether decisions at now rest on the signal.
@@ -54,8 +57,11 @@ type node struct {
 	signal  reserve.Signal
 	arrived time.Duration
 	// slots is what the node last added to the Hub's total.
-	slots       int
-	subscribers []*subscriber
+	slots  int
+	stream *subscriber
+	bucket bucket
+	// held is the newest report that came too early.
+	held arrival
 }
 
 // rules are the constants of all decisions of a Hub.
@@ -75,6 +81,11 @@ func (r *rules) admitView(v *view, now time.Duration) reserve.Reason {
 		return reserve.Stale
 	}
 	return r.policy.Admit()
+}
+
+// ranked says whether a node is ranked by its signal.
+func (r *rules) ranked(v *view, now time.Duration) bool {
+	return v.fresh(now) || v.report != nil && r.policy == reserve.Allow
 }
 
 // slots counts the pods that admitView would let in.
@@ -97,6 +108,7 @@ func (n *node) refresh(r *rules, now time.Duration) int {
 	}
 	if n.report != nil {
 		v.freshUntil = n.arrived + r.maxAge
+		v.free = reserve.Free(v.signal.Avail, v.inflight)
 		v.reason = reserve.Admit(v.signal, v.inflight, podDemand, r.admit)
 	}
 	n.view.Store(v)
@@ -122,12 +134,6 @@ type nodes struct {
 	// published is the directory as scheduling cycles read it; nil after a
 	// change, so that many changes cost one copy.
 	published atomic.Pointer[directory]
-}
-
-// directory is an immutable index of all nodes.
-type directory struct {
-	index map[string]int
-	nodes []*node
 }
 
 func (ns *nodes) get(name string) *node {
@@ -185,16 +191,7 @@ func (ns *nodes) list() *directory {
 	if d := ns.published.Load(); d != nil {
 		return d
 	}
-	d := &directory{index: make(map[string]int, len(ns.byName)), nodes: make([]*node, 0, len(ns.byName))}
-	names := make([]string, 0, len(ns.byName))
-	for name := range ns.byName {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for i, name := range names {
-		d.index[name] = i
-		d.nodes = append(d.nodes, ns.byName[name])
-	}
+	d := newDirectory(ns.byName)
 	ns.published.Store(d)
 	return d
 }

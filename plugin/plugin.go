@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,10 +18,12 @@ import (
 
 // spazio is the plugin of one profile.
 type spazio struct {
-	hub     *Hub
-	handle  fwk.Handle
-	optOut  string
-	ranking reserve.Ranking
+	hub    *Hub
+	handle fwk.Handle
+	// optOut is an annotation, tolerated the key of a taint.
+	optOut, tolerated string
+	ranking           reserve.Ranking
+	recent            atomic.Pointer[recent]
 }
 
 var (
@@ -37,46 +41,17 @@ var (
 // Name returns the plugin's name.
 func (*spazio) Name() string { return Name }
 
-// stateKey finds a cycle in a CycleState.
-const stateKey fwk.StateKey = Name
-
-// cycle is the state of all nodes as one scheduling cycle sees it. After
-// PreFilter only refused changes, so that clones may share it.
-type cycle struct {
-	// refused is set when the plugin refuses the pod a node.
-	refused   atomic.Bool
-	directory *directory
-	views     []*view
-	now       time.Duration
-}
-
-// Clone implements fwk.StateData.
-func (c *cycle) Clone() fwk.StateData { return c }
-
-// view returns the node's view, or nil for a node that the Hub has not seen.
-func (c *cycle) view(name string) *view {
-	i, ok := c.directory.index[name]
-	if !ok {
-		return nil
-	}
-	return c.views[i]
-}
-
-// look fills c with the newest views.
-func (h *Hub) look(c *cycle) *cycle {
-	c.directory, c.now = h.nodes.list(), h.now()
-	c.views = make([]*view, len(c.directory.nodes))
-	for i, n := range c.directory.nodes {
-		c.views[i] = n.view.Load()
-	}
-	return c
-}
-
 // exempt says that the plugin leaves the placement of a pod to others: a
-// DaemonSet's pod has but one node to go to, and a pod may opt out.
+// DaemonSet's pod has but one node to go to, and a pod may opt out by an
+// annotation, or by a toleration where the annotations are not its author's.
 func (p *spazio) exempt(pod *v1.Pod) bool {
 	if pod.Annotations[p.optOut] == "true" || isMirror(pod) {
 		return true
+	}
+	for i := range pod.Spec.Tolerations {
+		if pod.Spec.Tolerations[i].Key == p.tolerated {
+			return true
+		}
 	}
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "DaemonSet"
@@ -84,19 +59,45 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 
 // PreFilter remembers the pod as waiting and takes the cycle's view, in this
 // order: a rise between the two is then seen either here or by the waker.
-func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+//
+// What Filter would decide is decided here for all nodes at once, so that the
+// framework need not visit nodes in vain: where all have room, Filter is left
+// out; where none has, the pod is refused with the counts that the event would
+// have shown; where few have, the others are left out.
+func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if p.exempt(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	c := new(cycle)
-	p.hub.waiting.attempt(pod, p.handle, &c.refused, p.hub.now())
-	if !p.hub.synced.Load() {
-		c.refused.Store(true)
+	h := p.hub
+	c := &cycle{attempt: new(attempt)}
+	again := h.waiting.attempt(pod, p.handle, c.attempt, h.now())
+	if !h.synced.Load() {
+		c.attempt.refused.Store(true)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
-	state.Write(stateKey, p.hub.look(c))
+	t := h.look(c)
+	h.metrics.rejected(&t.byReason)
+	saw := &sight{at: h.clock(), nodes: len(c.views), open: c.open, refusals: t.refusals()}
+	c.attempt.saw.Store(saw)
+	p.remember(state, c)
+	switch refused := t.nodes; {
+	case refused == 0 && len(nodes) <= len(c.views):
+		return nil, fwk.NewStatus(fwk.Skip)
+	case c.open == 0 && refused > 0:
+		c.attempt.refused.Store(true)
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(saw.refusals))
+	case refused >= narrowFrom && c.open <= refused && !again:
+		c.attempt.refused.Store(true)
+		c.attempt.narrowed.Store(true)
+		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
+	}
 	return nil, nil
 }
+
+// narrowFrom is the number of refused nodes from which it pays to name the
+// others: fewer are visited in less time than a bind takes, and visiting them
+// tells more in the event of a pod that fits nowhere.
+const narrowFrom = 100
 
 // PreFilterExtensions returns nil: evicting a pod does not change what a node
 // reports before the next report.
@@ -105,38 +106,21 @@ func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // Filter refuses a node without room. The code is Unresolvable, for otherwise
 // every full node would be a candidate for preemption.
 func (p *spazio) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	c, err := readCycle(state)
+	c, err := p.cycle(state)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	v := c.view(info.Node().Name)
-	if v == nil {
-		return p.refuse(c, reserve.Stale, refusalsFor(nil))
+	i, known := c.directory.find(info.Node().Name)
+	if known && c.reasons[i] == reserve.Admitted {
+		return nil
 	}
-	if reason := p.hub.rules.admitView(v, c.now); reason != reserve.Admitted {
-		return p.refuse(c, reason, v.refusals)
+	if !c.attempt.refused.Load() {
+		c.attempt.refused.Store(true)
 	}
-	return nil
-}
-
-func (p *spazio) refuse(c *cycle, reason reserve.Reason, messages *refusals) *fwk.Status {
-	if !c.refused.Load() {
-		c.refused.Store(true)
+	if !known {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, nameless.text[reserve.Stale]...)
 	}
-	p.hub.metrics.rejection(reason)
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, messages[reason]...)
-}
-
-func readCycle(state fwk.CycleState) (*cycle, error) {
-	data, err := state.Read(stateKey)
-	if err != nil {
-		return nil, fmt.Errorf("plugin: read %s: %w (is PreFilter enabled?)", stateKey, err)
-	}
-	c, ok := data.(*cycle)
-	if !ok {
-		return nil, fmt.Errorf("plugin: %s holds a %T", stateKey, data)
-	}
-	return c, nil
+	return c.refuse(i)
 }
 
 // PreScore leaves out the scoring of exempt pods, and sees to a view where a
@@ -145,8 +129,10 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	if p.exempt(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	if _, err := readCycle(state); err != nil {
-		state.Write(stateKey, p.hub.look(new(cycle)))
+	if _, err := p.cycle(state); err != nil {
+		c := &cycle{attempt: new(attempt)}
+		p.hub.look(c)
+		p.remember(state, c)
 	}
 	return nil
 }
@@ -162,41 +148,50 @@ const (
 
 // Score returns the raw score in units of 2⁻²⁰, or neutralScore.
 func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	c, err := readCycle(state)
+	c, err := p.cycle(state)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	v := c.view(info.Node().Name)
-	if v == nil || !p.scored(v, c.now) {
+	i, known := c.directory.find(info.Node().Name)
+	if !known {
 		return neutralScore, nil
 	}
-	raw := reserve.Score(reserve.Free(v.signal.Avail, v.inflight), v.signal.K, p.hub.options.Random(), p.ranking)
-	return int64(math.Min(raw, scoreMost) * scoreUnit), nil
-}
-
-// scored says whether a node is ranked by its signal.
-func (p *spazio) scored(v *view, now time.Duration) bool {
-	return v.fresh(now) || v.report != nil && p.hub.rules.policy == reserve.Allow
+	v := c.views[i]
+	if !p.hub.rules.ranked(v, c.now) {
+		return neutralScore, nil
+	}
+	raw := reserve.Score(v.free, v.signal.K, p.hub.options.Random(), p.ranking)
+	return int64(min(raw, scoreMost) * scoreUnit), nil
 }
 
 // ScoreExtensions returns the plugin itself, which normalises.
 func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
 
+// scratch is what NormalizeScore works on.
+type scratch struct {
+	raw        []float64
+	normalised []int64
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
 // NormalizeScore brings the raw scores to 0..100.
 func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
-	raw := make([]float64, len(scores))
+	w := scratches.Get().(*scratch)
+	defer scratches.Put(w)
+	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
+	w.normalised = slices.Grow(w.normalised[:0], len(scores))[:len(scores)]
 	for i, s := range scores {
-		raw[i] = float64(s.Score)
+		w.raw[i] = float64(s.Score)
 		if s.Score == neutralScore {
-			raw[i] = math.NaN()
+			w.raw[i] = math.NaN()
 		}
 	}
-	normalised, err := reserve.NormalizeTo(nil, raw)
-	if err != nil {
+	if _, err := reserve.NormalizeTo(w.normalised, w.raw); err != nil {
 		return fwk.AsStatus(err)
 	}
 	for i := range scores {
-		scores[i].Score = normalised[i]
+		scores[i].Score = w.normalised[i]
 	}
 	return nil
 }
@@ -209,7 +204,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	n := h.nodes.get(name)
 	if n == nil {
 		// The node's own event is late; nothing can have been reported of it.
-		return p.reserved(pod, h.ledger.Reserve(name, key, podDemand, h.clock()))
+		return p.reserved(state, pod, name, nil, h.ledger.Reserve(name, key, podDemand, h.clock()))
 	}
 	n.mu.Lock()
 	h.refreshLocked(n)
@@ -218,8 +213,8 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		if reason := h.rules.admitView(v, now); reason != reserve.Admitted {
 			n.mu.Unlock()
 			// Another node may have room for it.
-			if c, err := readCycle(state); err == nil {
-				c.refused.Store(true)
+			if c, err := p.cycle(state); err == nil {
+				c.attempt.lost()
 			}
 			h.waiting.rise(1)
 			h.metrics.lost(reason)
@@ -230,7 +225,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	err := h.ledger.Reserve(name, key, podDemand, h.clock())
 	h.refreshLocked(n)
 	n.mu.Unlock()
-	return p.reserved(pod, err)
+	return p.reserved(state, pod, name, v, err)
 }
 
 // observe records a granted reservation; n is locked.
@@ -244,11 +239,21 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	}
 }
 
-func (p *spazio) reserved(pod *v1.Pod, err error) *fwk.Status {
+// reserved ends a Reserve; v is the node as it was just before, nil if unknown.
+func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, v *view, err error) *fwk.Status {
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
 	p.hub.waiting.taken(pod.UID)
+	if c, err := p.cycle(state); err == nil {
+		if a := c.attempt.saw.Load().export(); a != nil {
+			a.Reserved = name
+			if v != nil {
+				a.Avail, a.InFlight = v.signal.Avail, v.inflight
+			}
+			p.hub.placed.add(pod.UID, a)
+		}
+	}
 	return nil
 }
 

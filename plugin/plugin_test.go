@@ -3,16 +3,19 @@ package plugin_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -25,13 +28,15 @@ func keys(from, to int) []reserve.PodKey {
 }
 
 func TestFilterSaysWhy(t *testing.T) {
-	c := newCluster(t, setup{nodes: 1})
-	s := c.open(c.dial(), nodeName(0))
+	// The other node has room, or nodes would not be asked one by one.
+	c := newCluster(t, setup{nodes: 2})
+	client := c.dial()
+	s := c.open(client, nodeName(0))
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 5})
 	for _, test := range []struct {
 		name   string
 		report agent.Report
-		// bound pods of another scheduler stay in flight.
-		want string
+		want   string
 	}{
 		{"room", agent.Report{Avail: 1}, ""},
 		{"less than a pod", agent.Report{Avail: .99, Limiting: "memory"}, "node(s) without room for another pod, shortest in memory"},
@@ -40,7 +45,7 @@ func TestFilterSaysWhy(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s.settle(test.report)
-			_, feasible, status := c.attempt(newPod(0), c.infos)
+			_, feasible, status := c.attempt(newPod(0), c.infos[:1])
 			if got := status.Message(); got != test.want {
 				t.Errorf("message %q, want %q", got, test.want)
 			}
@@ -52,6 +57,97 @@ func TestFilterSaysWhy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFullClusterIsRefusedAtOnce: where no node has room none is visited, and
+// the event counts them as the scheduler would have.
+func TestFullClusterIsRefusedAtOnce(t *testing.T) {
+	c := newCluster(t, setup{nodes: 5})
+	client := c.dial()
+	for i, r := range []agent.Report{
+		{Limiting: "memory"}, {Limiting: "cpu"}, {Avail: 3, Saturated: true, Limiting: "cpu"}, {Avail: -1, Limiting: "cpu"},
+	} {
+		c.open(client, nodeName(i)).settle(r)
+	}
+	result, status := c.PreFilter(t.Context(), &cycleState{}, newPod(0), c.infos)
+	const want = "1 node(s) saturated, shortest in cpu, 1 node(s) without a current capacity report, " +
+		"2 node(s) without room for another pod, shortest in cpu, 1 node(s) without room for another pod, shortest in memory"
+	if result != nil || status.Code() != fwk.UnschedulableAndUnresolvable || status.Message() != want {
+		t.Errorf("%v, code %v, message %q, want %q", result, status.Code(), status.Message(), want)
+	}
+}
+
+// TestFewNodesWithRoomAreNamed: the framework need not visit the others. A pod
+// that came back is shown all nodes, so that it becomes known whether the plugin
+// is what keeps it from them.
+func TestFewNodesWithRoomAreNamed(t *testing.T) {
+	const nodes = 150
+	c := newCluster(t, setup{nodes: nodes})
+	client := c.dial()
+	for i := range nodes {
+		c.open(client, nodeName(i)).report(agent.Report{Avail: float64(i % 50 / 49 * 3)})
+	}
+	c.eventually("all have reported", func() bool {
+		for _, s := range c.hub.Snapshot() {
+			if s.Signal != "fresh" {
+				return false
+			}
+		}
+		return true
+	})
+	ctx := t.Context()
+	result, status := c.PreFilter(ctx, &cycleState{}, newPod(0), c.infos)
+	if !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	want := sets.New(nodeName(49), nodeName(99), nodeName(149))
+	if diff := cmp.Diff(want, result.NodeNames); diff != "" {
+		t.Errorf("named (-want +got):\n%s", diff)
+	}
+	state := &cycleState{}
+	result, status = c.PreFilter(ctx, state, newPod(0), c.infos)
+	if !status.IsSuccess() || !result.AllNodes() {
+		t.Fatalf("second attempt: %v, %v, want all nodes", result, status)
+	}
+	for _, info := range c.infos {
+		name := info.Node().Name
+		if status := c.Filter(ctx, state, newPod(0), info); status.IsSuccess() != want.Has(name) {
+			t.Errorf("%s: %v", name, status)
+		}
+	}
+}
+
+// TestStatusesAreNotShared: the framework writes into each status it gets, from
+// several goroutines and for the same node again in a dry run of preemption.
+func TestStatusesAreNotShared(t *testing.T) {
+	c := newCluster(t, setup{nodes: 8})
+	client := c.dial()
+	for i := range 7 {
+		c.open(client, nodeName(i)).settle(agent.Report{Avail: 0})
+	}
+	c.open(client, nodeName(7)).settle(agent.Report{Avail: 1})
+	state := &cycleState{}
+	if _, status := c.PreFilter(t.Context(), state, newPod(0), c.infos); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	seen := make(map[*fwk.Status]bool)
+	for range 3 {
+		for _, info := range c.infos[:7] {
+			wg.Go(func() {
+				status := c.Filter(t.Context(), state, newPod(0), info)
+				status.SetPlugin(plugin.Name)
+				mu.Lock()
+				defer mu.Unlock()
+				if seen[status] || status.Message() != "node(s) without room for another pod" {
+					t.Errorf("%p %q", status, status)
+				}
+				seen[status] = true
+			})
+		}
+	}
+	wg.Wait()
 }
 
 func TestSlowStartBoundsWhatIsUnconfirmed(t *testing.T) {
@@ -128,7 +224,7 @@ func TestWithoutAnyAgentPlacementIsTheDefaults(t *testing.T) {
 	if _, feasible, _ := c.attempt(newPod(0), c.infos); len(feasible) != 0 {
 		t.Fatal("a pod passed before the agents could connect")
 	}
-	clock.advance(plugin.DefaultMaxAge)
+	clock.advance(config.DefaultMaxAge)
 	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-0"] || c.hub.Waiting() == 0 })
 	state, feasible, status := c.attempt(newPod(0), c.infos)
 	if len(feasible) != 4 {
@@ -164,6 +260,36 @@ func TestScoreFollowsFreeRoom(t *testing.T) {
 	}
 }
 
+// TestProfilesDifferInTheirOptions: they see the same nodes and pods in flight.
+func TestProfilesDifferInTheirOptions(t *testing.T) {
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Random: func() float64 { return 0 }}})
+	args := c.args
+	args.KWeight, args.OptOutAnnotation, args.OptOutToleration = 1, "other.example/annotation", "other.example/taint"
+	byK := c.second("by-k", args)
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 8, K: 1})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 2, K: 4})
+	if node, status := c.schedule(newPod(0), c.infos); node != nodeName(0) {
+		t.Errorf("by room: %q, %v", node, status)
+	}
+	if node, status := byK.schedule(newPod(1), c.infos); node != nodeName(1) {
+		t.Errorf("by k: %q, %v", node, status)
+	}
+	if node, status := byK.schedule(newPod(2), c.infos[1:]); node != nodeName(1) {
+		t.Errorf("the second slot of %s: %q, %v", nodeName(1), node, status)
+	}
+	if _, status := c.schedule(newPod(3), c.infos[1:]); status.IsSuccess() {
+		t.Error("a profile does not see what the other put in flight")
+	}
+	exempt := newPod(4, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} })
+	if _, status := byK.schedule(exempt, c.infos[1:]); status.IsSuccess() {
+		t.Error("the other profile's annotation exempts a pod")
+	}
+	if _, status := c.schedule(exempt, c.infos[1:]); !status.IsSuccess() {
+		t.Errorf("the profile's own annotation exempts no pod: %v", status)
+	}
+}
+
 func TestExemptPodsPass(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	s := c.open(c.dial(), nodeName(0))
@@ -173,7 +299,10 @@ func TestExemptPodsPass(t *testing.T) {
 		"DaemonSet": newPod(1, func(p *v1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "d", Controller: &controller}}
 		}),
-		"annotated": newPod(2, func(p *v1.Pod) { p.Annotations = map[string]string{plugin.DefaultOptOutAnnotation: "true"} }),
+		"tolerating": newPod(4, func(p *v1.Pod) {
+			p.Spec.Tolerations = []v1.Toleration{{Key: config.DefaultOptOut, Operator: v1.TolerationOpExists}}
+		}),
+		"annotated": newPod(2, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if node, status := c.schedule(pod, c.infos); node != nodeName(0) {
@@ -181,10 +310,14 @@ func TestExemptPodsPass(t *testing.T) {
 			}
 		})
 	}
-	if got := c.state(nodeName(0)).InFlight; got != 2 {
+	if got := c.state(nodeName(0)).InFlight; got != 3 {
 		t.Errorf("%v pods in flight, want exempt pods to count", got)
 	}
-	if _, status := c.schedule(newPod(3), c.infos); status.IsSuccess() {
+	anything := newPod(3, func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}} })
+	if _, status := c.schedule(anything, c.infos); status.IsSuccess() {
+		t.Error("a pod passed that names no taint")
+	}
+	if _, status := c.schedule(newPod(5), c.infos); status.IsSuccess() {
 		t.Error("an ordinary pod passed")
 	}
 }
@@ -231,7 +364,7 @@ func TestSignPodTellsExemptPodsApart(t *testing.T) {
 		}
 		return fragments[0]
 	}
-	optedOut := func(p *v1.Pod) { p.Annotations = map[string]string{plugin.DefaultOptOutAnnotation: "true"} }
+	optedOut := func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} }
 	if sign(newPod(0)) != sign(newPod(1)) {
 		t.Error("two ordinary pods differ")
 	}

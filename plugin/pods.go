@@ -20,6 +20,7 @@ import (
 func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactory) ([]cache.InformerSynced, error) {
 	logger := klog.FromContext(ctx)
 	lister := factory.Core().V1().Pods().Lister()
+	h.pods = lister
 	h.waiting.waits = func(pod *v1.Pod) bool {
 		current, err := lister.Pods(pod.Namespace).Get(pod.Name)
 		return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""

@@ -11,44 +11,70 @@ import (
 // refusals holds the status messages of a node's refusals by reason. They are
 // shared by all nodes with the same shortest resource, so that refusing costs
 // no string.
-type refusals [reserve.SlowStart + 1][]string
+type refusals struct {
+	// id numbers them from 0 to maxChannels.
+	id   int
+	text [reserve.SlowStart + 1][]string
+}
 
 // maxChannels bounds the channel names that messages are kept for: a report
 // may carry any name.
 const maxChannels = 64
 
+// nameless are the refusals that name no resource.
+var nameless = newRefusals(0, "")
+
 var messages = struct {
-	sync.Mutex
+	sync.RWMutex
 	byChannel map[string]*refusals
-}{byChannel: map[string]*refusals{"": newRefusals("")}}
+	all       []*refusals
+}{byChannel: map[string]*refusals{"": nameless}, all: []*refusals{nameless}}
 
 func refusalsFor(r *agent.Report) *refusals {
-	channel := ""
-	if r != nil {
-		channel = r.Limiting
+	if r == nil || r.Limiting == "" {
+		return nameless
+	}
+	messages.RLock()
+	known := messages.byChannel[r.Limiting]
+	messages.RUnlock()
+	if known != nil {
+		return known
 	}
 	messages.Lock()
 	defer messages.Unlock()
-	if known := messages.byChannel[channel]; known != nil {
+	if known := messages.byChannel[r.Limiting]; known != nil {
 		return known
 	}
-	if len(messages.byChannel) >= maxChannels {
-		return messages.byChannel[""]
+	if len(messages.all) > maxChannels {
+		return nameless
 	}
-	made := newRefusals(channel)
-	messages.byChannel[channel] = made
+	made := newRefusals(len(messages.all), r.Limiting)
+	messages.byChannel[r.Limiting] = made
+	messages.all = append(messages.all, made)
 	return made
 }
 
-func newRefusals(channel string) *refusals {
+// allRefusals returns all that were made so far, by id.
+func allRefusals() []*refusals {
+	messages.RLock()
+	defer messages.RUnlock()
+	return messages.all
+}
+
+func newRefusals(id int, channel string) *refusals {
 	shortest := ""
 	if channel != "" {
 		shortest = fmt.Sprintf(", shortest in %s", channel)
 	}
-	return &refusals{
-		reserve.Stale:     {"node(s) without a current capacity report"},
-		reserve.Saturated: {"node(s) saturated" + shortest},
-		reserve.NoRoom:    {"node(s) without room for another pod" + shortest},
-		reserve.SlowStart: {"node(s) with too many pods still starting"},
-	}
+	r := &refusals{id: id}
+	r.text[reserve.Stale] = []string{"node(s) without a current capacity report"}
+	r.text[reserve.Saturated] = []string{"node(s) saturated" + shortest}
+	r.text[reserve.NoRoom] = []string{"node(s) without room for another pod" + shortest}
+	r.text[reserve.SlowStart] = []string{"node(s) with too many pods still starting"}
+	return r
+}
+
+// namesResource says whether the reason's message tells the resource.
+func namesResource(reason reserve.Reason) bool {
+	return reason == reserve.Saturated || reason == reserve.NoRoom
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -57,9 +56,14 @@ type signalServer struct {
 type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]
 
 // Publish receives an agent's reports and sends it notices until either side
-// ends, the scheduler stops, or the agent no longer reads.
+// ends, the scheduler stops, the agent no longer reads or no longer reports, or
+// a newer stream reports on the same node.
 func (s *signalServer) Publish(stream publishStream) error {
-	sub := newSubscriber()
+	m := s.hub.metrics
+	m.streams.Inc()
+	defer m.streams.Dec()
+	sub := newSubscriber(s.hub.idle)
+	defer sub.idle.Stop()
 	defer s.hub.unsubscribe(sub)
 	ended := make(chan error, 2)
 	// Both goroutines end when this handler returns: gRPC then ends the stream,
@@ -69,9 +73,16 @@ func (s *signalServer) Publish(stream publishStream) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-sub.overflow:
-		s.hub.metrics.notice(noticeOverflow)
+	case <-sub.overflow.closed:
+		m.notice(noticeOverflow)
+		m.closed(closedSlow)
 		return status.Error(codes.ResourceExhausted, "notices are not being read")
+	case <-sub.superseded.closed:
+		m.closed(closedSuperseded)
+		return status.Error(codes.Aborted, "a newer stream reports on the same node")
+	case <-sub.idle.C:
+		m.closed(closedIdle)
+		return status.Errorf(codes.DeadlineExceeded, "no report for %v", s.hub.idle)
 	case <-s.ctx.Done():
 		return status.Error(codes.Unavailable, "scheduler is stopping")
 	}
@@ -86,6 +97,7 @@ func (s *signalServer) receive(stream publishStream, sub *subscriber) error {
 		if err != nil {
 			return err
 		}
+		sub.idle.Reset(s.hub.idle)
 		if err := s.hub.receive(message, sub); err != nil {
 			return err
 		}
@@ -111,62 +123,48 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 		}
 		n = h.node(report.Node)
 	}
-	h.subscribe(n, sub)
-	if !h.accept(n, &report) {
-		h.metrics.report(reportOutdated)
-		return nil
-	}
-	h.metrics.report(reportAccepted)
+	result := h.accept(n, &report)
+	h.metrics.report(result)
+	h.subscribe(n, sub, result != reportOutdated)
 	return nil
 }
 
-// accept makes a report the node's newest, unless a newer one is already there.
-// A newer one that has turned stale gives way: a node whose clock was set back
-// starts over with a lower incarnation.
-func (h *Hub) accept(n *node, r *agent.Report) bool {
-	now := h.now()
-	n.mu.Lock()
-	if n.report != nil && !newer(r, n.report) && n.view.Load().fresh(now) {
-		n.mu.Unlock()
-		return false
-	}
-	h.ledger.Absorb(n.name, r.Absorbed, h.clock())
-	n.report, n.arrived = r, now
-	n.signal = reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
-	change := h.refreshLocked(n)
-	n.mu.Unlock()
-	if change > 0 {
-		h.waiting.rise(change)
-	}
-	return true
-}
-
-func newer(a, b *agent.Report) bool {
-	if a.Incarnation != b.Incarnation {
-		return a.Incarnation > b.Incarnation
-	}
-	return a.Sequence > b.Sequence
+// signalOf is what decisions need of a report.
+func signalOf(r *agent.Report) reserve.Signal {
+	return reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
 }
 
 // noticeBacklog is how many notices may wait for an agent: more than a node
 // gets pods in the seconds a healthy agent may pause.
 const noticeBacklog = 64
 
-// subscriber is the notice side of one stream.
+// subscriber is one stream. A node has one at most: the newest.
 type subscriber struct {
 	// name and node are set by the receiving goroutine at the first report; node
 	// changes if the API's node was deleted and made again.
-	name     string
-	mu       sync.Mutex
-	node     *node
-	closed   bool
-	notices  chan reserve.PodKey
-	overflow chan struct{}
-	once     sync.Once
+	name    string
+	mu      sync.Mutex
+	node    *node
+	closed  bool
+	notices chan reserve.PodKey
+	// idle fires when there was no report for too long.
+	idle                 *time.Timer
+	overflow, superseded signal
 }
 
-func newSubscriber() *subscriber {
-	return &subscriber{notices: make(chan reserve.PodKey, noticeBacklog), overflow: make(chan struct{})}
+// signal is raised once. Safe for concurrent use.
+type signal struct {
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (s *signal) raise() { s.once.Do(func() { close(s.closed) }) }
+
+func newSubscriber(idle time.Duration) *subscriber {
+	return &subscriber{
+		notices: make(chan reserve.PodKey, noticeBacklog), idle: time.NewTimer(idle),
+		overflow: signal{closed: make(chan struct{})}, superseded: signal{closed: make(chan struct{})},
+	}
 }
 
 func (s *subscriber) send(stream publishStream) error {
@@ -190,21 +188,30 @@ func (s *subscriber) offer(pod reserve.PodKey) bool {
 	case s.notices <- pod:
 		return true
 	default:
-		s.once.Do(func() { close(s.overflow) })
+		s.overflow.raise()
 		return false
 	}
 }
 
-func (h *Hub) subscribe(n *node, sub *subscriber) {
+// subscribe makes a stream that of a node. It takes the place of another only
+// if it is ahead, with a newer report: a stream of old ones must not cut the
+// node's own agent off.
+func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
+	sub.name = n.name
 	if sub.node == n || sub.closed {
 		return
 	}
-	sub.name, sub.node = n.name, n
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.subscribers = append(n.subscribers, sub)
+	if n.stream != nil {
+		if !ahead {
+			return
+		}
+		n.stream.superseded.raise()
+	}
+	sub.node, n.stream = n, sub
 }
 
 func (h *Hub) unsubscribe(sub *subscriber) {
@@ -216,10 +223,12 @@ func (h *Hub) unsubscribe(sub *subscriber) {
 	}
 	sub.node.mu.Lock()
 	defer sub.node.mu.Unlock()
-	sub.node.subscribers = slices.DeleteFunc(sub.node.subscribers, func(s *subscriber) bool { return s == sub })
+	if sub.node.stream == sub {
+		sub.node.stream = nil
+	}
 }
 
-// notify tells a node's agents that a pod was bound to it.
+// notify tells a node's agent that a pod was bound to it.
 func (h *Hub) notify(name string, pod reserve.PodKey) {
 	n := h.nodes.get(name)
 	if n == nil {
@@ -227,9 +236,7 @@ func (h *Hub) notify(name string, pod reserve.PodKey) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, sub := range n.subscribers {
-		if sub.offer(pod) {
-			h.metrics.notice(noticeQueued)
-		}
+	if n.stream != nil && n.stream.offer(pod) {
+		h.metrics.notice(noticeQueued)
 	}
 }

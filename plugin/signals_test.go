@@ -1,6 +1,8 @@
 package plugin_test
 
 import (
+	"errors"
+	"io"
 	"math"
 	"testing"
 	"time"
@@ -8,10 +10,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -70,7 +74,7 @@ func TestNewestReportWins(t *testing.T) {
 	send(6, 2, 8)
 	expect(8)
 	// Its report turned stale, so a node whose clock was set back may start over.
-	clock.advance(plugin.DefaultMaxAge + 1)
+	clock.advance(config.DefaultMaxAge + 1)
 	send(1, 1, 9)
 	expect(9)
 }
@@ -123,6 +127,74 @@ func TestSlowReaderIsDropped(t *testing.T) {
 			return
 		}
 	}
+}
+
+func TestIdleStreamsAreClosed(t *testing.T) {
+	short := metav1.Duration{Duration: 50 * time.Millisecond}
+	c := newCluster(t, setup{nodes: 1, args: plugin.SpazioArgs{MaxAge: short, IdleTimeout: short}})
+	client := c.dial()
+	silent, once := c.open(client, nodeName(0)), c.open(client, nodeName(0))
+	once.report(agent.Report{Avail: 3})
+	for name, s := range map[string]*stream{"silent": silent, "once": once} {
+		if _, err := s.Recv(); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("stream %s ended with %v", name, err)
+		}
+	}
+}
+
+func TestNewestStreamWins(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	client := c.dial()
+	first, late, second := c.open(client, nodeName(0)), c.open(client, nodeName(0)), c.open(client, nodeName(0))
+	first.settle(agent.Report{Incarnation: 2, Sequence: 5, Avail: 3})
+	// What it carries is old, so it changes nothing.
+	late.report(agent.Report{Incarnation: 2, Sequence: 4, Avail: 9})
+	if err := late.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("the late stream ended with %v", err)
+	}
+	c.PostBind(t.Context(), &cycleState{}, newPod(1), nodeName(0))
+	if notice, err := first.Recv(); err != nil || reserve.PodKey(notice.GetPodBound().GetPod()) != keyOf(1) {
+		t.Errorf("the first stream heard %v, %v", notice, err)
+	}
+	second.settle(agent.Report{Incarnation: 3, Sequence: 1, Avail: 1})
+	if _, err := first.Recv(); status.Code(err) != codes.Aborted {
+		t.Errorf("the first stream ended with %v", err)
+	}
+	c.PostBind(t.Context(), &cycleState{}, newPod(2), nodeName(0))
+	if notice, err := second.Recv(); err != nil || reserve.PodKey(notice.GetPodBound().GetPod()) != keyOf(2) {
+		t.Errorf("the second stream heard %v, %v", notice, err)
+	}
+}
+
+// TestReportsAreLimited: of a burst what is in excess does not take effect, but
+// for the newest, and that later.
+func TestReportsAreLimited(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}})
+	client := c.dial()
+	s := c.open(client, nodeName(0))
+	for i := range 100 {
+		s.report(agent.Report{Avail: float64(i + 1)})
+	}
+	s.report(agent.Report{Incarnation: 1, Sequence: 50, Avail: 1000})
+	if err := s.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Recv(); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if got := c.state(nodeName(0)).Avail; got != config.DefaultReportBurst {
+		t.Errorf("after the burst avail is %v, want that of report %d", got, config.DefaultReportBurst)
+	}
+	// Another node is not concerned.
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 7})
+	clock.advance(time.Second)
+	c.eventually("the newest report takes effect", func() bool { return c.state(nodeName(0)).Avail == 100 })
+	// So does the next, without delay.
+	c.open(client, nodeName(0)).settle(agent.Report{Incarnation: 1, Sequence: 101, Avail: 5})
 }
 
 func TestShutdownEndsStreams(t *testing.T) {

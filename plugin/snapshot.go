@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -51,6 +52,20 @@ type NodeState struct {
 	// Reason says why the node takes no pod, or "admitted".
 	Reason string      `json:"reason"`
 	Flags  agent.Flags `json:"flags"`
+	// Channels are the report's: the usage in [0,1] and the estimates behind
+	// Avail.
+	Channels []ChannelState `json:"channels,omitempty"`
+}
+
+// ChannelState is one resource of a node, as shares of it.
+type ChannelState struct {
+	Name  string  `json:"name"`
+	Usage float64 `json:"usage"`
+	// Capacity is C, the headroom without pods, Cost c, what one pod takes, CostSD
+	// the standard deviation of Cost.
+	Capacity float64 `json:"capacity"`
+	Cost     float64 `json:"cost"`
+	CostSD   float64 `json:"costSD"`
 }
 
 // Snapshot returns all nodes by name.
@@ -58,22 +73,38 @@ func (h *Hub) Snapshot() []NodeState {
 	if h.Addr() == nil {
 		return nil
 	}
-	c := h.look(new(cycle))
-	states := make([]NodeState, 0, len(c.views))
-	for i, v := range c.views {
-		s := NodeState{
-			Node: c.directory.nodes[i].name, Signal: v.state(c.now), InFlight: v.inflight,
-			Slots: h.rules.slots(v, c.now), Reason: h.rules.admitView(v, c.now).String(),
-		}
-		if v.report != nil {
-			s.Age = c.now - v.arrived
-			s.Avail, s.Allowance, s.Running, s.K = v.signal.Avail, v.signal.Allowance, v.signal.Pods, v.signal.K
-			s.Saturated, s.Limiting, s.Flags = v.signal.Saturated, v.report.Limiting, v.report.Flags
-			s.Free = reserve.Free(s.Avail, s.InFlight)
-		}
-		states = append(states, s)
+	nodes, now := h.nodes.list().nodes, h.now()
+	states := make([]NodeState, len(nodes))
+	for i, n := range nodes {
+		states[i] = h.nodeState(n.name, n.view.Load(), now)
 	}
 	return states
+}
+
+// Node returns one node, if the scheduler knows it.
+func (h *Hub) Node(name string) (NodeState, bool) {
+	n := h.nodes.get(name)
+	if n == nil {
+		return NodeState{}, false
+	}
+	return h.nodeState(name, n.view.Load(), h.now()), true
+}
+
+func (h *Hub) nodeState(name string, v *view, now time.Duration) NodeState {
+	s := NodeState{
+		Node: name, Signal: v.state(now), InFlight: v.inflight,
+		Slots: h.rules.slots(v, now), Reason: h.rules.admitView(v, now).String(),
+	}
+	if v.report == nil {
+		return s
+	}
+	s.Age, s.Free = now-v.arrived, v.free
+	s.Avail, s.Allowance, s.Running, s.K = v.signal.Avail, v.signal.Allowance, v.signal.Pods, v.signal.K
+	s.Saturated, s.Limiting, s.Flags = v.signal.Saturated, v.report.Limiting, v.report.Flags
+	for _, c := range v.report.Channels {
+		s.Channels = append(s.Channels, ChannelState{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD})
+	}
+	return s
 }
 
 // Ledger counts the pods that the Hub keeps track of.
@@ -94,7 +125,11 @@ type Status struct {
 	Waiting int            `json:"waiting"`
 }
 
-// Handler answers GET with a Status as JSON.
+// DebugPath is where a scheduler's HTTP server is expected to mount Handler.
+const DebugPath = "/debug/spazio"
+
+// Handler answers GET with a Status as JSON, and GET ?pod=NAMESPACE/NAME (or
+// UID) with the pod's Explanation, or 404 for a pod that does not exist.
 func (h *Hub) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -102,9 +137,26 @@ func (h *Hub) Handler() http.Handler {
 			http.Error(w, "only GET", http.StatusMethodNotAllowed)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(Status{Nodes: h.Snapshot(), Ledger: h.Ledger(), Waiting: h.Waiting()}); err != nil {
-			klog.FromContext(r.Context()).V(4).Info("Status not sent", "err", err)
+		if name := r.URL.Query().Get("pod"); name != "" {
+			explanation, err := h.Explain(name)
+			if err != nil {
+				code := http.StatusServiceUnavailable
+				if errors.Is(err, ErrUnknownPod) {
+					code = http.StatusNotFound
+				}
+				http.Error(w, err.Error(), code)
+				return
+			}
+			answer(w, r, explanation)
+			return
 		}
+		answer(w, r, Status{Nodes: h.Snapshot(), Ledger: h.Ledger(), Waiting: h.Waiting()})
 	})
+}
+
+func answer(w http.ResponseWriter, r *http.Request, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(what); err != nil {
+		klog.FromContext(r.Context()).V(4).Info("Answer not sent", "err", err)
+	}
 }

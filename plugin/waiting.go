@@ -57,10 +57,33 @@ type waitingPod struct {
 	// attempt or activation.
 	tried   uint64
 	touched time.Duration
-	// refused is set once the plugin has refused the pod in its last attempt.
-	refused *atomic.Bool
+	// latest is the last attempt.
+	latest *attempt
 	// woken counts activations since the last attempt.
 	woken int
+}
+
+// attempt is what is remembered of a pod's last scheduling attempt; it holds on
+// to none of the cycle's state. Safe for concurrent use.
+type attempt struct {
+	// refused is set once the plugin has refused the pod a node.
+	refused atomic.Bool
+	// narrowed is set if the attempt was shown the nodes with room alone.
+	narrowed atomic.Bool
+	saw      atomic.Pointer[sight]
+}
+
+// sight sums up the nodes as an attempt found them.
+type sight struct {
+	at          time.Time
+	nodes, open int
+	refusals    []Refusal
+}
+
+// lost marks an attempt whose node changed before the pod was in flight to it.
+func (a *attempt) lost() {
+	a.refused.Store(true)
+	a.narrowed.Store(false)
 }
 
 func newWaiting() *waiting {
@@ -70,8 +93,11 @@ func newWaiting() *waiting {
 // attempt records that a pod is about to look at the nodes. handle is only used
 // later, from the waker: a scheduler that runs PreFilter has been built, so its
 // PodActivator is set, which it is not while New runs.
-// refused is to be set if the plugin refuses the pod anything in this attempt.
-func (w *waiting) attempt(pod *v1.Pod, handle fwk.Handle, refused *atomic.Bool, now time.Duration) {
+// It says whether the attempt before this one was in vain although nodes with
+// room were named to the framework: then others than the plugin refused the
+// pod, and whether the plugin would have must be found out node by node, or the
+// pod would be woken for slots that it can't take again and again.
+func (w *waiting) attempt(pod *v1.Pod, handle fwk.Handle, a *attempt, now time.Duration) (again bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.pods[pod.UID]
@@ -79,11 +105,14 @@ func (w *waiting) attempt(pod *v1.Pod, handle fwk.Handle, refused *atomic.Bool, 
 		w.seen++
 		p = &waitingPod{arrival: w.seen}
 		w.pods[pod.UID] = p
+	} else {
+		again = p.latest.narrowed.Load()
 	}
 	p.pod, p.handle, p.priority = pod, handle, priorityOf(pod)
 	p.tried, p.touched = w.epoch.Load(), now
-	p.refused, p.woken = refused, 0
+	p.latest, p.woken = a, 0
 	w.current = pod.UID
+	return again
 }
 
 func priorityOf(pod *v1.Pod) int32 {
@@ -91,6 +120,16 @@ func priorityOf(pod *v1.Pod) int32 {
 		return 0
 	}
 	return *pod.Spec.Priority
+}
+
+// find returns the last attempt of a pod that waits, or nil.
+func (w *waiting) find(uid types.UID) *attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods[uid]; p != nil {
+		return p.latest
+	}
+	return nil
 }
 
 // drop forgets a pod that no longer waits.
@@ -127,16 +166,17 @@ func (w *waiting) count() int {
 	return len(w.pods)
 }
 
-// round activates candidates for at most the budget, itself at most slots, and
-// says whether some may be left over.
-func (w *waiting) round(ctx context.Context, slots int64, now time.Duration) (activated int, again bool) {
+// round activates candidates for at most the budget, itself at most slots. It
+// returns how many, 0 if none is left over, and whether some of them have not
+// been activated since their last attempt.
+func (w *waiting) round(ctx context.Context, slots int64, now time.Duration) (activated int, fresh bool) {
 	for {
 		budget := w.budget.Load()
 		if room := min(budget, slots); room > 0 {
 			chosen, ghosts := w.choose(int(room), now)
 			if len(chosen) > 0 {
 				activate(ctx, chosen)
-				return len(chosen), true
+				return len(chosen), slices.ContainsFunc(chosen, func(p *waitingPod) bool { return p.woken == 1 })
 			}
 			if ghosts {
 				continue
@@ -157,7 +197,7 @@ func (w *waiting) choose(n int, now time.Duration) (top []*waitingPod, ghosts bo
 	defer w.mu.Unlock()
 	epoch := w.epoch.Load()
 	for uid, p := range w.pods {
-		if p.tried >= epoch || p.woken >= maxWoken || !p.refused.Load() && uid != w.current {
+		if p.tried >= epoch || p.woken >= maxWoken || !p.latest.refused.Load() && uid != w.current {
 			continue
 		}
 		if len(w.pods) > n {
@@ -176,7 +216,7 @@ func (w *waiting) overdue(period, now time.Duration) []*waitingPod {
 	defer w.mu.Unlock()
 	var late []*waitingPod
 	for _, p := range w.pods {
-		if now-p.touched >= period && p.refused.Load() {
+		if now-p.touched >= period && p.latest.refused.Load() {
 			late = append(late, p)
 		}
 	}

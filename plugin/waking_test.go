@@ -14,6 +14,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -116,9 +117,11 @@ func TestPodTriedInVainLeavesItsTurn(t *testing.T) {
 // the rise and has not been refused yet when it comes. kube-scheduler remembers
 // the activation of a pod in the middle of an attempt and tries it again.
 func TestRiseDuringAnAttempt(t *testing.T) {
-	c := newCluster(t, patient(1))
-	s := c.open(c.dial(), nodeName(0))
+	c := newCluster(t, patient(2))
+	client := c.dial()
+	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 0})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 1})
 	pod, state := newPod(0), &cycleState{}
 	c.arrive(pod)
 	if _, status := c.PreFilter(context.Background(), state, pod, c.infos); !status.IsSuccess() {
@@ -163,7 +166,7 @@ func TestSlowRetryCoversWhatWasMissed(t *testing.T) {
 	}
 	time.Sleep(300 * time.Millisecond)
 	c.woken()
-	clock.advance(plugin.DefaultRetryPeriod)
+	clock.advance(config.DefaultRetryPeriod)
 	c.eventually("the pod is tried again", func() bool { return c.peek()["pod-0"] })
 }
 

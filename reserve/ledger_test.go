@@ -25,22 +25,32 @@ const (
 
 // naive is a ledger that keeps one record a pod and recomputes everything.
 type naive struct {
-	pods map[reserve.PodKey]*reserve.PodState
-	at   map[reserve.PodKey]time.Time
+	pods map[reserve.PodKey]*record
+	// turns counts claims, so that the oldest is found.
+	turns int
 }
 
-func newNaive() *naive {
-	return &naive{pods: make(map[reserve.PodKey]*reserve.PodState), at: make(map[reserve.PodKey]time.Time)}
+type record struct {
+	reserve.PodState
+	at   time.Time
+	turn int
 }
 
-func (n *naive) inFlight(node string) float64 {
-	sum := 0.
+func newNaive() *naive { return &naive{pods: make(map[reserve.PodKey]*record)} }
+
+func (n *naive) put(pod reserve.PodKey, s reserve.PodState, now time.Time) {
+	n.turns++
+	n.pods[pod] = &record{PodState: s, at: now, turn: n.turns}
+}
+
+func (n *naive) inFlight(node string) (demand float64, pods int) {
 	for _, p := range n.pods {
 		if p.Node == node && p.Claim != reserve.Unclaimed && !p.Absorbed {
-			sum += p.Demand
+			demand += p.Demand
+			pods++
 		}
 	}
-	return sum
+	return demand, pods
 }
 
 func (n *naive) reserve(node string, pod reserve.PodKey, demand float64, now time.Time) bool {
@@ -49,10 +59,10 @@ func (n *naive) reserve(node string, pod reserve.PodKey, demand float64, now tim
 	case p != nil && p.Claim == reserve.Bound:
 		return p.Node == node
 	case p != nil && p.Claim == reserve.Assumed && p.Absorbed && p.Node == node:
+		n.put(pod, p.PodState, now)
 	default:
-		n.pods[pod] = &reserve.PodState{Node: node, Demand: demand, Claim: reserve.Assumed}
+		n.put(pod, reserve.PodState{Node: node, Demand: demand, Claim: reserve.Assumed}, now)
 	}
-	n.at[pod] = now
 	return true
 }
 
@@ -71,7 +81,7 @@ func (n *naive) confirm(pod reserve.PodKey) {
 func (n *naive) bound(node string, pod reserve.PodKey, demand float64) {
 	p := n.pods[pod]
 	if p == nil || p.Node != node {
-		n.pods[pod] = &reserve.PodState{Node: node, Demand: demand, Claim: reserve.Bound}
+		n.put(pod, reserve.PodState{Node: node, Demand: demand, Claim: reserve.Bound}, time.Time{})
 		return
 	}
 	if p.Claim == reserve.Unclaimed {
@@ -91,18 +101,28 @@ func (n *naive) absorb(node string, pods []reserve.PodKey, now time.Time) {
 		p := n.pods[pod]
 		switch {
 		case p == nil || p.Claim == reserve.Unclaimed:
-			n.pods[pod] = &reserve.PodState{Node: node, Absorbed: true}
-			n.at[pod] = now
+			n.put(pod, reserve.PodState{Node: node, Absorbed: true}, now)
 		case p.Node == node:
 			p.Absorbed = true
 		}
 	}
 }
 
+// expire looks at each claim's pods oldest first and stops at the first that is
+// within its limit: a clock that was set back delays the limits of those behind.
 func (n *naive) expire(now time.Time) {
-	for pod, p := range n.pods {
-		age := now.Sub(n.at[pod])
-		if p.Claim == reserve.Assumed && age >= ttl || p.Claim == reserve.Unclaimed && age >= linger {
+	for claim, limit := range map[reserve.Claim]time.Duration{reserve.Assumed: ttl, reserve.Unclaimed: linger} {
+		var watched []reserve.PodKey
+		for pod, p := range n.pods {
+			if p.Claim == claim {
+				watched = append(watched, pod)
+			}
+		}
+		slices.SortFunc(watched, func(a, b reserve.PodKey) int { return n.pods[a].turn - n.pods[b].turn })
+		for _, pod := range watched {
+			if now.Sub(n.pods[pod].at) < limit {
+				break
+			}
 			delete(n.pods, pod)
 		}
 	}
@@ -123,32 +143,48 @@ func (n *naive) rebuild(pods []reserve.BoundPod) {
 	}
 }
 
-// twins is a ledger, its naive twin, and the log of what both were told.
+// twins is a ledger, its naive twin, and the last things both were told.
 type twins struct {
-	fast *reserve.Ledger
-	slow *naive
-	now  time.Time
-	log  []string
+	fast  *reserve.Ledger
+	slow  *naive
+	now   time.Time
+	steps int
+	last  [12]told
+}
+
+type told struct {
+	what   int
+	node   string
+	pod    reserve.PodKey
+	demand float64
 }
 
 func newTwins(t testing.TB) *twins {
+	w := &twins{slow: newNaive(), now: epoch}
+	w.fast = newFast(t)
+	return w
+}
+
+func newFast(t testing.TB) *reserve.Ledger {
 	fast, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &twins{fast: fast, slow: newNaive(), now: epoch}
+	return fast
 }
 
 const nodeCount, podCount = 4, 24
 
 func nodeAt(i int) string { return string(rune('a' + i%nodeCount)) }
 
-// step does one thing to both, drawn with the given source of numbers.
-func (w *twins) step(draw func(n int) int) {
+// step does one thing to both, drawn with the given source of numbers, and
+// returns the pod it was done to.
+func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 	node, pod := nodeAt(draw(nodeCount)), reserve.PodKey(draw(podCount))
 	demand := []float64{1, .1, 2.5}[draw(3)]
 	what := draw(12)
-	w.log = append(w.log, fmt.Sprint(what, node, pod, demand))
+	w.last[w.steps%len(w.last)] = told{what, node, pod, demand}
+	w.steps++
 	switch what {
 	case 0, 1:
 		_ = w.fast.Reserve(node, pod, demand, w.now)
@@ -162,9 +198,11 @@ func (w *twins) step(draw func(n int) int) {
 	case 4, 5:
 		_, _ = w.fast.Bound(node, pod, demand)
 		w.slow.bound(node, pod, demand)
-	case 6, 7:
-		w.fast.Delete(pod)
-		delete(w.slow.pods, pod)
+	case 6, 7: // a tombstone may repeat a deletion or be of a pod never seen
+		for range 1 + draw(2) {
+			w.fast.Delete(pod)
+			delete(w.slow.pods, pod)
+		}
 	case 8:
 		w.fast.Settle(pod)
 		w.slow.settle(pod)
@@ -180,47 +218,105 @@ func (w *twins) step(draw func(n int) int) {
 		w.fast.Expire(w.now)
 		w.slow.expire(w.now)
 	case 11:
-		w.rare(draw)
+		w.rare(t, draw)
 	}
+	return pod
 }
 
-func (w *twins) rare(draw func(n int) int) {
+func (w *twins) rare(t testing.TB, draw func(n int) int) {
 	switch draw(8) {
-	case 0: // a restart's list
-		var list []reserve.BoundPod
-		for i := range draw(10) {
-			list = append(list, reserve.BoundPod{Node: nodeAt(draw(nodeCount)), Pod: reserve.PodKey(i), Demand: 1})
-		}
+	case 0: // the list after a broken watch
+		list := w.list(draw)
 		_, _, _ = w.fast.Rebuild(list)
 		w.slow.rebuild(list)
-	case 1: // a clock jump
+	case 1: // the clock jumps ahead
 		w.now = w.now.Add(time.Duration(draw(200)) * time.Second)
-	case 2:
+	case 2: // the clock is set back
+		w.now = w.now.Add(-time.Duration(draw(200)) * time.Second)
+	case 3:
 		w.fast.DropNode(nodeAt(draw(nodeCount)))
+	case 4: // a restart: nothing is left but what the API lists
+		w.check(t)
+		w.fast, w.slow = newFast(t), newNaive()
+		list := w.list(draw)
+		_, _, _ = w.fast.Rebuild(list)
+		w.slow.rebuild(list)
+	case 5: // a failover: the standby knows the bound pods and what reports list
+		w.failover(t)
 	}
 }
 
+// list is the API's list of bound pods; it names some twice.
+func (w *twins) list(draw func(n int) int) []reserve.BoundPod {
+	var list []reserve.BoundPod
+	for range draw(10) {
+		list = append(list, reserve.BoundPod{Node: nodeAt(draw(nodeCount)), Pod: reserve.PodKey(draw(podCount)), Demand: 1})
+	}
+	return list
+}
+
+// failover moves both to a replica that has followed the API and the reports
+// but saw none of the reservations.
+func (w *twins) failover(t testing.TB) {
+	w.check(t)
+	fast, slow := newFast(t), newNaive()
+	for pod := range reserve.PodKey(podCount) {
+		p, ok := w.slow.pods[pod]
+		if !ok {
+			continue
+		}
+		if p.Absorbed {
+			fast.Absorb(p.Node, []reserve.PodKey{pod}, w.now)
+			slow.absorb(p.Node, []reserve.PodKey{pod}, w.now)
+		}
+		if p.Claim == reserve.Bound {
+			_, err := fast.Bound(p.Node, pod, p.Demand)
+			must(t, err)
+			slow.bound(p.Node, pod, p.Demand)
+		}
+	}
+	for i := range nodeCount {
+		if got, most := fast.InFlight(nodeAt(i)), w.fast.InFlight(nodeAt(i)); got > most+1e-9 {
+			t.Fatalf("node %s: the standby has %v in flight, the leader had %v", nodeAt(i), got, most)
+		}
+	}
+	w.fast, w.slow = fast, slow
+}
+
+// check compares all nodes and pods.
 func (w *twins) check(t testing.TB) {
 	t.Helper()
 	for i := range nodeCount {
-		if got, want := w.fast.InFlight(nodeAt(i)), w.slow.inFlight(nodeAt(i)); math.Abs(got-want) > 1e-9 {
-			t.Fatalf("node %s: %v in flight, want %v; last steps %s", nodeAt(i), got, want, w.tail())
+		account := w.fast.Account(nodeAt(i))
+		demand, pods := w.slow.inFlight(nodeAt(i))
+		if got := account.InFlight(); math.Abs(got-demand) > 1e-9 || account.Pods() != pods {
+			t.Fatalf("node %s: %v in flight in %d pods, want %v in %d; last steps %s", nodeAt(i), got, account.Pods(), demand, pods, w.tail())
 		}
 	}
 	for pod := range reserve.PodKey(podCount) {
-		got, ok := w.fast.Pod(pod)
-		want := w.slow.pods[pod]
-		if ok != (want != nil) {
-			t.Fatalf("pod %d known %v, want %v; last steps %s", pod, ok, want != nil, w.tail())
-		}
-		if ok && got != *want {
-			t.Fatalf("pod %d is %+v, want %+v; last steps %s", pod, got, *want, w.tail())
-		}
+		w.checkPod(t, pod)
+	}
+}
+
+func (w *twins) checkPod(t testing.TB, pod reserve.PodKey) {
+	t.Helper()
+	got, ok := w.fast.Pod(pod)
+	want := w.slow.pods[pod]
+	if ok != (want != nil) {
+		t.Fatalf("pod %d known %v, want %v; last steps %s", pod, ok, want != nil, w.tail())
+	}
+	if ok && got != want.PodState {
+		t.Fatalf("pod %d is %+v, want %+v; last steps %s", pod, got, want.PodState, w.tail())
 	}
 }
 
 func (w *twins) tail() string {
-	return strings.Join(w.log[max(0, len(w.log)-12):], "; ")
+	var text []string
+	for i := range min(w.steps, len(w.last)) {
+		text = append(text, fmt.Sprint(w.last[(w.steps-1-i)%len(w.last)]))
+	}
+	slices.Reverse(text)
+	return strings.Join(text, "; ")
 }
 
 // drain ends everything and wants nothing left.
@@ -239,13 +335,18 @@ func (w *twins) drain(t testing.TB) {
 	}
 }
 
+// TestLedgerEqualsItsTwin takes a million steps. The pod of each is compared at
+// once, everything at every 16th and before a restart or failover.
 func TestLedgerEqualsItsTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	w := newTwins(t)
-	for range 300_000 {
-		w.step(rng.IntN)
-		w.check(t)
+	for i := range 1_000_000 {
+		w.checkPod(t, w.step(t, rng.IntN))
+		if i%16 == 0 {
+			w.check(t)
+		}
 	}
+	w.check(t)
 	w.drain(t)
 }
 
@@ -263,7 +364,7 @@ func FuzzLedger(f *testing.F) {
 			return int(program[next-1]) % n
 		}
 		for next < len(program) {
-			w.step(draw)
+			w.step(t, draw)
 			w.check(t)
 		}
 		w.drain(t)

@@ -46,7 +46,7 @@ func Score(free, k, u float64, r Ranking) float64 {
 	if width == 0 {
 		width = defaultTieWidth
 	}
-	room := math.Max(free+u*width, 0)
+	room := free + u*width
 	if !(room > 0) {
 		return 0
 	}
@@ -103,7 +103,7 @@ func proportion(x, top float64) int64 {
 	if !(x > 0) || top == 0 {
 		return 0
 	}
-	return int64(math.Round(MaxScore * math.Min(x/top, 1)))
+	return int64(MaxScore*min(x/top, 1) + .5)
 }
 
 // LengthError is a destination of the wrong length.

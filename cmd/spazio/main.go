@@ -10,7 +10,10 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/cmd/internal/modelctl"
+	"github.com/spazio-scheduler/spazio/cmd/internal/replay"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/topctl"
 )
 
 func main() { serve.Main(run) }
@@ -24,6 +27,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Short:   "Schedule pods by what their nodes measure",
 		Version: version(),
 	}
-	root.AddCommand(demo.NewCommand(), burn.NewCommand())
+	root.AddCommand(demo.NewCommand(), burn.NewCommand(), replay.NewCommand())
+	root.AddCommand(modelctl.NewCommand())
+	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand())
 	return serve.Execute(ctx, root, args, stdout, stderr)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
 // Main runs the command until it fails or the process gets SIGINT or SIGTERM,
@@ -34,8 +35,9 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // Without --config it uses a configuration with the profile SpazioProfile
 // alone, so that it can run beside a cluster's own scheduler.
 func NewCommand() *cobra.Command {
-	d := &defaultConfig{listen: plugin.DefaultListen}
+	d := &defaultConfig{listen: config.DefaultListen}
 	hub := plugin.NewHub(plugin.HubOptions{})
+	debug := &debugServer{listen: DefaultDebugListen, hub: hub}
 	factory := func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		d.remove() // it has been read; at its end kube-scheduler may call os.Exit
 		return hub.New(ctx, args, handle)
@@ -45,13 +47,22 @@ func NewCommand() *cobra.Command {
 	c.Short = "kube-scheduler with the plugin Spazio, which places pods by what their nodes measure"
 	c.Long = c.Short + ".\n\nWithout --config it serves the pods whose schedulerName is " + SpazioProfile + "."
 	d.addFlags(c.Flags())
+	debug.addFlags(c.Flags())
 	upstream := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := registerArgs(); err != nil {
+			return err
+		}
 		if err := d.apply(c.Context(), c.Flags()); err != nil {
 			return err
 		}
 		defer d.remove()
-		err := upstream(c, args)
+		stop, err := debug.start(c.Context(), c.Flags())
+		if err != nil {
+			return err
+		}
+		defer stop()
+		err = upstream(c, args)
 		if c.Context().Err() != nil {
 			return nil // without leader election upstream calls its end an error
 		}

@@ -4,14 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	upstreamv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/plugin"
+	argsv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
 // Names of the profiles, for a pod's schedulerName.
@@ -53,7 +57,7 @@ func configuration(client clientConfig, leaderElect bool, profiles ...configv1.K
 // spazioProfile is the default profile and the plugin. All nodes are scored: a
 // sample would miss the few that have room.
 func spazioProfile(args plugin.SpazioArgs) (configv1.KubeSchedulerProfile, error) {
-	raw, err := json.Marshal(args)
+	raw, err := json.Marshal(argsv1.FromInternal(args))
 	if err != nil {
 		return configv1.KubeSchedulerProfile{}, fmt.Errorf("encode the plugin's arguments: %w", err)
 	}
@@ -66,6 +70,18 @@ func spazioProfile(args plugin.SpazioArgs) (configv1.KubeSchedulerProfile, error
 		PluginConfig: []configv1.PluginConfig{{Name: plugin.Name, Args: runtime.RawExtension{Raw: raw}}},
 	}, nil
 }
+
+// registerArgs makes the scheduler decode the plugin's arguments with the rest of
+// its configuration: it then refuses a wrong file before anything has started.
+// One of upstream's schemes reads the file, the other converts arguments.
+var registerArgs = sync.OnceValue(func() error {
+	for _, s := range []*runtime.Scheme{scheme.Scheme, upstreamv1.GetPluginArgConversionScheme()} {
+		if err := plugin.AddToScheme(s); err != nil {
+			return fmt.Errorf("register the plugin's arguments: %w", err)
+		}
+	}
+	return nil
+})
 
 // writeConfiguration writes c to a temporary file: upstream takes nothing else.
 func writeConfiguration(c *configv1.KubeSchedulerConfiguration) (path string, err error) {

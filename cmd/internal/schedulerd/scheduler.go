@@ -69,6 +69,9 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 }
 
 func (s *Scheduler) setup(o Options) error {
+	if err := registerArgs(); err != nil {
+		return err
+	}
 	profile, err := spazioProfile(o.Args)
 	if err != nil {
 		return err

@@ -79,6 +79,30 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// TestConfigurationIsStrict: arguments are read with the rest of the file.
+func TestConfigurationIsStrict(t *testing.T) {
+	emptyTemp(t)
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: ` + kubeconfig(t) + `}
+profiles:
+- schedulerName: spazio
+  plugins: {multiPoint: {enabled: [{name: Spazio}]}}
+  pluginConfig: [{name: Spazio, args: {maxAges: 2s}}]
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := schedulerd.Main(context.Background(), []string{"--config", path}, &out, &errs); code != serve.ExitFailure {
+		t.Errorf("exit code %d, want %d", code, serve.ExitFailure)
+	}
+	if !strings.Contains(errs.String(), `unknown field "maxAges"`) {
+		t.Errorf("said %q", errs.String())
+	}
+}
+
 func TestMainUsage(t *testing.T) {
 	emptyTemp(t)
 	for name, c := range map[string]struct {

@@ -1,0 +1,62 @@
+package schedulerd
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// DefaultDebugListen is where the commands spazio top and explain ask.
+const DefaultDebugListen = "127.0.0.1:9694"
+
+// debugServer shows the Hub's state: kube-scheduler's own server takes no more
+// handlers.
+type debugServer struct {
+	listen    string
+	transport transport.Config
+	hub       *plugin.Hub
+}
+
+func (d *debugServer) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&d.listen, "debug-listen", d.listen, "host:port of "+plugin.DebugPath+", which spazio top and explain ask, and of /metrics; empty for none")
+	flags.StringVar(&d.transport.CertFile, "debug-tls-cert-file", "", "PEM certificate chain of --debug-listen beyond loopback")
+	flags.StringVar(&d.transport.KeyFile, "debug-tls-private-key-file", "", "PEM private key of --debug-tls-cert-file")
+	flags.BoolVar(&d.transport.Insecure, "debug-insecure", false, "allow --debug-listen plaintext beyond loopback")
+}
+
+// start serves until ctx ends or stop is called, which waits for the end. A busy
+// default port, that of another scheduler on this machine, is no reason not to
+// schedule.
+func (d *debugServer) start(ctx context.Context, flags *pflag.FlagSet) (stop func(), err error) {
+	if d.listen == "" {
+		return func() {}, nil
+	}
+	server, err := serve.NewHTTP(ctx, serve.HTTPConfig{
+		Addr: d.listen, Transport: d.transport, Gatherer: legacyregistry.DefaultGatherer,
+		Handlers: map[string]http.Handler{plugin.DebugPath: d.hub.Handler()},
+	})
+	if err != nil && !flags.Changed("debug-listen") {
+		klog.FromContext(ctx).Info("No debug server: spazio top and explain can't ask this scheduler", "address", d.listen, "err", err)
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--debug-listen: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Run(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Debug server ended", "address", server.Addr())
+		}
+	}()
+	return func() { cancel(); <-ended }, nil
+}

@@ -1,0 +1,118 @@
+package topctl
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// column is one of a table of T.
+type column[T any] struct {
+	title string
+	// number aligns to the right.
+	number bool
+	cell   func(T) string
+}
+
+// write prints rows in columns of the width they need, two blanks apart.
+func write[T any](out io.Writer, columns []column[T], rows []T) error {
+	cells := make([][]string, len(rows)+1)
+	widths := make([]int, len(columns))
+	for j, c := range columns {
+		cells[0] = append(cells[0], c.title)
+		for i, row := range rows {
+			cells[i+1] = append(cells[i+1], c.cell(row))
+		}
+		for i := range cells {
+			widths[j] = max(widths[j], utf8.RuneCountInString(cells[i][j]))
+		}
+	}
+	var text strings.Builder
+	for _, row := range cells {
+		var line strings.Builder
+		for j, cell := range row {
+			pad := strings.Repeat(" ", widths[j]-utf8.RuneCountInString(cell))
+			if columns[j].number {
+				line.WriteString(pad + cell + "  ")
+			} else {
+				line.WriteString(cell + pad + "  ")
+			}
+		}
+		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// none stands for what a node without a report has not told.
+const none = "-"
+
+// known formats a number of a report.
+func known(n plugin.NodeState, value float64) string {
+	if n.Signal == "missing" {
+		return none
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64)
+}
+
+func count(n plugin.NodeState) string {
+	if n.Signal == "missing" {
+		return none
+	}
+	return strconv.Itoa(n.Running)
+}
+
+func age(n plugin.NodeState) string {
+	switch {
+	case n.Signal == "missing":
+		return none
+	case n.Age < 10*time.Second:
+		return n.Age.Round(100 * time.Millisecond).String()
+	}
+	return n.Age.Round(time.Second).String()
+}
+
+// slots: a node that the policy admits without a current report has no bound.
+func slots(n plugin.NodeState) string {
+	if n.Slots >= reserve.MaxSlots {
+		return "any"
+	}
+	return strconv.Itoa(n.Slots)
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}
+
+// doubts names the flags that are set.
+func doubts(f agent.Flags) string {
+	var names []string
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{{f.WarmingUp, "warming-up"}, {f.Churn, "churn"}, {f.CostUnknown, "cost-unknown"}, {f.NoPressure, "no-pressure"}} {
+		if flag.set {
+			names = append(names, flag.name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// channels shows usage, capacity and cost of each in hundredths.
+func channels(list []plugin.ChannelState) string {
+	var parts []string
+	for _, c := range list {
+		parts = append(parts, fmt.Sprintf("%s %.0f%%, C %.0f%%, c %.1f%%", c.Name, 100*c.Usage, 100*c.Capacity, 100*c.Cost))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,187 @@
+package topctl
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// topOptions are the flags of spazio top.
+type topOptions struct {
+	source   Source
+	sort     string
+	node     string
+	limiting string
+	limit    int
+	output   string
+	watch    bool
+	interval time.Duration
+}
+
+// orders are the values of --sort.
+var orders = map[string]func(a, b plugin.NodeState) int{
+	"name":     func(a, b plugin.NodeState) int { return 0 },
+	"avail":    func(a, b plugin.NodeState) int { return cmp.Compare(b.Avail, a.Avail) },
+	"free":     func(a, b plugin.NodeState) int { return cmp.Compare(b.Free, a.Free) },
+	"inflight": func(a, b plugin.NodeState) int { return cmp.Compare(b.InFlight, a.InFlight) },
+	"age":      func(a, b plugin.NodeState) int { return cmp.Compare(silence(b), silence(a)) },
+}
+
+// silence is how long a node has not reported.
+func silence(n plugin.NodeState) time.Duration {
+	if n.Signal == "missing" {
+		return math.MaxInt64
+	}
+	return n.Age
+}
+
+// NewTopCommand returns the command spazio top.
+func NewTopCommand() *cobra.Command {
+	o := topOptions{}
+	c := &cobra.Command{
+		Use:   "top",
+		Short: "Print the nodes as the scheduler sees them",
+		Long: "spazio top asks a scheduler for its nodes: what each reports as available, what\n" +
+			"is in flight to it, what is left, and why it takes no pod if it takes none.",
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
+	}
+	f := c.Flags()
+	o.source.flags(f)
+	f.StringVar(&o.sort, "sort", "free", "order of the nodes: avail, free, inflight, age (largest first) or name")
+	f.StringVar(&o.node, "node", "", "show only nodes whose name matches this regular expression")
+	f.StringVar(&o.limiting, "limiting", "", "show only nodes whose shortest resource is this, such as cpu")
+	f.IntVar(&o.limit, "limit", 0, "show at most so many nodes; 0 shows all")
+	f.StringVarP(&o.output, "output", "o", "table", "table or json")
+	f.BoolVarP(&o.watch, "watch", "w", false, "show it again and again until interrupted")
+	f.DurationVar(&o.interval, "interval", 2*time.Second, "time between two with --watch")
+	return c
+}
+
+var errNegative = errors.New("must not be negative")
+
+func checkOutput(output string) error {
+	if output != "table" && output != "json" {
+		return fmt.Errorf("--output: %q is neither table nor json", output)
+	}
+	return nil
+}
+
+func (o *topOptions) validate() error {
+	switch {
+	case orders[o.sort] == nil:
+		return fmt.Errorf("--sort: %q is none of avail, free, inflight, age, name", o.sort)
+	case o.limit < 0:
+		return fmt.Errorf("--limit: %w", errNegative)
+	case o.interval <= 0:
+		return fmt.Errorf("--interval: %w", errPositive)
+	}
+	return checkOutput(o.output)
+}
+
+func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
+	if err := o.validate(); err != nil {
+		return serve.Usage(err)
+	}
+	matching, err := regexp.Compile(o.node)
+	if err != nil {
+		return serve.Usage(fmt.Errorf("--node: %w", err))
+	}
+	scheduler, err := o.source.open()
+	if err != nil {
+		return err
+	}
+	for {
+		status, err := ask[plugin.Status](ctx, scheduler, nil)
+		switch {
+		case err != nil && (!o.watch || ctx.Err() != nil):
+			return err
+		case err != nil: // it may be restarting
+			fmt.Fprintln(errs, err)
+		default:
+			status.Nodes = o.choose(status.Nodes, matching)
+			if err := o.show(out, status); err != nil || !o.watch {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(o.interval):
+		}
+	}
+}
+
+// choose returns the nodes to show, in order.
+func (o *topOptions) choose(nodes []plugin.NodeState, matching *regexp.Regexp) []plugin.NodeState {
+	nodes = slices.DeleteFunc(nodes, func(n plugin.NodeState) bool {
+		return !matching.MatchString(n.Node) || o.limiting != "" && n.Limiting != o.limiting
+	})
+	slices.SortFunc(nodes, func(a, b plugin.NodeState) int {
+		return cmp.Or(orders[o.sort](a, b), strings.Compare(a.Node, b.Node))
+	})
+	if o.limit > 0 && len(nodes) > o.limit {
+		nodes = nodes[:o.limit]
+	}
+	return nodes
+}
+
+var topColumns = []column[plugin.NodeState]{
+	{title: "NODE", cell: func(n plugin.NodeState) string { return n.Node }},
+	{title: "SIGNAL", cell: func(n plugin.NodeState) string { return n.Signal }},
+	{title: "AGE", number: true, cell: age},
+	{title: "AVAIL", number: true, cell: func(n plugin.NodeState) string { return known(n, n.Avail) }},
+	{title: "INFLIGHT", number: true, cell: func(n plugin.NodeState) string { return fmt.Sprintf("%.1f", n.InFlight) }},
+	{title: "FREE", number: true, cell: func(n plugin.NodeState) string { return known(n, n.Free) }},
+	{title: "SLOTS", number: true, cell: slots},
+	{title: "PODS", number: true, cell: count},
+	{title: "K", number: true, cell: func(n plugin.NodeState) string { return known(n, n.K) }},
+	{title: "SHORTEST", cell: func(n plugin.NodeState) string { return orNone(n.Limiting) }},
+	{title: "VERDICT", cell: func(n plugin.NodeState) string { return n.Reason }},
+	{title: "DOUBTS", cell: func(n plugin.NodeState) string { return doubts(n.Flags) }},
+}
+
+func (o *topOptions) show(out io.Writer, s plugin.Status) error {
+	if o.output == "json" {
+		return encode(out, s, o.watch)
+	}
+	if o.watch {
+		before(out)
+	}
+	l := s.Ledger
+	fmt.Fprintf(out, "%d nodes; %d pods waiting, %d in flight (%d assumed, %d bound), %d counted\n",
+		len(s.Nodes), s.Waiting, l.Assumed+l.Bound, l.Assumed, l.Bound, l.Absorbed)
+	return write(out, topColumns, s.Nodes)
+}
+
+// before separates a table from the one before it: a terminal is cleared.
+func before(out io.Writer) {
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprint(out, "\x1b[H\x1b[2J")
+		return
+	}
+	fmt.Fprintln(out)
+}
+
+// encode writes JSON, one line for each with compact.
+func encode(out io.Writer, what any, compact bool) error {
+	encoder := json.NewEncoder(out)
+	if !compact {
+		encoder.SetIndent("", "  ")
+	}
+	return encoder.Encode(what)
+}

@@ -1,0 +1,266 @@
+package topctl_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/topctl"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+func status() plugin.Status {
+	return plugin.Status{
+		Nodes: []plugin.NodeState{
+			{Node: "worker-1", Signal: "fresh", Age: 340 * time.Millisecond, Avail: 7.25, Running: 12, K: 3, Limiting: "cpu", InFlight: 2, Free: 5.25, Slots: 5, Reason: "admitted"},
+			{Node: "worker-10", Signal: "fresh", Age: 20500 * time.Millisecond, Avail: .5, Running: 30, K: .2, Limiting: "memory", InFlight: 0, Free: .5, Reason: "no room",
+				Flags: agent.Flags{Churn: true, CostUnknown: true}},
+			{Node: "éloigné", Signal: "missing", Reason: "admitted", Slots: reserve.MaxSlots},
+		},
+		Ledger: reserve.Census{Assumed: 1, Bound: 1, Absorbed: 42}, Waiting: 3,
+	}
+}
+
+func explanation() plugin.Explanation {
+	score, half := int64(100), int64(50)
+	s := status().Nodes
+	s[0].Channels = []plugin.ChannelState{{Name: "cpu", Usage: .41, Capacity: .9, Cost: .034}}
+	return plugin.Explanation{
+		Pod: "shop/cart", UID: "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", Profile: "spazio", Ours: true, State: "waiting",
+		Attempt: &plugin.Attempt{At: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Nodes: 3,
+			Refusals: []plugin.Refusal{{Nodes: 3, Message: "node(s) without room for another pod, shortest in cpu"}}},
+		Nodes: []plugin.NodeVerdict{{NodeState: s[1]}, {NodeState: s[2], Score: &half}, {NodeState: s[0], Score: &score}},
+	}
+}
+
+// debug is a scheduler's debug address below prefix.
+func debug(t *testing.T, prefix string) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+prefix+plugin.DebugPath, func(w http.ResponseWriter, r *http.Request) {
+		var answer any = status()
+		switch pod := r.URL.Query().Get("pod"); pod {
+		case "":
+		case "shop/cart", "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f":
+			answer = explanation()
+		default:
+			http.Error(w, "no such pod", http.StatusNotFound)
+			return
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	})
+	return mux
+}
+
+func serveOn(t *testing.T, handler http.Handler) string {
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// run executes spazio with the given arguments.
+func run(ctx context.Context, args ...string) (code int, out, errs string) {
+	var o, e bytes.Buffer
+	root := &cobra.Command{Use: "spazio"}
+	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand())
+	code = serve.Execute(ctx, root, args, &o, &e)
+	return code, o.String(), e.String()
+}
+
+func TestTables(t *testing.T) {
+	url := serveOn(t, debug(t, ""))
+	for _, test := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"all", []string{"top"}, `
+3 nodes; 3 pods waiting, 2 in flight (1 assumed, 1 bound), 42 counted
+NODE       SIGNAL     AGE  AVAIL  INFLIGHT  FREE  SLOTS  PODS    K  SHORTEST  VERDICT   DOUBTS
+worker-1   fresh    300ms    7.2       2.0   5.2      5    12  3.0  cpu       admitted
+worker-10  fresh      21s    0.5       0.0   0.5      0    30  0.2  memory    no room   churn,cost-unknown
+éloigné    missing      -      -       0.0     -    any     -    -  -         admitted
+`},
+		{"oldest first", []string{"top", "--sort=age", "--limit=2"}, `
+2 nodes; 3 pods waiting, 2 in flight (1 assumed, 1 bound), 42 counted
+NODE       SIGNAL   AGE  AVAIL  INFLIGHT  FREE  SLOTS  PODS    K  SHORTEST  VERDICT   DOUBTS
+éloigné    missing    -      -       0.0     -    any     -    -  -         admitted
+worker-10  fresh    21s    0.5       0.0   0.5      0    30  0.2  memory    no room   churn,cost-unknown
+`},
+		{"filtered", []string{"top", "--node=^worker", "--limiting=memory"}, `
+1 nodes; 3 pods waiting, 2 in flight (1 assumed, 1 bound), 42 counted
+NODE       SIGNAL  AGE  AVAIL  INFLIGHT  FREE  SLOTS  PODS    K  SHORTEST  VERDICT  DOUBTS
+worker-10  fresh   21s    0.5       0.0   0.5      0    30  0.2  memory    no room  churn,cost-unknown
+`},
+		{"explain", []string{"explain", "cart", "-n", "shop"}, `
+pod shop/cart (3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f) of profile spazio is waiting
+last attempt at 2026-05-04T03:02:01Z: 0 of 3 nodes had room, 3 node(s) without room for another pod, shortest in cpu
+NODE       SCORE  AVAIL  INFLIGHT  FREE    AGE  VERDICT   SHORTEST  CHANNELS                DOUBTS
+worker-1     100    7.2       2.0   5.2  300ms  admitted  cpu       cpu 41%, C 90%, c 3.4%
+éloigné       50      -       0.0     -      -  admitted  -         -
+worker-10      -    0.5       0.0   0.5    21s  no room   memory    -                       churn,cost-unknown
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code, out, errs := run(t.Context(), append(test.args, "--scheduler", url)...)
+			if code != serve.ExitOK || errs != "" {
+				t.Fatalf("exit code %d, said %q", code, errs)
+			}
+			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), out); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	url := serveOn(t, debug(t, ""))
+	code, out, errs := run(t.Context(), "explain", "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", "-o", "json", "--node=worker-1$", "--scheduler", url)
+	var got plugin.Explanation
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != serve.ExitOK {
+		t.Fatalf("%d %v %s", code, err, errs)
+	}
+	want := explanation()
+	want.Nodes = want.Nodes[2:]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// lines hands over what is written, and refuses more once it is told to.
+type lines struct {
+	got  chan string
+	done <-chan struct{}
+}
+
+func (l lines) Write(p []byte) (int, error) {
+	select {
+	case l.got <- string(p):
+		return len(p), nil
+	case <-l.done:
+		return 0, errors.New("nobody listens")
+	}
+}
+
+// TestWatch goes on when the scheduler fails to answer once.
+func TestWatch(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var asked atomic.Int32
+	healthy := debug(t, "")
+	url := serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 2 {
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+			return
+		}
+		healthy.ServeHTTP(w, r)
+	}))
+	out := lines{got: make(chan string), done: ctx.Done()}
+	var errs bytes.Buffer
+	code := make(chan int, 1)
+	go func() {
+		root := &cobra.Command{Use: "spazio"}
+		root.AddCommand(topctl.NewTopCommand())
+		code <- serve.Execute(ctx, root, []string{"top", "-w", "-o", "json", "--interval=1ms", "--scheduler", url}, out, &errs)
+	}()
+	for range 2 {
+		line := <-out.got
+		var got plugin.Status
+		if err := json.Unmarshal([]byte(line), &got); err != nil || strings.Count(line, "\n") != 1 {
+			t.Errorf("%v in %q", err, line)
+		}
+	}
+	cancel()
+	if got := <-code; !strings.Contains(errs.String(), "starting") {
+		t.Errorf("exit code %d, said %q", got, errs.String())
+	}
+}
+
+// TestThroughTheAPIServer plays the API server: a lease, and a proxy for pods.
+func TestThroughTheAPIServer(t *testing.T) {
+	const proxy = "/api/v1/namespaces/system/pods/"
+	mux := http.NewServeMux()
+	mux.Handle(proxy+"scheduler-b:9694/proxy/", debug(t, proxy+"scheduler-b:9694/proxy"))
+	mux.Handle(proxy+"https:chosen:1234/proxy/", debug(t, proxy+"https:chosen:1234/proxy"))
+	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/system/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
+		holder := "scheduler-b_0b3f6f0e-4f4e-4f0e-9d8c-000000000000"
+		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+		lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(lease); err != nil {
+			t.Error(err)
+		}
+	})
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: serveOn(t, mux)}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	where := []string{"--kubeconfig", path, "--scheduler-namespace=system"}
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"the leader":  {[]string{"top"}, "worker-10"},
+		"a pod":       {[]string{"explain", "shop/cart", "--scheduler-pod=chosen", "--scheduler-port=https:1234"}, "waiting"},
+		"no lease":    {[]string{"top", "--scheduler-lease=other"}, "find the leading scheduler"},
+		"no such pod": {[]string{"explain", "shop/other"}, "could not find the requested resource"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, out, errs := run(t.Context(), append(test.args, where...)...)
+			if !strings.Contains(out+errs, test.want) {
+				t.Errorf("printed %q, said %q, want %q", out, errs, test.want)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	url := serveOn(t, debug(t, ""))
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"order":       {[]string{"top", "--sort=size"}, serve.ExitUsage, "--sort"},
+		"expression":  {[]string{"top", "--node=("}, serve.ExitUsage, "--node"},
+		"format":      {[]string{"top", "-o", "xml"}, serve.ExitUsage, "--output"},
+		"limit":       {[]string{"explain", "x", "--limit=-1"}, serve.ExitUsage, "--limit"},
+		"interval":    {[]string{"top", "--interval=0"}, serve.ExitUsage, "--interval"},
+		"timeout":     {[]string{"top", "--timeout=0"}, serve.ExitUsage, "--timeout"},
+		"URL":         {[]string{"top", "--scheduler=127.0.0.1:1"}, serve.ExitUsage, "--scheduler"},
+		"kubeconfig":  {[]string{"top", "--kubeconfig=/nowhere/x"}, serve.ExitUsage, "--kubeconfig"},
+		"arguments":   {[]string{"top", "x"}, serve.ExitUsage, "unknown command"},
+		"no pod":      {[]string{"explain"}, serve.ExitUsage, "accepts 1 arg"},
+		"unknown pod": {[]string{"explain", "x", "--scheduler", url}, serve.ExitFailure, "no such pod"},
+		"nobody":      {[]string{"top", "--scheduler=http://127.0.0.1:1"}, serve.ExitFailure, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := run(t.Context(), test.args...)
+			if code != test.code || out != "" || !strings.Contains(errs, test.says) || strings.Count(errs, "\n") != 1 {
+				t.Errorf("exit code %d, printed %q, said %q; want %d and one line with %q", code, out, errs, test.code, test.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package config_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/spazio-scheduler/spazio/plugin/config"
+)
+
+func TestArgsDefaults(t *testing.T) {
+	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	want := config.SpazioArgs{
+		Listen: "127.0.0.1:9690", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
+		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5,
+		IdleTimeout: d(15 * time.Second), MaxReportRate: 20, ReportBurst: 40,
+		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",
+	}
+	if diff := cmp.Diff(want, config.SpazioArgs{}.WithDefaults()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := (config.SpazioArgs{}).Validate(nil); err != nil {
+		t.Errorf("the zero value: %v", err)
+	}
+	original := &config.SpazioArgs{Listen: "a:1"}
+	copied := original.DeepCopyObject().(*config.SpazioArgs)
+	copied.Listen = "b:2"
+	if original.Listen != "a:1" {
+		t.Error("a copy shares its origin")
+	}
+}
+
+func TestValidateNamesThePath(t *testing.T) {
+	negative := metav1.Duration{Duration: -1}
+	args := config.SpazioArgs{
+		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative,
+		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
+		MaxReportRate: math.NaN(), ReportBurst: -1,
+	}
+	err := args.Validate(field.NewPath("pluginConfig").Index(0).Child("args"))
+	var all utilerrors.Aggregate
+	if !errors.As(err, &all) {
+		t.Fatalf("%v", err)
+	}
+	got := make(map[string]bool)
+	for _, e := range all.Errors() {
+		var f *field.Error
+		if !errors.As(e, &f) {
+			t.Fatalf("%v is no field error", e)
+		}
+		got[strings.TrimPrefix(f.Field, "pluginConfig[0].args.")] = true
+	}
+	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true,
+		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "optOutToleration": true,
+		"maxReportRate": true, "reportBurst": true, "listen": true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+	err = config.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Minute}, IdleTimeout: metav1.Duration{Duration: time.Second}}.Validate(nil)
+	if err == nil || !strings.Contains(err.Error(), "idleTimeout") {
+		t.Errorf("streams that end before their reports turn stale: %v", err)
+	}
+}

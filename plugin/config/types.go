@@ -1,0 +1,168 @@
+package config
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// GroupName is that of the scheduler's own configuration: it is assumed for
+// plugin arguments that carry no apiVersion.
+const GroupName = "kubescheduler.config.k8s.io"
+
+// Kind is the plugin's name and "Args", which the scheduler assumes for
+// arguments without a kind.
+const Kind = "SpazioArgs"
+
+// SchemeGroupVersion is the internal version.
+var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}
+
+// AddToScheme registers the internal SpazioArgs.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(SchemeGroupVersion, &SpazioArgs{})
+	return nil
+}
+
+// SpazioArgs are the plugin's arguments. The zero value of a field means its
+// default. The profiles of one scheduler share the signals and the ledger, so
+// only KWeight, TieWidth, OptOutAnnotation and OptOutToleration may differ
+// between them. A plain value.
+type SpazioArgs struct {
+	metav1.TypeMeta
+
+	// Listen is the host:port on which agents publish; default 127.0.0.1:9690,
+	// port 0 chooses one. Beyond loopback it needs TLS files or Insecure.
+	Listen string
+	// Insecure allows plaintext beyond loopback.
+	Insecure bool
+	// TLSCertFile and TLSKeyFile are the server's PEM files, TLSClientCAFile
+	// holds the CAs that sign the agents' certificates.
+	TLSCertFile, TLSKeyFile, TLSClientCAFile string
+
+	// MaxAge is how long after its arrival a report counts; default 5 s: agents
+	// report at least once a second.
+	MaxAge metav1.Duration
+	// StartupGrace is how long a node that has not yet reported is waited for
+	// before StalePolicy applies to it, from the start of the scheduler or the
+	// node's first appearance; default MaxAge. Without it a restarted scheduler
+	// would place all pending pods before the first agent has reconnected.
+	StartupGrace metav1.Duration
+	// StalePolicy is Neutral (default), Reject or Allow; see reserve.StalePolicy.
+	StalePolicy string
+	// Epsilon is the room in pods that a node must have for any pod; default 1.
+	Epsilon float64
+	// RetryPeriod is how long a waiting pod goes without an attempt while some
+	// node has room; default 30 s. It covers what waking may have missed.
+	RetryPeriod metav1.Duration
+	// AssumedTTL is how long a reserved pod's bind may take; default 15 min.
+	AssumedTTL metav1.Duration
+
+	// IdleTimeout is how long a stream may go without a report before it is
+	// closed; default three times MaxAge, when its node has long been stale.
+	IdleTimeout metav1.Duration
+	// MaxReportRate is the number of a node's reports that take effect in a
+	// second; default 20, four times what an agent sends at its busiest. Of the
+	// reports in excess the newest takes effect a little later.
+	MaxReportRate float64
+	// ReportBurst is how many may come at once; default 40, two seconds' worth.
+	ReportBurst int32
+
+	// KWeight is the weight of k, the capacity in typical loads, in the score,
+	// 0 (default) to 1.
+	KWeight float64
+	// TieWidth is the difference in free pods below which chance decides between
+	// nodes; default 0.5.
+	TieWidth float64
+	// OptOutAnnotation names the annotation that, set to "true", exempts a pod
+	// from the plugin; default spazio-scheduler.github.io/opt-out.
+	OptOutAnnotation string
+	// OptOutToleration is the key of a taint. A pod that tolerates it by name is
+	// exempt from the plugin, whether or not a node has the taint; default
+	// spazio-scheduler.github.io/opt-out.
+	OptOutToleration string
+}
+
+// Defaults of SpazioArgs.
+const (
+	DefaultListen        = "127.0.0.1:9690"
+	DefaultMaxAge        = 5 * time.Second
+	DefaultRetryPeriod   = 30 * time.Second
+	DefaultAssumedTTL    = 15 * time.Minute
+	DefaultMaxReportRate = 20
+	DefaultReportBurst   = 40
+	DefaultOptOut        = "spazio-scheduler.github.io/opt-out"
+
+	defaultEpsilon  = 1
+	defaultTieWidth = .5
+	// idleAges is how many times MaxAge a stream may go without a report.
+	idleAges = 3
+)
+
+// WithDefaults returns a copy with the empty fields set to their defaults.
+func (a SpazioArgs) WithDefaults() SpazioArgs {
+	setDefault(&a.Listen, DefaultListen)
+	setDefault(&a.MaxAge.Duration, DefaultMaxAge)
+	setDefault(&a.StartupGrace.Duration, a.MaxAge.Duration)
+	setDefault(&a.StalePolicy, reserve.Neutral.String())
+	setDefault(&a.Epsilon, defaultEpsilon)
+	setDefault(&a.RetryPeriod.Duration, DefaultRetryPeriod)
+	setDefault(&a.AssumedTTL.Duration, DefaultAssumedTTL)
+	setDefault(&a.IdleTimeout.Duration, idleTimeout(a.MaxAge.Duration))
+	setDefault(&a.MaxReportRate, DefaultMaxReportRate)
+	setDefault(&a.ReportBurst, DefaultReportBurst)
+	setDefault(&a.TieWidth, defaultTieWidth)
+	setDefault(&a.OptOutAnnotation, DefaultOptOut)
+	setDefault(&a.OptOutToleration, DefaultOptOut)
+	return a
+}
+
+// idleTimeout does not overflow.
+func idleTimeout(maxAge time.Duration) time.Duration {
+	const most = time.Duration(1<<63-1) / idleAges
+	return idleAges * min(maxAge, most)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Shared returns the fields that all profiles of a scheduler must agree on.
+func (a SpazioArgs) Shared() SpazioArgs {
+	a.TypeMeta = metav1.TypeMeta{}
+	a.KWeight, a.TieWidth, a.OptOutAnnotation, a.OptOutToleration = 0, 0, "", ""
+	return a
+}
+
+// Transport returns how the signal server proves who it is.
+func (a SpazioArgs) Transport() transport.Config {
+	return transport.Config{CertFile: a.TLSCertFile, KeyFile: a.TLSKeyFile, CAFile: a.TLSClientCAFile, Insecure: a.Insecure}
+}
+
+// DeepCopyInto writes a copy to out. There is nothing that copies could share.
+func (a *SpazioArgs) DeepCopyInto(out *SpazioArgs) { *out = *a }
+
+// DeepCopy returns a copy; nil stays nil.
+func (a *SpazioArgs) DeepCopy() *SpazioArgs {
+	if a == nil {
+		return nil
+	}
+	out := new(SpazioArgs)
+	a.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyObject implements runtime.Object.
+func (a *SpazioArgs) DeepCopyObject() runtime.Object {
+	if c := a.DeepCopy(); c != nil {
+		return c
+	}
+	return nil
+}

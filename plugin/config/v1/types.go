@@ -1,0 +1,55 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// SpazioArgs are the plugin's arguments; config.SpazioArgs says what each means.
+// A plain value.
+type SpazioArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Listen          string `json:"listen,omitempty"`
+	Insecure        bool   `json:"insecure,omitempty"`
+	TLSCertFile     string `json:"tlsCertFile,omitempty"`
+	TLSKeyFile      string `json:"tlsKeyFile,omitempty"`
+	TLSClientCAFile string `json:"tlsClientCAFile,omitempty"`
+
+	MaxAge       metav1.Duration `json:"maxAge,omitzero"`
+	StartupGrace metav1.Duration `json:"startupGrace,omitzero"`
+	StalePolicy  string          `json:"stalePolicy,omitempty"`
+	Epsilon      float64         `json:"epsilon,omitempty"`
+	RetryPeriod  metav1.Duration `json:"retryPeriod,omitzero"`
+	AssumedTTL   metav1.Duration `json:"assumedTTL,omitzero"`
+
+	IdleTimeout   metav1.Duration `json:"idleTimeout,omitzero"`
+	MaxReportRate float64         `json:"maxReportRate,omitempty"`
+	ReportBurst   int32           `json:"reportBurst,omitempty"`
+
+	KWeight          float64 `json:"kWeight,omitempty"`
+	TieWidth         float64 `json:"tieWidth,omitempty"`
+	OptOutAnnotation string  `json:"optOutAnnotation,omitempty"`
+	OptOutToleration string  `json:"optOutToleration,omitempty"`
+}
+
+// DeepCopyInto writes a copy to out. There is nothing that copies could share.
+func (a *SpazioArgs) DeepCopyInto(out *SpazioArgs) { *out = *a }
+
+// DeepCopy returns a copy; nil stays nil.
+func (a *SpazioArgs) DeepCopy() *SpazioArgs {
+	if a == nil {
+		return nil
+	}
+	out := new(SpazioArgs)
+	a.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyObject implements runtime.Object.
+func (a *SpazioArgs) DeepCopyObject() runtime.Object {
+	if c := a.DeepCopy(); c != nil {
+		return c
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package v1_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/spazio-scheduler/spazio/plugin/config"
+	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
+)
+
+// codecs are those of a scheduler that registers both versions.
+func codecs(t testing.TB) (*runtime.Scheme, serializer.CodecFactory) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{config.AddToScheme, configv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme, serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+}
+
+func decode(t testing.TB, data string) (runtime.Object, error) {
+	_, c := codecs(t)
+	kind := configv1.SchemeGroupVersion.WithKind(config.Kind)
+	obj, _, err := c.UniversalDecoder(config.SchemeGroupVersion).Decode([]byte(data), &kind, nil)
+	return obj, err
+}
+
+func TestSchedulersSchemeDecodes(t *testing.T) {
+	obj, err := decode(t, `{"listen":"127.0.0.1:0","maxAge":"2s","optOutToleration":"x"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.SpazioArgs{Listen: "127.0.0.1:0", MaxAge: metav1.Duration{Duration: 2 * time.Second}, OptOutToleration: "x"}.WithDefaults()
+	if diff := cmp.Diff(&want, obj); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := decode(t, `{"lissen":"x"}`); err == nil || !strings.Contains(err.Error(), "lissen") {
+		t.Errorf("an unknown field: %v", err)
+	}
+}
+
+// full has a value in every field.
+func full(t *testing.T) configv1.SpazioArgs {
+	var a configv1.SpazioArgs
+	v := reflect.ValueOf(&a).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Interface().(type) {
+		case metav1.TypeMeta:
+		case metav1.Duration:
+			f.Set(reflect.ValueOf(metav1.Duration{Duration: time.Duration(i+1) * time.Second}))
+		case string:
+			f.SetString(fmt.Sprint("value ", i))
+		case bool:
+			f.SetBool(true)
+		case float64:
+			f.SetFloat(float64(i) + .5)
+		case int32:
+			f.SetInt(int64(i + 1))
+		default:
+			t.Fatalf("%s is of a kind that copies may share", v.Type().Field(i).Name)
+		}
+	}
+	return a
+}
+
+func TestNothingIsLost(t *testing.T) {
+	a := full(t)
+	scheme, c := codecs(t)
+	var internal config.SpazioArgs
+	if err := scheme.Convert(&a, &internal, nil); err != nil {
+		t.Fatal(err)
+	}
+	var back configv1.SpazioArgs
+	if err := scheme.Convert(&internal, &back, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a, back); diff != "" {
+		t.Errorf("converted there and back (-want +got):\n%s", diff)
+	}
+	for _, obj := range []runtime.Object{&a, &internal} {
+		if diff := cmp.Diff(obj, obj.DeepCopyObject()); diff != "" {
+			t.Errorf("copy (-want +got):\n%s", diff)
+		}
+	}
+	if (*configv1.SpazioArgs)(nil).DeepCopyObject() != nil || (*config.SpazioArgs)(nil).DeepCopyObject() != nil {
+		t.Error("a copy of nil is not nil")
+	}
+	defaulted := a
+	scheme.Default(&defaulted)
+	if diff := cmp.Diff(a, defaulted); diff != "" {
+		t.Errorf("defaults overwrote values (-want +got):\n%s", diff)
+	}
+	info, _ := runtime.SerializerInfoForMediaType(c.SupportedMediaTypes(), runtime.ContentTypeYAML)
+	text, err := runtime.Encode(c.EncoderForVersion(info.Serializer, configv1.SchemeGroupVersion), &internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj, err := decode(t, string(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if diff := cmp.Diff(&internal, obj); diff != "" {
+		t.Errorf("written and read (-want +got):\n%s", diff)
+	}
+}
+
+// FuzzRoundTrip: what decodes comes back the same after being converted,
+// encoded and decoded again.
+func FuzzRoundTrip(f *testing.F) {
+	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s","reportBurst":3}`))
+	f.Add([]byte("kWeight: 0.25\ninsecure: true"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		obj, err := decode(t, string(data))
+		if err != nil {
+			return
+		}
+		first := obj.(*config.SpazioArgs)
+		text, err := json.Marshal(configv1.FromInternal(*first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := decode(t, string(text))
+		if err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		if diff := cmp.Diff(first, second, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("(-first +second):\n%s", diff)
+		}
+	})
+}

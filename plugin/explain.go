@@ -1,0 +1,220 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// States of a pod in the plugin's eyes.
+const (
+	// PodNew has not been tried; PodWaiting was, and found no room; PodInFlight
+	// was given to a node that has not yet reported it; PodCounted is in its
+	// node's reports; PodEnded is terminal; PodExempt is none of the plugin's
+	// business.
+	PodNew      = "new"
+	PodWaiting  = "waiting"
+	PodInFlight = "in flight"
+	PodCounted  = "counted"
+	PodEnded    = "ended"
+	PodExempt   = "exempt"
+)
+
+// Errors of Explain.
+var (
+	ErrUnknownPod = errors.New("no such pod")
+	ErrNotStarted = errors.New("the plugin has not been started")
+)
+
+// Explanation says where a pod could go, and why not elsewhere.
+type Explanation struct {
+	// Pod is namespace/name.
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	// Profile is the pod's scheduler; Ours says that it enables the plugin here.
+	Profile string `json:"profile"`
+	Ours    bool   `json:"ours"`
+	// State is one of the constants PodNew to PodExempt; Node is where the pod is
+	// or goes.
+	State string `json:"state"`
+	Node  string `json:"node,omitempty"`
+	// Attempt is the last scheduling attempt, nil if none is remembered.
+	Attempt *Attempt `json:"attempt,omitempty"`
+	// Nodes are all nodes as they are now, by name.
+	Nodes []NodeVerdict `json:"nodes"`
+}
+
+// Attempt sums up what a scheduling attempt saw of the nodes.
+type Attempt struct {
+	At time.Time `json:"at"`
+	// Nodes were known, WithRoom of them admitted the pod; Refusals counts the
+	// others.
+	Nodes    int       `json:"nodes"`
+	WithRoom int       `json:"withRoom"`
+	Refusals []Refusal `json:"refusals,omitempty"`
+	// Reserved is the node that the pod was put in flight to, with the avail and
+	// the pods in flight as they were just before; empty if there was none.
+	Reserved string  `json:"reserved,omitempty"`
+	Avail    float64 `json:"avail,omitempty"`
+	InFlight float64 `json:"inFlight,omitempty"`
+}
+
+// NodeVerdict is a node as a pod would find it.
+type NodeVerdict struct {
+	NodeState
+	// Score is the node's among those that admit the pod, 0 to 100, before the
+	// scheduler weighs it with other plugins' and without the chance that decides
+	// between near-ties; absent where the pod is refused.
+	Score *int64 `json:"score,omitempty"`
+}
+
+// Explain says what the plugin knows of a pod, given as namespace/name or as
+// UID. Errors are ErrUnknownPod and ErrNotStarted, wrapped.
+func (h *Hub) Explain(name string) (Explanation, error) {
+	if h.Addr() == nil {
+		return Explanation{}, fmt.Errorf("plugin: %w", ErrNotStarted)
+	}
+	pod, err := h.findPod(name)
+	if err != nil {
+		return Explanation{}, err
+	}
+	h.mu.Lock()
+	profile := h.profiles[pod.Spec.SchedulerName]
+	h.mu.Unlock()
+	e := Explanation{
+		Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, Ours: profile != nil,
+		Attempt: h.lastAttempt(pod.UID),
+	}
+	e.State, e.Node = h.podState(pod, profile)
+	ranking := reserve.Ranking{}
+	if profile != nil {
+		ranking = profile.ranking
+	}
+	e.Nodes = h.verdicts(ranking)
+	return e, nil
+}
+
+// findPod needs a started Hub.
+func (h *Hub) findPod(name string) (*v1.Pod, error) {
+	if namespace, base, err := cache.SplitMetaNamespaceKey(name); err == nil && namespace != "" {
+		if pod, err := h.pods.Pods(namespace).Get(base); err == nil {
+			return pod, nil
+		}
+	} else if pods, err := h.pods.List(labels.Everything()); err == nil {
+		for _, pod := range pods {
+			if string(pod.UID) == name {
+				return pod, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("plugin: pod %q: %w", name, ErrUnknownPod)
+}
+
+func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
+	known, ok := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
+	switch {
+	case isTerminal(pod):
+		return PodEnded, pod.Spec.NodeName
+	case ok && known.Claim != reserve.Unclaimed && !known.Absorbed:
+		return PodInFlight, known.Node
+	case ok:
+		return PodCounted, known.Node
+	case pod.Spec.NodeName != "":
+		return PodExempt, pod.Spec.NodeName
+	case profile == nil || profile.exempt(pod):
+		return PodExempt, ""
+	case h.waiting.find(pod.UID) != nil:
+		return PodWaiting, ""
+	}
+	return PodNew, ""
+}
+
+func (h *Hub) lastAttempt(uid types.UID) *Attempt {
+	if a := h.waiting.find(uid); a != nil {
+		return a.saw.Load().export()
+	}
+	return h.placed.find(uid)
+}
+
+func (s *sight) export() *Attempt {
+	if s == nil {
+		return nil
+	}
+	return &Attempt{At: s.at, Nodes: s.nodes, WithRoom: s.open, Refusals: s.refusals}
+}
+
+// verdicts returns all nodes, those that admit a pod with their score.
+func (h *Hub) verdicts(ranking reserve.Ranking) []NodeVerdict {
+	states := h.Snapshot()
+	list := make([]NodeVerdict, len(states))
+	raw := make([]float64, 0, len(states))
+	for i, s := range states {
+		list[i].NodeState = s
+		if s.Reason != reserve.Admitted.String() {
+			continue
+		}
+		score := math.NaN()
+		if s.Signal == signalFresh || s.Signal == signalStale && h.rules.policy == reserve.Allow {
+			score = reserve.Score(s.Free, s.K, 0, ranking)
+		}
+		raw = append(raw, score)
+	}
+	scores, err := reserve.NormalizeTo(nil, raw)
+	if err != nil {
+		return list
+	}
+	for i := range list {
+		if list[i].Reason == reserve.Admitted.String() {
+			list[i].Score = &scores[0]
+			scores = scores[1:]
+		}
+	}
+	return list
+}
+
+// placedMost is how many placed pods are remembered, for those who ask where a
+// pod went: a few minutes' worth in a busy cluster.
+const placedMost = 1024
+
+// placed remembers the attempts of the pods placed last. Safe for concurrent
+// use; the zero value is ready.
+type placed struct {
+	mu    sync.Mutex
+	byUID map[types.UID]*Attempt
+	// order is a ring of the UIDs, next the place of the oldest.
+	order []types.UID
+	next  int
+}
+
+func (p *placed) add(uid types.UID, a *Attempt) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byUID == nil {
+		p.byUID = make(map[types.UID]*Attempt)
+	}
+	if _, again := p.byUID[uid]; !again {
+		if len(p.order) < placedMost {
+			p.order = append(p.order, uid)
+		} else {
+			delete(p.byUID, p.order[p.next])
+			p.order[p.next] = uid
+			p.next = (p.next + 1) % placedMost
+		}
+	}
+	p.byUID[uid] = a
+}
+
+func (p *placed) find(uid types.UID) *Attempt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byUID[uid]
+}

@@ -1,0 +1,143 @@
+package plugin_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
+)
+
+// ours says that the cluster's profile is the pod's.
+func ours(p *v1.Pod) { p.Spec.SchedulerName = "spazio" }
+
+func TestExplain(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 3, options: plugin.HubOptions{Now: clock.Now}})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 4, Channels: []agent.ChannelReport{{Name: "cpu", Usage: .5, Capacity: .9, Cost: .1, CostSD: .01}}})
+	second := c.open(client, nodeName(1))
+	second.settle(agent.Report{Avail: 2})
+	c.open(client, nodeName(2)).settle(agent.Report{Avail: 0, Limiting: "memory"})
+	pod := newPod(0, ours)
+	c.arrive(pod, newPod(1, ours), newPod(2, ours, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} }),
+		newPod(3, ours, onNode(nodeName(1)), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }), newPod(4))
+	explain := func(name string) plugin.Explanation {
+		t.Helper()
+		e, err := c.hub.Explain(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	scores := func(e plugin.Explanation) map[string]any {
+		got := make(map[string]any)
+		for _, n := range e.Nodes {
+			got[n.Node] = n.Reason
+			if n.Score != nil {
+				got[n.Node] = *n.Score
+			}
+		}
+		return got
+	}
+	before := explain("default/pod-0")
+	if before.State != plugin.PodNew || !before.Ours || before.Attempt != nil {
+		t.Errorf("before its attempt: %+v", before)
+	}
+	want := map[string]any{nodeName(0): int64(100), nodeName(1): int64(50), nodeName(2): "no room"}
+	if diff := cmp.Diff(want, scores(before)); diff != "" {
+		t.Errorf("scores (-want +got):\n%s", diff)
+	}
+	wantChannels := []plugin.ChannelState{{Name: "cpu", Usage: .5, Capacity: .9, Cost: .1, CostSD: .01}}
+	if diff := cmp.Diff(wantChannels, before.Nodes[0].Channels); diff != "" {
+		t.Errorf("channels (-want +got):\n%s", diff)
+	}
+	if node, status := c.schedule(pod, c.infos); node != nodeName(0) {
+		t.Fatal(node, status)
+	}
+	after := explain(string(pod.UID))
+	wantAttempt := &plugin.Attempt{At: clock.Now(), Nodes: 3, WithRoom: 2, Reserved: nodeName(0), Avail: 4,
+		Refusals: []plugin.Refusal{{Nodes: 1, Message: "node(s) without room for another pod, shortest in memory"}}}
+	if diff := cmp.Diff(wantAttempt, after.Attempt); diff != "" || after.State != plugin.PodInFlight || after.Node != nodeName(0) {
+		t.Errorf("%s on %s, attempt (-want +got):\n%s", after.State, after.Node, diff)
+	}
+	if _, feasible, _ := c.attempt(newPod(1, ours), c.infos[2:]); len(feasible) > 0 {
+		t.Fatal("found room")
+	}
+	for name, want := range map[string]string{"default/pod-1": plugin.PodWaiting, "default/pod-2": plugin.PodExempt,
+		"default/pod-3": plugin.PodEnded, "default/pod-4": plugin.PodExempt} {
+		if got := explain(name); got.State != want {
+			t.Errorf("%s is %s, want %s", name, got.State, want)
+		}
+	}
+	if _, err := c.hub.Explain("default/nobody"); !errors.Is(err, plugin.ErrUnknownPod) {
+		t.Errorf("an unknown pod: %v", err)
+	}
+	if _, err := plugin.NewHub(plugin.HubOptions{}).Explain("default/pod-0"); !errors.Is(err, plugin.ErrNotStarted) {
+		t.Errorf("before New: %v", err)
+	}
+}
+
+func TestHandlerExplains(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4})
+	c.arrive(newPod(0, ours))
+	get := func(pod string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		c.hub.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, plugin.DebugPath+"?pod="+url.QueryEscape(pod), nil))
+		return w
+	}
+	w := get("default/pod-0")
+	var got plugin.Explanation
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatalf("%v in %s", err, w.Body)
+	}
+	want, err := c.hub.Explain("default/pod-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ages := cmpopts.IgnoreTypes(time.Duration(0))
+	if diff := cmp.Diff(want, got, ages); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if w := get("default/other"); w.Code != http.StatusNotFound {
+		t.Errorf("an unknown pod: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestNode(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4})
+	if got, ok := c.hub.Node(nodeName(0)); !ok || got.Free != 4 {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	if got, ok := c.hub.Node("nobody"); ok {
+		t.Errorf("an unknown node: %+v", got)
+	}
+}
+
+// TestPlacedAreForgotten: what is remembered of placed pods is bounded.
+func TestPlacedAreForgotten(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4})
+	c.arrive(newPod(0, ours))
+	for i := range 2000 {
+		if _, status := c.schedule(newPod(i), c.infos); !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		if e, err := c.hub.Explain("default/pod-0"); err != nil || (e.Attempt != nil) != (i < 1024) {
+			t.Fatalf("after %d pods: attempt %+v, %v", i+1, e.Attempt, err)
+		}
+		c.Unreserve(t.Context(), &cycleState{}, newPod(i), nodeName(0))
+	}
+}

@@ -1,0 +1,97 @@
+package plugin
+
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
+
+// bucket limits the reports of one node to burst at once and rate a second from
+// then on. It fills with reports and leaks with time; the zero value is empty.
+type bucket struct {
+	level float64
+	at    time.Duration
+}
+
+// take counts a report, unless the bucket is full. A clock that was set back
+// stops the leak until it has caught up.
+func (b *bucket) take(now time.Duration, rate, burst float64) bool {
+	if now > b.at {
+		b.level = max(b.level-rate*(now-b.at).Seconds(), 0)
+		b.at = now
+	}
+	if b.level+1 > burst {
+		return false
+	}
+	b.level++
+	return true
+}
+
+// arrival is a report and when it came, since the Hub's start.
+type arrival struct {
+	report *agent.Report
+	at     time.Duration
+}
+
+// accept makes a report the node's newest, unless a newer one is already there
+// or the node reports too often. Of the reports in excess the newest is held,
+// and takes effect with the next one or at the first inspection that finds the
+// bucket leaked, whichever comes first.
+//
+// A newer one that has turned stale gives way: a node whose clock was set back
+// starts over with a lower incarnation.
+func (h *Hub) accept(n *node, r *agent.Report) (result string) {
+	a := arrival{report: r, at: h.now()}
+	change := 0
+	n.mu.Lock()
+	switch {
+	case n.outdated(a):
+		result = reportOutdated
+	case !n.bucket.take(a.at, h.rate, h.burst):
+		if n.held.report == nil || newer(r, n.held.report) {
+			n.held = a
+		}
+		result = reportLimited
+	default:
+		if n.held.report != nil && newer(n.held.report, r) {
+			a = n.held
+		}
+		change = h.apply(n, a)
+		result = reportAccepted
+	}
+	n.mu.Unlock()
+	if change > 0 {
+		h.waiting.rise(change)
+	}
+	return result
+}
+
+// outdated says whether the node, whose mutex is held, has a newer report.
+func (n *node) outdated(a arrival) bool {
+	return n.report != nil && !newer(a.report, n.report) && n.view.Load().fresh(a.at)
+}
+
+// release applies the report that n, whose mutex is held, holds back, if there
+// is one and its rate allows. It returns by how much the slots changed.
+func (h *Hub) release(n *node, now time.Duration) int {
+	if n.held.report == nil || !n.bucket.take(now, h.rate, h.burst) {
+		return 0
+	}
+	return h.apply(n, n.held)
+}
+
+// apply makes a report that of n, whose mutex is held.
+func (h *Hub) apply(n *node, a arrival) int {
+	r := a.report
+	h.ledger.Absorb(n.name, r.Absorbed, h.clock())
+	n.report, n.arrived, n.held = r, a.at, arrival{}
+	n.signal = signalOf(r)
+	return h.refreshLocked(n)
+}
+
+func newer(a, b *agent.Report) bool {
+	if a.Incarnation != b.Incarnation {
+		return a.Incarnation > b.Incarnation
+	}
+	return a.Sequence > b.Sequence
+}
