@@ -325,7 +325,7 @@ func (l layout) meminfo() string {
 		"SUnreclaim", "KernelStack", "PageTables", "NFS_Unstable", "Bounce", "WritebackTmp", "CommitLimit", "Committed_AS"} {
 		line(key, total/97)
 	}
-	line("VmallocTotal", 1<<31 - 1)
+	line("VmallocTotal", 1<<31-1)
 	line("VmallocUsed", 0)
 	if l.available {
 		line("Percpu", 1184*l.cpus)
