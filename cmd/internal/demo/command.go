@@ -29,8 +29,9 @@ node of its own, whose pods are child processes at the lowest priority; their
 figures are kept apart. Nothing is installed, nothing listens beyond loopback,
 and nothing is left behind.
 
-While it runs, kubectl works with the printed kubeconfig. A pod of yours with
-schedulerName: spazio is placed like those of the batch.`
+While it runs, kubectl works with the printed kubeconfig, and spazio top and
+spazio explain with the printed address. A pod of yours with schedulerName:
+spazio is placed like those of the batch.`
 
 // flags are the command line in its own units.
 type flags struct {

@@ -2,8 +2,12 @@ package demo
 
 import (
 	"context"
+	"net/http"
+
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -19,5 +23,19 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.services.start("scheduler", scheduler.Run)
+	return c.explain(ctx, d)
+}
+
+// explain serves what spazio top and spazio explain ask, and says how.
+func (c *cluster) explain(ctx context.Context, d *demo) error {
+	server, err := serve.NewHTTP(ctx, serve.HTTPConfig{
+		Addr: loopback, Gatherer: legacyregistry.DefaultGatherer,
+		Handlers: map[string]http.Handler{plugin.DebugPath: c.hub.Handler()},
+	})
+	if err != nil {
+		return err
+	}
+	d.services.start("debug server", server.Run)
+	d.screen.printf("spazio top --watch --scheduler http://%s (or spazio explain POD)", server.Addr())
 	return nil
 }
