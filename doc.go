@@ -21,6 +21,7 @@
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
+//	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
 //	cmd        the programs: spazio, spazio-agent, spazio-aggregator, spazio-scheduler
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
@@ -29,6 +30,7 @@
 //
 //	svd filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin  ←  cmd
 //	svd  ←  aggregate                      telemetry  ←  cmd
+//	agent, aggregate  ←  sim  ←  cmd
 //
 // Only cmd builds on k8s.io/kubernetes, and only plugin and cmd need any of
 // Kubernetes' libraries.

@@ -24,3 +24,5 @@ replace (
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
 	github.com/spazio-scheduler/spazio/telemetry/podsource => ../telemetry/podsource
 )
+
+replace github.com/spazio-scheduler/spazio/sim => ../sim

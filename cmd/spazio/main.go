@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/modelctl"
 	"github.com/spazio-scheduler/spazio/cmd/internal/replay"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/simulate"
 	"github.com/spazio-scheduler/spazio/cmd/internal/topctl"
 )
 
@@ -28,7 +29,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Version: version(),
 	}
 	root.AddCommand(demo.NewCommand(), burn.NewCommand(), replay.NewCommand())
-	root.AddCommand(modelctl.NewCommand())
+	root.AddCommand(modelctl.NewCommand(), simulate.NewCommand())
 	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand())
 	return serve.Execute(ctx, root, args, stdout, stderr)
 }

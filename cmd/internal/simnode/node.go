@@ -17,7 +17,7 @@ type Node struct {
 	feed  *PodFeed
 
 	mu    sync.Mutex
-	model *Model
+	model *model
 	fresh []Transition // not yet emitted to the kubelet
 	wake  chan struct{}
 }
@@ -25,7 +25,7 @@ type Node struct {
 // NewNode returns a node that runs on the given clock, empty at its present.
 func NewNode(name string, p Params, clock Clock) (*Node, error) {
 	now := clock.Now()
-	model, err := NewModel(p, now)
+	m, err := newModel(p, now)
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", name, err)
 	}
@@ -33,7 +33,7 @@ func NewNode(name string, p Params, clock Clock) (*Node, error) {
 		name:  name,
 		clock: clock,
 		feed:  NewPodFeed(now),
-		model: model,
+		model: m,
 		wake:  make(chan struct{}, 1),
 	}, nil
 }

@@ -1,12 +1,23 @@
-package simnode
+package node
 
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 )
 
-// Params describes a simulated node. A zero field takes its default.
+// Overcommit says what happens when pods take more memory than there is.
+type Overcommit uint8
+
+const (
+	// Swap, the default, slows all pods down by Params.Slowdown.
+	Swap Overcommit = iota
+	// Kill ends the pod with most memory until the rest fits.
+	Kill
+)
+
+// Params describes a node. A zero field takes its default.
 type Params struct {
 	// Cores is the number of cores; default 4.
 	Cores int
@@ -22,6 +33,8 @@ type Params struct {
 	// StartWork and StopWork are the CPU time a container start and stop take;
 	// defaults 300 ms and 100 ms, as measured with containerd.
 	StartWork, StopWork time.Duration
+	// Overcommit is Swap by default.
+	Overcommit Overcommit
 	// Slowdown divides the speed of pods while memory is over-committed;
 	// default 5.
 	Slowdown float64
@@ -39,12 +52,11 @@ type FieldError struct {
 }
 
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("simnode: %s = %v, want %s", e.Field, e.Value, e.Want)
+	return fmt.Sprintf("node: %s = %v, want %s", e.Field, e.Value, e.Want)
 }
 
 // Validate returns a *FieldError for the first field out of range.
 func (p Params) Validate() error {
-	finite := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 	switch {
 	case p.Cores < 0 || p.Cores > 4096:
 		return &FieldError{"Cores", p.Cores, "0 (default) to 4096"}
@@ -52,7 +64,7 @@ func (p Params) Validate() error {
 		return &FieldError{"Memory", p.Memory, "a finite number of bytes, at least 0"}
 	case !finite(p.BaseMemory) || p.BaseMemory >= 1:
 		return &FieldError{"BaseMemory", p.BaseMemory, "a share in [0,1)"}
-	case !finite(p.Background) || p.Background > float64(p.withDefaults().Cores)/2:
+	case !finite(p.Background) || p.Background > float64(p.WithDefaults().Cores)/2:
 		return &FieldError{"Background", p.Background, "0 (default) to half the cores"}
 	case p.Burst < 0:
 		return &FieldError{"Burst", p.Burst, "at least 0"}
@@ -60,6 +72,8 @@ func (p Params) Validate() error {
 		return &FieldError{"StartWork", p.StartWork, "at least 0"}
 	case p.StopWork < 0:
 		return &FieldError{"StopWork", p.StopWork, "at least 0"}
+	case p.Overcommit > Kill:
+		return &FieldError{"Overcommit", p.Overcommit, "Swap or Kill"}
 	case !finite(p.Slowdown) || p.Slowdown != 0 && p.Slowdown < 1:
 		return &FieldError{"Slowdown", p.Slowdown, "at least 1"}
 	case !finite(p.Noise) || p.Noise > 1:
@@ -68,7 +82,11 @@ func (p Params) Validate() error {
 	return nil
 }
 
-func (p Params) withDefaults() Params {
+// finite says that v is a number in [0, ∞).
+func finite(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+
+// WithDefaults returns p with its zero fields replaced.
+func (p Params) WithDefaults() Params {
 	setDefault(&p.Cores, 4)
 	setDefault(&p.Memory, float64(p.Cores)*(4<<30))
 	setDefault(&p.BaseMemory, .05)
@@ -86,4 +104,17 @@ func setDefault[T comparable](field *T, value T) {
 	if *field == zero {
 		*field = value
 	}
+}
+
+// The start-up latency from bind to running, image pull included: log-normal
+// with p50 1 s and p99 4 s, the figures the thesis gives (§3.4.1).
+const startupMedian = 1
+
+// 2.326 is the 99th percentile of the standard normal distribution.
+var startupSigma = math.Log(4) / 2.326
+
+// StartupLatency draws the time from a pod's bind to its running state, in
+// seconds.
+func StartupLatency(rng *rand.Rand) float64 {
+	return startupMedian * math.Exp(startupSigma*rng.NormFloat64())
 }

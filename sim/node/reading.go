@@ -1,4 +1,4 @@
-package simnode
+package node
 
 import "math"
 
@@ -30,12 +30,11 @@ func (m *Model) Read() (Reading, bool) {
 		return Reading{}, false
 	}
 	m.read = now
-	cores := float64(m.params.Cores)
 	return Reading{
-		Utilisation: m.disturb(1-(now.idle-before.idle)/(span*cores), 1),
+		Utilisation: m.disturb(1-(now.idle-before.idle)/(span*m.cores), 1),
 		Pressure:    m.disturb((now.waited-before.waited)/span, 1),
 		// A level read from counters of pages is steadier than a rate.
-		Memory: m.disturb(m.memory()/m.params.Memory, .1),
+		Memory: m.disturb(m.used/m.params.Memory, .1),
 	}, true
 }
 
@@ -44,25 +43,14 @@ func (m *Model) Read() (Reading, bool) {
 func (r Reading) CPU() float64 { return (r.Utilisation + r.Pressure) / 2 }
 
 func (m *Model) counters() counters {
-	idle := m.now*float64(m.params.Cores) - m.busy
+	idle := m.now*m.cores - m.totals.Busy
 	return counters{
 		at:     m.now,
 		idle:   math.Floor(idle/jiffy) * jiffy,
-		waited: math.Floor(m.waited*1e6) / 1e6,
+		waited: math.Floor(m.totals.Waited*1e6) / 1e6,
 	}
-}
-
-// memory returns the bytes asked for, which may be more than there are.
-func (m *Model) memory() float64 {
-	used := m.params.BaseMemory * m.params.Memory
-	for _, c := range m.containers {
-		if c.phase == Running {
-			used += c.Memory
-		}
-	}
-	return used
 }
 
 func (m *Model) disturb(v, scale float64) float64 {
-	return math.Min(1, math.Max(0, v+scale*m.params.Noise*m.noise.NormFloat64()))
+	return min(1, max(0, v+scale*m.params.Noise*m.noise.NormFloat64()))
 }

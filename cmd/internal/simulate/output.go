@@ -1,0 +1,217 @@
+package simulate
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+)
+
+// results are what was run.
+type results struct {
+	cases []experiment.Case
+	rows  []experiment.Row
+	seeds []uint64
+}
+
+func (r results) write(out io.Writer, format string) error {
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", " ")
+		return encoder.Encode(r.rows)
+	case "csv":
+		return r.writeCSV(out)
+	}
+	_, err := io.WriteString(out, r.tables())
+	return err
+}
+
+func (r results) writeCSV(out io.Writer) error {
+	w := csv.NewWriter(out)
+	records := [][]string{{"experiment", "scheduler", "seed", "metric", "value", "unit"}}
+	for _, row := range r.rows {
+		records = append(records, []string{
+			row.Experiment, row.Scheduler, strconv.FormatUint(row.Seed, 10), row.Metric,
+			strconv.FormatFloat(row.Value, 'g', -1, 64), row.Unit,
+		})
+	}
+	if err := w.WriteAll(records); err != nil {
+		return fmt.Errorf("write rows: %w", err)
+	}
+	return nil
+}
+
+// shown are the metrics of tables, in order; rows have more.
+var shown = []string{
+	"goodput", "makespan", "run_mean", "run_p99", "sojourn_mean", "sojourn_p99", "slowdown_p99", "slowdown_jain",
+	"server_p99", "most_pods_per_core", "cpu_wait", "memory_overload", "kills", "unfinished", "utilisation",
+}
+
+// compared are the metrics whose ratio to the default means something.
+var compared = []string{
+	"goodput", "makespan", "run_mean", "sojourn_mean", "sojourn_p99", "slowdown_p99", "server_p99", "memory_overload",
+}
+
+// tables renders two tables a case, one line a scheduler.
+func (r results) tables() string {
+	var b strings.Builder
+	for i, c := range r.cases {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for _, t := range r.tablesOf(c.Label) {
+			fmt.Fprintf(&b, "%s\n", t.title)
+			writeAligned(&b, t.rows)
+		}
+	}
+	if v := r.verdicts(); len(v.rows) > 1 {
+		fmt.Fprintf(&b, "\n%s\n", v.title)
+		writeAligned(&b, v.rows)
+	}
+	return b.String()
+}
+
+// table is a title and rows, the first of them the header.
+type table struct {
+	title string
+	rows  [][]string
+}
+
+func (r results) tablesOf(label string) []table {
+	means := table{title: fmt.Sprintf("%s: mean of %d seeds ± half of the 95 %% interval", label, len(r.seeds))}
+	means.fill(experiment.Summarise(r.rows), label, shown)
+	tables := []table{means}
+	if ratios := experiment.Ratios(r.rows, experiment.Default); len(ratios) > 0 {
+		t := table{title: label + ": ratio to default, with its 95 % interval"}
+		t.fillRatios(ratios, label)
+		if len(t.rows) > 1 {
+			tables = append(tables, t)
+		}
+	}
+	return tables
+}
+
+// fill adds the header and one row a scheduler, for the metrics that any has.
+func (t *table) fill(lines []experiment.Line, label string, metrics []string) {
+	t.matrix(lines, label, metrics, func(l experiment.Line) string {
+		if math.IsNaN(l.Low) {
+			return figure(l.Mean)
+		}
+		return figure(l.Mean) + " ±" + figure((l.High-l.Low)/2)
+	})
+}
+
+func (t *table) fillRatios(lines []experiment.Line, label string) {
+	var others []experiment.Line
+	for _, l := range lines {
+		if l.Scheduler != experiment.Default && l.Scheduler != experiment.Idle {
+			others = append(others, l)
+		}
+	}
+	t.matrix(others, label, compared, func(l experiment.Line) string {
+		if math.IsNaN(l.Low) {
+			return figure(l.Mean)
+		}
+		return fmt.Sprintf("%s [%s, %s]", figure(l.Mean), figure(l.Low), figure(l.High))
+	})
+}
+
+func (t *table) matrix(lines []experiment.Line, label string, metrics []string, cell func(experiment.Line) string) {
+	cells := map[string]map[string]string{}
+	var schedulers []string
+	present := map[string]bool{}
+	units := map[string]string{}
+	for _, l := range lines {
+		if l.Experiment != label {
+			continue
+		}
+		if cells[l.Scheduler] == nil {
+			cells[l.Scheduler] = map[string]string{}
+			schedulers = append(schedulers, l.Scheduler)
+		}
+		cells[l.Scheduler][l.Metric] = cell(l)
+		present[l.Metric], units[l.Metric] = true, l.Unit
+	}
+	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m string) bool { return !present[m] })
+	header := []string{"scheduler"}
+	for _, m := range metrics {
+		if unit := units[m]; unit != "1" {
+			m += ", " + unit
+		}
+		header = append(header, m)
+	}
+	t.rows = [][]string{header}
+	for _, s := range schedulers {
+		row := []string{s}
+		for _, m := range metrics {
+			value, ok := cells[s][m]
+			if !ok {
+				value = "-"
+			}
+			row = append(row, value)
+		}
+		t.rows = append(t.rows, row)
+	}
+}
+
+// figure keeps three digits.
+func figure(v float64) string {
+	switch a := math.Abs(v); {
+	case v == 0:
+		return "0"
+	case math.IsInf(v, 0) || math.IsNaN(v):
+		return "∞"
+	case a >= 1000:
+		return strconv.FormatFloat(math.Round(v), 'f', -1, 64)
+	case a >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 1:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+func (r results) verdicts() table {
+	t := table{title: "targets of spazio", rows: [][]string{{"experiment", "target", "measured", "holds"}}}
+	for _, v := range experiment.Judge(r.cases, r.rows, experiment.Spazio) {
+		measured := figure(v.Measured.Mean)
+		if !math.IsNaN(v.Measured.Low) {
+			measured += fmt.Sprintf(" [%s, %s]", figure(v.Measured.Low), figure(v.Measured.High))
+		}
+		holds := "no"
+		if v.Holds {
+			holds = "yes"
+		}
+		t.rows = append(t.rows, []string{v.Experiment, v.Claim, measured, holds})
+	}
+	return t
+}
+
+// writeAligned writes rows of cells in columns.
+func writeAligned(b *strings.Builder, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			b.WriteString(cell)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+			}
+		}
+		b.WriteByte('\n')
+	}
+}

@@ -1,0 +1,234 @@
+package baseline_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+)
+
+const gi = 1 << 30
+
+// A node of 4 cores and 16 GiB.
+var machine = baseline.Resources{CPU: 4, Memory: 16 * gi}
+
+func TestDefaultScores(t *testing.T) {
+	tests := []struct {
+		name            string
+		requested       baseline.Resources
+		least, balanced int64
+	}{
+		// (100 + 100)/2; shares 0 and 0.
+		{"empty", baseline.Resources{}, 100, 100},
+		// cpu 100·2/4 = 50, memory 100·12/16 = 75, mean 62.5 rounded down;
+		// shares .5 and .25, half the difference .125.
+		{"half of the cores", baseline.Resources{CPU: 2, Memory: 4 * gi}, 62, 87},
+		// One pod of 100m and 200Mi: 97.5 and 98.78 rounded down, mean 97.5.
+		{"one pod of defaults", baseline.NonZero(baseline.Resources{}), 97, 99},
+		// cpu 0 beyond its capacity, memory 50; shares 1 and .5.
+		{"too many cores", baseline.Resources{CPU: 5, Memory: 8 * gi}, 25, 75},
+		{"full", machine, 0, 100},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := baseline.LeastAllocated(machine, test.requested); got != test.least {
+				t.Errorf("least allocated %d, want %d", got, test.least)
+			}
+			if got := baseline.BalancedAllocation(machine, test.requested); got != test.balanced {
+				t.Errorf("balanced allocation %d, want %d", got, test.balanced)
+			}
+		})
+	}
+}
+
+func TestNonZero(t *testing.T) {
+	got := baseline.NonZero(baseline.Resources{CPU: 2})
+	if diff := cmp.Diff(baseline.Resources{CPU: 2, Memory: 200 << 20}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTargetLoadPacking(t *testing.T) {
+	tests := []struct {
+		expected float64 // of 4 cores
+		want     int64
+	}{
+		{0, 40},  // T
+		{.8, 70}, // x = 20: 60·20/40 + 40
+		{1.6, 100},
+		{2.4, 27}, // x = 60: 40·40/60 = 26.7
+		{4, 0},
+		{4.1, 0},
+	}
+	for _, test := range tests {
+		if got := baseline.TargetLoadPacking(test.expected, 4, baseline.TargetUtilisation); got != test.want {
+			t.Errorf("%g of 4 cores: %d, want %d", test.expected, got, test.want)
+		}
+	}
+}
+
+func TestPredictedCPU(t *testing.T) {
+	tests := []struct{ request, limit, want float64 }{
+		{0, 0, 1}, {.5, 0, .75}, {.0005, 0, .001}, {.5, 2, 2},
+	}
+	for _, test := range tests {
+		if got := baseline.PredictedCPU(test.request, test.limit); got != test.want {
+			t.Errorf("request %g, limit %g: %g, want %g", test.request, test.limit, got, test.want)
+		}
+	}
+}
+
+func TestLoadVariationRiskBalancing(t *testing.T) {
+	tests := []struct {
+		name        string
+		cpu, memory baseline.Usage
+		request     baseline.Resources
+		want        int64
+	}{
+		{"idle", baseline.Usage{}, baseline.Usage{}, baseline.Resources{}, 100},
+		// cpu: μ = (1+1)/4 = .5, σ = 1/4: 100·(1 − .375) = 62.5, rounded 63;
+		// memory: μ = .25, σ = 0: 87.5.
+		{"cpu is riskier", baseline.Usage{Mean: 1, SD: 1}, baseline.Usage{Mean: 4 * gi}, baseline.Resources{CPU: 1}, 63},
+		// memory: μ = 1 (capped), σ = .5: 25.
+		{"memory is riskier", baseline.Usage{Mean: 1}, baseline.Usage{Mean: 20 * gi, SD: 8 * gi}, baseline.Resources{}, 25},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := baseline.LoadVariationRiskBalancing(test.cpu, test.memory, test.request, machine)
+			if got != test.want {
+				t.Errorf("%d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLowRiskOverCommitment(t *testing.T) {
+	// μ = ½ and σ√5 = √(1/12) make the Beta distribution uniform: α = β = 1, so
+	// its CDF at x is x.
+	uniform := baseline.Usage{Mean: 2, SD: 4 * math.Sqrt(1./12/5)}
+	none := [2]baseline.Declared{}
+	cpu := func(request, limit float64) [2]baseline.Declared {
+		return [2]baseline.Declared{{Request: request, Limit: limit}, {}}
+	}
+	tests := []struct {
+		name          string
+		usage         baseline.Usage
+		without, with [2]baseline.Declared
+		want          int64
+	}{
+		{"idle and empty", baseline.Usage{}, none, cpu(1, 1), 100},
+		// Limits 6 of 4 cores, requests 2: (6−4)/(6−2) = .5, half of it; nothing
+		// used, so p = 1.
+		{"limits beyond the node", baseline.Usage{}, cpu(1, 5), cpu(2, 6), 75},
+		// p = CDF(1/4) = .25, limits at the capacity: risk .5·.75 = .375.
+		{"uniform load", uniform, cpu(1, 4), cpu(1, 4), 63},
+		// Limits of 2 keep usage below .5: p = .25/.5, risk .25.
+		{"uniform load below its limits", uniform, cpu(1, 2), cpu(1, 2), 75},
+		// No variation and usage above what is requested: p = 0, risk .5.
+		{"steady load above its requests", baseline.Usage{Mean: 2}, cpu(1, 4), cpu(1, 4), 50},
+		{"steady load within its requests", baseline.Usage{Mean: 1}, cpu(1, 4), cpu(1, 4), 100},
+		// A sum that rounding took below 0 counts as 0: p = 0, risk .5.
+		{"a request just below nothing", uniform, cpu(-1e-15, 4), cpu(1, 4), 50},
+		// Nothing declared before: L⁻ = 0, so p = 1 whatever is used.
+		{"load of pods that declare nothing", uniform, none, cpu(1, 1), 100},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := baseline.LowRiskOverCommitment(test.usage, baseline.Usage{}, test.without, test.with, machine)
+			if got != test.want {
+				t.Errorf("%d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLoadAware(t *testing.T) {
+	var l baseline.LoadAware
+	estimates := []struct {
+		name                 string
+		request, limit, want baseline.Resources
+	}{
+		{"nothing declared", baseline.Resources{}, baseline.Resources{}, baseline.Resources{CPU: .25, Memory: 200 << 20}},
+		{"requests", baseline.Resources{CPU: 1, Memory: 1000}, baseline.Resources{}, baseline.Resources{CPU: .85, Memory: 700}},
+		{"limits", baseline.Resources{CPU: 1}, baseline.Resources{CPU: 2, Memory: 1000}, baseline.Resources{CPU: 1.7, Memory: 700}},
+	}
+	for _, test := range estimates {
+		if diff := cmp.Diff(test.want, l.Estimate(test.request, test.limit)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+	tests := []struct {
+		expected baseline.Resources
+		fits     bool
+		score    int64
+	}{
+		{baseline.Resources{}, true, 100},
+		{baseline.Resources{CPU: 2.6, Memory: 8 * gi}, true, 42},   // 65 %: (35+50)/2
+		{baseline.Resources{CPU: 2.61, Memory: 8 * gi}, true, 42},  // 65.25 rounds to 65
+		{baseline.Resources{CPU: 2.63, Memory: 8 * gi}, false, 42}, // 65.75 rounds to 66
+		{baseline.Resources{CPU: 1, Memory: 15.5 * gi}, false, 39}, // 97 % of memory: (75+3)/2
+		{baseline.Resources{CPU: 5, Memory: 8 * gi}, false, 25},
+	}
+	for _, test := range tests {
+		if got := l.Fits(test.expected, machine); got != test.fits {
+			t.Errorf("%+v fits: %v", test.expected, got)
+		}
+		if got := l.Score(test.expected, machine); got != test.score {
+			t.Errorf("%+v scores %d, want %d", test.expected, got, test.score)
+		}
+	}
+	if l.Fits(baseline.Resources{}, baseline.Resources{}) {
+		t.Error("nothing fits on a node of nothing")
+	}
+}
+
+func TestSpikes(t *testing.T) {
+	s := baseline.Spikes{Lag: 4}
+	// The window of 1, 3, 1, 3 has mean 2 and deviation 1: 5.5 is the limit.
+	series := []float64{1, 3, 1, 3, 5.5, 1, 3, 1, 3, 20}
+	var got []bool
+	for _, x := range series {
+		got = append(got, s.Step(x))
+	}
+	want := []bool{false, false, false, false, false, false, false, false, false, true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRejects(t *testing.T) {
+	tests := []struct {
+		name  string
+		peaks []bool
+		sigma []float64
+		want  bool
+	}{
+		{"no model", nil, nil, false},
+		{"quiet", []bool{false, false}, []float64{3, 1}, false},
+		{"the leading direction", []bool{true, false}, []float64{3, 1}, true},
+		{"a minor direction", []bool{false, true}, []float64{3, 1}, false},
+		{"half", []bool{false, true}, []float64{2, 2}, true},
+	}
+	for _, test := range tests {
+		if got := baseline.Rejects(test.peaks, test.sigma); got != test.want {
+			t.Errorf("%s: %v", test.name, got)
+		}
+	}
+}
+
+func TestWithoutCapacity(t *testing.T) {
+	var none baseline.Resources
+	for name, got := range map[string]int64{
+		"least allocated":     baseline.LeastAllocated(none, none),
+		"balanced allocation": baseline.BalancedAllocation(none, none),
+		"target load packing": baseline.TargetLoadPacking(0, 0, 40),
+		"load variation":      baseline.LoadVariationRiskBalancing(baseline.Usage{}, baseline.Usage{}, none, none),
+		"low risk":            baseline.LowRiskOverCommitment(baseline.Usage{}, baseline.Usage{}, [2]baseline.Declared{}, [2]baseline.Declared{}, none),
+	} {
+		if got != 0 {
+			t.Errorf("%s: %d, want 0", name, got)
+		}
+	}
+}

@@ -1,0 +1,367 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// Streams of random numbers, one a purpose, so that one scheduler's choices do
+// not change what another draws.
+const (
+	streamNodes = iota + 1
+	streamTies
+	streamPhases
+)
+
+// machine is a node and what kube-scheduler's cache knows of it.
+type machine struct {
+	index int32
+	model *node.Model
+	// next is when its pods may change, the time of its event.
+	next float64
+	// starts is when the kubelet is free to start another pod.
+	starts float64
+	// assigned are the pods that the API has on the node, and those assumed.
+	assigned           []int32
+	requested, nonzero baseline.Resources
+	limits             baseline.Resources // each at least the request
+	running            int
+	series             int // steps of the background so far
+}
+
+// policy is a scheduler's own part: what it filters and scores by, and the
+// telemetry that feeds it.
+type policy interface {
+	// start schedules the policy's own events.
+	start()
+	// admits says whether the node may take the pod, beyond what every
+	// scheduler checks.
+	admits(m *machine, pod int32) bool
+	// score writes one score a node for the pod.
+	score(scores []float64, nodes []int32, pod int32)
+	// everyNode says that all nodes are looked at, not kube-scheduler's sample.
+	everyNode() bool
+	// bound tells that the scheduler assumed the pod on the node, announced that
+	// the API has the bind, gone that it has the pod's end, phase what happens on
+	// the node itself.
+	bound(m *machine, pod int32)
+	announced(m *machine, pod int32)
+	gone(m *machine, pod int32)
+	phase(m *machine, t node.Transition)
+	// refused tells that a pod was parked. wakes says that the policy itself
+	// decides when a parked pod is tried again; else a pod's end does.
+	refused()
+	wakes() bool
+	handle(e event)
+}
+
+// sampler is a policy that looks at every node ten times a second.
+type sampler interface {
+	sample(m *machine)
+}
+
+// cluster is the state of a run.
+type cluster struct {
+	Config
+	pods    []Pod
+	records []Record
+	nodes   []*machine
+	policy  policy
+	ties    *rand.Rand
+
+	now    float64 // seconds from the start of the warm-up
+	agenda agenda
+	order  []int32 // pods by creation
+	next   int     // in order, the next to be created
+	queue  queue
+	busy   bool // the scheduler is at an attempt
+	looked int  // where the next attempt starts to look at nodes
+
+	unfinished int // pods that are to end
+	starting   int // pods created that do not run yet
+	backlog    Backlog
+	most       int
+	startWork  float64 // useful work done before the workload
+	transit    []node.Transition
+	feasible   []int32
+	scores     []float64
+	err        error
+}
+
+// Run simulates the pods on the cluster until all have ended or the horizon has
+// come. It depends on its arguments alone; the pods are not modified. Errors are
+// a *FieldError, those of the parts, or ctx's.
+func Run(ctx context.Context, c Config, pods []Pod) (Result, error) {
+	if err := c.Validate(); err != nil {
+		return Result{}, err
+	}
+	c = c.withDefaults()
+	for i, p := range pods {
+		if err := p.validate(i, c.Nodes); err != nil {
+			return Result{}, err
+		}
+	}
+	if _, ok := c.Scheduler.(Omniscient); ok {
+		return centralQueue(c, pods), nil
+	}
+	s, err := newCluster(c, pods)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := s.run(ctx); err != nil {
+		return Result{}, err
+	}
+	return s.result(), nil
+}
+
+func newCluster(c Config, pods []Pod) (*cluster, error) {
+	s := &cluster{
+		Config: c, pods: pods, records: make([]Record, len(pods)),
+		ties:  rand.New(rand.NewPCG(c.Seed, streamTies)),
+		order: make([]int32, len(pods)),
+	}
+	seeds := rand.New(rand.NewPCG(c.Seed, streamNodes))
+	for i := range c.Nodes {
+		p := c.Node
+		p.Seed = seeds.Uint64()
+		model, err := node.New(p)
+		if err != nil {
+			return nil, err
+		}
+		s.nodes = append(s.nodes, &machine{index: int32(i), model: model, next: math.Inf(1)})
+	}
+	for i, p := range pods {
+		s.records[i] = Record{Node: -1, Bound: -1, Running: -1, Done: -1}
+		s.order[i] = int32(i)
+		if p.Server.Rate == 0 {
+			s.unfinished++
+		}
+	}
+	slices.SortStableFunc(s.order, func(a, b int32) int {
+		switch x, y := pods[a].Created, pods[b].Created; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	var err error
+	if s.policy, err = c.Scheduler.build(s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// run is the main loop: it takes what comes first of the agenda, the next pod
+// and the next sample, and at the same time in this order.
+func (s *cluster) run(ctx context.Context) error {
+	s.begin()
+	sampler, samples := s.policy.(sampler)
+	clock := newSampleClock(len(s.nodes))
+	for steps := 0; s.err == nil && s.unfinished > 0; steps++ {
+		if steps%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		at, what := math.Inf(1), 0
+		if len(s.agenda.heap) > 0 {
+			at, what = s.agenda.heap[0].at, 1
+		}
+		if s.next < len(s.order) {
+			if created := s.Warmup + s.pods[s.order[s.next]].Created; created < at {
+				at, what = created, 2
+			}
+		}
+		if samples && clock.at < at {
+			at, what = clock.at, 3
+		}
+		if what == 0 || at > s.Warmup+s.Horizon {
+			s.now = s.Warmup + s.Horizon
+			break
+		}
+		s.now = at
+		switch what {
+		case 1:
+			s.handle(s.agenda.pop())
+		case 2:
+			pod := s.order[s.next]
+			s.next++
+			s.create(pod)
+		case 3:
+			m := s.nodes[clock.node]
+			clock.advance()
+			s.advance(m)
+			sampler.sample(m)
+		}
+	}
+	return s.err
+}
+
+// begin places the pods that are there from the start.
+func (s *cluster) begin() {
+	for i, p := range s.pods {
+		if p.On > 0 {
+			if p.Server.Rate == 0 {
+				s.starting++
+			}
+			s.place(int32(i), s.nodes[p.On-1])
+		}
+	}
+	s.order = slices.DeleteFunc(s.order, func(i int32) bool { return s.pods[i].On > 0 })
+	for _, m := range s.nodes {
+		if len(s.Background) > 0 {
+			s.load(m)
+		}
+	}
+	s.agenda.add(event{at: flushPeriod, kind: flushed})
+	s.policy.start()
+}
+
+func (s *cluster) handle(e event) {
+	switch e.kind {
+	case changed:
+		if m := s.nodes[e.node]; m.next == e.at {
+			s.advance(m)
+			s.schedule(m)
+		}
+	case decided:
+		s.busy = false
+		s.decide(e.pod)
+	case announced:
+		s.announce(s.nodes[e.node], e.pod)
+	case ended:
+		s.forget(s.nodes[e.node], e.pod)
+	case failed:
+		s.forget(s.nodes[e.node], e.pod)
+		s.agenda.add(event{at: s.now + s.RestartDelay, kind: resubmitted, pod: e.pod})
+	case resubmitted:
+		s.queue.push(e.pod)
+	case backedOff:
+		s.queue.release(e.pod, s.now)
+	case flushed:
+		s.queue.flush(s.now)
+		s.agenda.add(event{at: s.now + flushPeriod, kind: flushed})
+	case loaded:
+		s.load(s.nodes[e.node])
+	case counted:
+		s.count()
+	default:
+		s.policy.handle(e)
+	}
+	s.attempt()
+}
+
+func (s *cluster) fail(err error) {
+	if s.err == nil && err != nil {
+		s.err = fmt.Errorf("sim: at %g s: %w", s.now-s.Warmup, err)
+	}
+}
+
+// load sets the background of a node for the next step of its series.
+func (s *cluster) load(m *machine) {
+	series := s.Background[int(m.index)%len(s.Background)]
+	s.advance(m)
+	s.fail(m.model.SetBackground(series.Cores[min(m.series, len(series.Cores)-1)]))
+	m.series++
+	s.schedule(m)
+	if m.series < len(series.Cores) {
+		s.agenda.add(event{at: s.now + series.Step, kind: loaded, node: m.index})
+	}
+}
+
+func (s *cluster) create(pod int32) {
+	if s.next == 1 {
+		s.startWork = s.useful()
+	}
+	s.starting++
+	s.queue.push(pod)
+	s.attempt()
+}
+
+// useful sums up what pods have done of their work, as of now.
+func (s *cluster) useful() float64 {
+	sum := 0.
+	for _, m := range s.nodes {
+		s.advance(m)
+		t := m.model.Totals()
+		sum += t.Pods - t.Lost
+	}
+	return sum
+}
+
+// advance brings a node to the present.
+func (s *cluster) advance(m *machine) {
+	s.transit = m.model.AdvanceTo(s.transit[:0], s.now)
+	if len(s.transit) == 0 {
+		return
+	}
+	happened := slices.Clone(s.transit)
+	for _, t := range happened {
+		s.transition(m, t)
+	}
+	s.schedule(m)
+}
+
+// schedule puts the node's next change on the agenda.
+func (s *cluster) schedule(m *machine) {
+	next, ok := m.model.NextChange()
+	if !ok {
+		m.next = math.Inf(1)
+		return
+	}
+	next = math.Max(next, s.now)
+	if next != m.next || next == s.now {
+		m.next = next
+		s.agenda.add(event{at: next, kind: changed, node: m.index})
+	}
+}
+
+// transition is a change of a pod on its node.
+func (s *cluster) transition(m *machine, t node.Transition) {
+	pod := int32(t.Pod)
+	r := &s.records[pod]
+	switch t.Phase {
+	case node.Running:
+		r.Running = t.At - s.Warmup
+		m.running++
+		if s.pods[pod].Server.Rate == 0 {
+			s.most = max(s.most, m.running)
+			s.began()
+		}
+	case node.Succeeded:
+		r.Done = t.At - s.Warmup
+		m.running--
+		s.unfinished--
+		s.agenda.add(event{at: s.now + s.Latency, kind: ended, node: m.index, pod: pod})
+	case node.Failed:
+		r.Running, r.Bound, r.Node = -1, -1, -1
+		r.Kills++
+		m.running--
+		s.starting++
+		s.agenda.add(event{at: s.now + s.Latency, kind: failed, node: m.index, pod: pod})
+	}
+	s.policy.phase(m, t)
+}
+
+// began notes that one pod fewer waits, and has the books on the backlog closed
+// where it was the last.
+func (s *cluster) began() {
+	if s.starting--; s.starting == 0 && s.next == len(s.order) {
+		s.agenda.add(event{at: s.now, kind: counted})
+	}
+}
+
+// count closes the books on the backlog, unless a pod waits again.
+func (s *cluster) count() {
+	if s.starting > 0 || len(s.order) == 0 {
+		return
+	}
+	first := s.Warmup + s.pods[s.order[0]].Created
+	s.backlog = Backlog{Useful: s.useful() - s.startWork, Span: s.now - first}
+}

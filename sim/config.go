@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// Config describes a cluster. A zero field takes its default.
+type Config struct {
+	// Nodes is the number of nodes; default 19, the thesis's.
+	Nodes int
+	// Node is every node's model; its Seed is drawn from Seed.
+	Node node.Params
+	// Scheduler places the pods; default Spazio{}.
+	Scheduler Scheduler
+	// Latency is one way between any two parts in seconds; default .001, a
+	// data centre's.
+	Latency float64
+	// SchedulerDelay is kube-scheduler's own time for one attempt in seconds;
+	// default .005, 200 pods a second.
+	SchedulerDelay float64
+	// KubeletRate is how many pods a second a kubelet starts; default 10.
+	KubeletRate float64
+	// RestartDelay is the time in seconds after which a killed pod is submitted
+	// again; default 10, a Job's first back-off.
+	RestartDelay float64
+	// Warmup is the time in seconds that nodes and agents run before the
+	// workload starts; default 5.
+	Warmup float64
+	// Horizon ends a run that does not end by itself, in seconds from the
+	// workload's start; default 10⁶.
+	Horizon float64
+	// Background, if set, is a load of nodes that no scheduler knows of: one
+	// series a node, reused in turn, of cores by time.
+	Background []Series
+	// Seed selects all random streams.
+	Seed uint64
+}
+
+// Series is a load by time: Cores[i] from Step·i seconds on, for ever from the
+// last.
+type Series struct {
+	Step  float64
+	Cores []float64
+}
+
+// FieldError names a field with a value out of range.
+type FieldError struct {
+	Field string
+	Value any
+	Want  string
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("sim: %s = %v, want %s", e.Field, e.Value, e.Want)
+}
+
+// MaxPods is the number of pods a node takes, the kubelet's default.
+const MaxPods = 110
+
+// maxNodes bounds what a run may ask of memory by mistake.
+const maxNodes = 100_000
+
+// Validate returns a *FieldError of this package or of package node, or what the
+// scheduler's options are refused for.
+func (c Config) Validate() error {
+	if c.Nodes < 0 || c.Nodes > maxNodes {
+		return &FieldError{"Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes)}
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"Latency", c.Latency}, {"SchedulerDelay", c.SchedulerDelay}, {"KubeletRate", c.KubeletRate},
+		{"RestartDelay", c.RestartDelay}, {"Warmup", c.Warmup}, {"Horizon", c.Horizon},
+	} {
+		if !(f.value >= 0) || math.IsInf(f.value, 1) {
+			return &FieldError{f.name, f.value, "a finite number ≥ 0 (0 is the default)"}
+		}
+	}
+	for i, s := range c.Background {
+		if !(s.Step > 0) || math.IsInf(s.Step, 1) || len(s.Cores) == 0 {
+			return &FieldError{fmt.Sprintf("Background[%d]", i), s.Step, "a step above 0 and at least one value"}
+		}
+		for _, v := range s.Cores {
+			if !(v >= 0) || math.IsInf(v, 1) {
+				return &FieldError{fmt.Sprintf("Background[%d].Cores", i), v, "finite numbers ≥ 0"}
+			}
+		}
+	}
+	return c.Node.Validate()
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Nodes, 19)
+	setDefault(&c.Latency, .001)
+	setDefault(&c.SchedulerDelay, .005)
+	setDefault(&c.KubeletRate, 10)
+	setDefault(&c.RestartDelay, 10)
+	setDefault(&c.Warmup, 5)
+	setDefault(&c.Horizon, 1e6)
+	c.Node = c.Node.WithDefaults()
+	if c.Scheduler == nil {
+		c.Scheduler = Spazio{}
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

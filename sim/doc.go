@@ -1,0 +1,39 @@
+// Package sim is a deterministic discrete-event simulator of a cluster: pods are
+// created, a scheduler places them, kubelets start them, and nodes run them in
+// the contention model of package sim/node. It answers how a scheduler would do
+// on a workload; package sim/workload makes those, package sim/experiment
+// compares schedulers on them.
+//
+// # What is real
+//
+// Under [Spazio] every node's samples, at 10 Hz with measurement noise and the
+// kernel's rounding, go through the agent's own pipeline (package agent). Its
+// reports reach, after the network's latency, the ledger and the decisions that
+// the scheduler plugin calls (package reserve): admission with slow start, scores
+// with ties, waiting pods woken at once when slots appear. Models meet in the
+// real aggregator (package aggregate). The other schedulers are their formulas
+// (package sim/baseline), fed with what they would see, averaged and delayed as
+// they would see it.
+//
+// All share kube-scheduler's queue (order of creation, back-off, retries on the
+// end of a pod), its filters on requests and on the number of pods, its sample
+// of nodes in clusters of 100 and more, and chance between equal scores.
+//
+// # Determinism
+//
+// Time is virtual; nothing reads a clock. Each purpose has a PCG stream of its
+// own, seeded by the run's seed, so the same arguments give the same result to
+// the last bit, whatever runs beside it. A run is sequential; run many at once.
+//
+// # Limits
+//
+// A scheduler's attempt takes a constant time, the network a constant latency
+// and loses nothing; the API server is never the bottleneck; kube-scheduler's
+// other preferences (affinity, spreading, images) are left out, as the pods have
+// none. Node failures, preemption and priorities are not modelled. A pod killed
+// for its memory starts anew as a pod of its own. For the limits of the node see
+// package sim/node.
+//
+// Times are in seconds from the workload's start, work in core-seconds, memory
+// in bytes.
+package sim

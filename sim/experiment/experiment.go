@@ -1,0 +1,268 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// Params are what experiments share. A zero field takes the experiment's
+// default.
+type Params struct {
+	// Nodes and Cores size the cluster, 19 of 4.
+	Nodes, Cores int
+	// Pods is the size of a batch.
+	Pods int
+	// Work is the pods' mean in core-seconds and Law that of their work.
+	Work float64
+	Law  workload.Law
+	// Load is the share of the cores that arrivals take, for Duration seconds.
+	Load, Duration float64
+	// Requests is what pods declare.
+	Requests workload.Requests
+	// Kill has nodes kill pods that exceed their memory instead of swapping.
+	Kill bool
+	// Trace is the directory of a trace, for experiments that replay one.
+	Trace fs.FS
+	// Cluster holds the cluster's delays; its nodes, seed and scheduler are set
+	// from the rest.
+	Cluster sim.Config
+
+	mixed bool // the pods' run times differ whatever the law
+}
+
+// Sweep lists the values that cases are made of, one a combination. An empty
+// list takes the experiment's own.
+type Sweep struct {
+	Work, Load []float64
+	Law        []workload.Law
+	Requests   []workload.Requests
+}
+
+// Experiment is a named comparison.
+type Experiment struct {
+	// Name, Title and Question say what it is for.
+	Name, Title, Question string
+	// NeedsTrace says which trace it replays; empty for none.
+	NeedsTrace string
+	defaults   Params
+	sweep      Sweep
+	// unbound says that the omniscient bound does not know of part of the load.
+	unbound bool
+	idle    bool
+	build   func(p Params, seed uint64) (sim.Config, []sim.Pod, error)
+}
+
+// NameError is a name that is not known.
+type NameError struct{ Kind, Name string }
+
+func (e *NameError) Error() string { return fmt.Sprintf("experiment: no %s %q", e.Kind, e.Name) }
+
+// ErrNoTrace refuses an experiment that replays a trace and was given none.
+var ErrNoTrace = errors.New("experiment: needs a trace")
+
+// Experiments lists all, in order.
+func Experiments() []Experiment { return slices.Clone(experiments) }
+
+// ByName finds an experiment; the error is a *NameError.
+func ByName(name string) (Experiment, error) {
+	for _, e := range experiments {
+		if strings.EqualFold(e.Name, name) {
+			return e, nil
+		}
+	}
+	return Experiment{}, &NameError{"experiment", name}
+}
+
+var experiments = []Experiment{
+	{
+		Name: "b1", Title: "A batch at once",
+		Question: "1,000 pods that declare nothing are created at once: how long do they run and wait, and what is lost on the way?",
+		defaults: Params{Pods: 1000},
+		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws()},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+			return p.cluster(), pods, err
+		},
+	},
+	{
+		Name: "b2", Title: "Arrivals at a steady rate",
+		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
+		defaults: Params{Duration: 300, Law: workload.Equal},
+		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+			return p.cluster(), pods, err
+		},
+	},
+	{
+		Name: "b3", Title: "A batch that presses on memory",
+		Question: "Half of 1,000 pods take a core, half a tenth of one and 12 % of a node's memory, and none declares anything: who keeps nodes from swapping?",
+		defaults: Params{Pods: 1000, mixed: true},
+		sweep:    Sweep{Work: []float64{10}, Law: workload.Laws()},
+		build:    mixture(workload.Mix{}),
+	},
+	{
+		Name: "b3io", Title: "A batch of CPU, memory and waiting",
+		Question: "As B3, but a third each: a core; a tenth of one and 12 % of memory; a fifth of one and nothing else, as pods that wait for disk or network.",
+		defaults: Params{Pods: 1000, mixed: true},
+		sweep:    Sweep{Work: []float64{10}, Law: workload.Laws()},
+		build:    mixture(workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3}),
+	},
+	{
+		Name: "s1", Title: "Servers beside a batch",
+		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times?",
+		defaults: Params{Pods: 500}, unbound: true, idle: true,
+		sweep: Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+			return p.cluster(), append(pods, workload.Servers(p.Nodes, node.Server{Rate: 100, Work: .0025})...), err
+		},
+	},
+	{
+		Name: "h1", Title: "Background load from traces",
+		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
+		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
+		defaults:   Params{Duration: 600, Law: workload.Exponential}, unbound: true,
+		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}},
+		build: hidden,
+	},
+	{
+		Name: "f1", Title: "Function invocations from a trace",
+		Question:   "Invocations of functions, most shorter than their start, arrive as recorded.",
+		NeedsTrace: "a directory with invocations.csv, durations.csv and memory.csv of Azure Functions 2019",
+		defaults:   Params{Duration: 600, mixed: true},
+		sweep:      Sweep{Load: []float64{.1}},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			functions, err := workload.ReadFunctions(p.Trace)
+			if err != nil {
+				return sim.Config{}, nil, err
+			}
+			pods, err := workload.Invocations(seed, functions, p.Load, p.cores(), p.Duration)
+			return p.cluster(), pods, err
+		},
+	},
+	{
+		Name: "w1", Title: "Wrong requests",
+		Question: "Pods of one core arrive as a Poisson process and declare nothing, three cores or a third of one: how much does a scheduler suffer from believing them?",
+		defaults: Params{Duration: 600, Law: workload.Exponential},
+		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+			if err != nil {
+				return sim.Config{}, nil, err
+			}
+			pods, err = workload.Declare(seed, pods, p.Requests)
+			return p.cluster(), pods, err
+		},
+	},
+}
+
+func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error) {
+	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+		c := p.cluster()
+		pods, err := workload.Mixed(seed, p.Pods, p.Work, p.Law, c.Node.WithDefaults().Memory, m)
+		return c, pods, err
+	}
+}
+
+// What hidden loads take of the cores, and how much faster than recorded.
+const (
+	hiddenShare = .3
+	hiddenSpeed = 10
+)
+
+func hidden(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+	c := p.cluster()
+	traces, err := workload.ReadUtilisations(p.Trace)
+	if err != nil {
+		return c, nil, err
+	}
+	c.Background, err = workload.Background(seed, traces, p.Nodes, float64(p.Cores), hiddenShare, hiddenSpeed, 2*p.Duration)
+	if err != nil {
+		return c, nil, err
+	}
+	pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+	return c, pods, err
+}
+
+// horizon ends runs in which a scheduler lets pods starve: far more than any
+// experiment takes otherwise, in seconds.
+const horizon = 20_000
+
+func (p Params) cores() float64 { return float64(p.Nodes * p.Cores) }
+
+func (p Params) cluster() sim.Config {
+	c := p.Cluster
+	orElse(&c.Horizon, horizon)
+	c.Nodes, c.Node.Cores = p.Nodes, p.Cores
+	if p.Kill {
+		c.Node.Overcommit = node.Kill
+	}
+	return c
+}
+
+// Case is an experiment with one value of everything.
+type Case struct {
+	// Label names it in rows: the experiment and what was swept.
+	Label      string
+	Experiment Experiment
+	Params     Params
+}
+
+// Cases are the combinations of the sweep. Values of p go before the
+// experiment's defaults. It returns ErrNoTrace where a trace is missing.
+func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
+	if e.NeedsTrace != "" && p.Trace == nil {
+		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)
+	}
+	orElse(&p.Nodes, 19)
+	orElse(&p.Cores, 4)
+	orElse(&p.Pods, e.defaults.Pods)
+	orElse(&p.Law, e.defaults.Law)
+	orElse(&p.Duration, e.defaults.Duration)
+	p.mixed = e.defaults.mixed
+	cases := []Case{{Label: e.Name, Experiment: e, Params: p}}
+	cases = expand(cases, "work", s.Work, e.sweep.Work, func(p *Params, v float64) { p.Work = v })
+	cases = expand(cases, "load", s.Load, e.sweep.Load, func(p *Params, v float64) { p.Load = v })
+	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.Law = v })
+	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.Requests = v })
+	return cases, nil
+}
+
+// expand makes a case a value of each case; a value that the experiment does not
+// know of is left out.
+func expand[T any](cases []Case, name string, given, own []T, set func(*Params, T)) []Case {
+	if len(own) == 0 && name != "law" {
+		return cases
+	}
+	if len(given) > 0 {
+		own = given
+	}
+	if len(own) == 0 {
+		return cases
+	}
+	var all []Case
+	for _, c := range cases {
+		for _, v := range own {
+			d := c
+			set(&d.Params, v)
+			d.Label += fmt.Sprintf("/%s=%v", name, v)
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+func orElse[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,214 @@
+package experiment_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+func cases(t testing.TB, name string, p experiment.Params, s experiment.Sweep) []experiment.Case {
+	t.Helper()
+	e, err := experiment.ByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := e.Cases(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+func TestCases(t *testing.T) {
+	var got []string
+	for _, c := range cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{.5, 10}}) {
+		got = append(got, c.Label)
+	}
+	want := []string{
+		"b1/work=0.5/law=equal", "b1/work=0.5/law=exponential",
+		"b1/work=10/law=equal", "b1/work=10/law=exponential",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Every experiment runs under every scheduler on a small scale, and says the same
+// whatever runs beside it.
+func TestEveryExperiment(t *testing.T) {
+	traces := map[string]fstest.MapFS{
+		"h1": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n")}},
+		"f1": {
+			"invocations.csv": {Data: []byte("HashOwner,HashApp,HashFunction,1\no,a,f,60\n")},
+			"durations.csv":   {Data: []byte("HashOwner,HashApp,HashFunction,percentile_Average_50\no,a,f,500\n")},
+			"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\n")},
+		},
+	}
+	for _, e := range experiment.Experiments() {
+		t.Run(e.Name, func(t *testing.T) {
+			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}
+			if trace, ok := traces[e.Name]; ok {
+				p.Trace = trace
+			}
+			small := cases(t, e.Name, p, experiment.Sweep{Work: []float64{2}, Load: []float64{.4}})
+			o := experiment.Options{Seeds: []uint64{1, 2}, Workers: 1}
+			for _, s := range experiment.Schedulers() {
+				o.Schedulers = append(o.Schedulers, s.Name)
+			}
+			one, err := experiment.Run(t.Context(), small, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Workers = 4
+			many, err := experiment.Run(t.Context(), small, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(one, many); diff != "" {
+				t.Errorf("four workers change the rows:\n%s", diff)
+			}
+			for _, r := range one {
+				if r.Metric == "unfinished" && r.Value > 0 || math.IsNaN(r.Value) {
+					t.Errorf("%+v", r)
+				}
+			}
+		})
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 2}, experiment.Sweep{Work: []float64{1}})
+	var name *experiment.NameError
+	if _, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{"dice"}, Seeds: []uint64{1}}); !errors.As(err, &name) {
+		t.Errorf("no such scheduler: error %v", err)
+	}
+	if _, err := experiment.ByName("b9"); !errors.As(err, &name) {
+		t.Errorf("no such experiment: error %v", err)
+	}
+	h1, err := experiment.ByName("H1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h1.Cases(experiment.Params{}, experiment.Sweep{}); !errors.Is(err, experiment.ErrNoTrace) {
+		t.Errorf("no trace: error %v", err)
+	}
+	bad := cases(t, "b1", experiment.Params{Nodes: 1}, experiment.Sweep{Work: []float64{-1}})
+	var field *workload.FieldError
+	if _, err := experiment.Run(t.Context(), bad, experiment.Options{Seeds: []uint64{1}}); !errors.As(err, &field) {
+		t.Errorf("negative work: error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := experiment.Run(ctx, b1, experiment.Options{Seeds: []uint64{1}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
+	}
+}
+
+func rows(metric string, values map[string][]float64) []experiment.Row {
+	var rows []experiment.Row
+	for _, scheduler := range []string{"default", "spazio", "omniscient"} {
+		for i, v := range values[scheduler] {
+			rows = append(rows, experiment.Row{
+				Experiment: "e", Scheduler: scheduler, Seed: uint64(i), Metric: metric, Value: v, Unit: "s",
+			})
+		}
+	}
+	return rows
+}
+
+func TestSummaries(t *testing.T) {
+	data := rows("run_mean", map[string][]float64{"default": {10, 20, 30}, "spazio": {5, 20, 60}})
+	approx := cmpopts.EquateApprox(0, 1e-3)
+	// Mean 20, deviation 10, t of two degrees of freedom 4.3027: ± 4.3027·10/√3.
+	want := experiment.Interval{Mean: 20, Low: -4.8415, High: 44.8415, N: 3}
+	if diff := cmp.Diff(want, experiment.Summarise(data)[0].Interval, approx); diff != "" {
+		t.Errorf("mean (-want +got):\n%s", diff)
+	}
+	// The logarithms of ½, 1 and 2 have mean 0 and deviation ln 2.
+	half := math.Exp(4.30265 * math.Ln2 / math.Sqrt(3))
+	ratios := experiment.Ratios(data, "default")
+	i := slices.IndexFunc(ratios, func(l experiment.Line) bool { return l.Scheduler == "spazio" })
+	want = experiment.Interval{Mean: 1, Low: 1 / half, High: half, N: 3}
+	if diff := cmp.Diff(want, ratios[i].Interval, approx); diff != "" {
+		t.Errorf("ratio (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]float64{.5, 1, 2}, ratios[i].Values, approx); diff != "" {
+		t.Errorf("ratios (-want +got):\n%s", diff)
+	}
+}
+
+// Without a logarithm there is the ratio of the means.
+func TestRatiosOfNothing(t *testing.T) {
+	tests := []struct {
+		name         string
+		base, values []float64
+		want         float64
+	}{
+		{"none of any", []float64{0, 0}, []float64{0, 0}, 1},
+		{"none of some", []float64{4, 4}, []float64{0, 2}, .25},
+		{"some of none", []float64{0, 0}, []float64{0, 2}, math.Inf(1)},
+	}
+	for _, test := range tests {
+		lines := experiment.Ratios(rows("memory_overload", map[string][]float64{"default": test.base, "spazio": test.values}), "default")
+		if got := lines[1].Mean; got != test.want {
+			t.Errorf("%s: %g, want %g", test.name, got, test.want)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
+	var data []experiment.Row
+	for metric, values := range map[string]map[string][]float64{
+		"run_mean":           {"default": {100, 100}, "spazio": {11, 11}},
+		"most_pods_per_core": {"default": {9, 9}, "spazio": {2, 4}},
+		"sojourn_mean":       {"default": {100, 100}, "spazio": {80, 80}, "omniscient": {70, 70}},
+	} {
+		data = append(data, rows(metric, values)...)
+	}
+	for i := range data {
+		data[i].Experiment = b1[0].Label
+	}
+	got := map[string]string{}
+	for _, v := range experiment.Judge(b1, data, experiment.Spazio) {
+		got[v.Claim] = fmt.Sprintf("%.2f %v", v.Measured.Mean, v.Holds)
+	}
+	want := map[string]string{
+		"run_mean/default ≤ 0.12":            "0.11 true",
+		"sojourn_mean/default ≤ 0.65":        "0.80 false",
+		"sojourn_mean/omniscient ≤ 1.25":     "1.14 true",
+		"most_pods_per_core of any seed ≤ 3": "4.00 false",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The thesis's algorithm without guards fills nodes further than with them.
+func TestSourceOverfills(t *testing.T) {
+	b1 := cases(t, "b1", experiment.Params{Nodes: 6, Pods: 300}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
+	o := experiment.Options{Schedulers: []string{"source", "source-signal", "spazio"}, Seeds: []uint64{1, 2, 3}, Workers: 2}
+	data, err := experiment.Run(t.Context(), b1, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := map[string]float64{}
+	for _, r := range data {
+		if r.Metric == "most_pods_per_core" {
+			most[r.Scheduler] = max(most[r.Scheduler], r.Value)
+		}
+	}
+	if most["source"] <= most["source-signal"] || most["source"] <= most["spazio"] {
+		t.Errorf("most pods a core: %v", most)
+	}
+}

@@ -1,0 +1,151 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/spazio-scheduler/spazio/sim"
+)
+
+// Row is one figure of one run.
+type Row struct {
+	Experiment string  `json:"experiment"`
+	Scheduler  string  `json:"scheduler"`
+	Seed       uint64  `json:"seed"`
+	Metric     string  `json:"metric"`
+	Value      float64 `json:"value"`
+	Unit       string  `json:"unit"`
+}
+
+// Options of Run.
+type Options struct {
+	// Schedulers by name; empty takes Field.
+	Schedulers []string
+	// Seeds, at least one.
+	Seeds []uint64
+	// Workers run at a time, at least 1.
+	Workers int
+	// Progress, if set, is told after each run how many of all have ended. Calls
+	// do not overlap.
+	Progress func(done, all int)
+}
+
+type task struct {
+	kase      Case
+	scheduler string
+	seed      uint64
+}
+
+// Run runs every case under every scheduler with every seed. The first error
+// ends it; otherwise the rows depend on the arguments alone, not on Workers. It
+// returns when all it started has ended.
+func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
+	tasks, err := plan(cases, o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	next, done := 0, 0
+	results := make([][]Row, len(tasks))
+	for range max(o.Workers, 1) {
+		running.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= len(tasks) || ctx.Err() != nil {
+					return
+				}
+				rows, err := tasks[i].run(ctx)
+				if err != nil {
+					cancel(fmt.Errorf("%s under %s, seed %d: %w", tasks[i].kase.Label, tasks[i].scheduler, tasks[i].seed, err))
+					return
+				}
+				results[i] = rows
+				mu.Lock()
+				done++
+				if o.Progress != nil {
+					o.Progress(done, len(tasks))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var rows []Row
+	for _, r := range results {
+		rows = append(rows, r...)
+	}
+	return rows, nil
+}
+
+func plan(cases []Case, o Options) ([]task, error) {
+	if len(o.Schedulers) == 0 {
+		o.Schedulers = Field()
+	}
+	var tasks []task
+	for _, c := range cases {
+		names := o.Schedulers
+		if c.Experiment.idle {
+			names = append(append([]string{}, names...), Idle)
+		}
+		for _, name := range names {
+			if name == Omniscient && c.Experiment.unbound {
+				continue
+			}
+			if name != Idle {
+				if _, err := schedulerOf(name, c.Params); err != nil {
+					return nil, err
+				}
+			}
+			for _, seed := range o.Seeds {
+				tasks = append(tasks, task{c, name, seed})
+			}
+		}
+	}
+	return tasks, nil
+}
+
+func (t task) run(ctx context.Context) ([]Row, error) {
+	config, pods, err := t.kase.Experiment.build(t.kase.Params, t.seed)
+	if err != nil {
+		return nil, err
+	}
+	config.Seed = t.seed
+	if t.scheduler == Idle {
+		config.Scheduler, pods = sim.Default{}, idle(pods)
+	} else if config.Scheduler, err = schedulerOf(t.scheduler, t.kase.Params); err != nil {
+		return nil, err
+	}
+	result, err := sim.Run(ctx, config, pods)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, m := range sim.Summarise(result) {
+		rows = append(rows, Row{t.kase.Label, t.scheduler, t.seed, m.Name, m.Value, m.Unit})
+	}
+	return rows, nil
+}
+
+// idleSpan is how long servers run alone, in seconds.
+const idleSpan = 300
+
+// idle keeps the servers and adds a pod of a millisecond whose end ends the run.
+func idle(pods []sim.Pod) []sim.Pod {
+	alone := []sim.Pod{{Created: idleSpan, Work: .001}}
+	for _, p := range pods {
+		if p.Server.Rate > 0 {
+			alone = append(alone, p)
+		}
+	}
+	return alone
+}

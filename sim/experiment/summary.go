@@ -1,0 +1,115 @@
+package experiment
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Line is a metric of one scheduler in one case over all seeds.
+type Line struct {
+	Experiment, Scheduler, Metric, Unit string
+	Interval
+	// Values are those of the seeds, in their order.
+	Values []float64
+}
+
+// Interval is a mean and the bounds of its 95 % confidence interval; NaN bounds
+// with fewer than two values.
+type Interval struct {
+	Mean, Low, High float64
+	N               int
+}
+
+const confidence = .95
+
+// intervalOf uses Student's t.
+func intervalOf(values []float64) Interval {
+	mean, sd := stat.MeanStdDev(values, nil)
+	i := Interval{Mean: mean, Low: math.NaN(), High: math.NaN(), N: len(values)}
+	if n := len(values); n > 1 {
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2)
+		half := t * sd / math.Sqrt(float64(n))
+		i.Low, i.High = mean-half, mean+half
+	}
+	return i
+}
+
+type lineKey struct{ experiment, scheduler, metric string }
+
+// Summarise joins the rows of all seeds, in order of appearance.
+func Summarise(rows []Row) []Line {
+	index := map[lineKey]int{}
+	var lines []Line
+	for _, r := range rows {
+		k := lineKey{r.Experiment, r.Scheduler, r.Metric}
+		i, ok := index[k]
+		if !ok {
+			i = len(lines)
+			index[k] = i
+			lines = append(lines, Line{Experiment: r.Experiment, Scheduler: r.Scheduler, Metric: r.Metric, Unit: r.Unit})
+		}
+		lines[i].Values = append(lines[i].Values, r.Value)
+	}
+	for i := range lines {
+		lines[i].Interval = intervalOf(lines[i].Values)
+	}
+	return lines
+}
+
+// Ratios divides each metric by that of the base scheduler with the same seed:
+// the geometric mean of the ratios and its interval, taken on logarithms. Where
+// both are 0 the ratio is 1; where a ratio of some seed is 0, infinite or
+// negative, the line has the ratio of the means and no interval. Values holds
+// the ratios by seed.
+func Ratios(rows []Row, base string) []Line {
+	type cell struct {
+		experiment, metric string
+		seed               uint64
+	}
+	reference := map[cell]float64{}
+	for _, r := range rows {
+		if r.Scheduler == base {
+			reference[cell{r.Experiment, r.Metric, r.Seed}] = r.Value
+		}
+	}
+	var ratios []Row
+	sums := map[lineKey][2]float64{}
+	for _, r := range rows {
+		b, ok := reference[cell{r.Experiment, r.Metric, r.Seed}]
+		if !ok {
+			continue
+		}
+		k := lineKey{r.Experiment, r.Scheduler, r.Metric}
+		sums[k] = [2]float64{sums[k][0] + r.Value, sums[k][1] + b}
+		r.Value, r.Unit = divide(r.Value, b), "1"
+		ratios = append(ratios, r)
+	}
+	lines := Summarise(ratios)
+	for i := range lines {
+		l := &lines[i]
+		sum := sums[lineKey{l.Experiment, l.Scheduler, l.Metric}]
+		l.Interval = geometric(l.Values, divide(sum[0], sum[1]))
+	}
+	return lines
+}
+
+func divide(a, b float64) float64 {
+	if a == 0 && b == 0 {
+		return 1
+	}
+	return a / b
+}
+
+func geometric(ratios []float64, otherwise float64) Interval {
+	logs := make([]float64, len(ratios))
+	for i, r := range ratios {
+		if !(r > 0) || math.IsInf(r, 1) {
+			return Interval{Mean: otherwise, Low: math.NaN(), High: math.NaN(), N: len(ratios)}
+		}
+		logs[i] = math.Log(r)
+	}
+	i := intervalOf(logs)
+	return Interval{Mean: math.Exp(i.Mean), Low: math.Exp(i.Low), High: math.Exp(i.High), N: i.N}
+}

@@ -1,0 +1,51 @@
+// Package node is the contention model of one node: a pure, event-driven
+// simulation of its cores and its memory in virtual time. A simulator runs
+// thousands of them, and a simulated kubelet can put a clock around one.
+//
+// # Cores
+//
+// c cores are shared by processor sharing. Every thread wants a rate (a pod of
+// Cores = 1 never sleeps; one of Cores = .1 is busy a tenth of the time) and
+// has a weight. While the sum of the wants is at most c, each gets what it
+// wants; otherwise rates are filled like water, in proportion to the weights, up
+// to each want. On top of the pods run
+//
+//   - system daemons: short bursts that arrive as a Poisson process,
+//   - the container start and stop: StartWork and StopWork core-seconds of one
+//     thread, the first ending, on a node that is not full, as the pod begins to
+//     run,
+//   - a background load of a given number of cores (SetBackground),
+//   - servers: pods whose threads are requests, arriving as a Poisson process; a
+//     server's threads share the weight of one pod.
+//
+// Between two changes of the set of runnable threads all rates are constant, so
+// the model jumps from change to change; a result does not depend on how a span
+// is cut into steps. Threads of equal weight and want form a class with one
+// clock of service received: a step costs O(classes), a change O(log threads).
+//
+// # Memory
+//
+// A pod holds its memory while it runs. Where the sum exceeds the node's, either
+// every pod runs at 1/Slowdown of the rate it would have (Swap: a swapping
+// thread waits for its disk most of the time; it neither works nor asks for a
+// core), or the pod with most memory is killed (Kill; of two alike the younger),
+// its work lost.
+//
+// # Readings
+//
+// Utilisation is the busy share of the cores. Pressure ("some") is the share of
+// time in which a runnable thread waits, that is, in which the wants exceed the
+// cores: about 0 below n = c single-threaded pods, the daemons' share of time at
+// n = c, 1 above. Readings are rounded as the kernel rounds its counters and
+// disturbed by measurement noise.
+//
+// # Limits
+//
+// The model is fluid: it knows no time slices, caches, NUMA nodes or
+// hyper-threads, no disk and no network. A pod that waits half of the time wants
+// half a core at every moment, so pressure starts when the wants add up to the
+// cores, where a kernel shows some already below.
+//
+// Times are seconds since the model's start, work is in core-seconds, memory in
+// bytes.
+package node

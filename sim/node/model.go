@@ -1,0 +1,495 @@
+package node
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// container is a pod on the node.
+type container struct {
+	Pod
+	phase          Phase
+	spikeAt, runAt float64
+	class          *class
+	began          float64 // what the class had served when the pod joined
+	requests       *rand.Rand
+	nextRequest    float64
+}
+
+// next is when the pod enters its next phase unless it is running.
+func (c *container) next() float64 {
+	switch {
+	case c.phase == Bound:
+		return c.spikeAt
+	case c.phase == Starting:
+		return c.runAt
+	case c.requests != nil:
+		return c.nextRequest
+	}
+	return math.Inf(1)
+}
+
+// Model is one node, advanced in virtual time. It is not safe for concurrent
+// use.
+type Model struct {
+	params Params
+	cores  float64
+	now    float64
+
+	containers []*container // in order of arrival
+	nextPhase  float64      // the least next of all containers
+	classes    []*class     // none empty
+	bursts     *class       // in classes while not empty
+	background *class       // the same
+	free       []*class     // for reuse
+	lasting    []*class     // scratch of NextChange
+	used       float64      // bytes asked for
+	nextBurst  float64
+
+	wanted, given float64 // cores, as long as nothing changes
+	working       float64 // cores that pods get
+	totals        Totals
+	responses     []float64
+	read          counters
+
+	daemons, noise *rand.Rand
+}
+
+// Totals are sums since the model's start.
+type Totals struct {
+	// Busy is what all threads received, Pods what pods that have work did,
+	// finished or not, and Lost what of it killed and failed pods had done, all
+	// in core-seconds.
+	Busy, Pods, Lost float64
+	// Waited is the time in which a thread waited for a core, Overcommitted that
+	// in which pods asked for more memory than there is, in seconds.
+	Waited, Overcommitted float64
+	// ByteSeconds is the integral of the memory asked for.
+	ByteSeconds float64
+}
+
+// New returns an empty node at time 0, or a *FieldError.
+func New(p Params) (*Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	p = p.WithDefaults()
+	m := &Model{
+		params:     p,
+		cores:      float64(p.Cores),
+		bursts:     &class{kind: bursting, weight: 1, want: 1},
+		background: &class{kind: loading},
+		nextPhase:  math.Inf(1),
+		// Streams of their own: reading a sample must not change the daemons.
+		daemons: rand.New(rand.NewPCG(p.Seed, 1)),
+		noise:   rand.New(rand.NewPCG(p.Seed, 2)),
+	}
+	m.used = m.memory()
+	m.nextBurst = m.burstGap()
+	return m, nil
+}
+
+// Params returns the node's parameters, defaults filled in.
+func (m *Model) Params() Params { return m.params }
+
+// Now returns the time the model has been advanced to.
+func (m *Model) Now() float64 { return m.now }
+
+// Totals returns the sums up to now.
+func (m *Model) Totals() Totals { return m.totals }
+
+// Memory returns the bytes asked for, which may be more than there are.
+func (m *Model) Memory() float64 { return m.used }
+
+// Bind puts a pod on the node at the given time, or now if that has passed. A
+// pod that can't run is ErrBadPod, one that is there ErrDuplicatePod; nothing
+// changes then.
+func (m *Model) Bind(at float64, p Pod) error {
+	if err := p.validate(); err != nil {
+		return err
+	}
+	if !finite(at) {
+		return fmt.Errorf("%w: bound at %v", ErrBadPod, at)
+	}
+	if m.find(p.ID) >= 0 {
+		return fmt.Errorf("%w: %d", ErrDuplicatePod, p.ID)
+	}
+	if p.Cores == 0 {
+		p.Cores = 1
+	}
+	if p.Weight == 0 {
+		p.Weight = 1
+	}
+	bound := max(m.now, at)
+	c := &container{
+		Pod:     p,
+		phase:   Bound,
+		runAt:   bound + p.Startup,
+		spikeAt: max(bound, bound+p.Startup-m.params.StartWork.Seconds()),
+	}
+	m.containers = append(m.containers, c)
+	m.nextPhase = min(m.nextPhase, c.next())
+	return nil
+}
+
+// Kill removes a pod at the model's present time and reports whether it was
+// there.
+func (m *Model) Kill(id PodID) bool {
+	i := m.find(id)
+	if i < 0 {
+		return false
+	}
+	m.evict(m.containers[i])
+	m.containers = slices.Delete(m.containers, i, i+1)
+	m.schedule()
+	m.rebalance()
+	return true
+}
+
+// SetBackground replaces the background load, in cores, from now on: threads
+// that are no pods, of weight 1 each. Less than 0 or no number is ErrBadPod.
+func (m *Model) SetBackground(cores float64) error {
+	if !finite(cores) {
+		return fmt.Errorf("%w: background %v", ErrBadPod, cores)
+	}
+	b := m.background
+	if was := len(b.threads) > 0; was != (cores > 0) {
+		if was {
+			b.remove(0)
+			m.drop(b)
+		} else {
+			b.add(thread{})
+			m.classes = append(m.classes, b)
+		}
+	}
+	b.want, b.weight = cores, max(cores, 1)
+	m.rebalance()
+	return nil
+}
+
+// AdvanceTo runs the node until the given time and appends the transitions that
+// happened, in order of time, to dst. A time in the past changes nothing.
+func (m *Model) AdvanceTo(dst []Transition, to float64) []Transition {
+	for m.now <= to {
+		next := max(m.now, min(m.nextBurst, m.nextPhase))
+		for _, c := range m.classes {
+			next = min(next, m.now+max(c.left(), 0))
+		}
+		if next > to+settled {
+			m.run(to - m.now)
+			m.now = to
+			break
+		}
+		next = min(next, to)
+		m.run(next - m.now)
+		m.now = next
+		dst = m.settle(dst)
+	}
+	return dst
+}
+
+// NextChange returns a time before which no pod changes its phase if nothing
+// else happens: what daemons and requests take meanwhile can only delay it. ok
+// is false where none will ever change.
+func (m *Model) NextChange() (at float64, ok bool) {
+	next := math.Inf(1)
+	for _, c := range m.containers {
+		if c.phase != Running {
+			next = min(next, c.next())
+		}
+	}
+	m.lasting = m.lasting[:0]
+	for _, c := range m.classes {
+		if c.kind == working || c.kind == loading {
+			m.lasting = append(m.lasting, c)
+		}
+	}
+	if passing := len(m.lasting) < len(m.classes); passing {
+		share(m.lasting, m.cores, m.speed())
+		defer m.rebalance()
+	}
+	for _, c := range m.lasting {
+		next = min(next, m.now+c.left())
+	}
+	return next, !math.IsInf(next, 1)
+}
+
+// Running appends the running pods to dst in order of arrival.
+func (m *Model) Running(dst []PodID) []PodID {
+	for _, c := range m.containers {
+		if c.phase == Running {
+			dst = append(dst, c.ID)
+		}
+	}
+	return dst
+}
+
+// Progress returns the core-seconds that a pod has received; ok is false for
+// one that isn't there.
+func (m *Model) Progress(id PodID) (done float64, ok bool) {
+	i := m.find(id)
+	if i < 0 {
+		return 0, false
+	}
+	return m.containers[i].done(), true
+}
+
+// Responses appends the response times, in seconds, of the requests answered
+// since the last call to dst.
+func (m *Model) Responses(dst []float64) []float64 {
+	dst = append(dst, m.responses...)
+	m.responses = m.responses[:0]
+	return dst
+}
+
+// done is what a pod has received; a server's requests do not count.
+func (c *container) done() float64 {
+	if c.class == nil || c.class.kind != working {
+		return 0
+	}
+	return min(c.class.served-c.began, c.Work)
+}
+
+// run lets the threads work for step seconds.
+func (m *Model) run(step float64) {
+	for _, c := range m.classes {
+		c.served += c.rate * step
+	}
+	t := &m.totals
+	t.Busy += m.given * step
+	t.Pods += m.working * step
+	t.ByteSeconds += m.used * step
+	if m.wanted > m.cores*(1+1e-12) {
+		t.Waited += step
+	}
+	if m.used > m.params.Memory {
+		t.Overcommitted += step
+	}
+}
+
+// settled is the span below which a change is due now. It stays above the
+// resolution of a float64 for three years of virtual time, so that a step never
+// rounds to nothing.
+const settled = 1e-7
+
+// settle applies every change that is due at the present time.
+func (m *Model) settle(dst []Transition) []Transition {
+	if m.nextBurst <= m.now+settled {
+		m.burst(m.daemons.ExpFloat64() * m.params.Burst.Seconds())
+		m.nextBurst = m.now + m.burstGap()
+	}
+	dst = m.end(dst)
+	if m.nextPhase <= m.now+settled {
+		for _, c := range m.containers {
+			dst = m.enter(dst, c)
+		}
+		dst = m.fit(dst)
+		dst = m.end(dst) // pods without work
+		m.schedule()
+	}
+	m.rebalance()
+	return dst
+}
+
+// end lets the threads go that have done their work.
+func (m *Model) end(dst []Transition) []Transition {
+	ended := false
+	for i := 0; i < len(m.classes); i++ {
+		c := m.classes[i]
+		for c.kind != loading && len(c.threads) > 0 && c.threads[0].target-c.served <= settled {
+			t := c.remove(0)
+			switch {
+			case c.kind == serving:
+				m.responses = append(m.responses, m.now-t.began)
+			case t.pod != nil:
+				t.pod.phase, t.pod.class, ended = Succeeded, nil, true
+				dst = append(dst, Transition{m.now, t.pod.ID, Succeeded})
+				m.burst(m.params.StopWork.Seconds())
+			}
+		}
+		if len(c.threads) == 0 {
+			m.drop(c)
+			i--
+		}
+	}
+	if ended {
+		m.containers = slices.DeleteFunc(m.containers, func(c *container) bool { return c.phase == Succeeded })
+		m.used = m.memory()
+	}
+	return dst
+}
+
+// enter moves a pod on that is due to start, to run or to get a request.
+func (m *Model) enter(dst []Transition, c *container) []Transition {
+	if c.phase == Bound && c.spikeAt <= m.now+settled {
+		c.phase = Starting
+		dst = append(dst, Transition{m.now, c.ID, Starting})
+		m.burst(m.params.StartWork.Seconds())
+	}
+	if c.phase == Starting && c.runAt <= m.now+settled {
+		c.phase = Running
+		dst = append(dst, Transition{m.now, c.ID, Running})
+		m.begin(c)
+	}
+	if c.requests != nil && c.nextRequest <= m.now+settled {
+		m.request(c)
+	}
+	return dst
+}
+
+func (m *Model) begin(c *container) {
+	m.used = m.memory()
+	if c.Server.Rate > 0 {
+		c.requests = rand.New(rand.NewPCG(m.params.Seed, uint64(c.ID)^1<<63))
+		c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
+		return
+	}
+	c.class = m.classOf(working, c.Weight, c.Cores)
+	c.began = c.class.served
+	c.class.add(thread{target: c.began + c.Work, pod: c})
+}
+
+func (m *Model) request(c *container) {
+	if c.class == nil {
+		c.class = m.reuse()
+		*c.class = class{kind: serving, weight: c.Weight, want: 1, server: c, threads: c.class.threads}
+		m.classes = append(m.classes, c.class)
+	}
+	work := c.requests.ExpFloat64() * c.Server.Work
+	c.class.add(thread{target: c.class.served + work, pod: c, began: m.now})
+	c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
+}
+
+// fit kills pods while they take too much memory, if the node does so.
+func (m *Model) fit(dst []Transition) []Transition {
+	for m.params.Overcommit == Kill && m.used > m.params.Memory {
+		victim := -1
+		for i, c := range m.containers {
+			if c.phase == Running && (victim < 0 || c.Memory >= m.containers[victim].Memory) {
+				victim = i
+			}
+		}
+		if victim < 0 {
+			return dst
+		}
+		c := m.containers[victim]
+		m.evict(c)
+		m.containers = slices.Delete(m.containers, victim, victim+1)
+		m.used = m.memory()
+		dst = append(dst, Transition{m.now, c.ID, Failed})
+	}
+	return dst
+}
+
+// evict takes a container's threads away; its entry is the caller's.
+func (m *Model) evict(c *container) {
+	if c.phase != Running {
+		return
+	}
+	m.burst(m.params.StopWork.Seconds())
+	c.phase = Killed
+	m.totals.Lost += c.done()
+	m.used = m.memory()
+	class := c.class
+	if class == nil {
+		return
+	}
+	for i := class.of(c); i >= 0; i = class.of(c) {
+		class.remove(i)
+	}
+	if len(class.threads) == 0 {
+		m.drop(class)
+	}
+}
+
+// burst starts a thread that belongs to no pod.
+func (m *Model) burst(work float64) {
+	if work <= settled {
+		return
+	}
+	if len(m.bursts.threads) == 0 {
+		m.classes = append(m.classes, m.bursts)
+	}
+	m.bursts.add(thread{target: m.bursts.served + work})
+}
+
+// classOf returns the class of a weight and a want, which the caller fills.
+func (m *Model) classOf(k kind, weight, want float64) *class {
+	for _, c := range m.classes {
+		if c.kind == k && c.weight == weight && c.want == want {
+			return c
+		}
+	}
+	c := m.reuse()
+	*c = class{kind: k, weight: weight, want: want, threads: c.threads}
+	m.classes = append(m.classes, c)
+	return c
+}
+
+func (m *Model) reuse() *class {
+	if n := len(m.free); n > 0 {
+		c := m.free[n-1]
+		m.free = m.free[:n-1]
+		return c
+	}
+	return new(class)
+}
+
+// drop takes an empty class out.
+func (m *Model) drop(c *class) {
+	m.classes = slices.DeleteFunc(m.classes, func(d *class) bool { return d == c })
+	if c.server != nil {
+		c.server.class, c.server = nil, nil
+	}
+	if c != m.bursts && c != m.background {
+		m.free = append(m.free, c)
+	}
+}
+
+// schedule finds the next change of a phase.
+func (m *Model) schedule() {
+	m.nextPhase = math.Inf(1)
+	for _, c := range m.containers {
+		m.nextPhase = min(m.nextPhase, c.next())
+	}
+}
+
+// rebalance shares the cores anew.
+func (m *Model) rebalance() {
+	m.wanted, m.given = share(m.classes, m.cores, m.speed())
+	m.working = 0
+	for _, c := range m.classes {
+		if c.kind == working {
+			m.working += c.rate * float64(len(c.threads))
+		}
+	}
+}
+
+// speed is the share of its rate that swapping leaves a pod.
+func (m *Model) speed() float64 {
+	if m.used > m.params.Memory {
+		return 1 / m.params.Slowdown
+	}
+	return 1
+}
+
+// memory sums up what is asked for.
+func (m *Model) memory() float64 {
+	used := m.params.BaseMemory * m.params.Memory
+	for _, c := range m.containers {
+		if c.phase == Running {
+			used += c.Memory
+		}
+	}
+	return used
+}
+
+func (m *Model) burstGap() float64 {
+	return m.daemons.ExpFloat64() * m.params.Burst.Seconds() / m.params.Background
+}
+
+func (m *Model) find(id PodID) int {
+	return slices.IndexFunc(m.containers, func(c *container) bool { return c.ID == id })
+}

@@ -1,0 +1,417 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+func newModel(t testing.TB, p node.Params) *node.Model {
+	t.Helper()
+	m, err := node.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// quiet are parameters without anything random or beside the pods.
+func quiet(cores int) node.Params {
+	return node.Params{Cores: cores, Background: 1e-12, StartWork: 1, StopWork: 1, Noise: 1e-12}
+}
+
+func bind(t testing.TB, m *node.Model, p node.Pod) {
+	t.Helper()
+	if err := m.Bind(m.Now(), p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func bindMany(t testing.TB, m *node.Model, pods int, work, memory float64) {
+	t.Helper()
+	for i := range pods {
+		bind(t, m, node.Pod{ID: node.PodID(i), Work: work, Memory: memory, Startup: 1})
+	}
+}
+
+func TestPodsShareCores(t *testing.T) {
+	tests := []struct {
+		name   string
+		cores  int
+		pods   int
+		memory float64
+		want   float64 // seconds of run time
+	}{
+		{"alone", 4, 1, 0, 10},
+		{"a core each", 4, 4, 0, 10},
+		{"two a core", 4, 8, 0, 20},
+		{"five on four", 4, 5, 0, 12.5},
+		{"memory full to the brim", 4, 2, .47, 10},
+		{"memory exceeded", 4, 2, .6, 50},
+		{"memory and cores exceeded", 1, 10, .2, 500},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := quiet(test.cores)
+			p.Memory = 1 << 30
+			m := newModel(t, p)
+			bindMany(t, m, test.pods, 10, test.memory*p.Memory)
+			ends := 0
+			for _, event := range m.AdvanceTo(nil, 1000) {
+				if event.Phase != node.Succeeded {
+					continue
+				}
+				ends++
+				if ran := event.At - 1; math.Abs(ran-test.want) > 1e-3 {
+					t.Errorf("a pod ran %.4f s, want %g", ran, test.want)
+				}
+			}
+			if ends != test.pods {
+				t.Errorf("%d pods ended, want %d", ends, test.pods)
+			}
+			if got, want := m.Totals().Pods, 10*float64(test.pods); math.Abs(got-want) > 1e-3 {
+				t.Errorf("%g core-seconds done, want %g", got, want)
+			}
+		})
+	}
+}
+
+// Rates fill like water: nobody gets more than it wants, and what one leaves
+// goes to the others by weight.
+func TestWeightsAndWants(t *testing.T) {
+	tests := []struct {
+		name string
+		pods []node.Pod
+		want []float64 // cores that each gets on two
+	}{
+		{"equal", []node.Pod{{}, {}, {}, {}}, []float64{.5, .5, .5, .5}},
+		{"by weight", []node.Pod{{Weight: 3}, {Weight: 1}, {Weight: 1}, {Weight: 1}}, []float64{1, 1. / 3, 1. / 3, 1. / 3}},
+		{"by weight, none satisfied", []node.Pod{{Weight: 2}, {Weight: 2}, {}, {}, {}, {}}, []float64{.5, .5, .25, .25, .25, .25}},
+		{"sleepers get what they want", []node.Pod{{Cores: .1}, {}, {}, {}}, []float64{.1, 1.9 / 3, 1.9 / 3, 1.9 / 3}},
+		{"a light sleeper", []node.Pod{{Cores: .5, Weight: .1}, {}, {}, {}}, []float64{.2 / 3.1, 2 / 3.1, 2 / 3.1, 2 / 3.1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m := newModel(t, quiet(2))
+			for i, p := range test.pods {
+				p.ID, p.Work = node.PodID(i), 1e6
+				bind(t, m, p)
+			}
+			m.AdvanceTo(nil, 100)
+			var got []float64
+			for i := range test.pods {
+				done, ok := m.Progress(node.PodID(i))
+				if !ok {
+					t.Fatalf("pod %d is not there", i)
+				}
+				got = append(got, done/100)
+			}
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+				t.Errorf("cores (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLifeOfAPod(t *testing.T) {
+	m := newModel(t, node.Params{Background: 1e-12, Noise: 1e-12})
+	if err := m.Bind(1, node.Pod{ID: 7, Work: 2, Startup: 1.5}); err != nil {
+		t.Fatal(err)
+	}
+	got := m.AdvanceTo(nil, 10)
+	want := []node.Transition{
+		{At: 2.2, Pod: 7, Phase: node.Starting},
+		{At: 2.5, Pod: 7, Phase: node.Running},
+		{At: 4.5, Pod: 7, Phase: node.Succeeded},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		t.Errorf("transitions (-want +got):\n%s", diff)
+	}
+	if _, ok := m.NextChange(); ok {
+		t.Error("an empty node expects a change")
+	}
+	// .3 core-seconds of start, 2 of work, .1 of stop.
+	if busy := m.Totals().Busy; math.Abs(busy-2.4) > 1e-6 {
+		t.Errorf("busy %g core-seconds, want 2.4", busy)
+	}
+}
+
+// The reading over a window of a minute with n running pods.
+func reading(t testing.TB, p node.Params, pods int) node.Reading {
+	t.Helper()
+	m := newModel(t, p)
+	bindMany(t, m, pods, 3600, 0)
+	m.AdvanceTo(nil, 5)
+	m.Read()
+	m.AdvanceTo(nil, 65)
+	r, ok := m.Read()
+	if !ok {
+		t.Fatal("no reading")
+	}
+	return r
+}
+
+func TestPressureAgainstPodCount(t *testing.T) {
+	tests := []struct {
+		pods                     int
+		minPressure, maxPressure float64
+		utilisation              float64
+	}{
+		{0, 0, .01, .0075},
+		{2, 0, .01, .5075},
+		{3, 0, .02, .7575},
+		{4, .02, .3, 1},
+		{5, .99, 1, 1},
+		{12, .99, 1, 1},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprint("pods=", test.pods), func(t *testing.T) {
+			r := reading(t, node.Params{Noise: 1e-12, Seed: 7}, test.pods)
+			if r.Pressure < test.minPressure || r.Pressure > test.maxPressure {
+				t.Errorf("pressure %.3f, want %g to %g", r.Pressure, test.minPressure, test.maxPressure)
+			}
+			if math.Abs(r.Utilisation-test.utilisation) > .01 {
+				t.Errorf("utilisation %.3f, want %g", r.Utilisation, test.utilisation)
+			}
+		})
+	}
+}
+
+func TestReadRoundsToJiffies(t *testing.T) {
+	m := newModel(t, quiet(2))
+	bindMany(t, m, 1, 3600, 0)
+	m.AdvanceTo(nil, 3)
+	m.Read()
+	for i := range 100 {
+		m.AdvanceTo(nil, 3.1+float64(i)/10+.0037)
+		r, ok := m.Read()
+		if !ok {
+			t.Fatal("no reading")
+		}
+		if r.Utilisation < .4 || r.Utilisation > .6 {
+			t.Fatalf("sample %d: utilisation %g is more than two jiffies from .5", i, r.Utilisation)
+		}
+	}
+	if _, ok := m.Read(); ok {
+		t.Error("a reading over no time")
+	}
+}
+
+// Cutting a span into steps, reading in between, must not change what happens.
+func TestStepsDoNotMatter(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		whole, cut := newModel(t, node.Params{Seed: seed}), newModel(t, node.Params{Seed: seed})
+		for i := range 12 {
+			p := node.Pod{
+				ID: node.PodID(i), Work: rng.ExpFloat64() * 5, Weight: float64(1 + i%3), Cores: 1 / float64(1+i%2),
+				Memory: rng.Float64() * 4e9, Startup: node.StartupLatency(rng),
+			}
+			bind(t, whole, p)
+			bind(t, cut, p)
+		}
+		want := whole.AdvanceTo(nil, 300)
+		var got []node.Transition
+		for now := 0.; now < 300; {
+			now += rng.Float64() / 5
+			got = cut.AdvanceTo(got, now)
+			cut.Read()
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-5)); diff != "" {
+			t.Fatalf("seed %d (-whole +cut):\n%s", seed, diff)
+		}
+		if len(want) != 36 {
+			t.Fatalf("seed %d: %d transitions, want 36", seed, len(want))
+		}
+	}
+}
+
+func TestBackgroundTakesItsShare(t *testing.T) {
+	m := newModel(t, quiet(4))
+	bindMany(t, m, 4, 10, 0)
+	if err := m.SetBackground(4); err != nil {
+		t.Fatal(err)
+	}
+	ends := m.AdvanceTo(nil, 100)
+	if got := ends[len(ends)-1].At; math.Abs(got-21) > 1e-3 {
+		t.Errorf("four pods beside four threads end at %g, want 21", got)
+	}
+	m.Read()
+	if err := m.SetBackground(1); err != nil {
+		t.Fatal(err)
+	}
+	m.AdvanceTo(nil, 200)
+	if r, _ := m.Read(); math.Abs(r.Utilisation-.25) > 1e-3 {
+		t.Errorf("utilisation %g of a core in four", r.Utilisation)
+	}
+	if err := m.SetBackground(0); err != nil {
+		t.Fatal(err)
+	}
+	m.AdvanceTo(nil, 300)
+	if r, _ := m.Read(); r.Utilisation > 1e-3 {
+		t.Errorf("utilisation %g of nothing", r.Utilisation)
+	}
+	if err := m.SetBackground(math.NaN()); !errors.Is(err, node.ErrBadPod) {
+		t.Errorf("NaN: error %v", err)
+	}
+}
+
+// The largest goes first; what it had done is lost, and the rest lives on.
+func TestMemoryKill(t *testing.T) {
+	p := quiet(4)
+	p.Memory, p.Overcommit = 100, node.Kill
+	m := newModel(t, p)
+	for i, memory := range []float64{30, 40, 35} {
+		bind(t, m, node.Pod{ID: node.PodID(i), Work: 10, Memory: memory, Startup: float64(1 + i)})
+	}
+	var failed []node.Transition
+	for _, event := range m.AdvanceTo(nil, 100) {
+		if event.Phase == node.Failed {
+			failed = append(failed, event)
+		}
+	}
+	want := []node.Transition{{At: 3, Pod: 1, Phase: node.Failed}}
+	if diff := cmp.Diff(want, failed, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		t.Errorf("killed (-want +got):\n%s", diff)
+	}
+	totals := m.Totals()
+	if math.Abs(totals.Pods-21) > 1e-3 || math.Abs(totals.Lost-1) > 1e-3 || totals.Overcommitted != 0 {
+		t.Errorf("totals %+v, want 21 core-seconds done and 1 of them lost", totals)
+	}
+}
+
+func TestKill(t *testing.T) {
+	m := newModel(t, quiet(4))
+	bindMany(t, m, 2, 60, 0)
+	m.AdvanceTo(nil, 2)
+	if !m.Kill(0) || m.Kill(0) {
+		t.Error("Kill does not say whether the pod was there")
+	}
+	if got := m.Running(nil); !slices.Equal(got, []node.PodID{1}) {
+		t.Errorf("running pods %v", got)
+	}
+}
+
+func TestBindRejects(t *testing.T) {
+	m := newModel(t, node.Params{})
+	bindMany(t, m, 1, 1, 0)
+	tests := []struct {
+		name string
+		pod  node.Pod
+		want error
+	}{
+		{"negative work", node.Pod{ID: 2, Work: -1}, node.ErrBadPod},
+		{"NaN memory", node.Pod{ID: 2, Memory: math.NaN()}, node.ErrBadPod},
+		{"negative startup", node.Pod{ID: 2, Startup: -1}, node.ErrBadPod},
+		{"two cores", node.Pod{ID: 2, Cores: 2}, node.ErrBadPod},
+		{"a server without work", node.Pod{ID: 2, Server: node.Server{Rate: 1}}, node.ErrBadPod},
+		{"a server with work of its own", node.Pod{ID: 2, Work: 1, Server: node.Server{Rate: 1, Work: 1}}, node.ErrBadPod},
+		{"twice", node.Pod{}, node.ErrDuplicatePod},
+	}
+	for _, test := range tests {
+		if err := m.Bind(0, test.pod); !errors.Is(err, test.want) {
+			t.Errorf("%s: error %v, want %v", test.name, err, test.want)
+		}
+	}
+	if err := m.Bind(math.Inf(1), node.Pod{ID: 2}); !errors.Is(err, node.ErrBadPod) {
+		t.Errorf("at no time: error %v", err)
+	}
+}
+
+func TestParamsValidate(t *testing.T) {
+	tests := []struct {
+		field  string
+		params node.Params
+	}{
+		{"", node.Params{}},
+		{"Cores", node.Params{Cores: -1}},
+		{"Memory", node.Params{Memory: math.Inf(1)}},
+		{"BaseMemory", node.Params{BaseMemory: 1}},
+		{"Background", node.Params{Background: 3}},
+		{"Burst", node.Params{Burst: -1}},
+		{"StartWork", node.Params{StartWork: -1}},
+		{"StopWork", node.Params{StopWork: -1}},
+		{"Overcommit", node.Params{Overcommit: 2}},
+		{"Slowdown", node.Params{Slowdown: .5}},
+		{"Noise", node.Params{Noise: math.NaN()}},
+	}
+	for _, test := range tests {
+		_, err := node.New(test.params)
+		var field *node.FieldError
+		if test.field == "" {
+			if err != nil {
+				t.Errorf("the zero value: %v", err)
+			}
+		} else if !errors.As(err, &field) || field.Field != test.field {
+			t.Errorf("error %v, want one of %s", err, test.field)
+		}
+	}
+}
+
+func TestStartupLatencyQuantiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	draws := make([]float64, 20000)
+	for i := range draws {
+		draws[i] = node.StartupLatency(rng)
+	}
+	slices.Sort(draws)
+	for _, q := range []struct{ p, want float64 }{{.5, 1}, {.99, 4}} {
+		got := draws[int(q.p*float64(len(draws)))]
+		if math.Abs(got-q.want) > .1*q.want {
+			t.Errorf("p%g = %.2f s, want %g", 100*q.p, got, q.want)
+		}
+	}
+}
+
+func BenchmarkAdvance(b *testing.B) {
+	for _, pods := range []int{0, 4, 16, 64} {
+		b.Run(fmt.Sprint("pods=", pods), func(b *testing.B) {
+			m := newModel(b, node.Params{})
+			bindMany(b, m, pods, 3.6e9, 0)
+			b.ReportAllocs()
+			now := 0.
+			for b.Loop() {
+				now += .1
+				m.AdvanceTo(nil, now)
+				m.Read()
+			}
+		})
+	}
+}
+
+// Whoever wakes at NextChange misses no change and sees it at its time, though
+// starts and daemons come and go in between.
+func TestNextChangeComesFirst(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		m := newModel(t, node.Params{Seed: seed, Cores: 2})
+		for i := range 10 {
+			bind(t, m, node.Pod{ID: node.PodID(i), Work: rng.ExpFloat64() * 3, Startup: 10 * rng.Float64()})
+		}
+		bind(t, m, node.Pod{ID: 99, Server: node.Server{Rate: 20, Work: .01}})
+		seen := 0
+		for {
+			at, ok := m.NextChange()
+			if !ok {
+				break
+			}
+			for _, e := range m.AdvanceTo(nil, at) {
+				if e.At < at-1e-6 {
+					t.Fatalf("seed %d: %v at %g, not before %g expected", seed, e, e.At, at)
+				}
+				seen++
+			}
+		}
+		if seen != 32 { // the server never ends
+			t.Errorf("seed %d: %d transitions, want 32", seed, seen)
+		}
+	}
+}

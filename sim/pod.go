@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// Pod is one pod of a workload: what it does, and what it says it will do.
+type Pod struct {
+	// Created is when it is submitted, in seconds from the workload's start.
+	Created float64
+	// Work is the CPU time that ends it, in core-seconds; Cores the rate at
+	// which it works when nothing holds it up, in (0,1], 0 meaning 1.
+	Work, Cores float64
+	// Memory in bytes, held while it runs.
+	Memory float64
+	// Startup is the latency from its start by the kubelet to running, in
+	// seconds, as long as the node is not full.
+	Startup float64
+	// Request and Limit are what it declares; 0 is nothing.
+	Request, Limit baseline.Resources
+	// Weight is its share of full cores; 0 means its CPU request, or 1 if it has
+	// none.
+	Weight float64
+	// Server makes it a server: it has no work, ends with the run, and its
+	// requests' response times are measured.
+	Server node.Server
+	// On places the pod by hand on node On−1, ahead of the workload; 0 leaves
+	// it to the scheduler.
+	On int
+}
+
+// Solo is the pod's run time alone on a node, in seconds.
+func (p Pod) Solo() float64 {
+	if p.Cores == 0 {
+		return p.Work
+	}
+	return p.Work / p.Cores
+}
+
+func (p Pod) weight() float64 {
+	switch {
+	case p.Weight > 0:
+		return p.Weight
+	case p.Request.CPU > 0:
+		return p.Request.CPU
+	}
+	return 1
+}
+
+func (p Pod) validate(i, nodes int) error {
+	name := func(field string) string { return fmt.Sprintf("Pods[%d].%s", i, field) }
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"Created", p.Created}, {"Work", p.Work}, {"Cores", p.Cores}, {"Memory", p.Memory}, {"Startup", p.Startup},
+		{"Request.CPU", p.Request.CPU}, {"Request.Memory", p.Request.Memory},
+		{"Limit.CPU", p.Limit.CPU}, {"Limit.Memory", p.Limit.Memory}, {"Weight", p.Weight},
+		{"Server.Rate", p.Server.Rate}, {"Server.Work", p.Server.Work},
+	} {
+		if !(f.value >= 0) || math.IsInf(f.value, 1) {
+			return &FieldError{name(f.name), f.value, "a finite number ≥ 0"}
+		}
+	}
+	switch {
+	case p.Cores > 1:
+		return &FieldError{name("Cores"), p.Cores, "at most 1"}
+	case p.On < 0 || p.On > nodes:
+		return &FieldError{name("On"), p.On, fmt.Sprintf("0 to %d", nodes)}
+	case p.Server.Rate > 0 && p.On == 0:
+		return &FieldError{name("On"), p.On, "a node for a server"}
+	case (p.Server.Rate > 0) != (p.Server.Work > 0):
+		return &FieldError{name("Server"), p.Server, "both a rate and a work, or none"}
+	case (p.Server.Rate > 0) == (p.Work > 0):
+		return &FieldError{name("Work"), p.Work, "above 0, or 0 for a server"}
+	}
+	return nil
+}
+
+// Record is what became of one pod. Times are in seconds from the workload's
+// start, −1 for what has not happened.
+type Record struct {
+	// Node it ran on, from 0; −1 for none.
+	Node int
+	// Bound, Running and Done are those of the last attempt.
+	Bound, Running, Done float64
+	// Attempts is how often the scheduler tried it, Kills how often it was
+	// killed for its memory and began anew.
+	Attempts, Kills int
+}

@@ -1,0 +1,295 @@
+package sim_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// all are the schedulers that place pods.
+var all = []sim.Scheduler{
+	sim.Spazio{}, sim.Default{}, sim.TargetLoadPacking{}, sim.TargetLoadPacking{Watcher: sim.LoadWatcher{Latest: true}},
+	sim.LoadVariationRiskBalancing{}, sim.LowRiskOverCommitment{}, sim.LoadAware{}, sim.Pronto{},
+}
+
+func run(t testing.TB, c sim.Config, pods []sim.Pod) sim.Result {
+	t.Helper()
+	r, err := sim.Run(t.Context(), c, pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// mixed is a workload with a bit of everything.
+func mixed(seed uint64, n int) []sim.Pod {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	pods := make([]sim.Pod, n)
+	for i := range pods {
+		p := sim.Pod{Created: 30 * rng.Float64(), Work: 5 * rng.ExpFloat64(), Startup: node.StartupLatency(rng)}
+		switch rng.IntN(4) {
+		case 0:
+			p.Cores, p.Memory = .2, 3e9
+		case 1:
+			p.Request = baseline.Resources{CPU: 1.5 * rng.Float64(), Memory: 1e9}
+			p.Limit = baseline.Resources{CPU: 2 * rng.Float64()}
+		}
+		p.Work = math.Max(p.Work, .01)
+		pods[i] = p
+	}
+	return append(pods, sim.Pod{On: 1, Server: node.Server{Rate: 20, Work: .01}})
+}
+
+// Whatever the scheduler, every pod ends once, after it began, after it was
+// bound, after it was created; none is faster than alone; and what was done is
+// what was submitted and what was lost.
+func TestConservation(t *testing.T) {
+	for _, overcommit := range []node.Overcommit{node.Swap, node.Kill} {
+		for _, s := range all {
+			t.Run(fmt.Sprintf("%T/overcommit=%d", s, overcommit), func(t *testing.T) {
+				for seed := range uint64(4) {
+					pods := mixed(seed, 150)
+					r := run(t, sim.Config{Nodes: 5, Node: node.Params{Overcommit: overcommit}, Scheduler: s, Seed: seed}, pods)
+					conserved(t, r, overcommit)
+				}
+			})
+		}
+	}
+}
+
+func conserved(t *testing.T, r sim.Result, overcommit node.Overcommit) {
+	t.Helper()
+	work, kills := 0., 0
+	for i, record := range r.Records {
+		p := r.Pods[i]
+		if p.Server.Rate > 0 {
+			continue
+		}
+		work += p.Work
+		kills += record.Kills
+		if record.Node < 0 || record.Bound < p.Created || record.Running < record.Bound || record.Done < record.Running+p.Solo()-1e-5 {
+			t.Errorf("pod %d of %+v: %+v", i, p, record)
+		}
+	}
+	if got := r.Done - r.Lost; math.Abs(got-work) > 1e-4 {
+		t.Errorf("%g core-seconds done and not lost, %g submitted", got, work)
+	}
+	if (overcommit == node.Swap) != (kills == 0) && kills > 0 {
+		t.Errorf("%d kills", kills)
+	}
+	if overcommit == node.Kill && r.Overcommitted > 0 {
+		t.Errorf("%g node-seconds over memory though pods are killed", r.Overcommitted)
+	}
+}
+
+func TestSameSeedSameBytes(t *testing.T) {
+	bytesOf := func(s sim.Scheduler) string {
+		r := run(t, sim.Config{Nodes: 4, Scheduler: s, Seed: 9}, mixed(3, 60))
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, s := range all {
+		runtime.GOMAXPROCS(1)
+		one := bytesOf(s)
+		runtime.GOMAXPROCS(4)
+		beside := make(chan string)
+		go func() { beside <- bytesOf(s) }()
+		if many := bytesOf(s); many != one || <-beside != one {
+			t.Errorf("%T: GOMAXPROCS changes the result", s)
+		}
+	}
+}
+
+// Closed form: the central queue is M/M/c, whose mean sojourn Erlang's C gives.
+func TestCentralQueueClosedForm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	const cores, load = 4, .8
+	pods := make([]sim.Pod, 300_000)
+	now := 0.
+	for i := range pods {
+		now += rng.ExpFloat64() / (load * cores)
+		pods[i] = sim.Pod{Created: now, Work: rng.ExpFloat64() + 1e-12}
+	}
+	mean := func(s sim.Omniscient) float64 {
+		sum := 0.
+		r := run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: cores}, Scheduler: s}, pods)
+		for i, record := range r.Records {
+			sum += record.Done - pods[i].Created
+		}
+		return sum / float64(len(pods))
+	}
+	// a = 3.2: P(wait) = (a⁴/4!/(1−ρ)) / (Σ_{k<4} aᵏ/k! + that) = .5964.
+	const want = 1 + .59643/(cores*(1-load))
+	got := mean(sim.Omniscient{})
+	t.Logf("mean sojourn %.4f, closed form %.4f", got, want)
+	if math.Abs(got/want-1) > .02 {
+		t.Errorf("mean sojourn %.4f, closed form %.4f", got, want)
+	}
+	if shortest := mean(sim.Omniscient{Shortest: true}); shortest >= got {
+		t.Errorf("shortest first takes %.4f, first come first served %.4f", shortest, got)
+	}
+}
+
+func TestCentralQueueOrder(t *testing.T) {
+	pods := []sim.Pod{{Work: 10}, {Work: 1, Created: 2}, {Work: 5, Created: 2}}
+	ends := func(s sim.Omniscient) []float64 {
+		var ends []float64
+		for _, record := range run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: 1}, Scheduler: s}, pods).Records {
+			ends = append(ends, record.Done)
+		}
+		return ends
+	}
+	approx := cmpopts.EquateApprox(0, 1e-6)
+	if diff := cmp.Diff([]float64{10, 11, 16}, ends(sim.Omniscient{}), approx); diff != "" {
+		t.Errorf("first come first served (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]float64{16, 3, 8}, ends(sim.Omniscient{Shortest: true}), approx); diff != "" {
+		t.Errorf("shortest first (-want +got):\n%s", diff)
+	}
+}
+
+// kube-scheduler keeps requests within the node, and tries again when a pod has
+// ended.
+func TestDefaultHoldsRequests(t *testing.T) {
+	var pods []sim.Pod
+	for range 6 {
+		pods = append(pods, sim.Pod{Work: 10, Request: baseline.Resources{CPU: 2}})
+	}
+	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, pods)
+	if r.Most != 2 {
+		t.Errorf("%d pods of 2 cores at once on 4", r.Most)
+	}
+	// Three rounds of 10 s, each with a back-off of at most 10 s.
+	if r.End < 30 || r.End > 55 {
+		t.Errorf("the last ends at %g s", r.End)
+	}
+}
+
+// Under Spazio pods that declare nothing do not pile up, and the next is bound as
+// soon as a report shows that there is room.
+func TestSpazioFillsAndWakes(t *testing.T) {
+	pods := make([]sim.Pod, 60)
+	for i := range pods {
+		pods[i] = sim.Pod{Work: 10, Startup: .5}
+	}
+	c := sim.Config{Nodes: 2, Seed: 3}
+	spazio := run(t, c, pods)
+	c.Scheduler = sim.Default{}
+	byDefault := run(t, c, pods)
+	if spazio.Most > 12 || byDefault.Most != 30 {
+		t.Errorf("most pods on a node: spazio %d, default %d of 60 on two", spazio.Most, byDefault.Most)
+	}
+	if spazio.End > 1.4*byDefault.End {
+		t.Errorf("spazio ends at %g s, default at %g s", spazio.End, byDefault.End)
+	}
+}
+
+// A load that nobody declares is seen by measurements alone.
+func TestSpazioSeesHiddenLoad(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	pods := make([]sim.Pod, 60)
+	for i := range pods {
+		pods[i] = sim.Pod{Created: 2 * float64(i), Work: 4, Startup: node.StartupLatency(rng)}
+	}
+	c := sim.Config{Nodes: 2, Seed: 3, Background: []sim.Series{{Step: 1, Cores: []float64{4}}, {Step: 1, Cores: []float64{0}}}}
+	onLoaded := func(s sim.Scheduler) int {
+		c.Scheduler = s
+		n := 0
+		for _, record := range run(t, c, pods).Records {
+			if record.Node == 0 {
+				n++
+			}
+		}
+		return n
+	}
+	if spazio, byDefault := onLoaded(sim.Spazio{}), onLoaded(sim.Default{}); spazio > 6 || byDefault < 20 {
+		t.Errorf("pods on the loaded node: spazio %d, default %d of 60", spazio, byDefault)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	ok := []sim.Pod{{Work: 1}}
+	tests := []struct {
+		name   string
+		config sim.Config
+		pods   []sim.Pod
+		field  string
+	}{
+		{"nodes", sim.Config{Nodes: -1}, ok, "Nodes"},
+		{"latency", sim.Config{Latency: math.NaN()}, ok, "Latency"},
+		{"series", sim.Config{Background: []sim.Series{{}}}, ok, "Background[0]"},
+		{"load", sim.Config{Background: []sim.Series{{Step: 1, Cores: []float64{-1}}}}, ok, "Background[0].Cores"},
+		{"work", sim.Config{}, []sim.Pod{{}}, "Pods[0].Work"},
+		{"created", sim.Config{}, []sim.Pod{{Work: 1, Created: math.Inf(1)}}, "Pods[0].Created"},
+		{"cores", sim.Config{}, []sim.Pod{{Work: 1, Cores: 2}}, "Pods[0].Cores"},
+		{"no such node", sim.Config{Nodes: 3}, []sim.Pod{{Work: 1, On: 4}}, "Pods[0].On"},
+		{"a server anywhere", sim.Config{}, []sim.Pod{{Server: node.Server{Rate: 1, Work: 1}}}, "Pods[0].On"},
+		{"telemetry", sim.Config{Scheduler: sim.LoadAware{Koordlet: sim.Koordlet{Window: -1}}}, ok, "Koordlet.Window"},
+		{"scrapes", sim.Config{Scheduler: sim.TargetLoadPacking{Watcher: sim.LoadWatcher{Scrape: -1}}}, ok, "Watcher.Scrape"},
+	}
+	for _, test := range tests {
+		_, err := sim.Run(t.Context(), test.config, test.pods)
+		var field *sim.FieldError
+		if !errors.As(err, &field) || field.Field != test.field {
+			t.Errorf("%s: error %v, want one of %s", test.name, err, test.field)
+		}
+	}
+	if _, err := sim.Run(t.Context(), sim.Config{Node: node.Params{Cores: -1}}, ok); err == nil {
+		t.Error("a node of −1 cores")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sim.Run(ctx, sim.Config{}, ok); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
+	}
+}
+
+func TestHorizon(t *testing.T) {
+	r := run(t, sim.Config{Horizon: 20, Scheduler: sim.Default{}}, []sim.Pod{{Work: 1e6}, {Work: 1}})
+	if r.End != 20 || r.Records[0].Done != -1 || r.Records[1].Done < 1 {
+		t.Errorf("ends at %g, records %+v", r.End, r.Records)
+	}
+}
+
+func TestSummarise(t *testing.T) {
+	r := sim.Result{
+		Nodes: 1, Cores: 2, End: 12, Span: 20, Busy: 10, Most: 3,
+		Pods: []sim.Pod{{Created: 2, Work: 4}, {Created: 3, Work: 2, Cores: .5}, {Created: 4, Work: 1}},
+		Records: []sim.Record{
+			{Running: 4, Done: 12}, {Running: 4, Done: 8, Kills: 1}, {Done: -1},
+		},
+		Backlog:   sim.Backlog{Useful: 6, Span: 4},
+		Responses: []float64{1, 3},
+	}
+	want := map[string]float64{
+		"goodput": .75, "makespan": 10, "run_mean": 6, "run_p50": 4, "run_p95": 8, "run_p99": 8,
+		"sojourn_mean": 7.5, "sojourn_p50": 5, "sojourn_p95": 10, "sojourn_p99": 10,
+		"slowdown_mean": 1.5, "slowdown_p50": 1, "slowdown_p95": 2, "slowdown_p99": 2,
+		"slowdown_jain": .9, "unfinished": 1, "kills": 1, "most_pods_per_core": 1.5,
+		"cpu_wait": 0, "memory_overload": 0, "utilisation": .25,
+		"server_mean": 2, "server_p50": 1, "server_p95": 3, "server_p99": 3,
+	}
+	got := map[string]float64{}
+	for _, m := range sim.Summarise(r) {
+		got[m.Name] = m.Value
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,302 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// Spazio is the scheduler of this repository: on each node its agent's pipeline,
+// an aggregator, and the ledger and the decisions of its plugin beside
+// kube-scheduler's default scores. The zero value is what it does by default.
+type Spazio struct {
+	// Agent configures the pipelines; Node, Schema, Channels and Cores are set
+	// by the simulator.
+	Agent agent.Config
+	// Aggregate configures the aggregator.
+	Aggregate aggregate.Options
+	// Rules and Ranking are the plugin's.
+	Rules   reserve.Rules
+	Ranking reserve.Ranking
+	// Weight is that of the plugin's score beside the default ones; default 5,
+	// as in the scheduler's profile.
+	Weight float64
+	// NoFleet leaves out the aggregator, NoPooling the fleet's costs alone.
+	NoFleet, NoPooling bool
+	// Push is the period in seconds in which a node pushes its model; default 1,
+	// the most that the agent's staleness rule allows, which is what a node
+	// under changing load does.
+	Push float64
+}
+
+const (
+	defaultSpazioWeight = 5
+	defaultPush         = 1
+	schema              = "v1;cpu=half;memory=available"
+	podDemand           = 1
+)
+
+// epoch is the time 0 of a run.
+var epoch = time.Unix(1_000_000_000, 0)
+
+func at(seconds float64) time.Time {
+	return epoch.Add(time.Duration(math.Round(seconds * 1e9)))
+}
+
+// spazio is the policy.
+type spazio struct {
+	plain
+	options    Spazio
+	rules      reserve.Rules
+	agents     []spazioAgent
+	ledger     reserve.Ledger
+	aggregator *aggregate.Aggregator
+	fleet      agent.Fleet
+	merged     float64 // when fleet was merged
+	slots      int     // of all nodes
+	raw        []float64
+	whole      []int64
+}
+
+// spazioAgent is a node's agent, and what the scheduler knows of it.
+type spazioAgent struct {
+	name     string
+	pipeline *agent.Pipeline
+	pushed   float64
+	running  []reserve.PodKey
+	ids      []node.PodID
+
+	account *reserve.Account
+	heard   bool
+	signal  reserve.Signal
+	reason  reserve.Reason
+	slots   int
+}
+
+func (o Spazio) build(c *cluster) (policy, error) {
+	if o.Weight == 0 {
+		o.Weight = defaultSpazioWeight
+	}
+	if o.Push == 0 {
+		o.Push = defaultPush
+	}
+	if err := o.Rules.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.Ranking.Validate(); err != nil {
+		return nil, err
+	}
+	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1)}
+	var err error
+	if s.aggregator, err = aggregate.New(o.Aggregate); err != nil {
+		return nil, err
+	}
+	config := o.Agent
+	config.Schema, config.Cores = schema, float64(c.Node.Cores)
+	config.Channels = []agent.Channel{
+		{Name: agent.CPU, Size: config.Cores}, {Name: "memory", Size: c.Node.Memory},
+	}
+	for i := range c.nodes {
+		config.Node = fmt.Sprintf("node-%06d", i)
+		pipeline, err := agent.New(config)
+		if err != nil {
+			return nil, err
+		}
+		s.agents = append(s.agents, spazioAgent{
+			name: config.Node, pipeline: pipeline, account: s.ledger.Account(config.Node),
+			pushed: math.Inf(-1), reason: reserve.Stale,
+		})
+	}
+	return s, nil
+}
+
+// key is a pod's in one of its lives; a killed one comes back as another.
+func (s *spazio) key(pod int32) reserve.PodKey {
+	return reserve.PodKey(uint64(pod)<<16 | uint64(s.c.records[pod].Kills))
+}
+
+// The node's side.
+
+func (s *spazio) sample(m *machine) {
+	a := &s.agents[m.index]
+	r, ok := m.model.Read()
+	if !ok {
+		return
+	}
+	y := [...]float64{r.CPU(), r.Memory}
+	report, due, err := a.pipeline.Sample(at(s.c.now), y[:])
+	s.send(m, &report, due, err)
+	if due && !s.options.NoFleet && s.c.now-a.pushed >= s.options.Push-samplePeriod/2 {
+		s.push(a)
+	}
+}
+
+func (s *spazio) phase(m *machine, t node.Transition) {
+	a := &s.agents[m.index]
+	now := at(t.At)
+	a.pipeline.Churn(now)
+	if t.Phase == node.Starting {
+		return
+	}
+	a.ids = m.model.Running(a.ids[:0])
+	a.running = a.running[:0]
+	for _, id := range a.ids {
+		a.running = append(a.running, s.key(int32(id)))
+	}
+	report, due, err := a.pipeline.Pods(now, a.running)
+	s.send(m, &report, due, err)
+}
+
+// send puts a report on its way.
+func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
+	s.c.fail(err)
+	if !due || err != nil {
+		return
+	}
+	signal := reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
+	s.c.agenda.add(event{
+		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
+		report: &report{signal: signal, absorbed: r.Absorbed},
+	})
+}
+
+// push gives the node's model to the aggregator and takes the fleet's, merged
+// anew once in a period of pushes.
+func (s *spazio) push(a *spazioAgent) {
+	local, ok := a.pipeline.Local()
+	if !ok {
+		return
+	}
+	a.pushed = s.c.now
+	now := at(s.c.now)
+	costs := make([]aggregate.Cost, len(local.Costs))
+	for i, c := range local.Costs {
+		costs[i] = aggregate.Cost(c)
+	}
+	_, err := s.aggregator.Put(now, aggregate.Local{
+		Node: a.name, Incarnation: local.Incarnation, Sequence: local.Sequence,
+		Schema: local.Schema, Model: local.Model, Costs: costs,
+	})
+	s.c.fail(err)
+	if s.c.now-s.merged >= s.options.Push {
+		s.merge(now)
+	}
+	if s.fleet.Nodes > 0 {
+		s.c.fail(a.pipeline.SetFleet(now, s.fleet))
+	}
+}
+
+func (s *spazio) merge(now time.Time) {
+	s.merged = s.c.now
+	globals, err := s.aggregator.Globals(now)
+	s.c.fail(err)
+	if len(globals) == 0 {
+		return
+	}
+	g := globals[0]
+	s.fleet = agent.Fleet{Schema: g.Schema, Model: g.Model, Nodes: g.Nodes}
+	if !s.options.NoPooling {
+		for _, c := range g.Costs {
+			s.fleet.Costs = append(s.fleet.Costs, agent.Cost(c))
+		}
+	}
+}
+
+// The scheduler's side.
+
+func (s *spazio) handle(e event) {
+	a := &s.agents[e.node]
+	switch e.kind {
+	case reported:
+		s.ledger.Absorb(a.name, e.report.absorbed, at(s.c.now))
+		a.signal, a.heard = e.report.signal, true
+		s.refresh(a)
+	case published: // the notice of a bind arrives at the agent
+		s.c.advance(s.c.nodes[e.node])
+		a.pipeline.Churn(at(s.c.now))
+	}
+}
+
+// refresh decides anew for a node and wakes pods if it gained slots.
+func (s *spazio) refresh(a *spazioAgent) {
+	if !a.heard {
+		return
+	}
+	inflight := a.account.InFlight()
+	a.reason = reserve.Admit(a.signal, inflight, podDemand, s.rules)
+	slots := reserve.Slots(a.signal, inflight, podDemand, s.rules)
+	rise := slots - a.slots
+	s.slots += rise
+	a.slots = slots
+	if rise > 0 {
+		s.rise(rise)
+	}
+}
+
+func (s *spazio) rise(slots int) {
+	s.c.queue.epoch++
+	s.c.queue.wake(slots)
+}
+
+// refused leaves the turn to the next pod while there is room for one.
+func (s *spazio) refused() {
+	if s.slots > 0 {
+		s.c.queue.wake(1)
+	}
+}
+
+func (s *spazio) wakes() bool     { return true }
+func (s *spazio) everyNode() bool { return true }
+
+func (s *spazio) admits(m *machine, _ int32) bool {
+	return s.agents[m.index].reason == reserve.Admitted
+}
+
+// score adds the plugin's normalised score to kube-scheduler's own.
+func (s *spazio) score(scores []float64, nodes []int32, pod int32) {
+	s.raw = s.raw[:0]
+	for _, i := range nodes {
+		a := &s.agents[i]
+		free := reserve.Free(a.signal.Avail, a.account.InFlight())
+		s.raw = append(s.raw, reserve.Score(free, a.signal.K, s.c.ties.Float64(), s.options.Ranking))
+	}
+	if cap(s.whole) < len(s.raw) {
+		s.whole = make([]int64, len(s.raw))
+	}
+	whole, err := reserve.NormalizeTo(s.whole[:len(s.raw)], s.raw)
+	s.c.fail(err)
+	for i, n := range nodes {
+		scores[i] = s.options.Weight*float64(whole[i]) + s.c.defaultScore(s.c.nodes[n], pod)
+	}
+}
+
+func (s *spazio) bound(m *machine, pod int32) {
+	a := &s.agents[m.index]
+	s.c.fail(s.ledger.Reserve(a.name, s.key(pod), podDemand, at(s.c.now)))
+	s.refresh(a)
+}
+
+func (s *spazio) announced(m *machine, pod int32) {
+	s.ledger.Confirm(s.key(pod))
+	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index})
+}
+
+// gone frees what the pod held; where it held a request, too, any parked pod may
+// fit now.
+func (s *spazio) gone(m *machine, pod int32) {
+	a := &s.agents[m.index]
+	k := s.key(pod)
+	if s.c.records[pod].Running < 0 { // killed: its key was that of its last life
+		k--
+	}
+	s.ledger.Delete(k)
+	s.refresh(a)
+	if s.slots > 0 && len(s.c.queue.parked) > 0 {
+		s.rise(1)
+	}
+}

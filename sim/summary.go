@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"math"
+	"slices"
+)
+
+// Metric is one figure of a run.
+type Metric struct {
+	Name  string
+	Value float64
+	Unit  string
+}
+
+// Summarise computes the figures of a run; those that do not apply to it are
+// left out.
+//
+//   - goodput: useful core-seconds per core-second, from the first creation
+//     until no pod waits any more; what is lost by kills is not useful
+//   - makespan: from the first creation to the last end
+//   - run: from running to done, of the last attempt; sojourn: from creation;
+//     mean, p50, p95 and p99
+//   - slowdown: run time over that alone on a node, and its Jain index
+//   - unfinished: pods that the horizon cut off
+//   - most pods a core: pods running on a node at once, over its cores
+//   - cpu wait, memory overload: node-seconds in which a thread waited for a
+//     core, and in which pods asked for more memory than there is
+//   - utilisation: busy share of the cores over the whole run
+//   - server: mean and p99 of response times
+func Summarise(r Result) []Metric {
+	var run, sojourn, slowdown []float64
+	kills, unfinished, first := 0, 0, math.Inf(1)
+	for i, record := range r.Records {
+		p := r.Pods[i]
+		if p.Server.Rate > 0 {
+			continue
+		}
+		first = math.Min(first, p.Created)
+		kills += record.Kills
+		if record.Done < 0 {
+			unfinished++
+			continue
+		}
+		run = append(run, record.Done-record.Running)
+		sojourn = append(sojourn, record.Done-p.Created)
+		slowdown = append(slowdown, (record.Done-record.Running)/p.Solo())
+	}
+	var m metrics
+	if r.Backlog.Span > 0 {
+		m.add("goodput", r.Backlog.Useful/(r.Backlog.Span*r.Cores), "1")
+	}
+	if len(run) > 0 {
+		m.add("makespan", r.End-first, "s")
+		m.quantiles("run", "s", run)
+		m.quantiles("sojourn", "s", sojourn)
+		m.quantiles("slowdown", "1", slowdown)
+		m.add("slowdown_jain", jain(slowdown), "1")
+	}
+	m.add("unfinished", float64(unfinished), "pods")
+	if r.Span > 0 {
+		m.add("kills", float64(kills), "pods")
+		m.add("most_pods_per_core", float64(r.Most)*float64(r.Nodes)/r.Cores, "pods")
+		m.add("cpu_wait", r.Waited, "node s")
+		m.add("memory_overload", r.Overcommitted, "node s")
+		m.add("utilisation", r.Busy/(r.Span*r.Cores), "1")
+	}
+	if len(r.Responses) > 0 {
+		m.quantiles("server", "s", r.Responses)
+	}
+	return m
+}
+
+type metrics []Metric
+
+func (m *metrics) add(name string, value float64, unit string) {
+	*m = append(*m, Metric{name, value, unit})
+}
+
+func (m *metrics) quantiles(name, unit string, values []float64) {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	sum := 0.
+	for _, v := range sorted {
+		sum += v
+	}
+	m.add(name+"_mean", sum/float64(len(sorted)), unit)
+	for _, q := range []struct {
+		name string
+		p    float64
+	}{{"_p50", .5}, {"_p95", .95}, {"_p99", .99}} {
+		m.add(name+q.name, sorted[max(0, int(math.Ceil(q.p*float64(len(sorted))))-1)], unit) // the nearest rank
+	}
+}
+
+// jain is the fairness index (Σx)²/(n·Σx²), 1 where all are equal.
+func jain(x []float64) float64 {
+	sum, squares := 0., 0.
+	for _, v := range x {
+		sum += v
+		squares += v * v
+	}
+	return sum * sum / (float64(len(x)) * squares)
+}

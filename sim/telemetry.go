@@ -1,0 +1,246 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+)
+
+// LoadWatcher is the telemetry of Trimaran's plugins: load-watcher asks
+// Prometheus for the mean and the standard deviation over a window. A zero field
+// takes its default, in seconds.
+type LoadWatcher struct {
+	// Window is averaged over; default 900. A cluster younger than that is
+	// averaged over its life.
+	Window float64
+	// Scrape is Prometheus' interval; default 15.
+	Scrape float64
+	// Poll is load-watcher's interval, Refresh the plugin's: their sum, 90 by
+	// default, is the most that a value ages on top of its window.
+	Poll, Refresh float64
+	// Latest takes the newest scrape, and no deviation, in place of the window,
+	// as with metrics-server for a source.
+	Latest bool
+}
+
+func (w LoadWatcher) withDefaults() LoadWatcher {
+	setDefault(&w.Window, 900)
+	setDefault(&w.Scrape, 15)
+	setDefault(&w.Poll, 60)
+	setDefault(&w.Refresh, 30)
+	return w
+}
+
+func positive(name string, value float64) error {
+	if !(value > 0) || math.IsInf(value, 1) {
+		return &FieldError{name, value, "a finite number of seconds above 0 (0 is the default)"}
+	}
+	return nil
+}
+
+// watched is a policy that reads a load-watcher.
+type watched struct {
+	plain
+	options LoadWatcher
+	scrapes [][]scrape // a ring a node
+	count   int
+	polled  []view // at load-watcher
+	seen    []view // at the plugin
+	last    []counter
+}
+
+// view is what is known of a node's usage, at the end of the window.
+type view struct {
+	at          float64
+	cpu, memory baseline.Usage
+}
+
+type scrape struct{ cpu, memory float64 }
+
+// counter is a node's cumulative usage at a time.
+type counter struct{ at, busy, byteSeconds float64 }
+
+// The nodes of the events that mean all nodes.
+const (
+	pollAll    = -1
+	refreshAll = -2
+	scrapeAll  = -3
+)
+
+func (w LoadWatcher) build(c *cluster) (watched, error) {
+	w = w.withDefaults()
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"Watcher.Window", w.Window}, {"Watcher.Scrape", w.Scrape}, {"Watcher.Poll", w.Poll}, {"Watcher.Refresh", w.Refresh}} {
+		if err := positive(f.name, f.value); err != nil {
+			return watched{}, err
+		}
+	}
+	n := len(c.nodes)
+	p := watched{
+		plain: plain{c}, options: w, scrapes: make([][]scrape, n),
+		polled: make([]view, n), seen: make([]view, n), last: make([]counter, n),
+	}
+	return p, nil
+}
+
+// start draws the phases of the three intervals.
+func (p *watched) start() {
+	rng := rand.New(rand.NewPCG(p.c.Seed, streamPhases))
+	for _, e := range []struct {
+		kind   eventKind
+		node   int32
+		period float64
+	}{{measured, scrapeAll, p.options.Scrape}, {measured, pollAll, p.options.Poll}, {published, refreshAll, p.options.Refresh}} {
+		p.c.agenda.add(event{at: rng.Float64() * e.period, kind: e.kind, node: e.node})
+	}
+}
+
+func (p *watched) handle(e event) {
+	period := 0.
+	switch e.node {
+	case scrapeAll:
+		period = p.options.Scrape
+		p.scrape()
+	case pollAll:
+		period = p.options.Poll
+		p.poll()
+	case refreshAll:
+		period = p.options.Refresh
+		copy(p.seen, p.polled)
+	}
+	p.c.agenda.add(event{at: p.c.now + period, kind: e.kind, node: e.node})
+}
+
+// scrape takes the rates since the last.
+func (p *watched) scrape() {
+	keep := max(1, int(p.options.Window/p.options.Scrape))
+	for i, m := range p.c.nodes {
+		p.c.advance(m)
+		now, before := m.counter(p.c.now), p.last[i]
+		p.last[i] = now
+		if now.at <= before.at {
+			continue
+		}
+		s := scrape{cpu: (now.busy - before.busy) / (now.at - before.at), memory: m.model.Memory()}
+		if len(p.scrapes[i]) < keep {
+			p.scrapes[i] = append(p.scrapes[i], s)
+		} else {
+			p.scrapes[i][p.count%keep] = s
+		}
+	}
+	p.count++
+}
+
+func (m *machine) counter(now float64) counter {
+	t := m.model.Totals()
+	return counter{at: now, busy: t.Busy, byteSeconds: t.ByteSeconds}
+}
+
+// poll averages over the window.
+func (p *watched) poll() {
+	keep := max(1, int(p.options.Window/p.options.Scrape))
+	for i, ring := range p.scrapes {
+		if len(ring) == 0 {
+			continue
+		}
+		if p.options.Latest {
+			newest := ring[len(ring)-1]
+			if len(ring) == keep {
+				newest = ring[(p.count-1)%keep]
+			}
+			ring = []scrape{newest}
+		}
+		v := view{at: p.c.now}
+		for _, s := range ring {
+			v.cpu.Mean += s.cpu / float64(len(ring))
+			v.memory.Mean += s.memory / float64(len(ring))
+		}
+		for _, s := range ring {
+			v.cpu.SD += (s.cpu - v.cpu.Mean) * (s.cpu - v.cpu.Mean) / float64(len(ring))
+			v.memory.SD += (s.memory - v.memory.Mean) * (s.memory - v.memory.Mean) / float64(len(ring))
+		}
+		v.cpu.SD, v.memory.SD = math.Sqrt(v.cpu.SD), math.Sqrt(v.memory.SD)
+		p.polled[i] = v
+	}
+}
+
+// Koordlet is the telemetry of LoadAware: each node reports the mean usage over
+// a window, its own and that of its pods. A zero field takes its default, in
+// seconds.
+type Koordlet struct {
+	// Interval is that of reports; default 60. Window is averaged over; default
+	// 300, or less of a younger node or pod.
+	Interval, Window float64
+}
+
+// koordlets are those of all nodes.
+type koordlets struct {
+	c       *cluster
+	options Koordlet
+	past    [][]counter
+	seen    []koordView
+	pods    []podView
+}
+
+// koordView is a node's newest report.
+type koordView struct {
+	at    float64
+	usage baseline.Resources
+}
+
+// podView is what the report made at the given time said of a pod.
+type podView struct {
+	at    float64
+	usage baseline.Resources
+}
+
+func (k Koordlet) build(c *cluster) (*koordlets, error) {
+	setDefault(&k.Interval, 60)
+	setDefault(&k.Window, 300)
+	if err := positive("Koordlet.Interval", k.Interval); err != nil {
+		return nil, err
+	}
+	if err := positive("Koordlet.Window", k.Window); err != nil {
+		return nil, err
+	}
+	return &koordlets{c: c, options: k, past: make([][]counter, len(c.nodes)), seen: make([]koordView, len(c.nodes)), pods: make([]podView, len(c.pods))}, nil
+}
+
+// begin draws each node's phase; a node without any report yet is taken as idle.
+func (k *koordlets) begin() {
+	rng := rand.New(rand.NewPCG(k.c.Seed, streamPhases))
+	for i := range k.c.nodes {
+		k.c.agenda.add(event{at: rng.Float64() * k.options.Interval, kind: measured, node: int32(i)})
+	}
+}
+
+func (k *koordlets) report(e event) {
+	m := k.c.nodes[e.node]
+	k.c.advance(m)
+	now := m.counter(k.c.now)
+	past := append(k.past[e.node], now)
+	for len(past) > 1 && now.at-past[0].at > k.options.Window+1e-6 {
+		past = past[1:]
+	}
+	k.past[e.node] = past
+	first := past[0]
+	if len(past) == 1 {
+		first = counter{}
+	}
+	v := koordView{at: k.c.now}
+	if span := now.at - first.at; span > 0 {
+		v.usage = baseline.Resources{CPU: (now.busy - first.busy) / span, Memory: (now.byteSeconds - first.byteSeconds) / span}
+	}
+	for _, pod := range m.assigned {
+		done, ok := m.model.Progress(nodePod(pod))
+		ran := k.c.now - k.c.Warmup - k.c.records[pod].Running
+		if ok && k.c.records[pod].Running >= 0 && ran > 0 {
+			k.pods[pod] = podView{k.c.now, baseline.Resources{CPU: done / ran, Memory: k.c.pods[pod].Memory}}
+		}
+	}
+	k.seen[e.node] = v
+	k.c.agenda.add(event{at: k.c.now + k.options.Interval, kind: measured, node: e.node})
+}

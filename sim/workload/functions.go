@@ -1,0 +1,223 @@
+package workload
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim"
+)
+
+// Function is one of an Azure Functions trace.
+type Function struct {
+	// Name is owner, application and function.
+	Name string
+	// Invocations is their number in each minute.
+	Invocations []float64
+	// Duration and Memory are quantiles: in seconds and in bytes.
+	Duration, Memory []Quantile
+}
+
+// Quantile is the value that a share P ∈ [0,1] does not exceed.
+type Quantile struct{ P, Value float64 }
+
+// table is a CSV file by the function's name.
+type table struct {
+	columns []string
+	rows    map[string][]string
+	names   []string
+}
+
+const nameColumns = 3
+
+func readTable(r io.Reader) (table, error) {
+	reader := csv.NewReader(r)
+	columns, err := reader.Read()
+	if err != nil {
+		return table{}, fmt.Errorf("%w: %w", ErrTrace, err)
+	}
+	if len(columns) <= nameColumns || columns[0] != "HashOwner" {
+		return table{}, fmt.Errorf("%w: not a table of functions", ErrTrace)
+	}
+	t := table{columns: slices.Clone(columns), rows: map[string][]string{}}
+	for {
+		row, err := reader.Read()
+		if err == io.EOF {
+			return t, nil
+		}
+		if err != nil {
+			return table{}, fmt.Errorf("%w: %w", ErrTrace, err)
+		}
+		name := strings.Join(row[:nameColumns], "/")
+		if _, ok := t.rows[name]; ok || len(t.names) == maxTraceRows {
+			return table{}, fmt.Errorf("%w: %q is there twice, or too many", ErrTrace, name)
+		}
+		t.rows[name] = row
+		t.names = append(t.names, name)
+	}
+}
+
+// ReadFunctions reads invocations.csv, durations.csv and memory.csv of a
+// directory. A function without durations is left out, one without memory has
+// none. A malformed file is ErrTrace.
+func ReadFunctions(dir fs.FS) ([]Function, error) {
+	var tables [3]table
+	for i, name := range []string{"invocations.csv", "durations.csv", "memory.csv"} {
+		var err error
+		if tables[i], err = readFile(dir, name, readTable); err != nil {
+			return nil, err
+		}
+	}
+	var functions []Function
+	for _, name := range tables[0].names {
+		f := Function{Name: name}
+		var err error
+		if f.Invocations, err = tables[0].minutes(name); err != nil {
+			return nil, err
+		}
+		if f.Duration, err = tables[1].quantiles(name, "percentile_Average_", 1e-3); err != nil {
+			return nil, err
+		}
+		if f.Memory, err = tables[2].quantiles(name, "AverageAllocatedMb_pct", 1<<20); err != nil {
+			return nil, err
+		}
+		if len(f.Duration) > 0 {
+			functions = append(functions, f)
+		}
+	}
+	if len(functions) == 0 {
+		return nil, fmt.Errorf("%w: no function with durations", ErrTrace)
+	}
+	return functions, nil
+}
+
+// minutes are the columns whose name is a number.
+func (t table) minutes(name string) ([]float64, error) {
+	var counts []float64
+	for i, column := range t.columns {
+		if _, err := strconv.Atoi(column); err != nil {
+			continue
+		}
+		v, err := number(t.rows[name][i])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: minute %s: %w", ErrTrace, name, column, err)
+		}
+		counts = append(counts, v)
+	}
+	return counts, nil
+}
+
+// quantiles are the columns that begin with the prefix, in the given unit.
+func (t table) quantiles(name, prefix string, unit float64) ([]Quantile, error) {
+	row, ok := t.rows[name]
+	if !ok {
+		return nil, nil
+	}
+	var q []Quantile
+	for i, column := range t.columns {
+		percent, ok := strings.CutPrefix(column, prefix)
+		if !ok {
+			continue
+		}
+		p, err := number(percent)
+		if err != nil || p > 100 {
+			return nil, fmt.Errorf("%w: column %q", ErrTrace, column)
+		}
+		v, err := number(row[i])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %s: %w", ErrTrace, name, column, err)
+		}
+		q = append(q, Quantile{p / 100, v * unit})
+	}
+	sort.Slice(q, func(i, j int) bool { return q[i].P < q[j].P })
+	return q, nil
+}
+
+// draw interpolates between the quantiles at u ∈ [0,1).
+func draw(q []Quantile, u float64) float64 {
+	i := sort.Search(len(q), func(i int) bool { return q[i].P >= u })
+	switch {
+	case len(q) == 0:
+		return 0
+	case i == 0:
+		return q[0].Value
+	case i == len(q):
+		return q[i-1].Value
+	}
+	a, b := q[i-1], q[i]
+	return a.Value + (b.Value-a.Value)*(u-a.P)/(b.P-a.P)
+}
+
+// mean is that of draw over u.
+func mean(q []Quantile) float64 {
+	if len(q) == 0 {
+		return 0
+	}
+	sum := q[0].P*q[0].Value + (1-q[len(q)-1].P)*q[len(q)-1].Value
+	for i := 1; i < len(q); i++ {
+		sum += (q[i].P - q[i-1].P) * (q[i].Value + q[i-1].Value) / 2
+	}
+	return sum
+}
+
+// Invocations replays functions for the given duration, each invocation a pod of
+// one thread that works for its whole duration. Counts are scaled alike so that
+// they take the share load of the cores on average, and arrivals are Poisson
+// within each minute.
+func Invocations(seed uint64, functions []Function, load, cores, duration float64) ([]sim.Pod, error) {
+	if err := checked(Equal, "load", load, "cores", cores, "duration", duration); err != nil {
+		return nil, err
+	}
+	minutes := int(duration / 60)
+	work := 0.
+	for _, f := range functions {
+		for i := range min(minutes, len(f.Invocations)) {
+			work += f.Invocations[i] * mean(f.Duration)
+		}
+	}
+	if !(work > 0) {
+		return nil, fmt.Errorf("%w: no work within %d minutes", ErrTrace, minutes)
+	}
+	scale := load * cores * 60 * float64(minutes) / work
+	s := newStreams(seed)
+	var pods []sim.Pod
+	for _, f := range functions {
+		for i := range min(minutes, len(f.Invocations)) {
+			if expected := float64(len(pods)) + f.Invocations[i]*scale; expected > maxPods {
+				return nil, &FieldError{"pods", expected, fmt.Sprintf("at most %d", maxPods)}
+			}
+			pods = s.invoke(pods, f, float64(i)*60, f.Invocations[i]*scale)
+		}
+	}
+	slices.SortStableFunc(pods, func(a, b sim.Pod) int {
+		switch {
+		case a.Created < b.Created:
+			return -1
+		case a.Created > b.Created:
+			return 1
+		}
+		return 0
+	})
+	return pods, nil
+}
+
+// invoke adds the pods of a function in the minute from start on.
+func (s streams) invoke(pods []sim.Pod, f Function, start, count float64) []sim.Pod {
+	if count == 0 {
+		return pods
+	}
+	for now := gap(s.arrivals, count); now < 60; now += gap(s.arrivals, count) {
+		p := s.pod(start+now, draw(f.Duration, s.works.Float64()), Equal)
+		p.Memory = draw(f.Memory, s.choices.Float64())
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+func gap(rng *rand.Rand, perMinute float64) float64 { return rng.ExpFloat64() * 60 / perMinute }

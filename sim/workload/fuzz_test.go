@@ -1,0 +1,58 @@
+package workload_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"testing/fstest"
+
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// Whatever the bytes, a series is refused as ErrTrace or valid.
+func FuzzReadUtilisation(f *testing.F) {
+	f.Add([]byte(ec2))
+	f.Add([]byte(bitbrains))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		u, err := workload.ReadUtilisation(bytes.NewReader(data))
+		if err != nil {
+			if !errors.Is(err, workload.ErrTrace) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		if !(u.Step > 0) || len(u.Share) < 2 {
+			t.Fatalf("%+v", u)
+		}
+		for _, share := range u.Share {
+			if !(share >= 0 && share <= 1) {
+				t.Fatalf("share %v", share)
+			}
+		}
+	})
+}
+
+// Whatever the tables, functions are refused as ErrTrace or can be replayed.
+func FuzzReadFunctions(f *testing.F) {
+	seed := functions()
+	f.Add(seed["invocations.csv"].Data, seed["durations.csv"].Data, seed["memory.csv"].Data)
+	f.Fuzz(func(t *testing.T, invocations, durations, memory []byte) {
+		dir := fstest.MapFS{"invocations.csv": {Data: invocations}, "durations.csv": {Data: durations}, "memory.csv": {Data: memory}}
+		functions, err := workload.ReadFunctions(dir)
+		if err != nil {
+			if !errors.Is(err, workload.ErrTrace) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		pods, err := workload.Invocations(1, functions, .1, 1, 60)
+		if err != nil {
+			return
+		}
+		for _, p := range pods {
+			if !(p.Work > 0 && p.Created >= 0 && p.Created < 60 && p.Memory >= 0) {
+				t.Fatalf("%+v", p)
+			}
+		}
+	})
+}

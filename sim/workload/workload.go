@@ -1,0 +1,227 @@
+// Package workload makes the pods of a simulation: batches, Poisson arrivals,
+// mixes that press on memory, servers beside a batch, and loads replayed from
+// traces. It reads the formats of three public traces: EC2 CPU utilisation as in
+// NAB (realAWSCloudwatch), GWA-T-12 Bitbrains, and Azure Functions 2019.
+//
+// Everything depends on its arguments alone. Arrivals, works, start-up latencies
+// and choices each have a stream of random numbers of their own, so one setting
+// does not change what the others draw, and every scheduler gets the same work
+// for the same seed. Times are in seconds, work in core-seconds, memory in bytes.
+package workload
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// Law is that of the pods' work; all have the given mean.
+type Law string
+
+// The laws of work.
+const (
+	Equal       Law = "equal"
+	Exponential Law = "exponential"
+)
+
+// Laws lists them.
+func Laws() []Law { return []Law{Equal, Exponential} }
+
+// FieldError names an argument with a value out of range.
+type FieldError struct {
+	Field string
+	Value any
+	Want  string
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("workload: %s = %v, want %s", e.Field, e.Value, e.Want)
+}
+
+// shortest is the least work of a pod in core-seconds: a pod of none has no
+// slowdown to speak of.
+const shortest = 1e-3
+
+// streams of a seed.
+type streams struct{ arrivals, works, startups, choices *rand.Rand }
+
+func newStreams(seed uint64) streams {
+	return streams{
+		arrivals: rand.New(rand.NewPCG(seed, 101)), works: rand.New(rand.NewPCG(seed, 102)),
+		startups: rand.New(rand.NewPCG(seed, 103)), choices: rand.New(rand.NewPCG(seed, 104)),
+	}
+}
+
+func (s streams) pod(created, work float64, law Law) sim.Pod {
+	if law == Exponential {
+		work *= s.works.ExpFloat64()
+	}
+	return sim.Pod{Created: created, Work: math.Max(work, shortest), Startup: node.StartupLatency(s.startups)}
+}
+
+func positive(name string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 1) {
+		return &FieldError{name, v, "a finite number above 0"}
+	}
+	return nil
+}
+
+func checked(law Law, fields ...any) error {
+	for i := 0; i < len(fields); i += 2 {
+		if err := positive(fields[i].(string), fields[i+1].(float64)); err != nil {
+			return err
+		}
+	}
+	if law != Equal && law != Exponential {
+		return &FieldError{"law", law, "equal or exponential"}
+	}
+	return nil
+}
+
+// maxPods bounds a workload.
+const maxPods = 10_000_000
+
+// Batch is n single-threaded pods of the given mean work, all created at 0.
+func Batch(seed uint64, n int, work float64, law Law) ([]sim.Pod, error) {
+	if err := checked(law, "work", work); err != nil {
+		return nil, err
+	}
+	if n < 1 || n > maxPods {
+		return nil, &FieldError{"pods", n, fmt.Sprintf("1 to %d", maxPods)}
+	}
+	s := newStreams(seed)
+	pods := make([]sim.Pod, n)
+	for i := range pods {
+		pods[i] = s.pod(0, work, law)
+	}
+	return pods, nil
+}
+
+// Poisson is pods that arrive at random for the given duration, at a rate that
+// takes the given share, load, of the cores.
+func Poisson(seed uint64, load, cores, work, duration float64, law Law) ([]sim.Pod, error) {
+	if err := checked(law, "load", load, "cores", cores, "work", work, "duration", duration); err != nil {
+		return nil, err
+	}
+	rate := load * cores / work
+	if rate*duration > maxPods {
+		return nil, &FieldError{"load·cores·duration/work", rate * duration, fmt.Sprintf("at most %d pods", maxPods)}
+	}
+	s := newStreams(seed)
+	var pods []sim.Pod
+	for now := s.arrivals.ExpFloat64() / rate; now < duration; now += s.arrivals.ExpFloat64() / rate {
+		pods = append(pods, s.pod(now, work, law))
+	}
+	return pods, nil
+}
+
+// Mix says which pods of a batch press on memory or wait for something else; the
+// rest take a core and no memory.
+type Mix struct {
+	// MemoryShare of the pods hold Memory, a share of the node's, and use Cores.
+	// Defaults .5, .12 and .1.
+	MemoryShare, Memory, Cores float64
+	// WaitingShare of the pods use WaitingCores alone, as for disk or network;
+	// defaults 0 and .2.
+	WaitingShare, WaitingCores float64
+}
+
+// Mixed is a batch of the given mix in random order. Every pod runs solo for the
+// given work, in seconds.
+func Mixed(seed uint64, n int, work float64, law Law, memory float64, m Mix) ([]sim.Pod, error) {
+	setDefault(&m.MemoryShare, .5)
+	setDefault(&m.Memory, .12)
+	setDefault(&m.Cores, .1)
+	setDefault(&m.WaitingCores, .2)
+	if err := checked(law, "memory", memory, "mix.Memory", m.Memory, "mix.Cores", m.Cores, "mix.WaitingCores", m.WaitingCores); err != nil {
+		return nil, err
+	}
+	if !(m.MemoryShare >= 0 && m.WaitingShare >= 0 && m.MemoryShare+m.WaitingShare <= 1) {
+		return nil, &FieldError{"mix", m, "shares ≥ 0 of together at most 1"}
+	}
+	pods, err := Batch(seed, n, work, law)
+	if err != nil {
+		return nil, err
+	}
+	s := newStreams(seed)
+	for i := range pods {
+		p := &pods[i]
+		switch u := s.choices.Float64(); {
+		case u < m.MemoryShare:
+			p.Cores, p.Memory = m.Cores, math.Round(m.Memory*memory)
+		case u < m.MemoryShare+m.WaitingShare:
+			p.Cores = m.WaitingCores
+		default:
+			continue
+		}
+		p.Work *= p.Cores
+	}
+	return pods, nil
+}
+
+func setDefault(field *float64, value float64) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// Servers is one server on every third node, each of the given rate and mean
+// work of requests, there before anything else.
+func Servers(nodes int, server node.Server) []sim.Pod {
+	var pods []sim.Pod
+	for on := 1; on <= nodes; on += 3 {
+		pods = append(pods, sim.Pod{Server: server, On: on})
+	}
+	return pods
+}
+
+// Requests says how wrong the pods' declared CPU is.
+type Requests string
+
+// What pods declare: nothing, three times what they use, a third of it, or one
+// of these in turn by chance.
+const (
+	RequestNone  Requests = "none"
+	RequestOver  Requests = "over"
+	RequestUnder Requests = "under"
+	RequestMixed Requests = "mixed"
+)
+
+// bestEffort is the weight of a pod that declares nothing beside others that do:
+// 2 shares where a core is 1024.
+const bestEffort = 2. / 1024
+
+// Declare returns the pods with CPU requests as wrong as r says. Where some
+// declare, those that do not weigh next to nothing.
+func Declare(seed uint64, pods []sim.Pod, r Requests) ([]sim.Pod, error) {
+	choices := newStreams(seed).choices
+	kinds := []Requests{RequestNone, RequestOver, RequestUnder}
+	out := make([]sim.Pod, len(pods))
+	for i, p := range pods {
+		kind := r
+		if r == RequestMixed {
+			kind = kinds[choices.IntN(len(kinds))]
+		}
+		used := p.Cores
+		if used == 0 {
+			used = 1
+		}
+		switch kind {
+		case RequestNone:
+			if r == RequestMixed {
+				p.Weight = bestEffort
+			}
+		case RequestOver:
+			p.Request.CPU = 3 * used
+		case RequestUnder:
+			p.Request.CPU = math.Round(used/3*1000) / 1000
+		default:
+			return nil, &FieldError{"requests", r, "none, over, under or mixed"}
+		}
+		out[i] = p
+	}
+	return out, nil
+}

@@ -1,0 +1,263 @@
+package workload_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+func TestBatch(t *testing.T) {
+	equal, err := workload.Batch(1, 2000, 10, workload.Equal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exponential, err := workload.Batch(1, 2000, 10, workload.Exponential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.
+	for i, p := range equal {
+		if p.Work != 10 || p.Created != 0 {
+			t.Fatalf("pod %+v", p)
+		}
+		if p.Startup != exponential[i].Startup {
+			t.Fatal("the law of work changes the start-up latencies")
+		}
+		sum += exponential[i].Work
+	}
+	if mean := sum / 2000; math.Abs(mean-10) > 1 {
+		t.Errorf("mean work %g, want 10", mean)
+	}
+}
+
+func TestPoisson(t *testing.T) {
+	pods, err := workload.Poisson(3, .8, 76, 10, 1000, workload.Exponential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, last := 0., 0.
+	for _, p := range pods {
+		if p.Created < last || p.Created > 1000 {
+			t.Fatalf("created at %g after %g", p.Created, last)
+		}
+		last = p.Created
+		work += p.Work
+	}
+	if load := work / (76 * 1000); math.Abs(load-.8) > .04 {
+		t.Errorf("load %.3f, want .8", load)
+	}
+}
+
+func TestMixed(t *testing.T) {
+	pods, err := workload.Mixed(1, 3000, 10, workload.Equal, 1000, workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[sim.Pod]int{}
+	for _, p := range pods {
+		if solo := p.Solo(); math.Abs(solo-10) > 1e-9 {
+			t.Fatalf("%+v runs %g s alone", p, solo)
+		}
+		p.Startup = 0
+		kinds[p]++
+	}
+	for _, p := range []sim.Pod{{Work: 10}, {Work: 1, Cores: .1, Memory: 120}, {Work: 2, Cores: .2}} {
+		if n := kinds[p]; n < 900 || n > 1100 {
+			t.Errorf("%d pods like %+v, want a third of 3000", n, p)
+		}
+	}
+}
+
+func TestDeclare(t *testing.T) {
+	pods := make([]sim.Pod, 300)
+	for i := range pods {
+		pods[i] = sim.Pod{Work: 1}
+	}
+	for request, want := range map[workload.Requests]float64{workload.RequestNone: 0, workload.RequestOver: 3, workload.RequestUnder: .333} {
+		got, err := workload.Declare(1, pods, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[7].Request.CPU != want || got[7].Weight != 0 {
+			t.Errorf("%s: %+v", request, got[7])
+		}
+	}
+	mixed, err := workload.Declare(1, pods, workload.RequestMixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[float64]int{}
+	for _, p := range mixed {
+		counts[p.Request.CPU]++
+	}
+	for _, request := range []float64{0, 3, .333} {
+		if n := counts[request]; n < 70 || n > 130 {
+			t.Errorf("%d of 300 pods request %g", n, request)
+		}
+	}
+	if pods[0].Request.CPU != 0 {
+		t.Error("the given pods were modified")
+	}
+}
+
+func TestServers(t *testing.T) {
+	server := node.Server{Rate: 1, Work: 2}
+	want := []sim.Pod{{Server: server, On: 1}, {Server: server, On: 4}, {Server: server, On: 7}}
+	if diff := cmp.Diff(want, workload.Servers(7, server)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	var err [8]error
+	_, err[0] = workload.Batch(1, 0, 1, workload.Equal)
+	_, err[1] = workload.Batch(1, 1, math.NaN(), workload.Equal)
+	_, err[2] = workload.Batch(1, 1, 1, "normal")
+	_, err[3] = workload.Poisson(1, 1, 1e9, 1e-3, 1e9, workload.Equal)
+	_, err[4] = workload.Mixed(1, 1, 1, workload.Equal, 1, workload.Mix{MemoryShare: 2})
+	_, err[5] = workload.Declare(1, make([]sim.Pod, 1), "lies")
+	_, err[6] = workload.Background(1, make([]workload.Utilisation, 1), 1, 4, -1, 1, 1)
+	_, err[7] = workload.Invocations(1, nil, 0, 1, 1)
+	for i, e := range err {
+		var field *workload.FieldError
+		if !errors.As(e, &field) {
+			t.Errorf("case %d: error %v", i, e)
+		}
+	}
+}
+
+const (
+	ec2       = "timestamp,value\n2014-02-14 14:30:00,10\n2014-02-14 14:35:00,150\n2014-02-14 14:40:00,20\n"
+	bitbrains = "Timestamp [ms];\tCPU cores;\tCPU usage [%]\n1372629804;\t2;\t1.5\n1372630104;\t2;\t0.5\n"
+)
+
+func TestReadUtilisations(t *testing.T) {
+	dir := fstest.MapFS{
+		"b.csv": {Data: []byte(ec2)}, "a.csv": {Data: []byte(bitbrains)}, "README": {Data: []byte("not a trace")},
+	}
+	got, err := workload.ReadUtilisations(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []workload.Utilisation{
+		{Step: 300, Share: []float64{.015, .005}},
+		{Step: 300, Share: []float64{.1, 1, .2}},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, text := range map[string]string{
+		"empty": "", "no such columns": "a,b\n1,2\n", "one row": "timestamp,value\n1,2\n",
+		"no number": "timestamp,value\n1,x\n2,3\n", "negative": "timestamp,value\n1,-1\n2,3\n",
+		"backwards": "timestamp,value\n2,1\n1,3\n", "a short row": "timestamp,value\n1\n2,3\n",
+	} {
+		_, err := workload.ReadUtilisations(fstest.MapFS{"x.csv": {Data: []byte(text)}})
+		if !errors.Is(err, workload.ErrTrace) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if _, err := workload.ReadUtilisations(fstest.MapFS{}); !errors.Is(err, workload.ErrTrace) {
+		t.Errorf("no files: error %v", err)
+	}
+}
+
+func TestBackground(t *testing.T) {
+	traces := []workload.Utilisation{{Step: 300, Share: []float64{.1, .3}}, {Step: 300, Share: []float64{.2, .2}}}
+	series, err := workload.Background(1, traces, 4, 10, .4, 10, 3000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, n := 0., 0
+	for _, s := range series {
+		if s.Step != 30 || len(s.Cores) != 101 {
+			t.Fatalf("step %g, %d values", s.Step, len(s.Cores))
+		}
+		for _, c := range s.Cores {
+			sum += c
+			n++
+		}
+	}
+	if mean := sum / float64(n); math.Abs(mean-4) > 1e-9 {
+		t.Errorf("mean %g cores, want 4", mean)
+	}
+}
+
+func functions() fstest.MapFS {
+	name := "HashOwner,HashApp,HashFunction,"
+	return fstest.MapFS{
+		"invocations.csv": {Data: []byte(name + "Trigger,1,2\no,a,f,http,60,0\no,a,g,timer,0,120\no,a,unknown,timer,9,9\n")},
+		"durations.csv": {Data: []byte(name + "Average,percentile_Average_0,percentile_Average_50,percentile_Average_100\n" +
+			"o,a,f,1,1000,1000,1000\no,a,g,1,0,500,1000\n")},
+		"memory.csv": {Data: []byte(name + "SampleCount,AverageAllocatedMb_pct1,AverageAllocatedMb_pct100\no,a,f,1,100,100\n")},
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	got, err := workload.ReadFunctions(functions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mb := float64(100 << 20)
+	want := []workload.Function{
+		{
+			Name: "o/a/f", Invocations: []float64{60, 0},
+			Duration: []workload.Quantile{{0, 1}, {.5, 1}, {1, 1}}, Memory: []workload.Quantile{{.01, mb}, {1, mb}},
+		},
+		{Name: "o/a/g", Invocations: []float64{0, 120}, Duration: []workload.Quantile{{0, 0}, {.5, .5}, {1, 1}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	// 60 s + 120·.5 s of work in two minutes of 10 cores at half load: 600 are
+	// wanted, so counts are five times as large.
+	pods, err := workload.Invocations(1, got, .5, 10, 120)
+	if err != nil {
+		t.Fatal(err)
+	}
+	early, work := 0, 0.
+	for _, p := range pods {
+		work += p.Work
+		if p.Created < 60 {
+			early++
+			if p.Work != 1 || p.Memory != mb {
+				t.Fatalf("%+v is none of the first function", p)
+			}
+		}
+	}
+	if math.Abs(float64(early)-300) > 60 || math.Abs(work-600) > 90 {
+		t.Errorf("%d pods in the first minute, want about 300; work %g, want about 600", early, work)
+	}
+}
+
+func TestReadFunctionsRefuses(t *testing.T) {
+	for name, change := range map[string]func(fstest.MapFS){
+		"no durations":  func(fs fstest.MapFS) { fs["durations.csv"] = &fstest.MapFile{Data: []byte("HashOwner,a,b,c\n")} },
+		"another table": func(fs fstest.MapFS) { fs["invocations.csv"] = &fstest.MapFile{Data: []byte("a,b\n1,2\n")} },
+		"twice": func(fs fstest.MapFS) {
+			fs["invocations.csv"].Data = append(fs["invocations.csv"].Data, "o,a,f,x,1,2\n"...)
+		},
+		"a negative count": func(fs fstest.MapFS) {
+			fs["invocations.csv"].Data = []byte("HashOwner,HashApp,HashFunction,1\no,a,f,-1\n")
+		},
+		"a quantile of 200": func(fs fstest.MapFS) {
+			fs["durations.csv"].Data = []byte("HashOwner,HashApp,HashFunction,percentile_Average_200\no,a,f,1\n")
+		},
+	} {
+		dir := functions()
+		change(dir)
+		if _, err := workload.ReadFunctions(dir); !errors.Is(err, workload.ErrTrace) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if _, err := workload.ReadFunctions(fstest.MapFS{}); err == nil {
+		t.Error("an empty directory")
+	}
+}
