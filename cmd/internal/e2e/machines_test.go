@@ -13,13 +13,10 @@ import (
 
 // runMachines registers the machines as nodes of 32 cores, so that requests
 // never decide, and runs them under one kubelet until the test ends.
-func runMachines(t *testing.T, client kubernetes.Interface, clock simnode.Clock, machines []simnode.Machine) {
+func runMachines(t testing.TB, client kubernetes.Interface, clock simnode.Clock, machines []simnode.Machine) {
 	t.Helper()
 	for _, m := range machines {
-		spec := simnode.NodeSpec{Name: m.Name(), Cores: 32, Memory: 128 << 30}
-		if err := simnode.Register(t.Context(), client, spec); err != nil {
-			t.Fatal(err)
-		}
+		register(t, client, m.Name())
 		t.Cleanup(func() {
 			if err := client.CoreV1().Nodes().Delete(context.Background(), m.Name(), metav1.DeleteOptions{}); err != nil {
 				t.Errorf("delete node %s: %v", m.Name(), err)
@@ -40,4 +37,12 @@ func runMachines(t *testing.T, client kubernetes.Interface, clock simnode.Clock,
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
 	<-synced
+}
+
+func register(t testing.TB, client kubernetes.Interface, node string) {
+	t.Helper()
+	spec := simnode.NodeSpec{Name: node, Cores: 32, Memory: 128 << 30}
+	if err := simnode.Register(t.Context(), client, spec); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -54,7 +54,7 @@ var (
 )
 
 // cluster returns an admin's client and kubeconfig.
-func cluster(t *testing.T) (kubernetes.Interface, string) {
+func cluster(t testing.TB) (kubernetes.Interface, string) {
 	t.Helper()
 	if err := startPlane(); err != nil {
 		t.Fatal(err)
@@ -72,11 +72,11 @@ func cluster(t *testing.T) (kubernetes.Interface, string) {
 
 // patience is how long anything may take before a test gives up on it; it is
 // no expectation.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // eventually waits until the condition holds; what it returns otherwise is
 // printed when patience ends.
-func eventually(t *testing.T, what string, condition func() (ok bool, state any)) {
+func eventually(t testing.TB, what string, condition func() (ok bool, state any)) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {

@@ -20,34 +20,59 @@ import (
 // node reports those that its running pods leave free. It is the kubelet's
 // machine and the agent in one.
 type placeNode struct {
-	name        string
-	incarnation uint64
-	signals     *publish.Signals
-	happened    chan simnode.Transition
-	gone        chan struct{}
+	name       string
+	schedulers []string
+	happened   chan simnode.Transition
+	gone       chan struct{}
 
-	mu        sync.Mutex
-	places    int
-	saturated bool
-	sequence  uint64
-	held      map[string]bool // by UID, from the bind on
-	running   map[string]bool // by UID, from the start on
-	most      int             // the most pods held at once
+	mu          sync.Mutex
+	signals     *publish.Signals // nil while the node has no agent
+	endAgent    func()
+	incarnation uint64
+	sequence    uint64
+	last        agent.Report
+	places      int
+	saturated   bool
+	held        map[string]bool // by UID, from the bind on
+	running     map[string]bool // by UID, from the start on
+	most        int             // the most pods held at once
 }
 
-func newPlaceNode(t *testing.T, name string, places int, scheduler string) *placeNode {
+func newPlaceNode(name string, places int, schedulers []string) *placeNode {
+	return &placeNode{
+		name: name, schedulers: schedulers, places: places,
+		happened: make(chan simnode.Transition, simnode.MaxPods), gone: make(chan struct{}),
+		held: map[string]bool{}, running: map[string]bool{},
+	}
+}
+
+// startAgent begins to report, until killAgent or the test's end.
+func (n *placeNode) startAgent(t testing.TB) {
 	t.Helper()
 	signals, err := publish.NewSignals(publish.SignalsConfig{
-		Targets: []string{scheduler}, Backoff: publish.Backoff{Max: 500 * time.Millisecond},
+		Targets: n.schedulers, Backoff: publish.Backoff{Max: 500 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &placeNode{
-		name: name, incarnation: uint64(time.Now().UnixNano()), signals: signals, places: places,
-		happened: make(chan simnode.Transition, simnode.MaxPods), gone: make(chan struct{}),
-		held: map[string]bool{}, running: map[string]bool{},
-	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = signals.Run(ctx) })
+	end := func() { cancel(); running.Wait() }
+	t.Cleanup(end)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.signals, n.endAgent = signals, end
+	n.incarnation, n.sequence = uint64(time.Now().UnixNano()), 0
+	n.report()
+}
+
+// killAgent ends the agent and its streams; pods go on.
+func (n *placeNode) killAgent() {
+	n.mu.Lock()
+	n.signals = nil
+	n.mu.Unlock()
+	n.endAgent()
 }
 
 func (n *placeNode) Name() string { return n.name }
@@ -60,10 +85,9 @@ func (n *placeNode) Bind(p simnode.Pod) error {
 	n.held[p.UID] = true
 	n.most = max(n.most, len(n.held))
 	time.AfterFunc(p.Startup, func() {
-		n.mu.Lock()
-		n.running[p.UID] = true
-		n.report()
-		n.mu.Unlock()
+		if !n.started(p.UID) {
+			return
+		}
 		n.tell(p.UID, simnode.Running)
 		time.AfterFunc(p.Work, func() {
 			n.Kill(p.UID)
@@ -71,6 +95,18 @@ func (n *placeNode) Bind(p simnode.Pod) error {
 		})
 	})
 	return nil
+}
+
+// started says whether the pod was still to be started.
+func (n *placeNode) started(uid string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.held[uid] {
+		return false
+	}
+	n.running[uid] = true
+	n.report()
+	return true
 }
 
 func (n *placeNode) tell(uid string, phase simnode.Phase) {
@@ -111,16 +147,27 @@ func (n *placeNode) set(places int, saturated bool) time.Time {
 
 // report is called with n.mu held, so that reports leave in order.
 func (n *placeNode) report() {
+	if n.signals == nil {
+		return
+	}
 	n.sequence++
 	r := agent.Report{
 		Node: n.name, Incarnation: n.incarnation, Sequence: n.sequence, SampledAt: time.Now(), Schema: "places",
-		Avail: float64(n.places - len(n.running)), Saturated: n.saturated, K: float64(n.places),
+		Avail: float64(n.places - len(n.running)), Saturated: n.saturated, K: float64(max(n.places, 0)),
 	}
 	for uid := range n.running {
 		r.Absorbed = append(r.Absorbed, reserve.KeyOf(uid))
 	}
 	slices.Sort(r.Absorbed)
+	n.last = r
 	n.signals.Send(r)
+}
+
+// lastReport returns the newest report.
+func (n *placeNode) lastReport() agent.Report {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
 }
 
 // Run reports twice a second besides.
@@ -145,22 +192,33 @@ func (n *placeNode) Run(ctx context.Context, emit func(simnode.Transition)) erro
 	}
 }
 
-// newPlaceNodes registers nodes with the API server, and runs them and their
-// kubelet until the test ends.
-func newPlaceNodes(t *testing.T, client kubernetes.Interface, count, places int, scheduler string) []*placeNode {
+// newPlaceNodes registers nodes with the API server, and runs them, their agents
+// and their kubelet until the test ends.
+func newPlaceNodes(t testing.TB, client kubernetes.Interface, count, places int, schedulers ...string) []*placeNode {
 	t.Helper()
 	nodes := make([]*placeNode, count)
 	machines := make([]simnode.Machine, count)
 	for i := range nodes {
-		nodes[i] = newPlaceNode(t, fmt.Sprintf("place-%02d", i), places, scheduler)
+		nodes[i] = newPlaceNode(fmt.Sprintf("place-%02d", i), places, schedulers)
 		machines[i] = nodes[i]
 	}
 	runMachines(t, client, simnode.Clock{}, machines)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
 	for _, n := range nodes {
-		running.Go(func() { _ = n.signals.Run(ctx) })
+		n.startAgent(t)
 	}
-	t.Cleanup(func() { cancel(); running.Wait() })
 	return nodes
+}
+
+// checkHeld fails the test for a node that ever held more pods than it has
+// places.
+func checkHeld(t testing.TB, nodes []*placeNode) {
+	t.Helper()
+	for _, n := range nodes {
+		n.mu.Lock()
+		most, places := n.most, n.places
+		n.mu.Unlock()
+		if most > places {
+			t.Errorf("node %s held %d pods at once, has %d places", n.name, most, places)
+		}
+	}
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -19,45 +22,83 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
 )
 
-// submit creates n pods of the profile spazio.
-func submit(t *testing.T, client kubernetes.Interface, prefix string, n int, startup, work time.Duration) {
+// batch is a number of like pods.
+type batch struct {
+	prefix        string
+	pods          int
+	startup, work time.Duration
+	profile       string // default SpazioProfile
+	cores         int64  // requested of a node
+	priorityClass string
+}
+
+func (b batch) pod(i int) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%05d", b.prefix, i), Annotations: map[string]string{
+			simnode.AnnotationStartup: simnode.FormatSeconds(b.startup),
+			simnode.AnnotationWork:    simnode.FormatSeconds(b.work),
+		}},
+		Spec: corev1.PodSpec{
+			SchedulerName:     schedulerd.SpazioProfile,
+			PriorityClassName: b.priorityClass,
+			RestartPolicy:     corev1.RestartPolicyNever,
+			Containers:        []corev1.Container{{Name: "main", Image: "spazio.invalid/none"}},
+		},
+	}
+	if b.profile != "" {
+		pod.Spec.SchedulerName = b.profile
+	}
+	if b.cores > 0 {
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewQuantity(b.cores, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(b.cores<<32, resource.BinarySI),
+		}
+	}
+	return pod
+}
+
+// submit creates the pods, which the end of the test removes.
+func submit(t testing.TB, client kubernetes.Interface, b batch) {
 	t.Helper()
+	t.Cleanup(func() { removePods(t, client) })
 	var creating sync.WaitGroup
-	names := make(chan string)
+	pods := make(chan *corev1.Pod)
 	for range 8 {
 		creating.Go(func() {
-			for name := range names {
-				pod := &corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
-						simnode.AnnotationStartup: simnode.FormatSeconds(startup),
-						simnode.AnnotationWork:    simnode.FormatSeconds(work),
-					}},
-					Spec: corev1.PodSpec{
-						SchedulerName: schedulerd.SpazioProfile,
-						RestartPolicy: corev1.RestartPolicyNever,
-						Containers:    []corev1.Container{{Name: "main", Image: "spazio.invalid/none"}},
-					},
-				}
+			for pod := range pods {
 				if _, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-					t.Errorf("create pod %s: %v", name, err)
+					t.Errorf("create pod %s: %v", pod.Name, err)
 				}
 			}
 		})
 	}
-	for i := range n {
-		names <- fmt.Sprintf("%s-%03d", prefix, i)
+	for i := range b.pods {
+		pods <- b.pod(i)
 	}
-	close(names)
+	close(pods)
 	creating.Wait()
-	t.Cleanup(func() { removePods(t, client) })
 }
 
-func removePods(t *testing.T, client kubernetes.Interface) {
-	grace := int64(0)
-	err := client.CoreV1().Pods(metav1.NamespaceDefault).DeleteCollection(context.Background(),
-		metav1.DeleteOptions{GracePeriodSeconds: &grace}, metav1.ListOptions{})
-	if err != nil {
-		t.Errorf("delete the pods: %v", err)
+// removePods takes page by page: the API server gives no request the time to
+// delete ten thousand pods.
+func removePods(t testing.TB, client kubernetes.Interface) {
+	t.Helper()
+	const page = 500
+	pods, grace := client.CoreV1().Pods(metav1.NamespaceDefault), int64(0)
+	for {
+		err := pods.DeleteCollection(context.Background(), metav1.DeleteOptions{GracePeriodSeconds: &grace}, metav1.ListOptions{Limit: page})
+		if err != nil {
+			t.Errorf("delete the pods: %v", err)
+			return
+		}
+		left, err := pods.List(context.Background(), metav1.ListOptions{Limit: 1})
+		if err != nil {
+			t.Errorf("list the pods: %v", err)
+			return
+		}
+		if len(left.Items) == 0 {
+			return
+		}
 	}
 }
 
@@ -66,14 +107,15 @@ type podLog struct {
 	mu    sync.Mutex
 	bound map[types.UID]binding
 	ended map[types.UID]corev1.PodPhase
+	moved []string // pods that were bound to two nodes
 }
 
 type binding struct {
-	node string
-	at   time.Time // when the watch told
+	pod, node string
+	at        time.Time // when the watch told
 }
 
-func watchPods(t *testing.T, client kubernetes.Interface) *podLog {
+func watchPods(t testing.TB, client kubernetes.Interface) *podLog {
 	t.Helper()
 	l := &podLog{bound: map[types.UID]binding{}, ended: map[types.UID]corev1.PodPhase{}}
 	informer := coreinformers.NewPodInformer(client, metav1.NamespaceDefault, 0, cache.Indexers{})
@@ -87,7 +129,13 @@ func watchPods(t *testing.T, client kubernetes.Interface) *podLog {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { informer.RunWithContext(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		for _, moved := range l.moved {
+			t.Errorf("bound twice: %s", moved)
+		}
+	})
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
 		t.Fatal("the pods are not being watched")
 	}
@@ -101,8 +149,10 @@ func (l *podLog) see(obj any) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.bound[pod.UID]; !known {
-		l.bound[pod.UID] = binding{node, time.Now()}
+	if known, ok := l.bound[pod.UID]; !ok {
+		l.bound[pod.UID] = binding{pod.Name, node, time.Now()}
+	} else if known.node != node {
+		l.moved = append(l.moved, fmt.Sprintf("%s, to %s and %s", pod.Name, known.node, node))
 	}
 	if phase := pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 		l.ended[pod.UID] = phase
@@ -128,8 +178,44 @@ func (l *podLog) bindings() map[types.UID]binding {
 	return maps.Clone(l.bound)
 }
 
+// perNode counts the bindings of the pods with the given prefix.
+func (l *podLog) perNode(prefix string) map[string]int {
+	counts := map[string]int{}
+	for _, b := range l.bindings() {
+		if strings.HasPrefix(b.pod, prefix+"-") {
+			counts[b.node]++
+		}
+	}
+	return counts
+}
+
+// longestPause returns the longest time without a binding that ended between
+// two moments.
+func (l *podLog) longestPause(from, to time.Time) (longest time.Duration) {
+	var times []time.Time
+	for _, b := range l.bindings() {
+		times = append(times, b.at)
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	for i := 1; i < len(times); i++ {
+		if times[i].After(from) && times[i].Before(to) {
+			longest = max(longest, times[i].Sub(times[i-1]))
+		}
+	}
+	return longest
+}
+
+// waitBound waits for n pods to be bound.
+func (l *podLog) waitBound(t testing.TB, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d pods bound", n), func() (bool, any) {
+		bound, succeeded := l.counts()
+		return bound >= n, fmt.Sprintf("%d bound, %d succeeded", bound, succeeded)
+	})
+}
+
 // waitSucceeded waits for n pods to succeed.
-func (l *podLog) waitSucceeded(t *testing.T, n int) {
+func (l *podLog) waitSucceeded(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d pods succeeded", n), func() (bool, any) {
 		bound, succeeded := l.counts()

@@ -3,12 +3,9 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -16,11 +13,17 @@ import (
 )
 
 // startScheduler runs a scheduler in this process until stop or the test's end.
-func startScheduler(t *testing.T, kubeconfig, listen string, o plugin.HubOptions) (hub *plugin.Hub, stop func()) {
+// The zero Listen of the arguments stands for any port, the zero MaxAge for one
+// that no report reaches on a machine which forgets a process for seconds.
+func startScheduler(t testing.TB, kubeconfig string, args plugin.SpazioArgs, o plugin.HubOptions) (hub *plugin.Hub, stop func()) {
 	t.Helper()
-	s, err := schedulerd.New(t.Context(), schedulerd.Options{
-		Kubeconfig: kubeconfig, Args: plugin.SpazioArgs{Listen: listen}, Hub: plugin.NewHub(o),
-	})
+	if args.Listen == "" {
+		args.Listen = "127.0.0.1:0"
+	}
+	if args.MaxAge.Duration == 0 {
+		args.MaxAge.Duration = patience
+	}
+	s, err := schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig, Args: args, Hub: plugin.NewHub(o)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,28 +40,36 @@ func startScheduler(t *testing.T, kubeconfig, listen string, o plugin.HubOptions
 }
 
 // waitFresh waits until the scheduler has heard of n nodes.
-func waitFresh(t *testing.T, hub *plugin.Hub, n int) {
+func waitFresh(t testing.TB, hub *plugin.Hub, n int) {
 	t.Helper()
-	eventually(t, "signals of all nodes", func() (bool, any) {
-		fresh := 0
+	waitSignals(t, hub, "fresh", n)
+}
+
+// waitSignals waits until the signals of n nodes are fresh, stale or missing.
+func waitSignals(t testing.TB, hub *plugin.Hub, state string, n int) {
+	t.Helper()
+	eventually(t, "signals "+state, func() (bool, any) {
+		count := 0
 		for _, s := range hub.Snapshot() {
-			if s.Signal == "fresh" {
-				fresh++
+			if s.Signal == state {
+				count++
 			}
 		}
-		return fresh == n, fresh
+		return count == n, count
 	})
 }
 
-// waitEmpty waits until no pod is left in the ledger.
-func waitEmpty(t *testing.T, hub *plugin.Hub) {
+// waitEmpty waits until no pod of the API is left in the ledger. What only a
+// report has listed it may remember for a minute.
+func waitEmpty(t testing.TB, hub *plugin.Hub) {
 	t.Helper()
 	eventually(t, "ledger is empty", func() (bool, any) {
-		inflight := 0.
+		inflight, census := 0., hub.Ledger()
 		for _, s := range hub.Snapshot() {
 			inflight += s.InFlight
 		}
-		return inflight == 0 && hub.Ledger() == reserve.Census{}, hub.Ledger()
+		census.Unclaimed = 0
+		return inflight == 0 && census == reserve.Census{}, hub.Ledger()
 	})
 }
 
@@ -68,6 +79,13 @@ type reservations struct {
 	count  int
 	on     map[string]int
 	faults []string
+}
+
+// counts returns all reservations, and those on a node.
+func (r *reservations) counts(node string) (all, there int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count, r.on[node]
 }
 
 func (r *reservations) observe(node string, s reserve.Signal, inflight float64) {
@@ -86,7 +104,7 @@ func (r *reservations) observe(node string, s reserve.Signal, inflight float64) 
 
 // check fails the test for every reservation that should not have been, and
 // for fewer than n.
-func (r *reservations) check(t *testing.T, n int) {
+func (r *reservations) check(t testing.TB, n int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +125,7 @@ const (
 func TestReservationsKeepToTheSignal(t *testing.T) {
 	client, kubeconfig := cluster(t)
 	var seen reservations
-	hub, _ := startScheduler(t, kubeconfig, "127.0.0.1:0", plugin.HubOptions{OnReserve: seen.observe})
+	hub, _ := startScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.observe})
 	nodes := newPlaceNodes(t, client, nodeCount, places, hub.Addr().String())
 	full := nodes[0]
 	full.set(places, true)
@@ -115,17 +133,14 @@ func TestReservationsKeepToTheSignal(t *testing.T) {
 
 	log := watchPods(t, client)
 	begin := time.Now()
-	submit(t, client, "batch", podCount, 50*time.Millisecond, time.Second)
+	submit(t, client, batch{prefix: "batch", pods: podCount, startup: 50 * time.Millisecond, work: time.Second})
 	log.waitSucceeded(t, podCount)
 	t.Logf("%d pods of 1.05 s through %d places in %v", podCount, (nodeCount-1)*places, time.Since(begin))
 
 	seen.check(t, podCount)
-	for _, n := range nodes {
-		if most := n.mostHeld(); most > places {
-			t.Errorf("node %s held %d pods at once, has %d places", n.name, most, places)
-		}
-	}
-	if most := full.mostHeld(); most > 0 || seen.on[full.name] > 0 {
+	checkHeld(t, nodes)
+	_, reserved := seen.counts(full.name)
+	if most := full.mostHeld(); most > 0 || reserved > 0 {
 		t.Errorf("the saturated node %s was given %d pods", full.name, most)
 	}
 	waitEmpty(t, hub)
@@ -135,7 +150,7 @@ func TestRestartedSchedulerKeepsToTheSignal(t *testing.T) {
 	client, kubeconfig := cluster(t)
 	var seen reservations
 	options := plugin.HubOptions{OnReserve: seen.observe}
-	hub, stop := startScheduler(t, kubeconfig, "127.0.0.1:0", options)
+	hub, stop := startScheduler(t, kubeconfig, plugin.SpazioArgs{}, options)
 	address := hub.Addr().String()
 	nodes := newPlaceNodes(t, client, nodeCount, places, address)
 	waitFresh(t, hub, nodeCount)
@@ -143,84 +158,16 @@ func TestRestartedSchedulerKeepsToTheSignal(t *testing.T) {
 	log := watchPods(t, client)
 	// A start-up of a second keeps dozens of bound pods out of the reports while
 	// the scheduler changes.
-	submit(t, client, "batch", podCount, time.Second, 500*time.Millisecond)
+	submit(t, client, batch{prefix: "batch", pods: podCount, startup: time.Second, work: 500 * time.Millisecond})
 	eventually(t, "a quarter is bound", func() (bool, any) {
 		bound, _ := log.counts()
 		return bound >= podCount/4, bound
 	})
 	stop()
-	hub, _ = startScheduler(t, kubeconfig, address, options)
+	hub, _ = startScheduler(t, kubeconfig, plugin.SpazioArgs{Listen: address}, options)
 	log.waitSucceeded(t, podCount)
 
 	seen.check(t, podCount)
-	for _, n := range nodes {
-		if most := n.mostHeld(); most > places {
-			t.Errorf("node %s held %d pods at once, has %d places", n.name, most, places)
-		}
-	}
+	checkHeld(t, nodes)
 	waitEmpty(t, hub)
-}
-
-// The bound of a second is what was promised to those whose pods wait; without
-// waking they would wait for minutes.
-func TestPendingPodIsBoundWithinASecondOfARise(t *testing.T) {
-	client, kubeconfig := cluster(t)
-	hub, _ := startScheduler(t, kubeconfig, "127.0.0.1:0", plugin.HubOptions{})
-	nodes := newPlaceNodes(t, client, nodeCount, 0, hub.Addr().String())
-	waitFresh(t, hub, nodeCount)
-	log := watchPods(t, client)
-	const rounds = 3
-	pods := (rounds + 1) * nodeCount
-	submit(t, client, "waiting", pods, 0, time.Hour)
-	eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == pods, hub.Waiting() })
-
-	r := riser{log: log, rises: map[string]time.Time{}, bound: map[types.UID]bool{}}
-	var latencies []time.Duration
-	for round := range rounds {
-		for _, n := range nodes {
-			r.rises[n.name] = n.set(round+1, false)
-			latencies = append(latencies, r.wait(t, 1)...)
-		}
-	}
-	logLatencies(t, "one rise at a time", latencies)
-
-	for _, n := range nodes {
-		r.rises[n.name] = n.set(rounds+1, false)
-	}
-	logLatencies(t, fmt.Sprintf("%d rises at once", nodeCount), r.wait(t, nodeCount))
-}
-
-// riser times bindings from the rise of their nodes.
-type riser struct {
-	log   *podLog
-	rises map[string]time.Time // the last of each node
-	bound map[types.UID]bool   // pods that were timed
-}
-
-// wait waits for n more bindings and returns their latencies.
-func (r *riser) wait(t *testing.T, n int) (latencies []time.Duration) {
-	t.Helper()
-	want := len(r.bound) + n
-	eventually(t, fmt.Sprintf("%d pods are bound", want), func() (bool, any) {
-		bound, _ := r.log.counts()
-		return bound == want, bound
-	})
-	for uid, b := range r.log.bindings() {
-		if !r.bound[uid] {
-			r.bound[uid] = true
-			latencies = append(latencies, b.at.Sub(r.rises[b.node]))
-		}
-	}
-	return latencies
-}
-
-func logLatencies(t *testing.T, what string, latencies []time.Duration) {
-	t.Helper()
-	slices.Sort(latencies)
-	quantile := func(q float64) time.Duration { return latencies[int(q*float64(len(latencies)-1))] }
-	t.Logf("rise to bound, %s: n = %d, p50 %v, p90 %v, p99 %v, max %v", what, len(latencies),
-		quantile(.5), quantile(.9), quantile(.99), quantile(1))
-	if slowest := quantile(1); slowest > time.Second {
-		t.Errorf("a pending pod was bound %v after the rise", slowest)
-	}
 }

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// publishOnce sends reports over a stream of their own and returns what the
+// scheduler ends it with: OK if it took them or passed over them.
+func publishOnce(ctx context.Context, connection *grpc.ClientConn, reports ...*spaziov1.Report) (codes.Code, error) {
+	stream, err := spaziov1.NewSignalServiceClient(connection).Publish(ctx)
+	if err != nil {
+		return status.Code(err), err
+	}
+	for _, r := range reports {
+		if stream.Send(r) != nil {
+			break // Recv says why
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		return status.Code(err), err
+	}
+	for {
+		if _, err = stream.Recv(); errors.Is(err, io.EOF) {
+			return codes.OK, nil
+		} else if err != nil {
+			return status.Code(err), err
+		}
+	}
+}
+
+func dial(t *testing.T, address string) *grpc.ClientConn {
+	t.Helper()
+	options, err := transport.DialOptions(address, transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := grpc.NewClient(address, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	return connection
+}
+
+// falsehood makes a report that should change nothing from an honest one.
+type falsehood struct {
+	name string
+	tell func(honest agent.Report) *spaziov1.Report
+	code codes.Code
+}
+
+func falsehoods() []falsehood {
+	change := func(f func(m *spaziov1.Report)) func(agent.Report) *spaziov1.Report {
+		return func(honest agent.Report) *spaziov1.Report {
+			m := api.FromReport(honest)
+			f(m)
+			return m
+		}
+	}
+	// Whoever believed it would overload the node.
+	plenty := func(m *spaziov1.Report) { m.Avail, m.Allowance, m.Saturated = 1000, 1000, false }
+	return []falsehood{
+		{name: "duplicated", tell: change(func(*spaziov1.Report) {})},
+		{name: "from the future", tell: change(func(m *spaziov1.Report) {
+			m.SampledAtUnixNanos = time.Now().Add(24 * 365 * time.Hour).UnixNano()
+		})},
+		{name: "reordered", tell: change(func(m *spaziov1.Report) { plenty(m); m.Sequence = 1 })},
+		{name: "of an earlier agent", tell: change(func(m *spaziov1.Report) {
+			plenty(m)
+			m.Incarnation, m.Sequence = m.Incarnation-1, math.MaxUint64
+		})},
+		{name: "from an unknown node", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Node = "stranger" })},
+		{name: "from no node", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Node = "" })},
+		{name: "avail is no number", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Avail = math.NaN(); m.Sequence = math.MaxUint64 })},
+		{name: "avail is infinite", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Avail = math.Inf(1); m.Sequence = math.MaxUint64 })},
+		{name: "allowance is no number", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Allowance = math.NaN(); m.Sequence = math.MaxUint64 })},
+		{name: "allowance is negative", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Allowance = -1; m.Sequence = math.MaxUint64 })},
+		{name: "k is negative", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.K = -1; m.Sequence = math.MaxUint64 })},
+	}
+}
+
+// While a batch runs, others report falsely of the nodes, again and again. An
+// avail below nothing is no falsehood: it is room for nobody.
+func TestFalseReportsChangeNothing(t *testing.T) {
+	client, kubeconfig := cluster(t)
+	var seen reservations
+	hub, _ := startScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.observe})
+	address := hub.Addr().String()
+	nodes := newPlaceNodes(t, client, 5, places, address)
+	overloaded := nodes[4]
+	overloaded.set(-3, false)
+	waitFresh(t, hub, len(nodes))
+	eventually(t, "the node below nothing is known", func() (bool, any) {
+		s := hub.Snapshot()[4]
+		return s.Avail == -3, s
+	})
+
+	connection := dial(t, address)
+	ctx, cancel := context.WithCancel(t.Context())
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	defer cancel()
+	for i, f := range falsehoods() {
+		telling.Go(func() {
+			for told := 0; ctx.Err() == nil; told++ {
+				message := f.tell(nodes[(i+told)%4].lastReport())
+				code, err := publishOnce(ctx, connection, message)
+				if code != f.code && ctx.Err() == nil {
+					t.Errorf("report %s: %v (%v), want %v", f.name, code, err, f.code)
+					return
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		})
+	}
+	const pods = 100
+	log := watchPods(t, client)
+	submit(t, client, batch{prefix: "batch", pods: pods, startup: 50 * time.Millisecond, work: 300 * time.Millisecond})
+	log.waitSucceeded(t, pods)
+	cancel()
+	telling.Wait()
+
+	seen.check(t, pods)
+	checkHeld(t, nodes[:4])
+	if most := overloaded.mostHeld(); most > 0 {
+		t.Errorf("a node that is three pods above its capacity was given %d", most)
+	}
+	if known := len(hub.Snapshot()); known != len(nodes) {
+		t.Errorf("the scheduler knows %d nodes, want %d", known, len(nodes))
+	}
+	checkNothingLeft(t, client, hub)
+}
+
+// A report of an agent that claims to have started in the future silences the
+// node's own agent no longer than a report counts.
+func TestFutureAgentIsOutlived(t *testing.T) {
+	client, kubeconfig := cluster(t)
+	var seen reservations
+	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: 2 * time.Second}, StalePolicy: "Reject"}
+	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.observe})
+	address := hub.Addr().String()
+	node := newPlaceNodes(t, client, 1, places, address)[0]
+	waitFresh(t, hub, 1)
+
+	m := api.FromReport(node.lastReport())
+	m.Incarnation, m.Sequence, m.Avail, m.Saturated = math.MaxUint64, math.MaxUint64, -1000, true
+	connection := dial(t, address)
+	eventually(t, "the report is taken", func() (bool, any) {
+		if code, err := publishOnce(t.Context(), connection, m); code != codes.OK {
+			t.Fatal(err)
+		}
+		s := hub.Snapshot()[0]
+		return s.Avail == -1000, s
+	})
+	log := watchPods(t, client)
+	submit(t, client, batch{prefix: "batch", pods: 2 * places, work: 100 * time.Millisecond})
+	log.waitSucceeded(t, 2*places)
+	seen.check(t, 0)
+	checkHeld(t, []*placeNode{node})
+	checkNothingLeft(t, client, hub)
+}

@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// replica is one of several schedulers of which the leader schedules.
+type replica struct {
+	command
+	signals string // the address that agents publish to
+	metrics scraper
+}
+
+// newReplica is not yet started. Its lease is short, but much longer than what
+// a busy machine takes to renew it: a leader that loses it ends by itself. For the
+// same reason a report counts for long.
+func newReplica(t *testing.T, kubeconfig, token string) *replica {
+	t.Helper()
+	signals, secure := freeAddress(t), freeAddress(t)
+	_, port, err := net.SplitHostPort(secure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf(`
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection:
+  kubeconfig: %s
+leaderElection:
+  leaderElect: true
+  resourceName: spazio-scheduler
+  leaseDuration: 6s
+  renewDeadline: 5s
+  retryPeriod: 500ms
+profiles:
+- schedulerName: %s
+  percentageOfNodesToScore: 100
+  plugins:
+    multiPoint:
+      enabled:
+      - name: %s
+        weight: 5
+  pluginConfig:
+  - name: %[3]s
+    args:
+      listen: %s
+      maxAge: %v
+`, kubeconfig, schedulerd.SpazioProfile, plugin.Name, signals, patience)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &replica{signals: signals, metrics: newScraper("https://"+secure, token), command: command{role: "scheduler", args: []string{
+		"--config=" + config, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--authentication-skip-lookup", "--bind-address=127.0.0.1", "--secure-port=" + port,
+	}}}
+}
+
+// leader waits for a leader other than the one given, which may be nil.
+func leader(t *testing.T, replicas []*replica, other *replica) (found *replica) {
+	t.Helper()
+	eventually(t, "a leader", func() (bool, any) {
+		for _, r := range replicas {
+			led, err := r.metrics.value(`leader_election_master_status{name="kube-scheduler"}`)
+			if err == nil && led == 1 && r != other {
+				found = r
+			}
+		}
+		return found != nil, nil
+	})
+	return found
+}
+
+// Two leaders one after the other are killed in the middle of a batch. Agents
+// publish to every replica, so that the next leader knows what is in flight.
+func TestKilledLeadersHandOver(t *testing.T) {
+	client, kubeconfig := cluster(t)
+	admin, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var replicas []*replica
+	var targets []string
+	for range 3 {
+		r := newReplica(t, kubeconfig, admin.BearerToken)
+		r.start(t)
+		replicas, targets = append(replicas, r), append(targets, r.signals)
+	}
+	nodes := newPlaceNodes(t, client, nodeCount, places, targets...)
+	for _, r := range replicas {
+		waitMetric(t, r.metrics, `spazio_nodes{state="fresh"}`, nodeCount)
+	}
+
+	log := watchPods(t, client)
+	// A start-up of a second keeps dozens of bound pods out of the reports while
+	// the leaders change.
+	more := batch{prefix: "batch", pods: podCount / 2, startup: time.Second, work: 500 * time.Millisecond}
+	submit(t, client, more)
+	var killed []time.Time
+	var last *replica
+	for i := range 2 {
+		log.waitBound(t, (i+1)*podCount/4)
+		last = leader(t, replicas, last)
+		killed = append(killed, time.Now())
+		last.kill(t)
+		// Pods that come while nobody leads, too.
+		more.prefix, more.pods = fmt.Sprintf("orphans-%d", i), podCount/4
+		submit(t, client, more)
+		last.start(t)
+	}
+	log.waitSucceeded(t, podCount)
+	killed = append(killed, time.Now())
+	for i := range 2 {
+		t.Logf("after the death of leader %d nothing was bound for %v", i+1, log.longestPause(killed[i], killed[i+1]))
+	}
+
+	checkHeld(t, nodes)
+	for i, r := range replicas {
+		t.Run(fmt.Sprintf("replica %d forgets the batch", i), func(t *testing.T) {
+			waitMetric(t, r.metrics, `spazio_nodes{state="fresh"}`, nodeCount)
+			waitMetric(t, r.metrics, "spazio_inflight_pods", 0)
+		})
+	}
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Roles of the process beside a run.
+const roleAgents, roleBallast = "agents", "ballast"
+
+// fleet is what the agents' process is told.
+type fleet struct {
+	Scheduler string
+	Nodes     []string
+}
+
+// settling is what a cluster gets to come to rest after its nodes were made, on
+// both sides.
+const settling = 3 * time.Second
+
+// startNeighbour starts the process beside a run, which ends with it, and returns
+// when the cluster has settled and, with the plugin, all nodes have reported.
+func startNeighbour(o order, hub *plugin.Hub, nodes *corev1.NodeList) (process *exec.Cmd, err error) {
+	if o.Plugin {
+		f := fleet{Scheduler: hub.Addr().String()}
+		for i := range nodes.Items {
+			f.Nodes = append(f.Nodes, nodes.Items[i].Name)
+		}
+		process, err = start(roleAgents, f)
+	} else {
+		process, err = start(roleBallast, o.Ballast)
+	}
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(settling)
+	if o.Plugin {
+		err = waitReports(hub, len(nodes.Items))
+	}
+	runtime.GC()
+	return process, err
+}
+
+func waitReports(hub *plugin.Hub, nodes int) error {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		fresh := 0
+		for _, s := range hub.Snapshot() {
+			if s.Signal == "fresh" {
+				fresh++
+			}
+		}
+		if fresh == nodes {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d of %d nodes have reported", fresh, nodes)
+		}
+	}
+}
+
+// start runs this program in a role. The process is given its orders and ends
+// at the end of its input, that is when this process ends.
+func start(role string, orders any) (*exec.Cmd, error) {
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	process := exec.Command(binary)
+	process.Env = append(os.Environ(), roleVariable+"="+role)
+	process.Stderr = os.Stderr
+	input, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	return process, json.NewEncoder(input).Encode(orders)
+}
+
+// cpuOf returns the CPU seconds of a process, from /proc.
+func cpuOf(process *exec.Cmd) (float64, error) {
+	path := fmt.Sprintf("/proc/%d/stat", process.Process.Pid)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, may hold anything; utime and stime are the 12th
+	// and 13th fields after it, in hundredths of a second.
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("%s holds %q", path, text)
+	}
+	ticks := 0.
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseFloat(string(field), 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return ticks / 100, nil
+}
+
+// orders reads what start wrote and returns a context that ends with the input.
+func orders(input io.Reader, v any) (context.Context, error) {
+	decoder := json.NewDecoder(input)
+	if err := decoder.Decode(v); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer cancel()
+		_, _ = io.Copy(io.Discard, input)
+	}()
+	return ctx, nil
+}
+
+// burnPeriod is short against what a scheduler does in a second.
+const burnPeriod = 10 * time.Millisecond
+
+// burn takes a share of a core until its input ends.
+func burn(input io.Reader) error {
+	var cores float64
+	ctx, err := orders(input, &cores)
+	if err != nil {
+		return err
+	}
+	owed := time.Duration(0)
+	ticker := time.NewTicker(burnPeriod)
+	defer ticker.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-ticker.C:
+			owed += time.Duration(cores * float64(now.Sub(last)))
+			last = now
+			before, err := ownCPU()
+			if err != nil {
+				return err
+			}
+			for owed > 0 {
+				after, err := ownCPU()
+				if err != nil {
+					return err
+				}
+				owed -= time.Duration((after - before) * float64(time.Second))
+				before = after
+			}
+		}
+	}
+}
+
+// roomy is one node's agent: it has room for any pod.
+type roomy struct {
+	name    string
+	signals *publish.Signals
+
+	mu       sync.Mutex
+	absorbed []reserve.PodKey
+	sequence uint64
+}
+
+// room in pods: more than the API lets on a node.
+const room = 1000
+
+func (r *roomy) notice(_ string, n *spaziov1.Notice) {
+	if bound := n.GetPodBound(); bound != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.absorbed = append(r.absorbed, reserve.PodKey(bound.GetPod()))
+	}
+}
+
+func (r *roomy) report(incarnation uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sequence++
+	absorbed := slices.Sorted(slices.Values(r.absorbed))
+	free := float64(room - len(absorbed))
+	r.signals.Send(agent.Report{
+		Node: r.name, Incarnation: incarnation, Sequence: r.sequence, SampledAt: time.Now(), Schema: "perf",
+		Avail: free, Allowance: room, Absorbed: absorbed, K: room, Limiting: "cpu",
+		Channels: []agent.ChannelReport{
+			{Name: "cpu", Usage: .1, Capacity: 1, Cost: 1. / room, CostSD: 1e-5},
+			{Name: "memory", Usage: .1, Capacity: 1, Cost: 1. / room, CostSD: 1e-5},
+		},
+	})
+}
+
+// publishReports is the role of all agents: a report a second and node, evenly
+// spread over the second, until the input ends.
+func publishReports(input io.Reader) error {
+	var f fleet
+	ctx, err := orders(input, &f)
+	if err != nil {
+		return err
+	}
+	agents := make([]*roomy, len(f.Nodes))
+	var running sync.WaitGroup
+	for i, name := range f.Nodes {
+		r := &roomy{name: name}
+		if r.signals, err = publish.NewSignals(publish.SignalsConfig{Targets: []string{f.Scheduler}, OnNotice: r.notice}); err != nil {
+			return err
+		}
+		agents[i] = r
+		running.Go(func() { _ = r.signals.Run(ctx) })
+	}
+	incarnation := uint64(time.Now().UnixNano())
+	ticker := time.NewTicker(burnPeriod)
+	defer ticker.Stop()
+	begin, reported := time.Now(), 0
+	for {
+		select {
+		case <-ctx.Done():
+			running.Wait()
+			return nil
+		case now := <-ticker.C:
+			for due := int(now.Sub(begin).Seconds() * float64(len(agents))); reported < due; reported++ {
+				agents[reported%len(agents)].report(incarnation)
+			}
+		}
+	}
+}
