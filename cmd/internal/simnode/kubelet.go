@@ -266,7 +266,7 @@ func (k *Kubelet) writeAll(ctx context.Context, queue <-chan write) {
 			return
 		case w := <-queue:
 			err := k.write(ctx, w)
-			if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			if err != nil && !gone(err) && ctx.Err() == nil {
 				k.OnError(fmt.Errorf("pod %s: %w", w.name, err))
 				continue
 			}
@@ -276,6 +276,9 @@ func (k *Kubelet) writeAll(ctx context.Context, queue <-chan write) {
 		}
 	}
 }
+
+// gone says that the pod was deleted; a conflict, that another has its name now.
+func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 func (k *Kubelet) write(ctx context.Context, w write) error {
 	pods := k.Client.CoreV1().Pods(w.name.Namespace)

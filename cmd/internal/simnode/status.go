@@ -101,7 +101,8 @@ func statusPatch(w write) ([]byte, error) {
 			Name: name, Ready: running, Started: &running, State: state,
 		})
 	}
-	return json.Marshal(map[string]any{"status": status})
+	// The UID guards a pod of the same name made since.
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.uid}, "status": status})
 }
 
 func terminated(at metav1.Time, code int32, reason string) corev1.ContainerState {

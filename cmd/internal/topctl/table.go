@@ -59,7 +59,10 @@ func known(n plugin.NodeState, value float64) string {
 	if n.Signal == "missing" {
 		return none
 	}
-	return strconv.FormatFloat(value, 'f', 1, 64)
+	if text := strconv.FormatFloat(value, 'f', 1, 64); text != "-0.0" {
+		return text
+	}
+	return "0.0"
 }
 
 func count(n plugin.NodeState) string {
