@@ -11,6 +11,7 @@ import (
 type file struct {
 	path string
 	f    *os.File
+	fd   uintptr // of f: asking f each time would be a system call
 	buf  []byte
 }
 
@@ -28,10 +29,10 @@ func (f *file) read() ([]byte, error) {
 		if err != nil {
 			return nil, reason(err)
 		}
-		f.f = opened
+		f.f, f.fd = opened, opened.Fd()
 	}
 	for {
-		n, err := readAll(f.f, f.buf)
+		n, err := readAll(f.f, f.fd, f.buf)
 		switch {
 		case err != nil:
 			f.close()

@@ -9,7 +9,7 @@ import (
 )
 
 // readAll reads a file from its start and stops at the end of the file or of buf.
-func readAll(f *os.File, buf []byte) (int, error) {
+func readAll(f *os.File, _ uintptr, buf []byte) (int, error) {
 	n, err := f.ReadAt(buf, 0)
 	if errors.Is(err, io.EOF) {
 		err = nil

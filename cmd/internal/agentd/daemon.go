@@ -209,15 +209,19 @@ func (d *Daemon) Why(ctx context.Context) (agent.Why, error) {
 // it returns, all it started has ended.
 func (d *Daemon) Run(ctx context.Context) error {
 	defer close(d.stopped)
+	ticker, err := newTicker(d.config.Period)
+	if err != nil {
+		return err
+	}
+	defer ticker.stop()
 	sourceCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var err error
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		err = d.config.Pods.Run(sourceCtx, d.mail.podEvent)
 	}()
-	d.loop(ctx, ended)
+	d.loop(ctx, ticker.C, ended)
 	cancel()
 	<-ended
 	if err == nil && ctx.Err() == nil {
@@ -232,9 +236,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 var errEnded = errors.New("ended by itself")
 
 // loop returns when ctx or the pod source has ended.
-func (d *Daemon) loop(ctx context.Context, ended <-chan struct{}) {
-	ticker := time.NewTicker(d.config.Period)
-	defer ticker.Stop()
+func (d *Daemon) loop(ctx context.Context, ticks <-chan struct{}, ended <-chan struct{}) {
 	d.tick()
 	for {
 		select {
@@ -244,7 +246,7 @@ func (d *Daemon) loop(ctx context.Context, ended <-chan struct{}) {
 			return
 		case <-d.mail.wake:
 			d.deliver()
-		case <-ticker.C:
+		case <-ticks:
 			d.deliver()
 			d.tick()
 		}
