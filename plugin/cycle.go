@@ -2,12 +2,12 @@ package plugin
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -22,12 +22,15 @@ const stateKey fwk.StateKey = Name
 // it: after PreFilter only the statuses change, each once.
 type cycle struct {
 	directory *directory
-	views     []*view
-	now       time.Duration
 	attempt   *attempt
-	// reasons are the verdicts on the views, open counts the admitted.
-	reasons []reserve.Reason
-	open    int
+	// verdicts, free and, if the profile ranks by it, k are those of the
+	// directory's nodes; open counts the admitted.
+	verdicts []verdict
+	free     []float32
+	k        []float64
+	open     int
+	// refusals put the verdicts into words.
+	refusals []*refusals
 	// statuses has a place for each refused node, given counts those given away.
 	// They are made together: a node costs no allocation. They can't be shared
 	// between nodes or cycles, for the framework writes the plugin's name into
@@ -40,28 +43,35 @@ type cycle struct {
 // Clone implements fwk.StateData.
 func (c *cycle) Clone() fwk.StateData { return c }
 
-// look fills c with the newest views and judges them. It returns the refused,
-// counted.
-func (h *Hub) look(c *cycle) (t tally) {
-	c.directory, c.now = h.nodes.list(), h.now()
-	c.views = make([]*view, len(c.directory.nodes))
-	c.reasons = make([]reserve.Reason, len(c.views))
-	for i, n := range c.directory.nodes {
-		v := n.view.Load()
-		reason := h.rules.admitView(v, c.now)
-		c.views[i], c.reasons[i] = v, reason
-		if reason != reserve.Admitted {
-			t.add(v.refusals, reason)
+// look returns the newest state of all nodes, judged, and the refused, counted.
+func (p *spazio) look(a *attempt) (c *cycle, t tally) {
+	h := p.hub
+	d, now := h.nodes.list(), h.now()
+	c = &cycle{
+		directory: d, attempt: a,
+		verdicts: make([]verdict, len(d.nodes)), free: make([]float32, len(d.nodes)),
+	}
+	if p.ranking.Blend > 0 {
+		c.k = make([]float64, len(d.nodes))
+		for i := range c.k {
+			c.k[i] = math.Float64frombits(d.board[i].k.Load())
 		}
 	}
-	c.open = len(c.views) - t.nodes
-	return t
+	for i := range d.board {
+		verdict, free := h.rules.judge(&d.board[i], now)
+		c.verdicts[i], c.free[i] = verdict, free
+		if verdict.reason() != reserve.Admitted {
+			t.add(verdict)
+		}
+	}
+	c.open, c.refusals = len(d.nodes)-t.nodes, allRefusals()
+	return c, t
 }
 
 // refuse returns the status of the i-th node, which was refused.
 func (c *cycle) refuse(i int) *fwk.Status {
-	text := c.views[i].refusals.text[c.reasons[i]]
-	c.arena.Do(func() { c.statuses = make([]fwk.Status, len(c.views)-c.open) })
+	text := c.refusals[c.verdicts[i].id()].text[c.verdicts[i].reason()]
+	c.arena.Do(func() { c.statuses = make([]fwk.Status, len(c.verdicts)-c.open) })
 	// More are asked for if preemption's dry run visits a node again.
 	if next := c.given.Add(1); next <= int64(len(c.statuses)) {
 		c.statuses[next-1] = *fwk.NewStatus(fwk.UnschedulableAndUnresolvable, text...)
@@ -70,11 +80,23 @@ func (c *cycle) refuse(i int) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, text...)
 }
 
+// score returns the raw score of the i-th node, NaN if it is not ranked.
+func (c *cycle) score(i int, u float64, r reserve.Ranking) float64 {
+	free, k := float64(c.free[i]), 0.
+	if math.IsNaN(free) {
+		return free
+	}
+	if c.k != nil {
+		k = c.k[i]
+	}
+	return reserve.Score(free, k, u, r)
+}
+
 // names returns the admitted nodes.
 func (c *cycle) names() sets.Set[string] {
 	set := make(sets.Set[string], c.open)
-	for i, reason := range c.reasons {
-		if reason == reserve.Admitted {
+	for i, verdict := range c.verdicts {
+		if verdict.reason() == reserve.Admitted {
 			set.Insert(c.directory.nodes[i].name)
 		}
 	}
@@ -120,13 +142,14 @@ type tally struct {
 	byText [maxChannels + 1][reserve.SlowStart + 1]int32
 }
 
-func (t *tally) add(of *refusals, reason reserve.Reason) {
+func (t *tally) add(v verdict) {
+	id, reason := v.id(), v.reason()
+	if !namesResource(reason) {
+		id = nameless.id
+	}
 	t.nodes++
 	t.byReason[reason]++
-	if !namesResource(reason) {
-		of = nameless
-	}
-	t.byText[of.id][reason]++
+	t.byText[id][reason]++
 }
 
 // refusals returns the counts by message, in the messages' order.

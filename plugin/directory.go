@@ -4,18 +4,23 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"slices"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // directory is an immutable index of all nodes, by name.
 type directory struct {
 	nodes []*node
+	// board has a square for each of nodes, in their order.
+	board []square
 	// table is an open hash table of the nodes. It knows names by their 64-bit
-	// hashes alone, in which no two nodes agree: a cycle looks every node up
-	// twice, and to compare the names, too, takes as long again. The seed is
-	// random; a stranger's name has the hash of one of 10,000 nodes with
-	// probability 10⁻¹⁵.
+	// hashes alone, in which no two nodes agree: to compare the names, too, takes
+	// as long again. The seed is random; a stranger's name has the hash of one of
+	// 10,000 nodes with probability 10⁻¹⁵.
 	table []place
 	seed  maphash.Seed
+	// met spares the names of the API's objects that were asked for before.
+	met *acquaintance
 }
 
 // place is where a node is in nodes, counted from 1; 0 is an empty place.
@@ -24,19 +29,27 @@ type place struct {
 	at   int
 }
 
+// newDirectory gives each node a square. The caller holds no node's mutex.
 func newDirectory(byName map[string]*node) *directory {
 	d := &directory{
 		nodes: make([]*node, 0, len(byName)),
+		board: make([]square, len(byName)),
 		// At most half full, so that a search is short and ends.
 		table: make([]place, 1<<bits.Len(uint(2*len(byName)))),
+		met:   newAcquaintance(len(byName)),
 	}
 	names := make([]string, 0, len(byName))
 	for name := range byName {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for _, name := range names {
-		d.nodes = append(d.nodes, byName[name])
+	for i, name := range names {
+		n := byName[name]
+		n.mu.Lock()
+		n.square = &d.board[i]
+		n.square.put(n.view.Load())
+		n.mu.Unlock()
+		d.nodes = append(d.nodes, n)
 	}
 	for !d.fill() {
 		clear(d.table)
@@ -63,7 +76,18 @@ func (d *directory) fill() bool {
 func (d *directory) slot(i uint64) uint64 { return i & uint64(len(d.table)-1) }
 
 // find returns the place of a node.
-func (d *directory) find(name string) (int, bool) {
+func (d *directory) find(object *v1.Node) (int, bool) {
+	if i, ok := d.met.find(object); ok {
+		return i, true
+	}
+	i, ok := d.named(object.Name)
+	if ok {
+		d.met.add(object, i)
+	}
+	return i, ok
+}
+
+func (d *directory) named(name string) (int, bool) {
 	hash := maphash.String(d.seed, name)
 	for slot := d.slot(hash); ; slot = d.slot(slot + 1) {
 		switch p := d.table[slot]; {

@@ -14,8 +14,6 @@ const podDemand = 1
 
 // view is what one scheduling cycle sees of a node: the newest report and the
 // pods in flight at the same moment. It is never changed, only replaced.
-//
-// What every cycle reads of every node comes first, to lie in one cache line.
 type view struct {
 	// freshUntil ends the report's validity; negative without a report.
 	freshUntil time.Duration
@@ -45,7 +43,9 @@ type node struct {
 	name string
 	view atomic.Pointer[view]
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// square is the node's in the newest directory; nil before the first.
+	square  *square
 	account *reserve.Account
 	// inAPI says that the API has the node; only then do its slots count.
 	inAPI bool
@@ -77,15 +77,16 @@ func (r *rules) admitView(v *view, now time.Duration) reserve.Reason {
 	if v.fresh(now) {
 		return v.reason
 	}
-	if v.report == nil && now < v.graceUntil && r.policy != reserve.Allow {
+	return r.unsure(v.report == nil && now < v.graceUntil)
+}
+
+// unsure decides for a node without a valid report; waits says that its first
+// is still to be waited for.
+func (r *rules) unsure(waits bool) reserve.Reason {
+	if waits && r.policy != reserve.Allow {
 		return reserve.Stale
 	}
 	return r.policy.Admit()
-}
-
-// ranked says whether a node is ranked by its signal.
-func (r *rules) ranked(v *view, now time.Duration) bool {
-	return v.fresh(now) || v.report != nil && r.policy == reserve.Allow
 }
 
 // slots counts the pods that admitView would let in.
@@ -112,6 +113,9 @@ func (n *node) refresh(r *rules, now time.Duration) int {
 		v.reason = reserve.Admit(v.signal, v.inflight, podDemand, r.admit)
 	}
 	n.view.Store(v)
+	if n.square != nil {
+		n.square.put(v)
+	}
 	return n.recount(r, v, now)
 }
 
@@ -181,7 +185,7 @@ func (ns *nodes) ifAbsent(name string, f func()) bool {
 	return true
 }
 
-// list returns the current directory.
+// list returns the current directory. The caller holds no node's mutex.
 func (ns *nodes) list() *directory {
 	if d := ns.published.Load(); d != nil {
 		return d

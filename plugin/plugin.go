@@ -69,26 +69,26 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	h := p.hub
-	c := &cycle{attempt: new(attempt)}
-	again := h.waiting.attempt(pod, p.handle, c.attempt, h.now())
+	a := new(attempt)
+	again := h.waiting.attempt(pod, p.handle, a, h.now())
 	if !h.synced.Load() {
-		c.attempt.refused.Store(true)
+		a.refused.Store(true)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
-	t := h.look(c)
+	c, t := p.look(a)
 	h.metrics.rejected(&t.byReason)
-	saw := &sight{at: h.clock(), nodes: len(c.views), open: c.open, refusals: t.refusals()}
-	c.attempt.saw.Store(saw)
+	saw := &sight{at: h.clock(), nodes: len(c.verdicts), open: c.open, refusals: t.refusals()}
+	a.saw.Store(saw)
 	p.remember(state, c)
 	switch refused := t.nodes; {
-	case refused == 0 && len(nodes) <= len(c.views):
+	case refused == 0 && len(nodes) <= len(c.verdicts):
 		return nil, fwk.NewStatus(fwk.Skip)
 	case c.open == 0 && refused > 0:
-		c.attempt.refused.Store(true)
+		a.refused.Store(true)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(saw.refusals))
 	case refused >= narrowFrom && c.open <= refused && !again:
-		c.attempt.refused.Store(true)
-		c.attempt.narrowed.Store(true)
+		a.refused.Store(true)
+		a.narrowed.Store(true)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}
 	return nil, nil
@@ -110,8 +110,8 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	i, known := c.directory.find(info.Node().Name)
-	if known && c.reasons[i] == reserve.Admitted {
+	i, known := c.directory.find(info.Node())
+	if known && c.verdicts[i].reason() == reserve.Admitted {
 		return nil
 	}
 	if !c.attempt.refused.Load() {
@@ -130,8 +130,7 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
-		c := &cycle{attempt: new(attempt)}
-		p.hub.look(c)
+		c, _ := p.look(new(attempt))
 		p.remember(state, c)
 	}
 	return nil
@@ -152,15 +151,14 @@ func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	i, known := c.directory.find(info.Node().Name)
+	i, known := c.directory.find(info.Node())
 	if !known {
 		return neutralScore, nil
 	}
-	v := c.views[i]
-	if !p.hub.rules.ranked(v, c.now) {
+	raw := c.score(i, p.hub.options.Random(), p.ranking)
+	if math.IsNaN(raw) {
 		return neutralScore, nil
 	}
-	raw := reserve.Score(v.free, v.signal.K, p.hub.options.Random(), p.ranking)
 	return int64(min(raw, scoreMost) * scoreUnit), nil
 }
 

@@ -1,0 +1,62 @@
+package plugin_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// TestObjectsOfNodesChange: the API's object of a node is a new one after each
+// update; visits with old and new ones, by several workers at once, all find the
+// node itself.
+func TestObjectsOfNodesChange(t *testing.T) {
+	const nodes, workers, rounds = 60, 4, 200
+	c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Random: func() float64 { return 0 }}})
+	client := c.dial()
+	want := make(map[string]int64)
+	for i := range nodes {
+		// One in seven is full, so that Filter is asked.
+		avail := float64(2 + 2*i)
+		if i%7 == 0 {
+			avail = .5
+		} else {
+			want[nodeName(i)] = int64(100*avail/(2*nodes) + .5)
+		}
+		c.open(client, nodeName(i)).settle(agent.Report{Avail: avail})
+	}
+	var busy sync.WaitGroup
+	for w := range workers {
+		busy.Go(func() {
+			random, infos := rand.New(rand.NewPCG(1, uint64(w))), slices.Clone(c.infos)
+			for range rounds {
+				for i := range infos {
+					if random.IntN(3) == 0 {
+						infos[i] = nodeInfo{node: &v1.Node{ObjectMeta: *infos[i].Node().ObjectMeta.DeepCopy()}}
+					}
+				}
+				if diff := cmp.Diff(want, c.scored(t, newPod(w), infos)); diff != "" {
+					t.Errorf("scores (-want +got):\n%s", diff)
+					return
+				}
+			}
+		})
+	}
+	busy.Wait()
+}
+
+func (c *cluster) scored(t *testing.T, pod *v1.Pod, infos []fwk.NodeInfo) map[string]int64 {
+	state, feasible, _ := c.attempt(pod, infos)
+	got, err := c.scores(state, pod, feasible)
+	if err != nil {
+		t.Error(err)
+	}
+	return got
+}
