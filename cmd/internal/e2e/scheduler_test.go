@@ -34,7 +34,12 @@ func startScheduler(t testing.TB, kubeconfig string, args plugin.SpazioArgs, o p
 			t.Errorf("scheduler: %v", err)
 		}
 	})
-	stop = func() { cancel(); running.Wait() }
+	judge := watchRoom(t, s.Hub())
+	stop = sync.OnceFunc(func() {
+		judge()
+		cancel()
+		running.Wait()
+	})
 	t.Cleanup(stop)
 	return s.Hub(), stop
 }
