@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -55,9 +56,11 @@ type handle struct {
 	factory  informers.SharedInformerFactory
 	activate func(map[string]*v1.Pod)
 	profile  string
+	config   *rest.Config
 }
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h *handle) KubeConfig() *rest.Config                               { return h.config }
 func (h *handle) ProfileName() string                                    { return cmp.Or(h.profile, "spazio") }
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod)        { h.activate(pods) }
 
@@ -121,6 +124,8 @@ type setup struct {
 	objects []runtime.Object
 	// activate replaces the recording of activated pods.
 	activate func(map[string]*v1.Pod)
+	// config leads to an API server besides the fake one.
+	config *rest.Config
 	// prepare runs before the informers start.
 	prepare func(*fake.Clientset)
 }
@@ -151,7 +156,7 @@ func newCluster(t testing.TB, s setup) *cluster {
 		s.activate = c.record
 	}
 	c.hub = plugin.NewHub(s.options)
-	c.edge, c.args = &handle{factory: factory, activate: s.activate}, s.args
+	c.edge, c.args = &handle{factory: factory, activate: s.activate, config: s.config}, s.args
 	made, err := c.hub.New(ctx, &s.args, c.edge)
 	if err != nil {
 		cancel()

@@ -32,7 +32,10 @@
 // Each agent keeps one stream. The newest takes the place of others; one that
 // does not read its notices or no longer reports is closed; a node that reports
 // too often has its newest report take effect a little later. Nothing an agent
-// does delays the scheduler.
+// does delays the scheduler. With SpazioArgs.AgentServiceAccount a stream must
+// show the token of a pod of that account and may report on that pod's node
+// alone; the scheduler's own account then needs to create
+// tokenreviews.authentication.k8s.io, as that of kube-scheduler does by default.
 //
 // The package needs k8s.io/kube-scheduler/framework and client-go, not
 // k8s.io/kubernetes, so that any scheduler binary can register it.

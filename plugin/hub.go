@@ -19,6 +19,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/plugin/internal/identity"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -62,6 +63,9 @@ type Hub struct {
 	// the reports of a node.
 	idle        time.Duration
 	rate, burst float64
+
+	// identities reviews the agents' tokens; nil asks nobody.
+	identities *identity.Reviewer
 
 	mu       sync.Mutex
 	started  bool
@@ -133,6 +137,9 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	listener, err := transport.Listen(ctx, args.Listen, args.Transport())
 	if err != nil {
 		return err
+	}
+	if h.identities, err = reviewer(args, handle); err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	synced, err := h.follow(ctx, handle.SharedInformerFactory())
 	if err != nil {

@@ -27,6 +27,10 @@ const (
 	closedIdle        = "idle"
 	closedSlow        = "slow_reader"
 	closedSuperseded  = "superseded"
+	closedExpired     = "token_expired"
+	identityAccepted  = "accepted"
+	identityRefused   = "refused"
+	identityUnknown   = "unknown"
 )
 
 // metricSet holds the counters, resolved once: the decisions' path looks up no
@@ -46,6 +50,7 @@ type metricSet struct {
 	reports     map[string]metrics.CounterMetric
 	notices     map[string]metrics.CounterMetric
 	closings    map[string]metrics.CounterMetric
+	identities  map[string]metrics.CounterMetric
 }
 
 // registerMetrics registers the metrics with the scheduler's registry, once for
@@ -84,7 +89,9 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		reportAccepted, reportOutdated, reportLimited, reportInvalid, reportUnknown)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
 	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),
-		closedIdle, closedSlow, closedSuperseded)
+		closedIdle, closedSlow, closedSuperseded, closedExpired)
+	m.identities = resolve(newCounters("identities_total", "Agents' tokens, by what the API server said; unknown if it could not be asked.", "result"),
+		identityAccepted, identityRefused, identityUnknown)
 	return m
 })
 
@@ -124,6 +131,7 @@ func (m *metricSet) correction(kind string)          { m.corrections[kind].Inc()
 func (m *metricSet) report(result string)            { m.reports[result].Inc() }
 func (m *metricSet) notice(result string)            { m.notices[result].Inc() }
 func (m *metricSet) closed(reason string)            { m.closings[reason].Inc() }
+func (m *metricSet) identity(result string)          { m.identities[result].Inc() }
 
 // rejected adds the nodes that one attempt found without room.
 func (m *metricSet) rejected(byReason *[reserve.SlowStart + 1]int) {

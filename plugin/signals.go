@@ -56,13 +56,19 @@ type signalServer struct {
 type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]
 
 // Publish receives an agent's reports and sends it notices until either side
-// ends, the scheduler stops, the agent no longer reads or no longer reports, or
-// a newer stream reports on the same node.
+// ends, the scheduler stops, the agent's token expires, the agent no longer
+// reads or no longer reports, or a newer stream reports on the same node.
 func (s *signalServer) Publish(stream publishStream) error {
 	m := s.hub.metrics
 	m.streams.Inc()
 	defer m.streams.Dec()
-	sub := newSubscriber(s.hub.idle)
+	agent, err := s.hub.identify(stream.Context())
+	if err != nil {
+		return err
+	}
+	expired, stop := expiry(agent, time.Now())
+	defer stop()
+	sub := newSubscriber(s.hub.idle, agent.Node)
 	defer sub.idle.Stop()
 	defer s.hub.unsubscribe(sub)
 	ended := make(chan error, 2)
@@ -83,6 +89,9 @@ func (s *signalServer) Publish(stream publishStream) error {
 	case <-sub.idle.C:
 		m.closed(closedIdle)
 		return status.Errorf(codes.DeadlineExceeded, "no report for %v", s.hub.idle)
+	case <-expired:
+		m.closed(closedExpired)
+		return status.Error(codes.Unauthenticated, "the token has expired: come again with the next one")
 	case <-s.ctx.Done():
 		return status.Error(codes.Unavailable, "scheduler is stopping")
 	}
@@ -110,6 +119,10 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	if err != nil {
 		h.metrics.report(reportInvalid)
 		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	if sub.identity != "" && sub.identity != report.Node {
+		h.metrics.report(reportInvalid)
+		return status.Errorf(codes.PermissionDenied, "an agent on node %q reports on node %q", sub.identity, report.Node)
 	}
 	if sub.name != "" && sub.name != report.Node {
 		h.metrics.report(reportInvalid)
@@ -140,6 +153,8 @@ const noticeBacklog = 64
 
 // subscriber is one stream. A node has one at most: the newest.
 type subscriber struct {
+	// identity is the node whose reports alone are taken; empty for any.
+	identity string
 	// name and node are set by the receiving goroutine at the first report; node
 	// changes if the API's node was deleted and made again.
 	name    string
@@ -160,9 +175,9 @@ type signal struct {
 
 func (s *signal) raise() { s.once.Do(func() { close(s.closed) }) }
 
-func newSubscriber(idle time.Duration) *subscriber {
+func newSubscriber(idle time.Duration, identity string) *subscriber {
 	return &subscriber{
-		notices: make(chan reserve.PodKey, noticeBacklog), idle: time.NewTimer(idle),
+		identity: identity, notices: make(chan reserve.PodKey, noticeBacklog), idle: time.NewTimer(idle),
 		overflow: signal{closed: make(chan struct{})}, superseded: signal{closed: make(chan struct{})},
 	}
 }

@@ -2,15 +2,7 @@ package modelserver_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,44 +11,13 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
-
-// identity is the files of a certificate for a name, which is its own
-// authority.
-func identity(t *testing.T, name string) transport.Config {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write := func(file, kind string, der []byte) string {
-		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	cert := write("cert", "CERTIFICATE", certificate)
-	return transport.Config{CertFile: cert, KeyFile: write("key", "PRIVATE KEY", private), CAFile: cert}
-}
 
 // TestReplicasByNameOverTLS holds that the certificate of an address found by a
 // name has to be the name's, and that both ends present one.
 func TestReplicasByNameOverTLS(t *testing.T) {
-	config := identity(t, "replicas.example")
+	config := transporttest.SelfSigned(t, "replicas.example")
 	options, err := transport.ServerOptions(config)
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// Encrypted says whether a client with c speaks TLS.
+func (c Config) Encrypted() bool { return c.CertFile != "" || c.CAFile != "" }
+
 // ServerTLS returns the TLS configuration of a server, or nil where it speaks
 // plaintext. Errors are *ConfigError.
 func ServerTLS(c Config) (*tls.Config, error) {
@@ -89,7 +92,7 @@ func serverFiles(c Config) (*files, error) {
 // clientFiles is nil where a client speaks plaintext: given neither a CA nor a
 // certificate.
 func clientFiles(c Config) (*files, error) {
-	if err := c.Validate(); err != nil || c.CertFile == "" && c.CAFile == "" {
+	if err := c.Validate(); err != nil || !c.Encrypted() {
 		return nil, err
 	}
 	return open(c, readClient)

@@ -21,10 +21,12 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
 // authority issues certificates for 127.0.0.1.
@@ -100,7 +102,7 @@ func (models) Push(_ context.Context, r *spaziov1.PushRequest) (*spaziov1.PushRe
 // call starts a server on loopback and pushes to it once.
 func call(t *testing.T, server, client transport.Config) error {
 	t.Helper()
-	target, stop := listen(t, server)
+	target, stop := listen(t, server, models{})
 	defer stop()
 	options, err := transport.DialOptions(target, client)
 	if err != nil {
@@ -110,7 +112,7 @@ func call(t *testing.T, server, client transport.Config) error {
 }
 
 // listen starts a server on loopback.
-func listen(t *testing.T, c transport.Config) (target string, stop func()) {
+func listen(t *testing.T, c transport.Config, service spaziov1.ModelServiceServer) (target string, stop func()) {
 	t.Helper()
 	listener, err := transport.Listen(t.Context(), "127.0.0.1:0", c)
 	if err != nil {
@@ -121,7 +123,7 @@ func listen(t *testing.T, c transport.Config) (target string, stop func()) {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer(options...)
-	spaziov1.RegisterModelServiceServer(s, models{})
+	spaziov1.RegisterModelServiceServer(s, service)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	return listener.Addr().String(), func() {
@@ -196,6 +198,42 @@ func replace(t *testing.T, old, with transport.Config) {
 
 // TestRotation changes the files under a server and a client that go on with the
 // options they have.
+// shown answers every push with the token that came with it.
+type shown struct {
+	spaziov1.UnimplementedModelServiceServer
+}
+
+func (shown) Push(ctx context.Context, _ *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+	token := strings.Join(metadata.ValueFromIncomingContext(ctx, "authorization"), "+")
+	return &spaziov1.PushResponse{Global: &spaziov1.GlobalModel{Schema: token}}, nil
+}
+
+// TestToken: a token is read for each call.
+func TestToken(t *testing.T) {
+	identity := transporttest.SelfSigned(t, "127.0.0.1")
+	target, stop := listen(t, transport.Config{CertFile: identity.CertFile, KeyFile: identity.KeyFile}, shown{})
+	defer stop()
+	options, err := transport.DialOptions(target, transport.Config{CAFile: identity.CAFile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	connection, err := grpc.NewClient(target, append(options, transport.Token(file))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	for _, test := range []struct{ text, want string }{{"first\n", "Bearer first"}, {"second", "Bearer second"}, {" \n", ""}} {
+		if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		response, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), &spaziov1.PushRequest{})
+		if got := response.GetGlobal().GetSchema(); got != test.want || (status.Code(err) == codes.Unauthenticated) != (test.want == "") {
+			t.Errorf("file %q: the server was shown %q (%v), want %q", test.text, got, err, test.want)
+		}
+	}
+}
+
 func TestRotation(t *testing.T) {
 	before, after := newAuthority(t, "before"), newAuthority(t, "after")
 	server, client := before.config(t, "server"), before.config(t, "client")
@@ -206,7 +244,7 @@ func TestRotation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	target, stop := listen(t, server)
+	target, stop := listen(t, server, models{})
 	defer stop()
 	options, err := transport.DialOptions(target, client)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func TestArgsDefaults(t *testing.T) {
 	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	want := config.SpazioArgs{
-		Listen: "127.0.0.1:9690", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
+		Listen: "127.0.0.1:9690", TokenAudience: "spazio", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
 		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5,
 		IdleTimeout: d(15 * time.Second), MaxReportRate: 20, ReportBurst: 40,
 		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",
@@ -42,7 +42,7 @@ func TestValidateNamesThePath(t *testing.T) {
 	args := config.SpazioArgs{
 		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative,
 		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
-		MaxReportRate: math.NaN(), ReportBurst: -1,
+		MaxReportRate: math.NaN(), ReportBurst: -1, AgentServiceAccount: "agent",
 	}
 	err := args.Validate(field.NewPath("pluginConfig").Index(0).Child("args"))
 	var all utilerrors.Aggregate
@@ -59,7 +59,7 @@ func TestValidateNamesThePath(t *testing.T) {
 	}
 	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true,
 		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "optOutToleration": true,
-		"maxReportRate": true, "reportBurst": true, "listen": true}
+		"maxReportRate": true, "reportBurst": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

@@ -44,6 +44,16 @@ type SpazioArgs struct {
 	// holds the CAs that sign the agents' certificates.
 	TLSCertFile, TLSKeyFile, TLSClientCAFile string
 
+	// AgentServiceAccount is the service account of the agents, as
+	// namespace/name. If it is given, each stream must show a token of it for
+	// TokenAudience that is bound to a pod, and may report on that pod's node
+	// alone; the API server is asked (TokenReview) when a stream begins, and a
+	// stream ends with its token. It needs TLS. Empty (default) asks nobody: then
+	// whoever reaches Listen may report on any node.
+	AgentServiceAccount string
+	// TokenAudience is the audience of the agents' tokens; default spazio.
+	TokenAudience string
+
 	// MaxAge is how long after its arrival a report counts; default 5 s: agents
 	// report at least once a second.
 	MaxAge metav1.Duration
@@ -95,6 +105,7 @@ const (
 	DefaultAssumedTTL    = 15 * time.Minute
 	DefaultMaxReportRate = 20
 	DefaultReportBurst   = 40
+	DefaultTokenAudience = "spazio"
 	DefaultOptOut        = "spazio-scheduler.github.io/opt-out"
 
 	defaultEpsilon  = 1
@@ -106,6 +117,7 @@ const (
 // WithDefaults returns a copy with the empty fields set to their defaults.
 func (a SpazioArgs) WithDefaults() SpazioArgs {
 	setDefault(&a.Listen, DefaultListen)
+	setDefault(&a.TokenAudience, DefaultTokenAudience)
 	setDefault(&a.MaxAge.Duration, DefaultMaxAge)
 	setDefault(&a.StartupGrace.Duration, a.MaxAge.Duration)
 	setDefault(&a.StalePolicy, reserve.Neutral.String())

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -29,7 +30,23 @@ func (a SpazioArgs) Validate(path *field.Path) error {
 	if err := a.Transport().Validate(); err != nil {
 		errs = append(errs, field.Invalid(path.Child("listen"), a.Listen, err.Error()))
 	}
+	errs = append(errs, a.validateIdentity(path)...)
 	return errs.ToAggregate()
+}
+
+func (a SpazioArgs) validateIdentity(path *field.Path) (errs field.ErrorList) {
+	if a.AgentServiceAccount == "" {
+		return nil
+	}
+	account := path.Child("agentServiceAccount")
+	namespace, name, _ := strings.Cut(a.AgentServiceAccount, "/")
+	for _, problem := range append(validation.IsDNS1123Label(namespace), validation.IsDNS1123Subdomain(name)...) {
+		errs = append(errs, field.Invalid(account, a.AgentServiceAccount, "must be namespace/name: "+problem))
+	}
+	if a.TLSCertFile == "" {
+		errs = append(errs, field.Required(path.Child("tlsCertFile"), "agentServiceAccount is given, and tokens are not to be sent in plaintext"))
+	}
+	return errs
 }
 
 func (a SpazioArgs) validateTimes(path *field.Path) (errs field.ErrorList) {

@@ -41,6 +41,7 @@ type options struct {
 	schedulers  []string
 	refresh     time.Duration
 	aggregator  string
+	tokenFile   string
 	procRoot    string
 	sysRoot     string
 	cgroupRoot  string
@@ -105,6 +106,7 @@ func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.StringVar(&o.node, "node-name", "", "name of this node in Kubernetes (default the host's name)")
 	f.StringSliceVar(&o.schedulers, "schedulers", nil, "signal server of each scheduler, comma-separated: host:port or dns:///host:port")
 	f.DurationVar(&o.refresh, "dns-refresh", 5*time.Second, "how often a dns:/// scheduler is looked up, besides whenever one is lost")
+	f.StringVar(&o.tokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
 	f.StringVar(&o.aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /metrics, /healthz, /readyz and /debug/why")
 	f.StringVar(&o.debugListen, "debug-listen", "", "host:port of Go's profiles, on loopback; empty for none")

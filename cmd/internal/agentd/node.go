@@ -54,6 +54,8 @@ type NodeConfig struct {
 	Schedulers []string
 	Aggregator string
 	Transport  transport.Config
+	// TokenFile is as in publish.SignalsConfig.
+	TokenFile string
 	// Backoff is the wait between attempts to reach a peer.
 	Backoff publish.Backoff
 	// Refresh is how often names among the schedulers are looked up; 0 means
@@ -155,7 +157,7 @@ func (n *Node) newPipeline(c NodeConfig) (*agent.Pipeline, error) {
 
 func (n *Node) newSignals(c NodeConfig) (*publish.Signals, error) {
 	return publish.NewSignals(publish.SignalsConfig{
-		Targets: c.Schedulers, Refresh: c.Refresh, Transport: c.Transport, Backoff: c.Backoff,
+		Targets: c.Schedulers, Refresh: c.Refresh, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.Backoff,
 		Registerer: c.Registerer, Logger: c.Logger,
 		OnNotice: func(_ string, notice *spaziov1.Notice) {
 			if bound := notice.GetPodBound(); bound != nil {

@@ -92,7 +92,7 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, logger *slog.Logger, registry *prometheus.Registry) (*Node, error) {
 	return NewNode(NodeConfig{
 		Name: o.node, Meter: reader, Pods: pods, Period: o.period(),
-		Schedulers: o.schedulers, Refresh: o.refresh, Aggregator: o.aggregator, Transport: o.transport,
+		Schedulers: o.schedulers, Refresh: o.refresh, TokenFile: o.tokenFile, Aggregator: o.aggregator, Transport: o.transport,
 		RecordDir: o.record,
 		Record:    recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)},
 		Logger:    logger, Registerer: registry,

@@ -2,19 +2,10 @@ package publish_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
 )
 
@@ -211,7 +203,8 @@ func TestCertificateIsForTheName(t *testing.T) {
 		reaches bool
 	}{{"schedulers.test", true}, {"other.test", false}} {
 		p := newPeer(t)
-		p.tls = identity(t, tt.name)
+		p.tls = transporttest.SelfSigned(t, tt.name)
+		p.tls.CAFile = ""
 		p.start()
 		_, port, err := net.SplitHostPort(p.addr)
 		if err != nil {
@@ -232,38 +225,5 @@ func TestCertificateIsForTheName(t *testing.T) {
 		if len(p.reports) > 0 {
 			t.Errorf("a report for %s", tt.name)
 		}
-	}
-}
-
-// identity is a certificate for the name that is its own authority.
-func identity(t *testing.T, name string) transport.Config {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true, IsCA: true,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(block *pem.Block) string {
-		path := filepath.Join(t.TempDir(), strings.ToLower(block.Type))
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	return transport.Config{
-		CertFile: write(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
-		KeyFile:  write(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 	}
 }

@@ -38,6 +38,10 @@ type SignalsConfig struct {
 	Resolver Resolver
 	// Transport is the agent's identity and trust.
 	Transport transport.Config
+	// TokenFile holds the token that schedulers ask for, empty for none. It is
+	// read anew for each stream. It needs TLS, and goes to no aggregator: who has
+	// it can report on this node.
+	TokenFile string
 	// Backoff is the wait between attempts to reach one target.
 	Backoff Backoff
 	// OnNotice, if set, gets each notice of a scheduler. It is called from one
@@ -69,6 +73,9 @@ func (c SignalsConfig) Validate() error {
 		if _, err := transport.DialOptions(target, c.Transport); err != nil {
 			return err
 		}
+	}
+	if c.TokenFile != "" && !c.Transport.Encrypted() {
+		return &ConfigError{Field: "TokenFile", Value: c.TokenFile, Reason: "a token is not sent in plaintext"}
 	}
 	return c.Backoff.Validate()
 }
@@ -138,6 +145,9 @@ func (s *Signals) add(target, dial string, more ...grpc.DialOption) (*stream, er
 	options, err := dialOptions(dial, s.config.Transport)
 	if err != nil {
 		return nil, err
+	}
+	if s.config.TokenFile != "" {
+		options = append(options, transport.Token(s.config.TokenFile))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -163,6 +163,7 @@ func TestAgentsShareARegistry(t *testing.T) {
 func TestSignalsConfigErrors(t *testing.T) {
 	for name, c := range map[string]publish.SignalsConfig{
 		"empty target":    {Targets: []string{""}},
+		"plain token":     {Targets: []string{"127.0.0.1:1"}, TokenFile: "token"},
 		"repeated target": {Targets: []string{"127.0.0.1:1", "127.0.0.1:1"}},
 		"too many":        {Targets: make([]string, publish.MaxTargets+1)},
 		"refresh":         {Refresh: -1},

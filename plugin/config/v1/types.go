@@ -16,6 +16,9 @@ type SpazioArgs struct {
 	TLSKeyFile      string `json:"tlsKeyFile,omitempty"`
 	TLSClientCAFile string `json:"tlsClientCAFile,omitempty"`
 
+	AgentServiceAccount string `json:"agentServiceAccount,omitempty"`
+	TokenAudience       string `json:"tokenAudience,omitempty"`
+
 	MaxAge       metav1.Duration `json:"maxAge,omitzero"`
 	StartupGrace metav1.Duration `json:"startupGrace,omitzero"`
 	StalePolicy  string          `json:"stalePolicy,omitempty"`

@@ -1,0 +1,112 @@
+package identity_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/spazio-scheduler/spazio/plugin/internal/identity"
+)
+
+func jwt(payload string) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".sig"
+}
+
+// TestIdentify goes through what the API server may say of a token.
+func TestIdentify(t *testing.T) {
+	away := errors.New("the API server is away")
+	good := authenticationv1.TokenReviewStatus{
+		Authenticated: true, Audiences: []string{"spazio"},
+		User: authenticationv1.UserInfo{
+			Username: "system:serviceaccount:monitoring:agent",
+			Extra:    map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {"node-1"}},
+		},
+	}
+	token, until := jwt(`{"exp":1800000000}`), time.Unix(1800000000, 0)
+	for _, test := range []struct {
+		name   string
+		token  string
+		change func(*authenticationv1.TokenReviewStatus)
+		api    error
+		want   identity.Agent
+		err    error
+	}{
+		{name: "an agent's", token: token, want: identity.Agent{Node: "node-1", Until: until}},
+		{name: "without end", token: jwt(`{}`), want: identity.Agent{Node: "node-1"}},
+		{name: "none", err: identity.ErrToken},
+		{name: "no JWT", token: "abc", err: identity.ErrToken},
+		{name: "not valid", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
+			*s = authenticationv1.TokenReviewStatus{Error: "expired"}
+		}},
+		{name: "not valid, without a reason", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
+			*s = authenticationv1.TokenReviewStatus{}
+		}},
+		{name: "an API server that knows no audiences", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
+			s.Audiences = nil
+		}},
+		{name: "another account's", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
+			s.User.Username = "system:serviceaccount:default:agent"
+		}},
+		{name: "bound to no node", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
+			s.User.Extra = nil
+		}},
+		{name: "bound to two nodes", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
+			s.User.Extra = map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {"a", "b"}}
+		}},
+		{name: "unreviewed", token: token, api: away, err: away},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			client := fake.NewClientset()
+			client.PrependReactor("create", "tokenreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				review := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
+				want := authenticationv1.TokenReviewSpec{Token: test.token, Audiences: []string{"spazio"}}
+				if diff := cmp.Diff(want, review.Spec); diff != "" {
+					t.Errorf("asked for (-want +got):\n%s", diff)
+				}
+				answer := &authenticationv1.TokenReview{Status: *good.DeepCopy()}
+				if test.change != nil {
+					test.change(&answer.Status)
+				}
+				return true, answer, test.api
+			})
+			r := identity.NewReviewer(client.AuthenticationV1().TokenReviews(), "monitoring/agent", "spazio")
+			got, err := r.Identify(t.Context(), test.token)
+			if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzExpiry: whatever is read is a time that can be written, and what was
+// written is read again.
+func FuzzExpiry(f *testing.F) {
+	for _, payload := range []string{`{"exp":1800000000}`, `{"exp":1e300}`, `{"exp":-1}`, `{"exp":"x"}`, `{`, ``, `{"exp":1.5}`} {
+		f.Add(jwt(payload))
+	}
+	f.Add("a.b")
+	f.Fuzz(func(t *testing.T, token string) {
+		until, err := identity.Expiry(token)
+		if err != nil || until.IsZero() {
+			return
+		}
+		if _, err := until.MarshalText(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := identity.Expiry(jwt(fmt.Sprintf(`{"exp":%d}`, until.Unix())))
+		if err != nil || !again.Equal(until) {
+			t.Errorf("%v, then %v (%v)", until, again, err)
+		}
+	})
+}
