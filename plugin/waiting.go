@@ -20,7 +20,7 @@ import (
 // visible. A pod is recorded with the epoch read before its attempt looked at
 // any node, so one recorded in the present epoch has seen every rise, and one
 // recorded earlier may have missed some: it is a candidate, if the plugin
-// refused it a node or the attempt may still be running. Slots that rises
+// refused it a node, or may yet do so because the attempt is running. Slots that rises
 // opened and no Reserve has taken are the budget. A round activates as many
 // candidates as the budget holds, highest priority first, and is repeated while
 // both last: a pod that was in the middle of an attempt when it was activated
@@ -78,6 +78,13 @@ type sight struct {
 	at          time.Time
 	nodes, open int
 	refusals    []Refusal
+}
+
+// content says that the attempt found room on every node: whatever becomes of it
+// while it lasts, a rise can't have offered it more.
+func (a *attempt) content() bool {
+	s := a.saw.Load()
+	return s != nil && s.open == s.nodes
 }
 
 // lost marks an attempt whose node changed before the pod was in flight to it.
@@ -197,7 +204,7 @@ func (w *waiting) choose(n int, now time.Duration) (top []*waitingPod, ghosts bo
 	defer w.mu.Unlock()
 	epoch := w.epoch.Load()
 	for uid, p := range w.pods {
-		if p.tried >= epoch || p.woken >= maxWoken || !p.latest.refused.Load() && uid != w.current {
+		if p.tried >= epoch || p.woken >= maxWoken || !p.latest.refused.Load() && (uid != w.current || p.latest.content()) {
 			continue
 		}
 		if len(w.pods) > n {

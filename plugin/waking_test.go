@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -131,6 +132,34 @@ func TestRiseDuringAnAttempt(t *testing.T) {
 	c.eventually("the pod is woken", func() bool { return c.peek()["pod-0"] })
 	if status := c.Filter(context.Background(), state, pod, c.infos[0]); status.IsSuccess() {
 		t.Error("the cycle saw a state newer than its own")
+	}
+}
+
+// TestRiseOffersNothingNew: a pod that found room everywhere and yet no node,
+// for others refused it all, is not woken by more room, of which there is an
+// end only when the cluster is full.
+func TestRiseOffersNothingNew(t *testing.T) {
+	c := newCluster(t, patient(1))
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 1})
+	refused, content := newPod(0), newPod(1, withPriority(9))
+	c.arrive(refused, content)
+	attempt := func(pod *v1.Pod) fwk.CycleState {
+		state := &cycleState{}
+		if _, status := c.PreFilter(t.Context(), state, pod, c.infos); !status.IsSkip() {
+			t.Fatalf("a node has no room: %v", status)
+		}
+		return state
+	}
+	stranger := nodeInfo{node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}}
+	if status := c.Filter(t.Context(), attempt(refused), refused, stranger); status.IsSuccess() {
+		t.Fatal("found room on an unknown node")
+	}
+	attempt(content)
+	s.settle(agent.Report{Avail: 3})
+	c.eventually("the pod that was refused a node is woken", func() bool { return c.peek()["pod-0"] })
+	if c.peek()["pod-1"] {
+		t.Error("a pod was woken by room that it did not lack")
 	}
 }
 
