@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/page"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 
@@ -68,32 +68,29 @@ func (r results) tables() string {
 			b.WriteByte('\n')
 		}
 		for _, t := range r.tablesOf(c.Label) {
-			fmt.Fprintf(&b, "%s\n", t.title)
-			writeAligned(&b, t.rows)
+			fmt.Fprintf(&b, "%s\n", t.Title)
+			t.WriteAligned(&b)
 		}
 	}
-	if v := r.verdicts(); len(v.rows) > 1 {
-		fmt.Fprintf(&b, "\n%s\n", v.title)
-		writeAligned(&b, v.rows)
+	if v := r.verdicts(); len(v.Rows) > 1 {
+		fmt.Fprintf(&b, "\n%s\n", v.Title)
+		v.WriteAligned(&b)
 	}
 	return b.String()
 }
 
-// table is a title and rows, the first of them the header.
-type table struct {
-	title string
-	rows  [][]string
-}
+// table is one that is being filled.
+type table page.Table
 
-func (r results) tablesOf(label string) []table {
-	means := table{title: fmt.Sprintf("%s: mean of %d seeds ± half of the 95 %% interval", label, len(r.seeds))}
+func (r results) tablesOf(label string) []page.Table {
+	means := table{Title: fmt.Sprintf("%s: mean of %d seeds ± half of the 95 %% interval", label, len(r.seeds))}
 	means.fill(experiment.Summarise(r.rows), label, shown)
-	tables := []table{means}
+	tables := []page.Table{page.Table(means)}
 	if ratios := experiment.Ratios(r.rows, experiment.Default); len(ratios) > 0 {
-		t := table{title: label + ": ratio to default, with its 95 % interval"}
+		t := table{Title: label + ": ratio to default, with its 95 % interval"}
 		t.fillRatios(ratios, label)
-		if len(t.rows) > 1 {
-			tables = append(tables, t)
+		if len(t.Rows) > 1 {
+			tables = append(tables, page.Table(t))
 		}
 	}
 	return tables
@@ -148,7 +145,7 @@ func (t *table) matrix(lines []experiment.Line, label string, metrics []string, 
 		}
 		header = append(header, m)
 	}
-	t.rows = [][]string{header}
+	t.Rows = [][]string{header}
 	for _, s := range schedulers {
 		row := []string{s}
 		for _, m := range metrics {
@@ -158,7 +155,7 @@ func (t *table) matrix(lines []experiment.Line, label string, metrics []string, 
 			}
 			row = append(row, value)
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 }
 
@@ -181,8 +178,8 @@ func figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-func (r results) verdicts() table {
-	t := table{title: "targets of spazio", rows: [][]string{{"experiment", "target", "measured", "holds"}}}
+func (r results) verdicts() page.Table {
+	t := page.Table{Title: "targets of spazio", Rows: [][]string{{"experiment", "target", "measured", "holds"}}}
 	for _, v := range experiment.Judge(r.cases, r.rows, experiment.Spazio) {
 		measured := figure(v.Measured.Mean)
 		if !math.IsNaN(v.Measured.Low) {
@@ -192,26 +189,7 @@ func (r results) verdicts() table {
 		if v.Holds {
 			holds = "yes"
 		}
-		t.rows = append(t.rows, []string{v.Experiment, v.Claim, measured, holds})
+		t.Rows = append(t.Rows, []string{v.Experiment, v.Claim, measured, holds})
 	}
 	return t
-}
-
-// writeAligned writes rows of cells in columns.
-func writeAligned(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-			}
-		}
-		b.WriteByte('\n')
-	}
 }
