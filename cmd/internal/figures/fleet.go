@@ -210,6 +210,7 @@ func memoryLoaded(ctx context.Context, p Params) (Result, error) {
 		load = append(load, node.Pod{ID: node.PodID(i), Work: endless, Cores: .02, Memory: 2 << 30})
 	}
 	r, err := signal(ctx, p, "four threads that hold 2 GiB of 16 each and hardly compute", load)
+	r.Source += " The thesis took stress-ng's vm workers, which compute all the time as well; these are the memory alone."
 	if r.during > r.before {
 		r.Verdict = Holds
 	}

@@ -76,6 +76,9 @@ func (r Result) origin() string {
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
+// brief keeps more digits than a picture shows.
+func brief(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
 func writeRecords(out io.Writer, records [][]string) error {
 	if err := csv.NewWriter(out).WriteAll(records); err != nil {
 		return fmt.Errorf("write rows: %w", err)
@@ -91,13 +94,13 @@ func (r Result) points() ([]byte, error) {
 			for _, point := range s.Points {
 				low, high := "", ""
 				if point.Low != 0 || point.High != 0 {
-					low, high = exact(point.Low), exact(point.High)
+					low, high = brief(point.Low), brief(point.High)
 				}
-				records = append(records, []string{p.Title, s.Name, exact(point.X), exact(point.Y), low, high})
+				records = append(records, []string{p.Title, s.Name, brief(point.X), brief(point.Y), low, high})
 			}
 		}
 		for _, m := range p.Marks {
-			records = append(records, []string{p.Title, m.Name, exact(m.X), "", "", ""})
+			records = append(records, []string{p.Title, m.Name, brief(m.X), "", "", ""})
 		}
 	}
 	var b bytes.Buffer

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
 func TestPi(t *testing.T) {
@@ -16,6 +19,25 @@ func TestPi(t *testing.T) {
 func TestTrain(t *testing.T) {
 	if accuracy := train(t.Context(), 3); accuracy < .7 {
 		t.Errorf("%.2f of the answers are right after three epochs", accuracy)
+	}
+}
+
+func TestWork(t *testing.T) {
+	tests := []struct {
+		args []string
+		want int
+	}{
+		{[]string{"work", "idle", "--limit", "1ms"}, serve.ExitOK},
+		{[]string{"work", "busy", "--limit", "1ms"}, serve.ExitOK},
+		{[]string{"work", "hold", "--limit", "1ms", "--memory", "4096"}, serve.ExitOK},
+		{[]string{"work", "dance"}, serve.ExitUsage},
+		{[]string{"sweep", "--workers", "0"}, serve.ExitUsage},
+	}
+	for _, test := range tests {
+		var stderr bytes.Buffer
+		if got := execute(t.Context(), test.args, &bytes.Buffer{}, &stderr); got != test.want {
+			t.Errorf("%v exits with %d, want %d: %s", test.args, got, test.want, &stderr)
+		}
 	}
 }
 
