@@ -67,7 +67,7 @@ func look(run measured.Run, begin string, lead float64, sources []source) (sight
 }
 
 func sights(p Params, begin string, lead float64, sources []source) (measured.Recording, []sight, error) {
-	r, err := p.recording(podsFile)
+	r, err := p.pods()
 	if err != nil {
 		return r, nil, err
 	}
@@ -94,7 +94,7 @@ func creation(_ context.Context, p Params) (Result, error) {
 		return Result{}, err
 	}
 	result := against(all, startSources, "start of a pod", "from the making of the pod's cgroup")
-	result.Source = recorded(r, podsFile) + " The recorder plays the kubelet, so the API server's part is a lower bound: the moment at which the runtime says that the container runs."
+	result.Source = podSource(p, r) + " The recorder plays the kubelet, so the API server's part is a lower bound: the moment at which the runtime says that the container runs."
 	return result, nil
 }
 
@@ -105,7 +105,7 @@ func ending(_ context.Context, p Params) (Result, error) {
 		return Result{}, err
 	}
 	result := against(all, endSources, "end of a pod", "from the exit of the container's process")
-	result.Source = recorded(r, podsFile) + " The recorder plays the kubelet, so the API server's part is a lower bound: the exit itself."
+	result.Source = podSource(p, r) + " The recorder plays the kubelet, so the API server's part is a lower bound: the exit itself."
 	return result, nil
 }
 

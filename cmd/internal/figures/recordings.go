@@ -2,6 +2,7 @@ package figures
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -41,6 +42,23 @@ func (p Params) recording(name string) (measured.Recording, error) {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
+}
+
+// pods is the recording of pods, or what stands in for it.
+func (p Params) pods() (measured.Recording, error) {
+	r, err := p.recording(podsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return standIn(p.Seed)
+	}
+	return r, err
+}
+
+// podSource is the source of a figure made of pods.
+func podSource(p Params, r measured.Recording) string {
+	if r.Machine.Runtime == "" {
+		return Simulated(p.Seed, "a node of 2 cores; there is no recording of pods")
+	}
+	return recorded(r, podsFile)
 }
 
 // recorded is the source of a figure made of a recording.

@@ -63,7 +63,7 @@ const (
 
 // filters is figure 4.6.
 func filters(_ context.Context, p Params) (Result, error) {
-	r, err := p.recording(podsFile)
+	r, err := p.pods()
 	if err != nil {
 		return Result{}, err
 	}
@@ -71,7 +71,7 @@ func filters(_ context.Context, p Params) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Source: recorded(r, podsFile) + " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
+	result := Result{Source: podSource(p, r) + " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
 	for _, load := range []string{"idle", "busy"} {
 		list, err := runs(r, load)
 		if err != nil {
