@@ -63,7 +63,7 @@ func (a album) write(out io.Writer, format string) error {
 func (a album) table() page.Table {
 	t := page.Table{Title: "Which claims hold", Rows: [][]string{{"figure", "what", "claim", "data"}}}
 	for _, m := range a {
-		t.Rows = append(t.Rows, []string{m.ID, m.Title, string(m.Verdict), m.Result.origin()})
+		t.Rows = append(t.Rows, []string{m.ID, m.Title, string(m.Verdict), m.origin()})
 	}
 	return t
 }

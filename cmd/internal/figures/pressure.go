@@ -87,7 +87,10 @@ func totals(_ context.Context, p Params) (Result, error) {
 			result.Verdict = Fails
 		}
 	}
-	result.Measured = "The peak pressure over 0.1 s is " + strings.Join(parts, ", ") + ". Pods that do nothing at all make the spike too, at their start and at their end; it is the runtime's."
+	result.Measured = "The peak pressure over 0.1 s is " + strings.Join(parts, ", ") + "."
+	if result.Verdict == Holds {
+		result.Measured += " Pods that do nothing at all make the spike too, at their start and at their end: it is the runtime's."
+	}
 	return result, nil
 }
 

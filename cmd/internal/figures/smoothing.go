@@ -113,7 +113,7 @@ func smoothed(run measured.Run, load string, all []smoother) (Panel, error) {
 		"busy": "cpu channel: start and end of a container that keeps one core busy",
 	}[load]
 	times, raw := resample(run.At, half(run), run.At[0]+sampling, sampling)
-	panel := Panel{Title: title, X: Axis{Label: "seconds", Min: .5, Max: 5}, Y: Axis{Label: "share", Min: 0, Max: 1.02},
+	panel := Panel{Title: title, X: Axis{Label: "seconds", Min: .5, Max: 5}, Y: Axis{Label: "share"},
 		Series: []Series{{Name: "as sampled", Style: Steps, Points: line(times, raw)}}}
 	for _, s := range all {
 		out, err := s.apply(raw)
