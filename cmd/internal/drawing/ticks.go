@@ -22,13 +22,17 @@ func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// Whole are ticks at whole numbers.
+// Whole are ticks at whole numbers, at most nine of them, 1, 2 or 5 times a power
+// of ten apart.
 type Whole struct{}
 
 // Ticks implements plot.Ticker.
 func (Whole) Ticks(low, high float64) (ticks []plot.Tick) {
-	step := max(math.Ceil((high-low)/6), 1)
-	for v := math.Ceil(low); v <= high; v += step {
+	step := 1.
+	for i := 0; step < (high-low)/8; i++ {
+		step *= []float64{2, 2.5, 2}[i%3]
+	}
+	for v := math.Ceil(low/step) * step; v <= high; v += step {
 		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.Itoa(int(v))})
 	}
 	return ticks

@@ -65,7 +65,7 @@ func bursts(ctx context.Context, p Params) (Result, error) {
 		all, pods = append(all, run), n
 	}
 	result := Result{Source: Simulated(p.Seed, fmt.Sprintf("a node of %d cores; bursts of 1 to %d pods of one thread every %g s, 4 to 12 core-seconds each; in the second half a load that is no pod, of up to %g cores. The agent's pipeline feeds each estimator with the headroom of the cpu channel, filtered, and halts it while containers churn and while the channel is full, as the thesis does; there the signal k stood for the headroom", burstCores, burstMost, burstEvery, burstLoad))}
-	x := Axis{Label: "seconds", Min: 0, Max: burstEnd}
+	x := Axis{Label: "seconds", Whole: true, Min: 0, Max: burstEnd}
 	cost := Panel{Title: "cost of a pod, share of cpu", X: x, Y: Axis{Label: "share", Min: 0, Max: .18}}
 	level := Panel{Title: "capacity at no pods, share of cpu", X: x, Y: Axis{Label: "share", Min: .7, Max: 1.3}}
 	for _, e := range all {

@@ -76,6 +76,9 @@ func (r Result) rangeX(a Axis) extent {
 			}
 		}
 	}
+	if e.low > 0 && e.low < .1*e.high && !a.Log {
+		e.low = 0
+	}
 	return e.orUnit()
 }
 

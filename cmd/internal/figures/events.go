@@ -67,11 +67,11 @@ func look(run measured.Run, begin string, lead float64, sources []source) (sight
 }
 
 func sights(p Params, begin string, lead float64, sources []source) (measured.Recording, []sight, error) {
-	r, err := p.pods()
+	r, err := p.recording(podsFile)
 	if err != nil {
 		return r, nil, err
 	}
-	list, err := runs(r, "idle")
+	list, err := calm(r, "idle")
 	if err != nil {
 		return r, nil, err
 	}
@@ -94,7 +94,7 @@ func creation(_ context.Context, p Params) (Result, error) {
 		return Result{}, err
 	}
 	result := against(all, startSources, "start of a pod", "from the making of the pod's cgroup")
-	result.Source = podSource(p, r) + " The recorder plays the kubelet, so the API server's part is a lower bound: the moment at which the runtime says that the container runs."
+	result.Source = recorded(r, podsFile) + " The recorder plays the kubelet, so the API server's part is a lower bound, the moment at which the runtime says that the container runs; a kubelet must notice and write its status first."
 	return result, nil
 }
 
@@ -105,7 +105,7 @@ func ending(_ context.Context, p Params) (Result, error) {
 		return Result{}, err
 	}
 	result := against(all, endSources, "end of a pod", "from the exit of the container's process")
-	result.Source = podSource(p, r) + " The recorder plays the kubelet, so the API server's part is a lower bound: the exit itself."
+	result.Source = recorded(r, podsFile) + " The recorder plays the kubelet, so the API server's part is a lower bound, the exit itself; how much later a watch tells is not measured."
 	return result, nil
 }
 
@@ -151,9 +151,9 @@ func against(all []sight, sources []source, what, zero string) Result {
 	result.Panels = []Panel{picture, told}
 	last := len(sources) - 1
 	switch early := medians[0] < peak && medians[1] < over; {
-	case early && medians[last] > peak:
+	case early && medians[last] > over:
 		result.Verdict = Holds
-	case early:
+	case early: // a lower bound within the spike decides nothing
 		result.Verdict = Partly
 	default:
 		result.Verdict = Fails

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	seconds = Axis{Label: "seconds"}
+	seconds = Axis{Label: "seconds", Whole: true}
 	workers = Axis{Label: "workers at once", Whole: true, Min: 0, Max: 12.3}
 	share   = Axis{Label: "share", Min: 0, Max: 1.02}
 )
@@ -129,7 +129,7 @@ func overTime(_ context.Context, p Params) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	x := Axis{Label: "seconds", Min: 0, Max: 10}
+	x := Axis{Label: "seconds", Whole: true, Min: 0, Max: 10}
 	cpu := Panel{Title: "CPU utilisation, batches of π to 2000 digits", X: x, Y: share}
 	memory := Panel{Title: "memory in use", X: x, Y: Axis{Label: "share", Min: 0, Max: .3}}
 	for _, run := range list {

@@ -50,7 +50,7 @@ func starts(m measured.Mark) (string, bool) {
 }
 
 func batchesOfPods(p Params) (measured.Recording, measured.Run, []episode, error) {
-	r, err := p.pods()
+	r, err := p.recording(podsFile)
 	if err != nil {
 		return r, measured.Run{}, nil, err
 	}
@@ -71,7 +71,7 @@ func totals(_ context.Context, p Params) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Source: podSource(p, r), Verdict: Holds}
+	result := Result{Source: recorded(r, podsFile), Verdict: Holds}
 	result.Panels = []Panel{
 		{Title: "CPU pressure by Δtotal/Δt: one pod that sleeps, ten, ten that compute π, two that do", X: seconds, Y: share,
 			Series: []Series{{Name: "pressure, by total", Points: line(run.At, run.Pressure)}}, Marks: marks(run, starts)},
@@ -104,7 +104,7 @@ func averages(_ context.Context, p Params) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Source: podSource(p, r), Verdict: Fails}
+	result := Result{Source: recorded(r, podsFile), Verdict: Fails}
 	result.Panels = []Panel{{
 		Title: "CPU pressure: the kernel's avg10 and the rate of total", X: seconds, Y: share,
 		Series: []Series{

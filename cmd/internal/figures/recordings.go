@@ -2,7 +2,6 @@ package figures
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -44,23 +43,6 @@ func (p Params) recording(name string) (measured.Recording, error) {
 	return r, nil
 }
 
-// pods is the recording of pods, or what stands in for it.
-func (p Params) pods() (measured.Recording, error) {
-	r, err := p.recording(podsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return standIn(p.Seed)
-	}
-	return r, err
-}
-
-// podSource is the source of a figure made of pods.
-func podSource(p Params, r measured.Recording) string {
-	if r.Machine.Runtime == "" {
-		return Simulated(p.Seed, "a node of 2 cores; there is no recording of pods")
-	}
-	return recorded(r, podsFile)
-}
-
 // recorded is the source of a figure made of a recording.
 func recorded(r measured.Recording, name string) string {
 	m := r.Machine
@@ -92,6 +74,25 @@ func runs(r measured.Recording, load string) ([]measured.Run, error) {
 	}
 	if len(list) == 0 {
 		return nil, &NoRunError{load}
+	}
+	return list, nil
+}
+
+// calm are the runs of a load that began and ended on an idle machine: other
+// work would be taken for the pod's. There is at least one.
+func calm(r measured.Recording, load string) ([]measured.Run, error) {
+	const ahead, behind, idle = .9, .5, .08
+	list, err := runs(r, load)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(run measured.Run) bool {
+		cpu, end := half(run), run.At[len(run.At)-1]
+		before, after := between(run.At, cpu, 0, ahead), between(run.At, cpu, end-behind, end)
+		return len(before) == 0 || mean(before) > idle || mean(after) > idle
+	})
+	if len(list) == 0 {
+		return nil, &NoRunError{load + " on an idle machine"}
 	}
 	return list, nil
 }
