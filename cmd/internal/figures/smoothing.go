@@ -104,6 +104,9 @@ func filters(_ context.Context, p Params) (Result, error) {
 			result.Verdict = Partly // a little later, it does better
 		}
 	}
+	if result.Verdict == Partly {
+		result.Measured += "A median does better on a spike that comes alone, and a little later; in a burst of spikes, such as the start of several pods, its window fills."
+	}
 	return result, nil
 }
 
