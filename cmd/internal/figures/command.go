@@ -100,10 +100,13 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return set.write(stdout, f.output)
 }
 
-// choose returns the figures named, in the order of the list.
+// choose returns the figures named, in the order of the list; all if names is nil.
 func choose(all []Figure, names []string) ([]Figure, error) {
-	if len(names) == 0 {
+	if names == nil {
 		return all, nil
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("--only names no figure: %w", ErrFlag)
 	}
 	wanted := map[string]bool{}
 	for _, name := range names {

@@ -195,6 +195,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		{[]string{"--output", "xml"}, isFlag},
 		{[]string{"--only", "9.9"}, isFlag},
+		{[]string{"--only", ""}, isFlag},
 		{[]string{"4.6"}, func(err error) bool { return err != nil }},
 		{[]string{"--seed", "-1"}, func(err error) bool { return err != nil }},
 		{[]string{"--data", t.TempDir(), "--only", "4.5"}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
