@@ -1,10 +1,13 @@
 package experiment_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -44,7 +47,7 @@ func TestCases(t *testing.T) {
 }
 
 // Every experiment runs under every scheduler on a small scale, and says the same
-// whatever runs beside it.
+// to the last bit with any number of processors and workers.
 func TestEveryExperiment(t *testing.T) {
 	traces := map[string]fstest.MapFS{
 		"h1": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n")}},
@@ -61,21 +64,16 @@ func TestEveryExperiment(t *testing.T) {
 				p.Trace = trace
 			}
 			small := cases(t, e.Name, p, experiment.Sweep{Work: []float64{2}, Load: []float64{.4}})
-			o := experiment.Options{Seeds: []uint64{1, 2}, Workers: 1}
+			o := experiment.Options{Seeds: []uint64{1, 2}}
 			for _, s := range experiment.Schedulers() {
 				o.Schedulers = append(o.Schedulers, s.Name)
 			}
-			one, err := experiment.Run(t.Context(), small, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Workers = 4
-			many, err := experiment.Run(t.Context(), small, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(one, many); diff != "" {
-				t.Errorf("four workers change the rows:\n%s", diff)
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+			one := runWith(t, small, o, 1)
+			for _, workers := range []int{2, 8} {
+				if many := runWith(t, small, o, workers); !bytes.Equal(encoded(t, one), encoded(t, many)) {
+					t.Errorf("%d workers change the rows:\n%s", workers, cmp.Diff(one, many))
+				}
 			}
 			for _, r := range one {
 				if r.Metric == "unfinished" && r.Value > 0 || math.IsNaN(r.Value) {
@@ -84,6 +82,27 @@ func TestEveryExperiment(t *testing.T) {
 			}
 		})
 	}
+}
+
+// runWith runs cases on as many processors as workers.
+func runWith(t *testing.T, cases []experiment.Case, o experiment.Options, workers int) []experiment.Row {
+	t.Helper()
+	runtime.GOMAXPROCS(workers)
+	o.Workers = workers
+	rows, err := experiment.Run(t.Context(), cases, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func encoded(t *testing.T, rows []experiment.Row) []byte {
+	t.Helper()
+	b, err := json.Marshal(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 func TestRunRefuses(t *testing.T) {

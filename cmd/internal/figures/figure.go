@@ -120,4 +120,4 @@ type Mark struct {
 }
 
 // All are the figures in order.
-func All() []Figure { return slices.Concat(thesis()) }
+func All() []Figure { return slices.Concat(thesis(), validation()) }
