@@ -115,7 +115,7 @@ func (r *Result) judgeEstimators(all []estimated) {
 		r.Measured += fmt.Sprintf("%s: %.0f %% and %.1f %%, beside %.0f %% and %.1f %%. ", e.name, 100*a.wrong, 100*a.unrest, 100*b.wrong, 100*b.unrest)
 	}
 	const delta, large, naive, centred = 0, 1, 3, 4
-	oscillates := beside[large].unrest > 2*beside[centred].unrest
+	oscillates := beside[large].unrest > 1.5*beside[centred].unrest
 	switch {
 	case oscillates && converges(alone[naive], alone[large]) && alone[delta].wrong < .1:
 		r.Verdict = Holds

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/figures/measured"
 )
@@ -94,7 +95,11 @@ func totals(_ context.Context, p Params) (Result, error) {
 	return result, nil
 }
 
+// metricName joins the words of a name for machines.
 func metricName(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.Join(words, "_")
+}
 	return strings.ReplaceAll(strings.ReplaceAll(s, " × ", "_"), " ", "_")
 }
 
