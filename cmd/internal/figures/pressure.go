@@ -100,8 +100,6 @@ func metricName(s string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "_")
 }
-	return strings.ReplaceAll(strings.ReplaceAll(s, " × ", "_"), " ", "_")
-}
 
 // averages is figure 2.4.
 func averages(_ context.Context, p Params) (Result, error) {
