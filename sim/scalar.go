@@ -30,10 +30,11 @@ type Scalar struct {
 	Spazio
 	// Unit is that of the estimator's signal.
 	Unit Unit
-	// Counter keeps the thesis's reserved_n in place of the ledger: a pod counts
+	// Literal keeps the thesis's reserved_n in place of the ledger: a pod counts
 	// from its choice until the API shows it running, whether or not a report
-	// has absorbed it.
-	Counter bool
+	// has absorbed it. And agents hear of pods by container events alone, not of
+	// binds.
+	Literal bool
 }
 
 func (o Scalar) build(c *cluster) (policy, error) {
@@ -45,7 +46,7 @@ func (o Scalar) build(c *cluster) (policy, error) {
 		return nil, err
 	}
 	s := p.(*spazio)
-	s.counter = o.Counter
+	s.literal = o.Literal
 	for i := range s.agents {
 		s.agents[i].pipeline = &scalarAgent{nodeAgent: s.agents[i].pipeline, options: o, pods: float64(c.Node.Cores)}
 	}

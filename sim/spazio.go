@@ -59,7 +59,7 @@ type spazio struct {
 	fleet      agent.Fleet
 	merged     float64 // when fleet was merged
 	slots      int     // of all nodes
-	counter    bool    // see Scalar
+	literal    bool    // see Scalar
 	raw        []float64
 	whole      []int64
 }
@@ -155,7 +155,7 @@ func (s *spazio) phase(m *machine, t node.Transition) {
 	if t.Phase == node.Starting {
 		return
 	}
-	if s.counter && t.Phase == node.Running {
+	if s.literal && t.Phase == node.Running {
 		s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: shown, node: m.index, pod: int32(t.Pod)})
 	}
 	a.ids = m.model.Running(a.ids[:0])
@@ -228,7 +228,7 @@ func (s *spazio) handle(e event) {
 	a := &s.agents[e.node]
 	switch e.kind {
 	case reported:
-		if !s.counter {
+		if !s.literal {
 			s.ledger.Absorb(a.name, e.report.absorbed, at(s.c.now))
 		}
 		a.signal, a.heard = e.report.signal, true
@@ -303,6 +303,9 @@ func (s *spazio) bound(m *machine, pod int32) {
 
 func (s *spazio) announced(m *machine, pod int32) {
 	s.ledger.Confirm(s.key(pod))
+	if s.literal {
+		return
+	}
 	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index})
 }
 

@@ -20,7 +20,7 @@ type Row struct {
 
 // Options of Run.
 type Options struct {
-	// Schedulers by name; empty takes Field.
+	// Schedulers by name; empty takes those of each experiment, mostly Field.
 	Schedulers []string
 	// Seeds, at least one.
 	Seeds []uint64
@@ -88,12 +88,15 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 }
 
 func plan(cases []Case, o Options) ([]task, error) {
-	if len(o.Schedulers) == 0 {
-		o.Schedulers = Field()
-	}
 	var tasks []task
 	for _, c := range cases {
 		names := o.Schedulers
+		if len(names) == 0 {
+			names = c.Experiment.schedulers
+		}
+		if len(names) == 0 {
+			names = Field()
+		}
 		if c.Experiment.idle {
 			names = append(append([]string{}, names...), Idle)
 		}
