@@ -59,7 +59,7 @@ var findings = []Experiment{
 		"A slot idles while its next pod starts: what do pods ahead of confirmation gain, as many as start-up over run time says and twice that, and when do they run away?",
 		[]string{Default, Reference, "allowance-1", "allowance-2", Spazio}),
 	batches("finding-5", []float64{10}, "Cold start",
-		"Is one pod a core smoother on fresh nodes than two?", []string{Default, Reference, "cold-2", Spazio}),
+		"Is one pod a core smoother on fresh nodes than two?", []string{Default, Reference, "cold-2", "no-slow-start", "cold-2-at-once", Spazio}),
 	arrivals("finding-6", .53, "The floor",
 		"Does a bad estimate lock an empty node out unless it always offers a pod?",
 		[]string{Default, "source-cautious", "source-cautious-open", Reference, "no-floor", Spazio}),
@@ -71,7 +71,7 @@ var findings = []Experiment{
 		[]string{Default, "source", "source-cautious", "unguarded", "no-slow-start", "allowance-1", Reference, Spazio}),
 	mixes("finding-9-batch", []float64{.2, .35, .5, .65, .8}, "One cost along u₁ or one a channel: mixes",
 		"Five mixes of CPU-bound pods and pods that press on memory.", []string{Default, "scalar", Reference, Spazio}),
-	arrivals("finding-9-arrivals", 50./76, "One cost along u₁ or one a channel: light load",
+	arrivals("finding-9-arrivals", .66, "One cost along u₁ or one a channel: light load",
 		"Five pods of 10 s arrive a second.", []string{Default, "scalar", Reference, Spazio}),
 }
 

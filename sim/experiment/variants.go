@@ -47,6 +47,10 @@ var variants = []Named{
 	{"allowance-1", "reference, ahead by start-up over run time", changed(allowance(1))},
 	{"allowance-2", "reference, twice as far ahead", changed(allowance(2))},
 	{"cold-2", "reference, two pods a core at first", changed(func(s *sim.Spazio, _ Params) { s.Agent.PodsPerCore = 2 })},
+	{"cold-2-at-once", "the same, any number of pods in flight", changed(func(s *sim.Spazio, _ Params) {
+		s.Agent.PodsPerCore = 2
+		s.Rules.Burst = 1e6
+	})},
 	{"no-floor", "reference, an empty node may offer nothing", changed(func(s *sim.Spazio, _ Params) { s.Agent.Avail.FloorBelow = -1 })},
 	{"no-slow-start", "reference, any number of pods in flight", changed(func(s *sim.Spazio, _ Params) { s.Rules.Burst = 1e6 })},
 	{"unguarded", "reference, ahead of confirmation even when full, any number in flight", changed(func(s *sim.Spazio, p Params) {
