@@ -44,8 +44,8 @@ var findings = []Experiment{
 		"The same schedulers and 1,000 pods of 10 s at once.", sources()),
 	arrivals("finding-1-parts", .53, "Which part of the thesis's algorithm runs away",
 		"One part is replaced at a time: what ends the runaway, and what makes it worse?", []string{
-			"source", "source-headroom", "source-channels", "source-ledger", "source-centred", "source-events",
-			"source-merged", "source-floored", "source-cold-1",
+			"source", "source-channels", "source-ledger", "source-centred", "source-events",
+			"source-merged", "source-cold-1", "source-headroom", "source-headroom-floored",
 		}),
 	arrivals("finding-2", .53, "Units of the estimator",
 		"Does the estimator do better on the headroom in absolute units than on k, whose ruler moves with the load?", []string{

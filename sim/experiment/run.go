@@ -105,7 +105,7 @@ func plan(cases []Case, o Options) ([]task, error) {
 				continue
 			}
 			if name != Idle {
-				if _, err := schedulerOf(name, c.Params); err != nil {
+				if _, err := SchedulerOf(name, c.Params); err != nil {
 					return nil, err
 				}
 			}
@@ -125,7 +125,7 @@ func (t task) run(ctx context.Context) ([]Row, error) {
 	config.Seed = t.seed
 	if t.scheduler == Idle {
 		config.Scheduler, pods = sim.Default{}, idle(pods)
-	} else if config.Scheduler, err = schedulerOf(t.scheduler, t.kase.Params); err != nil {
+	} else if config.Scheduler, err = SchedulerOf(t.scheduler, t.kase.Params); err != nil {
 		return nil, err
 	}
 	result, err := sim.Run(ctx, config, pods)

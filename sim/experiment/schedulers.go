@@ -54,7 +54,9 @@ func Field() []string {
 	return names
 }
 
-func schedulerOf(name string, p Params) (sim.Scheduler, error) {
+// SchedulerOf makes a scheduler or a variant by its name, for a case's parameters.
+// The error is a *NameError.
+func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
 	for _, s := range slices.Concat(schedulers, variants) {
 		if s.Name == name {
 			return s.make(p), nil

@@ -35,7 +35,10 @@ var variants = []Named{
 	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = kalman.Centred })},
 	{"source-events", "source, reports on events", literally(func(s *sim.Scalar) { s.Agent.MinInterval = 0 })},
 	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = aggregate.PerNode })},
-	{"source-floored", "source, no cost below an eighth of the first", literally(func(s *sim.Scalar) { s.Agent.Estimator.Floor = kalman.DefaultFloor })},
+	{"source-headroom-floored", "source-headroom, no cost below an eighth of the first", literally(func(s *sim.Scalar) {
+		s.Unit = sim.Headroom
+		s.Agent.Estimator.Floor = kalman.DefaultFloor
+	})},
 	{"source-cold-1", "source, one pod a core at first", literally(func(s *sim.Scalar) { s.Agent.PodsPerCore = 1 })},
 	{"source-cautious-open", "source-cautious, an empty node offers a pod", func(Params) sim.Scheduler {
 		s := source(3)
