@@ -150,18 +150,18 @@ func (f comparison) panel(cases []experiment.Case, lines []experiment.Line, metr
 	least, most := math.Inf(1), 0.
 	for i, s := range order {
 		for j := range s.Points {
-			s.Points[j].X += .5 * ((float64(i)+.5)/float64(len(order)) - .5)
-			least, most = min(least, s.Points[j].Y), max(most, s.Points[j].Y)
+			point := &s.Points[j]
+			point.X += .5 * ((float64(i)+.5)/float64(len(order)) - .5)
+			low, high := point.Y, point.Y
+			if point.High > 0 {
+				low, high = point.Low, point.High
+			}
+			least, most = min(least, low), max(most, high)
 		}
 		p.Series = append(p.Series, *s)
 	}
 	if p.Y.Log = least > 0 && most > 4*least; !p.Y.Log {
 		p.Y.Max = 1.08 * most
-		for _, s := range order {
-			for _, point := range s.Points {
-				p.Y.Max = max(p.Y.Max, 1.08*point.High)
-			}
-		}
 	}
 	return p
 }
