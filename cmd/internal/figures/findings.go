@@ -202,7 +202,7 @@ func (r *Result) judge(verdicts []experiment.FindingVerdict) {
 }
 
 func withoutPrefix(_ experiment.Case, scheduler string) (x, series string) {
-	return strings.TrimPrefix(scheduler, "source-"), "source with one part replaced"
+	return strings.TrimPrefix(scheduler, "source-"), "one part replaced"
 }
 
 // byUnit stands the variants of the source side by side by their unit.

@@ -20,7 +20,7 @@ const (
 // algorithm and what it is compared with.
 func fullest(ctx context.Context, p Params) ([]Panel, error) {
 	panel := Panel{
-		Title: "pods running on the fullest node, one seed", X: seconds,
+		Title: "pods running on the fullest node, one seed", X: Axis{Label: "seconds", Min: 0, Max: 400},
 		Y: Axis{Label: "pods", Log: true, Min: .9, Max: 150},
 	}
 	params := experiment.Params{Nodes: 19, Cores: 4, Work: runawayWork, Law: workload.Equal}
