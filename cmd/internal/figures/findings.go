@@ -188,7 +188,8 @@ func (r *Result) judge(verdicts []experiment.FindingVerdict) {
 			no = ""
 		}
 		said = append(said, fmt.Sprintf("%s in %s: %.3g%s; the prototype: %s", v.Claim, v.Experiment, v.Measured.Mean, no, v.Prototype))
-		r.Values = append(r.Values, Value{v.Experiment + ": " + v.Claim, v.Measured.Mean, "1"})
+		compared := strings.Join(strings.Fields(v.Claim)[:2], " ") // without the bound
+		r.Values = append(r.Values, Value{metricName(v.Experiment + " " + compared), v.Measured.Mean, "1"})
 	}
 	switch {
 	case held == len(verdicts):
