@@ -55,7 +55,11 @@ func TestEveryExperiment(t *testing.T) {
 			"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\n")},
 		},
 	}
-	for _, e := range experiment.Experiments() {
+	findings, err := experiment.ByGroup(experiment.Findings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range slices.Concat(experiment.Experiments(), findings) {
 		t.Run(e.Name, func(t *testing.T) {
 			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}
 			if trace, ok := traces[e.Name]; ok {
