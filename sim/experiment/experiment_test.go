@@ -9,6 +9,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -57,7 +58,11 @@ func TestEveryExperiment(t *testing.T) {
 			"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\n")},
 		},
 	}
-	for _, e := range experiment.Experiments() {
+	findings, err := experiment.ByGroup(experiment.Findings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range slices.Concat(experiment.Experiments(), findings) {
 		t.Run(e.Name, func(t *testing.T) {
 			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}
 			if trace, ok := traces[e.Name]; ok {
@@ -68,6 +73,9 @@ func TestEveryExperiment(t *testing.T) {
 			for _, s := range experiment.Schedulers() {
 				o.Schedulers = append(o.Schedulers, s.Name)
 			}
+			if strings.HasPrefix(e.Name, "finding") { // under its own
+				o.Schedulers = nil
+			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 			one := runWith(t, small, o, 1)
 			for _, workers := range []int{2, 8} {
@@ -76,7 +84,9 @@ func TestEveryExperiment(t *testing.T) {
 				}
 			}
 			for _, r := range one {
-				if r.Metric == "unfinished" && r.Value > 0 || math.IsNaN(r.Value) {
+				// The thesis's algorithm may lock nodes out for good.
+				starves := r.Metric == "unfinished" && r.Value > 0 && !strings.HasPrefix(r.Scheduler, "source")
+				if starves || math.IsNaN(r.Value) {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -210,24 +220,5 @@ func TestJudge(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// The thesis's algorithm without guards fills nodes further than with them.
-func TestSourceOverfills(t *testing.T) {
-	b1 := cases(t, "b1", experiment.Params{Nodes: 6, Pods: 300}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
-	o := experiment.Options{Schedulers: []string{"source", "source-signal", "spazio"}, Seeds: []uint64{1, 2, 3}, Workers: 2}
-	data, err := experiment.Run(t.Context(), b1, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	most := map[string]float64{}
-	for _, r := range data {
-		if r.Metric == "most_pods_per_core" {
-			most[r.Scheduler] = max(most[r.Scheduler], r.Value)
-		}
-	}
-	if most["source"] <= most["source-signal"] || most["source"] <= most["spazio"] {
-		t.Errorf("most pods a core: %v", most)
 	}
 }

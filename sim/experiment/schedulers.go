@@ -1,16 +1,9 @@
 package experiment
 
 import (
-	"math"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/aggregate"
-	"github.com/spazio-scheduler/spazio/capacity"
-	"github.com/spazio-scheduler/spazio/kalman"
-	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -27,22 +20,24 @@ const (
 // Named is a scheduler with its name and a line on it.
 type Named struct {
 	Name, About string
-	make        func(mixed bool) sim.Scheduler
+	make        func(Params) sim.Scheduler
 }
 
 var schedulers = []Named{
-	{Spazio, "this repository's, with its defaults", func(bool) sim.Scheduler { return sim.Spazio{} }},
-	{Default, "kube-scheduler's default profile", func(bool) sim.Scheduler { return sim.Default{} }},
-	{"target-load-packing", "Trimaran's TargetLoadPacking", func(bool) sim.Scheduler { return sim.TargetLoadPacking{} }},
-	{"load-variation", "Trimaran's LoadVariationRiskBalancing", func(bool) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
-	{"low-risk", "Trimaran's LowRiskOverCommitment", func(bool) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
-	{"load-aware", "Koordinator's LoadAware", func(bool) sim.Scheduler { return sim.LoadAware{} }},
-	{"pronto", "Pronto's rejection signal, otherwise by chance", func(bool) sim.Scheduler { return sim.Pronto{} }},
-	{"source", "Spazio as the thesis has it, without guards", func(bool) sim.Scheduler { return source(0) }},
-	{"source-signal", "the same, never above the signal", func(bool) sim.Scheduler { return source(1) }},
-	{"source-pooled", "the same, costs pooled with the fleet's", func(bool) sim.Scheduler { return source(2) }},
-	{"source-cautious", "the same, costs raised by a deviation", func(bool) sim.Scheduler { return source(3) }},
-	{Omniscient, "the bound: one queue before all cores", func(mixed bool) sim.Scheduler { return sim.Omniscient{Shortest: mixed} }},
+	{Spazio, "this repository's, with its defaults", func(Params) sim.Scheduler { return sim.Spazio{} }},
+	{Default, "kube-scheduler's default profile", func(Params) sim.Scheduler { return sim.Default{} }},
+	{"target-load-packing", "Trimaran's TargetLoadPacking", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
+	{"load-variation", "Trimaran's LoadVariationRiskBalancing", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
+	{"low-risk", "Trimaran's LowRiskOverCommitment", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
+	{"load-aware", "Koordinator's LoadAware", func(Params) sim.Scheduler { return sim.LoadAware{} }},
+	{"pronto", "Pronto's rejection signal, otherwise by chance", func(Params) sim.Scheduler { return sim.Pronto{} }},
+	{"source", "Spazio as the thesis has it, without guards", func(Params) sim.Scheduler { return source(0) }},
+	{"source-signal", "the same, never above the signal", func(Params) sim.Scheduler { return source(1) }},
+	{"source-pooled", "the same, costs pooled with the fleet's", func(Params) sim.Scheduler { return source(2) }},
+	{"source-cautious", "the same, costs raised by a deviation", func(Params) sim.Scheduler { return source(3) }},
+	{Omniscient, "the bound: one queue before all cores", func(p Params) sim.Scheduler {
+		return sim.Omniscient{Shortest: p.Law == workload.Exponential || p.mixed}
+	}},
 }
 
 // Schedulers lists all; the variants of the source and the bound are last.
@@ -59,47 +54,13 @@ func Field() []string {
 	return names
 }
 
-func schedulerOf(name string, p Params) (sim.Scheduler, error) {
-	for _, s := range schedulers {
+// SchedulerOf makes a scheduler or a variant by its name, for a case's parameters.
+// The error is a *NameError.
+func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
+	for _, s := range slices.Concat(schedulers, variants) {
 		if s.Name == name {
-			return s.make(p.Law == workload.Exponential || p.mixed), nil
+			return s.make(p), nil
 		}
 	}
 	return nil, &NameError{"scheduler", name}
-}
-
-// source is the thesis's algorithm: the switch between its two equations, the
-// pair of scalar filters that share an innovation, no caution, no floor, no heed
-// of saturation, reports with the blocks alone, models merged in order of
-// arrival, and no bound on what no report has confirmed. Each guard adds one
-// remedy to those before.
-func source(guards int) sim.Spazio {
-	s := sim.Spazio{
-		Agent: agent.Config{
-			Avail: capacity.Thesis(),
-			// The pair of filters takes every measurement, censored or not, and the
-			// cost may fall as low as it likes.
-			Estimator: kalman.Config{Method: kalman.Naive, Gate: math.MaxFloat64, Saturation: 2, Floor: 1e-6},
-			// The model is trusted for as long as containers churn.
-			ChurnCap:    24 * time.Hour,
-			PodsPerCore: 2,
-			// n₀ is n: the thesis does not know of the filter's lag.
-			Settle:      time.Nanosecond,
-			MinInterval: time.Hour,
-		},
-		Aggregate: aggregate.Options{Policy: aggregate.Sequential},
-		Rules:     reserve.Rules{Burst: 1e6},
-		Weight:    1e6, // its score alone
-		NoPooling: true,
-	}
-	if guards >= 1 {
-		s.Agent.Avail.Rule = capacity.LeastOfBoth
-	}
-	if guards >= 2 {
-		s.NoPooling = false
-	}
-	if guards >= 3 {
-		s.Agent.Avail.Caution = capacity.DefaultCaution
-	}
-	return s
 }

@@ -32,6 +32,7 @@ type flags struct {
 	only   []string
 	list   bool
 	seed   uint64
+	seeds  int
 	data   string
 	output string
 }
@@ -60,6 +61,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.out, "out", "", "directory to draw into; without it only the verdicts are printed")
 	set.StringSliceVar(&f.only, "only", nil, "these figures alone (default all)")
 	set.Uint64Var(&f.seed, "seed", 1, "seed of what is simulated")
+	set.IntVar(&f.seeds, "seeds", 0, "how many seeds schedulers are compared with (default 5)")
 	set.StringVar(&f.data, "data", "", "directory of recordings in place of those of this program")
 	set.StringVarP(&f.output, "output", "o", "table", "table, json or csv")
 }
@@ -74,11 +76,14 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if f.output != "table" && f.output != "json" && f.output != "csv" {
 		return serve.Usage(fmt.Errorf("--output %s, want table, json or csv: %w", f.output, ErrFlag))
 	}
+	if f.seeds < 0 || f.seeds > 1000 {
+		return serve.Usage(fmt.Errorf("--seeds %d, want 1 to 1000: %w", f.seeds, ErrFlag))
+	}
 	chosen, err := choose(All(), f.only)
 	if err != nil {
 		return serve.Usage(err)
 	}
-	params := Params{Seed: f.seed}
+	params := Params{Seed: f.seed, Seeds: f.seeds}
 	if f.data != "" {
 		params.Data = os.DirFS(f.data)
 	}

@@ -10,6 +10,9 @@ import (
 type Params struct {
 	// Seed selects the random streams of what is simulated.
 	Seed uint64
+	// Seeds is how many consecutive ones, Seed first, a comparison of schedulers
+	// runs with; 0 means 5.
+	Seeds int
 	// Data holds the recordings by name, such as sweep.json.gz; nil means those
 	// of this package.
 	Data fs.FS
@@ -120,4 +123,4 @@ type Mark struct {
 }
 
 // All are the figures in order.
-func All() []Figure { return slices.Concat(thesis(), validation()) }
+func All() []Figure { return slices.Concat(thesis(), findings(), validation()) }

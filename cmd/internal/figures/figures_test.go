@@ -52,11 +52,11 @@ func contents(t *testing.T, dir string) map[string]string {
 // Every figure has its files and its caption, and a second run the same bytes.
 func TestAllFigures(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	first, err := drawn(t, "--out", one)
+	first, err := drawn(t, "--out", one, "--seeds", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := drawn(t, "--out", two)
+	second, err := drawn(t, "--out", two, "--seeds", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestFiguresAreWhole(t *testing.T) {
 			t.Errorf("figure %q lacks something or is there twice", f.ID)
 		}
 		seen[f.ID] = true
-		r, err := f.Make(t.Context(), figures.Params{Seed: 1})
+		r, err := f.Make(t.Context(), figures.Params{Seed: 1, Seeds: 1})
 		if err != nil {
 			t.Errorf("%s: %v", f.ID, err)
 			continue
@@ -195,6 +195,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		{[]string{"--output", "xml"}, isFlag},
 		{[]string{"--only", "9.9"}, isFlag},
+		{[]string{"--seeds", "-1"}, isFlag},
 		{[]string{"--only", ""}, isFlag},
 		{[]string{"4.6"}, func(err error) bool { return err != nil }},
 		{[]string{"--seed", "-1"}, func(err error) bool { return err != nil }},

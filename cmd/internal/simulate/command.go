@@ -56,6 +56,7 @@ func NewCommand() *cobra.Command {
 		Example: `  spazio simulate --list
   spazio simulate b1 --work 10 --schedulers spazio,default --seeds 10
   spazio simulate b2 b3 --output csv > rows.csv
+  spazio simulate findings
   spazio simulate h1 --trace path/to/series --report h1.html`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,7 +69,7 @@ func NewCommand() *cobra.Command {
 
 func (f *flags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.list, "list", false, "list the experiments and the schedulers, and end")
-	set.StringSliceVar(&f.schedulers, "schedulers", experiment.Field(), "schedulers to compare")
+	set.StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare (default: the experiment's)")
 	set.IntVar(&f.seeds, "seeds", 10, "how many seeds to run")
 	set.Uint64Var(&f.firstSeed, "first-seed", 1, "the first of the seeds, which are consecutive")
 	set.Float64SliceVar(&f.sweep.Work, "work", nil, "mean work of a pod in core-seconds; several make a sweep (default: the experiment's)")
@@ -159,15 +160,17 @@ func (f *flags) cases(names []string) ([]experiment.Case, error) {
 	}
 	var cases []experiment.Case
 	for _, name := range names {
-		e, err := experiment.ByName(name)
+		group, err := experiment.ByGroup(name)
 		if err != nil {
 			return nil, err
 		}
-		more, err := e.Cases(params, f.sweep)
-		if err != nil {
-			return nil, err
+		for _, e := range group {
+			more, err := e.Cases(params, f.sweep)
+			if err != nil {
+				return nil, err
+			}
+			cases = append(cases, more...)
 		}
-		cases = append(cases, more...)
 	}
 	return cases, nil
 }
@@ -181,11 +184,23 @@ func writeList(out io.Writer) error {
 			fmt.Fprintf(&b, "         --trace: %s\n", e.NeedsTrace)
 		}
 	}
+	findings, err := experiment.ByGroup(experiment.Findings)
+	if err != nil {
+		return err
+	}
+	b.WriteString(experiment.Findings + ", which stands for all of\n")
+	for _, e := range findings {
+		fmt.Fprintf(&b, "  %-18s %s: %s\n", e.Name, e.Title, e.Question)
+	}
 	b.WriteString("schedulers\n")
 	for _, s := range experiment.Schedulers() {
 		fmt.Fprintf(&b, "  %-20s %s\n", s.Name, s.About)
 	}
-	_, err := io.WriteString(out, b.String())
+	b.WriteString("variants that the findings compare\n")
+	for _, s := range experiment.Variants() {
+		fmt.Fprintf(&b, "  %-24s %s\n", s.Name, s.About)
+	}
+	_, err = io.WriteString(out, b.String())
 	return err
 }
 

@@ -52,7 +52,7 @@ func (r results) writeCSV(out io.Writer) error {
 // shown are the metrics of tables, in order; rows have more.
 var shown = []string{
 	"goodput", "makespan", "run_mean", "run_p99", "sojourn_mean", "sojourn_p99", "slowdown_p99", "slowdown_jain",
-	"server_p99", "most_pods_per_core", "cpu_wait", "memory_overload", "kills", "unfinished", "utilisation",
+	"server_p99", "most_pods_per_core", "least_share", "cpu_wait", "memory_overload", "kills", "unfinished", "utilisation",
 }
 
 // compared are the metrics whose ratio to the default means something.
@@ -72,9 +72,11 @@ func (r results) tables() string {
 			t.WriteAligned(&b)
 		}
 	}
-	if v := r.verdicts(); len(v.Rows) > 1 {
-		fmt.Fprintf(&b, "\n%s\n", v.Title)
-		v.WriteAligned(&b)
+	for _, v := range []page.Table{r.verdicts(), r.findings()} {
+		if len(v.Rows) > 1 {
+			fmt.Fprintf(&b, "\n%s\n", v.Title)
+			v.WriteAligned(&b)
+		}
 	}
 	return b.String()
 }
@@ -181,15 +183,32 @@ func figure(v float64) string {
 func (r results) verdicts() page.Table {
 	t := page.Table{Title: "targets of spazio", Rows: [][]string{{"experiment", "target", "measured", "holds"}}}
 	for _, v := range experiment.Judge(r.cases, r.rows, experiment.Spazio) {
-		measured := figure(v.Measured.Mean)
-		if !math.IsNaN(v.Measured.Low) {
-			measured += fmt.Sprintf(" [%s, %s]", figure(v.Measured.Low), figure(v.Measured.High))
-		}
-		holds := "no"
-		if v.Holds {
-			holds = "yes"
-		}
-		t.Rows = append(t.Rows, []string{v.Experiment, v.Claim, measured, holds})
+		t.Rows = append(t.Rows, []string{v.Experiment, v.Claim, interval(v.Measured), yes(v.Holds)})
 	}
 	return t
+}
+
+func (r results) findings() page.Table {
+	t := page.Table{
+		Title: "what a fluid prototype found, and what holds here",
+		Rows:  [][]string{{"experiment", "finding", "prototype", "measured", "holds"}},
+	}
+	for _, v := range experiment.JudgeFindings(r.cases, r.rows) {
+		t.Rows = append(t.Rows, []string{v.Experiment, v.Claim, v.Prototype, interval(v.Measured), yes(v.Holds)})
+	}
+	return t
+}
+
+func interval(i experiment.Interval) string {
+	if math.IsNaN(i.Low) {
+		return figure(i.Mean)
+	}
+	return fmt.Sprintf("%s [%s, %s]", figure(i.Mean), figure(i.Low), figure(i.High))
+}
+
+func yes(holds bool) string {
+	if holds {
+		return "yes"
+	}
+	return "no"
 }

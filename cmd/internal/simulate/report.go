@@ -49,6 +49,10 @@ func (r results) report(p page.Page, base string) (map[string][]byte, error) {
 		p.Heading(2, "Which targets hold")
 		p.Table(v)
 	}
+	if v := r.findings(); len(v.Rows) > 1 {
+		p.Heading(2, "Which findings hold")
+		p.Table(v)
+	}
 	seen := map[string]bool{}
 	for _, c := range r.cases {
 		e := c.Experiment
