@@ -218,7 +218,7 @@ func (s *spazio) handle(e event) {
 		s.refresh(a)
 	case published: // the notice of a bind arrives at the agent
 		s.c.advance(s.c.nodes[e.node])
-		a.pipeline.Churn(at(s.c.now))
+		a.pipeline.Bound(at(s.c.now), s.key(e.pod))
 	}
 }
 
@@ -283,7 +283,7 @@ func (s *spazio) bound(m *machine, pod int32) {
 
 func (s *spazio) announced(m *machine, pod int32) {
 	s.ledger.Confirm(s.key(pod))
-	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index})
+	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index, pod: pod})
 }
 
 // gone frees what the pod held; where it held a request, too, any parked pod may

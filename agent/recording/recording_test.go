@@ -154,13 +154,13 @@ func TestOverride(t *testing.T) {
 		c.Avail.Caution, c.Estimator.Method, c.PodsPerCore, c.Model.Block = -1, kalman.Joint, 2, 8
 	}
 	dir := t.TempDir()
-	n := newNode(t, 7, config(), dir, recording.Options{FileSize: 20_000, Buffer: roomy})
+	n := newNode(t, 8, config(), dir, recording.Options{FileSize: 20_000, Buffer: roomy})
 	n.ticks(3000, .03)
 	n.close()
 	c := config()
 	override(&c)
 	var want []agent.Report
-	twin := newNode(t, 7, c, t.TempDir(), recording.Options{Buffer: roomy})
+	twin := newNode(t, 8, c, t.TempDir(), recording.Options{Buffer: roomy})
 	twin.visit = func(r agent.Report) { want = append(want, r) }
 	twin.ticks(3000, .03)
 	twin.close()

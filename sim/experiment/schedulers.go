@@ -70,13 +70,14 @@ func schedulerOf(name string, p Params) (sim.Scheduler, error) {
 
 // source is the thesis's algorithm: the switch between its two equations, the
 // pair of scalar filters that share an innovation, no caution, no floor, no heed
-// of saturation, reports with the blocks alone, models merged in order of
+// of saturation, no allowance, reports with the blocks alone, models merged in order of
 // arrival, and no bound on what no report has confirmed. Each guard adds one
 // remedy to those before.
 func source(guards int) sim.Spazio {
 	s := sim.Spazio{
 		Agent: agent.Config{
-			Avail: capacity.Thesis(),
+			Avail:     capacity.Thesis(),
+			Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 			// The pair of filters takes every measurement, censored or not, and the
 			// cost may fall as low as it likes.
 			Estimator: kalman.Config{Method: kalman.Naive, Gate: math.MaxFloat64, Saturation: 2, Floor: 1e-6},
