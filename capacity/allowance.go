@@ -5,7 +5,7 @@ import "math"
 // DefaultMostPerSlot bounds the allowance to four pods a slot: with a start-up of
 // a second and .4 core-seconds of CPU for start and stop, three in flight a core
 // already fill the core by starting alone; with a bound of two a batch of pods of
-// .1 s takes a quarter longer, with eight it gains 1 %.
+// .1 s takes a fifth longer, with eight it gains 1 %.
 const DefaultMostPerSlot = 4
 
 // fadeFrom is the free share of a channel below which the allowance fades: half
