@@ -75,11 +75,8 @@ func (w Why) decisions() (d []string) {
 
 // text says what of avail is granted ahead of confirmation, and why.
 func (p WhyPace) text(allowance float64) string {
-	s := ""
-	switch {
-	case p.Run == 0:
-		s = "How long pods run is not known yet"
-	default:
+	s := "How long pods run is not known yet"
+	if p.Run > 0 {
 		s = fmt.Sprintf("Pods run for %.1f s (of %.0f that ended) and take %.1f s to start", p.Run, p.Ends, p.Startup)
 	}
 	switch {
