@@ -32,6 +32,9 @@ const (
 	DefaultChurnCap = 10 * time.Second
 	// DefaultSettle is the filter's persistence gate and one sample, at 10 Hz.
 	DefaultSettle = 600 * time.Millisecond
+	// DefaultPaceHalfLife remembers some forty ends of one-second pods on four
+	// cores, and follows within a minute where pods become longer.
+	DefaultPaceHalfLife = 30 * time.Second
 	// DefaultMinInterval bounds the reports on events to ten a second.
 	DefaultMinInterval = 100 * time.Millisecond
 )
@@ -71,7 +74,14 @@ type Config struct {
 	Model     svd.Options
 	Estimator kalman.Config // Prior is taken from the channel
 	Signal    capacity.Options
-	Avail     capacity.AvailOptions
+	// Avail has a constant Allowance of 0 by default; it adds to the measured one.
+	Avail capacity.AvailOptions
+	// Allowance bounds the start-up allowance, which follows from the pods' run
+	// times (package doc).
+	Allowance capacity.AllowanceOptions
+	// PaceHalfLife is the time in which what was measured of run times counts
+	// half; 0 means DefaultPaceHalfLife.
+	PaceHalfLife time.Duration
 
 	// FleetShare is γ in [0, 1]; 0 means DefaultFleetShare, a negative value
 	// means that the node keeps to its own model.
@@ -127,7 +137,7 @@ func (c Config) Validate() error {
 		value time.Duration
 	}{
 		{"FleetHalfLife", c.FleetHalfLife}, {"ChurnHold", c.ChurnHold}, {"ChurnCap", c.ChurnCap},
-		{"Settle", c.Settle}, {"MinInterval", c.MinInterval},
+		{"Settle", c.Settle}, {"MinInterval", c.MinInterval}, {"PaceHalfLife", c.PaceHalfLife},
 	} {
 		if d.value < 0 {
 			return &FieldError{d.name, d.value, "must not be negative"}
@@ -143,6 +153,7 @@ func (c Config) validateParts() error {
 	}{
 		{"Filter", c.Filter.Validate()}, {"Model", c.Model.Validate()}, {"Estimator", c.Estimator.Validate()},
 		{"Signal", c.Signal.Validate()}, {"Avail", c.Avail.Validate()},
+		{"Allowance", c.Allowance.Validate()},
 	} {
 		if part.err != nil {
 			return fmt.Errorf("agent: %s: %w", part.name, part.err)
@@ -181,6 +192,7 @@ func (c Config) withDefaults() Config {
 	}{
 		{&c.FleetHalfLife, DefaultFleetHalfLife}, {&c.ChurnHold, DefaultChurnHold}, {&c.ChurnCap, DefaultChurnCap},
 		{&c.Settle, DefaultSettle}, {&c.MinInterval, DefaultMinInterval},
+		{&c.PaceHalfLife, DefaultPaceHalfLife},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

@@ -25,6 +25,17 @@
 // samples. So n₀, the pods that y has measured, is the pod count of that long
 // ago, and n − n₀ corrects the room in between (package capacity).
 //
+// # Allowance
+//
+// A slot that frees up is empty while the next pod starts. So avail includes as
+// many pods as will end meanwhile (capacity.StartupAllowance): the pipeline
+// counts the ends of pods and the time that all of them ran (Pods), and measures
+// the time from the notice of a bind (Bound) to the pod's first container. Both
+// sums fade with PaceHalfLife. The CPU's slots are at most its cores; memory,
+// which pods hold, gives the allowance what the offer leaves of it. A CPU that
+// is full of pods which end before others start does not saturate the node.
+// There is no allowance until pods have ended, nor one below a whole pod.
+//
 // # Explanation and replay
 //
 // Pipeline.Why explains the last report: what was sampled, what each channel

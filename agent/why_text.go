@@ -70,10 +70,27 @@ func (w Why) decisions() (d []string) {
 	if w.Floored {
 		d = append(d, "Every channel is light, so one pod is offered whatever the estimate says.")
 	}
-	if w.Allowance > 0 {
-		d = append(d, fmt.Sprintf("%.2f pods of it are granted ahead of confirmation.", w.Allowance))
+	return append(d, w.Pace.text(w.Allowance))
+}
+
+// text says what of avail is granted ahead of confirmation, and why.
+func (p WhyPace) text(allowance float64) string {
+	s := "How long pods run is not known yet"
+	if p.Run > 0 {
+		s = fmt.Sprintf("Pods run for %.1f s (of %.0f that ended) and take %.1f s to start", p.Run, p.Ends, p.Startup)
 	}
-	return d
+	switch {
+	case allowance > 0:
+		s += fmt.Sprintf(", so %.1f of them may be on their way ahead of the %.1f slots they will find", allowance, p.Slots)
+	case p.Off:
+		s += "; the configuration lets none be on their way ahead of a free slot"
+	default:
+		s += ", so none may be on their way ahead of a free slot"
+	}
+	if p.Fleeting && !p.Off {
+		s += "; they end before others start, so a full CPU is no veto"
+	}
+	return s + "."
 }
 
 func (c WhyChurn) text(at time.Time) string {

@@ -27,6 +27,9 @@ type Channel struct {
 	// Cost is c, the usage one pod adds, > 0; CostSD is its standard
 	// deviation, ≥ 0.
 	Cost, CostSD float64
+	// Fleeting says that the usage will have passed before a pod that is sent now
+	// starts, so that a full channel is no veto (Pace.Fleeting).
+	Fleeting bool
 }
 
 // Pods is the pod count of a node at two moments.
@@ -162,7 +165,8 @@ type Avail struct {
 	// equation that did.
 	Limiting int
 	Mode     Mode
-	// Saturated: a channel is full, so Pods ≤ 0 and no allowance was given.
+	// Saturated: a channel is full, and not only fleetingly, so Pods ≤ 0 and no
+	// allowance was given.
 	Saturated bool
 	// Floored: Pods was raised to one pod beyond the measured ones.
 	Floored bool
@@ -199,7 +203,7 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 		if pods := room.Pods(); pods < a.Pods {
 			a.Pods, a.Limiting, a.Mode = pods, i, room.Mode
 		}
-		a.Saturated = a.Saturated || c.Usage >= o.Saturation
+		a.Saturated = a.Saturated || c.Usage >= o.Saturation && !c.Fleeting
 		light = light && c.Usage < o.FloorBelow
 	}
 	return a.adjust(p, light, o), nil

@@ -49,14 +49,25 @@
 // least one pod, or a bad estimate would lock it out. Thesis returns the options
 // that undo all but the second.
 //
-// # Allowances
+// # Allowance
 //
-// A full CPU does not yet mean that its pods wait for it, and pods take time to
-// start, so a node that offers exactly its room runs below it.
-// StepOverprovision adds pods as long as completion times stand it, after the
-// TCP-like optimisation of the first draft (§3.7.2): one more after a good
-// window of completions, half after a bad one. StartupAllowance covers the
-// slots that free up while a pod starts. AvailOptions.Allowance takes their sum.
+// A slot that frees up stays empty while a report, a decision and a start-up take
+// their time L. Pods that run no longer than that leave most slots empty, unless
+// as many are on their way as end meanwhile: bandwidth times delay. With s slots
+// and pods that each end λ times a second,
+//
+//	allowance = s·L·λ
+//
+// within bounds. StartupAllowance computes it from a Pace: the ends and the time
+// lived by all pods, those that still run included, and the start-up time
+// measured. Available grants it, except on a saturated node. A CPU that is full
+// of pods which will have ended before the next can start is not saturated
+// (Channel.Fleeting).
+//
+// The first draft of the thesis (§3.7.2) adds a pod after a window of good
+// completion times and halves after a bad one, as TCP does. Measured side by
+// side, windows were filled too slowly for short pods, where the allowance is
+// needed, and added pods where long ones ran well without.
 //
 // All functions are pure, never modify their inputs but dst, and are safe for
 // concurrent use.

@@ -73,6 +73,7 @@ type nodeAgent interface {
 	Sample(at time.Time, y []float64) (agent.Report, bool, error)
 	Pods(at time.Time, pods []reserve.PodKey) (agent.Report, bool, error)
 	Churn(at time.Time)
+	Bound(at time.Time, pod reserve.PodKey)
 	Why() (agent.Why, bool)
 	Local() (agent.Local, bool)
 	SetFleet(at time.Time, f agent.Fleet) error
@@ -245,7 +246,7 @@ func (s *spazio) handle(e event) {
 		s.refresh(a)
 	case published: // the notice of a bind arrives at the agent
 		s.c.advance(s.c.nodes[e.node])
-		a.pipeline.Churn(at(s.c.now))
+		a.pipeline.Bound(at(s.c.now), s.key(e.pod))
 	}
 }
 
@@ -319,7 +320,7 @@ func (s *spazio) announced(m *machine, pod int32) {
 	if s.literal {
 		return
 	}
-	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index})
+	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index, pod: pod})
 }
 
 // gone frees what the pod held; where it held a request, too, any parked pod may

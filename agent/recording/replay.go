@@ -68,6 +68,8 @@ func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {
 		report, ok, err = r.pipeline.Pods(rec.At, rec.Pods)
 	case KindChurn:
 		r.pipeline.Churn(rec.At)
+	case KindBound:
+		r.pipeline.Bound(rec.At, rec.Pod)
 	case KindFleet:
 		err = r.pipeline.SetFleet(rec.At, *rec.Fleet)
 	}
@@ -140,6 +142,7 @@ func joined(own, heard agent.State) agent.State {
 	own.Fleet = heard.Fleet
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
 	own.ChurnFirst, own.ChurnLast = heard.ChurnFirst, heard.ChurnLast
+	own.Pace = heard.Pace
 	return own
 }
 

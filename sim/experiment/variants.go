@@ -75,7 +75,8 @@ func source(guards int) sim.Scalar {
 	s := sim.Scalar{
 		Spazio: sim.Spazio{
 			Agent: agent.Config{
-				Avail: capacity.Thesis(),
+				Avail:     capacity.Thesis(),
+				Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 				Estimator: kalman.Config{
 					Method: kalman.Naive, Gate: math.MaxFloat64, Saturation: 1, Known: 1, Floor: 1e-6,
 				},
@@ -121,7 +122,8 @@ func literally(change func(*sim.Scalar)) func(Params) sim.Scheduler {
 func reference() sim.Spazio {
 	return sim.Spazio{
 		Agent: agent.Config{
-			Avail: capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
+			Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
+			Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 			Estimator: kalman.Config{
 				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
 			},
