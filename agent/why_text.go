@@ -16,6 +16,11 @@ func (w Why) String() string {
 	line("Report %d of incarnation %d, sampled %s, sent because %s.",
 		w.Sequence, w.Incarnation, w.SampledAt.Format(time.RFC3339Nano), w.Trigger.because())
 	line("%s", w.bound())
+	for _, c := range w.Channels {
+		if c.Spread > 0 {
+			line("Pods differ in %s: U(x) is the u of u·%.3f + √u·%.3f = x.", c.Name, c.CautiousCost, c.Spread)
+		}
+	}
 	for _, d := range w.decisions() {
 		line("%s", d)
 	}
@@ -53,13 +58,26 @@ func (w Why) bound() string {
 			continue
 		}
 		if c.Mode == "model" {
-			return fmt.Sprintf("%s decides, by what the model expects: C/c⁺ − n = %.3f/%.3f − %d = %.2f (the signal would say %.2f).",
-				c.Name, c.Pooled.Capacity, c.CautiousCost, w.Pods, c.Model, c.Signal)
+			return fmt.Sprintf("%s decides, by what the model expects: %s − %d = %.2f (the signal would say %.2f).",
+				c.Name, c.fit("C", c.Pooled.Capacity, " − n = "), w.Pods, c.Model, c.Signal)
 		}
-		return fmt.Sprintf("%s decides, by what is measured: h/c⁺ + n₀ − n = %.3f/%.3f + %d − %d = %.2f (the model would say %.2f).",
-			c.Name, c.Headroom, c.CautiousCost, w.Measured, w.Pods, c.Signal, c.Model)
+		return fmt.Sprintf("%s decides, by what is measured: %s + %d − %d = %.2f (the model would say %.2f).",
+			c.Name, c.fit("h", c.Headroom, " + n₀ − n = "), w.Measured, w.Pods, c.Signal, c.Model)
 	}
 	return "No channel decides."
+}
+
+// fit writes how many pods fit into a room: its formula, the rest of it, and the
+// numbers.
+func (c WhyChannel) fit(symbol string, room float64, rest string) string {
+	value := fmt.Sprintf("%.3f", room)
+	if c.Reserve > 0 {
+		symbol, value = "("+symbol+" − reserve)", fmt.Sprintf("(%.3f − %.3f)", room, c.Reserve)
+	}
+	if c.Spread == 0 {
+		return fmt.Sprintf("%s/c⁺%s%s/%.3f", symbol, rest, value, c.CautiousCost)
+	}
+	return fmt.Sprintf("U(%s)%sU(%s)", symbol, rest, value)
 }
 
 // decisions are the corrections to the bound that were made.

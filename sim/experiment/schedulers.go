@@ -79,7 +79,7 @@ func source(guards int) sim.Spazio {
 			Avail: capacity.Thesis(),
 			// The pair of filters takes every measurement, censored or not, and the
 			// cost may fall as low as it likes.
-			Estimator: kalman.Config{Method: kalman.Naive, Gate: math.MaxFloat64, Saturation: 2, Floor: 1e-6},
+			Estimator: kalman.Config{Method: kalman.Naive, Spread: -1, Gate: math.MaxFloat64, Saturation: 2, Floor: 1e-6},
 			// The model is trusted for as long as containers churn.
 			ChurnCap:    24 * time.Hour,
 			PodsPerCore: 2,
