@@ -135,8 +135,8 @@ type WhyChannel struct {
 	// CautiousCost is c⁺ = c + g·sd(c), Spread is g·σ of pods that differ and
 	// Reserve the share that is to stay free. With U(h) the u of
 	// u·c⁺ + √u·gσ = h, which is h/c⁺ without a spread, Signal is
-	// U(h − reserve) + n₀ − n, Model is U(C − reserve) − n, and Mode says which of
-	// the two held for this channel.
+	// U(h − reserve) + n₀ − n; Model is U(C − reserve − c·n), without a spread
+	// (C − reserve)/c⁺ − n; and Mode says which of the two held for this channel.
 	CautiousCost float64 `json:"cautiousCost"`
 	Spread       float64 `json:"spread"`
 	Reserve      float64 `json:"reserve"`

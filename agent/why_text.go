@@ -58,26 +58,36 @@ func (w Why) bound() string {
 			continue
 		}
 		if c.Mode == "model" {
-			return fmt.Sprintf("%s decides, by what the model expects: %s − %d = %.2f (the signal would say %.2f).",
-				c.Name, c.fit("C", c.Pooled.Capacity, " − n = "), w.Pods, c.Model, c.Signal)
+			return fmt.Sprintf("%s decides, by what the model expects: %s = %.2f (the signal would say %.2f).", c.Name, c.model(w.Pods), c.Model, c.Signal)
 		}
-		return fmt.Sprintf("%s decides, by what is measured: %s + %d − %d = %.2f (the model would say %.2f).",
-			c.Name, c.fit("h", c.Headroom, " + n₀ − n = "), w.Measured, w.Pods, c.Signal, c.Model)
+		return fmt.Sprintf("%s decides, by what is measured: %s = %.2f (the model would say %.2f).", c.Name, c.signal(w.Measured, w.Pods), c.Signal, c.Model)
 	}
 	return "No channel decides."
 }
 
-// fit writes how many pods fit into a room: its formula, the rest of it, and the
-// numbers.
-func (c WhyChannel) fit(symbol string, room float64, rest string) string {
-	value := fmt.Sprintf("%.3f", room)
+// signal and model write the formula that bounds a channel, and its numbers.
+func (c WhyChannel) signal(n0, n int) string {
+	symbol, value := c.room("h", c.Headroom)
+	if c.Spread > 0 {
+		return fmt.Sprintf("U(%s) + n₀ − n = U(%s) + %d − %d", symbol, value, n0, n)
+	}
+	return fmt.Sprintf("%s/c⁺ + n₀ − n = %s/%.3f + %d − %d", symbol, value, c.CautiousCost, n0, n)
+}
+
+func (c WhyChannel) model(n int) string {
+	symbol, value := c.room("C", c.Pooled.Capacity)
+	if c.Spread > 0 {
+		return fmt.Sprintf("U(%s − c·n) = U(%s − %.3f·%d)", symbol, value, c.Pooled.Cost, n)
+	}
+	return fmt.Sprintf("%s/c⁺ − n = %s/%.3f − %d", symbol, value, c.CautiousCost, n)
+}
+
+// room is a room less the reserve, as a formula and in numbers.
+func (c WhyChannel) room(symbol string, value float64) (formula, number string) {
 	if c.Reserve > 0 {
-		symbol, value = "("+symbol+" − reserve)", fmt.Sprintf("(%.3f − %.3f)", room, c.Reserve)
+		return "(" + symbol + " − reserve)", fmt.Sprintf("(%.3f − %.3f)", value, c.Reserve)
 	}
-	if c.Spread == 0 {
-		return fmt.Sprintf("%s/c⁺%s%s/%.3f", symbol, rest, value, c.CautiousCost)
-	}
-	return fmt.Sprintf("U(%s)%sU(%s)", symbol, rest, value)
+	return symbol, fmt.Sprintf("%.3f", value)
 }
 
 // decisions are the corrections to the bound that were made.

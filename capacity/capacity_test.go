@@ -132,7 +132,7 @@ func TestAvailable(t *testing.T) {
 		{"the thesis offers room on a full node in churn", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .1, CostSD: .1}}, capacity.Pods{Now: 2, Measured: 2, Churn: true}, capacity.Thesis(), capacity.Avail{Pods: 8, Mode: capacity.ModelMode}},
 		{"pods that differ", []capacity.Channel{{Usage: .25, Capacity: 2, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 4}},
 		{"pods that differ, near full", []capacity.Channel{{Usage: .75, Capacity: 2, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1}},
-		{"a model of pods that differ", []capacity.Channel{{Usage: .25, Capacity: .75, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 2, Mode: capacity.ModelMode}},
+		{"a model of pods that differ", []capacity.Channel{{Usage: 0, Capacity: 1, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{}, capacity.Avail{Pods: 4, Mode: capacity.ModelMode}},
 		{"no caution with pods that differ", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Caution: -1}, capacity.Avail{Pods: 6}},
 		{"reserve", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .125, Reserve: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 4}},
 		{"saturated by the reserve", []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .01, Reserve: .5}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Saturated: true}},

@@ -41,8 +41,13 @@ func TestRoomExplainsAvailable(t *testing.T) {
 			if u := r.Signal - p.Measured + p.Now; !fills(max(u, 0), 1-c.Usage-c.Reserve) {
 				t.Fatalf("%v pods by the signal of %+v", u, c)
 			}
-			if u := r.Model + p.Now; !fills(max(u, 0), c.Capacity-c.Reserve) {
-				t.Fatalf("%v pods by the model of %+v", u, c)
+			taken := c.Cost
+			if r.Spread == 0 {
+				taken = r.Cost
+			}
+			left := max(c.Capacity-c.Reserve, 0) - p.Now*taken
+			if left > 0 && !fills(r.Model, left) || left <= 0 && math.Abs(r.Model*taken-left) > 1e-9 {
+				t.Fatalf("%v pods by the model of %+v beside %v", r.Model, c, p.Now)
 			}
 		}
 		if limiting := channels[a.Limiting].Room(p, o); least != a.Pods || limiting.Pods() != a.Pods || limiting.Mode != a.Mode {
