@@ -56,7 +56,8 @@ func TestSpread(t *testing.T) {
 				e := mixed(t, rng, kalman.Config{Prior: .125, Spread: tt.spread})
 				if e.Known {
 					known++
-					sum += math.Pow((e.Cost-.06)/e.CostSD, 2)
+					off := (e.Cost - .06) / e.CostSD
+					sum += off * off
 				}
 			}
 			if known < 250 {
