@@ -19,6 +19,13 @@
 // own echo. The same holds for the cost of a pod, which is pooled with the
 // fleet's only where it is used (kalman.Pool).
 //
+// # Channels with and without give
+//
+// A core that is taken twice halves a pod's speed; memory that is taken twice
+// stops the node. So the room of the channel Memory is counted for pods that
+// differ (package capacity), and every channel's cost is learnt as that of pods
+// that differ (kalman.Config.Spread). Channel.Reserve leaves a share free.
+//
 // # Lag
 //
 // The filter shows a pod's load only after its persistence gate, some six

@@ -72,8 +72,7 @@ func New(c Config) (*Pipeline, error) {
 	}
 	configs := make([]kalman.Config, d)
 	for i, ch := range c.Channels {
-		configs[i] = c.Estimator
-		configs[i].Prior = ch.Prior
+		configs[i] = c.estimator(ch)
 	}
 	estimator, err := kalman.NewPerChannel(configs...)
 	if err != nil {

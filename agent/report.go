@@ -55,6 +55,7 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 		p.known[i] = e.Known
 		p.channels[i] = capacity.Channel{
 			Usage: p.usage[i], Capacity: e.Capacity(), Cost: e.Cost, CostSD: e.CostSD,
+			PodSD: p.config.podSD(p.config.Channels[i], e.Cost), Reserve: p.config.Channels[i].Reserve,
 		}
 	}
 	options := p.config.Avail

@@ -149,9 +149,14 @@ type WhyChannel struct {
 	FleetCost float64     `json:"fleetCost"`
 	FleetSD   float64     `json:"fleetSD"`
 	Pooled    WhyEstimate `json:"pooled"`
-	// CautiousCost is c⁺ = c + g·sd(c). Signal is h/c⁺ + n₀ − n, Model is
-	// C/c⁺ − n, and Mode says which of the two held for this channel.
+	// CautiousCost is c⁺ = c + g·sd(c), Spread is g·σ of pods that differ and
+	// Reserve the share that is to stay free. With U(h) the u of
+	// u·c⁺ + √u·gσ = h, which is h/c⁺ without a spread, Signal is
+	// U(h − reserve) + n₀ − n; Model is U(C − reserve − c·n), without a spread
+	// (C − reserve)/c⁺ − n; and Mode says which of the two held for this channel.
 	CautiousCost float64 `json:"cautiousCost"`
+	Spread       float64 `json:"spread"`
+	Reserve      float64 `json:"reserve"`
 	Signal       float64 `json:"signal"`
 	Model        float64 `json:"model"`
 	Mode         string  `json:"mode"`
@@ -233,7 +238,7 @@ func (p *Pipeline) rememberChannel(i int, pods capacity.Pods) {
 		Raw:  p.raw[i], Filtered: p.usage[i], Demand: p.demand[i], Headroom: 1 - p.usage[i],
 		Own:          explain(p.own[i]),
 		Pooled:       WhyEstimate{used.Capacity, used.Cost, used.CostSD, p.known[i]},
-		CautiousCost: room.Cost, Signal: room.Signal, Model: room.Model, Mode: room.Mode.String(),
+		CautiousCost: room.Cost, Spread: room.Spread, Reserve: used.Reserve, Signal: room.Signal, Model: room.Model, Mode: room.Mode.String(),
 	}
 	if p.blocks > 0 {
 		c.Verdict = p.verdicts[i].String()

@@ -17,7 +17,10 @@ func BenchmarkSolve(b *testing.B) {
 }
 
 func BenchmarkAvailable(b *testing.B) {
-	ch := []capacity.Channel{{Usage: .1, Capacity: 1, Cost: .1, CostSD: .01}, {Usage: .2, Capacity: 1, Cost: .1, CostSD: .01}, {Usage: .3, Capacity: 1, Cost: .1, CostSD: .01}, {Usage: .4, Capacity: 1, Cost: .1, CostSD: .01}}
+	ch := []capacity.Channel{
+		{Usage: .1, Capacity: 1, Cost: .1, CostSD: .01}, {Usage: .2, Capacity: 1, Cost: .1, CostSD: .01},
+		{Usage: .3, Capacity: 1, Cost: .1, CostSD: .01, PodSD: .1}, {Usage: .4, Capacity: 1, Cost: .1, CostSD: .01},
+	}
 	b.Run("d=4", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -49,6 +49,23 @@
 // least one pod, or a bad estimate would lock it out. Thesis returns the options
 // that undo all but the second.
 //
+// # Pods that differ, and a reserve
+//
+// The room above is counted in mean pods. Where pods differ by a standard
+// deviation σ (Channel.PodSD), u of them take u·c ± √u·σ, so we count
+//
+//	U(h) = the u with u·c⁺ + √u·g·σ = h,  signal mode U(h) + n₀ − n,  model mode U(C − c·n)
+//
+// where U(h) = h/c for h < 0. The model mode takes the n pods that run at their
+// mean c, for C was measured with them: C − c·n is the headroom that the model
+// expects, and caution is for the pods to come. Far from full the deviations even out; near full U
+// leaves room for a pod that is larger than the mean. That is for channels
+// without give: a core that is taken twice halves a pod's speed, memory that is
+// taken twice stops the node.
+//
+// Channel.Reserve is the share of a channel that is left free, for load beside
+// the pods that must not wait: it counts as used in all of the above.
+//
 // # Allowance
 //
 // A slot that frees up stays empty while a report, a decision and a start-up take

@@ -27,6 +27,9 @@ type Spazio struct {
 	// Weight is that of the plugin's score beside the default ones; default 5,
 	// as in the scheduler's profile.
 	Weight float64
+	// ServerReserve is the share of the CPU channel that agents of nodes with a
+	// server keep free, as an operator who knows of the servers sets it; default 0.
+	ServerReserve float64
 	// NoFleet leaves out the aggregator, NoPooling the fleet's costs alone.
 	NoFleet, NoPooling bool
 	// Push is the period in seconds in which a node pushes its model; default 1,
@@ -121,8 +124,16 @@ func (o Spazio) build(c *cluster) (policy, error) {
 	config.Channels = []agent.Channel{
 		{Name: agent.CPU, Size: config.Cores}, {Name: "memory", Size: c.Node.Memory},
 	}
+	servers := make(map[int]bool)
+	for _, p := range c.pods {
+		servers[p.On-1] = servers[p.On-1] || p.Server.Rate > 0
+	}
 	for i := range c.nodes {
 		config.Node = fmt.Sprintf("node-%06d", i)
+		config.Channels[0].Reserve = 0
+		if servers[i] {
+			config.Channels[0].Reserve = o.ServerReserve
+		}
 		pipeline, err := agent.New(config)
 		if err != nil {
 			return nil, err

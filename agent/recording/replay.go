@@ -216,7 +216,7 @@ func (m *Matcher) Feed(rec Record) (pair Pair, ok bool, err error) {
 		return pair, true, nil
 	}
 	pair, m.last = m.last, Pair{}
-	if rec.Kind == KindGap || rec.Kind == KindHeader {
+	if rec.Kind == KindGap || rec.Kind == KindHeader && rec.Header.Part != m.part+1 {
 		pair = Pair{} // the twin may be lost
 	}
 	report, made, err := m.Replayer.Feed(rec)
