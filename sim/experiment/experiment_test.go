@@ -43,17 +43,19 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// traces are those of the experiments that need one.
+var traces = map[string]fstest.MapFS{
+	"h1": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n")}},
+	"f1": {
+		"invocations.csv": {Data: []byte("HashOwner,HashApp,HashFunction,1,2\no,a,f,60,30\no,a,g,1,60\n")},
+		"durations.csv":   {Data: []byte("HashOwner,HashApp,HashFunction,percentile_Average_50\no,a,f,500\no,a,g,900\n")},
+		"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\no,a,g,70\n")},
+	},
+}
+
 // Every experiment runs under every scheduler on a small scale, and says the same
 // whatever runs beside it.
 func TestEveryExperiment(t *testing.T) {
-	traces := map[string]fstest.MapFS{
-		"h1": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n")}},
-		"f1": {
-			"invocations.csv": {Data: []byte("HashOwner,HashApp,HashFunction,1\no,a,f,60\n")},
-			"durations.csv":   {Data: []byte("HashOwner,HashApp,HashFunction,percentile_Average_50\no,a,f,500\n")},
-			"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\n")},
-		},
-	}
 	for _, e := range experiment.Experiments() {
 		t.Run(e.Name, func(t *testing.T) {
 			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}

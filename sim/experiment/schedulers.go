@@ -27,22 +27,22 @@ const (
 // Named is a scheduler with its name and a line on it.
 type Named struct {
 	Name, About string
-	make        func(mixed bool) sim.Scheduler
+	make        func(p Params) sim.Scheduler
 }
 
 var schedulers = []Named{
-	{Spazio, "this repository's, with its defaults", func(bool) sim.Scheduler { return sim.Spazio{} }},
-	{Default, "kube-scheduler's default profile", func(bool) sim.Scheduler { return sim.Default{} }},
-	{"target-load-packing", "Trimaran's TargetLoadPacking", func(bool) sim.Scheduler { return sim.TargetLoadPacking{} }},
-	{"load-variation", "Trimaran's LoadVariationRiskBalancing", func(bool) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
-	{"low-risk", "Trimaran's LowRiskOverCommitment", func(bool) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
-	{"load-aware", "Koordinator's LoadAware", func(bool) sim.Scheduler { return sim.LoadAware{} }},
-	{"pronto", "Pronto's rejection signal, otherwise by chance", func(bool) sim.Scheduler { return sim.Pronto{} }},
-	{"source", "Spazio as the thesis has it, without guards", func(bool) sim.Scheduler { return source(0) }},
-	{"source-signal", "the same, never above the signal", func(bool) sim.Scheduler { return source(1) }},
-	{"source-pooled", "the same, costs pooled with the fleet's", func(bool) sim.Scheduler { return source(2) }},
-	{"source-cautious", "the same, costs raised by a deviation", func(bool) sim.Scheduler { return source(3) }},
-	{Omniscient, "the bound: one queue before all cores", func(mixed bool) sim.Scheduler { return sim.Omniscient{Shortest: mixed} }},
+	{Spazio, "this repository's, with its defaults and what was set", func(p Params) sim.Scheduler { return p.spazio }},
+	{Default, "kube-scheduler's default profile", func(Params) sim.Scheduler { return sim.Default{} }},
+	{"target-load-packing", "Trimaran's TargetLoadPacking", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
+	{"load-variation", "Trimaran's LoadVariationRiskBalancing", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
+	{"low-risk", "Trimaran's LowRiskOverCommitment", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
+	{"load-aware", "Koordinator's LoadAware", func(Params) sim.Scheduler { return sim.LoadAware{} }},
+	{"pronto", "Pronto's rejection signal, otherwise by chance", func(Params) sim.Scheduler { return sim.Pronto{} }},
+	{"source", "Spazio as the thesis has it, without guards", func(Params) sim.Scheduler { return source(0) }},
+	{"source-signal", "the same, never above the signal", func(Params) sim.Scheduler { return source(1) }},
+	{"source-pooled", "the same, costs pooled with the fleet's", func(Params) sim.Scheduler { return source(2) }},
+	{"source-cautious", "the same, costs raised by a deviation", func(Params) sim.Scheduler { return source(3) }},
+	{Omniscient, "the bound: one queue before all cores", omniscient},
 }
 
 // Schedulers lists all; the variants of the source and the bound are last.
@@ -62,10 +62,15 @@ func Field() []string {
 func schedulerOf(name string, p Params) (sim.Scheduler, error) {
 	for _, s := range schedulers {
 		if s.Name == name {
-			return s.make(p.Law == workload.Exponential || p.mixed), nil
+			return s.make(p), nil
 		}
 	}
 	return nil, &NameError{"scheduler", name}
+}
+
+// omniscient lets the shortest go first where run times differ.
+func omniscient(p Params) sim.Scheduler {
+	return sim.Omniscient{Shortest: p.Law == workload.Exponential || p.mixed}
 }
 
 // source is the thesis's algorithm: the switch between its two equations, the

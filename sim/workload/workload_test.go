@@ -261,3 +261,21 @@ func TestReadFunctionsRefuses(t *testing.T) {
 		t.Error("an empty directory")
 	}
 }
+
+// The halves share no row and leave none out.
+func TestHalves(t *testing.T) {
+	for _, rows := range [][]float64{nil, {1}, {1, 2}, {1, 2, 3, 4, 5}} {
+		u, f := workload.Utilisation{Step: 300, Share: rows}, workload.Function{Name: "f", Invocations: rows}
+		joined := append(append([]float64(nil), u.Half(workload.First).Share...), u.Half(workload.Second).Share...)
+		if diff := cmp.Diff(rows, joined); diff != "" {
+			t.Errorf("series of %v (-want +got):\n%s", rows, diff)
+		}
+		joined = append(append([]float64(nil), f.Half(workload.First).Invocations...), f.Half(workload.Second).Invocations...)
+		if diff := cmp.Diff(rows, joined); diff != "" {
+			t.Errorf("function of %v (-want +got):\n%s", rows, diff)
+		}
+		if first := u.Half(workload.First); first.Step != 300 || len(first.Share) != (len(rows)+1)/2 {
+			t.Errorf("the first half of %v is %+v", rows, first)
+		}
+	}
+}
