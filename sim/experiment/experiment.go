@@ -151,10 +151,7 @@ var experiments = []Experiment{
 			if err != nil {
 				return sim.Config{}, nil, err
 			}
-			for i := range functions {
-				functions[i] = functions[i].Half(p.half())
-			}
-			pods, err := workload.Invocations(seed, functions, p.Load, p.cores(), p.Duration)
+			pods, err := workload.Invocations(seed, workload.HalfOf(functions, p.half()), p.Load, p.cores(), p.Duration)
 			return p.cluster(), pods, err
 		},
 	},

@@ -196,6 +196,35 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A loss is to the best of the others that place pods, and more than noise.
+func TestLosses(t *testing.T) {
+	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
+	values := map[string]map[string][]float64{
+		"goodput":         {"default": {.8, .8}, "low-risk": {.9, .9}, "spazio": {.5, .6}, "omniscient": {1, 1}},
+		"makespan":        {"default": {100, 100}, "spazio": {100.5, 100.5}},             // alike
+		"run_mean":        {"default": {100, 100}, "spazio": {90, 150}},                  // who knows
+		"sojourn_mean":    {"default": {100, 100}, "low-risk": {9, 9}, "spazio": {5, 5}}, // better
+		"memory_overload": {"default": {0, 0}, "spazio": {0, 3}},
+		"utilisation":     {"default": {.1, .1}, "spazio": {.5, .5}}, // no matter
+	}
+	var data []experiment.Row
+	for metric, schedulers := range values {
+		for scheduler, v := range schedulers {
+			for seed, x := range v {
+				data = append(data, experiment.Row{Experiment: b1[0].Label, Scheduler: scheduler, Seed: uint64(seed), Metric: metric, Value: x})
+			}
+		}
+	}
+	var got []string
+	for _, l := range experiment.Losses(b1, data, experiment.Spazio) {
+		got = append(got, fmt.Sprintf("%s to %s %.2f", l.Metric, l.Other, l.Ratio.Mean))
+	}
+	want := []string{"goodput to low-risk 0.61", "memory_overload to default +Inf"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // The thesis's algorithm without guards fills nodes further than with them.
 func TestSourceOverfills(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{Nodes: 6, Pods: 300}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})

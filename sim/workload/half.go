@@ -1,5 +1,7 @@
 package workload
 
+import "slices"
+
 // Half is one of the two halves of a recording's time: what has been tuned on
 // the first is reported on the second.
 type Half int
@@ -10,22 +12,35 @@ const (
 	Second
 )
 
-func halve[T any](rows []T, h Half) []T {
-	middle := (len(rows) + 1) / 2
+// of returns that half of the rows, or, of fewer, what there is of it.
+func (h Half) of(rows []float64, number int) []float64 {
+	middle := min((number+1)/2, len(rows))
 	if h == Second {
-		return rows[middle:]
+		return rows[middle:min(number, len(rows))]
 	}
 	return rows[:middle]
 }
 
 // Half returns that half of the series, which is not copied.
 func (u Utilisation) Half(h Half) Utilisation {
-	u.Share = halve(u.Share, h)
+	u.Share = h.of(u.Share, len(u.Share))
 	return u
 }
 
-// Half returns the function with that half of its minutes, which are not copied.
-func (f Function) Half(h Half) Function {
-	f.Invocations = halve(f.Invocations, h)
-	return f
+// HalfOf returns the functions with that half of the minutes up to the last in
+// which any of them was invoked: traces are padded to whole days.
+func HalfOf(functions []Function, h Half) []Function {
+	minutes := 0
+	for _, f := range functions {
+		for i, n := range f.Invocations {
+			if n > 0 {
+				minutes = max(minutes, i+1)
+			}
+		}
+	}
+	all := slices.Clone(functions)
+	for i := range all {
+		all[i].Invocations = h.of(all[i].Invocations, minutes)
+	}
+	return all
 }

@@ -19,25 +19,28 @@ type results struct {
 	cases []experiment.Case
 	rows  []experiment.Row
 	seeds []uint64
+	set   []string                // assignments to Spazio's options
+	left  []experiment.Experiment // left out
 }
 
-func (r results) write(out io.Writer, format string) error {
-	switch format {
+// write writes the rows for a machine, or the tables for a person.
+func (p *plan) write(out io.Writer, rows []experiment.Row, tables func() string) error {
+	switch p.output {
 	case "json":
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", " ")
-		return encoder.Encode(r.rows)
+		return encoder.Encode(rows)
 	case "csv":
-		return r.writeCSV(out)
+		return writeCSV(out, rows)
 	}
-	_, err := io.WriteString(out, r.tables())
+	_, err := io.WriteString(out, tables())
 	return err
 }
 
-func (r results) writeCSV(out io.Writer) error {
+func writeCSV(out io.Writer, rows []experiment.Row) error {
 	w := csv.NewWriter(out)
 	records := [][]string{{"experiment", "scheduler", "seed", "metric", "value", "unit"}}
-	for _, row := range r.rows {
+	for _, row := range rows {
 		records = append(records, []string{
 			row.Experiment, row.Scheduler, strconv.FormatUint(row.Seed, 10), row.Metric,
 			strconv.FormatFloat(row.Value, 'g', -1, 64), row.Unit,
@@ -75,6 +78,10 @@ func (r results) tables() string {
 	if v := r.verdicts(); len(v.rows) > 1 {
 		fmt.Fprintf(&b, "\n%s\n", v.title)
 		writeAligned(&b, v.rows)
+	}
+	if l := r.losses(); len(l.rows) > 1 {
+		fmt.Fprintf(&b, "\n%s\n", l.title)
+		writeAligned(&b, l.rows)
 	}
 	return b.String()
 }
@@ -116,12 +123,15 @@ func (t *table) fillRatios(lines []experiment.Line, label string) {
 			others = append(others, l)
 		}
 	}
-	t.matrix(others, label, compared, func(l experiment.Line) string {
-		if math.IsNaN(l.Low) {
-			return figure(l.Mean)
-		}
-		return fmt.Sprintf("%s [%s, %s]", figure(l.Mean), figure(l.Low), figure(l.High))
-	})
+	t.matrix(others, label, compared, func(l experiment.Line) string { return interval(l.Interval) })
+}
+
+// interval is a mean with its bounds.
+func interval(i experiment.Interval) string {
+	if math.IsNaN(i.Low) {
+		return figure(i.Mean)
+	}
+	return fmt.Sprintf("%s [%s, %s]", figure(i.Mean), figure(i.Low), figure(i.High))
 }
 
 func (t *table) matrix(lines []experiment.Line, label string, metrics []string, cell func(experiment.Line) string) {
@@ -184,15 +194,22 @@ func figure(v float64) string {
 func (r results) verdicts() table {
 	t := table{title: "targets of spazio", rows: [][]string{{"experiment", "target", "measured", "holds"}}}
 	for _, v := range experiment.Judge(r.cases, r.rows, experiment.Spazio) {
-		measured := figure(v.Measured.Mean)
-		if !math.IsNaN(v.Measured.Low) {
-			measured += fmt.Sprintf(" [%s, %s]", figure(v.Measured.Low), figure(v.Measured.High))
-		}
 		holds := "no"
 		if v.Holds {
 			holds = "yes"
 		}
-		t.rows = append(t.rows, []string{v.Experiment, v.Claim, measured, holds})
+		t.rows = append(t.rows, []string{v.Experiment, v.Claim, interval(v.Measured), holds})
+	}
+	return t
+}
+
+func (r results) losses() table {
+	t := table{
+		title: "where another scheduler is better than spazio by more than a hundredth: the best one, and spazio's ratio to it",
+		rows:  [][]string{{"experiment", "metric", "the best", "spazio over it"}},
+	}
+	for _, l := range experiment.Losses(r.cases, r.rows, experiment.Spazio) {
+		t.rows = append(t.rows, []string{l.Experiment, l.Metric, l.Other, interval(l.Ratio)})
 	}
 	return t
 }

@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"html"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,18 +20,23 @@ type page interface {
 	bytes() []byte
 }
 
-// writeReport writes a page; pictures stand within an HTML page, and in files of
-// its name beside a Markdown page.
-func writeReport(path string, r results) error {
-	var p page = &markdown{}
-	if filepath.Ext(path) == ".html" {
-		p = &hypertext{}
+// writeReport writes the page that --report asks for; pictures stand within an
+// HTML page, and in files of its name beside a Markdown page. fill writes into the
+// page and returns the pictures by file name, which begins with base.
+func (p *plan) writeReport(fill func(p page, base string) (map[string][]byte, error), stderr io.Writer) error {
+	path := p.report
+	if path == "" {
+		return nil
 	}
-	files, err := r.report(p, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	var written page = &markdown{}
+	if filepath.Ext(path) == ".html" {
+		written = &hypertext{}
+	}
+	files, err := fill(written, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	if err != nil {
 		return err
 	}
-	if _, inline := p.(*hypertext); inline {
+	if _, inline := written.(*hypertext); inline {
 		files = nil
 	}
 	for name, svg := range files {
@@ -38,10 +44,24 @@ func writeReport(path string, r results) error {
 			return fmt.Errorf("write the report: %w", err)
 		}
 	}
-	if err := os.WriteFile(path, p.bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path, written.bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
+	fmt.Fprintf(stderr, "report: %s\n", path)
 	return nil
+}
+
+// provenance says which seeds and rows a report is of.
+func provenance(seeds []uint64, heldOut bool, set []string) string {
+	kind := "for tuning"
+	if heldOut {
+		kind = "held out from tuning"
+	}
+	text := fmt.Sprintf("%d seeds, %d to %d, and halves of traces, %s.", len(seeds), seeds[0], seeds[len(seeds)-1], kind)
+	if len(set) > 0 {
+		text += " Spazio with " + strings.Join(set, ", ") + "."
+	}
+	return text
 }
 
 const method = `Every figure is the mean over the seeds with its 95 % confidence interval (Student's t). Ratios are taken seed by seed, each against kube-scheduler's default on the same pods, and averaged geometrically. Goodput is the useful core-seconds per core-second from the first creation until no pod waits to run. Run time is from running to done, sojourn from creation to done; slowdown is run time over that alone on a node. The omniscient bound is one queue in front of all cores that knows each pod's work; no scheduler can reach it.`
@@ -50,10 +70,18 @@ const method = `Every figure is the mean over the seeds with its 95 % confidence
 func (r results) report(p page, base string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	p.heading(1, "Simulated schedulers compared")
-	p.paragraph(fmt.Sprintf("%d seeds, %d to %d. %s", len(r.seeds), r.seeds[0], r.seeds[len(r.seeds)-1], method))
+	p.paragraph(provenance(r.seeds, r.cases[0].Params.HeldOut, r.set))
+	p.paragraph(method)
+	for _, e := range r.left {
+		p.paragraph(fmt.Sprintf("%s is left out, for want of %s.", strings.ToUpper(e.Name), e.NeedsTrace))
+	}
 	if v := r.verdicts(); len(v.rows) > 1 {
 		p.heading(2, "Which targets hold")
 		p.table(v)
+	}
+	if l := r.losses(); len(l.rows) > 1 {
+		p.heading(2, "What is lost")
+		p.table(l)
 	}
 	seen := map[string]bool{}
 	for _, c := range r.cases {
