@@ -12,11 +12,12 @@ const (
 	Second
 )
 
-// of returns that half of the rows, or, of fewer, what there is of it.
-func (h Half) of(rows []float64, number int) []float64 {
-	middle := min((number+1)/2, len(rows))
+// of returns that half of a recording that is length rows long; rows may have
+// fewer, or more that do not count.
+func (h Half) of(rows []float64, length int) []float64 {
+	middle := min((length+1)/2, len(rows))
 	if h == Second {
-		return rows[middle:min(number, len(rows))]
+		return rows[middle:min(length, len(rows))]
 	}
 	return rows[:middle]
 }
