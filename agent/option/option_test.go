@@ -67,7 +67,7 @@ func TestRefuses(t *testing.T) {
 		{"inner.rule", "best", nil},
 	}
 	for _, test := range tests {
-		c := config{Size: 2, Count: 2}
+		c := config{Size: 2, Count: 2, hidden: 2}
 		c.Inner.ChurnHold, c.Inner.Rule = time.Second, capacity.ModelOnly
 		before := c
 		err := option.Of(&c).Set(test.field, test.text)
