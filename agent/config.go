@@ -76,6 +76,10 @@ type Config struct {
 	// FleetShare is γ in [0, 1]; 0 means DefaultFleetShare, a negative value
 	// means that the node keeps to its own model.
 	FleetShare float64
+	// FleetSpread is how much the costs of nodes differ, relative to the fleet's:
+	// with a larger one a node keeps more of its own (kalman.Pool). 0 means
+	// kalman.DefaultFleetSpread.
+	FleetSpread float64
 	// FleetHalfLife is the time in which the fleet's share halves while the
 	// aggregator is silent; 0 means DefaultFleetHalfLife.
 	FleetHalfLife time.Duration
@@ -104,6 +108,8 @@ func (c Config) Validate() error {
 		return &FieldError{"PodsPerCore", c.PodsPerCore, "must be finite and positive"}
 	case !(c.FleetShare <= 1) || math.IsInf(c.FleetShare, 0):
 		return &FieldError{"FleetShare", c.FleetShare, "must be at most 1"}
+	case c.FleetSpread != 0 && !positive(c.FleetSpread):
+		return &FieldError{"FleetSpread", c.FleetSpread, "must be finite and positive"}
 	}
 	if c.Model.Block > MaxBlock {
 		return &FieldError{"Model.Block", c.Model.Block, fmt.Sprintf("must be at most %d", MaxBlock)}

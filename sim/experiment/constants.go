@@ -38,6 +38,7 @@ var (
 var constants = []Constant{
 	{"agent.pods-per-core", agent.DefaultPodsPerCore, 0},
 	{"agent.fleet-share", agent.DefaultFleetShare, 0},
+	{"agent.fleet-spread", kalman.DefaultFleetSpread, 0},
 	{"agent.fleet-half-life", agent.DefaultFleetHalfLife, 0},
 	{"agent.churn-hold", agent.DefaultChurnHold, 0},
 	{"agent.churn-cap", agent.DefaultChurnCap, 0},
