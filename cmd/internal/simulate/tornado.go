@@ -12,9 +12,18 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// picture draws a tornado: a line of dots a constant and scale, the constant that
-// moves most on top.
+// picture is the plot as an SVG.
 func (s sensitivity) picture() ([]byte, error) {
+	p, err := s.plot()
+	if err != nil {
+		return nil, err
+	}
+	return toSVG(p, len(s.of)*2/3+len(s.scales))
+}
+
+// plot draws a tornado: a line of dots a constant and scale, the constant that
+// moves most on top.
+func (s sensitivity) plot() (*plot.Plot, error) {
 	p := plot.New()
 	p.BackgroundColor = color.White
 	p.X.Label.Text = s.metric + ", ratio to that with the default"
@@ -47,7 +56,7 @@ func (s sensitivity) picture() ([]byte, error) {
 	p.NominalY(names...)
 	p.X.Min, p.X.Max = low/1.05, high*1.05
 	p.Y.Min, p.Y.Max = -.5, top+float64(len(s.scales)) // the legend's room
-	return toSVG(p, len(s.of)*2/3+len(s.scales))
+	return p, nil
 }
 
 // drawScale draws the dots of one scale, and a bar from the least to the largest
