@@ -184,7 +184,9 @@ func (p *Pipeline) churning(at time.Time) bool {
 
 // count is the pod count now, and as the filtered usage shows it.
 func (p *Pipeline) count(at time.Time) capacity.Pods {
-	return capacity.Pods{Now: float64(len(p.pods.keys)), Measured: float64(p.measured(at))}
+	return capacity.Pods{
+		Now: float64(len(p.pods.keys)), Measured: float64(p.measured(at)), Churn: p.churning(at),
+	}
 }
 
 // measured is n₀, the pods whose load the filtered usage shows.

@@ -29,6 +29,7 @@ const (
 	loaded                       // the node's background changes
 	measured                     // a peer's telemetry is due at the node
 	published                    // a peer's telemetry is seen by its scheduler
+	shown                        // the API shows that the pod runs
 )
 
 // report is what a scheduler keeps of an agent.Report.

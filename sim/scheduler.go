@@ -2,7 +2,7 @@ package sim
 
 import "github.com/spazio-scheduler/spazio/sim/node"
 
-// Scheduler is one of Spazio, Default, TargetLoadPacking,
+// Scheduler is one of Spazio, Scalar, Default, TargetLoadPacking,
 // LoadVariationRiskBalancing, LowRiskOverCommitment, LoadAware, Pronto and
 // Omniscient.
 type Scheduler interface {

@@ -64,14 +64,26 @@ type spazio struct {
 	fleet      agent.Fleet
 	merged     float64 // when fleet was merged
 	slots      int     // of all nodes
+	literal    bool    // see Scalar
 	raw        []float64
 	whole      []int64
+}
+
+// nodeAgent is what runs on a node: an [agent.Pipeline], or one that a variant
+// makes of it.
+type nodeAgent interface {
+	Sample(at time.Time, y []float64) (agent.Report, bool, error)
+	Pods(at time.Time, pods []reserve.PodKey) (agent.Report, bool, error)
+	Churn(at time.Time)
+	Why() (agent.Why, bool)
+	Local() (agent.Local, bool)
+	SetFleet(at time.Time, f agent.Fleet) error
 }
 
 // spazioAgent is a node's agent, and what the scheduler knows of it.
 type spazioAgent struct {
 	name     string
-	pipeline *agent.Pipeline
+	pipeline nodeAgent
 	pushed   float64
 	running  []reserve.PodKey
 	ids      []node.PodID
@@ -160,6 +172,9 @@ func (s *spazio) phase(m *machine, t node.Transition) {
 	if t.Phase == node.Starting {
 		return
 	}
+	if s.literal && t.Phase == node.Running {
+		s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: shown, node: m.index, pod: int32(t.Pod)})
+	}
 	a.ids = m.model.Running(a.ids[:0])
 	a.running = a.running[:0]
 	for _, id := range a.ids {
@@ -230,8 +245,13 @@ func (s *spazio) handle(e event) {
 	a := &s.agents[e.node]
 	switch e.kind {
 	case reported:
-		s.ledger.Absorb(a.name, e.report.absorbed, at(s.c.now))
+		if !s.literal {
+			s.ledger.Absorb(a.name, e.report.absorbed, at(s.c.now))
+		}
 		a.signal, a.heard = e.report.signal, true
+		s.refresh(a)
+	case shown: // the API shows the pod running
+		s.ledger.Delete(s.key(e.pod))
 		s.refresh(a)
 	case published: // the notice of a bind arrives at the agent
 		s.c.advance(s.c.nodes[e.node])
@@ -300,6 +320,9 @@ func (s *spazio) bound(m *machine, pod int32) {
 
 func (s *spazio) announced(m *machine, pod int32) {
 	s.ledger.Confirm(s.key(pod))
+	if s.literal {
+		return
+	}
 	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index})
 }
 

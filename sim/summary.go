@@ -22,6 +22,7 @@ type Metric struct {
 //     mean, p50, p95 and p99
 //   - slowdown: run time over that alone on a node, and its Jain index
 //   - unfinished: pods that the horizon cut off
+//   - least share: the pods that the node with fewest ran, over the mean of all
 //   - most pods a core: pods running on a node at once, over its cores
 //   - cpu wait, memory overload: node-seconds in which a thread waited for a
 //     core, and in which pods asked for more memory than there is
@@ -58,6 +59,7 @@ func Summarise(r Result) []Metric {
 	}
 	m.add("unfinished", float64(unfinished), "pods")
 	if r.Span > 0 {
+		m.add("least_share", leastShare(r), "1")
 		m.add("kills", float64(kills), "pods")
 		m.add("most_pods_per_core", float64(r.Most)*float64(r.Nodes)/r.Cores, "pods")
 		m.add("cpu_wait", r.Waited, "node s")
@@ -100,4 +102,19 @@ func jain(x []float64) float64 {
 		squares += v * v
 	}
 	return sum * sum / (float64(len(x)) * squares)
+}
+
+// leastShare is 0 where a node was left out.
+func leastShare(r Result) float64 {
+	ran, all := make([]int, r.Nodes), 0
+	for i, record := range r.Records {
+		if record.Node >= 0 && r.Pods[i].Server.Rate == 0 {
+			ran[record.Node]++
+			all++
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(slices.Min(ran)) * float64(r.Nodes) / float64(all)
 }

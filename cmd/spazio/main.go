@@ -10,6 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/cmd/internal/figures"
 	"github.com/spazio-scheduler/spazio/cmd/internal/modelctl"
 	"github.com/spazio-scheduler/spazio/cmd/internal/replay"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
@@ -29,7 +30,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Version: version(),
 	}
 	root.AddCommand(demo.NewCommand(), burn.NewCommand(), replay.NewCommand())
-	root.AddCommand(modelctl.NewCommand(), simulate.NewCommand())
+	root.AddCommand(modelctl.NewCommand(), simulate.NewCommand(), figures.NewCommand())
 	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand())
 	return serve.Execute(ctx, root, args, stdout, stderr)
 }

@@ -40,6 +40,9 @@ type Params struct {
 	// tuning, in place of the first.
 	HeldOut bool
 
+	// Memory is the share of a mix's pods that press on memory.
+	Memory float64
+
 	mixed  bool       // the pods' run times differ whatever the law
 	spazio sim.Spazio // with Set
 }
@@ -50,6 +53,7 @@ type Sweep struct {
 	Work, Load []float64
 	Law        []workload.Law
 	Requests   []workload.Requests
+	Memory     []float64
 }
 
 // Experiment is a named comparison.
@@ -63,7 +67,9 @@ type Experiment struct {
 	// unbound says that the omniscient bound does not know of part of the load.
 	unbound bool
 	idle    bool
-	build   func(p Params, seed uint64) (sim.Config, []sim.Pod, error)
+	// schedulers are compared by default; nil means Field.
+	schedulers []string
+	build      func(p Params, seed uint64) (sim.Config, []sim.Pod, error)
 }
 
 // NameError is a name that is not known.
@@ -75,11 +81,11 @@ func (e *NameError) Error() string { return fmt.Sprintf("experiment: no %s %q", 
 var ErrNoTrace = errors.New("experiment: needs a trace")
 
 // Experiments lists all, in order.
-func Experiments() []Experiment { return slices.Clone(experiments) }
+func Experiments() []Experiment { return slices.Concat(experiments, findings) }
 
 // ByName finds an experiment; the error is a *NameError.
 func ByName(name string) (Experiment, error) {
-	for _, e := range experiments {
+	for _, e := range Experiments() {
 		if strings.EqualFold(e.Name, name) {
 			return e, nil
 		}
@@ -257,6 +263,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	cases = expand(cases, "load", s.Load, e.sweep.Load, func(p *Params, v float64) { p.Load = v })
 	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.Law = v })
 	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.Requests = v })
+	cases = expand(cases, "memory", s.Memory, e.sweep.Memory, func(p *Params, v float64) { p.Memory = v })
 	for _, assignment := range given {
 		for i := range cases {
 			var err error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -67,6 +68,9 @@ func TestEveryExperiment(t *testing.T) {
 			for _, s := range experiment.Schedulers() {
 				o.Schedulers = append(o.Schedulers, s.Name)
 			}
+			if strings.HasPrefix(e.Name, "finding") { // under its own
+				o.Schedulers = nil
+			}
 			one, err := experiment.Run(t.Context(), small, o)
 			if err != nil {
 				t.Fatal(err)
@@ -80,7 +84,9 @@ func TestEveryExperiment(t *testing.T) {
 				t.Errorf("four workers change the rows:\n%s", diff)
 			}
 			for _, r := range one {
-				if r.Metric == "unfinished" && r.Value > 0 || math.IsNaN(r.Value) {
+				// The thesis's algorithm may lock nodes out for good.
+				starves := r.Metric == "unfinished" && r.Value > 0 && !strings.HasPrefix(r.Scheduler, "source")
+				if starves || math.IsNaN(r.Value) {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -222,24 +228,5 @@ func TestLosses(t *testing.T) {
 	want := []string{"goodput to low-risk 0.61", "memory_overload to default +Inf"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// The thesis's algorithm without guards fills nodes further than with them.
-func TestSourceOverfills(t *testing.T) {
-	b1 := cases(t, "b1", experiment.Params{Nodes: 6, Pods: 300}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
-	o := experiment.Options{Schedulers: []string{"source", "source-signal", "spazio"}, Seeds: []uint64{1, 2, 3}, Workers: 2}
-	data, err := experiment.Run(t.Context(), b1, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	most := map[string]float64{}
-	for _, r := range data {
-		if r.Metric == "most_pods_per_core" {
-			most[r.Scheduler] = max(most[r.Scheduler], r.Value)
-		}
-	}
-	if most["source"] <= most["source-signal"] || most["source"] <= most["spazio"] {
-		t.Errorf("most pods a core: %v", most)
 	}
 }

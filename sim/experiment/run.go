@@ -20,7 +20,7 @@ type Row struct {
 
 // Options of Run.
 type Options struct {
-	// Schedulers by name; empty takes Field.
+	// Schedulers by name; empty takes those of each experiment, mostly Field.
 	Schedulers []string
 	// Seeds, at least one.
 	Seeds []uint64
@@ -88,12 +88,15 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 }
 
 func plan(cases []Case, o Options) ([]task, error) {
-	if len(o.Schedulers) == 0 {
-		o.Schedulers = Field()
-	}
 	var tasks []task
 	for _, c := range cases {
 		names := o.Schedulers
+		if len(names) == 0 {
+			names = c.Experiment.schedulers
+		}
+		if len(names) == 0 {
+			names = Field()
+		}
 		if c.Experiment.idle {
 			names = append(append([]string{}, names...), Idle)
 		}
@@ -102,7 +105,7 @@ func plan(cases []Case, o Options) ([]task, error) {
 				continue
 			}
 			if name != Idle {
-				if _, err := schedulerOf(name, c.Params); err != nil {
+				if _, err := SchedulerOf(name, c.Params); err != nil {
 					return nil, err
 				}
 			}
@@ -122,7 +125,7 @@ func (t task) run(ctx context.Context) ([]Row, error) {
 	config.Seed = t.seed
 	if t.scheduler == Idle {
 		config.Scheduler, pods = sim.Default{}, idle(pods)
-	} else if config.Scheduler, err = schedulerOf(t.scheduler, t.kase.Params); err != nil {
+	} else if config.Scheduler, err = SchedulerOf(t.scheduler, t.kase.Params); err != nil {
 		return nil, err
 	}
 	result, err := sim.Run(ctx, config, pods)

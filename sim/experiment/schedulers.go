@@ -1,16 +1,9 @@
 package experiment
 
 import (
-	"math"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/aggregate"
-	"github.com/spazio-scheduler/spazio/capacity"
-	"github.com/spazio-scheduler/spazio/kalman"
-	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -59,8 +52,10 @@ func Field() []string {
 	return names
 }
 
-func schedulerOf(name string, p Params) (sim.Scheduler, error) {
-	for _, s := range schedulers {
+// SchedulerOf makes a scheduler or a variant by its name, for a case's parameters.
+// The error is a *NameError.
+func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
+	for _, s := range slices.Concat(schedulers, variants) {
 		if s.Name == name {
 			return s.make(p), nil
 		}
@@ -71,40 +66,4 @@ func schedulerOf(name string, p Params) (sim.Scheduler, error) {
 // omniscient lets the shortest go first where run times differ.
 func omniscient(p Params) sim.Scheduler {
 	return sim.Omniscient{Shortest: p.Law == workload.Exponential || p.mixed}
-}
-
-// source is the thesis's algorithm: the switch between its two equations, the
-// pair of scalar filters that share an innovation, no caution, no floor, no heed
-// of saturation, reports with the blocks alone, models merged in order of
-// arrival, and no bound on what no report has confirmed. Each guard adds one
-// remedy to those before.
-func source(guards int) sim.Spazio {
-	s := sim.Spazio{
-		Agent: agent.Config{
-			Avail: capacity.Thesis(),
-			// The pair of filters takes every measurement, censored or not, and the
-			// cost may fall as low as it likes.
-			Estimator: kalman.Config{Method: kalman.Naive, Gate: math.MaxFloat64, Saturation: 2, Floor: 1e-6},
-			// The model is trusted for as long as containers churn.
-			ChurnCap:    24 * time.Hour,
-			PodsPerCore: 2,
-			// n₀ is n: the thesis does not know of the filter's lag.
-			Settle:      time.Nanosecond,
-			MinInterval: time.Hour,
-		},
-		Aggregate: aggregate.Options{Policy: aggregate.Sequential},
-		Rules:     reserve.Rules{Burst: 1e6},
-		Weight:    1e6, // its score alone
-		NoPooling: true,
-	}
-	if guards >= 1 {
-		s.Agent.Avail.Rule = capacity.LeastOfBoth
-	}
-	if guards >= 2 {
-		s.NoPooling = false
-	}
-	if guards >= 3 {
-		s.Agent.Avail.Caution = capacity.DefaultCaution
-	}
-	return s
 }

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"image/color"
 	"math"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/drawing"
 )
 
 // timescale is the unit of the axis of time.
@@ -41,32 +42,6 @@ func (p *picture) scale() timescale {
 	return s
 }
 
-// unlabelled are ticks without their labels.
-type unlabelled struct{ plot.Ticker }
-
-// Ticks implements plot.Ticker.
-func (u unlabelled) Ticks(low, high float64) []plot.Tick {
-	ticks := u.Ticker.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = " " // a tick without any is a minor one
-		}
-	}
-	return ticks
-}
-
-// whole are ticks at whole numbers.
-type whole struct{}
-
-// Ticks implements plot.Ticker.
-func (whole) Ticks(low, high float64) (ticks []plot.Tick) {
-	step := max(math.Ceil((high-low)/6), 1)
-	for v := math.Ceil(low); v <= high; v += step {
-		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.Itoa(int(v))})
-	}
-	return ticks
-}
-
 // builder adds to one panel; the first error stays.
 type builder struct {
 	panel
@@ -76,21 +51,10 @@ type builder struct {
 
 // panel starts a panel with the gaps as its ground.
 func (p *picture) panel(title, unit string, s timescale) *builder {
-	b := &builder{panel: panel{name: title, plot: plot.New(), legend: plot.NewLegend()}, scale: s}
-	b.plot.Title.Text = title
-	b.plot.Title.TextStyle.Font.Size = vg.Points(11)
-	b.plot.Y.Label.Text = unit
-	b.plot.Y.Label.TextStyle.Font.Size = vg.Points(10)
-	b.plot.X.Label.TextStyle.Font.Size = vg.Points(10)
-	b.legend.Top, b.legend.Left = true, true
-	b.legend.ThumbnailWidth = .8 * vg.Centimeter
-	b.legend.TextStyle.Font.Size = vg.Points(9)
-	b.legend.Padding = vg.Points(3)
-	b.plot.X.Min, b.plot.X.Max = s.low/s.seconds, s.high/s.seconds
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
+	b := &builder{panel: panel{title, drawing.NewPanel(title, unit)}, scale: s}
+	b.Plot.X.Min, b.Plot.X.Max = s.low/s.seconds, s.high/s.seconds
 	b.ground("records lost", p.gaps, lost)
-	b.plot.Add(grid)
+	b.Grid()
 	return b
 }
 
@@ -103,8 +67,8 @@ func (b *builder) ground(name string, spans []interval, c color.Color) {
 		return
 	}
 	bars := ground{color: c, seconds: b.scale.seconds, spans: spans}
-	b.plot.Add(bars)
-	b.legend.Add(name, bars)
+	b.Plot.Add(bars)
+	b.Legend.Add(name, bars)
 }
 
 // ground is a plot.Plotter of shaded spans of time. It has no range of its own:
@@ -173,8 +137,8 @@ func (b *builder) addLine(name string, xy plotter.XYs, c color.Color, points flo
 		return
 	}
 	l.Color, l.Width = c, vg.Points(points)
-	b.plot.Add(l)
-	b.legend.Add(name, l)
+	b.Plot.Add(l)
+	b.Legend.Add(name, l)
 }
 
 // band fills what lies between the low and the high values of a trace.
@@ -195,17 +159,17 @@ func (b *builder) band(name string, t trace, c color.Color) {
 		return
 	}
 	area.Color, area.Width = c, 0
-	b.plot.Add(area)
-	b.legend.Add(name, area)
+	b.Plot.Add(area)
+	b.Legend.Add(name, area)
 }
 
 // level draws a thin line at a value that means something.
 func (b *builder) level(y float64) {
-	l, err := plotter.NewLine(plotter.XYs{{X: b.plot.X.Min, Y: y}, {X: b.plot.X.Max, Y: y}})
+	l, err := plotter.NewLine(plotter.XYs{{X: b.Plot.X.Min, Y: y}, {X: b.Plot.X.Max, Y: y}})
 	if err != nil {
 		b.err = errors.Join(b.err, err)
 		return
 	}
 	l.Width, l.Dashes = vg.Points(.6), []vg.Length{vg.Points(3), vg.Points(2)}
-	b.plot.Add(l)
+	b.Plot.Add(l)
 }

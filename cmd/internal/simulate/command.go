@@ -51,6 +51,7 @@ func NewCommand() *cobra.Command {
 		Example: `  spazio simulate --list
   spazio simulate b1 --work 10 --schedulers spazio,default --seeds 10
   spazio simulate b2 b3 --output csv > rows.csv
+  spazio simulate findings
   spazio simulate h1 --trace path/to/series --report h1.html
   spazio simulate b1 --set agent.churn-hold=500ms
   spazio simulate all --held-out --trace h1=series --trace f1=functions --report evaluation.md`,
@@ -61,7 +62,7 @@ func NewCommand() *cobra.Command {
 	}
 	f.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the experiments, the schedulers and the constants, and end")
-	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", experiment.Field(), "schedulers to compare")
+	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare (default: the experiment's)")
 	cmd.AddCommand(newSensitivityCommand())
 	return cmd
 }
@@ -93,7 +94,7 @@ func (f *flags) run(ctx context.Context, args []string, stdout, stderr io.Writer
 		return usage(err)
 	}
 	set := results{cases: cases, rows: rows, seeds: f.seedsNamed(), set: f.params.Set, left: left}
-	if err := f.writeReport(set.report, stderr); err != nil {
+	if err := f.writeReport(title, set.report, stderr); err != nil {
 		return err
 	}
 	return f.write(stdout, rows, set.tables)
@@ -119,9 +120,15 @@ func writeList(out io.Writer) error {
 			fmt.Fprintf(&b, "         --trace: %s\n", e.NeedsTrace)
 		}
 	}
+	b.WriteString("  " + experiment.All + " stands for all of these but those that begin with finding\n")
+	b.WriteString("  " + experiment.Findings + " stands for all that begin with finding, finding-1 for those of the first\n")
 	b.WriteString("schedulers\n")
 	for _, s := range experiment.Schedulers() {
 		fmt.Fprintf(&b, "  %-20s %s\n", s.Name, s.About)
+	}
+	b.WriteString("variants that the findings compare\n")
+	for _, s := range experiment.Variants() {
+		fmt.Fprintf(&b, "  %-24s %s\n", s.Name, s.About)
 	}
 	b.WriteString("constants of spazio, which --set changes, and their defaults\n")
 	constants := experiment.Constants()

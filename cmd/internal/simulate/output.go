@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/page"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 
@@ -55,7 +55,7 @@ func writeCSV(out io.Writer, rows []experiment.Row) error {
 // shown are the metrics of tables, in order; rows have more.
 var shown = []string{
 	"goodput", "makespan", "run_mean", "run_p99", "sojourn_mean", "sojourn_p99", "slowdown_p99", "slowdown_jain",
-	"server_p99", "most_pods_per_core", "cpu_wait", "memory_overload", "kills", "unfinished", "utilisation",
+	"server_p99", "most_pods_per_core", "least_share", "cpu_wait", "memory_overload", "kills", "unfinished", "utilisation",
 }
 
 // compared are the metrics whose ratio to the default means something.
@@ -71,36 +71,31 @@ func (r results) tables() string {
 			b.WriteByte('\n')
 		}
 		for _, t := range r.tablesOf(c.Label) {
-			fmt.Fprintf(&b, "%s\n", t.title)
-			writeAligned(&b, t.rows)
+			fmt.Fprintf(&b, "%s\n", t.Title)
+			t.WriteAligned(&b)
 		}
 	}
-	if v := r.verdicts(); len(v.rows) > 1 {
-		fmt.Fprintf(&b, "\n%s\n", v.title)
-		writeAligned(&b, v.rows)
-	}
-	if l := r.losses(); len(l.rows) > 1 {
-		fmt.Fprintf(&b, "\n%s\n", l.title)
-		writeAligned(&b, l.rows)
+	for _, v := range []page.Table{r.verdicts(), r.losses(), r.findings()} {
+		if len(v.Rows) > 1 {
+			fmt.Fprintf(&b, "\n%s\n", v.Title)
+			v.WriteAligned(&b)
+		}
 	}
 	return b.String()
 }
 
-// table is a title and rows, the first of them the header.
-type table struct {
-	title string
-	rows  [][]string
-}
+// table is one that is being filled.
+type table page.Table
 
-func (r results) tablesOf(label string) []table {
-	means := table{title: fmt.Sprintf("%s: mean of %d seeds ± half of the 95 %% interval", label, len(r.seeds))}
+func (r results) tablesOf(label string) []page.Table {
+	means := table{Title: fmt.Sprintf("%s: mean of %d seeds ± half of the 95 %% interval", label, len(r.seeds))}
 	means.fill(experiment.Summarise(r.rows), label, shown)
-	tables := []table{means}
+	tables := []page.Table{page.Table(means)}
 	if ratios := experiment.Ratios(r.rows, experiment.Default); len(ratios) > 0 {
-		t := table{title: label + ": ratio to default, with its 95 % interval"}
+		t := table{Title: label + ": ratio to default, with its 95 % interval"}
 		t.fillRatios(ratios, label)
-		if len(t.rows) > 1 {
-			tables = append(tables, t)
+		if len(t.Rows) > 1 {
+			tables = append(tables, page.Table(t))
 		}
 	}
 	return tables
@@ -124,14 +119,6 @@ func (t *table) fillRatios(lines []experiment.Line, label string) {
 		}
 	}
 	t.matrix(others, label, compared, func(l experiment.Line) string { return interval(l.Interval) })
-}
-
-// interval is a mean with its bounds.
-func interval(i experiment.Interval) string {
-	if math.IsNaN(i.Low) {
-		return figure(i.Mean)
-	}
-	return fmt.Sprintf("%s [%s, %s]", figure(i.Mean), figure(i.Low), figure(i.High))
 }
 
 func (t *table) matrix(lines []experiment.Line, label string, metrics []string, cell func(experiment.Line) string) {
@@ -158,7 +145,7 @@ func (t *table) matrix(lines []experiment.Line, label string, metrics []string, 
 		}
 		header = append(header, m)
 	}
-	t.rows = [][]string{header}
+	t.Rows = [][]string{header}
 	for _, s := range schedulers {
 		row := []string{s}
 		for _, m := range metrics {
@@ -168,7 +155,7 @@ func (t *table) matrix(lines []experiment.Line, label string, metrics []string, 
 			}
 			row = append(row, value)
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 }
 
@@ -191,44 +178,47 @@ func figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-func (r results) verdicts() table {
-	t := table{title: "targets of spazio", rows: [][]string{{"experiment", "target", "measured", "holds"}}}
+func (r results) verdicts() page.Table {
+	t := page.Table{Title: "targets of spazio", Rows: [][]string{{"experiment", "target", "measured", "holds"}}}
 	for _, v := range experiment.Judge(r.cases, r.rows, experiment.Spazio) {
-		holds := "no"
-		if v.Holds {
-			holds = "yes"
-		}
-		t.rows = append(t.rows, []string{v.Experiment, v.Claim, interval(v.Measured), holds})
+		t.Rows = append(t.Rows, []string{v.Experiment, v.Claim, interval(v.Measured), yes(v.Holds)})
 	}
 	return t
 }
 
-func (r results) losses() table {
-	t := table{
-		title: "where another scheduler is better than spazio by more than a hundredth: the best one, and spazio's ratio to it",
-		rows:  [][]string{{"experiment", "metric", "the best", "spazio over it"}},
+func (r results) losses() page.Table {
+	t := page.Table{
+		Title: "where another scheduler is better than spazio by more than a hundredth: the best one, and spazio's ratio to it",
+		Rows:  [][]string{{"experiment", "metric", "the best", "spazio over it"}},
 	}
 	for _, l := range experiment.Losses(r.cases, r.rows, experiment.Spazio) {
-		t.rows = append(t.rows, []string{l.Experiment, l.Metric, l.Other, interval(l.Ratio)})
+		t.Rows = append(t.Rows, []string{l.Experiment, l.Metric, l.Other, interval(l.Ratio)})
 	}
 	return t
 }
 
-// writeAligned writes rows of cells in columns.
-func writeAligned(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+func (r results) findings() page.Table {
+	t := page.Table{
+		Title: "what a fluid prototype found, and what holds here",
+		Rows:  [][]string{{"experiment", "finding", "prototype", "measured", "holds"}},
 	}
-	for _, row := range rows {
-		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-			}
-		}
-		b.WriteByte('\n')
+	for _, v := range experiment.JudgeFindings(r.cases, r.rows) {
+		t.Rows = append(t.Rows, []string{v.Experiment, v.Claim, v.Prototype, interval(v.Measured), yes(v.Holds)})
 	}
+	return t
+}
+
+// interval is a mean with its bounds.
+func interval(i experiment.Interval) string {
+	if math.IsNaN(i.Low) {
+		return figure(i.Mean)
+	}
+	return fmt.Sprintf("%s [%s, %s]", figure(i.Mean), figure(i.Low), figure(i.High))
+}
+
+func yes(holds bool) string {
+	if holds {
+		return "yes"
+	}
+	return "no"
 }

@@ -91,11 +91,8 @@ func (p *plan) options(stderr io.Writer) experiment.Options {
 	}
 }
 
-// all stands for every experiment.
-const all = "all"
-
-// cases are those of all experiments named, and the experiments that "all" left
-// out for want of a trace.
+// cases are those of all experiments named, and the experiments of groups that
+// are left out for want of a trace.
 func (p *plan) cases(names []string) (cases []experiment.Case, left []experiment.Experiment, err error) {
 	sweep := p.sweep
 	for _, l := range p.laws {
@@ -105,23 +102,17 @@ func (p *plan) cases(names []string) (cases []experiment.Case, left []experiment
 		sweep.Requests = append(sweep.Requests, workload.Requests(r))
 	}
 	for _, name := range names {
-		var named []experiment.Experiment
-		if name == all {
-			named = experiment.Experiments()
-		} else {
-			e, err := experiment.ByName(name)
-			if err != nil {
-				return nil, nil, err
-			}
-			named = append(named, e)
+		group, err := experiment.ByGroup(name)
+		if err != nil {
+			return nil, nil, err
 		}
-		for _, e := range named {
+		for _, e := range group {
 			params := p.params
 			if directory := p.trace(e.Name); directory != "" {
 				params.Trace = os.DirFS(directory)
 			}
 			more, err := e.Cases(params, sweep)
-			if name == all && errors.Is(err, experiment.ErrNoTrace) {
+			if len(group) > 1 && errors.Is(err, experiment.ErrNoTrace) {
 				left = append(left, e)
 				continue
 			}

@@ -14,14 +14,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/drawing"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
-
-// Colours that stay apart for the colour-blind (Okabe and Ito, 2008).
-var colours = []color.Color{
-	color.NRGBA{0, 114, 178, 255}, color.NRGBA{213, 94, 0, 255}, color.NRGBA{0, 158, 115, 255},
-	color.NRGBA{204, 121, 167, 255}, color.NRGBA{0, 0, 0, 255}, color.NRGBA{86, 180, 233, 255}, color.NRGBA{230, 159, 0, 255},
-}
 
 // picture is a metric of an experiment's cases as an SVG.
 type picture struct {
@@ -113,7 +108,7 @@ func drawRatios(title string, all []series, schedulers []string) (*plot.Plot, er
 	p.Title.Text = title
 	p.BackgroundColor = color.White
 	p.X.Label.Text = "ratio to default"
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ratioTicks{}
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, drawing.Decades{}
 	p.Legend.Top = true
 	p.Legend.Left = false
 	low, high := .45, 1.1
@@ -129,12 +124,12 @@ func drawRatios(title string, all []series, schedulers []string) (*plot.Plot, er
 		if err != nil {
 			return nil, err
 		}
-		scatter.Color, scatter.Shape, scatter.Radius = colours[i%len(colours)], plotutil.Shape(i), vg.Points(3)
+		scatter.Color, scatter.Shape, scatter.Radius = drawing.Colours[i%len(drawing.Colours)], plotutil.Shape(i), vg.Points(3)
 		bars, err := plotter.NewXErrorBars(s.points)
 		if err != nil {
 			return nil, err
 		}
-		bars.Color = colours[i%len(colours)]
+		bars.Color = drawing.Colours[i%len(drawing.Colours)]
 		p.Add(bars, scatter)
 		p.Legend.Add(s.label, scatter)
 	}
@@ -161,19 +156,4 @@ func toSVG(p *plot.Plot, rows int) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
-}
-
-// ratioTicks are 1, 2 and 5 of each decade.
-type ratioTicks struct{}
-
-func (ratioTicks) Ticks(low, high float64) []plot.Tick {
-	var ticks []plot.Tick
-	for decade := math.Pow(10, math.Floor(math.Log10(low))); decade <= high; decade *= 10 {
-		for _, m := range []float64{1, 2, 5} {
-			if v := m * decade; v >= low && v <= high {
-				ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%g", math.Round(v*1e6)/1e6)})
-			}
-		}
-	}
-	return ticks
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/page"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
@@ -89,7 +90,7 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 		return serve.Usage(fmt.Errorf("--metric %s, which no case has: %w", f.metric, ErrFlag))
 	}
 	s := sensitivity{plan: &f.plan, metric: f.metric, scales: f.scales, of: experiment.Sensitivities(effects)}
-	if err := f.writeReport(s.report, stderr); err != nil {
+	if err := f.writeReport("Sensitivity of Spazio to its constants", s.report, stderr); err != nil {
 		return err
 	}
 	return f.write(stdout, rows, s.tables)
@@ -130,34 +131,30 @@ type sensitivity struct {
 
 func (s sensitivity) tables() string {
 	var b strings.Builder
-	for i, t := range append([]table{s.table()}, s.delicate()...) {
+	for i, t := range append([]page.Table{s.table()}, s.delicate()...) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s\n", t.title)
-		writeAligned(&b, t.rows)
+		fmt.Fprintf(&b, "%s\n", t.Title)
+		t.WriteAligned(&b)
 	}
 	return b.String()
 }
 
 // table has a row a constant.
-func (s sensitivity) table() table {
-	t := table{title: fmt.Sprintf("%s with one constant changed over that with its default: the largest change of all cases with its 95 %% interval, and the mean of all cases", s.metric)}
+func (s sensitivity) table() page.Table {
+	t := page.Table{Title: fmt.Sprintf("%s with one constant changed over that with its default: the largest change of all cases with its 95 %% interval, and the mean of all cases", s.metric)}
 	header := []string{"constant", "default"}
 	for _, scale := range s.scales {
 		header = append(header, fmt.Sprintf("×%g: largest change", scale), "mean")
 	}
-	t.rows = append(t.rows, append(header, "all within 10 %"))
+	t.Rows = append(t.Rows, append(header, "all within 10 %"))
 	for _, c := range s.of {
 		row := []string{c.Constant.Name, c.Constant.At(1)}
 		for _, scale := range s.scales {
 			row = append(row, largest(c.Effects, scale)...)
 		}
-		within := "yes"
-		if !stays(c) {
-			within = "no"
-		}
-		t.rows = append(t.rows, append(row, within))
+		t.Rows = append(t.Rows, append(row, yes(stays(c))))
 	}
 	return t
 }
@@ -190,15 +187,15 @@ func largest(effects []experiment.Effect, scale float64) []string {
 
 // delicate has a table for each constant that moves a case beyond the tolerance,
 // with those cases.
-func (s sensitivity) delicate() []table {
-	var tables []table
+func (s sensitivity) delicate() []page.Table {
+	var tables []page.Table
 	for _, c := range s.of {
 		if stays(c) {
 			continue
 		}
-		t := table{title: fmt.Sprintf("cases that %s, default %s, moves by more than 10 %%", c.Constant.Name, c.Constant.At(1))}
+		t := table{Title: fmt.Sprintf("cases that %s, default %s, moves by more than 10 %%", c.Constant.Name, c.Constant.At(1))}
 		t.fillEffects(c.Effects)
-		tables = append(tables, t)
+		tables = append(tables, page.Table(t))
 	}
 	return tables
 }
@@ -227,10 +224,10 @@ func (t *table) fillEffects(effects []experiment.Effect) {
 		rows[e.Of] = row
 		beyond[e.Of] = beyond[e.Of] || beyondTolerance(e)
 	}
-	t.rows = append(t.rows, header)
+	t.Rows = append(t.Rows, header)
 	for _, of := range order {
 		if beyond[of] {
-			t.rows = append(t.rows, rows[of])
+			t.Rows = append(t.Rows, rows[of])
 		}
 	}
 }
@@ -239,28 +236,30 @@ func beyondTolerance(e experiment.Effect) bool { return math.Abs(e.Mean-1) > tol
 
 const sensitivityMethod = `Each constant was multiplied alone; whole numbers are rounded, and a value stays within its option's range. A ratio is that of a case with the changed constant to the same case with the default, seed by seed, averaged geometrically, with its 95 % confidence interval (Student's t on logarithms). In the picture every dot is a case.`
 
-func (s sensitivity) report(p page, base string) (map[string][]byte, error) {
-	p.heading(1, "Sensitivity of Spazio to its constants")
-	p.paragraph(provenance(s.plan.seedsNamed(), s.plan.params.HeldOut, s.plan.params.Set))
-	p.paragraph(sensitivityMethod)
+func (s sensitivity) report(p page.Page, base string) (map[string][]byte, error) {
+	p.Paragraph(provenance(s.plan.seedsNamed(), s.plan.params.HeldOut, s.plan.params.Set))
+	p.Paragraph(sensitivityMethod)
 	svg, err := s.picture()
 	if err != nil {
 		return nil, fmt.Errorf("draw the sensitivities: %w", err)
 	}
 	file := base + ".svg"
-	p.picture(picture{s.metric, s.metric + " with one constant changed over that with its default; dashed lines are 10 % less and more.", svg}, file)
+	p.Picture(page.Picture{
+		Name: s.metric, Caption: s.metric + " with one constant changed over that with its default; dashed lines are 10 % less and more.",
+		File: file, SVG: svg,
+	})
 	kept := 0
 	for _, c := range s.of {
 		if stays(c) {
 			kept++
 		}
 	}
-	p.paragraph(fmt.Sprintf("%d of %d constants move no case by more than 10 %%.", kept, len(s.of)))
-	p.table(s.table())
+	p.Paragraph(fmt.Sprintf("%d of %d constants move no case by more than 10 %%.", kept, len(s.of)))
+	p.Table(s.table())
 	if tables := s.delicate(); len(tables) > 0 {
-		p.heading(2, "The others, case by case")
+		p.Heading(2, "The others, case by case")
 		for _, t := range tables {
-			p.table(t)
+			p.Table(t)
 		}
 	}
 	return map[string][]byte{file: svg}, nil

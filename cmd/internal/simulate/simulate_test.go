@@ -219,7 +219,11 @@ func TestAllHeldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range experiment.Experiments() {
+	group, err := experiment.ByGroup(experiment.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range group {
 		if got, want := strings.Contains(out, "\n"+e.Name+"/"), e.Name != "f1"; got != want {
 			t.Errorf("%s among the rows: %t", e.Name, got)
 		}

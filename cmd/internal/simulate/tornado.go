@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/drawing"
 )
 
 // picture is the plot as an SVG.
@@ -63,7 +65,7 @@ func (s sensitivity) plot() (*plot.Plot, error) {
 // of each constant.
 func (s sensitivity) drawScale(p *plot.Plot, i int, scale float64) error {
 	shift := .4*(float64(i)+.5)/float64(len(s.scales)) - .2
-	tint := colours[i%len(colours)]
+	tint := drawing.Colours[i%len(drawing.Colours)]
 	var dots plotter.XYs
 	for k, c := range s.of {
 		y := float64(len(s.of)-1-k) - shift

@@ -1,0 +1,118 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// Names of groups of experiments, for ByGroup: All is all but those on the
+// findings.
+const (
+	All      = "all"
+	Findings = "findings"
+)
+
+// ByGroup finds the experiments of a name: those of All, all of the findings for
+// Findings, or for the number of one ("finding-1"), or the one of that very name.
+// The error is a *NameError.
+func ByGroup(name string) ([]Experiment, error) {
+	if strings.EqualFold(name, All) {
+		return slices.Clone(experiments), nil
+	}
+	if e, err := ByName(name); err == nil {
+		return []Experiment{e}, nil
+	}
+	var group []Experiment
+	for _, e := range findings {
+		number, _, _ := strings.Cut(strings.TrimPrefix(e.Name, "finding-"), "-")
+		if strings.EqualFold(name, Findings) || strings.EqualFold(name, "finding-"+number) {
+			group = append(group, e)
+		}
+	}
+	if len(group) == 0 {
+		return nil, &NameError{"experiment", name}
+	}
+	return group, nil
+}
+
+// Sources are the thesis's algorithm and the same with one remedy after another.
+func sources() []string {
+	return []string{Default, "source", "source-signal", "source-pooled", "source-cautious", Reference, Spazio}
+}
+
+// findings are what a fluid prototype showed of the thesis's algorithm, taken up
+// with the real agent. Each sets aside what is not asked for.
+var findings = []Experiment{
+	arrivals("finding-1-arrivals", .53, "The thesis's algorithm at light load",
+		"Pods of 10 s take half of the cores: does the algorithm run away as the thesis has it, and which remedy ends that?", sources()),
+	batches("finding-1-batch", []float64{10}, "The thesis's algorithm and a batch",
+		"The same schedulers and 1,000 pods of 10 s at once.", sources()),
+	arrivals("finding-1-parts", .53, "Which part of the thesis's algorithm runs away",
+		"One part is replaced at a time: what ends the runaway, and what makes it worse?", []string{
+			"source", "source-channels", "source-ledger", "source-centred", "source-events",
+			"source-merged", "source-cold-1", "source-headroom", "source-headroom-floored",
+		}),
+	arrivals("finding-2", .53, "Units of the estimator",
+		"Does the estimator do better on the headroom in absolute units than on k, whose ruler moves with the load?", []string{
+			Default, "source", "source-headroom", "source-signal", "source-headroom-signal",
+			"source-pooled", "source-headroom-pooled", "source-cautious", "source-headroom-cautious",
+		}),
+	batches("finding-3", []float64{.1, 1, 10}, "Reports on events",
+		"What do reports gain that leave when a pod starts or ends, ahead of the next second's block?",
+		[]string{Default, Reference, "blocks-alone", Spazio}),
+	batches("finding-4", []float64{.1, 1, 10}, "An allowance for the start-up",
+		"A slot idles while its next pod starts: what do pods ahead of confirmation gain, as many as start-up over run time says and twice that, and when do they run away?",
+		[]string{Default, Reference, "allowance-1", "allowance-2", Spazio}),
+	batches("finding-5", []float64{10}, "Cold start",
+		"Is one pod a core smoother on fresh nodes than two?", []string{Default, Reference, "cold-2", "no-slow-start", "cold-2-at-once", Spazio}),
+	arrivals("finding-6", .53, "The floor",
+		"Does a bad estimate lock an empty node out unless it always offers a pod?",
+		[]string{Default, "source-cautious", "source-cautious-open", Reference, "no-floor", Spazio}),
+	batches("finding-7", []float64{10, 60}, "Makespan misleads",
+		"Equal sizes end in rounds where sharing ends at once: does the same algorithm look different with exponential sizes, and by goodput?",
+		[]string{Default, Reference, Spazio, Omniscient}),
+	mixes("finding-8", []float64{.5}, "Mixed pods",
+		"Half of 1,000 pods press on memory: what keeps an allowance from filling nodes that can take no more?",
+		[]string{Default, "source", "source-cautious", "unguarded", "no-slow-start", "allowance-1", Reference, Spazio}),
+	mixes("finding-9-batch", []float64{.2, .35, .5, .65, .8}, "One cost along u₁ or one a channel: mixes",
+		"Five mixes of CPU-bound pods and pods that press on memory.", []string{Default, "scalar", Reference, Spazio}),
+	arrivals("finding-9-arrivals", .66, "One cost along u₁ or one a channel: light load",
+		"Five pods of 10 s arrive a second.", []string{Default, "scalar", Reference, Spazio}),
+}
+
+func arrivals(name string, load float64, title, question string, schedulers []string) Experiment {
+	return Experiment{
+		Name: name, Title: title, Question: question, schedulers: schedulers,
+		defaults: Params{Duration: 300, Law: workload.Equal},
+		sweep:    Sweep{Work: []float64{10}, Load: []float64{load}},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+			return p.cluster(), pods, err
+		},
+	}
+}
+
+func batches(name string, work []float64, title, question string, schedulers []string) Experiment {
+	return Experiment{
+		Name: name, Title: title, Question: question, schedulers: schedulers,
+		defaults: Params{Pods: 1000}, sweep: Sweep{Work: work, Law: workload.Laws()},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+			return p.cluster(), pods, err
+		},
+	}
+}
+
+func mixes(name string, shares []float64, title, question string, schedulers []string) Experiment {
+	return Experiment{
+		Name: name, Title: title, Question: question, schedulers: schedulers,
+		defaults: Params{Pods: 1000, Law: workload.Exponential, mixed: true},
+		sweep:    Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, Memory: shares},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			return mixture(workload.Mix{MemoryShare: p.Memory})(p, seed)
+		},
+	}
+}

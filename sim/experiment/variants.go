@@ -1,0 +1,162 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/sim"
+)
+
+// Variants lists the schedulers that the findings compare beside those of
+// Schedulers: the thesis's with one part replaced, and Reference with one part
+// changed.
+func Variants() []Named { return slices.Clone(variants) }
+
+// Reference is what the findings vary: a configuration that says every constant
+// that matters to them, so that tuning the defaults does not move them. It has
+// no allowance ahead of confirmation.
+const Reference = "reference"
+
+var variants = []Named{
+	{Reference, "Spazio in a stated configuration", func(Params) sim.Scheduler { return reference() }},
+
+	{"source-headroom", "source in absolute headroom", literally(func(s *sim.Scalar) { s.Unit = sim.Headroom })},
+	{"source-headroom-signal", "the same, never above the signal", guarded(sim.Headroom, 1)},
+	{"source-headroom-pooled", "the same, costs pooled with the fleet's", guarded(sim.Headroom, 2)},
+	{"source-headroom-cautious", "the same, costs raised by a deviation", guarded(sim.Headroom, 3)},
+	{"source-channels", "source, a cost a channel", func(Params) sim.Scheduler { return source(0).Spazio }},
+	{"source-ledger", "source, pods in flight until a report absorbs them", literally(func(s *sim.Scalar) { s.Literal = false })},
+	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = kalman.Centred })},
+	{"source-events", "source, reports on events", literally(func(s *sim.Scalar) { s.Agent.MinInterval = 0 })},
+	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = aggregate.PerNode })},
+	{"source-headroom-floored", "source-headroom, no cost below an eighth of the first", literally(func(s *sim.Scalar) {
+		s.Unit = sim.Headroom
+		s.Agent.Estimator.Floor = kalman.DefaultFloor
+	})},
+	{"source-cold-1", "source, one pod a core at first", literally(func(s *sim.Scalar) { s.Agent.PodsPerCore = 1 })},
+	{"source-cautious-open", "source-cautious, an empty node offers a pod", func(Params) sim.Scheduler {
+		s := source(3)
+		s.Agent.Avail.FloorBelow = capacity.DefaultFloorBelow
+		return s
+	}},
+
+	{"blocks-alone", "reference, reports with the blocks alone", changed(func(s *sim.Spazio, _ Params) { s.Agent.MinInterval = time.Hour })},
+	{"allowance-1", "reference, ahead by start-up over run time", changed(allowance(1))},
+	{"allowance-2", "reference, twice as far ahead", changed(allowance(2))},
+	{"cold-2", "reference, two pods a core at first", changed(func(s *sim.Spazio, _ Params) { s.Agent.PodsPerCore = 2 })},
+	{"cold-2-at-once", "the same, any number of pods in flight", changed(func(s *sim.Spazio, _ Params) {
+		s.Agent.PodsPerCore = 2
+		s.Rules.Burst = 1e6
+	})},
+	{"no-floor", "reference, an empty node may offer nothing", changed(func(s *sim.Spazio, _ Params) { s.Agent.Avail.FloorBelow = -1 })},
+	{"no-slow-start", "reference, any number of pods in flight", changed(func(s *sim.Spazio, _ Params) { s.Rules.Burst = 1e6 })},
+	{"unguarded", "reference, ahead of confirmation even when full, any number in flight", changed(func(s *sim.Spazio, p Params) {
+		allowance(1)(s, p)
+		s.Agent.Avail.Saturation = -1
+		s.Rules.Burst = 1e6
+	})},
+	{"scalar", "reference, one cost a node along u₁", func(Params) sim.Scheduler { return sim.Scalar{Spazio: reference()} }},
+}
+
+// source is the thesis's algorithm, literally: one pair of scalar filters a node
+// that share an innovation, on k along u₁ in units of the typical load, halted
+// while containers churn and where k is 0; the switch between its two equations,
+// n₀ = n; no caution, no floor, no heed of saturation; two pods a core at first;
+// reports with the blocks alone; models merged in order of arrival; a counter of
+// reserved pods and no bound on it; avail as the whole score. Each guard adds one
+// remedy to those before.
+func source(guards int) sim.Scalar {
+	s := sim.Scalar{
+		Spazio: sim.Spazio{
+			Agent: agent.Config{
+				Avail: capacity.Thesis(),
+				Estimator: kalman.Config{
+					Method: kalman.Naive, Gate: math.MaxFloat64, Saturation: 1, Known: 1, Floor: 1e-6,
+				},
+				ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
+				PodsPerCore: 2,
+				Settle:      time.Nanosecond,
+				MinInterval: time.Hour,
+			},
+			Aggregate: aggregate.Options{Policy: aggregate.Sequential},
+			Rules:     reserve.Rules{Epsilon: 1, Burst: 1e6},
+			Ranking:   reserve.Ranking{TieWidth: 1e-9},
+			Weight:    1e6,
+			NoPooling: guards < 2,
+		},
+		Unit:    sim.TypicalLoads,
+		Literal: true,
+	}
+	if guards >= 1 {
+		s.Agent.Avail.Rule = capacity.LeastOfBoth
+	}
+	if guards >= 3 {
+		s.Agent.Avail.Caution = 1
+	}
+	return s
+}
+
+func guarded(u sim.Unit, guards int) func(Params) sim.Scheduler {
+	return func(Params) sim.Scheduler {
+		s := source(guards)
+		s.Unit = u
+		return s
+	}
+}
+
+func literally(change func(*sim.Scalar)) func(Params) sim.Scheduler {
+	return func(Params) sim.Scheduler {
+		s := source(0)
+		change(&s)
+		return s
+	}
+}
+
+func reference() sim.Spazio {
+	return sim.Spazio{
+		Agent: agent.Config{
+			Avail: capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
+			Estimator: kalman.Config{
+				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
+			},
+			ChurnHold: time.Second, ChurnCap: 10 * time.Second,
+			PodsPerCore: 1,
+			Settle:      600 * time.Millisecond,
+			MinInterval: 100 * time.Millisecond,
+		},
+		Rules:  reserve.Rules{Epsilon: 1, Burst: 2, Growth: .5},
+		Weight: 5,
+		Push:   1,
+	}
+}
+
+func changed(change func(*sim.Spazio, Params)) func(Params) sim.Scheduler {
+	return func(p Params) sim.Scheduler {
+		s := reference()
+		change(&s, p)
+		return s
+	}
+}
+
+// startup is the mean latency of a start in seconds, which allowances take for
+// granted.
+const startup = 1.2
+
+// allowance is that of a node that knows its pods: how many of the lightest it
+// holds, by the part of a pod's life that is its start. A mix has pods of a tenth
+// of a core.
+func allowance(times float64) func(*sim.Spazio, Params) {
+	return func(s *sim.Spazio, p Params) {
+		pods := float64(p.Cores)
+		if p.mixed {
+			pods *= 10
+		}
+		s.Agent.Avail.Allowance = times * pods * startup / p.Work
+	}
+}
