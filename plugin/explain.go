@@ -163,7 +163,7 @@ func (h *Hub) verdicts(ranking reserve.Ranking) []NodeVerdict {
 			continue
 		}
 		score := math.NaN()
-		if s.Signal == signalFresh || s.Signal == signalStale && h.rules.policy == reserve.Allow {
+		if s.Signal == signalFresh || s.Signal == signalStale && h.rules.freshness.Policy == reserve.Allow {
 			score = reserve.Score(s.Free, s.K, 0, ranking)
 		}
 		raw = append(raw, score)

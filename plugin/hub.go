@@ -185,8 +185,8 @@ func (h *Hub) configure(args SpazioArgs) error {
 	h.ledger, h.start, h.args, h.retry = ledger, h.clock(), args, args.RetryPeriod.Duration
 	h.idle, h.rate, h.burst = args.IdleTimeout.Duration, args.MaxReportRate, float64(args.ReportBurst)
 	h.rules = rules{
-		admit:  reserve.Rules{Epsilon: args.Epsilon}.WithDefaults(),
-		policy: policy, maxAge: args.MaxAge.Duration, grace: args.StartupGrace.Duration,
+		admit:     reserve.Rules{Epsilon: args.Epsilon}.WithDefaults(),
+		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
 	}
 	return nil
 }

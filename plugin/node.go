@@ -15,8 +15,7 @@ const podDemand = 1
 // view is what one scheduling cycle sees of a node: the newest report and the
 // pods in flight at the same moment. It is never changed, only replaced.
 type view struct {
-	// freshUntil ends the report's validity; negative without a report.
-	freshUntil time.Duration
+	validity reserve.Validity
 	// free is the room beyond the pods in flight.
 	free float64
 	// reason is Admit's answer for as long as the signal is fresh: asked once
@@ -25,8 +24,6 @@ type view struct {
 	refusals *refusals
 	// report explains the signal; nil before the first.
 	report *agent.Report
-	// graceUntil ends the wait for a node's first report.
-	graceUntil time.Duration
 	// arrived is when the report came, since the Hub's start.
 	arrived  time.Duration
 	inflight float64
@@ -34,7 +31,7 @@ type view struct {
 }
 
 // fresh says whether decisions at now rest on the signal.
-func (v *view) fresh(now time.Duration) bool { return now <= v.freshUntil }
+func (v *view) fresh(now time.Duration) bool { return v.validity.Fresh(now) }
 
 // node orders everything that changes what is known of one node: reports, the
 // ledger's entries and the view made from both change under its mutex, so that
@@ -66,38 +63,18 @@ type node struct {
 
 // rules are the constants of all decisions of a Hub.
 type rules struct {
-	admit  reserve.Rules
-	policy reserve.StalePolicy
-	maxAge time.Duration
-	grace  time.Duration
+	admit     reserve.Rules
+	freshness reserve.Freshness
 }
 
 // admitView decides for a node as seen in v.
 func (r *rules) admitView(v *view, now time.Duration) reserve.Reason {
-	if v.fresh(now) {
-		return v.reason
-	}
-	return r.unsure(v.report == nil && now < v.graceUntil)
-}
-
-// unsure decides for a node without a valid report; waits says that its first
-// is still to be waited for.
-func (r *rules) unsure(waits bool) reserve.Reason {
-	if waits && r.policy != reserve.Allow {
-		return reserve.Stale
-	}
-	return r.policy.Admit()
+	return r.freshness.Admit(v.validity, now, v.reason)
 }
 
 // slots counts the pods that admitView would let in.
 func (r *rules) slots(v *view, now time.Duration) int {
-	if v.fresh(now) {
-		return reserve.Slots(v.signal, v.inflight, podDemand, r.admit)
-	}
-	if r.admitView(v, now) == reserve.Admitted {
-		return reserve.MaxSlots
-	}
-	return 0
+	return r.freshness.Slots(v.validity, now, v.signal, v.inflight, podDemand, r.admit)
 }
 
 // refresh makes a new view of n, whose mutex is held, and returns by how much
@@ -105,10 +82,10 @@ func (r *rules) slots(v *view, now time.Duration) int {
 func (n *node) refresh(r *rules, now time.Duration) int {
 	v := &view{
 		signal: n.signal, inflight: n.account.InFlight(), report: n.report, arrived: n.arrived,
-		freshUntil: -1, graceUntil: n.since + r.grace, refusals: refusalsFor(n.report),
+		validity: r.freshness.Awaited(n.since), refusals: refusalsFor(n.report),
 	}
 	if n.report != nil {
-		v.freshUntil = n.arrived + r.maxAge
+		v.validity = r.freshness.Reported(n.arrived)
 		v.free = reserve.Free(v.signal.Avail, v.inflight)
 		v.reason = reserve.Admit(v.signal, v.inflight, podDemand, r.admit)
 	}

@@ -119,7 +119,7 @@ func Limit(s Signal, r Rules) float64 {
 // Admit decides whether a node with signal s and inflight pods in flight may
 // take one more pod of the given demand. A number that is NaN never admits.
 // Whether s is fresh enough to be asked is the caller's to know; see
-// [StalePolicy].
+// [Freshness].
 func Admit(s Signal, inflight, demand float64, r Rules) Reason {
 	r = r.WithDefaults()
 	switch {

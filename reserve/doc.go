@@ -14,7 +14,10 @@
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes",
 // L. Choteborsky, 2025, eq. 3.11).
 //
-// [Admit], [Slots], [Score] and [NormalizeTo] are pure: they read no clock and
+// A report counts for a while after its arrival; [Freshness] says for how long,
+// and what holds without one.
+//
+// [Admit], [Slots], [Score], [NormalizeTo] and Freshness are pure: they read no clock and
 // draw no random number, and a scheduler plugin and a simulator can run the
 // same code. [Ledger] holds the pods in flight, keyed by [PodKey] rather than
 // counted, so that a repeated, late or lost event cannot leak capacity.

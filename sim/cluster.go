@@ -101,7 +101,7 @@ func Run(ctx context.Context, c Config, pods []Pod) (Result, error) {
 	if err := c.Validate(); err != nil {
 		return Result{}, err
 	}
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	for i, p := range pods {
 		if err := p.validate(i, c.Nodes); err != nil {
 			return Result{}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -220,6 +221,25 @@ func TestSpazioSeesHiddenLoad(t *testing.T) {
 	}
 	if spazio, byDefault := onLoaded(sim.Spazio{}), onLoaded(sim.Default{}); spazio > 6 || byDefault < 20 {
 		t.Errorf("pods on the loaded node: spazio %d, default %d of 60", spazio, byDefault)
+	}
+}
+
+// A signal that never counts is as good as none: by default pods go where
+// kube-scheduler would have them, or nowhere if that is the policy.
+func TestSpazioWithoutFreshSignals(t *testing.T) {
+	pods := make([]sim.Pod, 40)
+	for i := range pods {
+		pods[i] = sim.Pod{Work: 1}
+	}
+	most := func(policy reserve.StalePolicy) int {
+		freshness := reserve.Freshness{MaxAge: 1, Policy: policy}
+		return run(t, sim.Config{Nodes: 2, Horizon: 60, Seed: 3, Scheduler: sim.Spazio{Freshness: freshness}}, pods).Most
+	}
+	if got := most(reserve.Neutral); got < 15 || got > 25 {
+		t.Errorf("neutral: %d of 40 pods at once on one of two nodes", got)
+	}
+	if got := most(reserve.Reject); got != 0 {
+		t.Errorf("reject: %d pods at once on a node", got)
 	}
 }
 

@@ -21,9 +21,10 @@ type Spazio struct {
 	Agent agent.Config
 	// Aggregate configures the aggregator.
 	Aggregate aggregate.Options
-	// Rules and Ranking are the plugin's.
-	Rules   reserve.Rules
-	Ranking reserve.Ranking
+	// Rules, Ranking and Freshness are the plugin's.
+	Rules     reserve.Rules
+	Ranking   reserve.Ranking
+	Freshness reserve.Freshness
 	// Weight is that of the plugin's score beside the default ones; default 5,
 	// as in the scheduler's profile.
 	Weight float64
@@ -50,8 +51,10 @@ const (
 var epoch = time.Unix(1_000_000_000, 0)
 
 func at(seconds float64) time.Time {
-	return epoch.Add(time.Duration(math.Round(seconds * 1e9)))
+	return epoch.Add(elapsed(seconds))
 }
+
+func elapsed(seconds float64) time.Duration { return time.Duration(math.Round(seconds * 1e9)) }
 
 // spazio is the policy.
 type spazio struct {
@@ -88,11 +91,11 @@ type spazioAgent struct {
 	running  []reserve.PodKey
 	ids      []node.PodID
 
-	account *reserve.Account
-	heard   bool
-	signal  reserve.Signal
-	reason  reserve.Reason
-	slots   int
+	account  *reserve.Account
+	validity reserve.Validity
+	signal   reserve.Signal
+	reason   reserve.Reason // while the signal is fresh
+	slots    int
 }
 
 // Validate returns a *FieldError, or what a part's options are refused for.
@@ -107,7 +110,7 @@ func (o Spazio) Validate() error {
 	}
 	config := o.pipeline(node.Params{}.WithDefaults())
 	config.Node = "node"
-	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Aggregate.Validate(), config.Validate())
+	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Aggregate.Validate(), config.Validate())
 }
 
 // pipeline is the configuration of an agent but for its node's name.
@@ -124,6 +127,7 @@ func (o Spazio) build(c *cluster) (policy, error) {
 	}
 	setDefault(&o.Weight, DefaultWeight)
 	setDefault(&o.Push, DefaultPush)
+	o.Freshness = o.Freshness.WithDefaults()
 	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1)}
 	var err error
 	if s.aggregator, err = aggregate.New(o.Aggregate); err != nil {
@@ -138,7 +142,7 @@ func (o Spazio) build(c *cluster) (policy, error) {
 		}
 		s.agents = append(s.agents, spazioAgent{
 			name: config.Node, pipeline: pipeline, account: s.ledger.Account(config.Node),
-			pushed: math.Inf(-1), reason: reserve.Stale,
+			pushed: math.Inf(-1), validity: o.Freshness.Awaited(0),
 		})
 	}
 	return s, nil
@@ -248,7 +252,7 @@ func (s *spazio) handle(e event) {
 		if !s.literal {
 			s.ledger.Absorb(a.name, e.report.absorbed, at(s.c.now))
 		}
-		a.signal, a.heard = e.report.signal, true
+		a.signal, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
 		s.refresh(a)
 	case shown: // the API shows the pod running
 		s.ledger.Delete(s.key(e.pod))
@@ -259,14 +263,14 @@ func (s *spazio) handle(e event) {
 	}
 }
 
+// now is the time in the form in which package reserve takes it.
+func (s *spazio) now() time.Duration { return elapsed(s.c.now) }
+
 // refresh decides anew for a node and wakes pods if it gained slots.
 func (s *spazio) refresh(a *spazioAgent) {
-	if !a.heard {
-		return
-	}
 	inflight := a.account.InFlight()
 	a.reason = reserve.Admit(a.signal, inflight, podDemand, s.rules)
-	slots := reserve.Slots(a.signal, inflight, podDemand, s.rules)
+	slots := s.options.Freshness.Slots(a.validity, s.now(), a.signal, inflight, podDemand, s.rules)
 	rise := slots - a.slots
 	s.slots += rise
 	a.slots = slots
@@ -291,16 +295,22 @@ func (s *spazio) wakes() bool     { return true }
 func (s *spazio) everyNode() bool { return true }
 
 func (s *spazio) admits(m *machine, _ int32) bool {
-	return s.agents[m.index].reason == reserve.Admitted
+	a := &s.agents[m.index]
+	return s.options.Freshness.Admit(a.validity, s.now(), a.reason) == reserve.Admitted
 }
 
 // score adds the plugin's normalised score to kube-scheduler's own.
 func (s *spazio) score(scores []float64, nodes []int32, pod int32) {
+	now := s.now()
 	s.raw = s.raw[:0]
 	for _, i := range nodes {
 		a := &s.agents[i]
 		free := reserve.Free(a.signal.Avail, a.account.InFlight())
-		s.raw = append(s.raw, reserve.Score(free, a.signal.K, s.c.ties.Float64(), s.options.Ranking))
+		raw := reserve.Score(free, a.signal.K, s.c.ties.Float64(), s.options.Ranking)
+		if !s.options.Freshness.Ranked(a.validity, now) {
+			raw = math.NaN()
+		}
+		s.raw = append(s.raw, raw)
 	}
 	if cap(s.whole) < len(s.raw) {
 		s.whole = make([]int64, len(s.raw))

@@ -100,7 +100,7 @@ type SpazioArgs struct {
 // Defaults of SpazioArgs.
 const (
 	DefaultListen        = "127.0.0.1:9690"
-	DefaultMaxAge        = 5 * time.Second
+	DefaultMaxAge        = reserve.DefaultMaxAge
 	DefaultRetryPeriod   = 30 * time.Second
 	DefaultAssumedTTL    = 15 * time.Minute
 	DefaultMaxReportRate = 20

@@ -29,6 +29,7 @@ type Constant struct {
 
 var (
 	rules  = reserve.Rules{}.WithDefaults()
+	fresh  = reserve.Freshness{}.WithDefaults()
 	merged = aggregate.Options{}.WithDefaults()
 )
 
@@ -79,6 +80,8 @@ var constants = []Constant{
 	{"rules.epsilon", rules.Epsilon, 0},
 	{"rules.burst", rules.Burst, 0},
 	{"rules.growth", rules.Growth, 0},
+	{"freshness.max-age", fresh.MaxAge, 0},
+	{"freshness.grace", fresh.Grace, 0},
 	{"ranking.tie-width", reserve.DefaultTieWidth, 0},
 	{"weight", sim.DefaultWeight, 0},
 	{"push", sim.DefaultPush, 0},

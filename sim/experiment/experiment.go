@@ -80,12 +80,12 @@ func (e *NameError) Error() string { return fmt.Sprintf("experiment: no %s %q", 
 // ErrNoTrace refuses an experiment that replays a trace and was given none.
 var ErrNoTrace = errors.New("experiment: needs a trace")
 
-// Experiments lists all, in order.
-func Experiments() []Experiment { return slices.Concat(experiments, findings) }
+// Experiments lists all but those on findings, in order; see ByGroup.
+func Experiments() []Experiment { return slices.Clone(experiments) }
 
 // ByName finds an experiment; the error is a *NameError.
 func ByName(name string) (Experiment, error) {
-	for _, e := range Experiments() {
+	for _, e := range slices.Concat(experiments, findings) {
 		if strings.EqualFold(e.Name, name) {
 			return e, nil
 		}

@@ -1,10 +1,13 @@
 package experiment_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -55,33 +58,32 @@ var traces = map[string]fstest.MapFS{
 }
 
 // Every experiment runs under every scheduler on a small scale, and says the same
-// whatever runs beside it.
+// to the last bit with any number of processors and workers.
 func TestEveryExperiment(t *testing.T) {
-	for _, e := range experiment.Experiments() {
+	findings, err := experiment.ByGroup(experiment.Findings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range slices.Concat(experiment.Experiments(), findings) {
 		t.Run(e.Name, func(t *testing.T) {
 			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}
 			if trace, ok := traces[e.Name]; ok {
 				p.Trace = trace
 			}
 			small := cases(t, e.Name, p, experiment.Sweep{Work: []float64{2}, Load: []float64{.4}})
-			o := experiment.Options{Seeds: []uint64{1, 2}, Workers: 1}
+			o := experiment.Options{Seeds: []uint64{1, 2}}
 			for _, s := range experiment.Schedulers() {
 				o.Schedulers = append(o.Schedulers, s.Name)
 			}
 			if strings.HasPrefix(e.Name, "finding") { // under its own
 				o.Schedulers = nil
 			}
-			one, err := experiment.Run(t.Context(), small, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Workers = 4
-			many, err := experiment.Run(t.Context(), small, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(one, many); diff != "" {
-				t.Errorf("four workers change the rows:\n%s", diff)
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+			one := runWith(t, small, o, 1)
+			for _, workers := range []int{2, 8} {
+				if many := runWith(t, small, o, workers); !bytes.Equal(encoded(t, one), encoded(t, many)) {
+					t.Errorf("%d workers change the rows:\n%s", workers, cmp.Diff(one, many))
+				}
 			}
 			for _, r := range one {
 				// The thesis's algorithm may lock nodes out for good.
@@ -92,6 +94,27 @@ func TestEveryExperiment(t *testing.T) {
 			}
 		})
 	}
+}
+
+// runWith runs cases on as many processors as workers.
+func runWith(t *testing.T, cases []experiment.Case, o experiment.Options, workers int) []experiment.Row {
+	t.Helper()
+	runtime.GOMAXPROCS(workers)
+	o.Workers = workers
+	rows, err := experiment.Run(t.Context(), cases, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func encoded(t *testing.T, rows []experiment.Row) []byte {
+	t.Helper()
+	b, err := json.Marshal(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 func TestRunRefuses(t *testing.T) {

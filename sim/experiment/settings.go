@@ -11,11 +11,11 @@ import (
 )
 
 // unset are the fields of sim.Spazio that are no settings: those that the
-// simulator sets, the prior, which follows from pods-per-core, and centring,
-// which the pipeline refuses.
+// simulator sets, the prior, which follows from pods-per-core, centring, which the
+// pipeline refuses, and the policy for stale nodes, of which there are none.
 var unset = []string{
 	"agent.node", "agent.incarnation", "agent.schema", "agent.channels", "agent.cores", "agent.no-pressure",
-	"agent.estimator.prior", "agent.model.centre",
+	"agent.estimator.prior", "agent.model.centre", "freshness.policy",
 }
 
 func settings(s *sim.Spazio) option.Fields {

@@ -34,17 +34,20 @@
 // # Readings
 //
 // Utilisation is the busy share of the cores. Pressure ("some") is the share of
-// time in which a runnable thread waits, that is, in which the wants exceed the
-// cores: about 0 below n = c single-threaded pods, the daemons' share of time at
-// n = c, 1 above. Readings are rounded as the kernel rounds its counters and
-// disturbed by measurement noise.
+// time in which a runnable thread waits. The kernel takes it of each core by
+// itself and averages over those that are not idle, and it spreads the threads
+// over the cores: with w cores wanted that is min(max(w/c − 1, 0), 1), about 0 up
+// to n = c single-threaded pods, a half at n = 3 on two cores, 1 from n = 2c on.
+// Readings are rounded as the kernel rounds its counters and disturbed by
+// measurement noise.
 //
 // # Limits
 //
 // The model is fluid: it knows no time slices, caches, NUMA nodes or
 // hyper-threads, no disk and no network. A pod that waits half of the time wants
 // half a core at every moment, so pressure starts when the wants add up to the
-// cores, where a kernel shows some already below.
+// cores, where a kernel shows some already below. Threads are spread
+// evenly at all times, where a kernel takes a moment to move one.
 //
 // Times are seconds since the model's start, work is in core-seconds, memory in
 // bytes.

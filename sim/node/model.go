@@ -66,6 +66,9 @@ type Totals struct {
 	// Waited is the time in which a thread waited for a core, Overcommitted that
 	// in which pods asked for more memory than there is, in seconds.
 	Waited, Overcommitted float64
+	// Stalled is the time in which a thread waited for a core as the kernel adds
+	// it up for its pressure: the mean over the cores, in seconds.
+	Stalled float64
 	// ByteSeconds is the integral of the memory asked for.
 	ByteSeconds float64
 }
@@ -263,6 +266,7 @@ func (m *Model) run(step float64) {
 	t.ByteSeconds += m.used * step
 	if m.wanted > m.cores*(1+1e-12) {
 		t.Waited += step
+		t.Stalled += step * min(m.wanted/m.cores-1, 1)
 	}
 	if m.used > m.params.Memory {
 		t.Overcommitted += step

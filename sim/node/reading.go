@@ -7,14 +7,15 @@ const jiffy = .01
 
 // counters are the cumulative readings a kernel would show.
 type counters struct {
-	at           float64 // seconds
-	idle, waited float64 // whole jiffies in seconds; whole microseconds in seconds
+	at            float64 // seconds
+	idle, stalled float64 // whole jiffies in seconds; whole microseconds in seconds
 }
 
 // Reading is what one look at the node's counters shows.
 type Reading struct {
 	// Utilisation is the busy share of the cores, Pressure the share of time in
-	// which a runnable thread waited, both since the reading before.
+	// which a runnable thread waited, mean over the cores, both since the reading
+	// before.
 	Utilisation, Pressure float64
 	// Memory is the share of the memory in use now.
 	Memory float64
@@ -32,22 +33,22 @@ func (m *Model) Read() (Reading, bool) {
 	m.read = now
 	return Reading{
 		Utilisation: m.disturb(1-(now.idle-before.idle)/(span*m.cores), 1),
-		Pressure:    m.disturb((now.waited-before.waited)/span, 1),
+		Pressure:    m.disturb((now.stalled-before.stalled)/span, 1),
 		// A level read from counters of pages is steadier than a rate.
 		Memory: m.disturb(m.used/m.params.Memory, .1),
 	}, true
 }
 
 // CPU joins utilisation and pressure half and half: utilisation alone is full
-// at n = c while throughput still grows, pressure alone hardly moves below it.
+// at n = c, pressure alone does not move below it.
 func (r Reading) CPU() float64 { return (r.Utilisation + r.Pressure) / 2 }
 
 func (m *Model) counters() counters {
 	idle := m.now*m.cores - m.totals.Busy
 	return counters{
-		at:     m.now,
-		idle:   math.Floor(idle/jiffy) * jiffy,
-		waited: math.Floor(m.totals.Waited*1e6) / 1e6,
+		at:      m.now,
+		idle:    math.Floor(idle/jiffy) * jiffy,
+		stalled: math.Floor(m.totals.Stalled*1e6) / 1e6,
 	}
 }
 

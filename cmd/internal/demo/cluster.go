@@ -231,6 +231,17 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// progress returns the time and the core-seconds that pods have had on all
+// simulated nodes by then.
+func (c *cluster) progress() (now time.Time, done float64) {
+	for _, m := range c.members {
+		if n, ok := m.machine.(*simnode.Node); ok {
+			done += n.Done()
+		}
+	}
+	return c.clock.Now(), done
+}
+
 // follow has the observed pods go to the given batch.
 func (c *cluster) follow(t *tracker) { c.batch.Store(t) }
 

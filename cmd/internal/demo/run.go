@@ -22,6 +22,8 @@ type Options struct {
 	Keep bool
 	// Progress is where the run is shown, on a terminal as a live table.
 	Progress io.Writer
+	// OnBatch, if set, is given what became of each batch when it is done.
+	OnBatch func(Outcome)
 	// OnResult is given the result when the batches are done.
 	OnResult func(Result) error
 }
@@ -78,11 +80,14 @@ func (d *demo) run(ctx context.Context) (err error) {
 		if err := d.cluster.waitQuiet(ctx); err != nil {
 			return err
 		}
-		records, err := d.runBatch(ctx, profile)
+		outcome, err := d.runBatch(ctx, profile)
 		if err != nil {
 			return err
 		}
-		d.add(profile, records)
+		if d.options.OnBatch != nil {
+			d.options.OnBatch(outcome)
+		}
+		d.add(profile, outcome.Records)
 	}
 	d.screen.release()
 	if d.screen.terminal() {
@@ -135,30 +140,41 @@ func (d *demo) add(profile string, records []Record) {
 }
 
 // runBatch submits a batch and follows it to its end.
-func (d *demo) runBatch(ctx context.Context, profile string) ([]Record, error) {
+func (d *demo) runBatch(ctx context.Context, profile string) (Outcome, error) {
 	tasks := Batch(d.config)
 	t := newTracker(namespace, podNames(profile, len(tasks)), tasks)
 	d.cluster.follow(t)
-	start := d.cluster.clock.Now()
+	start, before := d.cluster.progress()
+	outcome := Outcome{Profile: profile}
 	view := newView(d.screen, func() Frame { return d.frame(profile, start, t) })
 	defer view.stop()
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var submitting sync.WaitGroup
-	defer submitting.Wait()
-	submitting.Go(func() {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() {
 		if err := submit(ctx, d.cluster.client, d.cluster.clock, profile, t); err != nil {
 			cancel(err)
+		}
+	})
+	running.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-t.begun:
+			now, done := d.cluster.progress()
+			outcome.Backlog = Backlog{Span: now.Sub(start), Useful: done - before}
 		}
 	})
 	for {
 		select {
 		case <-t.done:
+			running.Wait()
 			view.finish()
-			return t.snapshot(), nil
+			outcome.Records = t.snapshot()
+			return outcome, nil
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return Outcome{}, context.Cause(ctx)
 		case <-view.ticker.C:
 			view.show()
 		}

@@ -14,7 +14,9 @@ type tracker struct {
 	mu      sync.Mutex
 	records []Record
 	index   map[types.NamespacedName]int
+	waiting int // pods that neither run nor have ended
 	open    int
+	begun   chan struct{} // closed when no pod waits any more
 	done    chan struct{}
 }
 
@@ -22,7 +24,9 @@ func newTracker(namespace string, names []string, tasks []Task) *tracker {
 	t := &tracker{
 		records: make([]Record, len(tasks)),
 		index:   make(map[types.NamespacedName]int, len(tasks)),
+		waiting: len(tasks),
 		open:    len(tasks),
+		begun:   make(chan struct{}),
 		done:    make(chan struct{}),
 	}
 	for i, task := range tasks {
@@ -53,6 +57,7 @@ func (t *tracker) observe(pod types.NamespacedName, node string, tr simnode.Tran
 	case simnode.Bound:
 		r.Node, r.Bound = node, tr.At
 	case simnode.Running:
+		t.begin(r)
 		r.Running = tr.At
 	case simnode.Succeeded:
 		t.close(r, tr.At, false)
@@ -61,10 +66,22 @@ func (t *tracker) observe(pod types.NamespacedName, node string, tr simnode.Tran
 	}
 }
 
+// begin counts the pods that still wait. A pod that ends before it runs does not
+// wait any more either.
+func (t *tracker) begin(r *Record) {
+	if !r.Running.IsZero() || !r.Done.IsZero() {
+		return
+	}
+	if t.waiting--; t.waiting == 0 {
+		close(t.begun)
+	}
+}
+
 func (t *tracker) close(r *Record, at time.Time, failed bool) {
 	if !r.Done.IsZero() {
 		return
 	}
+	t.begin(r)
 	r.Done, r.Failed = at, failed
 	if t.open--; t.open == 0 {
 		close(t.done)

@@ -123,4 +123,4 @@ type Mark struct {
 }
 
 // All are the figures in order.
-func All() []Figure { return slices.Concat(thesis(), findings()) }
+func All() []Figure { return slices.Concat(thesis(), findings(), validation()) }

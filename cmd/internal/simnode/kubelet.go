@@ -266,6 +266,9 @@ func (k *Kubelet) writeAll(ctx context.Context, queue <-chan write) {
 			return
 		case w := <-queue:
 			err := k.write(ctx, w)
+			for apierrors.IsTimeout(err) && ctx.Err() == nil { // a busy API server, which took long to say so
+				err = k.write(ctx, w)
+			}
 			if err != nil && !gone(err) && ctx.Err() == nil {
 				k.OnError(fmt.Errorf("pod %s: %w", w.name, err))
 				continue

@@ -4,14 +4,18 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
 )
@@ -93,6 +97,21 @@ func TestKubeletRunsBoundPods(t *testing.T) {
 	if pod.Status.Phase != corev1.PodSucceeded {
 		t.Errorf("phase %s in the API", pod.Status.Phase)
 	}
+}
+
+// A busy API server may give up on a status; the kubelet does not.
+func TestKubeletRepeatsTimedOutWrites(t *testing.T) {
+	r := newRig(t)
+	var left atomic.Int32
+	left.Store(3)
+	r.client.PrependReactor("patch", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+		if left.Add(-1) >= 0 {
+			return true, nil, apierrors.NewTimeoutError("busy", 1)
+		}
+		return false, nil, nil
+	})
+	r.create(t, "a", "node-1", map[string]string{simnode.AnnotationWork: "0.1"})
+	r.want(t, "a", simnode.Bound, simnode.Running, simnode.Succeeded)
 }
 
 func TestKubeletFailsPodsItCannotRun(t *testing.T) {

@@ -120,8 +120,15 @@ func writeList(out io.Writer) error {
 			fmt.Fprintf(&b, "         --trace: %s\n", e.NeedsTrace)
 		}
 	}
-	b.WriteString("  " + experiment.All + " stands for all of these but those that begin with finding\n")
-	b.WriteString("  " + experiment.Findings + " stands for all that begin with finding, finding-1 for those of the first\n")
+	b.WriteString("  " + experiment.All + "    stands for all of these\n")
+	findings, err := experiment.ByGroup(experiment.Findings)
+	if err != nil {
+		return err
+	}
+	b.WriteString(experiment.Findings + ", which stands for all of\n")
+	for _, e := range findings {
+		fmt.Fprintf(&b, "  %-18s %s: %s\n", e.Name, e.Title, e.Question)
+	}
 	b.WriteString("schedulers\n")
 	for _, s := range experiment.Schedulers() {
 		fmt.Fprintf(&b, "  %-20s %s\n", s.Name, s.About)
@@ -141,7 +148,7 @@ func writeList(out io.Writer) error {
 			fmt.Fprintf(&b, "  %s\n", name)
 		}
 	}
-	_, err := io.WriteString(out, b.String())
+	_, err = io.WriteString(out, b.String())
 	return err
 }
 

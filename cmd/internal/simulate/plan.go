@@ -45,7 +45,7 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.StringArrayVar(&p.params.Set, "set", nil, "another value of one of Spazio's options, name=value, 0 for its default; may be repeated")
 	set.StringArrayVar(&p.traces, "trace", nil, "directory of the trace that an experiment replays, as EXPERIMENT=DIR or DIR; may be repeated")
 	set.Float64Var(&p.params.Cluster.Latency, "latency", .001, "seconds one way between any two parts")
-	set.Float64Var(&p.params.Cluster.SchedulerDelay, "scheduler-delay", .005, "seconds that a scheduler takes for one pod")
+	set.Float64Var(&p.params.Cluster.SchedulerDelay, "scheduler-delay", 0, "seconds that a scheduler takes for one pod; 0 is what was measured for the number of nodes")
 	set.Float64Var(&p.params.Cluster.KubeletRate, "kubelet-rate", 10, "pods a second that a kubelet starts")
 	set.IntVar(&p.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
 	set.StringVarP(&p.output, "output", "o", "table", "table, json or csv")

@@ -123,7 +123,23 @@ func TestList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"b1", "w1", "omniscient", "source-cautious", "--trace", "agent.churn-hold             1s", "agent.avail.rule"} {
+	for _, want := range []string{
+		"b1", "w1", "omniscient", "source-cautious", "finding-9-batch", "blocks-alone", "--trace",
+		"agent.churn-hold             1s", "agent.avail.rule",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// A finding runs under its own schedulers, and its verdicts follow the tables.
+func TestFindings(t *testing.T) {
+	out, err := simulated(t, "finding-3", "--nodes", "2", "--pods", "20", "--work", "1", "--law", "equal", "--seeds", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"blocks-alone", "reference", "what a fluid prototype found", "makespan: reference/blocks-alone ≤ 0.95"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

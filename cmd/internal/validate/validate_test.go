@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/sim"
+)
+
+// The cluster's process is the test binary itself.
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVariable) == roleCluster {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A small batch runs on both sides, and everything that is compared is there.
+// How close they are is for a machine without other work to say.
+func TestSmallBatch(t *testing.T) {
+	saved := filepath.Join(t.TempDir(), "cluster.json.gz")
+	var out bytes.Buffer
+	args := []string{"-nodes", "3", "-pods", "9", "-work", ".5", "-seeds", "7", "-tolerance", "1e9", "-save", saved, "-o", "json"}
+	if err := run(t.Context(), args, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Rows    []row  `json:"rows"`
+		Summary []line `json:"summary"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, scheduler := range []string{demo.Spazio, demo.Default} {
+		for _, metric := range []string{"goodput", "run_mean", "makespan", "bind_mean", "most_bound", "attempts", "choosing"} {
+			i := slices.IndexFunc(got.Rows, func(r row) bool { return r.Scheduler == scheduler && r.Metric == metric })
+			if i < 0 || got.Rows[i].Seed != 7 || !(got.Rows[i].Cluster > 0 && got.Rows[i].Simulator > 0) {
+				t.Errorf("%s of %s: %+v", metric, scheduler, got.Rows)
+			}
+		}
+	}
+	if len(got.Summary) != len(got.Rows) {
+		t.Errorf("%d lines of %d rows with one seed", len(got.Summary), len(got.Rows))
+	}
+
+	var again bytes.Buffer
+	if err := run(t.Context(), []string{"-from", saved, "-tolerance", "1e9", "-o", "json"}, &again, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(out.String(), again.String()); diff != "" {
+		t.Errorf("from what was saved (-then +now):\n%s", diff)
+	}
+}
+
+// A batch of two pods that share a core for a while.
+func outcomeOfTwo() (demo.Config, outcome) {
+	at := func(seconds float64) time.Time {
+		return time.Unix(1000, 0).Add(time.Duration(seconds * float64(time.Second)))
+	}
+	task := demo.Task{Work: 2 * time.Second, Startup: time.Second, Memory: 1}
+	return demo.Config{Nodes: 2, Cores: 1, Seed: 3}, outcome{
+		Outcome: demo.Outcome{
+			Profile: demo.Default,
+			Records: []demo.Record{
+				{Task: task, Name: "a", Node: "x", Created: at(0), Bound: at(.1), Running: at(1.2), Done: at(4)},
+				{Task: task, Name: "b", Node: "x", Created: at(.5), Bound: at(4.2), Running: at(5.2), Done: at(7.2)},
+			},
+			Backlog: demo.Backlog{Span: 5200 * time.Millisecond, Useful: 2.6},
+		},
+		Effort: effort{Attempts: 4, Bound: 2, Choosing: .02, Binding: .1},
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	batch, o := outcomeOfTwo()
+	observed, err := observe(batch, o.Outcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{
+		"goodput": .25, "run_mean": 2.4, "run_p95": 2.8, "slowdown_p99": 1.4, "makespan": 7.2, "sojourn_mean": 5.35, "sojourn_p99": 6.7,
+		"bind_mean": 1.9, "bind_gap": 4.1, "start_extra": .05, "turnaround": .2, "most_bound": 1,
+		"attempts": 2, "choosing": .005, "binding": .05,
+	}
+	got := map[string]float64{}
+	for _, m := range append(metrics(observed), o.Effort.metrics(2)...) {
+		got[m.Name] = m.Value
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, spoil := range map[string]func(*demo.Record){
+		"failed": func(r *demo.Record) { r.Failed = true }, "not done": func(r *demo.Record) { r.Done = time.Time{} },
+		"start not seen": func(r *demo.Record) { r.Running = time.Time{} },
+	} {
+		_, o := outcomeOfTwo()
+		spoil(&o.Records[1])
+		if _, err := observe(batch, o.Outcome); err == nil {
+			t.Errorf("a pod that is %s is no part of a comparison", name)
+		}
+	}
+}
+
+func TestCompareGivesTheSimulatorTheBatch(t *testing.T) {
+	batch, o := outcomeOfTwo()
+	rows, err := compare(t.Context(), batch, sim.Config{KubeletRate: unlimited}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		// Each has a node of its own, after a second.
+		if r.Metric == "run_mean" && math.Abs(r.Simulator-2) > .1 {
+			t.Errorf("run time %g s in the simulator", r.Simulator)
+		}
+		if r.Seed != 3 || r.Scheduler != demo.Default {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestSummarise(t *testing.T) {
+	rows := []row{
+		{"spazio", 1, "goodput", "1", .8, .4}, {"spazio", 2, "goodput", "1", .4, .8},
+		{"spazio", 1, "makespan", "s", 10, 20}, {"spazio", 2, "makespan", "s", 10, 20},
+	}
+	lines := summarise(rows, .1)
+	if len(lines) != 2 || !lines[0].Judged || !lines[0].Agrees || math.Abs(lines[0].Ratio-1) > 1e-9 || lines[0].Low == nil {
+		t.Errorf("goodput: %+v", lines)
+	}
+	if lines[1].Judged || lines[1].Agrees || math.Abs(lines[1].Ratio-2) > 1e-9 || lines[1].Simulator != 20 {
+		t.Errorf("makespan: %+v", lines[1])
+	}
+	if err := verdict(lines); err != nil {
+		t.Error(err)
+	}
+	if err := verdict(summarise(rows[:1], .1)); err == nil {
+		t.Error("half of the goodput agrees")
+	}
+}
+
+func TestOutput(t *testing.T) {
+	rows := []row{{"spazio", 1, "goodput", "1", .8, .84}}
+	var table, text bytes.Buffer
+	if err := write(&table, "table", rows, summarise(rows, .1)); err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(table.String(), "\n")
+	want := []string{"spazio", "goodput", "1", "0.8", "0.84", "1.050", "-", "agrees"}
+	if diff := cmp.Diff(want, strings.Fields(body)); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	if err := write(&text, "csv", rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&text).ReadAll()
+	if diff := cmp.Diff([]string{"spazio", "1", "goodput", "1", "0.8", "0.84"}, records[1]); diff != "" || err != nil {
+		t.Errorf("CSV (-want +got): %s, error %v", diff, err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, args := range [][]string{
+		{"-o", "xml"}, {"-seeds", "one"}, {"-tolerance", "0"}, {"-pods", "-1"}, {"-law", "cauchy"}, {"-latency", "-1"}, {"more"},
+	} {
+		if _, err := parse(args, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
+			t.Errorf("%v: error %v", args, err)
+		}
+	}
+	if _, err := load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no such file: error %v", err)
+	}
+}
