@@ -14,8 +14,17 @@ import (
 // CPU is the name of the channel whose prior cost follows from PodsPerCore.
 const CPU = "cpu"
 
+// Memory is the name of the channel without give: pods that take more than there
+// is swap or are killed. Its room is counted with the spread between pods.
+const Memory = "memory"
+
 // Defaults of Config.
 const (
+	// DefaultSpread and DefaultMemorySpread are how much pods differ, the
+	// standard deviation relative to the mean: a thread takes a core or a part of
+	// it, while memory differs as much as a law without a typical size.
+	DefaultSpread       = 0.5
+	DefaultMemorySpread = 1
 	// DefaultPodsPerCore fills a fresh node by one pod a core: two fill it at
 	// once and make waves, since all its pods then end together.
 	DefaultPodsPerCore = 1
@@ -32,6 +41,9 @@ const (
 	DefaultChurnCap = 10 * time.Second
 	// DefaultSettle is the filter's persistence gate and one sample, at 10 Hz.
 	DefaultSettle = 600 * time.Millisecond
+	// DefaultPaceHalfLife remembers some forty ends of one-second pods on four
+	// cores, and follows within a minute where pods become longer.
+	DefaultPaceHalfLife = 30 * time.Second
 	// DefaultMinInterval bounds the reports on events to ten a second.
 	DefaultMinInterval = 100 * time.Millisecond
 )
@@ -48,6 +60,9 @@ type Channel struct {
 	// Prior is the share of the channel one pod takes before anything is known;
 	// 0 means 1/(Cores·PodsPerCore) for the CPU and half of it elsewhere.
 	Prior float64
+	// Reserve is the share of the channel that pods are to leave free, in [0, 1),
+	// for load beside them that must not wait.
+	Reserve float64
 }
 
 // Config of a Pipeline. Node, Schema, Channels and Cores are required; the zero
@@ -67,11 +82,21 @@ type Config struct {
 	// NoPressure says that the kernel has no pressure stall information.
 	NoPressure bool
 
-	Filter    filter.Config
-	Model     svd.Options
-	Estimator kalman.Config // Prior is taken from the channel
+	Filter filter.Config
+	Model  svd.Options
+	// Estimator is that of every channel, whose Prior is the channel's. A Spread
+	// of 0 means DefaultSpread, DefaultMemorySpread for memory; a negative one
+	// that all pods are alike.
+	Estimator kalman.Config
 	Signal    capacity.Options
-	Avail     capacity.AvailOptions
+	// Avail has a constant Allowance of 0 by default; it adds to the measured one.
+	Avail capacity.AvailOptions
+	// Allowance bounds the start-up allowance, which follows from the pods' run
+	// times (package doc).
+	Allowance capacity.AllowanceOptions
+	// PaceHalfLife is the time in which what was measured of run times counts
+	// half; 0 means DefaultPaceHalfLife.
+	PaceHalfLife time.Duration
 
 	// FleetShare is γ in [0, 1]; 0 means DefaultFleetShare, a negative value
 	// means that the node keeps to its own model.
@@ -127,13 +152,16 @@ func (c Config) Validate() error {
 		if ch.Prior != 0 && !positive(ch.Prior) {
 			return &FieldError{fmt.Sprintf("Channels[%d].Prior", i), ch.Prior, "must be finite and positive"}
 		}
+		if !(ch.Reserve >= 0 && ch.Reserve < 1) {
+			return &FieldError{fmt.Sprintf("Channels[%d].Reserve", i), ch.Reserve, "must be in [0, 1)"}
+		}
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{
 		{"FleetHalfLife", c.FleetHalfLife}, {"ChurnHold", c.ChurnHold}, {"ChurnCap", c.ChurnCap},
-		{"Settle", c.Settle}, {"MinInterval", c.MinInterval},
+		{"Settle", c.Settle}, {"MinInterval", c.MinInterval}, {"PaceHalfLife", c.PaceHalfLife},
 	} {
 		if d.value < 0 {
 			return &FieldError{d.name, d.value, "must not be negative"}
@@ -149,12 +177,36 @@ func (c Config) validateParts() error {
 	}{
 		{"Filter", c.Filter.Validate()}, {"Model", c.Model.Validate()}, {"Estimator", c.Estimator.Validate()},
 		{"Signal", c.Signal.Validate()}, {"Avail", c.Avail.Validate()},
+		{"Allowance", c.Allowance.Validate()},
 	} {
 		if part.err != nil {
 			return fmt.Errorf("agent: %s: %w", part.name, part.err)
 		}
 	}
 	return nil
+}
+
+// estimator is that of a channel; the Config has its defaults.
+func (c *Config) estimator(ch Channel) kalman.Config {
+	e := c.Estimator
+	e.Prior = ch.Prior
+	switch {
+	case e.Spread != 0:
+	case ch.Name == Memory:
+		e.Spread = DefaultMemorySpread
+	default:
+		e.Spread = DefaultSpread
+	}
+	return e
+}
+
+// podSD is σ of a channel whose pods take the given cost, 0 where exceeding it
+// does no harm that a pod's end would not mend.
+func (c *Config) podSD(ch Channel, cost float64) float64 {
+	if ch.Name != Memory {
+		return 0
+	}
+	return max(c.estimator(ch).Spread, 0) * cost
 }
 
 func positive(f float64) bool { return f > 0 && !math.IsInf(f, 0) }
@@ -187,6 +239,7 @@ func (c Config) withDefaults() Config {
 	}{
 		{&c.FleetHalfLife, DefaultFleetHalfLife}, {&c.ChurnHold, DefaultChurnHold}, {&c.ChurnCap, DefaultChurnCap},
 		{&c.Settle, DefaultSettle}, {&c.MinInterval, DefaultMinInterval},
+		{&c.PaceHalfLife, DefaultPaceHalfLife},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

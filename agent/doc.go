@@ -19,11 +19,29 @@
 // own echo. The same holds for the cost of a pod, which is pooled with the
 // fleet's only where it is used (kalman.Pool).
 //
+// # Channels with and without give
+//
+// A core that is taken twice halves a pod's speed; memory that is taken twice
+// stops the node. So the room of the channel Memory is counted for pods that
+// differ (package capacity), and every channel's cost is learnt as that of pods
+// that differ (kalman.Config.Spread). Channel.Reserve leaves a share free.
+//
 // # Lag
 //
 // The filter shows a pod's load only after its persistence gate, some six
 // samples. So n₀, the pods that y has measured, is the pod count of that long
 // ago, and n − n₀ corrects the room in between (package capacity).
+//
+// # Allowance
+//
+// A slot that frees up is empty while the next pod starts. So avail includes as
+// many pods as will end meanwhile (capacity.StartupAllowance): the pipeline
+// counts the ends of pods and the time that all of them ran (Pods), and measures
+// the time from the notice of a bind (Bound) to the pod's first container. Both
+// sums fade with PaceHalfLife. The CPU's slots are at most its cores; memory,
+// which pods hold, gives the allowance what the offer leaves of it. A CPU that
+// is full of pods which end before others start does not saturate the node.
+// There is no allowance until pods have ended, nor one below a whole pod.
 //
 // # Explanation and replay
 //

@@ -65,6 +65,7 @@ func ExamplePipeline_Why() {
 	// n1 has room for 1.8 pods beyond the 1 that run.
 	// Report 3 of incarnation 1, sampled 1970-01-01T00:00:01Z, sent because the pods changed.
 	// cpu decides, by what the model expects: C/c⁺ − n = 0.700/0.250 − 1 = 1.80 (the signal would say 2.80).
+	// How long pods run is not known yet, so none may be on their way ahead of a free slot.
 	// No container has started or stopped yet.
 	// k = 2.33 typical loads fit until cpu is full; σ₁ = 0.949 along u₁ = [1.000], after 1 block(s) of mass 1.00.
 	// The fleet has said nothing: the node keeps to itself.

@@ -46,6 +46,8 @@ type Pipeline struct {
 
 	pods  podLog
 	churn churnWindow
+	pace  paceLog
+	slots float64 // that the last allowance is for
 
 	sequence   uint64
 	reportedAt time.Time
@@ -70,8 +72,7 @@ func New(c Config) (*Pipeline, error) {
 	}
 	configs := make([]kalman.Config, d)
 	for i, ch := range c.Channels {
-		configs[i] = c.Estimator
-		configs[i].Prior = ch.Prior
+		configs[i] = c.estimator(ch)
 	}
 	estimator, err := kalman.NewPerChannel(configs...)
 	if err != nil {
@@ -103,6 +104,7 @@ func (p *Pipeline) Sample(at time.Time, y []float64) (Report, bool, error) {
 		return Report{}, false, fmt.Errorf("agent: filter: %w", err)
 	}
 	p.at = at
+	p.pace.advance(at, p.config.PaceHalfLife)
 	copy(p.raw, y)
 	copy(p.block[p.filled], p.usage)
 	if p.filled++; p.filled == len(p.block) {
@@ -165,7 +167,10 @@ func (p *Pipeline) learn(at time.Time) error {
 // Pods takes the full set of pods that run, and returns a report if they
 // changed and one is due.
 func (p *Pipeline) Pods(at time.Time, pods []reserve.PodKey) (Report, bool, error) {
+	before := p.pods.keys
 	if p.pods.set(at, pods) {
+		p.pace.advance(at, p.config.PaceHalfLife)
+		p.pace.changed(at, before, p.pods.keys)
 		p.pending = true
 	}
 	return p.reportEvent(at)

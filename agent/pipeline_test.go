@@ -19,7 +19,7 @@ var start = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 func config() agent.Config {
 	return agent.Config{
 		Node: "n1", Incarnation: 7, Schema: "test/v1", Cores: 4,
-		Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: "memory", Size: 16e9}},
+		Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: agent.Memory, Size: 16e9}},
 	}
 }
 
@@ -340,18 +340,19 @@ func TestBadSampleChangesNothing(t *testing.T) {
 
 func TestConfigValidate(t *testing.T) {
 	for field, edit := range map[string]func(*agent.Config){
-		"Node":             func(c *agent.Config) { c.Node = "" },
-		"Schema":           func(c *agent.Config) { c.Schema = "" },
-		"Channels":         func(c *agent.Config) { c.Channels = nil },
-		"Channels[1].Name": func(c *agent.Config) { c.Channels[1].Name = "" },
-		"Channels[1].Size": func(c *agent.Config) { c.Channels[1].Size = math.NaN() },
-		"Cores":            func(c *agent.Config) { c.Cores = 0 },
-		"PodsPerCore":      func(c *agent.Config) { c.PodsPerCore = -1 },
-		"Model.Block":      func(c *agent.Config) { c.Model.Block = agent.MaxBlock + 1 },
-		"Model.Centre":     func(c *agent.Config) { c.Model.Centre = true },
-		"FleetShare":       func(c *agent.Config) { c.FleetShare = 2 },
-		"FleetSpread":      func(c *agent.Config) { c.FleetSpread = -1 },
-		"ChurnHold":        func(c *agent.Config) { c.ChurnHold = -1 },
+		"Node":                func(c *agent.Config) { c.Node = "" },
+		"Schema":              func(c *agent.Config) { c.Schema = "" },
+		"Channels":            func(c *agent.Config) { c.Channels = nil },
+		"Channels[1].Name":    func(c *agent.Config) { c.Channels[1].Name = "" },
+		"Channels[1].Size":    func(c *agent.Config) { c.Channels[1].Size = math.NaN() },
+		"Channels[0].Reserve": func(c *agent.Config) { c.Channels[0].Reserve = 1 },
+		"Cores":               func(c *agent.Config) { c.Cores = 0 },
+		"PodsPerCore":         func(c *agent.Config) { c.PodsPerCore = -1 },
+		"Model.Block":         func(c *agent.Config) { c.Model.Block = agent.MaxBlock + 1 },
+		"Model.Centre":        func(c *agent.Config) { c.Model.Centre = true },
+		"FleetShare":          func(c *agent.Config) { c.FleetShare = 2 },
+		"FleetSpread":         func(c *agent.Config) { c.FleetSpread = -1 },
+		"ChurnHold":           func(c *agent.Config) { c.ChurnHold = -1 },
 	} {
 		c := config()
 		edit(&c)

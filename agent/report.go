@@ -55,9 +55,16 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 		p.known[i] = e.Known
 		p.channels[i] = capacity.Channel{
 			Usage: p.usage[i], Capacity: e.Capacity(), Cost: e.Cost, CostSD: e.CostSD,
+			PodSD: p.config.podSD(p.config.Channels[i], e.Cost), Reserve: p.config.Channels[i].Reserve,
 		}
 	}
-	a, err := capacity.Available(p.channels, pods, p.config.Avail)
+	options := p.config.Avail
+	allowance, err := p.allow(pods)
+	if err != nil {
+		return capacity.Avail{}, err
+	}
+	options.Allowance += allowance
+	a, err := capacity.Available(p.channels, pods, options)
 	if err != nil {
 		return a, fmt.Errorf("agent: avail: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -13,7 +14,7 @@ import (
 )
 
 // StateVersion is the version of State. It changes with the meaning of a field.
-const StateVersion = 1
+const StateVersion = 2
 
 // State is all that a Pipeline has learnt, as plain data for storage. A pipeline
 // of the same Config that goes on from it makes the same reports, bit for bit.
@@ -48,6 +49,7 @@ type State struct {
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
 	// churn window; zero before any.
 	ChurnFirst, ChurnLast time.Time
+	Pace                  PaceState
 	// Sequence, ReportedAt and Reported are of the last report, Reported its
 	// avail. Pending says that the pods have changed since.
 	Sequence   uint64
@@ -60,6 +62,22 @@ type State struct {
 type PodCount struct {
 	At    time.Time
 	Count int
+}
+
+// PaceState is what is known of how pods come and go.
+type PaceState struct {
+	// At is the time up to which Ends and Lived, in pod-seconds, were counted;
+	// both fade. Startup is the mean start-up time in seconds, 0 before any.
+	At                   time.Time
+	Ends, Lived, Startup float64
+	// Way are the pods bound to the node whose start is awaited, as they came.
+	Way []BoundPod
+}
+
+// BoundPod is a pod and when the notice of its bind came.
+type BoundPod struct {
+	Pod reserve.PodKey
+	At  time.Time
 }
 
 // FleetState is what the aggregator last said.
@@ -96,6 +114,10 @@ func (p *Pipeline) State() State {
 		Verdicts:  slices.Clone(p.verdicts), Innovations: slices.Clone(p.tested),
 		Pods: slices.Clone(p.pods.keys), History: slices.Clone(p.pods.history),
 		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
+		Pace: PaceState{
+			At: p.pace.at, Ends: p.pace.pace.Ends, Lived: p.pace.pace.Lived, Startup: p.pace.pace.Startup,
+			Way: slices.Clone(p.pace.way),
+		},
 		Sequence: p.sequence, ReportedAt: p.reportedAt, Reported: p.reported, Pending: p.pending,
 	}
 	for _, y := range p.block[:p.filled] {
@@ -135,6 +157,10 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	copy(p.tested, s.Innovations)
 	p.pods = podLog{keys: slices.Clone(s.Pods), history: slices.Clone(s.History)}
 	p.churn = churnWindow{first: s.ChurnFirst, last: s.ChurnLast}
+	p.pace = paceLog{
+		at: s.Pace.At, running: len(s.Pods), way: slices.Clone(s.Pace.Way),
+		pace: capacity.Pace{Ends: s.Pace.Ends, Lived: s.Pace.Lived, Startup: s.Pace.Startup},
+	}
 	p.sequence, p.reportedAt, p.reported, p.pending = s.Sequence, s.ReportedAt, s.Reported, s.Pending
 	return p, nil
 }
@@ -228,6 +254,11 @@ func (s State) validateEvents() error {
 	for i, h := range s.History {
 		if h.Count < 0 || h.Count > kalman.MaxPods {
 			return &FieldError{fmt.Sprintf("State.History[%d]", i), h.Count, "must be in [0, 1e6]"}
+		}
+	}
+	for _, v := range [...]float64{s.Pace.Ends, s.Pace.Lived, s.Pace.Startup} {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return &FieldError{"State.Pace", v, "must be finite and not negative"}
 		}
 	}
 	if math.IsNaN(s.Reported) {

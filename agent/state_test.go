@@ -101,6 +101,8 @@ func TestFromStateRejects(t *testing.T) {
 		"Innovations": func(s *agent.State) { s.Innovations = nil },
 		"Pods":        func(s *agent.State) { s.Pods = append(s.Pods, s.Pods...) },
 		"History":     func(s *agent.State) { s.History[0].Count = -1 },
+		"Pace":        func(s *agent.State) { s.Pace.Lived = math.Inf(1) },
+		"Pace ends":   func(s *agent.State) { s.Pace.Ends = -1 },
 		"Reported":    func(s *agent.State) { s.Reported = math.NaN() },
 	} {
 		n := newNode(t, config())
@@ -122,15 +124,16 @@ func TestFromStateRejects(t *testing.T) {
 func TestConfigSurvivesJSON(t *testing.T) {
 	c := agent.Config{
 		Node: "n1", Incarnation: math.MaxUint64 - 6, Schema: "s/v1",
-		Channels: []agent.Channel{{Name: "cpu", Size: 3.3, Prior: 1. / 3}, {Name: "io", Size: 1e-300, Prior: 1e-9}},
+		Channels: []agent.Channel{{Name: "cpu", Size: 3.3, Prior: 1. / 3, Reserve: .5}, {Name: "io", Size: 1e-300, Prior: 1e-9, Reserve: .1}},
 		Cores:    3.3, PodsPerCore: 1.7, NoPressure: true,
 		Filter:    filter.Config{N: 3, Norm: .1, Hold: .2, Fast: .3, Delta: .1 + .2, Kappa: 1e6},
 		Model:     svd.Options{Rank: 1, Block: 3, Alpha: .3, Beta: .7, EnergyLow: .1, EnergyHigh: .9, Unit: true},
-		Estimator: kalman.Config{Method: kalman.Recursive, Prior: .1, PriorSD: .2, MeanGain: .3, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Forgetting: .9, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
+		Estimator: kalman.Config{Method: kalman.Recursive, Prior: .1, PriorSD: .2, Spread: .8, MeanGain: .3, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Forgetting: .9, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
 		Signal:    capacity.Options{Epsilon: 1e-9, Max: 7, IgnoreIdleFull: true, Signed: true},
 		Avail:     capacity.AvailOptions{Rule: capacity.Switched, Caution: -1, Saturation: -.1, FloorBelow: -.1, Allowance: 1. / 3},
+		Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 
-		FleetShare: -1, FleetHalfLife: 3, ChurnHold: 4, ChurnCap: 5, Settle: 6, MinInterval: math.MaxInt64,
+		FleetShare: -1, FleetHalfLife: 3, ChurnHold: 4, ChurnCap: 5, Settle: 6, MinInterval: math.MaxInt64, PaceHalfLife: 7,
 	}
 	text, err := json.Marshal(c)
 	if err != nil {

@@ -64,11 +64,28 @@ type Why struct {
 	Pods     int `json:"pods"`
 	Measured int `json:"measured"`
 
+	Pace     WhyPace      `json:"pace"`
 	Churn    WhyChurn     `json:"churn"`
 	Model    WhyModel     `json:"model"`
 	Fleet    WhyFleet     `json:"fleet"`
 	Channels []WhyChannel `json:"channels"`
 	Flags    Flags        `json:"flags"`
+}
+
+// WhyPace is what the start-up allowance follows from.
+type WhyPace struct {
+	// Ends counts the pods that ended, recent ones for more; Run is their run time
+	// in seconds, 0 while it is not known, and Startup the time from a bind to a
+	// container's start.
+	Ends    float64 `json:"ends"`
+	Run     float64 `json:"runSeconds"`
+	Startup float64 `json:"startupSeconds"`
+	// Slots is the number of pods that keep the node busy.
+	Slots float64 `json:"slots"`
+	// Fleeting says that pods end before others start, so that a full CPU is no
+	// veto. Off says that the configuration has no allowance.
+	Fleeting bool `json:"fleeting"`
+	Off      bool `json:"off"`
 }
 
 // WhyChurn is the churn window at the time of the report.
@@ -132,9 +149,14 @@ type WhyChannel struct {
 	FleetCost float64     `json:"fleetCost"`
 	FleetSD   float64     `json:"fleetSD"`
 	Pooled    WhyEstimate `json:"pooled"`
-	// CautiousCost is c⁺ = c + g·sd(c). Signal is h/c⁺ + n₀ − n, Model is
-	// C/c⁺ − n, and Mode says which of the two held for this channel.
+	// CautiousCost is c⁺ = c + g·sd(c), Spread is g·σ of pods that differ and
+	// Reserve the share that is to stay free. With U(h) the u of
+	// u·c⁺ + √u·gσ = h, which is h/c⁺ without a spread, Signal is
+	// U(h − reserve) + n₀ − n; Model is U(C − reserve − c·n), without a spread
+	// (C − reserve)/c⁺ − n; and Mode says which of the two held for this channel.
 	CautiousCost float64 `json:"cautiousCost"`
+	Spread       float64 `json:"spread"`
+	Reserve      float64 `json:"reserve"`
 	Signal       float64 `json:"signal"`
 	Model        float64 `json:"model"`
 	Mode         string  `json:"mode"`
@@ -173,6 +195,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	w.Limiting, w.Mode, w.Rule = r.Limiting, a.Mode.String(), p.config.Avail.Rule.String()
 	pods := p.count(at)
 	w.Pods, w.Measured = len(p.pods.keys), int(pods.Measured)
+	w.Pace = p.explainPace()
 	w.Churn = WhyChurn{Open: r.Flags.Churn, First: p.churn.first, Last: p.churn.last}
 	w.Flags = r.Flags
 	w.Fleet = WhyFleet{Known: p.fleet.costs != nil, Mass: p.fleet.model.Mass(), Share: p.blended}
@@ -183,6 +206,18 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	for i := range w.Channels {
 		p.rememberChannel(i, pods)
 	}
+}
+
+func (p *Pipeline) explainPace() WhyPace {
+	pace := p.pacing()
+	w := WhyPace{
+		Ends: pace.Ends, Startup: pace.Startup, Slots: p.slots,
+		Fleeting: pace.Fleeting(), Off: p.config.Allowance.MostPerSlot < 0,
+	}
+	if rate := pace.EndRate(); rate > 0 {
+		w.Run = 1 / rate
+	}
+	return w
 }
 
 func (p *Pipeline) rememberModel(s capacity.Result) {
@@ -203,7 +238,7 @@ func (p *Pipeline) rememberChannel(i int, pods capacity.Pods) {
 		Raw:  p.raw[i], Filtered: p.usage[i], Demand: p.demand[i], Headroom: 1 - p.usage[i],
 		Own:          explain(p.own[i]),
 		Pooled:       WhyEstimate{used.Capacity, used.Cost, used.CostSD, p.known[i]},
-		CautiousCost: room.Cost, Signal: room.Signal, Model: room.Model, Mode: room.Mode.String(),
+		CautiousCost: room.Cost, Spread: room.Spread, Reserve: used.Reserve, Signal: room.Signal, Model: room.Model, Mode: room.Mode.String(),
 	}
 	if p.blocks > 0 {
 		c.Verdict = p.verdicts[i].String()

@@ -89,7 +89,7 @@ func TestWhyReadsWell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{`"node":"n1"`, `"trigger":"pods"`, `"raw":0.36`, `"verdict":"`, `"share":`} {
+	for _, key := range []string{`"node":"n1"`, `"trigger":"pods"`, `"raw":0.36`, `"verdict":"`, `"share":`, `"runSeconds":`} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("no %s in %s", key, text)
 		}

@@ -16,6 +16,11 @@ func (w Why) String() string {
 	line("Report %d of incarnation %d, sampled %s, sent because %s.",
 		w.Sequence, w.Incarnation, w.SampledAt.Format(time.RFC3339Nano), w.Trigger.because())
 	line("%s", w.bound())
+	for _, c := range w.Channels {
+		if c.Spread > 0 {
+			line("Pods differ in %s: U(x) is the u of u·%.3f + √u·%.3f = x.", c.Name, c.CautiousCost, c.Spread)
+		}
+	}
 	for _, d := range w.decisions() {
 		line("%s", d)
 	}
@@ -53,13 +58,36 @@ func (w Why) bound() string {
 			continue
 		}
 		if c.Mode == "model" {
-			return fmt.Sprintf("%s decides, by what the model expects: C/c⁺ − n = %.3f/%.3f − %d = %.2f (the signal would say %.2f).",
-				c.Name, c.Pooled.Capacity, c.CautiousCost, w.Pods, c.Model, c.Signal)
+			return fmt.Sprintf("%s decides, by what the model expects: %s = %.2f (the signal would say %.2f).", c.Name, c.model(w.Pods), c.Model, c.Signal)
 		}
-		return fmt.Sprintf("%s decides, by what is measured: h/c⁺ + n₀ − n = %.3f/%.3f + %d − %d = %.2f (the model would say %.2f).",
-			c.Name, c.Headroom, c.CautiousCost, w.Measured, w.Pods, c.Signal, c.Model)
+		return fmt.Sprintf("%s decides, by what is measured: %s = %.2f (the model would say %.2f).", c.Name, c.signal(w.Measured, w.Pods), c.Signal, c.Model)
 	}
 	return "No channel decides."
+}
+
+// signal and model write the formula that bounds a channel, and its numbers.
+func (c WhyChannel) signal(n0, n int) string {
+	symbol, value := c.room("h", c.Headroom)
+	if c.Spread > 0 {
+		return fmt.Sprintf("U(%s) + n₀ − n = U(%s) + %d − %d", symbol, value, n0, n)
+	}
+	return fmt.Sprintf("%s/c⁺ + n₀ − n = %s/%.3f + %d − %d", symbol, value, c.CautiousCost, n0, n)
+}
+
+func (c WhyChannel) model(n int) string {
+	symbol, value := c.room("C", c.Pooled.Capacity)
+	if c.Spread > 0 {
+		return fmt.Sprintf("U(%s − c·n) = U(%s − %.3f·%d)", symbol, value, c.Pooled.Cost, n)
+	}
+	return fmt.Sprintf("%s/c⁺ − n = %s/%.3f − %d", symbol, value, c.CautiousCost, n)
+}
+
+// room is a room less the reserve, as a formula and in numbers.
+func (c WhyChannel) room(symbol string, value float64) (formula, number string) {
+	if c.Reserve > 0 {
+		return "(" + symbol + " − reserve)", fmt.Sprintf("(%.3f − %.3f)", value, c.Reserve)
+	}
+	return symbol, fmt.Sprintf("%.3f", value)
 }
 
 // decisions are the corrections to the bound that were made.
@@ -70,10 +98,27 @@ func (w Why) decisions() (d []string) {
 	if w.Floored {
 		d = append(d, "Every channel is light, so one pod is offered whatever the estimate says.")
 	}
-	if w.Allowance > 0 {
-		d = append(d, fmt.Sprintf("%.2f pods of it are granted ahead of confirmation.", w.Allowance))
+	return append(d, w.Pace.text(w.Allowance))
+}
+
+// text says what of avail is granted ahead of confirmation, and why.
+func (p WhyPace) text(allowance float64) string {
+	s := "How long pods run is not known yet"
+	if p.Run > 0 {
+		s = fmt.Sprintf("Pods run for %.1f s (of %.0f that ended) and take %.1f s to start", p.Run, p.Ends, p.Startup)
 	}
-	return d
+	switch {
+	case allowance > 0:
+		s += fmt.Sprintf(", so %.1f of them may be on their way ahead of the %.1f slots they will find", allowance, p.Slots)
+	case p.Off:
+		s += "; the configuration lets none be on their way ahead of a free slot"
+	default:
+		s += ", so none may be on their way ahead of a free slot"
+	}
+	if p.Fleeting && !p.Off {
+		s += "; they end before others start, so a full CPU is no veto"
+	}
+	return s + "."
 }
 
 func (c WhyChurn) text(at time.Time) string {

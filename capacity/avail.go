@@ -27,7 +27,19 @@ type Channel struct {
 	// Cost is c, the usage one pod adds, > 0; CostSD is its standard
 	// deviation, ≥ 0.
 	Cost, CostSD float64
+	// Fleeting says that the usage will have passed before a pod that is sent now
+	// starts, so that a full channel is no veto (Pace.Fleeting).
+	Fleeting bool
+	// PodSD is σ, the standard deviation of what single pods take about Cost, ≥ 0;
+	// 0 means that a room counted in mean pods will do.
+	PodSD float64
+	// Reserve is the share of the channel to be left free, in [0, 1). It counts
+	// as used.
+	Reserve float64
 }
+
+// used is y and the reserve.
+func (c *Channel) used() float64 { return c.Usage + c.Reserve }
 
 // Pods is the pod count of a node at two moments.
 type Pods struct {
@@ -162,7 +174,8 @@ type Avail struct {
 	// equation that did.
 	Limiting int
 	Mode     Mode
-	// Saturated: a channel is full, so Pods ≤ 0 and no allowance was given.
+	// Saturated: a channel is full, and not only fleetingly, so Pods ≤ 0 and no
+	// allowance was given.
 	Saturated bool
 	// Floored: Pods was raised to one pod beyond the measured ones.
 	Floored bool
@@ -199,8 +212,8 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 		if pods := room.Pods(); pods < a.Pods {
 			a.Pods, a.Limiting, a.Mode = pods, i, room.Mode
 		}
-		a.Saturated = a.Saturated || c.Usage >= o.Saturation
-		light = light && c.Usage < o.FloorBelow
+		a.Saturated = a.Saturated || c.used() >= o.Saturation && !c.Fleeting
+		light = light && c.used() < o.FloorBelow
 	}
 	return a.adjust(p, light, o), nil
 }
@@ -208,9 +221,12 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 // Room is what one channel leaves, in pods beyond those that run; it may be
 // negative.
 type Room struct {
-	// Cost is c⁺ = c + g·sd(c), the cost that the room is counted in.
-	Cost float64
-	// Signal is h/c⁺ + n₀ − n and Model is C/c⁺ − n. Mode is the one that holds.
+	// Cost is c⁺ = c + g·sd(c), the cost that the room is counted in, and Spread
+	// is g·σ, by which it is raised for pods that differ.
+	Cost, Spread float64
+	// Signal is U(h) + n₀ − n and Model is U(C − c·n), with U(h) the pods that
+	// fit into h. Without a spread they are h/c⁺ + n₀ − n and C/c⁺ − n. Mode is the
+	// one that holds.
 	Signal, Model float64
 	Mode          Mode
 }
@@ -233,13 +249,9 @@ func (c Channel) Room(p Pods, o AvailOptions) Room {
 
 // room is Room with the defaults of o filled in.
 func (c *Channel) room(p Pods, o *AvailOptions) Room {
-	// The cap is far above any room and keeps a division by a tiny cost finite.
-	cost := c.Cost + o.Caution*c.CostSD
-	r := Room{
-		Cost:   cost,
-		Signal: min(max(1-c.Usage, 0)/cost, maxPods) + p.Measured - p.Now,
-		Model:  min(c.Capacity/cost, maxPods) - p.Now,
-	}
+	r := Room{Cost: c.Cost + o.Caution*c.CostSD, Spread: o.Caution * c.PodSD}
+	r.Signal = r.fit(1-c.used()) + p.Measured - p.Now
+	r.Model = r.beside(p.Now, c.Cost, max(c.Capacity-c.Reserve, 0))
 	switch {
 	case o.Rule == ModelOnly, o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && r.Model < r.Signal:
 		r.Mode = ModelMode
@@ -247,7 +259,35 @@ func (c *Channel) room(p Pods, o *AvailOptions) Room {
 	return r
 }
 
+// maxPods is far above any room and keeps a division by a tiny cost finite.
 const maxPods = 1e9
+
+// beside is the model's room on a node of the given capacity, beside n pods of a
+// mean cost. Where pods differ, those that run were measured with the capacity:
+// caution is for the ones to come.
+func (r *Room) beside(n, cost, capacity float64) float64 {
+	if r.Spread == 0 {
+		return min(capacity/r.Cost, maxPods) - n
+	}
+	if left := capacity - cost*n; left > 0 {
+		return r.fit(left)
+	}
+	return min(capacity/cost, maxPods) - n
+}
+
+// fit is U, the u ≥ 0 with u·c⁺ + √u·gσ = h: u pods take u·c in the mean, with a
+// standard deviation of √u·σ.
+func (r *Room) fit(h float64) float64 {
+	if !(h > 0) {
+		return 0
+	}
+	if r.Spread == 0 {
+		return min(h/r.Cost, maxPods)
+	}
+	// The root of the quadratic in √u, in the form without cancellation.
+	root := 2 * h / (r.Spread + math.Sqrt(r.Spread*r.Spread+4*r.Cost*h))
+	return min(root*root, maxPods)
+}
 
 // adjust applies the floor, the allowance and the veto of saturation.
 func (a Avail) adjust(p Pods, light bool, o AvailOptions) Avail {
@@ -285,6 +325,10 @@ func (c *Channel) validate(i int) error {
 		return &FieldError{"Cost", i, c.Cost, "must be finite and positive"}
 	case !(c.CostSD >= 0) || math.IsInf(c.CostSD, 0):
 		return &FieldError{"CostSD", i, c.CostSD, "must be finite and not negative"}
+	case !(c.PodSD >= 0) || math.IsInf(c.PodSD, 0):
+		return &FieldError{"PodSD", i, c.PodSD, "must be finite and not negative"}
+	case !(c.Reserve >= 0 && c.Reserve < 1):
+		return &FieldError{"Reserve", i, c.Reserve, "must be in [0, 1)"}
 	}
 	return nil
 }

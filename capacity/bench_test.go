@@ -17,7 +17,10 @@ func BenchmarkSolve(b *testing.B) {
 }
 
 func BenchmarkAvailable(b *testing.B) {
-	ch := []capacity.Channel{{.1, 1, .1, .01}, {.2, 1, .1, .01}, {.3, 1, .1, .01}, {.4, 1, .1, .01}}
+	ch := []capacity.Channel{
+		{Usage: .1, Capacity: 1, Cost: .1, CostSD: .01}, {Usage: .2, Capacity: 1, Cost: .1, CostSD: .01},
+		{Usage: .3, Capacity: 1, Cost: .1, CostSD: .01, PodSD: .1}, {Usage: .4, Capacity: 1, Cost: .1, CostSD: .01},
+	}
 	b.Run("d=4", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -26,10 +29,10 @@ func BenchmarkAvailable(b *testing.B) {
 	})
 }
 
-func BenchmarkStepOverprovision(b *testing.B) {
+func BenchmarkStartupAllowance(b *testing.B) {
 	b.ReportAllocs()
-	var s capacity.Overprovision
+	p, bounds := capacity.Pace{Ends: 30, Lived: 40, Startup: 1}, capacity.Bounds{Slots: 4, Room: 8, Free: .9}
 	for b.Loop() {
-		s, _, _ = capacity.StepOverprovision(s, 3, capacity.OverprovisionConfig{})
+		_, _ = capacity.StartupAllowance(p, bounds, capacity.AllowanceOptions{})
 	}
 }

@@ -130,6 +130,14 @@ func TestAvailable(t *testing.T) {
 		{"switched, quiet", []capacity.Channel{{Usage: .75, Capacity: 5, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Rule: capacity.Switched}, capacity.Avail{Pods: 1}},
 		{"switched, churn", []capacity.Channel{{Usage: .75, Capacity: 5, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2, Churn: true}, capacity.AvailOptions{Rule: capacity.Switched}, capacity.Avail{Pods: 18, Mode: capacity.ModelMode}},
 		{"the thesis offers room on a full node in churn", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .1, CostSD: .1}}, capacity.Pods{Now: 2, Measured: 2, Churn: true}, capacity.Thesis(), capacity.Avail{Pods: 8, Mode: capacity.ModelMode}},
+		{"full of fleeting pods", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .25, Fleeting: true}}, capacity.Pods{Now: 4, Measured: 4}, capacity.AvailOptions{Allowance: 5}, capacity.Avail{Pods: 5, Allowance: 5}},
+		{"pods that differ", []capacity.Channel{{Usage: .25, Capacity: 2, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 4}},
+		{"pods that differ, near full", []capacity.Channel{{Usage: .75, Capacity: 2, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1}},
+		{"a model of pods that differ", []capacity.Channel{{Usage: 0, Capacity: 1, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{}, capacity.Avail{Pods: 4, Mode: capacity.ModelMode}},
+		{"no caution with pods that differ", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Caution: -1}, capacity.Avail{Pods: 6}},
+		{"reserve", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .125, Reserve: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 4}},
+		{"saturated by the reserve", []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .01, Reserve: .5}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Saturated: true}},
+		{"no floor beside a reserve", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .5, Reserve: .5}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: -1, Mode: capacity.ModelMode}},
 		{"allowance", []capacity.Channel{cpu}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Allowance: 1.5}, capacity.Avail{Pods: 3.5, Allowance: 1.5}},
 	}
 	for _, tt := range tests {
@@ -162,6 +170,8 @@ func TestAvailableRejects(t *testing.T) {
 		{"Capacity", with(func(c *capacity.Channel) { c.Capacity = -1 }), capacity.Pods{}, capacity.AvailOptions{}},
 		{"Cost", with(func(c *capacity.Channel) { c.Cost = 0 }), capacity.Pods{}, capacity.AvailOptions{}},
 		{"CostSD", with(func(c *capacity.Channel) { c.CostSD = math.Inf(1) }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"PodSD", with(func(c *capacity.Channel) { c.PodSD = math.NaN() }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"Reserve", with(func(c *capacity.Channel) { c.Reserve = 1 }), capacity.Pods{}, capacity.AvailOptions{}},
 		{"Pods.Now", nil, capacity.Pods{Now: -1}, capacity.AvailOptions{}},
 		{"Pods.Measured", nil, capacity.Pods{Measured: math.NaN()}, capacity.AvailOptions{}},
 		{"Rule", nil, capacity.Pods{}, capacity.AvailOptions{Rule: 9}},
@@ -187,15 +197,13 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("Solve allocates %v times", n)
 	}
 	ch := []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25}, {Usage: .5, Capacity: 1, Cost: .25}}
-	var over capacity.Overprovision
 	dst := make([]float64, 4)
 	if n := testing.AllocsPerRun(100, func() {
-		over, _, _ = capacity.StepOverprovision(over, 2, capacity.OverprovisionConfig{})
-		_, _ = capacity.StartupAllowance(1, .25, 1, 10, 0)
+		_, _ = capacity.StartupAllowance(capacity.Pace{Ends: 9, Lived: 4, Startup: 1}, capacity.Bounds{Slots: 4, Room: 9, Free: 1}, capacity.AllowanceOptions{})
 		_, _, _ = capacity.Headroom(y, q)
 		_, _ = capacity.LegacyDemandTo(dst, q, []float64{1})
 	}); n != 0 {
-		t.Errorf("StepOverprovision, StartupAllowance, Headroom and LegacyDemandTo allocate %v times", n)
+		t.Errorf("StartupAllowance, Headroom and LegacyDemandTo allocate %v times", n)
 	}
 	if n := testing.AllocsPerRun(100, func() { _, _ = capacity.Available(ch, capacity.Pods{}, capacity.AvailOptions{}) }); n != 0 {
 		t.Errorf("Available allocates %v times", n)

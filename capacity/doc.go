@@ -49,14 +49,42 @@
 // least one pod, or a bad estimate would lock it out. Thesis returns the options
 // that undo all but the second.
 //
-// # Allowances
+// # Pods that differ, and a reserve
 //
-// A full CPU does not yet mean that its pods wait for it, and pods take time to
-// start, so a node that offers exactly its room runs below it.
-// StepOverprovision adds pods as long as completion times stand it, after the
-// TCP-like optimisation of the first draft (§3.7.2): one more after a good
-// window of completions, half after a bad one. StartupAllowance covers the
-// slots that free up while a pod starts. AvailOptions.Allowance takes their sum.
+// The room above is counted in mean pods. Where pods differ by a standard
+// deviation σ (Channel.PodSD), u of them take u·c ± √u·σ, so we count
+//
+//	U(h) = the u with u·c⁺ + √u·g·σ = h,  signal mode U(h) + n₀ − n,  model mode U(C − c·n)
+//
+// where U(h) = h/c for h < 0. The model mode takes the n pods that run at their
+// mean c, for C was measured with them: C − c·n is the headroom that the model
+// expects, and caution is for the pods to come. Far from full the deviations even out; near full U
+// leaves room for a pod that is larger than the mean. That is for channels
+// without give: a core that is taken twice halves a pod's speed, memory that is
+// taken twice stops the node.
+//
+// Channel.Reserve is the share of a channel that is left free, for load beside
+// the pods that must not wait: it counts as used in all of the above.
+//
+// # Allowance
+//
+// A slot that frees up stays empty while a report, a decision and a start-up take
+// their time L. Pods that run no longer than that leave most slots empty, unless
+// as many are on their way as end meanwhile: bandwidth times delay. With s slots
+// and pods that each end λ times a second,
+//
+//	allowance = s·L·λ
+//
+// within bounds. StartupAllowance computes it from a Pace: the ends and the time
+// lived by all pods, those that still run included, and the start-up time
+// measured. Available grants it, except on a saturated node. A CPU that is full
+// of pods which will have ended before the next can start is not saturated
+// (Channel.Fleeting).
+//
+// The first draft of the thesis (§3.7.2) adds a pod after a window of good
+// completion times and halves after a bad one, as TCP does. Measured side by
+// side, windows were filled too slowly for short pods, where the allowance is
+// needed, and added pods where long ones ran well without.
 //
 // All functions are pure, never modify their inputs but dst, and are safe for
 // concurrent use.

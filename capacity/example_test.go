@@ -117,58 +117,30 @@ func ExampleAvailOptions_Validate() {
 	// Output: capacity: Allowance = -1: must be finite and not negative
 }
 
-// Pods take ten seconds until the seventh makes them wait for each other. The
-// allowance rises beyond it, is halved and rises again.
-func ExampleStepOverprovision() {
-	c := capacity.OverprovisionConfig{Window: 4}
-	var s capacity.Overprovision
-	for range 9 {
-		pods := 4 + math.Floor(s.Allowance)
-		time := 10 * max(1, pods/6)
-		var g capacity.Growth
-		for range c.Window {
-			var err error
-			if s, g, err = capacity.StepOverprovision(s, time, c); err != nil {
-				panic(err)
-			}
-		}
-		fmt.Printf("%.0f pods take %.1f s: %s to %.2f\n", pods, time, g, s.Allowance)
-	}
-	// Output:
-	// 4 pods take 10.0 s: measured to 0.00
-	// 4 pods take 10.0 s: grown to 1.00
-	// 5 pods take 10.0 s: grown to 2.00
-	// 6 pods take 10.0 s: grown to 3.00
-	// 7 pods take 11.7 s: halved to 1.50
-	// 5 pods take 10.0 s: grown to 2.50
-	// 6 pods take 10.0 s: grown to 3.50
-	// 7 pods take 11.7 s: halved to 1.75
-	// 5 pods take 10.0 s: grown to 2.75
-}
-
-func ExampleOverprovisionConfig_Validate() {
-	fmt.Println(capacity.OverprovisionConfig{Threshold: .9}.Validate())
-	// Output: capacity: Threshold = 0.9: must be 0 or in [1, 100]
-}
-
-// A state that was stored is checked before it is used again.
-func ExampleOverprovision_Validate() {
-	fmt.Println(capacity.Overprovision{Allowance: -1}.Validate())
-	// Output: capacity: Allowance = -1: must be in [0, 1e6]
-}
-
 // Four slots of two-second pods, and a second to fill each: two are empty at any
-// time unless the next pods are on their way.
+// time unless the next pods are on their way. Sixty ends of longer pods call for
+// none, and of shorter ones the bound holds.
 func ExampleStartupAllowance() {
+	node := capacity.Bounds{Slots: 4, Room: math.Inf(1), Free: .9}
 	for _, run := range []float64{60, 2, .1} {
-		pods, err := capacity.StartupAllowance(1, .25, 1, run, 0)
+		p := capacity.Pace{Ends: 61, Lived: 60 * run, Startup: 1}
+		pods, err := capacity.StartupAllowance(p, node, capacity.AllowanceOptions{})
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("run time %4.1f s: %.2f pods ahead\n", run, pods)
+		fmt.Printf("run time %4.1f s: %.2f pods ahead, fleeting: %v\n", 1/p.EndRate(), pods, p.Fleeting())
 	}
 	// Output:
-	// run time 60.0 s: 0.07 pods ahead
-	// run time  2.0 s: 2.00 pods ahead
-	// run time  0.1 s: 8.00 pods ahead
+	// run time 60.0 s: 0.00 pods ahead, fleeting: false
+	// run time  2.0 s: 2.00 pods ahead, fleeting: false
+	// run time  0.1 s: 16.00 pods ahead, fleeting: true
+}
+
+// A node on which nothing is granted ahead of confirmation.
+func ExampleAllowanceOptions_Validate() {
+	fmt.Println(capacity.AllowanceOptions{MostPerSlot: -1}.Validate())
+	fmt.Println(capacity.AllowanceOptions{MostPerSlot: 1e7}.Validate())
+	// Output:
+	// <nil>
+	// capacity: MostPerSlot = 1e+07: must be finite and at most 1e6
 }

@@ -27,10 +27,13 @@ func FuzzSolve(f *testing.F) {
 }
 
 func FuzzAvailable(f *testing.F) {
-	f.Add(.5, 1.0, .25, .01, .9, .5, .1, 0.0, 2.0, 2.0, 1.0, .98, .5, uint8(0))
-	f.Add(math.MaxFloat64, math.MaxFloat64, 5e-324, math.MaxFloat64, 0.0, 0.0, 5e-324, 0.0, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, -1.0, -1.0, uint8(7))
-	f.Fuzz(func(t *testing.T, y0, c0, cost0, sd0, y1, c1, cost1, sd1, now, measured, caution, saturation, allowance float64, bits uint8) {
-		ch := []capacity.Channel{{y0, c0, cost0, sd0}, {y1, c1, cost1, sd1}}
+	f.Add(.5, 1.0, .25, .01, .9, .5, .1, 0.0, 2.0, 2.0, 1.0, .98, .5, .1, .2, uint8(0))
+	f.Add(math.MaxFloat64, math.MaxFloat64, 5e-324, math.MaxFloat64, 0.0, 0.0, 5e-324, 0.0, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, -1.0, -1.0, math.MaxFloat64, 0.0, uint8(7))
+	f.Fuzz(func(t *testing.T, y0, c0, cost0, sd0, y1, c1, cost1, sd1, now, measured, caution, saturation, allowance, pod, reserve float64, bits uint8) {
+		ch := []capacity.Channel{
+			{Usage: y0, Capacity: c0, Cost: cost0, CostSD: sd0, PodSD: pod, Reserve: reserve},
+			{Usage: y1, Capacity: c1, Cost: cost1, CostSD: sd1},
+		}
 		before := slices.Clone(ch)
 		o := capacity.AvailOptions{Rule: capacity.Rule(bits % 4), Caution: caution, Saturation: saturation, Allowance: allowance}
 		a, err := capacity.Available(ch, capacity.Pods{Now: now, Measured: measured, Churn: bits&4 > 0}, o)
@@ -70,49 +73,17 @@ func FuzzLegacyDemandTo(f *testing.F) {
 	})
 }
 
-func FuzzStepOverprovision(f *testing.F) {
-	f.Add(1.0, 2.0, 3.0, 16, 1.2, 8, 4.0, 0.0)
-	f.Add(1e9, 1e-9, 1e9, 1, 100.0, 16, 1e6, 1e30)
-	f.Fuzz(func(t *testing.T, t1, t2, allowance float64, window int, threshold float64, recent int, most, past float64) {
-		c := capacity.OverprovisionConfig{Window: window, Threshold: threshold, Recent: recent, Most: most}
-		s := capacity.Overprovision{Allowance: allowance, Past: [capacity.MaxRecent]float64{0: past}, Full: recent, Next: recent}
-		for i := range 50 {
-			time := t1
-			if i%3 == 0 {
-				time = t2
-			}
-			next, _, err := capacity.StepOverprovision(s, time, c)
-			if err != nil {
-				if !sameBits(next, s) {
-					t.Fatalf("state changed by a rejected step: %+v", next)
-				}
-				return
-			}
-			if err := next.Validate(); err != nil {
-				t.Fatalf("%v after %v on %+v", err, time, s)
-			}
-			s = next
-		}
-	})
-}
-
-// sameBits compares the numbers a fuzz input can make NaN.
-func sameBits(a, b capacity.Overprovision) bool {
-	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }
-	ok := same(a.Allowance, b.Allowance) && same(a.Squares, b.Squares) && a.Count == b.Count && a.Full == b.Full && a.Next == b.Next
-	for i := range a.Past {
-		ok = ok && same(a.Past[i], b.Past[i])
-	}
-	return ok
-}
-
 func FuzzStartupAllowance(f *testing.F) {
-	f.Add(1.0, .25, 1.0, 10.0, 0.0)
-	f.Add(math.MaxFloat64, 5e-324, 5e-324, math.MaxFloat64, 1.0)
-	f.Fuzz(func(t *testing.T, c, cost, startup, run, most float64) {
-		pods, err := capacity.StartupAllowance(c, cost, startup, run, most)
+	f.Add(5.0, 8.0, 1.0, 4.0, 2.0, .9, 0.0)
+	f.Add(math.MaxFloat64, 5e-324, math.MaxFloat64, math.MaxFloat64, math.Inf(1), 0.0, 1e6)
+	f.Fuzz(func(t *testing.T, ends, lived, startup, slots, room, free, most float64) {
+		p, b := capacity.Pace{Ends: ends, Lived: lived, Startup: startup}, capacity.Bounds{Slots: slots, Room: room, Free: free}
+		pods, err := capacity.StartupAllowance(p, b, capacity.AllowanceOptions{MostPerSlot: most})
 		if !(pods >= 0) || math.IsInf(pods, 1) || err != nil && pods != 0 {
 			t.Fatalf("%v pods, error %v", pods, err)
+		}
+		if err == nil && pods > 0 && (pods < 1 || pods > room) {
+			t.Fatalf("%v pods where %v fit", pods, room)
 		}
 	})
 }

@@ -103,23 +103,4 @@ var goldens = map[string]func(f fields) error{
 		f.equal(a.Pods, f.num())
 		return err
 	},
-	"startup": func(f fields) error {
-		a := f.vec()
-		pods, err := capacity.StartupAllowance(a[0], a[1], a[2], a[3], a[4])
-		f.equal(pods, f.num())
-		return err
-	},
-	"overprovision": func(f fields) error {
-		c := capacity.OverprovisionConfig{Window: int(f.num()), Threshold: f.num(), Recent: int(f.num()), Most: 6}
-		times, want := f.vec(), f.vec()
-		var s capacity.Overprovision
-		for i, t := range times {
-			var err error
-			if s, _, err = capacity.StepOverprovision(s, t, c); err != nil {
-				return err
-			}
-			f.equal(s.Allowance, want[i])
-		}
-		return nil
-	},
 }

@@ -148,7 +148,7 @@ func TestAvailableRules(t *testing.T) {
 	for range 3000 {
 		ch := make([]capacity.Channel, 1+rng.IntN(4))
 		for i := range ch {
-			ch[i] = capacity.Channel{Usage: .97 * rng.Float64(), Capacity: rng.Float64(), Cost: .05 + .2*rng.Float64(), CostSD: .1 * rng.Float64()}
+			ch[i] = capacity.Channel{Usage: .97 * rng.Float64(), Capacity: rng.Float64(), Cost: .05 + .2*rng.Float64(), CostSD: .1 * rng.Float64(), PodSD: .1 * float64(rng.IntN(2))}
 		}
 		p := capacity.Pods{Now: float64(rng.IntN(8)), Measured: float64(rng.IntN(8)), Churn: rng.IntN(2) == 0}
 		at := func(o capacity.AvailOptions) float64 {

@@ -21,6 +21,7 @@ func TestRoomExplainsAvailable(t *testing.T) {
 		for i := range channels {
 			channels[i] = capacity.Channel{
 				Usage: rng.Float64(), Capacity: rng.Float64(), Cost: .01 + rng.Float64(), CostSD: .1 * rng.Float64(),
+				PodSD: .1 * float64(rng.IntN(3)), Reserve: .1 * float64(rng.IntN(3)),
 			}
 		}
 		p := capacity.Pods{Now: float64(rng.IntN(5)), Measured: float64(rng.IntN(5)), Churn: rng.IntN(2) == 0}
@@ -33,11 +34,20 @@ func TestRoomExplainsAvailable(t *testing.T) {
 		for _, c := range channels {
 			r := c.Room(p, o)
 			least = min(least, r.Pods())
-			if want := (1-c.Usage)/r.Cost + p.Measured - p.Now; r.Signal != want {
-				t.Fatalf("signal %v, want %v", r.Signal, want)
+			// What fits is what fills the room again: u·c⁺ + √u·gσ.
+			fills := func(u, room float64) bool {
+				return math.Abs(u*r.Cost+math.Sqrt(u)*r.Spread-max(room, 0)) < 1e-9
 			}
-			if want := c.Capacity/r.Cost - p.Now; r.Model != want {
-				t.Fatalf("model %v, want %v", r.Model, want)
+			if u := r.Signal - p.Measured + p.Now; !fills(max(u, 0), 1-c.Usage-c.Reserve) {
+				t.Fatalf("%v pods by the signal of %+v", u, c)
+			}
+			taken := c.Cost
+			if r.Spread == 0 {
+				taken = r.Cost
+			}
+			left := max(c.Capacity-c.Reserve, 0) - p.Now*taken
+			if left > 0 && !fills(r.Model, left) || left <= 0 && math.Abs(r.Model*taken-left) > 1e-9 {
+				t.Fatalf("%v pods by the model of %+v beside %v", r.Model, c, p.Now)
 			}
 		}
 		if limiting := channels[a.Limiting].Room(p, o); least != a.Pods || limiting.Pods() != a.Pods || limiting.Mode != a.Mode {

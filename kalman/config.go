@@ -40,6 +40,10 @@ type Config struct {
 	// MeanGain is a, the gain of the running mean n̄ of Centred, in (0, 1]; 0
 	// means the gain that keeps level and cost uncorrelated, P_μ/(P_μ + R).
 	MeanGain float64
+	// Spread is κ, how much pods differ: the standard deviation of what single
+	// pods take relative to the cost, at most 10. 0 and below mean that all are
+	// alike.
+	Spread float64
 	// Noise is R, the variance of one headroom measurement, in [1e−12, 1]; 0
 	// means 4e−4. The filter follows the measured noise within a factor of 16.
 	Noise float64
@@ -92,6 +96,7 @@ func (c Config) Validate() error {
 		{"Prior", c.Prior, 1e-6, 1e3},
 		{"PriorSD", c.PriorSD, 1e-6, 1e3},
 		{"MeanGain", c.MeanGain, 0, 1},
+		{"Spread", c.Spread, -10, 10},
 		{"Noise", c.Noise, 1e-12, 1},
 		{"LevelDrift", c.LevelDrift, 0, 1e6},
 		{"CostDrift", c.CostDrift, 0, 1e6},
@@ -137,6 +142,7 @@ type tuning struct {
 	priorVar, knownVar float64 // of the cost
 	floor              float64 // of the cost
 	minNoise, maxNoise float64 // bounds of R
+	spreadVar          float64 // κ²
 }
 
 func (c Config) tuning() tuning {
@@ -148,5 +154,6 @@ func (c Config) tuning() tuning {
 		priorVar: sd * sd, knownVar: c.Known * sd * sd,
 		floor:    c.Floor * c.Prior,
 		minNoise: c.Noise / noiseRange, maxNoise: c.Noise * noiseRange,
+		spreadVar: math.Pow(max(c.Spread, 0), 2),
 	}
 }

@@ -75,6 +75,17 @@
 // stands for it, until P_c is below Known of its prior variance. c is at least
 // Floor of the prior, and C at least 0.
 //
+// # Pods that differ
+//
+// One c for all pods is a mean. What a single pod takes differs from it by a
+// standard deviation κ·c (Config.Spread), so Δn pods that came or went move the
+// level by an error of variance κ²c²·|Δn|, which stays as long as the pods do:
+// it is added to P_μ. The filter then learns c from what each change of n shows
+// once, not again from every second that the same pods run. Without it two pods
+// that happened to be small made c known to a tenth, a fifth of what it was, and
+// pooling with the fleet, which weighs by that certainty, did not correct it.
+// Pods that were replaced by as many others do not show in n and stay unseen.
+//
 // # Channels, or one scalar
 //
 // PerChannel runs one filter a channel. The thesis's single signal along u₁ is

@@ -70,15 +70,18 @@ func (m Method) correlated() bool { return m == Joint || m == Recursive }
 // again, and by morning the node would offer nothing.
 func (s *State) drift(n, r float64, t *tuning) {
 	moved := n != s.LastPods
+	// Each pod that came or went differs from the mean by sd κ·c, which stays in
+	// the level as long as the pod does.
+	differ := t.spreadVar * s.Cost * s.Cost * math.Abs(n-s.LastPods)
 	if t.Method == Recursive {
-		s.LevelVar /= t.Forgetting
+		s.LevelVar = s.LevelVar/t.Forgetting + differ
 		if moved {
 			s.Cov /= t.Forgetting
 			s.doubtCost(s.CostVar/t.Forgetting-s.CostVar, t)
 		}
 		return
 	}
-	s.LevelVar += t.LevelDrift * r
+	s.LevelVar += t.LevelDrift*r + differ
 	if moved {
 		s.doubtCost(t.CostDrift*r, t)
 	}

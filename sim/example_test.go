@@ -27,5 +27,5 @@ func Example() {
 	}
 	// Output:
 	// sim.Default: at most 20 pods on a node, longest run below 30 s: false
-	// sim.Spazio: at most 7 pods on a node, longest run below 30 s: true
+	// sim.Spazio: at most 5 pods on a node, longest run below 30 s: true
 }

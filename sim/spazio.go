@@ -28,6 +28,9 @@ type Spazio struct {
 	// Weight is that of the plugin's score beside the default ones; default 5,
 	// as in the scheduler's profile.
 	Weight float64
+	// ServerReserve is the share of the CPU channel that agents of nodes with a
+	// server keep free, as an operator who knows of the servers sets it; default 0.
+	ServerReserve float64
 	// NoFleet leaves out the aggregator, NoPooling the fleet's costs alone.
 	NoFleet, NoPooling bool
 	// Push is the period in seconds in which a node pushes its model; default 1,
@@ -78,6 +81,7 @@ type nodeAgent interface {
 	Sample(at time.Time, y []float64) (agent.Report, bool, error)
 	Pods(at time.Time, pods []reserve.PodKey) (agent.Report, bool, error)
 	Churn(at time.Time)
+	Bound(at time.Time, pod reserve.PodKey)
 	Why() (agent.Why, bool)
 	Local() (agent.Local, bool)
 	SetFleet(at time.Time, f agent.Fleet) error
@@ -109,7 +113,7 @@ func (o Spazio) Validate() error {
 		}
 	}
 	config := o.pipeline(node.Params{}.WithDefaults())
-	config.Node = "node"
+	config.Node, config.Channels[0].Reserve = "node", o.ServerReserve
 	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Aggregate.Validate(), config.Validate())
 }
 
@@ -134,8 +138,16 @@ func (o Spazio) build(c *cluster) (policy, error) {
 		return nil, err
 	}
 	config := o.pipeline(c.Node)
+	servers := make(map[int]bool)
+	for _, p := range c.pods {
+		servers[p.On-1] = servers[p.On-1] || p.Server.Rate > 0
+	}
 	for i := range c.nodes {
 		config.Node = fmt.Sprintf("node-%06d", i)
+		config.Channels[0].Reserve = 0
+		if servers[i] {
+			config.Channels[0].Reserve = o.ServerReserve
+		}
 		pipeline, err := agent.New(config)
 		if err != nil {
 			return nil, err
@@ -259,7 +271,7 @@ func (s *spazio) handle(e event) {
 		s.refresh(a)
 	case published: // the notice of a bind arrives at the agent
 		s.c.advance(s.c.nodes[e.node])
-		a.pipeline.Churn(at(s.c.now))
+		a.pipeline.Bound(at(s.c.now), s.key(e.pod))
 	}
 }
 
@@ -333,7 +345,7 @@ func (s *spazio) announced(m *machine, pod int32) {
 	if s.literal {
 		return
 	}
-	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index})
+	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index, pod: pod})
 }
 
 // gone frees what the pod held; where it held a request, too, any parked pod may

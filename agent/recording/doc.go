@@ -62,7 +62,8 @@
 //	            variance, last signal, last pods, all f, outliers u, started b];
 //	            verdicts [b]; innovations [value f, variance f]; pods [k];
 //	            history [at t, count u]; churn first t, last t; sequence u;
-//	            reported at t, avail f; pending b.
+//	            reported at t, avail f; pending b; since version 2 the pace: at t,
+//	            ends f, lived f, startup f, way [pod k, at t].
 //	            A model: dim u and, unless that is 0, block u, mass f, U [f],
 //	            σ [f], residual f, mean [f]
 //	3 sample    t, [f]: one value a channel
@@ -78,9 +79,10 @@
 //	8 dropped   t, reason s: a sample that could not be taken
 //	9 gap       t, u: so many records were lost before this one
 //	10 mark     t, s: a remark
+//	11 bound    t, k: the notice of a pod's bind
 //
 // The first record is a header. A snapshot follows it and every gap, before any
-// other record. Samples, pods, churn and fleet are inputs; a report follows the
+// other record. Samples, pods, churn, bound and fleet are inputs; a report follows the
 // input that caused it.
 //
 // # Crashes

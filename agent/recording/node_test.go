@@ -31,6 +31,7 @@ type node struct {
 	recorder *recording.Recorder
 	at       time.Time
 	pods     []reserve.PodKey
+	bound    []reserve.PodKey // that do not run yet
 	spike    int
 	mischief bool // inputs that the pipeline refuses are among the rest
 	y        []float64
@@ -84,6 +85,12 @@ func (n *node) tick(event float64) {
 		n.recorder.Churn(n.at)
 		n.pipeline.Churn(n.at)
 		n.change()
+	}
+	if n.rng.Float64() < event {
+		pod := reserve.PodKey(n.rng.Uint64())
+		n.recorder.Bound(n.at, pod)
+		n.pipeline.Bound(n.at, pod)
+		n.bound = append(n.bound, pod)
 	}
 	if n.rng.Float64() < event/4 {
 		n.recorder.Fleet(n.at, n.fleet)
@@ -141,12 +148,22 @@ func (n *node) change() {
 		n.pods = n.pods[:len(n.pods)-1]
 	} else if len(n.pods) < 6 {
 		for range 1 + n.rng.IntN(3) {
-			n.pods = append(n.pods, reserve.PodKey(n.rng.Uint64()))
+			n.pods = append(n.pods, n.comer())
 		}
 		n.spike = 3
 	}
 	n.recorder.Pods(n.at, n.pods)
 	n.report(n.pipeline.Pods(n.at, n.pods))
+}
+
+// comer is a pod that was bound, or one that nobody told of.
+func (n *node) comer() reserve.PodKey {
+	if len(n.bound) == 0 {
+		return reserve.PodKey(n.rng.Uint64())
+	}
+	pod := n.bound[0]
+	n.bound = n.bound[1:]
+	return pod
 }
 
 func (n *node) ticks(count int, event float64) {

@@ -27,11 +27,12 @@ const (
 	KindDropped
 	KindGap
 	KindMark
+	KindBound
 )
 
 var kinds = [...]string{
 	KindHeader: "header", KindSnapshot: "snapshot", KindSample: "sample", KindPods: "pods", KindChurn: "churn",
-	KindFleet: "fleet", KindReport: "report", KindDropped: "dropped", KindGap: "gap", KindMark: "mark",
+	KindFleet: "fleet", KindReport: "report", KindDropped: "dropped", KindGap: "gap", KindMark: "mark", KindBound: "bound",
 }
 
 func (k Kind) String() string {
@@ -61,8 +62,9 @@ type Record struct {
 	State  *agent.State
 	// Values is the sample, one value a channel.
 	Values []float64
-	// Pods is the full set of pods, ascending.
+	// Pods is the full set of pods, ascending; Pod is the one that was bound.
 	Pods []reserve.PodKey
+	Pod  reserve.PodKey
 	// Fleet and Report are set for these kinds.
 	Fleet  *agent.Fleet
 	Report *agent.Report
@@ -183,6 +185,8 @@ func decode(payload []byte, pods []reserve.PodKey) (Record, error) {
 		r.Pods = applyPods(b, pods)
 	case KindChurn:
 		r.At = b.time()
+	case KindBound:
+		r.At, r.Pod = b.time(), reserve.PodKey(b.word())
 	case KindFleet:
 		r.At = b.time()
 		r.Fleet = b.fleet()

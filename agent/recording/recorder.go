@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -162,6 +163,15 @@ func (r *Recorder) Pods(at time.Time, keys []reserve.PodKey) {
 func (r *Recorder) Churn(at time.Time) {
 	if r.ready(at) {
 		r.payload = appendTime(append(r.payload[:0], byte(KindChurn)), at)
+		r.add()
+	}
+}
+
+// Bound records a bind that the pipeline is about to hear of.
+func (r *Recorder) Bound(at time.Time, pod reserve.PodKey) {
+	if r.ready(at) {
+		r.payload = appendTime(append(r.payload[:0], byte(KindBound)), at)
+		r.payload = binary.LittleEndian.AppendUint64(r.payload, uint64(pod))
 		r.add()
 	}
 }

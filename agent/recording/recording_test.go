@@ -2,6 +2,7 @@ package recording_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -154,13 +155,13 @@ func TestOverride(t *testing.T) {
 		c.Avail.Caution, c.Estimator.Method, c.PodsPerCore, c.Model.Block = -1, kalman.Joint, 2, 8
 	}
 	dir := t.TempDir()
-	n := newNode(t, 7, config(), dir, recording.Options{FileSize: 20_000, Buffer: roomy})
+	n := newNode(t, 8, config(), dir, recording.Options{FileSize: 20_000, Buffer: roomy})
 	n.ticks(3000, .03)
 	n.close()
 	c := config()
 	override(&c)
 	var want []agent.Report
-	twin := newNode(t, 7, c, t.TempDir(), recording.Options{Buffer: roomy})
+	twin := newNode(t, 8, c, t.TempDir(), recording.Options{Buffer: roomy})
 	twin.visit = func(r agent.Report) { want = append(want, r) }
 	twin.ticks(3000, .03)
 	twin.close()
@@ -213,5 +214,33 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := r.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after it: %v", err)
+	}
+}
+
+// TestFormerState replays a recording whose snapshot is of version 1, which ends
+// before the pace.
+func TestFormerState(t *testing.T) {
+	dir := t.TempDir()
+	n := newNode(t, 6, config(), dir, recording.Options{})
+	n.ticks(300, .1)
+	n.close()
+	path := files(t, dir)[0]
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fresh = 8 + 3*8 + 1 // the pace of a pipeline that has seen nothing
+	former := whole[:10:10]
+	for rest, i := payloads(whole), 0; len(rest) > 0; i++ {
+		size := 2 + int(binary.LittleEndian.Uint16(rest))
+		payload := rest[2:size]
+		if recording.Kind(payload[0]) == recording.KindSnapshot {
+			payload = payload[:len(payload)-fresh]
+			payload[1] = 1
+		}
+		former, rest = frame(former, payload), rest[size:]
+	}
+	if o := compare(t, recording.NewReader(bytes.NewReader(former)), nil); o.pairs != n.reports || o.different != 0 {
+		t.Errorf("%d reports, replayed %+v", n.reports, o)
 	}
 }

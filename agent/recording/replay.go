@@ -68,6 +68,8 @@ func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {
 		report, ok, err = r.pipeline.Pods(rec.At, rec.Pods)
 	case KindChurn:
 		r.pipeline.Churn(rec.At)
+	case KindBound:
+		r.pipeline.Bound(rec.At, rec.Pod)
 	case KindFleet:
 		err = r.pipeline.SetFleet(rec.At, *rec.Fleet)
 	}
@@ -140,6 +142,7 @@ func joined(own, heard agent.State) agent.State {
 	own.Fleet = heard.Fleet
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
 	own.ChurnFirst, own.ChurnLast = heard.ChurnFirst, heard.ChurnLast
+	own.Pace = heard.Pace
 	return own
 }
 
@@ -213,7 +216,7 @@ func (m *Matcher) Feed(rec Record) (pair Pair, ok bool, err error) {
 		return pair, true, nil
 	}
 	pair, m.last = m.last, Pair{}
-	if rec.Kind == KindGap || rec.Kind == KindHeader {
+	if rec.Kind == KindGap || rec.Kind == KindHeader && rec.Header.Part != m.part+1 {
 		pair = Pair{} // the twin may be lost
 	}
 	report, made, err := m.Replayer.Feed(rec)

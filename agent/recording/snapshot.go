@@ -33,7 +33,16 @@ func appendState(dst []byte, s agent.State) []byte {
 	}
 	dst = appendTime(appendTime(dst, s.ChurnFirst), s.ChurnLast)
 	dst = appendTime(appendUint(dst, s.Sequence), s.ReportedAt)
-	return appendBool(appendFloat(dst, s.Reported), s.Pending)
+	return appendPace(appendBool(appendFloat(dst, s.Reported), s.Pending), s.Pace)
+}
+
+func appendPace(dst []byte, p agent.PaceState) []byte {
+	dst = appendFloat(appendFloat(appendFloat(appendTime(dst, p.At), p.Ends), p.Lived), p.Startup)
+	dst = appendUint(dst, uint64(len(p.Way)))
+	for _, b := range p.Way {
+		dst = appendTime(binary.LittleEndian.AppendUint64(dst, uint64(b.Pod)), b.At)
+	}
+	return dst
 }
 
 func appendEstimators(dst []byte, s agent.State) []byte {
@@ -112,7 +121,19 @@ func (b *body) state() (s agent.State) {
 	s.ChurnFirst, s.ChurnLast = b.time(), b.time()
 	s.Sequence, s.ReportedAt = b.uint(), b.time()
 	s.Reported, s.Pending = b.float(), b.bool()
+	if s.Version == 1 { // knew nothing of the pace
+		s.Version = agent.StateVersion
+		return s
+	}
+	s.Pace = b.pace()
 	return s
+}
+
+func (b *body) pace() (p agent.PaceState) {
+	p.At = b.time()
+	p.Ends, p.Lived, p.Startup = b.float(), b.float(), b.float()
+	p.Way = list(b, 16, func() agent.BoundPod { return agent.BoundPod{Pod: reserve.PodKey(b.word()), At: b.time()} })
+	return p
 }
 
 func (b *body) estimator() (e kalman.State) {

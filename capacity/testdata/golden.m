@@ -63,31 +63,3 @@ for i = 1:60
   vec(y); vec(C); vec(c); vec(sd);
   printf(" %.17g\n", p);
 end
-
-% startup capacity cost latency run most | pods
-for i = 1:20
-  a = uniforms(5) + 0.05; a(5) *= 10;
-  printf("startup"); vec(a);
-  printf(" %.17g\n", min(a(1) / a(2) * a(3) / a(4), a(5)));
-end
-
-% overprovision window threshold recent times | allowance after each, found
-% from the whole history each time
-for i = 1:12
-  n = 1 + mod(i, 5); threshold = 1 + 0.1 * mod(i, 4); recent = 1 + mod(i, 6);
-  steps = 120; t = zeros(1, steps); want = zeros(1, steps); sums = []; a = 0; grow = 1;
-  for j = 1:steps
-    grow *= 1 + 0.1 * (uniform() - 0.45);
-    t(j) = 5 * grow * (0.8 + 0.4 * uniform());
-    if mod(j, n) == 0
-      now = sum(t(j-n+1:j) .^ 2);
-      if !isempty(sums)
-        least = min(sums(max(1, end - recent + 1):end));
-        if now <= threshold * least, a = min(a + 1, 6); else, a = a / 2; end
-      end
-      sums(end+1) = now;
-    end
-    want(j) = a;
-  end
-  printf("overprovision %d %.17g %d", n, threshold, recent); vec(t); vec(want); printf("\n");
-end

@@ -45,6 +45,8 @@ var constants = []Constant{
 	{"agent.churn-cap", agent.DefaultChurnCap, 0},
 	{"agent.settle", agent.DefaultSettle, 0},
 	{"agent.min-interval", agent.DefaultMinInterval, 0},
+	{"agent.pace-half-life", agent.DefaultPaceHalfLife, 0},
+	{"agent.allowance.most-per-slot", capacity.DefaultMostPerSlot, 0},
 
 	{"agent.filter.n", filter.DefaultN, 0},
 	{"agent.filter.norm", filter.DefaultNorm, 0},

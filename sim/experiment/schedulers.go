@@ -10,7 +10,9 @@ import (
 
 // Names of the schedulers that others are compared with.
 const (
-	Spazio     = "spazio"
+	Spazio = "spazio"
+	// Reserving is Spazio where an operator has set a reserve for servers.
+	Reserving  = "spazio-reserve"
 	Default    = "default"
 	Omniscient = "omniscient"
 	// Idle runs a workload's servers alone.
@@ -25,6 +27,10 @@ type Named struct {
 
 var schedulers = []Named{
 	{Spazio, "this repository's, with its defaults and what was set", func(p Params) sim.Scheduler { return p.spazio }},
+	{Reserving, "the same, with half of the CPU kept free on nodes that run servers", func(p Params) sim.Scheduler {
+		p.spazio.ServerReserve = .5
+		return p.spazio
+	}},
 	{Default, "kube-scheduler's default profile", func(Params) sim.Scheduler { return sim.Default{} }},
 	{"target-load-packing", "Trimaran's TargetLoadPacking", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
 	{"load-variation", "Trimaran's LoadVariationRiskBalancing", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
@@ -41,11 +47,11 @@ var schedulers = []Named{
 // Schedulers lists all; the variants of the source and the bound are last.
 func Schedulers() []Named { return slices.Clone(schedulers) }
 
-// Field is what experiments compare by default: all but the source's variants.
+// Field is what experiments compare by default: all but variants.
 func Field() []string {
 	var names []string
 	for _, s := range schedulers {
-		if !strings.HasPrefix(s.Name, "source") {
+		if !strings.HasPrefix(s.Name, "source") && s.Name != Reserving {
 			names = append(names, s.Name)
 		}
 	}

@@ -75,9 +75,10 @@ func source(guards int) sim.Scalar {
 	s := sim.Scalar{
 		Spazio: sim.Spazio{
 			Agent: agent.Config{
-				Avail: capacity.Thesis(),
+				Avail:     capacity.Thesis(),
+				Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 				Estimator: kalman.Config{
-					Method: kalman.Naive, Gate: math.MaxFloat64, Saturation: 1, Known: 1, Floor: 1e-6,
+					Method: kalman.Naive, Spread: -1, Gate: math.MaxFloat64, Saturation: 1, Known: 1, Floor: 1e-6,
 				},
 				ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
 				PodsPerCore: 2,
@@ -121,9 +122,10 @@ func literally(change func(*sim.Scalar)) func(Params) sim.Scheduler {
 func reference() sim.Spazio {
 	return sim.Spazio{
 		Agent: agent.Config{
-			Avail: capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
+			Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
+			Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 			Estimator: kalman.Config{
-				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
+				Method: kalman.Centred, Spread: -1, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
 			},
 			ChurnHold: time.Second, ChurnCap: 10 * time.Second,
 			PodsPerCore: 1,

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +57,7 @@ type options struct {
 	cpuCounter  string
 	throttling  bool
 	linkSpeed   float64
+	reserve     map[string]string
 	rate        float64
 	sources     []Source
 	record      string
@@ -127,6 +130,7 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	f.StringVar(&o.cpuCounter, "cpu-counter", telemetry.CounterAuto.String(), "where utilisation is read: auto, cgroup, cpuacct or stat")
 	f.BoolVar(&o.throttling, "throttling", false, "take waiting that a pod's own CPU limit caused out of the pressure")
 	f.Float64Var(&o.linkSpeed, "link-speed", 0, "Mbit/s of every link, for the network channel; 0 asks the drivers")
+	f.StringToStringVar(&o.reserve, "reserve", nil, "share of a channel that pods leave free, as cpu=0.5 on nodes whose servers must answer fast (default none)")
 	f.Float64Var(&o.rate, "rate", 10, "samples a second, 1 to 100")
 }
 
@@ -150,6 +154,23 @@ func (o options) validate() error {
 		}
 	}
 	return o.limits.validate()
+}
+
+// reserves reads --reserve; the channels it names must be measured.
+func (o options) reserves(measured telemetry.Channels) (map[string]float64, error) {
+	names := strings.Split(measured.String(), ",")
+	shares := make(map[string]float64, len(o.reserve))
+	for name, text := range o.reserve {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("--reserve: %s is not measured, only %s", name, measured)
+		}
+		share, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(share >= 0 && share < 1) {
+			return nil, fmt.Errorf("--reserve: %s=%s is not a share in [0, 1)", name, text)
+		}
+		shares[name] = share
+	}
+	return shares, nil
 }
 
 // period is the time between two samples.

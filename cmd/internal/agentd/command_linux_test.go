@@ -47,6 +47,8 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--cpu-counter", "most"}, serve.ExitUsage, "--cpu-counter"},
 		{[]string{"--pod-source", "guess"}, serve.ExitUsage, "--pod-source"},
 		{[]string{"--pod-source", "cri", "--runtime-endpoint", "relative/path"}, serve.ExitUsage, "Endpoint"},
+		{[]string{"--reserve", "cpu=1"}, serve.ExitUsage, "--reserve: cpu=1 is not a share"},
+		{[]string{"--reserve", "io=.1"}, serve.ExitUsage, "--reserve: io is not measured, only cpu,memory"},
 		{[]string{"--rate", "0"}, serve.ExitUsage, "--rate"},
 		{[]string{"--rate", "NaN"}, serve.ExitUsage, "--rate"},
 		{[]string{"--channels", "cpu,gpu"}, serve.ExitUsage, "--channels"},

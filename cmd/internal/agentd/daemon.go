@@ -28,6 +28,7 @@ type Recorder interface {
 	Sample(at time.Time, y []float64)
 	Pods(at time.Time, keys []reserve.PodKey)
 	Churn(at time.Time)
+	Bound(at time.Time, pod reserve.PodKey)
 	Fleet(at time.Time, f agent.Fleet)
 	Report(r agent.Report)
 	Dropped(at time.Time, err error)
@@ -170,8 +171,9 @@ func (d *Daemon) Last() (r agent.Report, ok bool) {
 	return *last, true
 }
 
-// Bound says that a scheduler has bound the pod to this node: its containers
-// are about to start. A pod that runs already is no news.
+// Bound says that a scheduler has bound the pod to this node: its containers are
+// about to start, and the time they take is measured. A pod that runs already is
+// no news.
 func (d *Daemon) Bound(pod reserve.PodKey) { d.mail.bound(pod) }
 
 // SetFleet takes what the aggregator returned. A fleet that does not fit the

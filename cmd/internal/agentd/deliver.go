@@ -12,16 +12,17 @@ import (
 func (d *Daemon) deliver() {
 	m := d.mail.take()
 	at := d.config.Now()
-	churn := m.churn
-	for _, pod := range m.bound {
-		_, runs := slices.BinarySearch(d.pods, pod)
-		churn = churn || !runs
-	}
-	if churn {
+	if m.churn {
 		if r := d.config.Recorder; r != nil {
 			r.Churn(at)
 		}
 		d.config.Pipeline.Churn(at)
+	}
+	for _, pod := range m.bound {
+		if r := d.config.Recorder; r != nil {
+			r.Bound(at, pod)
+		}
+		d.config.Pipeline.Bound(at, pod)
 	}
 	if m.fleet != nil {
 		d.takeFleet(at, *m.fleet)

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// maxBound bounds the notices that wait; more in one period are churn whoever
-// they are about.
+// maxBound bounds the notices that wait; more in one period are churn alone,
+// whoever they are about.
 const maxBound = 64
 
 // mail is what waits for the pipeline: of each kind the newest.

@@ -49,6 +49,8 @@ type NodeConfig struct {
 	Name  string
 	Meter Meter
 	Pods  telemetry.PodSource
+	// Reserve is the share of a channel, by its name, that pods leave free.
+	Reserve map[string]float64
 	// Schedulers and Aggregator are gRPC targets; without an aggregator the node
 	// keeps to itself.
 	Schedulers []string
@@ -141,7 +143,7 @@ func (n *Node) newPipeline(c NodeConfig) (*agent.Pipeline, error) {
 		Settle: settleSamples * c.Period,
 	}
 	for i, name := range schema.Channels {
-		config.Channels = append(config.Channels, agent.Channel{Name: name, Size: sizes[i]})
+		config.Channels = append(config.Channels, agent.Channel{Name: name, Size: sizes[i], Reserve: c.Reserve[name]})
 		if name == agent.CPU {
 			config.Cores = sizes[i]
 		}

@@ -31,6 +31,10 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return serve.Usage(err)
 	}
+	reserve, err := o.reserves(config.Channels)
+	if err != nil {
+		return serve.Usage(err)
+	}
 	if o.node, err = o.nodeName(); err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err := registerProcess(registry); err != nil {
 		return err
 	}
-	node, err := o.agent(reader, pods, logger, registry)
+	node, err := o.agent(reader, pods, reserve, logger, registry)
 	if bad := (*publish.ConfigError)(nil); errors.As(err, &bad) {
 		err = serve.Usage(err)
 	}
@@ -89,9 +93,9 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 }
 
 // agent puts the agent together.
-func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, logger *slog.Logger, registry *prometheus.Registry) (*Node, error) {
+func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, reserve map[string]float64, logger *slog.Logger, registry *prometheus.Registry) (*Node, error) {
 	return NewNode(NodeConfig{
-		Name: o.node, Meter: reader, Pods: pods, Period: o.period(),
+		Name: o.node, Meter: reader, Pods: pods, Period: o.period(), Reserve: reserve,
 		Schedulers: o.schedulers, Refresh: o.refresh, TokenFile: o.tokenFile, Aggregator: o.aggregator, Transport: o.transport,
 		RecordDir: o.record,
 		Record:    recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)},

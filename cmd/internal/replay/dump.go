@@ -91,6 +91,9 @@ func dump(r *recording.Reader, w window, stdout, stderr io.Writer) error {
 
 func rowOf(rec recording.Record) row {
 	l := row{Kind: rec.Kind.String(), At: rec.At, Header: rec.Header, Pods: hex(rec.Pods), Text: rec.Text, Lost: rec.Lost}
+	if rec.Kind == recording.KindBound {
+		l.Pods = hex([]reserve.PodKey{rec.Pod})
+	}
 	if rec.State != nil {
 		l.State = rec.State
 	}

@@ -63,7 +63,7 @@ func (p *picture) record(rec recording.Record, start time.Time) {
 		p.pods.add(x, float64(len(rec.Pods)), float64(len(rec.Pods)))
 	case recording.KindSnapshot:
 		p.pods.add(x, float64(len(rec.State.Pods)), float64(len(rec.State.Pods)))
-	case recording.KindChurn:
+	case recording.KindChurn, recording.KindBound:
 		p.churn.event(x)
 	case recording.KindGap:
 		p.gaps = append(p.gaps, interval{p.last, x})

@@ -76,7 +76,7 @@ func (s *summary) record(rec recording.Record) {
 		s.Samples++
 	case recording.KindDropped:
 		s.Dropped++
-	case recording.KindChurn:
+	case recording.KindChurn, recording.KindBound:
 		s.Churn++
 	case recording.KindFleet:
 		s.Fleets++

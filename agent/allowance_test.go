@@ -1,0 +1,115 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// relay has pods of life tenths of a second follow each other on a node, one
+// every gap tenths, each bound startup tenths before it runs.
+func (n *node) relay(ticks, gap, startup, life int, y ...float64) {
+	n.t.Helper()
+	from := len(n.podsNow) // those run for good
+	base := n.podsNow
+	key := func(i int) reserve.PodKey { return reserve.PodKey(1000 + i) }
+	for tick := range ticks {
+		if tick%gap == 0 {
+			n.p.Bound(n.at, key(tick/gap))
+		}
+		running := append([]reserve.PodKey(nil), base[:from]...)
+		for i := 0; i*gap <= tick; i++ {
+			if began := i*gap + startup; began <= tick && tick < began+life {
+				running = append(running, key(i))
+			}
+		}
+		n.keep(n.p.Pods(n.at, running))
+		n.samples(1, y...)
+	}
+}
+
+// TestAllowance has pods come and go at several paces.
+func TestAllowance(t *testing.T) {
+	off := config()
+	off.Allowance = capacity.AllowanceOptions{MostPerSlot: -1}
+	fixed := off
+	fixed.Avail.Allowance = 1.5
+	tests := []struct {
+		name               string
+		config             agent.Config
+		gap, startup, life int
+		cpu, memory        float64
+		low, high          float64 // of the allowance
+		saturated          bool
+	}{
+		{"pods of a second, 1.5 s to start", config(), 5, 15, 10, .3, .1, 5, 7, false},
+		{"pods of a second, .3 s to start", config(), 5, 3, 10, .3, .1, 1, 1.4, false},
+		{"pods of ten seconds", config(), 25, 15, 100, .3, .1, 0, 0, false},
+		{"short pods on a CPU that has been full all along", config(), 2, 15, 2, 1, .1, 4, 4, false},
+		{"longer pods on a full CPU", config(), 10, 5, 30, 1, .1, 0, 0, true},
+		{"short pods on full memory", config(), 2, 15, 2, .3, 1, 0, 0, true},
+		{"short pods, memory all but full", config(), 2, 15, 2, .3, .95, 0, 0, false},
+		{"off", off, 5, 15, 10, .3, .1, 0, 0, false},
+		{"off, full CPU", off, 2, 15, 2, 1, .1, 0, 0, true},
+		{"a constant", fixed, 5, 15, 10, .3, .1, 1.5, 1.5, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n := newNode(t, test.config)
+			n.relay(600, test.gap, test.startup, test.life, test.cpu, test.memory)
+			n.samples(10, test.cpu, test.memory) // a block, so that a report is new
+			r := n.last()
+			if !(r.Allowance >= test.low && r.Allowance <= test.high) || r.Saturated != test.saturated {
+				w, _ := n.p.Why()
+				t.Errorf("allowance %.2f, want %v to %v; saturated %v\n%s", r.Allowance, test.low, test.high, r.Saturated, w)
+			}
+		})
+	}
+}
+
+// Until pods end nothing is known of their run time, and pods that never end
+// tell nothing of those that do.
+func TestAllowanceOfUnknownPods(t *testing.T) {
+	n := newNode(t, config())
+	n.pods(4)
+	n.samples(100, .5, .1)
+	if a := n.last().Allowance; a != 0 {
+		t.Errorf("nothing has ended: allowance %v", a)
+	}
+	if w, _ := n.p.Why(); !strings.Contains(w.String(), "not known yet") {
+		t.Errorf("explained by\n%s", w)
+	}
+}
+
+// A pod that never starts, or is told of twice, says nothing.
+func TestBound(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(10, .1, .1)
+	for i := range 3000 {
+		n.p.Bound(n.at, reserve.PodKey(i+10))
+	}
+	if way := len(n.p.State().Pace.Way); way > 1024 {
+		t.Errorf("%d pods awaited", way)
+	}
+	n.at = n.at.Add(2 * time.Minute)
+	n.samples(1, .1, .1)
+	n.pods(1)
+	if s := n.p.State().Pace; len(s.Way) != 0 || s.Startup != 0 {
+		t.Errorf("after two minutes: %+v", s)
+	}
+	n.p.Bound(n.at, 1) // runs already
+	n.p.Bound(n.at, 2)
+	n.p.Bound(n.at.Add(time.Second), 2)
+	if s := n.p.State(); len(s.Pace.Way) != 1 {
+		t.Errorf("awaited: %+v", s.Pace.Way)
+	}
+	n.at = n.at.Add(3 * time.Second)
+	n.pods(2)
+	if s := n.p.State().Pace; len(s.Way) != 0 || s.Startup != 1.2 {
+		t.Errorf("a start of 3 s after the default of 1 s: %+v", s)
+	}
+}

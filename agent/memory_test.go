@@ -1,0 +1,67 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
+
+// mixedPods starts pods of which every other takes .12 of the memory and the
+// rest none, up to six of them, and returns the last report.
+func mixedPods(t *testing.T, c agent.Config) (agent.Report, agent.Why) {
+	t.Helper()
+	n := newNode(t, c)
+	n.samples(20, .02, .05)
+	memory := .05
+	for pods := 1; pods <= 12; pods++ {
+		memory += .12 * float64(pods%2)
+		n.p.Churn(n.at)
+		n.pods(pods)
+		n.samples(20, .02+.01*float64(pods), memory)
+	}
+	n.samples(20, .14, memory)
+	w, _ := n.p.Why()
+	return n.last(), w
+}
+
+// TestMixedPodsLeaveRoomForALargeOne: at .77 of the memory, where the mean pod
+// takes .06, three mean pods or one and a half large ones fit.
+func TestMixedPodsLeaveRoomForALargeOne(t *testing.T) {
+	r, w := mixedPods(t, config())
+	if r.Limiting != agent.Memory || r.Flags.CostUnknown || !near(r.Channels[1].Cost, .06, .02) {
+		t.Fatalf("%+v", r)
+	}
+	if r.Avail < 0 || r.Avail > 2 {
+		t.Errorf("offers %.2f pods of .06 ± .06 beside .23, want at most two", r.Avail)
+	}
+	if text := w.String(); !strings.Contains(text, "n) = U(") || !strings.Contains(text, "Pods differ in memory") {
+		t.Errorf("not explained:\n%s", text)
+	}
+	alike := config()
+	alike.Estimator.Spread = -1
+	if s, _ := mixedPods(t, alike); s.Avail < r.Avail+.5 {
+		t.Errorf("offers %.2f pods where they are taken to be alike, %.2f where not", s.Avail, r.Avail)
+	}
+}
+
+// TestReserve keeps a share of a channel free: half of the CPU is full where the
+// other half is reserved.
+func TestReserve(t *testing.T) {
+	c := config()
+	c.Channels[0].Reserve = .5
+	n := newNode(t, c)
+	n.samples(20, .2, .1)
+	r := n.last()
+	if !near(r.Avail, 1.2, .05) || r.Saturated { // (1 − .5 − .2)/.25
+		t.Errorf("offers %.2f pods, saturated %v; want 1.2", r.Avail, r.Saturated)
+	}
+	w, _ := n.p.Why()
+	if text := w.String(); !strings.Contains(text, "− reserve)/c⁺") {
+		t.Errorf("not explained:\n%s", text)
+	}
+	n.samples(20, .49, .1)
+	if r := n.last(); r.Avail > 0 || !r.Saturated {
+		t.Errorf("half full: offers %.2f pods, saturated %v", r.Avail, r.Saturated)
+	}
+}

@@ -1,0 +1,92 @@
+package kalman_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// mixed lets pods come and go, half of which take .12 of a channel and half
+// nothing, and returns the estimate of their mean cost after some steps.
+func mixed(t *testing.T, rng *rand.Rand, c kalman.Config) kalman.Estimate {
+	t.Helper()
+	var s kalman.State
+	var pods []float64
+	for range 40 {
+		switch {
+		case len(pods) > 0 && rng.IntN(2) == 0:
+			i := rng.IntN(len(pods))
+			pods = append(pods[:i], pods[i+1:]...)
+		case len(pods) < 7:
+			pods = append(pods, .12*float64(rng.IntN(2)))
+		}
+		used := .05
+		for _, p := range pods {
+			used += p
+		}
+		for range 3 { // the same pods for some seconds
+			var err error
+			if s, _, err = kalman.Step(s, 1-used, float64(len(pods)), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return s.Estimate(c)
+}
+
+// TestSpread holds that the deviation of a cost learnt from pods that differ is
+// that of its error: the mean pod takes .06.
+func TestSpread(t *testing.T) {
+	tests := []struct {
+		name      string
+		spread    float64
+		low, high float64 // of the mean squared error in variances
+	}{
+		{"pods taken to be alike", 0, 40, math.Inf(1)},
+		{"pods known to differ", 1, .2, 5},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(11, 1))
+			sum, known := 0., 0
+			for range 300 {
+				e := mixed(t, rng, kalman.Config{Prior: .125, Spread: tt.spread})
+				if e.Known {
+					known++
+					off := (e.Cost - .06) / e.CostSD
+					sum += off * off
+				}
+			}
+			if known < 250 {
+				t.Fatalf("the cost is known in %d of 300 runs", known)
+			}
+			if mean := sum / float64(known); !(mean >= tt.low && mean <= tt.high) {
+				t.Errorf("squared errors are %.2f variances in the mean, want %g to %g", mean, tt.low, tt.high)
+			}
+		})
+	}
+}
+
+// TestSpreadOfMethods: with pods that differ the centred filter is still the
+// two-dimensional one, and a negative spread is none.
+func TestSpreadOfMethods(t *testing.T) {
+	estimate := func(m kalman.Method, spread float64) kalman.Estimate {
+		return mixed(t, rand.New(rand.NewPCG(3, 9)), kalman.Config{Method: m, Prior: .125, Spread: spread, Gate: math.MaxFloat64})
+	}
+	a, b := estimate(kalman.Centred, .7), estimate(kalman.Joint, .7)
+	if math.Abs(a.Cost-b.Cost) > 1e-9 || math.Abs(a.Capacity()-b.Capacity()) > 1e-9 || math.Abs(a.CostSD-b.CostSD) > 1e-9 {
+		t.Errorf("centred %+v, joint %+v", a, b)
+	}
+	for _, m := range kalman.Methods() {
+		if a, b := estimate(m, 0), estimate(m, -1); a != b {
+			t.Errorf("%v: spread 0 gives %+v, −1 %+v", m, a, b)
+		}
+	}
+	var field *kalman.FieldError
+	if err := (kalman.Config{Spread: 11}).Validate(); !errors.As(err, &field) || field.Field != "Spread" {
+		t.Errorf("a spread of 11: %v", err)
+	}
+}
