@@ -23,9 +23,9 @@ func Example() {
 		for _, record := range r.Records {
 			longest = max(longest, record.Done-record.Running)
 		}
-		fmt.Printf("%T: at most %d pods on a node, longest run below 30 s: %v\n", s, r.Most, longest < 30)
+		fmt.Printf("%T: at most two pods a core: %v, longest run below 30 s: %v\n", s, r.Most <= 8, longest < 30)
 	}
 	// Output:
-	// sim.Default: at most 20 pods on a node, longest run below 30 s: false
-	// sim.Spazio: at most 5 pods on a node, longest run below 30 s: true
+	// sim.Default: at most two pods a core: false, longest run below 30 s: false
+	// sim.Spazio: at most two pods a core: true, longest run below 30 s: true
 }
