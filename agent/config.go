@@ -85,10 +85,13 @@ type Config struct {
 	Filter filter.Config
 	Model  svd.Options
 	// Estimator is that of every channel, whose Prior is the channel's. A Spread
-	// of 0 means DefaultSpread, DefaultMemorySpread for memory; a negative one
-	// that all pods are alike.
+	// of 0 means DefaultSpread, a negative one that all pods are alike in every
+	// channel; else that of memory is MemorySpread.
 	Estimator kalman.Config
-	Signal    capacity.Options
+	// MemorySpread is how much pods differ in memory, at most 10; 0 means
+	// DefaultMemorySpread, a negative value that they are alike.
+	MemorySpread float64
+	Signal       capacity.Options
 	// Avail has a constant Allowance of 0 by default; it adds to the measured one.
 	Avail capacity.AvailOptions
 	// Allowance bounds the start-up allowance, which follows from the pods' run
@@ -133,6 +136,8 @@ func (c Config) Validate() error {
 		return &FieldError{"PodsPerCore", c.PodsPerCore, "must be finite and positive"}
 	case !(c.FleetShare <= 1) || math.IsInf(c.FleetShare, 0):
 		return &FieldError{"FleetShare", c.FleetShare, "must be at most 1"}
+	case !(c.MemorySpread >= -10 && c.MemorySpread <= 10):
+		return &FieldError{"MemorySpread", c.MemorySpread, "must be in [-10, 10]"}
 	case c.FleetSpread != 0 && !positive(c.FleetSpread):
 		return &FieldError{"FleetSpread", c.FleetSpread, "must be finite and positive"}
 	}
@@ -191,10 +196,12 @@ func (c *Config) estimator(ch Channel) kalman.Config {
 	e := c.Estimator
 	e.Prior = ch.Prior
 	switch {
-	case e.Spread != 0:
+	case e.Spread < 0:
+	case ch.Name == Memory && c.MemorySpread != 0:
+		e.Spread = c.MemorySpread
 	case ch.Name == Memory:
 		e.Spread = DefaultMemorySpread
-	default:
+	case e.Spread == 0:
 		e.Spread = DefaultSpread
 	}
 	return e

@@ -38,6 +38,7 @@ var (
 // settings.
 var constants = []Constant{
 	{"agent.pods-per-core", agent.DefaultPodsPerCore, 0},
+	{"agent.memory-spread", agent.DefaultMemorySpread, 0},
 	{"agent.fleet-share", agent.DefaultFleetShare, 0},
 	{"agent.fleet-spread", kalman.DefaultFleetSpread, 0},
 	{"agent.fleet-half-life", agent.DefaultFleetHalfLife, 0},
@@ -59,6 +60,7 @@ var constants = []Constant{
 	{"agent.model.alpha", svd.DefaultWeight, 0},
 
 	{"agent.estimator.prior-sd", kalman.DefaultCostSD, 0},
+	{"agent.estimator.spread", agent.DefaultSpread, 0},
 	{"agent.estimator.noise", kalman.DefaultNoise, 0},
 	{"agent.estimator.level-drift", kalman.DefaultLevelDrift, 0},
 	{"agent.estimator.cost-drift", kalman.DefaultCostDrift, 0},

@@ -131,7 +131,7 @@ var experiments = []Experiment{
 	{
 		Name: "s1", Title: "Servers beside a batch",
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times?",
-		defaults: Params{Pods: 500}, unbound: true, idle: true,
+		defaults: Params{Pods: 500}, unbound: true, idle: true, schedulers: append(Field(), Reserving),
 		sweep: Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)

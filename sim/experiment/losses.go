@@ -34,7 +34,7 @@ var judged = []struct {
 func Losses(cases []Case, rows []Row, scheduler string) []Loss {
 	best := map[[2]string]Line{}
 	for _, l := range Summarise(rows) {
-		if l.Scheduler == scheduler || l.Scheduler == Omniscient || l.Scheduler == Idle {
+		if l.Scheduler == scheduler || !other(l.Scheduler) {
 			continue
 		}
 		k := [2]string{l.Experiment, l.Metric}
@@ -46,21 +46,26 @@ func Losses(cases []Case, rows []Row, scheduler string) []Loss {
 	var losses []Loss
 	for _, c := range cases {
 		for _, j := range judged {
-			other, ok := best[[2]string{c.Label, j.metric}]
+			first, ok := best[[2]string{c.Label, j.metric}]
 			if !ok {
 				continue
 			}
-			if ratios[other.Scheduler] == nil {
-				ratios[other.Scheduler] = Ratios(rows, other.Scheduler)
+			if ratios[first.Scheduler] == nil {
+				ratios[first.Scheduler] = Ratios(rows, first.Scheduler)
 			}
-			for _, l := range ratios[other.Scheduler] {
+			for _, l := range ratios[first.Scheduler] {
 				if l.Experiment == c.Label && l.Metric == j.metric && l.Scheduler == scheduler && lost(l.Interval, j.more) {
-					losses = append(losses, Loss{c.Label, j.metric, other.Scheduler, l.Interval})
+					losses = append(losses, Loss{c.Label, j.metric, first.Scheduler, l.Interval})
 				}
 			}
 		}
 	}
 	return losses
+}
+
+// other says that a scheduler places pods and is none of this repository's.
+func other(scheduler string) bool {
+	return scheduler != Spazio && scheduler != Reserving && scheduler != Omniscient && scheduler != Idle
 }
 
 func better(metric string, a, b float64) bool {
