@@ -85,10 +85,13 @@ type Config struct {
 	Filter filter.Config
 	Model  svd.Options
 	// Estimator is that of every channel, whose Prior is the channel's. A Spread
-	// of 0 means DefaultSpread, DefaultMemorySpread for memory; a negative one
-	// that all pods are alike.
+	// of 0 means DefaultSpread, a negative one that all pods are alike in every
+	// channel; else that of memory is MemorySpread.
 	Estimator kalman.Config
-	Signal    capacity.Options
+	// MemorySpread is how much pods differ in memory, at most 10; 0 means
+	// DefaultMemorySpread, a negative value that they are alike.
+	MemorySpread float64
+	Signal       capacity.Options
 	// Avail has a constant Allowance of 0 by default; it adds to the measured one.
 	Avail capacity.AvailOptions
 	// Allowance bounds the start-up allowance, which follows from the pods' run
@@ -101,6 +104,10 @@ type Config struct {
 	// FleetShare is γ in [0, 1]; 0 means DefaultFleetShare, a negative value
 	// means that the node keeps to its own model.
 	FleetShare float64
+	// FleetSpread is how much the costs of nodes differ, relative to the fleet's:
+	// with a larger one a node keeps more of its own (kalman.Pool). 0 means
+	// kalman.DefaultFleetSpread.
+	FleetSpread float64
 	// FleetHalfLife is the time in which the fleet's share halves while the
 	// aggregator is silent; 0 means DefaultFleetHalfLife.
 	FleetHalfLife time.Duration
@@ -129,6 +136,10 @@ func (c Config) Validate() error {
 		return &FieldError{"PodsPerCore", c.PodsPerCore, "must be finite and positive"}
 	case !(c.FleetShare <= 1) || math.IsInf(c.FleetShare, 0):
 		return &FieldError{"FleetShare", c.FleetShare, "must be at most 1"}
+	case !(c.MemorySpread >= -10 && c.MemorySpread <= 10):
+		return &FieldError{"MemorySpread", c.MemorySpread, "must be in [-10, 10]"}
+	case c.FleetSpread != 0 && !positive(c.FleetSpread):
+		return &FieldError{"FleetSpread", c.FleetSpread, "must be finite and positive"}
 	}
 	if c.Model.Block > MaxBlock {
 		return &FieldError{"Model.Block", c.Model.Block, fmt.Sprintf("must be at most %d", MaxBlock)}
@@ -185,10 +196,12 @@ func (c *Config) estimator(ch Channel) kalman.Config {
 	e := c.Estimator
 	e.Prior = ch.Prior
 	switch {
-	case e.Spread != 0:
+	case e.Spread < 0:
+	case ch.Name == Memory && c.MemorySpread != 0:
+		e.Spread = c.MemorySpread
 	case ch.Name == Memory:
 		e.Spread = DefaultMemorySpread
-	default:
+	case e.Spread == 0:
 		e.Spread = DefaultSpread
 	}
 	return e

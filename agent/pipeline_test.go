@@ -351,6 +351,8 @@ func TestConfigValidate(t *testing.T) {
 		"Model.Block":         func(c *agent.Config) { c.Model.Block = agent.MaxBlock + 1 },
 		"Model.Centre":        func(c *agent.Config) { c.Model.Centre = true },
 		"FleetShare":          func(c *agent.Config) { c.FleetShare = 2 },
+		"MemorySpread":        func(c *agent.Config) { c.MemorySpread = 11 },
+		"FleetSpread":         func(c *agent.Config) { c.FleetSpread = -1 },
 		"ChurnHold":           func(c *agent.Config) { c.ChurnHold = -1 },
 	} {
 		c := config()

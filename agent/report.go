@@ -47,7 +47,7 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 	pods := p.count(at)
 	for i, e := range p.own {
 		if p.fleet.costs != nil {
-			e = kalman.Pool(e, p.fleet.costs[i], 0, 0)
+			e = kalman.Pool(e, p.fleet.costs[i], p.config.FleetSpread, 0)
 		}
 		if !e.Started { // room as measured: pods that were there before must not count against it
 			e.Level, e.MeanPods = 1-p.usage[i], pods.Measured

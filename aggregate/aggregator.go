@@ -77,7 +77,7 @@ func New(o Options) (*Aggregator, error) {
 		return nil, err
 	}
 	return &Aggregator{
-		options: o.withDefaults(),
+		options: o.WithDefaults(),
 		nodes:   map[string]*node{},
 		groups:  map[groupKey]*group{},
 	}, nil

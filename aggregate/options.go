@@ -82,7 +82,8 @@ func (o Options) Validate() error {
 	return nil
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns o with its zero fields replaced.
+func (o Options) WithDefaults() Options {
 	if o.Policy == "" {
 		o.Policy = PerNode
 	}

@@ -15,7 +15,8 @@ type Ranking struct {
 	TieWidth float64
 }
 
-const defaultTieWidth = .5
+// DefaultTieWidth is half a pod.
+const DefaultTieWidth = .5
 
 // MaxScore is the highest normalised score, as kube-scheduler wants it.
 const MaxScore = 100
@@ -44,7 +45,7 @@ func (r Ranking) Validate() error {
 func Score(free, k, u float64, r Ranking) float64 {
 	width := r.TieWidth
 	if width == 0 {
-		width = defaultTieWidth
+		width = DefaultTieWidth
 	}
 	room := free + u*width
 	if !(room > 0) {

@@ -13,7 +13,7 @@ require (
 	gonum.org/v1/gonum v0.17.0
 )
 
-require github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+require github.com/spazio-scheduler/spazio/filter v0.1.0
 
 replace (
 	github.com/spazio-scheduler/spazio/agent => ../agent

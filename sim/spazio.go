@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -38,11 +39,15 @@ type Spazio struct {
 	Push float64
 }
 
+// Defaults of Spazio.
 const (
-	defaultSpazioWeight = 5
-	defaultPush         = 1
-	schema              = "v1;cpu=half;memory=available"
-	podDemand           = 1
+	DefaultWeight = 5
+	DefaultPush   = 1
+)
+
+const (
+	schema    = "v1;cpu=half;memory=available"
+	podDemand = 1
 )
 
 // epoch is the time 0 of a run.
@@ -97,33 +102,42 @@ type spazioAgent struct {
 	slots    int
 }
 
+// Validate returns a *FieldError, or what a part's options are refused for.
+func (o Spazio) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"Weight", o.Weight}, {"Push", o.Push}} {
+		if !(f.value >= 0) || math.IsInf(f.value, 1) {
+			return &FieldError{f.name, f.value, "a finite number ≥ 0 (0 is the default)"}
+		}
+	}
+	config := o.pipeline(node.Params{}.WithDefaults())
+	config.Node, config.Channels[0].Reserve = "node", o.ServerReserve
+	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Aggregate.Validate(), config.Validate())
+}
+
+// pipeline is the configuration of an agent but for its node's name.
+func (o Spazio) pipeline(p node.Params) agent.Config {
+	c := o.Agent
+	c.Schema, c.Cores = schema, float64(p.Cores)
+	c.Channels = []agent.Channel{{Name: agent.CPU, Size: c.Cores}, {Name: "memory", Size: p.Memory}}
+	return c
+}
+
 func (o Spazio) build(c *cluster) (policy, error) {
-	if o.Weight == 0 {
-		o.Weight = defaultSpazioWeight
-	}
-	if o.Push == 0 {
-		o.Push = defaultPush
-	}
-	if err := o.Rules.Validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := o.Ranking.Validate(); err != nil {
-		return nil, err
-	}
-	if err := o.Freshness.Validate(); err != nil {
-		return nil, err
-	}
+	setDefault(&o.Weight, DefaultWeight)
+	setDefault(&o.Push, DefaultPush)
 	o.Freshness = o.Freshness.WithDefaults()
 	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1)}
 	var err error
 	if s.aggregator, err = aggregate.New(o.Aggregate); err != nil {
 		return nil, err
 	}
-	config := o.Agent
-	config.Schema, config.Cores = schema, float64(c.Node.Cores)
-	config.Channels = []agent.Channel{
-		{Name: agent.CPU, Size: config.Cores}, {Name: "memory", Size: c.Node.Memory},
-	}
+	config := o.pipeline(c.Node)
 	servers := make(map[int]bool)
 	for _, p := range c.pods {
 		servers[p.On-1] = servers[p.On-1] || p.Server.Rate > 0

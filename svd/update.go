@@ -9,6 +9,8 @@ const (
 	// DefaultRank bounds the rank if Options.Rank is 0. Up to this dimension
 	// nothing is truncated, which keeps u₁ non-negative.
 	DefaultRank = 16
+	// DefaultWeight is α and β: a block halves the energy of the past.
+	DefaultWeight = 1
 )
 
 // Options of an update. The zero value is the documented default. Options are
@@ -74,7 +76,7 @@ func (o Options) forgetting() float64 {
 	if o.HalfLife > 0 {
 		return math.Exp2(-1 / o.HalfLife)
 	}
-	alpha, beta := orDefault(o.Alpha, 1), orDefault(o.Beta, 1)
+	alpha, beta := orDefault(o.Alpha, DefaultWeight), orDefault(o.Beta, DefaultWeight)
 	return alpha / (alpha + beta)
 }
 

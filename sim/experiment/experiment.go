@@ -33,11 +33,18 @@ type Params struct {
 	// Cluster holds the cluster's delays; its nodes, seed and scheduler are set
 	// from the rest.
 	Cluster sim.Config
+	// Set makes assignments to the scheduler Spazio, "agent.churn-hold=500ms";
+	// see Set. Labels of cases name them.
+	Set []string
+	// HeldOut has traces replayed from their second half, which is not for
+	// tuning, in place of the first.
+	HeldOut bool
 
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
 
-	mixed bool // the pods' run times differ whatever the law
+	mixed  bool       // the pods' run times differ whatever the law
+	spazio sim.Spazio // with Set
 }
 
 // Sweep lists the values that cases are made of, one a combination. An empty
@@ -124,7 +131,7 @@ var experiments = []Experiment{
 	{
 		Name: "s1", Title: "Servers beside a batch",
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times?",
-		defaults: Params{Pods: 500}, unbound: true, idle: true,
+		defaults: Params{Pods: 500}, unbound: true, idle: true, schedulers: append(Field(), Reserving),
 		sweep: Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
@@ -150,7 +157,7 @@ var experiments = []Experiment{
 			if err != nil {
 				return sim.Config{}, nil, err
 			}
-			pods, err := workload.Invocations(seed, functions, p.Load, p.cores(), p.Duration)
+			pods, err := workload.Invocations(seed, workload.HalfOf(functions, p.half()), p.Load, p.cores(), p.Duration)
 			return p.cluster(), pods, err
 		},
 	},
@@ -190,6 +197,9 @@ func hidden(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	if err != nil {
 		return c, nil, err
 	}
+	for i := range traces {
+		traces[i] = traces[i].Half(p.half())
+	}
 	c.Background, err = workload.Background(seed, traces, p.Nodes, float64(p.Cores), hiddenShare, hiddenSpeed, 2*p.Duration)
 	if err != nil {
 		return c, nil, err
@@ -201,6 +211,17 @@ func hidden(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 // horizon ends runs in which a scheduler lets pods starve: far more than any
 // experiment takes otherwise, in seconds.
 const horizon = 20_000
+
+// FirstHeldOut is the first of the seeds that are not for tuning; the seeds
+// below it are.
+const FirstHeldOut = 101
+
+func (p Params) half() workload.Half {
+	if p.HeldOut {
+		return workload.Second
+	}
+	return workload.First
+}
 
 func (p Params) cores() float64 { return float64(p.Nodes * p.Cores) }
 
@@ -223,7 +244,8 @@ type Case struct {
 }
 
 // Cases are the combinations of the sweep. Values of p go before the
-// experiment's defaults. It returns ErrNoTrace where a trace is missing.
+// experiment's defaults. It returns ErrNoTrace where a trace is missing, and the
+// errors of Set.
 func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	if e.NeedsTrace != "" && p.Trace == nil {
 		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)
@@ -234,12 +256,22 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	orElse(&p.Law, e.defaults.Law)
 	orElse(&p.Duration, e.defaults.Duration)
 	p.mixed = e.defaults.mixed
+	given := p.Set
+	p.Set, p.spazio = nil, sim.Spazio{}
 	cases := []Case{{Label: e.Name, Experiment: e, Params: p}}
 	cases = expand(cases, "work", s.Work, e.sweep.Work, func(p *Params, v float64) { p.Work = v })
 	cases = expand(cases, "load", s.Load, e.sweep.Load, func(p *Params, v float64) { p.Load = v })
 	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.Law = v })
 	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.Requests = v })
 	cases = expand(cases, "memory", s.Memory, e.sweep.Memory, func(p *Params, v float64) { p.Memory = v })
+	for _, assignment := range given {
+		for i := range cases {
+			var err error
+			if cases[i], err = cases[i].with(assignment); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return cases, nil
 }
 

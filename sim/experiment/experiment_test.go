@@ -47,17 +47,19 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// traces are those of the experiments that need one.
+var traces = map[string]fstest.MapFS{
+	"h1": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n")}},
+	"f1": {
+		"invocations.csv": {Data: []byte("HashOwner,HashApp,HashFunction,1,2\no,a,f,60,30\no,a,g,1,60\n")},
+		"durations.csv":   {Data: []byte("HashOwner,HashApp,HashFunction,percentile_Average_50\no,a,f,500\no,a,g,900\n")},
+		"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\no,a,g,70\n")},
+	},
+}
+
 // Every experiment runs under every scheduler on a small scale, and says the same
 // to the last bit with any number of processors and workers.
 func TestEveryExperiment(t *testing.T) {
-	traces := map[string]fstest.MapFS{
-		"h1": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n")}},
-		"f1": {
-			"invocations.csv": {Data: []byte("HashOwner,HashApp,HashFunction,1\no,a,f,60\n")},
-			"durations.csv":   {Data: []byte("HashOwner,HashApp,HashFunction,percentile_Average_50\no,a,f,500\n")},
-			"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\n")},
-		},
-	}
 	findings, err := experiment.ByGroup(experiment.Findings)
 	if err != nil {
 		t.Fatal(err)
@@ -218,6 +220,35 @@ func TestJudge(t *testing.T) {
 		"sojourn_mean/omniscient ≤ 1.25":     "1.14 true",
 		"most_pods_per_core of any seed ≤ 3": "4.00 false",
 	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A loss is to the best of the others that place pods, and more than noise.
+func TestLosses(t *testing.T) {
+	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
+	values := map[string]map[string][]float64{
+		"goodput":         {"default": {.8, .8}, "low-risk": {.9, .9}, "spazio": {.54, .55}, "omniscient": {1, 1}},
+		"makespan":        {"default": {100, 100}, "spazio": {100.5, 100.5}},             // alike
+		"run_mean":        {"default": {100, 100}, "spazio": {90, 150}},                  // who knows
+		"sojourn_mean":    {"default": {100, 100}, "low-risk": {9, 9}, "spazio": {5, 5}}, // better
+		"memory_overload": {"default": {0, 0}, "spazio": {0, 3}},
+		"utilisation":     {"default": {.1, .1}, "spazio": {.5, .5}}, // no matter
+	}
+	var data []experiment.Row
+	for metric, schedulers := range values {
+		for scheduler, v := range schedulers {
+			for seed, x := range v {
+				data = append(data, experiment.Row{Experiment: b1[0].Label, Scheduler: scheduler, Seed: uint64(seed), Metric: metric, Value: x})
+			}
+		}
+	}
+	var got []string
+	for _, l := range experiment.Losses(b1, data, experiment.Spazio) {
+		got = append(got, fmt.Sprintf("%s to %s %.2f", l.Metric, l.Other, l.Ratio.Mean))
+	}
+	want := []string{"goodput to low-risk 0.61", "memory_overload to default +Inf"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,19 +1,27 @@
 package experiment
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Findings names all experiments on the findings, for ByGroup.
-const Findings = "findings"
+// Names of groups of experiments, for ByGroup: All is all but those on the
+// findings.
+const (
+	All      = "all"
+	Findings = "findings"
+)
 
-// ByGroup finds the experiments of a name: all of the findings for Findings, or
-// for the number of one ("finding-1"), or the one of that very name. The error
-// is a *NameError.
+// ByGroup finds the experiments of a name: those of All, all of the findings for
+// Findings, or for the number of one ("finding-1"), or the one of that very name.
+// The error is a *NameError.
 func ByGroup(name string) ([]Experiment, error) {
+	if strings.EqualFold(name, All) {
+		return slices.Clone(experiments), nil
+	}
 	if e, err := ByName(name); err == nil {
 		return []Experiment{e}, nil
 	}

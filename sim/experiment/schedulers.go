@@ -22,12 +22,15 @@ const (
 // Named is a scheduler with its name and a line on it.
 type Named struct {
 	Name, About string
-	make        func(Params) sim.Scheduler
+	make        func(p Params) sim.Scheduler
 }
 
 var schedulers = []Named{
-	{Spazio, "this repository's, with its defaults", func(Params) sim.Scheduler { return sim.Spazio{} }},
-	{Reserving, "the same, with half of the CPU kept free on nodes that run servers", func(Params) sim.Scheduler { return sim.Spazio{ServerReserve: .5} }},
+	{Spazio, "this repository's, with its defaults and what was set", func(p Params) sim.Scheduler { return p.spazio }},
+	{Reserving, "the same, with half of the CPU kept free on nodes that run servers", func(p Params) sim.Scheduler {
+		p.spazio.ServerReserve = .5
+		return p.spazio
+	}},
 	{Default, "kube-scheduler's default profile", func(Params) sim.Scheduler { return sim.Default{} }},
 	{"target-load-packing", "Trimaran's TargetLoadPacking", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
 	{"load-variation", "Trimaran's LoadVariationRiskBalancing", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
@@ -38,9 +41,7 @@ var schedulers = []Named{
 	{"source-signal", "the same, never above the signal", func(Params) sim.Scheduler { return source(1) }},
 	{"source-pooled", "the same, costs pooled with the fleet's", func(Params) sim.Scheduler { return source(2) }},
 	{"source-cautious", "the same, costs raised by a deviation", func(Params) sim.Scheduler { return source(3) }},
-	{Omniscient, "the bound: one queue before all cores", func(p Params) sim.Scheduler {
-		return sim.Omniscient{Shortest: p.Law == workload.Exponential || p.mixed}
-	}},
+	{Omniscient, "the bound: one queue before all cores", omniscient},
 }
 
 // Schedulers lists all; the variants of the source and the bound are last.
@@ -66,4 +67,9 @@ func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
 		}
 	}
 	return nil, &NameError{"scheduler", name}
+}
+
+// omniscient lets the shortest go first where run times differ.
+func omniscient(p Params) sim.Scheduler {
+	return sim.Omniscient{Shortest: p.Law == workload.Exponential || p.mixed}
 }

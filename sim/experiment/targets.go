@@ -144,21 +144,21 @@ func (t target) measure(lines map[against][]Line, label, scheduler string) (Inte
 
 // best is the ratio of the scheduler's mean to the least of the others'.
 func best(lines []Line, label, metric, scheduler string) (Interval, bool) {
-	own, other := math.NaN(), math.Inf(1)
+	own, least := math.NaN(), math.Inf(1)
 	n := 0
 	for _, l := range lines {
 		switch {
-		case l.Experiment != label || l.Metric != metric || l.Scheduler == Omniscient || l.Scheduler == Idle:
+		case l.Experiment != label || l.Metric != metric:
 		case l.Scheduler == scheduler:
 			own, n = l.Mean, l.N
-		default:
-			other = math.Min(other, l.Mean)
+		case other(l.Scheduler):
+			least = math.Min(least, l.Mean)
 		}
 	}
-	if math.IsNaN(own) || math.IsInf(other, 1) {
+	if math.IsNaN(own) || math.IsInf(least, 1) {
 		return Interval{}, false
 	}
-	return Interval{Mean: own / other, Low: math.NaN(), High: math.NaN(), N: n}, true
+	return Interval{Mean: own / least, Low: math.NaN(), High: math.NaN(), N: n}, true
 }
 
 func (t target) claim() string {

@@ -261,3 +261,26 @@ func TestReadFunctionsRefuses(t *testing.T) {
 		t.Error("an empty directory")
 	}
 }
+
+// The halves share no row and leave none out.
+func TestHalves(t *testing.T) {
+	for _, rows := range [][]float64{nil, {1}, {1, 2}, {1, 2, 3, 4, 5}} {
+		u := workload.Utilisation{Step: 300, Share: rows}
+		padded := append(append([]float64(nil), rows...), 0, 0, 0)
+		f := []workload.Function{{Name: "f", Invocations: padded}, {Name: "g", Invocations: []float64{0}}}
+		joined := append(append([]float64(nil), u.Half(workload.First).Share...), u.Half(workload.Second).Share...)
+		if diff := cmp.Diff(rows, joined); diff != "" {
+			t.Errorf("series of %v (-want +got):\n%s", rows, diff)
+		}
+		joined = append(append([]float64(nil), workload.HalfOf(f, workload.First)[0].Invocations...), workload.HalfOf(f, workload.Second)[0].Invocations...)
+		if diff := cmp.Diff(rows, joined); diff != "" {
+			t.Errorf("function of %v (-want +got):\n%s", rows, diff)
+		}
+		if !cmp.Equal(padded, f[0].Invocations) {
+			t.Errorf("the given function became %v", f[0].Invocations)
+		}
+		if first := u.Half(workload.First); first.Step != 300 || len(first.Share) != (len(rows)+1)/2 {
+			t.Errorf("the first half of %v is %+v", rows, first)
+		}
+	}
+}

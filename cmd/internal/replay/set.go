@@ -1,16 +1,13 @@
 package replay
 
 import (
-	"encoding"
+	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/option"
 )
 
 // fixed are the fields of agent.Config that can't be set: those that say what
@@ -28,9 +25,8 @@ var short = map[string]string{
 
 // options returns the fields of c that can be set, by name: filter.hold is
 // c.Filter.Hold.
-func options(c *agent.Config) map[string]reflect.Value {
-	all := map[string]reflect.Value{}
-	walk(reflect.ValueOf(c).Elem(), "", all)
+func options(c *agent.Config) option.Fields {
+	all := option.Of(c)
 	for _, name := range fixed {
 		delete(all, name)
 	}
@@ -40,41 +36,12 @@ func options(c *agent.Config) map[string]reflect.Value {
 	return all
 }
 
-func walk(v reflect.Value, prefix string, into map[string]reflect.Value) {
-	for i := range v.NumField() {
-		name, field := prefix+kebab(v.Type().Field(i).Name), v.Field(i)
-		if field.Kind() == reflect.Struct {
-			walk(field, name+".", into)
-			continue
-		}
-		into[name] = field
-	}
-}
-
-// kebab writes PodsPerCore as pods-per-core.
-func kebab(name string) string {
-	var b strings.Builder
-	small := false
-	for _, r := range name {
-		if unicode.IsUpper(r) && small {
-			b.WriteByte('-')
-		}
-		small = unicode.IsLower(r)
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
-}
-
 // names lists the options without their short names.
 func names() []string {
-	var list []string
-	for name := range options(new(agent.Config)) {
-		if _, ok := short[name]; !ok {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
+	return slices.DeleteFunc(options(new(agent.Config)).Names(), func(name string) bool {
+		_, ok := short[name]
+		return ok
+	})
 }
 
 // nameLines lists the options for a person, line by line.
@@ -100,38 +67,11 @@ func set(c *agent.Config, assignment string) error {
 	if !ok {
 		return fmt.Errorf("%q is not key=value", assignment)
 	}
-	field, ok := options(c)[key]
-	if !ok {
-		return fmt.Errorf("%q is not an option; there are %s", key, strings.Join(names(), ", "))
+	err := options(c).Set(key, value)
+	if errors.Is(err, option.ErrUnknown) {
+		return fmt.Errorf("%w; there are %s", err, strings.Join(names(), ", "))
 	}
-	if err := assign(field, value); err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
-	return nil
-}
-
-func assign(field reflect.Value, text string) error {
-	switch target := field.Addr().Interface().(type) {
-	case encoding.TextUnmarshaler:
-		return target.UnmarshalText([]byte(text))
-	case *time.Duration:
-		d, err := time.ParseDuration(text)
-		*target = d
-		return err
-	case *float64:
-		f, err := strconv.ParseFloat(text, 64)
-		*target = f
-		return err
-	case *int:
-		i, err := strconv.Atoi(text)
-		*target = i
-		return err
-	case *bool:
-		b, err := strconv.ParseBool(text)
-		*target = b
-		return err
-	}
-	return fmt.Errorf("cannot be set")
+	return err
 }
 
 // override returns what all assignments together do to a Config; nil without

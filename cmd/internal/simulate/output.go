@@ -19,25 +19,28 @@ type results struct {
 	cases []experiment.Case
 	rows  []experiment.Row
 	seeds []uint64
+	set   []string                // assignments to Spazio's options
+	left  []experiment.Experiment // left out
 }
 
-func (r results) write(out io.Writer, format string) error {
-	switch format {
+// write writes the rows for a machine, or the tables for a person.
+func (p *plan) write(out io.Writer, rows []experiment.Row, tables func() string) error {
+	switch p.output {
 	case "json":
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", " ")
-		return encoder.Encode(r.rows)
+		return encoder.Encode(rows)
 	case "csv":
-		return r.writeCSV(out)
+		return writeCSV(out, rows)
 	}
-	_, err := io.WriteString(out, r.tables())
+	_, err := io.WriteString(out, tables())
 	return err
 }
 
-func (r results) writeCSV(out io.Writer) error {
+func writeCSV(out io.Writer, rows []experiment.Row) error {
 	w := csv.NewWriter(out)
 	records := [][]string{{"experiment", "scheduler", "seed", "metric", "value", "unit"}}
-	for _, row := range r.rows {
+	for _, row := range rows {
 		records = append(records, []string{
 			row.Experiment, row.Scheduler, strconv.FormatUint(row.Seed, 10), row.Metric,
 			strconv.FormatFloat(row.Value, 'g', -1, 64), row.Unit,
@@ -72,7 +75,7 @@ func (r results) tables() string {
 			t.WriteAligned(&b)
 		}
 	}
-	for _, v := range []page.Table{r.verdicts(), r.findings()} {
+	for _, v := range []page.Table{r.verdicts(), r.losses(), r.findings()} {
 		if len(v.Rows) > 1 {
 			fmt.Fprintf(&b, "\n%s\n", v.Title)
 			v.WriteAligned(&b)
@@ -115,12 +118,7 @@ func (t *table) fillRatios(lines []experiment.Line, label string) {
 			others = append(others, l)
 		}
 	}
-	t.matrix(others, label, compared, func(l experiment.Line) string {
-		if math.IsNaN(l.Low) {
-			return figure(l.Mean)
-		}
-		return fmt.Sprintf("%s [%s, %s]", figure(l.Mean), figure(l.Low), figure(l.High))
-	})
+	t.matrix(others, label, compared, func(l experiment.Line) string { return interval(l.Interval) })
 }
 
 func (t *table) matrix(lines []experiment.Line, label string, metrics []string, cell func(experiment.Line) string) {
@@ -188,6 +186,17 @@ func (r results) verdicts() page.Table {
 	return t
 }
 
+func (r results) losses() page.Table {
+	t := page.Table{
+		Title: "where another scheduler is better than spazio by more than a hundredth: the best one, and spazio's ratio to it",
+		Rows:  [][]string{{"experiment", "metric", "the best", "spazio over it"}},
+	}
+	for _, l := range experiment.Losses(r.cases, r.rows, experiment.Spazio) {
+		t.Rows = append(t.Rows, []string{l.Experiment, l.Metric, l.Other, interval(l.Ratio)})
+	}
+	return t
+}
+
 func (r results) findings() page.Table {
 	t := page.Table{
 		Title: "what a fluid prototype found, and what holds here",
@@ -199,6 +208,7 @@ func (r results) findings() page.Table {
 	return t
 }
 
+// interval is a mean with its bounds.
 func interval(i experiment.Interval) string {
 	if math.IsNaN(i.Low) {
 		return figure(i.Mean)

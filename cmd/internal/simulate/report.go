@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,15 +11,21 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 
-// writeReport writes a page; pictures stand within an HTML page, and in files of
-// its name beside a Markdown page.
-func writeReport(path string, r results) error {
-	var p page.Page = &page.Markdown{}
+// writeReport writes the page that --report asks for; pictures stand within an
+// HTML page, and in files of its name beside a Markdown page. fill writes into the
+// page and returns the pictures by file name, which begins with base.
+func (p *plan) writeReport(title string, fill func(p page.Page, base string) (map[string][]byte, error), stderr io.Writer) error {
+	path := p.report
+	if path == "" {
+		return nil
+	}
+	var written page.Page = &page.Markdown{}
 	inline := filepath.Ext(path) == ".html"
 	if inline {
-		p = &page.HTML{Title: title}
+		written = &page.HTML{Title: title}
 	}
-	files, err := r.report(p, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	written.Heading(1, title)
+	files, err := fill(written, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	if err != nil {
 		return err
 	}
@@ -30,10 +37,24 @@ func writeReport(path string, r results) error {
 			return fmt.Errorf("write the report: %w", err)
 		}
 	}
-	if err := os.WriteFile(path, p.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path, written.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
+	fmt.Fprintf(stderr, "report: %s\n", path)
 	return nil
+}
+
+// provenance says which seeds and rows a report is of.
+func provenance(seeds []uint64, heldOut bool, set []string) string {
+	kind := "for tuning"
+	if heldOut {
+		kind = "held out from tuning"
+	}
+	text := fmt.Sprintf("%d seeds, %d to %d, and halves of traces, %s.", len(seeds), seeds[0], seeds[len(seeds)-1], kind)
+	if len(set) > 0 {
+		text += " Spazio with " + strings.Join(set, ", ") + "."
+	}
+	return text
 }
 
 const title = "Simulated schedulers compared"
@@ -43,11 +64,18 @@ const method = `Every figure is the mean over the seeds with its 95 % confidence
 // report fills the page and returns the pictures by file name.
 func (r results) report(p page.Page, base string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	p.Heading(1, title)
-	p.Paragraph(fmt.Sprintf("%d seeds, %d to %d. %s", len(r.seeds), r.seeds[0], r.seeds[len(r.seeds)-1], method))
+	p.Paragraph(provenance(r.seeds, r.cases[0].Params.HeldOut, r.set))
+	p.Paragraph(method)
+	for _, e := range r.left {
+		p.Paragraph(fmt.Sprintf("%s is left out, for want of %s.", strings.ToUpper(e.Name), e.NeedsTrace))
+	}
 	if v := r.verdicts(); len(v.Rows) > 1 {
 		p.Heading(2, "Which targets hold")
 		p.Table(v)
+	}
+	if l := r.losses(); len(l.Rows) > 1 {
+		p.Heading(2, "What is lost")
+		p.Table(l)
 	}
 	if v := r.findings(); len(v.Rows) > 1 {
 		p.Heading(2, "Which findings hold")

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/agent/option"
 	"github.com/spazio-scheduler/spazio/cmd/internal/simulate"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
@@ -121,7 +123,10 @@ func TestList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"b1", "w1", "omniscient", "source-cautious", "finding-9-batch", "blocks-alone", "--trace"} {
+	for _, want := range []string{
+		"b1", "w1", "omniscient", "source-cautious", "finding-9-batch", "blocks-alone", "--trace",
+		"agent.churn-hold             1s", "agent.avail.rule",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -141,19 +146,142 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+var smallSensitivity = []string{
+	"sensitivity", "b1", "--nodes", "2", "--pods", "30", "--work", "1", "--law", "equal", "--seeds", "2",
+	"--constants", "agent.estimator.prior-sd,rules.growth,agent.pods-per-core", "--scale", ".2,5",
+}
+
+// Each constant has a row, the one that moves most first.
+func TestSensitivity(t *testing.T) {
+	report := filepath.Join(t.TempDir(), "s.md")
+	out, err := simulated(t, append(slices.Clone(smallSensitivity), "--report", report)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out, "\n")
+	if len(lines) < 5 || !strings.HasPrefix(lines[2], "agent.pods-per-core") {
+		t.Fatalf("%s", out)
+	}
+	for _, want := range []string{
+		"×0.2: largest change", "×5: largest change", "rules.growth ", "0.5 ", "in b1/work=1/law=equal",
+		"cases that agent.pods-per-core, default 1, moves by more than 10 %",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	page, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Sensitivity of Spazio", "2 seeds, 1 to 2", "of 3 constants", "](s.svg)"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+	if svg, err := os.ReadFile(filepath.Join(filepath.Dir(report), "s.svg")); err != nil || !bytes.Contains(svg, []byte("rules.growth")) {
+		t.Errorf("no picture beside the report: %v", err)
+	}
+}
+
+// Rows name the constant, and are the same on any number of workers.
+func TestSensitivityRows(t *testing.T) {
+	one, err := simulated(t, append(slices.Clone(smallSensitivity), "-o", "csv", "--parallel", "1")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many, err := simulated(t, append(slices.Clone(smallSensitivity), "-o", "csv", "--parallel", "4")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one != many {
+		t.Error("--parallel changes the rows")
+	}
+	for _, want := range []string{"b1/work=1/law=equal,spazio,1,sojourn_mean,", "b1/work=1/law=equal/rules.growth=2.5,spazio,2,sojourn_mean,"} {
+		if !strings.Contains(one, want) {
+			t.Errorf("no %q in the rows", want)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	out, err := simulated(t, with("--set", "agent.churn-hold=500ms", "--set", "agent.pods-per-core=3")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := simulated(t, small...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	suffix := "/agent.churn-hold=500ms/agent.pods-per-core=3"
+	if !strings.Contains(out, "b1/work=1/law=equal"+suffix+": mean of 3 seeds") {
+		t.Errorf("%s", out)
+	}
+	if strings.ReplaceAll(out, suffix, "") == plain {
+		t.Error("--set changes nothing")
+	}
+}
+
+// --held-out takes other seeds, and "all" what can run; a trace is given to its
+// experiment by name.
+func TestAllHeldOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.csv"), []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report := filepath.Join(dir, "r.md")
+	out, err := simulated(t, "all", "--held-out", "--nodes", "2", "--pods", "10", "--duration", "30", "--work", "1", "--load", ".4",
+		"--law", "equal", "--schedulers", "spazio,default", "--seeds", "1", "--trace", "h1="+dir, "--report", report, "-o", "csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := experiment.ByGroup(experiment.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range group {
+		if got, want := strings.Contains(out, "\n"+e.Name+"/"), e.Name != "f1"; got != want {
+			t.Errorf("%s among the rows: %t", e.Name, got)
+		}
+	}
+	if !strings.Contains(out, ",101,") || strings.Contains(out, ",1,makespan") {
+		t.Error("not the seed 101")
+	}
+	page, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 seeds, 101 to 101, and halves of traces, held out from tuning", "F1 is left out, for want of"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	var name *experiment.NameError
+	var setting *option.Error
+	flag := func(err error) bool { return errors.Is(err, simulate.ErrFlag) }
 	tests := []struct {
 		args []string
 		is   func(error) bool
 	}{
-		{nil, func(err error) bool { return errors.Is(err, simulate.ErrFlag) }},
-		{with("--output", "xml"), func(err error) bool { return errors.Is(err, simulate.ErrFlag) }},
-		{with("--seeds", "0"), func(err error) bool { return errors.Is(err, simulate.ErrFlag) }},
-		{with("--parallel", "0"), func(err error) bool { return errors.Is(err, simulate.ErrFlag) }},
-		{with("--report", "r.pdf"), func(err error) bool { return errors.Is(err, simulate.ErrFlag) }},
+		{nil, flag},
+		{with("--output", "xml"), flag},
+		{with("--seeds", "0"), flag},
+		{with("--parallel", "0"), flag},
+		{with("--report", "r.pdf"), flag},
 		{[]string{"b9"}, func(err error) bool { return errors.As(err, &name) }},
 		{with("--schedulers", "dice"), func(err error) bool { return errors.As(err, &name) }},
+		{with("--held-out", "--first-seed", "7"), flag},
+		{with("--set", "speed=1"), func(err error) bool { return errors.As(err, &setting) && setting.Name == "speed" }},
+		{with("--set", "rules.burst=-1"), func(err error) bool { return errors.As(err, &setting) && setting.Value == "-1" }},
+		{[]string{"sensitivity", "--scale", "1"}, flag},
+		{[]string{"sensitivity", "--scale", "-1"}, flag},
+		{[]string{"sensitivity", "--seeds", "0"}, flag},
+		{append(slices.Clone(smallSensitivity), "--metric", "beauty"), flag},
+		{[]string{"sensitivity", "--constants", "speed"}, func(err error) bool { return errors.As(err, &name) }},
+		{[]string{"sensitivity", "b9"}, func(err error) bool { return errors.As(err, &name) }},
 		{[]string{"h1"}, func(err error) bool { return errors.Is(err, experiment.ErrNoTrace) }},
 	}
 	for _, test := range tests {

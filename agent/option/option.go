@@ -1,0 +1,117 @@
+// Package option sets the fields of a configuration by name, for command lines:
+// PodsPerCore is pods-per-core, the field Hold of the struct Filter filter.hold.
+//
+//	fields := option.Of(&config)
+//	err := fields.Set("filter.hold", "0.1")
+package option
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Fields are those of one configuration by name. They are as safe for concurrent
+// use as the configuration itself.
+type Fields map[string]reflect.Value
+
+// ErrUnknown is a name that no field has, ErrFixed a field whose type has no
+// text; match them with errors.Is.
+var (
+	ErrUnknown = errors.New("no such option")
+	ErrFixed   = errors.New("cannot be set")
+)
+
+// Error says which option was refused and why.
+type Error struct {
+	Name, Value string
+	Err         error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("option %s=%s: %v", e.Name, e.Value, e.Err) }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Of returns the exported fields of the struct that config points to, those of
+// structs within it included; none if it points to something else.
+func Of[T any](config *T) Fields {
+	fields := Fields{}
+	if v := reflect.ValueOf(config).Elem(); v.Kind() == reflect.Struct {
+		fields.walk(v, "")
+	}
+	return fields
+}
+
+func (f Fields) walk(v reflect.Value, prefix string) {
+	for i := range v.NumField() {
+		t, field := v.Type().Field(i), v.Field(i)
+		switch {
+		case !t.IsExported():
+		case field.Kind() == reflect.Struct:
+			f.walk(field, prefix+kebab(t.Name)+".")
+		default:
+			f[prefix+kebab(t.Name)] = field
+		}
+	}
+}
+
+// kebab writes PodsPerCore as pods-per-core.
+func kebab(name string) string {
+	var b strings.Builder
+	small := false
+	for _, r := range name {
+		if unicode.IsUpper(r) && small {
+			b.WriteByte('-')
+		}
+		small = unicode.IsLower(r)
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// Names lists the fields in order of their names.
+func (f Fields) Names() []string { return slices.Sorted(maps.Keys(f)) }
+
+// Set assigns what the text says. The error is an *Error, and the field then has
+// the value it had.
+func (f Fields) Set(name, text string) error {
+	field, ok := f[name]
+	if !ok {
+		return &Error{name, text, ErrUnknown}
+	}
+	value := reflect.New(field.Type())
+	if err := parse(value, text); err != nil {
+		return &Error{name, text, err}
+	}
+	field.Set(value.Elem())
+	return nil
+}
+
+// parse assigns the text to what target points to.
+func parse(target reflect.Value, text string) (err error) {
+	switch p := target.Interface().(type) {
+	case encoding.TextUnmarshaler:
+		return p.UnmarshalText([]byte(text))
+	case *time.Duration:
+		*p, err = time.ParseDuration(text)
+	case *float64:
+		*p, err = strconv.ParseFloat(text, 64)
+	case *int:
+		*p, err = strconv.Atoi(text)
+	case *bool:
+		*p, err = strconv.ParseBool(text)
+	default:
+		if target.Elem().Kind() != reflect.String {
+			return ErrFixed
+		}
+		target.Elem().SetString(text)
+	}
+	return err
+}

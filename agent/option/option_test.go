@@ -1,0 +1,99 @@
+package option_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/option"
+	"github.com/spazio-scheduler/spazio/capacity"
+)
+
+type name string
+
+type config struct {
+	Size    float64
+	Count   int
+	HalfWay bool
+	Inner   struct {
+		ChurnHold time.Duration
+		Rule      capacity.Rule
+	}
+	Name    name
+	Several []int
+	hidden  int
+}
+
+func TestSet(t *testing.T) {
+	var c config
+	fields := option.Of(&c)
+	want := []string{"count", "half-way", "inner.churn-hold", "inner.rule", "name", "several", "size"}
+	if diff := cmp.Diff(want, fields.Names()); diff != "" {
+		t.Fatalf("names (-want +got):\n%s", diff)
+	}
+	for field, text := range map[string]string{
+		"size": "1e-3", "count": "7", "half-way": "true", "inner.churn-hold": "500ms", "inner.rule": "signal-only", "name": "x",
+	} {
+		if err := fields.Set(field, text); err != nil {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	var set config
+	set.Size, set.Count, set.HalfWay, set.Name = 1e-3, 7, true, "x"
+	set.Inner.ChurnHold, set.Inner.Rule = 500*time.Millisecond, capacity.SignalOnly
+	if diff := cmp.Diff(set, c, cmp.AllowUnexported(config{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is refused leaves the configuration as it was.
+func TestRefuses(t *testing.T) {
+	tests := []struct {
+		field, text string
+		is          error
+	}{
+		{"speed", "1", option.ErrUnknown},
+		{"hidden", "1", option.ErrUnknown},
+		{"several", "1", option.ErrFixed},
+		{"size", "much", strconv.ErrSyntax},
+		{"count", "1.5", strconv.ErrSyntax},
+		{"half-way", "2", strconv.ErrSyntax},
+		{"inner.churn-hold", "1", nil},
+		{"inner.rule", "best", nil},
+	}
+	for _, test := range tests {
+		c := config{Size: 2, Count: 2, hidden: 2}
+		c.Inner.ChurnHold, c.Inner.Rule = time.Second, capacity.ModelOnly
+		before := c
+		err := option.Of(&c).Set(test.field, test.text)
+		var refused *option.Error
+		if !errors.As(err, &refused) || refused.Name != test.field || refused.Value != test.text {
+			t.Errorf("%s=%s: error %v", test.field, test.text, err)
+		}
+		if test.is != nil && !errors.Is(err, test.is) {
+			t.Errorf("%s=%s: error %v, want %v", test.field, test.text, err, test.is)
+		}
+		if diff := cmp.Diff(before, c, cmp.AllowUnexported(config{})); diff != "" {
+			t.Errorf("%s=%s changed (-before +after):\n%s", test.field, test.text, diff)
+		}
+	}
+	var number int
+	if fields := option.Of(&number); len(fields) > 0 {
+		t.Errorf("an int has the fields %v", fields.Names())
+	}
+}
+
+func ExampleOf() {
+	var c agent.Config
+	if err := option.Of(&c).Set("avail.rule", "signal-only"); err != nil {
+		fmt.Println(err)
+	}
+	err := option.Of(&c).Set("filter.hold", "a lot")
+	fmt.Println(c.Avail.Rule, errors.Is(err, strconv.ErrSyntax))
+	// Output: signal-only true
+}

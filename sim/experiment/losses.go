@@ -1,0 +1,85 @@
+package experiment
+
+// Loss is a metric by which another scheduler is better in a case.
+type Loss struct {
+	Experiment, Metric string
+	// Other is the best of the others by this metric.
+	Other string
+	// Ratio is the metric to that of the other, seed by seed.
+	Ratio Interval
+}
+
+// notable is the difference from which a loss is one: within a hundredth two
+// schedulers do alike.
+const notable = .01
+
+// judged are the metrics by which schedulers are better or worse, and whether
+// more is better.
+var judged = []struct {
+	metric string
+	more   bool
+}{
+	{"goodput", true},
+	{"makespan", false},
+	{"run_mean", false},
+	{"sojourn_mean", false},
+	{"sojourn_p99", false},
+	{"slowdown_p99", false},
+	{"server_p99", false},
+	{"memory_overload", false},
+}
+
+// Losses lists where another scheduler that places pods is better than the given
+// one by more than a hundredth, the 95 % interval on its side where there is one.
+func Losses(cases []Case, rows []Row, scheduler string) []Loss {
+	best := map[[2]string]Line{}
+	for _, l := range Summarise(rows) {
+		if l.Scheduler == scheduler || !other(l.Scheduler) {
+			continue
+		}
+		k := [2]string{l.Experiment, l.Metric}
+		if b, ok := best[k]; !ok || better(l.Metric, l.Mean, b.Mean) {
+			best[k] = l
+		}
+	}
+	ratios := map[string][]Line{}
+	var losses []Loss
+	for _, c := range cases {
+		for _, j := range judged {
+			first, ok := best[[2]string{c.Label, j.metric}]
+			if !ok {
+				continue
+			}
+			if ratios[first.Scheduler] == nil {
+				ratios[first.Scheduler] = Ratios(rows, first.Scheduler)
+			}
+			for _, l := range ratios[first.Scheduler] {
+				if l.Experiment == c.Label && l.Metric == j.metric && l.Scheduler == scheduler && lost(l.Interval, j.more) {
+					losses = append(losses, Loss{c.Label, j.metric, first.Scheduler, l.Interval})
+				}
+			}
+		}
+	}
+	return losses
+}
+
+// other says that a scheduler places pods and is none of this repository's.
+func other(scheduler string) bool {
+	return scheduler != Spazio && scheduler != Reserving && scheduler != Omniscient && scheduler != Idle
+}
+
+func better(metric string, a, b float64) bool {
+	for _, j := range judged {
+		if j.metric == metric && j.more {
+			return a > b
+		}
+	}
+	return a < b
+}
+
+func lost(i Interval, more bool) bool {
+	if more {
+		return i.Mean < 1-notable && !(i.High >= 1)
+	}
+	return i.Mean > 1+notable && !(i.Low <= 1)
+}
