@@ -28,6 +28,9 @@ type Spazio struct {
 	// Weight is that of the plugin's score beside the default ones; default 5,
 	// as in the scheduler's profile.
 	Weight float64
+	// NodeReserve is the share of the CPU channel that all agents keep free, at least;
+	// default 0.
+	NodeReserve float64
 	// ServerReserve is the share of the CPU channel that agents of nodes with a
 	// server keep free, as an operator who knows of the servers sets it; default 0.
 	ServerReserve float64
@@ -113,8 +116,14 @@ func (o Spazio) Validate() error {
 		}
 	}
 	config := o.pipeline(node.Params{}.WithDefaults())
-	config.Node, config.Channels[0].Reserve = "node", o.ServerReserve
-	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Aggregate.Validate(), config.Validate())
+	config.Node = "node"
+	for _, r := range []float64{o.NodeReserve, o.ServerReserve} {
+		config.Channels[0].Reserve = r
+		if err := config.Validate(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Aggregate.Validate())
 }
 
 // pipeline is the configuration of an agent but for its node's name.
@@ -144,9 +153,9 @@ func (o Spazio) build(c *cluster) (policy, error) {
 	}
 	for i := range c.nodes {
 		config.Node = fmt.Sprintf("node-%06d", i)
-		config.Channels[0].Reserve = 0
+		config.Channels[0].Reserve = o.NodeReserve
 		if servers[i] {
-			config.Channels[0].Reserve = o.ServerReserve
+			config.Channels[0].Reserve = max(o.ServerReserve, o.NodeReserve)
 		}
 		pipeline, err := agent.New(config)
 		if err != nil {

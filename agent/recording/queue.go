@@ -46,6 +46,9 @@ func (q *queue) push(b []byte, records uint64, file bool) bool {
 	defer q.mu.Unlock()
 	// What exceeds the limit alone fits an empty batch: a large snapshot.
 	full := len(q.active.bytes) > 0 && len(q.active.bytes)+len(b) > q.limit
+	if full {
+		q.wake() // there may be no more than half, and yet no room for b
+	}
 	if full || q.broken && !file {
 		return false
 	}
@@ -56,12 +59,17 @@ func (q *queue) push(b []byte, records uint64, file bool) bool {
 	q.active.bytes = append(q.active.bytes, b...)
 	q.active.records += records
 	if len(q.active.bytes) > q.limit/2 {
-		select {
-		case q.filling <- struct{}{}:
-		default:
-		}
+		q.wake()
 	}
 	return true
+}
+
+// wake wakes the writer.
+func (q *queue) wake() {
+	select {
+	case q.filling <- struct{}{}:
+	default:
+	}
 }
 
 // lose counts a record that was not pushed.

@@ -215,8 +215,13 @@ func (m *Matcher) Feed(rec Record) (pair Pair, ok bool, err error) {
 		m.last = Pair{}
 		return pair, true, nil
 	}
+	if rec.Kind == KindHeader && rec.Header.Part == m.part+1 {
+		// Whether a twin is lost is told by what follows the header.
+		_, _, err = m.Replayer.Feed(rec)
+		return Pair{}, false, err
+	}
 	pair, m.last = m.last, Pair{}
-	if rec.Kind == KindGap || rec.Kind == KindHeader && rec.Header.Part != m.part+1 {
+	if rec.Kind == KindGap || rec.Kind == KindHeader {
 		pair = Pair{} // the twin may be lost
 	}
 	report, made, err := m.Replayer.Feed(rec)

@@ -26,7 +26,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		"agent.avail.rule", "agent.estimator.method", "agent.signal.ignore-idle-full", "agent.signal.signed",
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling",
 		// Of what is off by default, or of another method.
-		"agent.avail.allowance", "server-reserve", "agent.estimator.forgetting", "agent.estimator.mean-gain",
+		"agent.avail.allowance", "node-reserve", "server-reserve", "agent.estimator.forgetting", "agent.estimator.mean-gain",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
 		// Only its ratio to alpha counts.
 		"agent.model.beta",
