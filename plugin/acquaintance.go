@@ -10,8 +10,8 @@ import (
 
 // acquaintance finds the place of a node by the identity of its API object,
 // which the scheduler passes with each visit and which changes only with an
-// update of the node. To read the name takes several times as long: it lies in
-// memory that nothing else has touched in the cycle.
+// update of the node. To read the name takes longer: it lies in memory that
+// nothing else has touched in the cycle.
 //
 // It is a cache: entries may be lost or out of date, and what find returns is
 // right nevertheless, since objects has the last word. Safe for concurrent use.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/plugin"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
@@ -85,7 +86,7 @@ func TestProfilesShareOneHub(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	busy := newCluster(t, setup{})
+	busy, files := newCluster(t, setup{}), transporttest.SelfSigned(t, "127.0.0.1")
 	for _, test := range []struct {
 		name string
 		args runtime.Object
@@ -98,6 +99,8 @@ func TestNewRefuses(t *testing.T) {
 		}},
 		{"a missing certificate", &plugin.SpazioArgs{TLSCertFile: "/nowhere/a", TLSKeyFile: "/nowhere/b"}, func(err error) bool { return strings.Contains(err.Error(), "/nowhere/a") }},
 		{"unknown fields", raw(`{"a":1}`), func(err error) bool { return strings.Contains(err.Error(), `"a"`) }},
+		{"nobody to ask for identities", &plugin.SpazioArgs{Listen: "127.0.0.1:0", TLSCertFile: files.CertFile, TLSKeyFile: files.KeyFile, AgentServiceAccount: "a/b"},
+			func(err error) bool { return strings.Contains(err.Error(), "agentServiceAccount") }},
 		{"bad values", &plugin.SpazioArgs{Epsilon: -1}, func(err error) bool { return strings.Contains(err.Error(), "args.epsilon") }},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 // square is the part of a node's view that every cycle reads of every node.
 // The squares of all nodes lie side by side, for to follow a pointer to each
-// view takes ten times as long.
+// view, somewhere in memory, takes longer.
 //
 // A cycle may see a change's new decision with the old validity or, if the
 // change came while it read, the other way round. Both were true of the node at

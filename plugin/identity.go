@@ -24,7 +24,11 @@ func reviewer(args SpazioArgs, handle fwk.Handle) (*identity.Reviewer, error) {
 	if args.AgentServiceAccount == "" {
 		return nil, nil
 	}
-	config := rest.CopyConfig(handle.KubeConfig())
+	shared := handle.KubeConfig()
+	if shared == nil {
+		return nil, errNoKubeConfig
+	}
+	config := rest.CopyConfig(shared)
 	config.QPS = -1 // the reviewer limits itself
 	client, err := authentication.NewForConfig(config)
 	if err != nil {
@@ -32,6 +36,8 @@ func reviewer(args SpazioArgs, handle fwk.Handle) (*identity.Reviewer, error) {
 	}
 	return identity.NewReviewer(client.TokenReviews(), args.AgentServiceAccount, args.TokenAudience), nil
 }
+
+var errNoKubeConfig = errors.New("agentServiceAccount needs a scheduler whose handle has the configuration of its client")
 
 // identify returns who opened a stream. Errors are the status to end it with.
 func (h *Hub) identify(ctx context.Context) (identity.Agent, error) {
