@@ -141,7 +141,7 @@ func (w *watched) notify(e telemetry.PodEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e.Changed {
-		w.pods, w.known = e.Pods, true
+		w.pods, w.known = running(e.Pods), true
 	}
 	if e.Churn {
 		w.churn++
@@ -174,6 +174,16 @@ func (w *watched) until(what string, ok func(pods []string, churn int) bool) {
 func (w *watched) untilPods(want ...string) {
 	w.t.Helper()
 	w.until(fmt.Sprint(want), func(pods []string, _ int) bool { return slices.Equal(pods, want) })
+}
+
+// running are the UIDs of the pods that run.
+func running(pods []telemetry.Pod) (uids []string) {
+	for _, p := range pods {
+		if p.State == telemetry.PodRunning {
+			uids = append(uids, p.UID)
+		}
+	}
+	return uids
 }
 
 func (w *watched) churns() int {

@@ -2,24 +2,65 @@ package telemetry
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
-// PodEvent says that containers started or stopped on the node.
+// PodState is how far a pod on the node has come.
+type PodState uint8
+
+const (
+	// PodPending: the pod has its cgroup or sandbox, and nothing of it has run
+	// but, where the source can tell them, init containers.
+	PodPending PodState = iota
+	// PodRunning: a container beyond the sandbox runs. Where the source cannot
+	// tell init containers, theirs count.
+	PodRunning
+	// PodStopped: containers ran and none does, while the sandbox, or the cgroup
+	// of a pod without one, is there: the pod is between an init container and
+	// the next, in back-off after a crash, or done and about to be removed.
+	PodStopped
+)
+
+var podStates = [...]string{PodPending: "pending", PodRunning: "running", PodStopped: "stopped"}
+
+func (s PodState) String() string {
+	if int(s) < len(podStates) {
+		return podStates[s]
+	}
+	return fmt.Sprintf("PodState(%d)", s)
+}
+
+// Pod is a pod on the node. It ends with its sandbox, or its cgroup, and not
+// with a container.
+type Pod struct {
+	UID   string
+	State PodState
+	// Starts is how many containers beyond the sandbox have started, init
+	// containers included, as far as the source saw. Who knows how many init
+	// containers a pod has (its scheduler does) tells by it whether one of the
+	// others has run: the first is start number init containers + 1. A container
+	// that starts again counts again where the source cannot tell.
+	Starts int
+}
+
+// PodEvent says that pods or containers started or stopped on the node.
 type PodEvent struct {
 	At time.Time
 	// Churn: a pod's or a container's cgroup appeared, or a container's went
 	// away. It warns ahead of the load that a start causes.
 	Churn bool
-	// Changed: the set of pods differs from that of the event before; Pods
-	// holds it then. The first event of a source is always Changed.
+	// Changed: the pods, or what is known of one, differ from the event before;
+	// Pods holds them then. The first event of a source is always Changed.
 	Changed bool
-	// Pods are the UIDs of all pods that count, sorted. The receiver owns it.
-	Pods []string
+	// Pods are all pods on the node by UID, sorted, each once. The receiver owns
+	// it.
+	Pods []Pod
 }
 
-// PodSource tells which pods count on the node. Run reports the pods there are,
+// PodSource tells which pods are on the node. Run reports the pods there are,
 // then every change, calling notify from one goroutine at a time and in order,
 // until ctx ends; then it returns nil. notify should not block. Run is called
 // once.
@@ -27,16 +68,25 @@ type PodSource interface {
 	Run(ctx context.Context, notify func(PodEvent)) error
 }
 
-// StaticPods is a fixed set of pods, by UID; the empty one is the source of a
-// node that runs none. It is safe for concurrent use.
+// StaticPods is a fixed set of pods that run, by UID; the empty one is the
+// source of a node that runs none. It is safe for concurrent use.
 type StaticPods []string
 
 // Run reports the pods once and waits for ctx to end. The event carries the
 // time it was made.
 func (p StaticPods) Run(ctx context.Context, notify func(PodEvent)) error {
-	pods := slices.Clone(p)
-	slices.Sort(pods)
-	notify(PodEvent{At: time.Now(), Changed: true, Pods: slices.Compact(pods)})
+	notify(PodEvent{At: time.Now(), Changed: true, Pods: RunningPods(p...)})
 	<-ctx.Done()
 	return nil
+}
+
+// RunningPods are the pods with these UIDs, sorted, each once, running their
+// first container.
+func RunningPods(uids ...string) []Pod {
+	var pods []Pod
+	for _, uid := range uids {
+		pods = append(pods, Pod{UID: uid, State: PodRunning, Starts: 1})
+	}
+	slices.SortFunc(pods, func(a, b Pod) int { return strings.Compare(a.UID, b.UID) })
+	return slices.CompactFunc(pods, func(a, b Pod) bool { return a.UID == b.UID })
 }

@@ -189,7 +189,7 @@ func (t *tree) report(notify func(PodEvent)) {
 	}
 	e := PodEvent{At: t.config.Now(), Churn: t.churn, Changed: changed}
 	if changed {
-		e.Pods = append(e.Pods, t.uids...)
+		e.Pods = RunningPods(t.uids...)
 		t.told = append(t.told[:0], t.uids...)
 	}
 	t.churn, t.reported = false, true

@@ -196,7 +196,7 @@ func TestDaemonReports(t *testing.T) {
 
 func TestDaemonCountsPods(t *testing.T) {
 	r := start(t)
-	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: []string{"0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222"}}
+	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods("0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222")}
 	got := r.until("two pods", func(report agent.Report) bool { return len(report.Absorbed) == 2 })
 	want := []reserve.PodKey{reserve.KeyOf("0a1b2c3d-1111-2222"), reserve.KeyOf("fa1b2c3d-1111-2222")}
 	slices.Sort(want)
@@ -221,7 +221,7 @@ func TestDaemonHearsChurn(t *testing.T) {
 	r.until("its end", quiet)
 
 	// A pod that runs already starts nothing.
-	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: []string{"0a1b2c3d-1111-2222"}}
+	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods("0a1b2c3d-1111-2222")}
 	r.until("the pod", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
 	r.Bound(pod)
 	for range 5 {

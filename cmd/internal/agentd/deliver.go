@@ -6,6 +6,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // deliver hands what is in the mailbox to the pipeline.
@@ -45,10 +46,12 @@ func (d *Daemon) takeFleet(at time.Time, f agent.Fleet) {
 	}
 }
 
-func (d *Daemon) setPods(at time.Time, uids []string) {
+func (d *Daemon) setPods(at time.Time, pods []telemetry.Pod) {
 	d.pods = d.pods[:0]
-	for _, uid := range uids {
-		d.pods = append(d.pods, reserve.KeyOf(uid))
+	for _, pod := range pods {
+		if pod.State == telemetry.PodRunning {
+			d.pods = append(d.pods, reserve.KeyOf(pod.UID))
+		}
 	}
 	slices.Sort(d.pods)
 	if r := d.config.Recorder; r != nil {

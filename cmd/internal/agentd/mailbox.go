@@ -18,7 +18,7 @@ type mail struct {
 	churn   bool
 	bound   []reserve.PodKey
 	changed bool
-	pods    []string
+	pods    []telemetry.Pod
 	fleet   *agent.Fleet
 	// asked want the pipeline's Why; each has room for one.
 	asked []chan<- answer

@@ -88,13 +88,13 @@ func TestMachineRunsPods(t *testing.T) {
 	r.want(t, "a", simnode.Succeeded)
 	r.stop()
 	close(r.pods)
-	var sets [][]string
+	var sets [][]telemetry.Pod
 	for e := range r.pods {
 		if e.Changed {
 			sets = append(sets, e.Pods)
 		}
 	}
-	want := [][]string{nil, {"a"}, {}}
+	want := [][]telemetry.Pod{nil, telemetry.RunningPods("a"), nil}
 	if diff := cmp.Diff(want, sets); diff != "" {
 		t.Errorf("pod sets (-want +got):\n%s", diff)
 	}

@@ -2,7 +2,6 @@ package simnode
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,11 +30,9 @@ func (f *PodFeed) Churn(at time.Time) {
 	f.push(telemetry.PodEvent{At: at, Churn: true})
 }
 
-// Changed says that a container started or ended and which pods run now. The
-// feed keeps the slice.
+// Changed says that a container started or ended and which pods run now.
 func (f *PodFeed) Changed(at time.Time, pods []string) {
-	slices.Sort(pods)
-	f.push(telemetry.PodEvent{At: at, Churn: true, Changed: true, Pods: pods})
+	f.push(telemetry.PodEvent{At: at, Churn: true, Changed: true, Pods: telemetry.RunningPods(pods...)})
 }
 
 func (f *PodFeed) push(e telemetry.PodEvent) {

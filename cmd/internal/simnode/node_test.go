@@ -32,7 +32,7 @@ func TestNodeTellsItsAgent(t *testing.T) {
 	want := []telemetry.PodEvent{
 		{Changed: true},
 		{Churn: true},
-		{Churn: true, Changed: true, Pods: []string{"a"}},
+		{Churn: true, Changed: true, Pods: telemetry.RunningPods("a")},
 		{Churn: true, Changed: true},
 	}
 	for i := range want {

@@ -99,7 +99,7 @@ func (s *Set) Report(now func() time.Time, notify func(telemetry.PodEvent)) {
 	}
 	if changed {
 		s.told = pods
-		e.Pods = slices.Clone(pods)
+		e.Pods = telemetry.RunningPods(pods...)
 	}
 	notify(e)
 }

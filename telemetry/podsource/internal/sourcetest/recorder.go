@@ -25,7 +25,7 @@ type Recorder struct {
 	ended  chan error
 
 	mu     sync.Mutex
-	pods   []string
+	pods   []telemetry.Pod
 	events int
 	churns int
 }
@@ -67,7 +67,7 @@ func (r *Recorder) notify(e telemetry.PodEvent) {
 		r.t.Errorf("the first event is %+v", e)
 	case !e.Changed && !e.Churn:
 		r.t.Error("an event says nothing")
-	case e.Changed && !slices.IsSorted(e.Pods):
+	case e.Changed && !slices.IsSortedFunc(e.Pods, func(a, b telemetry.Pod) int { return strings.Compare(a.UID, b.UID) }):
 		r.t.Errorf("not sorted: %v", e.Pods)
 	case e.Changed && r.events > 0 && slices.Equal(e.Pods, r.pods):
 		r.t.Errorf("changed to the same: %v", e.Pods)
@@ -85,10 +85,20 @@ func (r *Recorder) notify(e telemetry.PodEvent) {
 	}
 }
 
-// Until waits until the pods are those wanted.
+// running are the UIDs of the pods that run.
+func running(pods []telemetry.Pod) (uids []string) {
+	for _, p := range pods {
+		if p.State == telemetry.PodRunning {
+			uids = append(uids, p.UID)
+		}
+	}
+	return uids
+}
+
+// Until waits until the pods that run are those wanted.
 func (r *Recorder) Until(want ...string) {
 	r.t.Helper()
-	r.until(func() bool { return r.events > 0 && slices.Equal(r.pods, want) }, want)
+	r.until(func() bool { return r.events > 0 && slices.Equal(running(r.pods), want) }, want)
 }
 
 // UntilChurn waits for the first churn after so many.
