@@ -36,10 +36,10 @@ const (
 // Validate returns a *FieldError for the first field out of range.
 func (c CgroupConfig) Validate() error {
 	if c.Rescan < 0 {
-		return &FieldError{"Rescan", c.Rescan, "negative"}
+		return NewFieldError("Rescan", c.Rescan, "negative")
 	}
 	if c.Gather < 0 {
-		return &FieldError{"Gather", c.Gather, "negative"}
+		return NewFieldError("Gather", c.Gather, "negative")
 	}
 	return nil
 }

@@ -121,21 +121,24 @@ func ChannelErrors(err error) []*ChannelError {
 	return nil
 }
 
-// FieldError says which field of a configuration is out of range.
+// ErrInvalid is what every [FieldError] wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// FieldError says which field of a configuration or input is out of range; Err
+// wraps ErrInvalid.
 type FieldError struct {
-	Field  string
-	Value  any
-	Reason string
+	Field string
+	Value any
+	Err   error
 }
 
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("telemetry: %s = %v: %s", e.Field, e.Value, e.Reason)
+	return fmt.Sprintf("telemetry: %s = %v: %v", e.Field, e.Value, e.Err)
 }
 
-// LengthError says that a destination has neither length 0 nor the number of
-// channels.
-type LengthError struct{ Got, Want int }
+func (e *FieldError) Unwrap() error { return e.Err }
 
-func (e *LengthError) Error() string {
-	return fmt.Sprintf("telemetry: destination of length %d, want %d", e.Got, e.Want)
+// NewFieldError returns the error of a field that is refused for a reason.
+func NewFieldError(field string, value any, reason string) *FieldError {
+	return &FieldError{field, value, fmt.Errorf("%w: %s", ErrInvalid, reason)}
 }

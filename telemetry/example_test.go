@@ -50,7 +50,7 @@ func Example() {
 func ExampleParseCPUMode() {
 	_, err := telemetry.ParseCPUMode("most")
 	fmt.Println(err)
-	// Output: telemetry: CPU mode = "most": not one of half, utilisation, pressure
+	// Output: telemetry: CPU mode = "most": invalid configuration or input: not one of half, utilisation, pressure
 }
 
 func ExampleParsePressure() {

@@ -99,5 +99,5 @@ func indexOf(names []string, field, s string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, &FieldError{Field: field, Value: fmt.Sprintf("%q", s), Reason: "not one of " + strings.Join(names, ", ")}
+	return 0, NewFieldError(field, fmt.Sprintf("%q", s), "not one of "+strings.Join(names, ", "))
 }

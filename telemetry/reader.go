@@ -49,17 +49,17 @@ const (
 func (c Config) Validate() error {
 	switch {
 	case c.CPU < CPUHalf || c.CPU > CPUPressure:
-		return &FieldError{"CPU", int(c.CPU), "not a CPU mode"}
+		return NewFieldError("CPU", int(c.CPU), "not a CPU mode")
 	case c.Memory < MemoryAvailable || c.Memory > MemoryFree:
-		return &FieldError{"Memory", int(c.Memory), "not a memory mode"}
+		return NewFieldError("Memory", int(c.Memory), "not a memory mode")
 	case c.Counter < CounterAuto || c.Counter > CounterCpuacct:
-		return &FieldError{"Counter", int(c.Counter), "not a CPU counter"}
+		return NewFieldError("Counter", int(c.Counter), "not a CPU counter")
 	case c.Throttling && c.CPU == CPUUtilisation:
-		return &FieldError{"Throttling", c.Throttling, "corrects pressure, which CPU = utilisation has none of"}
+		return NewFieldError("Throttling", c.Throttling, "corrects pressure, which CPU = utilisation has none of")
 	case !(c.LinkSpeed >= 0) || math.IsInf(c.LinkSpeed, 1):
-		return &FieldError{"LinkSpeed", c.LinkSpeed, "not a number of bytes/s"}
+		return NewFieldError("LinkSpeed", c.LinkSpeed, "not a number of bytes/s")
 	case c.MaxInterval < 0:
-		return &FieldError{"MaxInterval", c.MaxInterval, "negative"}
+		return NewFieldError("MaxInterval", c.MaxInterval, "negative")
 	}
 	return nil
 }
@@ -190,15 +190,21 @@ func (r *Reader) Schema() Schema {
 	return Schema{ID: r.schema.ID, Channels: append([]string(nil), r.schema.Channels...)}
 }
 
-// Sizes returns the whole of each channel in its absolute unit: online CPUs,
-// bytes of memory, 1 for the time shares memory-pressure and io, and bytes/s of
-// the fastest link (the last known while none is up).
-func (r *Reader) Sizes() []float64 {
-	sizes := make([]float64, len(r.channels))
-	for i, c := range r.channels {
-		sizes[i] = c.size()
+// Sizes returns the whole of each channel as of the last sample, be it one that
+// failed, in its absolute unit: online CPUs, bytes of memory, 1 for the time
+// shares memory-pressure and io, and bytes/s of the fastest link (the last known
+// while none is up). They change while the machine runs, as CPUs and memory are
+// plugged and links come up. The sample that finds other CPUs or links fails with
+// ErrResized; memory is a level, whose sample is of the new size already.
+func (r *Reader) Sizes() []float64 { return r.SizesTo(nil) }
+
+// SizesTo is Sizes in dst, grown as append does; nil allocates.
+func (r *Reader) SizesTo(dst []float64) []float64 {
+	dst = dst[:0]
+	for _, c := range r.channels {
+		dst = append(dst, c.size())
 	}
-	return sizes
+	return dst
 }
 
 // Pressure says whether pressure stall information is part of the cpu channel
@@ -209,15 +215,12 @@ func (r *Reader) Pressure() bool { return r.pressure }
 func (r *Reader) Counter() CPUCounter { return r.counter }
 
 // SampleTo stores one value in [0,1] per channel for the time at, in schema
-// order; dst has that length or is empty, then a slice is allocated. The time
+// order, in dst grown as append does; nil allocates. The time
 // should carry a monotonic reading, as time.Now does, so that steps of the wall
 // clock do not matter, and be taken right before the call. On an error dst is
-// unchanged: ErrPriming at the first call, a *SampleError with every channel that
-// could not be read (all others still advance), or a *LengthError.
+// unchanged: ErrPriming at the first call, or a *SampleError with every channel
+// that could not be read (all others still advance).
 func (r *Reader) SampleTo(dst []float64, at time.Time) ([]float64, error) {
-	if len(dst) != 0 && len(dst) != len(r.channels) {
-		return dst, &LengthError{Got: len(dst), Want: len(r.channels)}
-	}
 	var failed []*ChannelError
 	priming := false
 	for i, c := range r.channels {
@@ -237,11 +240,7 @@ func (r *Reader) SampleTo(dst []float64, at time.Time) ([]float64, error) {
 	case priming:
 		return dst, ErrPriming
 	}
-	if len(dst) == 0 {
-		dst = append(dst[:0], r.values...)
-	}
-	copy(dst, r.values)
-	return dst, nil
+	return append(dst[:0], r.values...), nil
 }
 
 // Close closes the files. A later SampleTo opens them again.

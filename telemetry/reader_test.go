@@ -334,7 +334,7 @@ func TestConfigValidate(t *testing.T) {
 	} {
 		_, err := telemetry.NewReader(c)
 		var f *telemetry.FieldError
-		if !errors.As(err, &f) || f.Field != field {
+		if !errors.As(err, &f) || f.Field != field || !errors.Is(err, telemetry.ErrInvalid) {
 			t.Errorf("%+v: err = %v, want *FieldError of %s", c, err, field)
 		}
 	}
@@ -343,12 +343,60 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
+// A dst of any length holds one value a channel afterwards.
 func TestSampleToLength(t *testing.T) {
 	m := newMachine(t)
-	_, err := m.reader(m.config()).SampleTo(make([]float64, 3), start)
-	var length *telemetry.LengthError
-	if !errors.As(err, &length) || length.Got != 3 || length.Want != 2 {
-		t.Errorf("err = %v", err)
+	r := m.reader(m.config())
+	m.prime(r, start)
+	for n := range 4 {
+		m.stat(4, uint64(n+1), uint64(n+1))
+		got, err := r.SampleTo(make([]float64, n), start.Add(time.Duration(n+1)*period))
+		if err != nil || len(got) != 2 {
+			t.Errorf("SampleTo of length %d = %v, %v", n, got, err)
+		}
+	}
+}
+
+func TestSizesFollowTheMachine(t *testing.T) {
+	m := newMachine(t)
+	m.usage("", 0) // utilisation then needs no /proc/stat
+	m.interfaces("eth0")
+	m.link("eth0", "1000", "up", 0, 0)
+	c := m.config()
+	c.Channels.Network, c.MaxInterval = true, time.Minute
+	r := m.reader(c)
+	m.prime(r, start)
+	at := start
+	for _, step := range []struct {
+		name    string
+		do      func()
+		resized bool
+		sizes   []float64
+	}{
+		{"nothing changed", func() {}, false, []float64{4, 1000 << 10, 1.25e8}},
+		{"CPUs plugged", func() { m.online("0-15") }, true, []float64{16, 1000 << 10, 1.25e8}},
+		{"memory plugged", func() { m.meminfo(4000, 600) }, false, []float64{16, 4000 << 10, 1.25e8}},
+		{"CPUs unplugged", func() { m.online("0,2") }, true, []float64{2, 4000 << 10, 1.25e8}},
+		{"memory unplugged", func() { m.meminfo(2000, 600) }, false, []float64{2, 2000 << 10, 1.25e8}},
+		{"a faster link", func() {
+			at = at.Add(time.Second) // links are looked for once a second
+			m.link("eth0", "10000", "up", 0, 0)
+			m.write(m.linkFile("eth0", "carrier_changes"), "4\n")
+		}, true, []float64{2, 2000 << 10, 1.25e9}},
+	} {
+		at = at.Add(period)
+		step.do()
+		_, err := r.SampleTo(nil, at)
+		if resized := errors.Is(err, telemetry.ErrResized); resized != step.resized || !resized && err != nil {
+			t.Errorf("%s: err = %v", step.name, err)
+		}
+		if got := r.Sizes(); !slices.Equal(got, step.sizes) {
+			t.Errorf("%s: sizes %v, want %v", step.name, got, step.sizes)
+		}
+	}
+	dst := make([]float64, 0, 3)
+	if allocs := testing.AllocsPerRun(100, func() { dst = r.SizesTo(dst) }); allocs != 0 {
+		t.Errorf("SizesTo allocates %v times", allocs)
 	}
 }
 

@@ -24,5 +24,5 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// telemetry: Endpoint = tcp://10.0.0.1:1234: neither an absolute path nor unix:// and one
+	// telemetry: Endpoint = tcp://10.0.0.1:1234: invalid configuration or input: neither an absolute path nor unix:// and one
 }

@@ -55,13 +55,13 @@ const (
 // Validate returns a *telemetry.FieldError for the first field out of range.
 func (c Config) Validate() error {
 	if c.REST == nil {
-		return &telemetry.FieldError{Field: "REST", Value: c.REST, Reason: "needed"}
+		return telemetry.NewFieldError("REST", c.REST, "needed")
 	}
 	if c.Node == "" {
-		return &telemetry.FieldError{Field: "Node", Value: c.Node, Reason: "needed"}
+		return telemetry.NewFieldError("Node", c.Node, "needed")
 	}
 	if reasons := validation.IsDNS1123Subdomain(c.Node); len(reasons) > 0 {
-		return &telemetry.FieldError{Field: "Node", Value: c.Node, Reason: reasons[0]}
+		return telemetry.NewFieldError("Node", c.Node, reasons[0])
 	}
 	return c.follow().Validate()
 }
@@ -98,7 +98,7 @@ func New(c Config) (*Source, error) {
 	}
 	client, err := newClient(c.REST)
 	if err != nil {
-		return nil, &telemetry.FieldError{Field: "REST", Value: c.REST.Host, Reason: err.Error()}
+		return nil, telemetry.NewFieldError("REST", c.REST.Host, err.Error())
 	}
 	return &Source{config: c.follow().WithDefaults(), client: client, node: c.Node}, nil
 }

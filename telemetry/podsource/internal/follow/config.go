@@ -36,18 +36,18 @@ const (
 // Validate returns a *telemetry.FieldError for the first field out of range.
 func (c Config) Validate() error {
 	if c.Endpoint != "" && !filepath.IsAbs(SocketPath(c.Endpoint)) {
-		return &telemetry.FieldError{Field: "Endpoint", Value: c.Endpoint, Reason: "neither an absolute path nor unix:// and one"}
+		return telemetry.NewFieldError("Endpoint", c.Endpoint, "neither an absolute path nor unix:// and one")
 	}
 	for _, d := range []struct {
 		field string
 		value time.Duration
 	}{{"Rescan", c.Rescan}, {"Poll", c.Poll}, {"MinBackoff", c.MinBackoff}, {"MaxBackoff", c.MaxBackoff}} {
 		if d.value < 0 {
-			return &telemetry.FieldError{Field: d.field, Value: d.value, Reason: "negative"}
+			return telemetry.NewFieldError(d.field, d.value, "negative")
 		}
 	}
 	if full := c.WithDefaults(); full.MaxBackoff < full.MinBackoff {
-		return &telemetry.FieldError{Field: "MaxBackoff", Value: full.MaxBackoff, Reason: "below MinBackoff"}
+		return telemetry.NewFieldError("MaxBackoff", full.MaxBackoff, "below MinBackoff")
 	}
 	return nil
 }
