@@ -19,7 +19,7 @@ func (m Model) MeanTo(dst []float64) []float64 {
 // the distance of the two means. It leaves the joint mean in ws.mean.
 func (ws *Workspace) updateCentred(m Model, samples [][]float64, w weights, block int) {
 	largest := ws.average(samples)
-	correction := ws.mixMeans(m.mean, w.forget, ws.sample, 1-w.forget, block)
+	correction := ws.mixMeans(m.mean, w.share, ws.sample, 1-w.share, block)
 	factor, unit := balance(max(w.past*m.Sigma(0), w.present*largest, correction))
 	first := ws.begin(m, w.past*factor, len(samples)+1)
 	// ws.sample holds the mean of the block until the last sample is placed;

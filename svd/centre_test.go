@@ -12,47 +12,49 @@ import (
 // weighted is the naive twin of centred models: every sample with its weight.
 type weighted struct {
 	samples [][]float64
-	weights []float64 // sum 1
+	weights []float64
 }
 
 func (s *weighted) append(samples [][]float64, w float64) {
-	if len(s.weights) == 0 {
-		w = 0
-	}
 	for i := range s.weights {
 		s.weights[i] *= w
 	}
 	for _, y := range samples {
 		s.samples = append(s.samples, y)
-		s.weights = append(s.weights, (1-w)/float64(len(samples)))
+		s.weights = append(s.weights, 1)
 	}
 }
 
 // scatter returns the mean and, for b samples, the scatter about it.
 func (s *weighted) scatter(d, b int) (mean, g []float64) {
 	mean, g = make([]float64, d), make([]float64, d*d)
+	var total float64
+	for _, w := range s.weights {
+		total += w
+	}
 	for j, y := range s.samples {
 		for i, v := range y {
-			mean[i] += s.weights[j] * v
+			mean[i] += s.weights[j] / total * v
 		}
 	}
 	for n, y := range s.samples {
 		for i := range d {
 			for j := range d {
-				g[i*d+j] += float64(b) * s.weights[n] * (y[i] - mean[i]) * (y[j] - mean[j])
+				g[i*d+j] += float64(b) * s.weights[n] / total * (y[i] - mean[i]) * (y[j] - mean[j])
 			}
 		}
 	}
 	return mean, g
 }
 
-func union(a, b weighted, share float64) weighted {
+// union mixes the samples of a and b by the given weights of each.
+func union(a, b weighted, wa, wb float64) weighted {
 	var out weighted
 	for i, y := range a.samples {
-		out.samples, out.weights = append(out.samples, y), append(out.weights, (1-share)*a.weights[i])
+		out.samples, out.weights = append(out.samples, y), append(out.weights, wa*a.weights[i])
 	}
 	for i, y := range b.samples {
-		out.samples, out.weights = append(out.samples, y), append(out.weights, share*b.weights[i])
+		out.samples, out.weights = append(out.samples, y), append(out.weights, wb*b.weights[i])
 	}
 	return out
 }
@@ -99,15 +101,14 @@ func TestCentredMatchesScatter(t *testing.T) {
 			}
 			twins[k%2].compare(t, "update", ms[k%2])
 		}
-		share := ms[1].Mass() / (ms[0].Mass() + ms[1].Mass())
 		merged := mustMerge(t, ms[0], ms[1])
-		union(twins[0], twins[1], share).compare(t, "merge", merged)
-		union(twins[0], twins[1], share).compare(t, "merge", mustMerge(t, ms[1], ms[0]))
+		union(twins[0], twins[1], 1, 1).compare(t, "merge", merged)
+		union(twins[0], twins[1], 1, 1).compare(t, "merge", mustMerge(t, ms[1], ms[0]))
 		blended, err := svd.Blend(ms[0], ms[1], 0.3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		union(twins[0], twins[1], 0.3).compare(t, "blend", blended)
+		union(twins[0], twins[1], 0.7/ms[0].Mass(), 0.3/ms[1].Mass()).compare(t, "blend", blended)
 		if err := svd.MergeTo(&ms[0], ms[0], ms[1], &ws); err != nil || !identical(ms[0], merged) {
 			t.Fatalf("d=%d: a merge into an operand differs (%v)", d, err)
 		}

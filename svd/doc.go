@@ -8,26 +8,28 @@
 // A sample y ∈ ℝ^d holds the usage of d channels, 0 empty and 1 full. A block
 // is b samples, the columns of the d×b matrix A. A [Model] holds the left
 // singular vectors U (d×r) and singular values σ₁ ≥ … ≥ σ_r of all samples
-// seen, older blocks weighing less. [Update] adds a block with the weights α
-// of the past and β of the new, w = α/(α+β) (the thesis, eq. 3.6):
+// seen, older blocks weighing less. Its mass m counts the blocks seen in the
+// same way. [Update] adds a block of b' ≤ b samples, of mass s = b'/b, to what
+// forgetting leaves of the past, w·m with w = α/(α+β) (the thesis, eq. 3.6):
 //
-//	U'Σ'Vᵀ = svd([√w·UΣ  √(1−w)·A]),  m' = w·m + b'/b
+//	m' = w·m + s
+//	U'Σ'Vᵀ = svd([√(w·m/m')·UΣ  √(s/m')·√(b/b')·A])
 //
 // V is never formed: with B the concatenation, BBᵀ = U'Σ'²U'ᵀ and
 //
-//	BBᵀ = w·UΣ²Uᵀ + (1−w)·AAᵀ
+//	m'·BBᵀ = w·m·UΣ²Uᵀ + AAᵀ
 //
-// so the second moments are an exponential moving average over blocks. The
-// energy λ_i = σ_i² of the past decays by w a block and σ by √w; half of it
-// is left after ln 2/(−ln w) blocks ([Options].HalfLife). The mass m counts
-// the blocks seen in the same way and is at most 1/(1−w).
+// so the second moments are the weighted mean over the samples, σ always
+// stands for b of them, and σ₁/√b is their weighted root mean square along
+// u₁. A sample counts half as much after ln 2/(−ln w) blocks
+// ([Options].HalfLife). The mass tends to 1/(1−w): from then on a full block
+// takes the share 1−w, as in the thesis, and the energy λ_i = σ_i² of the past
+// decays by w a block. Before, a block counts for as much as it has seen: the
+// first is the whole of the model, the second about half of it, and a partial
+// block has the share of its samples.
 //
-// The first block takes the weight 1 (w = 0): there is no past to mix it
-// with, and any other weight would leave σ too low for many blocks. A partial
-// block of b' < b samples is scaled by √(b/b'), so that σ always stands for b
-// samples; σ₁/√b is the root mean square of the samples along u₁.
-//
-// [Merge] mixes second moments in the same way, weighted by mass. Untruncated
+// [Merge] mixes second moments in the same way, weighted by mass, and an
+// update is the merge with the model of the new block. Untruncated
 // it is commutative and associative, so a fleet's model does not depend on
 // who reported first. [Blend] mixes by a share that the caller chooses.
 //
@@ -52,8 +54,9 @@
 // incremental PCA of D. Ross et al., "Incremental Learning for Robust Visual
 // Tracking", 2008:
 //
-//	μ' = w·μ + (1−w)·ȳ
-//	U'Σ'Vᵀ = svd([√w·UΣ  √(1−w)·(A − ȳ1ᵀ)  √(w(1−w)·b)·(ȳ − μ)])
+//	p = w·m/m'
+//	μ' = p·μ + (1−p)·ȳ
+//	U'Σ'Vᵀ = svd([√p·UΣ  √((1−p)·b/b')·(A − ȳ1ᵀ)  √(p(1−p)·b)·(ȳ − μ)])
 //
 // as the scatter of a mixture is the mixture of the scatters plus that of the
 // means. It is exact: σ_i² is b times the weighted variance along u_i, by the
@@ -109,7 +112,7 @@
 // Below d = 12 a kernel of this package does the work. If U is square it is a
 // basis in which the past is diagonal, and only the block has to be projected:
 //
-//	W = [√w·Σ  √(1−w)·UᵀA]
+//	W = [√(w·m/m')·Σ  √(1/m')·UᵀA]
 //	Wᵀ = QR          Householder, skipping the zeros of the diagonal part
 //	Rᵀ·K = J·Σ'      one-sided Jacobi on the columns of Rᵀ
 //	U' = U·J

@@ -10,35 +10,33 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// stream is a sequence of blocks and its naive twin: the exponentially
-// weighted concatenation of all samples seen so far, as columns.
+// stream is a sequence of blocks and its naive twin: all samples seen so far,
+// as columns, each with its weight.
 type stream struct {
 	dim     int
 	columns [][]float64
+	weights []float64
 }
 
-// append scales the past by √past and adds the samples, scaled by scale.
-func (s *stream) append(samples [][]float64, past, scale float64) {
-	for _, c := range s.columns {
-		for i := range c {
-			c[i] *= math.Sqrt(past)
-		}
+// append decays the weights of the past by w and adds the samples at weight 1.
+func (s *stream) append(samples [][]float64, w float64) {
+	for i := range s.weights {
+		s.weights[i] *= w
 	}
 	for _, y := range samples {
-		c := make([]float64, len(y))
-		for i, v := range y {
-			c[i] = scale * v
-		}
-		s.columns = append(s.columns, c)
+		s.columns, s.weights = append(s.columns, y), append(s.weights, 1)
 	}
 }
 
 // batch returns the singular values (d of them) and left vectors of the
-// concatenation by gonum's batch decomposition.
-func (s *stream) batch(t testing.TB) ([]float64, *mat.Dense) {
+// weighted concatenation, of which mass blocks are one, by gonum's batch
+// decomposition.
+func (s *stream) batch(t testing.TB, mass float64) ([]float64, *mat.Dense) {
 	a := mat.NewDense(s.dim, max(len(s.columns), s.dim), nil)
 	for j, c := range s.columns {
-		a.SetCol(j, c)
+		for i, v := range c {
+			a.Set(i, j, math.Sqrt(s.weights[j]/mass)*v)
+		}
 	}
 	var dec mat.SVD
 	if !dec.Factorize(a, mat.SVDThinU) {
@@ -110,22 +108,19 @@ func TestUpdateMatchesBatch(t *testing.T) {
 		twin := &stream{dim: dim}
 		var m svd.Model
 		var ws svd.Workspace
-		var worstSigma, worstSine float64
+		var mass, worstSigma, worstSine float64
 		for k := range 40 {
 			n := 10
 			if k%5 == 3 {
 				n = 1 + rng.IntN(9)
 			}
 			samples := block(rng, dim, n)
-			past, present := 0.75, 0.25
-			if k == 0 {
-				past, present = 0, 1
-			}
-			twin.append(samples, past, math.Sqrt(present*10/float64(n)))
+			twin.append(samples, 0.75)
+			mass = 0.75*mass + float64(n)/10
 			if err := svd.UpdateTo(&m, m, samples, opt, &ws); err != nil {
 				t.Fatal(err)
 			}
-			sigma, u := twin.batch(t)
+			sigma, u := twin.batch(t, mass)
 			got := m.State()
 			for i := range sigma {
 				worstSigma = max(worstSigma, math.Abs(got.Sigma[i]-sigma[i])/sigma[0])

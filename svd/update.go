@@ -25,10 +25,10 @@ type Options struct {
 	Block int
 	// Alpha and Beta are the weights α of the past and β of the new block
 	// (thesis eq. 3.6), in [1e-6, 1e6]; 0 means 1. Only their ratio counts:
-	// the past's energy decays by w = α/(α+β) a block. Both 0: w = ½.
+	// the past's mass decays by w = α/(α+β) a block. Both 0: w = ½.
 	Alpha, Beta float64
 	// HalfLife sets w = 2^(−1/HalfLife) instead: the number of blocks after
-	// which the energy of a block has halved, in [1e-6, 1e6]. It excludes
+	// which a block counts half as much, in [1e-6, 1e6]. It excludes
 	// Alpha and Beta; 0 leaves w to them.
 	HalfLife float64
 	// EnergyLow and EnergyHigh adapt the rank, of which Rank is then the upper
@@ -71,7 +71,7 @@ func (o Options) Validate() error {
 // keep α/(α+β) within (0, 1) in floating point.
 func weight(v float64) bool { return v == 0 || v >= 1e-6 && v <= 1e6 }
 
-// forgetting returns w, the share of the past's energy that a block leaves.
+// forgetting returns w, the share of the past's mass that a block leaves.
 func (o Options) forgetting() float64 {
 	if o.HalfLife > 0 {
 		return math.Exp2(-1 / o.HalfLife)
@@ -90,10 +90,12 @@ func orDefault[T int | float64](v, otherwise T) T {
 // Update returns m after one block of samples, 1 to b of them, each with d
 // values:
 //
-//	U'Σ'Vᵀ = svd([√w·UΣ  √(1−w)·√(b/b')·A]),  m' = w·m + b'/b
+//	m' = w·m + b'/b
+//	U'Σ'Vᵀ = svd([√(w·m/m')·UΣ  √(1/m')·A])
 //
-// A is the d×b' matrix of the samples (thesis eq. 3.6). The first block takes
-// the weight 1, w = 0. A model stated for another block size is restated.
+// A is the d×b' matrix of the samples (thesis eq. 3.6). It is the [Merge] of
+// what forgetting leaves of m with the model of the block alone. A model
+// stated for another block size is restated.
 // With [Options].Centre it is the update of incremental PCA (see the package
 // doc); a centred model takes no other, and no other model takes it.
 //
@@ -159,23 +161,21 @@ func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspa
 type weights struct {
 	past    float64 // of UΣ
 	present float64 // of a sample
-	forget  float64 // w, 0 for the first block
+	share   float64 // of the past in the mass
 	mass    float64 // not a factor: the mass after the update
 }
 
-// weigh returns the weights of a block of n samples; m is none or not empty.
+// weigh returns the weights of a block of n samples, which bring a mass of
+// n/b beside the w·m that is left of m's.
 func (o Options) weigh(m Model, n, block int) weights {
-	share := float64(n) / float64(block)
-	if m.block == 0 {
-		return weights{present: 1 / math.Sqrt(share), mass: share}
-	}
-	w := o.forgetting()
 	factor, old := m.restate(block)
+	old *= o.forgetting()
+	mass := old + float64(n)/float64(block)
 	return weights{
-		past:    math.Sqrt(w) * factor,
-		present: math.Sqrt(1-w) / math.Sqrt(share),
-		forget:  w,
-		mass:    w*old + share,
+		past:    math.Sqrt(old/mass) * factor,
+		present: 1 / math.Sqrt(mass),
+		share:   old / mass,
+		mass:    mass,
 	}
 }
 

@@ -18,6 +18,15 @@ func mustUpdate(t testing.TB, m svd.Model, samples [][]float64, opt svd.Options)
 	return next
 }
 
+func mustFromState(t testing.TB, s svd.State) svd.Model {
+	t.Helper()
+	m, err := svd.FromState(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // identical reports whether two models agree to the last bit.
 func identical(a, b svd.Model) bool {
 	x, y := a.State(), b.State()
@@ -47,8 +56,8 @@ func TestFirstBlockTakesFullWeight(t *testing.T) {
 	}
 }
 
-// A block of identical samples leaves σ₁ = √b·‖y‖ however many of its samples
-// arrive and however the past is weighted.
+// Identical samples leave σ₁ = √b·‖y‖, however many of a block arrive and
+// however the past is weighted.
 func TestPartialBlockIsScaledToFull(t *testing.T) {
 	y := []float64{0.3, 0.4}
 	for _, n := range []int{1, 3, 10} {
@@ -69,7 +78,8 @@ func TestPartialBlockIsScaledToFull(t *testing.T) {
 	}
 }
 
-// With half-life h the energy of the first block is halved after h empty ones.
+// With half-life h a block counts half as much after h others: of a block of
+// load after many idle ones and h idle blocks later, half the energy is left.
 func TestForgetting(t *testing.T) {
 	zero := [][]float64{{0, 0}}
 	for _, c := range []struct {
@@ -82,13 +92,91 @@ func TestForgetting(t *testing.T) {
 		{svd.Options{HalfLife: 8}, 8},
 		{svd.Options{Alpha: math.Sqrt(0.5), Beta: 1 - math.Sqrt(0.5)}, 2},
 	} {
-		m := mustUpdate(t, svd.Model{}, [][]float64{{1, 1}}, c.opt)
-		before := m.Sigma(0)
+		c.opt.Block = 1
+		var m svd.Model
+		for range 60 * c.blocks {
+			m = mustUpdate(t, m, zero, c.opt)
+		}
+		m = mustUpdate(t, m, [][]float64{{1, 1}}, c.opt)
+		before := m.Energy(0)
 		for range c.blocks {
 			m = mustUpdate(t, m, zero, c.opt)
 		}
-		if !near(m.Sigma(0)*m.Sigma(0), before*before/2, 1e-12) {
-			t.Errorf("%+v: λ₁ went from %g to %g in %d blocks", c.opt, before*before, m.Sigma(0)*m.Sigma(0), c.blocks)
+		if !near(m.Energy(0), before/2, 1e-12) {
+			t.Errorf("%+v: λ₁ went from %g to %g in %d blocks", c.opt, before, m.Energy(0), c.blocks)
+		}
+	}
+}
+
+// A constant load after a burst: the demand is the root mean square by the
+// weights of the samples, from the first block on and for any half-life.
+// Checked against sums in closed form.
+func TestDemandIsTheWeightedRMS(t *testing.T) {
+	for _, halfLife := range []float64{1, 2, 10, 60, 1e3, 1e4, 1e6} {
+		for _, sizes := range [][]int{{10}, {10, 3}, {1}, {7, 10, 1}} {
+			w := math.Exp2(-1 / halfLife)
+			opt := svd.Options{HalfLife: halfLife}
+			var m svd.Model
+			var ws svd.Workspace
+			var squares, total float64
+			for k := range 300 {
+				y, n := .1, sizes[k%len(sizes)]
+				if k < 2 {
+					y = .9
+				}
+				samples := make([][]float64, n)
+				for j := range samples {
+					samples[j] = []float64{y, y / 2}
+				}
+				if err := svd.UpdateTo(&m, m, samples, opt, &ws); err != nil {
+					t.Fatal(err)
+				}
+				squares, total = w*squares+float64(n)*y*y, w*total+float64(n)
+				want := math.Sqrt(squares / total)
+				if q := m.DemandTo(nil); !near(q[0], want, 1e-12) || !near(q[1], want/2, 1e-12) {
+					t.Fatalf("half-life %g, blocks of %v, block %d: demand %.15g, want %.15g", halfLife, sizes, k, q, want)
+				}
+				if !near(m.Mass()/total, .1, 1e-13) {
+					t.Fatalf("half-life %g, blocks of %v, block %d: mass %g, want %g", halfLife, sizes, k, m.Mass(), total/10)
+				}
+			}
+		}
+	}
+}
+
+// An update is the merge of what forgetting leaves of the past with the model
+// of the block alone.
+func TestUpdateEqualsMerge(t *testing.T) {
+	for _, d := range []int{1, 2, 4, 12} {
+		for _, halfLife := range []float64{1, 2, 10, 60, 1e3, 1e4, 1e6} {
+			for _, centre := range []bool{false, true} {
+				rng := rand.New(rand.NewPCG(uint64(d), 8))
+				opt := svd.Options{HalfLife: halfLife, Centre: centre}
+				var m svd.Model
+				for k := range 40 {
+					samples := block(rng, d, 10)
+					if k%2 == 1 {
+						samples = samples[:1+rng.IntN(10)]
+					}
+					past := m
+					if k > 0 {
+						s := m.State()
+						s.Mass *= math.Exp2(-1 / halfLife)
+						past = mustFromState(t, s)
+					}
+					want := mustMerge(t, past, mustUpdate(t, svd.Model{}, samples, opt))
+					m = mustUpdate(t, m, samples, opt)
+					if x := distance(m, want); !(x <= 1e-12) || !near(m.Mass()/want.Mass(), 1, 1e-12) {
+						t.Fatalf("d=%d, half-life %g, block %d: off by %g, mass %g, want %g",
+							d, halfLife, k, x, m.Mass(), want.Mass())
+					}
+					for i, mean := range want.MeanTo(nil) {
+						if got := m.MeanTo(nil)[i]; !near(got, mean, 1e-12) {
+							t.Fatalf("d=%d, half-life %g, block %d: mean %g, want %g", d, halfLife, k, got, mean)
+						}
+					}
+				}
+			}
 		}
 	}
 }
@@ -174,8 +262,8 @@ func TestRankTruncates(t *testing.T) {
 	}
 }
 
-// A truncated stream is the same for the kernel and LAPACK: each step equals
-// the batch decomposition of [√w·UΣ √(1−w)·A].
+// Each step of a truncated stream equals the batch decomposition of what was
+// kept beside the block, each with its mass.
 func TestTruncatedStreamMatchesBatch(t *testing.T) {
 	for _, d := range []int{4, 11, 24} {
 		rng := rand.New(rand.NewPCG(uint64(d), 4))
@@ -189,12 +277,13 @@ func TestTruncatedStreamMatchesBatch(t *testing.T) {
 				for j, v := range column(s, i) {
 					c[j] = sigma * v
 				}
-				twin.columns = append(twin.columns, c)
+				twin.columns, twin.weights = append(twin.columns, c), append(twin.weights, m.Mass())
 			}
-			samples := block(rng, d, 10)
-			twin.append(samples, 0.5, math.Sqrt(0.5))
+			samples := block(rng, d, 1+rng.IntN(10))
+			twin.append(samples, 0.5)
+			mass := 0.5*m.Mass() + float64(len(samples))/10
 			m = mustUpdate(t, m, samples, opt)
-			sigma, _ := twin.batch(t)
+			sigma, _ := twin.batch(t, mass)
 			for i := range 3 {
 				if !near(m.Sigma(i), sigma[i], 1e-13*sigma[0]) {
 					t.Fatalf("d=%d: σ_%d = %g, want %g", d, i+1, m.Sigma(i), sigma[i])

@@ -8,5 +8,5 @@ func Example() {
 	}
 	// Output:
 	// usage [0.41 0.21], typical load [0.41 0.21]: k = 1.45, limited by cpu
-	// usage [0.60 0.28], typical load [0.51 0.25]: k = 0.78, limited by cpu
+	// usage [0.60 0.28], typical load [0.55 0.26]: k = 0.73, limited by cpu
 }

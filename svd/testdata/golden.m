@@ -27,23 +27,24 @@ function show(name, values)
   printf("\n");
 endfunction
 
-% A model as its weighted columns: all samples, sqrt-weighted, so that the
-% squares sum to those of one block; w is the weight of each column, summing to 1.
+% A model as its columns, all samples seen, and the weight of each in blocks:
+% 1/b when it arrives, w times that after each further block. The mass is their
+% sum.
 function m = fresh()
-  m = struct("y", [], "w", [], "mass", 0);
+  m = struct("y", [], "w", []);
 endfunction
 
-function m = forget(m, w, a)
-  n = columns(a);
-  if (isempty(m.w)) w = 0; endif
+function m = append(m, w, a, b)
   m.y = [m.y a];
-  m.w = [w*m.w, (1-w)*ones(1, n)/n];
+  m.w = [w*m.w, ones(1, columns(a))/b];
 endfunction
 
+% The columns so weighted that the squares sum to those of one block.
 function g = scatter(m, b, centre)
+  share = m.w / sum(m.w);
   mu = zeros(rows(m.y), 1);
-  if (centre) mu = m.y * m.w'; endif
-  g = (m.y - mu) .* sqrt(b * m.w);
+  if (centre) mu = m.y * share'; endif
+  g = (m.y - mu) .* sqrt(b * share);
 endfunction
 
 function u = orient(u)
@@ -80,32 +81,29 @@ function golden(name, d, b, rank, alpha, beta, centre, kind, sizes, second)
       a = sample_block(d, n, kind);
       printf("block %d\n", n);
       for j = 1:n show("", a(:,j)); endfor
-      m = forget(m, w, a);
-      keep = w;
-      if (m.mass == 0) keep = 0; endif
-      m.mass = keep * m.mass + n / b;
+      past = w * sum(m.w);
+      m = append(m, w, a, b);
       if (rank < d)
-        [u, s, v] = svd([sqrt(keep)*truncated, sqrt((1-keep)*b/n)*a], "econ");
+        p = past / sum(m.w);
+        [u, s, v] = svd([sqrt(p)*truncated, sqrt((1-p)*b/n)*a], "econ");
         truncated = u(:,1:rank) * s(1:rank,1:rank);
       endif
     endfor
     parts{end+1} = m;
   endfor
-  if (numel(parts) == 2)  % the union, each weighted by its mass
-    total = parts{1}.mass + parts{2}.mass;
-    m = struct("y", [parts{1}.y parts{2}.y], "mass", total, ...
-      "w", [parts{1}.mass/total*parts{1}.w, parts{2}.mass/total*parts{2}.w]);
+  if (numel(parts) == 2)  % the union
+    m = struct("y", [parts{1}.y parts{2}.y], "w", [parts{1}.w parts{2}.w]);
   endif
   x = scatter(m, b, centre);
   all = sum(x(:).^2);
   if (rank < d) x = truncated; endif
   [u, s, v] = svd(x, "econ");
   s = diag(s)(1:rank);
-  show("mass", m.mass);
+  show("mass", sum(m.w));
   show("sigma", s);
   show("u", orient(u(:,1:rank)));
   if (d <= 8) show("moments", x * x'); endif
-  if (centre) show("mean", m.y * m.w'); endif
+  if (centre) show("mean", m.y * m.w' / sum(m.w)); endif
   show("explained", cumsum(s.^2) / all);
 endfunction
 
@@ -133,6 +131,9 @@ golden("centred", 4, 10, 4, 1, 1, 1, "dense", full, []);
 golden("centred-partial", 4, 10, 4, 3, 1, 1, "dense", [10 3 10 5 1 10], []);
 golden("centred-loaded", 3, 10, 3, 9, 1, 1, "loaded", full, []);
 golden("centred-sixteen-channels", 16, 16, 16, 3, 1, 1, "dense", [16 16 9], []);
+golden("few-blocks-of-a-long-memory", 4, 10, 4, 999, 1, 0, "dense", [10 10 1 7], []);
+golden("centred-long-memory", 4, 10, 4, 999, 1, 1, "dense", [10 10 1 7], []);
+golden("rank-two-partial", 5, 10, 2, 3, 1, 0, "dense", [10 3 10 1 8], []);
 golden("merge", 4, 10, 4, 1, 1, 0, "dense", full, [10 10]);
 golden("merge-partial", 5, 10, 5, 3, 1, 0, "graded", [10 2], [10 10 7]);
 golden("merge-twelve-channels", 12, 12, 12, 3, 1, 0, "dense", [12 12], [12]);
