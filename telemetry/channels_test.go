@@ -50,7 +50,7 @@ func ExampleParseChannels() {
 	fmt.Println(err)
 	// Output:
 	// cpu,memory,io,network <nil>
-	// telemetry: channel = "disk": not one of cpu, memory, memory-pressure, io, network
+	// telemetry: channel = "disk": invalid configuration or input: not one of cpu, memory, memory-pressure, io, network
 }
 
 // everything is a machine with all channels.
