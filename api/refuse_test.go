@@ -44,6 +44,7 @@ func TestToReportRefuses(t *testing.T) {
 		{"schema", api.ErrLength, func(m *spaziov1.Report) { m.Schema = long }},
 		{"limiting", api.ErrText, func(m *spaziov1.Report) { m.Limiting = "\x00" }},
 		{"sampled_at_unix_nanos", api.ErrRange, func(m *spaziov1.Report) { m.SampledAtUnixNanos = -1 }},
+		{"sample_age_nanos", api.ErrRange, func(m *spaziov1.Report) { m.SampleAgeNanos = -1 }},
 		{"avail", api.ErrRange, func(m *spaziov1.Report) { m.Avail = nan }},
 		{"avail", api.ErrRange, func(m *spaziov1.Report) { m.Avail = -inf }},
 		{"avail", api.ErrRange, func(m *spaziov1.Report) { m.Avail = 2e6 }},

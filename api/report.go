@@ -101,6 +101,9 @@ func CheckReport(m *spaziov1.Report) error {
 	if nanos := m.GetSampledAtUnixNanos(); nanos < 0 {
 		return refuse("sampled_at_unix_nanos", nanos, ErrRange)
 	}
+	if nanos := m.GetSampleAgeNanos(); nanos < 0 {
+		return refuse("sample_age_nanos", nanos, ErrRange)
+	}
 	if err := checkRange("avail", m.GetAvail(), -MaxPods, MaxPods); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	m := &metricSet{
 		signalAge: metrics.NewHistogram(&metrics.HistogramOpts{
 			Namespace: namespace, Name: "signal_age_seconds", StabilityLevel: metrics.ALPHA,
-			Help:    "Age of the chosen node's report when a pod was reserved, by the scheduler's clock.",
+			Help:    "Age of the chosen node's newest sample when a pod was reserved, by the scheduler's clock.",
 			Buckets: metrics.ExponentialBuckets(.001, 2, 14),
 		}),
 		free:     newGauge("free_pods", "Sum over nodes with a current report of the pods that still fit."),

@@ -24,8 +24,8 @@ type view struct {
 	refusals *refusals
 	// report explains the signal; nil before the first.
 	report *agent.Report
-	// arrived is when the report came, since the Hub's start.
-	arrived  time.Duration
+	// sampled is when the report's newest sample was taken, since the Hub's start.
+	sampled  time.Duration
 	inflight float64
 	signal   reserve.Signal
 }
@@ -52,7 +52,7 @@ type node struct {
 	since   time.Duration
 	report  *agent.Report
 	signal  reserve.Signal
-	arrived time.Duration
+	sampled time.Duration
 	// slots is what the node last added to the Hub's total.
 	slots  int
 	stream *subscriber
@@ -81,11 +81,11 @@ func (r *rules) slots(v *view, now time.Duration) int {
 // its slots changed.
 func (n *node) refresh(r *rules, now time.Duration) int {
 	v := &view{
-		signal: n.signal, inflight: n.account.InFlight(), report: n.report, arrived: n.arrived,
+		signal: n.signal, inflight: n.account.InFlight(), report: n.report, sampled: n.sampled,
 		validity: r.freshness.Awaited(n.since), refusals: refusalsFor(n.report),
 	}
 	if n.report != nil {
-		v.validity = r.freshness.Reported(n.arrived)
+		v.validity = r.freshness.Reported(n.sampled)
 		v.free = reserve.Free(v.signal.Avail, v.inflight)
 		v.reason = reserve.Admit(v.signal, v.inflight, podDemand, r.admit)
 	}

@@ -231,7 +231,7 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	if !v.fresh(now) {
 		return
 	}
-	h.metrics.age(now - v.arrived)
+	h.metrics.age(now - v.sampled)
 	if h.options.OnReserve != nil {
 		h.options.OnReserve(n.name, v.signal, v.inflight)
 	}

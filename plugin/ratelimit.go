@@ -27,10 +27,11 @@ func (b *bucket) take(now time.Duration, rate, burst float64) bool {
 	return true
 }
 
-// arrival is a report and when it came, since the Hub's start.
+// arrival is a report with when it came and when its newest sample was taken,
+// since the Hub's start. What waited on its way counts from the latter.
 type arrival struct {
-	report *agent.Report
-	at     time.Duration
+	report      *agent.Report
+	at, sampled time.Duration
 }
 
 // accept makes a report the node's newest, unless a newer one is already there
@@ -40,8 +41,9 @@ type arrival struct {
 //
 // A newer one that has turned stale gives way: a node whose clock was set back
 // starts over with a lower incarnation.
-func (h *Hub) accept(n *node, r *agent.Report) (result string) {
+func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string) {
 	a := arrival{report: r, at: h.now()}
+	a.sampled = a.at - age
 	change := 0
 	n.mu.Lock()
 	switch {
@@ -84,7 +86,7 @@ func (h *Hub) release(n *node, now time.Duration) int {
 func (h *Hub) apply(n *node, a arrival) int {
 	r := a.report
 	h.ledger.Absorb(n.name, r.Absorbed, h.clock())
-	n.report, n.arrived, n.held = r, a.at, arrival{}
+	n.report, n.sampled, n.held = r, a.sampled, arrival{}
 	n.signal = signalOf(r)
 	return h.refreshLocked(n)
 }

@@ -136,7 +136,7 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 		}
 		n = h.node(report.Node)
 	}
-	result := h.accept(n, &report)
+	result := h.accept(n, &report, time.Duration(message.GetSampleAgeNanos()))
 	h.metrics.report(result)
 	h.subscribe(n, sub, result != reportOutdated)
 	return nil

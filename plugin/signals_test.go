@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -77,6 +78,39 @@ func TestNewestReportWins(t *testing.T) {
 	clock.advance(config.DefaultMaxAge + 1)
 	send(1, 1, 9)
 	expect(9)
+}
+
+// TestOldSamplesAreNotFresh: what waited on its way to the scheduler counts from
+// its sample, whenever it arrives.
+func TestOldSamplesAreNotFresh(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
+	clock.advance(time.Minute)
+	s := c.open(c.dial(), nodeName(0))
+	expect := func(want string, age time.Duration) {
+		t.Helper()
+		if got := c.state(nodeName(0)); got.Signal != want || got.Age != age {
+			t.Errorf("signal %s at the age of %v, want %s at %v", got.Signal, got.Age, want, age)
+		}
+	}
+	arrive := func(avail float64, age time.Duration) {
+		t.Helper()
+		s.next++
+		m := api.FromReport(agent.Report{Node: s.node, Incarnation: 1, Sequence: s.next, Avail: avail})
+		m.SampleAgeNanos = age.Nanoseconds()
+		if err := s.Send(m); err != nil {
+			t.Fatal(err)
+		}
+		c.eventually("the report arrives", func() bool { return c.state(nodeName(0)).Avail == avail })
+	}
+	arrive(3, config.DefaultMaxAge-time.Second)
+	expect("fresh", config.DefaultMaxAge-time.Second)
+	clock.advance(time.Second + 1)
+	expect("stale", config.DefaultMaxAge+1)
+	arrive(2, time.Hour) // older than the scheduler
+	expect("stale", time.Hour)
+	arrive(1, 0)
+	expect("fresh", 0)
 }
 
 func TestAgentHearsOfBinds(t *testing.T) {

@@ -32,8 +32,8 @@ func (v *view) state(now time.Duration) string {
 // NodeState is one node as the scheduler sees it; capacities are in pods.
 type NodeState struct {
 	Node string `json:"node"`
-	// Signal is fresh, stale or missing; Age is the report's by the scheduler's
-	// clock, 0 if missing.
+	// Signal is fresh, stale or missing; Age is that of the report's newest sample
+	// by the scheduler's clock, 0 if missing.
 	Signal string        `json:"signal"`
 	Age    time.Duration `json:"ageNanos"`
 	// Avail, Allowance, K, Limiting and Saturated are the report's; Running is n,
@@ -98,7 +98,7 @@ func (h *Hub) nodeState(name string, v *view, now time.Duration) NodeState {
 	if v.report == nil {
 		return s
 	}
-	s.Age, s.Free = now-v.arrived, v.free
+	s.Age, s.Free = now-v.sampled, v.free
 	s.Avail, s.Allowance, s.Running, s.K = v.signal.Avail, v.signal.Allowance, v.signal.Pods, v.signal.K
 	s.Saturated, s.Limiting, s.Flags = v.signal.Saturated, v.report.Limiting, v.report.Flags
 	for _, c := range v.report.Channels {

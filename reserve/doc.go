@@ -14,7 +14,7 @@
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes",
 // L. Choteborsky, 2025, eq. 3.11).
 //
-// A report counts for a while after its arrival; [Freshness] says for how long,
+// A report counts for a while after its newest sample; [Freshness] says for how long,
 // and what holds without one.
 //
 // [Admit], [Slots], [Score], [NormalizeTo] and Freshness are pure: they read no clock and

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// DefaultMaxAge is how long after its arrival a report counts: agents report at
-// least once a second.
+// DefaultMaxAge is how long after its newest sample a report counts: twice what
+// passes between two of an agent's messages.
 const DefaultMaxAge = 5 * time.Second
 
 // Freshness says for how long a node's report counts, and what holds without
 // one. Times are since any start common to all calls, at least 0. The zero value
 // of a field means its default.
 type Freshness struct {
-	// MaxAge is how long after its arrival a report counts; 0 means DefaultMaxAge.
+	// MaxAge is how long after its newest sample a report counts; 0 means
+	// DefaultMaxAge.
 	MaxAge time.Duration
 	// Grace is how long a node that has not reported yet is waited for, from its
 	// first appearance; 0 means MaxAge.
@@ -64,8 +65,12 @@ type Validity int64
 // Awaited is the validity of a node that appeared at since and has not reported.
 func (f *Freshness) Awaited(since time.Duration) Validity { return Validity(-1 - (since + f.Grace)) }
 
-// Reported is the validity of a node whose newest report came at arrived.
-func (f *Freshness) Reported(arrived time.Duration) Validity { return Validity(arrived + f.MaxAge) }
+// Reported is the validity of a node whose newest report rests on a sample taken
+// at sampled: its arrival less the sample's age at sending, and so the one time
+// here that may lie before the start.
+func (f *Freshness) Reported(sampled time.Duration) Validity {
+	return Validity(max(sampled+f.MaxAge, 0))
+}
 
 // Fresh says whether decisions at now rest on the report.
 func (v Validity) Fresh(now time.Duration) bool { return time.Duration(v) >= now }

@@ -77,6 +77,27 @@ func TestFreshnessSlotsAgreeWithAdmit(t *testing.T) {
 	}
 }
 
+// TestOldSampleIsNotFresh: a report counts from its sample, even where that was
+// taken before the clock's start, and never as one that is missing.
+func TestOldSampleIsNotFresh(t *testing.T) {
+	f := reserve.Freshness{MaxAge: 5 * time.Second}.WithDefaults()
+	for _, test := range []struct {
+		arrived, age, until time.Duration
+	}{
+		{10 * time.Second, 0, 15 * time.Second},
+		{10 * time.Second, 4 * time.Second, 11 * time.Second},
+		{10 * time.Second, 6 * time.Second, 9 * time.Second},
+		{time.Second, 3 * time.Second, 3 * time.Second},
+		{time.Second, time.Hour, 0},
+		{time.Second, 1<<63 - 1, 0},
+	} {
+		v := f.Reported(test.arrived - test.age)
+		if v.Missing() || !v.Fresh(test.until) || v.Fresh(test.until+1) {
+			t.Errorf("arrived at %v at the age of %v: missing %v, fresh at %v %v and after %v", test.arrived, test.age, v.Missing(), test.until, v.Fresh(test.until), v.Fresh(test.until+1))
+		}
+	}
+}
+
 func TestFreshnessRefuses(t *testing.T) {
 	for field, f := range map[string]reserve.Freshness{"MaxAge": {MaxAge: -1}, "Grace": {Grace: -1}} {
 		var age *reserve.AgeError

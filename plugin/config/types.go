@@ -54,8 +54,8 @@ type SpazioArgs struct {
 	// TokenAudience is the audience of the agents' tokens; default spazio.
 	TokenAudience string
 
-	// MaxAge is how long after its arrival a report counts; default 5 s: agents
-	// report at least once a second.
+	// MaxAge is how long after its newest sample a report counts; default 5 s:
+	// agents send a report or a heartbeat every 2.5 s.
 	MaxAge metav1.Duration
 	// StartupGrace is how long a node that has not yet reported is waited for
 	// before StalePolicy applies to it, from the start of the scheduler or the

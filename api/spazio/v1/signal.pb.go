@@ -43,12 +43,20 @@ type Report struct {
 	// k is the capacity in typical loads (thesis eq. 3.11).
 	K float64 `protobuf:"fixed64,10,opt,name=k,proto3" json:"k,omitempty"`
 	// limiting names the channel that is exhausted first.
-	Limiting      string             `protobuf:"bytes,11,opt,name=limiting,proto3" json:"limiting,omitempty"`
-	Channels      []*ChannelEstimate `protobuf:"bytes,12,rep,name=channels,proto3" json:"channels,omitempty"`
-	Churn         bool               `protobuf:"varint,13,opt,name=churn,proto3" json:"churn,omitempty"`
-	CostUnknown   bool               `protobuf:"varint,14,opt,name=cost_unknown,json=costUnknown,proto3" json:"cost_unknown,omitempty"`
-	NoPressure    bool               `protobuf:"varint,15,opt,name=no_pressure,json=noPressure,proto3" json:"no_pressure,omitempty"`
-	WarmingUp     bool               `protobuf:"varint,16,opt,name=warming_up,json=warmingUp,proto3" json:"warming_up,omitempty"`
+	Limiting    string             `protobuf:"bytes,11,opt,name=limiting,proto3" json:"limiting,omitempty"`
+	Channels    []*ChannelEstimate `protobuf:"bytes,12,rep,name=channels,proto3" json:"channels,omitempty"`
+	Churn       bool               `protobuf:"varint,13,opt,name=churn,proto3" json:"churn,omitempty"`
+	CostUnknown bool               `protobuf:"varint,14,opt,name=cost_unknown,json=costUnknown,proto3" json:"cost_unknown,omitempty"`
+	NoPressure  bool               `protobuf:"varint,15,opt,name=no_pressure,json=noPressure,proto3" json:"no_pressure,omitempty"`
+	WarmingUp   bool               `protobuf:"varint,16,opt,name=warming_up,json=warmingUp,proto3" json:"warming_up,omitempty"`
+	// sample_age_nanos is how old the newest sample was when the message was sent,
+	// by the node's steady clock: what waited for a stream is not fresh because it
+	// has just arrived.
+	SampleAgeNanos int64 `protobuf:"varint,23,opt,name=sample_age_nanos,json=sampleAgeNanos,proto3" json:"sample_age_nanos,omitempty"`
+	// unchanged makes the message a heartbeat: the full report with this sequence
+	// number, the last that the stream carried, still holds. Besides, a heartbeat
+	// holds its own sequence and sample_age_nanos alone.
+	Unchanged     uint64 `protobuf:"varint,24,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -195,6 +203,20 @@ func (x *Report) GetWarmingUp() bool {
 	return false
 }
 
+func (x *Report) GetSampleAgeNanos() int64 {
+	if x != nil {
+		return x.SampleAgeNanos
+	}
+	return 0
+}
+
+func (x *Report) GetUnchanged() uint64 {
+	if x != nil {
+		return x.Unchanged
+	}
+	return 0
+}
+
 // ChannelEstimate explains one channel: usage y in [0,1] after filtering, the
 // headroom at zero pods C, the cost of a pod c and its standard deviation.
 type ChannelEstimate struct {
@@ -280,6 +302,7 @@ type Notice struct {
 	// Types that are valid to be assigned to Event:
 	//
 	//	*Notice_PodBound
+	//	*Notice_TakesHeartbeats
 	Event         isNotice_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -331,6 +354,15 @@ func (x *Notice) GetPodBound() *PodBound {
 	return nil
 }
 
+func (x *Notice) GetTakesHeartbeats() bool {
+	if x != nil {
+		if x, ok := x.Event.(*Notice_TakesHeartbeats); ok {
+			return x.TakesHeartbeats
+		}
+	}
+	return false
+}
+
 type isNotice_Event interface {
 	isNotice_Event()
 }
@@ -339,7 +371,15 @@ type Notice_PodBound struct {
 	PodBound *PodBound `protobuf:"bytes,1,opt,name=pod_bound,json=podBound,proto3,oneof"`
 }
 
+type Notice_TakesHeartbeats struct {
+	// takes_heartbeats is the scheduler's first word on a stream. Without it an
+	// agent sends full reports.
+	TakesHeartbeats bool `protobuf:"varint,3,opt,name=takes_heartbeats,json=takesHeartbeats,proto3,oneof"`
+}
+
 func (*Notice_PodBound) isNotice_Event() {}
+
+func (*Notice_TakesHeartbeats) isNotice_Event() {}
 
 // PodBound warns of a container start: a pod was bound to the node.
 type PodBound struct {
@@ -391,7 +431,7 @@ var File_spazio_v1_signal_proto protoreflect.FileDescriptor
 
 const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\n" +
-	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\xee\x03\n" +
+	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\xb6\x04\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
@@ -411,15 +451,18 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\vno_pressure\x18\x0f \x01(\bR\n" +
 	"noPressure\x12\x1d\n" +
 	"\n" +
-	"warming_up\x18\x10 \x01(\bR\twarmingUp\"\x84\x01\n" +
+	"warming_up\x18\x10 \x01(\bR\twarmingUp\x12(\n" +
+	"\x10sample_age_nanos\x18\x17 \x01(\x03R\x0esampleAgeNanos\x12\x1c\n" +
+	"\tunchanged\x18\x18 \x01(\x04R\tunchanged\"\x84\x01\n" +
 	"\x0fChannelEstimate\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05usage\x18\x02 \x01(\x01R\x05usage\x12\x1a\n" +
 	"\bcapacity\x18\x03 \x01(\x01R\bcapacity\x12\x12\n" +
 	"\x04cost\x18\x04 \x01(\x01R\x04cost\x12\x17\n" +
-	"\acost_sd\x18\x05 \x01(\x01R\x06costSd\"E\n" +
+	"\acost_sd\x18\x05 \x01(\x01R\x06costSd\"r\n" +
 	"\x06Notice\x122\n" +
-	"\tpod_bound\x18\x01 \x01(\v2\x13.spazio.v1.PodBoundH\x00R\bpodBoundB\a\n" +
+	"\tpod_bound\x18\x01 \x01(\v2\x13.spazio.v1.PodBoundH\x00R\bpodBound\x12+\n" +
+	"\x10takes_heartbeats\x18\x03 \x01(\bH\x00R\x0ftakesHeartbeatsB\a\n" +
 	"\x05event\"\x1c\n" +
 	"\bPodBound\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x06R\x03pod2D\n" +
@@ -464,6 +507,7 @@ func file_spazio_v1_signal_proto_init() {
 	}
 	file_spazio_v1_signal_proto_msgTypes[2].OneofWrappers = []any{
 		(*Notice_PodBound)(nil),
+		(*Notice_TakesHeartbeats)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

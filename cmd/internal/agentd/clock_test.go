@@ -62,7 +62,7 @@ func TestClockSteps(t *testing.T) {
 	}
 	r.run(agentd.Config{
 		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Period: time.Millisecond, Metrics: metrics,
-		Now: c.steady, Wall: c.wall, OnReport: func(report agent.Report) { r.reports <- report },
+		Now: c.steady, Wall: c.wall, OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
 	})
 	const jump = 24 * time.Hour
 	near := func(day int) func(agent.Report) bool {
@@ -100,7 +100,7 @@ func TestReportsHaveTheWallTime(t *testing.T) {
 	reports := make(chan agent.Report, 10000)
 	d, err := agentd.New(agentd.Config{
 		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: telemetry.StaticPods(nil), Period: time.Millisecond,
-		OnReport: func(r agent.Report) { reports <- r },
+		OnReport: func(r agent.Report, _ time.Time) { reports <- r },
 	})
 	if err != nil {
 		t.Fatal(err)

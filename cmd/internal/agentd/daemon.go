@@ -51,9 +51,10 @@ type Config struct {
 	// Now where that is set, else time.Now. Where it gets ahead of Now by a
 	// second between two samples, as after a suspend, the sample is dropped.
 	Wall func() time.Time
-	// OnReport and OnLocal get each report and, once a block of samples, the
-	// local model. They are called by Run and must not block.
-	OnReport func(agent.Report)
+	// OnReport gets each report with the time of its newest sample by time.Now,
+	// whatever Now and Wall say; OnLocal gets the local model once a block of
+	// samples. They are called by Run and must not block.
+	OnReport func(r agent.Report, sampled time.Time)
 	OnLocal  func(agent.Local)
 	// Recorder, if set, records the pipeline.
 	Recorder Recorder
@@ -136,7 +137,7 @@ type Daemon struct {
 	mail    mailbox
 	stopped chan struct{} // closed when Run has ended
 	last    atomic.Pointer[agent.Report]
-	// sampled is the wall time of the last good sample, or of the start.
+	// sampled is when the last good sample was taken, or the start, by time.Now.
 	sampled atomic.Pointer[time.Time]
 
 	// The rest belongs to Run.

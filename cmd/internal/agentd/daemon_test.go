@@ -131,7 +131,7 @@ func start(t *testing.T) *running {
 	r.run(agentd.Config{
 		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods,
 		Period: 2 * time.Millisecond, Now: fastClock(), Metrics: metrics,
-		OnReport: func(report agent.Report) { r.reports <- report },
+		OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
 		OnLocal:  func(l agent.Local) { r.locals <- l },
 	})
 	return r
@@ -190,6 +190,38 @@ func TestDaemonReports(t *testing.T) {
 	for want := uint64(1); want <= 3; want++ {
 		if l := <-r.locals; l.Sequence != want {
 			t.Errorf("local model %d, want %d", l.Sequence, want)
+		}
+	}
+}
+
+// TestReportsTellWhenTheirSampleWasTaken: a report that pods caused is as old as
+// the sample before them.
+func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
+	type dated struct {
+		agent.Report
+		sampled time.Time
+	}
+	r := &running{t: t, pods: newFakePods()}
+	reports := make(chan dated, 100)
+	before := time.Now()
+	r.run(agentd.Config{
+		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods,
+		Period: time.Hour, Now: fastClock(), // one sample is all there will be
+		OnReport: func(report agent.Report, sampled time.Time) { reports <- dated{report, sampled} },
+	})
+	first := <-reports
+	if after := time.Now(); first.sampled.Before(before) || first.sampled.After(after) {
+		t.Errorf("sampled at %v, the daemon ran from %v to %v", first.sampled, before, after)
+	}
+	for pods := []string{"0a1b2c3d-1111-2222"}; ; pods = append(pods, pods[0][1:]) {
+		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: pods}
+		select {
+		case next := <-reports:
+			if len(next.Absorbed) == 0 || !next.sampled.Equal(first.sampled) {
+				t.Errorf("a report of %d pods is of a sample at %v, want %v", len(next.Absorbed), next.sampled, first.sampled)
+			}
+			return
+		default: // too soon after the first
 		}
 	}
 }

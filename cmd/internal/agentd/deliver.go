@@ -77,7 +77,7 @@ func (d *Daemon) publish(r agent.Report) {
 	d.last.Store(&r)
 	d.config.Metrics.reported(&r)
 	if d.config.OnReport != nil {
-		d.config.OnReport(r)
+		d.config.OnReport(r, *d.sampled.Load())
 	}
 }
 

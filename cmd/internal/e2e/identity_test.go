@@ -152,5 +152,5 @@ func publishAs(t *testing.T, address string, trust transport.Config, token, node
 	var running sync.WaitGroup
 	running.Go(func() { _ = signals.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	signals.Send(honest(node, 1))
+	signals.Send(honest(node, 1), time.Now())
 }

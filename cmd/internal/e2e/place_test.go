@@ -160,7 +160,7 @@ func (n *placeNode) report() {
 	}
 	slices.Sort(r.Absorbed)
 	n.last = r
-	n.signals.Send(r)
+	n.signals.Send(r, r.SampledAt)
 }
 
 // lastReport returns the newest report.

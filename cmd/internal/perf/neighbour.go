@@ -197,15 +197,15 @@ func (r *roomy) report(incarnation uint64) {
 	defer r.mu.Unlock()
 	r.sequence++
 	absorbed := slices.Sorted(slices.Values(r.absorbed))
-	free := float64(room - len(absorbed))
+	free, now := float64(room-len(absorbed)), time.Now()
 	r.signals.Send(agent.Report{
-		Node: r.name, Incarnation: incarnation, Sequence: r.sequence, SampledAt: time.Now(), Schema: "perf",
+		Node: r.name, Incarnation: incarnation, Sequence: r.sequence, SampledAt: now, Schema: "perf",
 		Avail: free, Allowance: room, Absorbed: absorbed, K: room, Limiting: "cpu",
 		Channels: []agent.ChannelReport{
 			{Name: "cpu", Usage: .1, Capacity: 1, Cost: 1. / room, CostSD: 1e-5},
 			{Name: "memory", Usage: .1, Capacity: 1, Cost: 1. / room, CostSD: 1e-5},
 		},
-	})
+	}, now)
 }
 
 // publishReports is the role of all agents: a report a second and node, evenly

@@ -85,7 +85,7 @@ func TestEveryReplicaOfANameGetsReports(t *testing.T) {
 	resolver.set(nil, "127.0.0.1", "127.0.0.2", "::ffff:127.0.0.3", "::1") // the last is another family
 	s := signals(t, publish.SignalsConfig{Targets: []string{"dns:///localhost:" + port}, Resolver: resolver})
 	for i := range uint64(10) {
-		s.Send(report(i))
+		s.Send(report(i), time.Now())
 		for _, p := range peers {
 			arrives(t, p, i)
 		}
@@ -100,7 +100,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	s := signals(t, publish.SignalsConfig{
 		Targets: []string{"dns:///localhost:" + port}, Resolver: resolver, Refresh: 10 * soon, Registerer: registry,
 	})
-	s.Send(report(1))
+	s.Send(report(1), time.Now())
 	arrives(t, peers[0], 1)
 	resolver.set(nil, "127.0.0.1", "127.0.0.2")
 	arrives(t, peers[1], 1) // the newest, without another Send
@@ -114,7 +114,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 			t.Errorf("no %s of the second stream", name)
 		}
 	}
-	s.Send(report(2))
+	s.Send(report(2), time.Now())
 	arrives(t, peers[1], 2)
 	resolver.set(nil, "127.0.0.1", "127.0.0.2")
 	arrives(t, peers[0], 2)
@@ -133,11 +133,11 @@ func TestNameServerOutageChangesNothing(t *testing.T) {
 			s := signals(t, publish.SignalsConfig{
 				Targets: []string{"dns:///localhost:" + port}, Resolver: resolver, Refresh: soon, Registerer: registry,
 			})
-			s.Send(report(1))
+			s.Send(report(1), time.Now())
 			arrives(t, peers[0], 1)
 			resolver.set(outage)
 			waitFor(t, "failed lookups", func() bool { return value(t, registry, "spazio_signal_lookup_failures_total", "") > 2 })
-			s.Send(report(2))
+			s.Send(report(2), time.Now())
 			arrives(t, peers[0], 2)
 			if value(t, registry, "spazio_signal_reports_total", peers[0].addr) < 2 {
 				t.Error("the stream was let go")
@@ -153,7 +153,7 @@ func TestLostReplicaIsLookedUpAtOnce(t *testing.T) {
 	s := signals(t, publish.SignalsConfig{
 		Targets: []string{"dns:///localhost:" + port}, Resolver: resolver, Refresh: 24 * time.Hour,
 	})
-	s.Send(report(1))
+	s.Send(report(1), time.Now())
 	arrives(t, peers[0], 1)
 	resolver.set(nil, "127.0.0.2")
 	peers[0].kill() // rescheduled to another address
@@ -171,7 +171,7 @@ func TestListedAndFoundReplicaHasOneStream(t *testing.T) {
 		Targets:  []string{"dns:///localhost:" + port, peers[0].addr, "dns:localhost:" + port},
 		Resolver: resolver, Refresh: soon, Registerer: registry,
 	})
-	s.Send(report(1))
+	s.Send(report(1), time.Now())
 	arrives(t, peers[0], 1)
 	arrives(t, peers[1], 1)
 	asked := resolver.lookups()
@@ -216,7 +216,7 @@ func TestCertificateIsForTheName(t *testing.T) {
 			Targets: []string{"dns:///schedulers.test:" + port}, Resolver: resolver, Registerer: registry,
 			Transport: transport.Config{CAFile: p.tls.CertFile},
 		})
-		s.Send(report(1))
+		s.Send(report(1), time.Now())
 		if tt.reaches {
 			arrives(t, p, 1)
 			continue

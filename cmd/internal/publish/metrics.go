@@ -43,7 +43,7 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 			Name: "spazio_signal_streams", Help: "Open streams to a scheduler.",
 		}, target),
 		age: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "spazio_signal_report_age_seconds", Help: "Time from the making of a report until the scheduler's stream took it.",
+			Name: "spazio_signal_report_age_seconds", Help: "Age of a report's newest sample when the scheduler's stream took it.",
 			Buckets: []float64{.001, .01, .1, 1, 10, 100},
 		}, target),
 		lookups: prometheus.NewCounter(prometheus.CounterOpts{

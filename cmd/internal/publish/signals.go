@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
@@ -94,8 +93,7 @@ type Signals struct {
 
 	mu      sync.Mutex
 	streams map[string]*stream // by target or endpoint
-	latest  *spaziov1.Report
-	made    time.Time
+	latest  *dated
 }
 
 // NewSignals checks the config and prepares the streams; Run opens them.
@@ -169,7 +167,7 @@ func (s *Signals) add(target, dial string, more ...grpc.DialOption) (*stream, er
 		wake:     make(chan struct{}, 1),
 	}
 	if s.latest != nil {
-		one.put(s.latest, s.made)
+		one.put(s.latest)
 	}
 	s.streams[target] = one
 	return one, nil
@@ -182,16 +180,17 @@ func (s *Signals) remove(one *stream) {
 	s.metrics.release(one.target)
 }
 
-// Send hands the report to every stream and returns at once. A stream that is
-// busy or down keeps the newest report alone. Reports are sent in the order of
-// the calls, which should be that of their sequence numbers.
-func (s *Signals) Send(r agent.Report) {
-	m, made := api.FromReport(r), time.Now()
+// Send hands the report, whose newest sample was taken at sampled by time.Now,
+// to every stream and returns at once. A stream that is busy or down keeps the
+// newest report alone; however late it goes out, it carries the sample's age.
+// Reports are sent in the order of the calls, which should be that of their
+// sequence numbers.
+func (s *Signals) Send(r agent.Report, sampled time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latest, s.made = m, made
+	s.latest = &dated{r, sampled}
 	for _, one := range s.streams {
-		one.put(m, made)
+		one.put(s.latest)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestEverySchedulerGetsReports(t *testing.T) {
 	two.start()
 	s := signals(t, publish.SignalsConfig{Targets: []string{one.addr, two.addr}})
 	for i := range uint64(20) {
-		s.Send(report(i))
+		s.Send(report(i), time.Now())
 		arrives(t, one, i)
 		arrives(t, two, i)
 	}
@@ -63,12 +63,12 @@ func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
 	other.start()
 	registry := prometheus.NewRegistry()
 	s := signals(t, publish.SignalsConfig{Targets: []string{killed.addr, other.addr}, Registerer: registry})
-	s.Send(report(1))
+	s.Send(report(1), time.Now())
 	arrives(t, killed, 1)
 	arrives(t, other, 1)
 	killed.kill()
 	for i := range uint64(50) { // the other one misses nothing meanwhile
-		s.Send(report(2 + i))
+		s.Send(report(2+i), time.Now())
 		arrives(t, other, 2+i)
 	}
 	killed.start() // and nothing is sent after this
@@ -84,13 +84,45 @@ func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
 	waitFor(t, "both streams", func() bool { return s.Connected() == 2 })
 }
 
+// TestLateReportsCarryTheirAge: the age is that at sending, not at making, and
+// so it is on a stream that begins with an old report.
+func TestLateReportsCarryTheirAge(t *testing.T) {
+	late := newPeer(t)
+	late.start()
+	late.kill() // the address is known now
+	s := signals(t, publish.SignalsConfig{Targets: []string{late.addr}})
+	const before = time.Hour
+	sampled := time.Now().Add(-before)
+	s.Send(report(1), sampled)
+	late.start()
+	first := time.Duration(receive(t, late.reports).GetSampleAgeNanos())
+	if most := time.Since(sampled); first < before || first > most {
+		t.Errorf("a report of a sample taken %v to %v ago arrives at the age of %v", before, most, first)
+	}
+	late.kill()
+	late.start()
+	again := time.Duration(receive(t, late.reports).GetSampleAgeNanos())
+	if most := time.Since(sampled); again <= first || again > most {
+		t.Errorf("sent again the report is %v old, want more than %v and at most %v", again, first, most)
+	}
+	s.Send(report(2), time.Now().Add(time.Hour))
+	for {
+		if m := receive(t, late.reports); m.GetSequence() == 2 {
+			if age := m.GetSampleAgeNanos(); age != 0 {
+				t.Errorf("a sample from the future is %d ns old", age)
+			}
+			return
+		}
+	}
+}
+
 func TestSchedulerThatComesLate(t *testing.T) {
 	late := newPeer(t)
 	late.start()
 	late.kill() // the address is known now
 	s := signals(t, publish.SignalsConfig{Targets: []string{late.addr}})
-	s.Send(report(1))
-	s.Send(report(2))
+	s.Send(report(1), time.Now())
+	s.Send(report(2), time.Now())
 	late.start()
 	arrives(t, late, 2)
 }
@@ -104,7 +136,7 @@ func TestSendDoesNotBlock(t *testing.T) {
 	s := signals(t, publish.SignalsConfig{Targets: []string{stuck.addr}})
 	const last = 20_000
 	for i := range uint64(last) {
-		s.Send(report(i + 1))
+		s.Send(report(i+1), time.Now())
 	}
 	close(stuck.hold)
 	arrives(t, stuck, last)
@@ -136,7 +168,7 @@ func TestReplacedReportsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range uint64(5) {
-		s.Send(report(i))
+		s.Send(report(i), time.Now())
 	}
 	if got := value(t, registry, "spazio_signal_reports_missed_total", "127.0.0.1:1"); got != 4 {
 		t.Errorf("%v reports missed, want 4 of 5", got)
@@ -149,7 +181,7 @@ func TestAgentsShareARegistry(t *testing.T) {
 	p.start()
 	registry := prometheus.NewRegistry()
 	for range 2 {
-		signals(t, publish.SignalsConfig{Targets: []string{p.addr}, Registerer: registry}).Send(report(1))
+		signals(t, publish.SignalsConfig{Targets: []string{p.addr}, Registerer: registry}).Send(report(1), time.Now())
 	}
 	arrives(t, p, 1)
 	arrives(t, p, 1)

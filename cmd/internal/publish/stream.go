@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
@@ -31,33 +33,50 @@ type stream struct {
 	wake chan struct{}
 }
 
+// dated is a report with the time of its newest sample, which has a monotonic
+// reading: how old a sample is must not depend on a clock that is set. It is
+// never changed.
+type dated struct {
+	report  agent.Report
+	sampled time.Time
+}
+
+// age is how old the newest sample is at now.
+func (d *dated) age(now time.Time) time.Duration { return max(0, now.Sub(d.sampled)) }
+
+// message is the report as it is sent at now.
+func (d *dated) message(now time.Time) *spaziov1.Report {
+	m := api.FromReport(d.report)
+	m.SampleAgeNanos = d.age(now).Nanoseconds()
+	return m
+}
+
 // slot holds the newest report.
 type slot struct {
 	mu     sync.Mutex
-	report *spaziov1.Report
-	made   time.Time
+	report *dated
 	taken  bool
 }
 
 // put returns whether it took the place of a report that nobody had taken.
-func (s *slot) put(m *spaziov1.Report, made time.Time) (missed bool) {
+func (s *slot) put(r *dated) (missed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	missed = s.report != nil && !s.taken
-	s.report, s.made, s.taken = m, made, false
+	s.report, s.taken = r, false
 	return missed
 }
 
-// take returns the report and when it was made.
-func (s *slot) take() (*spaziov1.Report, time.Time) {
+// take returns the report, nil if there is none.
+func (s *slot) take() *dated {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken = true
-	return s.report, s.made
+	return s.report
 }
 
-func (s *stream) put(m *spaziov1.Report, made time.Time) {
-	if s.slot.put(m, made) {
+func (s *stream) put(r *dated) {
+	if s.slot.put(r) {
 		s.metrics.missed.Inc()
 	}
 	wake(s.wake)
@@ -113,15 +132,16 @@ func (s *stream) session(ctx context.Context) error {
 // send returns when receiving has ended, with the reason: a failed Send ends
 // the stream too, and Recv alone says why.
 func (s *stream) send(publish spaziov1.SignalService_PublishClient, ended <-chan error) error {
-	var sent *spaziov1.Report
+	var sent *dated
 	for {
-		if m, made := s.slot.take(); m != sent {
-			if publish.Send(m) != nil {
+		if r := s.slot.take(); r != sent {
+			now := time.Now()
+			if publish.Send(r.message(now)) != nil {
 				return <-ended
 			}
-			sent = m
+			sent = r
 			s.metrics.reports.Inc()
-			s.metrics.age.Observe(time.Since(made).Seconds())
+			s.metrics.age.Observe(r.age(now).Seconds())
 		}
 		select {
 		case err := <-ended:
