@@ -214,7 +214,7 @@ func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
 		t.Errorf("sampled at %v, the daemon ran from %v to %v", first.sampled, before, after)
 	}
 	for pods := []string{"0a1b2c3d-1111-2222"}; ; pods = append(pods, pods[0][1:]) {
-		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: pods}
+		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(pods...)}
 		select {
 		case next := <-reports:
 			if len(next.Absorbed) == 0 || !next.sampled.Equal(first.sampled) {
