@@ -49,7 +49,7 @@ const (
 )
 
 const (
-	schema    = "v1;cpu=half;memory=available"
+	schema    = "v2;cpu=half-runnable;memory=available"
 	podDemand = 1
 )
 

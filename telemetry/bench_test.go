@@ -33,43 +33,28 @@ var sampled = []struct {
 		m.cpuacct("cpuacct", 1)
 		return m, m.config()
 	}},
-	{"cpus=128/counter=stat", func(t testing.TB) (*machine, telemetry.Config) {
+	{"cpus=128/contention=pressure", func(t testing.TB) (*machine, telemetry.Config) {
 		m := newMachine(t)
 		m.stat(128, 1, 1)
+		m.cpuacct("cpuacct", 1)
 		c := m.config()
-		// A still file has no ticks between two samples, which is an error.
-		c.CPU = telemetry.CPUPressure
-		c.Counter = telemetry.CounterStat
-		m.online("0-1") // of another machine: so /proc/stat is read
+		c.Contention = telemetry.ContentionPressure
 		return m, c
 	}},
 	{"cpus=128/channels=all", loaded},
-	{"cpus=128/channels=all/limits=20", func(t testing.TB) (*machine, telemetry.Config) {
-		m, c := loaded(t)
-		for i := range 20 {
-			quotaLayouts[1].throttled(m, fmt.Sprint(i), true, 5)
-		}
-		c.Throttling = true
-		return m, c
-	}},
 }
 
-// SampleTo allocates nothing while no interface and no cgroup is new, on scans of
-// the links too. Only a scan for cgroups with limits allocates, once a second.
+// SampleTo allocates nothing while no interface is new, on scans of the links too.
 func TestSampleToAllocatesNothing(t *testing.T) {
 	for _, tc := range sampled {
 		t.Run(tc.name, func(t *testing.T) {
 			m, c := tc.setup(t)
-			step := period
-			if c.Throttling {
-				step = 5 * period / 1000 // 100 samples in half a second
-			}
 			r := m.reader(c)
 			dst := make([]float64, len(r.Schema().Channels))
 			at := start
 			m.prime(r, at)
 			if n := testing.AllocsPerRun(100, func() {
-				at = at.Add(step)
+				at = at.Add(period)
 				if _, err := r.SampleTo(dst, at); err != nil {
 					t.Fatal(err)
 				}
@@ -124,7 +109,7 @@ func BenchmarkMachine(b *testing.B) {
 func BenchmarkParseStat(b *testing.B) {
 	for _, cpus := range []int{2, 128, 256} {
 		b.Run(fmt.Sprintf("cpus=%d", cpus), func(b *testing.B) {
-			text := []byte(statText(cpus, 1, 1))
+			text := []byte(statText(cpus, 1, 1, 0, 1))
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := telemetry.ParseStat(text); err != nil {

@@ -61,6 +61,7 @@ func everything(t testing.TB) (*machine, telemetry.Config) {
 	m.interfaces("lo", "eth0")
 	m.link("eth0", "10000", "up", 0, 0)
 	c := m.config()
+	c.Contention = telemetry.ContentionPressure
 	c.Channels = telemetry.Channels{MemoryPressure: true, IO: true, Network: true}
 	return m, c
 }
@@ -79,7 +80,7 @@ func TestAllChannels(t *testing.T) {
 		t.Errorf("sample (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(telemetry.Schema{
-		ID:       "v1;cpu=half;memory=available;memory-pressure=some;io=some;network=link",
+		ID:       "v2;cpu=half-pressure;memory=available;memory-pressure=some;io=some;network=link",
 		Channels: []string{"cpu", "memory", "memory-pressure", "io", "network"},
 	}, r.Schema()); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)

@@ -54,17 +54,12 @@ func findCpuacct(root string) *usage {
 // container's own cgroup; only the true root has no cgroup.type.
 func findCPUStat(root string) *usage {
 	for _, dir := range []string{root, filepath.Join(root, "unified")} {
-		u := &usage{CounterCgroup, newFile(filepath.Join(dir, "cpu.stat"), 1<<10), parseUsage, 1e6}
+		u := &usage{CounterCgroup, newFile(filepath.Join(dir, "cpu.stat"), 1<<10), ParseCPUStat, 1e6}
 		if exists(filepath.Join(dir, "cgroup.controllers")) && !exists(filepath.Join(dir, "cgroup.type")) && u.works() {
 			return u
 		}
 	}
 	return nil
-}
-
-func parseUsage(text []byte) (uint64, error) {
-	s, err := ParseCPUStat(text)
-	return s.Usage, err
 }
 
 func (u *usage) works() bool {
@@ -76,3 +71,20 @@ func (u *usage) works() bool {
 }
 
 func (u *usage) read() (uint64, error) { return readAs(cpuName, u.file, u.parse) }
+
+// stealMargin is how many ticks of steal there must have been before they can be
+// found in a counter: the kernel rounds each of the seven times it is compared
+// with.
+const stealMargin = 20
+
+// countsSteal says whether steal time is in the counter, as before Linux 6.15 in
+// cpu.stat of the root, which sums up what /proc/stat shows: since the start of
+// the machine it then exceeds the other times by it. cpuacct measures what tasks
+// ran, which steal is not.
+func (u *usage) countsSteal(r cpuReading) bool {
+	if u.kind != CounterCgroup || r.Steal < stealMargin {
+		return false
+	}
+	others := float64(r.Busy-r.Steal) / ticksPerSecond
+	return float64(r.used)/u.second-others > float64(r.Steal)/ticksPerSecond/2
+}

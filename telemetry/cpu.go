@@ -8,37 +8,33 @@ import (
 
 const cpuName = "cpu"
 
-// cpu is the cpu channel. usage is nil when utilisation comes from /proc/stat,
-// pressure when the kernel has none, throttling unless asked for.
+// cpu is the cpu channel. usage is nil when utilisation comes from /proc/stat
+// alone, pressure unless it is what counts as contention.
 type cpu struct {
 	mode       CPUMode
+	contention CPUContention
 	stat       *file
-	list       *file // of online CPUs; nil when they are counted in /proc/stat
 	usage      *usage
 	pressure   *file
-	throttling *throttling
 
-	span span
-	last cpuReading
-	// carried is throttled time, in CPU seconds, that the last sample's stall
-	// was too short for.
-	carried float64
+	span    span
+	last    cpuReading
+	waiting waiting
 }
 
-// cpuReading holds the counters at one moment: used in usage's unit, or busy and
-// idle in ticks when there is none; stalled in µs; throttled in CPU time.
+// cpuReading holds the counters at one moment: used in usage's unit, stalled in
+// µs.
 type cpuReading struct {
-	used, busy, idle uint64
-	online           int
-	stalled          uint64
-	throttled        time.Duration
+	CPUTimes
+	used, stalled uint64
 }
 
 func newCPU(c Config) (*cpu, error) {
 	u := &cpu{
-		mode: c.CPU,
-		stat: newFile(filepath.Join(c.ProcRoot, "stat"), 16<<10),
-		span: span{longest: c.MaxInterval},
+		mode:       c.CPU,
+		contention: c.Contention,
+		stat:       newFile(filepath.Join(c.ProcRoot, "stat"), 16<<10),
+		span:       span{longest: c.MaxInterval},
 	}
 	if err := u.open(c); err != nil {
 		u.close()
@@ -48,52 +44,44 @@ func newCPU(c Config) (*cpu, error) {
 }
 
 func (u *cpu) open(c Config) error {
-	pressure, err := openPressure(c, cpuName, "cpu")
-	switch {
-	case err == nil:
-		u.pressure = pressure
-	case u.mode == CPUPressure || !errors.Is(err, ErrNoPressure):
+	if err := u.openPressure(c); err != nil {
 		return err
-	default:
-		u.mode = CPUUtilisation
 	}
+	var err error
 	if u.usage, err = findUsage(c); err != nil {
 		return err
 	}
-	if c.Throttling && u.mode != CPUUtilisation {
-		if u.throttling, err = newThrottling(c.CgroupRoot); err != nil {
-			return err
-		}
-	}
-	stat, err := readAs(cpuName, u.stat, ParseStat)
-	if err != nil {
-		return err
-	}
-	u.last.online = stat.Online
-	u.findList(c, stat.Online)
-	return nil
+	u.last, err = u.read()
+	return err
 }
 
-// findList opens sysfs's list of online CPUs, which is cheap enough to read with
-// every sample where /proc/stat is not. It counts only if it agrees with
-// /proc/stat: else the two are not of the same machine.
-func (u *cpu) findList(c Config, online int) {
-	f := newFile(filepath.Join(c.SysRoot, "devices", "system", "cpu", "online"), 256)
-	if n, err := readAs(cpuName, f, ParseCPUList); err != nil || n != online {
-		f.close()
-		return
+// openPressure opens the pressure file if the channel needs it. Half of
+// utilisation and pressure is utilisation alone where the kernel has none.
+func (u *cpu) openPressure(c Config) error {
+	if u.mode == CPUUtilisation || u.contention != ContentionPressure {
+		return nil
 	}
-	u.list = f
+	f, err := openPressure(c, cpuName, "cpu")
+	if u.mode == CPUHalf && errors.Is(err, ErrNoPressure) {
+		u.mode = CPUUtilisation
+		return nil
+	}
+	u.pressure = f
+	return err
 }
 
 func (u *cpu) name() string  { return cpuName }
-func (u *cpu) size() float64 { return float64(u.last.online) }
+func (u *cpu) size() float64 { return float64(u.last.Online) }
 
 func (u *cpu) option() string {
-	if u.throttling != nil {
-		return u.mode.String() + "-throttling"
+	switch u.mode {
+	case CPUUtilisation:
+		return u.mode.String()
+	case CPUContended:
+		return u.contention.String()
+	default:
+		return u.mode.String() + "-" + u.contention.String()
 	}
-	return u.mode.String()
 }
 
 func (u *cpu) counter() CPUCounter {
@@ -104,7 +92,7 @@ func (u *cpu) counter() CPUCounter {
 }
 
 func (u *cpu) close() {
-	for _, f := range []*file{u.stat, u.list, u.pressure} {
+	for _, f := range []*file{u.stat, u.pressure} {
 		if f != nil {
 			f.close()
 		}
@@ -112,116 +100,99 @@ func (u *cpu) close() {
 	if u.usage != nil {
 		u.usage.file.close()
 	}
-	if u.throttling != nil {
-		u.throttling.close()
-	}
 }
 
 func (u *cpu) sample(at time.Time) (float64, error) {
-	now, err := u.read(at)
+	now, err := u.read()
 	if err != nil {
+		u.waiting = waiting{}
 		return 0, err
 	}
-	last, carried := u.last, u.carried
-	u.last, u.carried = now, 0
+	last := u.last
+	u.last = now
 	since, err := u.span.next(at)
 	switch {
 	case err != nil:
-		return 0, &ChannelError{Channel: cpuName, Err: err}
-	case now.online != last.online:
-		return 0, &ChannelError{cpuName, u.counted().path, ErrResized}
+		err = &ChannelError{Channel: cpuName, Err: err}
+	case now.Online != last.Online:
+		err = &ChannelError{cpuName, u.stat.path, ErrResized}
 	}
-	return u.value(last, now, since.Seconds(), carried)
+	value := 0.
+	if err == nil {
+		value, err = u.value(last, now, since.Seconds())
+	}
+	if err != nil {
+		u.waiting = waiting{}
+	}
+	return value, err
 }
 
-// counted is the file that tells the number of online CPUs.
-func (u *cpu) counted() *file {
-	if u.list != nil {
-		return u.list
-	}
-	return u.stat
-}
-
-// utilised says whether the mode needs utilisation, or the correction does.
-func (u *cpu) utilised() bool { return u.mode != CPUPressure || u.throttling != nil }
-
-// read returns the counters the mode needs, and always the number of CPUs.
-func (u *cpu) read(at time.Time) (cpuReading, error) {
+func (u *cpu) read() (cpuReading, error) {
 	var r cpuReading
 	var err error
-	if u.list == nil || u.usage == nil && u.utilised() {
-		stat, err := readAs(cpuName, u.stat, ParseStat)
-		if err != nil {
-			return r, err
-		}
-		r.busy, r.idle, r.online = stat.Busy, stat.Idle, stat.Online
+	if r.CPUTimes, err = readAs(cpuName, u.stat, ParseStat); err != nil {
+		return r, err
 	}
-	if u.list != nil {
-		if r.online, err = readAs(cpuName, u.list, ParseCPUList); err != nil {
-			return r, err
-		}
-	}
-	if u.usage != nil && u.utilised() {
+	if u.usage != nil {
 		if r.used, err = u.usage.read(); err != nil {
 			return r, err
 		}
 	}
-	if u.mode != CPUUtilisation {
-		s, err := readAs(cpuName, u.pressure, ParsePressure)
+	if u.pressure != nil {
+		stalled, err := readAs(cpuName, u.pressure, ParsePressure)
 		if err != nil {
 			return r, err
 		}
-		r.stalled = s.Some
-	}
-	if u.throttling != nil {
-		r.throttled = u.throttling.read(at)
+		r.stalled = stalled.Some
 	}
 	return r, nil
 }
 
-func (u *cpu) value(last, now cpuReading, seconds, carried float64) (float64, error) {
-	var utilisation, pressure float64
-	if u.utilised() {
-		var err error
-		if utilisation, err = u.utilisation(last, now, seconds); err != nil {
-			return 0, err
-		}
+func (u *cpu) value(last, now cpuReading, seconds float64) (float64, error) {
+	utilisation, err := u.utilisation(last, now, seconds)
+	if err != nil || u.mode == CPUUtilisation {
+		return utilisation, err
 	}
-	if u.mode != CPUUtilisation {
-		if now.stalled < last.stalled {
-			return 0, &ChannelError{cpuName, u.pressure.path, ErrBackwards}
-		}
-		pressure = clamp(float64(now.stalled-last.stalled) / 1e6 / seconds)
+	contention, err := u.contended(last, now, seconds, utilisation)
+	if err != nil || u.mode == CPUContended {
+		return contention, err
 	}
-	if u.throttling != nil {
-		throttled := (now.throttled - last.throttled).Seconds()
-		share, left := withoutThrottling(pressure, utilisation, (throttled+carried)/seconds, float64(now.online))
-		pressure, u.carried = share, min(left*seconds, throttled)
-	}
-	switch u.mode {
-	case CPUUtilisation:
-		return utilisation, nil
-	case CPUPressure:
-		return pressure, nil
-	default:
-		return (utilisation + pressure) / 2, nil
-	}
+	return (utilisation + contention) / 2, nil
 }
 
-// utilisation is the CPU time used over the CPU time there was.
+func (u *cpu) contended(last, now cpuReading, seconds, utilisation float64) (float64, error) {
+	if u.pressure == nil {
+		return u.waiting.share(now.Running, utilisation, now.Online), nil
+	}
+	if now.stalled < last.stalled {
+		return 0, &ChannelError{cpuName, u.pressure.path, ErrBackwards}
+	}
+	return clamp(float64(now.stalled-last.stalled) / 1e6 / seconds), nil
+}
+
+// utilisation is the CPU time used or stolen over the CPU time there was.
 func (u *cpu) utilisation(last, now cpuReading, seconds float64) (float64, error) {
-	if u.usage != nil {
-		if now.used < last.used {
-			return 0, &ChannelError{cpuName, u.usage.file.path, ErrBackwards}
-		}
-		return clamp(float64(now.used-last.used) / u.usage.second / (seconds * float64(now.online))), nil
-	}
-	if now.busy < last.busy || now.idle < last.idle {
+	switch {
+	case u.usage == nil && (now.Busy < last.Busy || now.Idle < last.Idle), now.Steal < last.Steal:
 		return 0, &ChannelError{cpuName, u.stat.path, ErrBackwards}
+	case now.used < last.used:
+		return 0, &ChannelError{cpuName, u.usage.file.path, ErrBackwards}
+	case u.usage != nil:
+		used := float64(now.used-last.used)/u.usage.second + u.stolen(last, now)
+		return clamp(used / (seconds * float64(now.Online))), nil
 	}
-	busy, idle := float64(now.busy-last.busy), float64(now.idle-last.idle)
+	busy, idle := float64(now.Busy-last.Busy), float64(now.Idle-last.Idle)
 	if busy+idle == 0 {
 		return 0, &ChannelError{cpuName, u.stat.path, ErrNoInterval}
 	}
 	return busy / (busy + idle), nil
+}
+
+// stolen is the time in seconds that the hypervisor gave to other machines while
+// a CPU of this one had work, unless usage counts it itself.
+func (u *cpu) stolen(last, now cpuReading) float64 {
+	if u.usage.countsSteal(now) {
+		return 0
+	}
+	return float64(now.Steal-last.Steal) / ticksPerSecond
 }

@@ -4,12 +4,18 @@
 //
 // A [Reader] turns the kernel's counters into one value per channel:
 //
-//   - cpu: (utilisation + pressure)/2. Utilisation is the share of CPU time
-//     that was not idle, pressure the share of time in which some task waited
-//     for a CPU (pressure stall information, PSI). Utilisation alone is full at
-//     one task a core while throughput still grows; pressure alone hardly moves
+//   - cpu: (utilisation + contention)/2. Utilisation is the share of CPU time
+//     that was not idle, contention the number of tasks that waited for a CPU, a
+//     CPU, at most 1: the channel is a half with a task on every CPU and 1 with
+//     two of them, however the kernel spreads them. Utilisation alone is full at
+//     one task a core while throughput still grows; contention alone hardly moves
 //     below that, so that the first pods would look free. Either alone is an
-//     option.
+//     option, and so is pressure stall information (PSI) for contention. PSI
+//     counts the share of time in which some task waited on each CPU by itself:
+//     it is linear in the tasks only while the kernel balances them, which it
+//     hardly does with groups of small weight, such as a kubelet's BestEffort
+//     pods. Steal, what the hypervisor gave to other machines, is busy. What is
+//     runnable but may not run, because of a CPU limit, neither is nor waits.
 //   - memory: 1 − MemAvailable/MemTotal.
 //   - memory-pressure, io: the share of time in which some task waited for
 //     memory or for a block device (PSI).
@@ -17,9 +23,8 @@
 //     direction over its speed. Only interfaces with a device count.
 //
 // memory-pressure, io and network are off unless [Config].Channels asks for them.
-// [Config].Throttling takes out of the cpu channel's pressure what CPU limits
-// make of it. NewReader refuses a machine that has not what was asked for:
-// [ErrNoPressure], [ErrNoLinkSpeed], [ErrNoThrottling].
+// NewReader refuses a machine that has not what was asked for: [ErrNoPressure],
+// [ErrNoLinkSpeed].
 //
 // Every value is a rate over the time between two samples or a level at the
 // sample; both come from counters, never from the kernel's own averages, which
@@ -39,8 +44,8 @@
 // second. Module telemetry/podsource has further sources behind the same
 // interface: the CRI's events, containerd's, and the API server's watch.
 //
-// Reading is apart from parsing: [ParseStat], [ParseCPUList], [ParseCPUStat],
-// [ParseCounter], [ParsePressure], [ParseMeminfo], [ParseInterfaces] and
+// Reading is apart from parsing: [ParseStat], [ParseCPUStat], [ParseCounter],
+// [ParsePressure], [ParseMeminfo], [ParseInterfaces] and
 // [ParseLinkSpeed] take bytes and allocate nothing. The roots of the file systems
 // and the time are arguments, so that everything runs on fixtures and,
 // in a container, on a host mount. Where the kernel offers no inotify the pod

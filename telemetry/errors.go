@@ -30,8 +30,6 @@ var (
 	ErrNoPressure = errors.New("no pressure stall information")
 	// ErrNoLinkSpeed: no network interface with a device and a known speed is up.
 	ErrNoLinkSpeed = errors.New("no link of known speed")
-	// ErrNoThrottling: no cgroup hierarchy with CPU limits is mounted.
-	ErrNoThrottling = errors.New("no cgroups with CPU limits")
 	// ErrUnsupported: the operating system has no such source.
 	ErrUnsupported = errors.New("not supported on this operating system")
 )
@@ -76,7 +74,6 @@ var causes = []struct {
 	{ErrResized, "resized"},
 	{ErrNoPressure, "no-pressure"},
 	{ErrNoLinkSpeed, "no-link-speed"},
-	{ErrNoThrottling, "no-throttling"},
 	{ErrPriming, "priming"},
 	{fs.ErrNotExist, "missing"},
 }

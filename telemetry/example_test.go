@@ -24,7 +24,7 @@ func Example() {
 		}
 	}
 	set("meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\nMemAvailable: 750 kB\nBuffers: 0 kB\nCached: 0 kB\n")
-	set("stat", "cpu  100 0 0 100\ncpu0 50 0 0 50\ncpu1 50 0 0 50\n")
+	set("stat", "cpu  100 0 0 100\ncpu0 50 0 0 50\ncpu1 50 0 0 50\nprocs_running 3\n")
 
 	// On a node the zero Config reads /proc and /sys/fs/cgroup.
 	reader, err := telemetry.NewReader(telemetry.Config{ProcRoot: proc, Counter: telemetry.CounterStat})
@@ -37,20 +37,20 @@ func Example() {
 	if _, err := reader.SampleTo(nil, at); errors.Is(err, telemetry.ErrPriming) {
 		fmt.Println("primed")
 	}
-	set("stat", "cpu  115 0 0 105\ncpu0 58 0 0 52\ncpu1 57 0 0 53\n")
+	set("stat", "cpu  120 0 0 100\ncpu0 60 0 0 50\ncpu1 60 0 0 50\nprocs_running 4\n")
 	sample, err := reader.SampleTo(nil, at.Add(100*time.Millisecond))
 	fmt.Println(reader.Schema().Channels, sample, err)
-	fmt.Println(reader.Sizes(), reader.Pressure())
+	fmt.Println(reader.Sizes(), reader.Schema().ID)
 	// Output:
 	// primed
 	// [cpu memory] [0.75 0.25] <nil>
-	// [2 1.024e+06] false
+	// [2 1.024e+06] v2;cpu=half-runnable;memory=available
 }
 
 func ExampleParseCPUMode() {
 	_, err := telemetry.ParseCPUMode("most")
 	fmt.Println(err)
-	// Output: telemetry: CPU mode = "most": invalid configuration or input: not one of half, utilisation, pressure
+	// Output: telemetry: CPU mode = "most": invalid configuration or input: not one of half, utilisation, contention
 }
 
 func ExampleParsePressure() {

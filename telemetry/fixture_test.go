@@ -16,6 +16,9 @@ import (
 type machine struct {
 	t               testing.TB
 	proc, sys, root string
+	// running and steal are what stat writes of them; running includes the
+	// reader.
+	running, steal uint64
 }
 
 func newMachine(t testing.TB) *machine {
@@ -27,7 +30,7 @@ func newMachine(t testing.TB) *machine {
 }
 
 func emptyMachine(t testing.TB) *machine {
-	return &machine{t: t, proc: t.TempDir(), sys: t.TempDir(), root: t.TempDir()}
+	return &machine{t: t, proc: t.TempDir(), sys: t.TempDir(), root: t.TempDir(), running: 1}
 }
 
 func (m *machine) config() telemetry.Config {
@@ -44,26 +47,21 @@ func (m *machine) write(path, text string) {
 	}
 }
 
-// stat sets busy and idle ticks of a machine with so many CPUs.
+// stat sets the ticks that tasks took and idle ones of a machine with so many
+// CPUs.
 func (m *machine) stat(cpus int, busy, idle uint64) {
 	m.t.Helper()
-	m.write(filepath.Join(m.proc, "stat"), statText(cpus, busy, idle))
-	m.online(fmt.Sprintf("0-%d", cpus-1))
+	m.write(filepath.Join(m.proc, "stat"), statText(cpus, busy, idle, m.steal, m.running))
 }
 
-// online sets the list of online CPUs.
-func (m *machine) online(list string) {
-	m.t.Helper()
-	m.write(filepath.Join(m.sys, "devices/system/cpu/online"), list+"\n")
-}
-
-func statText(cpus int, busy, idle uint64) string {
+func statText(cpus int, busy, idle, steal, running uint64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "cpu  %d 0 0 %d 0 0 0 0 0 0\n", busy, idle)
+	fmt.Fprintf(&b, "cpu  %d 0 0 %d 0 0 0 %d 0 0\n", busy, idle, steal)
 	for i := range cpus {
 		fmt.Fprintf(&b, "cpu%d 1234567 2345 345678 98765432 12345 0 6789 0 0 0\n", i)
 	}
 	b.WriteString("intr 123456 " + strings.Repeat("0 ", 10*cpus) + "\nctxt 5\nbtime 1700000000\nprocesses 7\n")
+	fmt.Fprintf(&b, "procs_running %d\nprocs_blocked 0\nsoftirq 5 1 2\n", running)
 	return b.String()
 }
 

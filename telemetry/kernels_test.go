@@ -30,10 +30,13 @@ type layout struct {
 	// cgroups are v1, v2, hybrid, none or container (v2, seen from a cgroup
 	// namespace); controller is v1's directory of cpu and cpuacct.
 	cgroups, controller string
-	// rootStat: the root of v2 has cpu.stat (5.8 on), with these lines more.
-	rootStat  bool
-	statLines string
-	links     []nic
+	// rootStat: the root of v2 has cpu.stat (5.8 on), with these lines more;
+	// rootSteal: steal is part of it (until 6.14).
+	rootStat, rootSteal bool
+	statLines           string
+	// running is the number of runnable tasks, the reader's own included.
+	running int
+	links   []nic
 
 	config telemetry.Config
 	want   expected
@@ -67,70 +70,71 @@ var all = telemetry.Channels{MemoryPressure: true, IO: true, Network: true}
 const perCPU = 4_000_000 << 10
 
 var layouts = []layout{{
-	name: "3.10 with v1: no MemAvailable, no pressure", cpus: 2,
+	name: "3.10 with v1: no MemAvailable, no pressure", cpus: 2, running: 3,
 	cgroups: "v1", controller: "cpu,cpuacct",
 	config: telemetry.Config{Memory: telemetry.MemoryFree},
-	want: expected{"v1;cpu=utilisation;memory=free", telemetry.CounterCpuacct, false,
-		[]float64{2, 2 * perCPU}, []float64{utilised, .5}},
+	want: expected{"v2;cpu=half-runnable;memory=free", telemetry.CounterCpuacct, true,
+		[]float64{2, 2 * perCPU}, []float64{(utilised + .75) / 2, .5}},
 }, {
-	name: "4.19 without cgroups", cpus: 1, available: true, cgroups: "none",
-	want: expected{"v1;cpu=utilisation;memory=available", telemetry.CounterStat, false,
-		[]float64{1, 1 * perCPU}, []float64{utilised, .4}},
+	name: "4.19 without cgroups", cpus: 1, available: true, cgroups: "none", running: 1,
+	want: expected{"v2;cpu=half-runnable;memory=available", telemetry.CounterStat, true,
+		[]float64{1, 1 * perCPU}, []float64{utilised / 2, .4}},
 }, {
-	name: "4.20 with v2: no full line, no cpu.stat at the root", cpus: 1, available: true, psi: true,
+	name: "4.20 with v2: no full line, no cpu.stat at the root", cpus: 1, available: true, psi: true, running: 9,
 	cgroups: "v2",
-	config:  telemetry.Config{Channels: telemetry.Channels{MemoryPressure: true, IO: true}},
-	want: expected{"v1;cpu=half;memory=available;memory-pressure=some;io=some", telemetry.CounterStat, true,
+	config:  telemetry.Config{Contention: telemetry.ContentionPressure, Channels: telemetry.Channels{MemoryPressure: true, IO: true}},
+	want: expected{"v2;cpu=half-pressure;memory=available;memory-pressure=some;io=some", telemetry.CounterStat, true,
 		[]float64{1, 1 * perCPU, 1, 1}, []float64{(utilised + waited) / 2, .4, waitedMemory, waitedIO}},
 }, {
-	name: "5.4 hybrid, a bond of two links", cpus: 64, available: true, psi: true,
+	name: "5.4 hybrid, a bond of two links", cpus: 64, available: true, psi: true, running: 49,
 	cgroups: "hybrid", controller: "cpu,cpuacct",
 	links:  []nic{{"eno1", "10000", "up", 10e9 / 8, .3}, {"eno2", "1000", "up", 1e9 / 8, .6}},
 	config: telemetry.Config{Channels: all},
-	want: expected{"v1;cpu=half;memory=available;memory-pressure=some;io=some;network=link", telemetry.CounterCpuacct, true,
+	want: expected{"v2;cpu=half-runnable;memory=available;memory-pressure=some;io=some;network=link", telemetry.CounterCpuacct, true,
 		[]float64{64, 64 * perCPU, 1, 1, 1.25e9}, []float64{(utilised + waited) / 2, .4, waitedMemory, waitedIO, .6}},
 }, {
-	name: "5.10 with v2, psi off", cpus: 2, available: true, cgroups: "v2", rootStat: true,
-	want: expected{"v1;cpu=utilisation;memory=available", telemetry.CounterCgroup, false,
+	name: "5.10 with v2, psi off", cpus: 2, available: true, cgroups: "v2", rootStat: true, rootSteal: true, running: 9,
+	config: telemetry.Config{Contention: telemetry.ContentionPressure},
+	want: expected{"v2;cpu=utilisation;memory=available", telemetry.CounterCgroup, false,
 		[]float64{2, 2 * perCPU}, []float64{utilised, .4}},
 }, {
 	name: "5.15 with v2, one link without a carrier", cpus: 128, available: true, psi: true, full: true,
-	cgroups: "v2", rootStat: true,
+	cgroups: "v2", rootStat: true, rootSteal: true, running: 9,
 	links:  []nic{{"ens5f0np0", "100000", "up", 100e9 / 8, .25}, {"ens5f1np1", "-1", "down", 0, 0}},
-	config: telemetry.Config{Channels: all, CPU: telemetry.CPUPressure},
-	want: expected{"v1;cpu=pressure;memory=available;memory-pressure=some;io=some;network=link", telemetry.CounterCgroup, true,
+	config: telemetry.Config{Channels: all, CPU: telemetry.CPUContended, Contention: telemetry.ContentionPressure},
+	want: expected{"v2;cpu=pressure;memory=available;memory-pressure=some;io=some;network=link", telemetry.CounterCgroup, true,
 		[]float64{128, 128 * perCPU, 1, 1, 12.5e9}, []float64{waited, .4, waitedMemory, waitedIO, .25}},
 }, {
-	name: "6.1 with v1, a quarter of the CPUs offline", cpus: 64, online: "0-15,32-63", available: true, psi: true, full: true,
+	name: "6.1 with v1, a quarter of the CPUs offline", cpus: 64, online: "0-15,32-63", available: true, psi: true, running: 9, full: true,
 	cgroups: "v1", controller: "cpuacct",
 	config: telemetry.Config{CPU: telemetry.CPUUtilisation, Channels: telemetry.Channels{IO: true}},
-	want: expected{"v1;cpu=utilisation;memory=available;io=some", telemetry.CounterCpuacct, true,
+	want: expected{"v2;cpu=utilisation;memory=available;io=some", telemetry.CounterCpuacct, true,
 		[]float64{48, 64 * perCPU, 1}, []float64{utilised, .4, waitedIO}},
 }, {
 	name: "6.6 with v2, from a container", cpus: 64, available: true, psi: true, full: true,
-	cgroups: "container", rootStat: true, statLines: "core_sched.force_idle_usec 0\n",
-	want: expected{"v1;cpu=half;memory=available", telemetry.CounterStat, true,
+	cgroups: "container", rootStat: true, running: 49, statLines: "core_sched.force_idle_usec 0\n",
+	want: expected{"v2;cpu=half-runnable;memory=available", telemetry.CounterStat, true,
 		[]float64{64, 64 * perCPU}, []float64{(utilised + waited) / 2, .4}},
 }, {
 	name: "6.12 with v2, virtio of unknown speed", cpus: 2, available: true, psi: true, full: true,
-	cgroups: "v2", rootStat: true, statLines: "core_sched.force_idle_usec 0\n",
+	cgroups: "v2", rootStat: true, rootSteal: true, running: 2, statLines: "core_sched.force_idle_usec 0\n",
 	links:  []nic{{"enp1s0", "-1", "up", 1e8, .5}},
 	config: telemetry.Config{Channels: telemetry.Channels{Network: true}, LinkSpeed: 1e8},
-	want: expected{"v1;cpu=half;memory=available;network=link", telemetry.CounterCgroup, true,
-		[]float64{2, 2 * perCPU, 1e8}, []float64{(utilised + waited) / 2, .4, .5}},
+	want: expected{"v2;cpu=half-runnable;memory=available;network=link", telemetry.CounterCgroup, true,
+		[]float64{2, 2 * perCPU, 1e8}, []float64{(utilised + .25) / 2, .4, .5}},
 }, {
 	name: "6.18 with v2 on 256 CPUs", cpus: 256, available: true, psi: true, full: true,
-	cgroups: "v2", rootStat: true, statLines: "nice_usec 481440963\ncore_sched.force_idle_usec 0\n",
+	cgroups: "v2", rootStat: true, running: 193, statLines: "nice_usec 481440963\ncore_sched.force_idle_usec 0\n",
 	links:  []nic{{"eth0", "200000", "up", 200e9 / 8, .125}, {"eth1", "200000", "unknown", 200e9 / 8, .0625}},
 	config: telemetry.Config{Channels: all},
-	want: expected{"v1;cpu=half;memory=available;memory-pressure=some;io=some;network=link", telemetry.CounterCgroup, true,
+	want: expected{"v2;cpu=half-runnable;memory=available;memory-pressure=some;io=some;network=link", telemetry.CounterCgroup, true,
 		[]float64{256, 256 * perCPU, 1, 1, 25e9}, []float64{(utilised + waited) / 2, .4, waitedMemory, waitedIO, .125}},
 }, {
 	name: "6.18 hybrid, /proc/stat on request", cpus: 128, available: true, psi: true, full: true,
-	cgroups: "hybrid", controller: "cpuacct", rootStat: true, statLines: "nice_usec 7\n",
+	cgroups: "hybrid", controller: "cpuacct", rootStat: true, running: 129, statLines: "nice_usec 7\n",
 	config: telemetry.Config{Counter: telemetry.CounterStat},
-	want: expected{"v1;cpu=half;memory=available", telemetry.CounterStat, true,
-		[]float64{128, 128 * perCPU}, []float64{(utilised + waited) / 2, .4}},
+	want: expected{"v2;cpu=half-runnable;memory=available", telemetry.CounterStat, true,
+		[]float64{128, 128 * perCPU}, []float64{(utilised + .75) / 2, .4}},
 }}
 
 // Two readings of every layout give what was put in.
@@ -158,12 +162,12 @@ func TestLayoutsAgreeWithProcfs(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			m := emptyMachine(t)
 			l.write(m, 1)
-			agreeWithProcfs(t, m.proc, m.sys)
+			agreeWithProcfs(t, m.proc)
 		})
 	}
 }
 
-func agreeWithProcfs(t *testing.T, proc, sys string) {
+func agreeWithProcfs(t *testing.T, proc string) {
 	t.Helper()
 	fs, err := procfs.NewFS(proc)
 	if err != nil {
@@ -179,8 +183,8 @@ func agreeWithProcfs(t *testing.T, proc, sys string) {
 	if math.Abs(float64(times.Busy)/100-busy) > 1e-6 || math.Abs(float64(times.Idle)/100-all.Idle-all.Iowait) > 1e-6 || times.Online != len(stat.CPU) {
 		t.Errorf("%+v disagrees with %+v", times, all)
 	}
-	if online := mustParse(t, telemetry.ParseCPUList, filepath.Join(sys, "devices/system/cpu/online")); online != len(stat.CPU) {
-		t.Errorf("%d CPUs online, want %d", online, len(stat.CPU))
+	if steal := float64(times.Steal) / 100; math.Abs(steal-all.Steal) > 1e-6 || times.Running != stat.ProcessesRunning {
+		t.Errorf("%+v disagrees with %v s of steal, %d running", times, all.Steal, stat.ProcessesRunning)
 	}
 
 	info, err := fs.Meminfo()
@@ -258,14 +262,6 @@ func (l layout) write(m *machine, reading uint64) {
 		l.pressure(m, "memory", true, waitedMemory, reading)
 		l.pressure(m, "io", true, waitedIO, reading)
 	}
-	online := l.online
-	if online == "" {
-		online = fmt.Sprintf("0-%d", l.cpus-1)
-		if l.cpus == 1 {
-			online = "0"
-		}
-	}
-	m.online(online)
 	names := []string{"lo", "cni0", "veth1a2b3c4d", "bond0"}
 	for _, n := range l.links {
 		names = append(names, n.name)
@@ -286,16 +282,20 @@ func (l layout) ids() []int {
 	return ids
 }
 
-// stat: in the interval of 40 ticks a CPU is busy for 10.
+// The times of a CPU at the first reading and what the interval of 40 ticks adds,
+// 10 of them busy: user nice system idle iowait irq softirq steal guest
+// guest_nice.
+var (
+	baseTimes = [10]uint64{170_68, 481, 201_37, 3_595_590, 12_69, 0, 161, 89, 12, 0}
+	stepTimes = [10]uint64{5, 1, 2, 28, 2, 0, 1, 1, 3, 0}
+)
+
 func (l layout) stat(ids []int, reading uint64) string {
 	var b strings.Builder
-	// user nice system idle iowait irq softirq steal guest guest_nice
-	base := []uint64{170_68, 481, 201_37, 3_595_590, 12_69, 0, 161, 89, 12, 0}
-	step := []uint64{5, 1, 2, 28, 2, 0, 1, 1, 3, 0}
 	line := func(name string, times uint64) {
 		b.WriteString(name)
-		for i := range base {
-			fmt.Fprintf(&b, " %d", times*(base[i]+reading*step[i]))
+		for i := range baseTimes {
+			fmt.Fprintf(&b, " %d", times*(baseTimes[i]+reading*stepTimes[i]))
 		}
 		b.WriteByte('\n')
 	}
@@ -304,7 +304,7 @@ func (l layout) stat(ids []int, reading uint64) string {
 		line(fmt.Sprintf("cpu%d", id), 1)
 	}
 	fmt.Fprintf(&b, "intr %d%s\n", 1689178+reading, strings.Repeat(" 0 14", 64+2*l.cpus))
-	fmt.Fprintf(&b, "ctxt %d\nbtime 1748779200\nprocesses 48731\nprocs_running 3\nprocs_blocked 0\n", 8_412_003+reading)
+	fmt.Fprintf(&b, "ctxt %d\nbtime 1748779200\nprocesses 48731\nprocs_running %d\nprocs_blocked 0\n", 8_412_003+reading, l.running)
 	b.WriteString("softirq 1052673 1 264471 13 17219 16 0 1025 460102 0 309826\n")
 	return b.String()
 }
@@ -346,17 +346,25 @@ func (l layout) pressure(m *machine, resource string, full bool, share float64, 
 	m.write(filepath.Join(m.proc, "pressure", resource), text)
 }
 
-// usage writes the cgroups. In v1 and hybrid, the root of v2 says something else
-// than cpuacct.
+// usage writes the cgroups: cpu.stat sums up the times of tasks and interrupts,
+// and steal where the kernel does; cpuacct has measured what tasks ran by itself,
+// in the interval as much. In hybrid, the root of v2 is further ahead.
 func (l layout) usage(m *machine, cpus int, reading uint64) {
 	m.t.Helper()
-	used := reading * uint64(utilised*interval.Seconds()*1e6) * uint64(cpus)
+	ran := func(times [10]uint64) uint64 { // µs
+		ticks := times[0] + times[1] + times[2] + times[5] + times[6]
+		if l.rootSteal {
+			ticks += times[7]
+		}
+		return ticks * 10_000 * uint64(cpus)
+	}
+	base, used := ran(baseTimes), reading*ran(stepTimes)
 	v2 := func(dir string, micros uint64) {
 		m.write(filepath.Join(m.root, dir, "cgroup.controllers"), "cpuset cpu io memory hugetlb pids rdma misc\n")
 		m.write(filepath.Join(m.root, dir, "cgroup.procs"), "1\n")
 		if l.rootStat {
 			m.write(filepath.Join(m.root, dir, "cpu.stat"), fmt.Sprintf("usage_usec %d\nuser_usec %d\nsystem_usec 202985710\n%s",
-				855_116_806+micros, 652_131_096+micros, l.statLines))
+				base+micros, base+micros-202985710, l.statLines))
 		}
 	}
 	switch l.cgroups {
@@ -366,7 +374,7 @@ func (l layout) usage(m *machine, cpus int, reading uint64) {
 		v2("", used/7)
 		m.write(filepath.Join(m.root, "cgroup.type"), "domain\n")
 	case "hybrid":
-		v2("unified", used/2)
+		v2("unified", 2*used)
 	}
 	if l.controller != "" {
 		m.cpuacct(l.controller, 15_196_028_692_892+1000*used)

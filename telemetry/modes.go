@@ -9,24 +9,49 @@ import (
 type CPUMode int
 
 const (
-	// CPUHalf is (utilisation + pressure)/2, or utilisation alone where the
-	// kernel has no pressure stall information.
+	// CPUHalf is (utilisation + contention)/2.
 	CPUHalf CPUMode = iota
 	// CPUUtilisation is the share of CPU time that was not idle.
 	CPUUtilisation
-	// CPUPressure is the share of time in which some task waited for a CPU.
-	CPUPressure
+	// CPUContended is contention alone.
+	CPUContended
 )
 
-var cpuModes = []string{"half", "utilisation", "pressure"}
+var cpuModes = []string{"half", "utilisation", "contention"}
 
-// String returns the mode's name: half, utilisation or pressure.
+// String returns the mode's name: half, utilisation or contention.
 func (m CPUMode) String() string { return nameOf(cpuModes, int(m)) }
 
 // ParseCPUMode is the inverse of [CPUMode.String].
 func ParseCPUMode(s string) (CPUMode, error) {
 	i, err := indexOf(cpuModes, "CPU mode", s)
 	return CPUMode(i), err
+}
+
+// CPUContention selects what the cpu channel takes for contention.
+type CPUContention int
+
+const (
+	// ContentionRunnable is the number of tasks that waited for a CPU, a CPU, at
+	// most 1: those that could run (procs_running of /proc/stat, the mean of the
+	// last readings) less those that did.
+	ContentionRunnable CPUContention = iota
+	// ContentionPressure is the share of time in which some task waited for a CPU
+	// (pressure stall information). The kernel counts it on each CPU apart, so
+	// that any number of waiting tasks on one CPU of two makes a half. A kernel
+	// that has none leaves utilisation alone.
+	ContentionPressure
+)
+
+var cpuContentions = []string{"runnable", "pressure"}
+
+// String returns the name: runnable or pressure.
+func (c CPUContention) String() string { return nameOf(cpuContentions, int(c)) }
+
+// ParseCPUContention is the inverse of [CPUContention.String].
+func ParseCPUContention(s string) (CPUContention, error) {
+	i, err := indexOf(cpuContentions, "CPU contention", s)
+	return CPUContention(i), err
 }
 
 // MemoryMode selects what the memory channel measures.
@@ -51,7 +76,9 @@ func ParseMemoryMode(s string) (MemoryMode, error) {
 	return MemoryMode(i), err
 }
 
-// CPUCounter selects the counter behind CPU utilisation.
+// CPUCounter selects the counter behind CPU utilisation. Steal, the time in which
+// the hypervisor ran other machines, is busy in all: where a counter leaves it
+// out it is added from /proc/stat.
 type CPUCounter int
 
 const (
@@ -59,19 +86,14 @@ const (
 	// CounterCgroup, else CounterStat.
 	CounterAuto CPUCounter = iota
 	// CounterCgroup is usage_usec in cpu.stat of the root of cgroup v2 (Linux
-	// 5.8 on). It moves in steps of the kernel's tick (4 ms at 250 Hz), and
-	// reading it does not make the kernel sum up every interrupt as /proc/stat
-	// does. Whether steal time is in it depends on the kernel (since 6.15 it is
-	// not).
+	// 5.8 on). It moves in steps of the kernel's tick (4 ms at 250 Hz).
 	CounterCgroup
-	// CounterStat is the first line of /proc/stat, in steps of 10 ms; steal
-	// time counts as busy.
+	// CounterStat is the first line of /proc/stat, in steps of 10 ms.
 	CounterStat
 	// CounterCpuacct is cpuacct.usage of the root of cgroup v1, also in the
 	// hybrid layout: what the scheduler measured in ns at every switch and
 	// tick, so that tasks which run for less than a tick count as long as they
-	// ran. Steal time is not in it, nor, where the kernel accounts for it
-	// apart, interrupt time.
+	// ran. Where the kernel accounts for interrupt time apart, that is not in it.
 	CounterCpuacct
 )
 

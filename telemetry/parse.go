@@ -6,14 +6,22 @@ import (
 	"math/bits"
 )
 
+// ticksPerSecond is the unit of the times in /proc/stat, USER_HZ: 100 on every
+// architecture that runs a kubelet.
+const ticksPerSecond = 100
+
 // CPUTimes is what ParseStat takes from /proc/stat.
 type CPUTimes struct {
 	// Busy and Idle sum the first line in ticks of 10 ms: idle and iowait are
-	// Idle, everything else (steal too) is Busy. Guest time is already part of
-	// user time.
+	// Idle, everything else is Busy. Guest time is already part of user time.
 	Busy, Idle uint64
+	// Steal is the part of Busy in which the hypervisor ran other machines.
+	Steal uint64
 	// Online is the number of online CPUs.
 	Online int
+	// Running is the number of tasks that run or wait for a CPU at the moment of
+	// reading, of all scheduling classes, the reader's own included.
+	Running uint64
 }
 
 // ParseStat reads the text of /proc/stat. Only complete lines count; the error
@@ -27,28 +35,9 @@ func ParseStat(text []byte) (CPUTimes, error) {
 	if !ok {
 		return CPUTimes{}, fmt.Errorf("%w: first line is not the cpu line", ErrMalformed)
 	}
-	var t CPUTimes
-	n := 0
-	for ; n < 8; n++ { // user nice system idle iowait irq softirq steal
-		value, after, found, valid := nextUint(fields)
-		if !valid {
-			return CPUTimes{}, fmt.Errorf("%w: field %d of the cpu line", ErrMalformed, n+1)
-		}
-		if !found {
-			break
-		}
-		fields = after
-		sum := &t.Busy
-		if n == 3 || n == 4 {
-			sum = &t.Idle
-		}
-		var carry uint64
-		if *sum, carry = bits.Add64(*sum, value, 0); carry != 0 {
-			return CPUTimes{}, fmt.Errorf("%w: the cpu line overflows", ErrMalformed)
-		}
-	}
-	if n < 4 {
-		return CPUTimes{}, fmt.Errorf("%w: the cpu line has %d fields", ErrMalformed, n)
+	t, err := parseTimes(fields)
+	if err != nil {
+		return CPUTimes{}, err
 	}
 	for {
 		line, rest, ok = cutLine(rest)
@@ -59,6 +48,49 @@ func ParseStat(text []byte) (CPUTimes, error) {
 	}
 	if t.Online == 0 {
 		return CPUTimes{}, fmt.Errorf("%w: no line of a single CPU", ErrPartial)
+	}
+	for ; ok; line, rest, ok = cutLine(rest) {
+		field, found := bytes.CutPrefix(line, []byte("procs_running "))
+		if !found {
+			continue
+		}
+		value, after, found, valid := nextUint(field)
+		if !found || !valid || len(after) > 0 {
+			return CPUTimes{}, fmt.Errorf("%w: procs_running is not a number", ErrMalformed)
+		}
+		t.Running = value
+		return t, nil
+	}
+	return CPUTimes{}, fmt.Errorf("%w: no line procs_running", ErrPartial)
+}
+
+// parseTimes reads the times of the cpu line: user nice system idle iowait irq
+// softirq steal. Old kernels have the first four only.
+func parseTimes(fields []byte) (CPUTimes, error) {
+	var t CPUTimes
+	for n := range 8 {
+		value, after, found, valid := nextUint(fields)
+		if !valid {
+			return CPUTimes{}, fmt.Errorf("%w: field %d of the cpu line", ErrMalformed, n+1)
+		}
+		if !found && n < 4 {
+			return CPUTimes{}, fmt.Errorf("%w: the cpu line has %d fields", ErrMalformed, n)
+		}
+		if !found {
+			break
+		}
+		fields = after
+		sum := &t.Busy
+		switch n {
+		case 3, 4:
+			sum = &t.Idle
+		case 7:
+			t.Steal = value
+		}
+		var carry uint64
+		if *sum, carry = bits.Add64(*sum, value, 0); carry != 0 {
+			return CPUTimes{}, fmt.Errorf("%w: the cpu line overflows", ErrMalformed)
+		}
 	}
 	return t, nil
 }
@@ -107,52 +139,26 @@ func ParsePressure(text []byte) (Stall, error) {
 	return s, nil
 }
 
-// CPUStat holds what ParseCPUStat takes from a cgroup's cpu.stat, in µs. Both
-// are summed over CPUs: a cgroup stopped on two CPUs for one second was throttled
-// for two.
-type CPUStat struct {
-	// Usage is the CPU time used, 0 on cgroup v1, which counts it elsewhere;
-	// Throttled is the time stopped by the cgroup's own CPU limit (not by one
-	// above or below it), 0 where it has none. The kernel adds to it when a
-	// stop ends.
-	Usage, Throttled uint64
-}
-
-// ParseCPUStat reads the text of cpu.stat of cgroup v2, which must have
-// usage_usec, or of v1, which must have throttled_time (in ns). The error wraps
-// ErrPartial or ErrMalformed.
-func ParseCPUStat(text []byte) (CPUStat, error) {
-	var s CPUStat
-	found := false
+// ParseCPUStat reads the text of cpu.stat of cgroup v2 and returns usage_usec,
+// the CPU time used in µs, summed over CPUs. The error wraps ErrPartial or
+// ErrMalformed.
+func ParseCPUStat(text []byte) (uint64, error) {
 	for {
 		line, rest, ok := cutLine(text)
 		if !ok {
-			break
+			return 0, fmt.Errorf("%w: no usage_usec", ErrPartial)
 		}
 		text = rest
-		key, field, _ := bytes.Cut(line, []byte(" "))
-		var dst *uint64
-		unit := uint64(1)
-		switch string(key) {
-		case "usage_usec":
-			dst, found = &s.Usage, true
-		case "throttled_usec":
-			dst = &s.Throttled
-		case "throttled_time":
-			dst, unit, found = &s.Throttled, 1000, true
-		default:
+		field, found := bytes.CutPrefix(line, []byte("usage_usec "))
+		if !found {
 			continue
 		}
 		value, after, ok, valid := nextUint(field)
 		if !ok || !valid || len(after) > 0 {
-			return CPUStat{}, fmt.Errorf("%w: %s is not a number", ErrMalformed, key)
+			return 0, fmt.Errorf("%w: usage_usec is not a number", ErrMalformed)
 		}
-		*dst = value / unit
+		return value, nil
 	}
-	if !found {
-		return CPUStat{}, fmt.Errorf("%w: neither usage_usec nor throttled_time", ErrPartial)
-	}
-	return s, nil
 }
 
 // Memory holds what ParseMeminfo takes from /proc/meminfo, in bytes.
@@ -220,36 +226,6 @@ func ParseCounter(text []byte) (uint64, error) {
 		return 0, fmt.Errorf("%w: not one number", ErrMalformed)
 	}
 	return value, nil
-}
-
-// maxCPU bounds the numbers in a list of CPUs; the kernel's own bound is 8192.
-const maxCPU = 1 << 20
-
-// ParseCPUList returns how many CPUs a list such as 0-3,8 names, as in
-// devices/system/cpu/online of sysfs; there must be at least one, in ascending
-// order. The error wraps ErrPartial or ErrMalformed.
-func ParseCPUList(text []byte) (int, error) {
-	line, _, ok := cutLine(text)
-	if !ok {
-		return 0, fmt.Errorf("%w: no list of CPUs", ErrPartial)
-	}
-	count, next := 0, uint64(0)
-	for more := true; more; {
-		var part []byte
-		part, line, more = bytes.Cut(line, []byte(","))
-		low, high, isRange := bytes.Cut(part, []byte("-"))
-		if !isRange {
-			high = low
-		}
-		first, after, ok, valid := nextUint(low)
-		last, afterLast, okLast, validLast := nextUint(high)
-		if !ok || !valid || !okLast || !validLast || len(after)+len(afterLast) > 0 || first < next || last < first || last >= maxCPU {
-			return 0, fmt.Errorf("%w: not a list of CPUs", ErrMalformed)
-		}
-		count += int(last - first + 1)
-		next = last + 1
-	}
-	return count, nil
 }
 
 // maxKiB is the largest number of KiB whose bytes, four of them summed, fit

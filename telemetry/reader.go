@@ -16,20 +16,13 @@ type Config struct {
 	ProcRoot, SysRoot, CgroupRoot string
 	// Channels says which channels there are beside cpu and memory.
 	Channels Channels
-	// CPU and Memory select what these two measure.
-	CPU    CPUMode
-	Memory MemoryMode
+	// CPU and Memory select what these two measure, Contention what is so called
+	// of the CPU.
+	CPU        CPUMode
+	Contention CPUContention
+	Memory     MemoryMode
 	// Counter selects the counter behind CPU utilisation.
 	Counter CPUCounter
-	// Throttling takes out of the cpu channel's pressure the time in which tasks
-	// waited only because a CPU limit of their container or pod had stopped them:
-	// the node is not fuller for it. It reads cpu.stat of the cgroups with a limit
-	// (found once a second, 1024 at most). The correction is an estimate, as the
-	// kernel tells how long each cgroup was stopped but not when nor on which CPU;
-	// it lags by up to one period of a limit (0.1 s unless a pod says otherwise),
-	// as the kernel counts a stop when it ends. It does nothing where the kernel
-	// has no pressure stall information.
-	Throttling bool
 	// LinkSpeed is in bytes/s each way and stands for that of every link; zero
 	// means what each link's driver says, which virtual ones often do not.
 	LinkSpeed float64
@@ -48,14 +41,14 @@ const (
 // Validate returns a *FieldError for the first field out of range.
 func (c Config) Validate() error {
 	switch {
-	case c.CPU < CPUHalf || c.CPU > CPUPressure:
+	case c.CPU < CPUHalf || c.CPU > CPUContended:
 		return NewFieldError("CPU", int(c.CPU), "not a CPU mode")
+	case c.Contention < ContentionRunnable || c.Contention > ContentionPressure:
+		return NewFieldError("Contention", int(c.Contention), "not a CPU contention")
 	case c.Memory < MemoryAvailable || c.Memory > MemoryFree:
 		return NewFieldError("Memory", int(c.Memory), "not a memory mode")
 	case c.Counter < CounterAuto || c.Counter > CounterCpuacct:
 		return NewFieldError("Counter", int(c.Counter), "not a CPU counter")
-	case c.Throttling && c.CPU == CPUUtilisation:
-		return NewFieldError("Throttling", c.Throttling, "corrects pressure, which CPU = utilisation has none of")
 	case !(c.LinkSpeed >= 0) || math.IsInf(c.LinkSpeed, 1):
 		return NewFieldError("LinkSpeed", c.LinkSpeed, "not a number of bytes/s")
 	case c.MaxInterval < 0:
@@ -102,8 +95,7 @@ type channel interface {
 
 // Reader reads one value per channel at each call. It keeps the files open and
 // allocates nothing in a call that succeeds, except for a network interface that
-// is new and, with Config.Throttling, once a second for the list of cgroups. It
-// is not safe for concurrent use.
+// is new. It is not safe for concurrent use.
 type Reader struct {
 	schema   Schema
 	channels []channel
@@ -115,7 +107,7 @@ type Reader struct {
 // NewReader opens the channels and reads each once, so that a machine that
 // cannot be measured, or has not what was asked for, is known at the start. The
 // error is a *FieldError or a *ChannelError; the latter's cause may be
-// ErrNoPressure, ErrNoLinkSpeed or ErrNoThrottling.
+// ErrNoPressure or ErrNoLinkSpeed.
 func NewReader(c Config) (*Reader, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -138,7 +130,7 @@ func (r *Reader) open(c Config) error {
 		return err
 	}
 	r.channels = append(r.channels, cpu)
-	r.pressure, r.counter = cpu.pressure != nil, cpu.counter()
+	r.pressure, r.counter = cpu.mode == c.CPU, cpu.counter()
 
 	memory, err := newMemory(c)
 	if err != nil {
@@ -170,8 +162,8 @@ func (r *Reader) open(c Config) error {
 }
 
 // schemaVersion changes when a channel of the same name and option changes its
-// meaning.
-const schemaVersion = "v1"
+// meaning: since v2 steal is busy whatever the counter.
+const schemaVersion = "v2"
 
 func schemaOf(channels []channel) Schema {
 	var id strings.Builder
@@ -185,7 +177,7 @@ func schemaOf(channels []channel) Schema {
 }
 
 // Schema returns the channels. The CPU mode in its ID is the one in effect: a
-// node without pressure stall information has the ID of utilisation alone.
+// node that lacks the pressure asked for has the ID of utilisation alone.
 func (r *Reader) Schema() Schema {
 	return Schema{ID: r.schema.ID, Channels: append([]string(nil), r.schema.Channels...)}
 }
@@ -207,8 +199,8 @@ func (r *Reader) SizesTo(dst []float64) []float64 {
 	return dst
 }
 
-// Pressure says whether pressure stall information is part of the cpu channel
-// or could be: it is false only where the kernel has none.
+// Pressure is false only where the cpu channel is utilisation alone because the
+// kernel lacks the pressure stall information asked for.
 func (r *Reader) Pressure() bool { return r.pressure }
 
 // Counter returns the counter behind CPU utilisation; it is never CounterAuto.

@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -28,59 +29,92 @@ func TestSample(t *testing.T) {
 		want   []float64        // cpu, memory
 		id     string
 	}{{
-		name: "half of utilisation and pressure",
-		step: func(m *machine) { m.stat(4, 10, 30); m.pressure(50_000) },
-		want: []float64{(.25 + .5) / 2, .4},
-		id:   "v1;cpu=half;memory=available",
+		name: "half of utilisation and of the tasks that wait",
+		step: func(m *machine) { m.running = 6; m.stat(4, 30, 10) }, // 5 of others, 3 on a CPU
+		want: []float64{(.75 + .5) / 2, .4},
+		id:   "v2;cpu=half-runnable;memory=available",
+	}, {
+		name: "a task on every CPU",
+		step: func(m *machine) { m.running = 5; m.stat(4, 40, 0) },
+		want: []float64{.5, .4},
+		id:   "v2;cpu=half-runnable;memory=available",
+	}, {
+		name: "three on every CPU are as many as two",
+		step: func(m *machine) { m.running = 13; m.stat(4, 40, 0) },
+		want: []float64{1, .4},
+		id:   "v2;cpu=half-runnable;memory=available",
+	}, {
+		name: "fewer tasks than busy CPUs have ended since",
+		step: func(m *machine) { m.stat(4, 40, 0) },
+		want: []float64{.5, .4},
+		id:   "v2;cpu=half-runnable;memory=available",
+	}, {
+		name: "steal is busy",
+		step: func(m *machine) { m.running, m.steal = 6, 20; m.stat(4, 10, 10) },
+		want: []float64{(.75 + .5) / 2, .4},
+		id:   "v2;cpu=half-runnable;memory=available",
+	}, {
+		name:   "waiting tasks alone",
+		config: telemetry.Config{CPU: telemetry.CPUContended},
+		step:   func(m *machine) { m.running = 6; m.stat(4, 30, 10) },
+		want:   []float64{.5, .4},
+		id:     "v2;cpu=runnable;memory=available",
+	}, {
+		name:   "half of utilisation and pressure",
+		config: telemetry.Config{Contention: telemetry.ContentionPressure},
+		step:   func(m *machine) { m.running = 6; m.stat(4, 10, 30); m.pressure(50_000) },
+		want:   []float64{(.25 + .5) / 2, .4},
+		id:     "v2;cpu=half-pressure;memory=available",
 	}, {
 		name:   "utilisation alone",
 		config: telemetry.Config{CPU: telemetry.CPUUtilisation},
 		step:   func(m *machine) { m.stat(4, 10, 30); m.pressure(50_000) },
 		want:   []float64{.25, .4},
-		id:     "v1;cpu=utilisation;memory=available",
+		id:     "v2;cpu=utilisation;memory=available",
 	}, {
 		name:   "pressure alone",
-		config: telemetry.Config{CPU: telemetry.CPUPressure},
+		config: telemetry.Config{CPU: telemetry.CPUContended, Contention: telemetry.ContentionPressure},
 		step:   func(m *machine) { m.stat(4, 10, 30); m.pressure(50_000) },
 		want:   []float64{.5, .4},
-		id:     "v1;cpu=pressure;memory=available",
+		id:     "v2;cpu=pressure;memory=available",
 	}, {
 		name:   "free memory",
 		config: telemetry.Config{Memory: telemetry.MemoryFree},
 		step:   func(m *machine) { m.stat(4, 0, 40); m.meminfo(1000, 400) },
 		want:   []float64{0, 1 - .230},
-		id:     "v1;cpu=half;memory=free",
+		id:     "v2;cpu=half-runnable;memory=free",
 	}, {
-		name:  "no pressure information",
-		setup: func(m *machine) { os.RemoveAll(filepath.Join(m.proc, "pressure")) },
-		step:  func(m *machine) { m.stat(4, 30, 10) },
-		want:  []float64{.75, .4},
-		id:    "v1;cpu=utilisation;memory=available",
+		name:   "no pressure information",
+		config: telemetry.Config{Contention: telemetry.ContentionPressure},
+		setup:  func(m *machine) { os.RemoveAll(filepath.Join(m.proc, "pressure")) },
+		step:   func(m *machine) { m.running = 9; m.stat(4, 30, 10) },
+		want:   []float64{.75, .4},
+		id:     "v2;cpu=utilisation;memory=available",
 	}, {
 		name:  "cgroup v2 counts microseconds",
 		setup: func(m *machine) { m.usage("", 7) },
 		step:  func(m *machine) { m.usage("", 100_007); m.stat(4, 40, 0) },
 		want:  []float64{.25 / 2, .4},
-		id:    "v1;cpu=half;memory=available",
+		id:    "v2;cpu=half-runnable;memory=available",
 	}, {
 		name:  "hybrid layout",
 		setup: func(m *machine) { m.usage("unified", 0) },
 		step:  func(m *machine) { m.usage("unified", 200_000); m.stat(4, 40, 0) },
 		want:  []float64{.5 / 2, .4},
-		id:    "v1;cpu=half;memory=available",
+		id:    "v2;cpu=half-runnable;memory=available",
 	}, {
 		name:  "cpuacct counts nanoseconds and comes first",
 		setup: func(m *machine) { m.usage("unified", 0); m.cpuacct("cpu,cpuacct", 5) },
 		step:  func(m *machine) { m.usage("unified", 200_000); m.cpuacct("cpu,cpuacct", 100_000_005); m.stat(4, 40, 0) },
 		want:  []float64{.25 / 2, .4},
-		id:    "v1;cpu=half;memory=available",
+		id:    "v2;cpu=half-runnable;memory=available",
 	}, {
 		name:   "cgroup v2 on request",
 		config: telemetry.Config{Counter: telemetry.CounterCgroup},
 		setup:  func(m *machine) { m.usage("unified", 0); m.cpuacct("cpuacct", 5) },
 		step:   func(m *machine) { m.usage("unified", 200_000); m.cpuacct("cpuacct", 100_000_005) },
 		want:   []float64{.5 / 2, .4},
-		id:     "v1;cpu=half;memory=available",
+		id:     "v2;cpu=half-runnable;memory=available",
 	}, {
 		name: "a container's own cpuacct is not the machine's",
 		setup: func(m *machine) {
@@ -92,20 +126,14 @@ func TestSample(t *testing.T) {
 			m.stat(4, 40, 0)
 		},
 		want: []float64{1. / 2, .4},
-		id:   "v1;cpu=half;memory=available",
-	}, {
-		name:  "sysfs of another machine does not count",
-		setup: func(m *machine) { m.usage("", 0); m.online("0-63") },
-		step:  func(m *machine) { m.usage("", 100_000) },
-		want:  []float64{.25 / 2, .4},
-		id:    "v1;cpu=half;memory=available",
+		id:   "v2;cpu=half-runnable;memory=available",
 	}, {
 		name:   "/proc/stat on request",
 		config: telemetry.Config{Counter: telemetry.CounterStat},
 		setup:  func(m *machine) { m.usage("", 0) },
 		step:   func(m *machine) { m.usage("", 100_000); m.stat(4, 40, 0) },
 		want:   []float64{1. / 2, .4},
-		id:     "v1;cpu=half;memory=available",
+		id:     "v2;cpu=half-runnable;memory=available",
 	}, {
 		name: "a container's own cgroup is not the machine",
 		setup: func(m *machine) {
@@ -114,13 +142,13 @@ func TestSample(t *testing.T) {
 		},
 		step: func(m *machine) { m.usage("", 100_000); m.stat(4, 40, 0) },
 		want: []float64{1. / 2, .4},
-		id:   "v1;cpu=half;memory=available",
+		id:   "v2;cpu=half-runnable;memory=available",
 	}, {
 		name:  "never above 1",
 		setup: func(m *machine) { m.usage("", 0) },
-		step:  func(m *machine) { m.usage("", 900_000); m.pressure(200_000) },
+		step:  func(m *machine) { m.usage("", 900_000); m.running = 13; m.stat(4, 40, 0) },
 		want:  []float64{1, .4},
-		id:    "v1;cpu=half;memory=available",
+		id:    "v2;cpu=half-runnable;memory=available",
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := newMachine(t)
@@ -129,6 +157,7 @@ func TestSample(t *testing.T) {
 			}
 			config := m.config()
 			config.CPU, config.Memory, config.Counter = tc.config.CPU, tc.config.Memory, tc.config.Counter
+			config.Contention = tc.config.Contention
 			r := m.reader(config)
 			m.prime(r, start)
 			tc.step(m)
@@ -151,8 +180,11 @@ func TestSample(t *testing.T) {
 // one good reading later all is well.
 func TestDroppedSample(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		usage   bool // count in cgroup v2
+		name  string
+		usage bool // count in cgroup v2
+
+		contention telemetry.CPUContention
+
 		step    func(m *machine)
 		after   time.Duration
 		repair  func(m *machine)
@@ -175,7 +207,7 @@ func TestDroppedSample(t *testing.T) {
 		repair:  func(m *machine) { m.usage("", 100_010) },
 		channel: "cpu", err: telemetry.ErrBackwards, cause: "backwards",
 	}, {
-		name: "stall time backwards", after: period, usage: true,
+		name: "stall time backwards", after: period, usage: true, contention: telemetry.ContentionPressure,
 		step:    func(m *machine) { m.pressure(0) },
 		repair:  func(m *machine) { m.usage("", 1_100_000) },
 		channel: "cpu", err: telemetry.ErrBackwards, cause: "backwards",
@@ -221,6 +253,16 @@ func TestDroppedSample(t *testing.T) {
 		repair:  func(m *machine) { m.stat(4, 310, 330) },
 		channel: "cpu", err: telemetry.ErrLongInterval, cause: "long-interval",
 	}, {
+		name: "steal backwards", after: period,
+		step:    func(m *machine) { m.steal = 40; m.stat(4, 110, 130) },
+		repair:  func(m *machine) { m.stat(4, 120, 160) },
+		channel: "cpu", err: telemetry.ErrBackwards, cause: "backwards",
+	}, {
+		name: "steal backwards beside a cgroup's counter", after: period, usage: true,
+		step:    func(m *machine) { m.usage("", 1_100_000); m.steal = 40; m.stat(4, 110, 130) },
+		repair:  func(m *machine) { m.usage("", 1_200_000); m.steal = 50; m.stat(4, 120, 160) },
+		channel: "cpu", err: telemetry.ErrBackwards, cause: "backwards",
+	}, {
 		name: "CPU unplugged", after: period,
 		step:    func(m *machine) { m.stat(3, 110, 110) },
 		repair:  func(m *machine) { m.stat(3, 120, 140) },
@@ -231,16 +273,10 @@ func TestDroppedSample(t *testing.T) {
 		repair:  func(m *machine) { m.stat(8, 120, 160) },
 		channel: "cpu", err: telemetry.ErrResized, cause: "resized",
 	}, {
-		// Utilisation from a cgroup does not read /proc/stat: sysfs tells.
 		name: "CPU unplugged under a cgroup's counter", after: period, usage: true,
-		step:    func(m *machine) { m.online("0,2-3"); m.usage("", 1_100_000) },
-		repair:  func(m *machine) { m.usage("", 1_200_000) },
+		step:    func(m *machine) { m.stat(3, 110, 110); m.usage("", 1_100_000) },
+		repair:  func(m *machine) { m.stat(3, 120, 140); m.usage("", 1_200_000) },
 		channel: "cpu", err: telemetry.ErrResized, cause: "resized",
-	}, {
-		name: "malformed list of CPUs", after: period, usage: true,
-		step:    func(m *machine) { m.online("0-") },
-		repair:  func(m *machine) { m.online("0-3"); m.usage("", 1_100_000) },
-		channel: "cpu", err: telemetry.ErrMalformed, cause: "malformed",
 	}, {
 		name: "clock set ahead", after: 10 * time.Second, usage: true,
 		step:    func(m *machine) { m.usage("", 1_100_000) },
@@ -249,12 +285,15 @@ func TestDroppedSample(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := newMachine(t)
+			m.steal = 45
 			m.stat(4, 100, 100)
 			m.pressure(1000)
 			if tc.usage {
 				m.usage("", 1_000_000)
 			}
-			r := m.reader(m.config())
+			config := m.config()
+			config.Contention = tc.contention
+			r := m.reader(config)
 			dst := []float64{-1, -2}
 			if _, err := r.SampleTo(dst, start); !errors.Is(err, telemetry.ErrPriming) {
 				t.Fatal(err)
@@ -288,6 +327,76 @@ func TestDroppedSample(t *testing.T) {
 	}
 }
 
+// A task that runs half of the time is seen as one or as none; that is no waiting.
+// Of the readings the last five count, none across a sample that was dropped.
+func TestWaitingIsAveraged(t *testing.T) {
+	m := newMachine(t)
+	c := m.config()
+	c.CPU = telemetry.CPUContended
+	r := m.reader(c)
+	m.prime(r, start)
+	at, busy, idle := start, uint64(0), uint64(0)
+	for i, step := range []struct {
+		others uint64  // runnable
+		want   float64 // (mean others − 2)/4: half of the 4 CPUs are busy
+	}{
+		{4, .5}, {0, 0}, {4, 1. / 6}, {4, .25}, {0, .1}, {0, 0}, {6, .2}, {6, .3}, {6, .4}, {6, .7}, {6, 1}, {9, 1}, {0, .85},
+	} {
+		at, busy, idle = at.Add(period), busy+20, idle+20
+		m.running = 1 + step.others
+		m.stat(4, busy, idle)
+		if got := m.sample(r, at)[0]; math.Abs(got-step.want) > 1e-12 {
+			t.Errorf("sample %d: %v, want %v", i, got, step.want)
+		}
+	}
+	at = at.Add(time.Hour)
+	if _, err := r.SampleTo(nil, at); !errors.Is(err, telemetry.ErrLongInterval) {
+		t.Fatalf("err = %v", err)
+	}
+	m.running = 4
+	m.stat(4, busy+20, idle+20)
+	if got := m.sample(r, at.Add(period))[0]; got != .25 {
+		t.Errorf("after a gap: %v, want .25", got)
+	}
+}
+
+// With steal or without, a loop on one of four CPUs keeps a quarter of them busy,
+// whichever counter tells: in cpuacct and in the newer cpu.stat it has run for
+// less.
+func TestStealInEveryCounter(t *testing.T) {
+	const lived = 1000                            // ticks of each since the start
+	for _, steal := range []uint64{0, 2, 5, 20} { // % of the loop's CPU
+		for name, tc := range map[string]struct {
+			counter telemetry.CPUCounter
+			used    func(m *machine, ran, stolen uint64) // ticks
+		}{
+			"stat":           {telemetry.CounterStat, func(*machine, uint64, uint64) {}},
+			"cpuacct":        {telemetry.CounterCpuacct, func(m *machine, ran, _ uint64) { m.cpuacct("cpuacct", ran*10_000_000) }},
+			"cgroup":         {telemetry.CounterCgroup, func(m *machine, ran, _ uint64) { m.usage("", ran*10_000) }},
+			"cgroup of 6.14": {telemetry.CounterCgroup, func(m *machine, ran, stolen uint64) { m.usage("", (ran+stolen)*10_000) }},
+		} {
+			t.Run(fmt.Sprintf("%s, %d %%", name, steal), func(t *testing.T) {
+				m := newMachine(t)
+				write := func(seconds uint64) {
+					m.steal = lived + seconds*steal
+					ran := lived + seconds*(100-steal)
+					m.stat(4, ran, lived+300*seconds)
+					tc.used(m, ran, m.steal)
+				}
+				write(0)
+				c := m.config()
+				c.Counter, c.CPU = tc.counter, telemetry.CPUUtilisation
+				r := m.reader(c)
+				m.prime(r, start)
+				write(1)
+				if got := m.sample(r, start.Add(time.Second)); !cmp.Equal([]float64{.25, .4}, got, near) {
+					t.Errorf("%v, want a quarter of the CPU", got)
+				}
+			})
+		}
+	}
+}
+
 func TestNewReaderErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -298,7 +407,7 @@ func TestNewReaderErrors(t *testing.T) {
 		{"no /proc/meminfo", func(m *machine, c *telemetry.Config) { os.Remove(filepath.Join(m.proc, "meminfo")) }, fs.ErrNotExist},
 		{"pressure mode without pressure", func(m *machine, c *telemetry.Config) {
 			os.RemoveAll(filepath.Join(m.proc, "pressure"))
-			c.CPU = telemetry.CPUPressure
+			c.CPU, c.Contention = telemetry.CPUContended, telemetry.ContentionPressure
 		}, telemetry.ErrNoPressure},
 		{"cgroup counter without cgroup v2", func(m *machine, c *telemetry.Config) { c.Counter = telemetry.CounterCgroup }, fs.ErrNotExist},
 		{"cpuacct counter without cgroup v1", func(m *machine, c *telemetry.Config) { c.Counter = telemetry.CounterCpuacct }, fs.ErrNotExist},
@@ -306,9 +415,9 @@ func TestNewReaderErrors(t *testing.T) {
 		{"no io pressure", func(m *machine, c *telemetry.Config) { c.Channels.IO = true }, telemetry.ErrNoPressure},
 		{"malformed pressure", func(m *machine, c *telemetry.Config) {
 			m.write(filepath.Join(m.proc, "pressure", "cpu"), "some\n")
+			c.Contention = telemetry.ContentionPressure
 		}, telemetry.ErrMalformed},
 		{"no list of interfaces", func(m *machine, c *telemetry.Config) { c.Channels.Network = true }, fs.ErrNotExist},
-		{"no cgroups with limits", func(m *machine, c *telemetry.Config) { c.Throttling = true }, telemetry.ErrNoThrottling},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := newMachine(t)
@@ -328,7 +437,7 @@ func TestConfigValidate(t *testing.T) {
 		"CPU":         {CPU: 9},
 		"Memory":      {Memory: -1},
 		"Counter":     {Counter: 4},
-		"Throttling":  {Throttling: true, CPU: telemetry.CPUUtilisation},
+		"Contention":  {Contention: 2},
 		"LinkSpeed":   {LinkSpeed: math.NaN()},
 		"MaxInterval": {MaxInterval: -1},
 	} {
@@ -359,7 +468,7 @@ func TestSampleToLength(t *testing.T) {
 
 func TestSizesFollowTheMachine(t *testing.T) {
 	m := newMachine(t)
-	m.usage("", 0) // utilisation then needs no /proc/stat
+	m.usage("", 0) // that no tick passed is no error then
 	m.interfaces("eth0")
 	m.link("eth0", "1000", "up", 0, 0)
 	c := m.config()
@@ -374,9 +483,9 @@ func TestSizesFollowTheMachine(t *testing.T) {
 		sizes   []float64
 	}{
 		{"nothing changed", func() {}, false, []float64{4, 1000 << 10, 1.25e8}},
-		{"CPUs plugged", func() { m.online("0-15") }, true, []float64{16, 1000 << 10, 1.25e8}},
+		{"CPUs plugged", func() { m.stat(16, 0, 0) }, true, []float64{16, 1000 << 10, 1.25e8}},
 		{"memory plugged", func() { m.meminfo(4000, 600) }, false, []float64{16, 4000 << 10, 1.25e8}},
-		{"CPUs unplugged", func() { m.online("0,2") }, true, []float64{2, 4000 << 10, 1.25e8}},
+		{"CPUs unplugged", func() { m.stat(2, 0, 0) }, true, []float64{2, 4000 << 10, 1.25e8}},
 		{"memory unplugged", func() { m.meminfo(2000, 600) }, false, []float64{2, 2000 << 10, 1.25e8}},
 		{"a faster link", func() {
 			at = at.Add(time.Second) // links are looked for once a second
@@ -401,9 +510,14 @@ func TestSizesFollowTheMachine(t *testing.T) {
 }
 
 func TestModesParse(t *testing.T) {
-	for _, m := range []telemetry.CPUMode{telemetry.CPUHalf, telemetry.CPUUtilisation, telemetry.CPUPressure} {
+	for _, m := range []telemetry.CPUMode{telemetry.CPUHalf, telemetry.CPUUtilisation, telemetry.CPUContended} {
 		if got, err := telemetry.ParseCPUMode(m.String()); err != nil || got != m {
 			t.Errorf("ParseCPUMode(%s) = %v, %v", m, got, err)
+		}
+	}
+	for _, c := range []telemetry.CPUContention{telemetry.ContentionRunnable, telemetry.ContentionPressure} {
+		if got, err := telemetry.ParseCPUContention(c.String()); err != nil || got != c {
+			t.Errorf("ParseCPUContention(%s) = %v, %v", c, got, err)
 		}
 	}
 	for _, m := range []telemetry.MemoryMode{telemetry.MemoryAvailable, telemetry.MemoryFree} {
@@ -416,7 +530,12 @@ func TestModesParse(t *testing.T) {
 			t.Errorf("ParseCPUCounter(%s) = %v, %v", c, got, err)
 		}
 	}
-	_, err := telemetry.ParseCPUMode("none")
+	_, err := telemetry.ParseCPUContention("none")
+	var contention *telemetry.FieldError
+	if !errors.As(err, &contention) {
+		t.Errorf("err = %v", err)
+	}
+	_, err = telemetry.ParseCPUMode("none")
 	var f *telemetry.FieldError
 	if !errors.As(err, &f) {
 		t.Errorf("err = %v", err)

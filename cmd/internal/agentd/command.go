@@ -53,9 +53,9 @@ type options struct {
 	debugListen string
 	channels    string
 	cpuMode     string
+	contention  string
 	memoryMode  string
 	cpuCounter  string
-	throttling  bool
 	linkSpeed   float64
 	reserve     map[string]string
 	rate        float64
@@ -125,10 +125,10 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	}
 	f.StringVar(&o.runtime, "runtime-endpoint", "", "unix socket for --pod-source cri or containerd (default where runtimes usually listen)")
 	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated")
-	f.StringVar(&o.cpuMode, "cpu-mode", telemetry.CPUHalf.String(), "what counts as CPU usage: half (of utilisation and pressure), utilisation or pressure")
+	f.StringVar(&o.cpuMode, "cpu-mode", telemetry.CPUHalf.String(), "what counts as CPU usage: half (of utilisation and contention), utilisation or contention")
+	f.StringVar(&o.contention, "cpu-contention", telemetry.ContentionRunnable.String(), "what counts as contention for the CPU: runnable (tasks that wait) or pressure (PSI)")
 	f.StringVar(&o.memoryMode, "memory-mode", telemetry.MemoryAvailable.String(), "what counts as free memory: available or free")
 	f.StringVar(&o.cpuCounter, "cpu-counter", telemetry.CounterAuto.String(), "where utilisation is read: auto, cgroup, cpuacct or stat")
-	f.BoolVar(&o.throttling, "throttling", false, "take waiting that a pod's own CPU limit caused out of the pressure")
 	f.Float64Var(&o.linkSpeed, "link-speed", 0, "Mbit/s of every link, for the network channel; 0 asks the drivers")
 	f.StringToStringVar(&o.reserve, "reserve", nil, "share of a channel that pods leave free, as cpu=0.5 on nodes whose servers must answer fast (default none)")
 	f.Float64Var(&o.rate, "rate", 10, "samples a second, 1 to 100")
@@ -194,7 +194,7 @@ func (o options) nodeName() (string, error) {
 func (o options) telemetry() (telemetry.Config, error) {
 	c := telemetry.Config{
 		ProcRoot: o.procRoot, SysRoot: o.sysRoot, CgroupRoot: o.cgroupRoot,
-		Throttling: o.throttling, LinkSpeed: o.linkSpeed * 1e6 / 8,
+		LinkSpeed:   o.linkSpeed * 1e6 / 8,
 		MaxInterval: max(time.Second, 10*o.period()),
 	}
 	var err error
@@ -203,6 +203,9 @@ func (o options) telemetry() (telemetry.Config, error) {
 	}
 	if c.CPU, err = telemetry.ParseCPUMode(o.cpuMode); err != nil {
 		return c, fmt.Errorf("--cpu-mode: %w", err)
+	}
+	if c.Contention, err = telemetry.ParseCPUContention(o.contention); err != nil {
+		return c, fmt.Errorf("--cpu-contention: %w", err)
 	}
 	if c.Memory, err = telemetry.ParseMemoryMode(o.memoryMode); err != nil {
 		return c, fmt.Errorf("--memory-mode: %w", err)

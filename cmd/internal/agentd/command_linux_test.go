@@ -53,7 +53,7 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--rate", "NaN"}, serve.ExitUsage, "--rate"},
 		{[]string{"--channels", "cpu,gpu"}, serve.ExitUsage, "--channels"},
 		{[]string{"--link-speed", "-1"}, serve.ExitUsage, "LinkSpeed"},
-		{[]string{"--cpu-mode", "utilisation", "--throttling"}, serve.ExitUsage, "Throttling"},
+		{[]string{"--cpu-contention", "most"}, serve.ExitUsage, "--cpu-contention"},
 		{[]string{"--dns-refresh", "0s"}, serve.ExitUsage, "--dns-refresh"},
 		{[]string{"--schedulers", "dns:///localhost"}, serve.ExitUsage, "dns:///host:port"},
 		{[]string{"--schedulers", "127.0.0.1:1,127.0.0.1:1"}, serve.ExitUsage, "repeated"},

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-const schema = "v1;cpu=half;memory=available"
+const schema = "v2;cpu=half-runnable;memory=available"
 
 func newPipeline(t *testing.T) *agent.Pipeline {
 	t.Helper()

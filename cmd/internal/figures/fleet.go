@@ -34,7 +34,7 @@ func newHost(p node.Params, name string, configure func(*agent.Config)) (*host, 
 	}
 	p = model.Params()
 	config := agent.Config{
-		Node: name, Schema: "v1;cpu=half;memory=available", Cores: float64(p.Cores),
+		Node: name, Schema: "v2;cpu=half-runnable;memory=available", Cores: float64(p.Cores),
 		Channels: []agent.Channel{{Name: agent.CPU, Size: float64(p.Cores)}, {Name: "memory", Size: p.Memory}},
 	}
 	if configure != nil {

@@ -78,12 +78,12 @@ func run(t *testing.T, ctx context.Context, args ...string) (code int, stdout, s
 }
 
 func TestTable(t *testing.T) {
-	addr := aggregator(t, node("a", "v1;cpu=half;memory=available", 0, 2), node("b", "v1;cpu=half;memory=available", 1, 1))
+	addr := aggregator(t, node("a", "v2;cpu=half-runnable;memory=available", 0, 2), node("b", "v2;cpu=half-runnable;memory=available", 1, 1))
 	code, got, stderr := run(t, t.Context(), "--aggregator", addr)
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
-	want := `schema v1;cpu=half;memory=available, version 1
+	want := `schema v2;cpu=half-runnable;memory=available, version 1
 2 nodes, 0 clipped, mass 4.0; ages 0.0 s to 0.0 s, median 0.0 s
 CHANNEL  DIRECTION  COST OF A POD  SD
 cpu      1.0000     0.5            0.089

@@ -120,7 +120,7 @@ func describe(d *spaziov1.Description, fleet agent.Fleet) Model {
 func seconds(nanos int64) float64 { return time.Duration(nanos).Seconds() }
 
 // channelNames reads the names from a schema such as
-// "v1;cpu=half;memory=available" or "cpu,memory"; where it has another form,
+// "v2;cpu=half-runnable;memory=available" or "cpu,memory"; where it has another form,
 // channels are numbered.
 func channelNames(schema string, dim int) []string {
 	for _, separator := range []string{";", ","} {

@@ -129,7 +129,7 @@ func (n *Node) Pods() telemetry.PodSource { return n.feed }
 // Schema returns the channels of a sample: those of a telemetry.Reader in its
 // default configuration, so that simulated and real nodes form one fleet.
 func (n *Node) Schema() telemetry.Schema {
-	return telemetry.Schema{ID: "v1;cpu=half;memory=available", Channels: []string{"cpu", "memory"}}
+	return telemetry.Schema{ID: "v2;cpu=half-runnable;memory=available", Channels: []string{"cpu", "memory"}}
 }
 
 // Sizes returns the size of each channel in its absolute unit: cores, bytes.
@@ -140,7 +140,7 @@ func (n *Node) Sizes() []float64 {
 	return []float64{float64(p.Cores), p.Memory}
 }
 
-// Pressure reports that the node has pressure stall information.
+// Pressure reports that nothing the channels need is missing.
 func (n *Node) Pressure() bool { return true }
 
 // SampleTo stores the channels' values over the span since the sample before in

@@ -33,7 +33,7 @@ func newRecorder(progress io.Writer) (*recorder, error) {
 		return nil, err
 	}
 	waiting, err := telemetry.NewReader(telemetry.Config{
-		CPU: telemetry.CPUPressure, Channels: telemetry.Channels{MemoryPressure: true},
+		CPU: telemetry.CPUContended, Contention: telemetry.ContentionPressure, Channels: telemetry.Channels{MemoryPressure: true},
 	})
 	if err != nil {
 		return nil, errors.Join(err, busy.Close())
