@@ -1,10 +1,12 @@
 package telemetry
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,8 +20,8 @@ type CgroupConfig struct {
 	// Rescan is how often the whole tree is read again, in case an event was
 	// lost; zero means 30 s.
 	Rescan time.Duration
-	// Gather is how long events wait for one another once churn was told; zero
-	// means 100 ms. The first one is told as it comes.
+	// Gather is how long events wait for one another once churn was reported; zero
+	// means 100 ms. The first one is reported as it comes.
 	Gather time.Duration
 	// Now is the clock of PodEvent.At; nil means time.Now.
 	Now func() time.Time
@@ -70,23 +72,49 @@ func (c CgroupConfig) withDefaults() CgroupConfig {
 // on cgroup v1, v2 and hybrid, for the cgroupfs and the systemd driver. A host
 // without kubelet has no pods; it waits for the kubelet's directory to appear.
 //
-// A pod counts while it has a live container beyond its sandbox. A container is
-// live when its cgroup holds a process that has left the runtime's start-up. Of
-// the live containers of a pod at most one is its sandbox: one whose processes
-// are all named pause, or, where process names cannot be read (another PID
-// namespace), the first of them, except with CRI-O, which runs pods without a
-// sandbox. What a pod holds is concluded from the tree and not from the order of
-// events, and the whole tree is read again when the kernel lost some, so that
-// lost or merged events cannot make the set drift.
+// A container is live when its cgroup holds a process that has left the runtime's
+// start-up. Of the live containers of a pod at most one is its sandbox: one whose
+// processes are all named pause, or, where process names cannot be read (another
+// PID namespace), the first of them, except with CRI-O, which runs pods without a
+// sandbox. A pod runs while it has a live container beyond its sandbox, and ends
+// with its sandbox or, without one, with its cgroup. Cgroups do not tell init
+// containers from others: [Pod].Starts does. What a pod holds is concluded from
+// the tree and not from the order of events, and the whole tree is read again when
+// the kernel lost some, so that lost or merged events cannot make the set drift.
 //
-// An event is told as churn as it comes, before the directory that it names is
+// An event is reported as churn as it comes, before the directory that it names is
 // read; those that follow while churn is known already are gathered. That and
 // the search for the processes of starting containers, after 30, 90, 210 ms …
 // and then once a second, make up the cost: waking up is dear, reading is not.
 //
-// Run may be called once; the type has no other methods.
+// Run may be called once; Health is safe for concurrent use.
 type CgroupPods struct {
 	config CgroupConfig
+	// blind is why the source sees no pods, nil while it does.
+	blind atomic.Pointer[error]
+}
+
+// ErrNoKubepods: the cgroups hold no directory of a kubelet's pods. The kubelet
+// makes it as it starts.
+var ErrNoKubepods = errors.New("no cgroup of the kubelet's pods")
+
+// Health returns an error that wraps ErrNoKubepods while Run finds no directory of
+// the kubelet's, which is the case on a host without kubelet, with the wrong Root,
+// or with a kubelet whose --cgroup-root is not one of those known. It is nil before
+// Run.
+func (p *CgroupPods) Health() error {
+	if err := p.blind.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (p *CgroupPods) setHealth(err error) {
+	if err == nil {
+		p.blind.Store(nil)
+		return
+	}
+	p.blind.Store(&err)
 }
 
 // NewCgroupPods returns a source over the tree of c. The error is a *FieldError,
@@ -165,40 +193,4 @@ func isRuntime(comm string) bool {
 		return true
 	}
 	return strings.HasPrefix(comm, "runc")
-}
-
-// stage is how far a container's cgroup has come.
-type stage int
-
-const (
-	starting stage = iota // no process yet, or only the runtime's
-	paused                // every process is named pause
-	running               // a process of the workload
-	opaque                // live, but process names cannot be read
-)
-
-// container is one container's cgroup of a pod.
-type container struct {
-	stage stage
-	// since is when it was first seen.
-	since time.Time
-	// probeAt is when to look at it next while it is starting, period how long
-	// after that again.
-	probeAt time.Time
-	period  time.Duration
-}
-
-// counts says whether a pod counts, given its containers by directory name.
-func counts(containers map[string]*container) bool {
-	live, sandbox := 0, 0
-	for name, c := range containers {
-		if c.stage == starting {
-			continue
-		}
-		live++
-		if c.stage == paused || c.stage == opaque && !isCRIO(name) {
-			sandbox = 1
-		}
-	}
-	return live > sandbox
 }

@@ -19,7 +19,7 @@ func (p *CgroupPods) Run(ctx context.Context, notify func(PodEvent)) error {
 	defer in.close()
 	defer context.AfterFunc(ctx, in.interrupt)()
 
-	t := newTree(p.config, in)
+	t := newTree(p.config, in, p.setHealth)
 	t.rescan(time.Now())
 	t.schedule()
 	t.churn = false // what is there at the start is not a change

@@ -106,6 +106,9 @@ func (c *cgroups) watch(config telemetry.CgroupConfig) *watched {
 	if config.Gather == 0 {
 		config.Gather = time.Millisecond // not to wait long after every step
 	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
 	source, err := telemetry.NewCgroupPods(config)
 	if err != nil {
 		c.t.Fatal(err)
@@ -129,10 +132,11 @@ type watched struct {
 	changed chan struct{}
 	block   sync.Mutex // held by a test to stall the source
 
-	mu    sync.Mutex
-	pods  []string
-	known bool
-	churn int
+	mu     sync.Mutex
+	states []telemetry.Pod
+	pods   []string // that run
+	known  bool
+	churn  int
 }
 
 func (w *watched) notify(e telemetry.PodEvent) {
@@ -141,7 +145,7 @@ func (w *watched) notify(e telemetry.PodEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e.Changed {
-		w.pods, w.known = running(e.Pods), true
+		w.states, w.pods, w.known = e.Pods, running(e.Pods), true
 	}
 	if e.Churn {
 		w.churn++
@@ -166,7 +170,9 @@ func (w *watched) until(what string, ok func(pods []string, churn int) bool) {
 		select {
 		case <-w.changed:
 		case <-deadline:
-			w.t.Fatalf("waited in vain for %s; pods %v, %d times churn", what, pods, churn)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.t.Fatalf("waited in vain for %s; pods %v, %d times churn", what, w.states, churn)
 		}
 	}
 }
@@ -174,6 +180,16 @@ func (w *watched) until(what string, ok func(pods []string, churn int) bool) {
 func (w *watched) untilPods(want ...string) {
 	w.t.Helper()
 	w.until(fmt.Sprint(want), func(pods []string, _ int) bool { return slices.Equal(pods, want) })
+}
+
+// untilStates waits until the pods are those wanted.
+func (w *watched) untilStates(want ...telemetry.Pod) {
+	w.t.Helper()
+	w.until(fmt.Sprint(want), func([]string, int) bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.Equal(w.states, want)
+	})
 }
 
 // running are the UIDs of the pods that run.
@@ -380,9 +396,10 @@ func queueLength(t *testing.T) int {
 	return queue
 }
 
-// churn makes and removes dir until more events came than a queue holds.
+// churn makes and removes dir until more events came than a queue holds, beside
+// those that the source may have read before it stalled.
 func (c *cgroups) churn(dir string, queue int) {
-	for range queue/2 + 100 {
+	for range queue/2 + 10_000 {
 		c.all(os.Mkdir(dir, 0o755), os.Remove(dir))
 	}
 }

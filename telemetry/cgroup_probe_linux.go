@@ -4,34 +4,69 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 // maxNested bounds how deep below a container's cgroup its processes are looked
-// for (a container that runs its own init has groups of its own).
+// for: a container that runs its own init has groups of its own, and crun puts
+// what it starts into one named container where systemd manages the cgroups.
 const maxNested = 4
 
 // prober reads how far containers have come. It keeps its buffers, and goes past
 // package os, which costs twice as much for a file of a few bytes: a node that
 // starts pods all the time is probed all the time.
 type prober struct {
-	procRoot    string
-	procs, comm []byte
+	procRoot string
+	// hierarchy is the root of the hierarchy that the containers are found in, pids
+	// that of cgroup v1's pids controller.
+	hierarchy, pids string
+	procs, comm     []byte
 }
 
 func newProber(procRoot string) *prober {
 	return &prober{procRoot: procRoot, procs: make([]byte, 4<<10), comm: make([]byte, 64)}
 }
 
+// in tells where the containers' cgroups are: in a hierarchy below root.
+func (p *prober) in(root, hierarchy string) {
+	p.hierarchy, p.pids = filepath.Join(root, hierarchy), filepath.Join(root, "pids")
+}
+
 // stageOf reads how far the container with the cgroup at dir has come. Once it
-// is settled, a process named like the runtime is taken for the workload's, and
-// one without a readable name for one of another PID namespace.
-func (p *prober) stageOf(dir string, settled bool) stage {
-	text, err := readInto(&p.procs, dir+"/cgroup.procs")
-	if err != nil {
-		return starting
+// has aged past the runtime's start-up, a process named like the runtime is taken
+// for the workload's, and one without a readable name for one of another PID
+// namespace.
+func (p *prober) stageOf(dir string, aged bool) stage {
+	found, populated := p.stageBelow(dir, aged, maxNested)
+	if !populated && p.counts(dir) {
+		return opaque
 	}
+	return found
+}
+
+// stageBelow looks at the processes of a cgroup and, if it has none, of those
+// below it.
+func (p *prober) stageBelow(dir string, aged bool, depth int) (found stage, populated bool) {
+	// A group whose processes cannot be read may have others below it.
+	if text, err := readInto(&p.procs, dir+"/cgroup.procs"); err == nil && len(text) > 0 {
+		return p.stageOfProcesses(text, aged), true
+	}
+	if depth == 0 {
+		return starting, false
+	}
+	for _, name := range subdirectories(dir) {
+		below, any := p.stageBelow(dir+"/"+name, aged, depth-1)
+		found, populated = max(found, below), populated || any
+	}
+	return found, populated
+}
+
+// stageOfProcesses looks at the processes of one cgroup, in the text of its
+// cgroup.procs. On cgroup v2 those of another PID namespace are listed as 0.
+func (p *prober) stageOfProcesses(text []byte, aged bool) stage {
 	found := starting
 	for line := range bytes.Lines(text) {
 		pid := string(bytes.TrimSpace(line))
@@ -45,33 +80,29 @@ func (p *prober) stageOf(dir string, settled bool) stage {
 		case err != nil: // most likely it ended meanwhile
 		case name == "pause":
 			found = max(found, paused)
-		case settled || !isRuntime(name):
+		case aged || !isRuntime(name):
 			return running
 		}
 	}
-	switch {
-	case len(text) == 0 && p.hasNestedProcess(dir, maxNested):
-		return running
-	case len(text) > 0 && found == starting && settled:
+	if found == starting && aged {
 		return opaque
 	}
 	return found
 }
 
-func (p *prober) hasNestedProcess(dir string, depth int) bool {
-	if depth == 0 {
+// counts says whether the pids controller counts processes in the cgroup at dir:
+// cgroup v1 leaves those of another PID namespace out of cgroup.procs.
+func (p *prober) counts(dir string) bool {
+	below, ok := strings.CutPrefix(dir, p.hierarchy)
+	if !ok || p.pids == "" {
 		return false
 	}
-	for _, name := range subdirectories(dir) {
-		sub := dir + "/" + name
-		if text, err := readInto(&p.procs, sub+"/cgroup.procs"); err == nil && len(text) > 0 {
-			return true
-		}
-		if p.hasNestedProcess(sub, depth-1) {
-			return true
-		}
+	text, err := readInto(&p.comm, p.pids+below+"/pids.current")
+	if err != nil {
+		return false
 	}
-	return false
+	n, err := ParseCounter(text)
+	return err == nil && n > 0
 }
 
 // readInto reads the file at path into buf, which grows as needed. The text is

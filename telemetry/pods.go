@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -39,12 +40,18 @@ type Pod struct {
 	UID   string
 	State PodState
 	// Starts is how many containers beyond the sandbox have started, init
-	// containers included, as far as the source saw. Who knows how many init
-	// containers a pod has (its scheduler does) tells by it whether one of the
-	// others has run: the first is start number init containers + 1. A container
-	// that starts again counts again where the source cannot tell.
+	// containers included, or StartsUnknown. Who knows how many init containers a
+	// pod has (its scheduler does) tells by it whether one of the others has run:
+	// more have started than those. A container that starts again counts again
+	// where the source cannot tell the two apart.
 	Starts int
 }
+
+// StartsUnknown are the Starts of a pod of which the source may have missed some,
+// as it was there first or events were lost. It exceeds every other number.
+const StartsUnknown = math.MaxInt
+
+func (p Pod) compare(q Pod) int { return strings.Compare(p.UID, q.UID) }
 
 // PodEvent says that pods or containers started or stopped on the node.
 type PodEvent struct {
@@ -87,6 +94,6 @@ func RunningPods(uids ...string) []Pod {
 	for _, uid := range uids {
 		pods = append(pods, Pod{UID: uid, State: PodRunning, Starts: 1})
 	}
-	slices.SortFunc(pods, func(a, b Pod) int { return strings.Compare(a.UID, b.UID) })
+	slices.SortFunc(pods, Pod.compare)
 	return slices.CompactFunc(pods, func(a, b Pod) bool { return a.UID == b.UID })
 }

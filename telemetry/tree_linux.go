@@ -1,7 +1,9 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -20,9 +22,9 @@ const (
 	probeFirst   = 30 * time.Millisecond
 	probeSlowest = time.Second
 	probeSlack   = 4
-	// settledAfter is the age at which a container's process can no longer be
+	// agedAfter is the age at which a container's process can no longer be
 	// the runtime's.
-	settledAfter = 2 * time.Second
+	agedAfter = 2 * time.Second
 	// probeUntil is the age after which only the rescan looks.
 	probeUntil = 30 * time.Second
 	// degradedRescan replaces the rescan period when watches ran out.
@@ -41,34 +43,33 @@ type tree struct {
 	pods              map[string]*pod // by directory
 	// starting holds the pods with a container in that stage.
 	starting map[string]*pod
-	// counted says how many directories count for a UID; uids are its keys,
-	// sorted.
-	counted map[string]int
-	uids    []string
-	// touched are the directories that events named, kept for its memory.
-	touched []touch
-	// degraded: a watch could not be set, so events are missing.
-	degraded bool
-	rescanAt time.Time
-	probeAt  time.Time
+	// dirty are the directories that events named, kept for its memory.
+	dirty []dirtyDir
+	// degraded: a watch could not be set, so events are missing. lost: the kernel
+	// dropped some.
+	degraded, lost bool
+	rescanAt       time.Time
+	probeAt        time.Time
 
-	// What the next event has to say, and the pods that the last one told.
-	churn, changed, reported bool
-	told                     []string
+	listing podListing
+	// churn and first are what the next event has to say beside the listing.
+	churn, first bool
+	// setHealth hears, with the first rescan and at each change, whether the
+	// kubelet's directory is there.
+	setHealth func(error)
+	missing   error
+	said      said
 }
 
-type pod struct {
-	uid, dir   string
-	containers map[string]*container
-	counted    bool
-}
+// said is what was logged, each once until it no longer holds.
+type said struct{ watch, opaque, empty bool }
 
-// A touch is a directory of the tree in which something happened.
-type touch struct {
+// A dirtyDir is a directory of the tree in which something happened.
+type dirtyDir struct {
 	level     level
 	dir, name string
-	// removed: the directory that had the name went away; there may be another.
-	removed bool
+	// made and removed: a directory of the name came, one went; both may be.
+	made, removed bool
 }
 
 type level int
@@ -79,10 +80,14 @@ const (
 	containerLevel
 )
 
-func newTree(c CgroupConfig, in *inotify) *tree {
+func (d dirtyDir) compare(e dirtyDir) int {
+	return cmp.Or(cmp.Compare(d.level, e.level), strings.Compare(d.dir, e.dir), strings.Compare(d.name, e.name))
+}
+
+func newTree(c CgroupConfig, in *inotify, setHealth func(error)) *tree {
 	return &tree{
-		config: c, in: in, probes: newProber(c.ProcRoot),
-		classes: map[string]bool{}, pods: map[string]*pod{}, starting: map[string]*pod{}, counted: map[string]int{},
+		config: c, in: in, probes: newProber(c.ProcRoot), setHealth: setHealth, first: true,
+		classes: map[string]bool{}, pods: map[string]*pod{}, starting: map[string]*pod{}, listing: newPodListing(),
 	}
 }
 
@@ -94,16 +99,16 @@ func (t *tree) wake() time.Time {
 	return t.rescanAt
 }
 
-// update takes in what events say: their names tell churn, which is reported at
-// once; then what they point at is read. It says whether it told churn.
+// update follows events: their names tell churn, which is reported at once; then
+// what they point at is read. It says whether it reported churn.
 func (t *tree) update(now time.Time, events []dirEvent, notify func(PodEvent)) (churn bool) {
-	rescan := t.take(events) || !now.Before(t.rescanAt)
+	rescan := t.observe(events) || !now.Before(t.rescanAt)
 	warned := t.churn
 	t.report(notify)
 	if rescan {
 		t.rescan(now)
 	} else {
-		t.readTouched(now)
+		t.readDirty(now)
 		t.probe(now)
 	}
 	t.schedule()
@@ -113,86 +118,77 @@ func (t *tree) update(now time.Time, events []dirEvent, notify func(PodEvent)) (
 	return churn
 }
 
-// take concludes from events which directories to read, or that all must be.
-func (t *tree) take(events []dirEvent) (rescan bool) {
-	t.touched = t.touched[:0]
+// observe concludes from events which directories to read, or that all must be.
+func (t *tree) observe(events []dirEvent) (rescan bool) {
+	t.dirty = t.dirty[:0]
 	for _, e := range events {
 		switch {
 		case e.lost:
-			t.churn, rescan = true, true
+			t.churn, t.lost, rescan = true, true, true
 		case t.top == "":
 			rescan = rescan || leadsToKubelet(e.name)
 		case e.dir == t.parent && e.name == t.base:
 			rescan = true
 		default:
-			t.takeBelow(e)
+			t.observeBelow(e)
 		}
 	}
 	return rescan
 }
 
-// takeBelow takes an event below the kubelet's directory.
-func (t *tree) takeBelow(e dirEvent) {
-	touched := touch{dir: e.dir, name: e.name, removed: !e.made}
+// observeBelow concludes from an event below the kubelet's directory.
+func (t *tree) observeBelow(e dirEvent) {
+	dirty := dirtyDir{dir: e.dir, name: e.name, made: e.made, removed: !e.made}
 	if t.pods[e.dir] != nil {
 		if !isContainer(e.name) {
 			return
 		}
 		t.churn = true
-		touched.level = containerLevel
+		dirty.level = containerLevel
 	} else if _, ok := podUID(e.name); ok && (e.dir == t.top || t.classes[e.dir]) {
 		t.churn = t.churn || e.made
-		touched.level = podLevel
+		dirty.level = podLevel
 	} else if e.dir != t.top || !isQoS(e.name) {
 		return
 	}
-	t.touched = append(t.touched, touched)
+	t.dirty = append(t.dirty, dirty)
 }
 
-// readTouched reads each directory that was touched once, from the top down: a
-// pod that is gone takes its containers along.
-func (t *tree) readTouched(now time.Time) {
-	slices.SortFunc(t.touched, func(a, b touch) int {
-		if a.level != b.level {
-			return int(a.level - b.level)
+// readDirty reads each directory that events named once, from the top down: a pod
+// that is gone takes its containers along.
+func (t *tree) readDirty(now time.Time) {
+	slices.SortStableFunc(t.dirty, dirtyDir.compare)
+	for i := 0; i < len(t.dirty); {
+		d := t.dirty[i]
+		for ; i < len(t.dirty) && t.dirty[i].compare(d) == 0; i++ {
+			d.made, d.removed = d.made || t.dirty[i].made, d.removed || t.dirty[i].removed
 		}
-		if c := strings.Compare(a.dir, b.dir); c != 0 {
-			return c
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	for i := 0; i < len(t.touched); {
-		x := t.touched[i]
-		for ; i < len(t.touched) && t.touched[i].name == x.name && t.touched[i].dir == x.dir; i++ {
-			x.removed = x.removed || t.touched[i].removed
-		}
-		switch x.level {
+		switch d.level {
 		case classLevel:
-			t.scanClass(now, x.dir+"/"+x.name, nil)
+			t.scanClass(now, d.dir+"/"+d.name, nil)
 		case podLevel:
-			t.readPod(now, x.dir+"/"+x.name, false)
+			t.readPod(now, d.dir+"/"+d.name, false)
 		case containerLevel:
-			t.readContainer(now, x)
+			t.readContainer(now, d)
 		}
 	}
-	if cap(t.touched) > maxKeptEvents {
-		t.touched = nil
+	if cap(t.dirty) > maxKeptEvents {
+		t.dirty = nil
 	}
 }
 
 // report notifies of what happened since it was called last.
 func (t *tree) report(notify func(PodEvent)) {
-	changed := !t.reported || t.changed && !slices.Equal(t.uids, t.told)
-	t.changed = false
+	pods, changed := t.listing.changed()
+	changed = changed || t.first
 	if !t.churn && !changed {
 		return
 	}
 	e := PodEvent{At: t.config.Now(), Churn: t.churn, Changed: changed}
 	if changed {
-		e.Pods = RunningPods(t.uids...)
-		t.told = append(t.told[:0], t.uids...)
+		e.Pods = pods
 	}
-	t.churn, t.reported = false, true
+	t.churn, t.first = false, false
 	notify(e)
 }
 
@@ -201,6 +197,7 @@ func (t *tree) report(notify func(PodEvent)) {
 func (t *tree) rescan(now time.Time) {
 	t.degraded = false
 	t.find()
+	t.checkHealth()
 	seen := map[string]bool{}
 	if t.top != "" {
 		t.scanClass(now, t.top, seen)
@@ -215,6 +212,7 @@ func (t *tree) rescan(now time.Time) {
 			t.removePod(p)
 		}
 	}
+	t.lost = false
 	for dir := range t.classes {
 		if !seen[dir] {
 			t.in.unwatch(dir)
@@ -224,7 +222,24 @@ func (t *tree) rescan(now time.Time) {
 	t.rescanAt = now.Add(t.config.Rescan)
 	if t.degraded {
 		t.rescanAt = now.Add(min(degradedRescan, t.config.Rescan))
+	} else {
+		t.said.watch = false
 	}
+}
+
+// checkHealth passes on whether the kubelet's directory is there.
+func (t *tree) checkHealth() {
+	if (t.top == "") == (t.missing != nil) && !t.first {
+		return
+	}
+	t.missing = nil
+	if t.top == "" {
+		t.missing = fmt.Errorf("telemetry: %w below %s", ErrNoKubepods, t.config.Root)
+		t.config.Logger.Warn("no pods are seen until the kubelet makes its cgroup", "err", t.missing)
+	} else if !t.first {
+		t.config.Logger.Info("found the cgroup of the kubelet's pods", "dir", t.top)
+	}
+	t.setHealth(t.missing)
 }
 
 // find looks for the kubelet's directory unless it is known and still there.
@@ -247,6 +262,7 @@ func (t *tree) find() {
 			for _, name := range subdirectories(place) {
 				if t.top == "" && isKubepods(name) {
 					t.top, t.parent, t.base = place+"/"+name, place, name
+					t.probes.in(t.config.Root, h)
 				}
 			}
 		}
@@ -301,9 +317,12 @@ func (t *tree) readPod(now time.Time, dir string, full bool) {
 		uid, _ := podUID(filepath.Base(dir))
 		p = &pod{uid: uid, dir: dir, containers: map[string]*container{}}
 		t.pods[dir] = p
+		t.listing.add(p)
 		t.churn = true
 	}
 	if moved || full || err != nil {
+		// What a full read finds may not be all there was.
+		p.unsure = p.unsure || full && moved && len(subdirectories(dir)) > 0 || t.lost || err != nil
 		t.scanPod(now, p, moved, full)
 	}
 }
@@ -313,7 +332,7 @@ func (t *tree) removePod(p *pod) {
 	delete(t.pods, p.dir)
 	delete(t.starting, p.dir)
 	t.churn = t.churn || len(p.containers) > 0
-	t.count(p, false)
+	t.listing.remove(p)
 }
 
 // scanPod reads which containers a pod has; of a directory that was replaced
@@ -327,7 +346,7 @@ func (t *tree) scanPod(now time.Time, p *pod, replaced, full bool) {
 	}
 	for name := range p.containers {
 		if replaced || !there[name] {
-			delete(p.containers, name)
+			p.drop(name)
 			t.churn = true
 		}
 	}
@@ -338,10 +357,10 @@ func (t *tree) scanPod(now time.Time, p *pod, replaced, full bool) {
 			t.churn = true
 		}
 		if full || c.stage == starting {
-			t.look(now, p, name, c)
+			t.probeContainer(now, p, name, c)
 		}
 	}
-	t.settle(p)
+	t.conclude(p)
 }
 
 func (t *tree) addContainer(now time.Time, p *pod, name string) *container {
@@ -352,30 +371,43 @@ func (t *tree) addContainer(now time.Time, p *pod, name string) *container {
 
 // readContainer reads whether a container's directory is there. One that was
 // just made has no process yet; the first probe looks.
-func (t *tree) readContainer(now time.Time, x touch) {
-	p := t.pods[x.dir]
+func (t *tree) readContainer(now time.Time, d dirtyDir) {
+	p := t.pods[d.dir]
 	if p == nil {
 		return
 	}
-	if x.removed {
-		delete(p.containers, x.name)
-		if ok, _ := isDirectory(x.dir + "/" + x.name); ok {
-			t.addContainer(now, p, x.name)
-		}
-	} else if p.containers[x.name] == nil {
-		t.addContainer(now, p, x.name)
+	_, known := p.containers[d.name]
+	switch {
+	case known && d.removed:
+		p.drop(d.name)
+	case !known && d.removed && d.made:
+		p.missed(d.name)
+	case known:
+		return
 	}
-	t.settle(p)
+	if d.removed {
+		known, _ = isDirectory(p.dir + "/" + d.name)
+	}
+	if known || !d.removed {
+		t.addContainer(now, p, d.name)
+	}
+	t.conclude(p)
 }
 
-func (t *tree) look(now time.Time, p *pod, name string, c *container) {
-	c.stage = t.probes.stageOf(p.dir+"/"+name, now.Sub(c.since) >= settledAfter)
+func (t *tree) probeContainer(now time.Time, p *pod, name string, c *container) {
+	c.stage = t.probes.stageOf(p.dir+"/"+name, now.Sub(c.since) >= agedAfter)
+	if c.stage == opaque && !t.said.opaque {
+		t.said.opaque = true
+		t.config.Logger.Info("the processes of containers are not visible: sandboxes are told by their order", "dir", p.dir)
+	}
 }
 
-// settle concludes from a pod's containers whether it counts and whether it
-// has to be looked at again.
-func (t *tree) settle(p *pod) {
-	t.count(p, counts(p.containers))
+// conclude derives from a pod's containers what state it is in and whether it has
+// to be probed again.
+func (t *tree) conclude(p *pod) {
+	if p.conclude() {
+		t.listing.update(p)
+	}
 	for _, c := range p.containers {
 		if c.stage == starting && !c.probeAt.IsZero() {
 			t.starting[p.dir] = p
@@ -385,28 +417,6 @@ func (t *tree) settle(p *pod) {
 	delete(t.starting, p.dir)
 }
 
-// count takes in whether a pod counts.
-func (t *tree) count(p *pod, counts bool) {
-	if p.counted == counts {
-		return
-	}
-	p.counted, t.changed = counts, true
-	before := t.counted[p.uid]
-	at, _ := slices.BinarySearch(t.uids, p.uid)
-	switch {
-	case counts:
-		t.counted[p.uid]++
-		if before == 0 {
-			t.uids = slices.Insert(t.uids, at, p.uid)
-		}
-	case before > 1:
-		t.counted[p.uid]--
-	default:
-		delete(t.counted, p.uid)
-		t.uids = slices.Delete(t.uids, at, at+1)
-	}
-}
-
 // probe looks at the containers that are starting and due.
 func (t *tree) probe(now time.Time) {
 	for _, p := range t.starting {
@@ -414,14 +424,25 @@ func (t *tree) probe(now time.Time) {
 			if c.stage != starting || c.probeAt.IsZero() || c.probeAt.Add(-c.period/probeSlack).After(now) {
 				continue
 			}
-			t.look(now, p, name, c)
+			t.probeContainer(now, p, name, c)
 			c.period = min(2*c.period, probeSlowest)
 			c.probeAt = now.Add(c.period)
 			if now.Sub(c.since) >= probeUntil {
 				c.probeAt = time.Time{}
+				t.warnEmpty(p, name, c)
 			}
 		}
-		t.settle(p)
+		t.conclude(p)
+	}
+}
+
+// warnEmpty says once that a container's cgroup shows no process. One that failed
+// to start may leave such a cgroup behind; if all look so, no pod is counted.
+func (t *tree) warnEmpty(p *pod, name string, c *container) {
+	if c.stage == starting && !t.said.empty {
+		t.said.empty = true
+		t.config.Logger.Warn("no process is visible in a container's cgroup: it is not counted (an agent in a PID namespace of its own needs the pids controller on cgroup v1)",
+			"dir", p.dir+"/"+name)
 	}
 }
 
@@ -443,7 +464,8 @@ func (t *tree) watch(dir string) (moved bool, err error) {
 	if err == nil || gone(err) {
 		return moved, err
 	}
-	if !t.degraded {
+	if !t.said.watch {
+		t.said.watch = true
 		t.config.Logger.Warn("cannot watch a cgroup, reading the tree every second instead", "dir", dir, "err", err)
 	}
 	t.degraded = true
