@@ -62,7 +62,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		Buckets: []float64{.01, .02, .05, .08, .09, .095, .1, .105, .11, .12, .15, .2, .5, 1, 2},
 	}))
 	m.jitter = register(&b, prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: namespace + "sample_jitter_seconds", Help: "Distance of the time between two samples from the period.",
+		Name: namespace + "sample_jitter_seconds", Help: "Distance of the time between two samples from the period, from which it varies by up to a fifth on purpose.",
 		Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
 	}))
 	m.held.Set(1)

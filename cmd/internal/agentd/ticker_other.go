@@ -4,7 +4,7 @@ package agentd
 
 import "time"
 
-// ticker ticks on C.
+// ticker ticks on C as Ticks says.
 type ticker struct {
 	C     <-chan struct{}
 	end   chan struct{}
@@ -16,13 +16,15 @@ func newTicker(period time.Duration) (*ticker, error) {
 	t := &ticker{C: c, end: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(t.ended)
-		ticks := time.NewTicker(period)
-		defer ticks.Stop()
+		started, due := time.Now(), Ticks{Period: period}
+		timer := time.NewTimer(due.Next(0))
+		defer timer.Stop()
 		for {
 			select {
 			case <-t.end:
 				return
-			case <-ticks.C:
+			case <-timer.C:
+				timer.Reset(due.Next(time.Since(started)))
 			}
 			select {
 			case c <- struct{}{}:
