@@ -7,6 +7,7 @@ require (
 	github.com/spazio-scheduler/spazio/agent v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
+	golang.org/x/net v0.48.0
 	google.golang.org/grpc v1.79.3
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 )
@@ -15,7 +16,6 @@ require (
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	golang.org/x/net v0.48.0 // indirect
 	golang.org/x/sys v0.39.0 // indirect
 	golang.org/x/text v0.32.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect

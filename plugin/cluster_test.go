@@ -316,12 +316,38 @@ type stream struct {
 
 func (c *cluster) dial() spaziov1.SignalServiceClient {
 	c.t.Helper()
-	conn, err := grpc.NewClient(c.hub.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return &agents{c: c}
+}
+
+// agents share connections, as many to each as the scheduler allows.
+type agents struct {
+	c       *cluster
+	mu      sync.Mutex
+	streams int
+	conn    *grpc.ClientConn
+}
+
+func (a *agents) Publish(ctx context.Context, options ...grpc.CallOption) (grpc.BidiStreamingClient[spaziov1.Report, spaziov1.Notice], error) {
+	conn, err := a.connection()
 	if err != nil {
-		c.t.Fatal(err)
+		return nil, err
 	}
-	c.t.Cleanup(func() { _ = conn.Close() })
-	return spaziov1.NewSignalServiceClient(conn)
+	return spaziov1.NewSignalServiceClient(conn).Publish(ctx, options...)
+}
+
+func (a *agents) connection() (*grpc.ClientConn, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.streams%100 == 0 {
+		conn, err := grpc.NewClient(a.c.hub.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			return nil, err
+		}
+		a.c.t.Cleanup(func() { _ = conn.Close() })
+		a.conn = conn
+	}
+	a.streams++
+	return a.conn, nil
 }
 
 func (c *cluster) open(client spaziov1.SignalServiceClient, node string) *stream {

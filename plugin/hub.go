@@ -64,6 +64,8 @@ type Hub struct {
 	idle        time.Duration
 	rate, burst float64
 
+	// strangers are the streams that have not reported yet.
+	strangers *transport.Quota
 	// identities reviews the agents' tokens; nil asks nobody.
 	identities *identity.Reviewer
 
@@ -89,7 +91,7 @@ func NewHub(o HubOptions) *Hub {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	return &Hub{options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{}, gone: make(map[string]struct{}), profiles: make(map[string]*spazio)}
+	return &Hub{options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{}, strangers: transport.NewQuota(maxStrangers, maxStrangersOfOne), gone: make(map[string]struct{}), profiles: make(map[string]*spazio)}
 }
 
 // New makes the plugin of one profile; it is a PluginFactory. The first call
@@ -130,11 +132,15 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err := h.configure(args); err != nil {
 		return err
 	}
-	options, err := transport.ServerOptions(args.Transport())
+	guard, err := transport.NewGuard(args.Limits())
 	if err != nil {
 		return err
 	}
-	listener, err := transport.Listen(ctx, args.Listen, args.Transport())
+	options, err := guard.ServerOptions(args.Transport())
+	if err != nil {
+		return err
+	}
+	listener, err := guard.Listen(ctx, args.Listen, args.Transport())
 	if err != nil {
 		return err
 	}
@@ -146,7 +152,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 		return errors.Join(err, listener.Close())
 	}
 	h.listener, h.started = listener, true
-	server := grpc.NewServer(append(options, serverOptions()...)...)
+	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
 	h.serve(ctx, server, listener)
 	h.tasks.Go(func() { h.wake(ctx) })
 	h.tasks.Go(func() {
@@ -156,21 +162,6 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	})
 	klog.FromContext(ctx).Info("Receiving capacity reports", "plugin", Name, "address", listener.Addr())
 	return nil
-}
-
-// serverOptions fit thousands of connections that carry a small message a
-// second each: gRPC's own buffers would hold 64 KiB for every one.
-func serverOptions() []grpc.ServerOption {
-	const (
-		// maxStreams bounds the streams that one connection may carry, so that a
-		// proxy can stand before all agents of the largest clusters.
-		maxStreams = 1 << 14
-		readBuffer = 8 << 10
-	)
-	return []grpc.ServerOption{
-		grpc.WaitForHandlers(true), grpc.MaxConcurrentStreams(maxStreams),
-		grpc.ReadBufferSize(readBuffer), grpc.SharedWriteBuffer(true),
-	}
 }
 
 func (h *Hub) configure(args SpazioArgs) error {

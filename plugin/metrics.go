@@ -28,6 +28,7 @@ const (
 	closedSlow        = "slow_reader"
 	closedSuperseded  = "superseded"
 	closedExpired     = "token_expired"
+	closedStrangers   = "strangers"
 	identityAccepted  = "accepted"
 	identityRefused   = "refused"
 	identityUnknown   = "unknown"
@@ -89,7 +90,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		reportAccepted, reportOutdated, reportLimited, reportInvalid, reportUnknown)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
 	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),
-		closedIdle, closedSlow, closedSuperseded, closedExpired)
+		closedIdle, closedSlow, closedSuperseded, closedExpired, closedStrangers)
 	m.identities = resolve(newCounters("identities_total", "Agents' tokens, by what the API server said; unknown if it could not be asked.", "result"),
 		identityAccepted, identityRefused, identityUnknown)
 	return m

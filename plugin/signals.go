@@ -16,6 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -55,13 +56,28 @@ type signalServer struct {
 
 type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]
 
+const (
+	// maxStrangers bounds the streams that have not brought a report which
+	// counts, in all and of one address. An agent's is one for as long as the API
+	// server takes to say whose it is; an agent that is refused comes again.
+	maxStrangers, maxStrangersOfOne = 1024, 128
+)
+
 // Publish receives an agent's reports and sends it notices until either side
 // ends, the scheduler stops, the agent's token expires, the agent no longer
-// reads or no longer reports, or a newer stream reports on the same node.
+// reads or no longer reports, or a newer stream reports on the same node. Too
+// many streams that have yet to report are refused.
 func (s *signalServer) Publish(stream publishStream) error {
 	m := s.hub.metrics
 	m.streams.Inc()
 	defer m.streams.Dec()
+	caller := transport.Caller(stream.Context())
+	if !s.hub.strangers.Take(caller) {
+		m.closed(closedStrangers)
+		return status.Error(codes.ResourceExhausted, "too many streams without a report")
+	}
+	known := sync.OnceFunc(func() { s.hub.strangers.Give(caller) })
+	defer known()
 	agent, err := s.hub.identify(stream.Context())
 	if err != nil {
 		return err
@@ -69,6 +85,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 	expired, stop := expiry(agent, time.Now())
 	defer stop()
 	sub := newSubscriber(s.hub.idle, agent.Node)
+	sub.admit = func() { known(); transport.Admit(stream.Context()) }
 	defer sub.idle.Stop()
 	defer s.hub.unsubscribe(sub)
 	ended := make(chan error, 2)
@@ -88,7 +105,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 		return status.Error(codes.Aborted, "a newer stream reports on the same node")
 	case <-sub.idle.C:
 		m.closed(closedIdle)
-		return status.Errorf(codes.DeadlineExceeded, "no report for %v", s.hub.idle)
+		return status.Errorf(codes.DeadlineExceeded, "no report that counts for %v", s.hub.idle)
 	case <-expired:
 		m.closed(closedExpired)
 		return status.Error(codes.Unauthenticated, "the token has expired: come again with the next one")
@@ -106,7 +123,6 @@ func (s *signalServer) receive(stream publishStream, sub *subscriber) error {
 		if err != nil {
 			return err
 		}
-		sub.idle.Reset(s.hub.idle)
 		if err := s.hub.receive(message, sub); err != nil {
 			return err
 		}
@@ -138,7 +154,10 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	}
 	result := h.accept(n, &report, time.Duration(message.GetSampleAgeNanos()))
 	h.metrics.report(result)
-	h.subscribe(n, sub, result != reportOutdated)
+	if h.subscribe(n, sub, result != reportOutdated) {
+		sub.idle.Reset(h.idle)
+		sub.admit()
+	}
 	return nil
 }
 
@@ -162,7 +181,9 @@ type subscriber struct {
 	node    *node
 	closed  bool
 	notices chan reserve.PodKey
-	// idle fires when there was no report for too long.
+	// admit is called with each report of a stream that is its node's.
+	admit func()
+	// idle fires when the stream brought no such report for too long.
 	idle                 *time.Timer
 	overflow, superseded signal
 }
@@ -208,25 +229,26 @@ func (s *subscriber) offer(pod reserve.PodKey) bool {
 	}
 }
 
-// subscribe makes a stream that of a node. It takes the place of another only
+// subscribe makes a stream that of a node, and says whether it is. It takes the place of another only
 // if it is ahead, with a newer report: a stream of old ones must not cut the
 // node's own agent off.
-func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) {
+func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	sub.name = n.name
 	if sub.node == n || sub.closed {
-		return
+		return !sub.closed
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.stream != nil {
 		if !ahead {
-			return
+			return false
 		}
 		n.stream.superseded.raise()
 	}
 	sub.node, n.stream = n, sub
+	return true
 }
 
 func (h *Hub) unsubscribe(sub *subscriber) {

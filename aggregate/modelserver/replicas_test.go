@@ -56,13 +56,17 @@ func (r *replica) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	listener, err := transport.Listen(context.Background(), r.addr(), transport.Config{})
+	guard, err := transport.NewGuard(transport.Limits{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	listener, err := guard.Listen(context.Background(), r.addr(), transport.Config{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	addr := listener.Addr().String()
 	r.at.Store(&addr)
-	options, err := transport.ServerOptions(transport.Config{})
+	options, err := guard.ServerOptions(transport.Config{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
 // Config of a Server. The zero value of a field is its default.
@@ -124,7 +125,7 @@ func (s *Server) Ready() bool { return !s.held.Load() && !s.published.Load().at.
 
 // Push implements spaziov1.ModelServiceServer. It keeps the request's slices
 // until the next tick, so the caller must not change them; gRPC does not.
-func (s *Server) Push(_ context.Context, request *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
 	local := request.GetLocal()
 	if err := api.CheckLocal(local); err != nil {
 		s.counts.refused[causeOf(err)].Add(1)
@@ -135,6 +136,7 @@ func (s *Server) Push(_ context.Context, request *spaziov1.PushRequest) (*spazio
 		s.counts.overflowed.Add(1)
 		return nil, status.Errorf(codes.ResourceExhausted, "%d nodes are waiting to be merged", s.config.Queue)
 	}
+	transport.Admit(ctx)
 	s.counts.pushes.Add(1)
 	if outcome == replaced {
 		s.counts.superseded.Add(1)

@@ -290,11 +290,15 @@ func TestMemoryOfANode(t *testing.T) {
 // dial serves s on loopback.
 func dial(t testing.TB, s spaziov1.ModelServiceServer) spaziov1.ModelServiceClient {
 	t.Helper()
-	listener, err := transport.Listen(context.Background(), "127.0.0.1:0", transport.Config{})
+	guard, err := transport.NewGuard(transport.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	serverOptions, err := transport.ServerOptions(transport.Config{})
+	listener, err := guard.Listen(context.Background(), "127.0.0.1:0", transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serverOptions, err := guard.ServerOptions(transport.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,11 @@ import (
 // name has to be the name's, and that both ends present one.
 func TestReplicasByNameOverTLS(t *testing.T) {
 	config := transporttest.SelfSigned(t, "replicas.example")
-	options, err := transport.ServerOptions(config)
+	guard, err := transport.NewGuard(transport.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := guard.ServerOptions(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,39 +26,45 @@ type Config struct {
 	Insecure bool
 }
 
-// ConfigError names the field of a Config that can't be used, and its value.
-type ConfigError struct {
-	Field, Value string
-	Err          error
+// FieldError names the field of a Config or of Limits that can't be used, and
+// its value.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
 }
 
 // Error is one line.
-func (e *ConfigError) Error() string {
-	return fmt.Sprintf("transport: %s %q: %v", e.Field, e.Value, e.Err)
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("transport: %s = %v: %v", e.Field, e.Value, e.Err)
 }
 
 // Unwrap returns the reason.
-func (e *ConfigError) Unwrap() error { return e.Err }
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// ErrInvalid refuses fields that are out of range or don't go together, and
+// files without what they should hold.
+var ErrInvalid = errors.New("invalid configuration or input")
 
 // minTLS: both ends are this project's, so nothing older has to be spoken.
 const minTLS = tls.VersionTLS13
 
 var (
-	errHalfPair = errors.New("certificate and key are given together or not at all")
-	errExcluded = errors.New("plaintext and TLS files exclude each other")
-	errNoCert   = errors.New("a server that verifies clients needs a certificate and key of its own")
-	errNoPEM    = errors.New("no PEM certificate in the file")
+	errHalfPair = fmt.Errorf("%w: certificate and key are given together or not at all", ErrInvalid)
+	errExcluded = fmt.Errorf("%w: plaintext and TLS files exclude each other", ErrInvalid)
+	errNoCert   = fmt.Errorf("%w: a server that verifies clients needs a certificate and key of its own", ErrInvalid)
+	errNoPEM    = fmt.Errorf("%w: no PEM certificate in the file", ErrInvalid)
 )
 
 // Validate checks that the fields go together. It reads no file.
 func (c Config) Validate() error {
 	switch {
 	case c.CertFile != "" && c.KeyFile == "":
-		return &ConfigError{Field: "CertFile", Value: c.CertFile, Err: errHalfPair}
+		return &FieldError{Field: "CertFile", Value: c.CertFile, Err: errHalfPair}
 	case c.CertFile == "" && c.KeyFile != "":
-		return &ConfigError{Field: "KeyFile", Value: c.KeyFile, Err: errHalfPair}
+		return &FieldError{Field: "KeyFile", Value: c.KeyFile, Err: errHalfPair}
 	case c.Insecure && (c.CertFile != "" || c.CAFile != ""):
-		return &ConfigError{Field: "Insecure", Value: "true", Err: errExcluded}
+		return &FieldError{Field: "Insecure", Value: true, Err: errExcluded}
 	}
 	return nil
 }
@@ -67,7 +73,7 @@ func (c Config) Validate() error {
 func (c Config) Encrypted() bool { return c.CertFile != "" || c.CAFile != "" }
 
 // ServerTLS returns the TLS configuration of a server, or nil where it speaks
-// plaintext. Errors are *ConfigError.
+// plaintext. Errors are *FieldError.
 func ServerTLS(c Config) (*tls.Config, error) {
 	f, err := serverFiles(c)
 	if f == nil || err != nil {
@@ -136,7 +142,7 @@ func (c Config) validateServer() error {
 		return err
 	}
 	if c.CAFile != "" && c.CertFile == "" {
-		return &ConfigError{Field: "CAFile", Value: c.CAFile, Err: errNoCert}
+		return &FieldError{Field: "CAFile", Value: c.CAFile, Err: errNoCert}
 	}
 	return nil
 }
@@ -144,7 +150,7 @@ func (c Config) validateServer() error {
 func (c Config) certificates() ([]tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
-		return nil, &ConfigError{Field: "CertFile", Value: c.CertFile, Err: err}
+		return nil, &FieldError{Field: "CertFile", Value: c.CertFile, Err: err}
 	}
 	return []tls.Certificate{pair}, nil
 }
@@ -152,11 +158,11 @@ func (c Config) certificates() ([]tls.Certificate, error) {
 func (c Config) authorities() (*x509.CertPool, error) {
 	pem, err := os.ReadFile(c.CAFile)
 	if err != nil {
-		return nil, &ConfigError{Field: "CAFile", Value: c.CAFile, Err: err}
+		return nil, &FieldError{Field: "CAFile", Value: c.CAFile, Err: err}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, &ConfigError{Field: "CAFile", Value: c.CAFile, Err: errNoPEM}
+		return nil, &FieldError{Field: "CAFile", Value: c.CAFile, Err: errNoPEM}
 	}
 	return pool, nil
 }

@@ -8,8 +8,13 @@
 // CA. A client with a CA file trusts servers of that CA and no other. Files are
 // read again when they change.
 //
-//	listener, err := transport.Listen(ctx, "127.0.0.1:9692", config)
-//	options, err := transport.ServerOptions(config)
+// A Guard bounds what a server's callers can make it hold before anybody knows
+// who they are: connections, those of one address that have said nothing of use
+// yet, calls in progress, their size and their time.
+//
+//	guard, err := transport.NewGuard(transport.Limits{})
+//	listener, err := guard.Listen(ctx, "127.0.0.1:9692", config)
+//	options, err := guard.ServerOptions(config)
 //	server := grpc.NewServer(options...)
 //
 //	options, err := transport.DialOptions("aggregator:9692", config)

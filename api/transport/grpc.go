@@ -10,36 +10,48 @@ import (
 
 const (
 	// maxMessage bounds what a peer can make this process allocate for one
-	// message. The largest valid ones are a model of 64 x 64 and a report with
-	// 4096 pods, some 33 KiB and 60 KiB.
+	// message. The largest valid ones are a model of 64 x 64, a report with 4096
+	// pods and a chunk of replicas' states, some 33, 60 and 200 KiB.
 	maxMessage = 256 << 10
+	// maxHeaders bounds the headers of a call: a token of 8 KiB fits. gRPC's own
+	// 16 MiB are as much for each call in progress.
+	maxHeaders = 16 << 10
+	// idle is how long a connection may stay without a call in progress; agents
+	// push at least every 10 s.
+	idle = time.Minute
 	// probe and patience notice a peer that vanished without closing its
 	// connection. 10 s is the least that gRPC clients allow.
 	probe    = 10 * time.Second
 	patience = 5 * time.Second
-	// window is what a peer may send ahead of its reader: the largest message.
-	// A fixed one spares small reports the pings by which gRPC measures the
-	// bandwidth.
-	window = maxMessage
+	// window is what a server's peer may send ahead of its reader, gRPC's least;
+	// for a larger message it opens further while that is being read. A fixed one
+	// spares small reports the pings by which gRPC measures the bandwidth. A
+	// client trusts its server with more.
+	window, clientWindow = 64 << 10, maxMessage
 	// buffer is that of a connection, for each direction. A report of 50 pods
 	// takes some 600 bytes; gRPC's 32 KiB are 300 MB for 5,000 agents.
 	buffer = 8 << 10
 )
 
-// ServerOptions returns the credentials, message bounds and keepalive of a
-// gRPC server. Errors are *ConfigError.
-func ServerOptions(c Config) ([]grpc.ServerOption, error) {
+// ServerOptions returns the credentials, bounds and keepalive of a gRPC server
+// that listens on what g.Listen returns. Errors are *FieldError.
+func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 	files, err := serverFiles(c)
 	if err != nil {
 		return nil, err
 	}
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.InTapHandle(g.tap),
+		grpc.MaxConcurrentStreams(uint32(g.limits.Streams)),
+		grpc.MaxRecvMsgSize(g.limits.Message),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.ConnectionTimeout(g.limits.Handshake),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(window),
 		grpc.ReadBufferSize(buffer),
 		grpc.WriteBufferSize(buffer),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: probe, Timeout: patience}),
+		grpc.SharedWriteBuffer(true),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: probe, Timeout: patience, MaxConnectionIdle: idle}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: probe / 2, PermitWithoutStream: true}),
 	}
 	if files != nil {
@@ -51,7 +63,7 @@ func ServerOptions(c Config) ([]grpc.ServerOption, error) {
 // DialOptions returns the credentials, message bounds and keepalive of a gRPC
 // client of target. Plaintext to a target that may lie beyond loopback needs
 // Insecure: else the error is a *PlaintextError. Other errors are
-// *ConfigError.
+// *FieldError.
 func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 	files, err := clientFiles(c)
 	if err != nil {
@@ -66,8 +78,8 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 	}
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
-		grpc.WithStaticStreamWindowSize(window),
-		grpc.WithStaticConnWindowSize(window),
+		grpc.WithStaticStreamWindowSize(clientWindow),
+		grpc.WithStaticConnWindowSize(clientWindow),
 		grpc.WithReadBufferSize(buffer),
 		grpc.WithWriteBufferSize(buffer),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),

@@ -2,7 +2,7 @@ package transport
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -21,7 +21,7 @@ func Token(file string) grpc.DialOption {
 
 type tokenFile string
 
-var errNoToken = errors.New("the file is empty")
+var errNoToken = fmt.Errorf("%w: the file is empty", ErrInvalid)
 
 // GetRequestMetadata reads the token.
 func (f tokenFile) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
@@ -31,7 +31,7 @@ func (f tokenFile) GetRequestMetadata(context.Context, ...string) (map[string]st
 		err = errNoToken
 	}
 	if err != nil {
-		return nil, &ConfigError{Field: "TokenFile", Value: string(f), Err: err}
+		return nil, &FieldError{Field: "TokenFile", Value: string(f), Err: err}
 	}
 	return map[string]string{"authorization": "Bearer " + token}, nil
 }

@@ -114,11 +114,22 @@ func call(t *testing.T, server, client transport.Config) error {
 // listen starts a server on loopback.
 func listen(t *testing.T, c transport.Config, service spaziov1.ModelServiceServer) (target string, stop func()) {
 	t.Helper()
-	listener, err := transport.Listen(t.Context(), "127.0.0.1:0", c)
+	target, _, stop = listenWithin(t, transport.Limits{}, c, service)
+	return target, stop
+}
+
+// listenWithin starts a server with limits of its own.
+func listenWithin(t *testing.T, l transport.Limits, c transport.Config, service spaziov1.ModelServiceServer) (target string, guard *transport.Guard, stop func()) {
+	t.Helper()
+	guard, err := transport.NewGuard(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := transport.ServerOptions(c)
+	listener, err := guard.Listen(t.Context(), "127.0.0.1:0", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := guard.ServerOptions(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +137,7 @@ func listen(t *testing.T, c transport.Config, service spaziov1.ModelServiceServe
 	spaziov1.RegisterModelServiceServer(s, service)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
-	return listener.Addr().String(), func() {
+	return listener.Addr().String(), guard, func() {
 		s.Stop()
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
@@ -382,7 +393,7 @@ func TestDialPolicy(t *testing.T) {
 	}
 }
 
-func TestConfigErrors(t *testing.T) {
+func TestFieldErrors(t *testing.T) {
 	ca := newAuthority(t, "ca")
 	good := ca.config(t, "server")
 	garbage := filepath.Join(t.TempDir(), "garbage")
@@ -405,10 +416,14 @@ func TestConfigErrors(t *testing.T) {
 		{"garbage authority", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, CAFile: garbage}, "CAFile"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := transport.ServerOptions(tt.config)
-			var bad *transport.ConfigError
+			guard, err := transport.NewGuard(transport.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = guard.ServerOptions(tt.config)
+			var bad *transport.FieldError
 			if !errors.As(err, &bad) || bad.Field != tt.field {
-				t.Errorf("ServerOptions: %v, want a ConfigError of %s", err, tt.field)
+				t.Errorf("ServerOptions: %v, want a FieldError of %s", err, tt.field)
 			}
 		})
 	}

@@ -82,6 +82,11 @@ type SpazioArgs struct {
 	// ReportBurst is how many may come at once; default 40, two seconds' worth.
 	ReportBurst int32
 
+	// MaxConnections bounds the connections to Listen, default 12,288: twice the
+	// nodes of the largest clusters, and some. MaxStrangers bounds those of one
+	// address over which no report was accepted yet, default 256.
+	MaxConnections, MaxStrangers int32
+
 	// KWeight is the weight of k, the capacity in typical loads, in the score,
 	// 0 (default) to 1.
 	KWeight float64
@@ -156,6 +161,12 @@ func (a SpazioArgs) Shared() SpazioArgs {
 // Transport returns how the signal server proves who it is.
 func (a SpazioArgs) Transport() transport.Config {
 	return transport.Config{CertFile: a.TLSCertFile, KeyFile: a.TLSKeyFile, CAFile: a.TLSClientCAFile, Insecure: a.Insecure}
+}
+
+// Limits are those of the signal server's callers. A report with the most pods
+// it may list takes 60 KiB.
+func (a SpazioArgs) Limits() transport.Limits {
+	return transport.Limits{Connections: int(a.MaxConnections), Strangers: int(a.MaxStrangers), Message: 128 << 10}
 }
 
 // DeepCopyInto writes a copy to out. There is nothing that copies could share.

@@ -30,6 +30,14 @@ func (a SpazioArgs) Validate(path *field.Path) error {
 	if err := a.Transport().Validate(); err != nil {
 		errs = append(errs, field.Invalid(path.Child("listen"), a.Listen, err.Error()))
 	}
+	for _, f := range []struct {
+		name  string
+		value int32
+	}{{"maxConnections", a.MaxConnections}, {"maxStrangers", a.MaxStrangers}} {
+		if f.value < 0 {
+			errs = append(errs, field.Invalid(path.Child(f.name), f.value, "must not be negative"))
+		}
+	}
 	errs = append(errs, a.validateIdentity(path)...)
 	return errs.ToAggregate()
 }

@@ -26,6 +26,7 @@ var (
 	savesDesc     = describe("snapshots_total", "Snapshots by how saving them ended.", "result")
 	ageDesc       = describe("snapshot_age_seconds", "Time since the last snapshot was saved, or the process started.")
 	bytesDesc     = describe("snapshot_bytes", "Size of the last snapshot.")
+	callersDesc   = describe("refused_callers_total", "Connections closed because there were too many of them, or of calls.", "cause")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -37,6 +38,7 @@ func (s statistics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		pushesDesc, refusalsDesc, versionDesc, nodesDesc, clippedDesc, groupsDesc, readyDesc,
 		peersDesc, exchangesDesc, statesDesc, lagDesc, savesDesc, ageDesc, bytesDesc,
+		callersDesc,
 	} {
 		out <- d
 	}
@@ -61,6 +63,9 @@ func (s statistics) Collect(out chan<- prometheus.Metric) {
 	for cause, n := range models.Refusals() {
 		count(refusalsDesc, n, cause)
 	}
+	guard := s.service.guard.Stats()
+	count(callersDesc, guard.Refused, "connections")
+	count(callersDesc, guard.Overcalled, "calls")
 	clipped := 0
 	for _, g := range models.Globals() {
 		clipped += g.Clipped

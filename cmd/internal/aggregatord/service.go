@@ -1,6 +1,7 @@
 package aggregatord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type Config struct {
 	// and /healthz, or empty for none.
 	Listen, MetricsListen string
 	Transport             transport.Config
+	// Limits bound what callers can hold; see limits for the service's own.
+	Limits transport.Limits
 	// Server says how models are merged. What it calls is the service's own.
 	Server modelserver.Config
 	// Peers says where the other replicas are. Its Transport and OnError are the
@@ -46,6 +49,9 @@ func (c Config) Validate() error {
 	if err := c.Transport.Validate(); err != nil {
 		return err
 	}
+	if err := c.Limits.Validate(); err != nil {
+		return err
+	}
 	if err := c.peers(nil).Validate(); err != nil {
 		return err
 	}
@@ -60,6 +66,16 @@ func (c Config) Validate() error {
 	return c.Server.Validate()
 }
 
+// limits are those of transport, but for pushes: they are over in milliseconds,
+// an agent makes one at a time, and the largest takes 35 KiB.
+func limits(l transport.Limits) transport.Limits {
+	l.Calls = cmp.Or(l.Calls, 1024)
+	l.CallsOfOne = cmp.Or(l.CallsOfOne, 256)
+	l.CallTime = cmp.Or(l.CallTime, 10*time.Second)
+	l.Message = cmp.Or(l.Message, 64<<10)
+	return l
+}
+
 func (c Config) peers(onError func(string, error)) modelserver.PeersConfig {
 	c.Peers.Transport, c.Peers.OnError = c.Transport, onError
 	return c.Peers
@@ -71,6 +87,7 @@ type Service struct {
 	models   *modelserver.Server
 	peers    *modelserver.Peers // nil without targets
 	snapshot *snapshots         // nil without a file
+	guard    *transport.Guard
 	server   *grpc.Server
 	health   *health.Server
 	listener net.Listener
@@ -107,10 +124,13 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	}
 	registry, seconds := prometheus.NewRegistry(), newPushSeconds()
 	registry.MustRegister(seconds, ticks, statistics{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.guard, err = transport.NewGuard(limits(c.Limits)); err != nil {
+		return nil, err
+	}
 	if err := s.register(c.Transport, seconds); err != nil {
 		return nil, err
 	}
-	if s.listener, err = transport.Listen(ctx, c.Listen, c.Transport); err != nil {
+	if s.listener, err = s.guard.Listen(ctx, c.Listen, c.Transport); err != nil {
 		return nil, err
 	}
 	if c.MetricsListen == "" {
@@ -126,7 +146,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 // register makes the gRPC server. Other replicas are answered only where there
 // are some.
 func (s *Service) register(c transport.Config, seconds prometheus.Histogram) error {
-	options, err := transport.ServerOptions(c)
+	options, err := s.guard.ServerOptions(c)
 	if err != nil {
 		return err
 	}

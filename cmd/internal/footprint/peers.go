@@ -42,11 +42,15 @@ func (p *peers) Push(context.Context, *spaziov1.PushRequest) (*spaziov1.PushResp
 
 // serve listens on loopback until the returned function is called.
 func (p *peers) serve(ctx context.Context) (addr net.Addr, stop func(), err error) {
-	listener, err := transport.Listen(ctx, "127.0.0.1:0", transport.Config{})
+	guard, err := transport.NewGuard(transport.Limits{})
 	if err != nil {
 		return nil, nil, err
 	}
-	options, err := transport.ServerOptions(transport.Config{})
+	listener, err := guard.Listen(ctx, "127.0.0.1:0", transport.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	options, err := guard.ServerOptions(transport.Config{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -45,11 +45,15 @@ func newPeer(t *testing.T) *peer {
 // start listens where it listened before.
 func (p *peer) start() {
 	p.t.Helper()
-	listener, err := transport.Listen(context.Background(), p.addr, p.tls)
+	guard, err := transport.NewGuard(transport.Limits{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	options, err := transport.ServerOptions(p.tls)
+	listener, err := guard.Listen(context.Background(), p.addr, p.tls)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	options, err := guard.ServerOptions(p.tls)
 	if err != nil {
 		p.t.Fatal(err)
 	}

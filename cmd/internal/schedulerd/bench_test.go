@@ -90,18 +90,21 @@ func benchProfiles(b *testing.B) []schedulerapi.KubeSchedulerProfile {
 
 // report sends one report for each node and waits until all are known.
 func report(b *testing.B, hub *plugin.Hub, nodes, full int) {
-	connection, err := grpc.NewClient(hub.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { connection.Close() })
 	for !hub.Ready() {
 		time.Sleep(time.Millisecond)
 	}
+	var connection *grpc.ClientConn
 	for i := range nodes {
 		r := agent.Report{Node: benchNode(i), Incarnation: 1, Sequence: 1, Avail: float64(2 + i%16), Limiting: "cpu"}
 		if i*7919%5000 < full {
 			r.Avail = .5
+		}
+		if i%100 == 0 { // the most streams of a connection
+			var err error
+			if connection, err = grpc.NewClient(hub.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = connection.Close() })
 		}
 		stream, err := spaziov1.NewSignalServiceClient(connection).Publish(context.Background())
 		if err != nil {

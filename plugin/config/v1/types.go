@@ -30,6 +30,9 @@ type SpazioArgs struct {
 	MaxReportRate float64         `json:"maxReportRate,omitempty"`
 	ReportBurst   int32           `json:"reportBurst,omitempty"`
 
+	MaxConnections int32 `json:"maxConnections,omitempty"`
+	MaxStrangers   int32 `json:"maxStrangers,omitempty"`
+
 	KWeight          float64 `json:"kWeight,omitempty"`
 	TieWidth         float64 `json:"tieWidth,omitempty"`
 	OptOutAnnotation string  `json:"optOutAnnotation,omitempty"`

@@ -1,0 +1,288 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+)
+
+// Several addresses of loopback need Linux.
+var here, there = netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3")
+
+// intrude connects from an address until the test's end.
+func intrude(t *testing.T, target string, from netip.Addr) *transporttest.Intruder {
+	t.Helper()
+	i, err := transporttest.Intrude(t.Context(), target, from, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(i.Close)
+	return i
+}
+
+// refused connects and waits for the server to end it.
+func refused(t *testing.T, target string, from netip.Addr) {
+	t.Helper()
+	i, err := transporttest.Intrude(t.Context(), target, from, nil)
+	if err != nil {
+		return // before there was time for a word
+	}
+	<-i.Done()
+	i.Close()
+}
+
+// eventually waits for what is bound to happen.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// admitting admits whoever pushes for a node that is not a stranger.
+type admitting struct {
+	spaziov1.UnimplementedModelServiceServer
+}
+
+func (admitting) Push(ctx context.Context, r *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+	if r.GetLocal().GetNode() != "stranger" {
+		transport.Admit(ctx)
+		transport.Admit(ctx) // counts once
+	}
+	return &spaziov1.PushResponse{}, nil
+}
+
+// pushFrom makes a connection from an address, pushes for a node and leaves the
+// connection open until the test's end.
+func pushFrom(t *testing.T, target string, from netip.Addr, node string) (leave func(), err error) {
+	t.Helper()
+	options, err := transport.DialOptions(target, transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := grpc.NewClient(target, append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+		return dialer.DialContext(ctx, "tcp", addr)
+	}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave = sync.OnceFunc(func() { connection.Close() })
+	t.Cleanup(leave)
+	_, err = spaziov1.NewModelServiceClient(connection).Push(t.Context(), &spaziov1.PushRequest{Local: &spaziov1.LocalModel{Node: node}})
+	return leave, err
+}
+
+// TestStrangersAreBounded: one address gets so many connections until what it
+// says is accepted, and then as many as there are.
+func TestStrangersAreBounded(t *testing.T) {
+	target, guard, stop := listenWithin(t, transport.Limits{Connections: 9, Strangers: 2}, transport.Config{}, admitting{})
+	defer stop()
+	var leaves []func()
+	for range 5 { // behind one address, one after the other
+		leave, err := pushFrom(t, target, here, "node")
+		if err != nil {
+			t.Fatalf("an admitted address is refused: %v", err)
+		}
+		leaves = append(leaves, leave)
+	}
+	first, second := intrude(t, target, here), intrude(t, target, here)
+	third := intrude(t, target, here)
+	eventually(t, "the third waits", func() bool { return guard.Stats().Waiting == 1 })
+	if third.Served() {
+		t.Error("the third stranger of an address is served")
+	}
+	if _, err := pushFrom(t, target, there, "node"); err != nil {
+		t.Errorf("another address is refused: %v", err)
+	}
+	if s := guard.Stats(); s.Connections != 9 || s.Strangers != 2 || s.Refused != 0 {
+		t.Errorf("%+v, want 9 connections, 2 strangers, none refused", s)
+	}
+	refused(t, target, there) // one too many in all
+	if first.Ended() != nil || second.Ended() != nil {
+		t.Error("a connection within the bounds was closed")
+	}
+	first.Close()
+	eventually(t, "the third has the first's place", third.Served)
+	for _, leave := range leaves {
+		leave()
+	}
+	eventually(t, "the places are given back", func() bool {
+		s := guard.Stats()
+		return s.Connections == 3 && s.Strangers == 2 && s.Waiting == 0
+	})
+	second.Close()
+	eventually(t, "a place", func() bool { return guard.Stats().Strangers == 1 })
+	if _, err := pushFrom(t, target, here, "stranger"); err != nil {
+		t.Errorf("a place that was given back is not there: %v", err)
+	}
+	if s := guard.Stats(); s.Strangers != 2 {
+		t.Errorf("%d strangers after a push that was not admitted, want 2", s.Strangers)
+	}
+}
+
+// TestManyBehindOneAddressComeIn: all at once, with few places for strangers.
+func TestManyBehindOneAddressComeIn(t *testing.T) {
+	target, guard, stop := listenWithin(t, transport.Limits{Strangers: 3}, transport.Config{}, admitting{})
+	defer stop()
+	var pushing sync.WaitGroup
+	for range 100 {
+		pushing.Add(1)
+		go func() {
+			defer pushing.Done()
+			if _, err := pushFrom(t, target, here, "node"); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	pushing.Wait()
+	if s := guard.Stats(); s.Connections != 100 || s.Strangers != 0 || s.Waiting != 0 || s.Refused != 0 {
+		t.Errorf("%+v, want 100 connections and nobody else", s)
+	}
+}
+
+// TestTheLineIsBounded: nobody fills all connections by waiting.
+func TestTheLineIsBounded(t *testing.T) {
+	target, guard, stop := listenWithin(t, transport.Limits{Connections: 6, Strangers: 1}, transport.Config{}, admitting{})
+	first := intrude(t, target, here)
+	for range 3 {
+		intrude(t, target, here)
+	}
+	eventually(t, "a line of three", func() bool { return guard.Stats().Waiting == 3 })
+	refused(t, target, here)
+	if _, err := pushFrom(t, target, there, "node"); err != nil {
+		t.Errorf("another address: %v", err)
+	}
+	stop() // ends those that wait, too
+	<-first.Done()
+	if s := guard.Stats(); s.Connections != 0 || s.Waiting != 0 || s.Strangers != 0 {
+		t.Errorf("after the end: %+v", s)
+	}
+}
+
+// TestCallsAreBounded: calls count from their first frame on, whether or not
+// their request ever comes.
+func TestCallsAreBounded(t *testing.T) {
+	limits := transport.Limits{Calls: 7, CallsOfOne: 5, Message: 1000}
+	target, guard, stop := listenWithin(t, limits, transport.Config{}, models{})
+	defer stop()
+	begin := func(i *transporttest.Intruder) {
+		t.Helper()
+		// An error is that of a connection that was closed.
+		_, _ = i.Call(spaziov1.ModelService_Push_FullMethodName, 1000, 100, 100)
+	}
+	one := intrude(t, target, here)
+	for range 5 {
+		begin(one)
+	}
+	eventually(t, "five calls", func() bool { return guard.Stats().Calls == 5 })
+	another := intrude(t, target, here)
+	begin(another)
+	<-another.Done() // the sixth of its address
+	for range 2 {
+		begin(intrude(t, target, there))
+	}
+	eventually(t, "seven calls", func() bool { return guard.Stats().Calls == 7 })
+	if one.Ended() != nil {
+		t.Errorf("the first connection was closed: %v", one.Ended())
+	}
+	last := intrude(t, target, there)
+	begin(last)
+	<-last.Done() // the eighth of all
+	one.Close()
+	eventually(t, "five calls have ended", func() bool { return guard.Stats().Calls == 2 })
+	if _, err := pushFrom(t, target, here, "n"); err != nil {
+		t.Errorf("after the calls have ended: %v", err)
+	}
+	if s := guard.Stats(); s.Overcalled != 2 {
+		t.Errorf("%d connections closed for their calls, want 2", s.Overcalled)
+	}
+}
+
+// TestUnfinishedCallsEnd: a call has its time, its request included.
+func TestUnfinishedCallsEnd(t *testing.T) {
+	target, guard, stop := listenWithin(t, transport.Limits{CallTime: 20 * time.Millisecond}, transport.Config{}, models{})
+	defer stop()
+	i := intrude(t, target, here)
+	if _, err := i.Call(spaziov1.ModelService_Push_FullMethodName, 1000, 100, 100); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the call has ended", func() bool { return i.Open() == 0 && guard.Stats().Calls == 0 })
+	if i.Ended() != nil {
+		t.Errorf("the connection has ended with it: %v", i.Ended())
+	}
+}
+
+// TestStreamsOfAConnectionAreBounded: a caller that does not heed the settings
+// has its further streams refused, and no others.
+func TestStreamsOfAConnectionAreBounded(t *testing.T) {
+	target, guard, stop := listenWithin(t, transport.Limits{}, transport.Config{}, models{})
+	defer stop()
+	i := intrude(t, target, here)
+	for range 150 {
+		if err := i.Head(spaziov1.ModelService_Push_FullMethodName, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "fifty streams refused", func() bool { return i.Open() == 100 && guard.Stats().Calls == 100 })
+}
+
+// TestRequestsAreBounded: neither headers nor a message that is announced as
+// larger than allowed are kept.
+func TestRequestsAreBounded(t *testing.T) {
+	target, _, stop := listenWithin(t, transport.Limits{Message: 1000}, transport.Config{}, models{})
+	defer stop()
+	i := intrude(t, target, here)
+	if _, err := i.Call(spaziov1.ModelService_Push_FullMethodName, 1001, 0, 5); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the announced message is refused", func() bool { return i.Open() == 0 })
+	if err := i.Head(spaziov1.ModelService_Push_FullMethodName, strings.Repeat("x", 20<<10)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the headers are refused", func() bool { return i.Open() == 0 })
+}
+
+// TestHandshakesEnd: who connects and says nothing is let go.
+func TestHandshakesEnd(t *testing.T) {
+	identity := transporttest.SelfSigned(t, "127.0.0.1")
+	identity.CAFile = ""
+	target, guard, stop := listenWithin(t, transport.Limits{Handshake: 20 * time.Millisecond}, identity, models{})
+	defer stop()
+	conn, err := net.Dial("tcp", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the server speaks first")
+	}
+	eventually(t, "the connection is closed", func() bool { return guard.Stats().Connections == 0 })
+}
+
+func TestLimitErrors(t *testing.T) {
+	for field, l := range map[string]transport.Limits{
+		"Connections": {Connections: -1}, "Strangers": {Strangers: -1}, "Streams": {Streams: 1<<30 + 1},
+		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "Message": {Message: -1},
+		"Handshake": {Handshake: -1}, "CallTime": {CallTime: -1},
+	} {
+		_, err := transport.NewGuard(l)
+		var bad *transport.FieldError
+		if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, transport.ErrInvalid) {
+			t.Errorf("NewGuard(%+v): %v, want a FieldError of %s", l, err, field)
+		}
+	}
+}

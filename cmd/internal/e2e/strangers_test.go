@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// Addresses of the strangers and of the honest.
+var strange, known = netip.MustParseAddr("127.0.0.66"), netip.MustParseAddr("127.0.0.2")
+
+// strangers are what one address does to a server: calls in all, on connections
+// of so many, each with a message that announces a size and ends a byte short of
+// it, in frames of at most a length.
+type strangers struct {
+	name           string
+	calls, each    int
+	size, frame    int
+	from           netip.Addr
+	method, target string
+
+	connections []*transporttest.Intruder
+	calling     sync.WaitGroup
+}
+
+// begin returns when the calls have been made, or refused; those that wait for
+// flow control go on until end.
+func (s *strangers) begin(t *testing.T) {
+	t.Helper()
+	for range s.calls / s.each {
+		i, err := transporttest.Intrude(t.Context(), s.target, s.from, nil)
+		if err != nil {
+			continue // refused
+		}
+		s.connections = append(s.connections, i)
+		for range s.each {
+			s.calling.Go(func() { _, _ = i.Call(s.method, s.size, s.size-1, s.frame) })
+		}
+	}
+}
+
+func (s *strangers) end() {
+	for _, i := range s.connections {
+		i.Close()
+	}
+	s.calling.Wait()
+}
+
+// memory is what a process has in RAM.
+func memory(t *testing.T, s scraper) float64 {
+	t.Helper()
+	bytes, err := s.value("process_resident_memory_bytes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+// mostGrowth is the largest growth that strangers cause; each case is watched
+// for a few seconds, as what is unfinished piles up.
+const (
+	mostGrowth = 64 << 20
+	watched    = 40
+	lull     = 100 * time.Millisecond
+)
+
+// besieged lets strangers at a server and returns by how much its memory grew.
+// Meanwhile the honest are served.
+func besieged(t *testing.T, s scraper, cases []*strangers, honest func() error) {
+	t.Helper()
+	for _, c := range cases {
+		before := memory(t, s)
+		c.begin(t)
+		most, open, slowest := before, 0, time.Duration(0)
+		for range watched {
+			began := time.Now()
+			if err := honest(); err != nil {
+				t.Errorf("%s: the honest are not served: %v", c.name, err)
+			}
+			slowest = max(slowest, time.Since(began))
+			most = max(most, memory(t, s))
+			time.Sleep(lull)
+		}
+		for _, i := range c.connections {
+			open += i.Open()
+		}
+		c.end()
+		t.Logf("%-40s %6.1f MiB + %5.1f MiB, %4d calls still open, slowest honest call %v", c.name, before/(1<<20), (most-before)/(1<<20), open, slowest)
+		if most-before > mostGrowth {
+			t.Errorf("%s: the server grew by %.0f MiB", c.name, (most-before)/(1<<20))
+		}
+	}
+}
+
+// dialFrom connects from an address.
+func dialFrom(t *testing.T, target string, from netip.Addr) *grpc.ClientConn {
+	t.Helper()
+	options, err := transport.DialOptions(target, transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := grpc.NewClient(target, append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+		return dialer.DialContext(ctx, "tcp", addr)
+	}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	return connection
+}
+
+// siege is what a stranger tries with a method.
+func siege(method, target string) []*strangers {
+	return []*strangers{
+		{name: "4,000 unfinished calls, one connection", calls: 4000, each: 4000, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},
+		{name: "4,000 unfinished calls, 100 a connection", calls: 4000, each: 100, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},
+		{name: "4,000 unfinished calls, one a connection", calls: 4000, each: 1, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},
+		{name: "2,000 idle streams, 100 a connection", calls: 2000, each: 100, size: 1, frame: 5, from: strange, method: method, target: target},
+		{name: "2,000 idle streams, one a connection", calls: 2000, each: 1, size: 1, frame: 5, from: strange, method: method, target: target},
+	}
+}
+
+// Who has nothing to say takes little of a server's memory, and nobody's place.
+func TestStrangersTakeLittleOfTheAggregator(t *testing.T) {
+	models, metrics := freeAddress(t), freeAddress(t)
+	aggregator := &command{role: "aggregator", args: []string{"--listen=" + models, "--metrics-listen=" + metrics}}
+	aggregator.start(t)
+	s := newScraper("http://"+metrics, "")
+	waitMetric(t, s, "spazio_aggregator_ready", 1)
+	model, err := svd.Update(svd.Model{}, [][]float64{{.5, .2}, {.4, .1}}, svd.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sequence := uint64(0)
+	push := func() error {
+		sequence++
+		connection := dialFrom(t, models, known)
+		defer connection.Close()
+		_, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), &spaziov1.PushRequest{Local: api.FromLocal(agent.Local{
+			Node: "node", Incarnation: 1, Sequence: sequence, Schema: "e2e", Model: model.State(),
+		})})
+		return err
+	}
+	besieged(t, s, siege(spaziov1.ModelService_Push_FullMethodName, models), push)
+	aggregator.interrupt(t)
+}
+
+func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
+	client, kubeconfig := cluster(t)
+	const node = "node-known"
+	register(t, client, node)
+	t.Cleanup(func() {
+		if err := client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("delete node %s: %v", node, err)
+		}
+	})
+	signals, debug := freeAddress(t), freeAddress(t)
+	scheduler := &command{role: "scheduler", args: []string{
+		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--signal-listen=" + signals, "--debug-listen=" + debug,
+	}}
+	scheduler.start(t)
+	s := newScraper("http://"+debug, "")
+	waitMetric(t, s, `spazio_nodes{state="missing"}`, 1)
+	sequence := uint64(0)
+	report := func() error {
+		sequence++
+		connection := dialFrom(t, signals, known)
+		defer connection.Close()
+		_, err := publishOnce(t.Context(), connection, api.FromReport(honest(node, sequence)))
+		return err
+	}
+	besieged(t, s, siege(spaziov1.SignalService_Publish_FullMethodName, signals), report)
+	waitMetric(t, s, `spazio_nodes{state="fresh"}`, 1)
+	scheduler.interrupt(t)
+}
