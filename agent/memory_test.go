@@ -26,16 +26,17 @@ func mixedPods(t *testing.T, c agent.Config) (agent.Report, agent.Why) {
 }
 
 // TestMixedPodsLeaveRoomForALargeOne: at .77 of the memory, where the mean pod
-// takes .06, three mean pods or one and a half large ones fit.
+// takes .06, three mean pods or one and a half large ones fit. Caution about the
+// cost of the twelve that run may take that room, but not more than a pod's.
 func TestMixedPodsLeaveRoomForALargeOne(t *testing.T) {
 	r, w := mixedPods(t, config())
 	if r.Limiting != agent.Memory || r.Flags.CostUnknown || !near(r.Channels[1].Cost, .06, .02) {
 		t.Fatalf("%+v", r)
 	}
-	if r.Avail < 0 || r.Avail > 2 {
+	if r.Avail < -1 || r.Avail > 2 {
 		t.Errorf("offers %.2f pods of .06 ± .06 beside .23, want at most two", r.Avail)
 	}
-	if text := w.String(); !strings.Contains(text, "n) = U(") || !strings.Contains(text, "Pods differ in memory") {
+	if text := w.String(); !strings.Contains(text, "C/c⁺ − n = ") || !strings.Contains(text, "Pods differ in memory") {
 		t.Errorf("not explained:\n%s", text)
 	}
 	alike := config()

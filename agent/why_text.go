@@ -76,8 +76,8 @@ func (c WhyChannel) signal(n0, n int) string {
 
 func (c WhyChannel) model(n int) string {
 	symbol, value := c.room("C", c.Pooled.Capacity)
-	if c.Spread > 0 {
-		return fmt.Sprintf("U(%s − c·n) = U(%s − %.3f·%d)", symbol, value, c.Pooled.Cost, n)
+	if c.Spread > 0 && c.Model > 0 {
+		return fmt.Sprintf("U(%s − c⁺·n) = U(%s − %.3f·%d)", symbol, value, c.CautiousCost, n)
 	}
 	return fmt.Sprintf("%s/c⁺ − n = %s/%.3f − %d", symbol, value, c.CautiousCost, n)
 }

@@ -224,9 +224,9 @@ type Room struct {
 	// Cost is c⁺ = c + g·sd(c), the cost that the room is counted in, and Spread
 	// is g·σ, by which it is raised for pods that differ.
 	Cost, Spread float64
-	// Signal is U(h) + n₀ − n and Model is U(C − c·n), with U(h) the pods that
-	// fit into h. Without a spread they are h/c⁺ + n₀ − n and C/c⁺ − n. Mode is the
-	// one that holds.
+	// Signal is U(h) + n₀ − n and Model is U(C − c⁺·n), with U(h) the pods that
+	// fit into h; Model is C/c⁺ − n where the n pods alone take more than C. Mode
+	// is the one that holds.
 	Signal, Model float64
 	Mode          Mode
 }
@@ -251,7 +251,7 @@ func (c Channel) Room(p Pods, o AvailOptions) Room {
 func (c *Channel) room(p Pods, o *AvailOptions) Room {
 	r := Room{Cost: c.Cost + o.Caution*c.CostSD, Spread: o.Caution * c.PodSD}
 	r.Signal = r.fit(1-c.used()) + p.Measured - p.Now
-	r.Model = r.beside(p.Now, c.Cost, max(c.Capacity-c.Reserve, 0))
+	r.Model = r.beside(p.Now, max(c.Capacity-c.Reserve, 0))
 	switch {
 	case o.Rule == ModelOnly, o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && r.Model < r.Signal:
 		r.Mode = ModelMode
@@ -262,21 +262,18 @@ func (c *Channel) room(p Pods, o *AvailOptions) Room {
 // maxPods is far above any room and keeps a division by a tiny cost finite.
 const maxPods = 1e9
 
-// beside is the model's room on a node of the given capacity, beside n pods of a
-// mean cost. Where pods differ, those that run were measured with the capacity:
-// caution is for the ones to come.
-func (r *Room) beside(n, cost, capacity float64) float64 {
-	if r.Spread == 0 {
-		return min(capacity/r.Cost, maxPods) - n
-	}
-	if left := capacity - cost*n; left > 0 {
+// beside is the model's room on a node of the given capacity, beside n pods.
+// Those that run are counted at c⁺ as well, whether pods differ or not: with
+// their mean c the room would grow as soon as pods are known to differ.
+func (r *Room) beside(n, capacity float64) float64 {
+	if left := capacity - r.Cost*n; left > 0 {
 		return r.fit(left)
 	}
-	return min(capacity/cost, maxPods) - n
+	return min(capacity/r.Cost, maxPods) - n
 }
 
 // fit is U, the u ≥ 0 with u·c⁺ + √u·gσ = h: u pods take u·c in the mean, with a
-// standard deviation of √u·σ.
+// standard deviation of √u·σ. Nothing fits into h ≤ 0.
 func (r *Room) fit(h float64) float64 {
 	if !(h > 0) {
 		return 0

@@ -54,14 +54,16 @@
 // The room above is counted in mean pods. Where pods differ by a standard
 // deviation σ (Channel.PodSD), u of them take u·c ± √u·σ, so we count
 //
-//	U(h) = the u with u·c⁺ + √u·g·σ = h,  signal mode U(h) + n₀ − n,  model mode U(C − c·n)
+//	U(h) = the u ≥ 0 with u·c⁺ + √u·g·σ = h
+//	signal mode  U(h) + n₀ − n             model mode  U(C − c⁺·n)
 //
-// where U(h) = h/c for h < 0. The model mode takes the n pods that run at their
-// mean c, for C was measured with them: C − c·n is the headroom that the model
-// expects, and caution is for the pods to come. Far from full the deviations even out; near full U
-// leaves room for a pod that is larger than the mean. That is for channels
-// without give: a core that is taken twice halves a pod's speed, memory that is
-// taken twice stops the node.
+// where U(h) = 0 for h ≤ 0, and where the n pods that run take more than C by
+// themselves the model mode is C/c⁺ − n. For σ = 0 these are the formulas above.
+// Counting the n pods that run at c⁺ too makes avail fall with σ from 0 on, as it
+// falls with usage, cost, its deviation, the reserve and the caution. Far from
+// full the deviations even out; near full U leaves room for a pod that is larger
+// than the mean. That is for channels without give: a core that is taken twice
+// halves a pod's speed, memory that is taken twice stops the node.
 //
 // Channel.Reserve is the share of a channel that is left free, for load beside
 // the pods that must not wait: it counts as used in all of the above.

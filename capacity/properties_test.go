@@ -1,8 +1,10 @@
 package capacity_test
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/capacity"
@@ -179,6 +181,59 @@ func TestAvailableRules(t *testing.T) {
 		ch[0].Usage = math.Min(ch[0].Usage+.1, .97)
 		if loaded := at(capacity.AvailOptions{}); loaded > least {
 			t.Fatalf("avail rose from %v to %v with usage", least, loaded)
+		}
+	}
+}
+
+// TestAvailableIsMonotone: more usage, a higher or less certain cost, pods that
+// differ more, a larger reserve and more caution never raise avail.
+func TestAvailableIsMonotone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	// some is 0 as often as not, or spread over many magnitudes.
+	some := func(most float64) float64 {
+		if rng.IntN(2) == 0 {
+			return 0
+		}
+		return most * math.Pow(10, -12*rng.Float64()*float64(rng.IntN(2)))
+	}
+	type arguments struct {
+		c capacity.Channel
+		o capacity.AvailOptions
+	}
+	raise := map[string]func(a *arguments, by float64){
+		"usage":   func(a *arguments, by float64) { a.c.Usage += by },
+		"cost":    func(a *arguments, by float64) { a.c.Cost += by },
+		"CostSD":  func(a *arguments, by float64) { a.c.CostSD += by },
+		"PodSD":   func(a *arguments, by float64) { a.c.PodSD += by },
+		"reserve": func(a *arguments, by float64) { a.c.Reserve = min(a.c.Reserve+by, .999) },
+		"caution": func(a *arguments, by float64) { a.o.Caution += by },
+	}
+	names := slices.Sorted(maps.Keys(raise))
+	for range 300_000 {
+		a := arguments{
+			c: capacity.Channel{
+				Usage: 1.2 * rng.Float64(), Capacity: some(2), Cost: .001 + some(1), CostSD: some(.5), PodSD: some(.5),
+				Reserve: some(.9), Fleeting: rng.IntN(4) == 0,
+			},
+			o: capacity.AvailOptions{
+				Rule: allRules[rng.IntN(len(allRules))], Caution: 1e-9 + some(3), Allowance: some(4),
+			},
+		}
+		other := capacity.Channel{Usage: rng.Float64(), Capacity: 1, Cost: .1}
+		p := capacity.Pods{Now: float64(rng.IntN(30)), Measured: float64(rng.IntN(30)), Churn: rng.IntN(2) == 0}
+		at := func(a arguments) float64 {
+			got, err := capacity.Available([]capacity.Channel{other, a.c}, p, a.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Pods
+		}
+		before := at(a)
+		name := names[rng.IntN(len(names))]
+		more := a
+		raise[name](&more, some(1))
+		if after := at(more); !(after <= before+1e-9*(1+math.Abs(before))) {
+			t.Fatalf("avail rises from %v to %v with %s, from %+v to %+v at %+v", before, after, name, a, more, p)
 		}
 	}
 }

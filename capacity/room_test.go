@@ -34,19 +34,15 @@ func TestRoomExplainsAvailable(t *testing.T) {
 		for _, c := range channels {
 			r := c.Room(p, o)
 			least = min(least, r.Pods())
-			// What fits is what fills the room again: u·c⁺ + √u·gσ.
-			fills := func(u, room float64) bool {
-				return math.Abs(u*r.Cost+math.Sqrt(u)*r.Spread-max(room, 0)) < 1e-9
+			// What fits fills the room: u·c⁺ + √u·gσ, beside the n pods in that
+			// of the model; pods too many take their c⁺ alone.
+			fills := func(pods, more, room float64) bool {
+				return math.Abs((pods+more)*r.Cost+math.Sqrt(max(more, 0))*r.Spread-room) < 1e-9
 			}
-			if u := r.Signal - p.Measured + p.Now; !fills(max(u, 0), 1-c.Usage-c.Reserve) {
+			if u := r.Signal - p.Measured + p.Now; u < -1e-12 || !fills(0, u, max(1-c.Usage-c.Reserve, 0)) {
 				t.Fatalf("%v pods by the signal of %+v", u, c)
 			}
-			taken := c.Cost
-			if r.Spread == 0 {
-				taken = r.Cost
-			}
-			left := max(c.Capacity-c.Reserve, 0) - p.Now*taken
-			if left > 0 && !fills(r.Model, left) || left <= 0 && math.Abs(r.Model*taken-left) > 1e-9 {
+			if !fills(p.Now, r.Model, max(c.Capacity-c.Reserve, 0)) {
 				t.Fatalf("%v pods by the model of %+v beside %v", r.Model, c, p.Now)
 			}
 		}
