@@ -269,6 +269,10 @@ func withPriority(x int32) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Priority = &x }
 }
 
+// selective gives a pod a node selector: which nodes it fits is the business of
+// whoever calls Filter.
+func selective(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }
+
 // create adds pods to the API and waits for nothing.
 func (c *cluster) create(pods ...*v1.Pod) {
 	c.t.Helper()

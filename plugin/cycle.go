@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -23,6 +24,11 @@ const stateKey fwk.StateKey = Name
 type cycle struct {
 	directory *directory
 	attempt   *attempt
+	// reach gets the nodes that Filter refuses; nil where Filter is left out or
+	// sees but a few nodes. rises tells of nodes that rose before they were in it.
+	reach *reach
+	rises func(*node)
+	at    time.Duration
 	// verdicts, free and, if the profile ranks by it, k are those of the
 	// directory's nodes; open counts the admitted.
 	verdicts []verdict
@@ -43,12 +49,12 @@ type cycle struct {
 // Clone implements fwk.StateData.
 func (c *cycle) Clone() fwk.StateData { return c }
 
-// look returns the newest state of all nodes, judged, and the refused, counted.
-func (p *spazio) look(a *attempt) (c *cycle, t tally) {
+// judge returns the newest state of all nodes, judged, and the refused, counted.
+func (p *spazio) judge(a *attempt) (c *cycle, t tally) {
 	h := p.hub
 	d, now := h.nodes.list(), h.now()
 	c = &cycle{
-		directory: d, attempt: a,
+		directory: d, attempt: a, at: now,
 		verdicts: make([]verdict, len(d.nodes)), free: make([]float32, len(d.nodes)),
 	}
 	if p.ranking.Blend > 0 {
@@ -66,6 +72,22 @@ func (p *spazio) look(a *attempt) (c *cycle, t tally) {
 	}
 	c.open, c.refusals = len(d.nodes)-t.nodes, allRefusals()
 	return c, t
+}
+
+// admits says whether the cycle saw room on a node.
+func (c *cycle) admits(n *node) bool {
+	i, known := c.directory.named(n.name)
+	return known && c.verdicts[i].reason() == reserve.Admitted
+}
+
+// learn notes that the plugin alone refuses the pod the i-th node. If the node
+// has risen since the cycle looked at it, the waker may have passed over the
+// pod.
+func (c *cycle) learn(i int, r *rules) {
+	c.reach.add(c.directory.ids[i])
+	if verdict, _ := r.judge(&c.directory.board[i], c.at); verdict.reason() == reserve.Admitted {
+		c.rises(c.directory.nodes[i])
+	}
 }
 
 // refuse returns the status of the i-th node, which was refused.

@@ -11,6 +11,11 @@ import (
 // directory is an immutable index of all nodes, by name.
 type directory struct {
 	nodes []*node
+	// ids are those of nodes, all below limit.
+	ids   []int
+	limit int
+	// nowhere is what a pod waits for that found room on all of them.
+	nowhere *reach
 	// board has a square for each of nodes, in their order.
 	board []square
 	// table is an open hash table of the nodes. It knows names by their 64-bit
@@ -30,9 +35,11 @@ type place struct {
 }
 
 // newDirectory gives each node a square. The caller holds no node's mutex.
-func newDirectory(byName map[string]*node) *directory {
+func newDirectory(byName map[string]*node, limit int) *directory {
 	d := &directory{
 		nodes: make([]*node, 0, len(byName)),
+		ids:   make([]int, 0, len(byName)),
+		limit: limit, nowhere: newNowhere(limit),
 		board: make([]square, len(byName)),
 		// At most half full, so that a search is short and ends.
 		table: make([]place, 1<<bits.Len(uint(2*len(byName)))),
@@ -50,6 +57,7 @@ func newDirectory(byName map[string]*node) *directory {
 		n.square.put(n.view.Load())
 		n.mu.Unlock()
 		d.nodes = append(d.nodes, n)
+		d.ids = append(d.ids, n.id)
 	}
 	for !d.fill() {
 		clear(d.table)

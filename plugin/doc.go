@@ -14,16 +14,24 @@
 //
 //	PreFilter  remember the pod as waiting, then take one immutable view of all nodes
 //	           and ask of each whether it has room: reserve.Admit
-//	Filter     refuse the nodes without room, unless all have it, none has it (the
-//	           pod is refused at once) or so few that PreFilter names them
+//	Filter     refuse the nodes without room, unless all have it or, for a pod that
+//	           asks nothing else of its node, none has it (the pod is refused at
+//	           once) or so few that PreFilter names them
 //	Score      rank by room: reserve.Score, normalised to 0..100
 //	Reserve    ask again, of the node as it is now, and put the pod in flight
 //	PostBind   tell the node's agent that a pod is coming
 //
 // A signal is not an API object, so no event of the API wakes a pod when room
 // appears. The Hub does: when a report, a deletion or a failed bind raises the
-// slots of a node, the waiting pods of the highest priority, as many as the new
-// slots, are activated.
+// slots of a node, pods that wait for that node are activated, by priority, then
+// age, as many as it has slots. A pod waits for the nodes that the plugin alone
+// refused it. To know them the plugin's Filter has to run after those of the
+// other plugins, as it does where it is enabled as a MultiPoint plugin beside the
+// default ones: a plugin that filters after it may have pods tried in vain, once
+// for each time that a node rises.
+//
+// A pod that got a slot and then was not bound, for another plugin (a gang's, say)
+// or the API refused it, is next activated after a second, then two, and so on.
 //
 // Why a pod waits is told in three places: the event counts the nodes by reason
 // and by the resource that is shortest, [Hub.Explain] gives each node's room and

@@ -52,6 +52,7 @@ type Hub struct {
 	nodes   nodes
 	waiting *waiting
 	placed  placed
+	tainted tainted
 	metrics *metricSet
 	// slots is the sum of all nodes' slots.
 	slots atomic.Int64
@@ -207,11 +208,15 @@ func (h *Hub) now() time.Duration { return h.clock().Sub(h.start) }
 
 // node returns the named node, made if it is new.
 func (h *Hub) node(name string) *node {
-	return h.nodes.ensure(name, func() *node {
+	n, made := h.nodes.ensure(name, func() *node {
 		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
 		n.refresh(&h.rules, n.since)
 		return n
 	})
+	if made {
+		h.waiting.admit(n)
+	}
+	return n
 }
 
 // refresh makes the node's state visible and wakes pods if it gained slots.
@@ -220,7 +225,7 @@ func (h *Hub) refresh(n *node) {
 	change := h.refreshLocked(n)
 	n.mu.Unlock()
 	if change > 0 {
-		h.waiting.rise(change)
+		h.waiting.rise(n)
 	}
 }
 
@@ -245,7 +250,9 @@ func (h *Hub) inventory() {
 		}
 	}
 	h.synced.Store(true)
-	h.waiting.rise(max(int(h.slots.Load()), 1))
+	for _, n := range h.nodes.list().nodes {
+		h.waiting.rise(n)
+	}
 }
 
 // removeNode forgets a node that the API no longer has. Its account stays until
@@ -259,6 +266,7 @@ func (h *Hub) removeNode(name string) {
 	n.inAPI, n.removed = false, true
 	h.slots.Add(int64(n.recount(&h.rules, n.view.Load(), h.now())))
 	n.mu.Unlock()
+	h.tainted.set(n, nil)
 	h.mu.Lock()
 	h.gone[name] = struct{}{}
 	h.mu.Unlock()

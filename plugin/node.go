@@ -38,6 +38,9 @@ func (v *view) fresh(now time.Duration) bool { return v.validity.Fresh(now) }
 // Reserve decides on the state it changes. Reading the view takes no lock.
 type node struct {
 	name string
+	// id is a small number that no other node of the directory has; it passes to
+	// a later one when this is removed.
+	id   int
 	view atomic.Pointer[view]
 
 	mu sync.Mutex
@@ -112,6 +115,9 @@ func (n *node) recount(r *rules, v *view, now time.Duration) int {
 type nodes struct {
 	mu     sync.RWMutex
 	byName map[string]*node
+	// limit is the lowest id that was never used, spare are those given back.
+	limit int
+	spare []int
 	// published is the directory as scheduling cycles read it; nil after a
 	// change, so that many changes cost one copy.
 	published atomic.Pointer[directory]
@@ -124,28 +130,38 @@ func (ns *nodes) get(name string) *node {
 }
 
 // ensure returns the node, made by build if it is new.
-func (ns *nodes) ensure(name string, build func() *node) *node {
+func (ns *nodes) ensure(name string, build func() *node) (n *node, made bool) {
 	if n := ns.get(name); n != nil {
-		return n
+		return n, false
 	}
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
-	n := ns.byName[name]
-	if n == nil {
-		if ns.byName == nil {
-			ns.byName = make(map[string]*node)
-		}
-		n = build()
-		ns.byName[name] = n
-		ns.published.Store(nil)
+	if n := ns.byName[name]; n != nil {
+		return n, false
 	}
-	return n
+	if ns.byName == nil {
+		ns.byName = make(map[string]*node)
+	}
+	n = build()
+	if last := len(ns.spare) - 1; last >= 0 {
+		n.id, ns.spare = ns.spare[last], ns.spare[:last]
+	} else {
+		n.id = ns.limit
+		ns.limit++
+	}
+	ns.byName[name] = n
+	ns.published.Store(nil)
+	return n, true
 }
 
 func (ns *nodes) remove(name string) *node {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
 	n := ns.byName[name]
+	if n == nil {
+		return nil
+	}
+	ns.spare = append(ns.spare, n.id)
 	delete(ns.byName, name)
 	ns.published.Store(nil)
 	return n
@@ -172,7 +188,7 @@ func (ns *nodes) list() *directory {
 	if d := ns.published.Load(); d != nil {
 		return d
 	}
-	d := newDirectory(ns.byName)
+	d := newDirectory(ns.byName, ns.limit)
 	ns.published.Store(d)
 	return d
 }

@@ -65,33 +65,61 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 // out; where none has, the pod is refused with the counts that the event would
 // have shown; where few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	h := p.hub
 	if p.exempt(pod) {
+		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	h := p.hub
 	a := new(attempt)
-	again := h.waiting.attempt(pod, p.handle, a, h.now())
+	granted := h.waiting.begin(pod, p.handle, a, h.now())
 	if !h.synced.Load() {
-		a.refused.Store(true)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
-	c, t := p.look(a)
+	c, t := p.judge(a)
+	if granted != nil && !c.admits(granted) {
+		h.waiting.release(pod.UID)
+	}
 	h.metrics.rejected(&t.byReason)
 	saw := &sight{at: h.clock(), nodes: len(c.verdicts), open: c.open, refusals: t.refusals()}
 	a.saw.Store(saw)
 	p.remember(state, c)
 	switch refused := t.nodes; {
 	case refused == 0 && len(nodes) <= len(c.verdicts):
+		p.await(pod, c, c.directory.nowhere)
 		return nil, fwk.NewStatus(fwk.Skip)
-	case c.open == 0 && refused > 0:
-		a.refused.Store(true)
+	case c.open == 0 && refused > 0 && isPlain(pod):
+		p.await(pod, c, p.plainReach(pod, c))
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(saw.refusals))
-	case refused >= narrowFrom && c.open <= refused && !again:
-		a.refused.Store(true)
-		a.narrowed.Store(true)
+	case refused >= narrowFrom && c.open <= refused && isPlain(pod):
+		p.await(pod, c, p.plainReach(pod, c))
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}
+	c.reach, c.rises = newReach(c.directory.limit, false), h.waiting.rise
+	p.await(pod, c, c.reach)
 	return nil, nil
+}
+
+// plainReach is what a plain pod waits for that found its way to none of the
+// nodes with room: the others.
+func (p *spazio) plainReach(pod *v1.Pod, c *cycle) *reach {
+	r := newReach(c.directory.limit, true)
+	p.hub.tainted.exclude(r, pod)
+	for i, verdict := range c.verdicts {
+		if verdict.reason() == reserve.Admitted {
+			r.remove(c.directory.ids[i])
+		}
+	}
+	return r
+}
+
+// await sets what the pod of a cycle waits for. The nodes may have changed since
+// the cycle looked at them; then it waits for all.
+func (p *spazio) await(pod *v1.Pod, c *cycle, r *reach) {
+	h := p.hub
+	h.waiting.decide(pod.UID, c.attempt, r)
+	if h.nodes.published.Load() != c.directory {
+		h.waiting.decide(pod.UID, c.attempt, nil)
+	}
 }
 
 // narrowFrom is the number of refused nodes from which it pays to name the
@@ -114,11 +142,11 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info
 	if known && c.verdicts[i].reason() == reserve.Admitted {
 		return nil
 	}
-	if !c.attempt.refused.Load() {
-		c.attempt.refused.Store(true)
-	}
 	if !known {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, nameless.text[reserve.Stale]...)
+	}
+	if c.reach != nil {
+		c.learn(i, &p.hub.rules)
 	}
 	return c.refuse(i)
 }
@@ -130,7 +158,7 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
-		c, _ := p.look(new(attempt))
+		c, _ := p.judge(new(attempt))
 		p.remember(state, c)
 	}
 	return nil
@@ -205,16 +233,14 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		return p.reserved(state, pod, name, nil, h.ledger.Reserve(name, key, podDemand, h.clock()))
 	}
 	n.mu.Lock()
+	slots := n.slots
 	h.refreshLocked(n)
 	v, now := n.view.Load(), h.now()
 	if !p.exempt(pod) {
 		if reason := h.rules.admitView(v, now); reason != reserve.Admitted {
 			n.mu.Unlock()
 			// Another node may have room for it.
-			if c, err := p.cycle(state); err == nil {
-				c.attempt.lost()
-			}
-			h.waiting.rise(1)
+			h.waiting.lost(pod.UID)
 			h.metrics.lost(reason)
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
@@ -222,7 +248,11 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	}
 	err := h.ledger.Reserve(name, key, podDemand, h.clock())
 	h.refreshLocked(n)
+	risen := n.slots > slots
 	n.mu.Unlock()
+	if risen { // the signal turned stale
+		h.waiting.rise(n)
+	}
 	return p.reserved(state, pod, name, v, err)
 }
 
@@ -242,7 +272,7 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, v *vie
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	p.hub.waiting.taken(pod.UID)
+	p.hub.waiting.reserved(pod.UID, name)
 	if c, err := p.cycle(state); err == nil {
 		if a := c.attempt.saw.Load().export(); a != nil {
 			a.Reserved = name
@@ -260,6 +290,7 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 	if !p.hub.ledger.Unreserve(name, reserve.KeyOf(string(pod.UID))) {
 		return
 	}
+	p.hub.waiting.failed(pod, p.hub.now())
 	if n := p.hub.nodes.get(name); n != nil {
 		p.hub.refresh(n)
 	}

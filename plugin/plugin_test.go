@@ -77,9 +77,9 @@ func TestFullClusterIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// TestFewNodesWithRoomAreNamed: the framework need not visit the others. A pod
-// that came back is shown all nodes, so that it becomes known whether the plugin
-// is what keeps it from them.
+// TestFewNodesWithRoomAreNamed: the framework need not visit the others. For a
+// pod that asks something of its node it must, so that it becomes known whether
+// the plugin is what keeps it from them.
 func TestFewNodesWithRoomAreNamed(t *testing.T) {
 	const nodes = 150
 	c := newCluster(t, setup{nodes: nodes})
@@ -104,14 +104,14 @@ func TestFewNodesWithRoomAreNamed(t *testing.T) {
 	if diff := cmp.Diff(want, result.NodeNames); diff != "" {
 		t.Errorf("named (-want +got):\n%s", diff)
 	}
-	state := &cycleState{}
-	result, status = c.PreFilter(ctx, state, newPod(0), c.infos)
+	state, choosy := &cycleState{}, newPod(1, selective)
+	result, status = c.PreFilter(ctx, state, choosy, c.infos)
 	if !status.IsSuccess() || !result.AllNodes() {
-		t.Fatalf("second attempt: %v, %v, want all nodes", result, status)
+		t.Fatalf("with a selector: %v, %v, want all nodes", result, status)
 	}
 	for _, info := range c.infos {
 		name := info.Node().Name
-		if status := c.Filter(ctx, state, newPod(0), info); status.IsSuccess() != want.Has(name) {
+		if status := c.Filter(ctx, state, choosy, info); status.IsSuccess() != want.Has(name) {
 			t.Errorf("%s: %v", name, status)
 		}
 	}

@@ -21,6 +21,7 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 	logger := klog.FromContext(ctx)
 	lister := factory.Core().V1().Pods().Lister()
 	h.pods = lister
+	h.waiting.retry = h.retry
 	h.waiting.waits = func(pod *v1.Pod) bool {
 		current, err := lister.Pods(pod.Namespace).Get(pod.Name)
 		return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
@@ -55,7 +56,12 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if node, ok := obj.(*v1.Node); ok {
-				h.nodeSeen(node.Name)
+				h.nodeSeen(node)
+			}
+		},
+		UpdateFunc: func(_, after any) {
+			if node, ok := after.(*v1.Node); ok {
+				h.nodeTainted(h.nodes.get(node.Name), node)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -80,21 +86,31 @@ func lastState[T metav1.Object](obj any) (T, bool) {
 	return last, ok
 }
 
-func (h *Hub) nodeSeen(name string) {
-	n := h.node(name)
+func (h *Hub) nodeSeen(object *v1.Node) {
+	n := h.node(object.Name)
 	n.mu.Lock()
 	for n.removed {
 		// The inventory has just judged it a stranger.
 		n.mu.Unlock()
 		runtime.Gosched()
-		n = h.node(name)
+		n = h.node(object.Name)
 		n.mu.Lock()
 	}
 	n.inAPI = true
 	change := h.refreshLocked(n)
 	n.mu.Unlock()
+	h.nodeTainted(n, object)
 	if change > 0 {
-		h.waiting.rise(change)
+		h.waiting.rise(n)
+	}
+}
+
+// nodeTainted notes the taints of a node, and that pods which were kept from it
+// by one may go there now.
+func (h *Hub) nodeTainted(n *node, object *v1.Node) {
+	if n != nil && h.tainted.set(n, taintsOf(object)) {
+		h.waiting.admit(n)
+		h.waiting.rise(n)
 	}
 }
 
@@ -107,6 +123,7 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 		h.podGone(pod)
 		return
 	case pod.Spec.NodeName == "":
+		h.podPending(pod)
 		return
 	}
 	key := reserve.KeyOf(string(pod.UID))
@@ -118,6 +135,19 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 	}
 	if entered && h.synced.Load() {
 		h.notify(pod.Spec.NodeName, key)
+	}
+}
+
+// podPending wakes a waiting pod that has opted out of the plugin.
+func (h *Hub) podPending(pod *v1.Pod) {
+	if h.waiting.find(pod.UID) == nil {
+		return
+	}
+	h.mu.Lock()
+	p := h.profiles[pod.Spec.SchedulerName]
+	h.mu.Unlock()
+	if p != nil && p.exempt(pod) {
+		h.waiting.optOut(pod.UID)
 	}
 }
 
@@ -142,7 +172,7 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 	}
 	n.mu.Unlock()
 	if change > 0 {
-		h.waiting.rise(change)
+		h.waiting.rise(n)
 	}
 	return entered, err
 }

@@ -63,7 +63,7 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 	}
 	n.mu.Unlock()
 	if change > 0 {
-		h.waiting.rise(change)
+		h.waiting.rise(n)
 	}
 	return result
 }

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,43 +8,62 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// waiting knows the pods that have been tried and are not yet reserved, and
-// wakes them when slots appear.
+// waiting knows the pods that have been tried and are not yet reserved, each
+// with the nodes that it waits for, and grants them the slots of these nodes
+// as they appear.
 //
-// Each rise of a node's slots begins a new epoch, after the new state became
-// visible. A pod is recorded with the epoch read before its attempt looked at
-// any node, so one recorded in the present epoch has seen every rise, and one
-// recorded earlier may have missed some: it is a candidate, if the plugin
-// refused it a node, or may yet do so because the attempt is running. Slots that rises
-// opened and no Reserve has taken are the budget. A round activates as many
-// candidates as the budget holds, highest priority first, and is repeated while
-// both last: a pod that was in the middle of an attempt when it was activated
-// has meanwhile come back to the queue, and one that was tried in vain (an
-// affinity, a taint) is no candidate any more and leaves its turn to the next.
+// A node whose slots rise is due until no pod waits for it or its slots are
+// gone. A round grants the slots of the due nodes to the pods that wait for
+// them, by priority, then age, and at most as many as there are. An attempt
+// that sees a node with a slot either takes it or learns that the pod does not
+// fit there, so no pod is woken for the same slot again. Safe for concurrent
+// use.
 type waiting struct {
-	epoch  atomic.Uint64
-	budget atomic.Int64
-	kick   chan struct{}
+	kick chan struct{}
 	// waits says whether the API still has a pod and it is unbound; set before
-	// the first round.
+	// the first attempt.
 	waits func(*v1.Pod) bool
+	// retry is the longest pause between activations; set like waits.
+	retry time.Duration
 
 	mu   sync.Mutex
 	pods map[types.UID]*waitingPod
-	seen uint64
-	// current is the pod of the latest attempt. A scheduler tries its pods one
-	// after the other, so all earlier attempts have ended.
-	current types.UID
+	// order are the pods by comparePods.
+	order []*waitingPod
+	seen  uint64
+	// due are the nodes whose slots are still to be granted, granted the pods
+	// that slots are kept for, anywhere those that need no certain node.
+	due               map[*node]struct{}
+	granted, anywhere []*waitingPod
+	// failures are of pods that got a slot and were not bound.
+	failures map[types.UID]failure
+	// bytes is the memory of all reaches.
+	bytes int
 }
 
-// maxWoken is how often a pod is activated without coming back to PreFilter
-// before it loses its turn until the slow retry: something else holds it, and
-// it must not hold up the others.
-const maxWoken = 3
+const (
+	// A pod that does not come to PreFilter within firstPause of its activation
+	// is activated again, after twice that, and so on up to the slow retry: an
+	// attempt takes milliseconds on an idle scheduler, and to activate a pod that
+	// is still queued does nothing. One that was in the middle of an attempt has
+	// meanwhile come back to the queue.
+	firstPause = 10 * time.Millisecond
+	// grantTime is how long a slot is kept for a pod that was activated for it:
+	// what holds that pod must not hold up the others for long. An attempt over
+	// thousands of nodes takes some tens of milliseconds.
+	grantTime = 25 * time.Millisecond
+	// A pod that got a slot and was not bound, for another plugin or the API
+	// refused it, is next activated after firstBackoff, then twice that and so
+	// on up to the slow retry, as kube-scheduler's own back-off, which an
+	// activation skips, begins at a second.
+	firstBackoff = time.Second
+	// maxReachBytes bounds the memory of the sets of nodes: 50,000 pods times
+	// 5,000 nodes. A pod beyond is woken for any node.
+	maxReachBytes = 32 << 20
+)
 
 type waitingPod struct {
 	pod      *v1.Pod
@@ -53,24 +71,36 @@ type waitingPod struct {
 	priority int32
 	// arrival orders pods of the same priority.
 	arrival uint64
-	// tried is the epoch of the last attempt, touched the time of the last
-	// attempt or activation.
-	tried   uint64
-	touched time.Duration
-	// latest is the last attempt.
-	latest *attempt
-	// woken counts activations since the last attempt.
-	woken int
+	// attempt is the last one, last the time of it or of a later activation.
+	attempt *attempt
+	last    time.Duration
+	bytes   int
+	// activations counts those since the last attempt; the next one comes not
+	// before pause.
+	activations int
+	pause       time.Duration
+	// anywhere is set for a pod that needs no certain node to rise.
+	anywhere bool
+	// granted is the node whose slot the pod was last activated for, until when
+	// the slot is kept.
+	granted *node
+	until   time.Duration
+}
+
+// failure counts how often a pod got a slot and was not bound.
+type failure struct {
+	count int
+	// until is when the pod may be activated next.
+	until time.Duration
 }
 
 // attempt is what is remembered of a pod's last scheduling attempt; it holds on
 // to none of the cycle's state. Safe for concurrent use.
 type attempt struct {
-	// refused is set once the plugin has refused the pod a node.
-	refused atomic.Bool
-	// narrowed is set if the attempt was shown the nodes with room alone.
-	narrowed atomic.Bool
-	saw      atomic.Pointer[sight]
+	// reach is what the pod waits for: all nodes until PreFilter has decided, so
+	// that a rise meanwhile is not lost.
+	reach atomic.Pointer[reach]
+	saw   atomic.Pointer[sight]
 }
 
 // sight sums up the nodes as an attempt found them.
@@ -80,46 +110,70 @@ type sight struct {
 	refusals    []Refusal
 }
 
-// content says that the attempt found room on every node: whatever becomes of it
-// while it lasts, a rise can't have offered it more.
-func (a *attempt) content() bool {
-	s := a.saw.Load()
-	return s != nil && s.open == s.nodes
-}
-
-// lost marks an attempt whose node changed before the pod was in flight to it.
-func (a *attempt) lost() {
-	a.refused.Store(true)
-	a.narrowed.Store(false)
-}
-
 func newWaiting() *waiting {
-	return &waiting{kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
+	return &waiting{
+		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod),
+		due: make(map[*node]struct{}), failures: make(map[types.UID]failure),
+	}
 }
 
-// attempt records that a pod is about to look at the nodes. handle is only used
+// begin records that a pod is about to look for a node. handle is only used
 // later, from the waker: a scheduler that runs PreFilter has been built, so its
-// PodActivator is set, which it is not while New runs.
-// It says whether the attempt before this one was in vain although nodes with
-// room were named to the framework: then others than the plugin refused the
-// pod, and whether the plugin would have must be found out node by node, or the
-// pod would be woken for slots that it can't take again and again.
-func (w *waiting) attempt(pod *v1.Pod, handle fwk.Handle, a *attempt, now time.Duration) (again bool) {
+// PodActivator is set, which it is not while New runs. It returns the node whose
+// slot the pod was activated for, if it is still kept.
+func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, now time.Duration) (granted *node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.pods[pod.UID]
 	if p == nil {
 		w.seen++
-		p = &waitingPod{arrival: w.seen}
+		p = &waitingPod{arrival: w.seen, priority: priorityOf(pod)}
 		w.pods[pod.UID] = p
-	} else {
-		again = p.latest.narrowed.Load()
+		at, _ := slices.BinarySearchFunc(w.order, p, comparePods)
+		w.order = slices.Insert(w.order, at, p)
 	}
-	p.pod, p.handle, p.priority = pod, handle, priorityOf(pod)
-	p.tried, p.touched = w.epoch.Load(), now
-	p.latest, p.woken = a, 0
-	w.current = pod.UID
-	return again
+	w.account(p, 0)
+	p.pod, p.handle, p.attempt, p.last = pod, handle, a, now
+	p.activations, p.pause, p.anywhere = 0, w.failures[pod.UID].until, false
+	if p.granted != nil {
+		// It is trying for the slot now.
+		p.until = now + grantTime
+		p.pause = max(p.pause, p.until)
+	}
+	// A pod that was deleted after it left the queue leaves no event any more.
+	if !w.waits(pod) {
+		w.forget(pod.UID)
+	}
+	return p.granted
+}
+
+// decide sets what the pod of an attempt waits for, if memory allows.
+func (w *waiting) decide(uid types.UID, a *attempt, r *reach) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods[uid]; p != nil && p.attempt == a && w.account(p, r.bytes()) {
+		a.reach.Store(r)
+	}
+}
+
+// account changes the memory of p's reach, and says whether there is enough.
+func (w *waiting) account(p *waitingPod, bytes int) bool {
+	if w.bytes-p.bytes+bytes > maxReachBytes {
+		return false
+	}
+	w.bytes += bytes - p.bytes
+	p.bytes = bytes
+	return true
+}
+
+// release gives up the slot that was kept for a pod.
+func (w *waiting) release(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods[uid]; p != nil && p.granted != nil {
+		p.granted, p.pause = nil, w.failures[uid].until
+		w.wake()
+	}
 }
 
 func priorityOf(pod *v1.Pod) int32 {
@@ -134,36 +188,107 @@ func (w *waiting) find(uid types.UID) *attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.pods[uid]; p != nil {
-		return p.latest
+		return p.attempt
 	}
 	return nil
 }
 
-// drop forgets a pod that no longer waits.
+// drop forgets a pod that has been bound or is gone.
 func (w *waiting) drop(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.pods, uid)
+	w.forget(uid)
+	delete(w.failures, uid)
 }
 
-// taken accounts for a slot that a pod got.
-func (w *waiting) taken(uid types.UID) {
-	w.drop(uid)
-	for {
-		b := w.budget.Load()
-		if b <= 0 || w.budget.CompareAndSwap(b, b-1) {
-			return
-		}
+// forget removes a pod; w.mu is held.
+func (w *waiting) forget(uid types.UID) {
+	p := w.pods[uid]
+	if p == nil {
+		return
+	}
+	delete(w.pods, uid)
+	w.account(p, 0)
+	p.granted, p.anywhere = nil, false
+	if at, found := slices.BinarySearchFunc(w.order, p, comparePods); found {
+		w.order = slices.Delete(w.order, at, at+1)
 	}
 }
 
-// rise announces new slots. What opened them must be visible already.
-func (w *waiting) rise(slots int) {
-	w.epoch.Add(1)
-	w.budget.Add(int64(slots))
+// reserved forgets a pod that got a slot of the named node.
+func (w *waiting) reserved(uid types.UID, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods[uid]; p != nil && p.granted != nil && p.granted.name != name {
+		w.wake() // the slot that was kept for it is free
+	}
+	w.forget(uid)
+}
+
+// lost makes a pod whose node changed before it was in flight look again, once.
+func (w *waiting) lost(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods[uid]; p != nil {
+		p.granted = nil
+		p.attempt.reach.Store(nil)
+		w.free(p)
+	}
+}
+
+// failed counts a slot that a pod got in vain.
+func (w *waiting) failed(pod *v1.Pod, now time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.waits(pod) {
+		return
+	}
+	f := w.failures[pod.UID]
+	f.until = now + doubled(firstBackoff, f.count, w.retry)
+	f.count++
+	w.failures[pod.UID] = f
+}
+
+// optOut wakes a pod that has become exempt from the plugin.
+func (w *waiting) optOut(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods[uid]; p != nil {
+		w.free(p)
+	}
+}
+
+// free has a pod activated whatever rises; w.mu is held.
+func (w *waiting) free(p *waitingPod) {
+	p.anywhere = true
+	if !slices.Contains(w.anywhere, p) {
+		w.anywhere = append(w.anywhere, p)
+	}
+	w.wake()
+}
+
+// rise makes a node due. What opened its slots must be visible already.
+func (w *waiting) rise(n *node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due[n] = struct{}{}
+	w.wake()
+}
+
+// wake asks for a round.
+func (w *waiting) wake() {
 	select {
 	case w.kick <- struct{}{}:
 	default:
+	}
+}
+
+// admit puts a node of which something has changed into the reach of all pods.
+func (w *waiting) admit(n *node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.order {
+		p.attempt.reach.Load().add(n.id)
 	}
 }
 
@@ -171,92 +296,6 @@ func (w *waiting) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.pods)
-}
-
-// round activates candidates for at most the budget, itself at most slots. It
-// returns how many, 0 if none is left over, and whether some of them have not
-// been activated since their last attempt.
-func (w *waiting) round(ctx context.Context, slots int64, now time.Duration) (activated int, fresh bool) {
-	for {
-		budget := w.budget.Load()
-		if room := min(budget, slots); room > 0 {
-			chosen, ghosts := w.choose(int(room), now)
-			if len(chosen) > 0 {
-				activate(ctx, chosen)
-				return len(chosen), slices.ContainsFunc(chosen, func(p *waitingPod) bool { return p.woken == 1 })
-			}
-			if ghosts {
-				continue
-			}
-		}
-		// Nobody wants what is left. If it has grown meanwhile, look again.
-		if budget <= 0 || w.budget.CompareAndSwap(budget, 0) {
-			return 0, false
-		}
-	}
-}
-
-// choose returns the first n candidates by priority and arrival, and whether it
-// met any that the API no longer knows as waiting. Such a ghost is recorded
-// when a pod is deleted just before its attempt.
-func (w *waiting) choose(n int, now time.Duration) (top []*waitingPod, ghosts bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	epoch := w.epoch.Load()
-	for uid, p := range w.pods {
-		if p.tried >= epoch || p.woken >= maxWoken || !p.latest.refused.Load() && (uid != w.current || p.latest.content()) {
-			continue
-		}
-		if len(w.pods) > n {
-			top = insertTop(top, p, n)
-		} else {
-			top = append(top, p)
-		}
-	}
-	alive := w.touch(top, now)
-	return alive, len(alive) < len(top)
-}
-
-// overdue returns the refused pods neither tried nor activated for period.
-func (w *waiting) overdue(period, now time.Duration) []*waitingPod {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var late []*waitingPod
-	for _, p := range w.pods {
-		if now-p.touched >= period && p.latest.refused.Load() {
-			late = append(late, p)
-		}
-	}
-	return w.touch(late, now)
-}
-
-// touch marks pods as activated and returns copies of those that still wait,
-// safe to read without the lock. It forgets the others.
-func (w *waiting) touch(pods []*waitingPod, now time.Duration) []*waitingPod {
-	alive := make([]*waitingPod, 0, len(pods))
-	for _, p := range pods {
-		if !w.waits(p.pod) {
-			delete(w.pods, p.pod.UID)
-			continue
-		}
-		p.touched = now
-		p.woken++
-		c := *p
-		alive = append(alive, &c)
-	}
-	return alive
-}
-
-// insertTop keeps the first n of the candidates seen so far, in order.
-func insertTop(top []*waitingPod, p *waitingPod, n int) []*waitingPod {
-	if len(top) == n && comparePods(p, top[n-1]) > 0 {
-		return top
-	}
-	at, _ := slices.BinarySearchFunc(top, p, comparePods)
-	if len(top) == n {
-		top = top[:n-1]
-	}
-	return slices.Insert(top, at, p)
 }
 
 // comparePods orders by priority, highest first, then by arrival.
@@ -270,21 +309,10 @@ func comparePods(a, b *waitingPod) int {
 	return 1
 }
 
-// activate moves pods to the front of their scheduler's queue. The profiles of
-// a scheduler share one queue, so any of the handles reaches it; grouping them
-// keeps it one call for each.
-func activate(ctx context.Context, pods []*waitingPod) {
-	groups := make(map[fwk.Handle]map[string]*v1.Pod)
-	for _, p := range pods {
-		group := groups[p.handle]
-		if group == nil {
-			group = make(map[string]*v1.Pod)
-			groups[p.handle] = group
-		}
-		group[string(p.pod.UID)] = p.pod
+// doubled returns first · 2ⁿ, at most most.
+func doubled(first time.Duration, n int, most time.Duration) time.Duration {
+	for ; n > 0 && first < most; n-- {
+		first *= 2
 	}
-	logger := klog.FromContext(ctx)
-	for handle, group := range groups {
-		handle.Activate(logger, group)
-	}
+	return min(first, most)
 }

@@ -11,16 +11,12 @@ const (
 	// roundSpacing lets reports that arrive together share one round: at 200
 	// rounds a second choosing among 10,000 pods stays at some percent of a core.
 	roundSpacing = 5 * time.Millisecond
-	// A round that activated pods is repeated after firstRepeat, and if it meets
-	// the same pods after twice that and so on up to lastRepeat: an attempt takes
-	// milliseconds on an idle scheduler, and activating a pod that is still queued
-	// does nothing. Pods whose turn has just come start over, so that many which
-	// something else holds cannot keep the others from a free slot for long.
-	firstRepeat = 10 * time.Millisecond
-	lastRepeat  = time.Second
 	// inspection is how often signals are looked at for having turned stale,
 	// well below any sensible MaxAge.
 	inspection = 250 * time.Millisecond
+	// overdueMost is how many pods the slow retry activates at an inspection: it
+	// covers what waking missed, which is rare, and must not flood the queue.
+	overdueMost = 16
 )
 
 // wake runs rounds of activation until ctx ends, and the inspection of what
@@ -28,16 +24,14 @@ const (
 func (h *Hub) wake(ctx context.Context) {
 	ticker := time.NewTicker(inspection)
 	defer ticker.Stop()
-	timer := time.NewTimer(lastRepeat)
+	timer := time.NewTimer(inspection)
 	defer timer.Stop()
 	var last time.Time
-	pause := firstRepeat
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.waiting.kick:
-			pause = firstRepeat
 			if wait := roundSpacing - time.Since(last); wait > 0 {
 				timer.Reset(wait)
 				continue
@@ -48,17 +42,14 @@ func (h *Hub) wake(ctx context.Context) {
 			continue
 		}
 		last = time.Now()
-		activated, fresh := h.waiting.round(ctx, h.slots.Load(), h.now())
-		if activated == 0 {
-			continue
+		activated, again := h.waiting.round(ctx, h.now())
+		if again > 0 {
+			timer.Reset(again)
 		}
-		h.metrics.activations(causeRise, activated)
-		klog.FromContext(ctx).V(4).Info("Activated waiting pods", "count", activated)
-		if fresh {
-			pause = firstRepeat
+		if activated > 0 {
+			h.metrics.activations(causeRise, activated)
+			klog.FromContext(ctx).V(4).Info("Activated waiting pods", "count", activated)
 		}
-		timer.Reset(pause)
-		pause = min(2*pause, lastRepeat)
 	}
 }
 
@@ -66,14 +57,15 @@ func (h *Hub) wake(ctx context.Context) {
 // turned stale, reservations whose bind never came, pods that wait for too long.
 func (h *Hub) inspect(ctx context.Context) {
 	now := h.now()
-	risen := 0
 	for _, n := range h.nodes.list().nodes {
 		n.mu.Lock()
 		held := h.release(n, now)
 		change := n.recount(&h.rules, n.view.Load(), now)
 		n.mu.Unlock()
 		h.slots.Add(int64(change))
-		risen += max(held, 0) + max(change, 0)
+		if held > 0 || change > 0 {
+			h.waiting.rise(n)
+		}
 	}
 	for _, name := range h.ledger.Expire(h.clock()) {
 		h.metrics.correction(correctionExpired)
@@ -82,11 +74,8 @@ func (h *Hub) inspect(ctx context.Context) {
 			h.refresh(n)
 		}
 	}
-	if risen > 0 {
-		h.waiting.rise(risen)
-	}
-	if h.slots.Load() > 0 {
-		if late := h.waiting.overdue(h.retry, now); len(late) > 0 {
+	if slots := min(h.slots.Load(), overdueMost); slots > 0 {
+		if late := h.waiting.overdue(int(slots), now); len(late) > 0 {
 			h.metrics.activations(causeRetry, len(late))
 			activate(ctx, late)
 		}

@@ -115,8 +115,8 @@ func TestPodTriedInVainLeavesItsTurn(t *testing.T) {
 }
 
 // TestRiseDuringAnAttempt: the attempt looks at the nodes as they were before
-// the rise and has not been refused yet when it comes. kube-scheduler remembers
-// the activation of a pod in the middle of an attempt and tries it again.
+// the rise, and is refused one after it. kube-scheduler remembers the activation
+// of a pod in the middle of an attempt and tries it again.
 func TestRiseDuringAnAttempt(t *testing.T) {
 	c := newCluster(t, patient(2))
 	client := c.dial()
@@ -129,37 +129,145 @@ func TestRiseDuringAnAttempt(t *testing.T) {
 		t.Fatal(status)
 	}
 	s.settle(agent.Report{Avail: 1})
-	c.eventually("the pod is woken", func() bool { return c.peek()["pod-0"] })
 	if status := c.Filter(context.Background(), state, pod, c.infos[0]); status.IsSuccess() {
 		t.Error("the cycle saw a state newer than its own")
+	}
+	c.eventually("the pod is woken", func() bool { return c.peek()["pod-0"] })
+}
+
+// TestRiseWakesThoseWhoWaitForTheNode: a pod that others keep from a node, as
+// they never ask the plugin about it, is not tried for that node's slots, however
+// old it is and however often the node rises; it is when its own node rises.
+func TestRiseWakesThoseWhoWaitForTheNode(t *testing.T) {
+	const older = 100
+	c := newCluster(t, patient(3))
+	client := c.dial()
+	var streams []*stream
+	for i := range 3 {
+		streams = append(streams, c.open(client, nodeName(i)))
+		streams[i].settle(agent.Report{Avail: 0})
+	}
+	attempt := func(pod *v1.Pod, infos ...fwk.NodeInfo) {
+		t.Helper()
+		if _, feasible, _ := c.attempt(pod, infos); len(feasible) > 0 {
+			t.Fatalf("%s found room", pod.Name)
+		}
+	}
+	for i := range older {
+		elsewhere := newPod(i, selective, withPriority(7))
+		c.arrive(elsewhere)
+		attempt(elsewhere, c.infos[1], c.infos[2])
+	}
+	young := newPod(older, selective)
+	c.arrive(young)
+	attempt(young, c.infos...)
+	for range 20 {
+		streams[0].settle(agent.Report{Avail: 1})
+		c.eventually("the young pod is woken", func() bool { return c.peek()["pod-100"] })
+		streams[0].settle(agent.Report{Avail: 0})
+		attempt(young, c.infos...)
+		if got := c.woken(); len(got) != 1 {
+			t.Fatalf("woken for a node that they do not fit: %v", got)
+		}
+	}
+	streams[2].settle(agent.Report{Avail: 2})
+	c.eventually("the oldest are woken", func() bool { return len(c.peek()) >= 2 })
+	if diff := cmp.Diff(map[string]bool{"pod-0": true, "pod-1": true}, c.woken()); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+}
+
+// TestTaintsAreKnownWithoutAVisit: a full cluster refuses pods that ask nothing
+// of a node at once, and yet they are not woken for a node with a taint that
+// they do not tolerate, until it is gone.
+func TestTaintsAreKnownWithoutAVisit(t *testing.T) {
+	taint := v1.Taint{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}
+	for name, spoil := range map[string]func(*v1.NodeSpec){
+		"taint":         func(s *v1.NodeSpec) { s.Taints = []v1.Taint{taint} },
+		"unschedulable": func(s *v1.NodeSpec) { s.Unschedulable = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(0)}}
+			spoil(&node.Spec)
+			s := patient(0)
+			s.objects = append(s.objects, node)
+			c := newCluster(t, s)
+			c.eventually("the node is known", func() bool { return c.state(node.Name).Node != "" })
+			c.infos = []fwk.NodeInfo{nodeInfo{node: node}}
+			stream := c.open(c.dial(), node.Name)
+			stream.settle(agent.Report{Avail: 0})
+			tolerant := newPod(1, func(p *v1.Pod) {
+				p.Spec.Tolerations = []v1.Toleration{
+					{Key: taint.Key, Operator: v1.TolerationOpExists},
+					{Key: v1.TaintNodeUnschedulable, Operator: v1.TolerationOpExists},
+				}
+			})
+			c.refuse(newPod(0, withPriority(9)), tolerant)
+			stream.settle(agent.Report{Avail: 1})
+			c.eventually("the tolerant pod is woken", func() bool { return c.peek()["pod-1"] })
+			if c.peek()["pod-0"] {
+				t.Error("a pod was woken for a node whose taint it does not tolerate")
+			}
+			clean := node.DeepCopy()
+			clean.Spec = v1.NodeSpec{}
+			if _, err := c.client.CoreV1().Nodes().Update(t.Context(), clean, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			c.eventually("the other is woken as well", func() bool { return c.peek()["pod-0"] })
+		})
 	}
 }
 
 // TestRiseOffersNothingNew: a pod that found room everywhere and yet no node,
 // for others refused it all, is not woken by more room, of which there is an
-// end only when the cluster is full.
+// end only when the cluster is full. One that was refused a node is.
 func TestRiseOffersNothingNew(t *testing.T) {
 	c := newCluster(t, patient(1))
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 1})
-	refused, content := newPod(0), newPod(1, withPriority(9))
-	c.arrive(refused, content)
-	attempt := func(pod *v1.Pod) fwk.CycleState {
-		state := &cycleState{}
-		if _, status := c.PreFilter(t.Context(), state, pod, c.infos); !status.IsSkip() {
-			t.Fatalf("a node has no room: %v", status)
-		}
-		return state
+	content, refused := newPod(1, withPriority(9)), newPod(0)
+	c.arrive(content)
+	if _, status := c.PreFilter(t.Context(), &cycleState{}, content, c.infos); !status.IsSkip() {
+		t.Fatalf("a node has no room: %v", status)
 	}
-	stranger := nodeInfo{node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}}
-	if status := c.Filter(t.Context(), attempt(refused), refused, stranger); status.IsSuccess() {
-		t.Fatal("found room on an unknown node")
-	}
-	attempt(content)
+	s.settle(agent.Report{Avail: 0})
+	c.refuse(refused)
 	s.settle(agent.Report{Avail: 3})
 	c.eventually("the pod that was refused a node is woken", func() bool { return c.peek()["pod-0"] })
 	if c.peek()["pod-1"] {
 		t.Error("a pod was woken by room that it did not lack")
+	}
+}
+
+// TestNewNodeIsForEverybody: no attempt can have learnt of a node that was not
+// there, whatever was in its place before.
+func TestNewNodeIsForEverybody(t *testing.T) {
+	c := newCluster(t, patient(2))
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
+	pod := newPod(0, selective)
+	c.arrive(pod)
+	if _, feasible, _ := c.attempt(pod, c.infos[:1]); len(feasible) > 0 {
+		t.Fatal("found room")
+	}
+	if err := c.client.CoreV1().Nodes().Delete(t.Context(), nodeName(1), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the node is gone", func() bool { return c.state(nodeName(1)).Node == "" })
+	for i := 2; i < 4; i++ { // the first takes the place of the removed one
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}
+		if _, err := c.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		c.eventually("the node is known", func() bool { return c.state(nodeName(i)).Node != "" })
+		s := c.open(client, nodeName(i))
+		s.settle(agent.Report{Avail: 1})
+		c.eventually("the pod is woken", func() bool { return c.woken()["pod-0"] })
+		s.settle(agent.Report{Avail: 0})
+		if _, feasible, _ := c.attempt(pod, c.infos[:1]); len(feasible) > 0 {
+			t.Fatal("found room")
+		}
 	}
 }
 

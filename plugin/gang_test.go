@@ -1,0 +1,129 @@
+package plugin_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// gang is a scheduler's loop with a Permit plugin that binds all of its pods or
+// none, as scheduler-plugins' coscheduling does: a pod that gets a slot waits
+// for its siblings and activates them, and one that gets none has those that
+// wait rejected.
+type gang struct {
+	c       *cluster
+	q       *queue
+	size    int
+	mu      sync.Mutex
+	tries   int
+	permits []*v1.Pod
+	bound   bool
+}
+
+func (g *gang) run() {
+	for pod := g.q.pop(); pod != nil; pod = g.q.pop() {
+		_, status := g.c.schedule(pod, g.c.infos[:1])
+		g.mu.Lock()
+		g.tries++
+		if status.IsSuccess() {
+			g.permits = append(g.permits, pod)
+		}
+		g.bound = g.bound || len(g.permits) == g.size
+		var rejected []*v1.Pod
+		if !status.IsSuccess() {
+			rejected, g.permits = g.permits, nil
+		}
+		g.mu.Unlock()
+		g.q.done(pod, status.IsSuccess())
+		for _, sibling := range rejected {
+			g.c.Unreserve(context.Background(), &cycleState{}, sibling, nodeName(0))
+			g.q.done(sibling, false)
+		}
+		if status.IsSuccess() {
+			g.q.activate(g.idle())
+		}
+	}
+}
+
+// idle returns the pods that wait in the queue.
+func (g *gang) idle() map[string]*v1.Pod {
+	g.q.mu.Lock()
+	defer g.q.mu.Unlock()
+	pods := make(map[string]*v1.Pod)
+	for name, pod := range g.q.idle {
+		pods[name] = pod
+	}
+	return pods
+}
+
+func (g *gang) attempts() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.tries
+}
+
+func (g *gang) isBound() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.bound
+}
+
+// TestGangWithoutRoomBacksOff: two slots for three pods that go together. Each
+// attempt gives back what it got, which must not wake the next as long as
+// nothing has changed. A pod that waits for another node shows that a round of
+// waking is over.
+func TestGangWithoutRoomBacksOff(t *testing.T) {
+	const size, rounds = 3, 30
+	clock := newClock()
+	hour := metav1.Duration{Duration: time.Hour}
+	s := setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}, args: plugin.SpazioArgs{MaxAge: hour, MaxReportRate: 1e6, ReportBurst: 1 << 30}}
+	g := &gang{q: newQueue(), size: size}
+	s.activate = func(pods map[string]*v1.Pod) {
+		g.c.record(pods)
+		g.q.activate(pods)
+	}
+	g.c = newCluster(t, s)
+	client := g.c.dial()
+	node, other := g.c.open(client, nodeName(0)), g.c.open(client, nodeName(1))
+	node.settle(agent.Report{Avail: size - 1, Allowance: size})
+	other.settle(agent.Report{Avail: 0})
+	for i := range size {
+		pod := newPod(i, selective)
+		g.c.arrive(pod)
+		g.q.active = append(g.q.active, pod)
+	}
+	var running sync.WaitGroup
+	running.Go(g.run)
+	t.Cleanup(func() { g.q.close(); running.Wait() })
+	g.c.eventually("all have been tried", func() bool { return g.attempts() >= size })
+
+	witness := newPod(size, selective)
+	g.c.arrive(witness)
+	for range rounds {
+		clock.advance(30 * time.Millisecond) // less than a second in all
+		if _, feasible, _ := g.c.attempt(witness, g.c.infos[1:]); len(feasible) > 0 {
+			t.Fatal("the other node has room")
+		}
+		g.c.woken()
+		other.settle(agent.Report{Avail: 1})
+		g.c.eventually("a round of waking", func() bool { return g.c.peek()["pod-3"] })
+		other.settle(agent.Report{Avail: 0})
+	}
+	// Every pod gets a slot in vain once, after which it is not woken at once.
+	if got := g.attempts(); got > 4*size {
+		t.Errorf("%d attempts in %d rounds of waking with nothing changed", got, rounds)
+	}
+	before := g.attempts()
+	clock.advance(time.Minute)
+	g.c.eventually("the gang tries again later", func() bool { return g.attempts() > before })
+	node.settle(agent.Report{Avail: size, Allowance: size})
+	clock.advance(time.Minute)
+	g.c.eventually("the gang is bound when there is room", g.isBound)
+}
