@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/capacity"
-	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 const (
@@ -22,14 +21,25 @@ const (
 	// wayMost and wayForget bound the pods whose start is awaited.
 	wayMost   = 1024
 	wayForget = time.Minute
+	// teardownMost in seconds keeps a sandbox that stays from counting.
+	teardownMost = 10
+	// leadMost is the longest that init containers are taken to need: a container
+	// that starts again after that is one that crashed. leadDecay forgets a lead
+	// after some ten pods that needed none.
+	leadMost  = time.Minute
+	leadDecay = .7
 )
 
 // paceLog measures how pods come and go.
 type paceLog struct {
-	at      time.Time // Ends and Lived are as of then
-	pace    capacity.Pace
-	running int
-	way     []BoundPod // by time
+	at       time.Time // Ends and Lived are as of then
+	pace     capacity.Pace
+	teardown float64 // mean time from a pod's last container to its end in seconds
+	loading  int
+	way      []BoundPod // by time
+	// lead is how long pods run before a container of their own does, where no
+	// notice says how many init containers they have.
+	lead time.Duration
 }
 
 // advance brings the decaying sums to the given time. Ends and time lived fade
@@ -40,33 +50,67 @@ func (l *paceLog) advance(at time.Time, halfLife time.Duration) {
 		left := math.Exp2(-halves)
 		l.pace.Ends *= left
 		// The time lived in dt fades, too, from when it was lived.
-		l.pace.Lived = l.pace.Lived*left + float64(l.running)*(1-left)*halfLife.Seconds()/math.Ln2
+		l.pace.Lived = l.pace.Lived*left + float64(l.loading)*(1-left)*halfLife.Seconds()/math.Ln2
 	}
 	if at.After(l.at) {
 		l.at = at
 	}
 }
 
-// changed takes the pods that ran and those that run, both ascending.
-func (l *paceLog) changed(at time.Time, before, after []reserve.PodKey) {
-	l.running = len(after)
-	for _, pod := range before {
-		if _, runs := slices.BinarySearch(after, pod); !runs {
-			l.pace.Ends++
-		}
+// expect keeps the notice of a bind until the pod comes.
+func (l *paceLog) expect(at time.Time, b Bind) {
+	l.forget(at)
+	if len(l.way) < wayMost && !slices.ContainsFunc(l.way, func(o BoundPod) bool { return o.Pod == b.Pod }) {
+		l.way = append(l.way, BoundPod{b, at})
 	}
-	l.way = slices.DeleteFunc(l.way, func(b BoundPod) bool {
-		_, runs := slices.BinarySearch(after, b.Pod)
-		if runs {
-			l.started(at.Sub(b.At).Seconds())
-		}
-		return runs || at.Sub(b.At) >= wayForget
-	})
 }
 
-func (l *paceLog) started(startup float64) {
-	mean := l.startup()
-	l.pace.Startup = mean + startupGain*(min(max(startup, 0), startupMost*mean)-mean)
+func (l *paceLog) forget(at time.Time) {
+	l.way = slices.DeleteFunc(l.way, func(b BoundPod) bool { return at.Sub(b.At) >= wayForget })
+}
+
+// began learns from a pod whose own containers have begun to run how long that
+// took from its bind.
+func (l *paceLog) began(at time.Time, r *PodRecord) {
+	if !r.InitsKnown {
+		at = r.RanAt // what follows is the lead
+	}
+	if startup := at.Sub(r.BoundAt); !r.BoundAt.IsZero() && startup < wayForget {
+		mean := l.startup()
+		l.pace.Startup = mean + startupGain*(min(max(startup.Seconds(), 0), startupMost*mean)-mean)
+	}
+}
+
+// observe learns the lead from the pods there are.
+func (l *paceLog) observe(records []PodRecord) {
+	for i := range records {
+		if r := &records[i]; !r.InitsKnown && !r.Earlier {
+			l.lead = max(l.lead, r.resumed())
+		}
+	}
+}
+
+// ended learns from pods that have ended for good.
+func (l *paceLog) ended(at time.Time, gone []PodRecord) {
+	for i := range gone {
+		r := &gone[i]
+		if !r.counts() || r.InitsKnown && !r.Loaded {
+			continue
+		}
+		l.pace.Ends++
+		stopped := at
+		if r.State == PodStopped {
+			stopped = r.StoppedAt
+		}
+		l.teardown += startupGain * (min(at.Sub(stopped).Seconds(), teardownMost) - l.teardown)
+		if !r.Loaded { // too short for the lead: all of it was the pod's own
+			l.began(at, r)
+			l.pace.Lived += max(stopped.Sub(r.RanAt).Seconds(), 0)
+		}
+		if !r.InitsKnown && !r.Earlier {
+			l.lead = max(r.resumed(), time.Duration(leadDecay*float64(l.lead)))
+		}
+	}
 }
 
 // startup is L in seconds.
@@ -75,20 +119,6 @@ func (l *paceLog) startup() float64 {
 		return DefaultStartup.Seconds()
 	}
 	return l.pace.Startup
-}
-
-// Bound says that a scheduler has bound the pod to this node: a container is
-// about to start, and how long that takes is measured. A pod that runs already
-// is no news.
-func (p *Pipeline) Bound(at time.Time, pod reserve.PodKey) {
-	if _, runs := slices.BinarySearch(p.pods.keys, pod); runs {
-		return
-	}
-	p.Churn(at)
-	l := &p.pace
-	if len(l.way) < wayMost && !slices.ContainsFunc(l.way, func(b BoundPod) bool { return b.Pod == pod }) {
-		l.way = append(l.way, BoundPod{pod, at})
-	}
 }
 
 // pacing is the pace with the start-up time that holds.
@@ -107,6 +137,7 @@ func (p *Pipeline) allow(pods capacity.Pods) (float64, error) {
 		c := &p.channels[i]
 		c.Fleeting = p.config.Channels[i].Name == CPU && p.config.Allowance.MostPerSlot >= 0 && pace.Fleeting()
 	}
+	pace.Startup += p.pace.teardown // a slot is seen to be free that much late
 	allowance, err := capacity.StartupAllowance(pace, bounds, p.config.Allowance)
 	if err != nil {
 		return 0, fmt.Errorf("agent: allowance: %w", err)

@@ -19,7 +19,7 @@ func (n *node) relay(ticks, gap, startup, life int, y ...float64) {
 	key := func(i int) reserve.PodKey { return reserve.PodKey(1000 + i) }
 	for tick := range ticks {
 		if tick%gap == 0 {
-			n.p.Bound(n.at, key(tick/gap))
+			n.p.Bound(n.at, agent.Bind{Pod: key(tick / gap), InitsKnown: true})
 		}
 		running := append([]reserve.PodKey(nil), base[:from]...)
 		for i := 0; i*gap <= tick; i++ {
@@ -27,7 +27,7 @@ func (n *node) relay(ticks, gap, startup, life int, y ...float64) {
 				running = append(running, key(i))
 			}
 		}
-		n.keep(n.p.Pods(n.at, running))
+		n.keep(n.p.Pods(n.at, agent.RunningPods(running...)))
 		n.samples(1, y...)
 	}
 }
@@ -90,25 +90,25 @@ func TestBound(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(10, .1, .1)
 	for i := range 3000 {
-		n.p.Bound(n.at, reserve.PodKey(i+10))
+		n.p.Bound(n.at, agent.Bind{Pod: reserve.PodKey(i + 10)})
 	}
 	if way := len(n.p.State().Pace.Way); way > 1024 {
 		t.Errorf("%d pods awaited", way)
 	}
 	n.at = n.at.Add(2 * time.Minute)
 	n.samples(1, .1, .1)
-	n.pods(1)
+	n.list(1)
 	if s := n.p.State().Pace; len(s.Way) != 0 || s.Startup != 0 {
 		t.Errorf("after two minutes: %+v", s)
 	}
-	n.p.Bound(n.at, 1) // runs already
-	n.p.Bound(n.at, 2)
-	n.p.Bound(n.at.Add(time.Second), 2)
+	n.p.Bound(n.at, agent.Bind{Pod: 1}) // runs already
+	n.p.Bound(n.at, agent.Bind{Pod: 2, InitsKnown: true})
+	n.p.Bound(n.at.Add(time.Second), agent.Bind{Pod: 2, InitsKnown: true})
 	if s := n.p.State(); len(s.Pace.Way) != 1 {
 		t.Errorf("awaited: %+v", s.Pace.Way)
 	}
 	n.at = n.at.Add(3 * time.Second)
-	n.pods(2)
+	n.list(1, 2)
 	if s := n.p.State().Pace; len(s.Way) != 0 || s.Startup != 1.2 {
 		t.Errorf("a start of 3 s after the default of 1 s: %+v", s)
 	}

@@ -44,8 +44,13 @@ const (
 	// DefaultPaceHalfLife remembers some forty ends of one-second pods on four
 	// cores, and follows within a minute where pods become longer.
 	DefaultPaceHalfLife = 30 * time.Second
-	// DefaultMinInterval bounds the reports on events to ten a second.
+	// DefaultMinInterval bounds the reports to ten a second.
 	DefaultMinInterval = 100 * time.Millisecond
+	// DefaultMaxAge is ten samples at 10 Hz.
+	DefaultMaxAge = time.Second
+	// DefaultInitLead covers init containers of a few seconds and the kubelet's
+	// second until the next one; it is as long as churn may halt the estimator.
+	DefaultInitLead = 10 * time.Second
 )
 
 // MaxBlock bounds Config.Model.Block, of which the pipeline keeps one in memory:
@@ -115,9 +120,17 @@ type Config struct {
 	ChurnHold, ChurnCap time.Duration
 	// Settle is the lag of the filter; 0 means DefaultSettle.
 	Settle time.Duration
-	// MinInterval is the least time between reports on events; 0 means
+	// MinInterval is the least mean time between reports on events; 0 means
 	// DefaultMinInterval.
 	MinInterval time.Duration
+	// MaxAge is how long a sample stands for the node: no report on an event is
+	// made of an older one, and what came before a longer gap is not mixed with
+	// what comes after. 0 means DefaultMaxAge.
+	MaxAge time.Duration
+	// InitLead is how long a pod without a notice of its init containers runs
+	// before it is taken to run a container of its own, until pods on this node
+	// show what they need; 0 means DefaultInitLead.
+	InitLead time.Duration
 }
 
 // Validate reports the first field out of its range, as a *FieldError of this
@@ -125,40 +138,40 @@ type Config struct {
 func (c Config) Validate() error {
 	switch {
 	case c.Node == "":
-		return &FieldError{"Node", `""`, "must not be empty"}
+		return refuse("Node", `""`, "must not be empty")
 	case c.Schema == "":
-		return &FieldError{"Schema", `""`, "must not be empty"}
+		return refuse("Schema", `""`, "must not be empty")
 	case len(c.Channels) == 0 || len(c.Channels) > svd.MaxDim:
-		return &FieldError{"Channels", len(c.Channels), fmt.Sprintf("must be 1 to %d", svd.MaxDim)}
+		return refuse("Channels", len(c.Channels), "must be 1 to %d", svd.MaxDim)
 	case !positive(c.Cores):
-		return &FieldError{"Cores", c.Cores, "must be finite and positive"}
+		return refuse("Cores", c.Cores, "must be finite and positive")
 	case c.PodsPerCore != 0 && !positive(c.PodsPerCore):
-		return &FieldError{"PodsPerCore", c.PodsPerCore, "must be finite and positive"}
+		return refuse("PodsPerCore", c.PodsPerCore, "must be finite and positive")
 	case !(c.FleetShare <= 1) || math.IsInf(c.FleetShare, 0):
-		return &FieldError{"FleetShare", c.FleetShare, "must be at most 1"}
+		return refuse("FleetShare", c.FleetShare, "must be at most 1")
 	case !(c.MemorySpread >= -10 && c.MemorySpread <= 10):
-		return &FieldError{"MemorySpread", c.MemorySpread, "must be in [-10, 10]"}
+		return refuse("MemorySpread", c.MemorySpread, "must be in [-10, 10]")
 	case c.FleetSpread != 0 && !positive(c.FleetSpread):
-		return &FieldError{"FleetSpread", c.FleetSpread, "must be finite and positive"}
+		return refuse("FleetSpread", c.FleetSpread, "must be finite and positive")
 	}
 	if c.Model.Block > MaxBlock {
-		return &FieldError{"Model.Block", c.Model.Block, fmt.Sprintf("must be at most %d", MaxBlock)}
+		return refuse("Model.Block", c.Model.Block, "must be at most %d", MaxBlock)
 	}
 	if c.Model.Centre { // the typical load is not a deviation from itself
-		return &FieldError{"Model.Centre", true, "the node's model is not centred"}
+		return refuse("Model.Centre", true, "the node's model is not centred")
 	}
 	for i, ch := range c.Channels {
 		if ch.Name == "" {
-			return &FieldError{fmt.Sprintf("Channels[%d].Name", i), `""`, "must not be empty"}
+			return refuse(index("Channels", i, "Name"), `""`, "must not be empty")
 		}
 		if !positive(ch.Size) {
-			return &FieldError{fmt.Sprintf("Channels[%d].Size", i), ch.Size, "must be finite and positive"}
+			return refuse(index("Channels", i, "Size"), ch.Size, "must be finite and positive")
 		}
 		if ch.Prior != 0 && !positive(ch.Prior) {
-			return &FieldError{fmt.Sprintf("Channels[%d].Prior", i), ch.Prior, "must be finite and positive"}
+			return refuse(index("Channels", i, "Prior"), ch.Prior, "must be finite and positive")
 		}
 		if !(ch.Reserve >= 0 && ch.Reserve < 1) {
-			return &FieldError{fmt.Sprintf("Channels[%d].Reserve", i), ch.Reserve, "must be in [0, 1)"}
+			return refuse(index("Channels", i, "Reserve"), ch.Reserve, "must be in [0, 1)")
 		}
 	}
 	for _, d := range []struct {
@@ -167,9 +180,10 @@ func (c Config) Validate() error {
 	}{
 		{"FleetHalfLife", c.FleetHalfLife}, {"ChurnHold", c.ChurnHold}, {"ChurnCap", c.ChurnCap},
 		{"Settle", c.Settle}, {"MinInterval", c.MinInterval}, {"PaceHalfLife", c.PaceHalfLife},
+		{"MaxAge", c.MaxAge}, {"InitLead", c.InitLead},
 	} {
 		if d.value < 0 {
-			return &FieldError{d.name, d.value, "must not be negative"}
+			return refuse(d.name, d.value, "must not be negative")
 		}
 	}
 	return c.validateParts()
@@ -246,7 +260,7 @@ func (c Config) withDefaults() Config {
 	}{
 		{&c.FleetHalfLife, DefaultFleetHalfLife}, {&c.ChurnHold, DefaultChurnHold}, {&c.ChurnCap, DefaultChurnCap},
 		{&c.Settle, DefaultSettle}, {&c.MinInterval, DefaultMinInterval},
-		{&c.PaceHalfLife, DefaultPaceHalfLife},
+		{&c.PaceHalfLife, DefaultPaceHalfLife}, {&c.MaxAge, DefaultMaxAge}, {&c.InitLead, DefaultInitLead},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

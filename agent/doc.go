@@ -11,7 +11,9 @@
 //
 // A report leaves with every full block and, at most ten times a second, as soon
 // as the pod count changes or avail moves by a pod: a slot that waits for the
-// next block is lost for half a second on average.
+// next block is lost for half a second on average. A sample stands for the node
+// for Config.MaxAge: no event is reported on an older one, and after a longer gap
+// filter and block begin anew.
 //
 // The local model is the node's own load (package svd). The effective model is
 // its blend with the fleet's, share γ, which decays with the age of what the
@@ -26,19 +28,29 @@
 // differ (package capacity), and every channel's cost is learnt as that of pods
 // that differ (kalman.Config.Spread). Channel.Reserve leaves a share free.
 //
+// # Pods and their containers
+//
+// A pod is one of n from its first container to the end of its sandbox or cgroup
+// (Pod): between an init container's end and the next start nothing is free. It is
+// one of n₀, the pods whose load y shows, only while a container of its own runs,
+// for what an init container takes says nothing of its pod; meanwhile the
+// estimator stands still. No source tells init containers from others: the notice
+// of a pod's bind says how many there are (Bind), and without one a pod is given
+// the time that pods on the node were seen to need, Config.InitLead at first.
+//
 // # Lag
 //
 // The filter shows a pod's load only after its persistence gate, some six
-// samples. So n₀, the pods that y has measured, is the pod count of that long
-// ago, and n − n₀ corrects the room in between (package capacity).
+// samples. So n₀ is the count of that long ago, and n − n₀ corrects the room in
+// between (package capacity).
 //
 // # Allowance
 //
 // A slot that frees up is empty while the next pod starts. So avail includes as
 // many pods as will end meanwhile (capacity.StartupAllowance): the pipeline
 // counts the ends of pods and the time that all of them ran (Pods), and measures
-// the time from the notice of a bind (Bound) to the pod's first container. Both
-// sums fade with PaceHalfLife. The CPU's slots are at most its cores; memory,
+// the time from the notice of a bind (Bound) to the pod's own container, and from
+// its last container to its end. Both sums fade with PaceHalfLife. The CPU's slots are at most its cores; memory,
 // which pods hold, gives the allowance what the offer leaves of it. A CPU that
 // is full of pods which end before others start does not saturate the node.
 // There is no allowance until pods have ended, nor one below a whole pod.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // A node of four cores with two pods, at 30 % of its CPU for a second.
@@ -18,7 +17,7 @@ func ExamplePipeline() {
 		panic(err)
 	}
 	at := time.Unix(0, 0)
-	if _, _, err := p.Pods(at, []reserve.PodKey{1, 2}); err != nil {
+	if _, _, err := p.Pods(at, agent.RunningPods(1, 2)); err != nil {
 		panic(err)
 	}
 	for range 10 {
@@ -56,7 +55,7 @@ func ExamplePipeline_Why() {
 	if p, err = agent.FromState(c, p.State()); err != nil {
 		panic(err)
 	}
-	if _, _, err := p.Pods(at.Add(time.Second), []reserve.PodKey{1}); err != nil {
+	if _, _, err := p.Pods(at.Add(time.Second), agent.RunningPods(1)); err != nil {
 		panic(err)
 	}
 	w, _ := p.Why()

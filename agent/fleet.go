@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -16,19 +15,19 @@ type fleetView struct {
 	at    time.Time
 }
 
-// SetFleet takes what the aggregator returned. A fleet of another schema or
+// SetFleet uses what the aggregator returned from now on. A fleet of another schema or
 // shape, or with a centred model, is a *FieldError and changes nothing.
 func (p *Pipeline) SetFleet(at time.Time, f Fleet) error {
 	d := len(p.config.Channels)
 	switch {
 	case f.Schema != p.config.Schema:
-		return &FieldError{"Schema", f.Schema, "want " + p.config.Schema}
+		return refuse("Schema", f.Schema, "want %s", p.config.Schema)
 	case f.Model.Dim() != 0 && f.Model.Dim() != d:
-		return &FieldError{"Model.Dim", f.Model.Dim(), fmt.Sprintf("want %d", d)}
+		return refuse("Model.Dim", f.Model.Dim(), "want %d", d)
 	case f.Model.Centred():
-		return &FieldError{"Model", "centred", "the node's model is not centred"}
+		return refuse("Model", "centred", "the node's model is not centred")
 	case len(f.Costs) != 0 && len(f.Costs) != d:
-		return &FieldError{"Costs", len(f.Costs), fmt.Sprintf("want %d", d)}
+		return refuse("Costs", len(f.Costs), "want %d", d)
 	}
 	costs := make([]kalman.Fleet, d)
 	for i, c := range f.Costs {
@@ -36,12 +35,12 @@ func (p *Pipeline) SetFleet(at time.Time, f Fleet) error {
 			continue
 		}
 		if !positive(c.Value) || !(c.SD >= 0) || math.IsInf(c.SD, 0) {
-			return &FieldError{fmt.Sprintf("Costs[%d]", i), c, "must be finite and positive"}
+			return refuse(index("Costs", i, ""), c, "must be finite and positive")
 		}
 		size := p.config.Channels[i].Size
 		costs[i] = kalman.Fleet{Cost: c.Value / size, SD: c.SD / size}
 	}
-	p.fleet = fleetView{model: f.Model, costs: costs, at: at}
+	p.fleet = fleetView{model: f.Model, costs: costs, at: at.UTC()}
 	return nil
 }
 

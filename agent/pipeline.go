@@ -9,7 +9,6 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/kalman"
-	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -49,11 +48,11 @@ type Pipeline struct {
 	pace  paceLog
 	slots float64 // that the last allowance is for
 
-	sequence   uint64
-	reportedAt time.Time
-	reported   float64 // avail of the last report
-	pending    bool    // the pods changed since the last report
-	why        Why     // of the last report
+	sequence uint64
+	pacer    pacer
+	reported float64 // avail of the last report
+	pending  bool    // the pods changed since the last report
+	why      Why     // of the last report
 }
 
 // New returns a Pipeline that has seen nothing. It returns the error of
@@ -86,6 +85,8 @@ func New(c Config) (*Pipeline, error) {
 		channels: make([]capacity.Channel, d), known: make([]bool, d),
 		why:   Why{Channels: make([]WhyChannel, d), Model: WhyModel{Direction: make([]float64, 0, d)}},
 		block: make([][]float64, c.Model.Block),
+		pace:  paceLog{lead: c.InitLead},
+		pacer: pacer{interval: c.MinInterval},
 	}
 	for i := range p.block {
 		p.block[i] = make([]float64, d)
@@ -97,14 +98,22 @@ func New(c Config) (*Pipeline, error) {
 // after the last. It returns a report where one is due. A bad sample is an
 // error that names the field; it changes nothing.
 func (p *Pipeline) Sample(at time.Time, y []float64) (Report, bool, error) {
+	at = at.UTC() // so that a state reads the same wherever it was stored
 	if err := p.check(at, y); err != nil {
 		return Report{}, false, err
+	}
+	if p.stale(at) { // what came before says nothing of what comes now
+		p.bank.Reset()
+		p.filled = 0
 	}
 	if _, err := p.bank.StepTo(p.usage, y); err != nil {
 		return Report{}, false, fmt.Errorf("agent: filter: %w", err)
 	}
 	p.at = at
 	p.pace.advance(at, p.config.PaceHalfLife)
+	if p.pods.held > 0 {
+		p.recount(at)
+	}
 	copy(p.raw, y)
 	copy(p.block[p.filled], p.usage)
 	if p.filled++; p.filled == len(p.block) {
@@ -119,14 +128,14 @@ func (p *Pipeline) Sample(at time.Time, y []float64) (Report, bool, error) {
 
 func (p *Pipeline) check(at time.Time, y []float64) error {
 	if len(y) != len(p.usage) {
-		return &FieldError{"len(y)", len(y), fmt.Sprintf("want %d", len(p.usage))}
+		return refuse("len(y)", len(y), "want %d", len(p.usage))
 	}
 	if !at.After(p.at) {
-		return &FieldError{"at", at, "must be after the last sample, " + p.at.String()}
+		return refuse("at", at, "must be after the last sample, %v", p.at)
 	}
 	for i, v := range y {
 		if !(v >= 0 && v <= 1) {
-			return &FieldError{"y[" + p.config.Channels[i].Name + "]", v, "must be in [0, 1]"}
+			return refuse("y["+p.config.Channels[i].Name+"]", v, "must be in [0, 1]")
 		}
 	}
 	return nil
@@ -164,24 +173,69 @@ func (p *Pipeline) learn(at time.Time) error {
 	return nil
 }
 
-// Pods takes the full set of pods that run, and returns a report if they
-// changed and one is due.
-func (p *Pipeline) Pods(at time.Time, pods []reserve.PodKey) (Report, bool, error) {
-	before := p.pods.keys
-	if p.pods.set(at, pods) {
-		p.pace.advance(at, p.config.PaceHalfLife)
-		p.pace.changed(at, before, p.pods.keys)
-		p.pending = true
+// Pods takes all pods on the node, and returns a report if those that count
+// changed and one is due. Pods that no source can mean are a *FieldError and
+// change nothing.
+func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
+	if err := checkPods(pods); err != nil {
+		return Report{}, false, err
 	}
+	at = at.UTC()
+	p.pace.advance(at, p.config.PaceHalfLife)
+	gone, changed := p.pods.set(at, pods, &p.pace.way)
+	p.pace.ended(at, gone)
+	p.recount(at)
+	p.pending = p.pending || changed
 	return p.reportEvent(at)
 }
 
+// recount concludes which pods load the node as far as is known now.
+func (p *Pipeline) recount(at time.Time) {
+	p.pace.forget(at)
+	p.pace.observe(p.pods.records)
+	p.pods.conclude(at, p.pace.lead, func(r *PodRecord) { p.pace.began(at, r) })
+	p.pace.loading = p.pods.loading
+	if p.pods.held > 0 { // what an init container takes says nothing of its pod
+		p.Churn(at)
+	}
+}
+
+// Bound says that a scheduler has bound a pod to this node: a container is about
+// to start, and how long that takes is measured. Of a pod that runs already only
+// the number of its init containers is news.
+func (p *Pipeline) Bound(at time.Time, b Bind) {
+	at = at.UTC()
+	if b.InitsKnown = b.InitsKnown && b.Inits >= 0; !b.InitsKnown {
+		b.Inits = 0
+	}
+	r := p.pods.find(b.Pod)
+	if r == nil {
+		p.Churn(at)
+		p.pace.expect(at, b)
+		return
+	}
+	if b.InitsKnown && !r.InitsKnown {
+		r.Inits, r.InitsKnown = b.Inits, true
+		p.pace.advance(at, p.config.PaceHalfLife)
+		p.recount(at)
+	}
+	if r.State == PodPending && r.BoundAt.IsZero() {
+		r.BoundAt = at
+		p.Churn(at)
+	}
+}
+
+// stale says that the newest sample is too old to stand for the node.
+func (p *Pipeline) stale(at time.Time) bool {
+	return !p.at.IsZero() && at.Sub(p.at) > p.config.MaxAge
+}
+
 // UsageTo writes y, the filtered usage of the newest sample, to dst and returns
-// it with one value a channel; a dst that is too short is replaced by a new one.
+// it, grown as append does.
 func (p *Pipeline) UsageTo(dst []float64) []float64 { return append(dst[:0], p.usage...) }
 
 // Churn says that a container is about to start or to stop.
-func (p *Pipeline) Churn(at time.Time) { p.churn.event(at, p.config.ChurnHold) }
+func (p *Pipeline) Churn(at time.Time) { p.churn.event(at.UTC(), p.config.ChurnHold) }
 
 func (p *Pipeline) churning(at time.Time) bool {
 	return p.churn.open(at, p.config.ChurnHold, p.config.ChurnCap)
@@ -190,7 +244,7 @@ func (p *Pipeline) churning(at time.Time) bool {
 // count is the pod count now, and as the filtered usage shows it.
 func (p *Pipeline) count(at time.Time) capacity.Pods {
 	return capacity.Pods{
-		Now: float64(len(p.pods.keys)), Measured: float64(p.measured(at)), Churn: p.churning(at),
+		Now: float64(p.pods.counted), Measured: float64(p.measured(at)), Churn: p.churning(at),
 	}
 }
 

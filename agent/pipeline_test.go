@@ -69,9 +69,21 @@ func (n *node) pods(count int) {
 	for i := range keys {
 		keys[i] = reserve.PodKey(i + 1)
 	}
+	for _, k := range keys[min(len(n.podsNow), count):] {
+		n.bound(k)
+	}
 	n.podsNow = keys
-	n.keep(n.p.Pods(n.at, keys))
+	n.list(keys...)
 }
+
+// list tells the node of pods that run, and of no notice.
+func (n *node) list(keys ...reserve.PodKey) {
+	n.t.Helper()
+	n.keep(n.p.Pods(n.at, agent.RunningPods(keys...)))
+}
+
+// bound has the scheduler say that a pod without init containers comes.
+func (n *node) bound(k reserve.PodKey) { n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true}) }
 
 func (n *node) last() agent.Report {
 	n.t.Helper()
@@ -383,7 +395,7 @@ func FuzzPipeline(f *testing.F) {
 			var ok bool
 			if in[i]%5 == 0 {
 				p.Churn(at)
-				r, ok, err = p.Pods(at, make([]reserve.PodKey, in[i+1]%3))
+				r, ok, err = p.Pods(at, make([]agent.Pod, in[i+1]%3))
 			} else {
 				r, ok, err = p.Sample(at, []float64{float64(in[i+1]) / 250, float64(in[i+2]) / 250})
 			}

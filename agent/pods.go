@@ -1,31 +1,239 @@
 package agent
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// podLog knows which pods run and how many ran a moment ago.
+// PodState is how far a pod on the node has come.
+type PodState uint8
+
+const (
+	// PodPending: nothing of the pod has run but, where its source can tell them,
+	// init containers.
+	PodPending PodState = iota
+	// PodRunning: a container runs. Where the source cannot tell init containers,
+	// theirs count.
+	PodRunning
+	// PodStopped: containers have run and none does, while the pod's sandbox or
+	// cgroup is there: it is between two containers, or done.
+	PodStopped
+)
+
+var podStates = [...]string{PodPending: "pending", PodRunning: "running", PodStopped: "stopped"}
+
+func (s PodState) String() string {
+	if int(s) < len(podStates) {
+		return podStates[s]
+	}
+	return "unknown"
+}
+
+// Pod is a pod on the node, as its source sees it. It ends with its sandbox or
+// its cgroup, not with a container.
+type Pod struct {
+	Key   reserve.PodKey
+	State PodState
+	// Starts is how many of its containers have started, init containers among
+	// them.
+	Starts int
+}
+
+// RunningPods are pods that run their first container.
+func RunningPods(keys ...reserve.PodKey) []Pod {
+	pods := make([]Pod, len(keys))
+	for i, k := range keys {
+		pods[i] = Pod{Key: k, State: PodRunning, Starts: 1}
+	}
+	return pods
+}
+
+// Bind is a scheduler's notice of a pod bound to the node.
+type Bind struct {
+	Pod reserve.PodKey
+	// Inits is how many init containers start before the pod's own; it means
+	// anything only if InitsKnown.
+	Inits      int
+	InitsKnown bool
+}
+
+// PodRecord is what is known of a pod on the node.
+type PodRecord struct {
+	Pod
+	// BoundAt is when the notice of its bind came, zero if none did; Inits and
+	// InitsKnown are those of the notice.
+	BoundAt    time.Time `json:",omitzero"`
+	Inits      int
+	InitsKnown bool
+	// RanAt is when its first container was seen to run, StoppedAt when it stopped
+	// last and ResumedAt when it ran again after a stop; zero before.
+	RanAt     time.Time `json:",omitzero"`
+	StoppedAt time.Time `json:",omitzero"`
+	ResumedAt time.Time `json:",omitzero"`
+	// Earlier says that it ran before the source was asked for the first time.
+	Earlier bool
+	// Loads says that its own containers run, Loaded that they ever did.
+	Loads, Loaded bool
+}
+
+// counts says that the pod is one of n: from its first container to its end.
+func (r *PodRecord) counts() bool { return !r.RanAt.IsZero() }
+
+// held says that the pod runs, but as far as is known no container of its own
+// yet, whose load the usage could show.
+func (r *PodRecord) held() bool { return r.State == PodRunning && !r.Loads }
+
+// observe takes in how far the pod has come.
+func (r *PodRecord) observe(at time.Time, pod Pod) {
+	was := r.State
+	r.Pod = pod
+	if pod.State != PodPending && r.RanAt.IsZero() {
+		r.RanAt = at
+	}
+	switch {
+	case pod.State == PodStopped && was != PodStopped:
+		r.StoppedAt = at
+	case pod.State == PodRunning && was == PodStopped:
+		r.ResumedAt = at
+	}
+}
+
+// resumed is how long after its first container the pod ran again, 0 if it never
+// did or if that was no init container's end.
+func (r *PodRecord) resumed() time.Duration {
+	if after := r.ResumedAt.Sub(r.RanAt); !r.ResumedAt.IsZero() && after <= leadMost {
+		return after
+	}
+	return 0
+}
+
+// load concludes whether the pod's own containers run, and says whether they
+// have begun to for the first time. A pod of which it is not known how many
+// init containers it has is given the lead that pods here were seen to need.
+func (r *PodRecord) load(at time.Time, lead time.Duration) (began bool) {
+	own := r.Earlier || at.Sub(r.RanAt) >= lead
+	if r.InitsKnown {
+		own = r.Earlier || r.Starts > r.Inits
+	}
+	r.Loads = own && r.State == PodRunning
+	began = r.Loads && !r.Loaded
+	r.Loaded = r.Loaded || r.Loads
+	return began
+}
+
+// podLog knows the pods on the node, and how many loaded it a moment ago.
 type podLog struct {
-	keys []reserve.PodKey // sorted, unique
-	// history holds the counts since one settling time ago, oldest first; the
-	// first entry also stands for all time before it.
+	records []PodRecord // by key, each once
+	counted int         // of n
+	held    int
+	loading int
+	// history holds the pods that load the node since one settling time ago,
+	// oldest first; the first entry also stands for all time before it.
 	history []PodCount
 }
 
-// set replaces the pods and reports whether they changed.
-func (l *podLog) set(at time.Time, keys []reserve.PodKey) bool {
-	sorted := slices.Clone(keys)
-	slices.Sort(sorted)
-	sorted = slices.Compact(sorted)
-	if slices.Equal(sorted, l.keys) && l.history != nil {
-		return false
+// set replaces the pods. gone are the records of those that have ended; changed
+// says that the pods that count are others than before.
+func (l *podLog) set(at time.Time, pods []Pod, way *[]BoundPod) (gone []PodRecord, changed bool) {
+	pods = slices.Clone(pods)
+	slices.SortStableFunc(pods, func(a, b Pod) int { return cmp.Compare(a.Key, b.Key) })
+	pods = slices.CompactFunc(pods, func(a, b Pod) bool { return a.Key == b.Key })
+	before := l.records
+	next := make([]PodRecord, 0, len(pods))
+	end := func(r PodRecord) {
+		gone = append(gone, r)
+		changed = changed || r.counts()
 	}
-	l.keys = sorted
-	l.history = append(l.history, PodCount{at, len(sorted)})
-	return true
+	for _, pod := range pods {
+		for len(before) > 0 && before[0].Key < pod.Key {
+			end(before[0])
+			before = before[1:]
+		}
+		var r PodRecord
+		if len(before) > 0 && before[0].Key == pod.Key {
+			r, before = before[0], before[1:]
+		} else {
+			r = arrive(pod.Key, way)
+			r.Earlier = l.history == nil && pod.State == PodRunning
+		}
+		counted := r.counts()
+		r.observe(at, pod)
+		changed = changed || r.counts() != counted
+		next = append(next, r)
+	}
+	for _, r := range before {
+		end(r)
+	}
+	l.records = next
+	return gone, changed || l.history == nil
+}
+
+// arrive is the record of a pod that is new, with what a notice said of it.
+func arrive(key reserve.PodKey, way *[]BoundPod) PodRecord {
+	r := PodRecord{Pod: Pod{Key: key}}
+	if i := slices.IndexFunc(*way, func(b BoundPod) bool { return b.Pod == key }); i >= 0 {
+		b := (*way)[i]
+		r.BoundAt, r.Inits, r.InitsKnown = b.At, b.Inits, b.InitsKnown
+		*way = slices.Delete(*way, i, i+1)
+	}
+	return r
+}
+
+// find returns the record of a pod, nil if it is not on the node.
+func (l *podLog) find(key reserve.PodKey) *PodRecord {
+	i, ok := slices.BinarySearchFunc(l.records, key, func(r PodRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
+	if !ok {
+		return nil
+	}
+	return &l.records[i]
+}
+
+// conclude counts the pods anew; began gets each whose own containers have begun
+// to run.
+func (l *podLog) conclude(at time.Time, lead time.Duration, began func(*PodRecord)) {
+	before := l.loading
+	for i := range l.records {
+		if r := &l.records[i]; r.load(at, lead) {
+			began(r)
+		}
+	}
+	l.count()
+	if l.history == nil || l.loading != before {
+		l.history = append(l.history, PodCount{at, l.loading})
+	}
+}
+
+// count sums up the records.
+func (l *podLog) count() {
+	l.counted, l.held, l.loading = 0, 0, 0
+	for i := range l.records {
+		r := &l.records[i]
+		l.counted += one(r.counts())
+		l.held += one(r.held())
+		l.loading += one(r.Loads)
+	}
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// keysTo writes the pods that count to dst and returns it.
+func (l *podLog) keysTo(dst []reserve.PodKey) []reserve.PodKey {
+	dst = slices.Grow(dst[:0], l.counted)
+	for i := range l.records {
+		if l.records[i].counts() {
+			dst = append(dst, l.records[i].Key)
+		}
+	}
+	return dst
 }
 
 // measured returns the count at the given time and forgets what came before.
@@ -41,19 +249,18 @@ func (l *podLog) measured(at time.Time) int {
 	return l.history[0].Count
 }
 
-// churnWindow is open from the first container event until hold after the last,
-// but at most cap long.
-type churnWindow struct {
-	first, last time.Time
-}
-
-func (w *churnWindow) event(at time.Time, hold time.Duration) {
-	if w.first.IsZero() || at.Sub(w.last) >= hold {
-		w.first = at
+// checkPods returns a *FieldError for the first pod that no source can mean.
+func checkPods(pods []Pod) error {
+	if len(pods) > kalman.MaxPods {
+		return refuse("len(pods)", len(pods), "must be at most %d", kalman.MaxPods)
 	}
-	w.last = at
-}
-
-func (w *churnWindow) open(at time.Time, hold, limit time.Duration) bool {
-	return !w.first.IsZero() && at.Sub(w.last) < hold && at.Sub(w.first) < limit
+	for i, p := range pods {
+		if p.State > PodStopped {
+			return refuse(index("pods", i, "State"), p.State, "is not a state")
+		}
+		if p.Starts < 0 {
+			return refuse(index("pods", i, "Starts"), p.Starts, "must not be negative")
+		}
+	}
+	return nil
 }

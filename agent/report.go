@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/capacity"
@@ -15,7 +14,7 @@ import (
 const notable = 1
 
 // reportEvent reports ahead of the next block if the pods changed or avail moved
-// notably, at most once per MinInterval.
+// notably, at most once per MinInterval, and never of a sample that is stale.
 func (p *Pipeline) reportEvent(at time.Time) (Report, bool, error) {
 	if p.at.IsZero() {
 		return Report{}, false, nil
@@ -23,9 +22,7 @@ func (p *Pipeline) reportEvent(at time.Time) (Report, bool, error) {
 	if p.sequence == 0 { // the first sample: say at once that the node is there
 		return p.report(at, OnFirst)
 	}
-	// Samples come at the rate of the limit; half a sample of jitter must not
-	// double the interval.
-	if at.Sub(p.reportedAt) < p.config.MinInterval/2 {
+	if p.stale(at) || !p.pacer.allows(at) { // the next sample reports it
 		return Report{}, false, nil
 	}
 	trigger := OnPods
@@ -82,12 +79,13 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 		return Report{}, false, fmt.Errorf("agent: signal: %w", err)
 	}
 	p.sequence++
-	p.reportedAt, p.reported, p.pending = at, avail.Pods, false
+	p.pacer.spend(at)
+	p.reported, p.pending = avail.Pods, false
 	limiting := p.config.Channels[avail.Limiting]
 	r := Report{
 		Node: p.config.Node, Incarnation: p.config.Incarnation, Sequence: p.sequence,
 		SampledAt: p.at, Schema: p.config.Schema,
-		Avail: avail.Pods, Allowance: avail.Allowance, Absorbed: slices.Clone(p.pods.keys),
+		Avail: avail.Pods, Allowance: avail.Allowance, Absorbed: p.pods.keysTo(nil),
 		Saturated: avail.Saturated, K: signal.K, Limiting: limiting.Name,
 		Channels: make([]ChannelReport, len(p.channels)),
 		Flags: Flags{
@@ -105,4 +103,20 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 	}
 	p.remember(&r, at, t, avail, signal)
 	return r, true, nil
+}
+
+// pacer lets one report through per interval on average. Samples come at that
+// very rate, so half an interval of jitter is allowed, but does not add up.
+type pacer struct {
+	interval time.Duration
+	next     time.Time // when the next report is due if all come evenly
+}
+
+func (p *pacer) allows(at time.Time) bool { return !at.Before(p.next.Add(-p.interval / 2)) }
+
+func (p *pacer) spend(at time.Time) {
+	if at.After(p.next) {
+		p.next = at
+	}
+	p.next = p.next.Add(p.interval)
 }

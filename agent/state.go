@@ -9,12 +9,11 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/kalman"
-	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
 // StateVersion is the version of State. It changes with the meaning of a field.
-const StateVersion = 2
+const StateVersion = 3
 
 // State is all that a Pipeline has learnt, as plain data for storage. A pipeline
 // of the same Config that goes on from it makes the same reports, bit for bit.
@@ -25,6 +24,9 @@ type State struct {
 	// sample, one value a channel.
 	At  time.Time
 	Raw []float64
+	// Sizes are those of the channels, of which Resize may have taken others than
+	// the Config has.
+	Sizes []float64
 	// Filter holds one state a channel.
 	Filter []filter.State
 	// Block is the block being filled, sample after sample of one value a
@@ -42,20 +44,21 @@ type State struct {
 	Estimator   []kalman.State
 	Verdicts    []kalman.Verdict
 	Innovations []kalman.Innovation
-	// Pods are the pods that run, ascending, and History the counts since one
-	// settling time ago, as they came.
-	Pods    []reserve.PodKey
+	// Pods are the pods on the node by key, and History the counts of those that
+	// load it since one settling time ago, as they came.
+	Pods    []PodRecord
 	History []PodCount
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
 	// churn window; zero before any.
 	ChurnFirst, ChurnLast time.Time
 	Pace                  PaceState
-	// Sequence, ReportedAt and Reported are of the last report, Reported its
-	// avail. Pending says that the pods have changed since.
-	Sequence   uint64
-	ReportedAt time.Time
-	Reported   float64
-	Pending    bool
+	// Sequence and Reported are of the last report, Reported its avail, and
+	// ReportAt is when the next is due if all come evenly. Pending says that the
+	// pods have changed since.
+	Sequence uint64
+	ReportAt time.Time
+	Reported float64
+	Pending  bool
 }
 
 // PodCount is the number of pods from a time on.
@@ -67,17 +70,21 @@ type PodCount struct {
 // PaceState is what is known of how pods come and go.
 type PaceState struct {
 	// At is the time up to which Ends and Lived, in pod-seconds, were counted;
-	// both fade. Startup is the mean start-up time in seconds, 0 before any.
-	At                   time.Time
-	Ends, Lived, Startup float64
-	// Way are the pods bound to the node whose start is awaited, as they came.
+	// both fade. Startup is the mean start-up time in seconds, 0 before any, and
+	// Teardown the mean time from a pod's last container to its end.
+	At                             time.Time
+	Ends, Lived, Startup, Teardown float64
+	// Lead is how long pods run before a container of their own does.
+	Lead time.Duration
+	// Way are the pods bound to the node that have not come yet, in order of the
+	// notices.
 	Way []BoundPod
 }
 
-// BoundPod is a pod and when the notice of its bind came.
+// BoundPod is the notice of a bind and when it came.
 type BoundPod struct {
-	Pod reserve.PodKey
-	At  time.Time
+	Bind
+	At time.Time
 }
 
 // FleetState is what the aggregator last said.
@@ -102,7 +109,7 @@ func (p *Pipeline) State() State {
 	d := len(p.usage)
 	s := State{
 		Version: StateVersion,
-		At:      p.at, Raw: slices.Clone(p.raw),
+		At:      p.at, Raw: slices.Clone(p.raw), Sizes: p.sizes(),
 		Filter: p.bank.StatesTo(nil),
 		Block:  make([]float64, 0, p.filled*d), Blocks: p.blocks,
 		Model: p.model.State(), Effective: p.effective.State(), Blended: p.blended,
@@ -112,13 +119,13 @@ func (p *Pipeline) State() State {
 		},
 		Estimator: p.estimator.StatesTo(nil),
 		Verdicts:  slices.Clone(p.verdicts), Innovations: slices.Clone(p.tested),
-		Pods: slices.Clone(p.pods.keys), History: slices.Clone(p.pods.history),
+		Pods: slices.Clone(p.pods.records), History: slices.Clone(p.pods.history),
 		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
 		Pace: PaceState{
 			At: p.pace.at, Ends: p.pace.pace.Ends, Lived: p.pace.pace.Lived, Startup: p.pace.pace.Startup,
-			Way: slices.Clone(p.pace.way),
+			Teardown: p.pace.teardown, Lead: p.pace.lead, Way: slices.Clone(p.pace.way),
 		},
-		Sequence: p.sequence, ReportedAt: p.reportedAt, Reported: p.reported, Pending: p.pending,
+		Sequence: p.sequence, ReportAt: p.pacer.next, Reported: p.reported, Pending: p.pending,
 	}
 	for _, y := range p.block[:p.filled] {
 		s.Block = append(s.Block, y...)
@@ -138,6 +145,9 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	if err := s.validate(len(p.usage), len(p.block)); err != nil {
 		return nil, err
 	}
+	if _, err := p.resize(s.Sizes, make([]kalman.State, len(s.Sizes))); err != nil {
+		return nil, err
+	}
 	if err := p.restoreParts(s); err != nil {
 		return nil, err
 	}
@@ -155,13 +165,16 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	copy(p.demand, s.Demand)
 	copy(p.verdicts, s.Verdicts)
 	copy(p.tested, s.Innovations)
-	p.pods = podLog{keys: slices.Clone(s.Pods), history: slices.Clone(s.History)}
+	p.pods = podLog{records: slices.Clone(s.Pods), history: slices.Clone(s.History)}
+	p.pods.count()
 	p.churn = churnWindow{first: s.ChurnFirst, last: s.ChurnLast}
 	p.pace = paceLog{
-		at: s.Pace.At, running: len(s.Pods), way: slices.Clone(s.Pace.Way),
+		at: s.Pace.At, loading: p.pods.loading, way: slices.Clone(s.Pace.Way),
+		teardown: s.Pace.Teardown, lead: s.Pace.Lead,
 		pace: capacity.Pace{Ends: s.Pace.Ends, Lived: s.Pace.Lived, Startup: s.Pace.Startup},
 	}
-	p.sequence, p.reportedAt, p.reported, p.pending = s.Sequence, s.ReportedAt, s.Reported, s.Pending
+	p.sequence, p.reported, p.pending = s.Sequence, s.Reported, s.Pending
+	p.pacer.next = s.ReportAt
 	return p, nil
 }
 
@@ -190,7 +203,7 @@ func (p *Pipeline) restoreParts(s State) error {
 			return fmt.Errorf("agent: State.%s: %w", m.name, err)
 		}
 		if model.Dim() != len(p.usage) || model.Centred() {
-			return &FieldError{"State." + m.name, model.Dim(), fmt.Sprintf("want a model of %d channels, not centred", len(p.usage))}
+			return refuse("State."+m.name, model.Dim(), "want a model of %d channels, not centred", len(p.usage))
 		}
 		*m.to = model
 	}
@@ -201,14 +214,14 @@ func (p *Pipeline) restoreParts(s State) error {
 // of b samples, and values that no pipeline takes.
 func (s State) validate(d, b int) error {
 	if s.Version != StateVersion {
-		return &FieldError{"State.Version", s.Version, fmt.Sprintf("want %d", StateVersion)}
+		return refuse("State.Version", s.Version, "want %d", StateVersion)
 	}
 	for _, f := range []struct {
 		name   string
 		length int
 		ok     bool
 	}{
-		{"Raw", len(s.Raw), len(s.Raw) == d},
+		{"Raw", len(s.Raw), len(s.Raw) == d}, {"Sizes", len(s.Sizes), len(s.Sizes) == d},
 		{"Block", len(s.Block), len(s.Block)%d == 0 && len(s.Block) < b*d},
 		{"Demand", len(s.Demand), len(s.Demand) == d},
 		{"Verdicts", len(s.Verdicts), len(s.Verdicts) == d},
@@ -216,7 +229,7 @@ func (s State) validate(d, b int) error {
 		{"Fleet.Costs", len(s.Fleet.Costs), len(s.Fleet.Costs) == 0 || len(s.Fleet.Costs) == d},
 	} {
 		if !f.ok {
-			return &FieldError{"len(State." + f.name + ")", f.length, fmt.Sprintf("does not fit %d channels and blocks of %d", d, b)}
+			return refuse("len(State."+f.name+")", f.length, "does not fit %d channels and blocks of %d", d, b)
 		}
 	}
 	for _, f := range []struct {
@@ -228,8 +241,13 @@ func (s State) validate(d, b int) error {
 	} {
 		for _, v := range f.values {
 			if !(v >= 0 && v <= f.limit) {
-				return &FieldError{"State." + f.name, v, fmt.Sprintf("must be in [0, %g]", f.limit)}
+				return refuse("State."+f.name, v, "must be in [0, %g]", f.limit)
 			}
+		}
+	}
+	for i, size := range s.Sizes {
+		if !positive(size) {
+			return refuse(index("State.Sizes", i, ""), size, "must be finite and positive")
 		}
 	}
 	return s.validateEvents()
@@ -238,31 +256,34 @@ func (s State) validate(d, b int) error {
 func (s State) validateEvents() error {
 	for _, f := range s.Filter {
 		if !(f.Level >= 0 && f.Level <= 1) {
-			return &FieldError{"State.Filter.Level", f.Level, "must be in [0, 1]"}
+			return refuse("State.Filter.Level", f.Level, "must be in [0, 1]")
 		}
 	}
 	for i, c := range s.Fleet.Costs {
 		if !(c.Cost >= 0 && c.SD >= 0) || math.IsInf(c.Cost, 0) || math.IsInf(c.SD, 0) {
-			return &FieldError{fmt.Sprintf("State.Fleet.Costs[%d]", i), c, "must be finite and not negative"}
+			return refuse(index("State.Fleet.Costs", i, ""), c, "must be finite and not negative")
 		}
 	}
-	for i, k := range s.Pods {
-		if i > 0 && k <= s.Pods[i-1] {
-			return &FieldError{fmt.Sprintf("State.Pods[%d]", i), k, "must ascend"}
+	for i, r := range s.Pods {
+		switch {
+		case i > 0 && r.Key <= s.Pods[i-1].Key:
+			return refuse(index("State.Pods", i, "Key"), r.Key, "must ascend")
+		case r.State > PodStopped || r.Starts < 0 || r.Inits < 0:
+			return refuse(index("State.Pods", i, ""), r, "is no pod")
 		}
 	}
 	for i, h := range s.History {
 		if h.Count < 0 || h.Count > kalman.MaxPods {
-			return &FieldError{fmt.Sprintf("State.History[%d]", i), h.Count, "must be in [0, 1e6]"}
+			return refuse(index("State.History", i, ""), h.Count, "must be in [0, 1e6]")
 		}
 	}
-	for _, v := range [...]float64{s.Pace.Ends, s.Pace.Lived, s.Pace.Startup} {
+	for _, v := range [...]float64{s.Pace.Ends, s.Pace.Lived, s.Pace.Startup, s.Pace.Teardown, s.Pace.Lead.Seconds()} {
 		if !(v >= 0) || math.IsInf(v, 0) {
-			return &FieldError{"State.Pace", v, "must be finite and not negative"}
+			return refuse("State.Pace", v, "must be finite and not negative")
 		}
 	}
 	if math.IsNaN(s.Reported) {
-		return &FieldError{"State.Reported", s.Reported, "must be a number"}
+		return refuse("State.Reported", s.Reported, "must be a number")
 	}
 	return nil
 }

@@ -63,6 +63,9 @@ type Why struct {
 	// usage shows.
 	Pods     int `json:"pods"`
 	Measured int `json:"measured"`
+	// Held are the pods that run, as far as is known, no container of their own
+	// yet but init containers.
+	Held int `json:"held"`
 
 	Pace     WhyPace      `json:"pace"`
 	Churn    WhyChurn     `json:"churn"`
@@ -80,6 +83,9 @@ type WhyPace struct {
 	Ends    float64 `json:"ends"`
 	Run     float64 `json:"runSeconds"`
 	Startup float64 `json:"startupSeconds"`
+	// Teardown is the time from a pod's last container to its end, which the
+	// allowance bridges, too.
+	Teardown float64 `json:"teardownSeconds"`
 	// Slots is the number of pods that keep the node busy.
 	Slots float64 `json:"slots"`
 	// Fleeting says that pods end before others start, so that a full CPU is no
@@ -194,7 +200,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	w.Avail, w.Allowance, w.Floored, w.Saturated = a.Pods, a.Allowance, a.Floored, a.Saturated
 	w.Limiting, w.Mode, w.Rule = r.Limiting, a.Mode.String(), p.config.Avail.Rule.String()
 	pods := p.count(at)
-	w.Pods, w.Measured = len(p.pods.keys), int(pods.Measured)
+	w.Pods, w.Measured, w.Held = p.pods.counted, int(pods.Measured), p.pods.held
 	w.Pace = p.explainPace()
 	w.Churn = WhyChurn{Open: r.Flags.Churn, First: p.churn.first, Last: p.churn.last}
 	w.Flags = r.Flags
@@ -211,7 +217,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 func (p *Pipeline) explainPace() WhyPace {
 	pace := p.pacing()
 	w := WhyPace{
-		Ends: pace.Ends, Startup: pace.Startup, Slots: p.slots,
+		Ends: pace.Ends, Startup: pace.Startup, Teardown: p.pace.teardown, Slots: p.slots,
 		Fleeting: pace.Fleeting(), Off: p.config.Allowance.MostPerSlot < 0,
 	}
 	if rate := pace.EndRate(); rate > 0 {

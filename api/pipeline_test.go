@@ -51,7 +51,7 @@ func TestWhatTheAgentSaysIsAccepted(t *testing.T) {
 		for step := range 20_000 {
 			at = at.Add(100 * time.Millisecond)
 			if step%17 == 0 {
-				say(p.Pods(at, make([]reserve.PodKey, rng.IntN(200))))
+				say(p.Pods(at, agent.RunningPods(make([]reserve.PodKey, rng.IntN(200))...)))
 			}
 			var y []float64
 			switch step / 1000 % 4 {

@@ -76,7 +76,7 @@ func nodesToFind(nodes int) int {
 
 // fits is what kube-scheduler checks for every profile.
 func (s *cluster) fits(m *machine, pod int32) bool {
-	if len(m.assigned) >= MaxPods {
+	if len(m.assigned) >= s.MaxPods {
 		return false
 	}
 	request, allocatable := s.pods[pod].Request, s.allocatable()
@@ -113,7 +113,7 @@ func (s *cluster) announce(m *machine, pod int32) {
 	s.advance(m)
 	s.fail(m.model.Bind(at, node.Pod{
 		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Weight: p.weight(),
-		Memory: p.Memory, Startup: p.Startup, Server: p.Server,
+		Memory: p.Memory, Startup: p.Startup, Init: p.Init, Server: p.Server,
 	}))
 	s.schedule(m)
 	s.policy.announced(m, pod)

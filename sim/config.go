@@ -21,6 +21,8 @@ type Config struct {
 	// SchedulerDelay is kube-scheduler's own time for one attempt in seconds; the
 	// default depends on the number of nodes, see attemptTime.
 	SchedulerDelay float64
+	// MaxPods is how many pods a node takes; default 110, the kubelet's.
+	MaxPods int
 	// KubeletRate is how many pods a second a kubelet starts; default 10.
 	KubeletRate float64
 	// RestartDelay is the time in seconds after which a killed pod is submitted
@@ -57,9 +59,6 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("sim: %s = %v, want %s", e.Field, e.Value, e.Want)
 }
 
-// MaxPods is the number of pods a node takes, the kubelet's default.
-const MaxPods = 110
-
 // maxNodes bounds what a run may ask of memory by mistake.
 const maxNodes = 100_000
 
@@ -68,6 +67,9 @@ const maxNodes = 100_000
 func (c Config) Validate() error {
 	if c.Nodes < 0 || c.Nodes > maxNodes {
 		return &FieldError{"Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes)}
+	}
+	if c.MaxPods < 0 {
+		return &FieldError{"MaxPods", c.MaxPods, "at least 0 (0 is the default)"}
 	}
 	for _, f := range []struct {
 		name  string
@@ -98,6 +100,7 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Nodes, 19)
 	setDefault(&c.Latency, .001)
 	setDefault(&c.SchedulerDelay, attemptTime(c.Nodes))
+	setDefault(&c.MaxPods, 110)
 	setDefault(&c.KubeletRate, 10)
 	setDefault(&c.RestartDelay, 10)
 	setDefault(&c.Warmup, 5)

@@ -17,9 +17,11 @@ type Pod struct {
 	Work, Cores float64
 	// Memory in bytes, held while it runs.
 	Memory float64
-	// Startup is the latency from its start by the kubelet to running, in
-	// seconds, as long as the node is not full.
+	// Startup is the latency from its start by the kubelet to running, or to its
+	// first init container, in seconds, as long as the node is not full.
 	Startup float64
+	// Init are its init containers.
+	Init node.Init
 	// Request and Limit are what it declares; 0 is nothing.
 	Request, Limit baseline.Resources
 	// Weight is its share of full cores; 0 means its CPU request, or 1 if it has
@@ -51,6 +53,9 @@ func (p Pod) weight() float64 {
 	return 1
 }
 
+// maxInits bounds what a pod may ask for by mistake.
+const maxInits = 1000
+
 func (p Pod) validate(i, nodes int) error {
 	name := func(field string) string { return fmt.Sprintf("Pods[%d].%s", i, field) }
 	for _, f := range []struct {
@@ -61,6 +66,7 @@ func (p Pod) validate(i, nodes int) error {
 		{"Request.CPU", p.Request.CPU}, {"Request.Memory", p.Request.Memory},
 		{"Limit.CPU", p.Limit.CPU}, {"Limit.Memory", p.Limit.Memory}, {"Weight", p.Weight},
 		{"Server.Rate", p.Server.Rate}, {"Server.Work", p.Server.Work},
+		{"Init.Seconds", p.Init.Seconds}, {"Init.Cores", p.Init.Cores}, {"Init.Gap", p.Init.Gap},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return &FieldError{name(f.name), f.value, "a finite number ≥ 0"}
@@ -69,6 +75,10 @@ func (p Pod) validate(i, nodes int) error {
 	switch {
 	case p.Cores > 1:
 		return &FieldError{name("Cores"), p.Cores, "at most 1"}
+	case p.Init.Cores > 1:
+		return &FieldError{name("Init.Cores"), p.Init.Cores, "at most 1"}
+	case p.Init.Containers < 0 || p.Init.Containers > maxInits:
+		return &FieldError{name("Init.Containers"), p.Init.Containers, fmt.Sprintf("0 to %d", maxInits)}
 	case p.On < 0 || p.On > nodes:
 		return &FieldError{name("On"), p.On, fmt.Sprintf("0 to %d", nodes)}
 	case p.Server.Rate > 0 && p.On == 0:

@@ -8,7 +8,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/kalman"
-	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // Unit is what a scalar estimator measures the room along u₁ in.
@@ -67,7 +66,7 @@ func (a *scalarAgent) Sample(at time.Time, y []float64) (agent.Report, bool, err
 	return a.revise(a.nodeAgent.Sample(at, y))
 }
 
-func (a *scalarAgent) Pods(at time.Time, pods []reserve.PodKey) (agent.Report, bool, error) {
+func (a *scalarAgent) Pods(at time.Time, pods []agent.Pod) (agent.Report, bool, error) {
 	return a.revise(a.nodeAgent.Pods(at, pods))
 }
 

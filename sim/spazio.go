@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -36,6 +37,9 @@ type Spazio struct {
 	ServerReserve float64
 	// NoFleet leaves out the aggregator, NoPooling the fleet's costs alone.
 	NoFleet, NoPooling bool
+	// BlindBinds leaves the number of a pod's init containers out of the notice of
+	// its bind, as if another scheduler had placed it.
+	BlindBinds bool
 	// Push is the period in seconds in which a node pushes its model; default 1,
 	// the most that the agent's staleness rule allows, which is what a node
 	// under changing load does.
@@ -82,9 +86,9 @@ type spazio struct {
 // makes of it.
 type nodeAgent interface {
 	Sample(at time.Time, y []float64) (agent.Report, bool, error)
-	Pods(at time.Time, pods []reserve.PodKey) (agent.Report, bool, error)
+	Pods(at time.Time, pods []agent.Pod) (agent.Report, bool, error)
 	Churn(at time.Time)
-	Bound(at time.Time, pod reserve.PodKey)
+	Bound(at time.Time, b agent.Bind)
 	Why() (agent.Why, bool)
 	Local() (agent.Local, bool)
 	SetFleet(at time.Time, f agent.Fleet) error
@@ -95,8 +99,7 @@ type spazioAgent struct {
 	name     string
 	pipeline nodeAgent
 	pushed   float64
-	running  []reserve.PodKey
-	ids      []node.PodID
+	pods     []agent.Pod
 
 	account  *reserve.Account
 	validity reserve.Validity
@@ -161,6 +164,9 @@ func (o Spazio) build(c *cluster) (policy, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, _, err := pipeline.Pods(at(0), nil); err != nil {
+			return nil, err
+		}
 		s.agents = append(s.agents, spazioAgent{
 			name: config.Node, pipeline: pipeline, account: s.ledger.Account(config.Node),
 			pushed: math.Inf(-1), validity: o.Freshness.Awaited(0),
@@ -190,23 +196,43 @@ func (s *spazio) sample(m *machine) {
 	}
 }
 
+// phase tells a node's agent what its pod source sees: containers that start and
+// stop, and sandboxes that are gone, but not which containers are init containers.
 func (s *spazio) phase(m *machine, t node.Transition) {
 	a := &s.agents[m.index]
 	now := at(t.At)
-	a.pipeline.Churn(now)
-	if t.Phase == node.Starting {
-		return
+	if t.Phase != node.Removed {
+		a.pipeline.Churn(now)
+	}
+	key := s.key(int32(t.Pod))
+	if t.Phase == node.Failed {
+		key-- // it comes back as another
 	}
 	if s.literal && t.Phase == node.Running {
 		s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: shown, node: m.index, pod: int32(t.Pod)})
 	}
-	a.ids = m.model.Running(a.ids[:0])
-	a.running = a.running[:0]
-	for _, id := range a.ids {
-		a.running = append(a.running, s.key(int32(id)))
-	}
-	report, due, err := a.pipeline.Pods(now, a.running)
+	a.see(key, t.Phase)
+	report, due, err := a.pipeline.Pods(now, a.pods)
 	s.send(m, &report, due, err)
+}
+
+// see brings the pods of a node's source up to date.
+func (a *spazioAgent) see(key reserve.PodKey, phase node.Phase) {
+	i := slices.IndexFunc(a.pods, func(p agent.Pod) bool { return p.Key == key })
+	if i < 0 {
+		i = len(a.pods)
+		a.pods = append(a.pods, agent.Pod{Key: key})
+	}
+	p := &a.pods[i]
+	switch phase {
+	case node.Initialising, node.Running:
+		p.State = agent.PodRunning
+		p.Starts++
+	case node.Initialised, node.Succeeded:
+		p.State = agent.PodStopped
+	case node.Removed, node.Failed:
+		a.pods = slices.Delete(a.pods, i, i+1)
+	}
 }
 
 // send puts a report on its way.
@@ -280,7 +306,11 @@ func (s *spazio) handle(e event) {
 		s.refresh(a)
 	case published: // the notice of a bind arrives at the agent
 		s.c.advance(s.c.nodes[e.node])
-		a.pipeline.Bound(at(s.c.now), s.key(e.pod))
+		b := agent.Bind{Pod: s.key(e.pod)}
+		if !s.options.BlindBinds {
+			b.Inits, b.InitsKnown = s.c.pods[e.pod].Init.Containers, true
+		}
+		a.pipeline.Bound(at(s.c.now), b)
 	}
 }
 

@@ -6,15 +6,17 @@ import (
 	"hash/crc32"
 	"math"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 const (
 	magic         = "\x89SPZREC\n"
-	formatVersion = 1
+	formatVersion = 2
 	preamble      = len(magic) + 2
 	sumSize       = 4
 	// maxRecord bounds a payload, and so what a reader allocates: a snapshot of
-	// a hundred thousand pods.
+	// some thousands of pods.
 	maxRecord = 1 << 20
 	zeroTime  = math.MinInt64
 )
@@ -37,6 +39,18 @@ func appendUint(dst []byte, v uint64) []byte { return binary.AppendUvarint(dst, 
 
 func appendFloat(dst []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+}
+
+func appendKey(dst []byte, k reserve.PodKey) []byte {
+	return binary.LittleEndian.AppendUint64(dst, uint64(k))
+}
+
+func appendKeys(dst []byte, keys []reserve.PodKey) []byte {
+	dst = appendUint(dst, uint64(len(keys)))
+	for _, k := range keys {
+		dst = appendKey(dst, k)
+	}
+	return dst
 }
 
 func appendTime(dst []byte, t time.Time) []byte {
@@ -78,14 +92,14 @@ type body struct {
 
 func (b *body) fail() { b.rest, b.failed = nil, true }
 
-func (b *body) take(n int) []byte {
+func (b *body) next(n int) []byte {
 	if n > len(b.rest) {
 		b.fail()
 		return nil
 	}
-	taken := b.rest[:n]
+	raw := b.rest[:n]
 	b.rest = b.rest[n:]
-	return taken
+	return raw
 }
 
 func (b *body) uint() uint64 {
@@ -113,7 +127,7 @@ func (b *body) int(limit int) int {
 func (b *body) length(size int) int { return b.int(len(b.rest) / size) }
 
 func (b *body) word() uint64 {
-	if raw := b.take(8); raw != nil {
+	if raw := b.next(8); raw != nil {
 		return binary.LittleEndian.Uint64(raw)
 	}
 	return 0
@@ -130,7 +144,7 @@ func (b *body) time() time.Time {
 }
 
 func (b *body) byte() byte {
-	if raw := b.take(1); raw != nil {
+	if raw := b.next(1); raw != nil {
 		return raw[0]
 	}
 	return 0
@@ -144,18 +158,26 @@ func (b *body) bool() bool {
 	return v == 1
 }
 
-func (b *body) string() string { return string(b.take(b.length(1))) }
+func (b *body) string() string { return string(b.next(b.length(1))) }
 
-func (b *body) floats() []float64 {
-	n := b.length(8)
+func (b *body) floats() []float64 { return list(b, 8, b.float) }
+
+func (b *body) key() reserve.PodKey { return reserve.PodKey(b.word()) }
+
+func (b *body) keys() []reserve.PodKey { return list(b, 8, b.key) }
+
+// list decodes a list whose elements take at least size bytes each; an empty
+// one is nil.
+func list[T any](b *body, size int, element func() T) []T {
+	n := b.length(size)
 	if n == 0 {
 		return nil
 	}
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = b.float()
+	l := make([]T, n)
+	for i := range l {
+		l[i] = element()
 	}
-	return v
+	return l
 }
 
 // end returns an error if a value failed to decode or bytes are left.

@@ -30,7 +30,7 @@
 // A file is
 //
 //	magic    8 bytes: 89 53 50 5a 52 45 43 0a ("\x89SPZREC\n")
-//	version  2 bytes, little-endian: 1
+//	version  2 bytes, little-endian: 2
 //	records
 //
 // and a record is
@@ -48,42 +48,37 @@
 //	   −2⁶³ is the zero time.Time
 //	b  byte
 //	s  string: its length as u, its bytes
+//	j  the rest of the body is JSON, as encoding/json writes it; a field that the
+//	   reader does not know is refused
 //	[x] list of x: its length as u, its elements
 //
 // The kinds and their bodies:
 //
-//	1 header    JSON: {"part": 1, "config": {…}}; config is an agent.Config,
-//	            part counts the files of one Recorder from 1
-//	2 snapshot  the agent.State before the next record: version u; at t; raw [f];
-//	            filter [level f, scale f, run zigzag u, started b]; block [f];
-//	            blocks u; own model; effective model; blended f; demand [f];
-//	            fleet: model, costs [cost f, sd f], at t; estimator [level, its
-//	            variance, cost, its variance, covariance, mean pods, difference
-//	            variance, last signal, last pods, all f, outliers u, started b];
-//	            verdicts [b]; innovations [value f, variance f]; pods [k];
-//	            history [at t, count u]; churn first t, last t; sequence u;
-//	            reported at t, avail f; pending b; since version 2 the pace: at t,
-//	            ends f, lived f, startup f, way [pod k, at t].
-//	            A model: dim u and, unless that is 0, block u, mass f, U [f],
-//	            σ [f], residual f, mean [f]
+//	1 header    j: {"part": 1, "config": {…}}; config is an agent.Config, part
+//	            counts the files of one Recorder from 1
+//	2 snapshot  j: the agent.State before the next record
 //	3 sample    t, [f]: one value a channel
-//	4 pods      t, [k] gone, [k] come: against the pods known before, which are
-//	            those of the snapshot and of the records after it
+//	4 pods      t, [k] gone, [pod k, state b, starts u] new or changed, each
+//	            ascending: against the pods known before, which are those of the
+//	            snapshot and of the records after it
 //	5 churn     t
-//	6 fleet     t, schema s, model, costs [value f, sd f, known b], nodes u
+//	6 fleet     j: {"at": …, "schema": …, "model": svd.State, "costs": […],
+//	            "nodes": …}
 //	7 report    node s, incarnation u, sequence u, sampled at t, schema s,
 //	            avail f, allowance f, k f, limiting s, channels [name s, usage f,
 //	            capacity f, cost f, sd f], flags b: 1 saturated, 2 churn,
 //	            4 cost unknown, 8 no pressure, 16 warming up, 32 absorbed follows
-//	            as [k]; otherwise it is the pods known
+//	            as [k]; otherwise it is the pods known that are not pending
 //	8 dropped   t, reason s: a sample that could not be taken
 //	9 gap       t, u: so many records were lost before this one
 //	10 mark     t, s: a remark
-//	11 bound    t, k: the notice of a pod's bind
+//	11 bound    t, k, b, u: the notice of a pod's bind, whether it says how many
+//	            init containers the pod has, and how many
+//	12 sizes    t, [f]: the sizes of the channels, as agent.Pipeline.Resize gets them
 //
 // The first record is a header. A snapshot follows it and every gap, before any
-// other record. Samples, pods, churn, bound and fleet are inputs; a report follows the
-// input that caused it.
+// other record. Samples, pods, churn, bound, sizes and fleet are inputs; a report
+// follows the input that caused it.
 //
 // # Crashes
 //

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // An agent records ten seconds, tells the recorder of each input before the
@@ -33,7 +32,7 @@ func Example() {
 		panic(err)
 	}
 	at := time.Unix(0, 0)
-	pods := []reserve.PodKey{1, 2}
+	pods := agent.RunningPods(1, 2)
 	recorder.Pods(at, pods)
 	if _, _, err := pipeline.Pods(at, pods); err != nil {
 		panic(err)

@@ -39,7 +39,7 @@ func FuzzReader(f *testing.F) {
 	whole := small(f, 1)
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
-	f.Add([]byte("\x89SPZREC\n\x01\x00\xff\xff\xff\xff\x0f"))
+	f.Add([]byte("\x89SPZREC\n\x02\x00\xff\xff\xff\xff\x0f"))
 	f.Fuzz(func(t *testing.T, b []byte) { drain(t, b) })
 }
 
@@ -48,7 +48,7 @@ func FuzzReader(f *testing.F) {
 func FuzzRecords(f *testing.F) {
 	f.Add(payloads(small(f, 2)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file := []byte("\x89SPZREC\n\x01\x00")
+		file := []byte("\x89SPZREC\n\x02\x00")
 		for len(b) > 2 {
 			n := min(int(binary.LittleEndian.Uint16(b)), len(b)-2)
 			file = frame(file, b[2:2+n])

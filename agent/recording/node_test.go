@@ -30,8 +30,10 @@ type node struct {
 	pipeline *agent.Pipeline
 	recorder *recording.Recorder
 	at       time.Time
-	pods     []reserve.PodKey
-	bound    []reserve.PodKey // that do not run yet
+	pods     []agent.Pod
+	bound    []reserve.PodKey // that have not come yet
+	sizes    []float64
+	first    []float64 // sizes
 	spike    int
 	mischief bool // inputs that the pipeline refuses are among the rest
 	y        []float64
@@ -55,6 +57,9 @@ func newNode(t testing.TB, seed uint64, c agent.Config, dir string, o recording.
 	n := &node{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), pipeline: p, recorder: r, at: start,
 		y: make([]float64, len(c.Channels)), visit: func(agent.Report) {},
+	}
+	for _, ch := range c.Channels {
+		n.sizes, n.first = append(n.sizes, ch.Size), append(n.first, ch.Size)
 	}
 	n.fleet = agent.Fleet{Schema: c.Schema, Costs: make([]agent.Cost, len(c.Channels)), Nodes: 9}
 	n.fleet.Costs[0] = agent.Cost{Value: .6, SD: .05, Known: true}
@@ -87,10 +92,13 @@ func (n *node) tick(event float64) {
 		n.change()
 	}
 	if n.rng.Float64() < event {
-		pod := reserve.PodKey(n.rng.Uint64())
-		n.recorder.Bound(n.at, pod)
-		n.pipeline.Bound(n.at, pod)
-		n.bound = append(n.bound, pod)
+		b := agent.Bind{Pod: reserve.PodKey(n.rng.Uint64()), Inits: n.rng.IntN(4) - 1, InitsKnown: n.rng.IntN(2) == 0}
+		n.recorder.Bound(n.at, b)
+		n.pipeline.Bound(n.at, b)
+		n.bound = append(n.bound, b.Pod)
+	}
+	if n.rng.Float64() < event/20 {
+		n.resize()
 	}
 	if n.rng.Float64() < event/4 {
 		n.recorder.Fleet(n.at, n.fleet)
@@ -138,15 +146,36 @@ func (n *node) refused() {
 	twice := append(n.pods, n.pods...)
 	n.recorder.Pods(n.at, twice)
 	n.report(n.pipeline.Pods(n.at, twice))
+	none := []float64{0}
+	n.recorder.Sizes(n.at, none)
+	if n.pipeline.Resize(none) == nil {
+		n.t.Fatal("a size of 0 was accepted")
+	}
 }
 
-// change lets one to three pods come, or one go.
+// resize plugs cores or memory in or out.
+func (n *node) resize() {
+	i := n.rng.IntN(len(n.sizes))
+	n.sizes[i] = n.first[i] * []float64{.5, 1, 1.001, 2}[n.rng.IntN(4)]
+	n.recorder.Sizes(n.at, n.sizes)
+	if err := n.pipeline.Resize(n.sizes); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// change lets one to three pods come, one go, or one get on.
 func (n *node) change() {
-	if len(n.pods) > 0 && n.rng.IntN(2) == 0 {
+	switch choice := n.rng.IntN(3); {
+	case choice == 0 && len(n.pods) > 0:
 		i := n.rng.IntN(len(n.pods))
 		n.pods[i] = n.pods[len(n.pods)-1]
 		n.pods = n.pods[:len(n.pods)-1]
-	} else if len(n.pods) < 6 {
+	case choice == 1 && len(n.pods) > 0:
+		p := &n.pods[n.rng.IntN(len(n.pods))]
+		if p.State = agent.PodState(n.rng.IntN(3)); p.State == agent.PodRunning {
+			p.Starts++
+		}
+	case len(n.pods) < 6:
 		for range 1 + n.rng.IntN(3) {
 			n.pods = append(n.pods, n.comer())
 		}
@@ -157,11 +186,13 @@ func (n *node) change() {
 }
 
 // comer is a pod that was bound, or one that nobody told of.
-func (n *node) comer() reserve.PodKey {
+func (n *node) comer() agent.Pod {
+	pod := agent.Pod{State: agent.PodState(n.rng.IntN(3)), Starts: n.rng.IntN(2)}
 	if len(n.bound) == 0 {
-		return reserve.PodKey(n.rng.Uint64())
+		pod.Key = reserve.PodKey(n.rng.Uint64())
+		return pod
 	}
-	pod := n.bound[0]
+	pod.Key = n.bound[0]
 	n.bound = n.bound[1:]
 	return pod
 }

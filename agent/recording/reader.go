@@ -10,7 +10,7 @@ import (
 	"iter"
 	"os"
 
-	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/agent"
 )
 
 // Reader reads a recording. It is not safe for concurrent use.
@@ -24,7 +24,7 @@ type Reader struct {
 	started bool  // the preamble was read
 	first   bool  // the next record has to be a header
 	based   bool  // a snapshot came since the header or the last gap
-	pods    []reserve.PodKey
+	pods    []agent.Pod
 	buffer  []byte
 }
 
@@ -144,11 +144,20 @@ func (r *Reader) read() (Record, error) {
 	r.offset += size
 	switch rec.Kind {
 	case KindSnapshot:
-		r.pods = rec.State.Pods
+		r.pods = listed(rec.State)
 	case KindPods:
 		r.pods = rec.Pods
 	}
 	return rec, nil
+}
+
+// listed are the pods of a state as their source saw them.
+func listed(s *agent.State) []agent.Pod {
+	pods := make([]agent.Pod, len(s.Pods))
+	for i, r := range s.Pods {
+		pods[i] = r.Pod
+	}
+	return pods
 }
 
 // admit checks the order of the records.

@@ -1,15 +1,14 @@
 package recording
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/svd"
 )
 
 // Kind says what a Record is.
@@ -28,11 +27,12 @@ const (
 	KindGap
 	KindMark
 	KindBound
+	KindSizes
 )
 
 var kinds = [...]string{
 	KindHeader: "header", KindSnapshot: "snapshot", KindSample: "sample", KindPods: "pods", KindChurn: "churn",
-	KindFleet: "fleet", KindReport: "report", KindDropped: "dropped", KindGap: "gap", KindMark: "mark", KindBound: "bound",
+	KindFleet: "fleet", KindReport: "report", KindDropped: "dropped", KindGap: "gap", KindMark: "mark", KindBound: "bound", KindSizes: "sizes",
 }
 
 func (k Kind) String() string {
@@ -40,14 +40,6 @@ func (k Kind) String() string {
 		return kinds[k]
 	}
 	return "unknown"
-}
-
-// Header begins a file.
-type Header struct {
-	// Part counts the files of one Recorder from 1.
-	Part int `json:"part"`
-	// Config is that of the pipeline recorded.
-	Config agent.Config `json:"config"`
 }
 
 // Record is one entry of a recording. Kind says which fields mean anything. Its
@@ -60,11 +52,11 @@ type Record struct {
 	// Header and State are set for a header and a snapshot.
 	Header *Header
 	State  *agent.State
-	// Values is the sample, one value a channel.
+	// Values is the sample, or the sizes, one value a channel.
 	Values []float64
-	// Pods is the full set of pods, ascending; Pod is the one that was bound.
-	Pods []reserve.PodKey
-	Pod  reserve.PodKey
+	// Pods are all pods on the node, ascending; Bind is the notice of one.
+	Pods []agent.Pod
+	Bind agent.Bind
 	// Fleet and Report are set for these kinds.
 	Fleet  *agent.Fleet
 	Report *agent.Report
@@ -81,55 +73,49 @@ func appendText(dst []byte, k Kind, at time.Time, text string) []byte {
 	return appendString(appendTime(append(dst, byte(k)), at), text[:min(len(text), maxText)])
 }
 
-func appendHeader(dst []byte, h Header) ([]byte, error) {
-	text, err := json.Marshal(h)
-	if err != nil {
-		return nil, fmt.Errorf("recording: header: %w", err)
-	}
-	return append(append(dst, byte(KindHeader)), text...), nil
-}
-
-func appendSample(dst []byte, at time.Time, y []float64) []byte {
-	return appendFloats(appendTime(append(dst, byte(KindSample)), at), y)
+func appendValues(dst []byte, k Kind, at time.Time, v []float64) []byte {
+	return appendFloats(appendTime(append(dst, byte(k)), at), v)
 }
 
 // appendPods encodes what distinguishes next from last; both ascend.
-func appendPods(dst []byte, at time.Time, last, next []reserve.PodKey) []byte {
+func appendPods(dst []byte, at time.Time, last, next []agent.Pod) []byte {
 	dst = appendTime(append(dst, byte(KindPods)), at)
-	return appendMissing(appendMissing(dst, last, next), next, last)
-}
-
-// appendMissing encodes the keys of a that b lacks.
-func appendMissing(dst []byte, a, b []reserve.PodKey) []byte {
-	count := uint64(0)
-	missing(a, b, func(reserve.PodKey) { count++ })
-	dst = appendUint(dst, count)
-	missing(a, b, func(k reserve.PodKey) {
-		for shift := 0; shift < 64; shift += 8 {
-			dst = append(dst, byte(k>>shift))
-		}
+	gone, new := uint64(0), uint64(0)
+	differ(last, next, func(agent.Pod) { gone++ }, func(agent.Pod) { new++ })
+	dst = appendUint(dst, gone)
+	differ(last, next, func(p agent.Pod) { dst = appendKey(dst, p.Key) }, func(agent.Pod) {})
+	dst = appendUint(dst, new)
+	differ(last, next, func(agent.Pod) {}, func(p agent.Pod) {
+		dst = appendUint(append(appendKey(dst, p.Key), byte(p.State)), uint64(p.Starts))
 	})
 	return dst
 }
 
-func missing(a, b []reserve.PodKey, visit func(reserve.PodKey)) {
-	for _, k := range a {
-		for len(b) > 0 && b[0] < k {
-			b = b[1:]
+// differ visits the pods of last that next lacks, and those of next that last
+// lacks or has otherwise.
+func differ(last, next []agent.Pod, gone, changed func(agent.Pod)) {
+	for _, p := range next {
+		for len(last) > 0 && last[0].Key < p.Key {
+			gone(last[0])
+			last = last[1:]
 		}
-		if len(b) == 0 || b[0] != k {
-			visit(k)
+		if len(last) > 0 && last[0].Key == p.Key {
+			if last[0] != p {
+				changed(p)
+			}
+			last = last[1:]
+			continue
 		}
+		changed(p)
+	}
+	for _, p := range last {
+		gone(p)
 	}
 }
 
-func appendFleet(dst []byte, at time.Time, f agent.Fleet) []byte {
-	dst = appendString(appendTime(append(dst, byte(KindFleet)), at), f.Schema)
-	dst = appendUint(appendModel(dst, f.Model.State()), uint64(len(f.Costs)))
-	for _, c := range f.Costs {
-		dst = appendBool(appendFloat(appendFloat(dst, c.Value), c.SD), c.Known)
-	}
-	return appendUint(dst, uint64(max(f.Nodes, 0)))
+func appendBind(dst []byte, at time.Time, b agent.Bind) []byte {
+	dst = appendKey(appendTime(append(dst, byte(KindBound)), at), b.Pod)
+	return appendUint(appendBool(dst, b.InitsKnown && b.Inits >= 0), uint64(max(b.Inits, 0)))
 }
 
 // Bits of a report.
@@ -142,7 +128,7 @@ const (
 	bitAbsorbed
 )
 
-// appendReport encodes r; known are the pods that the reader knows of.
+// appendReport encodes r; known are the pods that the reader expects in it.
 func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 	dst = appendString(append(dst, byte(KindReport)), r.Node)
 	dst = appendTime(appendUint(appendUint(dst, r.Incarnation), r.Sequence), r.SampledAt)
@@ -170,26 +156,39 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 }
 
 // decode reads a payload; pods are those known before it.
-func decode(payload []byte, pods []reserve.PodKey) (Record, error) {
-	r, b := Record{Kind: Kind(payload[0])}, &body{rest: payload[1:]}
-	switch r.Kind {
+func decode(payload []byte, pods []agent.Pod) (Record, error) {
+	k := Kind(payload[0])
+	var r Record
+	var err error
+	switch k {
 	case KindHeader:
-		return decodeHeader(b.rest)
+		r, err = decodeHeader(payload[1:])
 	case KindSnapshot:
-		s := b.state()
-		r.State, r.At = &s, s.At
-	case KindSample:
+		r, err = decodeState(payload[1:])
+	case KindFleet:
+		r, err = decodeFleet(payload[1:])
+	default:
+		r, err = decodeBody(k, &body{rest: payload[1:]}, pods)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("%s: %w", k, err)
+	}
+	return r, nil
+}
+
+func decodeBody(k Kind, b *body, pods []agent.Pod) (Record, error) {
+	r := Record{Kind: k}
+	switch k {
+	case KindSample, KindSizes:
 		r.At, r.Values = b.time(), b.floats()
 	case KindPods:
 		r.At = b.time()
-		r.Pods = applyPods(b, pods)
+		r.Pods = b.pods(pods)
 	case KindChurn:
 		r.At = b.time()
 	case KindBound:
-		r.At, r.Pod = b.time(), reserve.PodKey(b.word())
-	case KindFleet:
-		r.At = b.time()
-		r.Fleet = b.fleet()
+		r.At, r.Bind.Pod = b.time(), b.key()
+		r.Bind.InitsKnown, r.Bind.Inits = b.bool(), b.int(math.MaxInt32)
 	case KindReport:
 		r.Report = b.report(pods)
 		r.At = r.Report.SampledAt
@@ -198,46 +197,42 @@ func decode(payload []byte, pods []reserve.PodKey) (Record, error) {
 	case KindGap:
 		r.At, r.Lost = b.time(), b.uint()
 	default:
-		return Record{}, fmt.Errorf("kind %d is unknown", r.Kind)
+		return Record{}, fmt.Errorf("kind %d is not known", uint8(k))
 	}
-	if err := b.end(); err != nil {
-		return Record{}, fmt.Errorf("%s: %w", r.Kind, err)
-	}
-	return r, nil
+	return r, b.end()
 }
 
-func decodeHeader(text []byte) (Record, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	h := new(Header)
-	if err := d.Decode(h); err != nil {
-		return Record{}, fmt.Errorf("header: %w", err)
+// pods returns the pods known after a change.
+func (b *body) pods(known []agent.Pod) []agent.Pod {
+	gone := b.keys()
+	changed := list(b, 10, func() agent.Pod {
+		return agent.Pod{Key: b.key(), State: agent.PodState(b.byte()), Starts: b.int(math.MaxInt32)}
+	})
+	keys := make([]reserve.PodKey, len(changed))
+	for i, p := range changed {
+		keys[i] = p.Key
 	}
-	if err := h.Config.Validate(); err != nil {
-		return Record{}, fmt.Errorf("header: %w", err)
-	}
-	return Record{Kind: KindHeader, Header: h}, nil
-}
-
-// applyPods returns the pods known after a change.
-func applyPods(b *body, known []reserve.PodKey) []reserve.PodKey {
-	gone, come := b.keys(), b.keys()
-	if !ascends(gone) || !ascends(come) {
+	if !ascends(gone) || !ascends(keys) {
 		b.fail()
 		return nil
 	}
-	left := make([]reserve.PodKey, 0, len(known)+len(come))
-	missing(known, gone, func(k reserve.PodKey) { left = append(left, k) })
-	if len(left)+len(gone) != len(known) {
+	left, missing := make([]agent.Pod, 0, len(known)+len(changed)), len(gone)
+	for _, p := range known {
+		if _, ok := slices.BinarySearch(gone, p.Key); ok {
+			missing--
+		} else if _, ok := slices.BinarySearch(keys, p.Key); !ok {
+			left = append(left, p)
+		}
+	}
+	left = append(left, changed...)
+	if missing != 0 || len(left) > maxRecord/8 {
 		b.fail()
 	}
-	left = append(left, come...)
-	slices.Sort(left)
-	if !ascends(left) || len(left) > maxRecord/8 {
-		b.fail()
-	}
+	slices.SortFunc(left, byKey)
 	return left
 }
+
+func byKey(a, b agent.Pod) int { return cmp.Compare(a.Key, b.Key) }
 
 func ascends(keys []reserve.PodKey) bool {
 	for i := 1; i < len(keys); i++ {
@@ -248,21 +243,19 @@ func ascends(keys []reserve.PodKey) bool {
 	return true
 }
 
-func (b *body) fleet() *agent.Fleet {
-	f := &agent.Fleet{Schema: b.string()}
-	if m := b.model(); m.Dim != 0 && !b.failed {
-		model, err := svd.FromState(m)
-		if err != nil {
-			b.fail()
+// countedTo writes the pods that a report counts, as far as their states tell, to
+// dst and returns it.
+func countedTo(dst []reserve.PodKey, pods []agent.Pod) []reserve.PodKey {
+	dst = dst[:0]
+	for _, p := range pods {
+		if p.State != agent.PodPending {
+			dst = append(dst, p.Key)
 		}
-		f.Model = model
 	}
-	f.Costs = list(b, 17, func() agent.Cost { return agent.Cost{Value: b.float(), SD: b.float(), Known: b.bool()} })
-	f.Nodes = b.int(1 << 31)
-	return f
+	return dst
 }
 
-func (b *body) report(known []reserve.PodKey) *agent.Report {
+func (b *body) report(pods []agent.Pod) *agent.Report {
 	r := &agent.Report{Node: b.string(), Incarnation: b.uint(), Sequence: b.uint(), SampledAt: b.time()}
 	r.Schema, r.Avail, r.Allowance = b.string(), b.float(), b.float()
 	r.K, r.Limiting = b.float(), b.string()
@@ -278,7 +271,7 @@ func (b *body) report(known []reserve.PodKey) *agent.Report {
 	if bits&bitAbsorbed != 0 {
 		r.Absorbed = b.keys()
 	} else {
-		r.Absorbed = known
+		r.Absorbed = countedTo(nil, pods)
 	}
 	return r
 }

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -77,7 +76,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Recorder writes the recording of one pipeline. Sample, Pods, Churn and Fleet
-// are called just before the method of the pipeline that takes the same, Report
+// are called just before the method of the pipeline that gets the same, Report
 // with each report after it. None of them waits for the disk, and none allocates
 // but for Fleet and at the start of a file: a goroutine writes what they left in
 // memory. What finds no room there, or on the disk, is counted and leaves a gap
@@ -89,12 +88,13 @@ type Recorder struct {
 	options Options
 	config  agent.Config
 	part    int
-	payload []byte           // of the record being encoded
-	framed  []byte           // the same with length and sum
-	pods    []reserve.PodKey // that the reader knows of
-	next    []reserve.PodKey
-	size    int64  // of the file being filled, so far
-	lost    uint64 // since the last gap record
+	payload []byte      // of the record being encoded
+	framed  []byte      // the same with length and sum
+	pods    []agent.Pod // that the reader knows of
+	next    []agent.Pod
+	counted []reserve.PodKey // that the reader expects in a report
+	size    int64            // of the file being filled, so far
+	lost    uint64           // since the last gap record
 
 	queue  queue
 	writer writer
@@ -137,25 +137,34 @@ func Create(dir string, c agent.Config, o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// Sample records a sample that the pipeline is about to take.
+// Sample records a sample that the pipeline is about to get.
 func (r *Recorder) Sample(at time.Time, y []float64) {
 	if r.ready(at) {
-		r.payload = appendSample(r.payload[:0], at, y)
+		r.payload = appendValues(r.payload[:0], KindSample, at, y)
 		r.add()
 	}
 }
 
-// Pods records the pods that the pipeline is about to take.
-func (r *Recorder) Pods(at time.Time, keys []reserve.PodKey) {
+// Pods records the pods that the pipeline is about to hear of.
+func (r *Recorder) Pods(at time.Time, pods []agent.Pod) {
 	if !r.ready(at) {
 		return
 	}
-	r.next = append(r.next[:0], keys...)
-	slices.Sort(r.next)
-	r.next = slices.Compact(r.next)
+	r.next = append(r.next[:0], pods...)
+	slices.SortStableFunc(r.next, byKey)
+	r.next = slices.CompactFunc(r.next, func(a, b agent.Pod) bool { return a.Key == b.Key })
 	r.payload = appendPods(r.payload[:0], at, r.pods, r.next)
 	if r.add() {
 		r.pods, r.next = r.next, r.pods
+		r.counted = countedTo(r.counted, r.pods)
+	}
+}
+
+// Sizes records what Pipeline.Resize is about to get.
+func (r *Recorder) Sizes(at time.Time, sizes []float64) {
+	if r.ready(at) {
+		r.payload = appendValues(r.payload[:0], KindSizes, at, sizes)
+		r.add()
 	}
 }
 
@@ -167,21 +176,27 @@ func (r *Recorder) Churn(at time.Time) {
 	}
 }
 
-// Bound records a bind that the pipeline is about to hear of.
-func (r *Recorder) Bound(at time.Time, pod reserve.PodKey) {
+// Bound records the notice of a bind that the pipeline is about to hear of.
+func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 	if r.ready(at) {
-		r.payload = appendTime(append(r.payload[:0], byte(KindBound)), at)
-		r.payload = binary.LittleEndian.AppendUint64(r.payload, uint64(pod))
+		r.payload = appendBind(r.payload[:0], at, b)
 		r.add()
 	}
 }
 
-// Fleet records what Pipeline.SetFleet is about to take.
+// Fleet records what Pipeline.SetFleet is about to get. One that has no JSON, as
+// with a cost that is no number, is lost.
 func (r *Recorder) Fleet(at time.Time, f agent.Fleet) {
-	if r.ready(at) {
-		r.payload = appendFleet(r.payload[:0], at, f)
-		r.add()
+	if !r.ready(at) {
+		return
 	}
+	payload, err := appendFleet(r.payload[:0], at, f)
+	if err != nil {
+		r.lose()
+		return
+	}
+	r.payload = payload
+	r.add()
 }
 
 // Report records what the last input made the pipeline say.
@@ -190,7 +205,7 @@ func (r *Recorder) Report(report agent.Report) {
 		r.lose()
 		return
 	}
-	r.payload = appendReport(r.payload[:0], &report, r.pods)
+	r.payload = appendReport(r.payload[:0], &report, r.counted)
 	r.add()
 }
 
@@ -233,15 +248,21 @@ func (r *Recorder) lose() {
 	r.queue.lose()
 }
 
+// leastPod is less than the bytes of a pod in a snapshot.
+const leastPod = 64
+
 // resume writes what a reader needs to go on: after a gap the state, at the
 // start of a file also the header.
 func (r *Recorder) resume(at time.Time, file bool) bool {
 	state := r.options.State()
+	if len(state.Pods) > maxRecord/leastPod { // it need not be tried, sample after sample
+		return false
+	}
 	var prologue, payload []byte
 	records := uint64(1)
 	if file {
 		var err error
-		if payload, err = appendHeader(nil, Header{Part: r.part + 1, Config: r.config}); err != nil {
+		if payload, err = appendJSON(nil, KindHeader, Header{Part: r.part + 1, Config: r.config}); err != nil {
 			return false
 		}
 		prologue = appendRecord(appendPreamble(nil), payload)
@@ -252,8 +273,8 @@ func (r *Recorder) resume(at time.Time, file bool) bool {
 		prologue = appendRecord(prologue, payload)
 		records++
 	}
-	payload = appendState(append(payload[:0], byte(KindSnapshot)), state)
-	if len(payload) > maxRecord {
+	payload, err := appendJSON(payload[:0], KindSnapshot, state)
+	if err != nil || len(payload) > maxRecord {
 		return false
 	}
 	prologue = appendRecord(prologue, payload)
@@ -265,7 +286,8 @@ func (r *Recorder) resume(at time.Time, file bool) bool {
 		r.size = 0
 	}
 	r.size += int64(len(prologue))
-	r.pods = append(r.pods[:0], state.Pods...)
+	r.pods = listed(&state)
+	r.counted = countedTo(r.counted, r.pods)
 	return true
 }
 

@@ -2,7 +2,9 @@ package recording
 
 import (
 	"bytes"
+	"encoding/json"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -69,9 +71,11 @@ func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {
 	case KindChurn:
 		r.pipeline.Churn(rec.At)
 	case KindBound:
-		r.pipeline.Bound(rec.At, rec.Pod)
+		r.pipeline.Bound(rec.At, rec.Bind)
 	case KindFleet:
 		err = r.pipeline.SetFleet(rec.At, *rec.Fleet)
+	case KindSizes:
+		err = r.pipeline.Resize(rec.Values)
 	}
 	return report, ok && err == nil, nil
 }
@@ -102,7 +106,7 @@ func (r *Replayer) snapshot(s agent.State) error {
 		return nil
 	case r.override != nil:
 		s = joined(r.pipeline.State(), s)
-	case !gap && !bytes.Equal(appendState(nil, s), appendState(nil, r.pipeline.State())):
+	case !gap && !equal(s, r.pipeline.State()):
 		drift = &DriftError{s.At}
 	}
 	p, err := agent.FromState(r.config, s)
@@ -111,6 +115,16 @@ func (r *Replayer) snapshot(s agent.State) error {
 	}
 	r.pipeline = p
 	return drift
+}
+
+// equal compares two states by what is stored of them.
+func equal(a, b agent.State) bool {
+	x, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	y, err := json.Marshal(b)
+	return err == nil && bytes.Equal(x, y)
 }
 
 // shaped drops from a state what the options of next shape otherwise.
@@ -124,6 +138,12 @@ func shaped(s agent.State, last, next agent.Config) agent.State {
 	}
 	if last.Model.Block != next.Model.Block {
 		s.Block = nil
+	}
+	for i := range min(len(last.Channels), len(next.Channels), len(s.Sizes)) {
+		if size := next.Channels[i].Size; size != last.Channels[i].Size {
+			s.Sizes = slices.Clone(s.Sizes)
+			s.Sizes[i] = size
+		}
 	}
 	same := last.Estimator == next.Estimator && last.PodsPerCore == next.PodsPerCore && last.Cores == next.Cores
 	for i := range min(len(last.Channels), len(next.Channels)) {

@@ -24,10 +24,12 @@ func TestConstantsAreComplete(t *testing.T) {
 	none := []string{
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method", "agent.signal.ignore-idle-full", "agent.signal.signed",
-		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling",
+		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve", "agent.estimator.forgetting", "agent.estimator.mean-gain",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
+		// Of samples that go missing, and of pods that another scheduler placed.
+		"agent.max-age", "agent.init-lead",
 		// Only its ratio to alpha counts.
 		"agent.model.beta",
 		// Bounds of the input: two channels have no more than two directions.

@@ -83,6 +83,7 @@ func source(guards int) sim.Scalar {
 				ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
 				PodsPerCore: 2,
 				Settle:      time.Nanosecond,
+				InitLead:    time.Nanosecond,
 				MinInterval: time.Hour,
 			},
 			Aggregate: aggregate.Options{Policy: aggregate.Sequential},

@@ -18,10 +18,11 @@ type class struct {
 type kind uint8
 
 const (
-	working  kind = iota // pods
-	bursting             // daemons, starts and stops
-	serving              // the requests of one server
-	loading              // the background: one thread without an end
+	working   kind = iota // pods
+	bursting              // daemons, starts and stops
+	serving               // the requests of one server
+	loading               // the background: one thread without an end
+	preparing             // init containers
 )
 
 // thread ends when its class has served target.
@@ -131,7 +132,7 @@ func share(classes []*class, cores, speed float64) (wanted, given float64) {
 	}
 	for _, c := range classes {
 		want := c.wanted()
-		if c.kind == working || c.kind == serving {
+		if c.kind == working || c.kind == serving || c.kind == preparing {
 			c.rate *= speed
 			want *= speed
 		}

@@ -23,6 +23,13 @@
 // is cut into steps. Threads of equal weight and want form a class with one
 // clock of service received: a step costs O(classes), a change O(log threads).
 //
+// # Init containers
+//
+// A pod's init containers run one after the other before it, each for a time that
+// passes without a load or as a thread that works so long on a node that is not
+// full; a gap follows each, and every container has a start and a stop as above.
+// A pod's sandbox ends Teardown after its container.
+//
 // # Memory
 //
 // A pod holds its memory while it runs. Where the sum exceeds the node's, either

@@ -12,6 +12,8 @@ type container struct {
 	Pod
 	phase          Phase
 	spikeAt, runAt float64
+	inits          int     // init containers that are left, one that runs included
+	initEnd        float64 // of one that waits
 	class          *class
 	began          float64 // what the class had served when the pod joined
 	requests       *rand.Rand
@@ -21,10 +23,12 @@ type container struct {
 // next is when the pod enters its next phase unless it is running.
 func (c *container) next() float64 {
 	switch {
-	case c.phase == Bound:
+	case c.phase == Bound, c.phase == Initialised:
 		return c.spikeAt
 	case c.phase == Starting:
 		return c.runAt
+	case c.phase == Initialising:
+		return c.initEnd
 	case c.requests != nil:
 		return c.nextRequest
 	}
@@ -39,6 +43,7 @@ type Model struct {
 	now    float64
 
 	containers []*container // in order of arrival
+	removals   []Transition // sandboxes of pods that have ended, by time
 	nextPhase  float64      // the least next of all containers
 	classes    []*class     // none empty
 	bursts     *class       // in classes while not empty
@@ -131,6 +136,7 @@ func (m *Model) Bind(at float64, p Pod) error {
 		phase:   Bound,
 		runAt:   bound + p.Startup,
 		spikeAt: max(bound, bound+p.Startup-m.params.StartWork.Seconds()),
+		inits:   p.Init.Containers,
 	}
 	m.containers = append(m.containers, c)
 	m.nextPhase = min(m.nextPhase, c.next())
@@ -177,6 +183,9 @@ func (m *Model) SetBackground(cores float64) error {
 func (m *Model) AdvanceTo(dst []Transition, to float64) []Transition {
 	for m.now <= to {
 		next := max(m.now, min(m.nextBurst, m.nextPhase))
+		if len(m.removals) > 0 {
+			next = max(m.now, min(next, m.removals[0].At))
+		}
 		for _, c := range m.classes {
 			next = min(next, m.now+max(c.left(), 0))
 		}
@@ -203,9 +212,12 @@ func (m *Model) NextChange() (at float64, ok bool) {
 			next = min(next, c.next())
 		}
 	}
+	if len(m.removals) > 0 {
+		next = min(next, m.removals[0].At)
+	}
 	m.lasting = m.lasting[:0]
 	for _, c := range m.classes {
-		if c.kind == working || c.kind == loading {
+		if c.kind == working || c.kind == loading || c.kind == preparing {
 			m.lasting = append(m.lasting, c)
 		}
 	}
@@ -293,7 +305,19 @@ func (m *Model) settle(dst []Transition) []Transition {
 		dst = m.end(dst) // pods without work
 		m.schedule()
 	}
+	dst = m.remove(dst)
 	m.rebalance()
+	return dst
+}
+
+// remove lets the sandboxes go that are due.
+func (m *Model) remove(dst []Transition) []Transition {
+	due := 0
+	for due < len(m.removals) && m.removals[due].At <= m.now+settled {
+		dst = append(dst, Transition{m.now, m.removals[due].Pod, Removed})
+		due++
+	}
+	m.removals = slices.Delete(m.removals, 0, due)
 	return dst
 }
 
@@ -307,9 +331,12 @@ func (m *Model) end(dst []Transition) []Transition {
 			switch {
 			case c.kind == serving:
 				m.responses = append(m.responses, m.now-t.began)
+			case c.kind == preparing:
+				dst = m.initialised(dst, t.pod)
 			case t.pod != nil:
 				t.pod.phase, t.pod.class, ended = Succeeded, nil, true
 				dst = append(dst, Transition{m.now, t.pod.ID, Succeeded})
+				m.removals = append(m.removals, Transition{m.now + m.params.Teardown.Seconds(), t.pod.ID, Removed})
 				m.burst(m.params.StopWork.Seconds())
 			}
 		}
@@ -327,10 +354,18 @@ func (m *Model) end(dst []Transition) []Transition {
 
 // enter moves a pod on that is due to start, to run or to get a request.
 func (m *Model) enter(dst []Transition, c *container) []Transition {
-	if c.phase == Bound && c.spikeAt <= m.now+settled {
+	if c.phase == Initialising && c.initEnd <= m.now+settled {
+		dst = m.initialised(dst, c)
+	}
+	if (c.phase == Bound || c.phase == Initialised) && c.spikeAt <= m.now+settled {
 		c.phase = Starting
 		dst = append(dst, Transition{m.now, c.ID, Starting})
 		m.burst(m.params.StartWork.Seconds())
+	}
+	if c.phase == Starting && c.runAt <= m.now+settled && c.inits > 0 {
+		c.phase = Initialising
+		dst = append(dst, Transition{m.now, c.ID, Initialising})
+		m.initialise(c)
 	}
 	if c.phase == Starting && c.runAt <= m.now+settled {
 		c.phase = Running
@@ -341,6 +376,28 @@ func (m *Model) enter(dst []Transition, c *container) []Transition {
 		m.request(c)
 	}
 	return dst
+}
+
+// initialise runs the next init container.
+func (m *Model) initialise(c *container) {
+	c.initEnd = m.now + c.Init.Seconds
+	if c.Init.Cores == 0 {
+		return
+	}
+	c.initEnd = math.Inf(1) // by its thread
+	c.class = m.classOf(preparing, c.Weight, c.Init.Cores)
+	c.class.add(thread{target: c.class.served + c.Init.Seconds*c.Init.Cores, pod: c})
+}
+
+// initialised ends an init container and has the next container start.
+func (m *Model) initialised(dst []Transition, c *container) []Transition {
+	c.phase, c.class = Initialised, nil
+	c.inits--
+	c.runAt = m.now + c.Init.Gap
+	c.spikeAt = max(m.now, c.runAt-m.params.StartWork.Seconds())
+	m.nextPhase = min(m.nextPhase, c.spikeAt)
+	m.burst(m.params.StopWork.Seconds())
+	return append(dst, Transition{m.now, c.ID, Initialised})
 }
 
 func (m *Model) begin(c *container) {
@@ -389,7 +446,7 @@ func (m *Model) fit(dst []Transition) []Transition {
 
 // evict takes a container's threads away; its entry is the caller's.
 func (m *Model) evict(c *container) {
-	if c.phase != Running {
+	if c.phase != Running && c.phase != Initialising {
 		return
 	}
 	m.burst(m.params.StopWork.Seconds())

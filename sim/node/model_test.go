@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -131,6 +132,7 @@ func TestLifeOfAPod(t *testing.T) {
 		{At: 2.2, Pod: 7, Phase: node.Starting},
 		{At: 2.5, Pod: 7, Phase: node.Running},
 		{At: 4.5, Pod: 7, Phase: node.Succeeded},
+		{At: 4.5, Pod: 7, Phase: node.Removed},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("transitions (-want +got):\n%s", diff)
@@ -208,16 +210,69 @@ func TestReadRoundsToJiffies(t *testing.T) {
 	}
 }
 
+// Init containers run one after the other, each with a start of its own, and the
+// sandbox outlives the last container.
+func TestLifeOfAPodWithInits(t *testing.T) {
+	for _, cores := range []float64{0, 1} {
+		m := newModel(t, node.Params{Background: 1e-12, Noise: 1e-12, Teardown: 700 * time.Millisecond})
+		p := node.Pod{ID: 7, Work: 2, Startup: 1, Init: node.Init{Containers: 2, Seconds: 3, Cores: cores, Gap: .5}}
+		if err := m.Bind(0, p); err != nil {
+			t.Fatal(err)
+		}
+		want := []node.Transition{
+			{At: .7, Pod: 7, Phase: node.Starting},
+			{At: 1, Pod: 7, Phase: node.Initialising},
+			{At: 4, Pod: 7, Phase: node.Initialised},
+			{At: 4.2, Pod: 7, Phase: node.Starting},
+			{At: 4.5, Pod: 7, Phase: node.Initialising},
+			{At: 7.5, Pod: 7, Phase: node.Initialised},
+			{At: 7.7, Pod: 7, Phase: node.Starting},
+			{At: 8, Pod: 7, Phase: node.Running},
+			{At: 10, Pod: 7, Phase: node.Succeeded},
+			{At: 10.7, Pod: 7, Phase: node.Removed},
+		}
+		if diff := cmp.Diff(want, m.AdvanceTo(nil, 20), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+			t.Errorf("init containers of %v cores (-want +got):\n%s", cores, diff)
+		}
+		// Three starts of .3, two init containers, the work, three stops of .1.
+		if got, want := m.Totals().Busy, .9+6*cores+2+.3; math.Abs(got-want) > 1e-4 {
+			t.Errorf("init containers of %v cores: %g core-seconds, want %g", cores, got, want)
+		}
+		if got := m.Totals().Pods; math.Abs(got-2) > 1e-6 {
+			t.Errorf("%g core-seconds of pods' work, want 2", got)
+		}
+	}
+}
+
+// A pod that is killed in its init container takes no core any more.
+func TestKillInInit(t *testing.T) {
+	m := newModel(t, node.Params{Background: 1e-12, StopWork: 1})
+	bind(t, m, node.Pod{ID: 1, Work: 1, Init: node.Init{Containers: 1, Seconds: 100, Cores: 1}})
+	m.AdvanceTo(nil, 5)
+	if !m.Kill(1) {
+		t.Fatal("not there")
+	}
+	before := m.Totals().Busy
+	m.AdvanceTo(nil, 50)
+	if got := m.Totals().Busy - before; got > .01 {
+		t.Errorf("%g core-seconds after the pod was killed", got)
+	}
+}
+
 // Cutting a span into steps, reading in between, must not change what happens.
 func TestStepsDoNotMatter(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		whole, cut := newModel(t, node.Params{Seed: seed}), newModel(t, node.Params{Seed: seed})
+		params := node.Params{Seed: seed, Teardown: time.Duration(seed) * 100 * time.Millisecond}
+		whole, cut := newModel(t, params), newModel(t, params)
+		transitions := 0
 		for i := range 12 {
 			p := node.Pod{
 				ID: node.PodID(i), Work: rng.ExpFloat64() * 5, Weight: float64(1 + i%3), Cores: 1 / float64(1+i%2),
 				Memory: rng.Float64() * 4e9, Startup: node.StartupLatency(rng),
+				Init: node.Init{Containers: i % 3, Seconds: 2 * rng.Float64(), Cores: float64(i % 2), Gap: rng.Float64()},
 			}
+			transitions += 4 + 3*p.Init.Containers
 			bind(t, whole, p)
 			bind(t, cut, p)
 		}
@@ -231,8 +286,8 @@ func TestStepsDoNotMatter(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-5)); diff != "" {
 			t.Fatalf("seed %d (-whole +cut):\n%s", seed, diff)
 		}
-		if len(want) != 36 {
-			t.Fatalf("seed %d: %d transitions, want 36", seed, len(want))
+		if len(want) != transitions {
+			t.Fatalf("seed %d: %d transitions, want %d", seed, len(want), transitions)
 		}
 	}
 }
@@ -397,7 +452,10 @@ func TestNextChangeComesFirst(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		m := newModel(t, node.Params{Seed: seed, Cores: 2})
 		for i := range 10 {
-			bind(t, m, node.Pod{ID: node.PodID(i), Work: rng.ExpFloat64() * 3, Startup: 10 * rng.Float64()})
+			bind(t, m, node.Pod{
+				ID: node.PodID(i), Work: rng.ExpFloat64() * 3, Startup: 10 * rng.Float64(),
+				Init: node.Init{Containers: i % 2, Seconds: rng.Float64(), Cores: float64(i / 5)},
+			})
 		}
 		bind(t, m, node.Pod{ID: 99, Server: node.Server{Rate: 20, Work: .01}})
 		seen := 0
@@ -413,8 +471,8 @@ func TestNextChangeComesFirst(t *testing.T) {
 				seen++
 			}
 		}
-		if seen != 32 { // the server never ends
-			t.Errorf("seed %d: %d transitions, want 32", seed, seen)
+		if want := 10*4 + 5*3 + 2; seen != want { // the server never ends
+			t.Errorf("seed %d: %d transitions, want %d", seed, seen, want)
 		}
 	}
 }

@@ -33,6 +33,10 @@ type Params struct {
 	// StartWork and StopWork are the CPU time a container start and stop take;
 	// defaults 300 ms and 100 ms, as measured with containerd.
 	StartWork, StopWork time.Duration
+	// Teardown is the time from the end of a pod's container to that of its
+	// sandbox, by which a node knows that no other container follows; default
+	// 0.
+	Teardown time.Duration
 	// Overcommit is Swap by default.
 	Overcommit Overcommit
 	// Slowdown divides the speed of pods while memory is over-committed;
@@ -72,6 +76,8 @@ func (p Params) Validate() error {
 		return &FieldError{"StartWork", p.StartWork, "at least 0"}
 	case p.StopWork < 0:
 		return &FieldError{"StopWork", p.StopWork, "at least 0"}
+	case p.Teardown < 0:
+		return &FieldError{"Teardown", p.Teardown, "at least 0"}
 	case p.Overcommit > Kill:
 		return &FieldError{"Overcommit", p.Overcommit, "Swap or Kill"}
 	case !finite(p.Slowdown) || p.Slowdown != 0 && p.Slowdown < 1:

@@ -27,8 +27,11 @@ type Pod struct {
 	Weight float64
 	// Memory in bytes, held while it runs.
 	Memory float64
-	// Startup is the time from the bind to the running state in seconds.
+	// Startup is the time from the bind to the running state, or to the first init
+	// container, in seconds.
 	Startup float64
+	// Init is what runs ahead of it.
+	Init Init
 	// Server makes the pod a server that runs until it is killed.
 	Server Server
 }
@@ -41,6 +44,19 @@ type Server struct {
 	Work float64
 }
 
+// Init is a pod's init containers, which run one after the other before the pod's
+// own container. The zero value is none.
+type Init struct {
+	// Containers is how many there are.
+	Containers int
+	// Seconds is how long each runs on a node that is not full, and Cores the rate
+	// at which it works meanwhile, at most 1; 0 waits for something elsewhere.
+	Seconds, Cores float64
+	// Gap is the time from the end of one to the start of the next container, in
+	// which none runs.
+	Gap float64
+}
+
 func (p Pod) validate() error {
 	for _, f := range []struct {
 		name  string
@@ -48,6 +64,7 @@ func (p Pod) validate() error {
 	}{
 		{"work", p.Work}, {"cores", p.Cores}, {"weight", p.Weight}, {"memory", p.Memory},
 		{"startup", p.Startup}, {"request rate", p.Server.Rate}, {"request work", p.Server.Work},
+		{"init seconds", p.Init.Seconds}, {"init cores", p.Init.Cores}, {"init gap", p.Init.Gap},
 	} {
 		if !finite(f.value) {
 			return fmt.Errorf("%w: %s %v", ErrBadPod, f.name, f.value)
@@ -56,6 +73,10 @@ func (p Pod) validate() error {
 	switch {
 	case p.Cores > 1:
 		return fmt.Errorf("%w: cores %v, a pod has one thread", ErrBadPod, p.Cores)
+	case p.Init.Cores > 1:
+		return fmt.Errorf("%w: init cores %v, a container has one thread", ErrBadPod, p.Init.Cores)
+	case p.Init.Containers < 0 || p.Init.Containers > maxInits:
+		return fmt.Errorf("%w: %d init containers", ErrBadPod, p.Init.Containers)
 	case (p.Server.Rate > 0) != (p.Server.Work > 0):
 		return fmt.Errorf("%w: a server needs a rate and a work", ErrBadPod)
 	case p.Server.Rate > 0 && p.Work > 0:
@@ -64,10 +85,15 @@ func (p Pod) validate() error {
 	return nil
 }
 
+// maxInits bounds what a pod may ask for by mistake.
+const maxInits = 1000
+
 // Phase is where a pod is in its life.
 type Phase uint8
 
-// The phases of a pod in order.
+// The phases of a pod. Initialising is an init container that runs, Initialised
+// that it has ended; each container, an init container too, begins with
+// Starting. Removed follows Succeeded: the pod's sandbox is gone.
 const (
 	Bound Phase = iota + 1
 	Starting
@@ -75,10 +101,13 @@ const (
 	Succeeded
 	Failed
 	Killed
+	Initialising
+	Initialised
+	Removed
 )
 
 func (p Phase) String() string {
-	names := [...]string{"", "Bound", "Starting", "Running", "Succeeded", "Failed", "Killed"}
+	names := [...]string{"", "Bound", "Starting", "Running", "Succeeded", "Failed", "Killed", "Initialising", "Initialised", "Removed"}
 	if int(p) >= len(names) {
 		return fmt.Sprintf("Phase(%d)", int(p))
 	}

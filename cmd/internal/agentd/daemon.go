@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -26,9 +25,10 @@ type Sampler interface {
 // block.
 type Recorder interface {
 	Sample(at time.Time, y []float64)
-	Pods(at time.Time, keys []reserve.PodKey)
+	Sizes(at time.Time, sizes []float64)
+	Pods(at time.Time, pods []agent.Pod)
 	Churn(at time.Time)
-	Bound(at time.Time, pod reserve.PodKey)
+	Bound(at time.Time, b agent.Bind)
 	Fleet(at time.Time, f agent.Fleet)
 	Report(r agent.Report)
 	Dropped(at time.Time, err error)
@@ -41,6 +41,9 @@ type Config struct {
 	Pipeline *agent.Pipeline
 	Sampler  Sampler
 	Pods     telemetry.PodSource
+	// SizesTo writes the sizes of the channels as of the last sample to dst, grown
+	// as append does; nil means those of Pipeline, for ever.
+	SizesTo func(dst []float64) []float64
 	// Period is the wall time between two samples; 0 means DefaultPeriod.
 	Period time.Duration
 	// Now is the clock of samples and events, which the pipeline lives by. It
@@ -142,11 +145,13 @@ type Daemon struct {
 
 	// The rest belongs to Run.
 	values  []float64
-	pods    []reserve.PodKey // sorted
-	offered uint64           // sequence of the newest local model passed on
-	ticked  time.Time        // by the machine's clock
-	clocks  clocks           // of the last tick
-	good    time.Time        // wall time of the newest sample in the pipeline
+	pods    []agent.Pod
+	sizes   []float64 // that the pipeline has
+	probed  []float64
+	offered uint64    // sequence of the newest local model passed on
+	ticked  time.Time // by the machine's clock
+	clocks  clocks    // of the last tick
+	good    time.Time // wall time of the newest sample in the pipeline
 	failing bool
 	watch   watch
 }
@@ -175,9 +180,9 @@ func (d *Daemon) Last() (r agent.Report, ok bool) {
 // Bound says that a scheduler has bound the pod to this node: its containers are
 // about to start, and the time they take is measured. A pod that runs already is
 // no news.
-func (d *Daemon) Bound(pod reserve.PodKey) { d.mail.bound(pod) }
+func (d *Daemon) Bound(b agent.Bind) { d.mail.bound(b) }
 
-// SetFleet takes what the aggregator returned. A fleet that does not fit the
+// SetFleet passes on what the aggregator returned. A fleet that does not fit the
 // pipeline is logged and left aside.
 func (d *Daemon) SetFleet(f agent.Fleet) { d.mail.setFleet(f) }
 

@@ -248,14 +248,14 @@ func TestDaemonHearsChurn(t *testing.T) {
 	r.until("its end", quiet)
 
 	pod := reserve.KeyOf("0a1b2c3d-1111-2222")
-	r.Bound(pod)
+	r.Bound(agent.Bind{Pod: pod, InitsKnown: true})
 	r.until("churn by a notice", churning)
 	r.until("its end", quiet)
 
 	// A pod that runs already starts nothing.
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods("0a1b2c3d-1111-2222")}
 	r.until("the pod", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
-	r.Bound(pod)
+	r.Bound(agent.Bind{Pod: pod, InitsKnown: true})
 	for range 5 {
 		if report := r.until("any", func(agent.Report) bool { return true }); report.Flags.Churn {
 			t.Fatal("a pod that runs was taken for a start")

@@ -1,7 +1,6 @@
 package agentd
 
 import (
-	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -11,7 +10,7 @@ import (
 
 // deliver hands what is in the mailbox to the pipeline.
 func (d *Daemon) deliver() {
-	m := d.mail.take()
+	m := d.mail.drain()
 	at := d.config.Now()
 	if m.churn {
 		if r := d.config.Recorder; r != nil {
@@ -19,14 +18,14 @@ func (d *Daemon) deliver() {
 		}
 		d.config.Pipeline.Churn(at)
 	}
-	for _, pod := range m.bound {
+	for _, b := range m.bound {
 		if r := d.config.Recorder; r != nil {
-			r.Bound(at, pod)
+			r.Bound(at, b)
 		}
-		d.config.Pipeline.Bound(at, pod)
+		d.config.Pipeline.Bound(at, b)
 	}
 	if m.fleet != nil {
-		d.takeFleet(at, *m.fleet)
+		d.setFleet(at, *m.fleet)
 	}
 	if m.changed {
 		d.setPods(at, m.pods)
@@ -37,7 +36,7 @@ func (d *Daemon) deliver() {
 	}
 }
 
-func (d *Daemon) takeFleet(at time.Time, f agent.Fleet) {
+func (d *Daemon) setFleet(at time.Time, f agent.Fleet) {
 	if r := d.config.Recorder; r != nil {
 		r.Fleet(at, f)
 	}
@@ -49,11 +48,8 @@ func (d *Daemon) takeFleet(at time.Time, f agent.Fleet) {
 func (d *Daemon) setPods(at time.Time, pods []telemetry.Pod) {
 	d.pods = d.pods[:0]
 	for _, pod := range pods {
-		if pod.State == telemetry.PodRunning {
-			d.pods = append(d.pods, reserve.KeyOf(pod.UID))
-		}
+		d.pods = append(d.pods, agent.Pod{Key: reserve.KeyOf(pod.UID), State: stateOf(pod.State), Starts: pod.Starts})
 	}
-	slices.Sort(d.pods)
 	if r := d.config.Recorder; r != nil {
 		r.Pods(at, d.pods)
 	}
@@ -65,6 +61,16 @@ func (d *Daemon) setPods(at time.Time, pods []telemetry.Pod) {
 	if due {
 		d.publish(report)
 	}
+}
+
+func stateOf(s telemetry.PodState) agent.PodState {
+	switch s {
+	case telemetry.PodRunning:
+		return agent.PodRunning
+	case telemetry.PodStopped:
+		return agent.PodStopped
+	}
+	return agent.PodPending
 }
 
 // publish passes a report on. The pipeline's clock is its own; others see the

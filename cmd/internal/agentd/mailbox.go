@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -16,7 +15,7 @@ const maxBound = 64
 // mail is what waits for the pipeline: of each kind the newest.
 type mail struct {
 	churn   bool
-	bound   []reserve.PodKey
+	bound   []agent.Bind
 	changed bool
 	pods    []telemetry.Pod
 	fleet   *agent.Fleet
@@ -30,7 +29,7 @@ type answer struct {
 	ok  bool
 }
 
-// mailbox keeps mail until it is taken. It is safe for concurrent use; nothing
+// mailbox keeps mail until it is drained. It is safe for concurrent use; nothing
 // in it blocks.
 type mailbox struct {
 	wake chan struct{} // holds a token while there is mail
@@ -49,7 +48,7 @@ func (b *mailbox) put(change func(*mail)) {
 	}
 }
 
-func (b *mailbox) take() mail {
+func (b *mailbox) drain() mail {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := b.mail
@@ -66,13 +65,13 @@ func (b *mailbox) podEvent(e telemetry.PodEvent) {
 	})
 }
 
-func (b *mailbox) bound(pod reserve.PodKey) {
+func (b *mailbox) bound(bind agent.Bind) {
 	b.put(func(m *mail) {
 		if len(m.bound) == maxBound {
 			m.churn = true
 			return
 		}
-		m.bound = append(m.bound, pod)
+		m.bound = append(m.bound, bind)
 	})
 }
 

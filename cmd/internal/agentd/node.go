@@ -32,7 +32,7 @@ const (
 type Meter interface {
 	Sampler
 	Schema() telemetry.Schema
-	Sizes() []float64
+	SizesTo(dst []float64) []float64
 	Pressure() bool
 }
 
@@ -97,7 +97,7 @@ func NewNode(c NodeConfig) (*Node, error) {
 }
 
 func (n *Node) assemble(c NodeConfig) error {
-	config := Config{Sampler: c.Meter, Pods: c.Pods, Logger: c.Logger}
+	config := Config{Sampler: c.Meter, SizesTo: c.Meter.SizesTo, Pods: c.Pods, Logger: c.Logger}
 	if c.Clock == nil {
 		// The node's time is steady, what it tells others the wall clock's.
 		c.Clock, config.Wall = newSteadyClock(), time.Now
@@ -136,7 +136,7 @@ func (n *Node) assemble(c NodeConfig) error {
 // newPipeline returns the pipeline of a node with the meter's channels, and
 // begins to record it if it is to be recorded.
 func (n *Node) newPipeline(c NodeConfig) (*agent.Pipeline, error) {
-	schema, sizes := c.Meter.Schema(), c.Meter.Sizes()
+	schema, sizes := c.Meter.Schema(), c.Meter.SizesTo(nil)
 	config := agent.Config{
 		Node: c.Name, Incarnation: uint64(time.Now().UnixNano()),
 		Schema: schema.ID, NoPressure: !c.Meter.Pressure(),
@@ -163,7 +163,7 @@ func (n *Node) newSignals(c NodeConfig) (*publish.Signals, error) {
 		Registerer: c.Registerer, Logger: c.Logger,
 		OnNotice: func(_ string, notice *spaziov1.Notice) {
 			if bound := notice.GetPodBound(); bound != nil {
-				n.daemon.Bound(reserve.PodKey(bound.GetPod()))
+				n.daemon.Bound(agent.Bind{Pod: reserve.PodKey(bound.GetPod())})
 			}
 		},
 	})

@@ -3,6 +3,7 @@ package agentd
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -16,11 +17,12 @@ var ErrClockJump = errors.New("the wall clock jumped ahead")
 func (d *Daemon) tick() {
 	now := time.Now()
 	d.keepPace(now)
-	c := d.look()
+	c := d.readClocks()
 	step := c.step(d.clocks)
 	d.clocks = c
 	values, err := d.config.Sampler.SampleTo(d.values, c.at)
 	d.watch.sampling += time.Since(now)
+	d.resize(c.at)
 	if errors.Is(err, telemetry.ErrPriming) {
 		return
 	}
@@ -35,11 +37,11 @@ func (d *Daemon) tick() {
 		return
 	}
 	d.values = values
-	d.take(now, c, values)
+	d.observe(now, c, values)
 }
 
-// look reads the clocks; without one of its own the wall's is the pipeline's.
-func (d *Daemon) look() clocks {
+// readClocks reads the clocks; without one of its own the wall's is the pipeline's.
+func (d *Daemon) readClocks() clocks {
 	at := d.config.Now()
 	if d.config.Wall == nil {
 		return clocks{at, at}
@@ -47,8 +49,8 @@ func (d *Daemon) look() clocks {
 	return clocks{at, d.config.Wall().Round(0)}
 }
 
-// take hands a good sample to the pipeline.
-func (d *Daemon) take(now time.Time, c clocks, values []float64) {
+// observe hands a good sample to the pipeline.
+func (d *Daemon) observe(now time.Time, c clocks, values []float64) {
 	if r := d.config.Recorder; r != nil {
 		r.Sample(c.at, values)
 	}
@@ -67,6 +69,27 @@ func (d *Daemon) take(now time.Time, c clocks, values []float64) {
 	if due {
 		d.publish(report)
 		d.offer()
+	}
+}
+
+// resize passes on that the machine has changed.
+func (d *Daemon) resize(at time.Time) {
+	if d.config.SizesTo == nil {
+		return
+	}
+	d.probed = d.config.SizesTo(d.probed)
+	if slices.Equal(d.probed, d.sizes) {
+		return
+	}
+	first := d.sizes == nil
+	d.sizes = append(d.sizes[:0], d.probed...)
+	if r := d.config.Recorder; r != nil {
+		r.Sizes(at, d.sizes)
+	}
+	if err := d.config.Pipeline.Resize(d.sizes); err != nil {
+		d.config.Logger.Warn("sizes refused", "sizes", d.sizes, "error", err)
+	} else if !first {
+		d.config.Logger.Info("the machine has changed", "sizes", d.sizes)
 	}
 }
 

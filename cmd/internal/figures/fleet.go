@@ -68,7 +68,7 @@ func (h *host) sample(to float64, onReport func(agent.Report)) error {
 		for _, id := range h.model.Running(nil) {
 			pods = append(pods, reserve.PodKey(id))
 		}
-		if err := keep(h.pipeline.Pods(moment(t.At), pods)); err != nil {
+		if err := keep(h.pipeline.Pods(moment(t.At), agent.RunningPods(pods...))); err != nil {
 			return err
 		}
 	}

@@ -21,11 +21,25 @@ type row struct {
 	Header *recording.Header `json:"header,omitempty"`
 	State  any               `json:"state,omitempty"`
 	Values []number          `json:"values,omitempty"`
-	Pods   []string          `json:"pods,omitempty"`
+	Pods   []podRow          `json:"pods,omitempty"`
+	Bind   *bindRow          `json:"bind,omitempty"`
 	Fleet  *fleetRow         `json:"fleet,omitempty"`
 	Report *reportRow        `json:"report,omitempty"`
 	Text   string            `json:"text,omitempty"`
 	Lost   uint64            `json:"lost,omitempty"`
+}
+
+// podRow and bindRow name a pod by the first 16 digits of its UID.
+type podRow struct {
+	Pod    string `json:"pod"`
+	State  string `json:"state"`
+	Starts int    `json:"starts"`
+}
+
+type bindRow struct {
+	Pod string `json:"pod"`
+	// Inits is null where the notice did not say.
+	Inits *int `json:"inits"`
 }
 
 type fleetRow struct {
@@ -90,9 +104,15 @@ func dump(r *recording.Reader, w window, stdout, stderr io.Writer) error {
 }
 
 func rowOf(rec recording.Record) row {
-	l := row{Kind: rec.Kind.String(), At: rec.At, Header: rec.Header, Pods: hex(rec.Pods), Text: rec.Text, Lost: rec.Lost}
+	l := row{Kind: rec.Kind.String(), At: rec.At, Header: rec.Header, Text: rec.Text, Lost: rec.Lost}
 	if rec.Kind == recording.KindBound {
-		l.Pods = hex([]reserve.PodKey{rec.Pod})
+		l.Bind = &bindRow{Pod: hex(rec.Bind.Pod)}
+		if rec.Bind.InitsKnown {
+			l.Bind.Inits = &rec.Bind.Inits
+		}
+	}
+	for _, p := range rec.Pods {
+		l.Pods = append(l.Pods, podRow{hex(p.Key), p.State.String(), p.Starts})
 	}
 	if rec.State != nil {
 		l.State = rec.State
@@ -120,10 +140,4 @@ func reportOf(r agent.Report) *reportRow {
 	return l
 }
 
-// hex writes keys as the first 16 digits of a pod's UID.
-func hex(keys []reserve.PodKey) (list []string) {
-	for _, k := range keys {
-		list = append(list, fmt.Sprintf("%016x", uint64(k)))
-	}
-	return list
-}
+func hex(k reserve.PodKey) string { return fmt.Sprintf("%016x", uint64(k)) }

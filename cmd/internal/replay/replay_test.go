@@ -64,8 +64,8 @@ func record(t *testing.T, dir string, seconds int, forge func(*agent.Report)) (r
 			}
 			r.Churn(at)
 			p.Churn(at)
-			r.Pods(at, pods)
-			keep(p.Pods(at, pods))
+			r.Pods(at, agent.RunningPods(pods...))
+			keep(p.Pods(at, agent.RunningPods(pods...)))
 		}
 		if i == seconds*5 {
 			f := fleet(t)

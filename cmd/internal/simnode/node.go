@@ -133,11 +133,14 @@ func (n *Node) Schema() telemetry.Schema {
 }
 
 // Sizes returns the size of each channel in its absolute unit: cores, bytes.
-func (n *Node) Sizes() []float64 {
+func (n *Node) Sizes() []float64 { return n.SizesTo(nil) }
+
+// SizesTo is Sizes in dst, grown as append does; nil allocates.
+func (n *Node) SizesTo(dst []float64) []float64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.model.Params()
-	return []float64{float64(p.Cores), p.Memory}
+	return append(dst[:0], float64(p.Cores), p.Memory)
 }
 
 // Pressure reports that nothing the channels need is missing.
