@@ -3,6 +3,7 @@
 // the protobuf messages of package spaziov1 (directory spazio/v1).
 //
 //	agent.Report -> FromReport -> wire -> ToReport -> agent.Report    node to scheduler
+//	Heartbeat -> FromHeartbeat -> wire -> ToHeartbeat -> Heartbeat    the same, where nothing changed
 //	agent.Local  -> FromLocal  -> wire -> ToLocal  -> agent.Local     node to aggregator
 //	agent.Fleet  -> FromFleet  -> wire -> ToFleet  -> agent.Fleet     aggregator to node
 //

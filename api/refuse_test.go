@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -69,6 +70,30 @@ func TestToReportRefuses(t *testing.T) {
 	}
 	_, err := api.ToReport(nil)
 	refused(t, err, "report", api.ErrMissing)
+}
+
+func TestToHeartbeatRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		field string
+		cause error
+		spoil func(*spaziov1.Report)
+	}{
+		{"unchanged", api.ErrMissing, func(m *spaziov1.Report) { m.Unchanged = 0 }},
+		{"node", api.ErrLength, func(m *spaziov1.Report) { m.Node = "n" }},
+		{"sequence", api.ErrRange, func(m *spaziov1.Report) { m.Sequence = 4 }},
+		{"sample_age_nanos", api.ErrRange, func(m *spaziov1.Report) { m.SampleAgeNanos = -1 }},
+	} {
+		m := api.FromHeartbeat(api.Heartbeat{Sequence: 7, Unchanged: 5})
+		tt.spoil(m)
+		_, err := api.ToHeartbeat(m)
+		refused(t, err, tt.field, tt.cause)
+	}
+	_, err := api.ToHeartbeat(nil)
+	refused(t, err, "unchanged", api.ErrMissing)
+	// What takes a heartbeat for a report refuses it, as schedulers did that knew
+	// no heartbeats.
+	_, err = api.ToReport(api.FromHeartbeat(api.Heartbeat{Sequence: 7, Unchanged: 5}))
+	refused(t, err, "node", api.ErrMissing)
 }
 
 func TestToLocalRefuses(t *testing.T) {
@@ -159,6 +184,11 @@ func fuzz[M proto.Message, T any](f *testing.F, seed M, empty func() M, to func(
 
 func FuzzToReport(f *testing.F) {
 	fuzz(f, api.FromReport(report()), func() *spaziov1.Report { return &spaziov1.Report{} }, api.ToReport, api.FromReport)
+}
+
+func FuzzToHeartbeat(f *testing.F) {
+	beat := api.Heartbeat{Sequence: 1 << 40, Unchanged: 1<<40 - 300, SampleAge: time.Second}
+	fuzz(f, api.FromHeartbeat(beat), func() *spaziov1.Report { return &spaziov1.Report{} }, api.ToHeartbeat, api.FromHeartbeat)
 }
 
 func FuzzToModel(f *testing.F) {

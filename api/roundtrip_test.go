@@ -78,6 +78,13 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%s report (-sent +received):\n%s", name, diff)
 		}
 	}
+	for _, want := range []api.Heartbeat{{Sequence: 1, Unchanged: 1}, {Sequence: math.MaxUint64, Unchanged: 7, SampleAge: math.MaxInt64}} {
+		m := wire(t, api.FromHeartbeat(want), &spaziov1.Report{})
+		got, err := api.ToHeartbeat(m)
+		if err != nil || got != want || !api.IsHeartbeat(m) || api.IsHeartbeat(api.FromReport(report())) {
+			t.Errorf("heartbeat %+v became %+v, %v", want, got, err)
+		}
+	}
 	gotLocal, err := api.ToLocal(wire(t, api.FromLocal(local()), &spaziov1.LocalModel{}))
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +98,15 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(fleet(t), gotFleet); diff != "" {
 		t.Errorf("fleet (-sent +received):\n%s", diff)
+	}
+}
+
+// TestHeartbeatsAreSmall: a day after the agent's start, of a sample half a
+// second old.
+func TestHeartbeatsAreSmall(t *testing.T) {
+	raw, err := proto.Marshal(api.FromHeartbeat(api.Heartbeat{Sequence: 100_000, Unchanged: 99_990, SampleAge: time.Second / 2}))
+	if err != nil || len(raw) > 20 {
+		t.Errorf("%d bytes, %v", len(raw), err)
 	}
 }
 

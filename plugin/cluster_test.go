@@ -316,6 +316,8 @@ type stream struct {
 	c    *cluster
 	node string
 	next uint64
+	// greeted says that the scheduler's first word was received.
+	greeted bool
 }
 
 func (c *cluster) dial() spaziov1.SignalServiceClient {
@@ -361,6 +363,19 @@ func (c *cluster) open(client spaziov1.SignalServiceClient, node string) *stream
 		c.t.Fatal(err)
 	}
 	return &stream{BidiStreamingClient: s, c: c, node: node}
+}
+
+// Recv returns the next notice but the first, which a stream begins with.
+func (s *stream) Recv() (*spaziov1.Notice, error) {
+	notice, err := s.BidiStreamingClient.Recv()
+	if err == nil && !s.greeted {
+		s.greeted = true
+		if !notice.GetTakesHeartbeats() {
+			return nil, fmt.Errorf("the stream begins with %v", notice)
+		}
+		return s.BidiStreamingClient.Recv()
+	}
+	return notice, err
 }
 
 // report completes r and sends it.

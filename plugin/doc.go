@@ -38,8 +38,8 @@
 // score, and [Hub.Handler] serves both over HTTP.
 //
 // Each agent keeps one stream. The newest takes the place of others; one that
-// does not read its notices or no longer reports is closed; a node that reports
-// too often has its newest report take effect a little later. Nothing an agent
+// does not read its notices, no longer reports, or sends a heartbeat of another
+// report than the node's is closed; a node that reports too often has its newest report take effect a little later. Nothing an agent
 // does delays the scheduler. With SpazioArgs.AgentServiceAccount a stream must
 // show the token of a pod of that account and may report on that pod's node
 // alone; the scheduler's own account then needs to create

@@ -18,6 +18,7 @@ const (
 	causeRetry        = "retry"
 	correctionExpired = "expired"
 	reportAccepted    = "accepted"
+	reportHeartbeat   = "heartbeat"
 	reportOutdated    = "outdated"
 	reportLimited     = "limited"
 	reportInvalid     = "invalid"
@@ -86,8 +87,8 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	}
 	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry)
 	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
-	m.reports = resolve(newCounters("reports_total", "Reports received, by result.", "result"),
-		reportAccepted, reportOutdated, reportLimited, reportInvalid, reportUnknown)
+	m.reports = resolve(newCounters("reports_total", "Reports received, by result; a heartbeat says that the last one still holds.", "result"),
+		reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
 	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),
 		closedIdle, closedSlow, closedSuperseded, closedExpired, closedStrangers)

@@ -54,6 +54,8 @@ type node struct {
 	removed bool
 	since   time.Duration
 	report  *agent.Report
+	// newest is the version of report or of what a heartbeat said of it.
+	newest  version
 	signal  reserve.Signal
 	sampled time.Duration
 	// slots is what the node last added to the Hub's total.

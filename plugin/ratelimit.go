@@ -50,12 +50,12 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 	case n.outdated(a):
 		result = reportOutdated
 	case !n.bucket.take(a.at, h.rate, h.burst):
-		if n.held.report == nil || newer(r, n.held.report) {
+		if n.held.report == nil || versionOf(r).after(versionOf(n.held.report)) {
 			n.held = a
 		}
 		result = reportLimited
 	default:
-		if n.held.report != nil && newer(n.held.report, r) {
+		if n.held.report != nil && versionOf(n.held.report).after(versionOf(r)) {
 			a = n.held
 		}
 		change = h.apply(n, a)
@@ -68,9 +68,9 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 	return result
 }
 
-// outdated says whether the node, whose mutex is held, has a newer report.
+// outdated says whether the node, whose mutex is held, has told of a newer report.
 func (n *node) outdated(a arrival) bool {
-	return n.report != nil && !newer(a.report, n.report) && n.view.Load().fresh(a.at)
+	return n.report != nil && !versionOf(a.report).after(n.newest) && n.view.Load().fresh(a.at)
 }
 
 // release applies the report that n, whose mutex is held, holds back, if there
@@ -87,13 +87,18 @@ func (h *Hub) apply(n *node, a arrival) int {
 	r := a.report
 	h.ledger.Absorb(n.name, r.Absorbed, h.clock())
 	n.report, n.sampled, n.held = r, a.sampled, arrival{}
-	n.signal = signalOf(r)
+	n.newest, n.signal = versionOf(r), signalOf(r)
 	return h.refreshLocked(n)
 }
 
-func newer(a, b *agent.Report) bool {
-	if a.Incarnation != b.Incarnation {
-		return a.Incarnation > b.Incarnation
+// version orders the reports of a node.
+type version struct{ incarnation, sequence uint64 }
+
+func versionOf(r *agent.Report) version { return version{r.Incarnation, r.Sequence} }
+
+func (v version) after(w version) bool {
+	if v.incarnation != w.incarnation {
+		return v.incarnation > w.incarnation
 	}
-	return a.Sequence > b.Sequence
+	return v.sequence > w.sequence
 }

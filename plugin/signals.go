@@ -129,8 +129,12 @@ func (s *signalServer) receive(stream publishStream, sub *subscriber) error {
 	}
 }
 
-// receive takes one report. An error is a status that ends the stream.
+// receive takes one report or heartbeat. An error is a status that ends the
+// stream.
 func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
+	if api.IsHeartbeat(message) {
+		return h.heartbeat(message, sub)
+	}
 	report, err := api.ToReport(message)
 	if err != nil {
 		h.metrics.report(reportInvalid)
@@ -152,6 +156,7 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 		}
 		n = h.node(report.Node)
 	}
+	sub.base = versionOf(&report)
 	result := h.accept(n, &report, time.Duration(message.GetSampleAgeNanos()))
 	h.metrics.report(result)
 	if h.subscribe(n, sub, result != reportOutdated) {
@@ -175,8 +180,10 @@ type subscriber struct {
 	// identity is the node whose reports alone are taken; empty for any.
 	identity string
 	// name and node are set by the receiving goroutine at the first report; node
-	// changes if the API's node was deleted and made again.
+	// changes if the API's node was deleted and made again. base is the last full
+	// report of the stream.
 	name    string
+	base    version
 	mu      sync.Mutex
 	node    *node
 	closed  bool
@@ -204,6 +211,10 @@ func newSubscriber(idle time.Duration, identity string) *subscriber {
 }
 
 func (s *subscriber) send(stream publishStream) error {
+	takes := &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}
+	if err := stream.Send(takes); err != nil {
+		return err
+	}
 	for {
 		select {
 		case <-stream.Context().Done():

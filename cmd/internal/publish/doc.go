@@ -7,6 +7,10 @@
 // every few seconds and when a stream fails; what a lookup no longer returns is
 // let go, and an outage of DNS changes nothing.
 //
+// A stream to a scheduler that takes heartbeats carries reports in full when they
+// differ from the last one by more than a small tolerance, otherwise a heartbeat
+// every 2 to 2.5 s: [Heartbeats] decides. Each new stream begins with a full report.
+//
 // Neither ever holds up the agent: Send and Offer return at once and keep the
 // newest value alone, since a report replaces the one before. A peer that is
 // away is retried with jittered exponential backoff, each on its own, and gets

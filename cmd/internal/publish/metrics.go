@@ -2,19 +2,22 @@ package publish
 
 import (
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
 // signalMetrics are by target; several agents of one process share them. The
 // series of a target are there while some agent has a stream to it.
 type signalMetrics struct {
-	lookups                            prometheus.Counter
-	reports, missed, failures, notices *prometheus.CounterVec
-	connected                          *prometheus.GaugeVec
-	age                                *prometheus.HistogramVec
+	lookups                                   prometheus.Counter
+	reports, beats, missed, failures, notices *prometheus.CounterVec
+	connected                                 *prometheus.GaugeVec
+	age                                       *prometheus.HistogramVec
 
 	mu      sync.Mutex
 	targets map[string]*targetMetrics
@@ -22,10 +25,20 @@ type signalMetrics struct {
 
 // targetMetrics are those of one target.
 type targetMetrics struct {
-	reports, missed, failures, notices prometheus.Counter
-	connected                          prometheus.Gauge
-	age                                prometheus.Observer
-	users                              int
+	reports, beats, missed, failures, notices prometheus.Counter
+	connected                                 prometheus.Gauge
+	age                                       prometheus.Observer
+	users                                     int
+}
+
+// sent counts a message with the age of its sample.
+func (t *targetMetrics) sent(m *spaziov1.Report, age time.Duration) {
+	if api.IsHeartbeat(m) {
+		t.beats.Inc()
+	} else {
+		t.reports.Inc()
+	}
+	t.age.Observe(age.Seconds())
 }
 
 func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
@@ -35,15 +48,16 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 	}
 	return serve.Register(r, &signalMetrics{
 		targets:  map[string]*targetMetrics{},
-		reports:  counter("reports_total", "Reports handed to the stream of a scheduler."),
-		missed:   counter("reports_missed_total", "Reports replaced by a newer one before the scheduler's stream took them."),
+		reports:  counter("reports_total", "Full reports handed to the stream of a scheduler."),
+		beats:    counter("heartbeats_total", "Heartbeats handed to the stream of a scheduler: its last report still holds."),
+		missed:   counter("reports_missed_total", "Full reports replaced by a newer one before the scheduler's stream took them."),
 		failures: counter("failures_total", "Streams to a scheduler that could not be opened or were lost."),
 		notices:  counter("notices_total", "Notices received from a scheduler."),
 		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "spazio_signal_streams", Help: "Open streams to a scheduler.",
 		}, target),
 		age: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "spazio_signal_report_age_seconds", Help: "Age of a report's newest sample when the scheduler's stream took it.",
+			Name: "spazio_signal_report_age_seconds", Help: "Age of the newest sample when the scheduler's stream took a report or a heartbeat.",
 			Buckets: []float64{.001, .01, .1, 1, 10, 100},
 		}, target),
 		lookups: prometheus.NewCounter(prometheus.CounterOpts{
@@ -53,7 +67,7 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 }
 
 func (m *signalMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.reports, m.missed, m.failures, m.notices, m.connected, m.age, m.lookups}
+	return []prometheus.Collector{m.reports, m.beats, m.missed, m.failures, m.notices, m.connected, m.age, m.lookups}
 }
 
 // Describe implements prometheus.Collector.
@@ -78,6 +92,7 @@ func (m *signalMetrics) acquire(target string) *targetMetrics {
 	if t == nil {
 		t = &targetMetrics{
 			reports:   m.reports.WithLabelValues(target),
+			beats:     m.beats.WithLabelValues(target),
 			missed:    m.missed.WithLabelValues(target),
 			failures:  m.failures.WithLabelValues(target),
 			notices:   m.notices.WithLabelValues(target),
@@ -98,7 +113,7 @@ func (m *signalMetrics) release(target string) {
 		return
 	}
 	delete(m.targets, target)
-	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{m.reports, m.missed, m.failures, m.notices, m.connected, m.age} {
+	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{m.reports, m.beats, m.missed, m.failures, m.notices, m.connected, m.age} {
 		vec.DeleteLabelValues(target)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,42 +45,76 @@ type dated struct {
 // age is how old the newest sample is at now.
 func (d *dated) age(now time.Time) time.Duration { return max(0, now.Sub(d.sampled)) }
 
-// message is the report as it is sent at now.
-func (d *dated) message(now time.Time) *spaziov1.Report {
-	m := api.FromReport(d.report)
-	m.SampleAgeNanos = d.age(now).Nanoseconds()
-	return m
-}
-
-// slot holds the newest report.
+// slot holds the newest report and what the open stream, if there is one, has
+// carried.
 type slot struct {
 	mu     sync.Mutex
-	report *dated
-	taken  bool
+	latest *dated
+	beats  Heartbeats
 }
 
-// put returns whether it took the place of a report that nobody had taken.
-func (s *slot) put(r *dated) (missed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	missed = s.report != nil && !s.taken
-	s.report, s.taken = r, false
-	return missed
+// report returns what the stream's heartbeats are decided on; mu is held.
+func (s *slot) report() *agent.Report {
+	if s.latest == nil {
+		return nil
+	}
+	return &s.latest.report
 }
 
-// take returns the report, nil if there is none.
-func (s *slot) take() *dated {
+// put returns whether the report took the place of one that should have been
+// sent, and whether it is due itself.
+func (s *slot) put(r *dated) (missed, due bool) {
+	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken = true
-	return s.report
+	former, _ := s.beats.Next(s.report(), now)
+	s.latest = r
+	_, at := s.beats.Next(s.report(), now)
+	return former == Full, !at.After(now)
+}
+
+// reset is for the end of a stream: the next has carried nothing.
+func (s *slot) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beats = Heartbeats{}
+}
+
+func (s *slot) accept() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beats.Accept()
+}
+
+// take returns the message that is due at now, with the age of its sample, and
+// counts it as sent. If none is, it says how long that will last, 0 for until
+// the next report.
+func (s *slot) take(now time.Time) (m *spaziov1.Report, age, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.report()
+	kind, at := s.beats.Next(r, now)
+	if wait = at.Sub(now); wait > 0 || kind == Nothing {
+		return nil, 0, max(wait, 0)
+	}
+	s.beats.Sent(kind, r, now, rand.Float64())
+	age = s.latest.age(now)
+	if kind == Beat {
+		return api.FromHeartbeat(api.Heartbeat{Sequence: r.Sequence, Unchanged: s.beats.Base(), SampleAge: age}), age, 0
+	}
+	m = api.FromReport(*r)
+	m.SampleAgeNanos = age.Nanoseconds()
+	return m, age, 0
 }
 
 func (s *stream) put(r *dated) {
-	if s.slot.put(r) {
+	missed, due := s.slot.put(r)
+	if missed {
 		s.metrics.missed.Inc()
 	}
-	wake(s.wake)
+	if due {
+		wake(s.wake)
+	}
 }
 
 func (s *stream) run(ctx context.Context) {
@@ -107,8 +142,8 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// session opens the stream and sends the newest report whenever there is one
-// that this stream has not carried, until the stream or ctx ends.
+// session opens the stream and sends what Heartbeats says of the newest report,
+// until the stream or ctx ends.
 func (s *stream) session(ctx context.Context) error {
 	connection, err := grpc.NewClient(s.dial, s.options...)
 	if err != nil {
@@ -124,6 +159,7 @@ func (s *stream) session(ctx context.Context) error {
 	defer s.count.Add(-1)
 	s.metrics.connected.Inc()
 	defer s.metrics.connected.Dec()
+	defer s.slot.reset()
 	ended := make(chan error, 1)
 	go func() { ended <- s.receive(publish) }()
 	return s.send(publish, ended)
@@ -132,21 +168,25 @@ func (s *stream) session(ctx context.Context) error {
 // send returns when receiving has ended, with the reason: a failed Send ends
 // the stream too, and Recv alone says why.
 func (s *stream) send(publish spaziov1.SignalService_PublishClient, ended <-chan error) error {
-	var sent *dated
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		if r := s.slot.take(); r != sent {
-			now := time.Now()
-			if publish.Send(r.message(now)) != nil {
+		m, age, wait := s.slot.take(time.Now())
+		if m != nil {
+			if publish.Send(m) != nil {
 				return <-ended
 			}
-			sent = r
-			s.metrics.reports.Inc()
-			s.metrics.age.Observe(r.age(now).Seconds())
+			s.metrics.sent(m, age)
+			continue
+		}
+		if wait > 0 {
+			timer.Reset(wait)
 		}
 		select {
 		case err := <-ended:
 			return err
 		case <-s.wake:
+		case <-timer.C:
 		}
 	}
 }
@@ -161,6 +201,11 @@ func (s *stream) receive(publish spaziov1.SignalService_PublishClient) error {
 			return err
 		}
 		s.metrics.notices.Inc()
+		if notice.GetTakesHeartbeats() {
+			s.slot.accept()
+			wake(s.wake)
+			continue
+		}
 		if s.onNotice != nil {
 			s.onNotice(s.target, notice)
 		}

@@ -1,0 +1,104 @@
+package publish
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
+
+const (
+	// beatLeast and beatMost bound the time between two messages of a stream
+	// whose reports say nothing new. Two in a row may be lost or late before the
+	// scheduler's default of 5 s counts the node as silent. The time is drawn
+	// anew each time, so that the nodes of a fleet fall out of step.
+	beatLeast, beatMost = 2 * time.Second, 2500 * time.Millisecond
+	// fullMost is the age at which a report is sent again in full although nothing
+	// changed by more than the tolerances: what no decision rests on, usages and
+	// costs, moves on all the same, and people look at it.
+	fullMost = 30 * time.Second
+	// A change of avail or the allowance is told at once if it is more than
+	// slackPods and more than slackShare of what was told last: less than what
+	// the noise of a sample moves them by.
+	slackPods, slackShare = 1. / 8, .02
+	// onePod is what a node must have room for to be given any.
+	onePod = 1
+)
+
+// Message is what a stream sends of a report.
+type Message int
+
+// Nothing: the scheduler knows as much already. Beat: a heartbeat, which says
+// that the last full report still holds. Full: the report.
+const (
+	Nothing Message = iota
+	Beat
+	Full
+)
+
+// Heartbeats decides what one stream carries: a full report first and on every
+// change, else a heartbeat every 2 to 2.5 s, and full reports alone to a
+// scheduler that has not said that it takes heartbeats. The zero value is a
+// stream that has carried nothing. It is not safe for concurrent use.
+type Heartbeats struct {
+	taken  bool
+	base   *agent.Report // the last full report
+	fullAt time.Time     // when that was sent
+	told   *agent.Report // the newest that the stream told of in either way
+	due    time.Time     // of the next message if nothing changes
+}
+
+// Accept says that the scheduler takes heartbeats.
+func (h *Heartbeats) Accept() { h.taken = true }
+
+// Base is the sequence number of the report that a Beat refers to.
+func (h *Heartbeats) Base() uint64 { return h.base.Sequence }
+
+// Next says what to send of r, the newest report, which may be nil and is never
+// modified, and from when on. If nothing is to be sent of it, that is when a next
+// report would be.
+func (h *Heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) {
+	switch {
+	case r == nil || r == h.told:
+		if h.taken {
+			return Nothing, h.due
+		}
+		return Nothing, now
+	case h.base == nil || !h.taken || differs(h.base, r):
+		return Full, now
+	case h.due.Sub(h.fullAt) >= fullMost:
+		return Full, h.due
+	}
+	return Beat, h.due
+}
+
+// Sent records that the stream has sent m of r; random, in [0, 1), draws the time
+// of the next message.
+func (h *Heartbeats) Sent(m Message, r *agent.Report, now time.Time, random float64) {
+	if m == Nothing {
+		return
+	}
+	if m == Full {
+		h.base, h.fullAt = r, now
+	}
+	h.told = r
+	h.due = now.Add(beatLeast + time.Duration(random*float64(beatMost-beatLeast)))
+}
+
+// differs says whether a scheduler that knows told must hear of r: whether its
+// pods, its flags, what limits it or its room have changed, or a heartbeat could
+// not refer to told.
+func differs(told, r *agent.Report) bool {
+	return told.Sequence == 0 || r.Sequence <= told.Sequence ||
+		told.Node != r.Node || told.Incarnation != r.Incarnation || told.Schema != r.Schema ||
+		told.Flags != r.Flags || told.Saturated != r.Saturated || told.Limiting != r.Limiting ||
+		!slices.Equal(told.Absorbed, r.Absorbed) ||
+		(told.Avail >= onePod) != (r.Avail >= onePod) ||
+		moved(told.Avail, r.Avail) || moved(told.Allowance, r.Allowance)
+}
+
+// moved says whether x is beyond the tolerance of what was told; NaN is.
+func moved(told, x float64) bool {
+	return !(math.Abs(x-told) <= max(slackPods, slackShare*math.Abs(told)))
+}
