@@ -17,6 +17,8 @@ type Aggregator struct {
 	options Options
 	nodes   map[string]*node
 	groups  map[groupKey]*group
+	callers map[string]*holding
+	total   holding
 	changes changes
 }
 
@@ -29,6 +31,7 @@ type groupKey struct {
 // group is the nodes of one schema and dimension.
 type group struct {
 	key    groupKey
+	caller string  // who made it
 	nodes  []*node // n is at n.slot
 	merged merger
 	// Scratch of the cost prior.
@@ -47,6 +50,7 @@ type node struct {
 	costs                 []Cost
 	group                 *group
 	slot                  int
+	caller                string
 	change                uint64 // the latest, counted by the Aggregator
 	from                  uint64 // the replica that told of it, 0 for the node itself
 }
@@ -80,6 +84,7 @@ func New(o Options) (*Aggregator, error) {
 		options: o.WithDefaults(),
 		nodes:   map[string]*node{},
 		groups:  map[groupKey]*group{},
+		callers: map[string]*holding{},
 	}, nil
 }
 
@@ -87,18 +92,20 @@ func New(o Options) (*Aggregator, error) {
 func (a *Aggregator) Len() int { return len(a.nodes) }
 
 // Put takes in a node's model, received at the given time. It returns false
-// without an error if a model as new as l, or newer, is already there. Invalid
-// models are refused with the error of Local.Validate, new nodes beyond
-// MaxNodes and new groups beyond MaxGroups with ErrFull; the state is then
-// unchanged. Put does not allocate for a node it knows.
+// without an error if l is what is there already, or is older than what came in
+// less than Options.Silence ago. Invalid models are refused with the error of
+// Local.Validate, what is beyond the bounds with a *FieldError of ErrFull; the
+// state is then unchanged. Put does not allocate for a node it knows.
 func (a *Aggregator) Put(at time.Time, l Local) (bool, error) {
 	if err := l.Validate(); err != nil {
 		return false, err
 	}
-	if n, known := a.nodes[l.Node]; known && !newer(l.Incarnation, l.Sequence, n) {
-		return false, nil
+	if n, known := a.nodes[l.Node]; known && !n.newer(l.Incarnation, l.Sequence) {
+		if n.same(l.Incarnation, l.Sequence) || at.Sub(n.at) <= a.options.Silence {
+			return false, nil
+		}
 	}
-	n, err := a.place(l.Node, groupKey{l.Schema, l.Model.Dim})
+	n, err := a.place(l.Node, groupKey{l.Schema, l.Model.Dim}, l.Caller)
 	if err != nil {
 		return false, err
 	}
@@ -111,44 +118,49 @@ func (a *Aggregator) Put(at time.Time, l Local) (bool, error) {
 	return true, nil
 }
 
-func newer(incarnation, sequence uint64, than *node) bool {
-	if incarnation != than.incarnation {
-		return incarnation > than.incarnation
-	}
-	return sequence > than.sequence
+// same says whether n holds the very push.
+func (n *node) same(incarnation, sequence uint64) bool {
+	return incarnation == n.incarnation && sequence == n.sequence
 }
 
-// place returns the node, new or known, in the group of the key and without
-// moments in its total; what is to be put there has been checked.
-func (a *Aggregator) place(name string, key groupKey) (*node, error) {
-	n, known := a.nodes[name]
-	if known && n.group.key == key {
+// newer says whether a push is of a later incarnation or sequence than n's.
+func (n *node) newer(incarnation, sequence uint64) bool {
+	if incarnation != n.incarnation {
+		return incarnation > n.incarnation
+	}
+	return sequence > n.sequence
+}
+
+// place returns the node, new or known, in the group of the key, held by the
+// caller and without moments in its total; what is to be put there has been
+// checked.
+func (a *Aggregator) place(name string, key groupKey, caller string) (*node, error) {
+	n := a.nodes[name]
+	if n != nil && n.group.key == key && n.caller == caller {
 		n.group.merged.leave(n)
 		return n, nil
 	}
-	if !known && len(a.nodes) >= a.options.MaxNodes {
-		return nil, fmt.Errorf("%w: %d nodes, refusing %q", ErrFull, len(a.nodes), name)
+	if err := a.fits(name, n, key, caller); err != nil {
+		return nil, err
 	}
-	leavesRoom := known && len(n.group.nodes) == 1
-	if _, ok := a.groups[key]; !ok && !leavesRoom && len(a.groups) >= a.options.MaxGroups {
-		return nil, fmt.Errorf("%w: %d groups, refusing schema %q of %d channels from %q", ErrFull, len(a.groups), key.schema, key.dim, name)
-	}
-	if known {
+	if n != nil {
 		a.remove(n)
 	}
-	return a.add(name, key), nil
+	return a.add(name, key, caller), nil
 }
 
 // add makes a node without moments, and its group if it is the first there.
-func (a *Aggregator) add(name string, key groupKey) *node {
+func (a *Aggregator) add(name string, key groupKey, caller string) *node {
 	g, ok := a.groups[key]
 	if !ok {
-		g = &group{key: key, merged: a.newMerger(key.dim)}
+		g = &group{key: key, caller: caller, merged: a.newMerger(key.dim)}
 		a.groups[key] = g
+		a.hold(caller, holding{groups: 1})
 	}
-	n := &node{name: name, group: g, slot: len(g.nodes), moments: make([]float64, packedLen(key.dim))}
+	n := &node{name: name, caller: caller, group: g, slot: len(g.nodes), moments: make([]float64, packedLen(key.dim))}
 	g.nodes = append(g.nodes, n)
 	a.nodes[name] = n
+	a.hold(caller, holding{nodes: 1, bytes: footprint(name, key)})
 	return n
 }
 
@@ -169,8 +181,10 @@ func (a *Aggregator) remove(n *node) {
 	g.nodes = g.nodes[:len(g.nodes)-1]
 	delete(a.nodes, n.name)
 	n.change = 0
+	a.release(n.caller, holding{nodes: 1, bytes: footprint(n.name, g.key)})
 	if len(g.nodes) == 0 {
 		delete(a.groups, g.key)
+		a.release(g.caller, holding{groups: 1})
 	}
 }
 

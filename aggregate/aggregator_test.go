@@ -142,7 +142,7 @@ func distance(x, y []float64) float64 {
 	return math.Sqrt(sum) / trace
 }
 
-const halfLife, forget = 5 * time.Minute, 50 * time.Minute
+const halfLife, forget, silence = 5 * time.Minute, 50 * time.Minute, 30 * time.Second
 
 func TestEqualsTheBatchInAnyOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -69,12 +69,21 @@
 // that whoever claims certainty does not decide: of one liar in a hundred, the
 // prior stays between the 46th and the 54th hundredth of the honest weight.
 //
+// # Bounds
+//
+// What is held is bounded in nodes, groups and bytes, and what one caller may
+// hold in a share of them (Options.CallerShare): who invents names and schemas
+// fills that share and no more. What other replicas and restarts bring counts
+// for all.
+//
 // # Replicas and restarts
 //
 // What is kept of a node can be taken out as an Entry and put into another
 // Aggregator: Restore after a restart, Merge at another replica, which hears of
 // it by Changes. The newer push of a node by (incarnation, sequence) stays, so
-// that replicas that hear of the same pushes agree whatever the order. An entry
+// that replicas that hear of the same pushes agree whatever the order; but of two
+// that are farther apart than Options.Silence the later stays, or one claim of a
+// high incarnation, or a node's clock that is set back, would mute it. An entry
 // says how old a push is, not when it was: clocks need not agree. What time an
 // entry takes to travel makes the push seem younger, by θ half-lives at most
 // between any two replicas, where θ·half-life is a message's delay plus 1/1024 of

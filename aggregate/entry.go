@@ -138,8 +138,8 @@ func (a *Aggregator) Restore(at time.Time, e Entry) (bool, error) {
 }
 
 // Merge takes in an entry that the replica named from (not 0) told of at the
-// given time. The newer of two pushes by (incarnation, sequence) stays. Of the
-// same push the earlier time of receipt stays, as every replica on the way adds
+// given time. Of two pushes that are at most Options.Silence apart the newer by
+// (incarnation, sequence) stays, else the later. Of the same push the earlier time of receipt stays, as every replica on the way adds
 // some delay; less than a thousandth of a half-life does not count, or replicas
 // would tell each other of ever smaller corrections.
 //
@@ -163,14 +163,14 @@ func (a *Aggregator) take(at time.Time, e Entry, from uint64, oldest time.Durati
 	}
 	received := at.Add(-e.Age)
 	n, known := a.nodes[e.Node]
-	same := known && e.Incarnation == n.incarnation && e.Sequence == n.sequence
-	switch {
-	case same && n.at.Sub(received) <= a.options.quantum():
-		return false, nil
-	case known && !same && !newer(e.Incarnation, e.Sequence, n):
+	if known && !a.supersedes(e, received, n) {
 		return false, nil
 	}
-	n, err := a.place(e.Node, groupKey{e.Schema, e.Dim})
+	caller := ""
+	if known {
+		caller = n.caller
+	}
+	n, err := a.place(e.Node, groupKey{e.Schema, e.Dim}, caller)
 	if err != nil {
 		return false, err
 	}
@@ -181,4 +181,19 @@ func (a *Aggregator) take(at time.Time, e Entry, from uint64, oldest time.Durati
 	n.group.merged.enter(n)
 	a.changes.note(n, len(a.nodes))
 	return true, nil
+}
+
+// supersedes says whether an entry takes the place of what n holds. Replicas
+// judge alike, so they agree one Silence after pushes in disorder at the latest.
+func (a *Aggregator) supersedes(e Entry, received time.Time, n *node) bool {
+	apart := received.Sub(n.at)
+	switch {
+	case n.same(e.Incarnation, e.Sequence):
+		return -apart > a.options.quantum()
+	case apart > a.options.Silence:
+		return true
+	case -apart > a.options.Silence:
+		return false
+	}
+	return n.newer(e.Incarnation, e.Sequence)
 }

@@ -183,7 +183,10 @@ func TestMerge(t *testing.T) {
 		{"the same, received much earlier", func(e *aggregate.Entry) { e.Age += quantum + 1 }, true},
 		{"the same, received a little earlier", func(e *aggregate.Entry) { e.Age += quantum }, false},
 		{"the same, received later", func(e *aggregate.Entry) { e.Age = 0 }, false},
-		{"a later sequence, received earlier", func(e *aggregate.Entry) { e.Sequence++; e.Age *= 2 }, true},
+		{"a later sequence, received earlier", func(e *aggregate.Entry) { e.Sequence++; e.Age += silence }, true},
+		{"a later sequence, received long before", func(e *aggregate.Entry) { e.Sequence++; e.Age += silence + 1 }, false},
+		{"an earlier incarnation, received later", func(e *aggregate.Entry) { e.Incarnation--; e.Age -= silence }, false},
+		{"an earlier incarnation after a silence", func(e *aggregate.Entry) { e.Incarnation--; e.Age -= silence + 1 }, true},
 		{"a later sequence, as good as forgotten", func(e *aggregate.Entry) { e.Sequence++; e.Age = forget - forget/20 + 1 }, false},
 		{"another schema", func(e *aggregate.Entry) { e.Sequence++; e.Schema = "t" }, true},
 	} {

@@ -10,6 +10,10 @@ import (
 
 // Local is what one node says of its load.
 type Local struct {
+	// Caller is who says it, an address or an identity; what one caller says is
+	// bounded (Options.CallerShare). Empty is nobody in particular, and only the
+	// bounds of all apply.
+	Caller string
 	// Node names the node. (Incarnation, Sequence) orders its models across
 	// restarts of its agent.
 	Node                  string
@@ -81,9 +85,9 @@ var (
 	ErrCentred = errors.New("is of a centred model")
 	// ErrUnknown refuses the name of a policy that does not exist.
 	ErrUnknown = errors.New("unknown")
-	// ErrFull refuses a new node beyond Options.MaxNodes, and a new group
-	// beyond Options.MaxGroups.
-	ErrFull = errors.New("aggregate: full")
+	// ErrFull refuses what is beyond Options.MaxNodes, MaxGroups or MaxBytes, or
+	// beyond a caller's share of them. The *FieldError names which, and its value.
+	ErrFull = errors.New("full")
 	// ErrIndefinite refuses moments with negative energy in some direction.
 	ErrIndefinite = errors.New("not positive semidefinite")
 	// ErrPolicy refuses what only the policy PerNode can do.

@@ -37,12 +37,25 @@ type Options struct {
 	// A node's weight is capped in samples, so declaring larger blocks gains
 	// nothing.
 	Block int
+	// Silence is how long a node's push keeps out those that are older by
+	// (Incarnation, Sequence), default 30 s, three times the longest that a node
+	// waits between pushes: after it the newcomer wins. A node whose clock was
+	// set back starts over with a lower incarnation.
+	Silence time.Duration
 	// MaxNodes bounds the nodes kept, default 20,000: four times what
 	// Kubernetes supports in a cluster.
 	MaxNodes int
 	// MaxGroups bounds the groups of schema and dimension, default 64: each
 	// costs an eigen-decomposition a tick, and a fleet has one or two.
 	MaxGroups int
+	// MaxBytes bounds what the nodes take in memory, about, default 64 MiB: a
+	// node of 4 channels takes half a KiB, one of 64 channels 18 KiB.
+	MaxBytes int
+	// CallerShare is the share of MaxNodes, MaxGroups and MaxBytes that one caller
+	// (Local.Caller) may hold, in (0,1], default ¼: the 5,000 nodes of the largest
+	// clusters may lie behind one address, and a caller who does the same at each
+	// of three replicas, which tell each other, still leaves room.
+	CallerShare float64
 	// Clip is c of the package documentation, at least 1, for the policy
 	// PerNode: a node farther from the median model than c times the distance
 	// that nine tenths of the fleet keep loses weight in proportion. 0 clips
@@ -66,6 +79,8 @@ func (o Options) Validate() error {
 		return &FieldError{Field: "HalfLife", Value: o.HalfLife, Err: ErrRange}
 	case o.Forget < 0:
 		return &FieldError{Field: "Forget", Value: o.Forget, Err: ErrRange}
+	case o.Silence < 0:
+		return &FieldError{Field: "Silence", Value: o.Silence, Err: ErrRange}
 	case !(o.Forgetting >= 0 && o.Forgetting < 1):
 		return &FieldError{Field: "Forgetting", Value: o.Forgetting, Err: ErrRange}
 	case o.Block < 0 || o.Block > 1<<20:
@@ -74,6 +89,10 @@ func (o Options) Validate() error {
 		return &FieldError{Field: "MaxNodes", Value: o.MaxNodes, Err: ErrRange}
 	case o.MaxGroups < 0:
 		return &FieldError{Field: "MaxGroups", Value: o.MaxGroups, Err: ErrRange}
+	case o.MaxBytes < 0:
+		return &FieldError{Field: "MaxBytes", Value: o.MaxBytes, Err: ErrRange}
+	case !(o.CallerShare >= 0 && o.CallerShare <= 1):
+		return &FieldError{Field: "CallerShare", Value: o.CallerShare, Err: ErrRange}
 	case o.Clip != 0 && !(o.Clip >= 1 && o.Clip <= math.MaxFloat64):
 		return &FieldError{Field: "Clip", Value: o.Clip, Err: ErrRange}
 	case o.Clip != 0 && o.Policy == Sequential:
@@ -104,6 +123,15 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.MaxGroups == 0 {
 		o.MaxGroups = 64
+	}
+	if o.Silence == 0 {
+		o.Silence = 30 * time.Second
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 64 << 20
+	}
+	if o.CallerShare == 0 {
+		o.CallerShare = .25
 	}
 	return o
 }

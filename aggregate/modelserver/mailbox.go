@@ -12,20 +12,33 @@ import (
 // mailbox keeps the newest push of each node until the next merge. Two batches
 // take turns, so that in the long run nothing is allocated.
 type mailbox struct {
-	limit   int
-	crowded chan struct{} // has a token once the mailbox is half full
+	most, mostOfOne load          // of all and of one caller
+	crowded         chan struct{} // has a token once half of either is reached
 
 	mu          sync.Mutex
 	open, spare *batch
 }
 
+// load is what waits.
+type load struct{ letters, bytes int }
+
+func (l load) plus(letters, bytes int) load { return load{l.letters + letters, l.bytes + bytes} }
+
+func (l load) within(most load) bool { return l.letters <= most.letters && l.bytes <= most.bytes }
+
+// half says that one of the bounds is half reached.
+func (l load) half(most load) bool { return 2*l.letters >= most.letters || 2*l.bytes >= most.bytes }
+
 type batch struct {
 	index   map[string]int // node to letter
 	letters []letter
+	total   load
+	of      map[string]load // by caller
 }
 
 type letter struct {
 	at    time.Time
+	size  int
 	local aggregate.Local
 }
 
@@ -38,40 +51,76 @@ const (
 	full
 )
 
-func newMailbox(limit int) *mailbox {
-	return &mailbox{limit: limit, crowded: make(chan struct{}, 1), open: newBatch(), spare: newBatch()}
+// newMailbox holds so many letters and bytes, and of one caller a share of them.
+func newMailbox(letters, bytes int, share float64) *mailbox {
+	of := func(n int) int { return max(1, int(share*float64(n))) }
+	return &mailbox{
+		most: load{letters, bytes}, mostOfOne: load{of(letters), of(bytes)},
+		crowded: make(chan struct{}, 1), open: newBatch(), spare: newBatch(),
+	}
 }
 
-func newBatch() *batch { return &batch{index: map[string]int{}} }
+func newBatch() *batch { return &batch{index: map[string]int{}, of: map[string]load{}} }
 
-// put stores a checked model without copying its slices.
-func (b *mailbox) put(at time.Time, m *spaziov1.LocalModel) outcome {
+// put stores a checked model of a caller ("" for nobody in particular, who has
+// no share) without copying its slices.
+func (b *mailbox) put(at time.Time, caller string, m *spaziov1.LocalModel) outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if i, ok := b.open.index[m.GetNode()]; ok {
-		if l := &b.open.letters[i]; newer(m, l.local) {
-			l.fill(at, m)
-		}
+	size := sizeOf(m)
+	i, known := b.open.index[m.GetNode()]
+	if known && !newer(m, b.open.letters[i].local) {
 		return replaced
 	}
-	n := len(b.open.letters)
-	if n >= b.limit {
+	total, of := b.open.total.plus(1, size), b.open.of[caller].plus(1, size)
+	if known {
+		l := &b.open.letters[i]
+		total = total.plus(-1, -l.size)
+		if l.local.Caller == caller {
+			of = of.plus(-1, -l.size)
+		}
+	}
+	if !total.within(b.most) || caller != "" && !of.within(b.mostOfOne) {
 		return full
 	}
-	if n < cap(b.open.letters) {
-		b.open.letters = b.open.letters[:n+1] // with the costs' memory of a past letter
-	} else {
-		b.open.letters = append(b.open.letters, letter{})
+	if known {
+		l := &b.open.letters[i]
+		b.open.of[l.local.Caller] = b.open.of[l.local.Caller].plus(-1, -l.size)
 	}
-	b.open.letters[n].fill(at, m)
-	b.open.index[m.GetNode()] = n
-	if 2*(n+1) >= b.limit {
+	b.open.total, b.open.of[caller] = total, of
+	if total.half(b.most) || caller != "" && of.half(b.mostOfOne) {
 		select {
 		case b.crowded <- struct{}{}:
 		default:
 		}
 	}
+	if !known {
+		i = b.open.extend()
+		b.open.index[m.GetNode()] = i
+	}
+	b.open.letters[i].fill(at, caller, size, m)
+	if known {
+		return replaced
+	}
 	return added
+}
+
+// extend returns the place of a further letter, with the costs' memory of a past
+// one.
+func (b *batch) extend() int {
+	n := len(b.letters)
+	if n < cap(b.letters) {
+		b.letters = b.letters[:n+1]
+	} else {
+		b.letters = append(b.letters, letter{})
+	}
+	return n
+}
+
+// sizeOf is about what a push takes in memory.
+func sizeOf(m *spaziov1.LocalModel) int {
+	model := m.GetModel()
+	return 512 + len(m.GetNode()) + len(m.GetSchema()) + 8*(len(model.GetU())+len(model.GetSigma())) + 96*len(m.GetCosts())
 }
 
 func newer(m *spaziov1.LocalModel, than aggregate.Local) bool {
@@ -96,16 +145,19 @@ func (b *mailbox) giveBack(taken *batch) {
 		taken.letters[i].clear()
 	}
 	taken.letters = taken.letters[:0]
+	taken.total = load{}
 	clear(taken.index)
+	clear(taken.of)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spare = taken
 }
 
-func (l *letter) fill(at time.Time, m *spaziov1.LocalModel) {
+func (l *letter) fill(at time.Time, caller string, size int, m *spaziov1.LocalModel) {
 	model := m.GetModel()
-	l.at = at
+	l.at, l.size = at, size
 	l.local = aggregate.Local{
+		Caller:      caller,
 		Node:        m.GetNode(),
 		Incarnation: m.GetIncarnation(),
 		Sequence:    m.GetSequence(),
@@ -128,5 +180,14 @@ func (l *letter) fill(at time.Time, m *spaziov1.LocalModel) {
 	}
 }
 
+// spareCosts is how many costs' memory is kept for the next letter: more would
+// stay with every letter there ever was.
+const spareCosts = 8
+
 // clear lets go of the request but keeps the costs' memory.
-func (l *letter) clear() { l.local = aggregate.Local{Costs: l.local.Costs[:0]} }
+func (l *letter) clear() {
+	if cap(l.local.Costs) > spareCosts {
+		l.local.Costs = nil
+	}
+	l.local = aggregate.Local{Costs: l.local.Costs[:0]}
+}

@@ -28,6 +28,9 @@ type Config struct {
 	// Queue bounds the nodes whose push waits for the next tick, default
 	// 16,384. Beyond half of it they are merged without waiting for the tick.
 	Queue int
+	// QueueBytes bounds what those take in memory, about, default 32 MiB. Of
+	// either one caller gets the share Aggregate.CallerShare.
+	QueueBytes int
 	// Replica is the random id by which other replicas know this one; 0 draws
 	// one.
 	Replica uint64
@@ -52,6 +55,8 @@ func (c Config) Validate() error {
 		return &aggregate.FieldError{Field: "Tick", Value: c.Tick, Err: aggregate.ErrRange}
 	case c.Queue < 0:
 		return &aggregate.FieldError{Field: "Queue", Value: c.Queue, Err: aggregate.ErrRange}
+	case c.QueueBytes < 0:
+		return &aggregate.FieldError{Field: "QueueBytes", Value: c.QueueBytes, Err: aggregate.ErrRange}
 	}
 	return c.Aggregate.Validate()
 }
@@ -62,6 +67,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Queue == 0 {
 		c.Queue = 16_384
+	}
+	if c.QueueBytes == 0 {
+		c.QueueBytes = 32 << 20
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -107,7 +115,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, aggregate: a, mailbox: newMailbox(c.Queue)}
+	s := &Server{config: c, aggregate: a, mailbox: newMailbox(c.Queue, c.QueueBytes, c.Aggregate.WithDefaults().CallerShare)}
 	s.published.Store(&publication{})
 	s.held.Store(c.Hold)
 	return s, nil
@@ -131,10 +139,10 @@ func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaz
 		s.counts.refused[causeOf(err)].Add(1)
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	outcome := s.mailbox.put(s.config.Now(), local)
+	outcome := s.mailbox.put(s.config.Now(), callerOf(ctx), local)
 	if outcome == full {
 		s.counts.overflowed.Add(1)
-		return nil, status.Errorf(codes.ResourceExhausted, "%d nodes are waiting to be merged", s.config.Queue)
+		return nil, status.Errorf(codes.ResourceExhausted, "too much is waiting to be merged")
 	}
 	transport.Admit(ctx)
 	s.counts.pushes.Add(1)
@@ -145,6 +153,15 @@ func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaz
 		return nothing, nil
 	}
 	return s.published.Load().answer(local), nil
+}
+
+// callerOf is the address that a push comes from, as long as nothing else says
+// whose it is. A push within the process is nobody's in particular.
+func callerOf(ctx context.Context) string {
+	if addr := transport.Caller(ctx); addr.IsValid() {
+		return addr.String()
+	}
+	return ""
 }
 
 // Run merges and publishes until ctx ends; then it merges what is waiting, for

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -106,7 +107,11 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		return nil, err
 	}
 	ticks := newTickSeconds()
-	c.Server.OnError = func(err error) { s.logger.Error("a model was not merged", "error", err) }
+	// Whoever invents names must not fill the log.
+	sparsely := rate.Sometimes{Interval: time.Second}
+	c.Server.OnError = func(err error) {
+		sparsely.Do(func() { s.logger.Error("a model was not merged; at most one a second is logged", "error", err) })
+	}
 	c.Server.OnTick = func(took time.Duration) { ticks.Observe(took.Seconds()) }
 	c.Server.Hold = len(c.Peers.Targets) > 0
 	var err error
