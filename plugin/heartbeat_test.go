@@ -83,6 +83,22 @@ func TestHeartbeatsKeepAReport(t *testing.T) {
 	}
 }
 
+// TestHeartbeatsKeepAStream: a node where nothing changes is not idle.
+func TestHeartbeatsKeepAStream(t *testing.T) {
+	idle := metav1.Duration{Duration: 500 * time.Millisecond}
+	c := newCluster(t, setup{nodes: 1, args: plugin.SpazioArgs{MaxAge: idle, IdleTimeout: idle}})
+	s := c.open(c.dial(), nodeName(0))
+	s.report(agent.Report{Incarnation: 1, Sequence: 1, Avail: 3})
+	sequence := uint64(1)
+	for end := time.Now().Add(3 * idle.Duration); time.Now().Before(end); time.Sleep(idle.Duration / 20) {
+		sequence++
+		s.beat(sequence, 1, 0)
+	}
+	if code := s.end(); code != codes.OK {
+		t.Errorf("the stream ended with %v", code)
+	}
+}
+
 // TestLateHeartbeatsAreStale: what waited on its way is as old as its sample.
 func TestLateHeartbeatsAreStale(t *testing.T) {
 	c, clock := timed(t, 1)

@@ -159,11 +159,16 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	sub.base = versionOf(&report)
 	result := h.accept(n, &report, time.Duration(message.GetSampleAgeNanos()))
 	h.metrics.report(result)
+	h.heard(n, sub, result)
+	return nil
+}
+
+// heard is for each report or heartbeat that makes sense, with what came of it.
+func (h *Hub) heard(n *node, sub *subscriber, result string) {
 	if h.subscribe(n, sub, result != reportOutdated) {
 		sub.idle.Reset(h.idle)
 		sub.admit()
 	}
-	return nil
 }
 
 // signalOf is what decisions need of a report.
@@ -240,9 +245,9 @@ func (s *subscriber) offer(pod reserve.PodKey) bool {
 	}
 }
 
-// subscribe makes a stream that of a node, and says whether it is. It takes the place of another only
-// if it is ahead, with a newer report: a stream of old ones must not cut the
-// node's own agent off.
+// subscribe makes a stream that of a node, and says whether it is. It takes the
+// place of another only if it is ahead, with a newer report: a stream of old ones
+// must not cut the node's own agent off.
 func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
