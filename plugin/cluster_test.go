@@ -265,6 +265,10 @@ func newPod(i int, edits ...func(*v1.Pod)) *v1.Pod {
 }
 
 func onNode(node string) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.NodeName = node } }
+func withInits(n int) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Spec.InitContainers = make([]v1.Container, n) }
+}
+
 func withPriority(x int32) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Priority = &x }
 }

@@ -301,7 +301,7 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 func (p *spazio) PostBind(_ context.Context, _ fwk.CycleState, pod *v1.Pod, name string) {
 	key := reserve.KeyOf(string(pod.UID))
 	p.hub.ledger.Confirm(key)
-	p.hub.notify(name, key)
+	p.hub.notify(name, bindOf(key, pod))
 }
 
 // signature is what the plugin's decisions depend on in a pod.

@@ -134,7 +134,7 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 		return
 	}
 	if entered && h.synced.Load() {
-		h.notify(pod.Spec.NodeName, key)
+		h.notify(pod.Spec.NodeName, bindOf(key, pod))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -176,6 +177,16 @@ func signalOf(r *agent.Report) reserve.Signal {
 	return reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
 }
 
+// bind is what a notice tells of a pod.
+type bind struct {
+	pod   reserve.PodKey
+	inits uint32 // init containers
+}
+
+func bindOf(key reserve.PodKey, pod *v1.Pod) bind {
+	return bind{key, uint32(len(pod.Spec.InitContainers))}
+}
+
 // noticeBacklog is how many notices may wait for an agent: more than a node
 // gets pods in the seconds a healthy agent may pause.
 const noticeBacklog = 64
@@ -192,7 +203,7 @@ type subscriber struct {
 	mu      sync.Mutex
 	node    *node
 	closed  bool
-	notices chan reserve.PodKey
+	notices chan bind
 	// admit is called with each report of a stream that is its node's.
 	admit func()
 	// idle fires when the stream brought no such report for too long.
@@ -210,7 +221,7 @@ func (s *signal) raise() { s.once.Do(func() { close(s.closed) }) }
 
 func newSubscriber(idle time.Duration, identity string) *subscriber {
 	return &subscriber{
-		identity: identity, notices: make(chan reserve.PodKey, noticeBacklog), idle: time.NewTimer(idle),
+		identity: identity, notices: make(chan bind, noticeBacklog), idle: time.NewTimer(idle),
 		overflow: signal{closed: make(chan struct{})}, superseded: signal{closed: make(chan struct{})},
 	}
 }
@@ -224,8 +235,10 @@ func (s *subscriber) send(stream publishStream) error {
 		select {
 		case <-stream.Context().Done():
 			return status.FromContextError(stream.Context().Err()).Err()
-		case pod := <-s.notices:
-			notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{Pod: uint64(pod)}}}
+		case b := <-s.notices:
+			notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{
+				Pod: uint64(b.pod), InitContainers: &b.inits,
+			}}}
 			if err := stream.Send(notice); err != nil {
 				return err
 			}
@@ -235,9 +248,9 @@ func (s *subscriber) send(stream publishStream) error {
 
 // offer queues a notice without ever waiting; a full queue ends the stream, and
 // the agent starts over with a new one.
-func (s *subscriber) offer(pod reserve.PodKey) bool {
+func (s *subscriber) offer(b bind) bool {
 	select {
-	case s.notices <- pod:
+	case s.notices <- b:
 		return true
 	default:
 		s.overflow.raise()
@@ -282,14 +295,14 @@ func (h *Hub) unsubscribe(sub *subscriber) {
 }
 
 // notify tells a node's agent that a pod was bound to it.
-func (h *Hub) notify(name string, pod reserve.PodKey) {
+func (h *Hub) notify(name string, b bind) {
 	n := h.nodes.get(name)
 	if n == nil {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.stream != nil && n.stream.offer(pod) {
+	if n.stream != nil && n.stream.offer(b) {
 		h.metrics.notice(noticeQueued)
 	}
 }

@@ -120,7 +120,7 @@ func TestAgentHearsOfBinds(t *testing.T) {
 	s.settle(agent.Report{Avail: 3})
 	other := c.open(client, nodeName(1))
 	other.settle(agent.Report{Avail: 0})
-	hear := func(want reserve.PodKey) {
+	hear := func(want reserve.PodKey, inits uint32) {
 		t.Helper()
 		notice, err := s.Recv()
 		if err != nil {
@@ -129,16 +129,19 @@ func TestAgentHearsOfBinds(t *testing.T) {
 		if got := reserve.PodKey(notice.GetPodBound().GetPod()); got != want {
 			t.Errorf("notice of %x, want %x", got, want)
 		}
+		if got := notice.GetPodBound().InitContainers; got == nil || *got != inits {
+			t.Errorf("notice of %v init containers, want %d", got, inits)
+		}
 	}
 	node, st := c.schedule(newPod(1), c.infos)
 	if !st.IsSuccess() {
 		t.Fatal(st)
 	}
 	c.PostBind(t.Context(), &cycleState{}, newPod(1), node)
-	hear(keyOf(1))
+	hear(keyOf(1), 0)
 	// The API's event of the same bind is no news; one of another scheduler is.
-	c.create(newPod(1, onNode(node)), newPod(2, onNode(node)))
-	hear(keyOf(2))
+	c.create(newPod(1, onNode(node)), newPod(2, onNode(node), withInits(2)))
+	hear(keyOf(2), 2)
 }
 
 func TestSlowReaderIsDropped(t *testing.T) {

@@ -385,9 +385,13 @@ func (*Notice_TakesHeartbeats) isNotice_Event() {}
 type PodBound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// pod is the first 8 bytes of the pod's UID.
-	Pod           uint64 `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Pod uint64 `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// init_containers is how many containers start ahead of the pod's own, those
+	// that go on beside it included: what they take says nothing of the pod. Unset
+	// means that the scheduler does not say.
+	InitContainers *uint32 `protobuf:"varint,3,opt,name=init_containers,json=initContainers,proto3,oneof" json:"init_containers,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PodBound) Reset() {
@@ -423,6 +427,13 @@ func (*PodBound) Descriptor() ([]byte, []int) {
 func (x *PodBound) GetPod() uint64 {
 	if x != nil {
 		return x.Pod
+	}
+	return 0
+}
+
+func (x *PodBound) GetInitContainers() uint32 {
+	if x != nil && x.InitContainers != nil {
+		return *x.InitContainers
 	}
 	return 0
 }
@@ -463,9 +474,11 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\x06Notice\x122\n" +
 	"\tpod_bound\x18\x01 \x01(\v2\x13.spazio.v1.PodBoundH\x00R\bpodBound\x12+\n" +
 	"\x10takes_heartbeats\x18\x03 \x01(\bH\x00R\x0ftakesHeartbeatsB\a\n" +
-	"\x05event\"\x1c\n" +
+	"\x05event\"^\n" +
 	"\bPodBound\x12\x10\n" +
-	"\x03pod\x18\x01 \x01(\x06R\x03pod2D\n" +
+	"\x03pod\x18\x01 \x01(\x06R\x03pod\x12,\n" +
+	"\x0finit_containers\x18\x03 \x01(\rH\x00R\x0einitContainers\x88\x01\x01B\x12\n" +
+	"\x10_init_containers2D\n" +
 	"\rSignalService\x123\n" +
 	"\aPublish\x12\x11.spazio.v1.Report\x1a\x11.spazio.v1.Notice(\x010\x01B;Z9github.com/spazio-scheduler/spazio/api/spazio/v1;spaziov1b\x06proto3"
 
@@ -509,6 +522,7 @@ func file_spazio_v1_signal_proto_init() {
 		(*Notice_PodBound)(nil),
 		(*Notice_TakesHeartbeats)(nil),
 	}
+	file_spazio_v1_signal_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,6 +262,59 @@ func TestDaemonHearsChurn(t *testing.T) {
 			t.Fatal("a pod that runs was taken for a start")
 		}
 	}
+}
+
+// TestDaemonHoldsPodsInInit: a pod counts from its first container to its end, and
+// what the notice says of init containers reaches the pipeline.
+func TestDaemonHoldsPodsInInit(t *testing.T) {
+	r := start(t)
+	r.until("any", func(agent.Report) bool { return true })
+	const uid = "0a1b2c3d-1111-2222"
+	r.Bound(agent.Bind{Pod: reserve.KeyOf(uid), Inits: 1, InitsKnown: true})
+	pod := func(s telemetry.PodState, starts int) {
+		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: []telemetry.Pod{{UID: uid, State: s, Starts: starts}}}
+	}
+	held := func(want int) {
+		t.Helper()
+		r.until("the pod", func(report agent.Report) bool {
+			w, err := r.Why(t.Context())
+			return err == nil && len(report.Absorbed) == 1 && w.Pods == 1 && w.Held == want
+		})
+	}
+	pod(telemetry.PodPending, 0)
+	pod(telemetry.PodRunning, 1)
+	held(1)
+	pod(telemetry.PodStopped, 1)
+	held(0)
+	pod(telemetry.PodRunning, 2)
+	held(0)
+	pod(telemetry.PodStopped, 2)
+	held(0)
+	r.pods.events <- telemetry.PodEvent{Changed: true}
+	r.until("its end", func(report agent.Report) bool { return len(report.Absorbed) == 0 })
+}
+
+// TestDaemonResizes plugs cores in: a pod takes a smaller share of them.
+func TestDaemonResizes(t *testing.T) {
+	r := &running{t: t, sampler: &fakeSampler{}, pods: newFakePods(), reports: make(chan agent.Report, 10000)}
+	pipeline := newPipeline(t)
+	sizes := atomic.Pointer[[]float64]{}
+	set := func(factor float64) {
+		var s []float64
+		for _, ch := range pipeline.Config().Channels {
+			s = append(s, factor*ch.Size)
+		}
+		sizes.Store(&s)
+	}
+	set(1)
+	r.run(agentd.Config{
+		Pipeline: pipeline, Sampler: r.sampler, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
+		SizesTo:  func(dst []float64) []float64 { return append(dst[:0], *sizes.Load()...) },
+		OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
+	})
+	before := r.until("any", func(agent.Report) bool { return true }).Channels[0].Cost
+	set(4)
+	r.until("a quarter of the cost", func(report agent.Report) bool { return report.Channels[0].Cost == before/4 })
 }
 
 func TestDaemonTakesFleet(t *testing.T) {

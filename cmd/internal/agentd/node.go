@@ -163,7 +163,9 @@ func (n *Node) newSignals(c NodeConfig) (*publish.Signals, error) {
 		Registerer: c.Registerer, Logger: c.Logger,
 		OnNotice: func(_ string, notice *spaziov1.Notice) {
 			if bound := notice.GetPodBound(); bound != nil {
-				n.daemon.Bound(agent.Bind{Pod: reserve.PodKey(bound.GetPod())})
+				n.daemon.Bound(agent.Bind{
+					Pod: reserve.PodKey(bound.GetPod()), Inits: int(bound.GetInitContainers()), InitsKnown: bound.InitContainers != nil,
+				})
 			}
 		},
 	})
