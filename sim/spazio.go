@@ -35,6 +35,9 @@ type Spazio struct {
 	// ServerReserve is the share of the CPU channel that agents of nodes with a
 	// server keep free, as an operator who knows of the servers sets it; default 0.
 	ServerReserve float64
+	// Pressure takes pressure for the contention of the CPU, as the thesis does, in
+	// the place of the threads that wait.
+	Pressure bool
 	// NoFleet leaves out the aggregator, NoPooling the fleet's costs alone.
 	NoFleet, NoPooling bool
 	// BlindBinds leaves the number of a pod's init containers out of the notice of
@@ -189,6 +192,9 @@ func (s *spazio) sample(m *machine) {
 		return
 	}
 	y := [...]float64{r.CPU(), r.Memory}
+	if s.options.Pressure {
+		y[0] = r.PressuredCPU()
+	}
 	report, due, err := a.pipeline.Sample(at(s.c.now), y[:])
 	s.send(m, &report, due, err)
 	if due && !s.options.NoFleet && s.c.now-a.pushed >= s.options.Push-samplePeriod/2 {

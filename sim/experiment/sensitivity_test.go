@@ -24,7 +24,7 @@ func TestConstantsAreComplete(t *testing.T) {
 	none := []string{
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method", "agent.signal.ignore-idle-full", "agent.signal.signed",
-		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds",
+		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "pressure",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve", "agent.estimator.forgetting", "agent.estimator.mean-gain",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",

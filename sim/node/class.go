@@ -7,8 +7,8 @@ import "math"
 type class struct {
 	kind   kind
 	weight float64 // of one thread; of all threads where kind is serving
-	want   float64 // cores that one thread wants, before any slowdown
-	rate   float64 // cores that one thread gets at present
+	want   float64 // cores that one thread wants to hold, before any slowdown
+	rate   float64 // core-seconds a second that one thread receives at present
 	served float64 // core-seconds that a thread received since the class was empty
 
 	threads []thread // a heap, the least target first
@@ -114,10 +114,11 @@ func (c *class) total() float64 {
 	return c.weight * float64(len(c.threads))
 }
 
-// share sets the rates of the classes, none of them empty, so that their sum is
-// at most cores, and returns the sum of the wants and of the rates. speed divides
-// what all pods and servers get of it, and so what they seem to want.
-func share(classes []*class, cores, speed float64) (wanted, given float64) {
+// share sets the rates of the classes, none of them empty, so that they hold at
+// most so many cores, and returns the sum of the wants and of the cores held. speed
+// divides what all pods and servers get of it, and so what they seem to want; pace
+// is what a core that is held yields.
+func share(classes []*class, cores, speed, pace float64) (wanted, held float64) {
 	total := 0.
 	for _, c := range classes {
 		c.rate = -1
@@ -131,15 +132,25 @@ func share(classes []*class, cores, speed float64) (wanted, given float64) {
 		fill(classes, cores)
 	}
 	for _, c := range classes {
-		want := c.wanted()
-		if c.kind == working || c.kind == serving || c.kind == preparing {
+		if c.slows() {
 			c.rate *= speed
-			want *= speed
 		}
-		wanted += want
-		given += c.rate * float64(len(c.threads))
+		wanted += c.asked(speed)
+		held += c.rate * float64(len(c.threads))
+		c.rate *= pace
 	}
-	return wanted, given
+	return wanted, held
+}
+
+// slows says whether the threads are slower on a node that swaps.
+func (c *class) slows() bool { return c.kind == working || c.kind == serving || c.kind == preparing }
+
+// asked is what the class wants at the given speed.
+func (c *class) asked(speed float64) float64 {
+	if c.slows() {
+		return c.wanted() * speed
+	}
+	return c.wanted()
 }
 
 // fill gives the cores away. Whoever wants less than its share gets its want;

@@ -40,11 +40,16 @@
 //
 // # Readings
 //
-// Utilisation is the busy share of the cores. Pressure ("some") is the share of
-// time in which a runnable thread waits. The kernel takes it of each core by
-// itself and averages over those that are not idle, and it spreads the threads
-// over the cores: with w cores wanted that is min(max(w/c − 1, 0), 1), about 0 up
-// to n = c single-threaded pods, a half at n = 3 on two cores, 1 from n = 2c on.
+// Utilisation is the busy share of the cores. Waiting is the number of threads
+// that wait for a core, a core, at most 1: none up to n = c single-threaded pods, a
+// half at n = 3 on two cores, 1 from n = 2c on. It is read at one moment, of which
+// the last five count, as package telemetry does; a thread that wants a part of a
+// core is there for that part of the time. Pressure ("some") is the share of time
+// in which a runnable thread waits. The kernel takes it of each core by itself and
+// averages over the cores: as much as Waiting where it spreads the threads evenly
+// (Params.Balanced); with a kubelet's pods, which it hardly moves, the share of
+// the cores that happen to have one that waits, which changes every few seconds.
+// Steal (Params.Steal) is busy: a thread holds its core and gets less of it.
 // Readings are rounded as the kernel rounds its counters and disturbed by
 // measurement noise.
 //
@@ -52,9 +57,9 @@
 //
 // The model is fluid: it knows no time slices, caches, NUMA nodes or
 // hyper-threads, no disk and no network. A pod that waits half of the time wants
-// half a core at every moment, so pressure starts when the wants add up to the
-// cores, where a kernel shows some already below. Threads are spread
-// evenly at all times, where a kernel takes a moment to move one.
+// half a core at every moment, so threads wait from when the wants add up to the
+// cores, where a kernel shows some already below. Threads get even shares at all
+// times, also where Pressure has them on some of the cores alone.
 //
 // Times are seconds since the model's start, work is in core-seconds, memory in
 // bytes.

@@ -53,13 +53,14 @@ type Model struct {
 	used       float64      // bytes asked for
 	nextBurst  float64
 
-	wanted, given float64 // cores, as long as nothing changes
-	working       float64 // cores that pods get
-	totals        Totals
-	responses     []float64
-	read          counters
+	wanted, held float64 // cores, as long as nothing changes
+	working      float64 // core-seconds a second that pods receive
+	totals       Totals
+	responses    []float64
+	read         counters
+	waiting      waiting
 
-	daemons, noise *rand.Rand
+	daemons, noise, moment *rand.Rand
 }
 
 // Totals are sums since the model's start.
@@ -68,11 +69,15 @@ type Totals struct {
 	// finished or not, and Lost what of it killed and failed pods had done, all
 	// in core-seconds.
 	Busy, Pods, Lost float64
+	// Stolen is what the hypervisor took of the cores that threads held, in
+	// core-seconds.
+	Stolen float64
 	// Waited is the time in which a thread waited for a core, Overcommitted that
 	// in which pods asked for more memory than there is, in seconds.
 	Waited, Overcommitted float64
 	// Stalled is the time in which a thread waited for a core as the kernel adds
-	// it up for its pressure: the mean over the cores, in seconds.
+	// it up for its pressure: the share of the cores that had one, over time, in
+	// seconds.
 	Stalled float64
 	// ByteSeconds is the integral of the memory asked for.
 	ByteSeconds float64
@@ -93,6 +98,7 @@ func New(p Params) (*Model, error) {
 		// Streams of their own: reading a sample must not change the daemons.
 		daemons: rand.New(rand.NewPCG(p.Seed, 1)),
 		noise:   rand.New(rand.NewPCG(p.Seed, 2)),
+		moment:  rand.New(rand.NewPCG(p.Seed, 3)),
 	}
 	m.used = m.memory()
 	m.nextBurst = m.burstGap()
@@ -173,7 +179,7 @@ func (m *Model) SetBackground(cores float64) error {
 			m.classes = append(m.classes, b)
 		}
 	}
-	b.want, b.weight = cores, max(cores, 1)
+	b.want, b.weight = cores/m.pace(), max(cores, 1)
 	m.rebalance()
 	return nil
 }
@@ -222,7 +228,7 @@ func (m *Model) NextChange() (at float64, ok bool) {
 		}
 	}
 	if passing := len(m.lasting) < len(m.classes); passing {
-		share(m.lasting, m.cores, m.speed())
+		share(m.lasting, m.cores, m.speed(), m.pace())
 		defer m.rebalance()
 	}
 	for _, c := range m.lasting {
@@ -273,12 +279,13 @@ func (m *Model) run(step float64) {
 		c.served += c.rate * step
 	}
 	t := &m.totals
-	t.Busy += m.given * step
+	t.Busy += m.held * m.pace() * step
+	t.Stolen += m.held * m.params.Steal * step
 	t.Pods += m.working * step
 	t.ByteSeconds += m.used * step
 	if m.wanted > m.cores*(1+1e-12) {
 		t.Waited += step
-		t.Stalled += step * min(m.wanted/m.cores-1, 1)
+		t.Stalled += m.stalled(step)
 	}
 	if m.used > m.params.Memory {
 		t.Overcommitted += step
@@ -385,7 +392,7 @@ func (m *Model) initialise(c *container) {
 		return
 	}
 	c.initEnd = math.Inf(1) // by its thread
-	c.class = m.classOf(preparing, c.Weight, c.Init.Cores)
+	c.class = m.classOf(preparing, c.Weight, min(c.Init.Cores/m.pace(), 1))
 	c.class.add(thread{target: c.class.served + c.Init.Seconds*c.Init.Cores, pod: c})
 }
 
@@ -407,7 +414,7 @@ func (m *Model) begin(c *container) {
 		c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
 		return
 	}
-	c.class = m.classOf(working, c.Weight, c.Cores)
+	c.class = m.classOf(working, c.Weight, min(c.Cores/m.pace(), 1))
 	c.began = c.class.served
 	c.class.add(thread{target: c.began + c.Work, pod: c})
 }
@@ -519,7 +526,7 @@ func (m *Model) schedule() {
 
 // rebalance shares the cores anew.
 func (m *Model) rebalance() {
-	m.wanted, m.given = share(m.classes, m.cores, m.speed())
+	m.wanted, m.held = share(m.classes, m.cores, m.speed(), m.pace())
 	m.working = 0
 	for _, c := range m.classes {
 		if c.kind == working {
@@ -535,6 +542,9 @@ func (m *Model) speed() float64 {
 	}
 	return 1
 }
+
+// pace is what a core that a thread holds yields.
+func (m *Model) pace() float64 { return 1 - m.params.Steal }
 
 // memory sums up what is asked for.
 func (m *Model) memory() float64 {

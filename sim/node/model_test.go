@@ -179,7 +179,7 @@ func TestPressureAgainstPodCount(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprint("pods=", test.pods), func(t *testing.T) {
-			r := reading(t, node.Params{Noise: 1e-12, Seed: 7}, test.pods)
+			r := reading(t, node.Params{Noise: 1e-12, Seed: 7, Balanced: true}, test.pods)
 			if r.Pressure < test.minPressure || r.Pressure > test.maxPressure {
 				t.Errorf("pressure %.3f, want %g to %g", r.Pressure, test.minPressure, test.maxPressure)
 			}
@@ -263,7 +263,7 @@ func TestKillInInit(t *testing.T) {
 func TestStepsDoNotMatter(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		params := node.Params{Seed: seed, Teardown: time.Duration(seed) * 100 * time.Millisecond}
+		params := node.Params{Seed: seed, Teardown: time.Duration(seed) * 100 * time.Millisecond, Steal: float64(seed%3) / 10}
 		whole, cut := newModel(t, params), newModel(t, params)
 		transitions := 0
 		for i := range 12 {
@@ -285,6 +285,10 @@ func TestStepsDoNotMatter(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-5)); diff != "" {
 			t.Fatalf("seed %d (-whole +cut):\n%s", seed, diff)
+		}
+		whole.AdvanceTo(nil, cut.Now())
+		if diff := cmp.Diff(whole.Totals(), cut.Totals(), cmpopts.EquateApprox(1e-9, 1e-3)); diff != "" {
+			t.Fatalf("seed %d: totals (-whole +cut):\n%s", seed, diff)
 		}
 		if len(want) != transitions {
 			t.Fatalf("seed %d: %d transitions, want %d", seed, len(want), transitions)
@@ -399,6 +403,7 @@ func TestParamsValidate(t *testing.T) {
 		{"StopWork", node.Params{StopWork: -1}},
 		{"Overcommit", node.Params{Overcommit: 2}},
 		{"Slowdown", node.Params{Slowdown: .5}},
+		{"Steal", node.Params{Steal: 1}},
 		{"Noise", node.Params{Noise: math.NaN()}},
 	}
 	for _, test := range tests {

@@ -42,6 +42,14 @@ type Params struct {
 	// Slowdown divides the speed of pods while memory is over-committed;
 	// default 5.
 	Slowdown float64
+	// Steal is the share of each core, in [0, 1), that the hypervisor gives to other
+	// machines while a thread of this one holds it.
+	Steal float64
+	// Balanced says that the kernel spreads the threads over the cores evenly, as it
+	// does with those of one group. The zero value is a kubelet's pods, each in a
+	// group of small weight: the kernel hardly moves their threads, so that those
+	// that wait are on some of the cores alone, which pressure shows.
+	Balanced bool
 	// Noise is the standard deviation added to each reading; default .01.
 	Noise float64
 	// Seed selects the random streams.
@@ -82,6 +90,8 @@ func (p Params) Validate() error {
 		return &FieldError{"Overcommit", p.Overcommit, "Swap or Kill"}
 	case !finite(p.Slowdown) || p.Slowdown != 0 && p.Slowdown < 1:
 		return &FieldError{"Slowdown", p.Slowdown, "at least 1"}
+	case !finite(p.Steal) || p.Steal >= 1:
+		return &FieldError{"Steal", p.Steal, "a share in [0,1)"}
 	case !finite(p.Noise) || p.Noise > 1:
 		return &FieldError{"Noise", p.Noise, "0 (default) to 1"}
 	}

@@ -13,10 +13,13 @@ type counters struct {
 
 // Reading is what one look at the node's counters shows.
 type Reading struct {
-	// Utilisation is the busy share of the cores, Pressure the share of time in
-	// which a runnable thread waited, mean over the cores, both since the reading
-	// before.
+	// Utilisation is the busy share of the cores, steal included, Pressure the share
+	// of the cores on which a runnable thread waited, over time, both since the
+	// reading before.
 	Utilisation, Pressure float64
+	// Waiting is the number of threads that waited for a core, a core, at most 1: the
+	// mean of the last readings, each of one moment.
+	Waiting float64
 	// Memory is the share of the memory in use now.
 	Memory float64
 }
@@ -31,20 +34,26 @@ func (m *Model) Read() (Reading, bool) {
 		return Reading{}, false
 	}
 	m.read = now
-	return Reading{
+	r := Reading{
 		Utilisation: m.disturb(1-(now.idle-before.idle)/(span*m.cores), 1),
 		Pressure:    m.disturb((now.stalled-before.stalled)/span, 1),
 		// A level read from counters of pages is steadier than a rate.
 		Memory: m.disturb(m.used/m.params.Memory, .1),
-	}, true
+	}
+	r.Waiting = m.waiting.mean(m.runnable()/m.cores - r.Utilisation)
+	return r, true
 }
 
-// CPU joins utilisation and pressure half and half: utilisation alone is full
-// at n = c, pressure alone does not move below it.
-func (r Reading) CPU() float64 { return (r.Utilisation + r.Pressure) / 2 }
+// CPU joins utilisation and waiting threads half and half, as package telemetry
+// does: utilisation alone is full at n = c, waiting does not move below it.
+func (r Reading) CPU() float64 { return (r.Utilisation + r.Waiting) / 2 }
+
+// PressuredCPU is CPU with pressure in the place of waiting threads, as the thesis
+// has it.
+func (r Reading) PressuredCPU() float64 { return (r.Utilisation + r.Pressure) / 2 }
 
 func (m *Model) counters() counters {
-	idle := m.now*m.cores - m.totals.Busy
+	idle := m.now*m.cores - m.totals.Busy - m.totals.Stolen
 	return counters{
 		at:      m.now,
 		idle:    math.Floor(idle/jiffy) * jiffy,

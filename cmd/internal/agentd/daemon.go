@@ -217,11 +217,11 @@ func (d *Daemon) Why(ctx context.Context) (agent.Why, error) {
 // it returns, all it started has ended.
 func (d *Daemon) Run(ctx context.Context) error {
 	defer close(d.stopped)
-	ticker, err := newTicker(d.config.Period)
+	ticker, err := NewTicker(d.config.Period)
 	if err != nil {
 		return err
 	}
-	defer ticker.stop()
+	defer ticker.Stop()
 	sourceCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})

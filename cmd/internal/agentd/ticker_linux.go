@@ -10,17 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ticker ticks on C as Ticks says, by a timer of the kernel's. Ahead of a timer of
+// Ticker ticks on C as Ticks says, by a timer of the kernel's. Ahead of a timer of
 // Go's the runtime wakes its monitor thread, which spins until the poller, whose
 // clock counts in milliseconds, has woken, too: at 10 Hz that is half of what an
 // idle agent takes. A descriptor wakes the poller alone.
-type ticker struct {
+type Ticker struct {
 	C     <-chan struct{}
 	file  *os.File
 	ended chan struct{}
 }
 
-func newTicker(period time.Duration) (*ticker, error) {
+// NewTicker returns a ticker that has started; the caller must Stop it.
+func NewTicker(period time.Duration) (*Ticker, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
@@ -31,7 +32,7 @@ func newTicker(period time.Duration) (*ticker, error) {
 		return nil, os.NewSyscallError("timerfd_settime", errno)
 	}
 	c := make(chan struct{}, 1)
-	t := &ticker{C: c, file: os.NewFile(uintptr(fd), "timer"), ended: make(chan struct{})}
+	t := &Ticker{C: c, file: os.NewFile(uintptr(fd), "timer"), ended: make(chan struct{})}
 	conn, err := t.file.SyscallConn()
 	if err != nil {
 		_ = t.file.Close()
@@ -69,8 +70,8 @@ func arm(fd uintptr, after time.Duration) unix.Errno {
 	return errno
 }
 
-// stop ends the ticks and returns when nothing of them is left.
-func (t *ticker) stop() {
+// Stop ends the ticks and returns when nothing of them is left.
+func (t *Ticker) Stop() {
 	_ = t.file.Close()
 	<-t.ended
 }

@@ -4,16 +4,17 @@ package agentd
 
 import "time"
 
-// ticker ticks on C as Ticks says.
-type ticker struct {
+// Ticker ticks on C as Ticks says.
+type Ticker struct {
 	C     <-chan struct{}
 	end   chan struct{}
 	ended chan struct{}
 }
 
-func newTicker(period time.Duration) (*ticker, error) {
+// NewTicker returns a ticker that has started; the caller must Stop it.
+func NewTicker(period time.Duration) (*Ticker, error) {
 	c := make(chan struct{}, 1)
-	t := &ticker{C: c, end: make(chan struct{}), ended: make(chan struct{})}
+	t := &Ticker{C: c, end: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(t.ended)
 		started, due := time.Now(), Ticks{Period: period}
@@ -35,8 +36,8 @@ func newTicker(period time.Duration) (*ticker, error) {
 	return t, nil
 }
 
-// stop ends the ticks and returns when nothing of them is left.
-func (t *ticker) stop() {
+// Stop ends the ticks and returns when nothing of them is left.
+func (t *Ticker) Stop() {
 	close(t.end)
 	<-t.ended
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -84,6 +85,9 @@ func measure(ctx context.Context, o options, progress io.Writer) (report, error)
 	if err != nil {
 		return report{}, err
 	}
+	// As the agent does: a second thread would look for work as often as the first
+	// finds some, and be counted.
+	runtime.GOMAXPROCS(1)
 	r := report{Machine: describe()}
 	for _, load := range o.loads {
 		for _, class := range o.classes {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
@@ -20,7 +21,9 @@ type trial struct {
 
 // run measures one trial.
 func run(ctx context.Context, self string, t trial) (r row, err error) {
-	defer lockThread()()
+	// The kernel ties the pods' lives to the thread that starts them.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	p, err := startPods(self, t)
 	defer func() { err = errors.Join(err, p.stop()) }()
 	if err != nil {
@@ -34,7 +37,14 @@ func run(ctx context.Context, self string, t trial) (r row, err error) {
 	if err != nil {
 		return row{}, err
 	}
-	samples, err := m.during(ctx, t.duration)
+	// Another thread samples, for to hand over to this one would take two at once.
+	var samples []sample
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		samples, err = m.during(ctx, t.duration)
+	}()
+	<-done
 	if err != nil {
 		return row{}, err
 	}
@@ -49,6 +59,9 @@ func wait(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// longest is how long this process may have waited for a CPU itself.
+const longest = 5 * time.Second
 
 // meter reads what the candidates are made of.
 type meter struct {
@@ -86,9 +99,9 @@ func newMeter(p *pods) (*meter, error) {
 		reader **telemetry.Reader
 		config telemetry.Config
 	}{
-		{&m.utilised, telemetry.Config{CPU: telemetry.CPUUtilisation}},
-		{&m.runnable, telemetry.Config{}},
-		{&m.pressure, telemetry.Config{Contention: telemetry.ContentionPressure}},
+		{&m.utilised, telemetry.Config{CPU: telemetry.CPUUtilisation, MaxInterval: longest}},
+		{&m.runnable, telemetry.Config{MaxInterval: longest}},
+		{&m.pressure, telemetry.Config{Contention: telemetry.ContentionPressure, MaxInterval: longest}},
 	} {
 		if *r.reader, err = telemetry.NewReader(r.config); err != nil {
 			return m, err
@@ -139,7 +152,11 @@ func (m *meter) close() {
 
 // during samples as an agent does.
 func (m *meter) during(ctx context.Context, d time.Duration) ([]sample, error) {
-	started, ticks := time.Now(), agentd.Ticks{Period: agentd.DefaultPeriod}
+	ticker, err := agentd.NewTicker(agentd.DefaultPeriod)
+	if err != nil {
+		return nil, err
+	}
+	defer ticker.Stop()
 	var samples []sample
 	var last counters
 	for end := time.Now().Add(d); ; {
@@ -159,8 +176,10 @@ func (m *meter) during(ctx context.Context, d time.Duration) ([]sample, error) {
 		if now.After(end) {
 			return samples, nil
 		}
-		if err := wait(ctx, ticks.Next(time.Since(started))); err != nil {
-			return nil, err
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-ticker.C:
 		}
 	}
 }

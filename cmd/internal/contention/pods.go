@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 )
 
 // The cpu.shares of the classes and of pods in them: those of a kubelet for pods
@@ -81,10 +80,14 @@ func (p *pods) start(self string, l load, group string, shares int) error {
 	return err
 }
 
-// stop ends the pods and takes their groups away.
+// stop ends the pods and takes their groups away. All are killed before one is
+// awaited: beside those of the weighted class a BestEffort pod gets no CPU to die
+// with.
 func (p *pods) stop() error {
-	for i, c := range p.children {
+	for _, c := range p.children {
 		_ = c.Process.Kill() // it may have ended by itself, which the rates show
+	}
+	for i, c := range p.children {
 		_ = c.Wait()
 		_ = p.stdin[i].Close()
 	}
@@ -92,11 +95,4 @@ func (p *pods) stop() error {
 		return nil
 	}
 	return p.tree.remove()
-}
-
-// lockThread keeps the thread that starts children: the kernel ties their lives
-// to it.
-func lockThread() func() {
-	runtime.LockOSThread()
-	return runtime.UnlockOSThread
 }

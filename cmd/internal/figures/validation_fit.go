@@ -33,6 +33,7 @@ func fitRun(m measured.Machine, r measured.Run, seed uint64) (fit, error) {
 	model, err := node.New(node.Params{
 		Cores: m.Cores, Memory: m.Memory, Seed: seed,
 		StartWork: 1, StopWork: 1, // processes, not containers
+		Balanced: true, // in one group
 	})
 	if err != nil {
 		return f, err
