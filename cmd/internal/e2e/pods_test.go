@@ -30,6 +30,7 @@ type batch struct {
 	profile       string // default SpazioProfile
 	cores         int64  // requested of a node
 	priorityClass string
+	node          string // the only one that a selector leaves
 }
 
 func (b batch) pod(i int) *corev1.Pod {
@@ -47,6 +48,9 @@ func (b batch) pod(i int) *corev1.Pod {
 	}
 	if b.profile != "" {
 		pod.Spec.SchedulerName = b.profile
+	}
+	if b.node != "" {
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: b.node}
 	}
 	if b.cores > 0 {
 		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{

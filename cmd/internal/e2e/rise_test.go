@@ -63,15 +63,19 @@ func BenchmarkRiseToBound(b *testing.B) {
 				}
 				latencies = append(latencies, r.wait(b, rises.nodes)...)
 			}
-			slices.Sort(latencies)
-			for _, q := range []struct {
-				name string
-				q    float64
-			}{{"p50-ms", .5}, {"p99-ms", .99}, {"max-ms", 1}} {
-				at := latencies[int(q.q*float64(len(latencies)-1))]
-				b.ReportMetric(at.Seconds()*1e3, q.name)
-			}
+			reportQuantiles(b, latencies)
 		})
+	}
+}
+
+func reportQuantiles(b *testing.B, latencies []time.Duration) {
+	slices.Sort(latencies)
+	for _, q := range []struct {
+		name string
+		q    float64
+	}{{"p50-ms", .5}, {"p99-ms", .99}, {"max-ms", 1}} {
+		at := latencies[int(q.q*float64(len(latencies)-1))]
+		b.ReportMetric(at.Seconds()*1e3, q.name)
 	}
 }
 

@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// flapPeriod is how long a flapping node takes to have room and to be full again.
+const flapPeriod = 100 * time.Millisecond
+
+// crowd is a node that pods wait for, here, beside older pods that wait for
+// another, and a third that flaps and that nobody waits for.
+type crowd struct {
+	hub            *plugin.Hub
+	here, flapping *placeNode
+	log            *podLog
+}
+
+func newCrowd(t testing.TB, older, young int) *crowd {
+	t.Helper()
+	client, kubeconfig := cluster(t)
+	// The slow retry would try them all, seldom as it does.
+	args := plugin.SpazioArgs{MaxReportRate: 100, RetryPeriod: metav1.Duration{Duration: patience}}
+	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{})
+	nodes := newPlaceNodes(t, client, 3, 0, hub.Addr().String())
+	waitFresh(t, hub, len(nodes))
+	c := &crowd{hub: hub, here: nodes[0], flapping: nodes[2], log: watchPods(t, client)}
+	for _, b := range []batch{
+		{prefix: "older", pods: older, work: time.Hour, node: nodes[1].name},
+		{prefix: "young", pods: young, work: time.Hour, node: nodes[0].name},
+	} {
+		waiting := hub.Waiting() + b.pods
+		submit(t, client, b)
+		eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
+	}
+	flap(t, c.flapping)
+	return c
+}
+
+// flap gives a node room and takes it away until the test ends.
+func flap(t testing.TB, n *placeNode) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var flapping sync.WaitGroup
+	flapping.Go(func() {
+		ticker := time.NewTicker(flapPeriod / 2)
+		defer ticker.Stop()
+		for up := true; ; up = !up {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			places := 0
+			if up {
+				places = 1
+			}
+			n.set(places, false)
+		}
+	})
+	t.Cleanup(func() { cancel(); flapping.Wait() })
+}
+
+// rise opens the i-th place, counted from 1, and returns how long it took until
+// the watch told of the pod bound to it. The other node has flapped before.
+func (c *crowd) rise(t testing.TB, i int) time.Duration {
+	for _, slots := range []int{0, 1} {
+		eventually(t, "a flap", func() (bool, any) {
+			n, _ := c.hub.Node(c.flapping.name)
+			return n.Slots == slots, n.Slots
+		})
+	}
+	rose := c.here.set(i, false)
+	c.log.waitBound(t, i)
+	var bound time.Time
+	for _, b := range c.log.bindings() {
+		if b.at.After(bound) {
+			bound = b.at
+		}
+	}
+	return bound.Sub(rose)
+}
+
+// vain returns how many attempts of this process's scheduler failed so far.
+func vain(t testing.TB) (attempts int) {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "scheduler_schedule_attempts_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "result" && label.GetValue() != "scheduled" {
+					attempts += int(m.GetCounter().GetValue())
+				}
+			}
+		}
+	}
+	return attempts
+}
+
+// Older pods that fit elsewhere are neither tried for a place that they do not
+// fit nor in the way of those that do, however a third node flaps.
+func TestOlderPodsThatFitElsewhere(t *testing.T) {
+	const rises = 20
+	for _, older := range []int{100, 500} {
+		t.Run(fmt.Sprint(older), func(t *testing.T) {
+			c := newCrowd(t, older, rises)
+			before := vain(t)
+			for i := range rises {
+				t.Logf("place %d was given away within %v", i+1, c.rise(t, i+1))
+			}
+			if given := c.log.perNode("young")[c.here.name]; given != rises {
+				t.Errorf("%d of %d places were given to the pods that wait for them", given, rises)
+			}
+			if failed := vain(t) - before; failed > rises {
+				t.Errorf("%d attempts failed for %d places", failed, rises)
+			}
+		})
+	}
+}
+
+// The time from a node's report of a free place to the watch event that tells of
+// the pod bound to it, beside pods that fit elsewhere and a node that flaps.
+func BenchmarkRiseBesideOlderPods(b *testing.B) {
+	const young = 100
+	for _, older := range []int{0, 100, 500} {
+		b.Run(fmt.Sprintf("older=%d", older), func(b *testing.B) {
+			c := newCrowd(b, older, young)
+			before := vain(b)
+			var latencies []time.Duration
+			for i := 0; b.Loop(); i++ {
+				if i == young {
+					b.Fatalf("more than %d rises: lower -benchtime", young)
+				}
+				latencies = append(latencies, c.rise(b, i+1))
+			}
+			reportQuantiles(b, latencies)
+			b.ReportMetric(float64(vain(b)-before), "failed-attempts")
+		})
+	}
+}
