@@ -23,6 +23,15 @@ const (
 	DefaultFleetSpread = 0.5
 )
 
+// What switches a test off.
+const (
+	// NoGate as Config.Gate believes every measurement at once.
+	NoGate = math.MaxFloat64
+	// NeverSaturated as Config.Saturation takes a full channel's measurement for
+	// exact.
+	NeverSaturated = 2
+)
+
 // MaxPods bounds the pod count of a measurement. It is far above what a node
 // runs, and squares of it stay far below what overflows.
 const MaxPods = 1e6
@@ -53,20 +62,21 @@ type Config struct {
 	// Forgetting is λ of Recursive, the weight that the past keeps at each step,
 	// in [.5, 1]; 0 means .98.
 	Forgetting float64
-	// Gate is the largest ν²/S that is not an outlier; 0 means 9, and
-	// math.MaxFloat64 takes everything.
+	// Gate is the largest ν²/S that is not an outlier; 0 means 9, and NoGate
+	// takes everything.
 	Gate float64
 	// Patience is the number of outliers in a row that make a change, at most
 	// 100; 0 means 5.
 	Patience int
-	// Saturation is the usage from which a measurement is censored, at most 2; 0
-	// means .98, and above 1 nothing is censored.
+	// Saturation is the usage from which the channel is full and a measurement
+	// only a bound, at most 1; 0 means .98, and NeverSaturated that every
+	// measurement is exact.
 	Saturation float64
 	// Known is the share of the prior variance below which the cost counts as
 	// known, at most 1; 0 means .25.
 	Known float64
 	// Floor bounds the cost from below, relative to the prior, at most 1; 0
-	// means 1/8.
+	// means 1/8. A cost that has come down to it is not known.
 	Floor float64
 }
 
@@ -138,7 +148,7 @@ func (c Config) withDefaults() Config {
 // tuning is a complete Config with what follows from it, worked out once.
 type tuning struct {
 	Config
-	censored           float64 // headroom up to which a measurement is censored
+	censored, near     float64 // headroom up to which a channel is full, and nearly full
 	priorVar, knownVar float64 // of the cost
 	floor              float64 // of the cost
 	minNoise, maxNoise float64 // bounds of R
@@ -150,7 +160,7 @@ func (c Config) tuning() tuning {
 	sd := c.PriorSD * c.Prior
 	return tuning{
 		Config:   c,
-		censored: 1 - c.Saturation,
+		censored: 1 - c.Saturation, near: 1 - c.Saturation + nearFull,
 		priorVar: sd * sd, knownVar: c.Known * sd * sd,
 		floor:    c.Floor * c.Prior,
 		minNoise: c.Noise / noiseRange, maxNoise: c.Noise * noiseRange,

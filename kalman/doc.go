@@ -63,11 +63,37 @@
 // # Gates
 //
 // A step is skipped while containers churn (the spikes of their start are not
-// the cost of a pod) and while the channel is saturated: its headroom is
-// censored, it would read 0 at any n. The innovation test skips where ν²/S
-// exceeds Gate, an outlier; the Patience-th outlier in a row is a change, so P
-// grows until ν²/S = 1 and it is taken. The thesis has the first two (§4.2.4,
-// "halt estimations").
+// the cost of a pod). The innovation test skips where ν²/S exceeds Gate, an
+// outlier; the Patience-th outlier in a row is a change, so P grows until ν²/S
+// = 1 and it is taken. The thesis has both (§4.2.4, "halt estimations").
+//
+// # Full channels
+//
+// A usage ends at 1, so that C − c·n ≥ z is not read below z = 0: a full channel
+// says that pods take at least this, never at most. Believed as it stands it
+// makes pods free, as with 30 of them on two cores, where the last 26 changed
+// nothing; skipped it does the same, more slowly, for near full only those
+// readings are left in which the pods happened to take less. So usage above
+// idle, C − z, bounds what the n pods take from below:
+//
+//	c·n ≥ C − z
+//
+// A reading that breaks the bound, ν < 0, is taken like any other: it raises the
+// cost, or lowers the level, each by its share. One that meets it, ν ≥ 0, is
+// Censored and changes nothing. That is the update of a filter with a censored
+// measurement (J. Tobin, "Estimation of Relationships for Limited Dependent
+// Variables", 1958) with the expectation beyond the bound replaced by the bound.
+//
+// A reading is a bound from Saturation − .05 on. From ½ on, where all processors
+// are busy and the rest is waiting, it is one if by the estimate the channel is
+// full, until there were Patience of them in a row, or 60 after a full reading:
+// the time in which some task waits alternates between ½ and 1 in groups of low
+// weight, whatever waits.
+//
+// A cost that has come down to its floor, or within two standard deviations of
+// it, is a doubt, not knowledge: it is Unknown, and the prior stands for it.
+//
+// # Doubt
 //
 // The cost drifts only when n has moved, and P_c never exceeds its prior: else
 // an idle night would make the cost unknown by morning. R follows half the

@@ -12,13 +12,15 @@ type Estimate struct {
 	// deviation. An unknown cost is the prior, which is cautious by itself, so
 	// its CostSD is 0.
 	Cost, CostSD float64
-	// Known is false until the pod count has moved enough.
+	// Known is false until the pod count has moved enough, and while the cost is
+	// at its floor or within two standard deviations of it.
 	Known bool
 	// Started is false until a measurement was taken; Level means nothing then.
 	Started bool
 }
 
-// Capacity is C, the headroom at zero pods that Level and Cost imply, ≥ 0.
+// Capacity is C, the headroom at zero pods that Level and Cost imply, ≥ 0. It
+// exceeds 1 where pods that run take less than those that come and go.
 func (e Estimate) Capacity() float64 { return max(e.Level+e.Cost*e.MeanPods, 0) }
 
 // AvailSD is the standard deviation of avail = C/c − n in pods, AvailSD of its
@@ -56,6 +58,13 @@ func (s State) Estimate(c Config) Estimate {
 	return e
 }
 
+// known says that the cost was learnt, and is told apart from its floor by two
+// standard deviations.
+func (s *State) known(t *tuning) bool {
+	above := s.Cost - t.floor
+	return s.CostVar <= t.knownVar && above > 0 && above*above >= 4*s.CostVar
+}
+
 func (s *State) estimateTo(e *Estimate, t *tuning) {
 	if !s.Started {
 		*e = Estimate{Cost: t.Prior}
@@ -69,7 +78,7 @@ func (s *State) estimateTo(e *Estimate, t *tuning) {
 	}
 	e.Started = true
 	e.LevelSD = math.Sqrt(variance)
-	if s.CostVar <= t.knownVar {
+	if s.known(t) {
 		e.Level, e.MeanPods, e.Cost = level, mean, s.Cost
 		e.CostSD, e.Known = math.Sqrt(s.CostVar), true
 		return

@@ -99,7 +99,7 @@ func TestInnovations(t *testing.T) {
 		t.Errorf("outlier: %+v, %v", in, v)
 	}
 	for name, churn := range map[string]bool{"frozen": true, "censored": false} {
-		if in, v := step(.01, 1, churn); in != (kalman.Innovation{}) || v.String() != name {
+		if in, v := step(.01, 9, churn); in != (kalman.Innovation{}) || v.String() != name {
 			t.Errorf("%s: %+v, %v", name, in, v)
 		}
 	}

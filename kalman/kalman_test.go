@@ -138,6 +138,7 @@ func TestGates(t *testing.T) {
 		if err != nil || v != kalman.Censored {
 			t.Fatalf("verdict %v, error %v", v, err)
 		}
+		got.Contended = seen.Contended
 		if d := cmp.Diff(seen, got); d != "" {
 			t.Errorf("a censored measurement changed the state:\n%s", d)
 		}
@@ -173,7 +174,7 @@ func TestGates(t *testing.T) {
 		}
 	})
 	t.Run("switched off", func(t *testing.T) {
-		c := kalman.Config{Gate: math.MaxFloat64, Saturation: 2}
+		c := kalman.Config{Gate: kalman.NoGate, Saturation: kalman.NeverSaturated}
 		if _, v, _ := kalman.Step(seen, 0, 2, c); v != kalman.Taken {
 			t.Errorf("verdict %v without gates", v)
 		}

@@ -68,23 +68,26 @@ func (m Method) correlated() bool { return m == Joint || m == Recursive }
 // drift adds what may have changed since the last measurement. The cost drifts
 // only while the pods move: at constant n nothing would take the doubt away
 // again, and by morning the node would offer nothing.
-func (s *State) drift(n, r float64, t *tuning) {
+//
+// It returns the part of it that is due to pods that differ: each that came or
+// went differs from the mean by sd κ·c, which stays in the level as long as the
+// pod does.
+func (s *State) drift(n, r float64, t *tuning) (differ float64) {
 	moved := n != s.LastPods
-	// Each pod that came or went differs from the mean by sd κ·c, which stays in
-	// the level as long as the pod does.
-	differ := t.spreadVar * s.Cost * s.Cost * math.Abs(n-s.LastPods)
+	differ = t.spreadVar * s.Cost * s.Cost * math.Abs(n-s.LastPods)
 	if t.Method == Recursive {
 		s.LevelVar = s.LevelVar/t.Forgetting + differ
 		if moved {
 			s.Cov /= t.Forgetting
 			s.doubtCost(s.CostVar/t.Forgetting-s.CostVar, t)
 		}
-		return
+		return differ
 	}
 	s.LevelVar += t.LevelDrift*r + differ
 	if moved {
 		s.doubtCost(t.CostDrift*r, t)
 	}
+	return differ
 }
 
 // doubtCost adds q to P_c, at most up to its prior. A cost that changes leaves

@@ -60,7 +60,7 @@ func TestSpread(t *testing.T) {
 					sum += off * off
 				}
 			}
-			if known < 250 {
+			if known < 150 { // the rest are at the floor, or not told from it
 				t.Fatalf("the cost is known in %d of 300 runs", known)
 			}
 			if mean := sum / float64(known); !(mean >= tt.low && mean <= tt.high) {

@@ -3,6 +3,18 @@ package kalman
 const (
 	noiseGain  = 0.05 // of the running variance of Δz at constant n
 	noiseRange = 16.0 // R stays within this factor of Config.Noise
+
+	// nearFull is how far below full a reading may be a bound as well: a channel
+	// that counts waiting tasks is read to ±.05.
+	nearFull = 0.05
+	// contended is the headroom below which the processors are busy and the rest
+	// of a CPU's usage is waiting, which is harder to measure.
+	contended = 0.5
+	// contradictions is how many contended readings in a row it takes to believe
+	// that a channel is not full which the estimate calls full: with 9 tasks on 2
+	// processors the share of time in which some task waits alternated between ½
+	// and 1, and was never below 1 for a minute.
+	contradictions = 60
 )
 
 // State is what an estimator of one channel has learnt, a plain value: a copy is
@@ -24,6 +36,9 @@ type State struct {
 	LastSignal, LastPods float64
 	// Outliers counts the outliers in a row.
 	Outliers int
+	// Contended counts the contended readings in a row of a channel that is full
+	// by the estimate.
+	Contended int
 	// Started says that a measurement was taken.
 	Started bool
 }
@@ -46,6 +61,7 @@ func (s State) Validate() error {
 		{"LastSignal", s.LastSignal, 0, 1},
 		{"LastPods", s.LastPods, 0, MaxPods},
 		{"Outliers", float64(s.Outliers), 0, 100},
+		{"Contended", float64(s.Contended), 0, contradictions},
 	} {
 		if !(f.value >= f.low && f.value <= f.high) {
 			return &FieldError{"State." + f.name, f.value, "is not a state"}
@@ -71,7 +87,8 @@ const (
 	Taken Verdict = iota
 	// Frozen: containers churn.
 	Frozen
-	// Censored: the channel is saturated.
+	// Censored: the channel is full or nearly so, and the bound that this sets
+	// agrees with the estimate.
 	Censored
 	// Outlier: the innovation was too large to believe yet.
 	Outlier
@@ -147,32 +164,57 @@ type Innovation struct {
 // around the method's own update. It says in tested what the gate has seen.
 func (s *State) step(z, n float64, t *tuning, tested *Innovation) Verdict {
 	*tested = Innovation{}
-	if z <= t.censored {
-		return Censored
-	}
 	if !s.Started {
+		if z <= t.censored {
+			return Censored
+		}
 		*s = start(z, n, t)
 		return Taken
 	}
 	r := min(max(s.DiffVar/2, t.minNoise), t.maxNoise)
-	s.drift(n, r, t)
+	if s.bounds(z, n, r, t) {
+		return Censored
+	}
+	differ := s.drift(n, r, t)
 	nu, variance, cost := s.innovation(z, n, r, t.Method)
 	*tested = Innovation{nu, variance}
-	if nu*nu > t.Gate*variance {
+	changed := nu*nu > t.Gate*variance
+	if changed {
 		s.Outliers++
 		if s.Outliers < t.Patience {
+			s.LevelVar -= differ // the next step adds the same pods again
 			return Outlier
 		}
 		s.inflate(nu*nu, variance, cost, t)
 		nu, variance, _ = s.innovation(z, n, r, t.Method)
 	}
 	s.update(z, n, nu, variance, r, t)
-	if n == s.LastPods {
+	if n == s.LastPods && !changed {
 		diff := z - s.LastSignal
 		s.DiffVar += noiseGain * (diff*diff - s.DiffVar)
 	}
 	s.LastSignal, s.LastPods, s.Outliers = z, n, 0
 	return Taken
+}
+
+// bounds says that the measurement is a bound which the estimate meets, and so
+// teaches nothing (package doc, Full channels).
+func (s *State) bounds(z, n, r float64, t *tuning) bool {
+	if z <= t.censored || z >= contended {
+		s.Contended = 0
+	}
+	nu, _, _ := s.innovation(z, n, r, t.Method)
+	if nu <= 0 { // less room than expected
+		return false
+	}
+	if z <= t.near {
+		return true
+	}
+	if z >= contended || z-nu > t.near || s.Contended >= contradictions {
+		return false
+	}
+	s.Contended++
+	return true
 }
 
 func start(z, n float64, t *tuning) State {

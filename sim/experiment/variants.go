@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -78,7 +77,7 @@ func source(guards int) sim.Scalar {
 				Avail:     capacity.Thesis(),
 				Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 				Estimator: kalman.Config{
-					Method: kalman.Naive, Spread: -1, Gate: math.MaxFloat64, Saturation: 1, Known: 1, Floor: 1e-6,
+					Method: kalman.Naive, Spread: -1, Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6,
 				},
 				ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
 				PodsPerCore: 2,

@@ -1,0 +1,260 @@
+package kalman_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/kalman"
+)
+
+// overloaded is a node whose pods are threads that share its cores, and whose
+// CPU channel is read as half utilisation and half waiting tasks.
+type overloaded struct {
+	cores   float64
+	threads func(rng *rand.Rand) float64 // that a pod runs, each of them a core
+	work    float64                      // core-seconds a thread, in the mean
+	read    func(rng *rand.Rand, tasks, cores float64) float64
+}
+
+// exact reads what the channel is made for, with the noise of a sample.
+func exact(rng *rand.Rand, tasks, cores float64) float64 {
+	return clamp(min(1, tasks/(2*cores)) + .02*rng.NormFloat64())
+}
+
+// alternating reads an overloaded node by the time some task waits on each CPU:
+// half of them do, or all.
+func alternating(rng *rand.Rand, tasks, cores float64) float64 {
+	if tasks <= 1.2*cores {
+		return exact(rng, tasks, cores)
+	}
+	return clamp(.75 + .25*float64(rng.IntN(2)) - .02*rng.Float64())
+}
+
+// stolen reads a node whose utilisation lacks a twentieth.
+func stolen(rng *rand.Rand, tasks, cores float64) float64 {
+	return min(exact(rng, tasks, cores), .975-.01*rng.Float64())
+}
+
+func clamp(y float64) float64 { return min(max(y, 0), 1) }
+
+// flood starts pods of one batch, a few a second, and lets them run until all
+// have ended and the node was idle for a while. It visits each second.
+func (o overloaded) flood(rng *rand.Rand, pods int, visit func(y, n float64)) {
+	const idle = .03
+	type pod struct{ threads, left float64 }
+	var run []pod
+	for quiet := 0; quiet < 20; {
+		for range max(1, int(o.cores)) {
+			if pods > 0 {
+				pods--
+				t := o.threads(rng)
+				run = append(run, pod{t, t * o.work * (.5 + rng.Float64())})
+			}
+		}
+		var tasks float64
+		for _, p := range run {
+			tasks += p.threads
+		}
+		visit(o.read(rng, 2*o.cores*idle+tasks, o.cores), float64(len(run)))
+		rate := min(1, o.cores/max(tasks, 1e-9))
+		kept := run[:0]
+		for _, p := range run {
+			if p.left -= rate * p.threads; p.left > 0 {
+				kept = append(kept, p)
+			}
+		}
+		run = kept
+		if len(run) == 0 {
+			quiet++
+		}
+	}
+}
+
+// alike pods run one thread.
+func alike(*rand.Rand) float64 { return 1 }
+
+// unlike pods take half a core, one or two, one in the mean.
+func unlike(rng *rand.Rand) float64 {
+	return [...]float64{.5, .5, .5, .5, 1, 1, 2, 2}[rng.IntN(8)]
+}
+
+// TestOverloadFoolsNobody floods nodes of every size with fifteen pods a core,
+// three times. In the end a pod's cost is what it takes, or a doubt.
+func TestOverloadFoolsNobody(t *testing.T) {
+	// Unlike pods differ by .6 of their mean, and few fit a small node at once.
+	tolerance := map[string]float64{"alike": .25, "unlike": .5}
+	for _, cores := range []float64{2, 4, 16, 64} {
+		for name, read := range map[string]func(*rand.Rand, float64, float64) float64{
+			"exact": exact, "alternating": alternating, "stolen": stolen,
+		} {
+			for mix, threads := range map[string]func(*rand.Rand) float64{"alike": alike, "unlike": unlike} {
+				o := overloaded{cores: cores, threads: threads, work: 4, read: read}
+				known, within, sum := 0., 0., 0.
+				for seed := range uint64(20) {
+					e := o.estimate(t, rand.New(rand.NewPCG(seed, 7)))
+					if !e.Known {
+						continue
+					}
+					cost, sd := e.Cost*2*cores, e.CostSD*2*cores
+					known++
+					sum += cost
+					if off := math.Abs(cost - 1); off <= tolerance[mix] || off <= 2*sd {
+						within++
+					}
+				}
+				at := fmt.Sprintf("%g cores, %s, %s", cores, name, mix)
+				if known < 10 {
+					t.Errorf("%s: the cost is known in %g of 20 runs", at, known)
+				}
+				if mean := sum / known; mean < .75 || mean > 1.25 {
+					t.Errorf("%s: pods of a core take %.2f cores in the mean", at, mean)
+				}
+				// Two standard deviations leave out one run in twenty.
+				if within < known-3 {
+					t.Errorf("%s: %g of %g estimates are off by more than %g and two standard deviations", at, known-within, known, tolerance[mix])
+				}
+			}
+		}
+	}
+}
+
+// estimate floods a fresh node three times.
+func (o overloaded) estimate(t *testing.T, rng *rand.Rand) kalman.Estimate {
+	c := kalman.Config{Prior: 1 / o.cores, Spread: .5}
+	var s kalman.State
+	for range 3 {
+		o.flood(rng, int(15*o.cores), func(y, n float64) {
+			var err error
+			if s, _, err = kalman.Step(s, 1-y, n, c); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	return s.Estimate(c)
+}
+
+// TestFloorIsADoubt: pods that take next to nothing bring the cost to its floor,
+// where the prior stands for it, until pods that take more come.
+func TestFloorIsADoubt(t *testing.T) {
+	c := kalman.Config{Prior: .2}
+	var s kalman.State
+	for i := range 100 {
+		s, _, _ = kalman.Step(s, .9, float64(i%10), c)
+	}
+	if e := s.Estimate(c); e.Known || e.Cost != c.Prior || s.Cost > c.Prior*kalman.DefaultFloor {
+		t.Errorf("pods that take nothing: %+v by %+v", e, s)
+	}
+	for i := range 100 {
+		s, _, _ = kalman.Step(s, .9-.05*float64(i%10), float64(i%10), c)
+	}
+	if e := s.Estimate(c); !e.Known || math.Abs(e.Cost-.05) > .005 {
+		t.Errorf("pods that take .05: %+v", e)
+	}
+}
+
+// TestFullRaisesTheCost: a full channel where the estimate sees room says that
+// pods take more, where it sees none it says nothing.
+func TestFullRaisesTheCost(t *testing.T) {
+	c := kalman.Config{Prior: .1}
+	var s kalman.State
+	for i := range 40 {
+		n := float64(i % 4)
+		s, _, _ = kalman.Step(s, .95-.05*n, n, c)
+	}
+	before := s.Cost
+	next, v, err := kalman.Step(s, 0, 12, c) // .05·12 leaves .35
+	if err != nil || v == kalman.Censored {
+		t.Fatalf("full beside expected room: %v, %v", v, err)
+	}
+	for v == kalman.Outlier {
+		next, v, _ = kalman.Step(next, 0, 12, c)
+	}
+	if !(next.Cost > before) {
+		t.Errorf("the cost went from %v to %v where 12 pods fill the channel", before, next.Cost)
+	}
+	if same, v, _ := kalman.Step(s, 0, 30, c); v != kalman.Censored || same.Cost != before || same.Level != s.Level {
+		t.Errorf("full where it is expected: %v, %+v after %+v", v, same, s)
+	}
+}
+
+// TestContendedNeedsPatience: where the estimate calls the channel full, a
+// reading in its upper half is believed after sixty in a row, one in its lower
+// half at once.
+func TestContendedNeedsPatience(t *testing.T) {
+	c := kalman.Config{Prior: .25}
+	var s kalman.State
+	for i := range 40 {
+		n := float64(i % 4)
+		s, _, _ = kalman.Step(s, .95-.25*n, n, c)
+	}
+	for _, tt := range []struct {
+		name  string
+		full  bool // in between
+		z     float64
+		after int // censored steps
+	}{
+		{"contended", false, .3, 60},
+		{"contended once more", true, .3, 60},
+		{"idle processors", false, .6, 0},
+	} {
+		s := s
+		if tt.full {
+			s, _, _ = kalman.Step(s, .3, 8, c)
+			s, _, _ = kalman.Step(s, 0, 8, c)
+		}
+		censored := 0
+		for range 100 {
+			var v kalman.Verdict
+			if s, v, _ = kalman.Step(s, tt.z, 8, c); v != kalman.Censored {
+				break
+			}
+			censored++
+		}
+		if censored != tt.after {
+			t.Errorf("%s: believed after %d steps, want %d", tt.name, censored, tt.after)
+		}
+	}
+}
+
+// TestChangeIsNoNoise: a confirmed step of outside load leaves the measured
+// noise as it was.
+func TestChangeIsNoNoise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	var s kalman.State
+	still := func(level float64, steps int) {
+		for range steps {
+			s, _, _ = kalman.Step(s, level+.01*rng.NormFloat64(), 3, kalman.Config{})
+		}
+	}
+	still(.8, 500)
+	before := s.DiffVar
+	still(.4, 20)
+	if s.Level > .45 {
+		t.Fatalf("level %v after the step to .4", s.Level)
+	}
+	if s.DiffVar > 2*before {
+		t.Errorf("noise went from %v to %v with a step of the level", before, s.DiffVar)
+	}
+}
+
+// TestOutliersAddPodsOnce: pods that came with an outlier widen the level by
+// their differences once, however many outliers wait.
+func TestOutliersAddPodsOnce(t *testing.T) {
+	c := kalman.Config{Prior: .05, Spread: 1, LevelDrift: 1e-9, CostDrift: 1e-9}
+	var s kalman.State
+	for i := range 300 {
+		n := float64(i % 4)
+		s, _, _ = kalman.Step(s, .9-.01*n, n, c)
+	}
+	before, v := s, kalman.Outlier
+	for i := 1; i < kalman.DefaultPatience; i++ {
+		if s, v, _ = kalman.Step(s, .5, 4, c); v != kalman.Outlier {
+			t.Fatalf("step %d: %v", i, v)
+		}
+	}
+	if grown := s.LevelVar - before.LevelVar; grown > .1*before.Cost*before.Cost {
+		t.Errorf("the level's variance grew by %v, while outliers wait, with a pod of variance %v", grown, before.Cost*before.Cost)
+	}
+}
