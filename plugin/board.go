@@ -3,7 +3,6 @@ package plugin
 import (
 	"math"
 	"sync/atomic"
-	"time"
 
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -18,9 +17,8 @@ import (
 type square struct {
 	// validity is a reserve.Validity.
 	validity atomic.Int64
-	// decision holds the free pods as the bits of a float32 in the upper half,
-	// the refusals' id from bit 8 and the reason, for as long as the report is
-	// valid, below.
+	// decision holds the free pods as the bits of a float32 in the upper half, the
+	// refusals' id from bit 8, and the verdict below: Unseen from bit 4, Reported.
 	decision atomic.Uint64
 	// k is the bits of a float64.
 	k atomic.Uint64
@@ -29,7 +27,8 @@ type square struct {
 // put writes v. One writer at a time.
 func (s *square) put(v *view) {
 	s.k.Store(math.Float64bits(v.signal.K))
-	s.decision.Store(uint64(math.Float32bits(float32(v.free)))<<32 | uint64(v.refusals.id)<<8 | uint64(v.reason))
+	s.decision.Store(uint64(math.Float32bits(float32(v.free)))<<32 |
+		uint64(v.refusals.id)<<8 | uint64(v.verdict.Unseen)<<4 | uint64(v.verdict.Reported))
 	s.validity.Store(int64(v.validity))
 }
 
@@ -40,17 +39,18 @@ type verdict uint16
 func (d verdict) reason() reserve.Reason { return reserve.Reason(d & 0xff) }
 func (d verdict) id() int                { return int(d >> 8) }
 
-// judge reads a node: what a cycle at now decides for it and its free pods, NaN
-// if it is not ranked by them.
-func (r *rules) judge(s *square, now time.Duration) (verdict, float32) {
+// judge reads a node: what a cycle at a moment decides for it and its free pods,
+// NaN if it is not ranked by them.
+func (r *rules) judge(s *square, at reserve.Moment) (verdict, float32) {
 	validity, decision := reserve.Validity(s.validity.Load()), s.decision.Load()
 	free := math.Float32frombits(uint32(decision >> 32))
-	d := verdict(decision & 0xffff)
-	if validity.Fresh(now) {
-		return d, free
+	d := verdict(decision & 0xff00)
+	said := reserve.Verdict{Reported: reserve.Reason(decision & 0xf), Unseen: reserve.Reason(decision >> 4 & 0xf)}
+	if validity.Fresh(at.Now) {
+		return d | verdict(said.Reported), free
 	}
-	if !r.freshness.Ranked(validity, now) {
+	if !r.freshness.Ranked(validity, at.Now) {
 		free = float32(math.NaN())
 	}
-	return d&^0xff | verdict(r.freshness.Admit(validity, now, d.reason())), free
+	return d | verdict(r.freshness.Admit(validity, at, said)), free
 }

@@ -50,6 +50,15 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
+// pass lets time go by for a Hub that watches it: in steps within which reports
+// count.
+func (c *cluster) pass(clock *clock, d time.Duration) {
+	for step := c.args.WithDefaults().MaxAge.Duration; d > 0; d -= step {
+		clock.advance(min(d, step))
+		c.hub.Snapshot()
+	}
+}
+
 // handle is the edge to kube-scheduler: what the plugin uses of it.
 type handle struct {
 	fwk.Handle

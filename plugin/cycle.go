@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -28,7 +27,7 @@ type cycle struct {
 	// sees but a few nodes. rises tells of nodes that rose before they were in it.
 	reach *reach
 	rises func(*node)
-	at    time.Duration
+	at    reserve.Moment
 	// verdicts, free and, if the profile ranks by it, k are those of the
 	// directory's nodes; open counts the admitted.
 	verdicts []verdict
@@ -52,9 +51,9 @@ func (c *cycle) Clone() fwk.StateData { return c }
 // judge returns the newest state of all nodes, judged, and the refused, counted.
 func (p *spazio) judge(a *attempt) (c *cycle, t tally) {
 	h := p.hub
-	d, now := h.nodes.list(), h.now()
+	d, at := h.nodes.list(), h.moment()
 	c = &cycle{
-		directory: d, attempt: a, at: now,
+		directory: d, attempt: a, at: at,
 		verdicts: make([]verdict, len(d.nodes)), free: make([]float32, len(d.nodes)),
 	}
 	if p.ranking.Blend > 0 {
@@ -64,7 +63,7 @@ func (p *spazio) judge(a *attempt) (c *cycle, t tally) {
 		}
 	}
 	for i := range d.board {
-		verdict, free := h.rules.judge(&d.board[i], now)
+		verdict, free := h.rules.judge(&d.board[i], at)
 		c.verdicts[i], c.free[i] = verdict, free
 		if verdict.reason() != reserve.Admitted {
 			t.add(verdict)

@@ -9,12 +9,13 @@ import (
 )
 
 // EventsToRegister names the events of the API that may help a pod the plugin
-// refused. A rising signal is none of them; the Hub wakes pods then.
+// refused. A rising signal is none of them; the Hub wakes pods then. Nor is the
+// deletion of a pod: the Hub's informer handler counts what it frees and wakes as
+// many pods as that, where a hint would queue every waiting pod for each.
 func (p *spazio) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	nodeUpdates := fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | nodeUpdates}, QueueingHintFn: p.nodeChanged},
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}, QueueingHintFn: podDeleted},
 	}, nil
 }
 
@@ -26,15 +27,8 @@ func (p *spazio) nodeChanged(_ klog.Logger, _ *v1.Pod, _, after any) (fwk.Queuei
 		return fwk.Queue, nil
 	}
 	n := p.hub.nodes.get(node.Name)
-	if n == nil || p.hub.rules.slots(n.view.Load(), p.hub.now()) > 0 {
+	if n == nil || p.hub.rules.slots(n.view.Load(), p.hub.moment()) > 0 {
 		return fwk.Queue, nil
 	}
-	return fwk.QueueSkip, nil
-}
-
-// podDeleted leaves deletions to the waker: the Hub's own informer handler
-// counts what a deletion frees and wakes as many pods as that, where a hint
-// would queue every waiting pod for each.
-func podDeleted(klog.Logger, *v1.Pod, any, any) (fwk.QueueingHint, error) {
 	return fwk.QueueSkip, nil
 }

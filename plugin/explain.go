@@ -124,7 +124,7 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 	switch {
 	case isTerminal(pod):
 		return PodEnded, pod.Spec.NodeName
-	case ok && known.Claim != reserve.Unclaimed && !known.Absorbed:
+	case ok && !known.Absorbed:
 		return PodInFlight, known.Node
 	case ok:
 		return PodCounted, known.Node
@@ -168,10 +168,7 @@ func (h *Hub) verdicts(ranking reserve.Ranking) []NodeVerdict {
 		}
 		raw = append(raw, score)
 	}
-	scores, err := reserve.NormalizeTo(nil, raw)
-	if err != nil {
-		return list
-	}
+	scores := reserve.NormalizeTo(nil, raw)
 	for i := range list {
 		if list[i].Reason == reserve.Admitted.String() {
 			list[i].Score = &scores[0]

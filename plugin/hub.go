@@ -35,10 +35,10 @@ type HubOptions struct {
 	// random generator. It is called concurrently.
 	Random func() float64
 	// OnReserve, if set, observes each reservation that was granted on the
-	// strength of a current signal: the signal and the pods in flight as they
-	// were when it was granted, that pod not included. It is called with the
-	// node locked and must not call back.
-	OnReserve func(node string, signal reserve.Signal, inflight float64)
+	// strength of a current signal: the signal, held to what the ledger has seen,
+	// and the pods in flight as they were when it was granted, that pod not
+	// included. It is called with the node locked and must not call back.
+	OnReserve func(node string, signal reserve.Signal, flight reserve.Flight)
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the
@@ -59,6 +59,7 @@ type Hub struct {
 	// synced is set once the informers have delivered what existed at the start.
 	synced atomic.Bool
 	rules  rules
+	pulse  pulse
 	retry  time.Duration
 	// idle is how long a stream may go without a report; rate and burst limit
 	// the reports of a node.
@@ -74,7 +75,6 @@ type Hub struct {
 	started  bool
 	args     SpazioArgs
 	listener net.Listener
-	gone     map[string]struct{}
 	// profiles are the plugins made so far, by the names of their profiles.
 	profiles map[string]*spazio
 
@@ -92,7 +92,7 @@ func NewHub(o HubOptions) *Hub {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	return &Hub{options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{}, strangers: transport.NewQuota(maxStrangers, maxStrangersOfOne), gone: make(map[string]struct{}), profiles: make(map[string]*spazio)}
+	return &Hub{options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{}, strangers: transport.NewQuota(maxStrangers, maxStrangersOfOne), profiles: make(map[string]*spazio)}
 }
 
 // New makes the plugin of one profile; it is a PluginFactory. The first call
@@ -210,7 +210,7 @@ func (h *Hub) now() time.Duration { return h.clock().Sub(h.start) }
 func (h *Hub) node(name string) *node {
 	n, made := h.nodes.ensure(name, func() *node {
 		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
-		n.refresh(&h.rules, n.since)
+		n.refresh(&h.rules, h.moment(), h.clock())
 		return n
 	})
 	if made {
@@ -232,7 +232,7 @@ func (h *Hub) refresh(n *node) {
 // refreshLocked is refresh for a caller that holds the node's mutex and
 // announces the rise itself, after its last change.
 func (h *Hub) refreshLocked(n *node) int {
-	change := n.refresh(&h.rules, h.now())
+	change := n.refresh(&h.rules, h.moment(), h.clock())
 	h.slots.Add(int64(change))
 	return change
 }
@@ -255,8 +255,8 @@ func (h *Hub) inventory() {
 	}
 }
 
-// removeNode forgets a node that the API no longer has. Its account stays until
-// the last of its pods is gone.
+// removeNode forgets a node that the API no longer has. The ledger keeps its
+// account until the last of its pods is gone.
 func (h *Hub) removeNode(name string) {
 	n := h.nodes.remove(name)
 	if n == nil {
@@ -264,23 +264,8 @@ func (h *Hub) removeNode(name string) {
 	}
 	n.mu.Lock()
 	n.inAPI, n.removed = false, true
-	h.slots.Add(int64(n.recount(&h.rules, n.view.Load(), h.now())))
+	h.slots.Add(int64(n.recount(&h.rules, n.view.Load(), h.moment())))
 	n.mu.Unlock()
 	h.tainted.set(n, nil)
-	h.mu.Lock()
-	h.gone[name] = struct{}{}
-	h.mu.Unlock()
-}
-
-// dropGone frees the ledger's accounts of removed nodes that are empty now.
-func (h *Hub) dropGone() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name := range h.gone {
-		dropped := false
-		absent := h.nodes.ifAbsent(name, func() { dropped = h.ledger.DropNode(name) })
-		if dropped || !absent {
-			delete(h.gone, name)
-		}
-	}
+	h.ledger.Release(n.account)
 }

@@ -151,9 +151,9 @@ func (h *Hub) gauge(now time.Duration) {
 	for _, n := range h.nodes.list().nodes {
 		v := n.view.Load()
 		states[v.state(now)]++
-		inflight += v.inflight
+		inflight += v.flight.Demand
 		if v.fresh(now) {
-			free += max(reserve.Free(v.signal.Avail, v.inflight), 0)
+			free += max(v.free, 0)
 		}
 	}
 	h.metrics.free.Set(free)

@@ -18,16 +18,16 @@ type view struct {
 	validity reserve.Validity
 	// free is the room beyond the pods in flight.
 	free float64
-	// reason is Admit's answer for as long as the signal is fresh: asked once
-	// when the view is made, not at every visit.
-	reason   reserve.Reason
+	// verdict is asked for once when the view is made, not at every visit.
+	verdict  reserve.Verdict
 	refusals *refusals
 	// report explains the signal; nil before the first.
 	report *agent.Report
 	// sampled is when the report's newest sample was taken, since the Hub's start.
-	sampled  time.Duration
-	inflight float64
-	signal   reserve.Signal
+	sampled time.Duration
+	flight  reserve.Flight
+	// signal is the report's, held to what the ledger has seen.
+	signal reserve.Signal
 }
 
 // fresh says whether decisions at now rest on the signal.
@@ -55,7 +55,8 @@ type node struct {
 	since   time.Duration
 	report  *agent.Report
 	// newest is the version of report or of what a heartbeat said of it.
-	newest  version
+	newest version
+	// signal is the report's as it was capped when the report last counted.
 	signal  reserve.Signal
 	sampled time.Duration
 	// slots is what the node last added to the Hub's total.
@@ -73,40 +74,46 @@ type rules struct {
 }
 
 // admitView decides for a node as seen in v.
-func (r *rules) admitView(v *view, now time.Duration) reserve.Reason {
-	return r.freshness.Admit(v.validity, now, v.reason)
+func (r *rules) admitView(v *view, at reserve.Moment) reserve.Reason {
+	return r.freshness.Admit(v.validity, at, v.verdict)
 }
 
 // slots counts the pods that admitView would let in.
-func (r *rules) slots(v *view, now time.Duration) int {
-	return r.freshness.Slots(v.validity, now, v.signal, v.inflight, podDemand, r.admit)
+func (r *rules) slots(v *view, at reserve.Moment) int {
+	return r.freshness.Slots(v.validity, at, v.signal, v.flight, podDemand, r.admit)
 }
 
 // refresh makes a new view of n, whose mutex is held, and returns by how much
-// its slots changed.
-func (n *node) refresh(r *rules, now time.Duration) int {
+// its slots changed. clock is the time of at.
+func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 	v := &view{
-		signal: n.signal, inflight: n.account.InFlight(), report: n.report, sampled: n.sampled,
+		flight: n.account.Flight(), report: n.report, sampled: n.sampled,
 		validity: r.freshness.Awaited(n.since), refusals: refusalsFor(n.report),
 	}
 	if n.report != nil {
 		v.validity = r.freshness.Reported(n.sampled)
-		v.free = reserve.Free(v.signal.Avail, v.inflight)
-		v.reason = reserve.Admit(v.signal, v.inflight, podDemand, r.admit)
+		// A node that falls silent keeps the line that it had: pods that end there
+		// don't lower it.
+		if v.validity.Fresh(at.Now) {
+			n.signal = n.account.Cap(signalOf(n.report), clock)
+		}
+		v.signal = n.signal
+		v.free = reserve.Free(v.signal.Avail, v.flight.Demand)
 	}
+	v.verdict = reserve.Judge(v.signal, v.flight, podDemand, r.admit)
 	n.view.Store(v)
 	if n.square != nil {
 		n.square.put(v)
 	}
-	return n.recount(r, v, now)
+	return n.recount(r, v, at)
 }
 
 // recount updates the slots of n, whose mutex is held: those of an unchanged
 // view change when its report turns stale.
-func (n *node) recount(r *rules, v *view, now time.Duration) int {
+func (n *node) recount(r *rules, v *view, at reserve.Moment) int {
 	slots := 0
 	if n.inAPI {
-		slots = r.slots(v, now)
+		slots = r.slots(v, at)
 	}
 	change := slots - n.slots
 	n.slots = slots
@@ -167,17 +174,6 @@ func (ns *nodes) remove(name string) *node {
 	delete(ns.byName, name)
 	ns.published.Store(nil)
 	return n
-}
-
-// ifAbsent runs f if there is no such node, and none can be made meanwhile.
-func (ns *nodes) ifAbsent(name string, f func()) bool {
-	ns.mu.RLock()
-	defer ns.mu.RUnlock()
-	if ns.byName[name] != nil {
-		return false
-	}
-	f()
-	return true
 }
 
 // list returns the current directory. The caller holds no node's mutex.

@@ -206,16 +206,13 @@ func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 	w := scratches.Get().(*scratch)
 	defer scratches.Put(w)
 	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
-	w.normalised = slices.Grow(w.normalised[:0], len(scores))[:len(scores)]
 	for i, s := range scores {
 		w.raw[i] = float64(s.Score)
 		if s.Score == neutralScore {
 			w.raw[i] = math.NaN()
 		}
 	}
-	if _, err := reserve.NormalizeTo(w.normalised, w.raw); err != nil {
-		return fwk.AsStatus(err)
-	}
+	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
 	for i := range scores {
 		scores[i].Score = w.normalised[i]
 	}
@@ -235,16 +232,16 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	n.mu.Lock()
 	slots := n.slots
 	h.refreshLocked(n)
-	v, now := n.view.Load(), h.now()
+	v, at := n.view.Load(), h.moment()
 	if !p.exempt(pod) {
-		if reason := h.rules.admitView(v, now); reason != reserve.Admitted {
+		if reason := h.rules.admitView(v, at); reason != reserve.Admitted {
 			n.mu.Unlock()
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
 			h.metrics.lost(reason)
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
-		h.observe(n, v, now)
+		h.observe(n, v, at.Now)
 	}
 	err := h.ledger.Reserve(name, key, podDemand, h.clock())
 	h.refreshLocked(n)
@@ -263,7 +260,7 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	}
 	h.metrics.age(now - v.sampled)
 	if h.options.OnReserve != nil {
-		h.options.OnReserve(n.name, v.signal, v.inflight)
+		h.options.OnReserve(n.name, v.signal, v.flight)
 	}
 }
 
@@ -277,7 +274,7 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, v *vie
 		if a := c.attempt.saw.Load().export(); a != nil {
 			a.Reserved = name
 			if v != nil {
-				a.Avail, a.InFlight = v.signal.Avail, v.inflight
+				a.Avail, a.InFlight = v.signal.Avail, v.flight.Demand
 			}
 			p.hub.placed.add(pod.UID, a)
 		}

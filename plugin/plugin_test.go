@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -173,31 +174,50 @@ func TestSlowStartBoundsWhatIsUnconfirmed(t *testing.T) {
 	if got := place(2); got != 2+3 {
 		t.Fatalf("%d pods after 2 were confirmed, want 2 and 2+2/2 more", got)
 	}
-	s.settle(agent.Report{Avail: 98, Allowance: 10, Absorbed: keys(0, 2)})
-	if got := place(5); got != 2+10 {
-		t.Fatalf("%d pods with an allowance of 10 unconfirmed, want 12", got)
+	// The report alone raises nothing: neither by pods that the API does not know,
+	// nor by an allowance where no pod has ended.
+	s.settle(agent.Report{Avail: 98, Allowance: 10, Absorbed: append(keys(0, 2), keys(900, 990)...)})
+	if got := place(5); got != 5 {
+		t.Fatalf("%d pods on the word of a report, want 5 still", got)
+	}
+	var ended []*v1.Pod
+	for i := range 6 {
+		pod := newPod(100+i, onNode(nodeName(0)))
+		ended = append(ended, pod)
+	}
+	c.arrive(ended...)
+	s.settle(agent.Report{Avail: 98, Allowance: 10, Absorbed: append(keys(0, 2), keys(100, 106)...)})
+	for _, pod := range ended {
+		c.delete(pod)
+	}
+	c.eventually("the pods are forgotten", func() bool { return c.hub.Ledger().Absorbed == 2 })
+	if got := place(5); got != 2+6 {
+		t.Fatalf("%d pods with an allowance of 10 where six have just ended, want 2 and 6 unconfirmed", got)
 	}
 }
 
 func TestStalePolicies(t *testing.T) {
 	for _, test := range []struct {
 		policy   string
+		silence  time.Duration
 		feasible map[string]bool // by node: 0 fresh with room, 1 stale and full, 2 never reported
 		scores   map[string]int64
 	}{
-		{"Neutral", map[string]bool{nodeName(0): true, nodeName(1): true, nodeName(2): true},
+		{"Neutral", 6 * time.Second, map[string]bool{nodeName(0): true, nodeName(2): true},
+			map[string]int64{nodeName(0): 100, nodeName(2): 100}},
+		{"Neutral", 70 * time.Second, map[string]bool{nodeName(0): true, nodeName(1): true, nodeName(2): true},
 			map[string]int64{nodeName(0): 100, nodeName(1): 100, nodeName(2): 100}},
-		{"Reject", map[string]bool{nodeName(0): true}, map[string]int64{nodeName(0): 100}},
-		{"Allow", map[string]bool{nodeName(0): true, nodeName(1): true, nodeName(2): true},
+		{"Reject", 6 * time.Second, map[string]bool{nodeName(0): true}, map[string]int64{nodeName(0): 100}},
+		{"Allow", 6 * time.Second, map[string]bool{nodeName(0): true, nodeName(1): true, nodeName(2): true},
 			map[string]int64{nodeName(0): 100, nodeName(1): 0, nodeName(2): 50}},
 	} {
-		t.Run(test.policy, func(t *testing.T) {
+		t.Run(fmt.Sprint(test.policy, test.silence), func(t *testing.T) {
 			clock := newClock()
 			c := newCluster(t, setup{nodes: 3, args: plugin.SpazioArgs{StalePolicy: test.policy},
 				options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}})
 			client := c.dial()
 			c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
-			clock.advance(5*time.Second + 1)
+			c.pass(clock, test.silence)
 			c.open(client, nodeName(0)).settle(agent.Report{Avail: 3})
 			state, nodes, _ := c.attempt(newPod(0), c.infos)
 			got := make(map[string]bool)
@@ -224,7 +244,7 @@ func TestWithoutAnyAgentPlacementIsTheDefaults(t *testing.T) {
 	if _, feasible, _ := c.attempt(newPod(0), c.infos); len(feasible) != 0 {
 		t.Fatal("a pod passed before the agents could connect")
 	}
-	clock.advance(config.DefaultMaxAge)
+	c.pass(clock, config.DefaultMaxAge)
 	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-0"] || c.hub.Waiting() == 0 })
 	state, feasible, status := c.attempt(newPod(0), c.infos)
 	if len(feasible) != 4 {
@@ -325,7 +345,7 @@ func TestExemptPodsPass(t *testing.T) {
 func TestReserveAsksTheNodeAsItIs(t *testing.T) {
 	var granted []float64
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{
-		OnReserve: func(_ string, s reserve.Signal, inflight float64) { granted = append(granted, s.Avail-inflight) },
+		OnReserve: func(_ string, s reserve.Signal, f reserve.Flight) { granted = append(granted, s.Avail-f.Demand) },
 	}})
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 3})
@@ -373,7 +393,8 @@ func TestSignPodTellsExemptPodsApart(t *testing.T) {
 	}
 }
 
-func TestEventsLeaveDeletionsToTheWaker(t *testing.T) {
+// TestEvents: what may help is a node that has room. Deletions are the waker's.
+func TestEvents(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
 	client := c.dial()
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0})
@@ -384,12 +405,15 @@ func TestEventsLeaveDeletionsToTheWaker(t *testing.T) {
 	}
 	logger := klogr()
 	for _, e := range events {
+		if e.Event.Resource != fwk.Node {
+			t.Errorf("%s is an event", e.Event.Resource)
+		}
 		for _, test := range []struct {
 			after any
 			want  fwk.QueueingHint
 		}{
 			{c.infos[0].Node(), fwk.QueueSkip},
-			{c.infos[1].Node(), map[bool]fwk.QueueingHint{true: fwk.Queue, false: fwk.QueueSkip}[e.Event.Resource == fwk.Node]},
+			{c.infos[1].Node(), fwk.Queue},
 		} {
 			got, err := e.QueueingHintFn(logger, newPod(0), nil, test.after)
 			if err != nil || got != test.want {

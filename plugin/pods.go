@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,17 +158,15 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 	if n == nil {
 		// The node's event is still to come, or the node is gone: there are no
 		// decisions to keep consistent.
-		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, podDemand)
-		if hasEnded(pod) {
-			h.ledger.Settle(key)
-		}
+		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, podDemand, h.clock())
+		h.ledger.Progress(key, progressOf(pod))
 		return entered, err
 	}
 	n.mu.Lock()
-	entered, err := h.ledger.Bound(n.name, key, podDemand)
-	settled := hasEnded(pod) && h.ledger.Settle(key)
+	entered, err := h.ledger.Bound(n.name, key, podDemand, h.clock())
+	moved := h.ledger.Progress(key, progressOf(pod))
 	change := 0
-	if entered != settled {
+	if entered || moved {
 		change = h.refreshLocked(n)
 	}
 	n.mu.Unlock()
@@ -183,9 +182,28 @@ func (h *Hub) podGone(pod *v1.Pod) {
 		return
 	}
 	h.waiting.drop(pod.UID)
-	name, inFlight := h.ledger.Delete(reserve.KeyOf(string(pod.UID)))
-	if n := h.nodes.get(name); n != nil && inFlight {
+	key := reserve.KeyOf(string(pod.UID))
+	if progressOf(pod) == reserve.Ended {
+		h.ledger.Progress(key, reserve.Ended)
+	}
+	// Even one that was not in flight moves slow start's line.
+	name, _ := h.ledger.Delete(key, h.clock())
+	if n := h.nodes.get(name); n != nil {
 		h.refresh(n)
+	}
+}
+
+// expire ends what has a time limit in the ledger.
+func (h *Hub) expire(ctx context.Context) {
+	dropped, overdue := h.ledger.Expire(h.clock())
+	for _, name := range dropped {
+		h.metrics.correction(correctionExpired)
+		klog.FromContext(ctx).Info("Reservation expired without a bind", "node", name)
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(overdue, dropped...)))) {
+		if n := h.nodes.get(name); n != nil {
+			h.refresh(n)
+		}
 	}
 }
 
@@ -200,15 +218,41 @@ func isTerminal(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// hasEnded says that a container of the pod has already run to an end. It need
-// not be in any report again: after a restart of the scheduler a pod that waits
-// between two crashes must not count as one about to start.
-func hasEnded(pod *v1.Pod) bool {
-	for i := range pod.Status.ContainerStatuses {
-		s := &pod.Status.ContainerStatuses[i]
-		if s.RestartCount > 0 || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil {
-			return true
-		}
+// progressOf reads how far a pod has come from its containers' statuses.
+func progressOf(pod *v1.Pod) reserve.Progress {
+	status := &pod.Status
+	switch {
+	case slices.ContainsFunc(status.ContainerStatuses, hasEnded):
+		return reserve.Ended
+	case slices.ContainsFunc(status.ContainerStatuses, isRunning):
+		return reserve.Starting
+	case slices.ContainsFunc(status.ContainerStatuses, isStalled), slices.ContainsFunc(status.InitContainerStatuses, isStalled):
+		return reserve.Stalled
+	case len(pod.Spec.InitContainers) > 0:
+		return reserve.Initializing
 	}
-	return false
+	return reserve.Starting
+}
+
+// hasEnded says that a container has already run to an end. Its pod need not be
+// in any report again: after a restart of the scheduler one that waits between
+// two crashes must not count as one about to start.
+func hasEnded(s v1.ContainerStatus) bool {
+	return s.RestartCount > 0 || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+}
+
+func isRunning(s v1.ContainerStatus) bool { return s.State.Running != nil }
+
+// isStalled says that kubelet could not start a container and will try again:
+// its image can't be pulled, it refers to what does not exist, it keeps crashing.
+// kubelet has more than a dozen reasons for it, and two for the ordinary way.
+func isStalled(s v1.ContainerStatus) bool {
+	if s.State.Waiting == nil {
+		return false
+	}
+	switch s.State.Waiting.Reason {
+	case "", "ContainerCreating", "PodInitializing":
+		return false
+	}
+	return true
 }

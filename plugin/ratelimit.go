@@ -85,9 +85,9 @@ func (h *Hub) release(n *node, now time.Duration) int {
 // apply makes a report that of n, whose mutex is held.
 func (h *Hub) apply(n *node, a arrival) int {
 	r := a.report
-	h.ledger.Absorb(n.name, r.Absorbed, h.clock())
+	h.ledger.Absorb(n.name, r.Incarnation, r.Absorbed, h.clock())
 	n.report, n.sampled, n.held = r, a.sampled, arrival{}
-	n.newest, n.signal = versionOf(r), signalOf(r)
+	n.newest, n.signal = versionOf(r), n.account.Cap(signalOf(r), h.clock())
 	return h.refreshLocked(n)
 }
 

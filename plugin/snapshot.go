@@ -44,9 +44,11 @@ type NodeState struct {
 	K         float64 `json:"k"`
 	Limiting  string  `json:"limiting,omitempty"`
 	Saturated bool    `json:"saturated"`
-	// InFlight is the demand reserved and not yet reported, Free is Avail less
-	// InFlight, Slots the pods that would be admitted now.
+	// InFlight is the demand reserved and not yet reported, Stalled the part of it
+	// that waits for something other than the node, such as an image; Free is Avail
+	// less InFlight, Slots the pods that would be admitted now.
 	InFlight float64 `json:"inFlight"`
+	Stalled  float64 `json:"stalled,omitempty"`
 	Free     float64 `json:"free"`
 	Slots    int     `json:"slots"`
 	// Reason says why the node takes no pod, or "admitted".
@@ -73,10 +75,10 @@ func (h *Hub) Snapshot() []NodeState {
 	if h.Addr() == nil {
 		return nil
 	}
-	nodes, now := h.nodes.list().nodes, h.now()
+	nodes, at := h.nodes.list().nodes, h.moment()
 	states := make([]NodeState, len(nodes))
 	for i, n := range nodes {
-		states[i] = h.nodeState(n.name, n.view.Load(), now)
+		states[i] = h.nodeState(n.name, n.view.Load(), at)
 	}
 	return states
 }
@@ -87,21 +89,22 @@ func (h *Hub) Node(name string) (NodeState, bool) {
 	if n == nil {
 		return NodeState{}, false
 	}
-	return h.nodeState(name, n.view.Load(), h.now()), true
+	return h.nodeState(name, n.view.Load(), h.moment()), true
 }
 
-func (h *Hub) nodeState(name string, v *view, now time.Duration) NodeState {
+func (h *Hub) nodeState(name string, v *view, at reserve.Moment) NodeState {
 	s := NodeState{
-		Node: name, Signal: v.state(now), InFlight: v.inflight,
-		Slots: h.rules.slots(v, now), Reason: h.rules.admitView(v, now).String(),
+		Node: name, Signal: v.state(at.Now), InFlight: v.flight.Demand, Stalled: v.flight.Stalled,
+		Slots: h.rules.slots(v, at), Reason: h.rules.admitView(v, at).String(),
 	}
 	if v.report == nil {
 		return s
 	}
-	s.Age, s.Free = now-v.sampled, v.free
-	s.Avail, s.Allowance, s.Running, s.K = v.signal.Avail, v.signal.Allowance, v.signal.Pods, v.signal.K
-	s.Saturated, s.Limiting, s.Flags = v.signal.Saturated, v.report.Limiting, v.report.Flags
-	for _, c := range v.report.Channels {
+	r := v.report
+	s.Age, s.Free = at.Now-v.sampled, v.free
+	s.Avail, s.Allowance, s.Running, s.K = r.Avail, r.Allowance, len(r.Absorbed), r.K
+	s.Saturated, s.Limiting, s.Flags = r.Saturated, r.Limiting, r.Flags
+	for _, c := range r.Channels {
 		s.Channels = append(s.Channels, ChannelState{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD})
 	}
 	return s

@@ -38,7 +38,7 @@ func TestHandlerTellsTheState(t *testing.T) {
 	}
 	want := plugin.Status{
 		Nodes: []plugin.NodeState{
-			{Node: nodeName(0), Signal: "fresh", Avail: 3, Running: 4, K: 1.5, Limiting: "cpu", InFlight: 1, Free: 2, Slots: 2, Reason: "admitted", Flags: agent.Flags{Churn: true}},
+			{Node: nodeName(0), Signal: "fresh", Avail: 3, Running: 4, K: 1.5, Limiting: "cpu", InFlight: 1, Free: 2, Slots: 1, Reason: "admitted", Flags: agent.Flags{Churn: true}},
 			{Node: nodeName(1), Signal: "missing", Reason: "stale"},
 		},
 		Ledger: reserve.Census{Assumed: 1, Unclaimed: 4},

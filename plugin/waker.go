@@ -56,30 +56,24 @@ func (h *Hub) wake(ctx context.Context) {
 // inspect finds what no event tells: reports that were held back, signals that
 // turned stale, reservations whose bind never came, pods that wait for too long.
 func (h *Hub) inspect(ctx context.Context) {
-	now := h.now()
+	at := h.moment()
+	now := at.Now
 	for _, n := range h.nodes.list().nodes {
 		n.mu.Lock()
 		held := h.release(n, now)
-		change := n.recount(&h.rules, n.view.Load(), now)
+		change := n.recount(&h.rules, n.view.Load(), at)
 		n.mu.Unlock()
 		h.slots.Add(int64(change))
 		if held > 0 || change > 0 {
 			h.waiting.rise(n)
 		}
 	}
-	for _, name := range h.ledger.Expire(h.clock()) {
-		h.metrics.correction(correctionExpired)
-		klog.FromContext(ctx).Info("Reservation expired without a bind", "node", name)
-		if n := h.nodes.get(name); n != nil {
-			h.refresh(n)
-		}
-	}
+	h.expire(ctx)
 	if slots := min(h.slots.Load(), overdueMost); slots > 0 {
 		if late := h.waiting.overdue(int(slots), now); len(late) > 0 {
 			h.metrics.activations(causeRetry, len(late))
 			activate(ctx, late)
 		}
 	}
-	h.dropGone()
 	h.gauge(now)
 }

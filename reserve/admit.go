@@ -3,6 +3,7 @@ package reserve
 import (
 	"fmt"
 	"math"
+	"sort"
 )
 
 // Signal is what decisions need of a node's newest report.
@@ -12,13 +13,31 @@ type Signal struct {
 	Avail float64
 	// Allowance is the number of unconfirmed pods that the node accepts, ≥ 0.
 	Allowance float64
-	// Pods is n, the pods that the report counts.
+	// Pods is n, the pods that the report counts. Both it and Allowance raise
+	// slow start's line, so they should pass [Account.Cap] first.
 	Pods int
 	// K is the capacity in typical loads, ≥ 0.
 	K float64
 	// Saturated says that a channel is full.
 	Saturated bool
 }
+
+// Flight is what a node's pods in flight ask for, in pods.
+type Flight struct {
+	// Demand is that of all of them: what Free takes off.
+	Demand float64
+	// Stalled is the part of the pods that wait for something other than the
+	// node; see [Stalled]. Overdue is the part, of the others, that has been in
+	// flight for longer than the ledger's Patience. Slow start leaves Stalled out,
+	// and Overdue as long as reports come, for a report that does not list a pod
+	// after that time says that it does not run.
+	Stalled, Overdue float64
+}
+
+// starting is what slow start counts while reports come, unseen what it counts
+// when they don't.
+func (f Flight) starting() float64 { return f.Demand - f.Stalled - f.Overdue }
+func (f Flight) unseen() float64   { return f.Demand - f.Stalled }
 
 // Rules are the constants of Admit. The zero value of a field means its
 // default.
@@ -29,7 +48,7 @@ type Rules struct {
 	// Burst and Growth are slow start's line: at most max(Burst + Growth·n,
 	// allowance) pods in flight. Defaults 2 and ½: without the line one wrong
 	// signal put 86 pods on a 4-core node in a fluid simulation, with it 12,
-	// and steeper lines let them through. Ranges (0, ∞) and [0, ∞).
+	// and steeper lines let them through. Ranges (0, ∞).
 	Burst, Growth float64
 }
 
@@ -39,17 +58,6 @@ const (
 	defaultGrowth  = .5
 )
 
-// FieldError names a field whose value is out of its range.
-type FieldError struct {
-	Field string
-	Value float64
-	Want  string
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("reserve: %s is %v, want %s", e.Field, e.Value, e.Want)
-}
-
 // Validate returns a *FieldError for a field that is negative or not finite.
 func (r Rules) Validate() error {
 	for _, f := range []struct {
@@ -57,7 +65,7 @@ func (r Rules) Validate() error {
 		value float64
 	}{{"Epsilon", r.Epsilon}, {"Burst", r.Burst}, {"Growth", r.Growth}} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
-			return &FieldError{Field: f.name, Value: f.value, Want: "a finite number ≥ 0 (0 is the default)"}
+			return refuse(f.name, f.value, "a finite number above 0, or 0 for the default")
 		}
 	}
 	return nil
@@ -83,7 +91,8 @@ type Reason uint8
 // The reasons, in the order in which Admit looks for them.
 const (
 	Admitted Reason = iota
-	// Stale: the node's signal is missing or too old, and the policy refuses.
+	// Stale: the node's signal is missing or too old, and it is waited for or the
+	// policy refuses.
 	Stale
 	// Saturated: a channel of the node is full.
 	Saturated
@@ -116,21 +125,38 @@ func Limit(s Signal, r Rules) float64 {
 	return math.Max(r.Burst+r.Growth*float64(s.Pods), s.Allowance)
 }
 
-// Admit decides whether a node with signal s and inflight pods in flight may
-// take one more pod of the given demand. A number that is NaN never admits.
-// Whether s is fresh enough to be asked is the caller's to know; see
-// [Freshness].
-func Admit(s Signal, inflight, demand float64, r Rules) Reason {
+// Admit decides whether a node with signal s and the flight f may take one more
+// pod of the given demand. A number that is NaN never admits. Whether s is fresh
+// enough to be asked is the caller's to know; see [Freshness].
+func Admit(s Signal, f Flight, demand float64, r Rules) Reason {
 	r = r.WithDefaults()
 	switch {
 	case s.Saturated:
 		return Saturated
-	case !(Free(s.Avail, inflight) >= math.Max(demand, r.Epsilon)):
+	case !(Free(s.Avail, f.Demand) >= math.Max(demand, r.Epsilon)):
 		return NoRoom
-	case !(inflight < Limit(s, r)):
+	case !(f.starting() < Limit(s, r)):
 		return SlowStart
 	}
 	return Admitted
+}
+
+// Verdict is what the rules say of a node as long as its report counts and when
+// it no longer does.
+type Verdict struct {
+	// Reported is Admit's answer.
+	Reported Reason
+	// Unseen is slow start's alone, Admitted or SlowStart.
+	Unseen Reason
+}
+
+// Judge decides for a node both ways.
+func Judge(s Signal, f Flight, demand float64, r Rules) Verdict {
+	v := Verdict{Reported: Admit(s, f, demand, r)}
+	if !(f.unseen() < Limit(s, r)) {
+		v.Unseen = SlowStart
+	}
+	return v
 }
 
 // MaxSlots caps Slots: more pods than any node holds.
@@ -138,23 +164,26 @@ const MaxSlots = 1 << 20
 
 // Slots returns how many pods of the given demand Admit lets in one after the
 // other, each in flight when the next is asked, 0 to MaxSlots.
-func Slots(s Signal, inflight, demand float64, r Rules) int {
+func Slots(s Signal, f Flight, demand float64, r Rules) int {
 	r = r.WithDefaults()
-	if !(demand > 0) || Admit(s, inflight, demand, r) != Admitted {
+	return slots(f, demand, func(f Flight) bool { return Admit(s, f, demand, r) == Admitted })
+}
+
+// slots counts the pods after which admits first refuses. What is admitted with
+// more in flight is admitted with less, so it doubles its steps and then halves
+// the last: a division would round.
+func slots(f Flight, demand float64, admits func(Flight) bool) int {
+	refuses := func(earlier int) bool {
+		g := f
+		g.Demand += float64(earlier) * demand
+		return !admits(g)
+	}
+	if !(demand > 0 && demand <= math.MaxFloat64) || refuses(0) {
 		return 0
 	}
-	room := math.Floor((Free(s.Avail, inflight)-math.Max(demand, r.Epsilon))/demand) + 1
-	unconfirmed := math.Ceil((Limit(s, r) - inflight) / demand)
-	slots := int(math.Min(math.Min(room, unconfirmed), MaxSlots))
-	admits := func(earlier int) bool {
-		return Admit(s, inflight+float64(earlier)*demand, demand, r) == Admitted
+	low, high := 0, 1 // low is admitted
+	for high < MaxSlots && !refuses(high) {
+		low, high = high, 2*high
 	}
-	// The division rounds; Admit has the last word.
-	for slots > 1 && !admits(slots-1) {
-		slots--
-	}
-	for slots < MaxSlots && admits(slots) {
-		slots++
-	}
-	return max(slots, 1)
+	return low + 1 + sort.Search(high-low-1, func(i int) bool { return refuses(low + 1 + i) })
 }

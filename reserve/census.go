@@ -1,29 +1,20 @@
 package reserve
 
-// Claim says who vouches for a pod being on a node.
-type Claim uint8
+import "slices"
 
-const (
-	// Unclaimed: only a report listed the pod.
-	Unclaimed Claim = iota
-	// Assumed: a scheduler reserved room; the bind is on its way.
-	Assumed
-	// Bound: the API says so.
-	Bound
-)
-
-// PodState is what a Ledger knows of a pod. A pod is in flight if it is claimed
-// and not absorbed.
+// PodState is what a Ledger knows of a claimed pod. It is in flight if it is not
+// absorbed.
 type PodState struct {
-	Node   string
-	Demand float64
-	Claim  Claim
-	// Absorbed: a report of Node listed the pod; it stays so until the pod is
-	// deleted, even if later reports no longer list it.
+	Node     string
+	Demand   float64
+	Claim    Claim
+	Progress Progress
+	// Absorbed: a report of Node listed the pod, or the API shows that it has run;
+	// see [Ledger.Absorb] for how long it stays so.
 	Absorbed bool
 }
 
-// Pod returns what the ledger knows of a pod.
+// Pod returns what the ledger knows of a claimed pod.
 func (l *Ledger) Pod(pod PodKey) (PodState, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,15 +22,17 @@ func (l *Ledger) Pod(pod PodKey) (PodState, bool) {
 	if e == nil {
 		return PodState{}, false
 	}
-	return PodState{Node: e.account.node, Demand: float64(e.demand) / demandUnit, Claim: e.claim, Absorbed: e.absorbed}, true
+	return PodState{
+		Node: e.account.node, Demand: inPods(e.demand), Claim: e.claim, Progress: e.progress, Absorbed: e.absorbed,
+	}, true
 }
 
 // Census counts a ledger's pods.
 type Census struct {
 	// Assumed and Bound are the pods in flight by claim.
 	Assumed, Bound int
-	// Absorbed are the claimed pods that a report has listed, Unclaimed those
-	// that only a report has.
+	// Absorbed are the claimed pods that are not in flight, Unclaimed those that
+	// only a report lists or has listed.
 	Absorbed, Unclaimed int
 }
 
@@ -50,8 +43,6 @@ func (l *Ledger) Census() Census {
 	defer l.mu.Unlock()
 	for _, e := range l.entries {
 		switch {
-		case e.claim == Unclaimed:
-			c.Unclaimed++
 		case e.absorbed:
 			c.Absorbed++
 		case e.claim == Assumed:
@@ -60,5 +51,30 @@ func (l *Ledger) Census() Census {
 			c.Bound++
 		}
 	}
+	l.directory.RLock()
+	defer l.directory.RUnlock()
+	for _, a := range l.accounts {
+		c.Unclaimed += l.unclaimed(a)
+	}
 	return c
+}
+
+// unclaimed counts the pods that a node lists or has listed and nobody has
+// claimed.
+func (l *Ledger) unclaimed(a *Account) int {
+	var pods []PodKey
+	for _, u := range a.unlisted {
+		pods = append(pods, u.pod)
+	}
+	if listed := a.listing.Load(); listed != nil {
+		pods = append(pods, listed.pods...)
+	}
+	slices.Sort(pods)
+	count := 0
+	for _, pod := range slices.Compact(pods) {
+		if l.entries[pod] == nil {
+			count++
+		}
+	}
+	return count
 }

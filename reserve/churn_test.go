@@ -20,8 +20,10 @@ type day struct {
 	// node may still report for a moment.
 	live map[string]map[reserve.PodKey]time.Time
 	gone map[string][]reserve.PodKey
-	next reserve.PodKey
-	peak int
+	// bound are the pods that the API has shown bound and not gone.
+	bound map[reserve.PodKey]bool
+	next  reserve.PodKey
+	peak  int
 }
 
 const dayNodes = 40
@@ -42,9 +44,9 @@ func (d *day) arrive(t *testing.T) {
 	case 2: // only PostBind
 		d.ledger.Confirm(pod)
 	default:
-		_, err := d.ledger.Bound(node, pod, 1)
-		must(t, err)
+		d.bind(t, node, pod)
 	}
+	d.bound[pod] = true
 	d.live[node][pod] = d.now.Add(time.Duration(d.rng.ExpFloat64() * float64(10*time.Minute)))
 }
 
@@ -58,7 +60,7 @@ func (d *day) leave(node string) {
 		delete(d.live[node], pod)
 		d.gone[node] = append(d.gone[node], pod)
 		if d.rng.IntN(50) > 0 {
-			d.ledger.Delete(pod)
+			d.delete(pod)
 		}
 	}
 	slices.Sort(d.gone[node])
@@ -73,19 +75,39 @@ func (d *day) report(node string) {
 	for pod := range d.live[node] {
 		list = append(list, pod)
 	}
-	d.ledger.Absorb(node, list, d.now)
+	d.ledger.Absorb(node, 1, list, d.now)
 }
 
-// relist is what an informer does after a broken watch.
+// relist is what an informer does after a broken watch: it tells of all pods that
+// live and of those that it knew and that don't.
 func (d *day) relist(t *testing.T) {
-	var bound []reserve.BoundPod
-	for node, pods := range d.live {
-		for pod := range pods {
-			bound = append(bound, reserve.BoundPod{Node: node, Pod: pod, Demand: 1})
+	for pod := range d.bound {
+		if node, ok := d.nodeOf(pod); !ok {
+			d.delete(pod)
+		} else {
+			d.bind(t, node, pod)
 		}
 	}
-	_, _, err := d.ledger.Rebuild(bound)
+}
+
+func (d *day) nodeOf(pod reserve.PodKey) (string, bool) {
+	for node, pods := range d.live {
+		if _, ok := pods[pod]; ok {
+			return node, true
+		}
+	}
+	return "", false
+}
+
+func (d *day) bind(t *testing.T, node string, pod reserve.PodKey) {
+	d.bound[pod] = true
+	_, err := d.ledger.Bound(node, pod, 1, d.now)
 	must(t, err)
+}
+
+func (d *day) delete(pod reserve.PodKey) {
+	delete(d.bound, pod)
+	d.ledger.Delete(pod, d.now)
 }
 
 func total(c reserve.Census) int { return c.Assumed + c.Bound + c.Absorbed + c.Unclaimed }
@@ -94,9 +116,11 @@ func total(c reserve.Census) int { return c.Assumed + c.Bound + c.Absorbed + c.U
 // cluster, not as its history, and empty when the cluster is.
 func TestADayLeavesNothing(t *testing.T) {
 	d := &day{ledger: &reserve.Ledger{}, rng: rand.New(rand.NewPCG(24, 3600)), now: epoch,
-		live: make(map[string]map[reserve.PodKey]time.Time), gone: make(map[string][]reserve.PodKey)}
+		live: make(map[string]map[reserve.PodKey]time.Time), gone: make(map[string][]reserve.PodKey), bound: make(map[reserve.PodKey]bool)}
+	var accounts []*reserve.Account
 	for i := range dayNodes {
 		d.live[d.node(i)] = make(map[reserve.PodKey]time.Time)
+		accounts = append(accounts, d.ledger.Account(d.node(i)))
 	}
 	for second := range 24 * 3600 {
 		d.now = epoch.Add(time.Duration(second) * time.Second)
@@ -117,15 +141,17 @@ func TestADayLeavesNothing(t *testing.T) {
 	}
 	for node := range d.live {
 		clear(d.live[node])
+		d.gone[node] = nil
+		d.report(node)
 	}
 	d.relist(t)
 	d.ledger.Expire(d.now.Add(time.Hour))
+	for i, a := range accounts {
+		if a.Flight() != (reserve.Flight{}) || a.Confirmed() != 0 {
+			t.Errorf("node %s still holds pods: %+v, %d confirmed", d.node(i), a.Flight(), a.Confirmed())
+		}
+	}
 	if got := d.ledger.Census(); total(got) != 0 {
 		t.Errorf("left over: %+v", got)
-	}
-	for i := range dayNodes {
-		if node := d.node(i); d.ledger.InFlight(node) != 0 || !d.ledger.DropNode(node) {
-			t.Errorf("node %s still holds pods", node)
-		}
 	}
 }

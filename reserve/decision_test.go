@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -90,7 +93,7 @@ func TestAdmit(t *testing.T) {
 		{"NaN allowance", reserve.Signal{Avail: 9, Allowance: math.NaN()}, 0, 1, reserve.Rules{}, reserve.SlowStart},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := reserve.Admit(test.signal, test.inflight, test.demand, test.rules); got != test.want {
+			if got := reserve.Admit(test.signal, reserve.Flight{Demand: test.inflight}, test.demand, test.rules); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -109,19 +112,32 @@ func TestSlotsCountsAdmissions(t *testing.T) {
 		start := float64(rng.IntN(10)) * demand
 		rules := reserve.Rules{Epsilon: []float64{0, .5, 2}[rng.IntN(3)]}
 		want := 0
-		for reserve.Admit(s, start+float64(want)*demand, demand, rules) == reserve.Admitted {
+		flight := reserve.Flight{Demand: start, Stalled: start * float64(rng.IntN(2)) / 2, Overdue: start * float64(rng.IntN(2)) / 4}
+		next := flight
+		for reserve.Admit(s, next, demand, rules) == reserve.Admitted {
 			want++
+			next.Demand = start + float64(want)*demand
 		}
-		if got := reserve.Slots(s, start, demand, rules); got != want {
-			t.Fatalf("Slots(%+v, %v, %v, %+v) = %d, Admit admits %d", s, start, demand, rules, got, want)
+		if got := reserve.Slots(s, flight, demand, rules); got != want {
+			t.Fatalf("Slots(%+v, %+v, %v, %+v) = %d, Admit admits %d", s, flight, demand, rules, got, want)
 		}
 	}
-	if got := reserve.Slots(reserve.Signal{Avail: 1e300, Allowance: 1e300}, 0, 1, reserve.Rules{}); got != reserve.MaxSlots {
-		t.Errorf("boundless node has %d slots, want MaxSlots", got)
+	boundless := reserve.Signal{Avail: math.Inf(1), Allowance: math.Inf(1)}
+	for _, s := range []reserve.Signal{{Avail: 1e300, Allowance: 1e300}, boundless} {
+		if got := reserve.Slots(s, reserve.Flight{}, 1, reserve.Rules{}); got != reserve.MaxSlots {
+			t.Errorf("%+v has %d slots, want MaxSlots", s, got)
+		}
 	}
 	for _, demand := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if got := reserve.Slots(reserve.Signal{Avail: 5}, 0, demand, reserve.Rules{}); got != 0 {
-			t.Errorf("%d slots for demand %v", got, demand)
+		for _, s := range []reserve.Signal{{Avail: 5}, boundless} {
+			if got := reserve.Slots(s, reserve.Flight{}, demand, reserve.Rules{}); got != 0 {
+				t.Errorf("%d slots of %+v for demand %v", got, s, demand)
+			}
+		}
+	}
+	for _, inflight := range []float64{math.NaN(), math.Inf(1)} {
+		if got := reserve.Slots(boundless, reserve.Flight{Demand: inflight}, 1, reserve.Rules{}); got != 0 {
+			t.Errorf("%d slots with %v in flight", got, inflight)
 		}
 	}
 }
@@ -169,18 +185,16 @@ func TestNormalize(t *testing.T) {
 		{"tiny", []float64{5e-324, 1e-323}, []int64{50, 100}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := reserve.NormalizeTo(nil, test.raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			for _, dst := range [][]int64{nil, make([]int64, 1), make([]int64, 9)} {
+				if diff := cmp.Diff(test.want, reserve.NormalizeTo(dst, test.raw), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("into %d (-want +got):\n%s", len(dst), diff)
+				}
 			}
 		})
 	}
-	var wrong *reserve.LengthError
-	if _, err := reserve.NormalizeTo(make([]int64, 1), make([]float64, 2)); !errors.As(err, &wrong) {
-		t.Errorf("wrong length: %v", err)
+	dst := make([]int64, 0, 3)
+	if got := reserve.NormalizeTo(dst, []float64{1, 2, 3}); &got[0] != &dst[:1][0] {
+		t.Error("a destination with room was not used")
 	}
 }
 
@@ -195,8 +209,7 @@ func TestBlendIsFreeOfUnits(t *testing.T) {
 			raw = append(raw, reserve.Score(free, k, 0, ranking))
 			scaled = append(scaled, reserve.Score(free, k*17.3, 0, ranking))
 		}
-		a, _ := reserve.NormalizeTo(nil, raw)
-		b, _ := reserve.NormalizeTo(nil, scaled)
+		a, b := reserve.NormalizeTo(nil, raw), reserve.NormalizeTo(nil, scaled)
 		for i := range a {
 			if d := a[i] - b[i]; d > 1 || d < -1 {
 				t.Fatalf("scores %v and %v", a, b)
@@ -210,10 +223,7 @@ func FuzzNormalize(f *testing.F) {
 	f.Add(math.NaN(), math.Inf(1), -1.)
 	f.Fuzz(func(t *testing.T, a, b, c float64) {
 		raw := []float64{a, b, c}
-		got, err := reserve.NormalizeTo(nil, raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := reserve.NormalizeTo(nil, raw)
 		for i := range got {
 			if got[i] < 0 || got[i] > reserve.MaxScore {
 				t.Fatalf("NormalizeTo(%v) = %v", raw, got)
@@ -233,40 +243,74 @@ func TestStalePolicy(t *testing.T) {
 		if err != nil || got != p {
 			t.Errorf("ParseStalePolicy(%q) = %v, %v", p, got, err)
 		}
-		if admits := p.Admit() == reserve.Admitted; admits != (p != reserve.Reject) {
-			t.Errorf("%v admits: %v", p, admits)
-		}
 	}
 	if p, err := reserve.ParseStalePolicy(""); p != reserve.Neutral || err != nil {
 		t.Errorf("empty policy is %v, %v", p, err)
 	}
-	var unknown *reserve.PolicyError
-	if _, err := reserve.ParseStalePolicy("Panic"); !errors.As(err, &unknown) || unknown.Name != "Panic" {
-		t.Errorf("unknown policy: %v", err)
+	if got := reserve.StalePolicy(9).String(); got != "StalePolicy(9)" {
+		t.Errorf("unknown policy prints %q", got)
 	}
 }
 
-func TestValidateNamesTheField(t *testing.T) {
+func TestErrorsNameFieldAndValue(t *testing.T) {
+	_, policy := reserve.ParseStalePolicy("Panic")
+	_, ledger := reserve.NewLedger(reserve.LedgerConfig{Patience: -1})
 	for _, test := range []struct {
-		err  error
-		want string
+		err   error
+		field string
+		value any
 	}{
-		{reserve.Rules{Epsilon: -1}.Validate(), "Epsilon"},
-		{reserve.Rules{Burst: math.NaN()}.Validate(), "Burst"},
-		{reserve.Rules{Growth: math.Inf(1)}.Validate(), "Growth"},
-		{reserve.Ranking{Blend: 1.5}.Validate(), "Blend"},
-		{reserve.Ranking{TieWidth: -1}.Validate(), "TieWidth"},
-		{reserve.LedgerConfig{TTL: -1}.Validate(), "TTL"},
-		{reserve.LedgerConfig{Linger: -1}.Validate(), "Linger"},
+		{reserve.Rules{Epsilon: -1}.Validate(), "Epsilon", -1.},
+		{reserve.Rules{Burst: math.Inf(-1)}.Validate(), "Burst", math.Inf(-1)},
+		{reserve.Rules{Growth: math.Inf(1)}.Validate(), "Growth", math.Inf(1)},
+		{reserve.Ranking{Blend: 1.5}.Validate(), "Blend", 1.5},
+		{reserve.Ranking{Blend: -.5}.Validate(), "Blend", -.5},
+		{reserve.Ranking{TieWidth: -1}.Validate(), "TieWidth", -1.},
+		{reserve.Ranking{TieWidth: math.Inf(1)}.Validate(), "TieWidth", math.Inf(1)},
+		{reserve.LedgerConfig{TTL: -1}.Validate(), "TTL", time.Duration(-1)},
+		{reserve.LedgerConfig{Linger: -1}.Validate(), "Linger", time.Duration(-1)},
+		{ledger, "Patience", time.Duration(-1)},
+		{reserve.Freshness{MaxAge: -1}.Validate(), "MaxAge", time.Duration(-1)},
+		{reserve.Freshness{Grace: -1}.Validate(), "Grace", time.Duration(-1)},
+		{reserve.Freshness{Policy: 3}.Validate(), "Policy", reserve.StalePolicy(3)},
+		{policy, "Policy", "Panic"},
 	} {
 		var field *reserve.FieldError
-		if !errors.As(test.err, &field) || field.Field != test.want {
-			t.Errorf("%v, want an error of %s", test.err, test.want)
+		switch {
+		case !errors.As(test.err, &field):
+			t.Errorf("%v is no FieldError, want one of %s", test.err, test.field)
+		case field.Field != test.field || field.Value != test.value || !errors.Is(test.err, reserve.ErrInvalid):
+			t.Errorf("%v, want %s = %v", test.err, test.field, test.value)
+		}
+		if want := fmt.Sprintf("reserve: %s = %v: invalid", test.field, test.value); !strings.HasPrefix(test.err.Error(), want) {
+			t.Errorf("%q does not begin with %q", test.err, want)
 		}
 	}
-	for _, err := range []error{reserve.Rules{}.Validate(), reserve.Ranking{}.Validate(), reserve.LedgerConfig{}.Validate()} {
+	for _, err := range []error{
+		reserve.Rules{}.Validate(), reserve.Ranking{}.Validate(), reserve.LedgerConfig{}.Validate(), reserve.Freshness{}.Validate(),
+		reserve.Ranking{Blend: 1}.Validate(), reserve.Freshness{Policy: reserve.Allow}.Validate(),
+	} {
 		if err != nil {
-			t.Errorf("the zero value: %v", err)
+			t.Errorf("a value in range: %v", err)
 		}
+	}
+	if err := (reserve.Rules{Burst: math.NaN()}).Validate(); err == nil {
+		t.Error("NaN is in range")
+	}
+}
+
+// TestKeysKeepSixtyRandomBits: a key is half of the UID, and four bits of that
+// half tell the UUID's version.
+func TestKeysKeepSixtyRandomBits(t *testing.T) {
+	seen := reserve.PodKey(0)
+	rng := rand.New(rand.NewPCG(6, 4))
+	first := reserve.KeyOf("00000000-0000-4000-8000-000000000000")
+	for range 2000 {
+		a, b := rng.Uint64(), rng.Uint64()
+		uid := fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", uint32(a), uint16(a>>32), a>>48&0xfff, 0x8000|b>>48&0x3fff, b&0xffffffffffff)
+		seen |= reserve.KeyOf(uid) ^ first
+	}
+	if got := bits.OnesCount64(uint64(seen)); got != 60 {
+		t.Errorf("%d bits of a key vary, want 60", got)
 	}
 }

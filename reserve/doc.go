@@ -14,13 +14,20 @@
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes",
 // L. Choteborsky, 2025, eq. 3.11).
 //
-// A report counts for a while after its newest sample; [Freshness] says for how long,
-// and what holds without one.
+// Slow start leaves out pods that wait for something other than the node, such as
+// an image ([Progress]), and those that reports have not listed for long; free
+// does not. Its n and allowance are held to what the ledger has itself seen
+// ([Account.Cap]).
 //
-// [Admit], [Slots], [Score], [NormalizeTo] and Freshness are pure: they read no clock and
-// draw no random number, and a scheduler plugin and a simulator can run the
-// same code. [Ledger] holds the pods in flight, keyed by [PodKey] rather than
-// counted, so that a repeated, late or lost event cannot leak capacity.
+// A report counts for a while after its newest sample; [Freshness] says for how
+// long, and what holds without one: a silent node takes no more than slow start
+// lets through.
+//
+// [Admit], [Judge], [Slots], [Score], [NormalizeTo] and Freshness are pure: they
+// read no clock and draw no random number, and a scheduler plugin and a simulator
+// can run the same code. [Ledger] holds the pods in flight, keyed by [PodKey]
+// rather than counted, so that a repeated, late or lost event cannot leak
+// capacity.
 //
 // Inputs are never modified. Capacities, demands and in-flight sums are in
 // pods.

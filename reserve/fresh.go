@@ -1,48 +1,46 @@
 package reserve
 
 import (
-	"fmt"
+	"math"
 	"time"
 )
 
-// DefaultMaxAge is how long after its newest sample a report counts: twice what
-// passes between two of an agent's messages.
-const DefaultMaxAge = 5 * time.Second
+const (
+	// DefaultMaxAge is how long after its newest sample a report counts: twice what
+	// passes between two of an agent's messages.
+	DefaultMaxAge = 5 * time.Second
+	// RefusalMemory is how long a node whose report has become too old stays full
+	// if that report said so: longer than an agent takes to be replaced, or the
+	// node would pass for an empty one meanwhile.
+	RefusalMemory = time.Minute
+)
 
 // Freshness says for how long a node's report counts, and what holds without
 // one. Times are since any start common to all calls, at least 0. The zero value
-// of a field means its default.
+// of a field means its default; all methods fill the defaults in.
 type Freshness struct {
 	// MaxAge is how long after its newest sample a report counts; 0 means
 	// DefaultMaxAge.
 	MaxAge time.Duration
 	// Grace is how long a node that has not reported yet is waited for, from its
-	// first appearance; 0 means MaxAge.
+	// first appearance, and all silent nodes after a gap in the clock; 0 means
+	// MaxAge.
 	Grace time.Duration
 	// Policy is for a node whose report is missing or too old; see [StalePolicy].
 	Policy StalePolicy
 }
 
-// AgeError names a field of Freshness whose value is negative.
-type AgeError struct {
-	Field string
-	Value time.Duration
-}
-
-func (e *AgeError) Error() string {
-	return fmt.Sprintf("reserve: %s is %v, want at least 0 (0 is the default)", e.Field, e.Value)
-}
-
-// Validate returns an *AgeError for a negative time and a *PolicyError for a
-// policy that does not exist.
+// Validate returns a *FieldError for a negative time and for a policy that does
+// not exist.
 func (f Freshness) Validate() error {
+	const want = "at least 0 (0 is the default)"
 	switch {
 	case f.MaxAge < 0:
-		return &AgeError{"MaxAge", f.MaxAge}
+		return refuse("MaxAge", f.MaxAge, want)
 	case f.Grace < 0:
-		return &AgeError{"Grace", f.Grace}
+		return refuse("Grace", f.Grace, want)
 	case int(f.Policy) >= len(policyNames):
-		return &PolicyError{Name: f.Policy.String()}
+		return refusePolicy(f.Policy)
 	}
 	return nil
 }
@@ -58,18 +56,49 @@ func (f Freshness) WithDefaults() Freshness {
 	return f
 }
 
+// Moment is the time of a decision.
+type Moment struct {
+	Now time.Duration
+	// Awaited is until when every node without a fresh report is waited for, for
+	// the deciding process did not run and so heard of none; 0 if that never was.
+	Awaited time.Duration
+}
+
+// Resume returns the moment at now of a clock last looked at at m. If more than
+// MaxAge lies between, the process stood still, the machine slept, or nobody
+// asked: every report is too old though its node may well report, and all nodes
+// get the Grace of a start.
+func (f Freshness) Resume(m Moment, now time.Duration) Moment {
+	f = f.WithDefaults()
+	if now-m.Now > f.MaxAge {
+		m.Awaited = later(now, f.Grace)
+	}
+	m.Now = max(m.Now, now)
+	return m
+}
+
+// later adds without overflow; span is at least 0.
+func later(at, span time.Duration) time.Duration {
+	if at > 0 && at > math.MaxInt64-span {
+		return math.MaxInt64
+	}
+	return at + span
+}
+
 // Validity is until when what is known of a node holds. It is a plain value, one
 // number, so that an atomic can hold it.
 type Validity int64
 
 // Awaited is the validity of a node that appeared at since and has not reported.
-func (f *Freshness) Awaited(since time.Duration) Validity { return Validity(-1 - (since + f.Grace)) }
+func (f Freshness) Awaited(since time.Duration) Validity {
+	return Validity(-1 - later(since, f.WithDefaults().Grace))
+}
 
 // Reported is the validity of a node whose newest report rests on a sample taken
 // at sampled: its arrival less the sample's age at sending, and so the one time
 // here that may lie before the start.
-func (f *Freshness) Reported(sampled time.Duration) Validity {
-	return Validity(max(sampled+f.MaxAge, 0))
+func (f Freshness) Reported(sampled time.Duration) Validity {
+	return Validity(max(later(sampled, f.WithDefaults().MaxAge), 0))
 }
 
 // Fresh says whether decisions at now rest on the report.
@@ -81,33 +110,47 @@ func (v Validity) Missing() bool { return v < 0 }
 // awaited says whether a node's first report is still waited for.
 func (v Validity) awaited(now time.Duration) bool { return v < 0 && now < time.Duration(-1-v) }
 
-// Admit is the verdict on a node at now. While its report is fresh that is the
-// one given, [Admit]'s; after that it is the policy's. A node is waited for
-// before its first report, unless the policy allows whatever comes.
-func (f *Freshness) Admit(v Validity, now time.Duration, fresh Reason) Reason {
-	if v.Fresh(now) {
-		return fresh
+// remembered says whether a report that is too old may still say that the node
+// is full.
+func (v Validity) remembered(now time.Duration) bool {
+	return v >= 0 && now <= later(time.Duration(v), RefusalMemory)
+}
+
+// Admit turns the verdict on a node into the decision at a moment. While its
+// report is fresh that is Reported. After that the policy decides; under Neutral
+//
+//	nobody is admitted while the node is waited for,
+//	it stays full for RefusalMemory if its last report leaves no room, and
+//	slow start's line holds for ever: Unseen.
+//
+// So a node that falls silent, or never speaks, can't take more than its line.
+func (f Freshness) Admit(v Validity, at Moment, verdict Verdict) Reason {
+	if v.Fresh(at.Now) {
+		return verdict.Reported
 	}
-	if v.awaited(now) && f.Policy != Allow {
+	full := verdict.Reported == Saturated || verdict.Reported == NoRoom
+	switch {
+	case f.Policy == Allow:
+		return Admitted
+	case f.Policy != Neutral || v.awaited(at.Now) || at.Now < at.Awaited:
 		return Stale
+	case full && v.remembered(at.Now):
+		return verdict.Reported
 	}
-	return f.Policy.Admit()
+	return verdict.Unseen
 }
 
 // Ranked says whether a node is ranked by its report rather than in the middle of
 // the others.
-func (f *Freshness) Ranked(v Validity, now time.Duration) bool {
+func (f Freshness) Ranked(v Validity, now time.Duration) bool {
 	return v.Fresh(now) || f.Policy == Allow && !v.Missing()
 }
 
-// Slots counts the pods that Admit lets in: [Slots] of the report while that is
-// fresh, none or MaxSlots after.
-func (f *Freshness) Slots(v Validity, now time.Duration, s Signal, inflight, demand float64, r Rules) int {
-	if v.Fresh(now) {
-		return Slots(s, inflight, demand, r)
-	}
-	if f.Admit(v, now, Stale) == Admitted {
-		return MaxSlots
-	}
-	return 0
+// Slots counts the pods that Admit lets in one after the other, each in flight
+// when the next is asked, 0 to MaxSlots.
+func (f Freshness) Slots(v Validity, at Moment, s Signal, flight Flight, demand float64, r Rules) int {
+	r = r.WithDefaults()
+	return slots(flight, demand, func(flight Flight) bool {
+		return f.Admit(v, at, Judge(s, flight, demand, r)) == Admitted
+	})
 }

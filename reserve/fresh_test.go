@@ -1,7 +1,7 @@
 package reserve_test
 
 import (
-	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -9,70 +9,173 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
+const s = time.Second
+
 func TestFreshness(t *testing.T) {
-	const s = time.Second
-	tests := []struct {
+	const (
+		admitted, stale, saturated = reserve.Admitted, reserve.Stale, reserve.Saturated
+		noRoom, slowStart          = reserve.NoRoom, reserve.SlowStart
+		never                      = -1
+	)
+	none, hour := reserve.Freshness{}, reserve.Freshness{Grace: time.Hour}
+	reject, allow := reserve.Freshness{Policy: reserve.Reject}, reserve.Freshness{Policy: reserve.Allow}
+	for _, test := range []struct {
 		name      string
 		freshness reserve.Freshness
-		reported  time.Duration // when; negative for never
+		reported  time.Duration // when; the node appeared at 2 s
 		now       time.Duration
+		verdict   reserve.Verdict
+		want      reserve.Reason
 		fresh     bool
 		ranked    bool
-		want      reserve.Reason // where the report says NoRoom
-		slots     int            // where it has one
 	}{
-		{"fresh", reserve.Freshness{}, 10 * s, 15 * s, true, true, reserve.NoRoom, 1},
-		{"old", reserve.Freshness{}, 10 * s, 15*s + 1, false, false, reserve.Admitted, reserve.MaxSlots},
-		{"old and rejected", reserve.Freshness{Policy: reserve.Reject}, 10 * s, 16 * s, false, false, reserve.Stale, 0},
-		{"old and allowed", reserve.Freshness{Policy: reserve.Allow}, 10 * s, 16 * s, false, true, reserve.Admitted, reserve.MaxSlots},
-		{"old by its own age", reserve.Freshness{MaxAge: s}, 10 * s, 12 * s, false, false, reserve.Admitted, reserve.MaxSlots},
-		{"old within the grace", reserve.Freshness{Grace: time.Hour}, 10 * s, 16 * s, false, false, reserve.Admitted, reserve.MaxSlots},
-		{"awaited", reserve.Freshness{}, -1, 6 * s, false, false, reserve.Stale, 0},
-		{"awaited for as long as reports count", reserve.Freshness{MaxAge: 9 * s}, -1, 10 * s, false, false, reserve.Stale, 0},
-		{"never reported", reserve.Freshness{}, -1, 7 * s, false, false, reserve.Admitted, reserve.MaxSlots},
-		{"never reported and rejected", reserve.Freshness{Policy: reserve.Reject}, -1, 7 * s, false, false, reserve.Stale, 0},
-		{"not waited for", reserve.Freshness{Policy: reserve.Allow}, -1, 2 * s, false, false, reserve.Admitted, reserve.MaxSlots},
-	}
-	one := reserve.Signal{Avail: 1}
-	for _, test := range tests {
-		f := test.freshness.WithDefaults()
-		v := f.Awaited(2 * s)
-		if test.reported >= 0 {
-			v = f.Reported(test.reported)
+		{"fresh", none, 10 * s, 15 * s, reserve.Verdict{Reported: noRoom}, noRoom, true, true},
+		{"fresh, with pods that are overdue", none, 10 * s, 15 * s, reserve.Verdict{Unseen: slowStart}, admitted, true, true},
+		{"old", none, 10 * s, 15*s + 1, reserve.Verdict{}, admitted, false, false},
+		{"old and at its line", none, 10 * s, 15*s + 1, reserve.Verdict{Unseen: slowStart}, slowStart, false, false},
+		{"at its line for ever", none, 10 * s, 1e6 * s, reserve.Verdict{Reported: slowStart, Unseen: slowStart}, slowStart, false, false},
+		{"full a moment ago", none, 10 * s, 15*s + 1, reserve.Verdict{Reported: noRoom}, noRoom, false, false},
+		{"saturated a minute ago", none, 10 * s, 75 * s, reserve.Verdict{Reported: saturated, Unseen: slowStart}, saturated, false, false},
+		{"full longer ago", none, 10 * s, 75*s + 1, reserve.Verdict{Reported: noRoom}, admitted, false, false},
+		{"full longer ago and at its line", none, 10 * s, 75*s + 1, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, slowStart, false, false},
+		{"old and rejected", reject, 10 * s, 16 * s, reserve.Verdict{}, stale, false, false},
+		{"old and allowed", allow, 10 * s, 16 * s, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, admitted, false, true},
+		{"old by its own age", reserve.Freshness{MaxAge: s}, 10 * s, 12 * s, reserve.Verdict{}, admitted, false, false},
+		{"old within the grace", hour, 10 * s, 16 * s, reserve.Verdict{}, admitted, false, false},
+		{"awaited", none, never, 6 * s, reserve.Verdict{}, stale, false, false},
+		{"awaited for as long as reports count", reserve.Freshness{MaxAge: 9 * s}, never, 10 * s, reserve.Verdict{}, stale, false, false},
+		{"never reported", none, never, 7 * s, reserve.Verdict{Reported: noRoom}, admitted, false, false},
+		{"never reported and at its line", none, never, 7 * s, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, slowStart, false, false},
+		{"never reported and rejected", reject, never, 7 * s, reserve.Verdict{}, stale, false, false},
+		{"not waited for", allow, never, 2 * s, reserve.Verdict{}, admitted, false, false},
+		{"no such policy", reserve.Freshness{Policy: 9}, 10 * s, 16 * s, reserve.Verdict{}, stale, false, false},
+		{"reports that count for ever", reserve.Freshness{MaxAge: math.MaxInt64}, 10 * s, math.MaxInt64, reserve.Verdict{Reported: noRoom}, noRoom, true, true},
+		{"waited for for ever", reserve.Freshness{Grace: math.MaxInt64}, never, 1 << 62, reserve.Verdict{}, stale, false, false},
+	} {
+		v := test.freshness.Awaited(2 * s)
+		if test.reported != never {
+			v = test.freshness.Reported(test.reported)
 		}
-		if got := v.Missing(); got != (test.reported < 0) {
+		if got := v.Missing(); got != (test.reported == never) {
 			t.Errorf("%s: missing %v", test.name, got)
 		}
 		if got := v.Fresh(test.now); got != test.fresh {
 			t.Errorf("%s: fresh %v", test.name, got)
 		}
-		if got := f.Ranked(v, test.now); got != test.ranked {
+		if got := test.freshness.Ranked(v, test.now); got != test.ranked {
 			t.Errorf("%s: ranked %v", test.name, got)
 		}
-		if got := f.Admit(v, test.now, reserve.NoRoom); got != test.want {
+		if got := test.freshness.Admit(v, reserve.Moment{Now: test.now}, test.verdict); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
-		}
-		if got := f.Slots(v, test.now, one, 0, 1, reserve.Rules{}); got != test.slots {
-			t.Errorf("%s: %d slots, want %d", test.name, got, test.slots)
 		}
 	}
 }
 
-// Whatever the times, there are slots where Admit admits, and none elsewhere.
+// TestSilentNodeTakesNoMoreThanItsLine: whatever it said last, and whoever waits.
+func TestSilentNodeTakesNoMoreThanItsLine(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		signal reserve.Signal
+		after  time.Duration // of silence
+		want   int           // of 500
+	}{
+		{"saturated, seconds ago", reserve.Signal{Avail: 20, Pods: 10, Saturated: true}, 6 * s, 0},
+		{"saturated, an hour ago", reserve.Signal{Avail: 20, Pods: 10, Saturated: true}, time.Hour, 7},
+		{"room, seconds ago", reserve.Signal{Avail: 4, Pods: 10}, 6 * s, 4},
+		{"room, an hour ago", reserve.Signal{Avail: 4, Pods: 10}, time.Hour, 7},
+		{"an allowance", reserve.Signal{Avail: 400, Pods: 10, Allowance: 12}, 6 * s, 12},
+		{"nothing ever", reserve.Signal{}, time.Hour, 2},
+	} {
+		f := reserve.Freshness{}
+		v, at := f.Reported(0), reserve.Moment{Now: test.after}
+		if test.signal == (reserve.Signal{}) {
+			v = f.Awaited(0)
+		}
+		if got := f.Slots(v, at, test.signal, reserve.Flight{}, 1, reserve.Rules{}); got != test.want {
+			t.Errorf("%s: %d slots, want %d", test.name, got, test.want)
+		}
+		flight, took := reserve.Flight{}, 0
+		for range 500 {
+			if f.Admit(v, at, reserve.Judge(test.signal, flight, 1, reserve.Rules{})) == reserve.Admitted {
+				flight.Demand++
+				took++
+			}
+		}
+		if took != test.want {
+			t.Errorf("%s: took %d pods, want %d", test.name, took, test.want)
+		}
+	}
+}
+
+// TestClockThatStoodStill: a scheduler that slept hears of no report meanwhile.
+func TestClockThatStoodStill(t *testing.T) {
+	f := reserve.Freshness{Grace: 20 * s}
+	m := reserve.Moment{}
+	look := func(now time.Duration) reserve.Moment { m = f.Resume(m, now); return m }
+	for i := range 10 {
+		if got := look(time.Duration(i) * 5 * s); got != (reserve.Moment{Now: time.Duration(i) * 5 * s}) {
+			t.Fatalf("look %d: %+v", i, got)
+		}
+	}
+	reported := f.Reported(44 * s)
+	if got, want := look(50*s+1), (reserve.Moment{Now: 50*s + 1, Awaited: 70*s + 1}); got != want {
+		t.Errorf("after the gap: %+v, want %+v", got, want)
+	}
+	if got := f.Admit(reported, m, reserve.Verdict{}); got != reserve.Stale {
+		t.Errorf("a node that could not be heard: %v, want it waited for", got)
+	}
+	if got := f.Admit(f.Reported(50*s), m, reserve.Verdict{}); got != reserve.Admitted {
+		t.Errorf("a node that has reported since: %v", got)
+	}
+	if got := f.Admit(f.Awaited(0), m, reserve.Verdict{}); got != reserve.Stale {
+		t.Errorf("a node that never reported: %v", got)
+	}
+	allow := reserve.Freshness{Policy: reserve.Allow}
+	if got := allow.Admit(reported, m, reserve.Verdict{Unseen: reserve.SlowStart}); got != reserve.Admitted {
+		t.Errorf("under Allow: %v", got)
+	}
+	for m.Now < 70*s {
+		look(m.Now + s)
+	}
+	look(70*s + 1)
+	if got := f.Admit(reported, m, reserve.Verdict{Unseen: reserve.SlowStart}); got != reserve.SlowStart {
+		t.Errorf("after the grace: %v", got)
+	}
+	if before := m; look(3*s) != before {
+		t.Errorf("a clock that was set back: %+v", m)
+	}
+}
+
+// TestFreshnessSlotsAgreeWithAdmit asks Admit until it refuses, whatever the
+// times and the policy.
 func TestFreshnessSlotsAgreeWithAdmit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	span := func() time.Duration { return time.Duration(rng.IntN(10)) * time.Second }
-	for range 10_000 {
-		f := reserve.Freshness{MaxAge: span(), Grace: span(), Policy: reserve.StalePolicy(rng.IntN(3))}.WithDefaults()
+	span := func() time.Duration { return time.Duration(rng.IntN(10)) * s }
+	for range 20_000 {
+		f := reserve.Freshness{MaxAge: span(), Grace: span(), Policy: reserve.StalePolicy(rng.IntN(3))}
 		v := f.Awaited(span())
 		if rng.IntN(2) == 0 {
 			v = f.Reported(span())
 		}
-		s := reserve.Signal{Avail: float64(rng.IntN(3)), Saturated: rng.IntN(4) == 0}
-		inflight, now := float64(rng.IntN(3)), 2*span()
-		admitted := f.Admit(v, now, reserve.Admit(s, inflight, 1, reserve.Rules{})) == reserve.Admitted
-		if slots := f.Slots(v, now, s, inflight, 1, reserve.Rules{}); (slots > 0) != admitted {
-			t.Fatalf("%+v, %+v at %v, %+v with %g in flight: %d slots, admitted %v", f, v, now, s, inflight, slots, admitted)
+		signal := reserve.Signal{Avail: float64(rng.IntN(6)), Pods: rng.IntN(6), Saturated: rng.IntN(4) == 0}
+		demand := float64(rng.IntN(4))
+		flight := reserve.Flight{Demand: demand, Stalled: float64(rng.IntN(int(demand) + 1))}
+		flight.Overdue = float64(rng.IntN(int(demand-flight.Stalled) + 1))
+		at := reserve.Moment{Now: 2*span() + time.Duration(rng.IntN(2))*time.Minute}
+		if rng.IntN(4) == 0 {
+			at.Awaited = 2 * span()
+		}
+		const enough = 20
+		want, next := 0, flight
+		for want < enough && f.Admit(v, at, reserve.Judge(signal, next, 1, reserve.Rules{})) == reserve.Admitted {
+			want++
+			next.Demand++
+		}
+		if want == enough {
+			want = reserve.MaxSlots // under Allow alone
+		}
+		if got := f.Slots(v, at, signal, flight, 1, reserve.Rules{}); got != want {
+			t.Fatalf("%+v, %+v at %+v, %+v with %+v: %d slots, want %d", f, v, at, signal, flight, got, want)
 		}
 	}
 }
@@ -80,7 +183,7 @@ func TestFreshnessSlotsAgreeWithAdmit(t *testing.T) {
 // TestOldSampleIsNotFresh: a report counts from its sample, even where that was
 // taken before the clock's start, and never as one that is missing.
 func TestOldSampleIsNotFresh(t *testing.T) {
-	f := reserve.Freshness{MaxAge: 5 * time.Second}.WithDefaults()
+	f := reserve.Freshness{MaxAge: 5 * time.Second}
 	for _, test := range []struct {
 		arrived, age, until time.Duration
 	}{
@@ -95,21 +198,5 @@ func TestOldSampleIsNotFresh(t *testing.T) {
 		if v.Missing() || !v.Fresh(test.until) || v.Fresh(test.until+1) {
 			t.Errorf("arrived at %v at the age of %v: missing %v, fresh at %v %v and after %v", test.arrived, test.age, v.Missing(), test.until, v.Fresh(test.until), v.Fresh(test.until+1))
 		}
-	}
-}
-
-func TestFreshnessRefuses(t *testing.T) {
-	for field, f := range map[string]reserve.Freshness{"MaxAge": {MaxAge: -1}, "Grace": {Grace: -1}} {
-		var age *reserve.AgeError
-		if err := f.Validate(); !errors.As(err, &age) || age.Field != field || age.Value != -1 {
-			t.Errorf("%+v: error %v", f, err)
-		}
-	}
-	var policy *reserve.PolicyError
-	if err := (reserve.Freshness{Policy: 9}).Validate(); !errors.As(err, &policy) {
-		t.Errorf("policy 9: error %v", err)
-	}
-	if err := (reserve.Freshness{}).Validate(); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,9 +1,9 @@
 package reserve
 
 // PodKey identifies a pod in reports and in the ledger: the first eight bytes
-// of its UID. The UID's remaining half is not carried, because two pods alive
-// at once share their first 64 random bits with probability n²/2⁶⁵: 10⁻¹⁰ for
-// 100,000 pods.
+// of its UID. The UID's remaining half is not carried: of a random UUID's first
+// 64 bits 60 are random, four tell its version, so that among n pods alive at
+// once two share a key with probability n²/2⁶¹, 4·10⁻⁹ for 100,000 pods.
 type PodKey uint64
 
 // FNV-1a, 64 bit (the constants of hash/fnv, written out so that KeyOf does

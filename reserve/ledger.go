@@ -12,84 +12,91 @@ import (
 var ErrBoundElsewhere = errors.New("bound to another node")
 
 // Ledger knows the pods that a node was given and has not yet reported. Every
-// update is O(1), but Absorb, which is O(pods listed), Expire, O(pods expired),
-// and Rebuild. The zero value is ready, with default limits. Safe for
-// concurrent use; the caller serialises Admit with Reserve for one node.
+// update is O(1), but Absorb, which is O(pods listed), and Expire, O(pods
+// expired). What a node's reports say takes memory bounded by their lists'
+// length, not their number. The zero value is ready, with default limits. Safe
+// for concurrent use; the caller serialises Admit with Reserve, and reports, for
+// one node.
 type Ledger struct {
-	ttl, linger time.Duration
+	config LedgerConfig
 
 	mu      sync.Mutex
 	entries map[PodKey]*entry
-	// assumed and unclaimed hold the entries that a limit watches, oldest first.
-	assumed, unclaimed queue
+	// assumed and flight hold the entries that a limit watches, oldest first.
+	assumed, flight queue
+	// lingering are the accounts with unlisted pods.
+	lingering map[*Account]struct{}
 
 	directory sync.RWMutex
 	accounts  map[string]*Account
 }
-
-// entry is one pod. It is in a queue while its claim is Assumed or Unclaimed.
-type entry struct {
-	pod        PodKey
-	account    *Account
-	demand     int64 // millionths of a pod
-	claim      Claim
-	absorbed   bool
-	since      time.Time // of the claim Assumed; last listed while Unclaimed
-	prev, next *entry
-	queue      *queue
-}
-
-func (e *entry) inFlight() bool { return e.claim != Unclaimed && !e.absorbed }
 
 // NewLedger returns an empty ledger, or the *FieldError of c.Validate.
 func NewLedger(c LedgerConfig) (*Ledger, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Ledger{ttl: c.TTL, linger: c.Linger}, nil
+	return &Ledger{config: c}, nil
 }
 
-// Account returns the node's account, made if need be. It stays valid until
-// DropNode.
+// Account returns the node's account, made if need be, for the caller to hold:
+// until Release it is the node's, and the node's reports count. A node without a
+// holder has an account for as long as a pod is claimed for it.
 func (l *Ledger) Account(node string) *Account {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(node)
+	a.holders++
+	return a
+}
+
+// Release ends one Account.
+func (l *Ledger) Release(a *Account) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.holders--
+	l.dropIdle(a)
+}
+
+// find returns the node's account or nil.
+func (l *Ledger) find(node string) *Account {
 	l.directory.RLock()
-	a := l.accounts[node]
-	l.directory.RUnlock()
-	if a != nil {
+	defer l.directory.RUnlock()
+	return l.accounts[node]
+}
+
+// account returns the node's account, made if need be; l.mu is held.
+func (l *Ledger) account(node string) *Account {
+	if a := l.find(node); a != nil {
 		return a
 	}
 	l.directory.Lock()
 	defer l.directory.Unlock()
-	if a = l.accounts[node]; a == nil {
-		if l.accounts == nil {
-			l.accounts = make(map[string]*Account)
-		}
-		a = &Account{node: node}
-		l.accounts[node] = a
+	if l.accounts == nil {
+		l.accounts = make(map[string]*Account)
 	}
+	a := &Account{node: node}
+	l.accounts[node] = a
 	return a
 }
 
-// DropNode forgets a node's account if no pod is known on it, and says whether
-// it did.
-func (l *Ledger) DropNode(node string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// dropIdle forgets an account that nobody holds and no pod is claimed for.
+func (l *Ledger) dropIdle(a *Account) {
+	if a.tracked > 0 || a.holders > 0 {
+		return
+	}
 	l.directory.Lock()
 	defer l.directory.Unlock()
-	if a := l.accounts[node]; a == nil || a.tracked > 0 {
-		return false
+	if l.accounts[a.node] == a {
+		delete(l.accounts, a.node)
 	}
-	delete(l.accounts, node)
-	return true
+	delete(l.lingering, a)
 }
 
 // InFlight returns the summed demand of the node's pods in flight, in pods; 0
 // for a node it has not heard of. It allocates nothing.
 func (l *Ledger) InFlight(node string) float64 {
-	l.directory.RLock()
-	a := l.accounts[node]
-	l.directory.RUnlock()
+	a := l.find(node)
 	if a == nil {
 		return 0
 	}
@@ -108,22 +115,21 @@ func (l *Ledger) Reserve(node string, pod PodKey, demand float64, now time.Time)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	account := l.Account(node)
-	e := l.entries[pod]
-	if e != nil && e.claim == Bound {
-		if e.account != account {
-			return fmt.Errorf("reserve: pod %016x for node %s: %w: %s", uint64(pod), node, ErrBoundElsewhere, e.account.node)
-		}
+	switch e := l.entries[pod]; {
+	case e == nil:
+	case e.claim == Bound && e.account.node == node:
 		return nil
-	}
-	if e != nil && e.claim == Assumed && e.account == account && e.absorbed {
-		l.claim(e, Assumed, now)
+	case e.claim == Bound:
+		return fmt.Errorf("reserve: pod %016x for node %s: %w: %s", uint64(pod), node, ErrBoundElsewhere, e.account.node)
+	case e.absorbed && e.account.node == node:
+		e.assumed = now
+		e.byAssumed.remove()
+		l.enqueue(e)
 		return nil
-	}
-	if e != nil {
+	default:
 		l.remove(e)
 	}
-	l.add(&entry{pod: pod, account: account, demand: units, claim: Assumed, since: now})
+	l.add(&entry{pod: pod, account: l.account(node), demand: units, claim: Assumed, assumed: now, flying: now}, now)
 	return nil
 }
 
@@ -151,206 +157,192 @@ func (l *Ledger) Confirm(pod PodKey) bool {
 	if e == nil || e.claim != Assumed {
 		return false
 	}
-	l.claim(e, Bound, time.Time{})
+	l.change(e, func() { e.claim = Bound })
 	return true
 }
 
 // Bound records that the API shows a live pod on a node, whoever bound it. An
 // assumed pod keeps the demand it was reserved at; an absorbed one stays
-// absorbed; any other becomes a pod in flight. It reports whether the node's
-// pods in flight changed, or a *FieldError for a demand out of (0, 10⁶].
-func (l *Ledger) Bound(node string, pod PodKey, demand float64) (bool, error) {
+// absorbed, and so is one that the node's reports list; any other becomes a pod
+// in flight. It reports whether that happened, or a *FieldError for a demand out
+// of (0, 10⁶].
+func (l *Ledger) Bound(node string, pod PodKey, demand float64, now time.Time) (bool, error) {
 	units, err := toUnits(demand)
 	if err != nil {
 		return false, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.bound(l.Account(node), pod, units), nil
-}
-
-func (l *Ledger) bound(account *Account, pod PodKey, units int64) bool {
 	e := l.entries[pod]
-	if e != nil && e.account == account {
-		if e.claim == Unclaimed {
-			e.demand = units
-		}
-		l.claim(e, Bound, time.Time{})
-		return false
+	if e != nil && e.account.node == node {
+		l.change(e, func() { e.claim = Bound })
+		return false, nil
 	}
 	if e != nil {
 		l.remove(e)
 	}
-	l.add(&entry{pod: pod, account: account, demand: units, claim: Bound})
-	return true
+	e = &entry{pod: pod, account: l.account(node), demand: units, claim: Bound, flying: now}
+	l.add(e, now)
+	return e.inFlight(), nil
 }
 
-// Settle takes a claimed pod out of flight because the API shows that a
-// container of it has already run and ended, so that no report may ever list
-// it. It says whether the pod was in flight.
-func (l *Ledger) Settle(pod PodKey) bool {
+// Progress records how far the API shows a claimed pod, and says whether that
+// changed what its node's flight asks for. Ended takes the pod out of flight,
+// for good.
+func (l *Ledger) Progress(pod PodKey, p Progress) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entries[pod]
-	if e == nil || !e.inFlight() {
+	if e == nil || e.progress == p || e.progress == Ended {
 		return false
 	}
-	l.absorb(e)
-	return true
+	before := e.share()
+	l.change(e, func() { e.progress, e.absorbed = p, e.absorbed || p == Ended })
+	return e.share() != before
 }
 
 // Delete forgets a pod that was deleted or is terminal. It returns the node it
 // was on and whether the pod was in flight; the node is empty if the pod was
 // not known.
-func (l *Ledger) Delete(pod PodKey) (node string, inFlight bool) {
+func (l *Ledger) Delete(pod PodKey, now time.Time) (node string, inFlight bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entries[pod]
 	if e == nil {
 		return "", false
 	}
+	if e.absorbed {
+		e.account.turnover.add(now)
+	}
 	node, inFlight = e.account.node, e.inFlight()
 	l.remove(e)
 	return node, inFlight
 }
 
-// Absorb takes the pods that a node's report lists out of flight, and returns
+// Absorb takes the pods that a report of a node lists out of flight, and returns
 // how many left. They stay absorbed until Delete, so that a pod whose container
-// ended before its API object frees its slot. Listed pods that the API has not
-// shown are remembered for Linger, so that a late event does not put them in
-// flight. A pod claimed for another node is none of the reporting node's
-// business.
-func (l *Ledger) Absorb(node string, pods []PodKey, now time.Time) int {
+// ended before its API object frees its slot; but one that is still Initializing
+// or Stalled is in flight again when a later report of the same incarnation of
+// the agent does not list it. A new incarnation may not know all pods yet.
+//
+// Listed pods that nobody has claimed are remembered until Linger after they were
+// last listed, so that a late event does not put them in flight. A pod claimed
+// for another node is none of the reporting node's business, and a node whose
+// Account nobody holds has no reports. A report that lists what the last one did
+// takes no lock of the ledger.
+func (l *Ledger) Absorb(node string, incarnation uint64, pods []PodKey, now time.Time) int {
+	a := l.find(node)
+	if a == nil || a.listing.Load().repeats(incarnation, pods) {
+		return 0
+	}
+	newest := newListing(incarnation, pods)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	account := l.Account(node)
+	if a.holders == 0 {
+		return 0
+	}
+	last := a.listing.Swap(newest)
 	left := 0
-	for _, pod := range pods {
-		e := l.entries[pod]
-		switch {
-		case e == nil:
-			l.add(&entry{pod: pod, account: account, claim: Unclaimed, absorbed: true, since: now})
-		case e.claim == Unclaimed:
-			e.account.tracked--
-			e.account = account
-			account.tracked++
-			l.claim(e, Unclaimed, now)
-		case e.account == account && !e.absorbed:
-			l.absorb(e)
+	newest.missingFrom(last, func(pod PodKey) {
+		if e := l.entries[pod]; e != nil && e.account == a && e.inFlight() {
+			l.change(e, func() { e.absorbed = true })
 			left++
 		}
-	}
+	})
+	a.prune(now, l.config.withDefaults().Linger)
+	last.missingFrom(newest, func(pod PodKey) {
+		switch e := l.entries[pod]; {
+		case e == nil:
+			a.leave(pod, now)
+		case e.account == a && e.absorbed && e.returns() && last.incarnation == incarnation:
+			l.change(e, func() { e.absorbed, e.flying = false, now })
+		}
+	})
+	l.watch(a)
 	return left
 }
 
-// Expire drops the assumed pods whose bind has not come for TTL, returning the
-// node of each, and the unclaimed ones not listed for Linger. The times given
-// to one ledger should not run backwards; if they do, limits are met late, not
-// early.
-func (l *Ledger) Expire(now time.Time) []string {
-	ttl, linger := l.ttl, l.linger
-	if ttl == 0 {
-		ttl = defaultTTL
+// watch has Expire prune an account's unlisted pods.
+func (l *Ledger) watch(a *Account) {
+	if len(a.unlisted) == 0 {
+		delete(l.lingering, a)
+		return
 	}
-	if linger == 0 {
-		linger = defaultLinger
+	if l.lingering == nil {
+		l.lingering = make(map[*Account]struct{})
 	}
-	var nodes []string
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for e := l.assumed.first; e != nil && now.Sub(e.since) >= ttl; e = l.assumed.first {
-		nodes = append(nodes, e.account.node)
-		l.remove(e)
-	}
-	for e := l.unclaimed.first; e != nil && now.Sub(e.since) >= linger; e = l.unclaimed.first {
-		l.remove(e)
-	}
-	return nodes
+	l.lingering[a] = struct{}{}
 }
 
-// BoundPod is one live, bound pod of the API, for Rebuild.
-type BoundPod struct {
-	Node   string
-	Pod    PodKey
-	Demand float64
-}
-
-// Rebuild makes the ledger agree with a full list of the API's live bound pods,
-// as after a restart: bound pods not listed are dropped, listed ones treated as
-// by Bound. Assumed pods and what reports have absorbed are kept. It returns
-// how many pods entered or left flight. If a demand is out of range nothing
-// changes.
-func (l *Ledger) Rebuild(pods []BoundPod) (entered, left int, err error) {
-	listed := make(map[PodKey]int64, len(pods))
-	for _, p := range pods {
-		units, err := toUnits(p.Demand)
-		if err != nil {
-			return 0, 0, err
-		}
-		listed[p.Pod] = units
-	}
+// Expire drops the assumed pods whose bind has not come for TTL and returns the
+// node of each, and returns the nodes of the pods that have now been in flight
+// for Patience, once a pod. The times given to one ledger should not run
+// backwards; if they do, limits are met late, not early.
+func (l *Ledger) Expire(now time.Time) (dropped, overdue []string) {
+	limits := l.config.withDefaults()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for pod, e := range l.entries {
-		if _, ok := listed[pod]; !ok && e.claim == Bound {
-			if e.inFlight() {
-				left++
-			}
-			l.remove(e)
-		}
+	for e := l.assumed.oldest(); e != nil && now.Sub(e.assumed) >= limits.TTL; e = l.assumed.oldest() {
+		dropped = append(dropped, e.account.node)
+		l.remove(e)
 	}
-	for _, p := range pods {
-		if l.bound(l.Account(p.Node), p.Pod, listed[p.Pod]) {
-			entered++
-		}
+	for e := l.flight.oldest(); e != nil && now.Sub(e.flying) >= limits.Patience; e = l.flight.oldest() {
+		overdue = append(overdue, e.account.node)
+		l.change(e, func() { e.overdue = true })
 	}
-	return entered, left, nil
+	for a := range l.lingering {
+		a.prune(now, limits.Linger)
+		l.watch(a)
+	}
+	return dropped, overdue
 }
 
 // add files a new entry; the pod must not have one.
-func (l *Ledger) add(e *entry) {
+func (l *Ledger) add(e *entry, now time.Time) {
 	if l.entries == nil {
 		l.entries = make(map[PodKey]*entry)
 	}
 	l.entries[e.pod] = e
+	e.byAssumed.entry, e.byFlight.entry = e, e
+	e.account.prune(now, l.config.withDefaults().Linger)
+	e.absorbed = e.account.counts(e.pod)
 	e.account.tracked++
-	if e.inFlight() {
-		e.account.inflight.Add(e.demand)
-		e.account.pods.Add(1)
-	}
+	e.account.shift(share{}, e.share())
 	l.enqueue(e)
 }
 
 func (l *Ledger) remove(e *entry) {
 	delete(l.entries, e.pod)
+	e.byAssumed.remove()
+	e.byFlight.remove()
 	e.account.tracked--
-	if e.inFlight() {
-		e.account.inflight.Add(-e.demand)
-		e.account.pods.Add(-1)
+	e.account.shift(e.share(), share{})
+	l.dropIdle(e.account)
+}
+
+// change edits an entry and brings its account's sums and the queues up to date.
+func (l *Ledger) change(e *entry, edit func()) {
+	before := e.share()
+	edit()
+	if e.absorbed {
+		e.overdue = false
 	}
-	e.dequeue()
-}
-
-// absorb takes an entry in flight out of it.
-func (l *Ledger) absorb(e *entry) {
-	e.absorbed = true
-	e.account.inflight.Add(-e.demand)
-	e.account.pods.Add(-1)
-}
-
-// claim changes who vouches for an entry; in flight or not, it stays so, for an
-// unclaimed entry is absorbed.
-func (l *Ledger) claim(e *entry, c Claim, since time.Time) {
-	e.dequeue()
-	e.claim, e.since = c, since
+	e.account.shift(before, e.share())
+	if e.claim != Assumed {
+		e.byAssumed.remove()
+	}
+	if e.absorbed || e.overdue {
+		e.byFlight.remove()
+	}
 	l.enqueue(e)
 }
 
+// enqueue puts an entry into the queues of the limits that hold for it.
 func (l *Ledger) enqueue(e *entry) {
-	switch e.claim {
-	case Assumed:
-		l.assumed.push(e)
-	case Unclaimed:
-		l.unclaimed.push(e)
+	if e.claim == Assumed && e.byAssumed.queue == nil {
+		l.assumed.push(&e.byAssumed)
+	}
+	if e.inFlight() && !e.overdue && e.byFlight.queue == nil {
+		l.flight.push(&e.byFlight)
 	}
 }

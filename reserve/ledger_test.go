@@ -3,8 +3,10 @@ package reserve_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,51 +21,98 @@ import (
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const (
-	ttl    = 100 * time.Second
-	linger = 10 * time.Second
+	ttl      = 100 * time.Second
+	linger   = 10 * time.Second
+	patience = 30 * time.Second
 )
 
 // naive is a ledger that keeps one record a pod and recomputes everything.
 type naive struct {
 	pods map[reserve.PodKey]*record
-	// turns counts claims, so that the oldest is found.
+	// turns counts claims and flights, so that the oldest is found.
 	turns int
+	nodes map[string]*naiveNode
 }
 
 type record struct {
 	reserve.PodState
-	at   time.Time
-	turn int
+	overdue bool
+	// claimed and flying are when the limits began, with their turns.
+	claimed, flying time.Time
+	turn, flight    int
 }
 
-func newNaive() *naive { return &naive{pods: make(map[reserve.PodKey]*record)} }
+// naiveNode is what a node's reports have said.
+type naiveNode struct {
+	incarnation uint64
+	listed      map[reserve.PodKey]bool
+	left        []leaver
+}
+
+type leaver struct {
+	pod reserve.PodKey
+	at  time.Time
+}
+
+func newNaive() *naive {
+	return &naive{pods: make(map[reserve.PodKey]*record), nodes: make(map[string]*naiveNode)}
+}
+
+func (n *naive) node(name string) *naiveNode {
+	if n.nodes[name] == nil {
+		n.nodes[name] = &naiveNode{listed: make(map[reserve.PodKey]bool)}
+	}
+	return n.nodes[name]
+}
+
+// forget drops the leavers from the oldest on, up to the first within its limit:
+// a clock that was set back delays the limits of those behind.
+func (n *naiveNode) forget(now time.Time) {
+	for len(n.left) > 0 && now.Sub(n.left[0].at) >= linger {
+		n.left = n.left[1:]
+	}
+}
+
+func (n *naive) turn() int { n.turns++; return n.turns }
 
 func (n *naive) put(pod reserve.PodKey, s reserve.PodState, now time.Time) {
-	n.turns++
-	n.pods[pod] = &record{PodState: s, at: now, turn: n.turns}
+	node := n.node(s.Node)
+	node.forget(now)
+	s.Absorbed = node.listed[pod]
+	for _, l := range node.left {
+		s.Absorbed = s.Absorbed || l.pod == pod
+	}
+	n.pods[pod] = &record{PodState: s, claimed: now, flying: now, turn: n.turn(), flight: n.turn()}
 }
 
-func (n *naive) inFlight(node string) (demand float64, pods int) {
+func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
 	for _, p := range n.pods {
-		if p.Node == node && p.Claim != reserve.Unclaimed && !p.Absorbed {
-			demand += p.Demand
+		switch {
+		case p.Node != node:
+		case p.Absorbed:
+			confirmed++
+		default:
 			pods++
+			f.Demand += p.Demand
+			if p.Progress == reserve.Stalled {
+				f.Stalled += p.Demand
+			} else if p.overdue {
+				f.Overdue += p.Demand
+			}
 		}
 	}
-	return demand, pods
+	return f, pods, confirmed
 }
 
-func (n *naive) reserve(node string, pod reserve.PodKey, demand float64, now time.Time) bool {
+func (n *naive) reserve(node string, pod reserve.PodKey, demand float64, now time.Time) {
 	p := n.pods[pod]
 	switch {
 	case p != nil && p.Claim == reserve.Bound:
-		return p.Node == node
-	case p != nil && p.Claim == reserve.Assumed && p.Absorbed && p.Node == node:
-		n.put(pod, p.PodState, now)
+	case p != nil && p.Absorbed && p.Node == node:
+		p.claimed, p.turn = now, n.turn()
 	default:
 		n.put(pod, reserve.PodState{Node: node, Demand: demand, Claim: reserve.Assumed}, now)
 	}
-	return true
 }
 
 func (n *naive) unreserve(node string, pod reserve.PodKey) {
@@ -78,78 +127,95 @@ func (n *naive) confirm(pod reserve.PodKey) {
 	}
 }
 
-func (n *naive) bound(node string, pod reserve.PodKey, demand float64) {
-	p := n.pods[pod]
-	if p == nil || p.Node != node {
-		n.put(pod, reserve.PodState{Node: node, Demand: demand, Claim: reserve.Bound}, time.Time{})
+func (n *naive) bound(node string, pod reserve.PodKey, demand float64, now time.Time) {
+	if p := n.pods[pod]; p != nil && p.Node == node {
+		p.Claim = reserve.Bound
 		return
 	}
-	if p.Claim == reserve.Unclaimed {
-		p.Demand = demand
-	}
-	p.Claim = reserve.Bound
+	n.put(pod, reserve.PodState{Node: node, Demand: demand, Claim: reserve.Bound}, now)
 }
 
-func (n *naive) settle(pod reserve.PodKey) {
-	if p := n.pods[pod]; p != nil && p.Claim != reserve.Unclaimed {
-		p.Absorbed = true
+func (n *naive) progress(pod reserve.PodKey, to reserve.Progress) {
+	p := n.pods[pod]
+	if p == nil || p.Progress == reserve.Ended {
+		return
+	}
+	p.Progress = to
+	if to == reserve.Ended {
+		p.Absorbed, p.overdue = true, false
 	}
 }
 
-func (n *naive) absorb(node string, pods []reserve.PodKey, now time.Time) {
+func (n *naive) absorb(name string, incarnation uint64, pods []reserve.PodKey, now time.Time) {
+	node := n.node(name)
+	same := node.incarnation == incarnation
+	before, after := node.listed, make(map[reserve.PodKey]bool)
 	for _, pod := range pods {
+		after[pod] = true
+	}
+	if same && maps.Equal(before, after) {
+		return
+	}
+	node.incarnation, node.listed = incarnation, after
+	node.forget(now)
+	for pod := range reserve.PodKey(podCount) {
 		p := n.pods[pod]
 		switch {
-		case p == nil || p.Claim == reserve.Unclaimed:
-			n.put(pod, reserve.PodState{Node: node, Absorbed: true}, now)
-		case p.Node == node:
-			p.Absorbed = true
+		case after[pod] && p != nil && p.Node == name:
+			p.Absorbed, p.overdue = true, false
+		case after[pod] || !before[pod]:
+		case p == nil:
+			node.left = append(node.left, leaver{pod, now})
+		case p.Node == name && p.Absorbed && same && (p.Progress == reserve.Initializing || p.Progress == reserve.Stalled):
+			p.Absorbed, p.flying, p.flight = false, now, n.turn()
 		}
 	}
 }
 
-// expire looks at each claim's pods oldest first and stops at the first that is
-// within its limit: a clock that was set back delays the limits of those behind.
+// expire looks at each limit's pods oldest first and stops at the first that is
+// within it, as forget does.
 func (n *naive) expire(now time.Time) {
-	for claim, limit := range map[reserve.Claim]time.Duration{reserve.Assumed: ttl, reserve.Unclaimed: linger} {
-		var watched []reserve.PodKey
-		for pod, p := range n.pods {
-			if p.Claim == claim {
-				watched = append(watched, pod)
-			}
+	for _, pod := range n.oldest(func(p *record) (int, bool) { return p.turn, p.Claim == reserve.Assumed }) {
+		if now.Sub(n.pods[pod].claimed) < ttl {
+			break
 		}
-		slices.SortFunc(watched, func(a, b reserve.PodKey) int { return n.pods[a].turn - n.pods[b].turn })
-		for _, pod := range watched {
-			if now.Sub(n.pods[pod].at) < limit {
-				break
-			}
-			delete(n.pods, pod)
+		delete(n.pods, pod)
+	}
+	for _, pod := range n.oldest(func(p *record) (int, bool) { return p.flight, !p.Absorbed && !p.overdue }) {
+		if now.Sub(n.pods[pod].flying) < patience {
+			break
 		}
+		n.pods[pod].overdue = true
+	}
+	for _, node := range n.nodes {
+		node.forget(now)
 	}
 }
 
-func (n *naive) rebuild(pods []reserve.BoundPod) {
-	listed := make(map[reserve.PodKey]bool)
-	for _, p := range pods {
-		listed[p.Pod] = true
-	}
+// oldest returns the pods that a limit watches by their turns.
+func (n *naive) oldest(watched func(*record) (turn int, ok bool)) []reserve.PodKey {
+	var pods []reserve.PodKey
 	for pod, p := range n.pods {
-		if p.Claim == reserve.Bound && !listed[pod] {
-			delete(n.pods, pod)
+		if _, ok := watched(p); ok {
+			pods = append(pods, pod)
 		}
 	}
-	for _, p := range pods {
-		n.bound(p.Node, p.Pod, p.Demand)
-	}
+	slices.SortFunc(pods, func(a, b reserve.PodKey) int {
+		i, _ := watched(n.pods[a])
+		j, _ := watched(n.pods[b])
+		return i - j
+	})
+	return pods
 }
 
 // twins is a ledger, its naive twin, and the last things both were told.
 type twins struct {
-	fast  *reserve.Ledger
-	slow  *naive
-	now   time.Time
-	steps int
-	last  [12]told
+	fast     *reserve.Ledger
+	accounts [nodeCount]*reserve.Account
+	slow     *naive
+	now      time.Time
+	steps    int
+	last     [12]told
 }
 
 type told struct {
@@ -160,17 +226,19 @@ type told struct {
 }
 
 func newTwins(t testing.TB) *twins {
-	w := &twins{slow: newNaive(), now: epoch}
-	w.fast = newFast(t)
+	w := &twins{now: epoch}
+	w.restart(t)
 	return w
 }
 
-func newFast(t testing.TB) *reserve.Ledger {
-	fast, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger})
-	if err != nil {
-		t.Fatal(err)
+// restart leaves nothing.
+func (w *twins) restart(t testing.TB) {
+	fast, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger, Patience: patience})
+	must(t, err)
+	w.fast, w.slow = fast, newNaive()
+	for i := range w.accounts {
+		w.accounts[i] = fast.Account(nodeAt(i))
 	}
-	return fast
 }
 
 const nodeCount, podCount = 4, 24
@@ -196,23 +264,27 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 		w.fast.Confirm(pod)
 		w.slow.confirm(pod)
 	case 4, 5:
-		_, _ = w.fast.Bound(node, pod, demand)
-		w.slow.bound(node, pod, demand)
+		_, _ = w.fast.Bound(node, pod, demand, w.now)
+		w.slow.bound(node, pod, demand, w.now)
 	case 6, 7: // a tombstone may repeat a deletion or be of a pod never seen
 		for range 1 + draw(2) {
-			w.fast.Delete(pod)
+			w.fast.Delete(pod, w.now)
 			delete(w.slow.pods, pod)
 		}
 	case 8:
-		w.fast.Settle(pod)
-		w.slow.settle(pod)
+		to := reserve.Progress(draw(4))
+		w.fast.Progress(pod, to)
+		w.slow.progress(pod, to)
 	case 9:
 		list := make([]reserve.PodKey, draw(8))
 		for i := range list {
 			list[i] = reserve.PodKey(draw(podCount))
 		}
-		w.fast.Absorb(node, list, w.now)
-		w.slow.absorb(node, list, w.now)
+		incarnation := uint64(1 + draw(8)/7)
+		for range 1 + draw(2) { // most reports repeat the last
+			w.fast.Absorb(node, incarnation, list, w.now)
+			w.slow.absorb(node, incarnation, list, w.now)
+		}
 	case 10:
 		w.now = w.now.Add(time.Duration(draw(5)) * time.Second)
 		w.fast.Expire(w.now)
@@ -225,72 +297,78 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 
 func (w *twins) rare(t testing.TB, draw func(n int) int) {
 	switch draw(8) {
-	case 0: // the list after a broken watch
-		list := w.list(draw)
-		_, _, _ = w.fast.Rebuild(list)
-		w.slow.rebuild(list)
-	case 1: // the clock jumps ahead
+	case 0, 1: // the clock jumps ahead
 		w.now = w.now.Add(time.Duration(draw(200)) * time.Second)
 	case 2: // the clock is set back
 		w.now = w.now.Add(-time.Duration(draw(200)) * time.Second)
-	case 3:
-		w.fast.DropNode(nodeAt(draw(nodeCount)))
+	case 3: // a node is made again: its reports are forgotten, its pods are not
+		w.recreate(draw(nodeCount))
 	case 4: // a restart: nothing is left but what the API lists
 		w.check(t)
-		w.fast, w.slow = newFast(t), newNaive()
-		list := w.list(draw)
-		_, _, _ = w.fast.Rebuild(list)
-		w.slow.rebuild(list)
+		w.restart(t)
+		for range draw(10) {
+			node, pod := nodeAt(draw(nodeCount)), reserve.PodKey(draw(podCount))
+			_, _ = w.fast.Bound(node, pod, 1, w.now)
+			w.slow.bound(node, pod, 1, w.now)
+		}
 	case 5: // a failover: the standby knows the bound pods and what reports list
 		w.failover(t)
 	}
 }
 
-// list is the API's list of bound pods; it names some twice.
-func (w *twins) list(draw func(n int) int) []reserve.BoundPod {
-	var list []reserve.BoundPod
-	for range draw(10) {
-		list = append(list, reserve.BoundPod{Node: nodeAt(draw(nodeCount)), Pod: reserve.PodKey(draw(podCount)), Demand: 1})
+// recreate lets go of a node and takes it up again.
+func (w *twins) recreate(i int) {
+	w.fast.Release(w.accounts[i])
+	w.accounts[i] = w.fast.Account(nodeAt(i))
+	for _, p := range w.slow.pods {
+		if p.Node == nodeAt(i) {
+			return
+		}
 	}
-	return list
+	delete(w.slow.nodes, nodeAt(i))
 }
 
 // failover moves both to a replica that has followed the API and the reports
 // but saw none of the reservations.
 func (w *twins) failover(t testing.TB) {
 	w.check(t)
-	fast, slow := newFast(t), newNaive()
+	fast, slow, accounts := w.fast, w.slow, w.accounts
+	w.restart(t)
+	for name, node := range slow.nodes {
+		list := slices.Sorted(maps.Keys(node.listed))
+		w.fast.Absorb(name, node.incarnation, list, w.now)
+		w.slow.absorb(name, node.incarnation, list, w.now)
+	}
 	for pod := range reserve.PodKey(podCount) {
-		p, ok := w.slow.pods[pod]
-		if !ok {
-			continue
-		}
-		if p.Absorbed {
-			fast.Absorb(p.Node, []reserve.PodKey{pod}, w.now)
-			slow.absorb(p.Node, []reserve.PodKey{pod}, w.now)
-		}
-		if p.Claim == reserve.Bound {
-			_, err := fast.Bound(p.Node, pod, p.Demand)
+		if p := slow.pods[pod]; p != nil && p.Claim == reserve.Bound {
+			_, err := w.fast.Bound(p.Node, pod, p.Demand, w.now)
 			must(t, err)
-			slow.bound(p.Node, pod, p.Demand)
+			w.slow.bound(p.Node, pod, p.Demand, w.now)
+			w.fast.Progress(pod, p.Progress)
+			w.slow.progress(pod, p.Progress)
 		}
 	}
-	for i := range nodeCount {
-		if got, most := fast.InFlight(nodeAt(i)), w.fast.InFlight(nodeAt(i)); got > most+1e-9 {
-			t.Fatalf("node %s: the standby has %v in flight, the leader had %v", nodeAt(i), got, most)
-		}
+	for pod := range reserve.PodKey(podCount) {
+		fast.Delete(pod, w.now)
 	}
-	w.fast, w.slow = fast, slow
+	for _, a := range accounts {
+		fast.Release(a)
+	}
+	if got := fast.Census(); got != (reserve.Census{}) {
+		t.Fatalf("the leader's ledger keeps %+v of a cluster that is gone", got)
+	}
 }
 
 // check compares all nodes and pods.
 func (w *twins) check(t testing.TB) {
 	t.Helper()
-	for i := range nodeCount {
-		account := w.fast.Account(nodeAt(i))
-		demand, pods := w.slow.inFlight(nodeAt(i))
-		if got := account.InFlight(); math.Abs(got-demand) > 1e-9 || account.Pods() != pods {
-			t.Fatalf("node %s: %v in flight in %d pods, want %v in %d; last steps %s", nodeAt(i), got, account.Pods(), demand, pods, w.tail())
+	for i, account := range w.accounts {
+		f, pods, confirmed := w.slow.flight(nodeAt(i))
+		got := account.Flight()
+		if math.Abs(got.Demand-f.Demand) > 1e-9 || math.Abs(got.Stalled-f.Stalled) > 1e-9 || math.Abs(got.Overdue-f.Overdue) > 1e-9 ||
+			account.InFlight() != got.Demand || account.Pods() != pods || account.Confirmed() != confirmed {
+			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want %+v in %d, %d; last steps %s",
+				nodeAt(i), got, account.Pods(), account.Confirmed(), f, pods, confirmed, w.tail())
 		}
 	}
 	for pod := range reserve.PodKey(podCount) {
@@ -323,15 +401,16 @@ func (w *twins) tail() string {
 func (w *twins) drain(t testing.TB) {
 	t.Helper()
 	for pod := range reserve.PodKey(podCount) {
-		w.fast.Delete(pod)
+		w.fast.Delete(pod, w.now)
+	}
+	for i, account := range w.accounts {
+		if account.Flight() != (reserve.Flight{}) || account.Pods() != 0 || account.Confirmed() != 0 {
+			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want none", nodeAt(i), account.Flight(), account.Pods(), account.Confirmed())
+		}
+		w.fast.Release(account)
 	}
 	if got := w.fast.Census(); got != (reserve.Census{}) {
 		t.Fatalf("left over: %+v", got)
-	}
-	for i := range nodeCount {
-		if got := w.fast.Account(nodeAt(i)); got.InFlight() != 0 || got.Pods() != 0 {
-			t.Fatalf("node %s: %v in flight in %d pods, want none", nodeAt(i), got.InFlight(), got.Pods())
-		}
 	}
 }
 
@@ -374,16 +453,17 @@ func FuzzLedger(f *testing.F) {
 func TestLedgerStory(t *testing.T) {
 	const pod, node = reserve.PodKey(7), "n"
 	l := &reserve.Ledger{}
+	account := l.Account(node)
 	expect := func(step string, want float64) {
 		t.Helper()
-		if got := l.InFlight(node); got != want {
+		if got := l.InFlight(node); got != want || account.InFlight() != want {
 			t.Fatalf("%s: %v in flight, want %v", step, got, want)
 		}
 	}
 	must(t, l.Reserve(node, pod, 1.5, epoch))
 	expect("reserved", 1.5)
 	l.Confirm(pod)
-	_, err := l.Bound(node, pod, 1)
+	_, err := l.Bound(node, pod, 1, epoch)
 	must(t, err)
 	expect("bound keeps its demand", 1.5)
 	if l.Unreserve(node, pod) {
@@ -391,62 +471,332 @@ func TestLedgerStory(t *testing.T) {
 	}
 	l.Expire(epoch.Add(time.Hour))
 	expect("a bound pod has no time limit", 1.5)
-	if got := l.Absorb(node, []reserve.PodKey{pod, 99}, epoch); got != 1 {
+	if got := l.Absorb(node, 1, []reserve.PodKey{pod, 99}, epoch); got != 1 {
 		t.Errorf("%d pods left flight, want 1", got)
 	}
 	expect("absorbed", 0)
-	l.Absorb(node, nil, epoch)
-	_, err = l.Bound(node, pod, 1)
+	l.Absorb(node, 1, nil, epoch)
+	_, err = l.Bound(node, pod, 1, epoch)
 	must(t, err)
 	expect("its container ended; a late event comes", 0)
-	if where, inFlight := l.Delete(pod); where != node || inFlight {
+	if where, inFlight := l.Delete(pod, epoch); where != node || inFlight {
 		t.Errorf("deleted from %q, in flight %v", where, inFlight)
 	}
 	if l.Confirm(pod) {
 		t.Error("a bind's confirmation brought a deleted pod back")
 	}
 	expect("deleted", 0)
-	_, err = l.Bound(node, 99, 1)
+	entered, err := l.Bound(node, 99, 1, epoch)
 	must(t, err)
+	if entered {
+		t.Error("a pod that a report listed before the API did entered flight")
+	}
 	expect("a report listed it before the API did", 0)
 }
 
 func TestLedgerTimeLimits(t *testing.T) {
-	l, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger})
+	l, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger, Patience: patience})
 	must(t, err)
+	a, b := l.Account("a"), l.Account("b")
 	must(t, l.Reserve("a", 1, 1, epoch))
 	must(t, l.Reserve("b", 2, 1, epoch))
 	must(t, l.Reserve("a", 1, 1, epoch.Add(ttl/2)))
-	l.Absorb("a", []reserve.PodKey{3}, epoch)
-	if got := l.Expire(epoch.Add(ttl - 1)); len(got) > 0 {
-		t.Errorf("expired early: %v", got)
+	if dropped, overdue := l.Expire(epoch.Add(patience - 1)); len(dropped)+len(overdue) > 0 {
+		t.Errorf("limits met early: %v, %v", dropped, overdue)
 	}
-	if diff := cmp.Diff([]string{"b"}, l.Expire(epoch.Add(ttl))); diff != "" {
-		t.Errorf("expired (-want +got):\n%s", diff)
+	if dropped, overdue := l.Expire(epoch.Add(ttl - 1)); len(dropped) > 0 || !slices.Equal(overdue, []string{"b", "a"}) {
+		t.Errorf("dropped %v, overdue %v, want none and both", dropped, overdue)
+	}
+	if got, want := b.Flight(), (reserve.Flight{Demand: 1, Overdue: 1}); got != want {
+		t.Errorf("b's flight %+v, want %+v", got, want)
+	}
+	if dropped, overdue := l.Expire(epoch.Add(ttl)); len(overdue) > 0 || !slices.Equal(dropped, []string{"b"}) {
+		t.Errorf("dropped %v, overdue %v, want b alone and none twice", dropped, overdue)
 	}
 	if diff := cmp.Diff(reserve.Census{Assumed: 1}, l.Census()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	// What is listed is never forgotten, what no longer is for Linger only.
+	l.Absorb("a", 1, []reserve.PodKey{3, 4}, epoch)
+	l.Absorb("a", 1, []reserve.PodKey{3}, epoch)
+	for _, at := range []time.Duration{linger - 1, linger} {
+		l.Expire(epoch.Add(at))
+		want := reserve.Census{Assumed: 1, Unclaimed: 2}
+		if at == linger {
+			want.Unclaimed = 1
+		}
+		if diff := cmp.Diff(want, l.Census()); diff != "" {
+			t.Errorf("after %v (-want +got):\n%s", at, diff)
+		}
+	}
+	must(t, l.Reserve("a", 3, 1, epoch))
+	must(t, l.Reserve("a", 4, 1, epoch))
+	if got := a.InFlight(); got != 2 {
+		t.Errorf("%v in flight on a, want pods 1 and 4", got)
+	}
+}
+
+// TestStalledPodsLeaveTheLine: what they ask for stays reserved.
+func TestStalledPodsLeaveTheLine(t *testing.T) {
+	const pods = 6
+	l := &reserve.Ledger{}
+	a := l.Account("n")
+	signal := reserve.Signal{Avail: 8}
+	for pod := range reserve.PodKey(pods) {
+		if got := reserve.Admit(signal, a.Flight(), 1, reserve.Rules{}); got != reserve.Admitted {
+			t.Fatalf("pod %d: %v", pod, got)
+		}
+		must(t, l.Reserve("n", pod, 1, epoch))
+		_, err := l.Bound("n", pod, 1, epoch)
+		must(t, err)
+		if !l.Progress(pod, reserve.Stalled) || l.Progress(pod, reserve.Stalled) {
+			t.Errorf("pod %d stalled, then again: the flight should have changed once", pod)
+		}
+	}
+	if got, want := a.Flight(), (reserve.Flight{Demand: pods, Stalled: pods}); got != want {
+		t.Errorf("flight %+v, want %+v", got, want)
+	}
+	if got := reserve.Slots(signal, a.Flight(), 1, reserve.Rules{}); got != 2 {
+		t.Errorf("%d slots beside %d stalled pods with room for 8, want 2", got, pods)
+	}
+	// The image appears.
+	if !l.Progress(0, reserve.Starting) || a.Flight().Stalled != pods-1 {
+		t.Errorf("flight %+v after one pod goes on", a.Flight())
+	}
+	l.Absorb("n", 1, []reserve.PodKey{0, 1}, epoch)
+	if got, want := a.Flight(), (reserve.Flight{Demand: pods - 2, Stalled: pods - 2}); got != want {
+		t.Errorf("flight %+v after two run, want %+v", got, want)
+	}
+}
+
+// TestOverduePodsLeaveTheLine however little the API says of why.
+func TestOverduePodsLeaveTheLine(t *testing.T) {
+	l := &reserve.Ledger{}
+	a := l.Account("n")
+	must(t, l.Reserve("n", 1, 1, epoch))
+	_, err := l.Bound("n", 2, 1, epoch)
+	must(t, err)
+	signal := reserve.Signal{Avail: 8}
+	l.Expire(epoch.Add(2*time.Minute - 1))
+	if got := reserve.Admit(signal, a.Flight(), 1, reserve.Rules{}); got != reserve.SlowStart {
+		t.Errorf("before they are overdue: %v", got)
+	}
+	l.Expire(epoch.Add(2 * time.Minute))
+	verdict := reserve.Judge(signal, a.Flight(), 1, reserve.Rules{})
+	if want := (reserve.Verdict{Reported: reserve.Admitted, Unseen: reserve.SlowStart}); verdict != want {
+		t.Errorf("overdue: %+v, want %+v: without reports nothing says that they don't run", verdict, want)
+	}
+	if got := a.InFlight(); got != 2 {
+		t.Errorf("%v in flight, want 2", got)
+	}
+	l.Absorb("n", 1, []reserve.PodKey{1, 2}, epoch)
+	if got := a.Flight(); got != (reserve.Flight{}) {
+		t.Errorf("flight %+v after they started", got)
+	}
+}
+
+// TestPodBetweenItsInitContainers is listed while one runs and not while none
+// does: it is still to come.
+func TestPodBetweenItsInitContainers(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		progress    reserve.Progress
+		incarnation uint64
+		want        float64
+	}{
+		{"between init containers", reserve.Initializing, 1, 1},
+		{"a failing init container", reserve.Stalled, 1, 1},
+		{"ended, the API is late", reserve.Starting, 1, 0},
+		{"between two crashes", reserve.Ended, 1, 0},
+		{"a restarted agent has not found it yet", reserve.Initializing, 2, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := &reserve.Ledger{}
+			a := l.Account("n")
+			_, err := l.Bound("n", 1, 1, epoch)
+			must(t, err)
+			l.Progress(1, test.progress)
+			l.Absorb("n", 1, []reserve.PodKey{1}, epoch)
+			if a.InFlight() != 0 {
+				t.Fatal("a listed pod is in flight")
+			}
+			l.Absorb("n", test.incarnation, nil, epoch)
+			if got := a.InFlight(); got != test.want {
+				t.Errorf("%v in flight when it is no longer listed, want %v", got, test.want)
+			}
+			l.Absorb("n", test.incarnation, []reserve.PodKey{1}, epoch)
+			if got := a.InFlight(); got != 0 {
+				t.Errorf("%v in flight when it is listed again", got)
+			}
+			if l.Delete(1, epoch); a.InFlight() != 0 || a.Confirmed() != 0 {
+				t.Errorf("left over: %v in flight, %d confirmed", a.InFlight(), a.Confirmed())
+			}
+		})
+	}
+}
+
+// TestLineRestsOnWhatTheLedgerSaw: a report can't raise it alone.
+func TestLineRestsOnWhatTheLedgerSaw(t *testing.T) {
+	l := &reserve.Ledger{}
+	a := l.Account("n")
+	boast := reserve.Signal{Avail: 500, Pods: 400, Allowance: 300}
+	list := make([]reserve.PodKey, 400)
+	for i := range list {
+		list[i] = reserve.PodKey(i)
+	}
+	l.Absorb("n", 1, list, epoch)
+	if got, want := a.Cap(boast, epoch), (reserve.Signal{Avail: 500}); got != want {
+		t.Errorf("capped %+v, want %+v", got, want)
+	}
+	for _, pod := range list[:6] {
+		_, err := l.Bound("n", pod, 1, epoch)
+		must(t, err)
+	}
+	_, err := l.Bound("n", 1000, 1, epoch) // in flight
+	must(t, err)
+	for _, pod := range list[:4] {
+		l.Delete(pod, epoch)
+	}
+	l.Delete(1000, epoch)
+	for _, test := range []struct {
+		after     time.Duration
+		allowance float64
+	}{{0, 4}, {time.Minute, 2}, {-time.Hour, 4}, {3 * time.Minute, .5}} {
+		want := reserve.Signal{Avail: 500, Pods: 2, Allowance: test.allowance}
+		if got := a.Cap(boast, epoch.Add(test.after)); got != want {
+			t.Errorf("%v after four ended and two run: %+v, want %+v", test.after, got, want)
+		}
+	}
+	humble := reserve.Signal{Avail: 3, Pods: 1, Allowance: 1.5, K: 2, Saturated: true}
+	if got := a.Cap(humble, epoch); got != humble {
+		t.Errorf("%+v became %+v", humble, got)
+	}
+}
+
+// TestReportsCostNoMemory: a node may list what it likes, as often as it likes.
+// What it lists is absorbed when it is bound all the same.
+func TestReportsCostNoMemory(t *testing.T) {
+	const most, rounds = 4096, 200
+	l := &reserve.Ledger{}
+	a := l.Account("n")
+	list := make([]reserve.PodKey, most)
+	fresh := func(round int) []reserve.PodKey {
+		for i := range list {
+			list[i] = reserve.PodKey(round*most + i)
+		}
+		return list
+	}
+	var used [2]runtime.MemStats
+	for round := range rounds {
+		if round == rounds/10 {
+			runtime.GC()
+			runtime.ReadMemStats(&used[0])
+		}
+		now := epoch.Add(time.Duration(round) * 50 * time.Millisecond)
+		l.Absorb("n", 1, fresh(round), now)
+		l.Expire(now)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&used[1])
+	if grown := int64(used[1].HeapAlloc) - int64(used[0].HeapAlloc); grown > 1<<20 {
+		t.Errorf("%d further lists of %d fresh keys took %d bytes", rounds*9/10, most, grown)
+	}
+	if got := l.Census().Unclaimed; got < most || got > 2*most {
+		t.Errorf("%d pods remembered, want the %d of the newest list and not many more", got, most)
+	}
+	for _, pod := range []reserve.PodKey{rounds*most - 1, rounds*most - most, rounds*most - most - 1} {
+		if entered, err := l.Bound("n", pod, 1, epoch); entered || err != nil {
+			t.Errorf("pod %d, listed before it was bound, entered flight: %v", pod, err)
+		}
+	}
+	if entered, _ := l.Bound("n", 5, 1, epoch); !entered || a.InFlight() != 1 {
+		t.Error("a pod listed 200 reports ago is still taken for running")
+	}
+}
+
+// TestUnchangedReportsCostLittle: neither an allocation nor the ledger's lock.
+func TestUnchangedReportsCostLittle(t *testing.T) {
+	l := &reserve.Ledger{}
+	l.Account("n")
+	list := []reserve.PodKey{5, 3, 9}
+	slices.Sort(list)
+	l.Absorb("n", 1, list, epoch)
+	if got := testing.AllocsPerRun(100, func() { l.Absorb("n", 1, list, epoch) }); got != 0 {
+		t.Errorf("%v allocations", got)
+	}
+	// A pod that is bound between two equal reports is absorbed as well.
+	if entered, err := l.Bound("n", 5, 1, epoch); entered || err != nil {
+		t.Errorf("entered flight: %v", err)
+	}
+	list[0] = 4 // the ledger keeps no reference to what it was given
+	if entered, err := l.Bound("n", 3, 1, epoch); entered || err != nil {
+		t.Errorf("entered flight: %v", err)
+	}
+}
+
+// TestListsNeedNoOrder, and may repeat.
+func TestListsNeedNoOrder(t *testing.T) {
+	l := &reserve.Ledger{}
+	a := l.Account("n")
+	list := []reserve.PodKey{9, 2, 2, 7}
+	for _, pod := range []reserve.PodKey{2, 7, 9} {
+		must(t, l.Reserve("n", pod, 1, epoch))
+	}
+	if got := l.Absorb("n", 1, list, epoch); got != 3 || a.InFlight() != 0 {
+		t.Errorf("%d left flight, %v are in it", got, a.InFlight())
+	}
+	if diff := cmp.Diff([]reserve.PodKey{9, 2, 2, 7}, list); diff != "" {
+		t.Errorf("the list was changed (-want +got):\n%s", diff)
+	}
+}
+
+// TestNodesThatNeverWereLeaveNothing: a pod may name any node.
+func TestNodesThatNeverWereLeaveNothing(t *testing.T) {
+	l := &reserve.Ledger{}
+	_, err := l.Bound("ghost", 1, 1, epoch)
+	must(t, err)
+	if l.Absorb("stranger", 1, []reserve.PodKey{2}, epoch); l.Census() != (reserve.Census{Bound: 1}) {
+		t.Errorf("census %+v: a node without an account has no reports", l.Census())
+	}
+	l.Absorb("ghost", 1, []reserve.PodKey{1}, epoch)
+	if got := l.InFlight("ghost"); got != 1 {
+		t.Errorf("%v in flight to a node that nobody holds, want 1 whatever it reports", got)
+	}
+	// The node appears, and goes while its pod stays.
+	a := l.Account("ghost")
+	if a.InFlight() != 1 {
+		t.Errorf("%v in flight when the node appears", a.InFlight())
+	}
+	b := l.Account("ghost")
+	l.Release(a)
+	if b != a || b.InFlight() != 1 {
+		t.Errorf("two holders have two accounts, or %v in flight", b.InFlight())
+	}
+	l.Release(b)
+	if got := l.InFlight("ghost"); got != 1 {
+		t.Errorf("%v in flight when the node is gone, want 1 until its pod is", got)
+	}
+	l.Delete(1, epoch)
+	if c := l.Account("ghost"); c == a {
+		t.Error("the account of a node that is gone, and of its pods, is kept")
 	}
 }
 
 func TestLedgerRefusesWithoutChange(t *testing.T) {
 	l := &reserve.Ledger{}
-	_, err := l.Bound("a", 1, 1)
+	_, err := l.Bound("a", 1, 1, epoch)
 	must(t, err)
 	before := l.Census()
 	if err := l.Reserve("b", 1, 1, epoch); !errors.Is(err, reserve.ErrBoundElsewhere) {
 		t.Errorf("reserve a pod bound elsewhere: %v", err)
 	}
 	for _, demand := range []float64{0, -1, math.NaN(), math.Inf(1), 2e6} {
-		var field *reserve.FieldError
-		if err := l.Reserve("a", 2, demand, epoch); !errors.As(err, &field) {
-			t.Errorf("demand %v: %v", demand, err)
-		}
-		if _, err := l.Bound("a", 2, demand); !errors.As(err, &field) {
-			t.Errorf("bound demand %v: %v", demand, err)
-		}
-		if _, _, err := l.Rebuild([]reserve.BoundPod{{Node: "a", Pod: 3, Demand: 1}, {Node: "a", Pod: 4, Demand: demand}}); !errors.As(err, &field) {
-			t.Errorf("rebuild with demand %v: %v", demand, err)
+		_, bound := l.Bound("a", 2, demand, epoch)
+		for _, err := range []error{l.Reserve("a", 2, demand, epoch), bound} {
+			var field *reserve.FieldError
+			if !errors.As(err, &field) || field.Field != "demand" || !errors.Is(err, reserve.ErrInvalid) {
+				t.Errorf("demand %v: %v", demand, err)
+			}
 		}
 	}
 	if got := l.Census(); got != before {
@@ -464,6 +814,10 @@ func must(t testing.TB, err error) {
 func TestLedgerConcurrently(t *testing.T) {
 	l, err := reserve.NewLedger(reserve.LedgerConfig{TTL: time.Hour, Linger: time.Hour})
 	must(t, err)
+	var accounts []*reserve.Account
+	for i := range nodeCount {
+		accounts = append(accounts, l.Account(nodeAt(i)))
+	}
 	var work sync.WaitGroup
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
@@ -477,8 +831,8 @@ func TestLedgerConcurrently(t *testing.T) {
 					return
 				default:
 				}
-				for i := range nodeCount {
-					if got := l.InFlight(nodeAt(i)); got < 0 {
+				for i, a := range accounts {
+					if got := l.InFlight(nodeAt(i)); got < 0 || a.Cap(reserve.Signal{Allowance: 1}, epoch).Allowance < 0 {
 						t.Errorf("%v in flight", got)
 						return
 					}
@@ -494,20 +848,23 @@ func TestLedgerConcurrently(t *testing.T) {
 			for range 20_000 {
 				// Workers share pods, so that their events interleave.
 				pod, node := reserve.PodKey(rng.IntN(podCount)), nodeAt(rng.IntN(nodeCount))
-				switch rng.IntN(6) {
+				switch rng.IntN(7) {
 				case 0:
 					_ = l.Reserve(node, pod, .3, epoch)
 				case 1:
 					l.Unreserve(node, pod)
 				case 2:
-					_, _ = l.Bound(node, pod, .3)
+					_, _ = l.Bound(node, pod, .3, epoch)
 				case 3:
-					l.Absorb(node, []reserve.PodKey{pod, pod + 1}, epoch)
+					l.Absorb(node, 1, []reserve.PodKey{pod, pod + 1}, epoch)
 				case 4:
-					l.Delete(pod)
+					l.Delete(pod, epoch)
 				case 5:
 					l.Expire(epoch)
 					l.Census()
+				case 6:
+					l.Progress(pod, reserve.Progress(rng.IntN(4)))
+					l.Release(l.Account(node))
 				}
 			}
 		}()
@@ -516,7 +873,7 @@ func TestLedgerConcurrently(t *testing.T) {
 	close(stop)
 	readers.Wait()
 	for pod := range reserve.PodKey(podCount + 1) {
-		l.Delete(pod)
+		l.Delete(pod, epoch)
 	}
 	for i := range nodeCount {
 		if got := l.InFlight(nodeAt(i)); got != 0 {
@@ -531,12 +888,15 @@ func TestReadsAllocateNothing(t *testing.T) {
 	account := l.Account("a")
 	sink := 0.
 	signal := reserve.Signal{Avail: 5, Pods: 3, K: 2}
+	fresh := reserve.Freshness{}
 	raw, dst := []float64{1, 2, 3}, make([]int64, 3)
 	if got := testing.AllocsPerRun(100, func() {
-		sink += l.InFlight("a") + account.InFlight() + float64(account.Pods())
-		sink += float64(reserve.Admit(signal, 1, 1, reserve.Rules{})) + float64(reserve.Slots(signal, 1, 1, reserve.Rules{}))
+		sink += l.InFlight("a") + account.InFlight() + float64(account.Pods()) + account.Cap(signal, epoch).Avail
+		flight := account.Flight()
+		sink += float64(reserve.Admit(signal, flight, 1, reserve.Rules{})) + float64(reserve.Slots(signal, flight, 1, reserve.Rules{}))
+		sink += float64(fresh.Slots(fresh.Reported(0), reserve.Moment{Now: time.Hour}, signal, flight, 1, reserve.Rules{}))
 		sink += reserve.Score(2, 3, .1, reserve.Ranking{Blend: .3})
-		_, _ = reserve.NormalizeTo(dst, raw)
+		dst = reserve.NormalizeTo(dst, raw)
 		sink += float64(reserve.KeyOf("01234567-89ab-cdef-0123-456789abcdef"))
 	}); got != 0 {
 		t.Errorf("%v allocations, want 0", got)
@@ -546,31 +906,57 @@ func TestReadsAllocateNothing(t *testing.T) {
 	}
 }
 
-func BenchmarkLedger(b *testing.B) {
-	for _, pods := range []int{30, 110} {
-		b.Run(fmt.Sprintf("Absorb/pods=%d", pods), func(b *testing.B) {
-			l := &reserve.Ledger{}
-			list := make([]reserve.PodKey, pods)
-			for i := range list {
-				list[i] = reserve.PodKey(i)
-				if _, err := l.Bound("a", list[i], 1); err != nil {
-					b.Fatal(err)
+// BenchmarkAbsorb has the accounts and lists of a whole cluster, so that none is
+// in the processor's cache: one list again and again is no report that ever
+// comes. changed is a report in which one pod in thirty differs.
+func BenchmarkAbsorb(b *testing.B) {
+	const pods = 30
+	for _, nodes := range []int{1, 5000} {
+		for _, changed := range []bool{false, true} {
+			b.Run(fmt.Sprintf("nodes=%d/pods=%d/changed=%v", nodes, pods, changed), func(b *testing.B) {
+				l := &reserve.Ledger{}
+				names, lists := make([]string, nodes), make([][2][]reserve.PodKey, nodes)
+				rng := rand.New(rand.NewPCG(1, 2))
+				for i := range names {
+					names[i] = fmt.Sprintf("node-%d", i)
+					l.Account(names[i])
+					keys := make([]reserve.PodKey, pods+1)
+					for j := range keys {
+						keys[j] = reserve.PodKey(rng.Uint64())
+						_, err := l.Bound(names[i], keys[j], 1, epoch)
+						must(b, err)
+					}
+					lists[i] = [2][]reserve.PodKey{slices.Sorted(slices.Values(keys[:pods])), slices.Sorted(slices.Values(keys[1:]))}
 				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				l.Absorb("a", list, epoch)
-			}
-		})
+				order := rng.Perm(nodes)
+				b.ReportAllocs()
+				i, round := 0, 0
+				for b.Loop() {
+					node := order[i]
+					which := 0
+					if changed {
+						which = round & 1
+					}
+					l.Absorb(names[node], 1, lists[node][which], epoch)
+					if i++; i == nodes {
+						i, round = 0, round+1
+					}
+				}
+			})
+		}
 	}
+}
+
+func BenchmarkLedger(b *testing.B) {
 	b.Run("ReserveDelete", func(b *testing.B) {
 		l := &reserve.Ledger{}
+		l.Account("a")
 		b.ReportAllocs()
 		for b.Loop() {
 			if err := l.Reserve("a", 1, 1, epoch); err != nil {
 				b.Fatal(err)
 			}
-			l.Delete(1)
+			l.Delete(1, epoch)
 		}
 	})
 	b.Run("InFlight/nodes=5000", func(b *testing.B) {
@@ -590,10 +976,10 @@ func BenchmarkLedger(b *testing.B) {
 }
 
 func BenchmarkAdmit(b *testing.B) {
-	signal := reserve.Signal{Avail: 5, Pods: 3, K: 2}
+	signal, flight := reserve.Signal{Avail: 5, Pods: 3, K: 2}, reserve.Flight{Demand: 1}
 	b.ReportAllocs()
 	for b.Loop() {
-		if reserve.Admit(signal, 1, 1, reserve.Rules{}) != reserve.Admitted {
+		if reserve.Admit(signal, flight, 1, reserve.Rules{}) != reserve.Admitted {
 			b.Fatal("refused")
 		}
 	}
@@ -601,11 +987,11 @@ func BenchmarkAdmit(b *testing.B) {
 
 func ExampleLedger() {
 	ledger := &reserve.Ledger{}
+	node := ledger.Account("worker")
 	signal := reserve.Signal{Avail: 2}
 	now := time.Now()
 	for i := range 3 {
-		inflight := ledger.InFlight("worker")
-		if reason := reserve.Admit(signal, inflight, 1, reserve.Rules{}); reason != reserve.Admitted {
+		if reason := reserve.Admit(signal, node.Flight(), 1, reserve.Rules{}); reason != reserve.Admitted {
 			fmt.Println("pod", i, reason)
 			continue
 		}
@@ -614,11 +1000,34 @@ func ExampleLedger() {
 		}
 	}
 	// The node's next report counts both pods and has room for no more.
-	ledger.Absorb("worker", []reserve.PodKey{0, 1}, now)
-	fmt.Println("in flight:", ledger.InFlight("worker"))
+	ledger.Absorb("worker", 1, []reserve.PodKey{0, 1}, now)
+	fmt.Println("in flight:", node.InFlight())
 	// Output:
 	// pod 2 no room
 	// in flight: 0
+}
+
+// A node reports room for 9 and falls silent with 3 pods on the way.
+func ExampleFreshness() {
+	ledger := &reserve.Ledger{}
+	node := ledger.Account("worker")
+	now := time.Now()
+	for i := range 3 {
+		if err := ledger.Reserve("worker", reserve.PodKey(i), 1, now); err != nil {
+			fmt.Println(err)
+		}
+	}
+	freshness := reserve.Freshness{}
+	signal := reserve.Signal{Avail: 9, Pods: 4}
+	validity := freshness.Reported(0)
+	for _, at := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		slots := freshness.Slots(validity, reserve.Moment{Now: at}, signal, node.Flight(), 1, reserve.Rules{})
+		fmt.Println(at, slots)
+	}
+	// Output:
+	// 1s 1
+	// 1m0s 1
+	// 1h0m0s 1
 }
 
 func ExampleNormalizeTo() {
@@ -627,15 +1036,18 @@ func ExampleNormalizeTo() {
 	for i, f := range free {
 		raw[i] = reserve.Score(f, 0, 0, reserve.Ranking{})
 	}
-	scores, err := reserve.NormalizeTo(nil, raw)
-	fmt.Println(scores, err)
-	// Output: [100 50 13] <nil>
+	fmt.Println(reserve.NormalizeTo(nil, raw))
+	// Output: [100 50 13]
 }
 
 func ExampleSlots() {
 	signal := reserve.Signal{Avail: 8, Pods: 4}
-	fmt.Println(reserve.Slots(signal, 0, 1, reserve.Rules{}), reserve.Slots(signal, 3, 1, reserve.Rules{}))
-	// Output: 4 1
+	for _, inFlight := range []float64{0, 3} {
+		fmt.Println(reserve.Slots(signal, reserve.Flight{Demand: inFlight}, 1, reserve.Rules{}))
+	}
+	// Output:
+	// 4
+	// 1
 }
 
 func ExampleKeyOf() {

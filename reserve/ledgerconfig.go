@@ -2,8 +2,8 @@ package reserve
 
 import "time"
 
-// LedgerConfig holds the two time limits of a Ledger. The zero value of a
-// field means its default.
+// LedgerConfig holds the time limits of a Ledger. The zero value of a field
+// means its default.
 type LedgerConfig struct {
 	// TTL is how long an assumed pod may wait for its bind; default 15 min, more
 	// than the 10 min a volume may take to bind. A bound pod has no limit: pulling
@@ -12,20 +12,42 @@ type LedgerConfig struct {
 	// Linger is how long a pod that a report listed but the API has not shown is
 	// remembered after it was last listed; default 1 min, more than a watch lags.
 	Linger time.Duration
+	// Patience is how long a pod may be in flight before it no longer holds up
+	// those behind it on slow start's line (see [Flight.Overdue]); default 2 min,
+	// after which kubelet gives up a request to the container runtime and starts
+	// over.
+	Patience time.Duration
 }
 
 const (
-	defaultTTL    = 15 * time.Minute
-	defaultLinger = time.Minute
+	defaultTTL      = 15 * time.Minute
+	defaultLinger   = time.Minute
+	defaultPatience = 2 * time.Minute
 )
 
 // Validate returns a *FieldError for a negative limit.
 func (c LedgerConfig) Validate() error {
-	if c.TTL < 0 {
-		return &FieldError{Field: "TTL", Value: c.TTL.Seconds(), Want: "≥ 0 s (0 is the default)"}
-	}
-	if c.Linger < 0 {
-		return &FieldError{Field: "Linger", Value: c.Linger.Seconds(), Want: "≥ 0 s (0 is the default)"}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{{"TTL", c.TTL}, {"Linger", c.Linger}, {"Patience", c.Patience}} {
+		if f.value < 0 {
+			return refuse(f.name, f.value, "above 0, or 0 for the default")
+		}
 	}
 	return nil
+}
+
+// withDefaults returns c with its zero fields replaced.
+func (c LedgerConfig) withDefaults() LedgerConfig {
+	if c.TTL == 0 {
+		c.TTL = defaultTTL
+	}
+	if c.Linger == 0 {
+		c.Linger = defaultLinger
+	}
+	if c.Patience == 0 {
+		c.Patience = defaultPatience
+	}
+	return c
 }

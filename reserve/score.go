@@ -1,8 +1,8 @@
 package reserve
 
 import (
-	"fmt"
 	"math"
+	"slices"
 )
 
 // Ranking holds the options of Score. The zero value ranks by free room alone.
@@ -24,10 +24,10 @@ const MaxScore = 100
 // Validate returns a *FieldError for a field out of its range.
 func (r Ranking) Validate() error {
 	if !(r.Blend >= 0 && r.Blend <= 1) {
-		return &FieldError{Field: "Blend", Value: r.Blend, Want: "a number in [0,1]"}
+		return refuse("Blend", r.Blend, "in [0,1]")
 	}
 	if !(r.TieWidth >= 0) || math.IsInf(r.TieWidth, 1) {
-		return &FieldError{Field: "TieWidth", Value: r.TieWidth, Want: "a finite number ≥ 0 (0 is the default)"}
+		return refuse("TieWidth", r.TieWidth, "a finite number above 0, or 0 for the default")
 	}
 	return nil
 }
@@ -62,17 +62,11 @@ func Score(free, k, u float64, r Ranking) float64 {
 
 // NormalizeTo writes to dst the raw scores of the feasible nodes as whole
 // numbers in proportion to the highest, which becomes MaxScore, and returns
-// dst; nil allocates, otherwise len(dst) must be len(raw) or a *LengthError
-// comes back and dst is unchanged. A NaN is a node without a signal: it gets
-// the midpoint of the lowest and the highest of the others, or MaxScore/2 where
-// there are no others. Raw scores below 0 count as 0.
-func NormalizeTo(dst []int64, raw []float64) ([]int64, error) {
-	if dst == nil {
-		dst = make([]int64, len(raw))
-	}
-	if len(dst) != len(raw) {
-		return dst, &LengthError{Got: len(dst), Want: len(raw)}
-	}
+// dst, grown as by append; nil allocates. A NaN is a node without a signal: it
+// gets the midpoint of the lowest and the highest of the others, or MaxScore/2
+// where there are no others. Raw scores below 0 count as 0.
+func NormalizeTo(dst []int64, raw []float64) []int64 {
+	dst = slices.Grow(dst[:0], len(raw))[:len(raw)]
 	top := 0.
 	for _, x := range raw {
 		if x > top {
@@ -96,7 +90,7 @@ func NormalizeTo(dst []int64, raw []float64) ([]int64, error) {
 			dst[i] = middle
 		}
 	}
-	return dst, nil
+	return dst
 }
 
 // proportion returns x/top in hundredths, 0 to MaxScore.
@@ -105,11 +99,4 @@ func proportion(x, top float64) int64 {
 		return 0
 	}
 	return int64(MaxScore*min(x/top, 1) + .5)
-}
-
-// LengthError is a destination of the wrong length.
-type LengthError struct{ Got, Want int }
-
-func (e *LengthError) Error() string {
-	return fmt.Sprintf("reserve: destination has length %d, want %d", e.Got, e.Want)
 }

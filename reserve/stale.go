@@ -1,20 +1,24 @@
 package reserve
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// StalePolicy says what becomes of a node whose signal is missing or older
-// than the caller's limit.
+// StalePolicy says what becomes of a node whose report is missing or too old.
 type StalePolicy uint8
 
 const (
-	// Neutral, the default, admits the pod and scores the node in the middle of
-	// the others: without signals placement is what it would be without this
-	// package.
+	// Neutral, the default, scores the node in the middle of the others and admits
+	// pods up to slow start's line; see [Freshness.Admit]. Without any reports
+	// placement is what it would be without this package, at slow start's pace.
 	Neutral StalePolicy = iota
 	// Reject refuses the node until it reports again.
 	Reject
-	// Allow admits the pod and scores the node by its last signal, or like
-	// Neutral if there was none.
+	// Allow admits whatever comes, without any bound, and scores the node by its
+	// last signal, or like Neutral if there was none. A node that falls silent then
+	// takes a whole backlog: it is for clusters where nodes without an agent are
+	// meant to be filled by their requests.
 	Allow
 )
 
@@ -28,15 +32,8 @@ func (p StalePolicy) String() string {
 	return fmt.Sprintf("StalePolicy(%d)", uint8(p))
 }
 
-// PolicyError is a StalePolicy's name that is not known.
-type PolicyError struct{ Name string }
-
-func (e *PolicyError) Error() string {
-	return fmt.Sprintf("reserve: stale policy %q, want Neutral, Reject or Allow", e.Name)
-}
-
 // ParseStalePolicy reads Neutral, Reject or Allow; empty is Neutral. The error
-// is a *PolicyError.
+// is a *FieldError.
 func ParseStalePolicy(name string) (StalePolicy, error) {
 	if name == "" {
 		return Neutral, nil
@@ -46,13 +43,9 @@ func ParseStalePolicy(name string) (StalePolicy, error) {
 			return StalePolicy(i), nil
 		}
 	}
-	return Neutral, &PolicyError{Name: name}
+	return Neutral, refusePolicy(name)
 }
 
-// Admit decides for a node whose signal is missing or too old.
-func (p StalePolicy) Admit() Reason {
-	if p == Reject {
-		return Stale
-	}
-	return Admitted
+func refusePolicy(value any) error {
+	return refuse("Policy", value, strings.Join(policyNames[:], ", ")+", or empty for "+policyNames[Neutral])
 }

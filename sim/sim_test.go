@@ -225,20 +225,30 @@ func TestSpazioSeesHiddenLoad(t *testing.T) {
 }
 
 // A signal that never counts is as good as none: by default pods go where
-// kube-scheduler would have them, or nowhere if that is the policy.
+// kube-scheduler would have them, at slow start's pace; or nowhere or anywhere if
+// that is the policy.
 func TestSpazioWithoutFreshSignals(t *testing.T) {
 	pods := make([]sim.Pod, 40)
 	for i := range pods {
 		pods[i] = sim.Pod{Work: 1}
 	}
-	most := func(policy reserve.StalePolicy) int {
+	under := func(policy reserve.StalePolicy) sim.Result {
 		freshness := reserve.Freshness{MaxAge: 1, Policy: policy}
-		return run(t, sim.Config{Nodes: 2, Horizon: 60, Seed: 3, Scheduler: sim.Spazio{Freshness: freshness}}, pods).Most
+		return run(t, sim.Config{Nodes: 2, Horizon: 600, Seed: 3, Scheduler: sim.Spazio{Freshness: freshness}}, pods)
 	}
-	if got := most(reserve.Neutral); got < 15 || got > 25 {
-		t.Errorf("neutral: %d of 40 pods at once on one of two nodes", got)
+	if got := under(reserve.Allow).Most; got < 15 || got > 25 {
+		t.Errorf("allow: %d of 40 pods at once on one of two nodes", got)
 	}
-	if got := most(reserve.Reject); got != 0 {
+	neutral := under(reserve.Neutral)
+	if neutral.Most < 2 || neutral.Most > 8 {
+		t.Errorf("neutral: %d pods at once on a node, want about what slow start lets through", neutral.Most)
+	}
+	for i, record := range neutral.Records {
+		if record.Done < 0 {
+			t.Errorf("neutral: pod %d never ended", i)
+		}
+	}
+	if got := under(reserve.Reject).Most; got != 0 {
 		t.Errorf("reject: %d pods at once on a node", got)
 	}
 }

@@ -106,8 +106,9 @@ type spazioAgent struct {
 
 	account  *reserve.Account
 	validity reserve.Validity
-	signal   reserve.Signal
-	reason   reserve.Reason // while the signal is fresh
+	reported reserve.Signal
+	signal   reserve.Signal // reported, held to what the ledger has seen
+	verdict  reserve.Verdict
 	slots    int
 }
 
@@ -303,12 +304,12 @@ func (s *spazio) handle(e event) {
 	switch e.kind {
 	case reported:
 		if !s.literal {
-			s.ledger.Absorb(a.name, e.report.absorbed, at(s.c.now))
+			s.ledger.Absorb(a.name, 1, e.report.absorbed, at(s.c.now))
 		}
-		a.signal, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
+		a.reported, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
 		s.refresh(a)
 	case shown: // the API shows the pod running
-		s.ledger.Delete(s.key(e.pod))
+		s.ledger.Delete(s.key(e.pod), at(s.c.now))
 		s.refresh(a)
 	case published: // the notice of a bind arrives at the agent
 		s.c.advance(s.c.nodes[e.node])
@@ -320,14 +321,22 @@ func (s *spazio) handle(e event) {
 	}
 }
 
-// now is the time in the form in which package reserve takes it.
-func (s *spazio) now() time.Duration { return elapsed(s.c.now) }
+// now is the time in the form in which package reserve takes it, moment that of a
+// scheduler that never stood still.
+func (s *spazio) now() time.Duration     { return elapsed(s.c.now) }
+func (s *spazio) moment() reserve.Moment { return reserve.Moment{Now: s.now()} }
 
 // refresh decides anew for a node and wakes pods if it gained slots.
 func (s *spazio) refresh(a *spazioAgent) {
-	inflight := a.account.InFlight()
-	a.reason = reserve.Admit(a.signal, inflight, podDemand, s.rules)
-	slots := s.options.Freshness.Slots(a.validity, s.now(), a.signal, inflight, podDemand, s.rules)
+	flight := a.account.Flight()
+	switch {
+	case s.literal: // its ledger confirms nothing
+		a.signal = a.reported
+	case a.validity.Fresh(s.now()):
+		a.signal = a.account.Cap(a.reported, at(s.c.now))
+	}
+	a.verdict = reserve.Judge(a.signal, flight, podDemand, s.rules)
+	slots := s.options.Freshness.Slots(a.validity, s.moment(), a.signal, flight, podDemand, s.rules)
 	rise := slots - a.slots
 	s.slots += rise
 	a.slots = slots
@@ -353,7 +362,7 @@ func (s *spazio) everyNode() bool { return true }
 
 func (s *spazio) admits(m *machine, _ int32) bool {
 	a := &s.agents[m.index]
-	return s.options.Freshness.Admit(a.validity, s.now(), a.reason) == reserve.Admitted
+	return s.options.Freshness.Admit(a.validity, s.moment(), a.verdict) == reserve.Admitted
 }
 
 // score adds the plugin's normalised score to kube-scheduler's own.
@@ -369,13 +378,9 @@ func (s *spazio) score(scores []float64, nodes []int32, pod int32) {
 		}
 		s.raw = append(s.raw, raw)
 	}
-	if cap(s.whole) < len(s.raw) {
-		s.whole = make([]int64, len(s.raw))
-	}
-	whole, err := reserve.NormalizeTo(s.whole[:len(s.raw)], s.raw)
-	s.c.fail(err)
+	s.whole = reserve.NormalizeTo(s.whole, s.raw)
 	for i, n := range nodes {
-		scores[i] = s.options.Weight*float64(whole[i]) + s.c.defaultScore(s.c.nodes[n], pod)
+		scores[i] = s.options.Weight*float64(s.whole[i]) + s.c.defaultScore(s.c.nodes[n], pod)
 	}
 }
 
@@ -401,7 +406,8 @@ func (s *spazio) gone(m *machine, pod int32) {
 	if s.c.records[pod].Running < 0 { // killed: its key was that of its last life
 		k--
 	}
-	s.ledger.Delete(k)
+	s.ledger.Progress(k, reserve.Ended)
+	s.ledger.Delete(k, at(s.c.now))
 	s.refresh(a)
 	if s.slots > 0 && len(s.c.queue.parked) > 0 {
 		s.rise(1)

@@ -59,10 +59,12 @@ type SpazioArgs struct {
 	MaxAge metav1.Duration
 	// StartupGrace is how long a node that has not yet reported is waited for
 	// before StalePolicy applies to it, from the start of the scheduler or the
-	// node's first appearance; default MaxAge. Without it a restarted scheduler
-	// would place all pending pods before the first agent has reconnected.
+	// node's first appearance, and every silent node after a time in which the
+	// scheduler did not run; default MaxAge. Without it a restarted scheduler would
+	// place all pending pods before the first agent has reconnected.
 	StartupGrace metav1.Duration
 	// StalePolicy is Neutral (default), Reject or Allow; see reserve.StalePolicy.
+	// Allow alone puts more pods on a silent node than slow start lets through.
 	StalePolicy string
 	// Epsilon is the room in pods that a node must have for any pod; default 1.
 	Epsilon float64

@@ -2,13 +2,18 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
@@ -25,21 +30,24 @@ func checkNothingLeft(t *testing.T, client kubernetes.Interface, hub *plugin.Hub
 	eventually(t, "no pod waits", func() (bool, any) { return hub.Waiting() == 0, hub.Waiting() })
 }
 
-// A dead agent's node is treated by the policy once its last report is too old,
-// whatever that report said, and by its reports again once they are back.
+// A dead agent's node is treated by the policy once its last report is too old:
+// by default it stays full for a while if it was, and takes no more than slow
+// start lets through if it was not. Once the agent is back its reports count
+// again.
 func TestDeadAgent(t *testing.T) {
+	const waiting = 6
 	client, kubeconfig := cluster(t)
 	for _, c := range []struct {
 		policy reserve.StalePolicy
 		last   int // places, as the agent reported them before its death
 		dead   int // pods placed while the agent is dead
-		back   int // places when the agent is back
 	}{
-		{policy: reserve.Neutral, last: 0, dead: 3, back: 3},
-		{policy: reserve.Allow, last: 0, dead: 3, back: 3},
-		{policy: reserve.Reject, last: 4, dead: 0, back: 4},
+		{policy: reserve.Neutral, last: 0, dead: 0},
+		{policy: reserve.Neutral, last: 20, dead: 2},
+		{policy: reserve.Allow, last: 0, dead: waiting},
+		{policy: reserve.Reject, last: 20, dead: 0},
 	} {
-		t.Run(c.policy.String(), func(t *testing.T) {
+		t.Run(fmt.Sprint(c.policy, c.last), func(t *testing.T) {
 			var seen reservations
 			args := plugin.SpazioArgs{StalePolicy: c.policy.String(), MaxAge: metav1.Duration{Duration: time.Second}}
 			hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.observe})
@@ -49,9 +57,9 @@ func TestDeadAgent(t *testing.T) {
 
 			node.killAgent()
 			waitSignals(t, hub, "stale", 1)
-			submit(t, client, batch{prefix: "dead", pods: 3, work: 100 * time.Millisecond})
+			submit(t, client, batch{prefix: "dead", pods: waiting, startup: time.Hour})
 			log.waitBound(t, c.dead)
-			eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == 3-c.dead, hub.Waiting() })
+			eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-c.dead, hub.Waiting() })
 			if bound, _ := log.counts(); bound != c.dead {
 				t.Errorf("%d pods were bound while the agent was dead, want %d", bound, c.dead)
 			}
@@ -59,27 +67,163 @@ func TestDeadAgent(t *testing.T) {
 			if all, _ := seen.counts(node.name); all > 0 {
 				t.Errorf("%d reservations rest on the signal of a dead agent", all)
 			}
+			checkNothingLeft(t, client, hub)
 
-			node.set(c.back, false)
+			node.set(4, false)
 			node.startAgent(t)
 			waitFresh(t, hub, 1)
 			submit(t, client, batch{prefix: "back", pods: 5, work: 100 * time.Millisecond})
-			log.waitSucceeded(t, 8)
-			seen.check(t, 0)
+			log.waitSucceeded(t, 5)
+			seen.check(t, 5)
 			checkNothingLeft(t, client, hub)
 		})
 	}
 }
 
-// Without any agent, pods go where the default profile puts them, however
-// different the last reports were. Requests of a sixteenth of a node leave no
-// tie but between nodes with the same number of pods.
-func TestAllAgentsDead(t *testing.T) {
-	const nodes, each = 10, 4
+// warped is a clock that tests set forward, as real time goes on.
+type warped struct{ ahead atomic.Int64 }
+
+func (w *warped) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+// pass sets the clock forward in steps of half the age up to which reports count,
+// after each of which the nodes with an agent report.
+func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, reporting int) {
+	t.Helper()
+	for step := maxAge / 2; d > 0; d -= step {
+		w.ahead.Add(int64(min(d, step)))
+		eventually(t, "the nodes report", func() (bool, any) {
+			fresh := 0
+			for _, s := range hub.Snapshot() {
+				if s.Signal == "fresh" && s.Age < min(d, step) {
+					fresh++
+				}
+			}
+			return fresh == reporting, fresh
+		})
+	}
+}
+
+// Nine nodes are full, the tenth said so, too, and then nothing more. Of the
+// pods that wait it gets what slow start lets through on an empty node, and that
+// not at once: it may be full still.
+func TestSilentNode(t *testing.T) {
+	const nodes, waiting, line, maxAge = 10, 500, 2, 2 * time.Minute
 	client, kubeconfig := cluster(t)
 	var seen reservations
-	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Second}}
-	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.observe})
+	var clock warped
+	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
+	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.observe})
+	machines := newPlaceNodes(t, client, nodes, 0, hub.Addr().String())
+	silent := machines[nodes-1]
+	silent.set(3, true)
+	waitFresh(t, hub, nodes)
+	log := watchPods(t, client)
+	submit(t, client, batch{prefix: "waiting", pods: waiting, startup: time.Hour})
+	eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
+
+	silent.killAgent()
+	bound := func(what string, want int) {
+		t.Helper()
+		log.waitBound(t, want)
+		eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-want, hub.Waiting() })
+		if got := log.perNode("waiting"); len(got) > 1 || got[silent.name] != want {
+			t.Errorf("%s: pods by node %v, want %d on %s", what, got, want, silent.name)
+		}
+	}
+	clock.pass(t, hub, maxAge+30*time.Second, maxAge, nodes-1)
+	bound("saturated half a minute before it fell silent", 0)
+	clock.pass(t, hub, time.Minute, maxAge, nodes-1)
+	bound("no longer taken for saturated", line)
+	clock.pass(t, hub, 3*maxAge, maxAge, nodes-1)
+	bound("silent for long", line)
+	seen.check(t, 0)
+	if all, _ := seen.counts(""); all > 0 {
+		t.Errorf("%d reservations rest on the signal of a full or silent node", all)
+	}
+}
+
+// A hundred pods with an image that nobody has, and forty of which kubelet says
+// nothing, lie on nodes with room. Three hours later a good pod is bound at once.
+func TestPodsThatNeverStart(t *testing.T) {
+	const nodes, room, bad, mute, maxAge = 20, 9, 100, 40, 2 * time.Hour
+	client, kubeconfig := cluster(t)
+	var seen reservations
+	var clock warped
+	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
+	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.observe})
+	newPlaceNodes(t, client, nodes, room, hub.Addr().String())
+	waitFresh(t, hub, nodes)
+	log := watchPods(t, client)
+	good := batch{prefix: "good", pods: 1, work: 100 * time.Millisecond}
+
+	submit(t, client, batch{prefix: "bad", pods: bad, startup: 24 * time.Hour})
+	told := map[string]bool{}
+	eventually(t, "the bad pods are bound", func() (bool, any) {
+		for _, b := range log.bindings() {
+			if !told[b.pod] {
+				told[b.pod] = true
+				stall(t, client, b.pod)
+			}
+		}
+		return len(told) == bad, len(told)
+	})
+	submit(t, client, good)
+	log.waitSucceeded(t, 1)
+
+	submit(t, client, batch{prefix: "mute", pods: mute, startup: 24 * time.Hour})
+	log.waitBound(t, bad+1+mute)
+	good.prefix = "later"
+	submit(t, client, good)
+	eventually(t, "the good pod waits for those of which nothing is known", func() (bool, any) { return hub.Waiting() == 1, hub.Waiting() })
+	clock.pass(t, hub, 3*time.Minute, maxAge, nodes)
+	log.waitSucceeded(t, 2)
+	clock.pass(t, hub, 3*time.Hour, maxAge, nodes)
+	good.prefix = "much-later"
+	begin := time.Now()
+	submit(t, client, good)
+	log.waitSucceeded(t, 3)
+	t.Logf("three hours later a good pod of .1 s ran within %v", time.Since(begin))
+	inFlight := 0.
+	for _, s := range hub.Snapshot() {
+		inFlight += s.InFlight
+	}
+	if inFlight != bad+mute {
+		t.Errorf("%v pods in flight, want room kept for %d", inFlight, bad+mute)
+	}
+	seen.check(t, bad+mute+3)
+}
+
+// stall says of a pod what kubelet says where an image can't be pulled: in turns
+// of the pod's container and of its init container.
+func stall(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	waits := func(reason string) []corev1.ContainerStatus {
+		return []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+	}
+	status := corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: waits("ImagePullBackOff")}
+	if name[len(name)-1]%2 == 0 {
+		status.InitContainerStatuses, status.ContainerStatuses = waits("ErrImagePull"), waits("PodInitializing")
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
+	if _, err := pods.Patch(t.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Without any agent, pods go where the default profile puts them, as many as slow
+// start lets through, however different the last reports were. Requests of a
+// sixteenth of a node leave no tie but between nodes with the same number of pods.
+func TestAllAgentsDead(t *testing.T) {
+	const nodes, each, maxAge = 10, 2, 2 * time.Minute
+	client, kubeconfig := cluster(t)
+	var seen reservations
+	var clock warped
+	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
+	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.observe})
 	machines := newPlaceNodes(t, client, nodes, 0, hub.Addr().String())
 	for i, n := range machines {
 		n.set(i*i-5, i%3 == 0)
@@ -88,6 +232,8 @@ func TestAllAgentsDead(t *testing.T) {
 	for _, n := range machines {
 		n.killAgent()
 	}
+	// Nobody is taken for full any more.
+	clock.pass(t, hub, 2*maxAge, maxAge, 0)
 	waitSignals(t, hub, "stale", nodes)
 
 	log := watchPods(t, client)

@@ -93,7 +93,7 @@ func (r *reservations) counts(node string) (all, there int) {
 	return r.count, r.on[node]
 }
 
-func (r *reservations) observe(node string, s reserve.Signal, inflight float64) {
+func (r *reservations) observe(node string, s reserve.Signal, f reserve.Flight) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count++
@@ -102,8 +102,8 @@ func (r *reservations) observe(node string, s reserve.Signal, inflight float64) 
 	}
 	r.on[node]++
 	slowStart := max(2+float64(s.Pods)/2, s.Allowance)
-	if s.Saturated || s.Avail-inflight < 1 || inflight >= slowStart {
-		r.faults = append(r.faults, fmt.Sprintf("%s: %+v with %v in flight", node, s, inflight))
+	if s.Saturated || s.Avail-f.Demand < 1 || f.Demand-f.Stalled-f.Overdue >= slowStart {
+		r.faults = append(r.faults, fmt.Sprintf("%s: %+v with %+v", node, s, f))
 	}
 }
 

@@ -1,0 +1,234 @@
+package plugin_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
+)
+
+// TestSilentNodeTakesItsLineAlone: nine nodes are full and say so, the tenth has
+// nothing more to say, and 500 pods wait.
+func TestSilentNodeTakesItsLineAlone(t *testing.T) {
+	const nodes, waiting = 10, 500
+	for _, test := range []struct {
+		name    string
+		last    *agent.Report
+		silence time.Duration
+		want    int
+	}{
+		{"saturated, seconds ago", &agent.Report{Avail: 5, Saturated: true}, 6 * time.Second, 0},
+		{"saturated, an hour ago", &agent.Report{Avail: 5, Saturated: true}, time.Hour, 2},
+		{"with room, seconds ago", &agent.Report{Avail: 5}, 6 * time.Second, 2},
+		{"with room for one", &agent.Report{Avail: 1}, 6 * time.Second, 1},
+		{"with pods and an allowance that nobody else saw", &agent.Report{Avail: 500, Allowance: 400, Absorbed: keys(900, 1300)}, 6 * time.Second, 2},
+		{"never a word", nil, time.Hour, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			clock := newClock()
+			c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Now: clock.Now}})
+			client := c.dial()
+			var full []*stream
+			for i := range nodes - 1 {
+				full = append(full, c.open(client, nodeName(i)))
+			}
+			silent := nodeName(nodes - 1)
+			if test.last != nil {
+				c.open(client, silent).settle(*test.last)
+			}
+			c.pass(clock, test.silence)
+			for _, s := range full {
+				s.settle(agent.Report{Avail: 0})
+			}
+			for i := range waiting {
+				if node, status := c.schedule(newPod(i), c.infos); status.IsSuccess() && node != silent {
+					t.Fatalf("%s has no room and got a pod", node)
+				}
+			}
+			if got := int(c.state(silent).InFlight); got != test.want {
+				t.Errorf("the silent node got %d of %d pods, want %d", got, waiting, test.want)
+			}
+			if got := c.state(silent).Slots; got != 0 {
+				t.Errorf("%d slots are left, for which pods would be woken", got)
+			}
+		})
+	}
+}
+
+// TestSilentNodeKeepsItsLineAsPodsEnd: what it had shown to bear it still bears.
+func TestSilentNodeKeepsItsLineAsPodsEnd(t *testing.T) {
+	const running = 6
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
+	var pods []*v1.Pod
+	for i := range running {
+		pods = append(pods, newPod(i, onNode(nodeName(0))))
+	}
+	c.arrive(pods...)
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 9, Absorbed: keys(0, running)})
+	c.pass(clock, time.Hour)
+	for _, pod := range pods {
+		c.delete(pod)
+	}
+	c.eventually("the pods are forgotten", func() bool { return c.hub.Ledger().Absorbed == 0 })
+	for i := range 50 {
+		c.schedule(newPod(100+i), c.infos)
+	}
+	if got := c.state(nodeName(0)).InFlight; got != 2+running/2 {
+		t.Errorf("%v pods in flight, want %d", got, 2+running/2)
+	}
+}
+
+// TestSchedulerThatStoodStill heard of nobody meanwhile: no node is silent.
+func TestSchedulerThatStoodStill(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}})
+	client := c.dial()
+	s := c.open(client, nodeName(0))
+	s.settle(agent.Report{Avail: 3})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 3})
+	clock.advance(time.Hour)
+	if node, status := c.schedule(newPod(0), c.infos); status.IsSuccess() || !strings.Contains(status.Message(), "without a current") {
+		t.Fatalf("placed on %q before any node could report: %v", node, status)
+	}
+	s.settle(agent.Report{Avail: 1})
+	if node, status := c.schedule(newPod(0), c.infos); node != nodeName(0) {
+		t.Errorf("placed on %q, want the node that has reported: %v", node, status)
+	}
+	if node, status := c.schedule(newPod(1), c.infos); status.IsSuccess() {
+		t.Errorf("placed on %q, which is still waited for or full", node)
+	}
+	c.pass(clock, config.DefaultMaxAge)
+	if node, status := c.schedule(newPod(1), c.infos); node != nodeName(1) {
+		t.Errorf("placed on %q after the grace, want the silent node's line: %v", node, status)
+	}
+}
+
+// waitingFor makes a pod of a container, after an init container if init, that
+// waits for a reason.
+func waitingFor(reason string, init bool) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		waits := v1.ContainerStatus{Name: "c", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}}
+		p.Status.ContainerStatuses = []v1.ContainerStatus{waits}
+		if init {
+			p.Spec.InitContainers = []v1.Container{{Name: "i"}}
+			p.Status.InitContainerStatuses = p.Status.ContainerStatuses
+			p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", State: v1.ContainerState{
+				Waiting: &v1.ContainerStateWaiting{Reason: "PodInitializing"}}}}
+		}
+	}
+}
+
+// TestPodsThatNeverStart block nobody else: not at once where kubelet says why,
+// and not for long where it does not. Their room stays theirs.
+func TestPodsThatNeverStart(t *testing.T) {
+	const nodes, each, room = 20, 5, 7
+	for _, test := range []struct {
+		reason string
+		init   bool
+		known  bool // for what it is, at once
+	}{
+		{"ImagePullBackOff", false, true}, {"ErrImagePull", false, true}, {"InvalidImageName", false, true},
+		{"ErrImageNeverPull", true, true}, {"RegistryUnavailable", false, true}, {"CreateContainerConfigError", false, true},
+		{"CreateContainerError", true, true}, {"RunContainerError", false, true}, {"CrashLoopBackOff", true, true},
+		{"ImagePullBackOff", true, true}, {"ContainerCreating", false, false}, {"PodInitializing", true, false}, {"", false, false},
+	} {
+		t.Run(fmt.Sprintf("%s/init=%v", test.reason, test.init), func(t *testing.T) {
+			clock := newClock()
+			c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Now: clock.Now}})
+			client := c.dial()
+			var streams []*stream
+			for i := range nodes {
+				streams = append(streams, c.open(client, nodeName(i)))
+			}
+			report := func() {
+				t.Helper()
+				for _, s := range streams {
+					s.settle(agent.Report{Avail: room})
+				}
+			}
+			report()
+			for i := range nodes * each {
+				c.create(newPod(i, onNode(nodeName(i%nodes)), waitingFor(test.reason, test.init)))
+			}
+			c.eventually("all are in flight", func() bool { return c.hub.Ledger().Bound == nodes*each })
+			c.eventually("their state is known", func() bool {
+				return !test.known || c.state(nodeName(0)).Stalled == each && c.state(nodeName(nodes-1)).Stalled == each
+			})
+			next := 1000
+			good := func() bool {
+				next++
+				_, status := c.schedule(newPod(next), c.infos)
+				return status.IsSuccess()
+			}
+			if got := good(); got != test.known {
+				t.Errorf("at first a good pod is placed: %v, want %v", got, test.known)
+			}
+			for range 3 * 60 {
+				c.pass(clock, time.Minute)
+			}
+			report()
+			c.eventually("three hours later a good pod finds a slot", func() bool { return c.state(nodeName(1)).Slots > 0 })
+			if !good() {
+				t.Error("three hours later a good pod finds no place")
+			}
+			if got := c.state(nodeName(7)); got.InFlight < each || got.Free > room-each {
+				t.Errorf("%+v, want the room of %d pods kept", got, each)
+			}
+		})
+	}
+}
+
+// TestPodGoesOn: its image appears, and so it is one that starts.
+func TestPodGoesOn(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 9})
+	pod := newPod(0, onNode(nodeName(0)), waitingFor("ErrImagePull", false))
+	c.create(pod)
+	c.eventually("the pod is stalled", func() bool { return c.state(nodeName(0)).Stalled == 1 })
+	pod = newPod(0, onNode(nodeName(0)))
+	pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}
+	c.update(pod)
+	c.eventually("the pod starts", func() bool { return c.state(nodeName(0)).Stalled == 0 })
+	if got := c.state(nodeName(0)); got.InFlight != 1 || got.Slots != 1 {
+		t.Errorf("%+v, want the pod in flight and one slot of two left", got)
+	}
+}
+
+// TestPodBetweenInitContainers is in flight again, unless it is the API that is
+// late to tell of its end.
+func TestPodBetweenInitContainers(t *testing.T) {
+	for init, want := range map[bool]float64{true: 1, false: 0} {
+		c := newCluster(t, setup{nodes: 1})
+		s := c.open(c.dial(), nodeName(0))
+		pod := newPod(0, onNode(nodeName(0)), waitingFor("PodInitializing", init))
+		c.create(pod)
+		c.eventually("the pod is in flight", func() bool { return c.hub.Ledger().Bound == 1 })
+		s.settle(agent.Report{Avail: 3, Absorbed: keys(0, 1)})
+		s.settle(agent.Report{Avail: 4})
+		if got := c.state(nodeName(0)).InFlight; got != want {
+			t.Errorf("init containers %v: %v in flight when it is no longer listed, want %v", init, got, want)
+		}
+	}
+}
+
+// TestNodesThatNeverWere leave no account: it shows in what a node of that name
+// finds.
+func TestNodesThatNeverWere(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	pod := newPod(0, onNode("nowhere"))
+	c.create(pod)
+	c.eventually("the pod is known", func() bool { return c.hub.Ledger().Bound == 1 })
+	c.delete(pod)
+	c.eventually("the pod is forgotten", func() bool { return c.hub.Ledger().Bound == 0 })
+	if _, ok := c.hub.Node("nowhere"); ok {
+		t.Error("a pod made a node")
+	}
+}
