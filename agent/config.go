@@ -90,13 +90,14 @@ type Config struct {
 	Filter filter.Config
 	Model  svd.Options
 	// Estimator is that of every channel, whose Prior is the channel's. A Spread
-	// of 0 means DefaultSpread, a negative one that all pods are alike in every
-	// channel; else that of memory is MemorySpread.
+	// of 0 means DefaultSpread; that of memory is MemorySpread.
 	Estimator kalman.Config
-	// MemorySpread is how much pods differ in memory, at most 10; 0 means
-	// DefaultMemorySpread, a negative value that they are alike.
+	// MemorySpread is how much pods differ in memory, in [0, 10]; 0 means
+	// DefaultMemorySpread.
 	MemorySpread float64
-	Signal       capacity.Options
+	// Alike says that pods do not differ, in any channel, whatever the spreads.
+	Alike  bool
+	Signal capacity.Options
 	// Avail has a constant Allowance of 0 by default; it adds to the measured one.
 	Avail capacity.AvailOptions
 	// Allowance bounds the start-up allowance, which follows from the pods' run
@@ -106,9 +107,10 @@ type Config struct {
 	// half; 0 means DefaultPaceHalfLife.
 	PaceHalfLife time.Duration
 
-	// FleetShare is γ in [0, 1]; 0 means DefaultFleetShare, a negative value
-	// means that the node keeps to its own model.
+	// FleetShare is γ in [0, 1]; 0 means DefaultFleetShare.
 	FleetShare float64
+	// OwnModel says that the node keeps to its own model, whatever FleetShare.
+	OwnModel bool
 	// FleetSpread is how much the costs of nodes differ, relative to the fleet's:
 	// with a larger one a node keeps more of its own (kalman.Pool). 0 means
 	// kalman.DefaultFleetSpread.
@@ -147,10 +149,12 @@ func (c Config) Validate() error {
 		return refuse("Cores", c.Cores, "must be finite and positive")
 	case c.PodsPerCore != 0 && !positive(c.PodsPerCore):
 		return refuse("PodsPerCore", c.PodsPerCore, "must be finite and positive")
-	case !(c.FleetShare <= 1) || math.IsInf(c.FleetShare, 0):
-		return refuse("FleetShare", c.FleetShare, "must be at most 1")
-	case !(c.MemorySpread >= -10 && c.MemorySpread <= 10):
-		return refuse("MemorySpread", c.MemorySpread, "must be in [-10, 10]")
+	case !(c.FleetShare >= 0 && c.FleetShare <= 1):
+		return refuse("FleetShare", c.FleetShare, "must be in [0, 1]")
+	case !(c.MemorySpread >= 0 && c.MemorySpread <= 10):
+		return refuse("MemorySpread", c.MemorySpread, "must be in [0, 10]")
+	case !(c.Estimator.Spread >= 0):
+		return refuse("Estimator.Spread", c.Estimator.Spread, "must not be negative")
 	case c.FleetSpread != 0 && !positive(c.FleetSpread):
 		return refuse("FleetSpread", c.FleetSpread, "must be finite and positive")
 	}
@@ -210,7 +214,8 @@ func (c *Config) estimator(ch Channel) kalman.Config {
 	e := c.Estimator
 	e.Prior = ch.Prior
 	switch {
-	case e.Spread < 0:
+	case c.Alike:
+		e.Spread = 0
 	case ch.Name == Memory && c.MemorySpread != 0:
 		e.Spread = c.MemorySpread
 	case ch.Name == Memory:
@@ -227,7 +232,7 @@ func (c *Config) podSD(ch Channel, cost float64) float64 {
 	if ch.Name != Memory {
 		return 0
 	}
-	return max(c.estimator(ch).Spread, 0) * cost
+	return c.estimator(ch).Spread * cost
 }
 
 func positive(f float64) bool { return f > 0 && !math.IsInf(f, 0) }
@@ -250,7 +255,9 @@ func (c Config) withDefaults() Config {
 	if c.FleetShare == 0 {
 		c.FleetShare = DefaultFleetShare
 	}
-	c.FleetShare = math.Max(c.FleetShare, 0)
+	if c.OwnModel {
+		c.FleetShare = 0
+	}
 	if c.Model.Block == 0 {
 		c.Model.Block = svd.DefaultBlock
 	}

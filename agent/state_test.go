@@ -133,7 +133,7 @@ func TestConfigSurvivesJSON(t *testing.T) {
 		Avail:     capacity.AvailOptions{Rule: capacity.Switched, Caution: -1, Saturation: -.1, FloorBelow: -.1, Allowance: 1. / 3},
 		Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 
-		MemorySpread: 2, FleetShare: -1, FleetSpread: .2, FleetHalfLife: 3, ChurnHold: 4, ChurnCap: 5, Settle: 6, MinInterval: math.MaxInt64, PaceHalfLife: 7,
+		MemorySpread: 2, Alike: true, OwnModel: true, MaxAge: 8, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3, ChurnHold: 4, ChurnCap: 5, Settle: 6, MinInterval: math.MaxInt64, PaceHalfLife: 7,
 	}
 	text, err := json.Marshal(c)
 	if err != nil {

@@ -45,7 +45,7 @@ func configs() map[string]agent.Config {
 		many.Channels = append(many.Channels, agent.Channel{Name: "c" + strconv.Itoa(i), Size: 1, Prior: .1})
 	}
 	alone.Channels = alone.Channels[:1]
-	alone.FleetShare, alone.Model.Block = -1, 7
+	alone.OwnModel, alone.Model.Block = true, 7
 	return map[string]agent.Config{"default": config(), "joint": joint, "wide": wide, "alone": alone, "many": many}
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/option"
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/option"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -24,7 +24,7 @@ func TestConstantsAreComplete(t *testing.T) {
 	none := []string{
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method", "agent.signal.ignore-idle-full", "agent.signal.signed",
-		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "pressure",
+		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve", "agent.estimator.forgetting", "agent.estimator.mean-gain",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
@@ -33,7 +33,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		// Only its ratio to alpha counts.
 		"agent.model.beta",
 		// Bounds of the input: two channels have no more than two directions.
-		"agent.model.rank", "aggregate.max-nodes", "aggregate.max-groups",
+		"agent.model.rank", "aggregate.max-nodes", "aggregate.max-groups", "aggregate.max-bytes", "aggregate.caller-share", "aggregate.silence",
 	}
 	var got []string
 	for _, c := range experiment.Constants() {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/agent/option"
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/option"
 )
 
 // unset are the fields of sim.Spazio that are no settings: those that the

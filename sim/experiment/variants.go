@@ -77,8 +77,9 @@ func source(guards int) sim.Scalar {
 				Avail:     capacity.Thesis(),
 				Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 				Estimator: kalman.Config{
-					Method: kalman.Naive, Spread: -1, Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6,
+					Method: kalman.Naive, Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6,
 				},
+				Alike:     true,
 				ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
 				PodsPerCore: 2,
 				Settle:      time.Nanosecond,
@@ -125,8 +126,9 @@ func reference() sim.Spazio {
 			Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
 			Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
 			Estimator: kalman.Config{
-				Method: kalman.Centred, Spread: -1, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
+				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
 			},
+			Alike:     true,
 			ChurnHold: time.Second, ChurnCap: 10 * time.Second,
 			PodsPerCore: 1,
 			Settle:      600 * time.Millisecond,

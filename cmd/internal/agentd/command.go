@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -58,7 +57,6 @@ type options struct {
 	cpuCounter  string
 	linkSpeed   float64
 	reserve     map[string]string
-	rate        float64
 	sources     []Source
 	record      string
 	recordFile  serve.Bytes
@@ -131,16 +129,12 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	f.StringVar(&o.cpuCounter, "cpu-counter", telemetry.CounterAuto.String(), "where utilisation is read: auto, cgroup, cpuacct or stat")
 	f.Float64Var(&o.linkSpeed, "link-speed", 0, "Mbit/s of every link, for the network channel; 0 asks the drivers")
 	f.StringToStringVar(&o.reserve, "reserve", nil, "share of a channel that pods leave free, as cpu=0.5 on nodes whose servers must answer fast (default none)")
-	f.Float64Var(&o.rate, "rate", 10, "samples a second, 1 to 100")
 }
 
 // validate checks what neither cobra nor the packages below do.
 func (o options) validate() error {
 	if err := o.transport.Validate(); err != nil {
 		return err
-	}
-	if !(o.rate >= 1 && o.rate <= 100) {
-		return fmt.Errorf("--rate: %v is not in 1 to 100", o.rate)
 	}
 	if o.refresh <= 0 {
 		return fmt.Errorf("--dns-refresh: %v is not positive", o.refresh)
@@ -173,11 +167,6 @@ func (o options) reserves(measured telemetry.Channels) (map[string]float64, erro
 	return shares, nil
 }
 
-// period is the time between two samples.
-func (o options) period() time.Duration {
-	return time.Duration(math.Round(float64(time.Second) / o.rate))
-}
-
 func (o options) nodeName() (string, error) {
 	if o.node != "" {
 		return o.node, nil
@@ -194,8 +183,7 @@ func (o options) nodeName() (string, error) {
 func (o options) telemetry() (telemetry.Config, error) {
 	c := telemetry.Config{
 		ProcRoot: o.procRoot, SysRoot: o.sysRoot, CgroupRoot: o.cgroupRoot,
-		LinkSpeed:   o.linkSpeed * 1e6 / 8,
-		MaxInterval: max(time.Second, 10*o.period()),
+		LinkSpeed: o.linkSpeed * 1e6 / 8,
 	}
 	var err error
 	if c.Channels, err = telemetry.ParseChannels(o.channels); err != nil {

@@ -49,8 +49,7 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--pod-source", "cri", "--runtime-endpoint", "relative/path"}, serve.ExitUsage, "Endpoint"},
 		{[]string{"--reserve", "cpu=1"}, serve.ExitUsage, "--reserve: cpu=1 is not a share"},
 		{[]string{"--reserve", "io=.1"}, serve.ExitUsage, "--reserve: io is not measured, only cpu,memory"},
-		{[]string{"--rate", "0"}, serve.ExitUsage, "--rate"},
-		{[]string{"--rate", "NaN"}, serve.ExitUsage, "--rate"},
+		{[]string{"--rate", "20"}, serve.ExitUsage, "--rate"},
 		{[]string{"--channels", "cpu,gpu"}, serve.ExitUsage, "--channels"},
 		{[]string{"--link-speed", "-1"}, serve.ExitUsage, "LinkSpeed"},
 		{[]string{"--cpu-contention", "most"}, serve.ExitUsage, "--cpu-contention"},
@@ -258,7 +257,7 @@ func TestAgentProcessInterrupted(t *testing.T) {
 func TestAgentProcessExplainsItself(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recording")
 	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--log-format", "json",
-		"--pod-source", "none", "--record", dir, "--nice", "19", "--channels", "cpu,memory", "--rate", "50")
+		"--pod-source", "none", "--record", dir, "--nice", "19", "--channels", "cpu,memory")
 	waitFor(t, "readiness", func() bool { code, _ := p.get("/readyz"); return code == http.StatusOK })
 	code, body := p.get("/debug/why")
 	var why struct {

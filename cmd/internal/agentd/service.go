@@ -95,7 +95,7 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 // agent puts the agent together.
 func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, reserve map[string]float64, logger *slog.Logger, registry *prometheus.Registry) (*Node, error) {
 	return NewNode(NodeConfig{
-		Name: o.node, Meter: reader, Pods: pods, Period: o.period(), Reserve: reserve,
+		Name: o.node, Meter: reader, Pods: pods, Reserve: reserve,
 		Schedulers: o.schedulers, Refresh: o.refresh, TokenFile: o.tokenFile, Aggregator: o.aggregator, Transport: o.transport,
 		RecordDir: o.record,
 		Record:    recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)},

@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := []string{
 		"--agent", agentLink(t), "--node-exporter", "", "--duration", "3s", "--warm-up", "0s", "--pods", "4", "--rate", "4",
-		"-o", "json", "--", "--rate", "20",
+		"-o", "json",
 	}
 	if code := execute(t.Context(), args, &stdout, &stderr); code != serve.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &stderr)
@@ -90,7 +90,7 @@ func TestRefuses(t *testing.T) {
 		{[]string{"--scrape-agent", "0s"}, serve.ExitUsage},
 		{[]string{"-o", "xml"}, serve.ExitUsage},
 		{[]string{"--agent", "/nonexistent/agent", "--pods", "1"}, serve.ExitFailure},
-		{[]string{"--agent", agentLink(t), "--pods", "1", "--", "--rate", "0"}, serve.ExitFailure},
+		{[]string{"--agent", agentLink(t), "--pods", "1", "--", "--cpu-counter", "none"}, serve.ExitFailure},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := execute(t.Context(), tc.args, &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/option"
+	"github.com/spazio-scheduler/spazio/sim/option"
 )
 
 // fixed are the fields of agent.Config that can't be set: those that say what

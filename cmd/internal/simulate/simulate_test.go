@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/agent/option"
 	"github.com/spazio-scheduler/spazio/cmd/internal/simulate"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/option"
 )
 
 // simulated runs the command and returns what it wrote to stdout.

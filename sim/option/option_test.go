@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/option"
 	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/sim/option"
 )
 
 type name string
