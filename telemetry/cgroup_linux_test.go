@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,17 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -113,17 +118,30 @@ func (c *cgroups) watch(config telemetry.CgroupConfig) *watched {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	w := &watched{t: c.t, changed: make(chan struct{}, 1)}
+	return c.run(source)
+}
+
+// run runs a source until the test ends.
+func (c *cgroups) run(source telemetry.PodSource) *watched {
+	w := c.newWatched()
+	w.run(func(ctx context.Context) error { return source.Run(ctx, w.notify) })
+	return w
+}
+
+func (c *cgroups) newWatched() *watched {
+	return &watched{t: c.t, changed: make(chan struct{}, 1)}
+}
+
+func (w *watched) run(do func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- source.Run(ctx, w.notify) }()
-	c.t.Cleanup(func() {
+	go func() { ended <- do(ctx) }()
+	w.t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			c.t.Errorf("Run = %v", err)
+			w.t.Errorf("Run = %v", err)
 		}
 	})
-	return w
 }
 
 // watched collects the events of a source.
@@ -286,6 +304,19 @@ func TestPodCountsBeyondSandbox(t *testing.T) {
 			c.container(pod, "s", "pause")
 			c.container(filepath.Join(c.container(pod, "a"), "init.scope"), "x", "systemd")
 		}, true},
+		{"crun with systemd, sandbox", func(c *cgroups, pod string) { c.nested(pod, "crio-s.scope", "pause") }, false},
+		{"crun with systemd, sandbox and container", func(c *cgroups, pod string) {
+			c.nested(pod, "crio-s.scope", "pause")
+			c.nested(pod, "crio-a.scope", "sh")
+		}, true},
+		{"crun with systemd, about to start it", func(c *cgroups, pod string) {
+			c.nested(pod, "crio-s.scope", "pause")
+			c.nested(pod, "crio-a.scope", "crun")
+		}, false},
+		{"crun with systemd, other PID namespace", func(c *cgroups, pod string) {
+			c.nested(pod, "cri-containerd-s.scope", "")
+			c.nested(pod, "cri-containerd-a.scope", "")
+		}, true},
 		{"other PID namespace, sandbox", func(c *cgroups, pod string) { c.container(pod, "s", "") }, false},
 		{"other PID namespace, container", func(c *cgroups, pod string) { c.container(pod, "s", ""); c.container(pod, "a", "") }, true},
 		{"other PID namespace, CRI-O", func(c *cgroups, pod string) { c.container(pod, "crio-a.scope", "") }, true},
@@ -309,6 +340,196 @@ func TestPodCountsBeyondSandbox(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nested makes a container's cgroup whose processes are in one below it.
+func (c *cgroups) nested(pod, name string, comm string) {
+	c.t.Helper()
+	c.container(c.container(pod, name), "container", comm)
+}
+
+// cgroup v1 hides the processes of another PID namespace altogether; the pids
+// controller counts them.
+func TestPodOfOtherPIDNamespaceOnV1(t *testing.T) {
+	c := newCgroups(t)
+	pod := filepath.Join("kubepods", "besteffort", "pod"+uidA)
+	// hidden sets how many processes a container has, of which none is visible.
+	hidden := func(name string, processes int) string {
+		c.file(filepath.Join(c.dir("pids", pod, name), "pids.current"), strconv.Itoa(processes)+"\n")
+		return c.container(c.dir("cpu,cpuacct", pod), name)
+	}
+	c.dir("cpu,cpuacct", pod)
+	w := c.watch(telemetry.CgroupConfig{})
+	w.untilStates(pending(uidA))
+	sandbox := hidden("sandbox", 1)
+	init := hidden("init", 2)
+	w.untilStates(runs(uidA, 1))
+	c.remove(init)
+	w.untilStates(stopped(uidA, 1))
+	hidden("empty", 0)
+	main := hidden("main", 1)
+	w.untilStates(runs(uidA, 2))
+	c.remove(main)
+	w.untilStates(stopped(uidA, 2))
+	c.remove(filepath.Join(c.root, "cpu,cpuacct", pod, "empty"))
+	w.untilStates(stopped(uidA, 3))
+	c.remove(sandbox)
+	w.untilStates()
+}
+
+// A host without the kubelet's cgroup is said in the log and by Health, which is
+// nil once it is there.
+func TestHealth(t *testing.T) {
+	c := newCgroups(t)
+	var log lockedBuffer
+	config := telemetry.CgroupConfig{Root: c.root, ProcRoot: c.proc, Gather: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	source, err := telemetry.NewCgroupPods(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := source.Health(); err != nil {
+		t.Errorf("before Run: %v", err)
+	}
+	w := c.run(source)
+	for range 2 {
+		w.untilPods()
+		w.untilHealth(source, telemetry.ErrNoKubepods)
+		if !strings.Contains(source.Health().Error(), c.root) {
+			t.Errorf("%v does not name %s", source.Health(), c.root)
+		}
+		c.container(c.dir("kubepods", "pod"+uidA), "a", "sh")
+		w.untilPods(uidA)
+		w.untilHealth(source, nil)
+		c.remove(c.dir("kubepods"))
+	}
+	w.untilPods()
+	w.untilHealth(source, telemetry.ErrNoKubepods)
+	if got := strings.Count(log.String(), "WARN"); got != 3 {
+		t.Errorf("%d warnings, want one for each time the cgroup was missing:\n%s", got, log.String())
+	}
+}
+
+// untilHealth waits until the source's health is that error.
+func (w *watched) untilHealth(source *telemetry.CgroupPods, want error) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !errors.Is(source.Health(), want); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("health %v, want %v", source.Health(), want)
+		}
+	}
+}
+
+// lockedBuffer is safe for concurrent use.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// With the kernel's watches used up the tree is read time and again, and what has
+// been started is not known.
+func TestWatchesUsedUp(t *testing.T) {
+	c := newCgroups(t)
+	besteffort := c.dir("kubepods", "besteffort")
+	sandbox := c.container(c.dir("kubepods", "besteffort", "pod"+uidA), "sandbox", "pause")
+	var log lockedBuffer
+	source, err := telemetry.NewCgroupPods(telemetry.CgroupConfig{
+		Root: c.root, ProcRoot: c.proc, Rescan: 20 * time.Millisecond, Gather: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.newWatched()
+	var once sync.Once
+	refused := make(chan error, 1)
+	w.run(func(ctx context.Context) error {
+		runtime.LockOSThread() // what is refused is so on this thread, which ends with the source
+		return source.Run(ctx, func(e telemetry.PodEvent) {
+			once.Do(func() { refused <- refuseWatches() })
+			w.notify(e)
+		})
+	})
+	if err := <-refused; err != nil {
+		t.Fatal(err)
+	}
+	unknown := telemetry.StartsUnknown
+	w.untilStates(telemetry.Pod{UID: uidA, Starts: unknown})
+	pod := filepath.Join(besteffort, "pod"+uidB)
+	c.container(pod, "sandbox", "pause")
+	c.container(pod, "main", "sh")
+	w.untilStates(telemetry.Pod{UID: uidA, Starts: unknown}, runs(uidB, unknown))
+	c.remove(sandbox)
+	c.remove(filepath.Join(pod, "main"))
+	w.untilStates(stopped(uidB, unknown))
+	c.remove(pod)
+	w.untilStates()
+	if got := strings.Count(log.String(), "cannot watch"); got != 1 {
+		t.Errorf("said %d times, want once:\n%s", got, log.String())
+	}
+}
+
+// refuseWatches has the kernel refuse inotify watches to this thread as it does to
+// a user who has used up theirs.
+func refuseWatches() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the system call's number
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_INOTIFY_ADD_WATCH, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSPC)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
+}
+
+// Watches of pods that ended are given back.
+func TestWatchesOfEndedPodsAreDropped(t *testing.T) {
+	c := newCgroups(t)
+	c.dir("kubepods")
+	w := c.watch(telemetry.CgroupConfig{})
+	w.untilPods()
+	before := watches(t)
+	for i := range 20 {
+		uid := fmt.Sprintf("%08d-1111-2222-3333-444455556666", i)
+		pod := c.dir("kubepods", "pod"+uid)
+		c.container(pod, "a", "sh")
+		w.untilPods(uid)
+		if got := watches(t); got != before+1 {
+			t.Errorf("%d watches with one pod, want %d", got, before+1)
+		}
+		c.remove(pod)
+		w.untilStates()
+	}
+	if got := watches(t); got != before {
+		t.Errorf("%d watches without pods, want %d", got, before)
+	}
+}
+
+// watches is how many inotify watches this process has.
+func watches(t *testing.T) (n int) {
+	t.Helper()
+	infos, err := filepath.Glob("/proc/self/fdinfo/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range infos {
+		text, _ := os.ReadFile(info) // it may be closed meanwhile
+		n += bytes.Count(text, []byte("inotify wd:"))
+	}
+	return n
 }
 
 // A start is told as churn with the pod's directory, ahead of its containers;

@@ -97,10 +97,11 @@ func TestPodStartsBetweenTwoLooks(t *testing.T) {
 	// starts it again.
 	failed := c.container(pod, "failed", "runc:[2:INIT]")
 	before := w.churns()
-	c.container(pod, "next", "runc:[2:INIT]")
+	next := c.container(pod, "next", "runc:[2:INIT]")
 	w.until("churn", func(_ []string, churn int) bool { return churn > before })
 	c.remove(failed)
-	w.untilStates(runs(uidA, 5))
+	c.remove(next)
+	w.untilStates(runs(uidA, 6))
 }
 
 // Nobody knows what was started before the source, or while events were lost.

@@ -1,5 +1,21 @@
 package telemetry
 
+// WaitForSpeeds has samples wait for the speed of a link however busy the machine
+// that runs the tests, and returns how to undo that.
+func WaitForSpeeds() (undo func()) {
+	before := speedPatience
+	speedPatience = alwaysWait
+	return func() { speedPatience = before }
+}
+
+// ReadKernelFile reads a file as a Reader does, into a buffer that is too small at
+// first.
+func ReadKernelFile(path string) ([]byte, error) {
+	f := newFile(path, 64)
+	defer f.close()
+	return f.read()
+}
+
 // LacksPressure is for a test: no file of a test's own can be made to refuse
 // reading the way the kernel's do.
 var LacksPressure = lacksPressure

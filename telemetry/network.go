@@ -3,6 +3,7 @@ package telemetry
 import (
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -30,14 +31,16 @@ type network struct {
 	// changed: the links or their speeds are not those of the last sample.
 	changed bool
 
-	virtual   map[string]*sighting // interfaces without a device
-	names     [][]byte             // scratch
+	virtual   map[string]*virtualLink
+	names     [][]byte // scratch
 	scannedAt time.Time
+	// aside are the reads that sampling does not wait for.
+	aside sync.WaitGroup
 }
 
-// sighting says whether an interface is in the list; behind a pointer, so that
-// noting it does not allocate the name anew.
-type sighting struct{ seen bool }
+// virtualLink is an interface without a device. It says whether that is in the
+// list, behind a pointer, so that noting it does not allocate the name anew.
+type virtualLink struct{ seen bool }
 
 // newNetwork finds the links; without one the error is ErrNoLinkSpeed.
 func newNetwork(c Config) (*network, error) {
@@ -46,9 +49,9 @@ func newNetwork(c Config) (*network, error) {
 		class:   filepath.Join(c.SysRoot, "class", "net"),
 		fixed:   c.LinkSpeed,
 		span:    span{longest: c.MaxInterval},
-		virtual: map[string]*sighting{},
+		virtual: map[string]*virtualLink{},
 	}
-	err := n.scan(time.Time{})
+	err := n.scan(time.Time{}, alwaysWait)
 	if err == nil {
 		_, err = n.advance()
 	}
@@ -77,18 +80,19 @@ func (n *network) close() {
 	for _, l := range n.links {
 		l.close()
 	}
+	n.aside.Wait()
 }
 
 func (n *network) sample(at time.Time) (float64, error) {
 	if since := at.Sub(n.scannedAt); since >= rescanLinks || since < 0 {
-		if err := n.scan(at); err != nil {
+		if err := n.scan(at, speedPatience); err != nil {
 			return 0, err
 		}
 	}
 	busiest, err := n.advance()
 	if err != nil {
 		// A link that cannot be read may just have gone: then go on without it.
-		if failed := n.scan(at); failed != nil || !n.changed {
+		if failed := n.scan(at, speedPatience); failed != nil || !n.changed {
 			return 0, err
 		}
 		if busiest, err = n.advance(); err != nil {
@@ -109,7 +113,7 @@ func (n *network) sample(at time.Time) (float64, error) {
 	return clamp(busiest / since.Seconds()), nil
 }
 
-// advance reads every link and takes its counters as the new base, unless one
+// advance reads every link and makes its counters the new base, unless one
 // fails: then all keep theirs. It returns what the busiest link moved, in seconds
 // at its full speed; less than 0 if a counter ran backwards.
 func (n *network) advance() (float64, error) {
@@ -131,7 +135,7 @@ func (n *network) advance() (float64, error) {
 		if l.whole == 0 {
 			continue
 		}
-		moved, ok := l.take()
+		moved, ok := l.advance()
 		busiest = max(busiest, float64(moved)/l.whole)
 		backwards = backwards || !ok
 	}
@@ -150,8 +154,9 @@ func (n *network) noSpeed() error {
 	return &ChannelError{networkName, n.class, fmt.Errorf("%w: interfaces with a device: %q", ErrNoLinkSpeed, names)}
 }
 
-// scan takes in which interfaces there are, and the links' speeds.
-func (n *network) scan(at time.Time) error {
+// scan reads which interfaces there are, and the links' speeds unless they take
+// longer than patience.
+func (n *network) scan(at time.Time, patience time.Duration) error {
 	text, err := n.list.read()
 	if err == nil {
 		n.names, err = ParseInterfaces(n.names, text)
@@ -160,7 +165,7 @@ func (n *network) scan(at time.Time) error {
 		return &ChannelError{networkName, n.list.path, err}
 	}
 	for _, name := range n.names {
-		n.meet(name)
+		n.observe(name)
 	}
 	links, fastest := n.links[:0], 0.
 	for _, l := range n.links {
@@ -170,8 +175,8 @@ func (n *network) scan(at time.Time) error {
 			continue
 		}
 		l.seen = false
-		if whole := l.carries(n.fixed); whole != l.whole {
-			l.whole, n.changed = whole, true
+		if l.refresh(n.fixed, patience) {
+			n.changed = true
 		}
 		fastest = max(fastest, l.whole)
 		links = append(links, l)
@@ -190,8 +195,8 @@ func (n *network) scan(at time.Time) error {
 	return nil
 }
 
-// meet takes in one interface of the list.
-func (n *network) meet(name []byte) {
+// observe notes one interface of the list.
+func (n *network) observe(name []byte) {
 	for _, l := range n.links {
 		if l.name == string(name) {
 			l.seen = true
@@ -204,9 +209,9 @@ func (n *network) meet(name []byte) {
 	}
 	dir := filepath.Join(n.class, string(name))
 	if !exists(filepath.Join(dir, "device")) {
-		n.virtual[string(name)] = &sighting{seen: true}
+		n.virtual[string(name)] = &virtualLink{seen: true}
 		return
 	}
-	n.links = append(n.links, newLink(string(name), dir))
+	n.links = append(n.links, newLink(string(name), dir, &n.aside))
 	n.changed = true
 }

@@ -38,6 +38,7 @@ type networkStep struct {
 // Links come, go and start again while a Reader runs. The sample into which a
 // change falls is dropped; the next one is right.
 func TestLinksComeAndGo(t *testing.T) {
+	t.Cleanup(telemetry.WaitForSpeeds())
 	moved := func(name string, received, sent uint64) func(*machine) {
 		return func(m *machine) { m.moved(name, received, sent) }
 	}
@@ -192,6 +193,7 @@ func TestLinksComeAndGo(t *testing.T) {
 
 // A link whose files go away between two scans is noticed at once.
 func TestLinkUnplugged(t *testing.T) {
+	t.Cleanup(telemetry.WaitForSpeeds())
 	m, c := networkMachine(t)
 	m.interfaces("eth0", "eth1")
 	m.link("eth1", "1000", "up", 0, 0)

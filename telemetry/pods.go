@@ -75,6 +75,15 @@ type PodSource interface {
 	Run(ctx context.Context, notify func(PodEvent)) error
 }
 
+// PodSourceHealth returns why the source sees no pods at present, if it is one that
+// knows: if it has a method Health() error, safe for concurrent use.
+func PodSourceHealth(s PodSource) error {
+	if s, ok := s.(interface{ Health() error }); ok {
+		return s.Health()
+	}
+	return nil
+}
+
 // StaticPods is a fixed set of pods that run, by UID; the empty one is the
 // source of a node that runs none. It is safe for concurrent use.
 type StaticPods []string

@@ -467,6 +467,7 @@ func TestSampleToLength(t *testing.T) {
 }
 
 func TestSizesFollowTheMachine(t *testing.T) {
+	t.Cleanup(telemetry.WaitForSpeeds())
 	m := newMachine(t)
 	m.usage("", 0) // that no tick passed is no error then
 	m.interfaces("eth0")

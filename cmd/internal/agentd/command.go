@@ -84,7 +84,8 @@ A scheduler is host:port, which is one replica, or dns:///host:port, which is
 one for each address of the name, as with a headless Service.
 
 At --listen it serves /metrics; /healthz, which is 200 while samples come;
-/readyz, which is 200 once there was a report and, if schedulers were given, a
+/readyz, which is 200 while the pods of the node are seen (a host without kubelet
+wants --pod-source none), once there was a report and, if schedulers were given, a
 stream to one is open; and /debug/why, which explains the last report as JSON or,
 with ?format=text, in words. Profiles are at --debug-listen alone.`,
 		RunE: func(c *cobra.Command, _ []string) error {

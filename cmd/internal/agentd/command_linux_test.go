@@ -188,7 +188,8 @@ func (p *process) getAt(addr, path string) (int, string) {
 // ends cleanly.
 func TestAgentProcess(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--log-format", "json",
+	cgroups := t.TempDir() // of a host whose kubelet is yet to start
+	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--log-format", "json", "--cgroup-root", cgroups,
 		"--schedulers", "unix:"+socket, "--aggregator", "unix:"+socket)
 	if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable {
 		t.Errorf("/readyz without a scheduler: %d %s", code, body)
@@ -228,8 +229,17 @@ func TestAgentProcess(t *testing.T) {
 	case <-deadline:
 		t.Fatal("no model")
 	}
+	if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "kubelet") {
+		t.Errorf("/readyz without the kubelet's cgroup: %d %s", code, body)
+	}
+	if _, body := p.get("/metrics"); !strings.Contains(body, "spazio_agent_pod_source_healthy 0") {
+		t.Errorf("metrics without the kubelet's cgroup:\n%s", body)
+	}
+	if err := os.Mkdir(filepath.Join(cgroups, "kubepods"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	waitFor(t, "readiness", func() bool { code, _ := p.get("/readyz"); return code == http.StatusOK })
-	if _, body := p.get("/metrics"); !strings.Contains(body, "spazio_agent_avail_pods") {
+	if _, body := p.get("/metrics"); !strings.Contains(body, "spazio_agent_pod_source_healthy 1") || !strings.Contains(body, "spazio_agent_avail_pods") {
 		t.Errorf("metrics:\n%s", body)
 	}
 	if code, _ := p.get("/debug/pprof/"); code != http.StatusNotFound {

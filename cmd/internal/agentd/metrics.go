@@ -69,6 +69,15 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, b.err
 }
 
+// registerPodSource registers whether the source sees the pods.
+func registerPodSource(r prometheus.Registerer, source telemetry.PodSource) error {
+	b := builder{registerer: r}
+	register(&b, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: namespace + "pod_source_healthy", Help: "1 while the pods of the node are seen; 0 counts none that start.",
+	}, func() float64 { return number(telemetry.PodSourceHealth(source) == nil) }))
+	return b.err
+}
+
 const namespace = "spazio_agent_"
 
 // builder registers metrics and keeps the first error.

@@ -80,6 +80,7 @@ type NodeConfig struct {
 // goroutine.
 type Node struct {
 	daemon     *Daemon
+	pods       telemetry.PodSource
 	schedulers int
 	signals    *publish.Signals
 	models     *publish.Models     // nil without an aggregator
@@ -89,7 +90,7 @@ type Node struct {
 // NewNode returns an agent ready to run; nothing has been started but the
 // recording. The caller must Run or Close it.
 func NewNode(c NodeConfig) (*Node, error) {
-	n := &Node{schedulers: len(c.Schedulers)}
+	n := &Node{pods: c.Pods, schedulers: len(c.Schedulers)}
 	if err := n.assemble(c); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -116,6 +117,9 @@ func (n *Node) assemble(c NodeConfig) error {
 	}
 	if c.Registerer != nil {
 		if config.Metrics, err = NewMetrics(c.Registerer); err != nil {
+			return err
+		}
+		if err = registerPodSource(c.Registerer, c.Pods); err != nil {
 			return err
 		}
 	}
@@ -183,9 +187,13 @@ func (n *Node) newModels(c NodeConfig) (*publish.Models, error) {
 // Daemon is the part that measures.
 func (n *Node) Daemon() *Daemon { return n.daemon }
 
-// Ready returns an error unless the node has made a report and, if it was given
-// schedulers, has an open stream to one: until then nobody knows of its room.
+// Ready returns an error unless the node sees its pods, has made a report and, if
+// it was given schedulers, has an open stream to one: until then nobody knows of
+// its room.
 func (n *Node) Ready() error {
+	if err := telemetry.PodSourceHealth(n.pods); err != nil {
+		return fmt.Errorf("pods: %w", err)
+	}
 	if _, ok := n.daemon.Last(); !ok {
 		return ErrNoReport
 	}

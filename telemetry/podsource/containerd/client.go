@@ -24,6 +24,7 @@ const (
 	namespaceHeader = "containerd-namespace"
 
 	uidLabel    = "io.kubernetes.pod.uid"
+	nameLabel   = "io.kubernetes.container.name"
 	kindLabel   = "io.cri-containerd.kind"
 	sandboxKind = "sandbox"
 
@@ -38,9 +39,8 @@ type client struct {
 	events     eventsapi.EventsClient
 	tasks      tasksapi.TasksClient
 	containers containersapi.ContainersClient
-	// uids are the pods of the containers that were seen and exist, by container;
-	// empty for a sandbox, or a container that is not Kubernetes'.
-	uids map[string]string
+	// known are the containers that were seen and exist, by ID.
+	known map[string]podset.Container
 }
 
 func inNamespace(ctx context.Context) context.Context {
@@ -59,12 +59,14 @@ func (c *client) Subscribe(ctx context.Context) (func() (*types.Envelope, error)
 	return stream.Recv, nil
 }
 
-func (c *client) List(ctx context.Context) (map[string]string, error) {
+// List returns what runs: the tasks of containers that ended are gone.
+func (c *client) List(ctx context.Context) ([]podset.Container, error) {
 	response, err := c.tasks.List(inNamespace(ctx), &tasksapi.ListTasksRequest{})
 	if err != nil {
 		return nil, err
 	}
-	running, there := map[string]string{}, map[string]bool{}
+	var running []podset.Container
+	there := map[string]bool{}
 	for _, t := range response.Tasks {
 		id := t.ContainerID
 		if id == "" {
@@ -74,49 +76,50 @@ func (c *client) List(ctx context.Context) (map[string]string, error) {
 		if !isLive(t.Status) {
 			continue
 		}
-		uid, err := c.uid(ctx, id)
+		container, err := c.container(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		if uid != "" {
-			running[id] = uid
-		}
+		running = append(running, container)
 	}
-	for id := range c.uids {
+	for id := range c.known {
 		if !there[id] {
-			delete(c.uids, id)
+			delete(c.known, id)
 		}
 	}
 	return running, nil
 }
 
+// Complete is false: a list does not tell what ended meanwhile.
+func (c *client) Complete() bool { return false }
+
 func isLive(s task.Status) bool {
 	return s == task.Status_RUNNING || s == task.Status_PAUSED || s == task.Status_PAUSING
 }
 
-// uid returns the pod of a container, empty if it is none of Kubernetes' pods'
-// containers, or gone.
-func (c *client) uid(ctx context.Context, id string) (string, error) {
-	if uid, known := c.uids[id]; known {
-		return uid, nil
+// container reads what is to be known of one; it has no UID if it is gone, or none
+// of a pod's of Kubernetes.
+func (c *client) container(ctx context.Context, id string) (podset.Container, error) {
+	if known, ok := c.known[id]; ok {
+		return known, nil
 	}
 	response, err := c.containers.Get(inNamespace(ctx), &containersapi.GetContainerRequest{ID: id})
 	switch {
 	case status.Code(err) == codes.NotFound:
-		return "", nil
+		return podset.Container{ID: id}, nil
 	case err != nil:
-		return "", err
+		return podset.Container{}, err
 	}
 	labels := response.GetContainer().GetLabels()
-	uid := labels[uidLabel]
+	container := podset.Container{ID: id, UID: labels[uidLabel], Name: labels[nameLabel]}
 	if labels[kindLabel] == sandboxKind {
-		uid = ""
+		container.Sandbox = id
 	}
-	c.uids[id] = uid
-	return uid, nil
+	c.known[id] = container
+	return container, nil
 }
 
-// Apply takes in an event. An exit may overtake the start: it is final.
+// Apply follows an event. An exit may overtake the start: it is final.
 func (c *client) Apply(ctx context.Context, pods *podset.Set, e *types.Envelope) (fits bool, err error) {
 	switch e.Topic {
 	case containerCreate:
@@ -127,18 +130,18 @@ func (c *client) Apply(ctx context.Context, pods *podset.Set, e *types.Envelope)
 			return false, nil
 		}
 		pods.End(x.ID)
-		delete(c.uids, x.ID)
+		delete(c.known, x.ID)
 	case taskStart:
 		var x events.TaskStart
 		if !decode(e, &x) {
 			return false, nil
 		}
 		pods.Churn()
-		uid, err := c.uid(ctx, x.ContainerID)
+		container, err := c.container(ctx, x.ContainerID)
 		if err != nil {
 			return false, err
 		}
-		pods.Start(x.ContainerID, uid)
+		pods.Start(container)
 	case taskExit:
 		var x events.TaskExit
 		if !decode(e, &x) {
@@ -155,19 +158,19 @@ func (c *client) Apply(ctx context.Context, pods *podset.Set, e *types.Envelope)
 	return true, nil
 }
 
-// exited takes in the end of a process; one with an id of its own was started
+// exited follows the end of a process; one with an id of its own was started
 // beside the container's (exec).
 func (c *client) exited(pods *podset.Set, container, process string) (fits bool) {
 	if process != "" && process != container {
 		return true
 	}
-	uid, known := c.uids[container]
-	if !pods.End(container) {
-		// It is a sandbox's, or the start was missed.
-		return known && uid == ""
-	}
-	pods.Churn()
-	return true
+	return pods.End(container) || c.isForeign(container) // or the start was missed
+}
+
+// isForeign says whether a container is none of a pod's.
+func (c *client) isForeign(id string) bool {
+	container, known := c.known[id]
+	return known && container.UID == ""
 }
 
 func decode(e *types.Envelope, to proto.Message) bool {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/podset"
 )
 
 // DefaultEndpoint is containerd's socket.
@@ -55,12 +56,16 @@ type Config struct {
 // Validate returns a *telemetry.FieldError for the first field out of range.
 func (c Config) Validate() error { return follow.Config(c).Validate() }
 
-// Source tells the pods of containerd. A pod counts while it has a task beyond
-// its sandbox's that runs or is paused. Churn is a container that is created and
-// a task that starts or exits. Run may be called once; the type has no other
-// methods.
+// Source tells the pods of containerd. A pod is there while its sandbox has a task
+// and runs while a container beyond it has one that runs or is paused, init
+// containers among them: containerd does not tell them from others, but names
+// each, so that one which is started again counts once in [telemetry.Pod].Starts.
+// Those are unknown of pods that were there before a connection. Churn is a
+// container that is created and a task that starts or exits. Run may be called
+// once; Health is safe for concurrent use.
 type Source struct {
 	config follow.Config
+	health follow.Health
 }
 
 // New returns a source over the containerd of c, which need not be there yet.
@@ -72,15 +77,19 @@ func New(c Config) (*Source, error) {
 	if c.Endpoint == "" {
 		c.Endpoint = DefaultEndpoint
 	}
-	return &Source{follow.Config(c).WithDefaults()}, nil
+	return &Source{config: follow.Config(c).WithDefaults()}, nil
 }
 
-// Run follows containerd until ctx ends; then it returns nil. Nothing is told
+// Health returns nil while containerd answers, and before Run.
+func (s *Source) Health() error { return s.health.Get() }
+
+// Run follows containerd until ctx ends; then it returns nil. Nothing is reported
 // until it answered once. While it is away the last set stands.
 func (s *Source) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
-	uids := map[string]string{}
+	known := map[string]podset.Container{}
 	f := follow.Follower[*types.Envelope]{
 		Config:   s.config,
+		Health:   &s.health,
 		What:     "containerd",
 		Endpoint: func() string { return s.config.Endpoint },
 		Runtime: func(conn *grpc.ClientConn) follow.Runtime[*types.Envelope] {
@@ -88,7 +97,7 @@ func (s *Source) Run(ctx context.Context, notify func(telemetry.PodEvent)) error
 				events:     eventsapi.NewEventsClient(conn),
 				tasks:      tasksapi.NewTasksClient(conn),
 				containers: containersapi.NewContainersClient(conn),
-				uids:       uids,
+				known:      known,
 			}
 		},
 	}

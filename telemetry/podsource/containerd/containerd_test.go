@@ -121,7 +121,9 @@ func (d *daemon) get(ctx context.Context, r *containersapi.GetContainerRequest) 
 			if c.IsSandbox() {
 				kind = "sandbox"
 			}
-			labels := map[string]string{"io.kubernetes.pod.uid": c.UID, "io.cri-containerd.kind": kind}
+			labels := map[string]string{
+				"io.kubernetes.pod.uid": c.UID, "io.cri-containerd.kind": kind, "io.kubernetes.container.name": c.Name,
+			}
 			return &containersapi.GetContainerResponse{Container: &containersapi.Container{ID: c.ID, Labels: labels}}, nil
 		}
 	}
@@ -199,8 +201,51 @@ func TestPodsFollowTasks(t *testing.T) {
 			r.Until(sourcetest.UID(3))
 			node.StopContainer(sidecar)
 			r.Until()
+			r.UntilPresent(sourcetest.UID(3))
+			node.StopContainer(second)
+			r.UntilStates()
 		})
 	}
+}
+
+// A pod with init containers is there from its sandbox to the sandbox's end; what
+// is started again counts once. After a lost connection nobody knows what has run.
+func TestPodStates(t *testing.T) {
+	var simulated daemon
+	s := serve(t, &simulated)
+	node := simulated.node
+	r := run(t, containerd.Config{Endpoint: s.Path, Rescan: time.Hour})
+	r.UntilStates()
+	node.UntilSubscribed(t)
+	pod := telemetry.Pod{UID: sourcetest.UID(1)}
+	until := func(state telemetry.PodState, starts int) {
+		t.Helper()
+		pod.State, pod.Starts = state, starts
+		r.UntilStates(pod)
+	}
+	sandbox := node.StartPod()
+	until(telemetry.PodPending, 0)
+	init := node.StartNamed(sandbox, "init")
+	until(telemetry.PodRunning, 1)
+	node.StopContainer(init)
+	until(telemetry.PodStopped, 1)
+	init = node.StartNamed(sandbox, "init")
+	until(telemetry.PodRunning, 1)
+	node.StopContainer(init)
+	until(telemetry.PodStopped, 1)
+	main := node.StartNamed(sandbox, "main")
+	until(telemetry.PodRunning, 2)
+	s.Down()
+	node.StopContainer(main)
+	s.Up()
+	until(telemetry.PodStopped, telemetry.StartsUnknown)
+	node.UntilSubscribed(t)
+	node.StopContainer(sandbox)
+	r.UntilStates()
+	next := node.StartSandbox(sandbox)
+	until(telemetry.PodPending, 0)
+	node.StartNamed(next, "init")
+	until(telemetry.PodRunning, 1)
 }
 
 // What happens while containerd is away is known afterwards.
@@ -236,6 +281,7 @@ func TestStorm(t *testing.T) {
 		})
 		t.Logf("seed %d: %d pods", seed, len(simulated.node.Pods()))
 		r.Until(simulated.node.Pods()...)
+		r.UntilPresent(simulated.node.Present()...)
 		r.Stop()
 	}
 }

@@ -5,8 +5,8 @@
 // them [telemetry.CgroupPods] warns earlier and needs no socket, access to which
 // is root on the node.
 //
-// Events (GetContainerEvents) say what happens between listings (ListContainers).
-// The containers are listed at the start, after every reconnection, once a
+// Events (GetContainerEvents) say what happens between listings (ListContainers,
+// ListPodSandbox). The containers are listed at the start, after every reconnection, once a
 // Rescan and when an event does not fit what is known, so that the set of pods
 // is right again after any loss. A runtime without events is listed once a Poll.
 package cri
@@ -15,6 +15,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -57,12 +58,15 @@ func DefaultEndpoints() []string {
 // Validate returns a *telemetry.FieldError for the first field out of range.
 func (c Config) Validate() error { return follow.Config(c).Validate() }
 
-// Source tells the pods of a CRI runtime. A pod counts while it has a running
-// container beyond its sandbox, init containers among them. Churn is a container
-// or sandbox that is created, starts or stops. Run may be called once; the type
-// has no other methods.
+// Source tells the pods of a CRI runtime. A pod is there while its sandbox is ready
+// and runs while a container beyond it does, init containers among them: the CRI
+// does not tell them from others, but names each, so that one which is started
+// again counts once in [telemetry.Pod].Starts. Churn is a container or sandbox
+// that is created, starts or stops. Run may be called once; Health is safe for
+// concurrent use.
 type Source struct {
 	config follow.Config
+	health follow.Health
 }
 
 // New returns a source over the runtime of c, which need not be there yet. The
@@ -71,14 +75,18 @@ func New(c Config) (*Source, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Source{follow.Config(c).WithDefaults()}, nil
+	return &Source{config: follow.Config(c).WithDefaults()}, nil
 }
 
-// Run follows the runtime until ctx ends; then it returns nil. Nothing is told
+// Health returns nil while the runtime answers, and before Run.
+func (s *Source) Health() error { return s.health.Get() }
+
+// Run follows the runtime until ctx ends; then it returns nil. Nothing is reported
 // until the runtime answered once. While it is away the last set stands.
 func (s *Source) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
 	f := follow.Follower[*runtimeapi.ContainerEventResponse]{
 		Config:   s.config,
+		Health:   &s.health,
 		What:     "CRI runtime",
 		Endpoint: s.endpoint,
 		Runtime: func(conn *grpc.ClientConn) follow.Runtime[*runtimeapi.ContainerEventResponse] {
@@ -116,78 +124,74 @@ func (c client) Subscribe(ctx context.Context) (func() (*runtimeapi.ContainerEve
 	return stream.Recv, nil
 }
 
-func (c client) List(ctx context.Context) (map[string]string, error) {
-	response, err := c.api.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
-		State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
-	}})
+// List returns all containers that run or ran, and the sandboxes that do. The
+// kubelet keeps the last of each container, so that none is missing that ran.
+func (c client) List(ctx context.Context) ([]podset.Container, error) {
+	containers, err := c.api.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
 	if err != nil {
 		return nil, err
 	}
-	running := make(map[string]string, len(response.Containers))
-	var unlabelled []*runtimeapi.Container
-	for _, x := range response.Containers {
-		if x.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
-			continue
-		}
-		if uid := x.Labels[uidLabel]; uid != "" {
-			running[x.Id] = uid
-		} else {
-			unlabelled = append(unlabelled, x)
-		}
-	}
-	return running, c.addBySandbox(ctx, unlabelled, running)
-}
-
-// addBySandbox adds containers whose pod only their sandbox names.
-func (c client) addBySandbox(ctx context.Context, containers []*runtimeapi.Container, running map[string]string) error {
-	if len(containers) == 0 {
-		return nil
-	}
-	response, err := c.api.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	sandboxes, err := c.api.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	uids := make(map[string]string, len(response.Items))
-	for _, s := range response.Items {
+	var list []podset.Container
+	uids := make(map[string]string, len(sandboxes.Items))
+	for _, s := range sandboxes.Items {
 		uids[s.Id] = s.GetMetadata().GetUid()
-	}
-	for _, x := range containers {
-		if uid := uids[x.PodSandboxId]; uid != "" {
-			running[x.Id] = uid
+		if s.State == runtimeapi.PodSandboxState_SANDBOX_READY {
+			list = append(list, sandbox(s.Id, uids[s.Id]))
 		}
 	}
-	return nil
+	for _, x := range containers.Containers {
+		c := podset.Container{ID: x.Id, UID: x.Labels[uidLabel], Name: x.GetMetadata().GetName(), Sandbox: x.PodSandboxId}
+		if c.UID == "" {
+			c.UID = uids[x.PodSandboxId]
+		}
+		c.Ended = x.State == runtimeapi.ContainerState_CONTAINER_EXITED
+		if c.Ended || x.State == runtimeapi.ContainerState_CONTAINER_RUNNING {
+			list = append(list, c)
+		}
+	}
+	return list, nil
 }
 
-// Apply takes in what an event says of its container and of the others of the
-// pod. Events may overtake each other: a container's end is final.
+// Complete is true: a list tells what was missed.
+func (c client) Complete() bool { return true }
+
+func sandbox(id, uid string) podset.Container {
+	return podset.Container{ID: id, UID: uid, Sandbox: id}
+}
+
+// Apply follows an event about a container, or the sandbox, of a pod and about the
+// pod's other containers. Events may overtake each other: an end is final.
 func (c client) Apply(_ context.Context, pods *podset.Set, e *runtimeapi.ContainerEventResponse) (fits bool, err error) {
-	sandbox := e.GetPodSandboxStatus()
-	uid := sandbox.GetMetadata().GetUid()
-	own := e.ContainerId == sandbox.GetId() // the event is the sandbox's own
+	status := e.GetPodSandboxStatus()
+	uid := status.GetMetadata().GetUid()
+	own := e.ContainerId == status.GetId() // the event is the sandbox's own
 	fits = true
+	if e.ContainerEventType != runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT {
+		pods.Churn()
+	}
 	switch e.ContainerEventType {
-	case runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT:
-		pods.Churn()
 	case runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT:
-		pods.Churn()
-		if !own {
-			fits = uid != ""
-			pods.Start(e.ContainerId, uid)
+		if own {
+			pods.Start(sandbox(e.ContainerId, uid))
 		}
+		fits = own || slices.ContainsFunc(e.ContainersStatuses, func(x *runtimeapi.ContainerStatus) bool { return x.Id == e.ContainerId })
 	case runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT:
-		pods.Churn()
-		fits = own || pods.End(e.ContainerId)
+		fits = pods.End(e.ContainerId)
 	case runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT:
-		if !own {
-			pods.End(e.ContainerId)
-		}
+		pods.End(e.ContainerId)
 	}
 	for _, x := range e.ContainersStatuses {
+		container := podset.Container{ID: x.Id, UID: uid, Name: x.GetMetadata().GetName(), Sandbox: status.GetId()}
 		switch x.GetState() {
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
-			pods.Start(x.Id, uid)
+			pods.Start(container)
 		case runtimeapi.ContainerState_CONTAINER_EXITED:
+			// It may have come and gone unseen.
+			pods.Start(container)
 			pods.End(x.Id)
 		}
 	}

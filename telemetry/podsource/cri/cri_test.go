@@ -57,7 +57,9 @@ func (r *runtime) event(e sourcetest.Event) *runtimeapi.ContainerEventResponse {
 	}
 	out.PodSandboxStatus = &runtimeapi.PodSandboxStatus{Id: e.Sandbox, Metadata: &runtimeapi.PodSandboxMetadata{Uid: e.UID}}
 	for _, c := range e.Others {
-		out.ContainersStatuses = append(out.ContainersStatuses, &runtimeapi.ContainerStatus{Id: c.ID, State: state(c)})
+		out.ContainersStatuses = append(out.ContainersStatuses, &runtimeapi.ContainerStatus{
+			Id: c.ID, State: state(c), Metadata: &runtimeapi.ContainerMetadata{Name: c.Name},
+		})
 	}
 	return out
 }
@@ -78,7 +80,9 @@ func (r *runtime) ListContainers(context.Context, *runtimeapi.ListContainersRequ
 		if c.IsSandbox() {
 			continue
 		}
-		x := &runtimeapi.Container{Id: c.ID, PodSandboxId: c.Sandbox, State: state(c)}
+		x := &runtimeapi.Container{
+			Id: c.ID, PodSandboxId: c.Sandbox, State: state(c), Metadata: &runtimeapi.ContainerMetadata{Name: c.Name},
+		}
 		if !r.unlabeled {
 			x.Labels = map[string]string{"io.kubernetes.pod.uid": c.UID}
 		}
@@ -91,7 +95,13 @@ func (r *runtime) ListPodSandbox(context.Context, *runtimeapi.ListPodSandboxRequ
 	out := &runtimeapi.ListPodSandboxResponse{}
 	for _, c := range r.node.Containers() {
 		if c.IsSandbox() {
-			out.Items = append(out.Items, &runtimeapi.PodSandbox{Id: c.ID, Metadata: &runtimeapi.PodSandboxMetadata{Uid: c.UID}})
+			state := runtimeapi.PodSandboxState_SANDBOX_NOTREADY
+			if c.Running {
+				state = runtimeapi.PodSandboxState_SANDBOX_READY
+			}
+			out.Items = append(out.Items, &runtimeapi.PodSandbox{
+				Id: c.ID, State: state, Metadata: &runtimeapi.PodSandboxMetadata{Uid: c.UID},
+			})
 		}
 	}
 	return out, nil
@@ -107,6 +117,11 @@ func serve(t *testing.T, r *runtime) *sourcetest.Server {
 
 func run(t *testing.T, c cri.Config) *sourcetest.Recorder {
 	t.Helper()
+	return sourcetest.Run(t, newSource(t, c))
+}
+
+func newSource(t *testing.T, c cri.Config) *cri.Source {
+	t.Helper()
 	c.MinBackoff, c.MaxBackoff = time.Millisecond, 20*time.Millisecond
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -115,7 +130,7 @@ func run(t *testing.T, c cri.Config) *sourcetest.Recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sourcetest.Run(t, source)
+	return source
 }
 
 func TestPodsFollowContainers(t *testing.T) {
@@ -151,6 +166,66 @@ func TestPodsFollowContainers(t *testing.T) {
 			r.Until(sourcetest.UID(3))
 			node.StopContainer(sidecar)
 			r.Until()
+			r.UntilStates(telemetry.Pod{UID: sourcetest.UID(3), State: telemetry.PodStopped, Starts: 2})
+			node.StopContainer(second)
+			r.UntilStates()
+		})
+	}
+}
+
+// A pod with init containers is there from its sandbox to the sandbox's end; what
+// is started again counts once.
+func TestPodStates(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		runtime runtime
+		config  cri.Config
+	}{
+		{"events", runtime{}, cri.Config{Rescan: time.Hour}},
+		{"no events", runtime{noEvents: true}, cri.Config{Poll: time.Millisecond}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, &tc.runtime)
+			node := tc.runtime.node
+			tc.config.Endpoint = s.Path
+			r := run(t, tc.config)
+			r.UntilStates()
+			if !tc.runtime.noEvents {
+				node.UntilSubscribed(t)
+			}
+			pod := telemetry.Pod{UID: sourcetest.UID(1)}
+			until := func(state telemetry.PodState, starts int) {
+				t.Helper()
+				pod.State, pod.Starts = state, starts
+				r.UntilStates(pod)
+			}
+			sandbox := node.StartPod()
+			until(telemetry.PodPending, 0)
+			init := node.StartNamed(sandbox, "init")
+			until(telemetry.PodRunning, 1)
+			node.StopContainer(init)
+			until(telemetry.PodStopped, 1)
+			init = node.StartNamed(sandbox, "init") // it had failed
+			until(telemetry.PodRunning, 1)
+			node.StopContainer(init)
+			until(telemetry.PodStopped, 1)
+			node.StopContainer(node.StartNamed(sandbox, "second init")) // over before it is seen to run
+			main := node.StartNamed(sandbox, "main")
+			until(telemetry.PodRunning, 3)
+			node.StopContainer(main)
+			node.DeleteContainer(main)
+			until(telemetry.PodStopped, 3)
+			node.StopContainer(sandbox)
+			r.UntilStates()
+
+			// In a new sandbox all begins anew.
+			next := node.StartSandbox(sandbox)
+			until(telemetry.PodPending, 0)
+			node.StartNamed(next, "init")
+			until(telemetry.PodRunning, 1)
+			node.DeleteContainer(sandbox)
+			node.DeleteContainer(next)
+			r.UntilStates()
 		})
 	}
 }
@@ -177,6 +252,37 @@ func TestRuntimeAway(t *testing.T) {
 	r.Stop()
 	if !strings.Contains(log.String(), "CRI runtime") {
 		t.Errorf("the log says nothing of a lost runtime:\n%s", log.String())
+	}
+}
+
+// Health says whether the runtime answers.
+func TestHealth(t *testing.T) {
+	var simulated runtime
+	s := serve(t, &simulated)
+	s.Down()
+	source := newSource(t, cri.Config{Endpoint: s.Path})
+	if err := telemetry.PodSourceHealth(source); err != nil {
+		t.Errorf("before Run: %v", err)
+	}
+	r := sourcetest.Run(t, source)
+	until := func(healthy bool) {
+		t.Helper()
+		for deadline := time.Now().Add(sourcetest.Patience); (telemetry.PodSourceHealth(source) == nil) != healthy; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("healthy = %v, health = %v", !healthy, telemetry.PodSourceHealth(source))
+			}
+		}
+	}
+	for range 2 {
+		until(false)
+		s.Up()
+		r.Until()
+		until(true)
+		s.Down()
+	}
+	until(false)
+	if err := telemetry.PodSourceHealth(telemetry.StaticPods{}); err != nil {
+		t.Errorf("of a source that is always right: %v", err)
 	}
 }
 
@@ -216,6 +322,7 @@ func TestStorm(t *testing.T) {
 		})
 		t.Logf("seed %d: %d pods", seed, len(simulated.node.Pods()))
 		r.Until(simulated.node.Pods()...)
+		r.UntilPresent(simulated.node.Present()...)
 		r.Stop()
 	}
 }

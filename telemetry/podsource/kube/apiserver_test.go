@@ -59,8 +59,7 @@ func (a *apiserver) config() *rest.Config { return &rest.Config{Host: a.server.U
 func (a *apiserver) set(name string, running ...bool) { a.put(name, nil, running...) }
 
 func (a *apiserver) put(name string, annotations map[string]string, running ...bool) {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: uid(name), Annotations: annotations}}
-	p.Spec.NodeName = node
+	var status corev1.PodStatus
 	for i, r := range running {
 		s := corev1.ContainerStatus{Name: strconv.Itoa(i)}
 		if r {
@@ -68,8 +67,15 @@ func (a *apiserver) put(name string, annotations map[string]string, running ...b
 		} else {
 			s.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 		}
-		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, s)
+		status.ContainerStatuses = append(status.ContainerStatuses, s)
 	}
+	a.putStatus(name, annotations, status)
+}
+
+func (a *apiserver) putStatus(name string, annotations map[string]string, status corev1.PodStatus) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: uid(name), Annotations: annotations}}
+	p.Spec.NodeName = node
+	p.Status = status
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	kind := watch.Added

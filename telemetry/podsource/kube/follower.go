@@ -24,7 +24,7 @@ type follower struct {
 	node   string
 	notify func(telemetry.PodEvent)
 
-	pods podset.Set
+	pods podset.Pods
 	// states are the pods known, by the UID of the object: a hash of the state of
 	// each one's containers.
 	states map[string]uint64
@@ -74,12 +74,12 @@ func isRefused(err error) bool {
 
 // relist reads all pods, at least as new as version from, and reports.
 func (f *follower) relist(ctx context.Context, from string) error {
-	running, states := map[string]string{}, map[string]uint64{}
+	pods, states := map[string]telemetry.Pod{}, map[string]uint64{}
 	version, err := f.list(ctx, from, func(p *corev1.Pod) {
 		id := string(p.UID)
 		states[id] = f.state(p)
-		if isRunning(p) {
-			running[id] = uidOnNode(p)
+		if pod, present := podOf(p); present {
+			pods[id] = pod
 		}
 	})
 	if err != nil {
@@ -91,7 +91,14 @@ func (f *follower) relist(ctx context.Context, from string) error {
 		}
 	}
 	f.version, f.states = version, states
-	f.pods.Replace(running)
+	for _, id := range f.pods.Keys() {
+		if _, present := pods[id]; !present {
+			f.remove(id)
+		}
+	}
+	for id, pod := range pods {
+		f.pods.Put(id, pod)
+	}
 	f.pods.Report(f.config.Now, f.notify)
 	return nil
 }
@@ -143,14 +150,20 @@ func (f *follower) apply(kind watch.EventType, p *corev1.Pod) {
 			f.pods.Churn()
 		}
 		f.states[id] = state
-		if isRunning(p) {
-			f.pods.Start(id, uidOnNode(p))
+		if pod, present := podOf(p); present {
+			f.pods.Put(id, pod)
 		} else {
-			f.pods.Stop(id)
+			f.pods.Remove(id)
 		}
 	case watch.Deleted:
 		delete(f.states, id)
-		f.pods.Stop(id)
+		f.remove(id)
+	}
+}
+
+func (f *follower) remove(id string) {
+	if f.pods.Remove(id) {
+		f.pods.Churn()
 	}
 }
 
@@ -174,9 +187,34 @@ func containers(p *corev1.Pod, visit func(*corev1.ContainerStatus)) {
 	}
 }
 
-func isRunning(p *corev1.Pod) (running bool) {
-	containers(p, func(s *corev1.ContainerStatus) { running = running || s.State.Running != nil })
-	return running
+// podOf is what p is on its node, where it is until its phase says that it ended.
+// Init containers alone, sidecars among them, leave it pending.
+func podOf(p *corev1.Pod) (pod telemetry.Pod, present bool) {
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		return telemetry.Pod{}, false
+	}
+	inits, main := started(p.Status.InitContainerStatuses), started(p.Status.ContainerStatuses)
+	pod = telemetry.Pod{UID: uidOnNode(p), Starts: inits + main}
+	if main > 0 {
+		pod.State = telemetry.PodStopped
+		containers(p, func(s *corev1.ContainerStatus) {
+			if s.State.Running != nil {
+				pod.State = telemetry.PodRunning
+			}
+		})
+	}
+	return pod, true
+}
+
+// started counts the containers that run or have run.
+func started(statuses []corev1.ContainerStatus) (n int) {
+	for i := range statuses {
+		s := &statuses[i]
+		if s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil || s.RestartCount > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // state hashes which containers there are and which of them run. Why one waits

@@ -78,16 +78,20 @@ func (c Config) follow() follow.Config {
 	return f
 }
 
-// Source tells the pods of a node as the API server knows them. A pod counts
-// while one of its containers, of any kind, is in state running; under its own
-// UID, but for a mirror pod, which goes by that of its static pod, as it does on
-// the node. Churn is a pod that is bound or a container that changes its state.
-// Run may be called once; the type has no other methods.
+// Source tells the pods of a node as the API server knows them, from their binding
+// to their end. A pod is pending until the first of its containers other than init
+// containers has started, and runs while one of any kind does; it goes by its own
+// UID, but for a mirror pod, which has that of its static pod, as on the node. Churn is a pod that is bound or a container that changes its state.
+// Run may be called once; Health is safe for concurrent use.
 type Source struct {
 	config follow.Config
 	client *rest.RESTClient
 	node   string
+	health follow.Health
 }
+
+// Health returns nil while the API server answers, and before Run.
+func (s *Source) Health() error { return s.health.Get() }
 
 // New returns a source over the API server of c, which need not answer yet. The
 // error is a *telemetry.FieldError; of field REST, too, for one that makes no
@@ -104,10 +108,10 @@ func New(c Config) (*Source, error) {
 }
 
 // Run follows the API server until ctx ends; then it returns nil. Nothing is
-// told until it answered once. While it is away the last set stands.
+// reported until it answered once. While it is away the last set stands.
 func (s *Source) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
 	f := follower{config: s.config, client: s.client, node: s.node, notify: notify, seed: maphash.MakeSeed()}
-	follow.Retry(ctx, s.config, "API server", f.session)
+	follow.Retry(ctx, s.config, "API server", &s.health, f.session)
 	utilnet.CloseIdleConnectionsFor(s.client.Client.Transport)
 	return nil
 }

@@ -68,6 +68,68 @@ func TestPodsFollowStatuses(t *testing.T) {
 	r.Until()
 }
 
+// One pod with a sidecar, an init container that fails once, and two containers,
+// of which one crashes; told from the kubelet's statuses alone.
+func TestPodStates(t *testing.T) {
+	waiting := func(restarts int32) corev1.ContainerStatus {
+		s := corev1.ContainerStatus{RestartCount: restarts}
+		s.State.Waiting = &corev1.ContainerStateWaiting{}
+		if restarts > 0 {
+			s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
+		}
+		return s
+	}
+	runs := func(restarts int32) corev1.ContainerStatus {
+		s := corev1.ContainerStatus{RestartCount: restarts}
+		s.State.Running = &corev1.ContainerStateRunning{}
+		return s
+	}
+	var done corev1.ContainerStatus
+	done.State.Terminated = &corev1.ContainerStateTerminated{}
+	status := func(phase corev1.PodPhase, inits, main []corev1.ContainerStatus) corev1.PodStatus {
+		return corev1.PodStatus{Phase: phase, InitContainerStatuses: inits, ContainerStatuses: main}
+	}
+	type list = []corev1.ContainerStatus
+	later := list{waiting(0), waiting(0)}
+	const pending, running, stopped = telemetry.PodPending, telemetry.PodRunning, telemetry.PodStopped
+
+	a := newAPIServer(t)
+	r := run(t, a, nil)
+	r.UntilStates()
+	for i, step := range []struct {
+		status corev1.PodStatus
+		state  telemetry.PodState
+		starts int
+	}{
+		{status(corev1.PodPending, nil, nil), pending, 0}, // bound
+		{status(corev1.PodPending, list{runs(0), waiting(0)}, later), pending, 1},
+		{status(corev1.PodPending, list{runs(0), runs(0)}, later), pending, 2},
+		{status(corev1.PodPending, list{runs(0), waiting(1)}, later), pending, 2},
+		{status(corev1.PodPending, list{waiting(1), done}, later), pending, 2},
+		{status(corev1.PodRunning, list{runs(1), done}, list{runs(0), waiting(0)}), running, 3},
+		{status(corev1.PodRunning, list{runs(1), done}, list{runs(0), runs(0)}), running, 4},
+		{status(corev1.PodRunning, list{done, done}, list{waiting(1), done}), stopped, 4},
+		{status(corev1.PodRunning, list{runs(2), done}, list{waiting(1), done}), running, 4},
+		{status(corev1.PodRunning, list{done, done}, list{done, done}), stopped, 4},
+	} {
+		a.putStatus("a", nil, step.status)
+		t.Logf("step %d", i)
+		r.UntilStates(telemetry.Pod{UID: "uid-a", State: step.state, Starts: step.starts})
+	}
+	for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
+		a.putStatus("b", nil, status(corev1.PodRunning, nil, list{runs(0)}))
+		r.UntilPresent("uid-a", "uid-b")
+		a.putStatus("b", nil, status(phase, nil, list{done}))
+		r.UntilPresent("uid-a")
+	}
+	debugged := status(corev1.PodRunning, nil, list{waiting(3)})
+	debugged.EphemeralContainerStatuses = list{runs(0)}
+	a.putStatus("a", nil, debugged)
+	r.UntilStates(telemetry.Pod{UID: "uid-a", State: running, Starts: 1})
+	a.delete("a")
+	r.UntilStates()
+}
+
 // A change that is none of the containers' is no churn.
 func TestOtherChanges(t *testing.T) {
 	a := newAPIServer(t)
@@ -145,7 +207,7 @@ func TestStorm(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		a := newAPIServer(t)
 		r := run(t, a, nil)
-		truth := map[string]bool{}
+		truth := map[string]bool{} // whether each pod runs
 		for range 800 {
 			name := fmt.Sprintf("p%02d", rnd.IntN(40))
 			time.Sleep(time.Duration(rnd.IntN(500)) * time.Microsecond) // lest all be over before the first list
@@ -176,9 +238,11 @@ func TestStorm(t *testing.T) {
 		a.mu.Lock()
 		a.down = false
 		a.mu.Unlock()
+		present := slices.Sorted(maps.Keys(truth))
 		maps.DeleteFunc(truth, func(_ string, counts bool) bool { return !counts })
 		t.Logf("seed %d: %d pods", seed, len(truth))
 		r.Until(slices.Sorted(maps.Keys(truth))...)
+		r.UntilPresent(present...)
 		r.Stop()
 	}
 }

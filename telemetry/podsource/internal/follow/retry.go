@@ -2,18 +2,21 @@ package follow
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
 // Retry runs session until ctx ends, waiting ever longer after each failure. A
-// session calls up when it has the whole picture. From the first failure on, one
+// session calls up when it has the whole picture. health follows. From the first failure on, one
 // line is logged until a session lasted for MaxBackoff.
-func Retry(ctx context.Context, c Config, what string, session func(ctx context.Context, up func()) error) {
+func Retry(ctx context.Context, c Config, what string, health *Health, session func(ctx context.Context, up func()) error) {
 	backoff, said, down := c.MinBackoff, false, false
+	health.set(fmt.Errorf("%s: %w", what, ErrNoAnswer))
 	for {
 		var since time.Time
 		err := session(ctx, func() {
 			since = time.Now()
+			health.set(nil)
 			if down {
 				c.Logger.Info("follows again: "+what, "endpoint", c.Endpoint)
 			}
@@ -26,6 +29,9 @@ func Retry(ctx context.Context, c Config, what string, session func(ctx context.
 			backoff, said = c.MinBackoff, false
 		}
 		down = down || since.IsZero()
+		if err != nil {
+			health.set(fmt.Errorf("%s: %w", what, err))
+		}
 		if err != nil && !said {
 			c.Logger.Warn("lost, the last pods stand meanwhile: "+what, "endpoint", c.Endpoint, "err", err)
 			said = true

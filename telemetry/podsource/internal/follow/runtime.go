@@ -17,10 +17,10 @@ const (
 	// listTimeout bounds a listing; a runtime that takes longer is as good as
 	// gone.
 	listTimeout = 10 * time.Second
-	// settle is the least time from one listing to the next, and from the first
+	// relist is the least time from one listing to the next, and from the first
 	// of a connection to the second: the runtime may have subscribed us after the
 	// first, it does not say when.
-	settle = time.Second
+	relist = time.Second
 	// maxMessage is what the kubelet grants the same lists.
 	maxMessage = 16 << 20
 	// queued events let the runtime go on while a listing is under way.
@@ -30,11 +30,13 @@ const (
 // Runtime is one connection to a container runtime with events of type E. Its
 // methods are called from one goroutine, but for what Subscribe returns.
 type Runtime[E any] interface {
-	// List returns the running containers beyond sandboxes, by pod UID.
-	List(ctx context.Context) (map[string]string, error)
+	// List returns the containers and sandboxes that run and, if Complete, the
+	// containers that have run beside them.
+	List(ctx context.Context) ([]podset.Container, error)
+	Complete() bool
 	// Subscribe asks for events until ctx ends; next waits for one.
 	Subscribe(ctx context.Context) (next func() (E, error), err error)
-	// Apply takes in an event and says whether it fits what is known; after one
+	// Apply follows an event and says whether it fits what is known; after one
 	// that does not, the containers are listed again.
 	Apply(ctx context.Context, pods *podset.Set, event E) (fits bool, err error)
 }
@@ -50,6 +52,7 @@ func Dial(endpoint string) (*grpc.ClientConn, error) {
 type Follower[E any] struct {
 	Config Config // with defaults filled in
 	What   string // the runtime's name for the log
+	Health *Health
 	// Runtime makes it over a connection.
 	Runtime func(*grpc.ClientConn) Runtime[E]
 	// Endpoint is where to connect to this time.
@@ -63,7 +66,7 @@ type Follower[E any] struct {
 // Run notifies until ctx ends.
 func (f *Follower[E]) Run(ctx context.Context, notify func(telemetry.PodEvent)) {
 	f.notify = notify
-	Retry(ctx, f.Config, f.What, f.session)
+	Retry(ctx, f.Config, f.What, f.Health, f.session)
 }
 
 func (f *Follower[E]) session(ctx context.Context, up func()) error {
@@ -88,6 +91,9 @@ func (f *Follower[E]) session(ctx context.Context, up func()) error {
 	if err := f.list(ctx, runtime); err != nil {
 		return err
 	}
+	if !runtime.Complete() {
+		f.pods.Doubt()
+	}
 	up()
 	return f.follow(ctx, runtime, events, failed)
 }
@@ -109,7 +115,7 @@ func read[E any](ctx context.Context, next func() (E, error), events chan<- E) e
 
 func (f *Follower[E]) follow(ctx context.Context, runtime Runtime[E], events <-chan E, failed <-chan error) error {
 	listed, heard := time.Now(), false
-	rescan := time.NewTimer(min(settle, f.Config.Rescan))
+	rescan := time.NewTimer(min(relist, f.Config.Rescan))
 	defer rescan.Stop()
 	for {
 		select {
@@ -128,7 +134,7 @@ func (f *Follower[E]) follow(ctx context.Context, runtime Runtime[E], events <-c
 			}
 			f.pods.Report(f.Config.Now, f.notify)
 			if !fits {
-				rescan.Reset(max(0, min(settle, f.Config.Rescan)-time.Since(listed)))
+				rescan.Reset(max(0, min(relist, f.Config.Rescan)-time.Since(listed)))
 			}
 		case <-rescan.C:
 			if err := f.list(ctx, runtime); err != nil {
@@ -163,11 +169,11 @@ func (f *Follower[E]) poll(ctx context.Context, runtime Runtime[E], cause error)
 func (f *Follower[E]) list(ctx context.Context, runtime Runtime[E]) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	running, err := runtime.List(ctx)
+	containers, err := runtime.List(ctx)
 	if err != nil {
 		return fmt.Errorf("listing containers: %w", err)
 	}
-	f.pods.Replace(running)
+	f.pods.Replace(containers, runtime.Complete())
 	f.pods.Report(f.Config.Now, f.notify)
 	return nil
 }

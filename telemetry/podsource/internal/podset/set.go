@@ -1,60 +1,127 @@
-// Package podset derives [telemetry.PodEvent]s from the containers that run.
+// Package podset derives [telemetry.PodEvent]s from the pods of a node, or from
+// their containers.
 package podset
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// Set is the containers that run, each with the UID of its pod: a pod counts
-// while it has one. What there is before the first report is no churn. The zero
-// Set is empty. It is not safe for concurrent use.
+// Container is a container of a pod, or its sandbox.
+type Container struct {
+	ID string
+	// UID is the pod's; without one it is none of Kubernetes' containers.
+	UID string
+	// Name is that in the pod's specification, which the container shares with
+	// those that replace it; empty if unknown.
+	Name string
+	// Sandbox is the ID of the sandbox that the container is in, empty if unknown;
+	// a sandbox's is its own.
+	Sandbox string
+	// Ended: it ran, and does no longer. Not meant for sandboxes.
+	Ended bool
+}
+
+func (c Container) isSandbox() bool { return c.ID == c.Sandbox }
+
+// Set is the containers that run: a pod is on the node while its sandbox runs, or
+// a container of it. The zero Set is empty. It is not safe for concurrent use.
 type Set struct {
-	running map[string]string // UID by container
-	pods    map[string]int    // containers by UID
+	running map[string]Container // by ID
+	pods    map[string]*pod      // by UID
 	// ended are the containers that ended since the last replacement but one. A
 	// container runs once, so that word of its start that comes after that of its
 	// end is old.
 	ended, endedBefore map[string]bool
 
-	churn, changed, reported bool
-	told                     []string
+	report Pods
 }
 
-// Start takes in that a container runs, unless it ended before. One without a
-// pod's UID is none of Kubernetes'.
-func (s *Set) Start(id, uid string) {
-	if _, known := s.running[id]; known || uid == "" || s.hasEnded(id) {
+// pod is what is known of a pod.
+type pod struct {
+	containers int             // that run
+	sandboxes  map[string]bool // IDs of those that run
+	started    map[string]bool // names of the containers that have run
+	// unsure: more may have run.
+	unsure bool
+}
+
+func (p *pod) state(uid string) telemetry.Pod {
+	out := telemetry.Pod{UID: uid, Starts: len(p.started)}
+	switch {
+	case p.containers > 0:
+		out.State = telemetry.PodRunning
+	case len(p.started) > 0:
+		out.State = telemetry.PodStopped
+	}
+	if p.unsure {
+		out.Starts = telemetry.StartsUnknown
+	}
+	return out
+}
+
+// Start says that a container runs, unless it ended before.
+func (s *Set) Start(c Container) {
+	if _, known := s.running[c.ID]; known || c.UID == "" || s.hasEnded(c.ID) {
 		return
 	}
 	if s.running == nil {
-		s.running, s.pods = map[string]string{}, map[string]int{}
+		s.running, s.pods = map[string]Container{}, map[string]*pod{}
 	}
-	s.running[id] = uid
-	s.pods[uid]++
-	s.changed, s.churn = true, true
+	p := s.pods[c.UID]
+	if p == nil {
+		p = &pod{sandboxes: map[string]bool{}, started: map[string]bool{}}
+		s.pods[c.UID] = p
+	}
+	s.running[c.ID] = c
+	if c.isSandbox() {
+		p.sandboxes[c.ID] = true
+	} else {
+		p.containers++
+		p.started[name(c)] = true
+	}
+	s.update(c.UID)
 }
 
-// Stop takes in that a container does not run at present and says whether it
-// did.
+// name tells containers apart that are not another's replacement.
+func name(c Container) string {
+	if c.Name == "" {
+		return "container " + c.ID
+	}
+	return c.Name
+}
+
+// Stop says that a container does not run at present and returns whether it did.
 func (s *Set) Stop(id string) bool {
-	uid, known := s.running[id]
+	c, known := s.running[id]
 	if !known {
 		return false
 	}
 	delete(s.running, id)
-	if s.pods[uid]--; s.pods[uid] == 0 {
-		delete(s.pods, uid)
+	p := s.pods[c.UID]
+	if c.isSandbox() {
+		delete(p.sandboxes, id)
+	} else {
+		p.containers--
 	}
-	s.changed, s.churn = true, true
+	s.update(c.UID)
 	return true
 }
 
-// End takes in that a container ended for good and says whether anything had
-// been known of it.
+func (s *Set) update(uid string) {
+	s.report.Churn()
+	p := s.pods[uid]
+	if p.containers == 0 && len(p.sandboxes) == 0 {
+		delete(s.pods, uid)
+		s.report.Remove(uid)
+		return
+	}
+	s.report.Put(uid, p.state(uid))
+}
+
+// End says that a container ended for good and returns whether anything had been
+// known of it.
 func (s *Set) End(id string) bool {
 	known := s.Stop(id) || s.hasEnded(id)
 	if s.ended == nil {
@@ -66,40 +133,60 @@ func (s *Set) End(id string) bool {
 
 func (s *Set) hasEnded(id string) bool { return s.ended[id] || s.endedBefore[id] }
 
-// Replace takes in all containers that run, by pod UID, read after the events
-// that were taken in so far.
-func (s *Set) Replace(running map[string]string) {
-	for id := range s.running {
-		if _, ok := running[id]; !ok {
+// Replace says which containers run and, if complete, which of their pods have
+// ended; it was read after the events that came so far. An incomplete list leaves
+// unsure how many containers of a pod have run of which it brings news.
+func (s *Set) Replace(containers []Container, complete bool) {
+	running := make(map[string]bool, len(containers))
+	for _, c := range containers {
+		running[c.ID] = !c.Ended
+	}
+	news := map[string]bool{}
+	for id, c := range s.running {
+		if !running[id] {
+			news[c.UID] = true
 			s.Stop(id)
 		}
 	}
-	for id, uid := range running {
-		s.Start(id, uid)
+	for _, c := range containers {
+		if _, known := s.running[c.ID]; !known && !c.Ended {
+			news[c.UID] = true
+			s.Start(c)
+		}
+	}
+	for _, c := range containers {
+		// What ran in a sandbox of before is started anew in the next.
+		if p := s.pods[c.UID]; p != nil && c.Ended && (c.Sandbox == "" || p.sandboxes[c.Sandbox]) {
+			p.started[name(c)] = true
+			s.report.Put(c.UID, p.state(c.UID))
+		}
+	}
+	if !complete {
+		for uid := range news {
+			s.doubt(uid)
+		}
 	}
 	s.ended, s.endedBefore = nil, s.ended
 }
 
-// Churn takes in that something starts or stops that changes no pod yet.
-func (s *Set) Churn() { s.churn = true }
+// Doubt says that containers may have come and gone unseen.
+func (s *Set) Doubt() {
+	for uid := range s.pods {
+		s.doubt(uid)
+	}
+}
 
-// Report notifies of what happened since it was called last; the first time in
-// any case.
+func (s *Set) doubt(uid string) {
+	if p := s.pods[uid]; p != nil {
+		p.unsure = true
+		s.report.Put(uid, p.state(uid))
+	}
+}
+
+// Churn says that something starts or stops that changes no pod yet.
+func (s *Set) Churn() { s.report.Churn() }
+
+// Report is that of [Pods].
 func (s *Set) Report(now func() time.Time, notify func(telemetry.PodEvent)) {
-	var pods []string
-	changed := !s.reported
-	if s.changed || !s.reported {
-		pods = slices.Sorted(maps.Keys(s.pods))
-		changed = changed || !slices.Equal(pods, s.told)
-	}
-	e := telemetry.PodEvent{At: now(), Churn: s.churn && s.reported, Changed: changed}
-	s.churn, s.changed, s.reported = false, false, true
-	if !e.Churn && !e.Changed {
-		return
-	}
-	if changed {
-		s.told = pods
-		e.Pods = telemetry.RunningPods(pods...)
-	}
-	notify(e)
+	s.report.Report(now, notify)
 }

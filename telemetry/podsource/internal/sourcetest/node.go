@@ -23,8 +23,8 @@ const (
 
 // Container is a container of a pod, or its sandbox.
 type Container struct {
-	ID, UID, Sandbox string
-	Running, Ended   bool
+	ID, UID, Sandbox, Name string
+	Running, Ended         bool
 }
 
 // IsSandbox says whether it is its pod's sandbox.
@@ -113,13 +113,21 @@ func (n *Node) sorted(keep func(Container) bool) (list []Container) {
 	return list
 }
 
-// Pods returns the UIDs that count, sorted.
+// Pods returns the UIDs of the pods with a container that runs, sorted.
 func (n *Node) Pods() []string {
+	return n.uids(func(c Container) bool { return c.Running && !c.IsSandbox() })
+}
+
+// Present returns the UIDs of the pods with a sandbox or container that runs,
+// sorted.
+func (n *Node) Present() []string { return n.uids(func(c Container) bool { return c.Running }) }
+
+func (n *Node) uids(of func(Container) bool) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	uids := map[string]bool{}
 	for _, c := range n.containers {
-		if c.Running && !c.IsSandbox() {
+		if of(c) {
 			uids[c.UID] = true
 		}
 	}
@@ -139,13 +147,30 @@ func (n *Node) StartPod() (sandbox string) {
 	return id
 }
 
-// StartContainer starts a container in the pod of a sandbox.
-func (n *Node) StartContainer(sandbox string) (id string) {
+// StartSandbox makes another sandbox for the pod of one.
+func (n *Node) StartSandbox(before string) (sandbox string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.made++
+	id := fmt.Sprintf("sandbox-%08d", n.made)
+	n.start(Container{ID: id, UID: n.containers[before].UID, Sandbox: id})
+	return id
+}
+
+// StartContainer starts a container of a name of its own in the pod of a sandbox.
+func (n *Node) StartContainer(sandbox string) (id string) { return n.StartNamed(sandbox, "") }
+
+// StartNamed starts a container in the pod of a sandbox; one of the same name is
+// started again.
+func (n *Node) StartNamed(sandbox, name string) (id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.made++
 	id = fmt.Sprintf("container-%08d", n.made)
-	n.start(Container{ID: id, UID: n.containers[sandbox].UID, Sandbox: sandbox})
+	if name == "" {
+		name = id
+	}
+	n.start(Container{ID: id, UID: n.containers[sandbox].UID, Sandbox: sandbox, Name: name})
 	return id
 }
 

@@ -20,7 +20,7 @@ const Patience = time.Minute
 // Recorder runs a source and keeps what it tells.
 type Recorder struct {
 	t      testing.TB
-	told   chan struct{}
+	heard  chan struct{}
 	cancel context.CancelFunc
 	ended  chan error
 
@@ -33,7 +33,7 @@ type Recorder struct {
 // Run runs a source until the test ends or Stop is called.
 func Run(t testing.TB, source telemetry.PodSource) *Recorder {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Recorder{t: t, told: make(chan struct{}, 1), cancel: cancel, ended: make(chan error, 1)}
+	r := &Recorder{t: t, heard: make(chan struct{}, 1), cancel: cancel, ended: make(chan error, 1)}
 	go func() { r.ended <- source.Run(ctx, r.notify) }()
 	t.Cleanup(r.Stop)
 	return r
@@ -80,7 +80,7 @@ func (r *Recorder) notify(e telemetry.PodEvent) {
 		r.churns++
 	}
 	select {
-	case r.told <- struct{}{}:
+	case r.heard <- struct{}{}:
 	default:
 	}
 }
@@ -101,6 +101,21 @@ func (r *Recorder) Until(want ...string) {
 	r.until(func() bool { return r.events > 0 && slices.Equal(running(r.pods), want) }, want)
 }
 
+// UntilStates waits until the pods on the node are those wanted, as they are.
+func (r *Recorder) UntilStates(want ...telemetry.Pod) {
+	r.t.Helper()
+	r.until(func() bool { return r.events > 0 && slices.Equal(r.pods, want) }, want)
+}
+
+// UntilPresent waits until the pods on the node are those wanted, however they
+// are.
+func (r *Recorder) UntilPresent(want ...string) {
+	r.t.Helper()
+	r.until(func() bool {
+		return slices.EqualFunc(r.pods, want, func(p telemetry.Pod, uid string) bool { return p.UID == uid })
+	}, want)
+}
+
 // UntilChurn waits for the first churn after so many.
 func (r *Recorder) UntilChurn(after int) {
 	r.t.Helper()
@@ -119,7 +134,7 @@ func (r *Recorder) until(ok func() bool, what any) {
 			return
 		}
 		select {
-		case <-r.told:
+		case <-r.heard:
 		case <-deadline:
 			r.t.Fatalf("waited in vain for %v; pods %v, %d times churn", what, pods, churns)
 		}

@@ -1,0 +1,29 @@
+package follow
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// ErrNoAnswer: what is followed has not answered yet.
+var ErrNoAnswer = errors.New("no answer yet")
+
+// Health is why nothing is heard of what is followed, nil while it is; the zero
+// Health has not begun. It is safe for concurrent use.
+type Health struct{ err atomic.Pointer[error] }
+
+// Get returns it.
+func (h *Health) Get() error {
+	if err := h.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (h *Health) set(err error) {
+	if err == nil {
+		h.err.Store(nil)
+		return
+	}
+	h.err.Store(&err)
+}

@@ -1,0 +1,83 @@
+package podset
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// Pods are the pods on a node, by a key of the source's, and what of them was
+// reported last. What there is before the first report is no churn. The zero Pods
+// are none. They are not safe for concurrent use.
+type Pods struct {
+	pods                   map[string]telemetry.Pod
+	churn, stale, reported bool
+	last                   []telemetry.Pod
+}
+
+// Put stores a pod.
+func (s *Pods) Put(key string, pod telemetry.Pod) {
+	if s.pods == nil {
+		s.pods = map[string]telemetry.Pod{}
+	}
+	if before, known := s.pods[key]; !known || before != pod {
+		s.pods[key], s.stale = pod, true
+	}
+}
+
+// Remove forgets a pod and says whether it was known.
+func (s *Pods) Remove(key string) bool {
+	_, known := s.pods[key]
+	delete(s.pods, key)
+	s.stale = s.stale || known
+	return known
+}
+
+// Keys are the keys of all pods, in no order.
+func (s *Pods) Keys() []string { return slices.Collect(maps.Keys(s.pods)) }
+
+// Churn says that a container starts or stops.
+func (s *Pods) Churn() { s.churn = true }
+
+// Report notifies of what happened since it was called last; the first time in
+// any case.
+func (s *Pods) Report(now func() time.Time, notify func(telemetry.PodEvent)) {
+	e := telemetry.PodEvent{Churn: s.churn && s.reported, Changed: !s.reported}
+	var pods []telemetry.Pod
+	if s.stale || !s.reported {
+		pods = s.list()
+		e.Changed = e.Changed || !slices.Equal(pods, s.last)
+	}
+	s.churn, s.stale, s.reported = false, false, true
+	if !e.Churn && !e.Changed {
+		return
+	}
+	if e.Changed {
+		s.last = pods
+		e.Pods = slices.Clone(pods)
+	}
+	e.At = now()
+	notify(e)
+}
+
+// list returns the pods by UID; of several with one UID the one that runs, or
+// else has started most.
+func (s *Pods) list() []telemetry.Pod {
+	pods := slices.Collect(maps.Values(s.pods))
+	slices.SortFunc(pods, func(a, b telemetry.Pod) int {
+		if c := strings.Compare(a.UID, b.UID); c != 0 {
+			return c
+		}
+		if runs := a.State == telemetry.PodRunning; runs != (b.State == telemetry.PodRunning) {
+			if runs {
+				return -1
+			}
+			return 1
+		}
+		return b.Starts - a.Starts
+	})
+	return slices.CompactFunc(pods, func(a, b telemetry.Pod) bool { return a.UID == b.UID })
+}
