@@ -15,6 +15,12 @@ import (
 // SpazioArgs are the plugin's arguments.
 type SpazioArgs = config.SpazioArgs
 
+// FieldError is an argument with a value that is not allowed.
+type FieldError = config.FieldError
+
+// ErrInvalid is what a FieldError wraps.
+var ErrInvalid = config.ErrInvalid
+
 // AddToScheme registers SpazioArgs, internal and v1, with their defaults and
 // conversions. It is for a scheduler that wants the arguments decoded together
 // with its configuration; without it the plugin decodes them itself.
@@ -43,7 +49,7 @@ func DecodeArgs(obj runtime.Object) (SpazioArgs, error) {
 	case *runtime.Unknown:
 		return decodeRaw(o)
 	}
-	return SpazioArgs{}, fmt.Errorf("plugin: arguments of type %T, want %s", obj, config.Kind)
+	return SpazioArgs{}, wrongKind(fmt.Sprintf("%T", obj))
 }
 
 // strict decodes v1 alone: what else a cluster's scheme knows is no argument.
@@ -66,11 +72,15 @@ func decodeRaw(u *runtime.Unknown) (SpazioArgs, error) {
 	kind := configv1.SchemeGroupVersion.WithKind(config.Kind)
 	obj, got, err := decoder.Decode(u.Raw, &kind, nil)
 	if err != nil {
-		return SpazioArgs{}, fmt.Errorf("plugin: decode %s: %w", config.Kind, err)
+		return SpazioArgs{}, &FieldError{Field: config.Kind, Value: string(u.Raw), Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	args, ok := obj.(*configv1.SpazioArgs)
 	if !ok {
-		return SpazioArgs{}, fmt.Errorf("plugin: arguments of kind %v, want %v", got, kind)
+		return SpazioArgs{}, wrongKind(got.String())
 	}
 	return configv1.ToInternal(*args), nil
+}
+
+func wrongKind(kind string) error {
+	return &FieldError{Field: "args", Value: kind, Err: fmt.Errorf("%w: must be %s", ErrInvalid, config.Kind)}
 }

@@ -101,7 +101,7 @@ func TestNewRefuses(t *testing.T) {
 		{"unknown fields", raw(`{"a":1}`), func(err error) bool { return strings.Contains(err.Error(), `"a"`) }},
 		{"nobody to ask for identities", &plugin.SpazioArgs{Listen: "127.0.0.1:0", TLSCertFile: files.CertFile, TLSKeyFile: files.KeyFile, AgentServiceAccount: "a/b"},
 			func(err error) bool { return strings.Contains(err.Error(), "agentServiceAccount") }},
-		{"bad values", &plugin.SpazioArgs{Epsilon: -1}, func(err error) bool { return strings.Contains(err.Error(), "args.epsilon") }},
+		{"bad values", &plugin.SpazioArgs{Epsilon: -1}, func(err error) bool { return strings.Contains(err.Error(), "epsilon = -1") }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			hub := plugin.NewHub(plugin.HubOptions{})
@@ -124,7 +124,7 @@ func FuzzDecodeArgs(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := args.Validate(nil); err == nil && !(args.WithDefaults().Epsilon > 0) {
+		if err := args.Validate(); err == nil && !(args.WithDefaults().Epsilon > 0) {
 			t.Errorf("accepted epsilon %v", args.Epsilon)
 		}
 	})

@@ -24,8 +24,8 @@ type directory struct {
 	// 10,000 nodes with probability 10⁻¹⁵.
 	table []place
 	seed  maphash.Seed
-	// met spares the names of the API's objects that were asked for before.
-	met *acquaintance
+	// byObject spares the names of the API's objects that were asked for before.
+	byObject *acquaintance
 }
 
 // place is where a node is in nodes, counted from 1; 0 is an empty place.
@@ -42,8 +42,8 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 		limit: limit, nowhere: newNowhere(limit),
 		board: make([]square, len(byName)),
 		// At most half full, so that a search is short and ends.
-		table: make([]place, 1<<bits.Len(uint(2*len(byName)))),
-		met:   newAcquaintance(len(byName)),
+		table:    make([]place, 1<<bits.Len(uint(2*len(byName)))),
+		byObject: newAcquaintance(len(byName)),
 	}
 	names := make([]string, 0, len(byName))
 	for name := range byName {
@@ -85,12 +85,12 @@ func (d *directory) slot(i uint64) uint64 { return i & uint64(len(d.table)-1) }
 
 // find returns the place of a node.
 func (d *directory) find(object *v1.Node) (int, bool) {
-	if i, ok := d.met.find(object); ok {
+	if i, ok := d.byObject.find(object); ok {
 		return i, true
 	}
 	i, ok := d.named(object.Name)
 	if ok {
-		d.met.add(object, i)
+		d.byObject.add(object, i)
 	}
 	return i, ok
 }

@@ -2,10 +2,10 @@ package plugin_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -37,7 +37,10 @@ func ExampleDecodeArgs() {
 }
 
 func ExampleSpazioArgs_Validate() {
-	err := plugin.SpazioArgs{KWeight: 2}.Validate(field.NewPath("args"))
+	err := plugin.SpazioArgs{KWeight: 2}.Validate()
 	fmt.Println(err)
-	// Output: args.kWeight: Invalid value: 2: must be a number between 0 and 1
+	fmt.Println(errors.Is(err, plugin.ErrInvalid))
+	// Output:
+	// plugin: kWeight = 2: invalid configuration or input: must be a number between 0 and 1
+	// true
 }

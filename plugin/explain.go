@@ -145,7 +145,7 @@ func (h *Hub) lastAttempt(uid types.UID) *Attempt {
 	return h.placed.find(uid)
 }
 
-func (s *sight) export() *Attempt {
+func (s *outline) export() *Attempt {
 	if s == nil {
 		return nil
 	}

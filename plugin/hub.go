@@ -12,7 +12,6 @@ import (
 
 	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -105,8 +104,8 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	if err != nil {
 		return nil, err
 	}
-	if err := args.Validate(field.NewPath("args")); err != nil {
-		return nil, fmt.Errorf("plugin: profile %s: %w", handle.ProfileName(), err)
+	if err := args.Validate(); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", handle.ProfileName(), err)
 	}
 	args = args.WithDefaults()
 	h.mu.Lock()

@@ -136,7 +136,7 @@ func TestTokensAreNotSentInPlaintext(t *testing.T) {
 	if err == nil {
 		t.Error("a client sends its token in plaintext")
 	}
-	if err := (plugin.SpazioArgs{AgentServiceAccount: "spazio/agent"}).Validate(nil); err == nil {
+	if err := (plugin.SpazioArgs{AgentServiceAccount: "spazio/agent"}).Validate(); err == nil {
 		t.Error("a scheduler asks for tokens in plaintext")
 	}
 }

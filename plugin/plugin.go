@@ -80,7 +80,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		h.waiting.release(pod.UID)
 	}
 	h.metrics.rejected(&t.byReason)
-	saw := &sight{at: h.clock(), nodes: len(c.verdicts), open: c.open, refusals: t.refusals()}
+	saw := &outline{at: h.clock(), nodes: len(c.verdicts), open: c.open, refusals: t.refusals()}
 	a.saw.Store(saw)
 	p.remember(state, c)
 	switch refused := t.nodes; {

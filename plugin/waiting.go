@@ -100,11 +100,11 @@ type attempt struct {
 	// reach is what the pod waits for: all nodes until PreFilter has decided, so
 	// that a rise meanwhile is not lost.
 	reach atomic.Pointer[reach]
-	saw   atomic.Pointer[sight]
+	saw   atomic.Pointer[outline]
 }
 
-// sight sums up the nodes as an attempt found them.
-type sight struct {
+// outline sums up the nodes as an attempt found them.
+type outline struct {
 	at          time.Time
 	nodes, open int
 	refusals    []Refusal

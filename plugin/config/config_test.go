@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -9,8 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
@@ -26,7 +25,7 @@ func TestArgsDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, config.SpazioArgs{}.WithDefaults()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := (config.SpazioArgs{}).Validate(nil); err != nil {
+	if err := (config.SpazioArgs{}).Validate(); err != nil {
 		t.Errorf("the zero value: %v", err)
 	}
 	original := &config.SpazioArgs{Listen: "a:1"}
@@ -37,33 +36,35 @@ func TestArgsDefaults(t *testing.T) {
 	}
 }
 
-func TestValidateNamesThePath(t *testing.T) {
+func TestValidateNamesEveryField(t *testing.T) {
 	negative := metav1.Duration{Duration: -1}
 	args := config.SpazioArgs{
 		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative,
 		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
-		MaxReportRate: math.NaN(), ReportBurst: -1, AgentServiceAccount: "agent",
+		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxStrangers: -1, AgentServiceAccount: "agent",
 	}
-	err := args.Validate(field.NewPath("pluginConfig").Index(0).Child("args"))
-	var all utilerrors.Aggregate
-	if !errors.As(err, &all) {
-		t.Fatalf("%v", err)
+	all, ok := args.Validate().(interface{ Unwrap() []error })
+	if !ok {
+		t.Fatalf("%v", args.Validate())
 	}
 	got := make(map[string]bool)
-	for _, e := range all.Errors() {
-		var f *field.Error
-		if !errors.As(e, &f) {
-			t.Fatalf("%v is no field error", e)
+	for _, err := range all.Unwrap() {
+		var f *config.FieldError
+		if !errors.As(err, &f) || !errors.Is(err, config.ErrInvalid) {
+			t.Fatalf("%v is no field error", err)
 		}
-		got[strings.TrimPrefix(f.Field, "pluginConfig[0].args.")] = true
+		if want := fmt.Sprintf("plugin: %s = %v: ", f.Field, f.Value); !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q, want %q and the reason", err, want)
+		}
+		got[f.Field] = true
 	}
 	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true,
 		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "optOutToleration": true,
-		"maxReportRate": true, "reportBurst": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true}
+		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
-	err = config.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Minute}, IdleTimeout: metav1.Duration{Duration: time.Second}}.Validate(nil)
+	err := config.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Minute}, IdleTimeout: metav1.Duration{Duration: time.Second}}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "idleTimeout") {
 		t.Errorf("streams that end before their reports turn stale: %v", err)
 	}

@@ -1,63 +1,74 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Validate returns all errors of a, as one aggregate of *field.Error whose
-// paths start at path (nil for the root).
-func (a SpazioArgs) Validate(path *field.Path) error {
+// ErrInvalid says that a value is not allowed where it stands.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// FieldError is a field of SpazioArgs, by its name in a configuration file, with
+// a value that is not allowed. Err wraps ErrInvalid or the error of the package
+// that refused the value. A plain value.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("plugin: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+func invalid(field string, value any, must string) error {
+	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: %s", ErrInvalid, must)}
+}
+
+// Validate returns a *FieldError for each wrong field, joined.
+func (a SpazioArgs) Validate() error {
 	a = a.WithDefaults()
-	errs := a.validateTimes(path)
-	errs = append(errs, a.validateNumbers(path)...)
+	errs := append(a.validateTimes(), a.validateNumbers()...)
 	if _, err := reserve.ParseStalePolicy(a.StalePolicy); err != nil {
-		errs = append(errs, field.NotSupported(path.Child("stalePolicy"), a.StalePolicy,
-			[]string{reserve.Neutral.String(), reserve.Reject.String(), reserve.Allow.String()}))
+		errs = append(errs, invalid("stalePolicy", a.StalePolicy,
+			fmt.Sprintf("must be %v, %v or %v", reserve.Neutral, reserve.Reject, reserve.Allow)))
 	}
 	for _, f := range []struct{ name, value string }{{"optOutAnnotation", a.OptOutAnnotation}, {"optOutToleration", a.OptOutToleration}} {
 		for _, problem := range validation.IsQualifiedName(f.value) {
-			errs = append(errs, field.Invalid(path.Child(f.name), f.value, problem))
+			errs = append(errs, invalid(f.name, f.value, problem))
 		}
 	}
 	if err := a.Transport().Validate(); err != nil {
-		errs = append(errs, field.Invalid(path.Child("listen"), a.Listen, err.Error()))
+		errs = append(errs, &FieldError{Field: "listen", Value: a.Listen, Err: fmt.Errorf("%w: %w", ErrInvalid, err)})
 	}
-	for _, f := range []struct {
-		name  string
-		value int32
-	}{{"maxConnections", a.MaxConnections}, {"maxStrangers", a.MaxStrangers}} {
-		if f.value < 0 {
-			errs = append(errs, field.Invalid(path.Child(f.name), f.value, "must not be negative"))
-		}
-	}
-	errs = append(errs, a.validateIdentity(path)...)
-	return errs.ToAggregate()
+	return errors.Join(append(errs, a.validateIdentity()...)...)
 }
 
-func (a SpazioArgs) validateIdentity(path *field.Path) (errs field.ErrorList) {
+func (a SpazioArgs) validateIdentity() (errs []error) {
 	if a.AgentServiceAccount == "" {
 		return nil
 	}
-	account := path.Child("agentServiceAccount")
 	namespace, name, _ := strings.Cut(a.AgentServiceAccount, "/")
 	for _, problem := range append(validation.IsDNS1123Label(namespace), validation.IsDNS1123Subdomain(name)...) {
-		errs = append(errs, field.Invalid(account, a.AgentServiceAccount, "must be namespace/name: "+problem))
+		errs = append(errs, invalid("agentServiceAccount", a.AgentServiceAccount, "must be namespace/name: "+problem))
 	}
 	if a.TLSCertFile == "" {
-		errs = append(errs, field.Required(path.Child("tlsCertFile"), "agentServiceAccount is given, and tokens are not to be sent in plaintext"))
+		errs = append(errs, invalid("tlsCertFile", a.TLSCertFile, "must be given with agentServiceAccount, for tokens are not to be sent in plaintext"))
 	}
 	return errs
 }
 
-func (a SpazioArgs) validateTimes(path *field.Path) (errs field.ErrorList) {
+func (a SpazioArgs) validateTimes() (errs []error) {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
@@ -66,17 +77,17 @@ func (a SpazioArgs) validateTimes(path *field.Path) (errs field.ErrorList) {
 		{"assumedTTL", a.AssumedTTL.Duration},
 	} {
 		if d.value < 0 {
-			errs = append(errs, field.Invalid(path.Child(d.name), d.value.String(), "must not be negative"))
+			errs = append(errs, invalid(d.name, d.value, "must not be negative"))
 		}
 	}
 	// A default that a bad maxAge made is not worth a second error.
 	if a.MaxAge.Duration > 0 && a.IdleTimeout.Duration < a.MaxAge.Duration {
-		errs = append(errs, field.Invalid(path.Child("idleTimeout"), a.IdleTimeout.Duration.String(), "must not be shorter than maxAge"))
+		errs = append(errs, invalid("idleTimeout", a.IdleTimeout.Duration, "must not be shorter than maxAge"))
 	}
 	return errs
 }
 
-func (a SpazioArgs) validateNumbers(path *field.Path) (errs field.ErrorList) {
+func (a SpazioArgs) validateNumbers() (errs []error) {
 	for _, f := range []struct {
 		name        string
 		value, most float64
@@ -85,11 +96,16 @@ func (a SpazioArgs) validateNumbers(path *field.Path) (errs field.ErrorList) {
 		{"maxReportRate", a.MaxReportRate, math.MaxFloat64},
 	} {
 		if !(f.value >= 0 && f.value <= f.most) {
-			errs = append(errs, field.Invalid(path.Child(f.name), f.value, "must be a number between 0 and "+fmt.Sprint(f.most)))
+			errs = append(errs, invalid(f.name, f.value, "must be a number between 0 and "+fmt.Sprint(f.most)))
 		}
 	}
-	if a.ReportBurst < 1 {
-		errs = append(errs, field.Invalid(path.Child("reportBurst"), a.ReportBurst, "must be at least 1"))
+	for _, f := range []struct {
+		name         string
+		value, least int32
+	}{{"reportBurst", a.ReportBurst, 1}, {"maxConnections", a.MaxConnections, 0}, {"maxStrangers", a.MaxStrangers, 0}} {
+		if f.value < f.least {
+			errs = append(errs, invalid(f.name, f.value, fmt.Sprint("must be at least ", f.least)))
+		}
 	}
 	return errs
 }

@@ -103,7 +103,7 @@ func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 		Listen: d.listen, Insecure: d.transport.Insecure,
 		TLSCertFile: d.transport.CertFile, TLSKeyFile: d.transport.KeyFile, TLSClientCAFile: d.transport.CAFile,
 	}
-	if err := args.Validate(nil); err != nil {
+	if err := args.Validate(); err != nil {
 		return serve.Usage(err)
 	}
 	// What is wrong with an address kube-scheduler would wrap in text alone.
