@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -68,14 +67,4 @@ func bearer(ctx context.Context) string {
 		}
 	}
 	return ""
-}
-
-// expiry returns a channel that fires when a token ends, and never for one
-// without an end, with what stops it.
-func expiry(a identity.Agent, now time.Time) (<-chan time.Time, func() bool) {
-	if a.Until.IsZero() {
-		return nil, func() bool { return false }
-	}
-	timer := time.NewTimer(a.Until.Sub(now))
-	return timer.C, timer.Stop
 }

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -79,43 +78,65 @@ func (s *signalServer) Publish(stream publishStream) error {
 	}
 	known := sync.OnceFunc(func() { s.hub.strangers.Give(caller) })
 	defer known()
-	agent, err := s.hub.identify(stream.Context())
+	ctx := stream.Context()
+	agent, err := s.hub.identify(ctx)
 	if err != nil {
 		return err
 	}
-	expired, stop := expiry(agent, time.Now())
-	defer stop()
-	sub := newSubscriber(s.hub.idle, agent.Node)
-	sub.admit = func() { known(); transport.Admit(stream.Context()) }
+	sub := newSubscriber(stream, agent.Node, s.hub.tasks.Go)
+	sub.admit = func() { known(); transport.Admit(ctx) }
+	defer context.AfterFunc(s.ctx, func() { sub.end(errStopping) })()
+	sub.idle = time.AfterFunc(s.hub.idle, func() { sub.end(errIdle) })
 	defer sub.idle.Stop()
+	if !agent.Until.IsZero() {
+		defer time.AfterFunc(time.Until(agent.Until), func() { sub.end(errExpired) }).Stop()
+	}
+	defer sub.notices.close()
 	defer s.hub.unsubscribe(sub)
-	ended := make(chan error, 2)
-	// Both goroutines end when this handler returns: gRPC then ends the stream,
-	// and with it what they wait for.
-	s.hub.tasks.Go(func() { ended <- s.receive(stream, sub) })
-	s.hub.tasks.Go(func() { ended <- sub.send(stream) })
+	// The receiver has a goroutine of its own, for gRPC gives a stream whose Recv
+	// failed a status of its own. It ends when this handler has returned.
+	received := make(chan error, 1)
+	s.hub.tasks.Go(func() { received <- s.receive(stream, sub) })
 	select {
-	case err := <-ended:
+	case err := <-received:
 		return err
-	case <-sub.overflow.closed:
-		m.notice(noticeOverflow)
-		m.closed(closedSlow)
-		return status.Error(codes.ResourceExhausted, "notices are not being read")
-	case <-sub.superseded.closed:
-		m.closed(closedSuperseded)
-		return status.Error(codes.Aborted, "a newer stream reports on the same node")
-	case <-sub.idle.C:
-		m.closed(closedIdle)
-		return status.Errorf(codes.DeadlineExceeded, "no report that counts for %v", s.hub.idle)
-	case <-expired:
-		m.closed(closedExpired)
-		return status.Error(codes.Unauthenticated, "the token has expired: come again with the next one")
-	case <-s.ctx.Done():
-		return status.Error(codes.Unavailable, "scheduler is stopping")
+	case why := <-sub.ended:
+		return s.hub.parted(why)
 	}
 }
 
+// parting is why the scheduler ended a stream.
+type parting struct {
+	label   string // of the metric
+	code    codes.Code
+	message string
+}
+
+var (
+	errStopping   = &parting{"", codes.Unavailable, "scheduler is stopping"}
+	errIdle       = &parting{closedIdle, codes.DeadlineExceeded, "no report that counts for too long"}
+	errExpired    = &parting{closedExpired, codes.Unauthenticated, "the token has expired: come again with the next one"}
+	errSuperseded = &parting{closedSuperseded, codes.Aborted, "a newer stream reports on the same node"}
+	errSlow       = &parting{closedSlow, codes.ResourceExhausted, "notices are not being read"}
+)
+
+// parted returns the status of a stream that the scheduler ended.
+func (h *Hub) parted(why *parting) error {
+	if why == errSlow {
+		h.metrics.notice(noticeOverflow)
+	}
+	if why.label != "" {
+		h.metrics.closed(why.label)
+	}
+	return status.Error(why.code, why.message)
+}
+
+// receive takes what the agent sends until the stream ends.
 func (s *signalServer) receive(stream publishStream, sub *subscriber) error {
+	takes := &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}
+	if err := stream.Send(takes); err != nil {
+		return err
+	}
 	for {
 		message, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -175,134 +196,4 @@ func (h *Hub) heard(n *node, sub *subscriber, result string) {
 // signalOf is what decisions need of a report.
 func signalOf(r *agent.Report) reserve.Signal {
 	return reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
-}
-
-// bind is what a notice tells of a pod.
-type bind struct {
-	pod   reserve.PodKey
-	inits uint32 // init containers
-}
-
-func bindOf(key reserve.PodKey, pod *v1.Pod) bind {
-	return bind{key, uint32(len(pod.Spec.InitContainers))}
-}
-
-// noticeBacklog is how many notices may wait for an agent: more than a node
-// gets pods in the seconds a healthy agent may pause.
-const noticeBacklog = 64
-
-// subscriber is one stream. A node has one at most: the newest.
-type subscriber struct {
-	// identity is the node whose reports alone are taken; empty for any.
-	identity string
-	// name and node are set by the receiving goroutine at the first report; node
-	// changes if the API's node was deleted and made again. base is the last full
-	// report of the stream.
-	name    string
-	base    version
-	mu      sync.Mutex
-	node    *node
-	closed  bool
-	notices chan bind
-	// admit is called with each report of a stream that is its node's.
-	admit func()
-	// idle fires when the stream brought no such report for too long.
-	idle                 *time.Timer
-	overflow, superseded signal
-}
-
-// signal is raised once. Safe for concurrent use.
-type signal struct {
-	once   sync.Once
-	closed chan struct{}
-}
-
-func (s *signal) raise() { s.once.Do(func() { close(s.closed) }) }
-
-func newSubscriber(idle time.Duration, identity string) *subscriber {
-	return &subscriber{
-		identity: identity, notices: make(chan bind, noticeBacklog), idle: time.NewTimer(idle),
-		overflow: signal{closed: make(chan struct{})}, superseded: signal{closed: make(chan struct{})},
-	}
-}
-
-func (s *subscriber) send(stream publishStream) error {
-	takes := &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}
-	if err := stream.Send(takes); err != nil {
-		return err
-	}
-	for {
-		select {
-		case <-stream.Context().Done():
-			return status.FromContextError(stream.Context().Err()).Err()
-		case b := <-s.notices:
-			notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{
-				Pod: uint64(b.pod), InitContainers: &b.inits,
-			}}}
-			if err := stream.Send(notice); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// offer queues a notice without ever waiting; a full queue ends the stream, and
-// the agent starts over with a new one.
-func (s *subscriber) offer(b bind) bool {
-	select {
-	case s.notices <- b:
-		return true
-	default:
-		s.overflow.raise()
-		return false
-	}
-}
-
-// subscribe makes a stream that of a node, and says whether it is. It takes the
-// place of another only if it is ahead, with a newer report: a stream of old ones
-// must not cut the node's own agent off.
-func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	sub.name = n.name
-	if sub.node == n || sub.closed {
-		return !sub.closed
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.stream != nil {
-		if !ahead {
-			return false
-		}
-		n.stream.superseded.raise()
-	}
-	sub.node, n.stream = n, sub
-	return true
-}
-
-func (h *Hub) unsubscribe(sub *subscriber) {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	sub.closed = true
-	if sub.node == nil {
-		return
-	}
-	sub.node.mu.Lock()
-	defer sub.node.mu.Unlock()
-	if sub.node.stream == sub {
-		sub.node.stream = nil
-	}
-}
-
-// notify tells a node's agent that a pod was bound to it.
-func (h *Hub) notify(name string, b bind) {
-	n := h.nodes.get(name)
-	if n == nil {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.stream != nil && n.stream.offer(b) {
-		h.metrics.notice(noticeQueued)
-	}
 }
