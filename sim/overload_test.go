@@ -1,0 +1,181 @@
+package sim_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// overloaded is a node with its agent, and a scheduler of that node alone.
+type overloaded struct {
+	t       *testing.T
+	model   *node.Model
+	agent   *agent.Pipeline
+	ledger  reserve.Ledger
+	account *reserve.Account
+	signal  reserve.Signal
+	report  agent.Report
+	pods    []agent.Pod
+	rng     *rand.Rand
+	now     float64
+	next    node.PodID
+	running int
+	most    int
+	// pressure takes pressure for the contention of the CPU.
+	pressure bool
+}
+
+func newOverloaded(t *testing.T, p node.Params, pressure bool) *overloaded {
+	t.Helper()
+	model, err := node.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &overloaded{t: t, model: model, rng: rand.New(rand.NewPCG(p.Seed, 5)), pressure: pressure}
+	o.agent, err = agent.New(agent.Config{
+		Node: "n", Schema: "s", Cores: float64(p.Cores),
+		Channels: []agent.Channel{{Name: agent.CPU, Size: float64(p.Cores)}, {Name: agent.Memory, Size: model.Params().Memory}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.account = o.ledger.Account("n")
+	o.reported(o.agent.Pods(o.at(0), nil))
+	return o
+}
+
+func (o *overloaded) at(seconds float64) time.Time {
+	return time.Unix(1_000_000_000, 0).Add(time.Duration(math.Round(seconds * 1e9)))
+}
+
+// step goes on by a sample.
+func (o *overloaded) step() {
+	o.now += .1
+	for _, e := range o.model.AdvanceTo(nil, o.now) {
+		key := reserve.PodKey(e.Pod)
+		switch e.Phase {
+		case node.Running:
+			o.pods = append(o.pods, agent.RunningPods(key)...)
+			o.running++
+			o.most = max(o.most, o.running)
+		case node.Succeeded:
+			o.pods = slices.DeleteFunc(o.pods, func(p agent.Pod) bool { return p.Key == key })
+			o.running--
+			o.ledger.Progress(key, reserve.Ended)
+			o.ledger.Delete(key, o.at(e.At))
+		}
+		o.agent.Churn(o.at(e.At))
+		o.reported(o.agent.Pods(o.at(e.At), o.pods))
+	}
+	r, ok := o.model.Read()
+	if !ok {
+		o.t.Fatal("no reading")
+	}
+	y := []float64{r.CPU(), r.Memory}
+	if o.pressure {
+		y[0] = r.PressuredCPU()
+	}
+	o.reported(o.agent.Sample(o.at(o.now), y))
+}
+
+func (o *overloaded) reported(r agent.Report, due bool, err error) {
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if !due {
+		return
+	}
+	o.report = r
+	o.ledger.Absorb("n", 1, r.Absorbed, o.at(o.now))
+	o.signal = reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
+}
+
+func (o *overloaded) bind() reserve.PodKey {
+	o.next++
+	p := node.Pod{ID: o.next, Work: 4, Startup: node.StartupLatency(o.rng)}
+	if err := o.model.Bind(o.now, p); err != nil {
+		o.t.Fatal(err)
+	}
+	return reserve.PodKey(p.ID)
+}
+
+// flood runs so many pods of one core that nobody has asked the agent for, and
+// waits until they are gone.
+func (o *overloaded) flood(pods int) {
+	for range pods {
+		o.bind()
+	}
+	for o.step(); o.running > 0 || o.now < 1; o.step() {
+	}
+	for range 30 {
+		o.step()
+	}
+}
+
+// batch runs so many pods as the agent says that there is room, and returns the
+// most at once.
+func (o *overloaded) batch(pods int) int {
+	o.most = 0
+	for waiting := pods; waiting > 0 || o.running > 0; o.step() {
+		for waiting > 0 && reserve.Admit(o.account.Cap(o.signal, o.at(o.now)), o.account.Flight(), 1, reserve.Rules{}.WithDefaults()) == reserve.Admitted {
+			key := o.bind()
+			if err := o.ledger.Reserve("n", key, 1, o.at(o.now)); err != nil {
+				o.t.Fatal(err)
+			}
+			o.ledger.Confirm(key)
+			o.agent.Bound(o.at(o.now), agent.Bind{Pod: key, InitsKnown: true})
+			waiting--
+		}
+		if o.now > 1e5 {
+			o.t.Fatalf("%d pods wait for ever", waiting)
+		}
+	}
+	return o.most
+}
+
+// Floods of pods that others bound leave a cost that is right or doubted, and the
+// batch after them finds the room that there is: up to two pods of a core on each,
+// with which the channel is full, less what caution and slow start leave.
+func TestFloodsDoNotCheapenPods(t *testing.T) {
+	for cores, most := range map[int]int{2: 5, 4: 7, 16: 30, 64: 118} {
+		for _, steal := range []float64{0, .02, .05, .2} {
+			for seed := range uint64(2) {
+				t.Run(fmt.Sprintf("cores=%d/steal=%g/seed=%d", cores, steal, seed), func(t *testing.T) {
+					o := newOverloaded(t, node.Params{Cores: cores, Steal: steal, Seed: seed}, false)
+					for range 3 {
+						o.flood(8 * cores)
+					}
+					truth, cpu := 1/float64(2*cores), o.report.Channels[0]
+					if !o.report.Flags.CostUnknown && math.Abs(cpu.Cost/truth-1) > .25 {
+						t.Errorf("a pod is taken to cost %.4f, which is %.4f", cpu.Cost, truth)
+					}
+					if got := o.batch(8 * cores); got > most {
+						t.Errorf("%d pods at once, want at most %d", got, most)
+					} else {
+						t.Logf("%d pods at once", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Pressure in the place of waiting threads hides such a flood, as it did on a real
+// node: of pods in a kubelet's groups it reads too little, however many wait.
+func TestPressureHidesAFlood(t *testing.T) {
+	const cores = 64
+	o := newOverloaded(t, node.Params{Cores: cores}, true)
+	for range 3 {
+		o.flood(8 * cores)
+	}
+	if got := o.batch(8 * cores); got < 3*cores {
+		t.Errorf("%d pods at once: the simulated node does not show the fault", got)
+	}
+}
