@@ -26,5 +26,18 @@
 //     with /proc/schedstat has the same sum for a whole CPU; of one without it an
 //     agent would have to read a file for each task.
 //
-// Steal can't be made from inside a machine. The simulated node has it.
+// Steal can't be made from inside a machine. The simulated node has it. Tasks that a
+// CPU limit has stopped count as waiting in schedstat and in cpu.pressure, though
+// the node is not fuller for them: with the load "limit" what is wanted is too much.
+//
+// The command flood asks what an agent makes of an overload that it has not caused:
+//
+//	go run ./cmd/internal/contention flood
+//
+// It runs 30 BestEffort pods of a core each, three times, drained in between, on
+// all cores of this machine and in the groups where an agent looks for a kubelet's;
+// beside them a whole agent without its streams. Then it runs as many pods again
+// with the agent's reports for a scheduler, and says how many were there at once
+// and what the agent takes a pod to cost. It fails if the cost is neither right to
+// a quarter nor doubted, or more than the cores and three were there.
 package main

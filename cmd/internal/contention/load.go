@@ -34,6 +34,20 @@ var loads = []load{
 	{name: "idle", threads: 1, idle: true, run: loop},
 }
 
+// jobLoad is that of pods which end: it takes its CPU time in seconds.
+const jobLoad = "job"
+
+// job runs until this process has had so much CPU time.
+func job(d time.Duration) error {
+	for {
+		spin(time.Millisecond)
+		used, err := cpuTime()
+		if err != nil || used >= d {
+			return err
+		}
+	}
+}
+
 func loadNames() []string {
 	names := make([]string, len(loads))
 	for i, l := range loads {
@@ -102,15 +116,23 @@ func spin(d time.Duration) {
 // into its group.
 func loadCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "load NAME", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "load NAME|job DURATION", Hidden: true, Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(loadNames(), args[0]) {
+			if args[0] != jobLoad && !slices.Contains(loadNames(), args[0]) {
 				return fmt.Errorf("no load %q", args[0])
 			}
 			if _, err := io.ReadFull(os.Stdin, make([]byte, 1)); err != nil {
 				return errors.New("not told to begin")
 			}
-			return loadNamed(args[0]).start()
+			if args[0] != jobLoad {
+				return loadNamed(args[0]).start()
+			}
+			d, err := time.ParseDuration(args[len(args)-1])
+			if err != nil {
+				return err
+			}
+			runtime.GOMAXPROCS(1)
+			return job(d)
 		},
 	}
 }

@@ -48,7 +48,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.DurationVar(&o.duration, "duration", 10*time.Second, "how long to sample each")
 	f.DurationVar(&o.settle, "settle", 2*time.Second, "how long to wait before")
 	f.StringVarP(&o.output, "output", "o", "table", "table or json")
-	c.AddCommand(loadCommand())
+	c.AddCommand(loadCommand(), floodCommand())
 	return serve.Execute(ctx, c, args, stdout, stderr)
 }
 

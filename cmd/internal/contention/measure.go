@@ -113,10 +113,10 @@ func newMeter(p *pods) (*meter, error) {
 		if m.v2 {
 			name = "cpu.stat"
 		}
-		if err := open(&m.used, filepath.Join(p.tree.usage, treeName, group, name)); err != nil {
+		if err := open(&m.used, filepath.Join(p.tree.usage, p.tree.name, group, name)); err != nil {
 			return m, err
 		}
-		if path := filepath.Join(p.tree.pressure, treeName, group, "cpu.pressure"); p.tree.pressure != "" && exists(path) {
+		if path := filepath.Join(p.tree.pressure, p.tree.name, group, "cpu.pressure"); p.tree.pressure != "" && exists(path) {
 			if err := open(&m.stalled, path); err != nil {
 				return m, err
 			}

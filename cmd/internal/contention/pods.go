@@ -29,13 +29,8 @@ type pods struct {
 func startPods(self string, t trial) (*pods, error) {
 	p := &pods{}
 	var err error
-	if p.tree, err = newTree(); err != nil {
+	if p.tree, err = newTree(comparedTree); err != nil {
 		return p, err
-	}
-	for class, shares := range map[string]int{"besteffort": leastShares, "weighted": weightedShares} {
-		if err := p.tree.add(class, shares); err != nil {
-			return p, err
-		}
 	}
 	for i := range t.pods {
 		class, shares := t.class, podShares

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // classes are where the pods of a trial are.
@@ -19,44 +20,54 @@ type tree struct {
 	// pressure is empty where there is no cgroup v2.
 	weights, usage, pressure string
 	v2                       bool
-	made                     []string // in the order of making
+	name                     string // of its top
+
+	mu   sync.Mutex
+	made []string // in the order of making
 }
 
+const cgroupRoot = "/sys/fs/cgroup"
+
+// The tops of trees: one that no agent looks for, and a kubelet's.
 const (
-	cgroupRoot = "/sys/fs/cgroup"
-	treeName   = "spazio-contention"
+	comparedTree = "spazio-contention"
+	kubeletTree  = "kubepods"
 )
 
-func newTree() (*tree, error) {
-	t := &tree{weights: cgroupRoot, usage: cgroupRoot, pressure: cgroupRoot, v2: true}
+// newTree makes the top, with both classes, which must not be there. The caller
+// must remove the tree, after an error too.
+func newTree(name string) (*tree, error) {
+	t := &tree{weights: cgroupRoot, usage: cgroupRoot, pressure: cgroupRoot, v2: true, name: name}
 	if !exists(filepath.Join(cgroupRoot, "cgroup.controllers")) {
-		*t = tree{weights: filepath.Join(cgroupRoot, "cpu"), usage: filepath.Join(cgroupRoot, "cpuacct")}
+		t.weights, t.usage, t.pressure, t.v2 = filepath.Join(cgroupRoot, "cpu"), filepath.Join(cgroupRoot, "cpuacct"), "", false
 		if unified := filepath.Join(cgroupRoot, "unified"); exists(filepath.Join(unified, "cgroup.controllers")) {
 			t.pressure = unified
 		}
 	}
 	cores, err := onlineCPUs()
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	if t.v2 {
 		if err := enableCPU(cgroupRoot); err != nil {
-			return nil, err
+			return t, err
 		}
 	}
-	return t, t.add("", 1024*cores)
+	return t, errors.Join(t.add("", 1024*cores), t.add("besteffort", leastShares), t.add("weighted", weightedShares))
 }
 
 // add makes a group below the tree with the given cpu.shares.
 func (t *tree) add(path string, shares int) error {
 	for _, root := range t.roots() {
-		dir := filepath.Join(root, treeName, path)
+		dir := filepath.Join(root, t.name, path)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
+		t.mu.Lock()
 		t.made = append(t.made, dir)
+		t.mu.Unlock()
 	}
-	dir := filepath.Join(t.weights, treeName, path)
+	dir := filepath.Join(t.weights, t.name, path)
 	if !t.v2 {
 		return writeTo(dir, "cpu.shares", strconv.Itoa(shares))
 	}
@@ -67,7 +78,7 @@ func (t *tree) add(path string, shares int) error {
 func (t *tree) limit(path string, cores float64) error {
 	const period = 100_000
 	quota := int(cores * period)
-	dir := filepath.Join(t.weights, treeName, path)
+	dir := filepath.Join(t.weights, t.name, path)
 	if t.v2 {
 		return writeTo(dir, "cpu.max", fmt.Sprintf("%d %d", quota, period))
 	}
@@ -77,7 +88,7 @@ func (t *tree) limit(path string, cores float64) error {
 // join moves a process to a group.
 func (t *tree) join(path string, pid int) error {
 	for _, root := range t.roots() {
-		if err := writeTo(filepath.Join(root, treeName, path), "cgroup.procs", strconv.Itoa(pid)); err != nil {
+		if err := writeTo(filepath.Join(root, t.name, path), "cgroup.procs", strconv.Itoa(pid)); err != nil {
 			return err
 		}
 	}
@@ -93,6 +104,19 @@ func (t *tree) roots() []string {
 		}
 	}
 	return roots
+}
+
+// drop takes one group away, which may hold nothing.
+func (t *tree) drop(path string) error {
+	var failed []error
+	for _, root := range t.roots() {
+		dir := filepath.Join(root, t.name, path)
+		failed = append(failed, os.Remove(dir))
+		t.mu.Lock()
+		t.made = slices.DeleteFunc(t.made, func(made string) bool { return made == dir })
+		t.mu.Unlock()
+	}
+	return errors.Join(failed...)
 }
 
 // remove takes the groups away, those within first; none may hold a process.
