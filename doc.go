@@ -39,10 +39,9 @@
 //
 // A sample enters at /proc and leaves as a bind:
 //
-//  1. telemetry reads /proc/stat, /proc/pressure and /proc/meminfo ten times a
-//     second and makes y ∈ [0,1]^d of it, one channel a resource (0 empty, 1
-//     full). A watch on the pods' control groups tells which pods run and when
-//     containers come and go.
+//  1. telemetry reads /proc/stat and /proc/meminfo ten times a second and makes
+//     y ∈ [0,1]^d of it, one channel a resource (0 empty, 1 full). A watch on the
+//     pods' control groups tells which pods run and when containers come and go.
 //  2. agent hands y to filter, which suppresses the spike of a starting
 //     container, and collects ten filtered samples into a block.
 //  3. A full block updates the node's own model in svd. Blended with the

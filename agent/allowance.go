@@ -149,7 +149,7 @@ func (p *Pipeline) allow(pods capacity.Pods) (float64, error) {
 // and go; what they take of other channels they hold, so there the allowance gets
 // what the offer leaves.
 func (p *Pipeline) bounds(pods capacity.Pods) capacity.Bounds {
-	// No more slots than cores: as long as cores are idle pressure is missing,
+	// No more slots than cores: as long as cores are idle no task waits,
 	// which makes up half of the channel, and a pod seems to take half a core.
 	b := capacity.Bounds{Slots: p.config.Cores, Room: math.Inf(1), Free: 1}
 	offer := math.Inf(1)

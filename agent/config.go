@@ -84,7 +84,8 @@ type Config struct {
 	Cores float64
 	// PodsPerCore is p of the cold start; 0 means DefaultPodsPerCore.
 	PodsPerCore float64
-	// NoPressure says that the kernel has no pressure stall information.
+	// NoPressure says that the CPU is judged by utilisation alone, for the kernel has
+	// not the pressure stall information asked for.
 	NoPressure bool
 
 	Filter filter.Config

@@ -53,7 +53,8 @@ type Flags struct {
 	Churn bool `json:"churn"`
 	// CostUnknown: the cost is the prior alone.
 	CostUnknown bool `json:"costUnknown"`
-	// NoPressure: the kernel has no pressure stall information.
+	// NoPressure: the CPU is judged by utilisation alone, for the kernel has not the
+	// pressure stall information asked for.
 	NoPressure bool `json:"noPressure"`
 	// WarmingUp: no full block of samples has been seen yet.
 	WarmingUp bool `json:"warmingUp"`

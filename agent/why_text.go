@@ -192,7 +192,7 @@ func (f Flags) text() string {
 		text string
 	}{
 		{f.Churn, "containers churn"}, {f.CostUnknown, "the cost of a pod is not known"},
-		{f.NoPressure, "the kernel has no pressure information"}, {f.WarmingUp, "the first block is not full"},
+		{f.NoPressure, "the kernel has not the pressure information asked for"}, {f.WarmingUp, "the first block is not full"},
 	} {
 		if flag.set {
 			on = append(on, flag.text)

@@ -48,7 +48,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		pods:      b.gauge("pods", "Pods that run on the node."),
 		saturated: b.gauge("saturated", "1 while a channel is full."),
 		churn:     b.gauge("churn", "1 while containers start or stop."),
-		pressure:  b.gauge("pressure_available", "1 if the kernel has pressure stall information."),
+		pressure:  b.gauge("pressure_available", "0 if pressure was asked for and the kernel has none, else 1."),
 		known:     b.gauge("cost_known", "1 once the cost of a pod is more than the prior."),
 		usage:     b.gauges("channel_usage_ratio", "Usage of a channel after filtering, 0 to 1."),
 		capacity:  b.gauges("channel_capacity_ratio", "Share of a channel that is there for pods."),

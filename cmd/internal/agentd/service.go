@@ -67,7 +67,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 		return errors.Join(err, servers.close(), node.Close())
 	}
 	if !reader.Pressure() {
-		logger.Warn("the kernel has no pressure stall information: CPU usage is utilisation alone")
+		logger.Warn("the kernel has not the pressure stall information asked for: CPU usage is utilisation alone")
 	}
 	o.logStart(logger, reader, servers)
 	g, ctx := errgroup.WithContext(ctx)
