@@ -6,9 +6,10 @@
 //
 // Each run is a process of its own, with the API server and the scheduler of
 // scheduler_perf, beside an etcd. With the plugin, a further process stands for
-// the agents: it keeps a connection for each node and publishes a report a
-// second on each, with room for any pod, that lists the pods which the scheduler
-// gave notice of. What that process takes of the machine is not the scheduler's
+// the agents: it keeps a connection for each node and makes a report a second
+// for each, with room for any pod, that lists the pods which the scheduler gave
+// notice of. As with real agents, a report goes out in full if the pods changed or
+// the room moved, which it does in one of eight; otherwise there are heartbeats. What that process takes of the machine is not the scheduler's
 // cost: without the plugin, a process that does nothing useful takes the same
 // share.
 //
