@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // FieldError says which field of a message was refused, and why.
@@ -10,14 +11,23 @@ type FieldError struct {
 	// Field is the path of the field by its protobuf names, such as
 	// "channels[2].cost_sd" or "model.u".
 	Field string
-	// Value is what it held, cut to a readable length.
-	Value string
+	// Value is what it held, or the length of a list or name that is too long. A
+	// list may be the message's own.
+	Value any
 	Err   error
 }
 
-// Error is one line.
+// maxValue is how many bytes of a value an error shows: it travels in statuses
+// and logs.
+const maxValue = 64
+
+// Error is one line; a long value is cut.
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("api: field %s = %s: %v", e.Field, e.Value, e.Err)
+	value := fmt.Sprintf("%#v", e.Value)
+	if len(value) > maxValue {
+		value = strings.ToValidUTF8(value[:maxValue-len("...")], "") + "..."
+	}
+	return fmt.Sprintf("api: %s = %s: %v", e.Field, value, e.Err)
 }
 
 // Unwrap returns the reason.
@@ -34,14 +44,8 @@ var (
 	ErrText = errors.New("not printable text")
 )
 
-// refuse quotes at most 64 bytes of the value: the error travels in statuses
-// and logs.
 func refuse(field string, value any, err error) error {
-	text := fmt.Sprintf("%#v", value)
-	if len(text) > 64 {
-		text = fmt.Sprintf("%.61s...", text)
-	}
-	return &FieldError{Field: field, Value: text, Err: err}
+	return &FieldError{Field: field, Value: value, Err: err}
 }
 
 func refuseLength(field string, got, most int) error {

@@ -28,7 +28,7 @@ func ExampleToReport() {
 	// Output:
 	// node-1 2.5 1 <nil>
 	// true channels[0].usage
-	// api: field channels[0].usage = 1.5: out of range: -1e-09 to 1.000000001
+	// api: channels[0].usage = 1.5: out of range: -1e-09 to 1.000000001
 }
 
 func ExampleToLocal() {

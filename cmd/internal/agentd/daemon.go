@@ -82,31 +82,43 @@ const DefaultWatch = 10 * time.Second
 // unhealthy: one block of the model.
 const unhealthyPeriods = 10
 
-// FieldError says which field of a Config is missing or out of range.
+// FieldError says which field of a Config is missing or out of range. Err wraps
+// ErrInvalid.
 type FieldError struct {
-	Field  string
-	Value  any
-	Reason string
+	Field string
+	Value any
+	Err   error
 }
 
+// ErrInvalid is the reason of every FieldError of this package.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+var (
+	errMissing  = fmt.Errorf("%w: missing", ErrInvalid)
+	errNegative = fmt.Errorf("%w: negative", ErrInvalid)
+)
+
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("agentd: %s = %v: %s", e.Field, e.Value, e.Reason)
+	return fmt.Sprintf("agentd: %s = %v: %v", e.Field, e.Value, e.Err)
 }
+
+// Unwrap returns the reason.
+func (e *FieldError) Unwrap() error { return e.Err }
 
 // Validate returns a *FieldError for the first field that is missing or out of
 // range.
 func (c Config) Validate() error {
 	switch {
 	case c.Pipeline == nil:
-		return &FieldError{"Pipeline", nil, "missing"}
+		return &FieldError{"Pipeline", nil, errMissing}
 	case c.Sampler == nil:
-		return &FieldError{"Sampler", nil, "missing"}
+		return &FieldError{"Sampler", nil, errMissing}
 	case c.Pods == nil:
-		return &FieldError{"Pods", nil, "missing"}
+		return &FieldError{"Pods", nil, errMissing}
 	case c.Period < 0:
-		return &FieldError{"Period", c.Period, "negative"}
+		return &FieldError{"Period", c.Period, errNegative}
 	case c.Watch < 0:
-		return &FieldError{"Watch", c.Watch, "negative"}
+		return &FieldError{"Watch", c.Watch, errNegative}
 	}
 	return nil
 }

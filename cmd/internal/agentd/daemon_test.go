@@ -492,7 +492,7 @@ func TestNewRejects(t *testing.T) {
 		spoil(&c)
 		_, err := agentd.New(c)
 		var f *agentd.FieldError
-		if !errors.As(err, &f) || f.Field != field || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, &f) || !errors.Is(err, agentd.ErrInvalid) || f.Field != field || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: err = %v", field, err)
 		}
 	}

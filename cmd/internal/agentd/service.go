@@ -52,7 +52,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	node, err := o.agent(reader, pods, reserve, logger, registry)
-	if bad := (*publish.ConfigError)(nil); errors.As(err, &bad) {
+	if bad := (*publish.FieldError)(nil); errors.As(err, &bad) {
 		err = serve.Usage(err)
 	}
 	if err != nil {

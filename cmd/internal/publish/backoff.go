@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -18,10 +17,10 @@ type Backoff struct {
 // Validate refuses negative waits and a Min above Max.
 func (b Backoff) Validate() error {
 	if b.Min < 0 {
-		return &ConfigError{Field: "Backoff.Min", Value: b.Min, Reason: "negative"}
+		return &FieldError{Field: "Backoff.Min", Value: b.Min, Err: invalid("negative")}
 	}
 	if d := b.withDefaults(); d.Max < d.Min {
-		return &ConfigError{Field: "Backoff.Max", Value: b.Max, Reason: "less than Min"}
+		return &FieldError{Field: "Backoff.Max", Value: b.Max, Err: invalid("less than Min")}
 	}
 	return nil
 }
@@ -66,18 +65,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
-}
-
-// ConfigError names the field of a config that can't be used, and its value.
-type ConfigError struct {
-	Field  string
-	Value  any
-	Reason string
-}
-
-// Error is one line.
-func (e *ConfigError) Error() string {
-	return fmt.Sprintf("publish: %s = %v: %s", e.Field, e.Value, e.Reason)
 }
 
 func orDefault[T comparable](value, fallback T) T {

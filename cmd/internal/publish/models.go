@@ -35,13 +35,13 @@ type ModelsConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *ConfigError, or what package transport refuses.
+// Validate returns a *FieldError, or what package transport refuses.
 func (c ModelsConfig) Validate() error {
 	if c.Target == "" {
-		return &ConfigError{Field: "Target", Value: `""`, Reason: "missing"}
+		return &FieldError{Field: "Target", Value: `""`, Err: invalid("missing")}
 	}
 	if c.Timeout < 0 {
-		return &ConfigError{Field: "Timeout", Value: c.Timeout, Reason: "negative"}
+		return &FieldError{Field: "Timeout", Value: c.Timeout, Err: invalid("negative")}
 	}
 	if err := c.Staleness.Validate(); err != nil {
 		return err

@@ -151,7 +151,7 @@ func TestStaleness(t *testing.T) {
 	}
 }
 
-func TestModelsConfigErrors(t *testing.T) {
+func TestModelsFieldErrors(t *testing.T) {
 	for field, c := range map[string]publish.ModelsConfig{
 		"Target":                {},
 		"Timeout":               {Timeout: -1},
@@ -165,7 +165,7 @@ func TestModelsConfigErrors(t *testing.T) {
 			c.Target = "127.0.0.1:1"
 		}
 		_, err := publish.NewModels(c)
-		var bad *publish.ConfigError
+		var bad *publish.FieldError
 		if !errors.As(err, &bad) || bad.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}

@@ -52,18 +52,18 @@ type SignalsConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *ConfigError, or what package transport refuses.
+// Validate returns a *FieldError, or what package transport refuses.
 func (c SignalsConfig) Validate() error {
 	if len(c.Targets) > MaxTargets {
-		return &ConfigError{Field: "Targets", Value: len(c.Targets), Reason: "too many"}
+		return &FieldError{Field: "Targets", Value: len(c.Targets), Err: invalid("too many")}
 	}
 	if c.Refresh < 0 {
-		return &ConfigError{Field: "Refresh", Value: c.Refresh, Reason: "negative"}
+		return &FieldError{Field: "Refresh", Value: c.Refresh, Err: invalid("negative")}
 	}
 	seen := map[string]bool{}
 	for _, target := range c.Targets {
 		if target == "" || seen[target] {
-			return &ConfigError{Field: "Targets", Value: c.Targets, Reason: "an empty or repeated target"}
+			return &FieldError{Field: "Targets", Value: c.Targets, Err: invalid("an empty or repeated target")}
 		}
 		seen[target] = true
 		if _, _, err := parseTarget(target); err != nil {
@@ -74,7 +74,7 @@ func (c SignalsConfig) Validate() error {
 		}
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
-		return &ConfigError{Field: "TokenFile", Value: c.TokenFile, Reason: "a token is not sent in plaintext"}
+		return &FieldError{Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
 	}
 	return c.Backoff.Validate()
 }

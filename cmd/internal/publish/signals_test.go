@@ -192,7 +192,7 @@ func TestAgentsShareARegistry(t *testing.T) {
 	}
 }
 
-func TestSignalsConfigErrors(t *testing.T) {
+func TestSignalsFieldErrors(t *testing.T) {
 	for name, c := range map[string]publish.SignalsConfig{
 		"empty target":    {Targets: []string{""}},
 		"plain token":     {Targets: []string{"127.0.0.1:1"}, TokenFile: "token"},
@@ -208,9 +208,9 @@ func TestSignalsConfigErrors(t *testing.T) {
 		"negative":        {Backoff: publish.Backoff{Min: -1}},
 	} {
 		_, err := publish.NewSignals(c)
-		var bad *publish.ConfigError
-		if !errors.As(err, &bad) {
-			t.Errorf("%s: %v, want a ConfigError", name, err)
+		var bad *publish.FieldError
+		if !errors.As(err, &bad) || !errors.Is(err, publish.ErrInvalid) {
+			t.Errorf("%s: %v, want a FieldError", name, err)
 		}
 	}
 	for _, target := range []string{"scheduler:9690", "dns:///scheduler:9690"} {

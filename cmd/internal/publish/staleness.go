@@ -30,18 +30,18 @@ type Staleness struct {
 // time.
 const faint = .02
 
-// Validate returns a *ConfigError.
+// Validate returns a *FieldError.
 func (s Staleness) Validate() error {
 	d := s.withDefaults()
 	switch {
 	case s.MinInterval < 0:
-		return &ConfigError{Field: "Staleness.MinInterval", Value: s.MinInterval, Reason: "negative"}
+		return &FieldError{Field: "Staleness.MinInterval", Value: s.MinInterval, Err: invalid("negative")}
 	case d.MaxAge < d.MinInterval:
-		return &ConfigError{Field: "Staleness.MaxAge", Value: s.MaxAge, Reason: "less than MinInterval"}
+		return &FieldError{Field: "Staleness.MaxAge", Value: s.MaxAge, Err: invalid("less than MinInterval")}
 	case !(d.Angle > 0 && d.Angle <= 1):
-		return &ConfigError{Field: "Staleness.Angle", Value: s.Angle, Reason: "not in (0,1]"}
+		return &FieldError{Field: "Staleness.Angle", Value: s.Angle, Err: invalid("not in (0,1]")}
 	case !(d.Stretch > 0) || math.IsInf(d.Stretch, 0):
-		return &ConfigError{Field: "Staleness.Stretch", Value: s.Stretch, Reason: "not positive and finite"}
+		return &FieldError{Field: "Staleness.Stretch", Value: s.Stretch, Err: invalid("not positive and finite")}
 	}
 	return nil
 }

@@ -21,14 +21,14 @@ type service struct {
 }
 
 // parseTarget tells names to look up, dns:///host:port, from targets to dial as
-// they are. A name of that form that can't be used is a *ConfigError.
+// they are. A name of that form that can't be used is a *FieldError.
 func parseTarget(target string) (s service, isName bool, err error) {
 	rest, isName := strings.CutPrefix(target, "dns:")
 	if !isName {
 		return service{}, false, nil
 	}
 	refuse := func(reason string) (service, bool, error) {
-		return service{}, true, &ConfigError{Field: "Targets", Value: target, Reason: reason}
+		return service{}, true, &FieldError{Field: "Targets", Value: target, Err: invalid(reason)}
 	}
 	if server, found := strings.CutPrefix(rest, "//"); found {
 		if rest, found = strings.CutPrefix(server, "/"); !found {
