@@ -65,15 +65,21 @@ func (n *node) samples(count int, y ...float64) {
 
 func (n *node) pods(count int) {
 	n.t.Helper()
-	keys := make([]reserve.PodKey, count)
-	for i := range keys {
-		keys[i] = reserve.PodKey(i + 1)
-	}
+	keys := seq(count)
 	for _, k := range keys[min(len(n.podsNow), count):] {
 		n.bound(k)
 	}
 	n.podsNow = keys
 	n.list(keys...)
+}
+
+// seq are the keys 1 to count.
+func seq(count int) []reserve.PodKey {
+	keys := make([]reserve.PodKey, count)
+	for i := range keys {
+		keys[i] = reserve.PodKey(i + 1)
+	}
+	return keys
 }
 
 // list tells the node of pods that run, and of no notice.
@@ -362,7 +368,12 @@ func TestConfigValidate(t *testing.T) {
 		"PodsPerCore":         func(c *agent.Config) { c.PodsPerCore = -1 },
 		"Model.Block":         func(c *agent.Config) { c.Model.Block = agent.MaxBlock + 1 },
 		"Model.Centre":        func(c *agent.Config) { c.Model.Centre = true },
-		"FleetShare":          func(c *agent.Config) { c.FleetShare = 2 },
+		"FleetShare":          func(c *agent.Config) { c.FleetShare = -.1 },
+		"Estimator.Spread":    func(c *agent.Config) { c.Estimator.Spread = -1 },
+		"MaxAge":              func(c *agent.Config) { c.MaxAge = -1 },
+		"InitLead":            func(c *agent.Config) { c.InitLead = -1 },
+		"MinInterval":         func(c *agent.Config) { c.MinInterval = -1 },
+		"Channels[0].Prior":   func(c *agent.Config) { c.Channels[0].Prior = -1 },
 		"MemorySpread":        func(c *agent.Config) { c.MemorySpread = 11 },
 		"FleetSpread":         func(c *agent.Config) { c.FleetSpread = -1 },
 		"ChurnHold":           func(c *agent.Config) { c.ChurnHold = -1 },
@@ -370,7 +381,7 @@ func TestConfigValidate(t *testing.T) {
 		c := config()
 		edit(&c)
 		var fe *agent.FieldError
-		if _, err := agent.New(c); !errors.As(err, &fe) || fe.Field != field {
+		if _, err := agent.New(c); !errors.As(err, &fe) || fe.Field != field || !errors.Is(err, agent.ErrInvalid) {
 			t.Errorf("%s: error %v", field, err)
 		}
 	}
@@ -379,31 +390,6 @@ func TestConfigValidate(t *testing.T) {
 	if _, err := agent.New(c); err == nil {
 		t.Error("a bad filter was accepted")
 	}
-}
-
-func FuzzPipeline(f *testing.F) {
-	f.Add([]byte{0, 10, 200, 3, 255, 0, 0, 1, 90, 90})
-	f.Fuzz(func(t *testing.T, in []byte) {
-		p, err := agent.New(config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := start
-		for i := 0; i+2 < len(in); i += 3 {
-			at = at.Add(time.Duration(in[i]) * 2 * time.Millisecond)
-			var r agent.Report
-			var ok bool
-			if in[i]%5 == 0 {
-				p.Churn(at)
-				r, ok, err = p.Pods(at, make([]agent.Pod, in[i+1]%3))
-			} else {
-				r, ok, err = p.Sample(at, []float64{float64(in[i+1]) / 250, float64(in[i+2]) / 250})
-			}
-			if err == nil && ok && (math.IsNaN(r.Avail) || math.IsNaN(r.K) || r.K < 0) {
-				t.Fatalf("report %+v", r)
-			}
-		}
-	})
 }
 
 func BenchmarkSample(b *testing.B) {

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -44,15 +43,15 @@ func (o Options) Validate() error {
 	d := o.withDefaults()
 	switch {
 	case o.State == nil:
-		return &FieldError{"State", nil, "is missing"}
+		return refuse("State", nil, "is missing")
 	case d.FileSize < minSize:
-		return &FieldError{"FileSize", o.FileSize, fmt.Sprintf("must be at least %d", minSize)}
+		return refuse("FileSize", o.FileSize, "must be at least %d", minSize)
 	case d.TotalSize < 2*d.FileSize:
-		return &FieldError{"TotalSize", o.TotalSize, "must be at least twice FileSize"}
+		return refuse("TotalSize", o.TotalSize, "must be at least twice FileSize")
 	case d.Buffer < minSize:
-		return &FieldError{"Buffer", o.Buffer, fmt.Sprintf("must be at least %d", minSize)}
+		return refuse("Buffer", o.Buffer, "must be at least %d", minSize)
 	case d.Flush < 0:
-		return &FieldError{"Flush", o.Flush, "must not be negative"}
+		return refuse("Flush", o.Flush, "must not be negative")
 	}
 	return nil
 }
@@ -128,7 +127,7 @@ func Create(dir string, c agent.Config, o Options) (*Recorder, error) {
 		return nil, err
 	}
 	if !r.ready(time.Time{}) {
-		return nil, &FieldError{"State", "", "does not fit a record"}
+		return nil, refuse("State", "", "does not fit a record")
 	}
 	if err := r.flush(); err != nil {
 		return nil, err

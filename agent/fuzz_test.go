@@ -1,0 +1,153 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// script feeds inputs, good and bad, made of bytes, to a pipeline.
+type script struct {
+	p    *agent.Pipeline
+	at   time.Time
+	pods []agent.Pod
+}
+
+// next makes an input of three bytes and gives it to the pipeline.
+func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
+	s.at = s.at.Add(time.Duration(a/8) * 10 * time.Millisecond)
+	if a > 250 {
+		s.at = s.at.Add(time.Duration(b) * time.Second)
+	}
+	key := reserve.PodKey(b % 8)
+	switch a % 8 {
+	case 0:
+		s.p.Churn(s.at)
+	case 1:
+		s.p.Bound(s.at, agent.Bind{Pod: key, Inits: int(c%4) - 1, InitsKnown: c&16 != 0})
+	case 2:
+		sizes := []float64{float64(1 + b%64), float64(c) * 1e8}
+		return agent.Report{}, false, s.p.Resize(sizes)
+	case 3, 4:
+		pods := slices.DeleteFunc(slices.Clone(s.pods), func(p agent.Pod) bool { return p.Key == key })
+		if c > 40 {
+			pods = append(pods, agent.Pod{Key: key, State: agent.PodState(c % 4), Starts: int(c%8) - 1})
+		}
+		r, ok, err := s.p.Pods(s.at, pods)
+		if err == nil {
+			s.pods = pods
+		}
+		return r, ok, err
+	default:
+		return s.p.Sample(s.at, []float64{float64(b) / 250, float64(c) / 250})
+	}
+	return agent.Report{}, false, nil
+}
+
+// FuzzPipeline gives a pipeline any inputs and holds its reports to what they are
+// worth to a scheduler. Halfway a second one goes on from its stored state, and has
+// to say the same.
+func FuzzPipeline(f *testing.F) {
+	f.Add([]byte{5, 10, 200, 3, 255, 60, 0, 1, 90, 85, 20, 20, 85, 20, 20, 2, 15, 90, 85, 240, 20})
+	f.Add([]byte{3, 1, 49, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 3, 1, 0, 251, 9, 9})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		p, err := agent.New(config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := &script{p: p, at: start}
+		var two *script
+		sequence, sampled := uint64(0), time.Time{}
+		for i := 0; i+2 < len(in); i += 3 {
+			if two == nil && i >= len(in)/2 {
+				two = &script{p: restored(t, one.p), at: one.at, pods: slices.Clone(one.pods)}
+			}
+			before := marshal(t, one.p.State())
+			r, ok, err := one.next(in[i], in[i+1], in[i+2])
+			if err != nil && marshal(t, one.p.State()) != before {
+				t.Fatalf("%v changed the state", err)
+			}
+			if err == nil && in[i]%8 >= 5 {
+				sampled = one.at
+			}
+			if two != nil {
+				twin, alsoOK, alsoErr := two.next(in[i], in[i+1], in[i+2])
+				if ok != alsoOK || (err == nil) != (alsoErr == nil) || ok && cmp.Diff(r, twin) != "" {
+					t.Fatalf("the restored pipeline says %+v, %v, want %+v, %v", twin, alsoErr, r, err)
+				}
+			}
+			if !ok || err != nil {
+				continue
+			}
+			sequence++
+			w, _ := one.p.Why()
+			check(t, &r, &w, one)
+			if r.Sequence != sequence || !r.SampledAt.Equal(sampled) {
+				t.Fatalf("report %d of %v, want %d of %v", r.Sequence, r.SampledAt, sequence, sampled)
+			}
+		}
+	})
+}
+
+// check fails unless a report makes sense by itself.
+func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
+	t.Helper()
+	n := float64(len(r.Absorbed))
+	listed := func(k reserve.PodKey) bool {
+		return slices.ContainsFunc(s.pods, func(p agent.Pod) bool { return p.Key == k })
+	}
+	switch {
+	case !(r.Avail >= -n && r.Avail <= 2e9), !(r.Allowance >= 0 && r.Allowance <= 1e9):
+		t.Fatalf("avail %v, allowance %v at %v pods", r.Avail, r.Allowance, n)
+	case r.Saturated && (r.Avail > 0 || r.Allowance > 0):
+		t.Fatalf("saturated, yet avail %v, allowance %v", r.Avail, r.Allowance)
+	case !(r.K >= 0 && r.K <= 100):
+		t.Fatalf("k = %v", r.K)
+	case w.Pods != len(r.Absorbed) || w.Held < 0 || w.Held > w.Pods || w.Measured < 0 || w.Measured > 8:
+		t.Fatalf("n = %d, n₀ = %d, %d held, %d absorbed", w.Pods, w.Measured, w.Held, len(r.Absorbed))
+	case !slices.IsSorted(r.Absorbed) || len(slices.Compact(slices.Clone(r.Absorbed))) != len(r.Absorbed):
+		t.Fatalf("absorbed %v", r.Absorbed)
+	case s.at.Sub(r.SampledAt) > agent.DefaultMaxAge:
+		t.Fatalf("a report of a sample %v old", s.at.Sub(r.SampledAt))
+	}
+	for _, k := range r.Absorbed {
+		if !listed(k) {
+			t.Fatalf("pod %v counts and is not there", k)
+		}
+	}
+	for _, c := range r.Channels {
+		if !(c.Cost > 0) || !(c.CostSD >= 0) || !(c.Capacity >= 0) || !(c.Usage >= 0 && c.Usage <= 1) || math.IsInf(c.Cost+c.CostSD+c.Capacity, 0) {
+			t.Fatalf("channel %+v", c)
+		}
+	}
+}
+
+func marshal(t *testing.T, s agent.State) string {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// restored stores a pipeline's state and returns one that goes on from it.
+func restored(t *testing.T, p *agent.Pipeline) *agent.Pipeline {
+	t.Helper()
+	var s agent.State
+	if err := json.Unmarshal([]byte(marshal(t, p.State())), &s); err != nil {
+		t.Fatal(err)
+	}
+	q, err := agent.FromState(p.Config(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}

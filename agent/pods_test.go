@@ -1,0 +1,235 @@
+package agent_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// see tells the node of its pods as a source does.
+func (n *node) see(pods ...agent.Pod) {
+	n.t.Helper()
+	n.keep(n.p.Pods(n.at, pods))
+}
+
+func (n *node) why() agent.Why {
+	w, _ := n.p.Why()
+	return w
+}
+
+func pod(key reserve.PodKey, s agent.PodState, starts int) agent.Pod {
+	return agent.Pod{Key: key, State: s, Starts: starts}
+}
+
+// TestPodCountsFromItsFirstContainerToItsEnd steps one pod with an init container
+// through its life, beside what counts of it.
+func TestPodCountsFromItsFirstContainerToItsEnd(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		n := newNode(t, config())
+		n.see()
+		n.samples(20, .1, .1)
+		if known {
+			n.p.Bound(n.at, agent.Bind{Pod: 7, Inits: 1, InitsKnown: true})
+		}
+		type counts struct{ N, Measured, Held int }
+		expect := func(when string, want counts) {
+			t.Helper()
+			n.samples(10, .1, .1)
+			w := n.why()
+			if got := (counts{w.Pods, w.Measured, w.Held}); got != want || len(n.last().Absorbed) != want.N {
+				t.Errorf("known %v, %s: %+v, %d absorbed; want %+v", known, when, got, len(n.last().Absorbed), want)
+			}
+		}
+		n.see(pod(7, agent.PodPending, 0))
+		expect("its cgroup is there", counts{})
+		n.see(pod(7, agent.PodRunning, 1))
+		expect("its init container runs", counts{1, 0, 1})
+		n.see(pod(7, agent.PodStopped, 1))
+		expect("between the two", counts{1, 0, 0})
+		n.see(pod(7, agent.PodRunning, 2))
+		if !known { // the lead has to pass first
+			expect("its container has just begun", counts{1, 0, 1})
+			n.samples(110, .1, .1)
+		}
+		expect("its container runs", counts{1, 1, 0})
+		n.see(pod(7, agent.PodStopped, 2))
+		expect("its container has ended", counts{1, 0, 0})
+		if ends := n.p.State().Pace.Ends; ends != 0 {
+			t.Errorf("known %v: %v ends before the sandbox's", known, ends)
+		}
+		n.see()
+		expect("gone", counts{})
+		if ends := n.p.State().Pace.Ends; ends < .9 || ends > 1 {
+			t.Errorf("known %v: %v ends after the pod's", known, ends)
+		}
+	}
+}
+
+// A pod that ends before a container of its own has run is no end of a run time.
+func TestFailedInitIsNoEnd(t *testing.T) {
+	n := newNode(t, config())
+	n.see()
+	n.samples(1, .1, .1)
+	n.p.Bound(n.at, agent.Bind{Pod: 7, Inits: 2, InitsKnown: true})
+	n.see(pod(7, agent.PodRunning, 1))
+	n.samples(20, .1, .1)
+	n.see(pod(7, agent.PodRunning, 2))
+	n.samples(20, .1, .1)
+	n.see()
+	if s := n.p.State().Pace; s.Ends != 0 || s.Lived != 0 || s.Startup != 0 {
+		t.Errorf("learnt %+v of a pod that never ran", s)
+	}
+}
+
+// Pods that ran before the agent did are in y already.
+func TestPodsFromBeforeLoadTheNode(t *testing.T) {
+	n := newNode(t, config())
+	n.see(pod(1, agent.PodRunning, 1), pod(2, agent.PodStopped, 1), pod(3, agent.PodPending, 0))
+	n.samples(1, .5, .1)
+	if w := n.why(); w.Pods != 2 || w.Measured != 1 || w.Held != 0 {
+		t.Errorf("pods %d, measured %d, held %d; want 2, 1, 0", w.Pods, w.Measured, w.Held)
+	}
+}
+
+// TestLead learns from pods without a notice how long their init containers take.
+func TestLead(t *testing.T) {
+	n := newNode(t, config())
+	n.see()
+	lead := func() time.Duration { return n.p.State().Pace.Lead }
+	if lead() != agent.DefaultInitLead {
+		t.Fatalf("at first %v", lead())
+	}
+	key := reserve.PodKey(0)
+	for range 20 { // pods of one container
+		key++
+		n.see(pod(key, agent.PodRunning, 1))
+		n.samples(5, .1, .1)
+		n.see()
+	}
+	if lead() > 50*time.Millisecond {
+		t.Errorf("after 20 pods without any: %v", lead())
+	}
+	key++
+	n.see(pod(key, agent.PodRunning, 1))
+	n.samples(30, .1, .1)
+	n.see(pod(key, agent.PodStopped, 1))
+	n.samples(5, .1, .1)
+	n.see(pod(key, agent.PodRunning, 2))
+	n.samples(1, .1, .1)
+	if lead() != 3500*time.Millisecond {
+		t.Errorf("after an init container of 3 s and a gap of .5: %v", lead())
+	}
+	n.samples(900, .1, .1)
+	n.see(pod(key, agent.PodStopped, 2))
+	n.samples(1, .1, .1)
+	n.see(pod(key, agent.PodRunning, 3))
+	n.samples(1, .1, .1)
+	if lead() > 3500*time.Millisecond {
+		t.Errorf("after a crash: %v", lead())
+	}
+}
+
+// A notice that comes late still says what runs.
+func TestLateNotice(t *testing.T) {
+	n := newNode(t, config())
+	n.see()
+	n.samples(1, .1, .1)
+	n.see(pod(1, agent.PodRunning, 1), pod(2, agent.PodRunning, 2), pod(3, agent.PodRunning, 1))
+	for key, inits := range map[reserve.PodKey]int{1: 0, 2: 1, 3: -1} {
+		n.p.Bound(n.at, agent.Bind{Pod: key, Inits: inits, InitsKnown: true})
+	}
+	n.samples(10, .1, .1)
+	if w := n.why(); w.Measured != 2 || w.Held != 1 {
+		t.Errorf("measured %d, held %d; want 2 and the one whose notice makes no sense", w.Measured, w.Held)
+	}
+}
+
+// TestHeldPodsStopTheEstimator: what an init container takes is neither the cost of
+// a pod nor a load beside it.
+func TestHeldPodsStopTheEstimator(t *testing.T) {
+	n := newNode(t, config())
+	n.see()
+	n.samples(100, .1, .1)
+	before := n.last().Channels[0]
+	n.p.Bound(n.at, agent.Bind{Pod: 1, Inits: 1, InitsKnown: true})
+	n.see(pod(1, agent.PodRunning, 1))
+	n.samples(50, .6, .1)
+	after := n.last()
+	if after.Channels[0].Capacity != before.Capacity || after.Channels[0].Cost != before.Cost || !after.Flags.Churn {
+		t.Errorf("an init container of 5 s: %+v, before %+v", after.Channels[0], before)
+	}
+}
+
+func TestTeardownIsBridged(t *testing.T) {
+	n := newNode(t, config())
+	n.see()
+	for key := range reserve.PodKey(60) {
+		n.p.Bound(n.at, agent.Bind{Pod: key, InitsKnown: true})
+		n.samples(5, .1, .1)
+		n.see(pod(key, agent.PodRunning, 1))
+		n.samples(5, .1, .1)
+		n.see(pod(key, agent.PodStopped, 1))
+		n.samples(8, .1, .1)
+		n.see()
+	}
+	w := n.why()
+	if !near(w.Pace.Teardown, .8, .02) || !near(w.Pace.Startup, .5, .02) || !near(w.Pace.Run, .5, .1) {
+		t.Errorf("start-up %.2f s, run %.2f s, teardown %.2f s; want .5, .5, .8", w.Pace.Startup, w.Pace.Run, w.Pace.Teardown)
+	}
+	// s·(L + D)·λ with at most four slots; without D it is at most 4.
+	if got, most := n.last().Allowance, 4*(.5+.8)/.5; got < 6 || got > most {
+		t.Errorf("allowance %.2f, want 6 to %.2f", got, most)
+	}
+}
+
+// One pull of an image counts as four starts, not as a hundred, and a start of a
+// minute as none.
+func TestSlowStartIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		after time.Duration
+		want  float64
+	}{{2 * time.Second, 1.1}, {50 * time.Second, 1.3}, {70 * time.Second, 0}} {
+		n := newNode(t, config())
+		n.see()
+		n.p.Bound(n.at, agent.Bind{Pod: 1, InitsKnown: true})
+		n.at = n.at.Add(tt.after)
+		n.see(pod(1, agent.PodRunning, 1))
+		if got := n.p.State().Pace.Startup; !near(got, tt.want, 1e-9) {
+			t.Errorf("a start of %v makes the mean %v, want %v", tt.after, got, tt.want)
+		}
+	}
+}
+
+func TestBadPodsChangeNothing(t *testing.T) {
+	n := newNode(t, config())
+	n.pods(2)
+	n.samples(15, .3, .1)
+	before := n.p.State()
+	for name, bad := range map[string][]agent.Pod{
+		"state":  {pod(1, 3, 1)},
+		"starts": {pod(1, agent.PodRunning, -1)},
+		"many":   slices.Repeat([]agent.Pod{pod(1, agent.PodRunning, 1)}, 1_000_001),
+	} {
+		var fe *agent.FieldError
+		if _, _, err := n.p.Pods(n.at, bad); !errors.As(err, &fe) || !errors.Is(err, agent.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d := cmp.Diff(before, n.p.State()); d != "" {
+		t.Errorf("state:\n%s", d)
+	}
+}
+
+func TestPodStateString(t *testing.T) {
+	for s, want := range []string{"pending", "running", "stopped", "unknown"} {
+		if got := agent.PodState(s).String(); got != want {
+			t.Errorf("%d is %q, want %q", s, got, want)
+		}
+	}
+}

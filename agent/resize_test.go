@@ -1,0 +1,152 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
+
+// TestResizeKeepsCosts plugs 12 cores into a node of 4 whose pods take .6 of one:
+// they take it still, and four times as many fit.
+func TestResizeKeepsCosts(t *testing.T) {
+	n := newNode(t, config())
+	n.run(rand.New(rand.NewPCG(1, 1)), 600, .05, .15)
+	n.pods(0)
+	n.samples(30, .05, .1)
+	before := n.last()
+	cost := func() (cores, bytes agent.Cost) {
+		l, ok := n.p.Local()
+		if !ok {
+			t.Fatal("nothing to push")
+		}
+		return l.Costs[0], l.Costs[1]
+	}
+	cores, bytes := cost()
+	if err := n.p.Resize([]float64{16, 64e9}); err != nil {
+		t.Fatal(err)
+	}
+	n.samples(20, .0125, .025)
+	after := n.last()
+	gotCores, gotBytes := cost()
+	if !near(gotCores.Value, cores.Value, .02) || !gotCores.Known || !near(gotBytes.Value, bytes.Value, .02*bytes.Value) {
+		t.Errorf("costs of %v and %v, before %v and %v", gotCores, gotBytes, cores, bytes)
+	}
+	if got, want := after.Channels[0].Capacity, 1-(1-before.Channels[0].Capacity)/4; !near(got, want, .01) {
+		t.Errorf("capacity %.3f, want %.3f", got, want)
+	}
+	if ratio := after.Avail / before.Avail; ratio < 3.5 || ratio > 6 { // beside many pods less is kept for a large one
+		t.Errorf("offers %.1f pods, %.1f before", after.Avail, before.Avail)
+	}
+	// And back.
+	if err := n.p.Resize([]float64{4, 16e9}); err != nil {
+		t.Fatal(err)
+	}
+	n.samples(20, .05, .1)
+	if got := n.last(); !near(got.Avail, before.Avail, .1*before.Avail) {
+		t.Errorf("offers %.1f pods, %.1f before", got.Avail, before.Avail)
+	}
+}
+
+// A fresh node's first guess is a pod a core of the cores that it has by now, and
+// the fleet's cost is one in cores.
+func TestResizeMovesPriorAndFleet(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(10, .1, .1)
+	if err := n.p.Resize([]float64{16, 32e9}); err != nil {
+		t.Fatal(err)
+	}
+	n.samples(20, .1, .1)
+	c := n.last().Channels
+	if c[0].Cost != 1./16 || c[1].Cost != 1./16 { // memory: an eighth of 16 GB
+		t.Errorf("costs %v and %v of a pod, want 1/16 each", c[0].Cost, c[1].Cost)
+	}
+	f := fleet(t, [][]float64{{.1, .1}}, agent.Cost{Value: 2, SD: 0, Known: true}, agent.Cost{})
+	if err := n.p.SetFleet(n.at, f); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.p.Resize([]float64{8, 32e9}); err != nil {
+		t.Fatal(err)
+	}
+	n.samples(10, .1, .1)
+	if got := n.last().Channels[0].Cost; got != .25 {
+		t.Errorf("the fleet's 2 cores are %v of 8", got)
+	}
+}
+
+// TestResizeForgetsTheLoadOfAnotherMachine: the typical load is learnt anew where
+// the machine has really changed, and not where its memory has by a little.
+func TestResizeForgetsTheLoadOfAnotherMachine(t *testing.T) {
+	for _, tt := range []struct {
+		sizes []float64
+		kept  bool
+	}{{[]float64{4, 16e9}, true}, {[]float64{4, 15.9e9}, true}, {[]float64{16, 16e9}, false}} {
+		n := newNode(t, config())
+		n.samples(25, .5, .2)
+		if err := n.p.Resize(tt.sizes); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := n.p.Local(); ok != tt.kept {
+			t.Errorf("sizes %v: a model to push: %v", tt.sizes, ok)
+		}
+		if got, want := len(n.p.State().Block), 2*5; got != want {
+			t.Errorf("sizes %v: %d values of the block are left, want %d", tt.sizes, got, want)
+		}
+		n.samples(10, .125, .2)
+		if _, ok := n.p.Local(); !ok {
+			t.Errorf("sizes %v: no model after a block", tt.sizes)
+		}
+	}
+}
+
+func TestResizeRefuses(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(15, .3, .1)
+	before := n.p.State()
+	for _, bad := range [][]float64{nil, {4}, {4, 16e9, 1}, {0, 16e9}, {4, math.NaN()}, {math.Inf(1), 16e9}, {1e-30, 16e9}} {
+		var fe *agent.FieldError
+		if err := n.p.Resize(bad); err == nil || len(bad) == 2 && bad[0] != 1e-30 && !errors.As(err, &fe) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+	if d := cmp.Diff(before, n.p.State()); d != "" {
+		t.Errorf("state:\n%s", d)
+	}
+}
+
+// A node that was resized again and again goes on from its stored state as one
+// that never stopped.
+func TestResizedStateGoesOn(t *testing.T) {
+	n := newNode(t, config())
+	n.run(rand.New(rand.NewPCG(3, 3)), 60, .1, .15)
+	for _, cores := range []float64{7, 3, 11, 16} {
+		if err := n.p.Resize([]float64{cores, 5e9 * cores}); err != nil {
+			t.Fatal(err)
+		}
+		n.run(rand.New(rand.NewPCG(4, 4)), 7, .1, .15)
+	}
+	text, err := json.Marshal(n.p.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s agent.State
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	p, err := agent.FromState(n.p.Config(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &node{t: t, p: p, at: n.at, podsNow: n.podsNow}
+	n.reports = nil
+	n.run(rand.New(rand.NewPCG(5, 5)), 20, .1, .15)
+	m.run(rand.New(rand.NewPCG(5, 5)), 20, .1, .15)
+	if d := cmp.Diff(n.reports, m.reports); d != "" {
+		t.Errorf("the restored node differs:\n%s", d)
+	}
+}
