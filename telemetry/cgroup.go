@@ -94,8 +94,8 @@ type CgroupPods struct {
 	blind atomic.Pointer[error]
 }
 
-// ErrNoKubepods: the cgroups hold no directory of a kubelet's pods. The kubelet
-// makes it as it starts.
+// ErrNoKubepods is that the cgroups hold no directory of a kubelet's pods. It
+// makes one as it starts.
 var ErrNoKubepods = errors.New("no cgroup of the kubelet's pods")
 
 // Health returns an error that wraps ErrNoKubepods while Run finds no directory of

@@ -359,7 +359,8 @@ func TestPodOfOtherPIDNamespaceOnV1(t *testing.T) {
 		return c.container(c.dir("cpu,cpuacct", pod), name)
 	}
 	c.dir("cpu,cpuacct", pod)
-	w := c.watch(telemetry.CgroupConfig{})
+	var log lockedBuffer
+	w := c.watch(telemetry.CgroupConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	w.untilStates(pending(uidA))
 	sandbox := hidden("sandbox", 1)
 	init := hidden("init", 2)
@@ -375,6 +376,9 @@ func TestPodOfOtherPIDNamespaceOnV1(t *testing.T) {
 	w.untilStates(stopped(uidA, 3))
 	c.remove(sandbox)
 	w.untilStates()
+	if got := strings.Count(log.String(), "not visible"); got != 1 {
+		t.Errorf("said %d times, want once:\n%s", got, log.String())
+	}
 }
 
 // A host without the kubelet's cgroup is said in the log and by Health, which is
@@ -507,19 +511,64 @@ func TestWatchesOfEndedPodsAreDropped(t *testing.T) {
 		pod := c.dir("kubepods", "pod"+uid)
 		c.container(pod, "a", "sh")
 		w.untilPods(uid)
-		if got := watches(t); got != before+1 {
-			t.Errorf("%d watches with one pod, want %d", got, before+1)
-		}
+		w.untilWatches(before + 1)
 		c.remove(pod)
 		w.untilStates()
 	}
-	if got := watches(t); got != before {
-		t.Errorf("%d watches without pods, want %d", got, before)
+	w.untilWatches(before)
+}
+
+// A cgroup that is removed keeps its watch, unlike a directory of a disk: one that
+// is moved away stands for it.
+func TestWatchesOfRemovedCgroupsAreDropped(t *testing.T) {
+	c := newCgroups(t)
+	other := t.TempDir()
+	besteffort := c.dir("kubepods", "besteffort")
+	w := c.watch(telemetry.CgroupConfig{Rescan: 10 * time.Millisecond})
+	w.untilPods()
+	before := watches(t)
+	pod := c.dir("kubepods", "besteffort", "pod"+uidA)
+	c.container(pod, "a", "sh")
+	w.untilPods(uidA)
+	c.all(os.Rename(pod, filepath.Join(other, "pod")))
+	w.untilStates()
+	w.untilWatches(before)
+	c.all(os.Rename(besteffort, filepath.Join(other, "besteffort")))
+	w.untilWatches(before - 1)
+	// A class that comes back is watched again.
+	c.container(c.dir("kubepods", "besteffort", "pod"+uidB), "a", "sh")
+	w.untilPods(uidB)
+	w.untilWatches(before + 1)
+}
+
+// Once the kubelet's directory is found, the places where it might have been are
+// watched no longer, but for the one that it is in.
+func TestPlacesOfTheKubeletAreLetGo(t *testing.T) {
+	c := newCgroups(t)
+	c.dir("cpu", "kubelet")
+	c.dir("memory")
+	c.dir("systemd")
+	none := watches(t)
+	w := c.watch(telemetry.CgroupConfig{})
+	w.untilPods()
+	w.untilWatches(none + 5) // the root and these
+	c.container(c.dir("memory", "kubepods", "pod"+uidA), "a", "sh")
+	w.untilPods(uidA)
+	w.untilWatches(none + 3) // memory, kubepods, the pod
+}
+
+// untilWatches waits until this process has so many inotify watches.
+func (w *watched) untilWatches(want int) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); watches(w.t) != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d watches, want %d", watches(w.t), want)
+		}
 	}
 }
 
 // watches is how many inotify watches this process has.
-func watches(t *testing.T) (n int) {
+func watches(t testing.TB) (n int) {
 	t.Helper()
 	infos, err := filepath.Glob("/proc/self/fdinfo/*")
 	if err != nil {

@@ -35,7 +35,8 @@
 // never replaced by a guess and is never NaN. One good reading later samples are
 // right again.
 //
-// A [PodSource] tells when containers start and stop and which pods hold one.
+// A [PodSource] tells when containers start and stop, and how far each pod on the
+// node has come: a [Pod] ends with its sandbox or cgroup, not with a container.
 // [CgroupPods] watches the kubelet's cgroups with inotify, which warns some
 // 50 ms ahead of the container runtime's events, needs no socket and works with
 // every runtime.
@@ -44,9 +45,9 @@
 // second. Module telemetry/podsource has further sources behind the same
 // interface: the CRI's events, containerd's, and the API server's watch.
 //
-// Reading is apart from parsing: [ParseStat], [ParseCPUStat], [ParseCounter],
-// [ParsePressure], [ParseMeminfo], [ParseInterfaces] and
-// [ParseLinkSpeed] take bytes and allocate nothing. The roots of the file systems
+// Reading is apart from parsing, which takes bytes and allocates nothing;
+// [ParseStat], [ParseCPUStat], [ParseCounter] and [ParsePressure] are there for
+// programs that measure with the same eyes. The roots of the file systems
 // and the time are arguments, so that everything runs on fixtures and,
 // in a container, on a host mount. Where the kernel offers no inotify the pod
 // source reports [ErrUnsupported]; the rest builds and runs on fixtures anywhere.

@@ -19,3 +19,13 @@ func ReadKernelFile(path string) ([]byte, error) {
 // LacksPressure is for a test: no file of a test's own can be made to refuse
 // reading the way the kernel's do.
 var LacksPressure = lacksPressure
+
+// The parsers that nobody outside the package needs.
+var (
+	ParseMeminfo    = parseMeminfo
+	ParseInterfaces = parseInterfaces
+	ParseLinkSpeed  = parseLinkSpeed
+)
+
+// Meminfo is what ParseMeminfo returns.
+type Meminfo = meminfo

@@ -61,7 +61,7 @@ func statText(cpus int, busy, idle, steal, running uint64) string {
 		fmt.Fprintf(&b, "cpu%d 1234567 2345 345678 98765432 12345 0 6789 0 0 0\n", i)
 	}
 	b.WriteString("intr 123456 " + strings.Repeat("0 ", 10*cpus) + "\nctxt 5\nbtime 1700000000\nprocesses 7\n")
-	fmt.Fprintf(&b, "procs_running %d\nprocs_blocked 0\nsoftirq 5 1 2\n", running)
+	fmt.Fprintf(&b, "procs_running %d\nprocs_blocked 0\nsoftirq 5 1 2 0 0 0 0 0 0 0 2\n", running)
 	return b.String()
 }
 

@@ -51,6 +51,6 @@ func readSpeed(path string) float64 {
 	if err != nil {
 		return 0
 	}
-	speed, _, _ := ParseLinkSpeed(text)
+	speed, _, _ := parseLinkSpeed(text)
 	return speed
 }

@@ -31,7 +31,7 @@ func (m *memory) size() float64  { return float64(m.total) }
 func (m *memory) close()         { m.info.close() }
 
 func (m *memory) sample(time.Time) (float64, error) {
-	info, err := readAs(memoryName, m.info, ParseMeminfo)
+	info, err := readAs(memoryName, m.info, parseMeminfo)
 	if err != nil {
 		return 0, err
 	}

@@ -159,7 +159,7 @@ func (n *network) noSpeed() error {
 func (n *network) scan(at time.Time, patience time.Duration) error {
 	text, err := n.list.read()
 	if err == nil {
-		n.names, err = ParseInterfaces(n.names, text)
+		n.names, err = parseInterfaces(n.names, text)
 	}
 	if err != nil {
 		return &ChannelError{networkName, n.list.path, err}

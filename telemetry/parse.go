@@ -161,18 +161,18 @@ func ParseCPUStat(text []byte) (uint64, error) {
 	}
 }
 
-// Memory holds what ParseMeminfo takes from /proc/meminfo, in bytes.
-type Memory struct {
+// meminfo holds what parseMeminfo takes from /proc/meminfo, in bytes.
+type meminfo struct {
 	Total, Free, Available, Buffers, Cached uint64
 	// HasAvailable is false on kernels that have no MemAvailable (before 3.14).
 	HasAvailable bool
 }
 
-// ParseMeminfo reads the text of /proc/meminfo. MemTotal, MemFree, Buffers and
+// parseMeminfo reads the text of /proc/meminfo. MemTotal, MemFree, Buffers and
 // Cached must be there, and nothing may exceed MemTotal. The error wraps
 // ErrPartial or ErrMalformed.
-func ParseMeminfo(text []byte) (Memory, error) {
-	var m Memory
+func parseMeminfo(text []byte) (meminfo, error) {
+	var m meminfo
 	const total, free, available, buffers, cached = 1, 2, 4, 8, 16
 	seen := 0
 	for seen != total|free|available|buffers|cached {
@@ -199,16 +199,16 @@ func ParseMeminfo(text []byte) (Memory, error) {
 		}
 		value, after, ok, valid := nextUint(field)
 		if !ok || !valid || string(after) != " kB" || value > maxKiB {
-			return Memory{}, fmt.Errorf("%w: %s is not a number of kB", ErrMalformed, key)
+			return meminfo{}, fmt.Errorf("%w: %s is not a number of kB", ErrMalformed, key)
 		}
 		*dst = value << 10
 	}
 	if seen|available != total|free|available|buffers|cached {
-		return Memory{}, fmt.Errorf("%w: MemTotal, MemFree, Buffers or Cached is missing", ErrPartial)
+		return meminfo{}, fmt.Errorf("%w: MemTotal, MemFree, Buffers or Cached is missing", ErrPartial)
 	}
 	m.HasAvailable = seen&available != 0
 	if m.Total == 0 || max(m.Free, m.Available, m.Buffers, m.Cached) > m.Total {
-		return Memory{}, fmt.Errorf("%w: MemTotal is not the largest value", ErrMalformed)
+		return meminfo{}, fmt.Errorf("%w: MemTotal is not the largest value", ErrMalformed)
 	}
 	return m, nil
 }

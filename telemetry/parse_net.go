@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ParseInterfaces returns the names of the network interfaces in the text of
+// parseInterfaces returns the names of the network interfaces in the text of
 // /proc/net/dev, in its order. They are appended to dst[:0], so that a reused dst
 // saves the allocation, and point into text. Every name is fit for a path. The
 // error wraps ErrPartial or ErrMalformed.
-func ParseInterfaces(dst [][]byte, text []byte) ([][]byte, error) {
+func parseInterfaces(dst [][]byte, text []byte) ([][]byte, error) {
 	dst = dst[:0]
 	for range 2 { // the heading
 		line, rest, ok := cutLine(text)
@@ -50,11 +50,11 @@ func isInterfaceName(name []byte) bool {
 	return true
 }
 
-// ParseLinkSpeed reads the text of a network interface's speed, in Mbit/s, and
+// parseLinkSpeed reads the text of a network interface's speed, in Mbit/s, and
 // returns bytes per second; known is false where the driver does not tell (-1, or
 // its 32 bits unsigned as older kernels print it, or 0). The error wraps
 // ErrPartial or ErrMalformed.
-func ParseLinkSpeed(text []byte) (bytesPerSecond float64, known bool, err error) {
+func parseLinkSpeed(text []byte) (bytesPerSecond float64, known bool, err error) {
 	if line, rest, _ := cutLine(text); string(line) == "-1" && bytes.IndexByte(rest, '\n') < 0 {
 		return 0, false, nil
 	}

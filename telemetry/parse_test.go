@@ -103,6 +103,7 @@ func TestParseCounter(t *testing.T) {
 		{"-1\n", 0, telemetry.ErrMalformed},
 		{"1 2\n", 0, telemetry.ErrMalformed},
 		{"1\n2\n", 0, telemetry.ErrMalformed},
+		{"1\n\n", 0, telemetry.ErrMalformed},
 	} {
 		t.Run(tc.text, func(t *testing.T) {
 			got, err := telemetry.ParseCounter([]byte(tc.text))
@@ -170,17 +171,17 @@ func TestParseMeminfo(t *testing.T) {
 	const tail = "Buffers:          10 kB\nCached:           20 kB\n"
 	for _, tc := range []struct {
 		name, text string
-		want       telemetry.Memory
+		want       telemetry.Meminfo
 		err        error
 	}{
 		{"6.x", head + "MemAvailable:    600 kB\n" + tail + "SwapCached: 1 kB\n",
-			telemetry.Memory{Total: 1000 << 10, Free: 300 << 10, Available: 600 << 10, Buffers: 10 << 10, Cached: 20 << 10, HasAvailable: true}, nil},
-		{"before 3.14", head + tail, telemetry.Memory{Total: 1000 << 10, Free: 300 << 10, Buffers: 10 << 10, Cached: 20 << 10}, nil},
-		{"cut", head + "Buffers:          10 kB\nCached:           20", telemetry.Memory{}, telemetry.ErrPartial},
-		{"empty", "", telemetry.Memory{}, telemetry.ErrPartial},
-		{"other unit", strings.ReplaceAll(head+tail, "kB", "MB"), telemetry.Memory{}, telemetry.ErrMalformed},
-		{"no memory at all", strings.ReplaceAll(head, "1000", "0") + tail, telemetry.Memory{}, telemetry.ErrMalformed},
-		{"more free than there is", strings.ReplaceAll(head, "300", "1001") + tail, telemetry.Memory{}, telemetry.ErrMalformed},
+			telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Available: 600 << 10, Buffers: 10 << 10, Cached: 20 << 10, HasAvailable: true}, nil},
+		{"before 3.14", head + tail, telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Buffers: 10 << 10, Cached: 20 << 10}, nil},
+		{"cut", head + "Buffers:          10 kB\nCached:           20", telemetry.Meminfo{}, telemetry.ErrPartial},
+		{"empty", "", telemetry.Meminfo{}, telemetry.ErrPartial},
+		{"other unit", strings.ReplaceAll(head+tail, "kB", "MB"), telemetry.Meminfo{}, telemetry.ErrMalformed},
+		{"no memory at all", strings.ReplaceAll(head, "1000", "0") + tail, telemetry.Meminfo{}, telemetry.ErrMalformed},
+		{"more free than there is", strings.ReplaceAll(head, "300", "1001") + tail, telemetry.Meminfo{}, telemetry.ErrMalformed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := telemetry.ParseMeminfo([]byte(tc.text))

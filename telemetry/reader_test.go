@@ -510,6 +510,17 @@ func TestSizesFollowTheMachine(t *testing.T) {
 	}
 }
 
+// What is no mode has a name that says so.
+func TestModesOutOfRange(t *testing.T) {
+	for _, m := range []fmt.Stringer{
+		telemetry.CPUMode(-1), telemetry.CPUMode(3), telemetry.MemoryMode(2), telemetry.CPUCounter(4), telemetry.CPUContention(2),
+	} {
+		if got := m.String(); !strings.HasPrefix(got, "unknown(") {
+			t.Errorf("%T: %s", m, got)
+		}
+	}
+}
+
 func TestModesParse(t *testing.T) {
 	for _, m := range []telemetry.CPUMode{telemetry.CPUHalf, telemetry.CPUUtilisation, telemetry.CPUContended} {
 		if got, err := telemetry.ParseCPUMode(m.String()); err != nil || got != m {

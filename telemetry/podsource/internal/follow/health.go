@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// ErrNoAnswer: what is followed has not answered yet.
+// ErrNoAnswer is that what is followed has not answered yet.
 var ErrNoAnswer = errors.New("no answer yet")
 
 // Health is why nothing is heard of what is followed, nil while it is; the zero
