@@ -62,6 +62,7 @@ func loadNamed(name string) load {
 
 func loop() {
 	for {
+		spin(time.Hour)
 	}
 }
 
