@@ -144,7 +144,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err != nil {
 		return err
 	}
-	if h.identities, err = reviewer(args, handle); err != nil {
+	if h.identities, err = h.reviewer(args, handle); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	synced, err := h.follow(ctx, handle.SharedInformerFactory())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -11,29 +12,62 @@ import (
 	"google.golang.org/grpc/status"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/plugin/internal/identity"
 )
 
 // reviewer returns what asks the API server who the agents are, nil if nobody is
-// to be asked. Its client is its own: after a restart, thousands of agents must
-// not take the turns of the scheduler's bindings.
-func reviewer(args SpazioArgs, handle fwk.Handle) (*identity.Reviewer, error) {
+// to be asked.
+func (h *Hub) reviewer(args SpazioArgs, handle fwk.Handle) (*identity.Reviewer, error) {
 	if args.AgentServiceAccount == "" {
 		return nil, nil
 	}
-	shared := handle.KubeConfig()
-	if shared == nil {
-		return nil, errNoKubeConfig
+	config, err := reviewConfig(args.ReviewKubeconfig, handle)
+	if err != nil {
+		return nil, err
 	}
-	config := rest.CopyConfig(shared)
-	config.QPS = -1 // the reviewer limits itself
 	client, err := authentication.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("client for token reviews: %w", err)
 	}
-	return identity.NewReviewer(client.TokenReviews(), args.AgentServiceAccount, args.TokenAudience), nil
+	return identity.NewReviewer(identity.Config{
+		Reviews: client.TokenReviews(), ServiceAccount: args.AgentServiceAccount, Audience: args.TokenAudience,
+		Node: func(name string) bool { return !h.synced.Load() || h.nodes.get(name) != nil },
+	}), nil
+}
+
+const (
+	// reviewRate lets the agents of the largest clusters come again within
+	// seconds of a restart.
+	reviewRate, reviewBurst = 1000, 2000
+	// reviewDial is what client-go allows itself.
+	reviewDial = 30 * time.Second
+)
+
+// reviewConfig is that of a client of its own: after a restart, and whatever
+// strangers show, reviews must take neither the turns of the scheduler's
+// bindings nor the streams of its connection, and with a kubeconfig not the share
+// that the API server gives to its identity either.
+func reviewConfig(kubeconfig string, handle fwk.Handle) (*rest.Config, error) {
+	config := handle.KubeConfig()
+	if kubeconfig != "" {
+		var err error
+		if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+			return nil, fmt.Errorf("reviewKubeconfig: %w", err)
+		}
+	}
+	if config == nil {
+		return nil, errNoKubeConfig
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst, config.RateLimiter = reviewRate, reviewBurst, nil
+	if config.Dial == nil { // client-go shares connections of the same dialer
+		config.Dial = (&net.Dialer{Timeout: reviewDial, KeepAlive: reviewDial}).DialContext
+	}
+	return config, nil
 }
 
 var errNoKubeConfig = errors.New("agentServiceAccount needs a scheduler whose handle has the configuration of its client")
@@ -43,7 +77,7 @@ func (h *Hub) identify(ctx context.Context) (identity.Agent, error) {
 	if h.identities == nil {
 		return identity.Agent{}, nil
 	}
-	agent, err := h.identities.Identify(ctx, bearer(ctx))
+	agent, err := h.identities.Identify(ctx, transport.Caller(ctx), bearer(ctx))
 	switch {
 	case err == nil:
 		h.metrics.identity(identityAccepted)
@@ -54,6 +88,10 @@ func (h *Hub) identify(ctx context.Context) (identity.Agent, error) {
 	case errors.Is(err, identity.ErrRefused):
 		h.metrics.identity(identityRefused)
 		return agent, status.Error(codes.PermissionDenied, err.Error())
+	}
+	if errors.Is(err, identity.ErrThrottled) {
+		h.metrics.identity(identityThrottled)
+		return agent, status.Error(codes.ResourceExhausted, err.Error())
 	}
 	h.metrics.identity(identityUnknown)
 	return agent, status.Errorf(codes.Unavailable, "the API server does not say whose token it is: %v", err)

@@ -34,7 +34,9 @@ func reviews(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only token reviews", http.StatusBadRequest)
 		return
 	}
-	var claims struct{ Node string }
+	var claims struct {
+		Kubernetes struct{ Node struct{ Name string } } `json:"kubernetes.io"`
+	}
 	_, payload, _ := strings.Cut(review.Spec.Token, ".")
 	payload, _, _ = strings.Cut(payload, ".")
 	if text, err := base64.RawURLEncoding.DecodeString(payload); err == nil && json.Unmarshal(text, &claims) == nil {
@@ -42,7 +44,7 @@ func reviews(w http.ResponseWriter, r *http.Request) {
 			Authenticated: true, Audiences: review.Spec.Audiences,
 			User: authenticationv1.UserInfo{
 				Username: "system:serviceaccount:spazio:agent",
-				Extra:    map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {claims.Node}},
+				Extra:    map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {claims.Kubernetes.Node.Name}},
 			},
 		}
 	}
@@ -51,7 +53,8 @@ func reviews(w http.ResponseWriter, r *http.Request) {
 }
 
 func tokenOf(node string, valid time.Duration) string {
-	payload := fmt.Sprintf(`{"exp":%d,"node":%q}`, time.Now().Add(valid).Unix(), node)
+	payload := fmt.Sprintf(`{"aud":["spazio"],"sub":"system:serviceaccount:spazio:agent","exp":%d,"kubernetes.io":{"node":{"name":%q}}}`,
+		time.Now().Add(valid).Unix(), node)
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".sig"
 }
 

@@ -33,6 +33,7 @@ const (
 	identityAccepted  = "accepted"
 	identityRefused   = "refused"
 	identityUnknown   = "unknown"
+	identityThrottled = "throttled"
 )
 
 // metricSet holds the counters, resolved once: the decisions' path looks up no
@@ -92,8 +93,8 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
 	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),
 		closedIdle, closedSlow, closedSuperseded, closedExpired, closedStrangers)
-	m.identities = resolve(newCounters("identities_total", "Agents' tokens, by what the API server said; unknown if it could not be asked.", "result"),
-		identityAccepted, identityRefused, identityUnknown)
+	m.identities = resolve(newCounters("identities_total", "Agents' tokens, by what the API server said; unknown if it could not be asked, throttled if it was not.", "result"),
+		identityAccepted, identityRefused, identityUnknown, identityThrottled)
 	return m
 })
 

@@ -47,12 +47,17 @@ type SpazioArgs struct {
 	// AgentServiceAccount is the service account of the agents, as
 	// namespace/name. If it is given, each stream must show a token of it for
 	// TokenAudience that is bound to a pod, and may report on that pod's node
-	// alone; the API server is asked (TokenReview) when a stream begins, and a
-	// stream ends with its token. It needs TLS. Empty (default) asks nobody: then
+	// alone; the API server is asked (TokenReview) when a stream begins, unless the
+	// token itself says that it is no such one, and a stream ends with its token. It needs TLS. Empty (default) asks nobody: then
 	// whoever reaches Listen may report on any node.
 	AgentServiceAccount string
 	// TokenAudience is the audience of the agents' tokens; default spazio.
 	TokenAudience string
+
+	// ReviewKubeconfig is the file of the client that asks about tokens; by default
+	// it has the scheduler's identity. With an identity of its own, the API server
+	// also shares its time out between the two.
+	ReviewKubeconfig string
 
 	// MaxAge is how long after its newest sample a report counts; default 5 s:
 	// agents send a report or a heartbeat every 2.5 s.

@@ -74,7 +74,7 @@ func memory(t *testing.T, s scraper) float64 {
 const (
 	mostGrowth = 64 << 20
 	watched    = 40
-	lull     = 100 * time.Millisecond
+	lull       = 100 * time.Millisecond
 )
 
 // besieged lets strangers at a server and returns by how much its memory grew.

@@ -18,6 +18,7 @@ type SpazioArgs struct {
 
 	AgentServiceAccount string `json:"agentServiceAccount,omitempty"`
 	TokenAudience       string `json:"tokenAudience,omitempty"`
+	ReviewKubeconfig    string `json:"reviewKubeconfig,omitempty"`
 
 	MaxAge       metav1.Duration `json:"maxAge,omitzero"`
 	StartupGrace metav1.Duration `json:"startupGrace,omitzero"`

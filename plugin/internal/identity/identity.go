@@ -8,8 +8,10 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -30,15 +32,12 @@ var (
 	ErrToken = errors.New("no valid token")
 	// ErrRefused: the token is somebody else's, or bound to no node.
 	ErrRefused = errors.New("not an agent's token")
+	// ErrThrottled: the API server is not asked again for now.
+	ErrThrottled = errors.New("too many tokens from here")
 )
 
-const (
-	// atOnce bounds the reviews under way: after a restart all agents come at
-	// once, and the API server has other work.
-	atOnce = 64
-	// patience is what a review may take, its turn not included.
-	patience = 10 * time.Second
-)
+// patience is what a review may take, its turn not included.
+const patience = 10 * time.Second
 
 // Agent is who a token stands for.
 type Agent struct {
@@ -48,62 +47,112 @@ type Agent struct {
 	Until time.Time
 }
 
-// Reviewer reviews tokens. Safe for concurrent use.
-type Reviewer struct {
-	reviews  authentication.TokenReviewInterface
-	user     string
-	audience string
-	turn     chan struct{}
+// Config of a Reviewer.
+type Config struct {
+	// Reviews asks the API server.
+	Reviews authentication.TokenReviewInterface
+	// ServiceAccount is the agents', as namespace/name, and Audience that of
+	// their tokens.
+	ServiceAccount, Audience string
+	// Node, if set, says whether the cluster has a node.
+	Node func(name string) bool
+	// Now is the clock, time.Now by default.
+	Now func() time.Time
 }
 
-// NewReviewer accepts tokens of the service account, given as namespace/name,
-// for the audience.
-func NewReviewer(reviews authentication.TokenReviewInterface, serviceAccount, audience string) *Reviewer {
-	namespace, name, _ := strings.Cut(serviceAccount, "/")
+// Reviewer reviews tokens. Safe for concurrent use.
+type Reviewer struct {
+	config Config
+	now    clock
+	user   string
+	memory *memory
+	// strangers and known hold a place for each review under way.
+	strangers, known chan struct{}
+}
+
+// NewReviewer returns a Reviewer that has seen no token.
+func NewReviewer(c Config) *Reviewer {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	namespace, name, _ := strings.Cut(c.ServiceAccount, "/")
 	return &Reviewer{
-		reviews: reviews, audience: audience, turn: make(chan struct{}, atOnce),
-		user: "system:serviceaccount:" + namespace + ":" + name,
+		config: c, now: c.Now, memory: newMemory(c.Now),
+		user:      "system:serviceaccount:" + namespace + ":" + name,
+		strangers: make(chan struct{}, atOnce-keptForKnown), known: make(chan struct{}, keptForKnown),
 	}
 }
 
-// Identify returns whose token it is. Errors are ErrToken and ErrRefused,
-// wrapped, or say that the API server could not be asked.
-func (r *Reviewer) Identify(ctx context.Context, token string) (Agent, error) {
+// Identify returns whose token it is that was shown from an address. Errors are
+// ErrToken, ErrRefused and ErrThrottled, wrapped, or say that the API server
+// could not be asked. It is not asked about what the token itself tells, nor
+// again about what it refused a moment ago, and for an address whose tokens it
+// keeps refusing about none but those that it accepted before.
+func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) (Agent, error) {
 	if token == "" {
 		return Agent{}, fmt.Errorf("%w: none was shown", ErrToken)
 	}
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return Agent{}, context.Cause(ctx)
+	claims, err := ParseClaims(token)
+	if err != nil {
+		return Agent{}, fmt.Errorf("%w: %w", ErrToken, err)
 	}
+	if err := r.refuse(claims); err != nil {
+		return Agent{}, err
+	}
+	id, caller := digest(sha256.Sum256([]byte(token))), r.memory.caller(from)
+	places, allowed := r.strangers, &caller.refusals
+	known := r.memory.reviews(id)
+	if known != nil {
+		places, allowed = r.known, known
+	}
+	if err := take(ctx, caller.turns, places); err != nil {
+		return Agent{}, err
+	}
+	defer give(caller.turns, places)
+	if err := r.memory.refusal(id); err != nil {
+		return Agent{}, err
+	}
+	if !allowed.take(r.now()) {
+		return Agent{}, fmt.Errorf("%w: the API server is not asked for now", ErrThrottled)
+	}
+	agent, err := r.review(ctx, claims, token)
+	if errors.Is(err, ErrToken) || errors.Is(err, ErrRefused) {
+		r.memory.known.Remove(id)
+		r.memory.refused.Add(id, err, refusedFor)
+		return agent, err
+	}
+	if known == nil {
+		caller.refusals.giveBack()
+	}
+	if err == nil && known == nil {
+		r.memory.known.Add(id, &budget{most: reviewBurst, used: 1, at: r.now()}, knownFor)
+	}
+	return agent, err
+}
+
+func (r *Reviewer) review(ctx context.Context, claims Claims, token string) (Agent, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	review, err := r.reviews.Create(ctx, &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{r.audience}},
+	review, err := r.config.Reviews.Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{r.config.Audience}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return Agent{}, fmt.Errorf("review the token: %w", err)
 	}
-	return r.judge(token, &review.Status)
+	return r.judge(claims, &review.Status)
 }
 
-func (r *Reviewer) judge(token string, s *authenticationv1.TokenReviewStatus) (Agent, error) {
+func (r *Reviewer) judge(claims Claims, s *authenticationv1.TokenReviewStatus) (Agent, error) {
 	switch nodes := s.User.Extra[nodeClaim]; {
 	case !s.Authenticated && s.Error != "":
 		return Agent{}, fmt.Errorf("%w: %s", ErrToken, s.Error)
-	case !s.Authenticated || !slices.Contains(s.Audiences, r.audience):
-		return Agent{}, fmt.Errorf("%w for audience %q", ErrToken, r.audience)
+	case !s.Authenticated || !slices.Contains(s.Audiences, r.config.Audience):
+		return Agent{}, fmt.Errorf("%w for audience %q", ErrToken, r.config.Audience)
 	case s.User.Username != r.user:
 		return Agent{}, fmt.Errorf("%w: it is that of %q, want %q", ErrRefused, s.User.Username, r.user)
 	case len(nodes) != 1 || nodes[0] == "":
 		return Agent{}, fmt.Errorf("%w: it is not bound to a pod on a node", ErrRefused)
 	default:
-		until, err := Expiry(token)
-		if err != nil {
-			return Agent{}, fmt.Errorf("%w: %w", ErrToken, err)
-		}
-		return Agent{Node: nodes[0], Until: until}, nil
+		return Agent{Node: nodes[0], Until: claims.Until}, nil
 	}
 }

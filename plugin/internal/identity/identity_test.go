@@ -2,12 +2,15 @@ package identity_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -16,8 +19,20 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/internal/identity"
 )
 
+// noon is before the tokens expire.
+var noon = time.Unix(1790000000, 0)
+
+var addr = netip.MustParseAddr("10.0.0.1")
+
 func jwt(payload string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".sig"
+}
+
+// tokenOf is what a kubelet's token of the agent on a node says; number makes it
+// another one.
+func tokenOf(node string, number int) string {
+	return jwt(fmt.Sprintf(`{"aud":["other","spazio"],"sub":"system:serviceaccount:monitoring:agent","exp":1800000000,`+
+		`"kubernetes.io":{"namespace":"monitoring","node":{"name":%q,"uid":"1"}},"jti":"%d"}`, node, number))
 }
 
 // TestIdentify goes through what the API server may say of a token.
@@ -30,7 +45,8 @@ func TestIdentify(t *testing.T) {
 			Extra:    map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {"node-1"}},
 		},
 	}
-	token, until := jwt(`{"exp":1800000000}`), time.Unix(1800000000, 0)
+	token, until := tokenOf("node-1", 0), time.Unix(1800000000, 0)
+	forever := jwt(`{"aud":"spazio","sub":"system:serviceaccount:monitoring:agent","kubernetes.io":{"node":{"name":"node-1"}}}`)
 	for _, test := range []struct {
 		name   string
 		token  string
@@ -40,7 +56,7 @@ func TestIdentify(t *testing.T) {
 		err    error
 	}{
 		{name: "an agent's", token: token, want: identity.Agent{Node: "node-1", Until: until}},
-		{name: "without end", token: jwt(`{}`), want: identity.Agent{Node: "node-1"}},
+		{name: "without end", token: forever, want: identity.Agent{Node: "node-1"}},
 		{name: "none", err: identity.ErrToken},
 		{name: "no JWT", token: "abc", err: identity.ErrToken},
 		{name: "not valid", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
@@ -77,8 +93,11 @@ func TestIdentify(t *testing.T) {
 				}
 				return true, answer, test.api
 			})
-			r := identity.NewReviewer(client.AuthenticationV1().TokenReviews(), "monitoring/agent", "spazio")
-			got, err := r.Identify(t.Context(), test.token)
+			r := identity.NewReviewer(identity.Config{
+				Reviews: client.AuthenticationV1().TokenReviews(), ServiceAccount: "monitoring/agent", Audience: "spazio",
+				Now: func() time.Time { return noon },
+			})
+			got, err := r.Identify(t.Context(), addr, test.token)
 			if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 				t.Fatalf("error %v, want %v", err, test.err)
 			}
@@ -89,24 +108,44 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// FuzzExpiry: whatever is read is a time that can be written, and what was
-// written is read again.
-func FuzzExpiry(f *testing.F) {
-	for _, payload := range []string{`{"exp":1800000000}`, `{"exp":1e300}`, `{"exp":-1}`, `{"exp":"x"}`, `{`, ``, `{"exp":1.5}`} {
+// FuzzParseClaims: whatever is read can be written, and what was written is read
+// again.
+func FuzzParseClaims(f *testing.F) {
+	for _, payload := range []string{
+		`{"exp":1800000000}`, `{"exp":1e300}`, `{"exp":-1}`, `{"exp":"x"}`, `{`, ``, `{"exp":1.5}`,
+		`{"aud":"a"}`, `{"aud":["a","b"]}`, `{"aud":1}`, `{"sub":"s","kubernetes.io":{"node":{"name":"n"}}}`,
+	} {
 		f.Add(jwt(payload))
 	}
 	f.Add("a.b")
 	f.Fuzz(func(t *testing.T, token string) {
-		until, err := identity.Expiry(token)
-		if err != nil || until.IsZero() {
+		claims, err := identity.ParseClaims(token)
+		if err != nil {
+			if diff := cmp.Diff(identity.Claims{}, claims); diff != "" {
+				t.Errorf("claims beside an error:\n%s", diff)
+			}
 			return
 		}
-		if _, err := until.MarshalText(); err != nil {
+		payload := map[string]any{
+			"sub": claims.Subject, "aud": claims.Audiences,
+			"kubernetes.io": map[string]any{"node": map[string]any{"name": claims.Node}},
+		}
+		if !claims.Until.IsZero() {
+			payload["exp"] = claims.Until.Unix()
+			if _, err := claims.Until.MarshalText(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := json.Marshal(payload)
+		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := identity.Expiry(jwt(fmt.Sprintf(`{"exp":%d}`, until.Unix())))
-		if err != nil || !again.Equal(until) {
-			t.Errorf("%v, then %v (%v)", until, again, err)
+		again, err := identity.ParseClaims(jwt(string(text)))
+		if err != nil && len(jwt(string(text))) <= 8<<10 {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if diff := cmp.Diff(claims, again, cmpopts.EquateEmpty()); err == nil && diff != "" {
+			t.Errorf("(-first +again):\n%s", diff)
 		}
 	})
 }
