@@ -134,7 +134,7 @@ func (a *Aggregator) Entries(at time.Time) []Entry {
 // time. It returns false without an error for what would be forgotten at once
 // or is known already, and otherwise fails as Merge does.
 func (a *Aggregator) Restore(at time.Time, e Entry) (bool, error) {
-	return a.take(at, e, 0, a.options.Forget)
+	return a.merge(at, e, 0, a.options.Forget)
 }
 
 // Merge takes in an entry that the replica named from (not 0) told of at the
@@ -148,10 +148,10 @@ func (a *Aggregator) Restore(at time.Time, e Entry) (bool, error) {
 // Entry.Validate; it and ErrFull leave the state unchanged, as does ErrPolicy
 // of an aggregator whose policy is not PerNode.
 func (a *Aggregator) Merge(at time.Time, e Entry, from uint64) (bool, error) {
-	return a.take(at, e, from, a.options.fresh())
+	return a.merge(at, e, from, a.options.fresh())
 }
 
-func (a *Aggregator) take(at time.Time, e Entry, from uint64, oldest time.Duration) (bool, error) {
+func (a *Aggregator) merge(at time.Time, e Entry, from uint64, oldest time.Duration) (bool, error) {
 	if a.options.Policy != PerNode {
 		return false, ErrPolicy
 	}

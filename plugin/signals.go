@@ -72,11 +72,11 @@ func (s *signalServer) Publish(stream publishStream) error {
 	m.streams.Inc()
 	defer m.streams.Dec()
 	caller := transport.Caller(stream.Context())
-	if !s.hub.strangers.Take(caller) {
+	if !s.hub.strangers.Acquire(caller) {
 		m.closed(closedStrangers)
 		return status.Error(codes.ResourceExhausted, "too many streams without a report")
 	}
-	known := sync.OnceFunc(func() { s.hub.strangers.Give(caller) })
+	known := sync.OnceFunc(func() { s.hub.strangers.Release(caller) })
 	defer known()
 	ctx := stream.Context()
 	agent, err := s.hub.identify(ctx)

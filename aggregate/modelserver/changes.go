@@ -45,8 +45,8 @@ func (s *Server) Changes(r *spaziov1.ChangesRequest, stream grpc.ServerStreaming
 	}
 }
 
-// take merges what another replica has told; all of it was checked.
-func (s *Server) take(entries []aggregate.Entry, from uint64) {
+// mergeEntries merges what another replica has told; all of it was checked.
+func (s *Server) mergeEntries(entries []aggregate.Entry, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.config.Now()

@@ -130,9 +130,9 @@ func newer(m *spaziov1.LocalModel, than aggregate.Local) bool {
 	return m.GetSequence() > than.Sequence
 }
 
-// take closes the open batch and opens the spare one. The caller gives the
+// swap closes the open batch and opens the spare one. The caller gives the
 // batch back before it takes the next.
-func (b *mailbox) take() *batch {
+func (b *mailbox) swap() *batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.open

@@ -289,14 +289,14 @@ func (p *Peers) pull(ctx context.Context, peer *peer) error {
 		if err != nil {
 			return err
 		}
-		if err := p.take(peer, chunk); err != nil {
+		if err := p.mergeChunk(peer, chunk); err != nil {
 			return err
 		}
 	}
 }
 
-// take merges a chunk, or refuses all of it.
-func (p *Peers) take(peer *peer, chunk *spaziov1.StateChunk) error {
+// mergeChunk merges a chunk, or refuses all of it.
+func (p *Peers) mergeChunk(peer *peer, chunk *spaziov1.StateChunk) error {
 	if err := api.CheckChunk(chunk); err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (p *Peers) take(peer *peer, chunk *spaziov1.StateChunk) error {
 		peer.self = true
 		return nil
 	}
-	p.server.take(entries, chunk.GetReplica())
+	p.server.mergeEntries(entries, chunk.GetReplica())
 	peer.replica, peer.cursor = chunk.GetReplica(), chunk.GetCursor()
 	return nil
 }

@@ -207,7 +207,7 @@ func (s *Server) refresh() {
 
 // merge empties the mailbox.
 func (s *Server) merge() {
-	batch := s.mailbox.take()
+	batch := s.mailbox.swap()
 	for i := range batch.letters {
 		put, err := s.aggregate.Put(batch.letters[i].at, batch.letters[i].local)
 		switch {

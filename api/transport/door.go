@@ -86,10 +86,10 @@ func (d *door) Close() error {
 func (g *Guard) enter(conn net.Conn) net.Conn {
 	c := &guardedConn{Conn: conn, caller: &caller{Addr: conn.RemoteAddr(), ip: callerOf(conn.RemoteAddr()), guard: g, conn: conn}}
 	switch {
-	case !g.connections.Take(netip.Addr{}):
+	case !g.connections.Acquire(netip.Addr{}):
 		g.refused.Add(1)
 		_ = conn.Close() // it is of no further use either way
-	case g.strangers.Take(c.caller.ip):
+	case g.strangers.Acquire(c.caller.ip):
 		c.caller.stranger = true
 		return c
 	case g.waiting.add(c):
@@ -120,7 +120,7 @@ func newWaiting(mostOfOne int) waiting {
 func (w *waiting) add(c *guardedConn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended || !w.quota.Take(c.caller.ip) {
+	if w.ended || !w.quota.Acquire(c.caller.ip) {
 		return false
 	}
 	w.of[c.caller.ip] = append(w.of[c.caller.ip], c)
@@ -150,12 +150,12 @@ func (w *waiting) next(places *Quota) *guardedConn {
 		ip := w.due[0]
 		w.due = w.due[1:]
 		line := w.of[ip]
-		if len(line) == 0 || !places.Take(ip) {
+		if len(line) == 0 || !places.Acquire(ip) {
 			continue
 		}
 		c := line[0]
 		c.caller.stranger = true
-		w.quota.Give(ip)
+		w.quota.Release(ip)
 		if w.of[ip] = line[1:]; len(line) == 1 {
 			delete(w.of, ip)
 		}
@@ -171,7 +171,7 @@ func (w *waiting) end() {
 	w.mu.Unlock()
 	for ip, line := range lines {
 		for _, c := range line {
-			w.quota.Give(ip)
+			w.quota.Release(ip)
 			_ = c.Close()
 		}
 	}
@@ -211,7 +211,7 @@ func (c *caller) admit() {
 	c.stranger = false
 	c.mu.Unlock()
 	if stranger {
-		c.guard.strangers.Give(c.ip)
+		c.guard.strangers.Release(c.ip)
 		c.guard.waiting.free(c.ip)
 	}
 }
@@ -223,7 +223,7 @@ func (c *caller) leave() {
 	c.left = true
 	c.mu.Unlock()
 	if !left {
-		c.guard.connections.Give(netip.Addr{})
+		c.guard.connections.Release(netip.Addr{})
 	}
 }
 

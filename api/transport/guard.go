@@ -140,7 +140,7 @@ func (g *Guard) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	if !ok {
 		return ctx, nil
 	}
-	if !g.calls.Take(c.ip) {
+	if !g.calls.Acquire(c.ip) {
 		g.overcalled.Add(1)
 		go c.conn.Close() // the transport's lock is held here
 		return ctx, nil
@@ -151,7 +151,7 @@ func (g *Guard) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	}
 	context.AfterFunc(ctx, func() {
 		cancel()
-		g.calls.Give(c.ip)
+		g.calls.Release(c.ip)
 	})
 	return call, nil
 }

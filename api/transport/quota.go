@@ -24,9 +24,9 @@ func NewQuota(most, mostOfOne int) *Quota {
 	return &Quota{most: most, mostOfOne: mostOfOne, of: map[netip.Addr]int{}}
 }
 
-// Take grants one to an address, or not; what is granted is given back with
+// Acquire grants one to an address, or not; what is granted is given back with
 // the same address.
-func (q *Quota) Take(addr netip.Addr) bool {
+func (q *Quota) Acquire(addr netip.Addr) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.held >= q.most || q.of[addr] >= q.mostOfOne {
@@ -37,8 +37,8 @@ func (q *Quota) Take(addr netip.Addr) bool {
 	return true
 }
 
-// Give takes back one that was granted to an address.
-func (q *Quota) Give(addr netip.Addr) {
+// Release takes back one that was granted to an address.
+func (q *Quota) Release(addr netip.Addr) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.held--

@@ -28,7 +28,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// tlsFrom connects from an address to a server of the trusted authority.
+// tlsFrom connects from an address to a server of the trusted authority, in
+// plaintext without one.
 func tlsFrom(t testing.TB, target string, from netip.Addr, trust transport.Config) *grpc.ClientConn {
 	t.Helper()
 	options, err := transport.DialOptions(target, trust)

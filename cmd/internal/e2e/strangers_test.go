@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"net"
 	"net/netip"
 	"sync"
 	"testing"
@@ -105,20 +104,10 @@ func besieged(t *testing.T, s scraper, cases []*strangers, honest func() error) 
 	}
 }
 
-// dialFrom connects from an address.
+// dialFrom connects in plaintext from an address until the test's end.
 func dialFrom(t *testing.T, target string, from netip.Addr) *grpc.ClientConn {
 	t.Helper()
-	options, err := transport.DialOptions(target, transport.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection, err := grpc.NewClient(target, append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-		dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
-		return dialer.DialContext(ctx, "tcp", addr)
-	}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	connection := tlsFrom(t, target, from, transport.Config{})
 	t.Cleanup(func() { connection.Close() })
 	return connection
 }

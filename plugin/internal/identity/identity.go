@@ -105,14 +105,14 @@ func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) 
 	if known != nil {
 		places, allowed = r.known, known
 	}
-	if err := take(ctx, caller.turns, places); err != nil {
+	if err := acquire(ctx, caller.turns, places); err != nil {
 		return Agent{}, err
 	}
-	defer give(caller.turns, places)
+	defer release(caller.turns, places)
 	if err := r.memory.refusal(id); err != nil {
 		return Agent{}, err
 	}
-	if !allowed.take(r.now()) {
+	if !allowed.allow(r.now()) {
 		return Agent{}, fmt.Errorf("%w: the API server is not asked for now", ErrThrottled)
 	}
 	agent, err := r.review(ctx, claims, token)

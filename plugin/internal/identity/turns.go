@@ -55,7 +55,7 @@ type caller struct {
 	turns    chan struct{}
 }
 
-// budget is what may be had at once, and one a second from then on. Safe for
+// budget is what is granted at once, and one a second from then on. Safe for
 // concurrent use.
 type budget struct {
 	most float64
@@ -65,8 +65,8 @@ type budget struct {
 	at   time.Time
 }
 
-// take has one, or not.
-func (b *budget) take(now time.Time) bool {
+// allow grants one, or not.
+func (b *budget) allow(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now.After(b.at) {
@@ -80,7 +80,7 @@ func (b *budget) take(now time.Time) bool {
 	return true
 }
 
-// giveBack returns one that was had for nothing.
+// giveBack returns one that was granted for nothing.
 func (b *budget) giveBack() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,8 +128,8 @@ func (m *memory) caller(addr netip.Addr) *caller {
 	return c.(*caller)
 }
 
-// take waits for a place in both; give gives it back.
-func take(ctx context.Context, own, all chan struct{}) error {
+// acquire waits for a place in both; release gives it back.
+func acquire(ctx context.Context, own, all chan struct{}) error {
 	for _, turns := range []chan struct{}{own, all} {
 		select {
 		case turns <- struct{}{}:
@@ -143,7 +143,7 @@ func take(ctx context.Context, own, all chan struct{}) error {
 	return nil
 }
 
-func give(own, all chan struct{}) {
+func release(own, all chan struct{}) {
 	<-all
 	<-own
 }
