@@ -6,7 +6,8 @@
 // cgroups of a kubelet made up in a temporary directory: 50 pods, of which
 // --rate start and as many end each second, their directories and processes
 // appearing in the order and at the distances seen on a node with containerd.
-// The agent streams its reports to a signal server of this process, pushes its
+// The agent streams its reports to a signal server of this process, which takes
+// heartbeats, pushes its
 // model to it, and is scraped as a Prometheus would. In the same run and on the
 // same machine a prometheus-node-exporter (Debian's package of that name) is
 // scraped once a second, unless --node-exporter is empty.

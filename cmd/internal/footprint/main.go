@@ -87,11 +87,13 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 	Pods    int     `json:"pods"`
 	Rate    float64 `json:"rate"`
-	// Started and Ended count pods, Reports and Pushes what the agent sent.
-	Started int `json:"started"`
-	Ended   int `json:"ended"`
-	Reports int `json:"reports"`
-	Pushes  int `json:"pushes"`
+	// Started and Ended count pods, Reports (full ones), Heartbeats and Pushes what
+	// the agent sent.
+	Started    int `json:"started"`
+	Ended      int `json:"ended"`
+	Reports    int `json:"reports"`
+	Heartbeats int `json:"heartbeats"`
+	Pushes     int `json:"pushes"`
 	// Counted is the pods in the agent's last report, Running those of the tree
 	// at that time, for a check that it saw them all.
 	Counted int   `json:"counted"`
@@ -102,11 +104,12 @@ type result struct {
 	Scrapes  int    `json:"scrapes"`
 }
 
-// Bars of the agent, in millicores and MiB.
-const (
-	barCPU    = 5
-	barMemory = 25
-)
+// barMemory is the agent's bar in MiB.
+const barMemory = 25
+
+// barCPU is the agent's bar in millicores at a rate of starts a second: 4 at one,
+// 6 at five.
+func barCPU(rate float64) float64 { return 3.5 + rate/2 }
 
 func (r result) write(w io.Writer, output string) error {
 	if output == "json" {
@@ -114,14 +117,14 @@ func (r result) write(w io.Writer, output string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
 	}
-	fmt.Fprintf(w, "%.0f s, %d pods, %g starts and ends a second: %d starts, %d ends, %d reports, %d pushes; %d of %d pods counted at the end\n\n",
-		r.Seconds, r.Pods, r.Rate, r.Started, r.Ended, r.Reports, r.Pushes, r.Counted, r.Running)
+	fmt.Fprintf(w, "%.0f s, %d pods, %g starts and ends a second: %d starts, %d ends, %d reports, %d heartbeats, %d pushes; %d of %d pods counted at the end\n\n",
+		r.Seconds, r.Pods, r.Rate, r.Started, r.Ended, r.Reports, r.Heartbeats, r.Pushes, r.Counted, r.Running)
 	fmt.Fprintf(w, "%-26s %10s %12s %12s %12s\n", "", "millicores", "RSS mean MiB", "RSS max MiB", "VmHWM MiB")
 	row := func(name string, u usage) {
 		fmt.Fprintf(w, "%-26s %10.2f %12.1f %12.1f %12.1f\n", name, u.Millicores, u.MeanMiB, u.MaxMiB, u.PeakMiB)
 	}
 	row("spazio-agent", r.Agent)
-	fmt.Fprintf(w, "%-26s %10d %12s %12d\n", "  bar", barCPU, "", barMemory)
+	fmt.Fprintf(w, "%-26s %10.2f %12s %12d\n", "  bar", barCPU(r.Rate), "", barMemory)
 	if r.Exporter != nil {
 		row(fmt.Sprintf("node exporter, %d scrapes", r.Scrapes), *r.Exporter)
 	}

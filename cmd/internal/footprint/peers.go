@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
@@ -19,15 +20,23 @@ import (
 type peers struct {
 	spaziov1.UnimplementedSignalServiceServer
 	spaziov1.UnimplementedModelServiceServer
-	reports, pushes, pods atomic.Int64
+	reports, heartbeats, pushes, pods atomic.Int64
 }
 
-// Publish reads a stream of reports.
+// Publish reads a stream of reports and, as a scheduler, takes heartbeats.
 func (p *peers) Publish(stream spaziov1.SignalService_PublishServer) error {
+	takes := &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}
+	if err := stream.Send(takes); err != nil {
+		return err
+	}
 	for {
 		m, err := stream.Recv()
 		if err != nil {
 			return err
+		}
+		if api.IsHeartbeat(m) {
+			p.heartbeats.Add(1)
+			continue
 		}
 		p.reports.Add(1)
 		p.pods.Store(int64(len(m.GetAbsorbed())))

@@ -132,7 +132,7 @@ func measure(ctx context.Context, o options, root string, cgroups *tree) (r resu
 func counts(t *tree, p *peers, scrapes *atomic.Int64) result {
 	return result{
 		Started: int(t.started.Load()), Ended: int(t.ended.Load()), Running: int(t.running.Load()),
-		Reports: int(p.reports.Load()), Pushes: int(p.pushes.Load()), Counted: int(p.pods.Load()),
+		Reports: int(p.reports.Load()), Heartbeats: int(p.heartbeats.Load()), Pushes: int(p.pushes.Load()), Counted: int(p.pods.Load()),
 		Scrapes: int(scrapes.Load()),
 	}
 }
