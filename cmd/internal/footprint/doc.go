@@ -7,10 +7,9 @@
 // --rate start and as many end each second, their directories and processes
 // appearing in the order and at the distances seen on a node with containerd.
 // The agent streams its reports to a signal server of this process, which takes
-// heartbeats, pushes its
-// model to it, and is scraped as a Prometheus would. In the same run and on the
-// same machine a prometheus-node-exporter (Debian's package of that name) is
-// scraped once a second, unless --node-exporter is empty.
+// heartbeats, pushes its model to it, and is scraped as a Prometheus would. In the
+// same run and on the same machine a prometheus-node-exporter (Debian's package of
+// that name) is scraped once a second, unless --node-exporter is empty.
 //
 // CPU time is utime + stime of /proc/PID/stat between the end of the warm-up
 // and the end of the run; memory is VmRSS, looked at once a second, and VmHWM of
