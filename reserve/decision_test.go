@@ -157,6 +157,7 @@ func TestScore(t *testing.T) {
 		{"geometric mean", 4, 9, 0, blend, 6},
 		{"no k", 4, 0, 0, blend, 0},
 		{"k alone", 4, 9, 0, reserve.Ranking{Blend: 1}, 9},
+		{"k alone, where nothing is free", 0, 9, 0, reserve.Ranking{Blend: 1}, 0},
 		{"NaN", math.NaN(), 9, 0, reserve.Ranking{}, 0},
 		{"NaN k", 4, math.NaN(), 0, blend, 0},
 	} {
@@ -247,7 +248,7 @@ func TestStalePolicy(t *testing.T) {
 	if p, err := reserve.ParseStalePolicy(""); p != reserve.Neutral || err != nil {
 		t.Errorf("empty policy is %v, %v", p, err)
 	}
-	if got := reserve.StalePolicy(9).String(); got != "StalePolicy(9)" {
+	if got := (reserve.Allow + 1).String(); got != "StalePolicy(3)" {
 		t.Errorf("unknown policy prints %q", got)
 	}
 }

@@ -15,7 +15,7 @@ func TestFreshness(t *testing.T) {
 	const (
 		admitted, stale, saturated = reserve.Admitted, reserve.Stale, reserve.Saturated
 		noRoom, slowStart          = reserve.NoRoom, reserve.SlowStart
-		never                      = -1
+		never                      = -time.Hour
 	)
 	none, hour := reserve.Freshness{}, reserve.Freshness{Grace: time.Hour}
 	reject, allow := reserve.Freshness{Policy: reserve.Reject}, reserve.Freshness{Policy: reserve.Allow}
@@ -38,6 +38,7 @@ func TestFreshness(t *testing.T) {
 		{"saturated a minute ago", none, 10 * s, 75 * s, reserve.Verdict{Reported: saturated, Unseen: slowStart}, saturated, false, false},
 		{"full longer ago", none, 10 * s, 75*s + 1, reserve.Verdict{Reported: noRoom}, admitted, false, false},
 		{"full longer ago and at its line", none, 10 * s, 75*s + 1, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, slowStart, false, false},
+		{"full on a sample from before the start", none, -10 * s, 55 * s, reserve.Verdict{Reported: noRoom}, noRoom, false, false},
 		{"old and rejected", reject, 10 * s, 16 * s, reserve.Verdict{}, stale, false, false},
 		{"old and allowed", allow, 10 * s, 16 * s, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, admitted, false, true},
 		{"old by its own age", reserve.Freshness{MaxAge: s}, 10 * s, 12 * s, reserve.Verdict{}, admitted, false, false},

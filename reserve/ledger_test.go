@@ -595,6 +595,16 @@ func TestOverduePodsLeaveTheLine(t *testing.T) {
 	}
 }
 
+// TestStalledPodsOfASilentNode: that they don't run is the API's word.
+func TestStalledPodsOfASilentNode(t *testing.T) {
+	for stalled, want := range map[float64]reserve.Reason{0: reserve.SlowStart, 1: reserve.SlowStart, 2: reserve.Admitted} {
+		got := reserve.Judge(reserve.Signal{}, reserve.Flight{Demand: 3, Stalled: stalled}, 1, reserve.Rules{})
+		if got.Unseen != want {
+			t.Errorf("3 in flight, %v of them stalled: %v, want %v", stalled, got.Unseen, want)
+		}
+	}
+}
+
 // TestPodBetweenItsInitContainers is listed while one runs and not while none
 // does: it is still to come.
 func TestPodBetweenItsInitContainers(t *testing.T) {
@@ -790,7 +800,7 @@ func TestLedgerRefusesWithoutChange(t *testing.T) {
 	if err := l.Reserve("b", 1, 1, epoch); !errors.Is(err, reserve.ErrBoundElsewhere) {
 		t.Errorf("reserve a pod bound elsewhere: %v", err)
 	}
-	for _, demand := range []float64{0, -1, math.NaN(), math.Inf(1), 2e6} {
+	for _, demand := range []float64{0, -1, math.NaN(), math.Inf(1), math.Nextafter(1e6, 2e6)} {
 		_, bound := l.Bound("a", 2, demand, epoch)
 		for _, err := range []error{l.Reserve("a", 2, demand, epoch), bound} {
 			var field *reserve.FieldError
@@ -801,6 +811,23 @@ func TestLedgerRefusesWithoutChange(t *testing.T) {
 	}
 	if got := l.Census(); got != before {
 		t.Errorf("%+v, want %+v as before", got, before)
+	}
+	must(t, l.Reserve("a", 2, 1e6, epoch))
+}
+
+func TestCensus(t *testing.T) {
+	l := &reserve.Ledger{}
+	l.Account("a")
+	must(t, l.Reserve("a", 1, 1, epoch))
+	for pod := reserve.PodKey(2); pod < 6; pod++ {
+		_, err := l.Bound("a", pod, 1, epoch)
+		must(t, err)
+	}
+	l.Absorb("a", 1, []reserve.PodKey{3, 4, 5, 8, 9}, epoch)
+	l.Absorb("a", 1, []reserve.PodKey{3, 9}, epoch)
+	l.Absorb("a", 1, []reserve.PodKey{3, 8, 9}, epoch) // 8 is back
+	if diff := cmp.Diff(reserve.Census{Assumed: 1, Bound: 1, Absorbed: 3, Unclaimed: 2}, l.Census()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -1060,7 +1087,10 @@ func TestReasonsAreAll(t *testing.T) {
 	if got := reserve.Reasons(); slices.Contains(got, reserve.Admitted) || len(got) != 4 {
 		t.Errorf("reasons %v", got)
 	}
-	if got := reserve.Reason(99).String(); got != "reason 99" {
+	if got := reserve.SlowStart.String(); got != "slow start" {
+		t.Errorf("slow start prints %q", got)
+	}
+	if got := (reserve.SlowStart + 1).String(); got != "reason 5" {
 		t.Errorf("unknown reason prints %q", got)
 	}
 }
