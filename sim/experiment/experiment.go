@@ -28,6 +28,9 @@ type Params struct {
 	Requests workload.Requests
 	// Kill has nodes kill pods that exceed their memory instead of swapping.
 	Kill bool
+	// Init, if above 0, gives every pod an init container of at most so many
+	// seconds, at least .3 or that, which waits for something elsewhere.
+	Init float64
 	// Trace is the directory of a trace, for experiments that replay one.
 	Trace fs.FS
 	// Cluster holds the cluster's delays; its nodes, seed and scheduler are set

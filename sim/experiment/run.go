@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // Row is one figure of one run.
@@ -117,10 +118,18 @@ func plan(cases []Case, o Options) ([]task, error) {
 	return tasks, nil
 }
 
+// initShortest is the shortest init container in seconds.
+const initShortest = .3
+
 func (t task) run(ctx context.Context) ([]Row, error) {
 	config, pods, err := t.kase.Experiment.build(t.kase.Params, t.seed)
 	if err != nil {
 		return nil, err
+	}
+	if longest := t.kase.Params.Init; longest != 0 {
+		if pods, err = workload.Initialise(t.seed, pods, min(initShortest, longest), longest, 0); err != nil {
+			return nil, err
+		}
 	}
 	config.Seed = t.seed
 	if t.scheduler == Idle {

@@ -41,6 +41,7 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.IntVar(&p.params.Cores, "cores", 4, "cores of a node")
 	set.IntVar(&p.params.Pods, "pods", 0, "pods of a batch (default: the experiment's)")
 	set.Float64Var(&p.params.Duration, "duration", 0, "seconds in which pods arrive (default: the experiment's)")
+	set.Float64Var(&p.params.Init, "init", 0, "longest init container of the pods in seconds, .3 the shortest; 0 for none")
 	set.BoolVar(&p.params.Kill, "oom-kill", false, "nodes kill pods that exceed their memory instead of swapping")
 	set.StringArrayVar(&p.params.Set, "set", nil, "another value of one of Spazio's options, name=value, 0 for its default; may be repeated")
 	set.StringArrayVar(&p.traces, "trace", nil, "directory of the trace that an experiment replays, as EXPERIMENT=DIR or DIR; may be repeated")
