@@ -1,0 +1,60 @@
+package recording_test
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent/recording"
+)
+
+// TestFullDiskLeavesWholeRecords has the disk take only part of a batch: what was
+// written of a record is cut off again, so that the file ends with a whole one.
+func TestFullDiskLeavesWholeRecords(t *testing.T) {
+	dir := t.TempDir()
+	n := newNode(t, 11, config(), dir, recording.Options{FileSize: 1 << 20, Flush: time.Millisecond})
+	defer limitFiles(t, 12_345)()
+	until := func(what string, reached func(recording.Stats) bool) {
+		t.Helper()
+		deadline := time.Now().Add(time.Minute)
+		for !reached(n.recorder.Stats()) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %+v after a minute", what, n.recorder.Stats())
+			}
+			n.ticks(20, .1)
+			time.Sleep(time.Millisecond)
+		}
+	}
+	until("a loss", func(s recording.Stats) bool { return s.Lost > 0 && s.Files > 2 })
+	n.close()
+	if o := replay(t, dir, nil); o.pairs == 0 || o.different != 0 || len(o.torn) != 0 {
+		t.Errorf("replay: %+v", o)
+	}
+	for _, path := range files(t, dir) {
+		if info, err := os.Stat(path); err != nil || info.Size() > 12_345 {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+}
+
+// limitFiles has a write beyond the size fail, after the part that fits, until the
+// returned function is called.
+func limitFiles(t *testing.T, size uint64) (lift func()) {
+	t.Helper()
+	signal.Ignore(syscall.SIGXFSZ)
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+			t.Error(err)
+		}
+		signal.Reset(syscall.SIGXFSZ)
+	}
+}
