@@ -456,7 +456,7 @@ func TestBadChunksAreRefused(t *testing.T) {
 		}
 		defer peers.Close()
 		for range 2 {
-			if err := peers.Round(t.Context()); err == nil || !strings.Contains(err.Error(), "field "+field+" ") {
+			if err := peers.Round(t.Context()); err == nil || !strings.Contains(err.Error(), "api: "+field+" = ") {
 				t.Errorf("a bad %s: %v", field, err)
 			}
 		}

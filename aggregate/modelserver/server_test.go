@@ -157,7 +157,7 @@ func TestMalformed(t *testing.T) {
 		r := request(l)
 		spoil(r)
 		_, err := client.Push(t.Context(), r)
-		if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "field "+field+" ") {
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "api: "+field+" = ") {
 			t.Errorf("a bad %s: %v", field, err)
 		}
 	}
@@ -477,7 +477,7 @@ func FuzzPush(f *testing.F) {
 			}
 			return
 		}
-		if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "field ") {
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "api: ") {
 			t.Fatalf("Push: %v", err)
 		}
 		if !bytes.Equal(before, encode(t, after)) {

@@ -64,6 +64,6 @@ func refuseState(i int, err error) error {
 	}
 	return &api.FieldError{
 		Field: fmt.Sprintf("states[%d].%s", i, strings.ToLower(bad.Field)),
-		Value: fmt.Sprint(bad.Value), Err: bad.Err,
+		Value: bad.Value, Err: bad.Err,
 	}
 }
