@@ -157,7 +157,7 @@ func (p *Pipeline) learn(at time.Time) error {
 	}
 	p.demand = p.effective.DemandTo(p.demand)
 	for i, q := range p.demand {
-		p.demand[i] = math.Max(q, 0) // a truncated model may round below zero
+		p.demand[i] = math.Max(q, 0) // a truncated model may point below zero
 	}
 	for i, y := range p.usage {
 		p.headroom[i] = 1 - y

@@ -76,8 +76,5 @@ func fromSVD(err error) error {
 		return refuse("u", nil, err)
 	}
 	name := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(bad.Field, "len("), ")"))
-	if bad.Index >= 0 {
-		name = fmt.Sprintf("%s[%d]", name, bad.Index)
-	}
 	return refuse(name, bad.Value, bad.Err)
 }

@@ -67,7 +67,7 @@ func TestBaselinesReject(t *testing.T) {
 	rejects[filter.MedianEMAState](t, filter.MedianEMA{}, filter.MedianEMAState{}, 1e301, "x", filter.ErrRange)
 	rejects[filter.MedianEMAState](t, filter.MedianEMA{}, filter.MedianEMAState{Level: nan}, 1, "Level", filter.ErrNotFinite)
 	rejects[filter.MedianEMAState](t, filter.MedianEMA{}, filter.MedianEMAState{Next: 9}, 1, "Next", filter.ErrRange)
-	rejects[filter.MedianEMAState](t, filter.MedianEMA{}, filter.MedianEMAState{Recent: [filter.MaxWindow]float64{2: nan}}, 1, "Recent", filter.ErrNotFinite)
+	rejects[filter.MedianEMAState](t, filter.MedianEMA{}, filter.MedianEMAState{Recent: [filter.MaxWindow]float64{2: nan}}, 1, "Recent[2]", filter.ErrNotFinite)
 	rejects[filter.OneEuroState](t, filter.OneEuro{}, filter.OneEuroState{}, -inf, "x", filter.ErrNotFinite)
 	rejects[filter.OneEuroState](t, filter.OneEuro{}, filter.OneEuroState{Level: -2e300}, 1, "Level", filter.ErrRange)
 	rejects[filter.OneEuroState](t, filter.OneEuro{}, filter.OneEuroState{Speed: nan}, 1, "Speed", filter.ErrNotFinite)

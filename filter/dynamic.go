@@ -155,7 +155,7 @@ func (Dynamic) Level(s State) float64 { return s.Level }
 
 // step is Step for a Config without zero fields.
 func (s State) step(x float64, c *Config) (State, error) {
-	if !valid(x) || !valid(s.Level) || !(s.Scale >= 0 && s.Scale <= 2*MaxMagnitude) {
+	if !valid(x) || !valid(s.Level) || !(s.Scale >= 0 && s.Scale <= 2*MaxMagnitude) || s.Run > c.N || s.Run < -c.N {
 		return s, s.refuse(x)
 	}
 	return s.advance(x, c), nil
@@ -168,8 +168,10 @@ func (s State) refuse(x float64) error {
 		return reject("x", -1, x)
 	case !valid(s.Level):
 		return reject("Level", -1, s.Level)
+	case !(s.Scale >= 0 && s.Scale <= 2*MaxMagnitude):
+		return reject("Scale", -1, s.Scale)
 	}
-	return reject("Scale", -1, s.Scale)
+	return reject("Run", -1, float64(s.Run))
 }
 
 // advance is Step for valid arguments and a Config without zero fields.
@@ -238,7 +240,7 @@ func NewBank(channels int, c Config) (*Bank, error) {
 func (b *Bank) Channels() int { return len(b.states) }
 
 // StepTo takes the next sample of each channel and writes the levels to dst,
-// which may be x; a nil dst is allocated, otherwise StepTo does not allocate.
+// which may be x and is grown as append does; otherwise StepTo does not allocate.
 // A *FieldError reports a wrong length or a sample that is not finite or
 // beyond MaxMagnitude; then no channel has moved.
 func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
@@ -262,7 +264,7 @@ func (b *Bank) StatesTo(dst []State) []State { return append(dst[:0], b.states..
 // nothing has changed.
 func (b *Bank) SetStates(states []State) error {
 	if len(states) != len(b.states) {
-		return reject("len(states)", -1, float64(len(states)))
+		return &FieldError{"len(states)", len(states), ErrLength}
 	}
 	for i, s := range states {
 		switch {

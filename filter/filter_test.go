@@ -316,6 +316,23 @@ func TestBankMatchesStep(t *testing.T) {
 	}
 }
 
+// StepTo writes to dst what fits, and grows it as append does.
+func TestStepToGrowsDst(t *testing.T) {
+	bank, err := filter.NewBank(2, filter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dst := range [][]float64{nil, make([]float64, 1), make([]float64, 0, 5), make([]float64, 5)} {
+		got, err := bank.StepTo(dst, []float64{0.5, 0.25})
+		if err != nil || !cmp.Equal(got, []float64{0.5, 0.25}) {
+			t.Errorf("into %v: %v, %v", dst, got, err)
+		}
+		if cap(dst) >= 2 && &got[0] != &dst[:1][0] {
+			t.Errorf("into %v: other storage", dst)
+		}
+	}
+}
+
 // A rejected vector moves no channel, not even those before the bad one.
 func TestBankIsAllOrNothing(t *testing.T) {
 	bank, err := filter.NewBank(3, filter.Config{})
@@ -329,22 +346,21 @@ func TestBankIsAllOrNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		dst, x []float64
 		cause  error
-		index  int
+		field  string
 	}{
-		"NaN":       {nil, []float64{0.5, 0.5, math.NaN()}, filter.ErrNotFinite, 2},
-		"+Inf":      {nil, []float64{0.5, math.Inf(1), 0.5}, filter.ErrNotFinite, 1},
-		"-Inf":      {nil, []float64{math.Inf(-1), 0.5, 0.5}, filter.ErrNotFinite, 0},
-		"huge":      {nil, []float64{0.5, 0.5, 1e301}, filter.ErrRange, 2},
-		"short":     {nil, []float64{0.5, 0.5}, filter.ErrLength, -1},
-		"long":      {nil, make([]float64, 4), filter.ErrLength, -1},
-		"none":      {nil, nil, filter.ErrLength, -1},
-		"short dst": {make([]float64, 2), []float64{0.5, 0.5, 0.5}, filter.ErrLength, -1},
-		"dst":       {[]float64{7, 7, 7}, []float64{0.5, 0.5, math.NaN()}, filter.ErrNotFinite, 2},
+		"NaN":   {nil, []float64{0.5, 0.5, math.NaN()}, filter.ErrNotFinite, "x[2]"},
+		"+Inf":  {nil, []float64{0.5, math.Inf(1), 0.5}, filter.ErrNotFinite, "x[1]"},
+		"-Inf":  {nil, []float64{math.Inf(-1), 0.5, 0.5}, filter.ErrNotFinite, "x[0]"},
+		"huge":  {nil, []float64{0.5, 0.5, 1e301}, filter.ErrRange, "x[2]"},
+		"short": {nil, []float64{0.5, 0.5}, filter.ErrLength, "len(x)"},
+		"long":  {nil, make([]float64, 4), filter.ErrLength, "len(x)"},
+		"none":  {nil, nil, filter.ErrLength, "len(x)"},
+		"dst":   {[]float64{7, 7, 7}, []float64{0.5, 0.5, math.NaN()}, filter.ErrNotFinite, "x[2]"},
 	} {
 		got, err := bank.StepTo(c.dst, c.x)
 		var fe *filter.FieldError
-		if !errors.Is(err, c.cause) || !errors.As(err, &fe) || fe.Index != c.index || got != nil {
-			t.Errorf("%s: %v, error %v, want %v at %d", name, got, err, c.cause, c.index)
+		if !errors.Is(err, c.cause) || !errors.As(err, &fe) || fe.Field != c.field || got != nil {
+			t.Errorf("%s: %v, error %v, want %v of %s", name, got, err, c.cause, c.field)
 		}
 		if diff := cmp.Diff(before, bank.StatesTo(nil)); diff != "" {
 			t.Errorf("%s: the bank has moved (-want +got)\n%s", name, diff)
@@ -369,6 +385,8 @@ func TestStepRejects(t *testing.T) {
 		"huge":        {good, -1e301, filter.Config{}, "x", filter.ErrRange},
 		"level":       {filter.State{Level: math.NaN(), Started: true}, 0, filter.Config{}, "Level", filter.ErrNotFinite},
 		"scale":       {filter.State{Scale: -1, Started: true}, 0, filter.Config{}, "Scale", filter.ErrRange},
+		"run":         {filter.State{Run: 99, Started: true}, 0, filter.Config{}, "Run", filter.ErrRange},
+		"run below":   {filter.State{Run: -6, Started: true}, 0, filter.Config{}, "Run", filter.ErrRange},
 		"N":           {good, 0, filter.Config{N: -1}, "N", filter.ErrRange},
 		"Norm":        {good, 0, filter.Config{Norm: 1.1}, "Norm", filter.ErrRange},
 		"Hold":        {good, 0, filter.Config{Hold: -0.1}, "Hold", filter.ErrRange},

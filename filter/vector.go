@@ -27,7 +27,7 @@ func NewVector[S any](channels int, f Scalar[S]) (*Vector[S], error) {
 		return nil, reject("channels", -1, float64(channels))
 	}
 	if f == nil {
-		return nil, &FieldError{Field: "f", Index: -1, Err: ErrNil}
+		return nil, &FieldError{"f", nil, ErrNil}
 	}
 	return &Vector[S]{filter: f, states: make([]S, channels), next: make([]S, channels)}, nil
 }
@@ -36,7 +36,7 @@ func NewVector[S any](channels int, f Scalar[S]) (*Vector[S], error) {
 func (v *Vector[S]) Channels() int { return len(v.states) }
 
 // StepTo takes the next sample of each channel and writes the levels to dst,
-// which may be x; a nil dst is allocated, otherwise StepTo does not allocate.
+// which may be x and is grown as append does; otherwise StepTo does not allocate.
 // A *FieldError reports a wrong length or a sample that is not finite or
 // beyond MaxMagnitude, and a Scalar may have errors of its own; then no
 // channel has moved.

@@ -232,7 +232,7 @@ func TestCentredState(t *testing.T) {
 		c.change(&s)
 		_, err := svd.FromState(s)
 		var fe *svd.FieldError
-		if !errors.As(err, &fe) || !errors.Is(err, c.cause) || fe.Field != c.field || fe.Index != c.index {
+		if !errors.As(err, &fe) || !errors.Is(err, c.cause) || fe.Field != indexed(c.field, c.index) {
 			t.Errorf("%s: error %v, want %s[%d]: %v", name, err, c.field, c.index, c.cause)
 		}
 	}

@@ -8,14 +8,17 @@ import "math"
 // directions it separates good to 1e-7.
 const tieTolerance = 1e-9
 
+// rounding bounds the error of a component of a singular vector.
+const rounding = 64 * 0x1p-53
+
 // DirectionTo writes u₁, the direction of the typical load, to dst and
 // returns it with length d. If dst is too short, nil included, a new slice is
 // returned.
 //
 // On a tie of the largest singular values the direction is P·1 normalised,
 // P the projector on the space they span: for non-negative samples it is
-// non-negative whatever basis of that space the decomposition found. The sum
-// of the components is ≥ 0. A model of zero samples yields (1, …, 1)/√d, the
+// non-negative whatever basis of that space the decomposition found. A component
+// below 0 by no more than rounding is 0. The sum of the components is ≥ 0. A model of zero samples yields (1, …, 1)/√d, the
 // zero Model a slice of length 0.
 func (m Model) DirectionTo(dst []float64) []float64 {
 	dst = resize(dst, m.dim)
@@ -28,6 +31,11 @@ func (m Model) DirectionTo(dst []float64) []float64 {
 	}
 	if top == 1 || !m.project(dst, top) {
 		copy(dst, m.column(0))
+	}
+	for i, v := range dst {
+		if v < 0 && v >= -rounding { // 0, of samples that are not negative
+			dst[i] = 0
+		}
 	}
 	return dst
 }
@@ -58,5 +66,18 @@ func (m Model) DemandTo(dst []float64) []float64 {
 	if m.block > 0 {
 		scale(m.Sigma(0)/math.Sqrt(float64(m.block)), dst)
 	}
+	return dst
+}
+
+// VectorTo writes u_(i+1), counting i from 0, to dst and returns it with length
+// d; 0 outside the rank. Its sum is ≥ 0. See [Model.DirectionTo] for the
+// direction of the typical load and the handling of dst.
+func (m Model) VectorTo(dst []float64, i int) []float64 {
+	dst = resize(dst, m.dim)
+	if i < 0 || i >= len(m.sigma) {
+		clear(dst)
+		return dst
+	}
+	copy(dst, m.column(i))
 	return dst
 }

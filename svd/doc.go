@@ -109,8 +109,8 @@
 //
 // # Computation
 //
-// Below d = 12 a kernel of this package does the work. If U is square it is a
-// basis in which the past is diagonal, and only the block has to be projected:
+// If U is square it is a basis in which the past is diagonal, and only the block
+// has to be projected:
 //
 //	W = [√(w·m/m')·Σ  √(1/m')·UᵀA]
 //	Wᵀ = QR          Householder, skipping the zeros of the diagonal part
@@ -120,10 +120,9 @@
 // followed by a stable sort, one pass of modified Gram–Schmidt, so that
 // orthonormality does not drift over any number of updates, and the sign
 // rule: the sum of each column is ≥ 0. A U that is not square is concatenated
-// as it stands. The kernel is faster than LAPACK up to d = 11, by 2.7 times at
-// d = 4 and b = 10, and in the basis of the past a Jacobi iteration finds small
-// singular values to a relative accuracy that LAPACK's does not reach. From
-// d = 12 on LAPACK's Gesvd decomposes the concatenation.
+// as it stands. In the basis of the past a Jacobi iteration finds small singular
+// values to a relative accuracy that a bidiagonalisation, as LAPACK's, does not
+// reach.
 //
 // Singular values of zero are kept: their vectors complete the orthonormal
 // columns of U.
@@ -134,5 +133,5 @@
 // and nothing is retained. A function whose name ends in To writes to its
 // first argument, which may share storage with its other arguments, and is
 // the allocation-free twin of the function without it. Invalid input yields a
-// [*FieldError] or [*SampleError] before anything is written; nothing panics.
+// [*FieldError] before anything is written; nothing panics.
 package svd

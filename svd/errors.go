@@ -18,49 +18,29 @@ var (
 	ErrNil         = errors.New("nil")
 )
 
-// FieldError names a field or argument that was rejected. It unwraps to the
-// cause, one of the Err variables of this package.
+// FieldError says which field or argument was rejected, and why.
 type FieldError struct {
-	// Field is the name of the field or argument, such as "Sigma".
+	// Field is its name, such as "Mass", "Sigma[1]", "len(U)" or, of value 2 in
+	// sample 3 of a block, "samples[3][2]".
 	Field string
-	// Index is the offending element of Field, or -1 if Field has none.
-	Index int
-	// Value is what was found: the element, or the length for ErrLength.
-	Value float64
-	Err   error
+	// Value is what was found.
+	Value any
+	// Err is the cause, one of the Err variables of this package.
+	Err error
 }
 
-func (e *FieldError) Error() string {
-	if e.Index >= 0 {
-		return fmt.Sprintf("svd: %s[%d] = %g: %v", e.Field, e.Index, e.Value, e.Err)
-	}
-	return fmt.Sprintf("svd: %s = %g: %v", e.Field, e.Value, e.Err)
-}
+func (e *FieldError) Error() string { return fmt.Sprintf("svd: %s = %v: %v", e.Field, e.Value, e.Err) }
 
+// Unwrap returns the cause.
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// SampleError names a value of a block that was rejected. It unwraps to
-// ErrNotFinite, ErrRange or ErrLength.
-type SampleError struct {
-	// Sample is the position of the sample in its block.
-	Sample int
-	// Channel is the position of the value in its sample, or -1 if the
-	// sample's length is wrong.
-	Channel int
-	// Value is the value found, or the length for ErrLength.
-	Value float64
-	Err   error
+// refuse returns a FieldError. Its arguments do not escape unless it is called,
+// so that valid input allocates nothing.
+func refuse(field string, value any, cause error) error {
+	return &FieldError{Field: field, Value: value, Err: cause}
 }
 
-func (e *SampleError) Error() string {
-	if e.Channel < 0 {
-		return fmt.Sprintf("svd: len(samples[%d]) = %g: %v", e.Sample, e.Value, e.Err)
-	}
-	return fmt.Sprintf("svd: samples[%d][%d] = %g: %v", e.Sample, e.Channel, e.Value, e.Err)
-}
-
-func (e *SampleError) Unwrap() error { return e.Err }
-
-func fieldError(field string, value float64, cause error) error {
-	return &FieldError{Field: field, Index: -1, Value: value, Err: cause}
+// refuseElement is refuse of one element of a field.
+func refuseElement(field string, index int, value float64, cause error) error {
+	return refuse(fmt.Sprintf("%s[%d]", field, index), value, cause)
 }

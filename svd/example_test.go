@@ -65,18 +65,13 @@ func ExampleUpdateTo() {
 }
 
 // A rejected block says what is wrong with it and leaves the model alone.
-func ExampleSampleError() {
+func ExampleFieldError_sample() {
 	_, err := svd.Update(svd.Model{}, [][]float64{{0.3, 0.4}, {0.3, math.NaN()}}, svd.Options{})
 	fmt.Println(err)
 
-	var se *svd.SampleError
-	if errors.As(err, &se) {
-		fmt.Println("sample", se.Sample, "channel", se.Channel)
-	}
 	fmt.Println(errors.Is(err, svd.ErrNotFinite))
 	// Output:
 	// svd: samples[1][1] = NaN: not finite
-	// sample 1 channel 1
 	// true
 }
 
@@ -84,11 +79,11 @@ func ExampleFieldError() {
 	_, err := svd.FromState(svd.State{Dim: 1, Block: 10, U: []float64{1}, Sigma: []float64{-2}})
 	var fe *svd.FieldError
 	if errors.As(err, &fe) {
-		fmt.Println(fe.Field, fe.Index, fe.Value)
+		fmt.Println(fe.Field, fe.Value)
 	}
 	fmt.Println(err)
 	// Output:
-	// Sigma 0 -2
+	// Sigma[0] -2
 	// svd: Sigma[0] = -2: out of range
 }
 
@@ -337,4 +332,12 @@ func ExampleModel_State() {
 	m, _ := svd.Update(svd.Model{}, [][]float64{{0.5}}, svd.Options{Block: 1})
 	fmt.Printf("%+v\n", m.State())
 	// Output: {Dim:1 Block:1 Mass:1 U:[1] Sigma:[0.5] Residual:0 Mean:[]}
+}
+
+// The second direction: what the typical load leaves unsaid.
+func ExampleModel_VectorTo() {
+	m, _ := svd.Update(svd.Model{}, [][]float64{{0.8, 0}, {0, 0.6}}, svd.Options{Block: 2})
+	dst := make([]float64, 2)
+	fmt.Printf("%.1f %.1f\n", m.Sigma(1), m.VectorTo(dst, 1))
+	// Output: 0.6 [0.0 1.0]
 }

@@ -30,7 +30,7 @@ func Merge(a, b Model) (Model, error) {
 // one. dst is unchanged if an error is returned.
 func MergeTo(dst *Model, a, b Model, ws *Workspace) error {
 	if dst == nil {
-		return fieldError("dst", 0, ErrNil)
+		return refuse("dst", nil, ErrNil)
 	}
 	if err := compatible(a, b); err != nil {
 		return err
@@ -48,7 +48,7 @@ func MergeTo(dst *Model, a, b Model, ws *Workspace) error {
 	_, mb := b.restate(block)
 	mass := ma + mb
 	if mass > MaxMass {
-		return fieldError("Mass", mass, ErrRange)
+		return refuse("Mass", mass, ErrRange)
 	}
 	join(dst, a, ma/mass, b, mb/mass, block, mass, ws)
 	return nil
@@ -76,10 +76,10 @@ func Blend(local, global Model, share float64) (Model, error) {
 // BlendTo is [Blend] into dst, under the conditions of [MergeTo].
 func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) error {
 	if dst == nil {
-		return fieldError("dst", 0, ErrNil)
+		return refuse("dst", nil, ErrNil)
 	}
 	if !(share >= 0 && share <= 1) {
-		return fieldError("share", share, ErrRange)
+		return refuse("share", share, ErrRange)
 	}
 	if err := compatible(local, global); err != nil {
 		return err
@@ -100,10 +100,10 @@ func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) erro
 // other of its dimension.
 func compatible(a, b Model) error {
 	if a.dim != b.dim && a.dim != 0 && b.dim != 0 {
-		return fieldError("Dim", float64(b.dim), ErrDimension)
+		return refuse("Dim", b.dim, ErrDimension)
 	}
 	if a.Centred() != b.Centred() && !a.empty() && !b.empty() {
-		return fieldError("len(Mean)", float64(len(b.mean)), ErrCentring)
+		return refuse("len(Mean)", len(b.mean), ErrCentring)
 	}
 	return nil
 }

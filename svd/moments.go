@@ -40,15 +40,15 @@ func (m Model) Moments(dst []float64) []float64 {
 func FromMoments(dim, block int, mass float64, g []float64) (Model, error) {
 	switch {
 	case dim < 1 || dim > MaxDim:
-		return Model{}, fieldError("dim", float64(dim), ErrRange)
+		return Model{}, refuse("dim", dim, ErrRange)
 	case block < 1 || block > MaxBlock:
-		return Model{}, fieldError("block", float64(block), ErrRange)
+		return Model{}, refuse("block", block, ErrRange)
 	case math.IsNaN(mass) || math.IsInf(mass, 0):
-		return Model{}, fieldError("mass", mass, ErrNotFinite)
+		return Model{}, refuse("mass", mass, ErrNotFinite)
 	case mass < 0 || mass > MaxMass:
-		return Model{}, fieldError("mass", mass, ErrRange)
+		return Model{}, refuse("mass", mass, ErrRange)
 	case len(g) != dim*dim:
-		return Model{}, fieldError("len(g)", float64(len(g)), ErrLength)
+		return Model{}, refuse("len(g)", len(g), ErrLength)
 	}
 	largest, err := checkMoments(g, dim, block)
 	if err != nil {
@@ -78,17 +78,17 @@ func checkMoments(g []float64, dim, block int) (largest float64, err error) {
 	limit := MaxRMS * MaxRMS * float64(block)
 	for i, v := range g {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return 0, &FieldError{Field: "g", Index: i, Value: v, Err: ErrNotFinite}
+			return 0, refuseElement("g", i, v, ErrNotFinite)
 		}
 		if math.Abs(v) > limit {
-			return 0, &FieldError{Field: "g", Index: i, Value: v, Err: ErrRange}
+			return 0, refuseElement("g", i, v, ErrRange)
 		}
 		largest = max(largest, math.Abs(v))
 	}
 	for i := range dim {
 		for j := range i {
 			if v := g[i*dim+j] - g[j*dim+i]; math.Abs(v) > momentTolerance*largest {
-				return 0, &FieldError{Field: "g", Index: i*dim + j, Value: g[i*dim+j], Err: ErrIndefinite}
+				return 0, refuseElement("g", i*dim+j, g[i*dim+j], ErrIndefinite)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (ws *Workspace) eigen(g []float64, factor float64) error {
 			lambda += u[j] * dot(u, symmetric[j*d:(j+1)*d])
 		}
 		if math.Abs(ws.sigma[i]-lambda) > momentTolerance*ws.sigma[0] {
-			return &FieldError{Field: "g", Index: i * (d + 1), Value: g[i*(d+1)], Err: ErrIndefinite}
+			return refuseElement("g", i*(d+1), g[i*(d+1)], ErrIndefinite)
 		}
 		ws.sigma[i] = math.Sqrt(ws.sigma[i])
 	}

@@ -138,18 +138,27 @@ func sparse(rng *rand.Rand, d, n int) [][]float64 {
 	return samples
 }
 
-// For samples ≥ 0 the direction is ≥ 0, at rank d and at rank 1.
+// For samples ≥ 0 direction and demand are ≥ 0, to the last bit, at rank d and
+// at rank 1: also while a channel goes idle.
 func TestPerronSign(t *testing.T) {
-	for _, d := range []int{2, 4, 8, 16} {
+	for _, d := range []int{2, 4, 8, 12, 16, 24} {
 		rng := rand.New(rand.NewPCG(uint64(d), 34))
 		for _, rank := range []int{1, d} {
-			for range 300 / d {
+			for range 600 / d {
 				var m svd.Model
-				for range 8 {
-					m = mustUpdate(t, m, sparse(rng, d, 1+rng.IntN(10)), svd.Options{Rank: rank})
+				idle := rng.IntN(d)
+				for k := range 40 {
+					samples := sparse(rng, d, 1+rng.IntN(10))
+					if k >= 8 {
+						samples = block(rng, d, 10)
+						for _, y := range samples {
+							y[idle] = 0
+						}
+					}
+					m = mustUpdate(t, m, samples, svd.Options{Rank: rank})
 					for i, v := range m.DirectionTo(nil) {
-						if v < -1e-12 {
-							t.Fatalf("d=%d, r=%d: u₁ at %d is %g", d, rank, i, v)
+						if v < 0 || m.DemandTo(nil)[i] < 0 {
+							t.Fatalf("d=%d, r=%d, block %d: u₁ at %d is %g", d, rank, k, i, v)
 						}
 					}
 				}

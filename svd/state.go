@@ -33,27 +33,27 @@ type State struct {
 func (s State) Validate() error {
 	switch {
 	case s.Dim < 1 || s.Dim > MaxDim:
-		return fieldError("Dim", float64(s.Dim), ErrRange)
+		return refuse("Dim", s.Dim, ErrRange)
 	case s.Block < 1 || s.Block > MaxBlock:
-		return fieldError("Block", float64(s.Block), ErrRange)
+		return refuse("Block", s.Block, ErrRange)
 	case math.IsNaN(s.Mass) || math.IsInf(s.Mass, 0):
-		return fieldError("Mass", s.Mass, ErrNotFinite)
+		return refuse("Mass", s.Mass, ErrNotFinite)
 	case s.Mass < 0 || s.Mass > MaxMass:
-		return fieldError("Mass", s.Mass, ErrRange)
+		return refuse("Mass", s.Mass, ErrRange)
 	case len(s.Sigma) < 1 || len(s.Sigma) > s.Dim:
-		return fieldError("len(Sigma)", float64(len(s.Sigma)), ErrLength)
+		return refuse("len(Sigma)", len(s.Sigma), ErrLength)
 	case len(s.U) != s.Dim*len(s.Sigma):
-		return fieldError("len(U)", float64(len(s.U)), ErrLength)
+		return refuse("len(U)", len(s.U), ErrLength)
 	case math.IsNaN(s.Residual) || math.IsInf(s.Residual, 0):
-		return fieldError("Residual", s.Residual, ErrNotFinite)
+		return refuse("Residual", s.Residual, ErrNotFinite)
 	case s.Residual < 0 || s.Residual > maxEnergy(s.Dim, s.Block):
-		return fieldError("Residual", s.Residual, ErrRange)
+		return refuse("Residual", s.Residual, ErrRange)
 	case len(s.Mean) != 0 && len(s.Mean) != s.Dim:
-		return fieldError("len(Mean)", float64(len(s.Mean)), ErrLength)
+		return refuse("len(Mean)", len(s.Mean), ErrLength)
 	}
 	for i, v := range s.Mean {
 		if !(math.Abs(v) <= MaxMagnitude) {
-			return &FieldError{Field: "Mean", Index: i, Value: v, Err: rangeOrFinite(v)}
+			return refuseElement("Mean", i, v, rangeOrFinite(v))
 		}
 	}
 	if err := s.validateSigma(); err != nil {
@@ -61,11 +61,11 @@ func (s State) Validate() error {
 	}
 	for i, v := range s.U {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return &FieldError{Field: "U", Index: i, Value: v, Err: ErrNotFinite}
+			return refuseElement("U", i, v, ErrNotFinite)
 		}
 	}
 	if dev, at := deviation(s.U, s.Dim, len(s.Sigma)); !(dev <= orthonormalTolerance) {
-		return &FieldError{Field: "U", Index: at, Value: dev, Err: ErrOrthonormal}
+		return refuseElement("U", at, dev, ErrOrthonormal)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (s State) validateSigma() error {
 		default:
 			continue
 		}
-		return &FieldError{Field: "Sigma", Index: i, Value: v, Err: cause}
+		return refuseElement("Sigma", i, v, cause)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package svd_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -113,8 +114,8 @@ func TestStateRejects(t *testing.T) {
 			c.change(&s)
 			_, err := svd.FromState(s)
 			var fe *svd.FieldError
-			if !errors.As(err, &fe) || !errors.Is(err, c.cause) || fe.Field != c.field || fe.Index != c.index {
-				t.Errorf("error %v (%#v), want %s[%d]: %v", err, fe, c.field, c.index, c.cause)
+			if !errors.As(err, &fe) || !errors.Is(err, c.cause) || fe.Field != indexed(c.field, c.index) {
+				t.Errorf("error %v (%#v), want %s: %v", err, fe, indexed(c.field, c.index), c.cause)
 			}
 		})
 	}
@@ -202,5 +203,35 @@ func TestFromMomentsRejects(t *testing.T) {
 		if !errors.Is(err, c.cause) || !errors.As(err, &fe) {
 			t.Errorf("%s: error %v, want %v", name, err, c.cause)
 		}
+	}
+}
+
+// indexed is the name of an element, or of the whole for an index below 0.
+func indexed(field string, index int) string {
+	if index < 0 {
+		return field
+	}
+	return fmt.Sprintf("%s[%d]", field, index)
+}
+
+// VectorTo gives the columns of the State, in the storage of dst.
+func TestVectorTo(t *testing.T) {
+	m := models(t, rand.New(rand.NewPCG(1, 26)), 4, 1)[0]
+	dst := make([]float64, 7)
+	for i := range 4 {
+		got := m.VectorTo(dst, i)
+		if &got[0] != &dst[0] || !sameBits(got, column(m.State(), i)) {
+			t.Errorf("u_%d = %v of %v", i+1, got, m.State().U)
+		}
+	}
+	for _, i := range []int{-1, 4} {
+		for _, v := range m.VectorTo(nil, i) {
+			if v != 0 {
+				t.Errorf("u_%d = %v outside of the rank", i+1, m.VectorTo(nil, i))
+			}
+		}
+	}
+	if got := (svd.Model{}).VectorTo(dst, 0); len(got) != 0 {
+		t.Errorf("of the zero Model: %v", got)
 	}
 }

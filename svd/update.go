@@ -1,6 +1,9 @@
 package svd
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Defaults of Options.
 const (
@@ -48,21 +51,21 @@ type Options struct {
 func (o Options) Validate() error {
 	switch {
 	case o.Rank < 0 || o.Rank > MaxDim:
-		return fieldError("Rank", float64(o.Rank), ErrRange)
+		return refuse("Rank", o.Rank, ErrRange)
 	case o.Block < 0 || o.Block > MaxBlock:
-		return fieldError("Block", float64(o.Block), ErrRange)
+		return refuse("Block", o.Block, ErrRange)
 	case !weight(o.Alpha):
-		return fieldError("Alpha", o.Alpha, ErrRange)
+		return refuse("Alpha", o.Alpha, ErrRange)
 	case !weight(o.Beta):
-		return fieldError("Beta", o.Beta, ErrRange)
+		return refuse("Beta", o.Beta, ErrRange)
 	case !weight(o.HalfLife):
-		return fieldError("HalfLife", o.HalfLife, ErrRange)
+		return refuse("HalfLife", o.HalfLife, ErrRange)
 	case o.HalfLife > 0 && (o.Alpha > 0 || o.Beta > 0):
-		return fieldError("HalfLife", o.HalfLife, ErrRange)
+		return refuse("HalfLife", o.HalfLife, ErrRange)
 	case !(o.EnergyLow >= 0 && o.EnergyLow <= 1) || o.EnergyLow == 0 && o.EnergyHigh != 0:
-		return fieldError("EnergyLow", o.EnergyLow, ErrRange)
+		return refuse("EnergyLow", o.EnergyLow, ErrRange)
 	case !(o.EnergyHigh >= o.EnergyLow && o.EnergyHigh <= 1):
-		return fieldError("EnergyHigh", o.EnergyHigh, ErrRange)
+		return refuse("EnergyHigh", o.EnergyHigh, ErrRange)
 	}
 	return nil
 }
@@ -99,7 +102,7 @@ func orDefault[T int | float64](v, otherwise T) T {
 // With [Options].Centre it is the update of incremental PCA (see the package
 // doc); a centred model takes no other, and no other model takes it.
 //
-// A *SampleError or *FieldError reports the first invalid argument.
+// A *FieldError reports the first invalid argument.
 func Update(m Model, samples [][]float64, opt Options) (Model, error) {
 	var next Model
 	if err := UpdateTo(&next, m, samples, opt, nil); err != nil {
@@ -113,7 +116,7 @@ func Update(m Model, samples [][]float64, opt Options) (Model, error) {
 // stands for a new one. dst is unchanged if an error is returned.
 func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspace) error {
 	if dst == nil {
-		return fieldError("dst", 0, ErrNil)
+		return refuse("dst", nil, ErrNil)
 	}
 	if err := opt.Validate(); err != nil {
 		return err
@@ -124,11 +127,11 @@ func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspa
 		return err
 	}
 	if m.Centred() != opt.Centre && !m.empty() {
-		return fieldError("Centre", float64(len(m.mean)), ErrCentring)
+		return refuse("Centre", len(m.mean), ErrCentring)
 	}
 	rank := orDefault(opt.Rank, min(dim, DefaultRank))
 	if rank > dim {
-		return fieldError("Rank", float64(rank), ErrRange)
+		return refuse("Rank", rank, ErrRange)
 	}
 	if ws == nil {
 		ws = new(Workspace)
@@ -139,7 +142,7 @@ func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspa
 	}
 	w := opt.weigh(m, len(samples), block)
 	if w.mass > MaxMass {
-		return fieldError("Mass", w.mass, ErrRange)
+		return refuse("Mass", w.mass, ErrRange)
 	}
 	residual := w.past * w.past * m.residual
 	if opt.Centre {
@@ -182,7 +185,7 @@ func (o Options) weigh(m Model, n, block int) weights {
 // checkSamples returns the dimension of the block and its largest magnitude.
 func checkSamples(m Model, samples [][]float64, block int, unit bool) (dim int, largest float64, err error) {
 	if len(samples) == 0 || len(samples) > block {
-		return 0, 0, fieldError("len(samples)", float64(len(samples)), ErrLength)
+		return 0, 0, refuse("len(samples)", len(samples), ErrLength)
 	}
 	dim = m.dim
 	if dim == 0 {
@@ -190,12 +193,12 @@ func checkSamples(m Model, samples [][]float64, block int, unit bool) (dim int, 
 	}
 	for j, y := range samples {
 		if len(y) != dim || dim < 1 || dim > MaxDim {
-			return 0, 0, &SampleError{Sample: j, Channel: -1, Value: float64(len(y)), Err: ErrLength}
+			return 0, 0, refuse(fmt.Sprintf("len(samples[%d])", j), len(y), ErrLength)
 		}
 		for i, v := range y {
 			size := math.Abs(v)
 			if !(size <= MaxMagnitude) || unit && !(v >= 0 && v <= 1) {
-				return 0, 0, sampleError(j, i, v)
+				return 0, 0, refuseSample(j, i, v)
 			}
 			if size > largest {
 				largest = size
@@ -205,8 +208,8 @@ func checkSamples(m Model, samples [][]float64, block int, unit bool) (dim int, 
 	return dim, largest, nil
 }
 
-func sampleError(sample, channel int, v float64) error {
-	return &SampleError{Sample: sample, Channel: channel, Value: v, Err: rangeOrFinite(v)}
+func refuseSample(sample, channel int, v float64) error {
+	return refuse(fmt.Sprintf("samples[%d][%d]", sample, channel), v, rangeOrFinite(v))
 }
 
 // rangeOrFinite returns the cause to name for a value that was rejected.

@@ -26,10 +26,6 @@ type Workspace struct {
 	// column that corrects for the distance of two means, and the mean of the
 	// samples.
 	mean, shift, sample []float64
-
-	// Scratch of LAPACK, of a length that holds for the dimensions beside it.
-	work                 []float64
-	workDim, workColumns int
 }
 
 // prepare sizes the buffers for a d×columns matrix and forgets the basis.
@@ -51,8 +47,8 @@ func (ws *Workspace) prepare(dim, columns int) {
 }
 
 // warm says that m's own vectors can serve as the basis: they span ℝ^d, so
-// nothing of a projected column is lost, and d is small enough for the kernel.
-func warm(m Model) bool { return len(m.sigma) == m.dim && m.dim < lapackDim }
+// nothing of a projected column is lost.
+func warm(m Model) bool { return len(m.sigma) == m.dim }
 
 // begin starts the matrix [f·UΣ …] with room for extra columns after the
 // model. It returns the index of the first of them.
@@ -120,9 +116,7 @@ func (ws *Workspace) place(j int, f float64, x []float64) {
 // descending, in ws.sigma; unit is the factor that undoes the scaling of the
 // columns.
 func (ws *Workspace) decompose(unit float64) {
-	if ws.dim < lapackDim || !ws.gesvd() {
-		ws.jacobi()
-	}
+	ws.jacobi()
 	ws.orient()
 	if unit != 1 {
 		scale(unit, ws.sigma)
