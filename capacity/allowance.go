@@ -23,7 +23,7 @@ type AllowanceOptions struct {
 // Validate reports the first field out of its range as a *FieldError.
 func (o AllowanceOptions) Validate() error {
 	if !(o.MostPerSlot <= 1e6) || math.IsInf(o.MostPerSlot, 0) {
-		return &FieldError{"MostPerSlot", -1, o.MostPerSlot, "must be finite and at most 1e6"}
+		return refuse("MostPerSlot", o.MostPerSlot, "must be finite and at most 1e6")
 	}
 	return nil
 }
@@ -88,11 +88,11 @@ func StartupAllowance(p Pace, b Bounds, o AllowanceOptions) (float64, error) {
 		value float64
 	}{{"Ends", p.Ends}, {"Lived", p.Lived}, {"Startup", p.Startup}, {"Slots", b.Slots}, {"Free", b.Free}} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) {
-			return 0, &FieldError{f.name, -1, f.value, "must be finite and not negative"}
+			return 0, refuse(f.name, f.value, "must be finite and not negative")
 		}
 	}
 	if math.IsNaN(b.Room) {
-		return 0, &FieldError{"Room", -1, b.Room, "must be a number"}
+		return 0, refuse("Room", b.Room, "must be a number")
 	}
 	if o.MostPerSlot == 0 {
 		o.MostPerSlot = DefaultMostPerSlot

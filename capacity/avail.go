@@ -100,15 +100,15 @@ type AvailOptions struct {
 func (o AvailOptions) Validate() error {
 	switch {
 	case o.Rule > Switched:
-		return &FieldError{"Rule", -1, float64(o.Rule), "is not a rule"}
+		return refuse("Rule", o.Rule, "is not a rule")
 	case math.IsNaN(o.Caution) || math.IsInf(o.Caution, 0):
-		return &FieldError{"Caution", -1, o.Caution, "must be finite"}
+		return refuse("Caution", o.Caution, "must be finite")
 	case !(o.Saturation <= 1) || math.IsInf(o.Saturation, 0):
-		return &FieldError{"Saturation", -1, o.Saturation, "must be at most 1"}
+		return refuse("Saturation", o.Saturation, "must be at most 1")
 	case !(o.FloorBelow <= 1) || math.IsInf(o.FloorBelow, 0):
-		return &FieldError{"FloorBelow", -1, o.FloorBelow, "must be at most 1"}
+		return refuse("FloorBelow", o.FloorBelow, "must be at most 1")
 	case !(o.Allowance >= 0) || math.IsInf(o.Allowance, 0):
-		return &FieldError{"Allowance", -1, o.Allowance, "must be finite and not negative"}
+		return refuse("Allowance", o.Allowance, "must be finite and not negative")
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (o AvailOptions) withDefaults() AvailOptions {
 // MarshalText writes the rule's name; one that does not exist is a *FieldError.
 func (r Rule) MarshalText() ([]byte, error) {
 	if int(r) >= len(rules) {
-		return nil, &FieldError{"Rule", -1, float64(r), "is not a rule"}
+		return nil, refuse("Rule", r, "is not a rule")
 	}
 	return []byte(rules[r]), nil
 }
@@ -304,10 +304,10 @@ func (a Avail) adjust(p Pods, light bool, o AvailOptions) Avail {
 
 func (p Pods) validate() error {
 	if !(p.Now >= 0) || math.IsInf(p.Now, 0) {
-		return &FieldError{"Pods.Now", -1, p.Now, "must be finite and not negative"}
+		return refuse("Pods.Now", p.Now, "must be finite and not negative")
 	}
 	if !(p.Measured >= 0) || math.IsInf(p.Measured, 0) {
-		return &FieldError{"Pods.Measured", -1, p.Measured, "must be finite and not negative"}
+		return refuse("Pods.Measured", p.Measured, "must be finite and not negative")
 	}
 	return nil
 }
@@ -315,17 +315,17 @@ func (p Pods) validate() error {
 func (c *Channel) validate(i int) error {
 	switch {
 	case !(c.Usage >= 0) || math.IsInf(c.Usage, 0):
-		return &FieldError{"Usage", i, c.Usage, "must be finite and not negative"}
+		return refuseElement("Usage", i, c.Usage, "must be finite and not negative")
 	case !(c.Capacity >= 0) || math.IsInf(c.Capacity, 0):
-		return &FieldError{"Capacity", i, c.Capacity, "must be finite and not negative"}
+		return refuseElement("Capacity", i, c.Capacity, "must be finite and not negative")
 	case !(c.Cost > 0) || math.IsInf(c.Cost, 0):
-		return &FieldError{"Cost", i, c.Cost, "must be finite and positive"}
+		return refuseElement("Cost", i, c.Cost, "must be finite and positive")
 	case !(c.CostSD >= 0) || math.IsInf(c.CostSD, 0):
-		return &FieldError{"CostSD", i, c.CostSD, "must be finite and not negative"}
+		return refuseElement("CostSD", i, c.CostSD, "must be finite and not negative")
 	case !(c.PodSD >= 0) || math.IsInf(c.PodSD, 0):
-		return &FieldError{"PodSD", i, c.PodSD, "must be finite and not negative"}
+		return refuseElement("PodSD", i, c.PodSD, "must be finite and not negative")
 	case !(c.Reserve >= 0 && c.Reserve < 1):
-		return &FieldError{"Reserve", i, c.Reserve, "must be in [0, 1)"}
+		return refuseElement("Reserve", i, c.Reserve, "must be in [0, 1)")
 	}
 	return nil
 }

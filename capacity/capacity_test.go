@@ -56,10 +56,10 @@ func TestSolveRejects(t *testing.T) {
 		opt   capacity.Options
 		field string
 	}{
-		{"NaN usage", []float64{nan}, []float64{1}, capacity.Options{}, "y"},
-		{"infinite usage", []float64{inf}, []float64{1}, capacity.Options{}, "y"},
-		{"NaN demand", []float64{0}, []float64{nan}, capacity.Options{}, "q"},
-		{"negative demand", []float64{0}, []float64{-1}, capacity.Options{}, "q"},
+		{"NaN usage", []float64{nan}, []float64{1}, capacity.Options{}, "y[0]"},
+		{"infinite usage", []float64{inf}, []float64{1}, capacity.Options{}, "y[0]"},
+		{"NaN demand", []float64{0}, []float64{nan}, capacity.Options{}, "q[0]"},
+		{"negative demand", []float64{0}, []float64{-1}, capacity.Options{}, "q[0]"},
 		{"NaN epsilon", []float64{0}, []float64{1}, capacity.Options{Epsilon: nan}, "Epsilon"},
 		{"negative maximum", []float64{0}, []float64{1}, capacity.Options{Max: -1}, "Max"},
 	}
@@ -67,15 +67,15 @@ func TestSolveRejects(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := capacity.Solve(tt.y, tt.q, tt.opt)
 			var fe *capacity.FieldError
-			if !errors.As(err, &fe) || fe.Field != tt.field {
+			if !errors.As(err, &fe) || !errors.Is(err, capacity.ErrInvalid) || fe.Field != tt.field {
 				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
 			}
 		})
 	}
 	_, err := capacity.Solve([]float64{1, 2}, []float64{1}, capacity.Options{})
-	var le *capacity.LengthError
-	if !errors.As(err, &le) || le.Got != 1 || le.Want != 2 {
-		t.Errorf("error %v, want a *LengthError of 1 for 2", err)
+	var fe *capacity.FieldError
+	if !errors.Is(err, capacity.ErrLength) || !errors.As(err, &fe) || fe.Field != "len(q)" || fe.Value != 1 {
+		t.Errorf("error %v, want len(q) = 1", err)
 	}
 }
 
@@ -166,12 +166,12 @@ func TestAvailableRejects(t *testing.T) {
 		pods  capacity.Pods
 		opt   capacity.AvailOptions
 	}{
-		{"Usage", with(func(c *capacity.Channel) { c.Usage = math.NaN() }), capacity.Pods{}, capacity.AvailOptions{}},
-		{"Capacity", with(func(c *capacity.Channel) { c.Capacity = -1 }), capacity.Pods{}, capacity.AvailOptions{}},
-		{"Cost", with(func(c *capacity.Channel) { c.Cost = 0 }), capacity.Pods{}, capacity.AvailOptions{}},
-		{"CostSD", with(func(c *capacity.Channel) { c.CostSD = math.Inf(1) }), capacity.Pods{}, capacity.AvailOptions{}},
-		{"PodSD", with(func(c *capacity.Channel) { c.PodSD = math.NaN() }), capacity.Pods{}, capacity.AvailOptions{}},
-		{"Reserve", with(func(c *capacity.Channel) { c.Reserve = 1 }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"Usage[1]", with(func(c *capacity.Channel) { c.Usage = math.NaN() }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"Capacity[1]", with(func(c *capacity.Channel) { c.Capacity = -1 }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"Cost[1]", with(func(c *capacity.Channel) { c.Cost = 0 }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"CostSD[1]", with(func(c *capacity.Channel) { c.CostSD = math.Inf(1) }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"PodSD[1]", with(func(c *capacity.Channel) { c.PodSD = math.NaN() }), capacity.Pods{}, capacity.AvailOptions{}},
+		{"Reserve[1]", with(func(c *capacity.Channel) { c.Reserve = 1 }), capacity.Pods{}, capacity.AvailOptions{}},
 		{"Pods.Now", nil, capacity.Pods{Now: -1}, capacity.AvailOptions{}},
 		{"Pods.Measured", nil, capacity.Pods{Measured: math.NaN()}, capacity.AvailOptions{}},
 		{"Rule", nil, capacity.Pods{}, capacity.AvailOptions{Rule: 9}},
@@ -184,7 +184,7 @@ func TestAvailableRejects(t *testing.T) {
 		t.Run(tt.field, func(t *testing.T) {
 			_, err := capacity.Available(tt.ch, tt.pods, tt.opt)
 			var fe *capacity.FieldError
-			if !errors.As(err, &fe) || fe.Field != tt.field {
+			if !errors.As(err, &fe) || !errors.Is(err, capacity.ErrInvalid) || fe.Field != tt.field {
 				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
 			}
 		})

@@ -13,18 +13,18 @@ import (
 // size s = σ₁/√b left out: where the typical load of a fleet changes, k changes
 // with it and a filter on k would chase its own ruler; h does not. Along a unit
 // vector of d channels h ≤ √d. A direction without a positive element has no
-// end: +Inf and −1. It returns a *LengthError or a *FieldError.
+// end: +Inf and −1. It returns a *FieldError.
 func Headroom(y, u []float64) (h float64, limiting int, err error) {
 	if len(u) != len(y) {
-		return 0, -1, &LengthError{"u", len(u), len(y)}
+		return 0, -1, refuseLength("u", len(u), len(y))
 	}
 	h, limiting = math.Inf(1), -1
 	for i, yi := range y {
 		if !finite(yi) {
-			return 0, -1, &FieldError{"y", i, yi, "must be finite"}
+			return 0, -1, refuseElement("y", i, yi, "must be finite")
 		}
 		if !finite(u[i]) {
-			return 0, -1, &FieldError{"u", i, u[i], "must be finite"}
+			return 0, -1, refuseElement("u", i, u[i], "must be finite")
 		}
 		if u[i] > DefaultEpsilon {
 			if room := max(1-yi, 0) / u[i]; room < h {
@@ -46,7 +46,7 @@ func Headroom(y, u []float64) (h float64, limiting int, err error) {
 // describes the same data, changes q (and may make elements negative, which
 // Solve refuses); and dividing by Σσ makes it blind to the size of the load, so
 // k is the same on a fleet of heavy pods as on one of light ones.
-// All σ = 0 gives q = 0. It returns a *LengthError or a *FieldError and then
+// All σ = 0 gives q = 0. It returns a *FieldError and then
 // leaves dst as it was.
 func LegacyDemandTo(dst, u, sigma []float64) ([]float64, error) {
 	d, sum, err := legacyShape(dst, u, sigma)
@@ -71,23 +71,23 @@ func LegacyDemandTo(dst, u, sigma []float64) ([]float64, error) {
 func legacyShape(dst, u, sigma []float64) (d int, sum float64, err error) {
 	r := len(sigma)
 	if r == 0 {
-		return 0, 0, &LengthError{"sigma", 0, 1}
+		return 0, 0, refuseLength("sigma", 0, 1)
 	}
 	if d = len(u) / r; d*r != len(u) {
-		return 0, 0, &LengthError{"u", len(u), d * r}
+		return 0, 0, refuseLength("u", len(u), d*r)
 	}
 	if dst != nil && len(dst) != d {
-		return 0, 0, &LengthError{"dst", len(dst), d}
+		return 0, 0, refuseLength("dst", len(dst), d)
 	}
 	for i, s := range sigma {
 		if !(s >= 0 && s <= math.MaxFloat64/float64(r)) {
-			return 0, 0, &FieldError{"sigma", i, s, "must be finite and not negative"}
+			return 0, 0, refuseElement("sigma", i, s, "must be finite and not negative")
 		}
 		sum += s
 	}
 	for i, v := range u {
 		if !(math.Abs(v) <= 1+1e-6) {
-			return 0, 0, &FieldError{"u", i, v, fmt.Sprintf("must be in [-1, 1], column %d", i/d)}
+			return 0, 0, refuseElement("u", i, v, fmt.Sprintf("must be in [-1, 1], column %d", i/d))
 		}
 	}
 	return d, sum, nil

@@ -1,29 +1,45 @@
 package capacity
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
-// FieldError says which argument was refused and why. Index is the element of
-// a vector argument, −1 for a scalar one.
+// Causes of a rejected argument; test for them with errors.Is.
+var (
+	ErrInvalid = errors.New("invalid configuration or input")
+	ErrLength  = errors.New("wrong length")
+)
+
+// FieldError says which field or argument was rejected, and why.
 type FieldError struct {
-	Field  string
-	Index  int
-	Value  float64
-	Reason string
+	// Field is its name, such as "Max", "q[1]", "len(q)" or, of the second
+	// channel, "Cost[1]".
+	Field string
+	// Value is what was found.
+	Value any
+	// Err wraps the cause, one of the Err variables of this package.
+	Err error
 }
 
 func (e *FieldError) Error() string {
-	if e.Index < 0 {
-		return fmt.Sprintf("capacity: %s = %v: %s", e.Field, e.Value, e.Reason)
-	}
-	return fmt.Sprintf("capacity: %s[%d] = %v: %s", e.Field, e.Index, e.Value, e.Reason)
+	return fmt.Sprintf("capacity: %s = %v: %v", e.Field, e.Value, e.Err)
 }
 
-// LengthError says that two vectors that belong together differ in length.
-type LengthError struct {
-	Field     string
-	Got, Want int
+// Unwrap returns the cause.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// refuse returns a FieldError that says what the value must be.
+func refuse(field string, value any, must string) error {
+	return &FieldError{field, value, fmt.Errorf("%w: %s", ErrInvalid, must)}
 }
 
-func (e *LengthError) Error() string {
-	return fmt.Sprintf("capacity: len(%s) = %d, want %d", e.Field, e.Got, e.Want)
+// refuseElement is refuse of one element of a vector.
+func refuseElement(field string, index int, value float64, must string) error {
+	return refuse(fmt.Sprintf("%s[%d]", field, index), value, must)
+}
+
+// refuseLength refuses a vector that does not match another.
+func refuseLength(field string, got, want int) error {
+	return &FieldError{"len(" + field + ")", got, fmt.Errorf("%w: want %d", ErrLength, want)}
 }

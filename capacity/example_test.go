@@ -34,11 +34,11 @@ func ExampleSolve() {
 func ExampleFieldError() {
 	_, err := capacity.Solve([]float64{.5, .2}, []float64{.25, math.NaN()}, capacity.Options{})
 	var fe *capacity.FieldError
-	fmt.Println(errors.As(err, &fe), fe.Field, fe.Index)
+	fmt.Println(errors.As(err, &fe), fe.Field)
 	fmt.Println(capacity.Options{Max: -1}.Validate())
 	// Output:
-	// true q 1
-	// capacity: Max = -1: must be finite and not negative
+	// true q[1]
+	// capacity: Max = -1: invalid configuration or input: must be finite and not negative
 }
 
 // The room along the direction of the load does not depend on its size.
@@ -114,7 +114,7 @@ func ExampleThesis() {
 
 func ExampleAvailOptions_Validate() {
 	fmt.Println(capacity.AvailOptions{Allowance: -1}.Validate())
-	// Output: capacity: Allowance = -1: must be finite and not negative
+	// Output: capacity: Allowance = -1: invalid configuration or input: must be finite and not negative
 }
 
 // Four slots of two-second pods, and a second to fill each: two are empty at any
@@ -142,5 +142,5 @@ func ExampleAllowanceOptions_Validate() {
 	fmt.Println(capacity.AllowanceOptions{MostPerSlot: 1e7}.Validate())
 	// Output:
 	// <nil>
-	// capacity: MostPerSlot = 1e+07: must be finite and at most 1e6
+	// capacity: MostPerSlot = 1e+07: invalid configuration or input: must be finite and at most 1e6
 }

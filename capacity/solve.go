@@ -28,10 +28,10 @@ type Options struct {
 // Validate reports the first field out of its range as a *FieldError.
 func (o Options) Validate() error {
 	if !(o.Epsilon >= 0) || math.IsInf(o.Epsilon, 0) {
-		return &FieldError{"Epsilon", -1, o.Epsilon, "must be finite and not negative"}
+		return refuse("Epsilon", o.Epsilon, "must be finite and not negative")
 	}
 	if !(o.Max >= 0) || math.IsInf(o.Max, 0) {
-		return &FieldError{"Max", -1, o.Max, "must be finite and not negative"}
+		return refuse("Max", o.Max, "must be finite and not negative")
 	}
 	return nil
 }
@@ -70,11 +70,10 @@ type Result struct {
 
 // Solve returns the signal k of usage y under demand q, both of d channels
 // (thesis eqs. 3.10, 3.11). Every y_i and q_i must be finite and q_i ≥ 0; y_i
-// may exceed 1. Ties go to the lower channel. It returns a *LengthError or a
-// *FieldError.
+// may exceed 1. Ties go to the lower channel. It returns a *FieldError.
 func Solve(y, q []float64, o Options) (Result, error) {
 	if len(q) != len(y) {
-		return Result{}, &LengthError{"q", len(q), len(y)}
+		return Result{}, refuseLength("q", len(q), len(y))
 	}
 	if err := o.Validate(); err != nil {
 		return Result{}, err
@@ -84,7 +83,7 @@ func Solve(y, q []float64, o Options) (Result, error) {
 	for i, yi := range y {
 		qi := q[i]
 		if !(yi >= -math.MaxFloat64 && yi <= math.MaxFloat64 && qi >= 0 && qi <= math.MaxFloat64) {
-			return Result{}, refuse(i, yi, qi)
+			return Result{}, refuseLoad(i, yi, qi)
 		}
 		k := 0.
 		if qi > o.Epsilon {
@@ -105,12 +104,12 @@ func Solve(y, q []float64, o Options) (Result, error) {
 	return r, nil
 }
 
-// refuse says which of y[i] and q[i] is out of range.
-func refuse(i int, y, q float64) error {
+// refuseLoad says which of y[i] and q[i] is out of range.
+func refuseLoad(i int, y, q float64) error {
 	if !finite(y) {
-		return &FieldError{"y", i, y, "must be finite"}
+		return refuseElement("y", i, y, "must be finite")
 	}
-	return &FieldError{"q", i, q, "must be finite and not negative"}
+	return refuseElement("q", i, q, "must be finite and not negative")
 }
 
 func finite(v float64) bool { return v >= -math.MaxFloat64 && v <= math.MaxFloat64 }

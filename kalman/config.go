@@ -80,24 +80,13 @@ type Config struct {
 	Floor float64
 }
 
-// FieldError says which field or argument was refused and why.
-type FieldError struct {
-	Field  string
-	Value  float64
-	Reason string
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("kalman: %s = %v: %s", e.Field, e.Value, e.Reason)
-}
-
 // Validate reports the first field out of its range as a *FieldError.
 func (c Config) Validate() error {
 	if c.Method > Recursive {
-		return &FieldError{"Method", float64(c.Method), "is not a method"}
+		return refuse("Method", c.Method, "is not a method")
 	}
 	if c.Patience < 0 || c.Patience > 100 {
-		return &FieldError{"Patience", float64(c.Patience), "must be in [0, 100]"}
+		return refuse("Patience", c.Patience, "must be in [0, 100]")
 	}
 	for _, f := range [...]struct {
 		name             string
@@ -117,7 +106,7 @@ func (c Config) Validate() error {
 		{"Floor", c.Floor, 0, 1},
 	} {
 		if f.value != 0 && !(f.value >= f.low && f.value <= f.high) {
-			return &FieldError{f.name, f.value, fmt.Sprintf("must be 0 or in [%g, %g]", f.low, f.high)}
+			return refuse(f.name, f.value, fmt.Sprintf("must be 0 or in [%g, %g]", f.low, f.high))
 		}
 	}
 	return nil

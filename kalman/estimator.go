@@ -1,13 +1,16 @@
 package kalman
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Estimator learns capacity and cost of every channel of a node.
 type Estimator interface {
 	// Step takes one observation. A bad one is an error and changes nothing.
 	Step(o Observation) error
-	// EstimatesTo writes one estimate a channel into dst, which it returns; a
-	// nil dst, or one of another length, is replaced by a new one.
+	// EstimatesTo writes one estimate a channel into dst, grown as append does,
+	// and returns it.
 	EstimatesTo(dst []Estimate) []Estimate
 	// VerdictsTo writes what the last Step did with each channel into dst, as
 	// EstimatesTo does.
@@ -54,22 +57,12 @@ func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	return p, nil
 }
 
-// LengthError says that a vector does not have one element a channel.
-type LengthError struct {
-	Field     string
-	Got, Want int
-}
-
-func (e *LengthError) Error() string {
-	return fmt.Sprintf("kalman: len(%s) = %d, want %d", e.Field, e.Got, e.Want)
-}
-
 // Step takes one observation into every channel that it says something about.
-// It returns a *LengthError or a *FieldError and then changes nothing. It does
+// It returns a *FieldError and then changes nothing. It does
 // not allocate.
 func (p *PerChannel) Step(o Observation) error {
 	if len(o.Headroom) != len(p.states) {
-		return &LengthError{"Headroom", len(o.Headroom), len(p.states)}
+		return refuseLength("Headroom", len(o.Headroom), len(p.states))
 	}
 	for i, z := range o.Headroom {
 		if err := check(z, o.Pods); err != nil {
@@ -90,9 +83,7 @@ func (p *PerChannel) Step(o Observation) error {
 
 // EstimatesTo implements Estimator.
 func (p *PerChannel) EstimatesTo(dst []Estimate) []Estimate {
-	if len(dst) != len(p.states) {
-		dst = make([]Estimate, len(p.states))
-	}
+	dst = slices.Grow(dst[:0], len(p.states))[:len(p.states)]
 	for i := range p.states {
 		p.states[i].estimateTo(&dst[i], &p.tunings[i])
 	}
@@ -101,40 +92,28 @@ func (p *PerChannel) EstimatesTo(dst []Estimate) []Estimate {
 
 // VerdictsTo implements Estimator.
 func (p *PerChannel) VerdictsTo(dst []Verdict) []Verdict {
-	if len(dst) != len(p.verdicts) {
-		dst = make([]Verdict, len(p.verdicts))
-	}
-	copy(dst, p.verdicts)
-	return dst
+	return append(dst[:0], p.verdicts...)
 }
 
 // InnovationsTo writes the test of the last Step in each channel into dst, as
 // EstimatesTo does.
 func (p *PerChannel) InnovationsTo(dst []Innovation) []Innovation {
-	if len(dst) != len(p.innovations) {
-		dst = make([]Innovation, len(p.innovations))
-	}
-	copy(dst, p.innovations)
-	return dst
+	return append(dst[:0], p.innovations...)
 }
 
 // StatesTo writes the state of each channel into dst, as EstimatesTo does. An
 // estimator of the same Configs that takes them by SetStates goes on, to the
 // last bit, as this one.
 func (p *PerChannel) StatesTo(dst []State) []State {
-	if len(dst) != len(p.states) {
-		dst = make([]State, len(p.states))
-	}
-	copy(dst, p.states)
-	return dst
+	return append(dst[:0], p.states...)
 }
 
 // SetStates replaces the state of every channel; the verdicts and innovations
-// of the last Step stay. It returns a *LengthError or, wrapped with the
-// channel's index, the *FieldError of State.Validate, and then changes nothing.
+// of the last Step stay. It returns a *FieldError, of a State wrapped with the
+// channel's index as the one of State.Validate, and then changes nothing.
 func (p *PerChannel) SetStates(states []State) error {
 	if len(states) != len(p.states) {
-		return &LengthError{"states", len(states), len(p.states)}
+		return refuseLength("states", len(states), len(p.states))
 	}
 	for i, s := range states {
 		if err := s.Validate(); err != nil {

@@ -61,8 +61,7 @@ func TestSetStatesRejects(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := p.StatesTo(nil)
-	var le *kalman.LengthError
-	if err := p.SetStates(before[:1]); !errors.As(err, &le) {
+	if err := p.SetStates(before[:1]); !errors.Is(err, kalman.ErrLength) {
 		t.Errorf("too few: %v", err)
 	}
 	bad := p.StatesTo(nil)

@@ -45,7 +45,7 @@ func ExampleFieldError() {
 	fmt.Println(kalman.Config{MeanGain: 2}.Validate())
 	// Output:
 	// Headroom refused; started: false
-	// kalman: MeanGain = 2: must be 0 or in [0, 1]
+	// kalman: MeanGain = 2: invalid configuration or input: must be 0 or in [0, 1]
 }
 
 // Before the pod count has moved, the cost is the prior, and said to be unknown.
@@ -68,7 +68,7 @@ func ExampleState_Validate() {
 	fmt.Println(s.Validate())
 	// Output:
 	// <nil>
-	// kalman: State.CostVar = -1: is not a state
+	// kalman: State.CostVar = -1: invalid configuration or input: is not a state
 }
 
 // How far is "room for four pods" to be trusted?
@@ -182,8 +182,8 @@ func ExamplePerChannel_Step() {
 	fmt.Println(p.Step(kalman.Observation{Headroom: []float64{.5}, Pods: 1}))
 	fmt.Println(p.EstimatesTo(nil)[0].Started)
 	// Output:
-	// channel 1: kalman: Headroom = 1.5: must be in [0, 1]
-	// kalman: len(Headroom) = 1, want 2
+	// channel 1: kalman: Headroom = 1.5: invalid configuration or input: must be in [0, 1]
+	// kalman: len(Headroom) = 1: wrong length: want 2
 	// false
 }
 

@@ -37,7 +37,7 @@ func (m Method) String() string {
 // *FieldError.
 func (m Method) MarshalText() ([]byte, error) {
 	if int(m) >= len(methods) {
-		return nil, &FieldError{"Method", float64(m), "is not a method"}
+		return nil, refuse("Method", m, "is not a method")
 	}
 	return []byte(methods[m]), nil
 }

@@ -25,17 +25,17 @@ func Pool(e Estimate, f Fleet, spread, floor float64) Estimate {
 }
 
 // PoolTo is Pool for every channel. It writes into dst, which it returns and
-// which may be own; a nil dst is allocated. It returns a *LengthError if the
+// which may be own; a nil dst is allocated. It returns a *FieldError if the
 // lengths differ, and then writes nothing.
 func PoolTo(dst, own []Estimate, fleet []Fleet, spread, floor float64) ([]Estimate, error) {
 	if len(fleet) != len(own) {
-		return dst, &LengthError{"fleet", len(fleet), len(own)}
+		return dst, refuseLength("fleet", len(fleet), len(own))
 	}
 	if dst == nil {
 		dst = make([]Estimate, len(own))
 	}
 	if len(dst) != len(own) {
-		return dst, &LengthError{"dst", len(dst), len(own)}
+		return dst, refuseLength("dst", len(dst), len(own))
 	}
 	for i := range own {
 		dst[i] = own[i]

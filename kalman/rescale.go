@@ -6,7 +6,7 @@ package kalman
 // is a *FieldError.
 func (s State) Rescale(ratio float64) (State, error) {
 	if !(ratio > 0 && ratio <= 1e9) {
-		return s, &FieldError{"ratio", ratio, "must be positive and at most 1e9"}
+		return s, refuse("ratio", ratio, "must be positive and at most 1e9")
 	}
 	if !s.Started {
 		return s, nil

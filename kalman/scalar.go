@@ -25,14 +25,14 @@ func (s Scalar) Step(z, h, q, r float64) (Scalar, error) {
 		{"X", s.X, -math.MaxFloat64}, {"P", s.P, 0},
 	} {
 		if !(f.value >= f.low && f.value <= math.MaxFloat64) {
-			return s, &FieldError{f.name, f.value, "is not finite or out of range"}
+			return s, refuse(f.name, f.value, "is not finite or out of range")
 		}
 	}
 	p := s.P + q
 	variance := h*h*p + r
 	next := Scalar{X: s.X + p*h/variance*(z-h*s.X), P: p * (r / variance)}
 	if !(math.Abs(next.X) <= math.MaxFloat64 && next.P <= math.MaxFloat64) {
-		return s, &FieldError{"z", z, "the estimate overflows"}
+		return s, refuse("z", z, "the estimate overflows")
 	}
 	return next, nil
 }

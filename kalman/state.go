@@ -64,11 +64,11 @@ func (s State) Validate() error {
 		{"Contended", float64(s.Contended), 0, contradictions},
 	} {
 		if !(f.value >= f.low && f.value <= f.high) {
-			return &FieldError{"State." + f.name, f.value, "is not a state"}
+			return refuse("State."+f.name, f.value, "is not a state")
 		}
 	}
 	if s.Cov*s.Cov > s.LevelVar*s.CostVar*(1+1e-6) {
-		return &FieldError{"State.Cov", s.Cov, "is more than the variances allow"}
+		return refuse("State.Cov", s.Cov, "is more than the variances allow")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (v Verdict) String() string {
 // *FieldError.
 func (v Verdict) MarshalText() ([]byte, error) {
 	if int(v) >= len(verdicts) {
-		return nil, &FieldError{"Verdict", float64(v), "is not a verdict"}
+		return nil, refuse("Verdict", v, "is not a verdict")
 	}
 	return []byte(verdicts[v]), nil
 }
@@ -144,10 +144,10 @@ func Step(s State, z, n float64, c Config) (State, Verdict, error) {
 
 func check(z, n float64) error {
 	if !(z >= 0 && z <= 1) {
-		return &FieldError{"Headroom", z, "must be in [0, 1]"}
+		return refuse("Headroom", z, "must be in [0, 1]")
 	}
 	if !(n >= 0 && n <= MaxPods) {
-		return &FieldError{"Pods", n, "must be in [0, 1e6]"}
+		return refuse("Pods", n, "must be in [0, 1e6]")
 	}
 	return nil
 }
