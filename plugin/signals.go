@@ -84,7 +84,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 		return err
 	}
 	sub := newSubscriber(stream, agent.Node, s.hub.tasks.Go)
-	sub.admit = func() { known(); transport.Admit(ctx) }
+	sub.admit = sync.OnceFunc(func() { known(); transport.Admit(ctx) })
 	defer context.AfterFunc(s.ctx, func() { sub.end(errStopping) })()
 	sub.idle = time.AfterFunc(s.hub.idle, func() { sub.end(errIdle) })
 	defer sub.idle.Stop()
