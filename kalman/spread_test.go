@@ -90,3 +90,30 @@ func TestSpreadOfMethods(t *testing.T) {
 		t.Errorf("a spread of 11: %v", err)
 	}
 }
+
+// TestSpreadIsOfTheCost: Δn pods that differ add κ²c²·|Δn| to the variance of
+// the innovation, of the cost as it is, not as it was guessed.
+func TestSpreadIsOfTheCost(t *testing.T) {
+	state := kalman.State{Level: .7, LevelVar: 1e-4, Cost: .08, CostVar: 1e-4, MeanPods: 2, DiffVar: 8e-4, LastSignal: .7, LastPods: 2, Started: true}
+	variance := func(spread, n float64) float64 {
+		p, err := kalman.NewPerChannel(kalman.Config{Prior: .3, Spread: spread})
+		if err == nil {
+			err = p.SetStates([]kalman.State{state})
+		}
+		if err == nil {
+			err = p.Step(kalman.Observation{Headroom: []float64{.7 - .08*(n-2)}, Pods: n})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.InnovationsTo(nil)[0].Variance
+	}
+	for _, spread := range []float64{.25, .5, 1} {
+		for _, n := range []float64{0, 1, 2, 3, 5} {
+			got := variance(spread, n) - variance(0, n)
+			if want := spread * spread * .08 * .08 * math.Abs(n-2); math.Abs(got-want) > 1e-15 {
+				t.Errorf("κ = %g, %g pods: variance grows by %g, want %g", spread, n, got, want)
+			}
+		}
+	}
+}

@@ -251,3 +251,22 @@ func TestAccessors(t *testing.T) {
 		t.Error("Equal does not compare")
 	}
 }
+
+// Singular values that differ by a billionth part and less are a tie, others
+// are not.
+func TestTieTolerance(t *testing.T) {
+	h := math.Sqrt(0.5)
+	for _, c := range []struct {
+		gap  float64
+		want []float64
+	}{{0, []float64{h, h}}, {1e-11, []float64{h, h}}, {1e-7, []float64{1, 0}}, {1e-3, []float64{1, 0}}} {
+		m := mustUpdate(t, svd.Model{}, [][]float64{{1, 0}, {0, 1 - c.gap}}, svd.Options{Block: 2})
+		got := m.DirectionTo(nil)
+		for i, want := range c.want {
+			if !near(got[i], want, 1e-6) {
+				t.Errorf("a gap of %g: direction %v, want %v", c.gap, got, c.want)
+				break
+			}
+		}
+	}
+}

@@ -235,3 +235,20 @@ func TestVectorTo(t *testing.T) {
 		t.Errorf("of the zero Model: %v", got)
 	}
 }
+
+// FromMoments takes rounding for what it is, and nothing more.
+func TestFromMomentsTolerance(t *testing.T) {
+	for _, c := range []struct {
+		g     []float64
+		valid bool
+	}{
+		{[]float64{1, 1e-10, 0, 1}, true},
+		{[]float64{1, 1e-8, 0, 1}, false},
+		{[]float64{1, 0, 0, -1e-10}, true},
+		{[]float64{1, 0, 0, -1e-8}, false},
+	} {
+		if _, err := svd.FromMoments(2, 10, 1, c.g); (err == nil) != c.valid {
+			t.Errorf("%v: error %v", c.g, err)
+		}
+	}
+}
