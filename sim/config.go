@@ -48,17 +48,6 @@ type Series struct {
 	Cores []float64
 }
 
-// FieldError names a field with a value out of range.
-type FieldError struct {
-	Field string
-	Value any
-	Want  string
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("sim: %s = %v, want %s", e.Field, e.Value, e.Want)
-}
-
 // maxNodes bounds what a run may ask of memory by mistake.
 const maxNodes = 100_000
 
@@ -66,10 +55,10 @@ const maxNodes = 100_000
 // scheduler's options are refused for.
 func (c Config) Validate() error {
 	if c.Nodes < 0 || c.Nodes > maxNodes {
-		return &FieldError{"Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes)}
+		return refuse("Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes))
 	}
 	if c.MaxPods < 0 {
-		return &FieldError{"MaxPods", c.MaxPods, "at least 0 (0 is the default)"}
+		return refuse("MaxPods", c.MaxPods, "at least 0 (0 is the default)")
 	}
 	for _, f := range []struct {
 		name  string
@@ -79,16 +68,16 @@ func (c Config) Validate() error {
 		{"RestartDelay", c.RestartDelay}, {"Warmup", c.Warmup}, {"Horizon", c.Horizon},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
-			return &FieldError{f.name, f.value, "a finite number ≥ 0 (0 is the default)"}
+			return refuse(f.name, f.value, "a finite number ≥ 0 (0 is the default)")
 		}
 	}
 	for i, s := range c.Background {
 		if !(s.Step > 0) || math.IsInf(s.Step, 1) || len(s.Cores) == 0 {
-			return &FieldError{fmt.Sprintf("Background[%d]", i), s.Step, "a step above 0 and at least one value"}
+			return refuse(fmt.Sprintf("Background[%d]", i), s.Step, "a step above 0 and at least one value")
 		}
 		for _, v := range s.Cores {
 			if !(v >= 0) || math.IsInf(v, 1) {
-				return &FieldError{fmt.Sprintf("Background[%d].Cores", i), v, "finite numbers ≥ 0"}
+				return refuse(fmt.Sprintf("Background[%d].Cores", i), v, "finite numbers ≥ 0")
 			}
 		}
 	}

@@ -69,24 +69,24 @@ func (p Pod) validate(i, nodes int) error {
 		{"Init.Seconds", p.Init.Seconds}, {"Init.Cores", p.Init.Cores}, {"Init.Gap", p.Init.Gap},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
-			return &FieldError{name(f.name), f.value, "a finite number ≥ 0"}
+			return refuse(name(f.name), f.value, "a finite number ≥ 0")
 		}
 	}
 	switch {
 	case p.Cores > 1:
-		return &FieldError{name("Cores"), p.Cores, "at most 1"}
+		return refuse(name("Cores"), p.Cores, "at most 1")
 	case p.Init.Cores > 1:
-		return &FieldError{name("Init.Cores"), p.Init.Cores, "at most 1"}
+		return refuse(name("Init.Cores"), p.Init.Cores, "at most 1")
 	case p.Init.Containers < 0 || p.Init.Containers > maxInits:
-		return &FieldError{name("Init.Containers"), p.Init.Containers, fmt.Sprintf("0 to %d", maxInits)}
+		return refuse(name("Init.Containers"), p.Init.Containers, fmt.Sprintf("0 to %d", maxInits))
 	case p.On < 0 || p.On > nodes:
-		return &FieldError{name("On"), p.On, fmt.Sprintf("0 to %d", nodes)}
+		return refuse(name("On"), p.On, fmt.Sprintf("0 to %d", nodes))
 	case p.Server.Rate > 0 && p.On == 0:
-		return &FieldError{name("On"), p.On, "a node for a server"}
+		return refuse(name("On"), p.On, "a node for a server")
 	case (p.Server.Rate > 0) != (p.Server.Work > 0):
-		return &FieldError{name("Server"), p.Server, "both a rate and a work, or none"}
+		return refuse(name("Server"), p.Server, "both a rate and a work, or none")
 	case (p.Server.Rate > 0) == (p.Work > 0):
-		return &FieldError{name("Work"), p.Work, "above 0, or 0 for a server"}
+		return refuse(name("Work"), p.Work, "above 0, or 0 for a server")
 	}
 	return nil
 }

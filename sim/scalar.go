@@ -38,7 +38,7 @@ type Scalar struct {
 
 func (o Scalar) build(c *cluster) (policy, error) {
 	if o.Unit > TypicalLoads {
-		return nil, &FieldError{"Unit", o.Unit, "Headroom or TypicalLoads"}
+		return nil, refuse("Unit", o.Unit, "Headroom or TypicalLoads")
 	}
 	p, err := o.Spazio.build(c)
 	if err != nil {

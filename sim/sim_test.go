@@ -276,7 +276,7 @@ func TestRunRefuses(t *testing.T) {
 	for _, test := range tests {
 		_, err := sim.Run(t.Context(), test.config, test.pods)
 		var field *sim.FieldError
-		if !errors.As(err, &field) || field.Field != test.field {
+		if !errors.As(err, &field) || !errors.Is(err, sim.ErrInvalid) || field.Field != test.field {
 			t.Errorf("%s: error %v, want one of %s", test.name, err, test.field)
 		}
 	}

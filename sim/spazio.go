@@ -119,7 +119,7 @@ func (o Spazio) Validate() error {
 		value float64
 	}{{"Weight", o.Weight}, {"Push", o.Push}} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
-			return &FieldError{f.name, f.value, "a finite number ≥ 0 (0 is the default)"}
+			return refuse(f.name, f.value, "a finite number ≥ 0 (0 is the default)")
 		}
 	}
 	config := o.pipeline(node.Params{}.WithDefaults())

@@ -34,7 +34,7 @@ func (w LoadWatcher) withDefaults() LoadWatcher {
 
 func positive(name string, value float64) error {
 	if !(value > 0) || math.IsInf(value, 1) {
-		return &FieldError{name, value, "a finite number of seconds above 0 (0 is the default)"}
+		return refuse(name, value, "a finite number of seconds above 0 (0 is the default)")
 	}
 	return nil
 }

@@ -413,7 +413,7 @@ func TestParamsValidate(t *testing.T) {
 			if err != nil {
 				t.Errorf("the zero value: %v", err)
 			}
-		} else if !errors.As(err, &field) || field.Field != test.field {
+		} else if !errors.As(err, &field) || !errors.Is(err, node.ErrInvalid) || field.Field != test.field {
 			t.Errorf("error %v, want one of %s", err, test.field)
 		}
 	}

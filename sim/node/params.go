@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -56,44 +55,33 @@ type Params struct {
 	Seed uint64
 }
 
-// FieldError names a field with a value out of range.
-type FieldError struct {
-	Field string
-	Value any
-	Want  string
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("node: %s = %v, want %s", e.Field, e.Value, e.Want)
-}
-
 // Validate returns a *FieldError for the first field out of range.
 func (p Params) Validate() error {
 	switch {
 	case p.Cores < 0 || p.Cores > 4096:
-		return &FieldError{"Cores", p.Cores, "0 (default) to 4096"}
+		return refuse("Cores", p.Cores, "0 (default) to 4096")
 	case !finite(p.Memory):
-		return &FieldError{"Memory", p.Memory, "a finite number of bytes, at least 0"}
+		return refuse("Memory", p.Memory, "a finite number of bytes, at least 0")
 	case !finite(p.BaseMemory) || p.BaseMemory >= 1:
-		return &FieldError{"BaseMemory", p.BaseMemory, "a share in [0,1)"}
+		return refuse("BaseMemory", p.BaseMemory, "a share in [0,1)")
 	case !finite(p.Background) || p.Background > float64(p.WithDefaults().Cores)/2:
-		return &FieldError{"Background", p.Background, "0 (default) to half the cores"}
+		return refuse("Background", p.Background, "0 (default) to half the cores")
 	case p.Burst < 0:
-		return &FieldError{"Burst", p.Burst, "at least 0"}
+		return refuse("Burst", p.Burst, "at least 0")
 	case p.StartWork < 0:
-		return &FieldError{"StartWork", p.StartWork, "at least 0"}
+		return refuse("StartWork", p.StartWork, "at least 0")
 	case p.StopWork < 0:
-		return &FieldError{"StopWork", p.StopWork, "at least 0"}
+		return refuse("StopWork", p.StopWork, "at least 0")
 	case p.Teardown < 0:
-		return &FieldError{"Teardown", p.Teardown, "at least 0"}
+		return refuse("Teardown", p.Teardown, "at least 0")
 	case p.Overcommit > Kill:
-		return &FieldError{"Overcommit", p.Overcommit, "Swap or Kill"}
+		return refuse("Overcommit", p.Overcommit, "Swap or Kill")
 	case !finite(p.Slowdown) || p.Slowdown != 0 && p.Slowdown < 1:
-		return &FieldError{"Slowdown", p.Slowdown, "at least 1"}
+		return refuse("Slowdown", p.Slowdown, "at least 1")
 	case !finite(p.Steal) || p.Steal >= 1:
-		return &FieldError{"Steal", p.Steal, "a share in [0,1)"}
+		return refuse("Steal", p.Steal, "a share in [0,1)")
 	case !finite(p.Noise) || p.Noise > 1:
-		return &FieldError{"Noise", p.Noise, "0 (default) to 1"}
+		return refuse("Noise", p.Noise, "0 (default) to 1")
 	}
 	return nil
 }

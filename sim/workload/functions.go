@@ -190,7 +190,7 @@ func Invocations(seed uint64, functions []Function, load, cores, duration float6
 	for _, f := range functions {
 		for i := range min(minutes, len(f.Invocations)) {
 			if expected := float64(len(pods)) + f.Invocations[i]*scale; expected > maxPods {
-				return nil, &FieldError{"pods", expected, fmt.Sprintf("at most %d", maxPods)}
+				return nil, refuse("pods", expected, fmt.Sprintf("at most %d", maxPods))
 			}
 			pods = s.invoke(pods, f, float64(i)*60, f.Invocations[i]*scale)
 		}

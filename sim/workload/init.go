@@ -30,7 +30,7 @@ func Initialise(seed uint64, pods []sim.Pod, shortest, longest, cores float64) (
 		{"cores", cores, 0, 1, "0 to 1"},
 	} {
 		if !(f.value >= f.low && f.value <= f.limit) {
-			return nil, &FieldError{f.name, f.value, f.want}
+			return nil, refuse(f.name, f.value, f.want)
 		}
 	}
 	inits := newStreams(seed).inits

@@ -30,17 +30,6 @@ const (
 // Laws lists them.
 func Laws() []Law { return []Law{Equal, Exponential} }
 
-// FieldError names an argument with a value out of range.
-type FieldError struct {
-	Field string
-	Value any
-	Want  string
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("workload: %s = %v, want %s", e.Field, e.Value, e.Want)
-}
-
 // shortest is the least work of a pod in core-seconds: a pod of none has no
 // slowdown to speak of.
 const shortest = 1e-3
@@ -65,7 +54,7 @@ func (s streams) pod(created, work float64, law Law) sim.Pod {
 
 func positive(name string, v float64) error {
 	if !(v > 0) || math.IsInf(v, 1) {
-		return &FieldError{name, v, "a finite number above 0"}
+		return refuse(name, v, "a finite number above 0")
 	}
 	return nil
 }
@@ -77,7 +66,7 @@ func checked(law Law, fields ...any) error {
 		}
 	}
 	if law != Equal && law != Exponential {
-		return &FieldError{"law", law, "equal or exponential"}
+		return refuse("law", law, "equal or exponential")
 	}
 	return nil
 }
@@ -91,7 +80,7 @@ func Batch(seed uint64, n int, work float64, law Law) ([]sim.Pod, error) {
 		return nil, err
 	}
 	if n < 1 || n > maxPods {
-		return nil, &FieldError{"pods", n, fmt.Sprintf("1 to %d", maxPods)}
+		return nil, refuse("pods", n, fmt.Sprintf("1 to %d", maxPods))
 	}
 	s := newStreams(seed)
 	pods := make([]sim.Pod, n)
@@ -109,7 +98,7 @@ func Poisson(seed uint64, load, cores, work, duration float64, law Law) ([]sim.P
 	}
 	rate := load * cores / work
 	if rate*duration > maxPods {
-		return nil, &FieldError{"load·cores·duration/work", rate * duration, fmt.Sprintf("at most %d pods", maxPods)}
+		return nil, refuse("load·cores·duration/work", rate*duration, fmt.Sprintf("at most %d pods", maxPods))
 	}
 	s := newStreams(seed)
 	var pods []sim.Pod
@@ -141,7 +130,7 @@ func Mixed(seed uint64, n int, work float64, law Law, memory float64, m Mix) ([]
 		return nil, err
 	}
 	if !(m.MemoryShare >= 0 && m.WaitingShare >= 0 && m.MemoryShare+m.WaitingShare <= 1) {
-		return nil, &FieldError{"mix", m, "shares ≥ 0 of together at most 1"}
+		return nil, refuse("mix", m, "shares ≥ 0 of together at most 1")
 	}
 	pods, err := Batch(seed, n, work, law)
 	if err != nil {
@@ -220,7 +209,7 @@ func Declare(seed uint64, pods []sim.Pod, r Requests) ([]sim.Pod, error) {
 		case RequestUnder:
 			p.Request.CPU = math.Round(used/3*1000) / 1000
 		default:
-			return nil, &FieldError{"requests", r, "none, over, under or mixed"}
+			return nil, refuse("requests", r, "none, over, under or mixed")
 		}
 		out[i] = p
 	}

@@ -128,7 +128,7 @@ func TestRefuses(t *testing.T) {
 	_, err[7] = workload.Invocations(1, nil, 0, 1, 1)
 	for i, e := range err {
 		var field *workload.FieldError
-		if !errors.As(e, &field) {
+		if !errors.As(e, &field) || !errors.Is(e, workload.ErrInvalid) {
 			t.Errorf("case %d: error %v", i, e)
 		}
 	}
