@@ -78,7 +78,9 @@ func TestMainRefuses(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		// One that is not refused runs until it is told to end.
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		code := agentd.Main(ctx, tc.args, &stdout, &stderr)
+		// The default port may be an agent's that runs here.
+		args := append([]string{"--listen", "127.0.0.1:0"}, tc.args...)
+		code := agentd.Main(ctx, args, &stdout, &stderr)
 		cancel()
 		line := stderr.String()
 		if code != tc.code || !strings.Contains(line, tc.line) || strings.Count(line, "\n") != 1 || stdout.Len() > 0 {
