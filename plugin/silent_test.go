@@ -57,6 +57,10 @@ func TestSilentNodeTakesItsLineAlone(t *testing.T) {
 			if got := c.state(silent).Slots; got != 0 {
 				t.Errorf("%d slots are left, for which pods would be woken", got)
 			}
+			// Filter sees it, and no pod has to be refused when it is reserved.
+			if _, feasible, _ := c.attempt(newPod(waiting), c.infos); len(feasible) != 0 {
+				t.Errorf("%d nodes pass Filter, want none", len(feasible))
+			}
 		})
 	}
 }
