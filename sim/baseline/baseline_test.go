@@ -232,3 +232,49 @@ func TestWithoutCapacity(t *testing.T) {
 		}
 	}
 }
+
+// A node that has no cores to give has no balance, whatever its memory.
+func TestBalanceNeedsBothResources(t *testing.T) {
+	for _, alloc := range []baseline.Resources{{CPU: 4}, {Memory: gi}} {
+		if got := baseline.BalancedAllocation(alloc, baseline.Resources{}); got != 0 {
+			t.Errorf("%+v: %d, want 0", alloc, got)
+		}
+	}
+}
+
+// Where full is the target, a full node is the best.
+func TestTargetOfAll(t *testing.T) {
+	if got := baseline.TargetLoadPacking(4, 4, 100); got != 100 {
+		t.Errorf("%d, want 100", got)
+	}
+}
+
+// The limit of the next value, by hand: what a peak leaves in the window depends
+// on its influence.
+func TestSpikesLimit(t *testing.T) {
+	tests := []struct {
+		name         string
+		spikes       baseline.Spikes
+		before       []float64
+		below, above float64
+	}{
+		// Mean 2, deviation 2: 2 + 3.5·2.
+		{"a wide window", baseline.Spikes{Lag: 4}, []float64{0, 4, 0, 4}, 8.9, 9.1},
+		// The peak enters as (20 + 3)/2: 11.5, 3, 1, 3 has mean 4.625 and
+		// deviation 4.0524.
+		{"half of a peak", baseline.Spikes{Lag: 4}, []float64{1, 3, 1, 3, 20}, 18.8, 18.9},
+		// 20, 3, 1, 3 has mean 6.75 and deviation 7.6933.
+		{"all of a peak", baseline.Spikes{Lag: 4, Influence: 1}, []float64{1, 3, 1, 3, 20}, 33.6, 33.7},
+	}
+	for _, test := range tests {
+		for x, want := range map[float64]bool{test.below: false, test.above: true} {
+			s := test.spikes
+			for _, v := range test.before {
+				s.Step(v)
+			}
+			if got := s.Step(x); got != want {
+				t.Errorf("%s: %g is a peak: %v", test.name, x, got)
+			}
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -251,5 +252,46 @@ func TestLosses(t *testing.T) {
 	want := []string{"goodput to low-risk 0.61", "memory_overload to default +Inf"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A target of one length holds for that length.
+func TestJudgeShortPods(t *testing.T) {
+	for work, want := range map[float64]int{.5: 0, 1: 1, 2: 0} {
+		b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{work}, Law: []workload.Law{workload.Equal}})
+		data := rows("goodput", map[string][]float64{"default": {.5}, "spazio": {.5}})
+		for i := range data {
+			data[i].Experiment = b1[0].Label
+		}
+		if got := experiment.Judge(b1, data, experiment.Spazio); len(got) != want {
+			t.Errorf("work of %g: %+v, want %d verdicts on goodput", work, got, want)
+		}
+	}
+}
+
+// The bound serves the shortest first where pods differ in length.
+func TestBoundByLaw(t *testing.T) {
+	for law, shortest := range map[workload.Law]bool{workload.Equal: false, workload.Exponential: true} {
+		got, err := experiment.SchedulerOf(experiment.Omniscient, experiment.Params{Law: law})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(sim.Omniscient{Shortest: shortest}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", law, diff)
+		}
+	}
+}
+
+func TestKillIsHandedOn(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		b3 := cases(t, "b3", experiment.Params{Nodes: 1, Pods: 40, Kill: kill}, experiment.Sweep{Work: []float64{5}, Law: []workload.Law{workload.Equal}})
+		rows, err := experiment.Run(t.Context(), b3, experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(rows, func(r experiment.Row) bool { return r.Metric == "kills" })
+		if i < 0 || (rows[i].Value > 0) != kill {
+			t.Errorf("kill is %v: rows %+v", kill, rows)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 func TestGroups(t *testing.T) {
@@ -125,6 +126,36 @@ func TestJudgeFindings(t *testing.T) {
 	// √(.8·.9); of the claims on the default nothing was run.
 	want := map[string]string{"makespan: reference/blocks-alone ≤ 0.95": "0.849 true, half a second a slot"}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Claims of at least a factor, and of one length of pods alone.
+func TestJudgeFindingsBounds(t *testing.T) {
+	arrivals := cases(t, "finding-1-arrivals", experiment.Params{}, experiment.Sweep{})
+	batch := cases(t, "finding-1-batch", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
+	judge := func(c experiment.Case, metric string, of, to float64) map[string]bool {
+		rows := []experiment.Row{
+			{Experiment: c.Label, Scheduler: "source", Metric: metric, Value: of},
+			{Experiment: c.Label, Scheduler: experiment.Default, Metric: metric, Value: to},
+		}
+		got := map[string]bool{}
+		for _, v := range experiment.JudgeFindings([]experiment.Case{c}, rows) {
+			got[v.Claim] = v.Holds
+		}
+		return got
+	}
+	for _, test := range []struct {
+		of    float64
+		holds bool
+	}{{19, false}, {21, true}} {
+		want := map[string]bool{"slowdown_p99: source/default ≥ 2": test.holds}
+		if diff := cmp.Diff(want, judge(arrivals[0], "slowdown_p99", test.of, 10)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	want := map[string]bool{"run_mean: source/default ≤ 0.2": true}
+	if diff := cmp.Diff(want, judge(batch[0], "run_mean", 1, 10)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -213,7 +213,7 @@ func TestReadRoundsToJiffies(t *testing.T) {
 // Init containers run one after the other, each with a start of its own, and the
 // sandbox outlives the last container.
 func TestLifeOfAPodWithInits(t *testing.T) {
-	for _, cores := range []float64{0, 1} {
+	for _, cores := range []float64{0, .5, 1} {
 		m := newModel(t, node.Params{Background: 1e-12, Noise: 1e-12, Teardown: 700 * time.Millisecond})
 		p := node.Pod{ID: 7, Work: 2, Startup: 1, Init: node.Init{Containers: 2, Seconds: 3, Cores: cores, Gap: .5}}
 		if err := m.Bind(0, p); err != nil {
@@ -318,7 +318,7 @@ func TestBackgroundTakesItsShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.AdvanceTo(nil, 300)
-	if r, _ := m.Read(); r.Utilisation > 1e-3 {
+	if r, _ := m.Read(); !(r.Utilisation <= 1e-3) {
 		t.Errorf("utilisation %g of nothing", r.Utilisation)
 	}
 	if err := m.SetBackground(math.NaN()); !errors.Is(err, node.ErrBadPod) {
@@ -478,6 +478,58 @@ func TestNextChangeComesFirst(t *testing.T) {
 		}
 		if want := 10*4 + 5*3 + 2; seen != want { // the server never ends
 			t.Errorf("seed %d: %d transitions, want %d", seed, seen, want)
+		}
+	}
+}
+
+// Init containers and requests swap like pods.
+func TestSwapSlowsAll(t *testing.T) {
+	p := quiet(8)
+	p.Memory = 100
+	m := newModel(t, p) // slowed five times
+	bind(t, m, node.Pod{ID: 1, Work: 1e6, Memory: 200})
+	bind(t, m, node.Pod{ID: 2, Work: 1, Startup: 1, Init: node.Init{Containers: 1, Seconds: 2, Cores: 1}})
+	bind(t, m, node.Pod{ID: 3, Server: node.Server{Rate: 2, Work: .01}})
+	for _, e := range m.AdvanceTo(nil, 5000) {
+		if e.Phase == node.Initialised && math.Abs(e.At-11) > 1e-3 {
+			t.Errorf("the init container of 2 s ends at %g, want 11", e.At)
+		}
+	}
+	responses := m.Responses(nil)
+	if n := len(responses); n < 9500 || n > 10500 {
+		t.Errorf("%d responses, want about 10,000", n)
+	}
+	sum := 0.
+	for _, r := range responses {
+		sum += r
+	}
+	if mean := sum / float64(len(responses)); math.Abs(mean-.05) > .003 {
+		t.Errorf("mean response %g s, want five times .01", mean)
+	}
+	if got := m.Totals().Overcommitted; math.Abs(got-5000) > 1e-3 {
+		t.Errorf("%g s over memory, want 5000", got)
+	}
+}
+
+// Two pods wait for one core until both end, and memory that is just full is
+// not over-committed.
+func TestTotalsOfFullNode(t *testing.T) {
+	p := quiet(1)
+	p.Memory, p.BaseMemory = 100, .25
+	m := newModel(t, p)
+	bind(t, m, node.Pod{ID: 1, Work: 10, Memory: 50})
+	bind(t, m, node.Pod{ID: 2, Work: 10, Memory: 25})
+	m.AdvanceTo(nil, 100)
+	got := m.Totals()
+	if math.Abs(got.Waited-20) > 1e-3 || got.Overcommitted != 0 {
+		t.Errorf("waited %g s, over memory %g s, want 20 and 0", got.Waited, got.Overcommitted)
+	}
+}
+
+func TestPhaseNames(t *testing.T) {
+	for phase, want := range map[node.Phase]string{node.Bound: "Bound", node.Removed: "Removed", node.Removed + 1: "Phase(10)"} {
+		if got := phase.String(); got != want {
+			t.Errorf("phase %d is %q, want %q", phase, got, want)
 		}
 	}
 }

@@ -2,7 +2,10 @@ package workload_test
 
 import (
 	"errors"
+	"io/fs"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -239,7 +242,13 @@ func TestFunctions(t *testing.T) {
 
 func TestReadFunctionsRefuses(t *testing.T) {
 	for name, change := range map[string]func(fstest.MapFS){
-		"no durations":  func(fs fstest.MapFS) { fs["durations.csv"] = &fstest.MapFile{Data: []byte("HashOwner,a,b,c\n")} },
+		"no durations": func(fs fstest.MapFS) { fs["durations.csv"] = &fstest.MapFile{Data: []byte("HashOwner,a,b,c\n")} },
+		"too few columns": func(fs fstest.MapFS) {
+			fs["invocations.csv"] = &fstest.MapFile{Data: []byte("HashOwner,HashApp,HashFunction\no,a,f\n")}
+		},
+		"no owner": func(fs fstest.MapFS) {
+			fs["invocations.csv"] = &fstest.MapFile{Data: []byte("Owner,HashApp,HashFunction,1\no,a,f,2\n")}
+		},
 		"another table": func(fs fstest.MapFS) { fs["invocations.csv"] = &fstest.MapFile{Data: []byte("a,b\n1,2\n")} },
 		"twice": func(fs fstest.MapFS) {
 			fs["invocations.csv"].Data = append(fs["invocations.csv"].Data, "o,a,f,x,1,2\n"...)
@@ -315,5 +324,61 @@ func TestInitialise(t *testing.T) {
 		if _, err := workload.Initialise(1, pods, bad[0], bad[1], bad[2]); !errors.As(err, &fe) {
 			t.Errorf("%v: %v", bad, err)
 		}
+	}
+}
+
+// The quantiles may end below the whole: what is above lasts as long as the last.
+func TestInvocationsKeepTheLoad(t *testing.T) {
+	// Half of the calls last 1 to 3 s, evenly, the others 3: 2.5 s on average.
+	long := []workload.Quantile{{P: 0, Value: 1}, {P: .5, Value: 3}}
+	functions := []workload.Function{
+		{Name: "f", Invocations: []float64{1, 3}, Duration: long},
+		{Name: "g", Invocations: []float64{2, 2}, Duration: long},
+	}
+	pods, err := workload.Invocations(1, functions, .5, 100, 120)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := 0.
+	for _, p := range pods {
+		work += p.Work
+	}
+	if math.Abs(work-6000) > 400 {
+		t.Errorf("%g core-seconds, want about half of 100 cores for 120 s", work)
+	}
+	if !slices.IsSortedFunc(pods, func(a, b sim.Pod) int {
+		if a.Created < b.Created {
+			return -1
+		}
+		return 1
+	}) {
+		t.Error("the pods of two functions are not in order of time")
+	}
+}
+
+// backwards is a directory that lists its files in no good order.
+type backwards struct{ fstest.MapFS }
+
+func (b backwards) Glob(pattern string) ([]string, error) {
+	names, err := fs.Glob(b.MapFS, pattern)
+	slices.Reverse(names)
+	return names, err
+}
+
+func TestReadUtilisationsByName(t *testing.T) {
+	dir := backwards{fstest.MapFS{"a.csv": {Data: []byte(bitbrains)}, "b.csv": {Data: []byte(ec2)}}}
+	got, err := workload.ReadUtilisations(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || len(got[0].Share) != 2 || len(got[1].Share) != 3 {
+		t.Errorf("not by name: %+v", got)
+	}
+}
+
+func TestBadRowIsNamed(t *testing.T) {
+	_, err := workload.ReadUtilisation(strings.NewReader("timestamp,value\n1,2\n2,x\n"))
+	if !errors.Is(err, workload.ErrTrace) || !strings.Contains(err.Error(), "row 2:") {
+		t.Errorf("error %v, want one of row 2", err)
 	}
 }
