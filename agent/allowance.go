@@ -135,7 +135,7 @@ func (p *Pipeline) allow(pods capacity.Pods) (float64, error) {
 	p.slots = bounds.Slots
 	for i := range p.channels {
 		c := &p.channels[i]
-		c.Fleeting = p.config.Channels[i].Name == CPU && p.config.Allowance.MostPerSlot >= 0 && pace.Fleeting()
+		c.Fleeting = p.config.Channels[i].Name == CPU && !p.config.Allowance.Off && pace.Fleeting()
 	}
 	pace.Startup += p.pace.teardown // a slot is seen to be free that much late
 	allowance, err := capacity.StartupAllowance(pace, bounds, p.config.Allowance)

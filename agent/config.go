@@ -154,8 +154,6 @@ func (c Config) Validate() error {
 		return refuse("FleetShare", c.FleetShare, "must be in [0, 1]")
 	case !(c.MemorySpread >= 0 && c.MemorySpread <= 10):
 		return refuse("MemorySpread", c.MemorySpread, "must be in [0, 10]")
-	case !(c.Estimator.Spread >= 0):
-		return refuse("Estimator.Spread", c.Estimator.Spread, "must not be negative")
 	case c.FleetSpread != 0 && !positive(c.FleetSpread):
 		return refuse("FleetSpread", c.FleetSpread, "must be finite and positive")
 	}

@@ -369,7 +369,6 @@ func TestConfigValidate(t *testing.T) {
 		"Model.Block":         func(c *agent.Config) { c.Model.Block = agent.MaxBlock + 1 },
 		"Model.Centre":        func(c *agent.Config) { c.Model.Centre = true },
 		"FleetShare":          func(c *agent.Config) { c.FleetShare = -.1 },
-		"Estimator.Spread":    func(c *agent.Config) { c.Estimator.Spread = -1 },
 		"MaxAge":              func(c *agent.Config) { c.MaxAge = -1 },
 		"InitLead":            func(c *agent.Config) { c.InitLead = -1 },
 		"MinInterval":         func(c *agent.Config) { c.MinInterval = -1 },
@@ -385,10 +384,17 @@ func TestConfigValidate(t *testing.T) {
 			t.Errorf("%s: error %v", field, err)
 		}
 	}
-	c := config()
-	c.Filter.N = -1
-	if _, err := agent.New(c); err == nil {
-		t.Error("a bad filter was accepted")
+	for name, edit := range map[string]func(*agent.Config){
+		"filter":    func(c *agent.Config) { c.Filter.N = -1 },
+		"spread":    func(c *agent.Config) { c.Estimator.Spread = -1 },
+		"caution":   func(c *agent.Config) { c.Avail.Caution = -1 },
+		"allowance": func(c *agent.Config) { c.Allowance.MostPerSlot = -1 },
+	} {
+		c := config()
+		edit(&c)
+		if _, err := agent.New(c); err == nil {
+			t.Errorf("a bad %s was accepted", name)
+		}
 	}
 }
 

@@ -14,16 +14,18 @@ const fadeFrom = .5
 
 // AllowanceOptions tune StartupAllowance. The zero value is the default.
 type AllowanceOptions struct {
-	// MostPerSlot bounds the allowance in pods per slot, at most 1e6; 0 means
-	// DefaultMostPerSlot, a negative value means no allowance at all: for nodes on
-	// which a pod more than fits harms more than an idle slot.
+	// MostPerSlot bounds the allowance in pods per slot, in [0, 1e6]; 0 means
+	// DefaultMostPerSlot.
 	MostPerSlot float64
+	// Off grants no allowance at all: for nodes on which a pod more than fits
+	// harms more than an idle slot.
+	Off bool
 }
 
 // Validate reports the first field out of its range as a *FieldError.
 func (o AllowanceOptions) Validate() error {
-	if !(o.MostPerSlot <= 1e6) || math.IsInf(o.MostPerSlot, 0) {
-		return refuse("MostPerSlot", o.MostPerSlot, "must be finite and at most 1e6")
+	if !(o.MostPerSlot >= 0 && o.MostPerSlot <= 1e6) {
+		return refuse("MostPerSlot", o.MostPerSlot, "must be in [0, 1e6]")
 	}
 	return nil
 }
@@ -94,10 +96,13 @@ func StartupAllowance(p Pace, b Bounds, o AllowanceOptions) (float64, error) {
 	if math.IsNaN(b.Room) {
 		return 0, refuse("Room", b.Room, "must be a number")
 	}
+	if o.Off {
+		return 0, nil
+	}
 	if o.MostPerSlot == 0 {
 		o.MostPerSlot = DefaultMostPerSlot
 	}
-	pods := b.Slots * min(p.Startup*p.EndRate(), max(o.MostPerSlot, 0))
+	pods := b.Slots * min(p.Startup*p.EndRate(), o.MostPerSlot)
 	pods = min(pods, max(b.Room, 0), maxPods) * min(1, b.Free/fadeFrom)
 	if !(pods >= 1) { // also 0·Inf
 		return 0, nil

@@ -16,29 +16,42 @@ func TestStartupAllowance(t *testing.T) {
 		name string
 		pace capacity.Pace
 		node capacity.Bounds
-		most float64
+		opt  capacity.AllowanceOptions
 		want float64
 	}{
-		{"bandwidth times delay", pace, node, 0, 5},
-		{"nothing seen", capacity.Pace{Startup: 1}, node, 0, 0},
-		{"one end says nothing", capacity.Pace{Ends: 1, Lived: .1, Startup: 1}, node, 0, 0},
-		{"long pods", capacity.Pace{Ends: 21, Lived: 200, Startup: 1.25}, node, 0, 0},
-		{"four pods a slot", capacity.Pace{Ends: 21, Lived: 2, Startup: 1}, node, 0, 16},
-		{"two pods a slot", capacity.Pace{Ends: 21, Lived: 2, Startup: 1}, node, 2, 8},
-		{"ends in no time", capacity.Pace{Ends: 3, Lived: 5e-324, Startup: 1}, node, 0, 16},
-		{"off", pace, node, -1, 0},
-		{"no slots", pace, capacity.Bounds{Room: 9, Free: 1}, 0, 0},
-		{"memory leaves room for two", pace, capacity.Bounds{Slots: 4, Room: 2, Free: 1}, 0, 2},
-		{"memory leaves none", pace, capacity.Bounds{Slots: 4, Room: -3, Free: 1}, 0, 0},
-		{"memory half free", pace, capacity.Bounds{Slots: 4, Room: math.Inf(1), Free: .5}, 0, 5},
-		{"memory a fifth free", pace, capacity.Bounds{Slots: 4, Room: math.Inf(1), Free: .2}, 0, 2},
-		{"memory full", pace, capacity.Bounds{Slots: 4, Room: math.Inf(1)}, 0, 0},
+		{"bandwidth times delay", pace, node, capacity.AllowanceOptions{}, 5},
+		{"nothing seen", capacity.Pace{Startup: 1}, node, capacity.AllowanceOptions{}, 0},
+		{"one end says nothing", capacity.Pace{Ends: 1, Lived: .1, Startup: 1}, node, capacity.AllowanceOptions{}, 0},
+		{"long pods", capacity.Pace{Ends: 21, Lived: 200, Startup: 1.25}, node, capacity.AllowanceOptions{}, 0},
+		{"four pods a slot", capacity.Pace{Ends: 21, Lived: 2, Startup: 1}, node, capacity.AllowanceOptions{}, 16},
+		{"two pods a slot", capacity.Pace{Ends: 21, Lived: 2, Startup: 1}, node, capacity.AllowanceOptions{MostPerSlot: 2}, 8},
+		{"ends in no time", capacity.Pace{Ends: 3, Lived: 5e-324, Startup: 1}, node, capacity.AllowanceOptions{}, 16},
+		{"off", pace, node, capacity.AllowanceOptions{Off: true}, 0},
+		{"no slots", pace, capacity.Bounds{Room: 9, Free: 1}, capacity.AllowanceOptions{}, 0},
+		{"memory leaves room for two", pace, capacity.Bounds{Slots: 4, Room: 2, Free: 1}, capacity.AllowanceOptions{}, 2},
+		{"memory leaves none", pace, capacity.Bounds{Slots: 4, Room: -3, Free: 1}, capacity.AllowanceOptions{}, 0},
+		{"memory half free", pace, capacity.Bounds{Slots: 4, Room: math.Inf(1), Free: .5}, capacity.AllowanceOptions{}, 5},
+		{"memory a fifth free", pace, capacity.Bounds{Slots: 4, Room: math.Inf(1), Free: .2}, capacity.AllowanceOptions{}, 2},
+		{"memory full", pace, capacity.Bounds{Slots: 4, Room: math.Inf(1)}, capacity.AllowanceOptions{}, 0},
 	}
 	for _, test := range tests {
-		got, err := capacity.StartupAllowance(test.pace, test.node, capacity.AllowanceOptions{MostPerSlot: test.most})
+		got, err := capacity.StartupAllowance(test.pace, test.node, test.opt)
 		if err != nil || math.Abs(got-test.want) > 1e-9 {
 			t.Errorf("%s: %v, %v, want %v", test.name, got, err, test.want)
 		}
+	}
+}
+
+// A bound that is negative is no way to switch the allowance off.
+func TestAllowanceOptionsValidate(t *testing.T) {
+	for _, most := range []float64{-1, -5e-324, 1.1e6, math.NaN(), math.Inf(1)} {
+		var fe *capacity.FieldError
+		if err := (capacity.AllowanceOptions{MostPerSlot: most, Off: true}).Validate(); !errors.As(err, &fe) || fe.Field != "MostPerSlot" {
+			t.Errorf("%v pods a slot: error %v", most, err)
+		}
+	}
+	if err := (capacity.AllowanceOptions{MostPerSlot: 1e6}).Validate(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -51,7 +64,7 @@ func TestStartupAllowanceRefuses(t *testing.T) {
 		"Slots":       func(_ *capacity.Pace, b *capacity.Bounds, _ *capacity.AllowanceOptions) { b.Slots = -1 },
 		"Free":        func(_ *capacity.Pace, b *capacity.Bounds, _ *capacity.AllowanceOptions) { b.Free = math.NaN() },
 		"Room":        func(_ *capacity.Pace, b *capacity.Bounds, _ *capacity.AllowanceOptions) { b.Room = math.NaN() },
-		"MostPerSlot": func(_ *capacity.Pace, _ *capacity.Bounds, o *capacity.AllowanceOptions) { o.MostPerSlot = math.NaN() },
+		"MostPerSlot": func(_ *capacity.Pace, _ *capacity.Bounds, o *capacity.AllowanceOptions) { o.MostPerSlot = -1 },
 	}
 	for field, spoil := range tests {
 		p, b, o := pace, node, capacity.AllowanceOptions{}

@@ -82,15 +82,18 @@ type AvailOptions struct {
 	// Rule is the way the two equations are used; the zero value takes the
 	// lower of them.
 	Rule Rule
-	// Caution is g in c⁺ = c + g·sd(c); 0 means DefaultCaution, a negative
-	// value means no caution.
-	Caution float64
-	// Saturation is the usage from which a channel counts as full, at most 1; 0
-	// means DefaultSaturation, a negative value means never.
-	Saturation float64
+	// Caution is g in c⁺ = c + g·sd(c), ≥ 0; 0 means DefaultCaution. NoCaution
+	// counts pods at c, whatever Caution.
+	Caution   float64
+	NoCaution bool
+	// Saturation is the usage from which a channel counts as full, in [0, 1]; 0
+	// means DefaultSaturation. With NeverSaturated no channel does.
+	Saturation     float64
+	NeverSaturated bool
 	// FloorBelow is the usage below which, in every channel, at least one pod
-	// is offered; 0 means DefaultFloorBelow, a negative value means no floor.
+	// is offered, in [0, 1]; 0 means DefaultFloorBelow. With NoFloor none is.
 	FloorBelow float64
+	NoFloor    bool
 	// Allowance is the number of pods added ahead of confirmation, ≥ 0. A
 	// saturated node has none.
 	Allowance float64
@@ -101,12 +104,12 @@ func (o AvailOptions) Validate() error {
 	switch {
 	case o.Rule > Switched:
 		return refuse("Rule", o.Rule, "is not a rule")
-	case math.IsNaN(o.Caution) || math.IsInf(o.Caution, 0):
-		return refuse("Caution", o.Caution, "must be finite")
-	case !(o.Saturation <= 1) || math.IsInf(o.Saturation, 0):
-		return refuse("Saturation", o.Saturation, "must be at most 1")
-	case !(o.FloorBelow <= 1) || math.IsInf(o.FloorBelow, 0):
-		return refuse("FloorBelow", o.FloorBelow, "must be at most 1")
+	case !(o.Caution >= 0) || math.IsInf(o.Caution, 0):
+		return refuse("Caution", o.Caution, "must be finite and not negative")
+	case !(o.Saturation >= 0 && o.Saturation <= 1):
+		return refuse("Saturation", o.Saturation, "must be in [0, 1]")
+	case !(o.FloorBelow >= 0 && o.FloorBelow <= 1):
+		return refuse("FloorBelow", o.FloorBelow, "must be in [0, 1]")
 	case !(o.Allowance >= 0) || math.IsInf(o.Allowance, 0):
 		return refuse("Allowance", o.Allowance, "must be finite and not negative")
 	}
@@ -114,17 +117,22 @@ func (o AvailOptions) Validate() error {
 }
 
 func (o AvailOptions) withDefaults() AvailOptions {
-	if o.Caution == 0 {
+	switch {
+	case o.NoCaution:
+		o.Caution = 0
+	case o.Caution == 0:
 		o.Caution = DefaultCaution
 	}
-	o.Caution = math.Max(o.Caution, 0)
 	switch {
+	case o.NeverSaturated:
+		o.Saturation = math.Inf(1)
 	case o.Saturation == 0:
 		o.Saturation = DefaultSaturation
-	case o.Saturation < 0:
-		o.Saturation = math.Inf(1)
 	}
-	if o.FloorBelow == 0 {
+	switch {
+	case o.NoFloor:
+		o.FloorBelow = 0
+	case o.FloorBelow == 0:
 		o.FloorBelow = DefaultFloorBelow
 	}
 	return o
@@ -187,7 +195,7 @@ type Avail struct {
 // between the two equations, no caution, no floor, no heed of saturation. Pass
 // Measured = Now with them, for eq. 3.12 does not know of pods that y lacks.
 func Thesis() AvailOptions {
-	return AvailOptions{Rule: Switched, Caution: -1, Saturation: -1, FloorBelow: -1}
+	return AvailOptions{Rule: Switched, NoCaution: true, NeverSaturated: true, NoFloor: true}
 }
 
 // Available returns how many more pods fit beyond p.Now (thesis eqs. 3.12 and

@@ -138,9 +138,9 @@ func ExampleStartupAllowance() {
 
 // A node on which nothing is granted ahead of confirmation.
 func ExampleAllowanceOptions_Validate() {
+	fmt.Println(capacity.AllowanceOptions{Off: true}.Validate())
 	fmt.Println(capacity.AllowanceOptions{MostPerSlot: -1}.Validate())
-	fmt.Println(capacity.AllowanceOptions{MostPerSlot: 1e7}.Validate())
 	// Output:
 	// <nil>
-	// capacity: MostPerSlot = 1e+07: invalid configuration or input: must be finite and at most 1e6
+	// capacity: MostPerSlot = -1: invalid configuration or input: must be in [0, 1e6]
 }

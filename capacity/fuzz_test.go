@@ -28,14 +28,14 @@ func FuzzSolve(f *testing.F) {
 
 func FuzzAvailable(f *testing.F) {
 	f.Add(.5, 1.0, .25, .01, .9, .5, .1, 0.0, 2.0, 2.0, 1.0, .98, .5, .1, .2, uint8(0))
-	f.Add(math.MaxFloat64, math.MaxFloat64, 5e-324, math.MaxFloat64, 0.0, 0.0, 5e-324, 0.0, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, -1.0, -1.0, math.MaxFloat64, 0.0, uint8(7))
+	f.Add(math.MaxFloat64, math.MaxFloat64, 5e-324, math.MaxFloat64, 0.0, 0.0, 5e-324, 0.0, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, 0.0, 0.0, math.MaxFloat64, 0.0, uint8(23))
 	f.Fuzz(func(t *testing.T, y0, c0, cost0, sd0, y1, c1, cost1, sd1, now, measured, caution, saturation, allowance, pod, reserve float64, bits uint8) {
 		ch := []capacity.Channel{
 			{Usage: y0, Capacity: c0, Cost: cost0, CostSD: sd0, PodSD: pod, Reserve: reserve},
 			{Usage: y1, Capacity: c1, Cost: cost1, CostSD: sd1},
 		}
 		before := slices.Clone(ch)
-		o := capacity.AvailOptions{Rule: capacity.Rule(bits % 4), Caution: caution, Saturation: saturation, Allowance: allowance}
+		o := capacity.AvailOptions{Rule: capacity.Rule(bits % 4), Caution: caution, Saturation: saturation, Allowance: allowance, NoCaution: bits&8 > 0, NeverSaturated: bits&16 > 0, NoFloor: bits&32 > 0}
 		a, err := capacity.Available(ch, capacity.Pods{Now: now, Measured: measured, Churn: bits&4 > 0}, o)
 		if math.IsNaN(a.Pods) || math.IsInf(a.Pods, 0) {
 			t.Fatalf("avail = %v", a.Pods)

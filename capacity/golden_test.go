@@ -92,7 +92,7 @@ var goldens = map[string]func(f fields) error{
 		return err
 	},
 	"avail": func(f fields) error {
-		o := capacity.AvailOptions{Rule: capacity.Rule(f.num()), FloorBelow: -1}
+		o := capacity.AvailOptions{Rule: capacity.Rule(f.num()), NoFloor: true}
 		p := capacity.Pods{Churn: f.num() == 1, Now: f.num(), Measured: f.num()}
 		y, c, cost, sd := f.vec(), f.vec(), f.vec(), f.vec()
 		ch := make([]capacity.Channel, len(y))

@@ -154,7 +154,7 @@ func TestAvailableRules(t *testing.T) {
 		}
 		p := capacity.Pods{Now: float64(rng.IntN(8)), Measured: float64(rng.IntN(8)), Churn: rng.IntN(2) == 0}
 		at := func(o capacity.AvailOptions) float64 {
-			o.FloorBelow = -1
+			o.NoFloor = true
 			a, err := capacity.Available(ch, p, o)
 			if err != nil {
 				t.Fatal(err)
@@ -172,8 +172,11 @@ func TestAvailableRules(t *testing.T) {
 		if got := at(capacity.AvailOptions{Rule: capacity.Switched}); got != want {
 			t.Fatalf("switched, churn %v: %v, want %v", p.Churn, got, want)
 		}
-		if careless := at(capacity.AvailOptions{Caution: -1}); careless < least {
+		if careless := at(capacity.AvailOptions{NoCaution: true}); careless < least {
 			t.Fatalf("caution raised avail from %v to %v", careless, least)
+		}
+		if a, b := at(capacity.AvailOptions{NoCaution: true}), at(capacity.AvailOptions{NoCaution: true, Caution: 2}); a != b {
+			t.Fatalf("without caution %v, and %v with one that is off", a, b)
 		}
 		if more := at(capacity.AvailOptions{Allowance: 2}); math.Abs(more-least-2) > 1e-12 {
 			t.Fatalf("an allowance of 2 raised avail from %v to %v", least, more)

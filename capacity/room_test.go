@@ -25,7 +25,7 @@ func TestRoomExplainsAvailable(t *testing.T) {
 			}
 		}
 		p := capacity.Pods{Now: float64(rng.IntN(5)), Measured: float64(rng.IntN(5)), Churn: rng.IntN(2) == 0}
-		o := capacity.AvailOptions{Rule: allRules[rng.IntN(len(allRules))], Caution: 2 * rng.Float64(), Saturation: -1, FloorBelow: -1}
+		o := capacity.AvailOptions{Rule: allRules[rng.IntN(len(allRules))], Caution: 2 * rng.Float64(), NeverSaturated: true, NoFloor: true}
 		a, err := capacity.Available(channels, p, o)
 		if err != nil {
 			t.Fatal(err)

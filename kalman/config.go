@@ -50,8 +50,7 @@ type Config struct {
 	// means the gain that keeps level and cost uncorrelated, P_μ/(P_μ + R).
 	MeanGain float64
 	// Spread is κ, how much pods differ: the standard deviation of what single
-	// pods take relative to the cost, at most 10. 0 and below mean that all are
-	// alike.
+	// pods take relative to the cost, at most 10. 0 means that all are alike.
 	Spread float64
 	// Noise is R, the variance of one headroom measurement, in [1e−12, 1]; 0
 	// means 4e−4. The filter follows the measured noise within a factor of 16.
@@ -95,7 +94,7 @@ func (c Config) Validate() error {
 		{"Prior", c.Prior, 1e-6, 1e3},
 		{"PriorSD", c.PriorSD, 1e-6, 1e3},
 		{"MeanGain", c.MeanGain, 0, 1},
-		{"Spread", c.Spread, -10, 10},
+		{"Spread", c.Spread, 0, 10},
 		{"Noise", c.Noise, 1e-12, 1},
 		{"LevelDrift", c.LevelDrift, 0, 1e6},
 		{"CostDrift", c.CostDrift, 0, 1e6},
@@ -153,6 +152,6 @@ func (c Config) tuning() tuning {
 		priorVar: sd * sd, knownVar: c.Known * sd * sd,
 		floor:    c.Floor * c.Prior,
 		minNoise: c.Noise / noiseRange, maxNoise: c.Noise * noiseRange,
-		spreadVar: math.Pow(max(c.Spread, 0), 2),
+		spreadVar: c.Spread * c.Spread,
 	}
 }

@@ -248,8 +248,9 @@ func TestOutliersAddPodsOnce(t *testing.T) {
 		n := float64(i % 4)
 		s, _, _ = kalman.Step(s, .9-.01*n, n, c)
 	}
-	before, v := s, kalman.Outlier
+	before := s
 	for i := 1; i < kalman.DefaultPatience; i++ {
+		var v kalman.Verdict
 		if s, v, _ = kalman.Step(s, .5, 4, c); v != kalman.Outlier {
 			t.Fatalf("step %d: %v", i, v)
 		}

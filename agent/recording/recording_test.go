@@ -151,7 +151,7 @@ func TestFlippedByte(t *testing.T) {
 // the one that has had them all along.
 func TestOverride(t *testing.T) {
 	override := func(c *agent.Config) {
-		c.Avail.Caution, c.Estimator.Method, c.PodsPerCore, c.Model.Block = -1, kalman.Joint, 2, 8
+		c.Avail.NoCaution, c.Estimator.Method, c.PodsPerCore, c.Model.Block = true, kalman.Joint, 2, 8
 	}
 	dir := t.TempDir()
 	n := newNode(t, 8, config(), dir, recording.Options{FileSize: 20_000, Buffer: roomy})

@@ -25,6 +25,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method", "agent.signal.ignore-idle-full", "agent.signal.signed",
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure",
+		"agent.allowance.off", "agent.avail.no-caution", "agent.avail.never-saturated", "agent.avail.no-floor",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve", "agent.estimator.forgetting", "agent.estimator.mean-gain",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",

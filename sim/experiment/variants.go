@@ -41,7 +41,7 @@ var variants = []Named{
 	{"source-cold-1", "source, one pod a core at first", literally(func(s *sim.Scalar) { s.Agent.PodsPerCore = 1 })},
 	{"source-cautious-open", "source-cautious, an empty node offers a pod", func(Params) sim.Scheduler {
 		s := source(3)
-		s.Agent.Avail.FloorBelow = capacity.DefaultFloorBelow
+		s.Agent.Avail.NoFloor = false
 		return s
 	}},
 
@@ -53,11 +53,11 @@ var variants = []Named{
 		s.Agent.PodsPerCore = 2
 		s.Rules.Burst = 1e6
 	})},
-	{"no-floor", "reference, an empty node may offer nothing", changed(func(s *sim.Spazio, _ Params) { s.Agent.Avail.FloorBelow = -1 })},
+	{"no-floor", "reference, an empty node may offer nothing", changed(func(s *sim.Spazio, _ Params) { s.Agent.Avail.NoFloor = true })},
 	{"no-slow-start", "reference, any number of pods in flight", changed(func(s *sim.Spazio, _ Params) { s.Rules.Burst = 1e6 })},
 	{"unguarded", "reference, ahead of confirmation even when full, any number in flight", changed(func(s *sim.Spazio, p Params) {
 		allowance(1)(s, p)
-		s.Agent.Avail.Saturation = -1
+		s.Agent.Avail.NeverSaturated = true
 		s.Rules.Burst = 1e6
 	})},
 	{"scalar", "reference, one cost a node along u₁", func(Params) sim.Scheduler { return sim.Scalar{Spazio: reference()} }},
@@ -75,7 +75,7 @@ func source(guards int) sim.Scalar {
 		Spazio: sim.Spazio{
 			Agent: agent.Config{
 				Avail:     capacity.Thesis(),
-				Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
+				Allowance: capacity.AllowanceOptions{Off: true},
 				Estimator: kalman.Config{
 					Method: kalman.Naive, Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6,
 				},
@@ -99,7 +99,7 @@ func source(guards int) sim.Scalar {
 		s.Agent.Avail.Rule = capacity.LeastOfBoth
 	}
 	if guards >= 3 {
-		s.Agent.Avail.Caution = 1
+		s.Agent.Avail.NoCaution = false
 	}
 	return s
 }
@@ -124,7 +124,7 @@ func reference() sim.Spazio {
 	return sim.Spazio{
 		Agent: agent.Config{
 			Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
-			Allowance: capacity.AllowanceOptions{MostPerSlot: -1},
+			Allowance: capacity.AllowanceOptions{Off: true},
 			Estimator: kalman.Config{
 				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
 			},

@@ -189,7 +189,7 @@ func TestSet(t *testing.T) {
 	dir := t.TempDir()
 	record(t, dir, 300, honest)
 	before := summary(t, dir)
-	bold := summary(t, dir, "--set", "caution=-1", "--set", "avail.allowance=1", "--set", "estimator=joint", "--set", "churn-hold=500ms")
+	bold := summary(t, dir, "--set", "avail.no-caution=true", "--set", "avail.allowance=1", "--set", "estimator=joint", "--set", "churn-hold=500ms")
 	if bold.Different == 0 || bold.First == "" || bold.Replayed.Avail.Mean < before.Replayed.Avail.Mean+.9 {
 		t.Errorf("before %+v\nbold %+v", before, bold)
 	}
@@ -268,7 +268,7 @@ func TestPlot(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	record(t, dir, 120, honest)
 	picture := filepath.Join(out, "replay.png")
-	if code, _, stderr := run(t, dir, "--plot", picture, "--set", "caution=-1"); code != serve.ExitOK {
+	if code, _, stderr := run(t, dir, "--plot", picture, "--set", "avail.no-caution=true"); code != serve.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	file, err := os.Open(picture)
