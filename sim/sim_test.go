@@ -264,6 +264,7 @@ func TestRunRefuses(t *testing.T) {
 		{"nodes", sim.Config{Nodes: -1}, ok, "Nodes"},
 		{"latency", sim.Config{Latency: math.NaN()}, ok, "Latency"},
 		{"series", sim.Config{Background: []sim.Series{{}}}, ok, "Background[0]"},
+		{"a step of nothing", sim.Config{Background: []sim.Series{{Cores: []float64{1}}}}, ok, "Background[0]"},
 		{"load", sim.Config{Background: []sim.Series{{Step: 1, Cores: []float64{-1}}}}, ok, "Background[0].Cores"},
 		{"work", sim.Config{}, []sim.Pod{{}}, "Pods[0].Work"},
 		{"created", sim.Config{}, []sim.Pod{{Work: 1, Created: math.Inf(1)}}, "Pods[0].Created"},

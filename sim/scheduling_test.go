@@ -1,0 +1,112 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// Of 200 nodes kube-scheduler looks for 100 that fit, and no further: an empty
+// one beyond them is not seen.
+func TestDefaultIsContentWithAShare(t *testing.T) {
+	var pods []sim.Pod
+	for i := range 100 {
+		pods = append(pods, sim.Pod{On: i + 1, Work: 20, Request: baseline.Resources{CPU: 1}})
+	}
+	pods = append(pods, sim.Pod{Created: 1, Work: 1}, sim.Pod{Created: 2, Work: 1})
+	r := run(t, sim.Config{Nodes: 200, Scheduler: sim.Default{}, Seed: 1}, pods)
+	if got := r.Records[100].Node; got >= 100 {
+		t.Errorf("the first pod went to node %d", got)
+	}
+	if got := r.Records[101].Node; got < 100 {
+		t.Errorf("the second pod went to node %d, though the search goes on where it ended", got)
+	}
+}
+
+// Nodes of the same score take turns by chance.
+func TestTiesAreBrokenByChance(t *testing.T) {
+	pods := make([]sim.Pod, 200)
+	for i := range pods {
+		pods[i] = sim.Pod{Created: 3 * float64(i), Work: .1}
+	}
+	counts := make([]int, 4)
+	for _, record := range run(t, sim.Config{Nodes: 4, Scheduler: sim.Default{}, Seed: 1}, pods).Records {
+		counts[record.Node]++
+	}
+	for i, n := range counts {
+		if n < 30 || n > 70 {
+			t.Errorf("node %d had %d of 200 pods", i, n)
+		}
+	}
+}
+
+// A memory request holds like one of CPU.
+func TestDefaultHoldsMemoryRequests(t *testing.T) {
+	pods := make([]sim.Pod, 4)
+	for i := range pods {
+		pods[i] = sim.Pod{Work: 10, Request: baseline.Resources{Memory: 7 << 30}} // of 16
+	}
+	if r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, pods); r.Most != 2 {
+		t.Errorf("%d pods of 7 GiB at once on 16", r.Most)
+	}
+}
+
+// A kubelet starts ten pods a second.
+func TestKubeletRate(t *testing.T) {
+	first, last := 1e9, 0.
+	for _, record := range run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, make20()).Records {
+		first, last = min(first, record.Running), max(last, record.Running)
+	}
+	if span := last - first; span < 1.9-1e-6 || span > 2 {
+		t.Errorf("20 pods began within %g s, want 1.9", span)
+	}
+}
+
+func make20() []sim.Pod {
+	pods := make([]sim.Pod, 20)
+	for i := range pods {
+		pods[i] = sim.Pod{Work: 10}
+	}
+	return pods
+}
+
+// A pod that was refused is not tried again for a second, though there is room
+// before, and then at once.
+func TestBackoff(t *testing.T) {
+	full := baseline.Resources{CPU: 4}
+	pods := []sim.Pod{{Work: .3, Request: full}, {Work: .3, Request: full}}
+	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, pods)
+	if got := r.Records[1].Bound; got < 1 || got > 1.1 {
+		t.Errorf("the second pod was bound at %g s, want 1 after it was refused", got)
+	}
+}
+
+// A pod that was killed comes back after ten seconds.
+func TestRestartDelay(t *testing.T) {
+	pods := []sim.Pod{{Work: 8, Memory: 9e9}, {Created: 4, Work: 1, Memory: 9e9}}
+	c := sim.Config{Nodes: 1, Node: node.Params{Overcommit: node.Kill}, Scheduler: sim.Default{}, Seed: 1}
+	got := run(t, c, pods).Records[1]
+	if got.Kills != 1 || got.Bound < 14 || got.Bound > 14.5 {
+		t.Errorf("killed at 4 s: %+v, want one kill and bound again at 14 s", got)
+	}
+}
+
+// A pod is ready after its start-up, for the bound too.
+func TestCentralQueueWaitsForStartup(t *testing.T) {
+	got := run(t, sim.Config{Nodes: 1, Scheduler: sim.Omniscient{}}, []sim.Pod{{Created: 2, Startup: 3, Work: 1}}).Records[0]
+	if got.Running != 5 || got.Done != 6 {
+		t.Errorf("%+v, want running at 5 s and done at 6", got)
+	}
+}
+
+// The end of the warm-up is a time like any other.
+func TestSummariseDoneAtZero(t *testing.T) {
+	r := sim.Result{Nodes: 1, Cores: 1, Pods: []sim.Pod{{Work: 1}}, Records: []sim.Record{{}}}
+	for _, m := range sim.Summarise(r) {
+		if m.Name == "unfinished" && m.Value != 0 {
+			t.Error("a pod that was done at 0 s is unfinished")
+		}
+	}
+}
