@@ -171,7 +171,7 @@ func (n *floodedNode) judge(cores float64) judgement {
 // start runs one more pod, whose end goes to n.ended.
 func (n *floodedNode) start() (uid string, err error) {
 	n.started++
-	uid = fmt.Sprintf("00000000-0000-4000-8000-%012d", n.started)
+	uid = fmt.Sprintf("%08x-0000-4000-8000-%012d", n.started, n.started) // a pod's key is its UID's beginning
 	pod := "besteffort/pod" + uid
 	container := fmt.Sprintf("%s/%064x", pod, n.started)
 	cmd := exec.Command(n.self, "load", jobLoad, n.work.String())
@@ -236,7 +236,9 @@ func (n *floodedNode) batch(ctx context.Context) (most int, took time.Duration, 
 			if err != nil {
 				return most, 0, err
 			}
-			n.bound(uid)
+			if err := n.bound(uid); err != nil {
+				return most, 0, err
+			}
 			waiting--
 			running++
 			most = max(most, running)
@@ -244,12 +246,18 @@ func (n *floodedNode) batch(ctx context.Context) (most int, took time.Duration, 
 		select {
 		case <-ctx.Done():
 			return most, 0, ctx.Err()
-		case err := <-n.ended:
-			if err != nil {
-				return most, 0, err
+		case <-time.After(10 * time.Millisecond): // a report may have come, pods may have ended
+		}
+		for ended := true; ended; {
+			select {
+			case err := <-n.ended:
+				if err != nil {
+					return most, 0, err
+				}
+				running--
+			default:
+				ended = false
 			}
-			running--
-		case <-time.After(20 * time.Millisecond): // a report may have come
 		}
 	}
 	return most, time.Since(began), nil
@@ -262,12 +270,12 @@ func (n *floodedNode) admits() bool {
 	return reserve.Admit(account.Cap(n.signal, time.Now()), account.Flight(), 1, reserve.Rules{}.WithDefaults()) == reserve.Admitted
 }
 
-func (n *floodedNode) bound(uid string) {
+func (n *floodedNode) bound(uid string) error {
 	key := reserve.KeyOf(uid)
 	n.mu.Lock()
-	// A pod of the same name can't be there: uids count up.
-	_ = n.ledger.Reserve(floodedName, key, 1, time.Now())
+	err := n.ledger.Reserve(floodedName, key, 1, time.Now())
 	n.ledger.Confirm(key)
 	n.mu.Unlock()
 	n.daemon.Bound(agent.Bind{Pod: key, InitsKnown: true})
+	return err
 }
