@@ -30,9 +30,7 @@ func TestSolve(t *testing.T) {
 		{"own maximum", []float64{0}, []float64{.1}, capacity.Options{Max: 3}, capacity.Result{K: 3, Limiting: 0, Flags: capacity.Clamped}},
 		{"full", []float64{1, .2}, []float64{.25, .1}, capacity.Options{}, capacity.Result{K: 0, Limiting: 0, Flags: capacity.Full}},
 		{"overload", []float64{1.5}, []float64{.25}, capacity.Options{}, capacity.Result{K: 0, Limiting: 0, Flags: capacity.Full}},
-		{"signed overload", []float64{1.5}, []float64{.25}, capacity.Options{Signed: true}, capacity.Result{K: -2, Limiting: 0, Flags: capacity.Full}},
 		{"idle channel full", []float64{.5, 1}, []float64{.25, 0}, capacity.Options{}, capacity.Result{K: 0, Limiting: 1, Flags: capacity.Full}},
-		{"idle channel full, ignored", []float64{.5, 1}, []float64{.25, 0}, capacity.Options{IgnoreIdleFull: true}, capacity.Result{K: 2, Limiting: 0, Flags: capacity.Full}},
 		{"full without a model", []float64{1}, []float64{0}, capacity.Options{}, capacity.Result{K: 0, Limiting: 0, Flags: capacity.NoModel | capacity.Full}},
 	}
 	for _, tt := range tests {
@@ -204,13 +202,11 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("Solve allocates %v times", n)
 	}
 	ch := []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25}, {Usage: .5, Capacity: 1, Cost: .25}}
-	dst := make([]float64, 4)
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = capacity.StartupAllowance(capacity.Pace{Ends: 9, Lived: 4, Startup: 1}, capacity.Bounds{Slots: 4, Room: 9, Free: 1}, capacity.AllowanceOptions{})
 		_, _, _ = capacity.Headroom(y, q)
-		_, _ = capacity.LegacyDemandTo(dst, q, []float64{1})
 	}); n != 0 {
-		t.Errorf("StartupAllowance, Headroom and LegacyDemandTo allocate %v times", n)
+		t.Errorf("StartupAllowance and Headroom allocate %v times", n)
 	}
 	if n := testing.AllocsPerRun(100, func() { _, _ = capacity.Available(ch, capacity.Pods{}, capacity.AvailOptions{}) }); n != 0 {
 		t.Errorf("Available allocates %v times", n)

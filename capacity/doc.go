@@ -21,12 +21,10 @@
 // thesis takes √σ₁·u₁, which is a root mean square only where σ₁ denotes the
 // eigenvalue λ₁; with singular values a doubled usage would look √2 larger
 // only. And b does not "just scale k": blocks may be partial. Where the thesis
-// leaves k open we choose: a full channel that q does not touch makes k zero
-// (Options.IgnoreIdleFull), q = 0 gives Max with the flag NoModel.
+// leaves k open we choose: a full channel that q does not touch makes k zero,
+// q = 0 gives Max with the flag NoModel.
 //
-// Headroom is k·s, the same room in absolute units; LegacyDemandTo is the
-// weighted average of all directions that the first draft of the thesis took
-// for q, kept for comparison.
+// Headroom is k·s, the same room in absolute units.
 //
 // # Availability
 //

@@ -63,26 +63,6 @@ func ExampleHeadroom() {
 	// s = 0.2: k = 3.125
 }
 
-// The first draft's demand depends on the arbitrary sign of u₂, and not on how
-// large the load is.
-func ExampleLegacyDemandTo() {
-	for _, model := range []struct{ u, sigma []float64 }{
-		{[]float64{.8, .6, .6, -.8}, []float64{3, 1}},
-		{[]float64{.8, .6, -.6, .8}, []float64{3, 1}}, // u₂ flipped: the same data
-		{[]float64{.8, .6, .6, -.8}, []float64{6, 2}}, // twice the load
-	} {
-		q, err := capacity.LegacyDemandTo(nil, model.u, model.sigma)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Printf("%.2f\n", q)
-	}
-	// Output:
-	// [0.75 0.25]
-	// [0.45 0.65]
-	// [0.75 0.25]
-}
-
 // Two pods run and the measurements show both. Each costs a fifth of the CPU,
 // give or take .05, so caution counts a quarter.
 func ExampleAvailable() {

@@ -84,13 +84,6 @@ var goldens = map[string]func(f fields) error{
 		f.equal(h, f.num())
 		return err
 	},
-	"legacy": func(f fields) error {
-		q, err := capacity.LegacyDemandTo(nil, f.vec(), f.vec())
-		for i, want := range f.vec() {
-			f.equal(q[i], want)
-		}
-		return err
-	},
 	"avail": func(f fields) error {
 		o := capacity.AvailOptions{Rule: capacity.Rule(f.num()), NoFloor: true}
 		p := capacity.Pods{Churn: f.num() == 1, Now: f.num(), Measured: f.num()}

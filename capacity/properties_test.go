@@ -240,26 +240,3 @@ func TestAvailableIsMonotone(t *testing.T) {
 		}
 	}
 }
-
-// TestLegacyDemandFaults holds why the draft's demand is not the default.
-func TestLegacyDemandFaults(t *testing.T) {
-	u := []float64{.8, .6, .6, -.8}
-	flipped := []float64{.8, .6, -.6, .8}
-	sigma := []float64{3, 1}
-	demand := func(u, sigma []float64) []float64 {
-		q, err := capacity.LegacyDemandTo(nil, u, sigma)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return q
-	}
-	if a, b := demand(u, sigma), demand(flipped, sigma); math.Abs(a[0]-b[0]) < .1 {
-		t.Errorf("flipping u₂ left q at %v, %v", a, b)
-	}
-	if a, b := demand(u, sigma), demand(u, scaled(sigma, 8)); a[0] != b[0] || a[1] != b[1] {
-		t.Errorf("eight times the load: q = %v, want %v", b, a)
-	}
-	if q := demand(u, []float64{0, 0}); q[0] != 0 || q[1] != 0 {
-		t.Errorf("no load: q = %v", q)
-	}
-}

@@ -18,11 +18,6 @@ type Options struct {
 	Epsilon float64
 	// Max is K_max, the largest signal reported; 0 means DefaultMax.
 	Max float64
-	// IgnoreIdleFull lets a full channel (y_i ≥ 1) that the typical load does
-	// not touch (q_i ≤ ε) be ignored; by default it makes k zero.
-	IgnoreIdleFull bool
-	// Signed reports overload (y_i > 1) as a negative k instead of zero.
-	Signed bool
 }
 
 // Validate reports the first field out of its range as a *FieldError.
@@ -60,8 +55,7 @@ const (
 
 // Result is the signal of a node.
 type Result struct {
-	// K is the number of typical loads that still fit, in [0, Max]; negative
-	// only with Options.Signed.
+	// K is the number of typical loads that still fit, in [0, Max].
 	K float64
 	// Limiting is the channel that is full first, −1 where none limits.
 	Limiting int
@@ -89,7 +83,7 @@ func Solve(y, q []float64, o Options) (Result, error) {
 		if qi > o.Epsilon {
 			flags &^= NoModel
 			k = (1 - yi) / qi
-		} else if yi < 1 || o.IgnoreIdleFull {
+		} else if yi < 1 {
 			k = math.Inf(1) // does not limit
 		}
 		if yi >= 1 {
@@ -120,9 +114,5 @@ func (r *Result) clamp(o Options) {
 		r.Flags |= Clamped
 		return
 	}
-	low := 0.
-	if o.Signed {
-		low = -o.Max
-	}
-	r.K = max(r.K, low)
+	r.K = max(r.K, 0)
 }

@@ -207,20 +207,3 @@ func ExampleMethods() {
 	// joint      C = 0.90, c = 0.10
 	// recursive  C = 0.90, c = 0.10
 }
-
-// A scalar filter on a cost alone, z = c·n, as the thesis's first approach has
-// it for Δz and Δn.
-func ExampleScalar() {
-	c := kalman.Scalar{X: .25, P: .015}
-	for _, m := range []struct{ used, pods float64 }{{.21, 2}, {.38, 4}, {.31, 3}} {
-		var err error
-		if c, err = c.Step(m.used, m.pods, 1e-6, 4e-4); err != nil {
-			panic(err)
-		}
-		fmt.Printf("%.3f ± %.3f\n", c.X, math.Sqrt(c.P))
-	}
-	// Output:
-	// 0.106 ± 0.010
-	// 0.097 ± 0.004
-	// 0.099 ± 0.004
-}

@@ -37,14 +37,6 @@ for i = 1:20
   printf(" %.17g\n", min((1 - y) ./ u));
 end
 
-% legacy u sigma | q = U*sigma/sum(sigma), with orthonormal U from a QR
-for i = 1:20
-  d = 2 + floor(5 * uniform()); r = 1 + floor(d * uniform());
-  [U, ~] = qr(reshape(uniforms(d * d) - 0.3, d, d)); U = U(:, 1:r);
-  s = sort(uniforms(r), "descend");
-  printf("legacy"); vec(U(:)'); vec(s); vec((U * (s' / sum(s)))'); printf("\n");
-end
-
 % avail rule churn now measured usage capacity cost sd | pods
 for i = 1:60
   d = 1 + floor(4 * uniform());

@@ -23,7 +23,7 @@ import (
 func TestConstantsAreComplete(t *testing.T) {
 	none := []string{
 		// No numbers.
-		"agent.avail.rule", "agent.estimator.method", "agent.signal.ignore-idle-full", "agent.signal.signed",
+		"agent.avail.rule", "agent.estimator.method",
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure",
 		"agent.allowance.off", "agent.avail.no-caution", "agent.avail.never-saturated", "agent.avail.no-floor",
 		// Of what is off by default, or of another method.
