@@ -20,6 +20,9 @@ type regime struct {
 	// kink is the pod count above which the channel is full, 0 for none: a CPU
 	// read as half utilisation and half pressure.
 	kink float64
+	// differ is the standard deviation of what single pods take relative to the
+	// cost, which the estimator is told as its Spread.
+	differ float64
 	// spike is the usage a starting container adds to the step it starts in.
 	spike float64
 }
@@ -71,11 +74,34 @@ var regimes = []regime{
 	{name: "kinked CPU", capacity: constant(1), cost: constant(.125), move: wander(.3, 6), noise: .015, kink: 4},
 	{name: "workload switch", capacity: constant(.95), cost: func(i int) float64 { return .05 + .06*float64(i/150%2) }, move: wander(.2, 8), noise: .02},
 	{name: "churn", capacity: constant(.95), cost: constant(.09), move: wander(.4, 8), noise: .02, spike: .3},
+	{name: "pods that differ", capacity: constant(.95), cost: constant(.08), move: wander(.4, 8), noise: .01, differ: .5},
 }
 
-// usage measures the node at step i with n pods after before.
-func (r regime) usage(rng *rand.Rand, i int, n, before float64) float64 {
-	y := 1 - r.capacity(i) + r.cost(i)*n
+// replace returns what n pods take in mean pods, after those of shares: new ones
+// draw their share, and any may be the one that ends. Pods are alike without differ.
+func (r regime) replace(rng *rand.Rand, shares []float64, n float64) []float64 {
+	for len(shares) > int(n) {
+		last := len(shares) - 1
+		if r.differ > 0 {
+			i := rng.IntN(len(shares))
+			shares[i] = shares[last]
+		}
+		shares = shares[:last]
+	}
+	for len(shares) < int(n) {
+		share := 1.
+		if r.differ > 0 { // uniform, of that deviation
+			share += r.differ * math.Sqrt(3) * (2*rng.Float64() - 1)
+		}
+		shares = append(shares, share)
+	}
+	return shares
+}
+
+// usage measures the node at step i with n pods after before, that take as much
+// as load mean ones.
+func (r regime) usage(rng *rand.Rand, i int, n, before, load float64) float64 {
+	y := 1 - r.capacity(i) + r.cost(i)*load
 	if r.kink > 0 && n > r.kink {
 		y = 1
 	}
@@ -96,16 +122,23 @@ func (r regime) run(rng *rand.Rand, c kalman.Config, gates bool) outcome {
 	if !gates {
 		c.Gate, c.Saturation = math.MaxFloat64, 2
 	}
+	c.Spread = r.differ
 	p, err := kalman.NewPerChannel(c)
 	if err != nil {
 		panic(err)
 	}
 	var out outcome
+	var shares []float64
 	z, e := make([]float64, 1), make([]kalman.Estimate, 1)
 	n, before := 3., 3.
 	for i := range regimeSteps {
 		n = r.move(rng, i, n)
-		z[0] = 1 - r.usage(rng, i, n, before)
+		shares = r.replace(rng, shares, n)
+		load := 0.
+		for _, share := range shares {
+			load += share
+		}
+		z[0] = 1 - r.usage(rng, i, n, before, load)
 		churn := gates && r.spike > 0 && n != before
 		if err := p.Step(kalman.Observation{Headroom: z, Pods: n, Churn: churn}); err != nil {
 			panic(err)
@@ -123,8 +156,9 @@ func (r regime) run(rng *rand.Rand, c kalman.Config, gates bool) outcome {
 	return out
 }
 
-// Seeds of the runs that the tunings were chosen on, and of those reported.
-const development, report = 11, 12
+// development is the seed of the runs that the tunings were chosen on, report of
+// those that are printed; the default must be best on reports to lastReport.
+const development, report, lastReport = 11, 12, 20
 
 // outcomes averages the runs of each regime.
 func outcomes(c kalman.Config, gates bool, seed uint64, runs int) []outcome {
@@ -191,15 +225,14 @@ type column struct {
 	open  float64 // mean error of avail without gates
 }
 
-// compare runs every contender on the report seeds.
-func compare(choose func(kalman.Config) kalman.Config) []column {
+// compare runs every contender's configuration on a seed.
+func compare(configs []kalman.Config, seed uint64) []column {
 	const runs = 30
-	columns := make([]column, len(contenders))
-	for i, c := range contenders {
-		config := choose(c.config)
+	columns := make([]column, len(configs))
+	for i, c := range configs {
 		columns[i] = column{
-			gated: outcomes(config, true, report, runs),
-			open:  meanAvail(outcomes(config, false, report, runs)),
+			gated: outcomes(c, true, seed, runs),
+			open:  meanAvail(outcomes(c, false, seed, runs)),
 		}
 	}
 	return columns
@@ -229,8 +262,10 @@ func table(title string, columns []column) string {
 
 // TestDefaultIsBest prints how far avail is off, for every method and regime,
 // with the default drifts and with those that suit a method best on the
-// development seeds. No method may have a lower mean than the default one, and
-// a drop of the capacity at constant n must leave its cost alone.
+// development seeds. On no seed may a method have a mean lower than the default
+// one's by more than the half percent in which Joint, the same filter in other
+// coordinates, takes another side of a gate; and a drop of the capacity at
+// constant n must leave its cost alone.
 func TestDefaultIsBest(t *testing.T) {
 	for _, tt := range []struct {
 		title  string
@@ -239,16 +274,24 @@ func TestDefaultIsBest(t *testing.T) {
 		{"default drifts", func(c kalman.Config) kalman.Config { return c }},
 		{"tuned drifts", tuned},
 	} {
-		title, columns := tt.title, compare(tt.choose)
-		t.Log(table(title, columns))
-		least := meanAvail(columns[0].gated)
-		for i, c := range columns {
-			if mean := meanAvail(c.gated); mean < least*(1-1e-9) {
-				t.Errorf("%s: %s has a mean error of %.4f pods, the default %.4f", title, contenders[i].name, mean, least)
-			}
+		configs := make([]kalman.Config, len(contenders))
+		for i, c := range contenders {
+			configs[i] = tt.choose(c.config)
 		}
-		if e := columns[0].gated[dropRegime].cost; e > .05 {
-			t.Errorf("%s: a drop of the capacity at constant n moved the cost: error %.3f", title, e)
+		for seed := uint64(report); seed <= lastReport; seed++ {
+			title, columns := fmt.Sprintf("%s, seed %d", tt.title, seed), compare(configs, seed)
+			if seed == report {
+				t.Log(table(title, columns))
+			}
+			least := meanAvail(columns[0].gated)
+			for i, c := range columns {
+				if mean := meanAvail(c.gated); mean < least*.995 {
+					t.Errorf("%s: %s has a mean error of %.4f pods, the default %.4f", title, contenders[i].name, mean, least)
+				}
+			}
+			if e := columns[0].gated[dropRegime].cost; e > .05 {
+				t.Errorf("%s: a drop of the capacity at constant n moved the cost: error %.3f", title, e)
+			}
 		}
 	}
 }
