@@ -7,8 +7,6 @@ require (
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 )
 
-require gonum.org/v1/gonum v0.17.0 // indirect
-
 replace (
 	github.com/spazio-scheduler/spazio => ../
 	github.com/spazio-scheduler/spazio/agent => ../agent
