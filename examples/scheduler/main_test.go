@@ -42,7 +42,7 @@ func TestPluginIsRegistered(t *testing.T) {
 	command.SetOut(io.Discard)
 	command.SetErr(io.Discard)
 	err := command.ExecuteContext(context.Background())
-	if err == nil || !strings.Contains(err.Error(), `args.stalePolicy: Unsupported value: "Panic"`) {
+	if err == nil || !strings.Contains(err.Error(), "stalePolicy = Panic") {
 		t.Errorf("error %v", err)
 	}
 }

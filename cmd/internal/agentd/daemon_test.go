@@ -268,17 +268,21 @@ func TestDaemonHearsChurn(t *testing.T) {
 // what the notice says of init containers reaches the pipeline.
 func TestDaemonHoldsPodsInInit(t *testing.T) {
 	r := start(t)
-	r.until("any", func(agent.Report) bool { return true })
-	const uid = "0a1b2c3d-1111-2222"
+	const uid, otherUID = "0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222"
+	// A pod that the first event shows running is taken to run for long. Events
+	// that come together are one, so the first is waited for.
+	other := telemetry.RunningPods(otherUID)
+	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: other}
+	r.until("the other pod", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
 	r.Bound(agent.Bind{Pod: reserve.KeyOf(uid), Inits: 1, InitsKnown: true})
 	pod := func(s telemetry.PodState, starts int) {
-		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: []telemetry.Pod{{UID: uid, State: s, Starts: starts}}}
+		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: append([]telemetry.Pod{{UID: uid, State: s, Starts: starts}}, other...)}
 	}
 	held := func(want int) {
 		t.Helper()
 		r.until("the pod", func(report agent.Report) bool {
 			w, err := r.Why(t.Context())
-			return err == nil && len(report.Absorbed) == 1 && w.Pods == 1 && w.Held == want
+			return err == nil && len(report.Absorbed) == 2 && w.Pods == 2 && w.Held == want
 		})
 	}
 	pod(telemetry.PodPending, 0)
@@ -290,8 +294,8 @@ func TestDaemonHoldsPodsInInit(t *testing.T) {
 	held(0)
 	pod(telemetry.PodStopped, 2)
 	held(0)
-	r.pods.events <- telemetry.PodEvent{Changed: true}
-	r.until("its end", func(report agent.Report) bool { return len(report.Absorbed) == 0 })
+	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: other}
+	r.until("its end", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
 }
 
 // TestDaemonResizes plugs cores in: a pod takes a smaller share of them.
