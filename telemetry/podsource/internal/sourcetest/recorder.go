@@ -50,11 +50,24 @@ func (r *Recorder) Stop() {
 	if err != nil {
 		r.t.Errorf("Run = %v", err)
 	}
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
 	for _, of := range []string{"podsource/internal/follow.", "watch.(*StreamWatcher)"} {
-		if strings.Contains(string(stacks), of) {
+		if stacks := stacksOf(of); stacks != "" {
 			r.t.Errorf("a goroutine of %s outlives Run:\n%s", of, stacks)
+		}
+	}
+}
+
+// stacksOf returns all stacks if a goroutine of the named code is among them and
+// stays: one that has done its last work may take a moment to leave.
+func stacksOf(code string) string {
+	buffer := make([]byte, 1<<20)
+	for deadline := time.Now().Add(Patience); ; time.Sleep(time.Millisecond) {
+		stacks := string(buffer[:runtime.Stack(buffer, true)])
+		if !strings.Contains(stacks, code) {
+			return ""
+		}
+		if time.Now().After(deadline) {
+			return stacks
 		}
 	}
 }
