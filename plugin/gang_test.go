@@ -110,10 +110,11 @@ func TestGangWithoutRoomBacksOff(t *testing.T) {
 	witness := newPod(size, selective)
 	g.c.arrive(witness)
 	for range rounds {
-		clock.advance(30 * time.Millisecond) // less than a second in all
+		// Before its slot runs out, or the witness would be one that backs off.
 		if _, feasible, _ := g.c.attempt(witness, g.c.infos[1:]); len(feasible) > 0 {
 			t.Fatal("the other node has room")
 		}
+		clock.advance(30 * time.Millisecond) // less than a second in all
 		g.c.woken()
 		other.settle(agent.Report{Avail: 1})
 		g.c.eventually("a round of waking", func() bool { return g.c.peek()["pod-3"] })
