@@ -83,7 +83,7 @@ func TestFullClusterIsRefusedAtOnce(t *testing.T) {
 // the plugin is what keeps it from them.
 func TestFewNodesWithRoomAreNamed(t *testing.T) {
 	const nodes = 150
-	c := newCluster(t, setup{nodes: nodes})
+	c := newCluster(t, setup{nodes: nodes, args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}}})
 	client := c.dial()
 	for i := range nodes {
 		c.open(client, nodeName(i)).report(agent.Report{Avail: float64(i % 50 / 49 * 3)})

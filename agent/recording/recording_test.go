@@ -20,7 +20,7 @@ import (
 )
 
 // roomy is a buffer that a test cannot fill before it is written.
-const roomy = 4 << 20
+const roomy = 16 << 20
 
 func files(t *testing.T, dir string) []string {
 	t.Helper()
