@@ -24,3 +24,13 @@ replace (
 )
 
 replace github.com/spazio-scheduler/spazio/sim => ../sim
+
+replace github.com/spazio-scheduler/spazio/node => ../node
+
+replace github.com/spazio-scheduler/spazio/embedded => ../embedded
+
+replace github.com/spazio-scheduler/spazio/simnode => ../simnode
+
+replace github.com/spazio-scheduler/spazio/report => ../report
+
+replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity

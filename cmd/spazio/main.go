@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/figures"
 	"github.com/spazio-scheduler/spazio/cmd/internal/modelctl"
@@ -29,7 +28,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Short:   "Schedule pods by what their nodes measure",
 		Version: version(),
 	}
-	root.AddCommand(demo.NewCommand(), burn.NewCommand(), replay.NewCommand())
+	root.AddCommand(demo.NewCommand(), demo.NewBurnCommand(), replay.NewCommand())
 	root.AddCommand(modelctl.NewCommand(), simulate.NewCommand(), figures.NewCommand())
 	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand())
 	return serve.Execute(ctx, root, args, stdout, stderr)

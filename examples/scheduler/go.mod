@@ -59,6 +59,7 @@ require (
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/spazio-scheduler/spazio/agent v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/api v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
@@ -135,3 +136,5 @@ replace (
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
 )
+
+replace github.com/spazio-scheduler/spazio/api/identity => ../../api/identity

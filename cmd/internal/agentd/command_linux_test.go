@@ -329,3 +329,12 @@ func (p *process) stat(i int) string {
 	}
 	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))[i]
 }
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

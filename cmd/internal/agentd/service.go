@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -51,7 +52,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err := registerProcess(registry); err != nil {
 		return err
 	}
-	node, err := o.agent(reader, pods, reserve, logger, registry)
+	n, err := o.agent(reader, pods, reserve, logger, registry)
 	if bad := (*publish.FieldError)(nil); errors.As(err, &bad) {
 		err = serve.Usage(err)
 	}
@@ -59,19 +60,19 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	// Listening comes before anything runs, so that a busy port is known.
-	servers, err := o.listeners(ctx, node, registry)
+	servers, err := o.listeners(ctx, n, registry)
 	if err == nil {
 		err = o.limits.apply()
 	}
 	if err != nil {
-		return errors.Join(err, servers.close(), node.Close())
+		return errors.Join(err, servers.close(), n.Close())
 	}
 	if !reader.Pressure() {
 		logger.Warn("the kernel has not the pressure stall information asked for: CPU usage is utilisation alone")
 	}
 	o.logStart(logger, reader, servers)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return node.Run(ctx) })
+	g.Go(func() error { return n.Run(ctx) })
 	for _, s := range servers {
 		g.Go(func() error { return s.Run(ctx) })
 	}
@@ -93,8 +94,8 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 }
 
 // agent puts the agent together.
-func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, reserve map[string]float64, logger *slog.Logger, registry *prometheus.Registry) (*Node, error) {
-	return NewNode(NodeConfig{
+func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, reserve map[string]float64, logger *slog.Logger, registry *prometheus.Registry) (*node.Node, error) {
+	return node.NewNode(node.NodeConfig{
 		Name: o.node, Meter: reader, Pods: pods, Reserve: reserve,
 		Schedulers: o.schedulers, Refresh: o.refresh, TokenFile: o.tokenFile, Aggregator: o.aggregator, Transport: o.transport,
 		RecordDir: o.record,
@@ -106,10 +107,10 @@ func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, reser
 // servers are the HTTP servers, first that of --listen.
 type servers []*serve.HTTP
 
-func (o options) listeners(ctx context.Context, node *Node, registry *prometheus.Registry) (servers, error) {
+func (o options) listeners(ctx context.Context, n *node.Node, registry *prometheus.Registry) (servers, error) {
 	http, err := serve.NewHTTP(ctx, serve.HTTPConfig{
 		Addr: o.listen, Transport: o.transport, Gatherer: registry,
-		Health: node.Daemon().Health, Ready: node.Ready, Handlers: map[string]http.Handler{"GET /debug/why": whyHandler(node.Daemon())},
+		Health: n.Daemon().Health, Ready: n.Ready, Handlers: map[string]http.Handler{"GET /debug/why": whyHandler(n.Daemon())},
 	})
 	if err != nil {
 		return nil, err

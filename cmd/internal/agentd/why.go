@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/spazio-scheduler/spazio/node"
 )
 
 // whyHandler shows the Why of the last report as JSON, or in words with
 // ?format=text.
-func whyHandler(d *Daemon) http.Handler {
+func whyHandler(d *node.Daemon) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		format := r.FormValue("format")
 		if format != "" && format != "json" && format != "text" {
@@ -18,7 +20,7 @@ func whyHandler(d *Daemon) http.Handler {
 		}
 		why, err := d.Why(r.Context())
 		switch {
-		case errors.Is(err, ErrNoReport):
+		case errors.Is(err, node.ErrNoReport):
 			http.Error(w, err.Error(), http.StatusNotFound)
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -114,7 +114,7 @@ type floodedNode struct {
 	started int
 	ended   chan error
 
-	daemon *agentd.Daemon
+	daemon *node.Daemon
 
 	mu     sync.Mutex
 	ledger reserve.Ledger
@@ -139,7 +139,7 @@ func (n *floodedNode) startAgent(ctx context.Context, reader *telemetry.Reader) 
 	if err != nil {
 		return nil, err
 	}
-	n.daemon, err = agentd.New(agentd.Config{Pipeline: pipeline, Sampler: reader, Pods: pods, OnReport: n.reported})
+	n.daemon, err = node.New(node.Config{Pipeline: pipeline, Sampler: reader, Pods: pods, OnReport: n.reported})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -152,7 +152,7 @@ func (m *meter) close() {
 
 // during samples as an agent does.
 func (m *meter) during(ctx context.Context, d time.Duration) ([]sample, error) {
-	ticker, err := agentd.NewTicker(agentd.DefaultPeriod)
+	ticker, err := node.NewTicker(node.DefaultPeriod)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
+	"github.com/spazio-scheduler/spazio/node"
 )
 
 // mergePeriod is how often the aggregator publishes, in virtual time.
@@ -24,14 +24,14 @@ func (c *cluster) startAgents(ctx context.Context, d *demo) error {
 	}
 	d.services.start("aggregator", aggregator.Run)
 	for _, m := range c.members {
-		node, err := agentd.NewNode(agentd.NodeConfig{
+		n, err := node.NewNode(node.NodeConfig{
 			Name: m.spec.Name, Meter: m.meter, Pods: m.pods, Clock: c.clock,
 			Schedulers: []string{c.hub.Addr().String()}, Aggregator: aggregator.Addr().String(),
 		})
 		if err != nil {
 			return fmt.Errorf("node %s: %w", m.spec.Name, err)
 		}
-		d.services.start("agent of "+m.spec.Name, node.Run)
+		d.services.start("agent of "+m.spec.Name, n.Run)
 	}
 	return nil
 }

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
-	"github.com/spazio-scheduler/spazio/cmd/internal/controlplane"
-	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
+	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/burn"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -45,7 +45,7 @@ type cluster struct {
 type member struct {
 	spec    simnode.NodeSpec
 	machine simnode.Machine
-	meter   agentd.Meter
+	meter   node.Meter
 	pods    telemetry.PodSource
 }
 
@@ -75,7 +75,7 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 }
 
 func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
-	plane, err := controlplane.Start(ctx, controlplane.Config{APIPort: d.options.APIPort})
+	plane, err := embedded.Start(ctx, embedded.Config{APIPort: d.options.APIPort})
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
 	return c.writeKubeconfig(d, plane)
 }
 
-func (c *cluster) writeKubeconfig(d *demo, plane *controlplane.ControlPlane) error {
+func (c *cluster) writeKubeconfig(d *demo, plane *embedded.ControlPlane) error {
 	c.kubeconfig = filepath.Join(plane.Dir(), "kubeconfig")
 	if given := d.options.Kubeconfig; given != "" {
 		c.kubeconfig = given

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
 
 // ErrInterrupted is returned by a demo that was cut short.
@@ -90,7 +90,7 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return fmt.Errorf("find the program's own file: %w", err)
 	}
 	return Run(ctx, c, Options{
-		Burn:       []string{executable, burn.CommandName},
+		Burn:       []string{executable, burn.Command},
 		Kubeconfig: f.kubeconfig,
 		APIPort:    f.apiPort,
 		Keep:       f.keep,

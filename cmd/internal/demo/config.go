@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
+	"github.com/spazio-scheduler/spazio/simnode"
 )
 
 // Distribution is the law of the pods' work.

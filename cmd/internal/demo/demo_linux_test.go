@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/burn"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	root := &cobra.Command{Use: "spazio"}
-	root.AddCommand(demo.NewCommand(), burn.NewCommand())
+	root.AddCommand(demo.NewCommand(), demo.NewBurnCommand())
 	code := serve.Execute(ctx, root, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
+	"github.com/spazio-scheduler/spazio/simnode"
 )
 
 const namespace = metav1.NamespaceDefault

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
+	"github.com/spazio-scheduler/spazio/simnode"
 )
 
 // tracker follows the pods of one batch. It is safe for concurrent use.

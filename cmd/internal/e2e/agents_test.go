@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
-	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
+	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/simnode"
 )
 
 // runSimulatedNodes runs nodes of four cores with their agents until the test
@@ -23,13 +23,13 @@ func runSimulatedNodes(t *testing.T, client kubernetes.Interface, clock simnode.
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
 	for i := range machines {
-		node, err := simnode.NewNode(fmt.Sprintf("sim-%02d", i), simnode.Params{Seed: uint64(i)}, clock)
+		machine, err := simnode.NewNode(fmt.Sprintf("sim-%02d", i), simnode.Params{Seed: uint64(i)}, clock)
 		if err != nil {
 			t.Fatal(err)
 		}
-		machines[i] = node
-		agent, err := agentd.NewNode(agentd.NodeConfig{
-			Name: node.Name(), Meter: node, Pods: node.Pods(), Clock: clock,
+		machines[i] = machine
+		agent, err := node.NewNode(node.NodeConfig{
+			Name: machine.Name(), Meter: machine, Pods: machine.Pods(), Clock: clock,
 			Schedulers: []string{scheduler}, Aggregator: aggregator,
 			// The longest wait for a scheduler that restarts is to cost the batch little.
 			Backoff: publish.Backoff{Max: 500 * time.Millisecond},
@@ -39,7 +39,7 @@ func runSimulatedNodes(t *testing.T, client kubernetes.Interface, clock simnode.
 		}
 		running.Go(func() {
 			if err := agent.Run(ctx); err != nil {
-				t.Errorf("agent of %s: %v", node.Name(), err)
+				t.Errorf("agent of %s: %v", machine.Name(), err)
 			}
 		})
 	}

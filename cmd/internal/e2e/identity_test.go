@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
-	"github.com/spazio-scheduler/spazio/cmd/internal/publish"
+	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 

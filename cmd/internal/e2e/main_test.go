@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
-	"github.com/spazio-scheduler/spazio/cmd/internal/controlplane"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/embedded"
 )
 
 // roleVariable makes the test binary act as one of the commands.
@@ -46,9 +46,9 @@ func TestMain(m *testing.M) {
 
 // plane is the one control plane of the process, started when a test first asks.
 var (
-	plane      *controlplane.ControlPlane
+	plane      *embedded.ControlPlane
 	startPlane = sync.OnceValue(func() (err error) {
-		plane, err = controlplane.Start(context.Background(), controlplane.Config{})
+		plane, err = embedded.Start(context.Background(), embedded.Config{})
 		return err
 	})
 )

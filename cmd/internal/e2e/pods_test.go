@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/simnode"
+	"github.com/spazio-scheduler/spazio/simnode"
 )
 
 // batch is a number of like pods.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/page"
+	"github.com/spazio-scheduler/spazio/report/page"
 )
 
 // made is a figure with what it showed.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/perf/ratio"
+	"github.com/spazio-scheduler/spazio/report/ratio"
 )
 
 // roleVariable makes the program act as one of the processes of a run.

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/drawing"
+	"github.com/spazio-scheduler/spazio/report/drawing"
 )
 
 // timescale is the unit of the axis of time.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/drawing"
+	"github.com/spazio-scheduler/spazio/report/drawing"
 )
 
 // Colours beside those of package drawing.

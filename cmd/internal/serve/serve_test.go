@@ -172,25 +172,6 @@ func TestBusyPortAndPlaintext(t *testing.T) {
 	open.Close()
 }
 
-func TestRegister(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	make := func() prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: "n_total"}) }
-	first, err := serve.Register(registry, make())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second, err := serve.Register(registry, make()); err != nil || second != first {
-		t.Errorf("the second registration: %v, %v", second, err)
-	}
-	if _, err := serve.Register[prometheus.Counter](nil, make()); err != nil {
-		t.Error(err)
-	}
-	other := prometheus.NewCounter(prometheus.CounterOpts{Name: "n_total", Help: "of something else"})
-	if _, err := serve.Register(registry, other); err == nil {
-		t.Error("another collector took the name")
-	}
-}
-
 func TestReadyAndHandlers(t *testing.T) {
 	h, err := serve.NewHTTP(t.Context(), serve.HTTPConfig{
 		Addr: "127.0.0.1:0", Gatherer: prometheus.NewRegistry(), Ready: func() error { return errors.New("not yet") },

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/page"
+	"github.com/spazio-scheduler/spazio/report/page"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/drawing"
+	"github.com/spazio-scheduler/spazio/report/drawing"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 

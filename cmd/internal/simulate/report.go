@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/page"
+	"github.com/spazio-scheduler/spazio/report/page"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 

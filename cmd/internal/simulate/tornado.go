@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/drawing"
+	"github.com/spazio-scheduler/spazio/report/drawing"
 )
 
 // picture is the plot as an SVG.

@@ -1,0 +1,20 @@
+package demo
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/simnode/burn"
+)
+
+// NewBurnCommand returns the subcommand that the pods of the real node run.
+func NewBurnCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                burn.Command,
+		Short:              "Burn CPU time as a pod of the real node",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			return burn.Child(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
+		},
+	}
+}

@@ -1,0 +1,120 @@
+package node_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// clocks are a steady and a wall clock that a test sets against each other.
+type clocks struct {
+	mu    sync.Mutex
+	now   time.Time
+	ahead time.Duration
+}
+
+func (c *clocks) steady() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(node.DefaultPeriod)
+	return c.now
+}
+
+func (c *clocks) wall() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.Add(c.ahead)
+}
+
+func (c *clocks) step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}
+
+// TestClockSteps: the pipeline never hears of the wall clock's steps, the
+// schedulers see it in their reports, and what may have been a suspend costs one
+// sample.
+func TestClockSteps(t *testing.T) {
+	c := &clocks{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}
+	r := &running{
+		t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry(),
+		reports: make(chan agent.Report, 10000),
+	}
+	metrics, err := node.NewMetrics(r.metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var intervals sync.Map // of times the sampler saw
+	var last time.Time
+	r.sampler.look = func(at time.Time) {
+		if !last.IsZero() {
+			intervals.Store(at.Sub(last), true)
+		}
+		last = at
+	}
+	r.run(node.Config{
+		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Period: time.Millisecond, Metrics: metrics,
+		Now: c.steady, Wall: c.wall, OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
+	})
+	const jump = 24 * time.Hour
+	near := func(day int) func(agent.Report) bool {
+		return func(report agent.Report) bool { return report.SampledAt.Day() == day }
+	}
+	jumps := func() float64 { return r.counter("spazio_agent_samples_dropped_total", "clock-jump", "all") }
+	r.until("before", near(1))
+	c.step(jump)
+	r.until("after a suspend or a step ahead", near(2))
+	if n := jumps(); n != 1 {
+		t.Errorf("%v samples dropped for the step ahead, want 1", n)
+	}
+	c.step(-jump)
+	r.until("after the step back", near(1))
+	c.step(time.Second / 2) // as a slewed clock might at most
+	r.until("after a small step", near(1))
+	if n := jumps(); n != 1 {
+		t.Errorf("%v samples dropped in all, want 1", n)
+	}
+	if n := r.counter("spazio_agent_clock_steps_total"); n != 2 {
+		t.Errorf("%v steps counted, want 2", n)
+	}
+	intervals.Range(func(d, _ any) bool {
+		// deliver looks at the clock, too, so that some are two periods.
+		if d := d.(time.Duration); d <= 0 || d > time.Minute {
+			t.Errorf("an interval of %v reached the sampler", d)
+		}
+		return true
+	})
+}
+
+// TestReportsHaveTheWallTime: with no clocks given a report's time is that of
+// the machine, and without a monotonic reading, so that it can be stored.
+func TestReportsHaveTheWallTime(t *testing.T) {
+	reports := make(chan agent.Report, 10000)
+	d, err := node.New(node.Config{
+		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: telemetry.StaticPods(nil), Period: time.Millisecond,
+		OnReport: func(r agent.Report, _ time.Time) { reports <- r },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().Round(0)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	r := <-reports
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if at := r.SampledAt; at != at.Round(0) || at.Before(before) || at.After(time.Now().Round(0)) {
+		t.Errorf("sampled at %v, the test ran from %v", at, before)
+	}
+}

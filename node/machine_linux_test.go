@@ -1,0 +1,146 @@
+package node_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// watchMachine runs a daemon on the real /proc.
+func watchMachine(t *testing.T) *node.Daemon {
+	t.Helper()
+	reader, err := telemetry.NewReader(telemetry.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := reader.Sizes()
+	pipeline, err := agent.New(agent.Config{
+		Node: "here", Schema: reader.Schema().ID, Cores: sizes[0],
+		Channels: []agent.Channel{{Name: "cpu", Size: sizes[0]}, {Name: "memory", Size: sizes[1]}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := node.New(node.Config{Pipeline: pipeline, Sampler: reader, Pods: telemetry.StaticPods(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		reader.Close()
+	})
+	return d
+}
+
+// burnCPU keeps every core busy until the returned function is called.
+func burnCPU(t *testing.T) (stop func()) {
+	t.Helper()
+	var stops []func()
+	for range runtime.NumCPU() {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), role+"=burn", "GOMAXPROCS=2")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		stops = append(stops, func() { in.Close(); _ = cmd.Wait() })
+	}
+	stop = func() {
+		for _, s := range stops {
+			s()
+		}
+		stops = nil
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// reaches says whether a report that fits comes in time.
+func reaches(t *testing.T, d *node.Daemon, patience time.Duration, fits func(agent.Report) bool) bool {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		r, ok := d.Last()
+		if ok && !r.Flags.WarmingUp && fits(r) {
+			t.Logf("avail %.2f, signal %.2f, cpu %.2f", r.Avail, r.K, r.Channels[0].Usage)
+			return true
+		}
+		if time.Now().After(end) {
+			t.Logf("avail %.2f, signal %.2f, cpu %.2f after %v", r.Avail, r.K, r.Channels[0].Usage, patience)
+			return false
+		}
+	}
+}
+
+// requireBusy fails unless something keeps the CPUs busy: then, and only then,
+// a node may offer nothing.
+func requireBusy(t *testing.T, what string) {
+	t.Helper()
+	read := func() telemetry.CPUTimes {
+		text, err := os.ReadFile("/proc/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		times, err := telemetry.ParseStat(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return times
+	}
+	before := read()
+	time.Sleep(2 * time.Second)
+	after := read()
+	busy := float64(after.Busy - before.Busy)
+	share := busy / (busy + float64(after.Idle-before.Idle))
+	if share < .5 {
+		t.Fatalf("%s: nothing offered though the CPUs are %.0f %% idle", what, 100*(1-share))
+	}
+	t.Logf("%s: other processes keep the CPUs %.0f %% busy", what, 100*share)
+}
+
+// What this machine offers falls when every core is busy, vanishes when work
+// has to wait for a core, and comes back. Other processes, such as the tests of
+// other packages, may leave it nothing to offer before or after; then that must
+// be true.
+func TestRealLoadMovesAvail(t *testing.T) {
+	d := watchMachine(t)
+	const room = .5
+	offers := func(r agent.Report) bool { return r.Avail >= room }
+	before := room
+	if reaches(t, d, 20*time.Second, offers) {
+		r, _ := d.Last()
+		before = r.Avail
+	} else {
+		requireBusy(t, "before")
+	}
+	stopOne := burnCPU(t)
+	// Utilisation is half of the usage: full cores with nobody waiting are .5.
+	falls := func(r agent.Report) bool { return r.Channels[0].Usage > .45 && r.Avail < before }
+	if !reaches(t, d, time.Minute, falls) {
+		t.Fatal("every core is busy and avail did not fall")
+	}
+	stopTwo := burnCPU(t)
+	if !reaches(t, d, time.Minute, func(r agent.Report) bool { return r.Avail < room/2 }) {
+		t.Fatal("twice as much work as cores and avail did not vanish")
+	}
+	stopOne()
+	stopTwo()
+	if !reaches(t, d, 30*time.Second, offers) {
+		requireBusy(t, "after")
+	}
+}

@@ -1,0 +1,95 @@
+package node
+
+import (
+	"context"
+	"sync"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// maxBound bounds the notices that wait; more in one period are churn alone,
+// whoever they are about.
+const maxBound = 64
+
+// mail is what waits for the pipeline: of each kind the newest.
+type mail struct {
+	churn   bool
+	bound   []agent.Bind
+	changed bool
+	pods    []telemetry.Pod
+	fleet   *agent.Fleet
+	// asked want the pipeline's Why; each has room for one.
+	asked []chan<- answer
+}
+
+// answer is the Why of the last report; ok is false before the first.
+type answer struct {
+	why agent.Why
+	ok  bool
+}
+
+// mailbox keeps mail until it is drained. It is safe for concurrent use; nothing
+// in it blocks.
+type mailbox struct {
+	wake chan struct{} // holds a token while there is mail
+
+	mu   sync.Mutex
+	mail mail
+}
+
+func (b *mailbox) put(change func(*mail)) {
+	b.mu.Lock()
+	change(&b.mail)
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *mailbox) drain() mail {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.mail
+	b.mail = mail{}
+	return m
+}
+
+func (b *mailbox) podEvent(e telemetry.PodEvent) {
+	b.put(func(m *mail) {
+		m.churn = m.churn || e.Churn
+		if e.Changed {
+			m.changed, m.pods = true, e.Pods
+		}
+	})
+}
+
+func (b *mailbox) bound(bind agent.Bind) {
+	b.put(func(m *mail) {
+		if len(m.bound) == maxBound {
+			m.churn = true
+			return
+		}
+		m.bound = append(m.bound, bind)
+	})
+}
+
+func (b *mailbox) setFleet(f agent.Fleet) {
+	b.put(func(m *mail) { m.fleet = &f })
+}
+
+// ask waits for the pipeline's answer until ctx or, with errStopped, the
+// pipeline ends.
+func (b *mailbox) ask(ctx context.Context, stopped <-chan struct{}) (answer, error) {
+	reply := make(chan answer, 1)
+	b.put(func(m *mail) { m.asked = append(m.asked, reply) })
+	select {
+	case a := <-reply:
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, ctx.Err()
+	case <-stopped:
+		return answer{}, errStopped
+	}
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/node/internal/metric"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// Metrics of a Daemon. A nil *Metrics counts nothing. It is safe for
+// concurrent use.
+type Metrics struct {
+	samples, reports, missed, steps   prometheus.Counter
+	drops                             *prometheus.CounterVec
+	delta, jitter                     prometheus.Histogram
+	rate, held                        prometheus.Gauge
+	avail, allowance, signal, pods    prometheus.Gauge
+	saturated, churn, pressure, known prometheus.Gauge
+	usage, capacity, cost             *prometheus.GaugeVec
+	channels                          atomic.Pointer[[]channelMetrics]
+}
+
+// channelMetrics are the series of one channel.
+type channelMetrics struct {
+	name                  string
+	usage, capacity, cost prometheus.Gauge
+}
+
+// NewMetrics registers the metrics with r.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	b := builder{registerer: r}
+	m := &Metrics{
+		samples:   b.counter("samples_total", "Samples taken."),
+		reports:   b.counter("reports_total", "Reports made."),
+		missed:    b.counter("ticks_missed_total", "Samples that were not taken because the one before was late."),
+		steps:     b.counter("clock_steps_total", "Steps of the wall clock by more than a second, suspends among them."),
+		rate:      b.gauge("sample_rate_hertz", "Samples a second over the last ten seconds."),
+		held:      b.gauge("sample_rate_held", "0 while samples can't keep their rate."),
+		avail:     b.gauge("avail_pods", "Pods that still fit, by the last report; may be negative."),
+		allowance: b.gauge("allowance_pods", "Part of avail granted ahead of confirmation."),
+		signal:    b.gauge("signal", "Capacity in typical loads (k), by the last report."),
+		pods:      b.gauge("pods", "Pods that run on the node."),
+		saturated: b.gauge("saturated", "1 while a channel is full."),
+		churn:     b.gauge("churn", "1 while containers start or stop."),
+		pressure:  b.gauge("pressure_available", "0 if pressure was asked for and the kernel has none, else 1."),
+		known:     b.gauge("cost_known", "1 once the cost of a pod is more than the prior."),
+		usage:     b.gauges("channel_usage_ratio", "Usage of a channel after filtering, 0 to 1."),
+		capacity:  b.gauges("channel_capacity_ratio", "Share of a channel that is there for pods."),
+		cost:      b.gauges("channel_pod_cost_ratio", "Share of a channel that one pod takes."),
+	}
+	m.drops = register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: namespace + "samples_dropped_total", Help: "Samples dropped, by the channel and the cause.",
+	}, []string{"channel", "cause"}))
+	m.delta = register(&b, prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: namespace + "sample_interval_seconds", Help: "Time between two samples.",
+		Buckets: []float64{.01, .02, .05, .08, .09, .095, .1, .105, .11, .12, .15, .2, .5, 1, 2},
+	}))
+	m.jitter = register(&b, prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: namespace + "sample_jitter_seconds", Help: "Distance of the time between two samples from the period, from which it varies by up to a fifth on purpose.",
+		Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
+	}))
+	m.held.Set(1)
+	return m, b.err
+}
+
+// registerPodSource registers whether the source sees the pods.
+func registerPodSource(r prometheus.Registerer, source telemetry.PodSource) error {
+	b := builder{registerer: r}
+	register(&b, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: namespace + "pod_source_healthy", Help: "1 while the pods of the node are seen; 0 counts none that start.",
+	}, func() float64 { return number(telemetry.PodSourceHealth(source) == nil) }))
+	return b.err
+}
+
+const namespace = "spazio_agent_"
+
+// builder registers metrics and keeps the first error.
+type builder struct {
+	registerer prometheus.Registerer
+	err        error
+}
+
+func register[C prometheus.Collector](b *builder, c C) C {
+	c, err := metric.Register(b.registerer, c)
+	b.err = errors.Join(b.err, err)
+	return c
+}
+
+func (b *builder) counter(name, help string) prometheus.Counter {
+	return register[prometheus.Counter](b, prometheus.NewCounter(prometheus.CounterOpts{Name: namespace + name, Help: help}))
+}
+
+func (b *builder) gauge(name, help string) prometheus.Gauge {
+	return register[prometheus.Gauge](b, prometheus.NewGauge(prometheus.GaugeOpts{Name: namespace + name, Help: help}))
+}
+
+func (b *builder) gauges(name, help string) *prometheus.GaugeVec {
+	return register(b, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: namespace + name, Help: help}, []string{"channel"}))
+}
+
+func (m *Metrics) sampled() {
+	if m != nil {
+		m.samples.Inc()
+	}
+}
+
+func (m *Metrics) interval(got, want time.Duration) {
+	if m != nil {
+		m.delta.Observe(got.Seconds())
+		m.jitter.Observe((got - want).Abs().Seconds())
+		m.missed.Add(missed(got, want))
+	}
+}
+
+func (m *Metrics) paced(p Pace) {
+	if m != nil {
+		m.rate.Set(p.Rate)
+		m.held.Set(number(p.Held))
+	}
+}
+
+func (m *Metrics) stepped() {
+	if m != nil {
+		m.steps.Inc()
+	}
+}
+
+// dropped counts by channel and cause; what the pipeline refuses has no channel
+// of its own.
+func (m *Metrics) dropped(err error) {
+	if m == nil {
+		return
+	}
+	var channel *telemetry.ChannelError
+	if errors.As(err, &channel) {
+		m.drops.WithLabelValues(channel.Channel, channel.Cause()).Inc()
+		return
+	}
+	cause := "refused"
+	if errors.Is(err, ErrClockJump) {
+		cause = "clock-jump"
+	}
+	m.drops.WithLabelValues("all", cause).Inc()
+}
+
+func (m *Metrics) reported(r *agent.Report) {
+	if m == nil {
+		return
+	}
+	m.reports.Inc()
+	m.avail.Set(r.Avail)
+	m.allowance.Set(r.Allowance)
+	m.signal.Set(r.K)
+	m.pods.Set(float64(len(r.Absorbed)))
+	m.saturated.Set(number(r.Saturated))
+	m.churn.Set(number(r.Flags.Churn))
+	m.pressure.Set(number(!r.Flags.NoPressure))
+	m.known.Set(number(!r.Flags.CostUnknown))
+	for i, series := range m.of(r.Channels) {
+		c := r.Channels[i]
+		series.usage.Set(c.Usage)
+		series.capacity.Set(c.Capacity)
+		series.cost.Set(c.Cost)
+	}
+}
+
+// of returns the series of the channels. Looking them up by name costs as much
+// as the rest of a report, so they are kept while the channels are the same.
+func (m *Metrics) of(channels []agent.ChannelReport) []channelMetrics {
+	same := func(s channelMetrics, c agent.ChannelReport) bool { return s.name == c.Name }
+	if known := m.channels.Load(); known != nil && slices.EqualFunc(*known, channels, same) {
+		return *known
+	}
+	series := make([]channelMetrics, len(channels))
+	for i, c := range channels {
+		series[i] = channelMetrics{c.Name, m.usage.WithLabelValues(c.Name), m.capacity.WithLabelValues(c.Name), m.cost.WithLabelValues(c.Name)}
+	}
+	m.channels.Store(&series)
+	return series
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

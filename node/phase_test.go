@@ -1,0 +1,58 @@
+package node_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/node"
+)
+
+// Ten ticks come at all phases of their period, at most 1.2 and at least .8
+// periods apart, and on the average once a period.
+func TestTicksComeAtAllPhases(t *testing.T) {
+	const period = 100 * time.Millisecond
+	p := node.Ticks{Period: period}
+	now := time.Duration(0)
+	var seen []time.Duration
+	for i := range 100 {
+		after := p.Next(now)
+		if after < period*8/10 || after > period*12/10 {
+			t.Fatalf("tick %d comes after %v", i, after)
+		}
+		now += after
+		seen = append(seen, now%period)
+		if len(seen) < 10 {
+			continue
+		}
+		phases := slices.Sorted(slices.Values(seen[i-9:]))
+		for j, phase := range phases {
+			if want := time.Duration(j) * period / 10; phase != want {
+				t.Fatalf("ticks to %d: phases %v", i, phases)
+			}
+		}
+	}
+	if now < 100*period || now > 101*period {
+		t.Errorf("100 ticks take %v", now)
+	}
+}
+
+// Who is late loses the ticks in between and keeps the phases.
+func TestLateTicksAreLost(t *testing.T) {
+	const period = 100 * time.Millisecond
+	punctual, late := node.Ticks{Period: period}, node.Ticks{Period: period}
+	due := map[time.Duration]bool{}
+	for now := time.Duration(0); now < 20*period; {
+		now += punctual.Next(now)
+		due[now] = true
+	}
+	for _, now := range []time.Duration{0, 3*period + period/2, 4 * period, 11 * period, 11*period + 1} {
+		after := late.Next(now)
+		if after <= 0 || after > 2*period {
+			t.Errorf("at %v the next is after %v", now, after)
+		}
+		if !due[now+after] {
+			t.Errorf("at %v the next is at %v, which is no tick", now, now+after)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package publish_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+func models(t *testing.T, c publish.ModelsConfig) *publish.Models {
+	t.Helper()
+	c.Backoff = publish.Backoff{Min: soon, Max: 50 * soon}
+	m, err := publish.NewModels(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, m.Run)
+	return m
+}
+
+// local is a model that points along the angle.
+func local(sequence uint64, angle, sigma float64) agent.Local {
+	sin, cos := math.Sincos(angle)
+	return agent.Local{
+		Node: "n", Incarnation: 1, Sequence: sequence, Schema: "s",
+		Model: svd.State{Dim: 2, Block: 10, Mass: 2, U: []float64{cos, sin}, Sigma: []float64{sigma}},
+		Costs: make([]agent.Cost, 2),
+	}
+}
+
+func TestPushBringsTheFleet(t *testing.T) {
+	p := newPeer(t)
+	model, err := svd.FromState(local(0, 0, 1).Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.answer = &spaziov1.PushResponse{Global: api.FromFleet(agent.Fleet{Schema: "s", Model: model, Nodes: 7}, 1)}
+	p.start()
+	fleets := make(chan agent.Fleet, 10)
+	m := models(t, publish.ModelsConfig{Target: p.addr, OnFleet: func(f agent.Fleet) { fleets <- f }})
+	m.Offer(local(1, 0, 1))
+	if got := receive(t, p.pushes); got.GetSequence() != 1 {
+		t.Errorf("pushed %v", got)
+	}
+	if f := receive(t, fleets); f.Nodes != 7 || !f.Model.Equal(model) {
+		t.Errorf("the fleet is %+v", f)
+	}
+}
+
+func TestMovedModelIsPushedAndAnUnmovedOneWhenOld(t *testing.T) {
+	p := newPeer(t)
+	p.answer = &spaziov1.PushResponse{}
+	p.start()
+	m := models(t, publish.ModelsConfig{Target: p.addr, Staleness: publish.Staleness{MinInterval: soon, MaxAge: 100 * soon}})
+	m.Offer(local(1, 0, 1))
+	receive(t, p.pushes)
+	m.Offer(local(2, .5, 1))
+	if got := receive(t, p.pushes); got.GetSequence() != 2 {
+		t.Errorf("pushed %v", got)
+	}
+	began := time.Now()
+	m.Offer(local(3, .5, 1))
+	if got := receive(t, p.pushes); got.GetSequence() != 3 || time.Since(began) < 50*soon {
+		t.Errorf("pushed %v after %v, want it when old", got, time.Since(began))
+	}
+}
+
+func TestRestartedAggregatorGetsTheNewestModel(t *testing.T) {
+	p := newPeer(t)
+	p.answer = &spaziov1.PushResponse{}
+	p.start()
+	m := models(t, publish.ModelsConfig{Target: p.addr, Staleness: publish.Staleness{MinInterval: soon}})
+	m.Offer(local(1, 0, 1))
+	receive(t, p.pushes)
+	p.kill()
+	m.Offer(local(2, 1, 1))
+	m.Offer(local(3, 1.5, 1))
+	p.start()
+	for receive(t, p.pushes).GetSequence() != 3 {
+	}
+}
+
+func TestRefusedPushIsRetried(t *testing.T) {
+	p := newPeer(t)
+	p.err = status.Error(codes.ResourceExhausted, "full")
+	p.start()
+	m := models(t, publish.ModelsConfig{Target: p.addr, Staleness: publish.Staleness{MinInterval: soon}})
+	m.Offer(local(1, 0, 1))
+	for range 3 {
+		receive(t, p.pushes)
+	}
+}
+
+func TestStaleness(t *testing.T) {
+	base := local(1, .3, 2)
+	known := local(2, .3, 2)
+	known.Costs[0] = agent.Cost{Value: 1, SD: 1, Known: true}
+	otherSchema := local(2, .3, 2)
+	otherSchema.Schema = "t"
+	otherBlock := local(2, .3, 2*math.Sqrt2)
+	otherBlock.Model.Block = 20
+	turned := local(2, .3+math.Pi, 2) // the same line, other sign
+	wider := local(2, .3, 2)
+	wider.Model = svd.State{Dim: 3, Block: 10, Mass: 2, U: []float64{1, 0, 0}, Sigma: []float64{2}}
+	rule := publish.Staleness{MinInterval: time.Second, MaxAge: time.Minute, Angle: .05, Stretch: .1}
+	for _, tt := range []struct {
+		name  string
+		next  agent.Local
+		moved bool
+	}{
+		{"same", local(2, .3, 2), false},
+		{"same line", turned, false},
+		{"same energy in larger blocks", otherBlock, false},
+		{"turned a little", local(2, .3+.0499, 2), false},
+		{"turned", local(2, .3+.0502, 2), true},
+		{"stretched a little", local(2, .3, 2.19), false},
+		{"stretched", local(2, .3, 2.21), true},
+		{"shrunk", local(2, .3, 1.79), true},
+		{"idle", local(2, .3, 0), true},
+		{"cost known", known, true},
+		{"other schema", otherSchema, true},
+		{"other dimension", wider, true},
+	} {
+		want := rule.MaxAge
+		if tt.moved {
+			want = rule.MinInterval
+		}
+		if got := rule.Wait(api.FromLocal(base), api.FromLocal(tt.next)); got != want {
+			t.Errorf("%s: waits %v, want %v", tt.name, got, want)
+		}
+	}
+	if got := rule.Wait(nil, api.FromLocal(base)); got != rule.MinInterval {
+		t.Errorf("the first waits %v", got)
+	}
+	idle, noisy := api.FromLocal(local(1, .3, 0)), api.FromLocal(local(1, 1.3, .019*math.Sqrt(10)))
+	if got := rule.Wait(idle, noisy); got != rule.MaxAge {
+		t.Errorf("an idle node with noise waits %v", got)
+	}
+	if got := rule.Wait(idle, idle); got != rule.MaxAge {
+		t.Errorf("an idle node waits %v", got)
+	}
+}
+
+func TestModelsFieldErrors(t *testing.T) {
+	for field, c := range map[string]publish.ModelsConfig{
+		"Target":                {},
+		"Timeout":               {Timeout: -1},
+		"Staleness.MinInterval": {Staleness: publish.Staleness{MinInterval: -1}},
+		"Staleness.MaxAge":      {Staleness: publish.Staleness{MinInterval: time.Second, MaxAge: 1}},
+		"Staleness.Angle":       {Staleness: publish.Staleness{Angle: 2}},
+		"Staleness.Stretch":     {Staleness: publish.Staleness{Stretch: math.NaN()}},
+		"Backoff.Min":           {Backoff: publish.Backoff{Min: -1}},
+	} {
+		if field != "Target" {
+			c.Target = "127.0.0.1:1"
+		}
+		_, err := publish.NewModels(c)
+		var bad *publish.FieldError
+		if !errors.As(err, &bad) || bad.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	_, err := publish.NewModels(publish.ModelsConfig{Target: "aggregator:9692"})
+	var refused *transport.PlaintextError
+	if !errors.As(err, &refused) {
+		t.Errorf("plaintext beyond loopback: %v", err)
+	}
+}

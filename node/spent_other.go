@@ -1,0 +1,6 @@
+//go:build !linux
+
+package node
+
+// ReadSpent knows nothing here.
+func ReadSpent() Spent { return Spent{} }

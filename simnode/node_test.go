@@ -1,0 +1,83 @@
+package simnode_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+func TestNodeTellsItsAgent(t *testing.T) {
+	clock := simnode.NewClock(time.Now(), 100)
+	node, err := simnode.NewNode("n", simnode.Params{}, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	events := make(chan telemetry.PodEvent, 10)
+	running.Go(func() { _ = node.Pods().Run(ctx, func(e telemetry.PodEvent) { events <- e }) })
+	running.Go(func() { _ = node.Run(ctx, func(simnode.Transition) {}) })
+	if err := node.Bind(simnode.Pod{UID: "a", Work: time.Second, Startup: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	want := []telemetry.PodEvent{
+		{Changed: true},
+		{Churn: true},
+		{Churn: true, Changed: true, Pods: telemetry.RunningPods("a")},
+		{Churn: true, Changed: true},
+	}
+	for i := range want {
+		got := <-events
+		got.At = time.Time{}
+		if diff := cmp.Diff(want[i], got); diff != "" {
+			t.Errorf("event %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestNodeSamples(t *testing.T) {
+	clock := simnode.NewClock(time.Now(), 1)
+	node, err := simnode.NewNode("n", simnode.Params{Cores: 8, Memory: 1 << 30}, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float64{8, 1 << 30}, node.Sizes()); diff != "" {
+		t.Errorf("sizes (-want +got):\n%s", diff)
+	}
+	now := clock.Now().Add(time.Second)
+	sample, err := node.SampleTo(nil, now)
+	if err != nil || len(sample) != len(node.Schema().Channels) {
+		t.Fatalf("sample %v, error %v", sample, err)
+	}
+	if _, err := node.SampleTo(sample, now); !errors.Is(err, telemetry.ErrNoInterval) {
+		t.Errorf("the same time again: error %v", err)
+	}
+}
+
+// Simulated and real nodes must form one fleet.
+func TestNodeHasTheReadersSchema(t *testing.T) {
+	reader, err := telemetry.NewReader(telemetry.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	node, err := simnode.NewNode("n", simnode.Params{}, simnode.Clock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reader.Pressure() {
+		return // the reader falls back to a schema of its own
+	}
+	if diff := cmp.Diff(reader.Schema(), node.Schema()); diff != "" {
+		t.Errorf("schema (-reader +node):\n%s", diff)
+	}
+}
