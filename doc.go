@@ -24,6 +24,7 @@
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
 //	cmd        the programs: spazio, spazio-agent, spazio-aggregator, spazio-scheduler
+//	bench      programs that measure the others, which they start as processes; never published
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
 //
 // Imports point one way:
@@ -32,8 +33,8 @@
 //	svd  ←  aggregate                      telemetry  ←  cmd
 //	agent, aggregate  ←  sim  ←  cmd
 //
-// Only cmd builds on k8s.io/kubernetes, and only plugin and cmd need any of
-// Kubernetes' libraries.
+// Only cmd, bench and examples/scheduler build on k8s.io/kubernetes, and only
+// plugin and cmd need any of Kubernetes' libraries.
 //
 // # The way of one sample
 //

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/figures/measured"
+	"github.com/spazio-scheduler/spazio/report/figures/measured"
 )
 
 // source is one that tells of a pod, by the mark that its first word is.

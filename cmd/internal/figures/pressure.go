@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/figures/measured"
+	"github.com/spazio-scheduler/spazio/report/figures/measured"
 )
 
 // episode is what happens from the start of a group of pods to the next.

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/figures/measured"
+	"github.com/spazio-scheduler/spazio/report/figures/measured"
 )
 
 // recordings are those of the repository, made by program record.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/figures/measured"
+	"github.com/spazio-scheduler/spazio/report/figures/measured"
 )
 
 // validation are the figures that hold the simulator against a machine.

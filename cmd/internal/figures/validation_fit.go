@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/figures/measured"
+	"github.com/spazio-scheduler/spazio/report/figures/measured"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 

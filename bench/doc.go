@@ -1,0 +1,16 @@
+// Package bench is the map of the programs that measure Spazio; it holds no code.
+//
+//	go run ./bench/perf        what the plugin costs a scheduler, on Kubernetes' scheduler_perf
+//	go run ./bench/footprint   what the agent takes of its node
+//	go run ./bench/loadgen     what a fleet's models cost an aggregator
+//	go run ./bench/contention  how well measures of CPU contention tell the tasks that want to run
+//	go run ./bench/record      what a machine's counters show under a known load, for package report/figures
+//
+// Each starts what it measures as a process of its own: it builds the program from
+// this tree unless it is told where one is. None imports cmd, and no module that is
+// published requires this one.
+//
+// Results go to standard output, as a table or with --output json; progress and
+// errors go to standard error. The exit code is 0, 1 after a failure or a missed
+// bar, and 2 for a wrong command line.
+package bench

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/bench/internal/program"
+)
+
+func main() {
+	if filepath.Base(os.Args[0]) == pauseName {
+		pause(os.Stdin)
+		return
+	}
+	program.Main(command())
+}
+
+// options are the flags.
+type options struct {
+	agent, exporter  string
+	duration, warmUp time.Duration
+	pods             int
+	rate             float64
+	scrapeAgent      time.Duration
+	output           string
+	agentArgs        []string
+}
+
+func command() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "footprint [flags] [-- flags of spazio-agent]",
+		Short: "Measure CPU time and memory of spazio-agent while pods come and go",
+		Args: func(_ *cobra.Command, args []string) error {
+			o.agentArgs = args
+			return o.validate()
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := run(c.Context(), o, c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return r.write(c.OutOrStdout(), o.output)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.agent, "agent", "", "spazio-agent to run (default built from this tree)")
+	f.StringVar(&o.exporter, "node-exporter", "prometheus-node-exporter", "node exporter to compare with; empty for none")
+	f.DurationVar(&o.duration, "duration", 5*time.Minute, "how long to measure")
+	f.DurationVar(&o.warmUp, "warm-up", 5*time.Second, "how long to run before measuring")
+	f.IntVar(&o.pods, "pods", 50, "pods on the node, 1 to 1000")
+	f.Float64Var(&o.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
+	f.DurationVar(&o.scrapeAgent, "scrape-agent", 15*time.Second, "how often the agent's /metrics are read")
+	f.StringVarP(&o.output, "output", "o", "table", "table or json")
+	return c
+}
+
+func (o options) validate() error {
+	switch {
+	case o.duration <= 0:
+		return fmt.Errorf("--duration: %v is not positive", o.duration)
+	case o.warmUp < 0:
+		return fmt.Errorf("--warm-up: %v is negative", o.warmUp)
+	case o.pods < 1 || o.pods > 1000:
+		return fmt.Errorf("--pods: %d is not in 1 to 1000", o.pods)
+	case !(o.rate >= 0 && o.rate <= 1000):
+		return fmt.Errorf("--rate: %v is not in 0 to 1000", o.rate)
+	case o.scrapeAgent <= 0:
+		return fmt.Errorf("--scrape-agent: %v is not positive", o.scrapeAgent)
+	case o.output != "table" && o.output != "json":
+		return fmt.Errorf("--output: %q is neither table nor json", o.output)
+	}
+	return nil
+}
+
+// result is what a run found. Its JSON names are for scripts.
+type result struct {
+	Seconds float64 `json:"seconds"`
+	Pods    int     `json:"pods"`
+	Rate    float64 `json:"rate"`
+	// Started and Ended count pods, Reports (full ones), Heartbeats and Pushes what
+	// the agent sent.
+	Started    int `json:"started"`
+	Ended      int `json:"ended"`
+	Reports    int `json:"reports"`
+	Heartbeats int `json:"heartbeats"`
+	Pushes     int `json:"pushes"`
+	// Counted is the pods in the agent's last report, Running those of the tree
+	// at that time, for a check that it saw them all.
+	Counted int   `json:"counted"`
+	Running int   `json:"running"`
+	Agent   usage `json:"agent"`
+	// Exporter is nil without a node exporter.
+	Exporter *usage `json:"node_exporter,omitempty"`
+	Scrapes  int    `json:"scrapes"`
+}
+
+// barMemory is the agent's bar in MiB.
+const barMemory = 25
+
+// barCPU is the agent's bar in millicores at a rate of starts a second: 4 at one,
+// 6 at five.
+func barCPU(rate float64) float64 { return 3.5 + rate/2 }
+
+func (r result) write(w io.Writer, output string) error {
+	if output == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	fmt.Fprintf(w, "%.0f s, %d pods, %g starts and ends a second: %d starts, %d ends, %d reports, %d heartbeats, %d pushes; %d of %d pods counted at the end\n\n",
+		r.Seconds, r.Pods, r.Rate, r.Started, r.Ended, r.Reports, r.Heartbeats, r.Pushes, r.Counted, r.Running)
+	fmt.Fprintf(w, "%-26s %10s %12s %12s %12s\n", "", "millicores", "RSS mean MiB", "RSS max MiB", "VmHWM MiB")
+	row := func(name string, u usage) {
+		fmt.Fprintf(w, "%-26s %10.2f %12.1f %12.1f %12.1f\n", name, u.Millicores, u.MeanMiB, u.MaxMiB, u.PeakMiB)
+	}
+	row("spazio-agent", r.Agent)
+	fmt.Fprintf(w, "%-26s %10.2f %12s %12d\n", "  bar", barCPU(r.Rate), "", barMemory)
+	if r.Exporter != nil {
+		row(fmt.Sprintf("node exporter, %d scrapes", r.Scrapes), *r.Exporter)
+	}
+	return nil
+}
+
+// errNotLinux: there is no /proc to measure with.
+var errNotLinux = errors.New("no /proc of this process: footprint needs Linux")

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package process
+
+import (
+	"errors"
+	"time"
+)
+
+// Own is not known here.
+func Own() (time.Duration, error) { return 0, errors.ErrUnsupported }
