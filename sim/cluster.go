@@ -84,10 +84,7 @@ type cluster struct {
 	looked int  // where the next attempt starts to look at nodes
 
 	unfinished int // pods that are to end
-	starting   int // pods created that do not run yet
-	backlog    Backlog
 	most       int
-	startWork  float64 // useful work done before the workload
 	transit    []node.Transition
 	feasible   []int32
 	scores     []float64
@@ -207,9 +204,6 @@ func (s *cluster) run(ctx context.Context) error {
 func (s *cluster) begin() {
 	for i, p := range s.pods {
 		if p.On > 0 {
-			if p.Server.Rate == 0 {
-				s.starting++
-			}
 			s.place(int32(i), s.nodes[p.On-1])
 		}
 	}
@@ -249,8 +243,6 @@ func (s *cluster) handle(e event) {
 		s.agenda.add(event{at: s.now + flushPeriod, kind: flushed})
 	case loaded:
 		s.load(s.nodes[e.node])
-	case counted:
-		s.count()
 	default:
 		s.policy.handle(e)
 	}
@@ -276,23 +268,8 @@ func (s *cluster) load(m *machine) {
 }
 
 func (s *cluster) create(pod int32) {
-	if s.next == 1 {
-		s.startWork = s.useful()
-	}
-	s.starting++
 	s.queue.push(pod)
 	s.attempt()
-}
-
-// useful sums up what pods have done of their work, as of now.
-func (s *cluster) useful() float64 {
-	sum := 0.
-	for _, m := range s.nodes {
-		s.advance(m)
-		t := m.model.Totals()
-		sum += t.Pods - t.Lost
-	}
-	return sum
 }
 
 // advance brings a node to the present.
@@ -332,7 +309,6 @@ func (s *cluster) transition(m *machine, t node.Transition) {
 		m.running++
 		if s.pods[pod].Server.Rate == 0 {
 			s.most = max(s.most, m.running)
-			s.began()
 		}
 	case node.Succeeded:
 		r.Done = t.At - s.Warmup
@@ -343,25 +319,7 @@ func (s *cluster) transition(m *machine, t node.Transition) {
 		r.Running, r.Bound, r.Node = -1, -1, -1
 		r.Kills++
 		m.running--
-		s.starting++
 		s.agenda.add(event{at: s.now + s.Latency, kind: failed, node: m.index, pod: pod})
 	}
 	s.policy.phase(m, t)
-}
-
-// began notes that one pod fewer waits, and has the books on the backlog closed
-// where it was the last.
-func (s *cluster) began() {
-	if s.starting--; s.starting == 0 && s.next == len(s.order) {
-		s.agenda.add(event{at: s.now, kind: counted})
-	}
-}
-
-// count closes the books on the backlog, unless a pod waits again.
-func (s *cluster) count() {
-	if s.starting > 0 || len(s.order) == 0 {
-		return
-	}
-	first := s.Warmup + s.pods[s.order[0]].Created
-	s.backlog = Backlog{Useful: s.useful() - s.startWork, Span: s.now - first}
 }

@@ -25,7 +25,6 @@ const (
 	backedOff                    // a refused pod may be tried again
 	flushed                      // pods that no event woke for long are tried again
 	reported                     // the node's report arrives
-	counted                      // no pod waits any more
 	loaded                       // the node's background changes
 	measured                     // a peer's telemetry is due at the node
 	published                    // a peer's telemetry is seen by its scheduler

@@ -12,33 +12,25 @@ type Result struct {
 	Cores float64
 	// End is when the last pod ended, or the horizon.
 	End float64
-	// Done and Lost are what all pods did in core-seconds, and what of it was
-	// lost by kills. Busy is what the cores did in all, from the start of the
-	// warm-up to End.
+	// Done and Lost are what all pods with work did in core-seconds, and what of
+	// it was lost by kills. Busy is what the cores did in all, from the start of
+	// the warm-up to End.
 	Done, Lost, Busy float64
 	// Waited and Overcommitted are node-seconds in which a thread waited for a
 	// core, and in which pods asked for more memory than there is.
 	Waited, Overcommitted float64
 	// Most is the largest number of pods that ran on a node at once.
 	Most int
-	// Backlog covers the time in which pods waited to run.
-	Backlog Backlog
 	// Responses are the servers' response times in seconds.
 	Responses []float64
 	// Span is all time simulated, the warm-up included.
 	Span float64
 }
 
-// Backlog is the time from the first creation of a pod until no pod is left that
-// does not run: the span, and the useful core-seconds done in it. It is zero for
-// a run in which that never came.
-type Backlog struct{ Useful, Span float64 }
-
 func (s *cluster) result() Result {
 	r := Result{
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
-		Cores: float64(len(s.nodes) * s.Node.Cores), Most: s.most,
-		Backlog: s.backlog, Span: s.now,
+		Cores: float64(len(s.nodes) * s.Node.Cores), Most: s.most, Span: s.now,
 	}
 	for _, record := range r.Records {
 		r.End = math.Max(r.End, record.Done)

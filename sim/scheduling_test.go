@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/sim"
@@ -109,4 +110,37 @@ func TestSummariseDoneAtZero(t *testing.T) {
 			t.Error("a pod that was done at 0 s is unfinished")
 		}
 	}
+}
+
+// What is useful is measured over one window, whatever the scheduler does in it:
+// pods that wait for a slot and pods that share one do the same work in the same
+// time, so neither is ahead.
+func TestUsefulShareHasOneWindow(t *testing.T) {
+	waiting := make([]sim.Pod, 8)
+	for i := range waiting {
+		waiting[i] = sim.Pod{Work: 10, Request: baseline.Resources{CPU: 1}}
+	}
+	sharing := make([]sim.Pod, 8)
+	for i := range sharing {
+		sharing[i] = sim.Pod{Work: 10}
+	}
+	for name, pods := range map[string][]sim.Pod{"waiting": waiting, "sharing": sharing} {
+		r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, pods)
+		// 80 core-seconds on 4 cores for as long as it took.
+		if got, want := metric(t, r, "useful_share"), 80/(4*r.End); math.Abs(got-want) > 1e-6 {
+			t.Errorf("%s: useful share %.4f, want %.4f", name, got, want)
+		}
+	}
+}
+
+// metric is one figure of a run.
+func metric(t testing.TB, r sim.Result, name string) float64 {
+	t.Helper()
+	for _, m := range sim.Summarise(r) {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
 }

@@ -300,16 +300,15 @@ func TestHorizon(t *testing.T) {
 
 func TestSummarise(t *testing.T) {
 	r := sim.Result{
-		Nodes: 1, Cores: 2, End: 12, Span: 20, Busy: 10, Most: 3,
+		Nodes: 1, Cores: 2, End: 12, Span: 20, Busy: 10, Most: 3, Done: 9, Lost: 1,
 		Pods: []sim.Pod{{Created: 2, Work: 4}, {Created: 3, Work: 2, Cores: .5}, {Created: 4, Work: 1}},
 		Records: []sim.Record{
 			{Running: 4, Done: 12}, {Running: 4, Done: 8, Kills: 1}, {Done: -1},
 		},
-		Backlog:   sim.Backlog{Useful: 6, Span: 4},
 		Responses: []float64{1, 3},
 	}
 	want := map[string]float64{
-		"goodput": .75, "makespan": 10, "run_mean": 6, "run_p50": 4, "run_p95": 8, "run_p99": 8,
+		"useful_share": .4, "makespan": 10, "run_mean": 6, "run_p50": 4, "run_p95": 8, "run_p99": 8,
 		"sojourn_mean": 7.5, "sojourn_p50": 5, "sojourn_p95": 10, "sojourn_p99": 10,
 		"slowdown_mean": 1.5, "slowdown_p50": 1, "slowdown_p95": 2, "slowdown_p99": 2,
 		"slowdown_jain": .9, "unfinished": 1, "least_share": 1, "kills": 1, "most_pods_per_core": 1.5,

@@ -15,9 +15,9 @@ type Metric struct {
 // Summarise computes the figures of a run; those that do not apply to it are
 // left out.
 //
-//   - goodput: useful core-seconds per core-second, from the first creation
-//     until no pod waits any more; what is lost by kills is not useful
 //   - makespan: from the first creation to the last end
+//   - useful share: core-seconds of pods' work, but for what kills have lost,
+//     over the makespan times the cores: one window for every scheduler
 //   - run: from running to done, of the last attempt; sojourn: from creation;
 //     mean, p50, p95 and p99
 //   - slowdown: run time over that alone on a node, and its Jain index
@@ -47,10 +47,8 @@ func Summarise(r Result) []Metric {
 		slowdown = append(slowdown, (record.Done-record.Running)/p.Solo())
 	}
 	var m metrics
-	if r.Backlog.Span > 0 {
-		m.add("goodput", r.Backlog.Useful/(r.Backlog.Span*r.Cores), "1")
-	}
 	if len(run) > 0 {
+		m.add("useful_share", (r.Done-r.Lost)/((r.End-first)*r.Cores), "1")
 		m.add("makespan", r.End-first, "s")
 		m.quantiles("run", "s", run)
 		m.quantiles("sojourn", "s", sojourn)

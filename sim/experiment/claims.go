@@ -74,7 +74,6 @@ var claims = []claim{
 
 	{"finding-7", works(10, 10, workload.Equal), "makespan", Omniscient, Default, true, .95, "140 / 132 s"},
 	{"finding-7", works(10, endless, workload.Equal), "makespan", Reference, Default, true, 1, "148 / 134 s"},
-	{"finding-7", works(10, endless, workload.Equal), "goodput", Reference, Default, true, 1.2, "not run"},
 	{"finding-7", works(10, endless, workload.Exponential), "makespan", Reference, Default, false, 1, "156–164 / 166 s; 915–925 / 989 s"},
 
 	{"finding-8", always, "most_pods_per_core", "unguarded", Reference, true, 1.5, "86 pods"},

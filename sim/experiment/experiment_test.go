@@ -230,7 +230,7 @@ func TestJudge(t *testing.T) {
 func TestLosses(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
 	values := map[string]map[string][]float64{
-		"goodput":         {"default": {.8, .8}, "low-risk": {.9, .9}, "spazio": {.54, .55}, "omniscient": {1, 1}},
+		"useful_share":         {"default": {.8, .8}, "low-risk": {.9, .9}, "spazio": {.54, .55}, "omniscient": {1, 1}},
 		"makespan":        {"default": {100, 100}, "spazio": {100.5, 100.5}},             // alike
 		"run_mean":        {"default": {100, 100}, "spazio": {90, 150}},                  // who knows
 		"sojourn_mean":    {"default": {100, 100}, "low-risk": {9, 9}, "spazio": {5, 5}}, // better
@@ -249,7 +249,7 @@ func TestLosses(t *testing.T) {
 	for _, l := range experiment.Losses(b1, data, experiment.Spazio) {
 		got = append(got, fmt.Sprintf("%s to %s %.2f", l.Metric, l.Other, l.Ratio.Mean))
 	}
-	want := []string{"goodput to low-risk 0.61", "memory_overload to default +Inf"}
+	want := []string{"useful_share to low-risk 0.61", "memory_overload to default +Inf"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -259,12 +259,12 @@ func TestLosses(t *testing.T) {
 func TestJudgeShortPods(t *testing.T) {
 	for work, want := range map[float64]int{.5: 0, 1: 1, 2: 0} {
 		b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{work}, Law: []workload.Law{workload.Equal}})
-		data := rows("goodput", map[string][]float64{"default": {.5}, "spazio": {.5}})
+		data := rows("useful_share", map[string][]float64{"default": {.5}, "spazio": {.5}})
 		for i := range data {
 			data[i].Experiment = b1[0].Label
 		}
 		if got := experiment.Judge(b1, data, experiment.Spazio); len(got) != want {
-			t.Errorf("work of %g: %+v, want %d verdicts on goodput", work, got, want)
+			t.Errorf("work of %g: %+v, want %d verdicts on the useful share", work, got, want)
 		}
 	}
 }

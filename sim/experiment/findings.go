@@ -72,7 +72,7 @@ var findings = []Experiment{
 		"Does a bad estimate lock an empty node out unless it always offers a pod?",
 		[]string{Default, "source-cautious", "source-cautious-open", Reference, "no-floor", Spazio}),
 	batches("finding-7", []float64{10, 60}, "Makespan misleads",
-		"Equal sizes end in rounds where sharing ends at once: does the same algorithm look different with exponential sizes, and by goodput?",
+		"Equal sizes end in rounds where sharing ends at once: does the same algorithm look different with exponential sizes?",
 		[]string{Default, Reference, Spazio, Omniscient}),
 	mixes("finding-8", []float64{.5}, "Mixed pods",
 		"Half of 1,000 pods press on memory: what keeps an allowance from filling nodes that can take no more?",

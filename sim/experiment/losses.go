@@ -19,7 +19,7 @@ var judged = []struct {
 	metric string
 	more   bool
 }{
-	{"goodput", true},
+	{"useful_share", true},
 	{"makespan", false},
 	{"run_mean", false},
 	{"sojourn_mean", false},

@@ -70,14 +70,14 @@ var endless = math.Inf(1)
 
 // targets are what Spazio should reach.
 var targets = []target{
-	{batch(10, endless, workload.Equal), "goodput", ratioToDefault, true, .96},
+	{batch(10, endless, workload.Equal), "useful_share", ratioToDefault, true, .96},
 	{batch(10, endless, workload.Equal), "run_mean", ratioToDefault, false, .12},
 	{batch(10, endless, workload.Equal), "sojourn_mean", ratioToDefault, false, .65},
 	{batch(10, endless, workload.Equal), "makespan", ratioToDefault, false, 1.15},
 	{batch(10, endless, workload.Exponential), "run_mean", ratioToDefault, false, .2},
 	{batch(10, endless, workload.Exponential), "sojourn_mean", ratioToDefault, false, .9},
 	{batch(10, endless, workload.Exponential), "makespan", ratioToDefault, false, 1},
-	{batch(1, 1, workload.Equal, workload.Exponential), "goodput", ratioToDefault, true, .85},
+	{batch(1, 1, workload.Equal, workload.Exponential), "useful_share", ratioToDefault, true, .85},
 	{batch(1, 1, workload.Equal, workload.Exponential), "run_mean", ratioToDefault, false, .3},
 	{batch(.1, .1, workload.Equal, workload.Exponential), "makespan", ratioToDefault, false, 1.15},
 	{steady(.8, 10), "slowdown_p99", ratioToDefault, false, 1.1},
@@ -87,7 +87,7 @@ var targets = []target{
 	{named("b3"), "memory_overload", ratioToDefault, false, .05},
 	{long, "most_pods_per_core", worstValue, false, 3},
 	{named("s1"), "server_p99", ratioToIdle, false, 1.2},
-	{named("s1"), "goodput", ratioToDefault, true, .9},
+	{named("s1"), "useful_share", ratioToDefault, true, .9},
 	{named("h1"), "slowdown_p99", ratioToBest, false, 1},
 	{named("w1"), "slowdown_p99", ratioToBest, false, 1},
 	{bounded, "sojourn_mean", ratioToBound, false, 1.25},

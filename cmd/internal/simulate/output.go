@@ -54,13 +54,13 @@ func writeCSV(out io.Writer, rows []experiment.Row) error {
 
 // shown are the metrics of tables, in order; rows have more.
 var shown = []string{
-	"goodput", "makespan", "run_mean", "run_p99", "sojourn_mean", "sojourn_p99", "slowdown_p99", "slowdown_jain",
+	"useful_share", "makespan", "run_mean", "run_p99", "sojourn_mean", "sojourn_p99", "slowdown_p99", "slowdown_jain",
 	"server_p99", "most_pods_per_core", "least_share", "cpu_wait", "memory_overload", "kills", "unfinished", "utilisation",
 }
 
 // compared are the metrics whose ratio to the default means something.
 var compared = []string{
-	"goodput", "makespan", "run_mean", "sojourn_mean", "sojourn_p99", "slowdown_p99", "server_p99", "memory_overload",
+	"useful_share", "makespan", "run_mean", "sojourn_mean", "sojourn_p99", "slowdown_p99", "server_p99", "memory_overload",
 }
 
 // tables renders two tables a case, one line a scheduler.

@@ -44,7 +44,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"b1/work=1/law=equal: mean of 3 seeds", "scheduler  goodput", "spazio  ", "default  ",
+		"b1/work=1/law=equal: mean of 3 seeds", "scheduler  useful_share", "spazio  ", "default  ",
 		"ratio to default", "targets of spazio", "run_mean/default ≤ 0.3",
 	} {
 		if !strings.Contains(out, want) {

@@ -55,10 +55,7 @@ func compare(ctx context.Context, batch demo.Config, c sim.Config, o outcome) ([
 
 // observe puts what became of a batch on the cluster in the simulator's terms.
 func observe(batch demo.Config, o demo.Outcome) (sim.Result, error) {
-	r := sim.Result{
-		Nodes: batch.Nodes, Cores: float64(batch.Nodes * batch.Cores),
-		Backlog: sim.Backlog{Useful: o.Backlog.Useful, Span: o.Backlog.Span.Seconds()},
-	}
+	r := sim.Result{Nodes: batch.Nodes, Cores: float64(batch.Nodes * batch.Cores)}
 	var start time.Time
 	for _, p := range o.Records {
 		switch {
@@ -84,6 +81,7 @@ func observe(batch demo.Config, o demo.Outcome) (sim.Result, error) {
 			Node: nodes[p.Node], Bound: since(p.Bound), Running: since(p.Running), Done: since(p.Done),
 		})
 		r.End = math.Max(r.End, since(p.Done))
+		r.Done += p.Work.Seconds()
 	}
 	return r, nil
 }

@@ -1,6 +1,6 @@
 // Command validate holds the simulator against an embedded cluster: it runs the
 // same batch of pods on both, under Spazio and under the default scheduler, and
-// compares goodput and the mean run time.
+// compares the useful share and the mean run time.
 //
 //	go run ./cmd/internal/validate -seeds 1,2,3 -work 5
 //

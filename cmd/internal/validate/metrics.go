@@ -9,10 +9,10 @@ import (
 )
 
 // judged are the metrics that must agree.
-var judged = []string{"goodput", "run_mean"}
+var judged = []string{"useful_share", "run_mean"}
 
 // shown are those of sim.Summarise that are compared, the judged ones first.
-var shown = []string{"goodput", "run_mean", "run_p95", "slowdown_p99", "makespan", "sojourn_mean", "sojourn_p99"}
+var shown = []string{"useful_share", "run_mean", "run_p95", "slowdown_p99", "makespan", "sojourn_mean", "sojourn_p99"}
 
 // metrics are what is compared: those of sim.Summarise, and what tells where
 // time goes between them.

@@ -48,7 +48,7 @@ func TestSmallBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, scheduler := range []string{demo.Spazio, demo.Default} {
-		for _, metric := range []string{"goodput", "run_mean", "makespan", "bind_mean", "most_bound", "attempts", "choosing"} {
+		for _, metric := range []string{"useful_share", "run_mean", "makespan", "bind_mean", "most_bound", "attempts", "choosing"} {
 			i := slices.IndexFunc(got.Rows, func(r row) bool { return r.Scheduler == scheduler && r.Metric == metric })
 			if i < 0 || got.Rows[i].Seed != 7 || !(got.Rows[i].Cluster > 0 && got.Rows[i].Simulator > 0) {
 				t.Errorf("%s of %s: %+v", metric, scheduler, got.Rows)
@@ -81,7 +81,6 @@ func outcomeOfTwo() (demo.Config, outcome) {
 				{Task: task, Name: "a", Node: "x", Created: at(0), Bound: at(.1), Running: at(1.2), Done: at(4)},
 				{Task: task, Name: "b", Node: "x", Created: at(.5), Bound: at(4.2), Running: at(5.2), Done: at(7.2)},
 			},
-			Backlog: demo.Backlog{Span: 5200 * time.Millisecond, Useful: 2.6},
 		},
 		Effort: effort{Attempts: 4, Bound: 2, Choosing: .02, Binding: .1},
 	}
@@ -94,7 +93,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
-		"goodput": .25, "run_mean": 2.4, "run_p95": 2.8, "slowdown_p99": 1.4, "makespan": 7.2, "sojourn_mean": 5.35, "sojourn_p99": 6.7,
+		"useful_share": 4 / 14.4, "run_mean": 2.4, "run_p95": 2.8, "slowdown_p99": 1.4, "makespan": 7.2, "sojourn_mean": 5.35, "sojourn_p99": 6.7,
 		"bind_mean": 1.9, "bind_gap": 4.1, "start_extra": .05, "turnaround": .2, "most_bound": 1,
 		"attempts": 2, "choosing": .005, "binding": .05,
 	}
@@ -136,12 +135,12 @@ func TestCompareGivesTheSimulatorTheBatch(t *testing.T) {
 
 func TestSummarise(t *testing.T) {
 	rows := []row{
-		{"spazio", 1, "goodput", "1", .8, .4}, {"spazio", 2, "goodput", "1", .4, .8},
+		{"spazio", 1, "useful_share", "1", .8, .4}, {"spazio", 2, "useful_share", "1", .4, .8},
 		{"spazio", 1, "makespan", "s", 10, 20}, {"spazio", 2, "makespan", "s", 10, 20},
 	}
 	lines := summarise(rows, .1)
 	if len(lines) != 2 || !lines[0].Judged || !lines[0].Agrees || math.Abs(lines[0].Ratio-1) > 1e-9 || lines[0].Low == nil {
-		t.Errorf("goodput: %+v", lines)
+		t.Errorf("useful share: %+v", lines)
 	}
 	if lines[1].Judged || lines[1].Agrees || math.Abs(lines[1].Ratio-2) > 1e-9 || lines[1].Simulator != 20 {
 		t.Errorf("makespan: %+v", lines[1])
@@ -150,18 +149,18 @@ func TestSummarise(t *testing.T) {
 		t.Error(err)
 	}
 	if err := verdict(summarise(rows[:1], .1)); err == nil {
-		t.Error("half of the goodput agrees")
+		t.Error("half of the useful share agrees")
 	}
 }
 
 func TestOutput(t *testing.T) {
-	rows := []row{{"spazio", 1, "goodput", "1", .8, .84}}
+	rows := []row{{"spazio", 1, "useful_share", "1", .8, .84}}
 	var table, text bytes.Buffer
 	if err := write(&table, "table", rows, summarise(rows, .1)); err != nil {
 		t.Fatal(err)
 	}
 	_, body, _ := strings.Cut(table.String(), "\n")
-	want := []string{"spazio", "goodput", "1", "0.8", "0.84", "1.050", "-", "agrees"}
+	want := []string{"spazio", "useful_share", "1", "0.8", "0.84", "1.050", "-", "agrees"}
 	if diff := cmp.Diff(want, strings.Fields(body)); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
@@ -169,7 +168,7 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	records, err := csv.NewReader(&text).ReadAll()
-	if diff := cmp.Diff([]string{"spazio", "1", "goodput", "1", "0.8", "0.84"}, records[1]); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"spazio", "1", "useful_share", "1", "0.8", "0.84"}, records[1]); diff != "" || err != nil {
 		t.Errorf("CSV (-want +got): %s, error %v", diff, err)
 	}
 }
