@@ -95,17 +95,9 @@ type cluster struct {
 // come. It depends on its arguments alone; the pods are not modified. Errors are
 // a *FieldError, those of the parts, or ctx's.
 func Run(ctx context.Context, c Config, pods []Pod) (Result, error) {
-	if err := c.Validate(); err != nil {
+	c, err := checked(c, pods)
+	if err != nil {
 		return Result{}, err
-	}
-	c = c.WithDefaults()
-	for i, p := range pods {
-		if err := p.validate(i, c.Nodes); err != nil {
-			return Result{}, err
-		}
-	}
-	if _, ok := c.Scheduler.(Omniscient); ok {
-		return centralQueue(c, pods), nil
 	}
 	s, err := newCluster(c, pods)
 	if err != nil {
@@ -115,6 +107,20 @@ func Run(ctx context.Context, c Config, pods []Pod) (Result, error) {
 		return Result{}, err
 	}
 	return s.result(), nil
+}
+
+// checked returns the configuration with its defaults, if it and the pods are valid.
+func checked(c Config, pods []Pod) (Config, error) {
+	if err := c.Validate(); err != nil {
+		return c, err
+	}
+	c = c.WithDefaults()
+	for i, p := range pods {
+		if err := p.validate(i, c.Nodes); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
 }
 
 func newCluster(c Config, pods []Pod) (*cluster, error) {

@@ -36,11 +36,14 @@ type Pod struct {
 }
 
 // Solo is the pod's run time alone on a node, in seconds.
-func (p Pod) Solo() float64 {
+func (p Pod) Solo() float64 { return p.Work / p.width() }
+
+// width is how many cores it works on when nothing holds it up.
+func (p Pod) width() float64 {
 	if p.Cores == 0 {
-		return p.Work
+		return 1
 	}
-	return p.Work / p.Cores
+	return p.Cores
 }
 
 func (p Pod) weight() float64 {

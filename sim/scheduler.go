@@ -3,8 +3,8 @@ package sim
 import "github.com/spazio-scheduler/spazio/sim/node"
 
 // Scheduler is one of Spazio, Scalar, Default, TargetLoadPacking,
-// LoadVariationRiskBalancing, LowRiskOverCommitment, LoadAware, Pronto and
-// Omniscient.
+// LoadVariationRiskBalancing, LowRiskOverCommitment, LoadAware and
+// Pronto.
 type Scheduler interface {
 	build(*cluster) (policy, error)
 }

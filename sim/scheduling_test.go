@@ -94,14 +94,6 @@ func TestRestartDelay(t *testing.T) {
 	}
 }
 
-// A pod is ready after its start-up, for the bound too.
-func TestCentralQueueWaitsForStartup(t *testing.T) {
-	got := run(t, sim.Config{Nodes: 1, Scheduler: sim.Omniscient{}}, []sim.Pod{{Created: 2, Startup: 3, Work: 1}}).Records[0]
-	if got.Running != 5 || got.Done != 6 {
-		t.Errorf("%+v, want running at 5 s and done at 6", got)
-	}
-}
-
 // The end of the warm-up is a time like any other.
 func TestSummariseDoneAtZero(t *testing.T) {
 	r := sim.Result{Nodes: 1, Cores: 1, Pods: []sim.Pod{{Work: 1}}, Records: []sim.Record{{}}}

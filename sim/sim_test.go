@@ -117,54 +117,6 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// Closed form: the central queue is M/M/c, whose mean sojourn Erlang's C gives.
-func TestCentralQueueClosedForm(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	const cores, load = 4, .8
-	pods := make([]sim.Pod, 300_000)
-	now := 0.
-	for i := range pods {
-		now += rng.ExpFloat64() / (load * cores)
-		pods[i] = sim.Pod{Created: now, Work: rng.ExpFloat64() + 1e-12}
-	}
-	mean := func(s sim.Omniscient) float64 {
-		sum := 0.
-		r := run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: cores}, Scheduler: s}, pods)
-		for i, record := range r.Records {
-			sum += record.Done - pods[i].Created
-		}
-		return sum / float64(len(pods))
-	}
-	// a = 3.2: P(wait) = (a⁴/4!/(1−ρ)) / (Σ_{k<4} aᵏ/k! + that) = .5964.
-	const want = 1 + .59643/(cores*(1-load))
-	got := mean(sim.Omniscient{})
-	t.Logf("mean sojourn %.4f, closed form %.4f", got, want)
-	if math.Abs(got/want-1) > .02 {
-		t.Errorf("mean sojourn %.4f, closed form %.4f", got, want)
-	}
-	if shortest := mean(sim.Omniscient{Shortest: true}); shortest >= got {
-		t.Errorf("shortest first takes %.4f, first come first served %.4f", shortest, got)
-	}
-}
-
-func TestCentralQueueOrder(t *testing.T) {
-	pods := []sim.Pod{{Work: 10}, {Work: 1, Created: 2}, {Work: 5, Created: 2}}
-	ends := func(s sim.Omniscient) []float64 {
-		var ends []float64
-		for _, record := range run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: 1}, Scheduler: s}, pods).Records {
-			ends = append(ends, record.Done)
-		}
-		return ends
-	}
-	approx := cmpopts.EquateApprox(0, 1e-6)
-	if diff := cmp.Diff([]float64{10, 11, 16}, ends(sim.Omniscient{}), approx); diff != "" {
-		t.Errorf("first come first served (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]float64{16, 3, 8}, ends(sim.Omniscient{Shortest: true}), approx); diff != "" {
-		t.Errorf("shortest first (-want +got):\n%s", diff)
-	}
-}
-
 // kube-scheduler keeps requests within the node, and tries again when a pod has
 // ended.
 func TestDefaultHoldsRequests(t *testing.T) {

@@ -46,7 +46,7 @@ type Params struct {
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
 
-	mixed  bool       // the pods' run times differ whatever the law
+	mixed  bool       // the pods differ in what they take
 	spazio sim.Spazio // with Set
 }
 
@@ -67,8 +67,9 @@ type Experiment struct {
 	NeedsTrace string
 	defaults   Params
 	sweep      Sweep
-	// unbound says that the omniscient bound does not know of part of the load.
-	unbound bool
+	// partial says that the pods are a part of the load: the central queue, which
+	// has no nodes, would not know of the rest.
+	partial bool
 	idle    bool
 	// schedulers are compared by default; nil means Field.
 	schedulers []string
@@ -134,7 +135,7 @@ var experiments = []Experiment{
 	{
 		Name: "s1", Title: "Servers beside a batch",
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times?",
-		defaults: Params{Pods: 500}, unbound: true, idle: true, schedulers: append(Field(), Reserving),
+		defaults: Params{Pods: 500}, partial: true, idle: true, schedulers: append(Field(), Reserving),
 		sweep: Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
@@ -145,7 +146,7 @@ var experiments = []Experiment{
 		Name: "h1", Title: "Background load from traces",
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
-		defaults:   Params{Duration: 600, Law: workload.Exponential}, unbound: true,
+		defaults:   Params{Duration: 600, Law: workload.Exponential}, partial: true,
 		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}},
 		build: hidden,
 	},

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -148,7 +147,7 @@ func TestRunRefuses(t *testing.T) {
 
 func rows(metric string, values map[string][]float64) []experiment.Row {
 	var rows []experiment.Row
-	for _, scheduler := range []string{"default", "spazio", "omniscient"} {
+	for _, scheduler := range []string{"default", "spazio", "central-queue"} {
 		for i, v := range values[scheduler] {
 			rows = append(rows, experiment.Row{
 				Experiment: "e", Scheduler: scheduler, Seed: uint64(i), Metric: metric, Value: v, Unit: "s",
@@ -204,7 +203,7 @@ func TestJudge(t *testing.T) {
 	for metric, values := range map[string]map[string][]float64{
 		"run_mean":           {"default": {100, 100}, "spazio": {11, 11}},
 		"most_pods_per_core": {"default": {9, 9}, "spazio": {2, 4}},
-		"sojourn_mean":       {"default": {100, 100}, "spazio": {80, 80}, "omniscient": {70, 70}},
+		"sojourn_mean":       {"default": {100, 100}, "spazio": {80, 80}, "central-queue": {70, 70}},
 	} {
 		data = append(data, rows(metric, values)...)
 	}
@@ -218,7 +217,6 @@ func TestJudge(t *testing.T) {
 	want := map[string]string{
 		"run_mean/default ≤ 0.12":            "0.11 true",
 		"sojourn_mean/default ≤ 0.65":        "0.80 false",
-		"sojourn_mean/omniscient ≤ 1.25":     "1.14 true",
 		"most_pods_per_core of any seed ≤ 3": "4.00 false",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -230,7 +228,7 @@ func TestJudge(t *testing.T) {
 func TestLosses(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
 	values := map[string]map[string][]float64{
-		"useful_share":         {"default": {.8, .8}, "low-risk": {.9, .9}, "spazio": {.54, .55}, "omniscient": {1, 1}},
+		"useful_share":    {"default": {.8, .8}, "low-risk": {.9, .9}, "spazio": {.54, .55}, "central-queue": {1, 1}},
 		"makespan":        {"default": {100, 100}, "spazio": {100.5, 100.5}},             // alike
 		"run_mean":        {"default": {100, 100}, "spazio": {90, 150}},                  // who knows
 		"sojourn_mean":    {"default": {100, 100}, "low-risk": {9, 9}, "spazio": {5, 5}}, // better
@@ -269,16 +267,26 @@ func TestJudgeShortPods(t *testing.T) {
 	}
 }
 
-// The bound serves the shortest first where pods differ in length.
-func TestBoundByLaw(t *testing.T) {
-	for law, shortest := range map[workload.Law]bool{workload.Equal: false, workload.Exponential: true} {
-		got, err := experiment.SchedulerOf(experiment.Omniscient, experiment.Params{Law: law})
-		if err != nil {
-			t.Fatal(err)
+// What places no pods is no scheduler that one could build in, and the bound speaks
+// of two metrics alone.
+func TestComputedRows(t *testing.T) {
+	var name *experiment.NameError
+	for _, computed := range []string{experiment.CentralQueue, experiment.LowerBound} {
+		if _, err := experiment.SchedulerOf(computed, experiment.Params{}); !errors.As(err, &name) {
+			t.Errorf("%s: error %v", computed, err)
 		}
-		if diff := cmp.Diff(sim.Omniscient{Shortest: shortest}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", law, diff)
-		}
+	}
+	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 8}, experiment.Sweep{Work: []float64{2}, Law: []workload.Law{workload.Equal}})
+	rows, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{experiment.LowerBound}, Seeds: []uint64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metrics []string
+	for _, r := range rows {
+		metrics = append(metrics, r.Metric)
+	}
+	if diff := cmp.Diff([]string{"makespan", "sojourn_mean"}, metrics); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

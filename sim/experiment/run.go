@@ -102,11 +102,11 @@ func plan(cases []Case, o Options) ([]task, error) {
 			names = append(append([]string{}, names...), Idle)
 		}
 		for _, name := range names {
-			if name == Omniscient && c.Experiment.unbound {
+			if name == CentralQueue && c.Experiment.partial {
 				continue
 			}
 			if name != Idle {
-				if _, err := SchedulerOf(name, c.Params); err != nil {
+				if _, err := byName(name); err != nil {
 					return nil, err
 				}
 			}
@@ -132,20 +132,44 @@ func (t task) run(ctx context.Context) ([]Row, error) {
 		}
 	}
 	config.Seed = t.seed
-	if t.scheduler == Idle {
-		config.Scheduler, pods = sim.Default{}, idle(pods)
-	} else if config.Scheduler, err = SchedulerOf(t.scheduler, t.kase.Params); err != nil {
-		return nil, err
-	}
-	result, err := sim.Run(ctx, config, pods)
+	metrics, err := t.metrics(ctx, config, pods)
 	if err != nil {
 		return nil, err
 	}
 	var rows []Row
-	for _, m := range sim.Summarise(result) {
+	for _, m := range metrics {
 		rows = append(rows, Row{t.kase.Label, t.scheduler, t.seed, m.Name, m.Value, m.Unit})
 	}
 	return rows, nil
+}
+
+// metrics are those of the pods under the task's scheduler.
+func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) ([]sim.Metric, error) {
+	var result sim.Result
+	var err error
+	switch t.scheduler {
+	case LowerBound:
+		return bound(c, pods)
+	case CentralQueue:
+		result, err = sim.CentralQueue(c, pods)
+	case Idle:
+		c.Scheduler = sim.Default{}
+		result, err = sim.Run(ctx, c, idle(pods))
+	default:
+		if c.Scheduler, err = SchedulerOf(t.scheduler, t.kase.Params); err == nil {
+			result, err = sim.Run(ctx, c, pods)
+		}
+	}
+	return sim.Summarise(result), err
+}
+
+// bound is the lower bound of the metrics that have one.
+func bound(c sim.Config, pods []sim.Pod) ([]sim.Metric, error) {
+	b, err := sim.LowerBound(c, pods)
+	return []sim.Metric{
+		{Name: "makespan", Value: b.Makespan, Unit: "s"},
+		{Name: "sojourn_mean", Value: b.MeanSojourn, Unit: "s"},
+	}, err
 }
 
 // idleSpan is how long servers run alone, in seconds.

@@ -5,16 +5,18 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim"
-	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // Names of the schedulers that others are compared with.
 const (
 	Spazio = "spazio"
 	// Reserving is Spazio where an operator has set a reserve for servers.
-	Reserving  = "spazio-reserve"
-	Default    = "default"
-	Omniscient = "omniscient"
+	Reserving = "spazio-reserve"
+	Default   = "default"
+	// CentralQueue and LowerBound are computed, see package sim; the bound has
+	// rows of the makespan and the mean sojourn alone.
+	CentralQueue = "central-queue"
+	LowerBound   = "lower-bound"
 	// Idle runs a workload's servers alone.
 	Idle = "idle"
 )
@@ -22,7 +24,7 @@ const (
 // Named is a scheduler with its name and a line on it.
 type Named struct {
 	Name, About string
-	make        func(p Params) sim.Scheduler
+	make        func(p Params) sim.Scheduler // nil for what places no pods
 }
 
 var schedulers = []Named{
@@ -41,10 +43,11 @@ var schedulers = []Named{
 	{"source-signal", "the same, never above the signal", func(Params) sim.Scheduler { return source(1) }},
 	{"source-pooled", "the same, costs pooled with the fleet's", func(Params) sim.Scheduler { return source(2) }},
 	{"source-cautious", "the same, costs raised by a deviation", func(Params) sim.Scheduler { return source(3) }},
-	{Omniscient, "the bound: one queue before all cores", omniscient},
+	{CentralQueue, "one queue before all cores, first come, first served; starts cost nothing", nil},
+	{LowerBound, "what no scheduler can beat, of makespan and mean sojourn", nil},
 }
 
-// Schedulers lists all; the variants of the source and the bound are last.
+// Schedulers lists all; the variants of the source and what places no pods are last.
 func Schedulers() []Named { return slices.Clone(schedulers) }
 
 // Field is what experiments compare by default: all but variants.
@@ -59,17 +62,23 @@ func Field() []string {
 }
 
 // SchedulerOf makes a scheduler or a variant by its name, for a case's parameters.
-// The error is a *NameError.
+// The error is a *NameError, for what places no pods, too.
 func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
-	for _, s := range slices.Concat(schedulers, variants) {
-		if s.Name == name {
-			return s.make(p), nil
-		}
+	s, err := byName(name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, &NameError{"scheduler", name}
+	if s.make == nil {
+		return nil, &NameError{"scheduler that places pods", name}
+	}
+	return s.make(p), nil
 }
 
-// omniscient lets the shortest go first where run times differ.
-func omniscient(p Params) sim.Scheduler {
-	return sim.Omniscient{Shortest: p.Law == workload.Exponential || p.mixed}
+func byName(name string) (Named, error) {
+	for _, s := range slices.Concat(schedulers, variants) {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Named{}, &NameError{"scheduler", name}
 }

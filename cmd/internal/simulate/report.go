@@ -59,7 +59,7 @@ func provenance(seeds []uint64, heldOut bool, set []string) string {
 
 const title = "Simulated schedulers compared"
 
-const method = `Every figure is the mean over the seeds with its 95 % confidence interval (Student's t). Ratios are taken seed by seed, each against kube-scheduler's default on the same pods, and averaged geometrically. The useful share is what pods' work took, but for what kills have lost, over the makespan times the cores. Run time is from running to done, sojourn from creation to done; slowdown is run time over that alone on a node. The omniscient bound is one queue in front of all cores that knows each pod's work; no scheduler can reach it.`
+const method = `Every figure is the mean over the seeds with its 95 % confidence interval (Student's t). Ratios are taken seed by seed, each against kube-scheduler's default on the same pods, and averaged geometrically. The useful share is what pods' work took, but for what kills have lost, over the makespan times the cores. Run time is from running to done, sojourn from creation to done; slowdown is run time over that alone on a node. central-queue is one queue in front of all cores, first come, first served, where starts cost nothing; lower-bound is computed, and no scheduler can beat it.`
 
 // report fills the page and returns the pictures by file name.
 func (r results) report(p page.Page, base string) (map[string][]byte, error) {

@@ -124,7 +124,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"b1", "w1", "omniscient", "source-cautious", "finding-9-batch", "blocks-alone", "--trace",
+		"b1", "w1", "central-queue", "lower-bound", "source-cautious", "finding-9-batch", "blocks-alone", "--trace",
 		"agent.churn-hold             1s", "agent.avail.rule",
 	} {
 		if !strings.Contains(out, want) {
