@@ -128,7 +128,7 @@ func TestConfigSurvivesJSON(t *testing.T) {
 		Cores:    3.3, PodsPerCore: 1.7, NoPressure: true,
 		Filter:    filter.Config{N: 3, Norm: .1, Hold: .2, Fast: .3, Delta: .1 + .2, Kappa: 1e6},
 		Model:     svd.Options{Rank: 1, Block: 3, Alpha: .3, Beta: .7, EnergyLow: .1, EnergyHigh: .9, Unit: true},
-		Estimator: kalman.Config{Method: kalman.Recursive, Prior: .1, PriorSD: .2, Spread: .8, MeanGain: .3, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Forgetting: .9, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
+		Estimator: kalman.Config{Method: kalman.Joint, Prior: .1, PriorSD: .2, Spread: .8, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
 		Signal:    capacity.Options{Epsilon: 1e-9, Max: 7},
 		Avail:     capacity.AvailOptions{Rule: capacity.Switched, Caution: 2, NoCaution: true, Saturation: .9, NeverSaturated: true, FloorBelow: .1, NoFloor: true, Allowance: 1. / 3},
 		Allowance: capacity.AllowanceOptions{MostPerSlot: 3, Off: true},

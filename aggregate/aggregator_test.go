@@ -91,7 +91,7 @@ func batch(pushes []push, at time.Time, halfLife, forget time.Duration) (g []flo
 		if g == nil {
 			g = make([]float64, model.Dim()*model.Dim())
 		}
-		for i, v := range model.Moments(nil) {
+		for i, v := range model.MomentsTo(nil) {
 			g[i] += w * v
 		}
 	}
@@ -169,7 +169,7 @@ func TestEqualsTheBatchInAnyOrder(t *testing.T) {
 		if got.Nodes != nodes || math.Abs(got.Model.Mass()-mass) > 1e-12*mass {
 			t.Fatalf("%d nodes of mass %v, want %d of %v", got.Nodes, got.Model.Mass(), nodes, mass)
 		}
-		worst = max(worst, distance(got.Model.Moments(nil), want))
+		worst = max(worst, distance(got.Model.MomentsTo(nil), want))
 	}
 	if worst > 1e-12 {
 		t.Errorf("the global model is off by %.2g of its trace", worst)
@@ -193,7 +193,7 @@ func TestEqualsSVDMerge(t *testing.T) {
 		}
 	}
 	got := only(t, a, start).Model
-	if d := distance(got.Moments(nil), want.Moments(nil)); d > 1e-12 || math.Abs(got.Mass()-want.Mass()) > 1e-12 {
+	if d := distance(got.MomentsTo(nil), want.MomentsTo(nil)); d > 1e-12 || math.Abs(got.Mass()-want.Mass()) > 1e-12 {
 		t.Errorf("distance %.2g, mass %v, want mass %v", d, got.Mass(), want.Mass())
 	}
 }
@@ -220,7 +220,7 @@ func TestDriftIsBounded(t *testing.T) {
 		feed(t, a, latest[n])
 		if step%7 == 0 && step > 100 {
 			want, _, _ := batch(latest, at, halfLife, forget)
-			worst = max(worst, distance(only(t, a, at).Model.Moments(nil), want))
+			worst = max(worst, distance(only(t, a, at).Model.MomentsTo(nil), want))
 		}
 	}
 	if worst > 1e-12 {
@@ -237,12 +237,12 @@ func TestSilentNodesFadeAndGo(t *testing.T) {
 		push{start, aggregate.Local{Node: "silent", Schema: "s", Model: cpu}},
 		push{start.Add(2 * time.Minute), aggregate.Local{Node: "alive", Schema: "s", Model: memory}})
 	at := start.Add(2 * time.Minute)
-	if diff := cmp.Diff([]float64{.2, 0, 0, .8}, only(t, a, at).Model.Moments(nil), close12); diff != "" {
+	if diff := cmp.Diff([]float64{.2, 0, 0, .8}, only(t, a, at).Model.MomentsTo(nil), close12); diff != "" {
 		t.Errorf("after two half-lives (-want +got):\n%s", diff)
 	}
 	at = start.Add(3*time.Minute + 1)
 	got := only(t, a, at)
-	if diff := cmp.Diff([]float64{0, 0, 0, 1}, got.Model.Moments(nil), close12); diff != "" || got.Nodes != 1 {
+	if diff := cmp.Diff([]float64{0, 0, 0, 1}, got.Model.MomentsTo(nil), close12); diff != "" || got.Nodes != 1 {
 		t.Errorf("after forgetting, %d nodes (-want +got):\n%s", got.Nodes, diff)
 	}
 	at = at.Add(time.Hour)
@@ -291,7 +291,7 @@ func TestMassIsCapped(t *testing.T) {
 		feed(t, a,
 			push{start, aggregate.Local{Node: "honest", Schema: "s", Model: honest}},
 			push{start, aggregate.Local{Node: "greedy", Schema: "s", Model: greedy}})
-		got := only(t, a, start).Model.Moments(nil)
+		got := only(t, a, start).Model.MomentsTo(nil)
 		if diff := cmp.Diff([]float64{.5, 0, 0, .5}, got, close12); diff != "" {
 			t.Errorf("greedy %s (-want +got):\n%s", name, diff)
 		}
@@ -312,7 +312,7 @@ func TestClockJumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := only(t, a, start)
-	if d := distance(got.Model.Moments(nil), model.Moments(nil)); d > 1e-12 || got.Nodes != 1 {
+	if d := distance(got.Model.MomentsTo(nil), model.MomentsTo(nil)); d > 1e-12 || got.Nodes != 1 {
 		t.Errorf("distance %.2g, %d nodes, want 1", d, got.Nodes)
 	}
 }
@@ -394,7 +394,7 @@ func TestSequential(t *testing.T) {
 			Model: svd.State{Dim: 3, Block: 10, Mass: 2, U: u, Sigma: []float64{1}}}})
 	}
 	want := []float64{.25, 0, 0, 0, .25, 0, 0, 0, .5}
-	if diff := cmp.Diff(want, only(t, a, start).Model.Moments(nil), close12); diff != "" {
+	if diff := cmp.Diff(want, only(t, a, start).Model.MomentsTo(nil), close12); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -79,7 +79,7 @@ func TestEqualsTheBatchAcrossRestarts(t *testing.T) {
 			if got.Nodes != nodes || math.Abs(got.Model.Mass()-mass) > 1e-12*mass {
 				t.Fatalf("%d nodes of mass %v, want %d of %v", got.Nodes, got.Model.Mass(), nodes, mass)
 			}
-			worst = max(worst, distance(got.Model.Moments(nil), want))
+			worst = max(worst, distance(got.Model.MomentsTo(nil), want))
 		}
 	}
 	if worst > 1e-12 {
@@ -132,7 +132,7 @@ func TestDriftAfterManySteps(t *testing.T) {
 		if got.Nodes != alive {
 			t.Fatalf("%d nodes, want %d", got.Nodes, alive)
 		}
-		worst = max(worst, distance(got.Model.Moments(nil), want))
+		worst = max(worst, distance(got.Model.MomentsTo(nil), want))
 	}
 	if worst > 1e-12 || forgotten < 1000 {
 		t.Errorf("the global model is off by %.2g of its trace, %d nodes were forgotten", worst, forgotten)
@@ -429,7 +429,7 @@ func TestLowRank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := distance(only(t, a, start).Model.Moments(nil), model.Moments(nil)); d > 1e-12 {
+		if d := distance(only(t, a, start).Model.MomentsTo(nil), model.MomentsTo(nil)); d > 1e-12 {
 			t.Fatalf("%+v: off by %.2g of the trace", state, d)
 		}
 	}

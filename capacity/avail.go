@@ -50,25 +50,22 @@ type Pods struct {
 	Churn bool
 }
 
-// Rule says which of the two equations makes an availability.
+// Rule says which of the two equations makes an availability; [Channel.Room]
+// tells both.
 type Rule uint8
 
 const (
 	// LeastOfBoth takes the lower of the two (default): the signal caps the
 	// model at all times.
 	LeastOfBoth Rule = iota
-	// SignalOnly is eq. 3.12 of the thesis alone.
-	SignalOnly
-	// ModelOnly is eq. 3.13 of the thesis alone.
-	ModelOnly
-	// Switched is the switch of the thesis (§3.5): the model while containers
-	// churn, the signal otherwise. A node in constant churn then offers its
+	// Switched is the switch of the thesis (§3.5): the model (eq. 3.13) while
+	// containers churn, the signal (eq. 3.12) otherwise. A node in constant churn then offers its
 	// modelled room though it is full, and pods that y has not shown yet are
 	// missed in between; for comparison.
 	Switched
 )
 
-var rules = [...]string{"least-of-both", "signal-only", "model-only", "switched"}
+var rules = [...]string{"least-of-both", "switched"}
 
 func (r Rule) String() string {
 	if int(r) < len(rules) {
@@ -261,7 +258,7 @@ func (c *Channel) room(p Pods, o *AvailOptions) Room {
 	r.Signal = r.fit(1-c.used()) + p.Measured - p.Now
 	r.Model = r.beside(p.Now, max(c.Capacity-c.Reserve, 0))
 	switch {
-	case o.Rule == ModelOnly, o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && r.Model < r.Signal:
+	case o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && r.Model < r.Signal:
 		r.Mode = ModelMode
 	}
 	return r

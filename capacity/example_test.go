@@ -97,9 +97,9 @@ func ExampleAvailOptions_Validate() {
 	// Output: capacity: Allowance = -1: invalid configuration or input: must be finite and not negative
 }
 
-// Four slots of two-second pods, and a second to fill each: two are empty at any
-// time unless the next pods are on their way. Sixty ends of longer pods call for
-// none, and of shorter ones the bound holds.
+// Four slots of two-second pods free two a second, and each takes a second to
+// fill: two pods are to be on their way. Pods of a minute call for none, and for
+// those of a tenth of a second the bound of four a slot holds.
 func ExampleStartupAllowance() {
 	node := capacity.Bounds{Slots: 4, Room: math.Inf(1), Free: .9}
 	for _, run := range []float64{60, 2, .1} {

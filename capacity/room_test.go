@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 )
 
-var allRules = []capacity.Rule{capacity.LeastOfBoth, capacity.SignalOnly, capacity.ModelOnly, capacity.Switched}
+var allRules = []capacity.Rule{capacity.LeastOfBoth, capacity.Switched}
 
 // TestRoomExplainsAvailable takes the least room of random channels: what
 // Available starts from.

@@ -80,10 +80,9 @@
 // # Conventions
 //
 // [Step] is the pure form over a value [State], [Dynamic] the same by a
-// configuration validated once. [Bank] is the vector form, free of
-// allocations, behind the interface [Filter]. Each baseline is a pure Step
-// over a value too, behind the interface [Scalar]; [Vector] makes a [Filter] of
-// any Scalar.
+// configuration validated once, and [Bank] the form for several channels, free
+// of allocations. Each baseline is a pure Step over a value too, behind the
+// interface [Scalar].
 // Inputs are never modified and never retained. Invalid input, NaN and
 // infinities included, yields a [*FieldError] and changes nothing; nothing
 // panics.

@@ -1,6 +1,9 @@
 package filter
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // scaleGain is the weight of a new deviation in the noise scale v: a memory of
 // 20 samples, two seconds at 10 Hz, so that the gate follows a change of the
@@ -222,8 +225,6 @@ type Bank struct {
 	states []State
 }
 
-var _ Filter = (*Bank)(nil)
-
 // NewBank returns a Bank for the given number of channels, at least 1. A
 // *FieldError reports an invalid argument.
 func NewBank(channels int, c Config) (*Bank, error) {
@@ -242,12 +243,17 @@ func (b *Bank) Channels() int { return len(b.states) }
 // StepTo takes the next sample of each channel and writes the levels to dst,
 // which may be x and is grown as append does; otherwise StepTo does not allocate.
 // A *FieldError reports a wrong length or a sample that is not finite or
-// beyond MaxMagnitude; then no channel has moved.
+// beyond MaxMagnitude; then neither dst nor any channel has changed.
 func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
-	dst, err := checkStep(len(b.states), dst, x)
-	if err != nil {
-		return nil, err
+	if len(x) != len(b.states) {
+		return nil, &FieldError{"len(x)", len(x), ErrLength}
 	}
+	for i, v := range x {
+		if !valid(v) {
+			return nil, reject("x", i, v)
+		}
+	}
+	dst = slices.Grow(dst[:0], len(x))[:len(x)]
 	for i, v := range x {
 		b.states[i] = b.states[i].advance(v, &b.config)
 		dst[i] = b.states[i].Level

@@ -11,7 +11,6 @@ var (
 	ErrNotFinite = errors.New("not finite")
 	ErrRange     = errors.New("out of range")
 	ErrLength    = errors.New("wrong length")
-	ErrNil       = errors.New("nil")
 )
 
 // FieldError says which field or argument was rejected, and why.

@@ -138,7 +138,7 @@ func ExampleDynamic_Step() {
 	// Output: 0.233
 }
 
-// An average with one gain leaks a third of a spike of one sample.
+// An average with one gain leaks that share of a spike of one sample.
 func ExampleEMA_Step() {
 	var f filter.EMA // the default gain, .3
 	var s filter.EMAState
@@ -245,60 +245,28 @@ func ExampleOneEuroConfig_Validate() {
 	// Output: filter: Rate = -10: out of range
 }
 
-// Filters behind one interface meet the same spike of three samples.
-func ExampleNewVector() {
-	dynamic, err := filter.NewVector[filter.State](1, filter.Dynamic{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ema, _ := filter.NewVector[filter.EMAState](1, filter.EMA{})
-	median, _ := filter.NewVector[filter.MedianEMAState](1, filter.MedianEMA{})
-	euro, _ := filter.NewVector[filter.OneEuroState](1, filter.OneEuro{})
-
-	for _, f := range []filter.Filter{dynamic, ema, median, euro} {
-		var highest float64
-		for _, x := range []float64{0, 0, 1, 1, 1, 0, 0} {
-			y, err := f.StepTo(nil, []float64{x})
-			if err != nil {
-				fmt.Println(err)
-				return
-			}
-			highest = max(highest, y[0])
+// peak returns the highest level of a fresh filter in a spike of three samples.
+func peak[S any](f filter.Scalar[S]) (highest float64) {
+	var s S
+	for _, x := range []float64{0, 0, 1, 1, 1, 0, 0} {
+		var err error
+		if s, err = f.Step(s, x); err != nil {
+			panic(err)
 		}
-		fmt.Printf("%.2f\n", highest)
+		highest = max(highest, f.Level(s))
 	}
+	return highest
+}
+
+// Filters behind one interface meet the same spike.
+func ExampleScalar() {
+	fmt.Printf("%.2f\n", peak[filter.State](filter.Dynamic{}))
+	fmt.Printf("%.2f\n", peak[filter.EMAState](filter.EMA{}))
+	fmt.Printf("%.2f\n", peak[filter.MedianEMAState](filter.MedianEMA{}))
+	fmt.Printf("%.2f\n", peak[filter.OneEuroState](filter.OneEuro{}))
 	// Output:
 	// 0.14
 	// 0.66
 	// 0.00
 	// 0.97
-}
-
-func ExampleVector_StepTo() {
-	v, err := filter.NewVector[filter.EMAState](2, filter.EMA{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	y := make([]float64, 2)
-	for _, x := range [][]float64{{.2, .5}, {.4, .5}} {
-		if y, err = v.StepTo(y, x); err != nil {
-			fmt.Println(err)
-			return
-		}
-	}
-	fmt.Printf("%.2f of %d channels\n", y, v.Channels())
-	// Output: [0.26 0.50] of 2 channels
-}
-
-func ExampleVector_StatesTo() {
-	v, _ := filter.NewVector[filter.EMAState](1, filter.EMA{})
-	_, _ = v.StepTo(nil, []float64{.4})
-	fmt.Printf("%+v\n", v.StatesTo(nil))
-	v.Reset()
-	fmt.Printf("%+v\n", v.StatesTo(nil))
-	// Output:
-	// [{Level:0.4 Started:true}]
-	// [{Level:0 Started:false}]
 }

@@ -10,22 +10,24 @@ import (
 	"github.com/spazio-scheduler/spazio/filter"
 )
 
-// contender is a filter of one channel under comparison.
+// contender is a filter of one channel under comparison. new returns a fresh one,
+// as a function that smooths sample after sample.
 type contender struct {
 	name string
-	new  func() filter.Filter
+	new  func() func(x float64) (float64, error)
 }
 
 func contend[S any](name string, f filter.Scalar[S], err error) contender {
-	return contender{name, func() filter.Filter {
+	return contender{name, func() func(float64) (float64, error) {
 		if err != nil {
 			panic(err)
 		}
-		v, err := filter.NewVector(1, f)
-		if err != nil {
-			panic(err)
+		var s S
+		return func(x float64) (float64, error) {
+			var err error
+			s, err = f.Step(s, x)
+			return f.Level(s), err
 		}
-		return v
 	}}
 }
 
@@ -69,13 +71,12 @@ func contenders() []contender {
 // smooth runs a fresh filter over a sequence.
 func (c contender) smooth(t testing.TB, xs []float64) []float64 {
 	t.Helper()
-	f, out, one := c.new(), make([]float64, len(xs)), make([]float64, 1)
+	step, out := c.new(), make([]float64, len(xs))
 	for i, x := range xs {
-		one[0] = x
-		if _, err := f.StepTo(one, one); err != nil {
+		var err error
+		if out[i], err = step(x); err != nil {
 			t.Fatal(err)
 		}
-		out[i] = one[0]
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package kalman_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/kalman"
@@ -39,16 +38,16 @@ func BenchmarkStep(b *testing.B) {
 				b.Fatal(err)
 			}
 			all, dst := observations(channels), make([]kalman.Estimate, channels)
-			fleet := slices.Repeat([]kalman.Fleet{{Cost: .12, SD: .02}}, channels)
+			fleet := kalman.Fleet{Cost: .12, SD: .02}
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
 				if err := p.Step(all[i&1023]); err != nil {
 					b.Fatal(err)
 				}
-				p.EstimatesTo(dst)
-				if dst, err = kalman.PoolTo(dst, p.EstimatesTo(dst), fleet, 0, 0); err != nil {
-					b.Fatal(err)
+				dst = p.EstimatesTo(dst)
+				for j := range dst {
+					dst[j] = kalman.Pool(dst[j], fleet, 0, 0)
 				}
 				i++
 			}
@@ -64,18 +63,19 @@ func TestStepAllocates(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, dst, verdicts, i := observations(2), make([]kalman.Estimate, 2), make([]kalman.Verdict, 2), 0
-		fleet := []kalman.Fleet{{Cost: .2}, {Cost: .1}}
+		fleet := kalman.Fleet{Cost: .2}
 		var s kalman.State
 		n := testing.AllocsPerRun(500, func() {
 			o := all[i&1023]
 			_ = p.Step(o)
 			p.VerdictsTo(verdicts)
-			_, _ = kalman.PoolTo(dst, p.EstimatesTo(dst), fleet, 0, 0)
+			dst = p.EstimatesTo(dst)
+			dst[0] = kalman.Pool(dst[0], fleet, 0, 0)
 			s, _, _ = kalman.Step(s, o.Headroom[0], o.Pods, kalman.Config{Method: m})
 			i++
 		})
 		if n != 0 {
-			t.Errorf("%s: Step, EstimatesTo, VerdictsTo and PoolTo allocate %v times", m, n)
+			t.Errorf("%s: Step, EstimatesTo, VerdictsTo and Pool allocate %v times", m, n)
 		}
 	}
 }

@@ -183,37 +183,16 @@ func meanAvail(all []outcome) float64 {
 	return sum / float64(len(all))
 }
 
-// contenders are the methods, Centred also with a centre of fixed gain.
-var contenders = []struct {
-	name   string
-	config kalman.Config
-}{
-	{"centred", kalman.Config{}},
-	{"centred a=.1", kalman.Config{MeanGain: .1}},
-	{"naive", kalman.Config{Method: kalman.Naive}},
-	{"delta", kalman.Config{Method: kalman.Delta}},
-	{"joint", kalman.Config{Method: kalman.Joint}},
-	{"recursive", kalman.Config{Method: kalman.Recursive}},
-}
-
-// tuned returns c with the drifts, or the forgetting, that suit its method best
-// on the development seeds.
-func tuned(c kalman.Config) kalman.Config {
+// tuned returns the method with the drifts that suit it best on the development
+// seeds.
+func tuned(m kalman.Method) kalman.Config {
+	c := kalman.Config{Method: m}
 	best, least := c, math.Inf(1)
-	try := func(c kalman.Config) {
-		if e := meanAvail(outcomes(c, true, development, 10)); e < least {
-			best, least = c, e
-		}
-	}
-	if c.Method == kalman.Recursive {
-		for _, c.Forgetting = range []float64{.9, .95, .97, .98, .99, .995} {
-			try(c)
-		}
-		return best
-	}
 	for _, c.LevelDrift = range []float64{.001, .003, .01, .03, .1, .3} {
 		for _, c.CostDrift = range []float64{1e-6, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, .1} {
-			try(c)
+			if e := meanAvail(outcomes(c, true, development, 10)); e < least {
+				best, least = c, e
+			}
 		}
 	}
 	return best
@@ -225,7 +204,7 @@ type column struct {
 	open  float64 // mean error of avail without gates
 }
 
-// compare runs every contender's configuration on a seed.
+// compare runs every method's configuration on a seed.
 func compare(configs []kalman.Config, seed uint64) []column {
 	const runs = 30
 	columns := make([]column, len(configs))
@@ -248,8 +227,8 @@ func table(title string, columns []column) string {
 		}
 	}
 	fmt.Fprintf(&b, "%s\n%-28s", title, "mean |error| of avail, pods")
-	for _, c := range contenders {
-		fmt.Fprintf(&b, " %12s", c.name)
+	for _, m := range kalman.Methods() {
+		fmt.Fprintf(&b, " %12s", m)
 	}
 	for i, r := range regimes {
 		row(r.name, func(c column) float64 { return c.gated[i].avail })
@@ -269,14 +248,14 @@ func table(title string, columns []column) string {
 func TestDefaultIsBest(t *testing.T) {
 	for _, tt := range []struct {
 		title  string
-		choose func(kalman.Config) kalman.Config
+		choose func(kalman.Method) kalman.Config
 	}{
-		{"default drifts", func(c kalman.Config) kalman.Config { return c }},
+		{"default drifts", func(m kalman.Method) kalman.Config { return kalman.Config{Method: m} }},
 		{"tuned drifts", tuned},
 	} {
-		configs := make([]kalman.Config, len(contenders))
-		for i, c := range contenders {
-			configs[i] = tt.choose(c.config)
+		var configs []kalman.Config
+		for _, m := range kalman.Methods() {
+			configs = append(configs, tt.choose(m))
 		}
 		for seed := uint64(report); seed <= lastReport; seed++ {
 			title, columns := fmt.Sprintf("%s, seed %d", tt.title, seed), compare(configs, seed)
@@ -286,7 +265,7 @@ func TestDefaultIsBest(t *testing.T) {
 			least := meanAvail(columns[0].gated)
 			for i, c := range columns {
 				if mean := meanAvail(c.gated); mean < least*.995 {
-					t.Errorf("%s: %s has a mean error of %.4f pods, the default %.4f", title, contenders[i].name, mean, least)
+					t.Errorf("%s: %s has a mean error of %.4f pods, the default %.4f", title, configs[i].Method, mean, least)
 				}
 			}
 			if e := columns[0].gated[dropRegime].cost; e > .05 {
@@ -299,11 +278,11 @@ func TestDefaultIsBest(t *testing.T) {
 // BenchmarkMethods reports the mean absolute error of avail, in pods, of every
 // method with its default drifts on every regime.
 func BenchmarkMethods(b *testing.B) {
-	for _, c := range contenders {
-		b.Run(strings.ReplaceAll(c.name, " ", "_"), func(b *testing.B) {
+	for _, m := range kalman.Methods() {
+		b.Run(m.String(), func(b *testing.B) {
 			var all []outcome
 			for b.Loop() {
-				all = outcomes(c.config, true, report, 30)
+				all = outcomes(kalman.Config{Method: m}, true, report, 30)
 			}
 			for i, r := range regimes {
 				b.ReportMetric(all[i].avail, "pods/"+strings.ReplaceAll(r.name, " ", "_"))

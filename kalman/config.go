@@ -14,8 +14,7 @@ const (
 	DefaultLevelDrift  = 0.003 // Q_C/R
 	DefaultCostDrift   = 0.01  // Q_c/R
 	DefaultCostSD      = 0.5
-	DefaultForgetting  = 0.98 // a memory of 50 steps
-	DefaultGate        = 9    // three standard deviations
+	DefaultGate        = 9 // three standard deviations
 	DefaultPatience    = 5
 	DefaultSaturation  = 0.98
 	DefaultKnown       = 0.25
@@ -46,9 +45,6 @@ type Config struct {
 	// PriorSD is the standard deviation of the cost at the start, relative to
 	// Prior, in [1e−6, 1e3]; 0 means .5.
 	PriorSD float64
-	// MeanGain is a, the gain of the running mean n̄ of Centred, in (0, 1]; 0
-	// means the gain that keeps level and cost uncorrelated, P_μ/(P_μ + R).
-	MeanGain float64
 	// Spread is κ, how much pods differ: the standard deviation of what single
 	// pods take relative to the cost, at most 10. 0 means that all are alike.
 	Spread float64
@@ -58,9 +54,6 @@ type Config struct {
 	// LevelDrift and CostDrift are Q_C/R and Q_c/R, the process noises of a
 	// step, at most 1e6; 0 means .003 and .01.
 	LevelDrift, CostDrift float64
-	// Forgetting is λ of Recursive, the weight that the past keeps at each step,
-	// in [.5, 1]; 0 means .98.
-	Forgetting float64
 	// Gate is the largest ν²/S that is not an outlier; 0 means 9, and NoGate
 	// takes everything.
 	Gate float64
@@ -81,7 +74,7 @@ type Config struct {
 
 // Validate reports the first field out of its range as a *FieldError.
 func (c Config) Validate() error {
-	if c.Method > Recursive {
+	if int(c.Method) >= len(methods) {
 		return refuse("Method", c.Method, "is not a method")
 	}
 	if c.Patience < 0 || c.Patience > 100 {
@@ -93,12 +86,10 @@ func (c Config) Validate() error {
 	}{
 		{"Prior", c.Prior, 1e-6, 1e3},
 		{"PriorSD", c.PriorSD, 1e-6, 1e3},
-		{"MeanGain", c.MeanGain, 0, 1},
 		{"Spread", c.Spread, 0, 10},
 		{"Noise", c.Noise, 1e-12, 1},
 		{"LevelDrift", c.LevelDrift, 0, 1e6},
 		{"CostDrift", c.CostDrift, 0, 1e6},
-		{"Forgetting", c.Forgetting, .5, 1},
 		{"Gate", c.Gate, 0, math.MaxFloat64},
 		{"Saturation", c.Saturation, 0, 2},
 		{"Known", c.Known, 0, 1},
@@ -122,7 +113,6 @@ func (c Config) withDefaults() Config {
 	def(&c.Noise, DefaultNoise)
 	def(&c.LevelDrift, DefaultLevelDrift)
 	def(&c.CostDrift, DefaultCostDrift)
-	def(&c.Forgetting, DefaultForgetting)
 	def(&c.Gate, DefaultGate)
 	def(&c.Saturation, DefaultSaturation)
 	def(&c.Known, DefaultKnown)

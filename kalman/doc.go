@@ -38,8 +38,6 @@
 // level there is μ + K_μν − δ·(c + K_cν) = μ + a·(z − μ), and its variance
 // P_μ·R/(P_μ + R). A drift q of the cost, which leaves C alone, is added the
 // same way: P_μ += n̄²·P_c·q/(P_c + q), n̄ −= n̄·q/(P_c + q), P_c += q.
-// A fixed a (Config.MeanGain) is right where it is the gain that P_μ settles at,
-// .053 at the default drift, and wrong while P_μ is not there.
 //
 // So Centred and Joint, the filter with the matrix, agree to rounding as long as
 // no bound cuts in. The thesis finds the dual filter better than the
@@ -52,13 +50,12 @@
 // # Which method
 //
 // TestDefaultIsBest prints the mean absolute error of avail for every method on
-// eight synthetic regimes (drifting cost, bursts, outside load, a drop of the
+// nine synthetic regimes (drifting cost, bursts, outside load, a drop of the
 // capacity while n stands still, a CPU that is full in the middle of its range,
-// another workload, start-up spikes), with the default drifts and with those
-// tuned on other seeds. The default has the lowest mean in both, Joint ties,
-// Recursive (least squares with forgetting) is better where nothing changes and
-// worse where the cost does, and the thesis's other two are two to three times
-// worse.
+// another workload, start-up spikes, pods that differ), with the default drifts and with those
+// tuned on other seeds. The default has the lowest mean in both, Joint ties, and
+// the thesis's other two are far behind. They stay for the figures that repeat
+// the thesis's, in which whole agents run them.
 //
 // # Gates
 //

@@ -23,33 +23,6 @@ type Estimate struct {
 // exceeds 1 where pods that run take less than those that come and go.
 func (e Estimate) Capacity() float64 { return max(e.Level+e.Cost*e.MeanPods, 0) }
 
-// AvailSD is the standard deviation of avail = C/c − n in pods, AvailSD of its
-// level and cost; +Inf where the cost is not positive. While the cost is unknown
-// it is that of the level alone.
-func (e Estimate) AvailSD() float64 { return AvailSD(e.Level, e.LevelSD, e.Cost, e.CostSD) }
-
-// AvailSD returns the standard deviation, in pods, of a room level/cost whose
-// level and cost are independent, to first order:
-//
-//	avail = μ/c + n̄ − n,  ∂avail/∂μ = 1/c,  ∂avail/∂c = −μ/c²
-//	sd(avail) = √( sd(μ)² + (μ/c)²·sd(c)² ) / c
-//
-// For the measured room h/c + n₀ − n pass h and the standard deviation of the
-// noise. The next term of the expansion is some 4·sd(c)²/c²: the result is 4 %
-// too low at sd(c)/c = .1 and 20 % at .2, beyond which 1/c has hardly a standard
-// deviation. It is +Inf where the cost is not positive, a standard deviation is
-// negative or an argument is NaN; it is never NaN.
-func AvailSD(level, levelSD, cost, costSD float64) float64 {
-	if !(cost > 0 && levelSD >= 0 && costSD >= 0) {
-		return math.Inf(1)
-	}
-	sd := math.Hypot(levelSD/cost, level/cost*(costSD/cost))
-	if math.IsNaN(sd) {
-		return math.Inf(1)
-	}
-	return sd
-}
-
 // Estimate returns what s knows; before the first measurement the prior alone.
 func (s State) Estimate(c Config) Estimate {
 	t := c.tuning()

@@ -5,18 +5,6 @@ import (
 	"slices"
 )
 
-// Estimator learns capacity and cost of every channel of a node.
-type Estimator interface {
-	// Step takes one observation. A bad one is an error and changes nothing.
-	Step(o Observation) error
-	// EstimatesTo writes one estimate a channel into dst, grown as append does,
-	// and returns it.
-	EstimatesTo(dst []Estimate) []Estimate
-	// VerdictsTo writes what the last Step did with each channel into dst, as
-	// EstimatesTo does.
-	VerdictsTo(dst []Verdict) []Verdict
-}
-
 // Observation is a node at one moment.
 type Observation struct {
 	// Headroom is 1 − y in [0, 1], one a channel.
@@ -27,17 +15,15 @@ type Observation struct {
 	Churn bool
 }
 
-// PerChannel is the default Estimator: one State a channel on its own headroom.
-// With a single channel, the headroom along u₁, it is the scalar estimator of
-// the thesis. It is not safe for concurrent use.
+// PerChannel learns capacity and cost of every channel of a node: one State a
+// channel, on its own headroom. With a single channel, the headroom along u₁, it
+// is the scalar estimator of the thesis. It is not safe for concurrent use.
 type PerChannel struct {
 	tunings     []tuning
 	states      []State
 	verdicts    []Verdict
 	innovations []Innovation
 }
-
-var _ Estimator = (*PerChannel)(nil)
 
 // NewPerChannel returns an estimator with one Config a channel. It returns a
 // *FieldError, wrapped with the channel's index.
@@ -57,9 +43,9 @@ func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	return p, nil
 }
 
-// Step takes one observation into every channel that it says something about.
-// It returns a *FieldError and then changes nothing. It does
-// not allocate.
+// Step takes one observation into every channel that it says something about. It
+// returns a *FieldError, wrapped with the channel's index where it is of one
+// channel, and then changes nothing. It does not allocate.
 func (p *PerChannel) Step(o Observation) error {
 	if len(o.Headroom) != len(p.states) {
 		return refuseLength("Headroom", len(o.Headroom), len(p.states))
@@ -81,7 +67,8 @@ func (p *PerChannel) Step(o Observation) error {
 	return nil
 }
 
-// EstimatesTo implements Estimator.
+// EstimatesTo writes one estimate a channel into dst, grown as append does, and
+// returns it.
 func (p *PerChannel) EstimatesTo(dst []Estimate) []Estimate {
 	dst = slices.Grow(dst[:0], len(p.states))[:len(p.states)]
 	for i := range p.states {
@@ -90,7 +77,8 @@ func (p *PerChannel) EstimatesTo(dst []Estimate) []Estimate {
 	return dst
 }
 
-// VerdictsTo implements Estimator.
+// VerdictsTo writes what the last Step did with each channel into dst, as
+// EstimatesTo does.
 func (p *PerChannel) VerdictsTo(dst []Verdict) []Verdict {
 	return append(dst[:0], p.verdicts...)
 }

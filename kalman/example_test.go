@@ -21,7 +21,7 @@ func ExampleStep() {
 	e := s.Estimate(kalman.Config{})
 	fmt.Printf("a pod takes %.3f; an empty node has %.2f; known: %v\n", e.Cost, e.Capacity(), e.Known)
 
-	// Half of the load goes away while the pods stay: a change of capacity. The
+	// Half of the node comes free while the pods stay: a change of capacity. The
 	// first measurements are outliers, then it is believed.
 	for i := range 6 {
 		var v kalman.Verdict
@@ -42,10 +42,10 @@ func ExampleFieldError() {
 	if errors.As(err, &fe) {
 		fmt.Println(fe.Field, "refused; started:", s.Started)
 	}
-	fmt.Println(kalman.Config{MeanGain: 2}.Validate())
+	fmt.Println(kalman.Config{Known: 2}.Validate())
 	// Output:
 	// Headroom refused; started: false
-	// kalman: MeanGain = 2: invalid configuration or input: must be 0 or in [0, 1]
+	// kalman: Known = 2: invalid configuration or input: must be 0 or in [0, 1]
 }
 
 // Before the pod count has moved, the cost is the prior, and said to be unknown.
@@ -71,39 +71,12 @@ func ExampleState_Validate() {
 	// kalman: State.CostVar = -1: invalid configuration or input: is not a state
 }
 
-// How far is "room for four pods" to be trusted?
-func ExampleAvailSD() {
-	e := kalman.Estimate{Level: .5, LevelSD: .02, MeanPods: 3, Cost: .125, CostSD: .0125}
-	fmt.Printf("C/c − n = %.1f ± %.1f pods at n = 3\n", e.Capacity()/e.Cost-3, e.AvailSD())
-	// The measured room, with a headroom that was read to ±.01:
-	fmt.Printf("h/c = %.1f ± %.1f pods\n", .5/e.Cost, kalman.AvailSD(.5, .01, e.Cost, e.CostSD))
-	// Output:
-	// C/c − n = 4.0 ± 0.4 pods at n = 3
-	// h/c = 4.0 ± 0.4 pods
-}
-
 // A node that has seen little is pulled towards what the fleet has found.
 func ExamplePool() {
 	own := kalman.Estimate{Level: .5, MeanPods: 2, Cost: .05, CostSD: .1, Known: true}
 	pooled := kalman.Pool(own, kalman.Fleet{Cost: .2}, 0, 0)
 	fmt.Printf("%.3f ± %.3f\n", pooled.Cost, pooled.CostSD)
 	// Output: 0.125 ± 0.071
-}
-
-// PoolTo pools all channels, here in place. A fleet that says nothing of a
-// channel leaves it alone, and a cost the node does not know is the fleet's.
-func ExamplePoolTo() {
-	own := []kalman.Estimate{{Cost: .125, CostSD: .01, Known: true}, {Cost: .25}}
-	own, err := kalman.PoolTo(own, own, []kalman.Fleet{{}, {Cost: .1, SD: .02}}, 0, 0)
-	if err != nil {
-		panic(err)
-	}
-	for _, e := range own {
-		fmt.Printf("%.3f ± %.3f\n", e.Cost, e.CostSD)
-	}
-	// Output:
-	// 0.125 ± 0.010
-	// 0.100 ± 0.020
 }
 
 // Two channels, CPU and memory, learn from one observation a second.
@@ -205,5 +178,4 @@ func ExampleMethods() {
 	// naive      C = 1.28, c = 0.20
 	// delta      C = 0.90, c = 0.10
 	// joint      C = 0.90, c = 0.10
-	// recursive  C = 0.90, c = 0.10
 }

@@ -10,26 +10,14 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// goldenConfig is the Config of a sequence of testdata/golden.txt. extra is the
-// gain of the mean or the forgetting factor, or 1 to leave the gates on.
-func goldenConfig(name string, prior, noise, level, cost, extra float64) kalman.Config {
-	c := kalman.Config{Prior: prior, Noise: noise, LevelDrift: level, CostDrift: cost, Gate: math.MaxFloat64, Saturation: 2}
-	if extra == 1 {
-		c.Gate, c.Saturation = 0, 0
+// goldenConfig is the Config of a sequence of testdata/golden.txt. gates is 1 to
+// leave them on, otherwise 0.
+func goldenConfig(name string, prior, noise, level, cost float64, gates int) (kalman.Config, error) {
+	c := kalman.Config{Prior: prior, Noise: noise, LevelDrift: level, CostDrift: cost}
+	if gates == 0 {
+		c.Gate, c.Saturation = kalman.NoGate, kalman.NeverSaturated
 	}
-	switch name {
-	case "fixed":
-		c.MeanGain = extra
-	case "recursive":
-		c.Method, c.Forgetting = kalman.Recursive, extra
-	default:
-		for _, m := range kalman.Methods() {
-			if m.String() == name {
-				c.Method = m
-			}
-		}
-	}
-	return c
+	return c, c.Method.UnmarshalText([]byte(name))
 }
 
 // TestGolden compares every method with an implementation in GNU Octave
@@ -44,15 +32,18 @@ func TestGolden(t *testing.T) {
 	sequences, worst, verdicts := 0, 0., map[kalman.Verdict]int{}
 	for {
 		var (
-			id, steps                         int
-			name                              string
-			prior, noise, level, drift, extra float64
+			id, gates, steps           int
+			name                       string
+			prior, noise, level, drift float64
 		)
-		if _, err := fmt.Fscan(r, new(string), &id, &name, &prior, &noise, &level, &drift, &extra, &steps); err != nil {
+		if _, err := fmt.Fscan(r, new(string), &id, &name, &prior, &noise, &level, &drift, &gates, &steps); err != nil {
 			break
 		}
 		sequences++
-		c := goldenConfig(name, prior, noise, level, drift, extra)
+		c, err := goldenConfig(name, prior, noise, level, drift, gates)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var s kalman.State
 		for i := range steps {
 			var z, n, capacity, cost, costVar float64

@@ -20,11 +20,9 @@ const (
 	Delta
 	// Joint is the two-dimensional filter on (C, c), the thesis's second.
 	Joint
-	// Recursive is recursive least squares on (C, c) with forgetting.
-	Recursive
 )
 
-var methods = [...]string{"centred", "naive", "delta", "joint", "recursive"}
+var methods = [...]string{"centred", "naive", "delta", "joint"}
 
 func (m Method) String() string {
 	if int(m) < len(methods) {
@@ -61,9 +59,7 @@ func indexOf(names []string, name, kind string) (int, error) {
 }
 
 // Methods lists all methods, for tables.
-func Methods() []Method { return []Method{Centred, Naive, Delta, Joint, Recursive} }
-
-func (m Method) correlated() bool { return m == Joint || m == Recursive }
+func Methods() []Method { return []Method{Centred, Naive, Delta, Joint} }
 
 // drift adds what may have changed since the last measurement. The cost drifts
 // only while the pods move: at constant n nothing would take the doubt away
@@ -73,18 +69,9 @@ func (m Method) correlated() bool { return m == Joint || m == Recursive }
 // went differs from the mean by sd κ·c, which stays in the level as long as the
 // pod does.
 func (s *State) drift(n, r float64, t *tuning) (differ float64) {
-	moved := n != s.LastPods
 	differ = t.spreadVar * s.Cost * s.Cost * math.Abs(n-s.LastPods)
-	if t.Method == Recursive {
-		s.LevelVar = s.LevelVar/t.Forgetting + differ
-		if moved {
-			s.Cov /= t.Forgetting
-			s.doubtCost(s.CostVar/t.Forgetting-s.CostVar, t)
-		}
-		return differ
-	}
 	s.LevelVar += t.LevelDrift*r + differ
-	if moved {
+	if n != s.LastPods {
 		s.doubtCost(t.CostDrift*r, t)
 	}
 	return differ
@@ -95,7 +82,7 @@ func (s *State) drift(n, r float64, t *tuning) (differ float64) {
 // which level and cost are uncorrelated moves towards zero.
 func (s *State) doubtCost(q float64, t *tuning) {
 	q = max(min(q, t.priorVar-s.CostVar), 0)
-	if t.Method != Centred || t.MeanGain != 0 {
+	if t.Method != Centred {
 		s.CostVar += q
 		if s.Cov != 0 {
 			s.bindCov()
@@ -122,7 +109,7 @@ func (s *State) innovation(z, n, r float64, m Method) (nu, variance, cost float6
 		x := n - s.LastPods
 		cost = x * x * s.CostVar
 		return z - s.LastSignal + s.Cost*x, cost + 2*r, cost
-	case Joint, Recursive:
+	case Joint:
 		if s.CostVar > 0 { // about the pod count at which it is uncorrelated
 			x := n - s.Cov/s.CostVar
 			cost = x * x * s.CostVar
@@ -141,14 +128,10 @@ func (s *State) update(z, n, nu, variance, r float64, t *tuning) {
 		s.updateNaive(z, n, nu, variance, r, t)
 	case Delta:
 		s.updateDelta(z, n, nu, variance, r, t)
-	case Joint, Recursive:
+	case Joint:
 		s.updateJoint(n, nu, variance, t)
 	default:
-		if t.MeanGain == 0 {
-			s.updateCentred(z, n, nu, variance, r, t)
-		} else {
-			s.updateFixed(n, nu, variance, t)
-		}
+		s.updateCentred(z, n, nu, variance, r, t)
 	}
 }
 
@@ -164,18 +147,6 @@ func (s *State) updateCentred(z, n, nu, variance, r float64, t *tuning) {
 	s.Level += gain * (z - s.Level)
 	s.LevelVar = gain * r
 	s.MeanPods += gain * x
-}
-
-// updateFixed is updateCentred with a centre that moves by a fixed gain.
-func (s *State) updateFixed(n, nu, variance float64, t *tuning) {
-	x := n - s.MeanPods
-	level, cost := s.LevelVar/variance, -x*s.CostVar/variance
-	s.Level += level * nu
-	s.LevelVar *= 1 - level
-	s.correctCost(cost*nu, 1+cost*x, t)
-	move := t.MeanGain * x
-	s.MeanPods += move
-	s.Level -= s.Cost * move
 }
 
 // correctCost moves the cost within its bounds.

@@ -20,33 +20,8 @@ type Fleet struct {
 // floor·Cost of the fleet (0 means DefaultFloor). An unknown or unusable fleet,
 // or a result that overflows, leaves e as it is. Pool is pure.
 func Pool(e Estimate, f Fleet, spread, floor float64) Estimate {
-	e.pool(f, spread, floor)
-	return e
-}
-
-// PoolTo is Pool for every channel. It writes into dst, which it returns and
-// which may be own; a nil dst is allocated. It returns a *FieldError if the
-// lengths differ, and then writes nothing.
-func PoolTo(dst, own []Estimate, fleet []Fleet, spread, floor float64) ([]Estimate, error) {
-	if len(fleet) != len(own) {
-		return dst, refuseLength("fleet", len(fleet), len(own))
-	}
-	if dst == nil {
-		dst = make([]Estimate, len(own))
-	}
-	if len(dst) != len(own) {
-		return dst, refuseLength("dst", len(dst), len(own))
-	}
-	for i := range own {
-		dst[i] = own[i]
-		dst[i].pool(fleet[i], spread, floor)
-	}
-	return dst, nil
-}
-
-func (e *Estimate) pool(f Fleet, spread, floor float64) {
 	if !(f.Cost > 0 && f.Cost <= math.MaxFloat64 && f.SD >= 0 && f.SD <= math.MaxFloat64) {
-		return
+		return e
 	}
 	if spread == 0 {
 		spread = DefaultFleetSpread
@@ -56,7 +31,7 @@ func (e *Estimate) pool(f Fleet, spread, floor float64) {
 	}
 	if !e.Known {
 		e.Cost, e.CostSD = f.Cost, f.SD
-		return
+		return e
 	}
 	cost, sd := e.Cost, e.CostSD
 	if own := sd * sd; own > 0 {
@@ -69,4 +44,5 @@ func (e *Estimate) pool(f Fleet, spread, floor float64) {
 	if cost <= math.MaxFloat64 && sd >= 0 { // not where something overflowed
 		e.Cost, e.CostSD = cost, sd
 	}
+	return e
 }

@@ -26,7 +26,7 @@ type State struct {
 	Level, LevelVar float64
 	// Cost is c and CostVar its variance P_c.
 	Cost, CostVar float64
-	// Cov is the covariance of Level and Cost (Joint and Recursive).
+	// Cov is the covariance of Level and Cost (Joint).
 	Cov float64
 	// MeanPods is n̄ (Centred).
 	MeanPods float64
@@ -228,7 +228,7 @@ func start(z, n float64, t *tuning) State {
 	if t.Method != Centred { // C = z + c·n is as uncertain as c makes it
 		s.Level, s.MeanPods = z+t.Prior*n, 0
 		s.LevelVar += n * n * s.CostVar
-		if t.Method.correlated() {
+		if t.Method == Joint {
 			s.Cov = n * s.CostVar
 		}
 	}

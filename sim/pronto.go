@@ -29,11 +29,10 @@ type prontoAgent struct {
 	model     svd.Model
 	workspace svd.Workspace
 	block     [][]float64
+	vector    []float64
 	spikes    []baseline.Spikes
 	rejects   bool
 }
-
-const prontoChannels = 2
 
 func (o Pronto) build(c *cluster) (policy, error) {
 	if err := o.Model.Validate(); err != nil {
@@ -69,17 +68,17 @@ func (p *pronto) sample(m *machine) {
 
 // peaks looks for one in the mean of the block along each direction.
 func (a *prontoAgent) peaks() bool {
-	state := a.model.State()
-	peaks := make([]bool, len(state.Sigma))
-	for i := range state.Sigma {
-		u := state.U[i*prontoChannels : (i+1)*prontoChannels]
+	peaks, sigma := make([]bool, a.model.Rank()), make([]float64, a.model.Rank())
+	for i := range peaks {
+		sigma[i] = a.model.Sigma(i)
+		a.vector = a.model.VectorTo(a.vector, i)
 		projection := 0.
 		for _, y := range a.block {
-			projection += (u[0]*y[0] + u[1]*y[1]) / float64(len(a.block))
+			projection += (a.vector[0]*y[0] + a.vector[1]*y[1]) / float64(len(a.block))
 		}
 		peaks[i] = a.spikes[i].Step(projection)
 	}
-	return baseline.Rejects(peaks, state.Sigma)
+	return baseline.Rejects(peaks, sigma)
 }
 
 func (p *pronto) handle(e event) {

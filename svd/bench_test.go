@@ -117,7 +117,7 @@ func BenchmarkMergeTo(b *testing.B) {
 
 func BenchmarkFromMoments(b *testing.B) {
 	m, _ := svd.Update(svd.Model{}, blocks(4, 10)[0], svd.Options{})
-	g := m.Moments(nil)
+	g := m.MomentsTo(nil)
 	b.Run("d=4", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -5,9 +5,9 @@ import "math"
 // Centred reports whether the model decomposes samples less their mean.
 func (m Model) Centred() bool { return len(m.mean) > 0 }
 
-// MeanTo writes μ, the mean of the samples of a centred model, to dst and
-// returns it with length d. If dst is too short, nil included, a new slice is
-// returned; of a model that is not centred, one of length 0.
+// MeanTo writes μ, the mean of the samples of a centred model, to dst and returns
+// it with length d, or 0 if the model is not centred, grown as append does; nil
+// allocates.
 func (m Model) MeanTo(dst []float64) []float64 {
 	dst = resize(dst, len(m.mean))
 	copy(dst, m.mean)

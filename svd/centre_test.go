@@ -68,7 +68,7 @@ func (s weighted) compare(t *testing.T, what string, m svd.Model) {
 			t.Fatalf("%s: mean %g at %d, want %g", what, got[i], i, mean[i])
 		}
 	}
-	for i, v := range m.Moments(nil) {
+	for i, v := range m.MomentsTo(nil) {
 		if !near(v, g[i], 1e-12*max(1, m.Energy(0))) {
 			t.Fatalf("%s: scatter %g at %d, want %g", what, v, i, g[i])
 		}

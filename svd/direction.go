@@ -11,15 +11,14 @@ const tieTolerance = 1e-9
 // rounding bounds the error of a component of a singular vector.
 const rounding = 64 * 0x1p-53
 
-// DirectionTo writes u₁, the direction of the typical load, to dst and
-// returns it with length d. If dst is too short, nil included, a new slice is
-// returned.
+// DirectionTo writes u₁, the direction of the typical load, to dst and returns
+// it with length d, grown as append does; nil allocates.
 //
 // On a tie of the largest singular values the direction is P·1 normalised,
 // P the projector on the space they span: for non-negative samples it is
 // non-negative whatever basis of that space the decomposition found. A component
-// below 0 by no more than rounding is 0. The sum of the components is ≥ 0. A model of zero samples yields (1, …, 1)/√d, the
-// zero Model a slice of length 0.
+// below 0 by no more than rounding is 0. The sum of the components is ≥ 0. A
+// model of zero samples yields (1, …, 1)/√d, the zero Model a slice of length 0.
 func (m Model) DirectionTo(dst []float64) []float64 {
 	dst = resize(dst, m.dim)
 	if len(m.sigma) == 0 {

@@ -196,8 +196,8 @@ func ExampleFromMoments() {
 	opt := svd.Options{Block: 1}
 	a, _ := svd.Update(svd.Model{}, [][]float64{{1, 0}}, opt)
 	b, _ := svd.Update(svd.Model{}, [][]float64{{0, 0.5}}, opt)
-	mean := a.Moments(nil)
-	for i, g := range b.Moments(nil) {
+	mean := a.MomentsTo(nil)
+	for i, g := range b.MomentsTo(nil) {
 		mean[i] = (mean[i] + g) / 2
 	}
 	fleet, err := svd.FromMoments(2, 1, a.Mass()+b.Mass(), mean)
@@ -213,9 +213,9 @@ func ExampleFromMoments() {
 	// 0.7071 0.3536
 }
 
-func ExampleModel_Moments() {
+func ExampleModel_MomentsTo() {
 	m, _ := svd.Update(svd.Model{}, [][]float64{{1, 0}, {1, 1}}, svd.Options{Block: 2})
-	fmt.Printf("%.0f\n", m.Moments(nil))
+	fmt.Printf("%.0f\n", m.MomentsTo(nil))
 	// Output: [2 1 1 1]
 }
 

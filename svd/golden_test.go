@@ -124,7 +124,7 @@ func TestGolden(t *testing.T) {
 				}
 				check(fmt.Sprintf("sin∠u_%d·gap", i+1), off, 0, 1)
 			}
-			moments := m.Moments(nil)
+			moments := m.MomentsTo(nil)
 			for i, want := range g.want["moments"] {
 				check(fmt.Sprintf("moment %d", i), moments[i], want, sigma[0]*sigma[0])
 			}

@@ -32,7 +32,7 @@ func models(t testing.TB, rng *rand.Rand, d, n int) []svd.Model {
 // distance is the largest difference of the moments, over the largest moment:
 // blind to the signs and ties that leave U undetermined.
 func distance(a, b svd.Model) float64 {
-	ga, gb := a.Moments(nil), b.Moments(nil)
+	ga, gb := a.MomentsTo(nil), b.MomentsTo(nil)
 	var worst, largest float64
 	for i := range ga {
 		worst = max(worst, math.Abs(ga[i]-gb[i]))
@@ -69,7 +69,7 @@ func TestMergeMatchesMoments(t *testing.T) {
 		for range 20 {
 			ms := models(t, rng, d, 2)
 			m := mustMerge(t, ms[0], ms[1])
-			mean, other := ms[0].Moments(nil), ms[1].Moments(nil)
+			mean, other := ms[0].MomentsTo(nil), ms[1].MomentsTo(nil)
 			share := ms[0].Mass() / (ms[0].Mass() + ms[1].Mass())
 			for i := range mean {
 				mean[i] = share*mean[i] + (1-share)*other[i]
@@ -103,7 +103,7 @@ func TestMergeOfLowRanks(t *testing.T) {
 			if m.Rank() != c.rank {
 				t.Errorf("d=%d: rank %d, want %d", d, m.Rank(), c.rank)
 			}
-			mean, other := c.a.Moments(nil), c.b.Moments(nil)
+			mean, other := c.a.MomentsTo(nil), c.b.MomentsTo(nil)
 			for i := range mean {
 				mean[i] = (mean[i] + other[i]) / 2
 			}
@@ -213,7 +213,7 @@ func TestBlend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gl, gg, g := local.Moments(nil), global.Moments(nil), m.Moments(nil)
+		gl, gg, g := local.MomentsTo(nil), global.MomentsTo(nil), m.MomentsTo(nil)
 		for i := range g {
 			if want := (1-share)*gl[i] + share*gg[i]; !near(g[i], want, 1e-13) {
 				t.Errorf("share %g: moment %d is %g, want %g", share, i, g[i], want)

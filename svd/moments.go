@@ -7,13 +7,13 @@ import "math"
 // are kept by adding and subtracting.
 const momentTolerance = 1e-9
 
-// Moments writes G = UΣ²Uᵀ, the d×d matrix of second moments of b samples, to
-// dst in row-major order and returns it with length d². If dst is too short,
-// nil included, a new slice is returned. G is exactly symmetric, and additive:
+// MomentsTo writes G = UΣ²Uᵀ, the d×d matrix of second moments of b samples, to
+// dst in row-major order and returns it with length d², grown as append does;
+// nil allocates. G is exactly symmetric, and additive:
 // the moments of a [Merge] are the mass-weighted mean of those of its parts.
 // Of a centred model it is the scatter about the mean, which is not additive;
 // in neither case does it contain the [Model.Residual].
-func (m Model) Moments(dst []float64) []float64 {
+func (m Model) MomentsTo(dst []float64) []float64 {
 	d := m.dim
 	dst = resize(dst, d*d)
 	clear(dst)

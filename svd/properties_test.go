@@ -239,7 +239,7 @@ func TestDemand(t *testing.T) {
 func TestAccessors(t *testing.T) {
 	var zero svd.Model
 	if zero.Dim() != 0 || zero.Rank() != 0 || zero.Block() != 0 || zero.Mass() != 0 || zero.Sigma(0) != 0 ||
-		len(zero.Moments(nil)) != 0 || len(zero.DirectionTo(nil)) != 0 {
+		len(zero.MomentsTo(nil)) != 0 || len(zero.DirectionTo(nil)) != 0 {
 		t.Error("the zero Model is not empty")
 	}
 	m := mustUpdate(t, zero, [][]float64{{1, 0}}, svd.Options{Block: 7})

@@ -125,7 +125,7 @@ func TestMomentsRoundTrip(t *testing.T) {
 	for _, d := range []int{1, 2, 4, 16, 40} {
 		rng := rand.New(rand.NewPCG(uint64(d), 24))
 		for _, m := range models(t, rng, d, 5) {
-			back, err := svd.FromMoments(d, m.Block(), m.Mass(), m.Moments(nil))
+			back, err := svd.FromMoments(d, m.Block(), m.Mass(), m.MomentsTo(nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,11 +147,11 @@ func TestMomentsSubtract(t *testing.T) {
 	ms := models(t, rand.New(rand.NewPCG(1, 25)), 4, 2)
 	sum := make([]float64, 16)
 	for _, m := range ms {
-		for i, g := range m.Moments(nil) {
+		for i, g := range m.MomentsTo(nil) {
 			sum[i] += m.Mass() * g
 		}
 	}
-	for i, g := range ms[1].Moments(nil) {
+	for i, g := range ms[1].MomentsTo(nil) {
 		sum[i] = (sum[i] - ms[1].Mass()*g) / ms[0].Mass()
 	}
 	m, err := svd.FromMoments(4, 10, ms[0].Mass(), sum)

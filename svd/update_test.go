@@ -407,11 +407,11 @@ func TestNoAllocations(t *testing.T) {
 		c := mustUpdate(t, svd.Model{}, samples, centred)
 		twin := c.Clone()
 		for name, f := range map[string]func(){
-			"UpdateTo": func() { _ = svd.UpdateTo(&m, m, samples, opt, &ws) },
-			"MergeTo":  func() { _ = svd.MergeTo(&dst, m, other, &ws) },
-			"BlendTo":  func() { _ = svd.BlendTo(&dst, m, other, 0.5, &ws) },
-			"DemandTo": func() { m.DemandTo(vector) },
-			"Moments":  func() { m.Moments(matrix) },
+			"UpdateTo":  func() { _ = svd.UpdateTo(&m, m, samples, opt, &ws) },
+			"MergeTo":   func() { _ = svd.MergeTo(&dst, m, other, &ws) },
+			"BlendTo":   func() { _ = svd.BlendTo(&dst, m, other, 0.5, &ws) },
+			"DemandTo":  func() { m.DemandTo(vector) },
+			"MomentsTo": func() { m.MomentsTo(matrix) },
 
 			"centred UpdateTo": func() { _ = svd.UpdateTo(&c, c, samples, centred, &ws) },
 			"centred MergeTo":  func() { _ = svd.MergeTo(&dst, c, twin, &ws) },

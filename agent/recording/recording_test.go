@@ -36,12 +36,12 @@ func files(t *testing.T, dir string) []string {
 func configs() map[string]agent.Config {
 	joint, wide, alone, many := config(), config(), config(), config()
 	joint.Estimator.Method = kalman.Joint
-	joint.Avail = capacity.AvailOptions{Rule: capacity.SignalOnly, Allowance: .5}
+	joint.Avail = capacity.AvailOptions{Rule: capacity.Switched, Allowance: .5}
 	for _, name := range []string{"io", "network", "a", "b", "c"} {
 		wide.Channels = append(wide.Channels, agent.Channel{Name: name, Size: 1, Prior: .1})
 	}
 	wide.Model.Rank = 3
-	for i := range 22 { // enough for the model to be decomposed another way
+	for i := range 22 { // enough for the model to be truncated
 		many.Channels = append(many.Channels, agent.Channel{Name: "c" + strconv.Itoa(i), Size: 1, Prior: .1})
 	}
 	alone.Channels = alone.Channels[:1]

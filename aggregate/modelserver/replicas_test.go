@@ -262,7 +262,7 @@ func global(t *testing.T, s *modelserver.Server) aggregate.Global {
 
 // distance is that of two models' moments relative to the trace.
 func distance(a, b aggregate.Global) float64 {
-	x, y := a.Model.Moments(nil), b.Model.Moments(nil)
+	x, y := a.Model.MomentsTo(nil), b.Model.MomentsTo(nil)
 	var sum, trace float64
 	for i := range y {
 		sum += (x[i] - y[i]) * (x[i] - y[i])

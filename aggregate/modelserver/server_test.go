@@ -107,9 +107,9 @@ func TestPushAnswersWithTheLatestModel(t *testing.T) {
 		t.Errorf("the fleet is %+v", fleet)
 	}
 	want := []float64{2, 0, 0, .5}
-	for i, v := range fleet.Model.Moments(nil) {
+	for i, v := range fleet.Model.MomentsTo(nil) {
 		if math.Abs(v-want[i]) > 1e-12 {
-			t.Errorf("moments are %v, want %v", fleet.Model.Moments(nil), want)
+			t.Errorf("moments are %v, want %v", fleet.Model.MomentsTo(nil), want)
 			break
 		}
 	}

@@ -40,16 +40,14 @@ end
 % avail rule churn now measured usage capacity cost sd | pods
 for i = 1:60
   d = 1 + floor(4 * uniform());
-  rule = mod(i, 4); churn = uniform() < 0.5;
+  rule = mod(i, 2); churn = uniform() < 0.5;
   now = floor(8 * uniform()); measured = floor(8 * uniform());
   y = 0.5 + 0.45 * uniforms(d); C = 1.2 * uniforms(d); c = 0.05 + 0.3 * uniforms(d); sd = 0.05 * uniforms(d);
   s = (1 - y) ./ (c + sd) + measured - now;
   m = C ./ (c + sd) - now;
   switch rule
     case 0, p = min([s, m]);
-    case 1, p = min(s);
-    case 2, p = min(m);
-    case 3, if churn, p = min(m); else, p = min(s); end
+    case 1, if churn, p = min(m); else, p = min(s); end
   end
   printf("avail %d %d %d %d", rule, churn, now, measured);
   vec(y); vec(C); vec(c); vec(sd);

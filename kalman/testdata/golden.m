@@ -19,19 +19,17 @@ function P = drift(P, q, cap)
   P(2,2) += min(q, cap - P(2,2));
 end
 
-function sequence(id, method, z, n, prior, noise, ql, qc, extra)
+function sequence(id, method, z, n, prior, noise, ql, qc)
   cap = (prior / 2)^2;
   floorcost = prior / 8;
-  printf("sequence %d %s %.17g %.17g %.17g %.17g %.17g %d\n", id, method, prior, noise, ql, qc, extra, numel(z));
+  printf("sequence %d %s %.17g %.17g %.17g %.17g 0 %d\n", id, method, prior, noise, ql, qc, numel(z));
   dv = 2 * noise;
   for i = 1:numel(z)
     if i == 1
       switch method
-        case {"centred", "joint", "recursive"}
+        case {"centred", "joint"}
           x = [z(1) + prior * n(1); prior];
           P = [noise + n(1)^2 * cap, n(1) * cap; n(1) * cap, cap];
-        case "fixed"
-          mu = z(1); c = prior; pm = noise; pc = cap; nbar = n(1);
         otherwise
           C = z(1) + prior * n(1); c = prior; pC = noise + n(1)^2 * cap; pc = cap;
       end
@@ -44,23 +42,6 @@ function sequence(id, method, z, n, prior, noise, ql, qc, extra)
           P(1,1) += ql * R;
           if moved, P = drift(P, q, cap); end
           [x, P] = kalman2(x, P, z(i), n(i), R);
-        case "recursive"
-          P(1,1) /= extra;
-          if moved
-            P(1,2) /= extra; P(2,1) = P(1,2);
-            P = drift(P, P(2,2) / extra - P(2,2), cap);
-            % the cap of P(2,2) may leave P(1,2) too large
-            b = sqrt(P(1,1) * P(2,2)); P(1,2) = max(-b, min(b, P(1,2))); P(2,1) = P(1,2);
-          end
-          [x, P] = kalman2(x, P, z(i), n(i), R);
-        case "fixed"
-          pm += ql * R; pc += min(q, cap - pc);
-          d = n(i) - nbar;
-          S = pm + d^2 * pc + R; nu = z(i) - mu + c * d;
-          km = pm / S; kc = -d * pc / S;
-          mu += km * nu; pm *= 1 - km;
-          c = max(c + kc * nu, floorcost); pc *= 1 + kc * d;
-          move = extra * (n(i) - nbar); nbar += move; mu -= c * move;
         case "naive"
           pC += ql * R; pc += min(q, cap - pc);
           K = pC / (pC + R);
@@ -80,10 +61,8 @@ function sequence(id, method, z, n, prior, noise, ql, qc, extra)
       end
     end
     switch method
-      case {"centred", "joint", "recursive"}
+      case {"centred", "joint"}
         out = [x(1), x(2), P(2,2)];
-      case "fixed"
-        out = [mu + c * nbar, c, pc];
       otherwise
         out = [C, c, pc];
     end
@@ -151,7 +130,7 @@ function [u, s] = uniform(s)
   u = s / 2147483648;
 end
 
-names = {"centred", "fixed", "naive", "delta", "joint", "recursive"};
+names = {"centred", "naive", "delta", "joint"};
 seed = 42;
 id = 0;
 for kind = 1:4
@@ -168,10 +147,7 @@ for kind = 1:4
   end
   for m = 1:numel(names)
     id += 1;
-    extra = 0;
-    if m == 2, extra = 0.1; end
-    if m == 6, extra = 0.98; end
-    sequence(id, names{m}, z, n, 0.1 + 0.02 * kind, 4e-4 / kind, 0.03 / kind, 0.01, extra);
+    sequence(id, names{m}, z, n, 0.1 + 0.02 * kind, 4e-4 / kind, 0.03 / kind, 0.01);
   end
 end
 

@@ -37,7 +37,7 @@ func TestSet(t *testing.T) {
 		t.Fatalf("names (-want +got):\n%s", diff)
 	}
 	for field, text := range map[string]string{
-		"size": "1e-3", "count": "7", "half-way": "true", "inner.churn-hold": "500ms", "inner.rule": "signal-only", "name": "x",
+		"size": "1e-3", "count": "7", "half-way": "true", "inner.churn-hold": "500ms", "inner.rule": "switched", "name": "x",
 	} {
 		if err := fields.Set(field, text); err != nil {
 			t.Errorf("%s: %v", field, err)
@@ -45,7 +45,7 @@ func TestSet(t *testing.T) {
 	}
 	var set config
 	set.Size, set.Count, set.HalfWay, set.Name = 1e-3, 7, true, "x"
-	set.Inner.ChurnHold, set.Inner.Rule = 500*time.Millisecond, capacity.SignalOnly
+	set.Inner.ChurnHold, set.Inner.Rule = 500*time.Millisecond, capacity.Switched
 	if diff := cmp.Diff(set, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -68,7 +68,7 @@ func TestRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := config{Size: 2, Count: 2, hidden: 2}
-		c.Inner.ChurnHold, c.Inner.Rule = time.Second, capacity.ModelOnly
+		c.Inner.ChurnHold, c.Inner.Rule = time.Second, capacity.Switched
 		before := c
 		err := option.Of(&c).Set(test.field, test.text)
 		var refused *option.Error
@@ -90,10 +90,10 @@ func TestRefuses(t *testing.T) {
 
 func ExampleOf() {
 	var c agent.Config
-	if err := option.Of(&c).Set("avail.rule", "signal-only"); err != nil {
+	if err := option.Of(&c).Set("avail.rule", "switched"); err != nil {
 		fmt.Println(err)
 	}
 	err := option.Of(&c).Set("filter.hold", "a lot")
 	fmt.Println(c.Avail.Rule, errors.Is(err, strconv.ErrSyntax))
-	// Output: signal-only true
+	// Output: switched true
 }

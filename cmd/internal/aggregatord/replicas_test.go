@@ -98,7 +98,7 @@ func agree(t *testing.T, nodes int, addrs ...string) {
 			if err != nil || len(fleets) != 1 || fleets[0].Nodes != nodes {
 				return false, fmt.Sprint(addr, fleets, err)
 			}
-			moments := fleets[0].Model.Moments(nil)
+			moments := fleets[0].Model.MomentsTo(nil)
 			if i == 0 {
 				first = moments
 			}
