@@ -10,11 +10,15 @@ import (
 
 // attempt begins the scheduler's next attempt if it is idle.
 func (s *cluster) attempt() {
-	if s.busy || len(s.queue.active) == 0 {
+	if s.busy {
+		return
+	}
+	pod, ok := s.queue.pop(s.now)
+	if !ok {
 		return
 	}
 	s.busy = true
-	s.agenda.add(event{at: s.now + s.SchedulerDelay, kind: decided, pod: s.queue.pop()})
+	s.agenda.add(event{at: s.now + s.SchedulerDelay, kind: decided, pod: pod})
 }
 
 // decide ends an attempt.
@@ -25,7 +29,8 @@ func (s *cluster) decide(pod int32) {
 		s.place(pod, m)
 		return
 	}
-	s.queue.park(pod, r.Attempts, s.now)
+	s.refusals[pod]++
+	s.queue.park(pod, int(s.refusals[pod]), s.now)
 	s.policy.refused()
 }
 
@@ -79,13 +84,9 @@ func (s *cluster) fits(m *machine, pod int32) bool {
 	if len(m.assigned) >= s.MaxPods {
 		return false
 	}
-	request, allocatable := s.pods[pod].Request, s.allocatable()
+	request, allocatable := s.pods[pod].request(), m.allocatable
 	return (request.CPU == 0 || m.requested.CPU+request.CPU <= allocatable.CPU+1e-9) &&
 		(request.Memory == 0 || m.requested.Memory+request.Memory <= allocatable.Memory)
-}
-
-func (s *cluster) allocatable() baseline.Resources {
-	return baseline.Resources{CPU: float64(s.Node.Cores), Memory: s.Node.Memory}
 }
 
 // place assumes the pod on the node and binds it.
@@ -99,8 +100,8 @@ func (s *cluster) place(pod int32, m *machine) {
 
 // count adds what a pod declares.
 func (m *machine) count(p *Pod) {
-	m.requested = m.requested.Plus(p.Request)
-	m.nonzero = m.nonzero.Plus(baseline.NonZero(p.Request))
+	m.requested = m.requested.Plus(p.request())
+	m.nonzero = m.nonzero.Plus(baseline.NonZero(p.request()))
 	m.limits = m.limits.Plus(p.Limit.Max(p.Request))
 }
 
@@ -134,7 +135,5 @@ func (s *cluster) forget(m *machine, pod int32) {
 	if s.policy.wakes() {
 		return
 	}
-	s.queue.shake(s.now, func(pod int32, at float64) {
-		s.agenda.add(event{at: at, kind: backedOff, pod: pod})
-	})
+	s.queue.shake(s.now)
 }

@@ -89,19 +89,19 @@ func (p Pod) ready(warmup float64) float64 {
 // readiness, end on one server of the given speed that always serves the one with
 // least work left.
 func shortestFirst(jobs []job, speed float64) float64 {
-	var left least
+	var left heap[work]
 	sum, now := 0., 0.
 	for i := 0; i < len(jobs) || len(left) > 0; {
 		if len(left) == 0 {
 			now = jobs[i].ready
 		}
 		for i < len(jobs) && jobs[i].ready <= now {
-			left.push(jobs[i].work)
+			left.push(work(jobs[i].work))
 			i++
 		}
-		end := now + left[0]/speed
+		end := now + float64(left[0])/speed
 		if i < len(jobs) && jobs[i].ready < end {
-			left.lower(left[0] - (jobs[i].ready-now)*speed)
+			left[0] -= work((jobs[i].ready - now) * speed) // still the least
 			now = jobs[i].ready
 			continue
 		}
@@ -112,50 +112,7 @@ func shortestFirst(jobs []job, speed float64) float64 {
 	return sum
 }
 
-// least is a heap of numbers, the least first.
-type least []float64
+// work is core-seconds that are left.
+type work float64
 
-func (l *least) push(v float64) {
-	*l = append(*l, v)
-	h := *l
-	i := len(h) - 1
-	for ; i > 0 && h[(i-1)/2] > v; i = (i - 1) / 2 {
-		h[i] = h[(i-1)/2]
-	}
-	h[i] = v
-}
-
-// pop takes the least away.
-func (l *least) pop() float64 {
-	h := *l
-	out, last := h[0], h[len(h)-1]
-	*l = h[:len(h)-1]
-	if len(*l) > 0 {
-		l.sink(last)
-	}
-	return out
-}
-
-// lower replaces the least by a number that is no larger.
-func (l *least) lower(v float64) { (*l)[0] = v }
-
-// sink puts v in the place of the least and where it belongs.
-func (l *least) sink(v float64) {
-	h := *l
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			break
-		}
-		if child+1 < len(h) && h[child+1] < h[child] {
-			child++
-		}
-		if h[child] >= v {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = v
-}
+func (w work) before(v work) bool { return w < v }

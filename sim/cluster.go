@@ -23,6 +23,8 @@ const (
 type machine struct {
 	index int32
 	model *node.Model
+	// capacity is all it has, allocatable what pods may request.
+	capacity, allocatable baseline.Resources
 	// next is when its pods may change, the time of its event.
 	next float64
 	// starts is when the kubelet is free to start another pod.
@@ -71,9 +73,11 @@ type cluster struct {
 	Config
 	pods    []Pod
 	records []Record
-	nodes   []*machine
-	policy  policy
-	ties    *rand.Rand
+	// refusals are those since the pod was created.
+	refusals []int32
+	nodes    []*machine
+	policy   policy
+	ties     *rand.Rand
 
 	now    float64 // seconds from the start of the warm-up
 	agenda agenda
@@ -125,7 +129,7 @@ func checked(c Config, pods []Pod) (Config, error) {
 
 func newCluster(c Config, pods []Pod) (*cluster, error) {
 	s := &cluster{
-		Config: c, pods: pods, records: make([]Record, len(pods)),
+		Config: c, pods: pods, records: make([]Record, len(pods)), refusals: make([]int32, len(pods)),
 		ties:  rand.New(rand.NewPCG(c.Seed, streamTies)),
 		order: make([]int32, len(pods)),
 	}
@@ -137,7 +141,10 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.nodes = append(s.nodes, &machine{index: int32(i), model: model, next: math.Inf(1)})
+		m := &machine{index: int32(i), model: model, next: math.Inf(1)}
+		m.capacity = baseline.Resources{CPU: float64(model.Params().Cores), Memory: model.Params().Memory}
+		m.allocatable = m.capacity.Minus(c.reserved(model.Params())).Max(baseline.Resources{})
+		s.nodes = append(s.nodes, m)
 	}
 	for i, p := range pods {
 		s.records[i] = Record{Node: -1, Bound: -1, Running: -1, Done: -1}
@@ -240,10 +247,9 @@ func (s *cluster) handle(e event) {
 	case failed:
 		s.forget(s.nodes[e.node], e.pod)
 		s.agenda.add(event{at: s.now + s.RestartDelay, kind: resubmitted, pod: e.pod})
-	case resubmitted:
-		s.queue.push(e.pod)
-	case backedOff:
-		s.queue.release(e.pod, s.now)
+	case resubmitted: // as a new pod
+		s.refusals[e.pod] = 0
+		s.queue.push(e.pod, s.now)
 	case flushed:
 		s.queue.flush(s.now)
 		s.agenda.add(event{at: s.now + flushPeriod, kind: flushed})
@@ -274,7 +280,7 @@ func (s *cluster) load(m *machine) {
 }
 
 func (s *cluster) create(pod int32) {
-	s.queue.push(pod)
+	s.queue.push(pod, s.now)
 	s.attempt()
 }
 

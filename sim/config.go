@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
@@ -21,6 +22,10 @@ type Config struct {
 	// SchedulerDelay is kube-scheduler's own time for one attempt in seconds; the
 	// default depends on the number of nodes, see attemptTime.
 	SchedulerDelay float64
+	// Reserved is what each node keeps for its system: pods may request the rest. The
+	// default is the memory that the node's system takes and, as of a kubelet that is
+	// told nothing, none of the CPU.
+	Reserved *baseline.Resources
 	// MaxPods is how many pods a node takes; default 110, the kubelet's.
 	MaxPods int
 	// KubeletRate is how many pods a second a kubelet starts; default 10.
@@ -71,6 +76,13 @@ func (c Config) Validate() error {
 			return refuse(f.name, f.value, "a finite number ≥ 0 (0 is the default)")
 		}
 	}
+	if r := c.Reserved; r != nil {
+		for _, v := range []float64{r.CPU, r.Memory} {
+			if !(v >= 0) || math.IsInf(v, 1) {
+				return refuse("Reserved", *r, "finite amounts ≥ 0")
+			}
+		}
+	}
 	for i, s := range c.Background {
 		if !(s.Step > 0) || math.IsInf(s.Step, 1) || len(s.Cores) == 0 {
 			return refuse(fmt.Sprintf("Background[%d]", i), s.Step, "a step above 0 and at least one value")
@@ -99,6 +111,14 @@ func (c Config) WithDefaults() Config {
 		c.Scheduler = Spazio{}
 	}
 	return c
+}
+
+// reserved is what a node of the given parameters keeps for its system.
+func (c Config) reserved(p node.Params) baseline.Resources {
+	if c.Reserved != nil {
+		return *c.Reserved
+	}
+	return baseline.Resources{Memory: math.Ceil(p.BaseMemory * p.Memory)}
 }
 
 func setDefault[T comparable](field *T, value T) {

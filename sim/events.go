@@ -22,7 +22,6 @@ const (
 	ended                        // the API shows that the pod is done
 	failed                       // the API shows that the pod was killed
 	resubmitted                  // a killed pod is created anew
-	backedOff                    // a refused pod may be tried again
 	flushed                      // pods that no event woke for long are tried again
 	reported                     // the node's report arrives
 	loaded                       // the node's background changes
@@ -38,56 +37,21 @@ type report struct {
 	rejects  bool // of Pronto's
 }
 
-// agenda is a heap of events, the earliest first.
+// agenda is what is going to happen.
 type agenda struct {
-	heap []event
+	heap heap[event]
 	seq  uint64
 }
 
 func (a *agenda) add(e event) {
 	a.seq++
 	e.seq = a.seq
-	a.heap = append(a.heap, e)
-	i := len(a.heap) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !e.before(&a.heap[parent]) {
-			break
-		}
-		a.heap[i] = a.heap[parent]
-		i = parent
-	}
-	a.heap[i] = e
+	a.heap.push(e)
 }
 
-func (e *event) before(f *event) bool {
+func (e event) before(f event) bool {
 	return e.at < f.at || e.at == f.at && e.seq < f.seq
 }
 
 // pop returns the earliest event; there must be one.
-func (a *agenda) pop() event {
-	first := a.heap[0]
-	n := len(a.heap) - 1
-	e := a.heap[n]
-	a.heap[n] = event{}
-	a.heap = a.heap[:n]
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= n {
-			break
-		}
-		if child+1 < n && a.heap[child+1].before(&a.heap[child]) {
-			child++
-		}
-		if !a.heap[child].before(&e) {
-			break
-		}
-		a.heap[i] = a.heap[child]
-		i = child
-	}
-	if n > 0 {
-		a.heap[i] = e
-	}
-	return first
-}
+func (a *agenda) pop() event { return a.heap.pop() }

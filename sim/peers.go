@@ -20,10 +20,10 @@ func (p defaultPolicy) score(scores []float64, nodes []int32, pod int32) {
 
 // defaultScore is the sum of kube-scheduler's own scores.
 func (s *cluster) defaultScore(m *machine, pod int32) float64 {
-	request := s.pods[pod].Request
+	request := s.pods[pod].request()
 	return float64(
-		baseline.LeastAllocated(s.allocatable(), m.nonzero.Plus(baseline.NonZero(request))) +
-			baseline.BalancedAllocation(s.allocatable(), m.requested.Plus(request)))
+		baseline.LeastAllocated(m.allocatable, m.nonzero.Plus(baseline.NonZero(request))) +
+			baseline.BalancedAllocation(m.allocatable, m.requested, request))
 }
 
 // TargetLoadPacking is Trimaran's plugin of that name in place of
@@ -59,12 +59,12 @@ func (p *targetPolicy) score(scores []float64, nodes []int32, pod int32) {
 				expected += p.predicted(other)
 			}
 		}
-		scores[i] = float64(baseline.TargetLoadPacking(expected, p.c.allocatable().CPU, p.target))
+		scores[i] = float64(baseline.TargetLoadPacking(expected, m.capacity.CPU, p.target))
 	}
 }
 
 func (p *targetPolicy) predicted(pod int32) float64 {
-	return baseline.PredictedCPU(p.c.pods[pod].Request.CPU, p.c.pods[pod].Limit.CPU)
+	return baseline.PredictedCPU(p.c.pods[pod].request().CPU, p.c.pods[pod].Limit.CPU)
 }
 
 // LoadVariationRiskBalancing is Trimaran's plugin of that name in place of
@@ -80,8 +80,8 @@ func (o LoadVariationRiskBalancing) build(c *cluster) (policy, error) {
 
 func (p *variationPolicy) score(scores []float64, nodes []int32, pod int32) {
 	for i, n := range nodes {
-		seen := &p.seen[n]
-		scores[i] = float64(baseline.LoadVariationRiskBalancing(seen.cpu, seen.memory, p.c.pods[pod].Request, p.c.allocatable()))
+		m, seen := p.c.nodes[n], &p.seen[n]
+		scores[i] = float64(baseline.LoadVariationRiskBalancing(seen.cpu, seen.memory, p.c.pods[pod].request(), m.allocatable))
 	}
 }
 
@@ -97,17 +97,17 @@ func (o LowRiskOverCommitment) build(c *cluster) (policy, error) {
 }
 
 func (p *riskPolicy) score(scores []float64, nodes []int32, pod int32) {
-	own := &p.c.pods[pod]
+	request, limit := p.c.pods[pod].request(), p.c.pods[pod].Limit
 	none := baseline.Resources{}
 	for i, n := range nodes {
 		scores[i] = 0
-		if own.Request == none && own.Limit == none {
+		if request == none && limit == none {
 			continue
 		}
 		m, seen := p.c.nodes[n], &p.seen[n]
 		without := declared(m.requested, m.limits)
-		with := declared(m.requested.Plus(own.Request), m.limits.Plus(own.Limit.Max(own.Request)))
-		scores[i] = float64(baseline.LowRiskOverCommitment(seen.cpu, seen.memory, without, with, p.c.allocatable()))
+		with := declared(m.requested.Plus(request), m.limits.Plus(limit.Max(request)))
+		scores[i] = float64(baseline.LowRiskOverCommitment(seen.cpu, seen.memory, without, with, m.allocatable))
 	}
 }
 
@@ -156,16 +156,16 @@ func (p *loadAwarePolicy) expected(m *machine, pod int32) baseline.Resources {
 }
 
 func (p *loadAwarePolicy) estimate(pod int32) baseline.Resources {
-	return p.plugin.Estimate(p.c.pods[pod].Request, p.c.pods[pod].Limit)
+	return p.plugin.Estimate(p.c.pods[pod].request(), p.c.pods[pod].Limit)
 }
 
 func (p *loadAwarePolicy) admits(m *machine, pod int32) bool {
-	return p.plugin.Fits(p.expected(m, pod), p.c.allocatable())
+	return p.plugin.Fits(p.expected(m, pod), m.allocatable)
 }
 
 func (p *loadAwarePolicy) score(scores []float64, nodes []int32, pod int32) {
 	for i, n := range nodes {
 		m := p.c.nodes[n]
-		scores[i] = float64(p.plugin.Score(p.expected(m, pod), p.c.allocatable())) + p.c.defaultScore(m, pod)
+		scores[i] = float64(p.plugin.Score(p.expected(m, pod), m.allocatable)) + p.c.defaultScore(m, pod)
 	}
 }

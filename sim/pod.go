@@ -22,7 +22,8 @@ type Pod struct {
 	Startup float64
 	// Init are its init containers.
 	Init node.Init
-	// Request and Limit are what it declares; 0 is nothing.
+	// Request and Limit are what it declares; 0 is nothing. A limit without a
+	// request is a request of as much, as the API server has it.
 	Request, Limit baseline.Resources
 	// Weight is its share of full cores; 0 means its CPU request, or 1 if it has
 	// none.
@@ -47,13 +48,20 @@ func (p Pod) width() float64 {
 }
 
 func (p Pod) weight() float64 {
-	switch {
+	switch request := p.request().CPU; {
 	case p.Weight > 0:
 		return p.Weight
-	case p.Request.CPU > 0:
-		return p.Request.CPU
+	case request > 0:
+		return request
 	}
 	return 1
+}
+
+// request is what the API server has.
+func (p Pod) request() baseline.Resources {
+	setDefault(&p.Request.CPU, p.Limit.CPU)
+	setDefault(&p.Request.Memory, p.Limit.Memory)
+	return p.Request
 }
 
 // maxInits bounds what a pod may ask for by mistake.

@@ -11,122 +11,106 @@ const (
 	lastBackoff  = 10
 	flushPeriod  = 30
 	flushAge     = 300
+	// backoffWindow is the resolution of back-offs.
+	backoffWindow = 1
 )
 
-// queue is kube-scheduler's: pods to be tried, oldest first, and pods that were
-// refused and wait for an event.
+// queue is kube-scheduler's: pods to be tried, pods that an event has moved but whose
+// back-off is not over, and pods that were refused and wait for an event. A pod in
+// back-off is tried when no other is to be (SchedulerPopFromBackoffQ).
 type queue struct {
-	active []int32 // a heap by number, which is the order of creation
-	parked []waiting
+	active  heap[queued]
+	backoff heap[backing]
+	parked  []waiting // by number
 	// epoch counts the rises of free slots; see waiting.tried.
 	epoch int
 }
 
+// queued is a pod to be tried. Of pods of one priority that which was put back
+// first goes first, of those put back at once that created first.
+type queued struct {
+	pod   int32
+	since float64 // its creation, or its last refusal
+}
+
+func (q queued) before(r queued) bool {
+	return q.since < r.since || q.since == r.since && q.pod < r.pod
+}
+
+// backing is a pod in back-off, until the end of a window.
+type backing struct {
+	queued
+	window float64
+}
+
+func (b backing) before(c backing) bool {
+	return b.window < c.window || b.window == c.window && b.queued.before(c.queued)
+}
+
 // waiting is a refused pod.
 type waiting struct {
-	pod     int32
-	since   float64
-	backoff float64 // until when it may not be tried by a mere event
-	tried   int     // the epoch of its last attempt
-	moved   bool    // an event came during its back-off
+	queued
+	window float64 // of the end of its back-off
+	tried  int     // the epoch of its last attempt
 }
 
-func (q *queue) push(pod int32) {
-	q.active = append(q.active, pod)
-	i := len(q.active) - 1
-	for i > 0 && q.active[(i-1)/2] > pod {
-		q.active[i] = q.active[(i-1)/2]
-		i = (i - 1) / 2
+func (q *queue) push(pod int32, since float64) { q.active.push(queued{pod, since}) }
+
+// pop returns the pod that is next, if there is one.
+func (q *queue) pop(now float64) (int32, bool) {
+	for len(q.backoff) > 0 && q.backoff[0].window < windowOf(now) {
+		q.active.push(q.backoff.pop().queued)
 	}
-	q.active[i] = pod
-}
-
-func (q *queue) pop() int32 {
-	first, last := q.active[0], q.active[len(q.active)-1]
-	q.active = q.active[:len(q.active)-1]
-	if n := len(q.active); n > 0 {
-		i := 0
-		for {
-			child := 2*i + 1
-			if child >= n {
-				break
-			}
-			if child+1 < n && q.active[child+1] < q.active[child] {
-				child++
-			}
-			if q.active[child] >= last {
-				break
-			}
-			q.active[i] = q.active[child]
-			i = child
-		}
-		q.active[i] = last
+	switch {
+	case len(q.active) > 0:
+		return q.active.pop().pod, true
+	case len(q.backoff) > 0:
+		return q.backoff.pop().pod, true
 	}
-	return first
+	return 0, false
 }
 
-// park keeps a refused pod, oldest first.
-func (q *queue) park(pod int32, attempts int, now float64) {
-	pause := math.Min(firstBackoff*math.Exp2(float64(attempts-1)), lastBackoff)
-	at, _ := q.find(pod)
-	q.parked = slices.Insert(q.parked, at, waiting{pod: pod, since: now, backoff: now + pause, tried: q.epoch})
-}
+func windowOf(at float64) float64 { return math.Floor(at / backoffWindow) }
 
-// find returns the place of a pod among the parked ones.
-func (q *queue) find(pod int32) (int, bool) {
-	return slices.BinarySearchFunc(q.parked, pod, func(w waiting, pod int32) int { return int(w.pod - pod) })
+// park keeps a pod that was refused so many times in a row, oldest first.
+func (q *queue) park(pod int32, refusals int, now float64) {
+	pause := math.Min(firstBackoff*math.Exp2(float64(refusals-1)), lastBackoff)
+	at, _ := slices.BinarySearchFunc(q.parked, pod, func(w waiting, pod int32) int { return int(w.pod - pod) })
+	q.parked = slices.Insert(q.parked, at, waiting{queued{pod, now}, windowOf(now + pause), q.epoch})
 }
 
 // wake makes up to n of the parked pods active that have not been tried since
 // the last rise, oldest first, back-off or not.
 func (q *queue) wake(n int) {
-	kept := q.parked[:0]
+	q.parked = slices.DeleteFunc(q.parked, func(w waiting) bool {
+		if n == 0 || w.tried == q.epoch {
+			return false
+		}
+		n--
+		q.active.push(w.queued)
+		return true
+	})
+}
+
+// shake has all parked pods tried again, those whose back-off is not over last.
+func (q *queue) shake(now float64) {
 	for _, w := range q.parked {
-		if n > 0 && w.tried < q.epoch {
-			q.push(w.pod)
-			n--
+		if w.window < windowOf(now) {
+			q.active.push(w.queued)
 		} else {
-			kept = append(kept, w)
+			q.backoff.push(backing{w.queued, w.window})
 		}
 	}
-	q.parked = kept
-}
-
-// shake makes all parked pods active, but those in back-off, for which it calls
-// later.
-func (q *queue) shake(now float64, later func(pod int32, at float64)) {
-	kept := q.parked[:0]
-	for _, w := range q.parked {
-		switch {
-		case w.backoff <= now:
-			q.push(w.pod)
-			continue
-		case !w.moved:
-			w.moved = true
-			later(w.pod, w.backoff)
-		}
-		kept = append(kept, w)
-	}
-	q.parked = kept
-}
-
-// release makes a parked pod active, if it is still there and its back-off over.
-func (q *queue) release(pod int32, now float64) {
-	if i, ok := q.find(pod); ok && q.parked[i].backoff <= now {
-		q.parked = slices.Delete(q.parked, i, i+1)
-		q.push(pod)
-	}
+	q.parked = q.parked[:0]
 }
 
 // flush makes the pods active that have been parked for long.
 func (q *queue) flush(now float64) {
-	kept := q.parked[:0]
-	for _, w := range q.parked {
-		if now-w.since >= flushAge {
-			q.push(w.pod)
-		} else {
-			kept = append(kept, w)
+	q.parked = slices.DeleteFunc(q.parked, func(w waiting) bool {
+		if now-w.since < flushAge {
+			return false
 		}
-	}
-	q.parked = kept
+		q.active.push(w.queued)
+		return true
+	})
 }

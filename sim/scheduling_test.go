@@ -73,14 +73,58 @@ func make20() []sim.Pod {
 	return pods
 }
 
-// A pod that was refused is not tried again for a second, though there is room
-// before, and then at once.
-func TestBackoff(t *testing.T) {
+// A pod that was refused is tried at once when there is room, back-off or not, as
+// long as no other is to be tried: no slot idles.
+func TestPopFromBackoff(t *testing.T) {
 	full := baseline.Resources{CPU: 4}
 	pods := []sim.Pod{{Work: .3, Request: full}, {Work: .3, Request: full}}
 	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, pods)
-	if got := r.Records[1].Bound; got < 1 || got > 1.1 {
-		t.Errorf("the second pod was bound at %g s, want 1 after it was refused", got)
+	if got := r.Records[1].Bound; got < .3 || got > .32 {
+		t.Errorf("the second pod was bound at %g s, want right after the first", got)
+	}
+}
+
+// The system's memory is not for pods to request, and what an operator reserves is not
+// either.
+func TestReserved(t *testing.T) {
+	pods := slicesOf(4, sim.Pod{Work: 10, Request: baseline.Resources{CPU: 1, Memory: 4 << 30}}) // four of 4 GiB on 16
+	for _, test := range []struct {
+		reserved *baseline.Resources
+		most     int
+	}{
+		{nil, 3},
+		{&baseline.Resources{}, 4},
+		{&baseline.Resources{CPU: 2.5}, 1},
+	} {
+		r := run(t, sim.Config{Nodes: 1, Reserved: test.reserved, Scheduler: sim.Default{}, Seed: 1}, pods)
+		if r.Most != test.most {
+			t.Errorf("%+v reserved: %d pods at once, want %d", test.reserved, r.Most, test.most)
+		}
+	}
+}
+
+// A limit is a request where there is no other.
+func TestLimitIsARequest(t *testing.T) {
+	pods := slicesOf(4, sim.Pod{Work: 10, Limit: baseline.Resources{CPU: 2}})
+	if r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, pods); r.Most != 2 {
+		t.Errorf("%d pods with limits of 2 cores at once on 4", r.Most)
+	}
+}
+
+// Pods that request nothing spread by the number of pods alone: balance has no say.
+func TestBalanceIgnoresPodsWithoutRequests(t *testing.T) {
+	// The first node's balance is poor, and pods of 100m and 200Mi, as which those
+	// that request nothing count for balance no more, would mend it.
+	pods := []sim.Pod{
+		{On: 1, Work: 500, Cores: .01, Request: baseline.Resources{CPU: .1}},
+		{On: 2, Work: 500, Cores: .01, Request: baseline.Resources{CPU: .1, Memory: 200 << 20}},
+	}
+	for i := range 40 {
+		pods = append(pods, sim.Pod{Created: 1 + float64(i), Work: 500, Cores: .01})
+	}
+	r := run(t, sim.Config{Nodes: 2, Scheduler: sim.Default{}, Seed: 5, Horizon: 60}, pods)
+	if got := onFirst(r); got != 21 {
+		t.Errorf("%d of 42 pods on the first node, want half", got)
 	}
 }
 

@@ -14,32 +14,52 @@ const gi = 1 << 30
 // A node of 4 cores and 16 GiB.
 var machine = baseline.Resources{CPU: 4, Memory: 16 * gi}
 
-func TestDefaultScores(t *testing.T) {
+func TestLeastAllocated(t *testing.T) {
 	tests := []struct {
-		name            string
-		requested       baseline.Resources
-		least, balanced int64
+		name      string
+		requested baseline.Resources
+		want      int64
 	}{
-		// (100 + 100)/2; shares 0 and 0.
-		{"empty", baseline.Resources{}, 100, 100},
-		// cpu 100·2/4 = 50, memory 100·12/16 = 75, mean 62.5 rounded down;
-		// shares .5 and .25, half the difference .125.
-		{"half of the cores", baseline.Resources{CPU: 2, Memory: 4 * gi}, 62, 87},
-		// One pod of 100m and 200Mi: 97.5 and 98.78 rounded down, mean 97.5.
-		{"one pod of defaults", baseline.NonZero(baseline.Resources{}), 97, 99},
-		// cpu 0 beyond its capacity, memory 50; shares 1 and .5.
-		{"too many cores", baseline.Resources{CPU: 5, Memory: 8 * gi}, 25, 75},
-		{"full", machine, 0, 100},
+		{"empty", baseline.Resources{}, 100}, // (100 + 100)/2
+		// cpu 100·2/4 = 50, memory 100·12/16 = 75, mean 62.5 rounded down.
+		{"half of the cores", baseline.Resources{CPU: 2, Memory: 4 * gi}, 62},
+		// One pod of 100m and 200Mi: 97.5 and 98.78 rounded down to 97 and 98, mean 97.5.
+		{"one pod of defaults", baseline.NonZero(baseline.Resources{}), 97},
+		// cpu 0 beyond its capacity, memory 50.
+		{"too many cores", baseline.Resources{CPU: 5, Memory: 8 * gi}, 25},
+		{"full", machine, 0},
+		// 4000m − 3·.7 cores is 1900m exactly: 47.5, and memory 100.
+		{"decimal fractions", baseline.Resources{CPU: .7 + .7 + .7}, 73},
+		// A part of a thousandth counts as one: 3999 of 4000m, 99.975.
+		{"a part of a thousandth", baseline.Resources{CPU: .0001}, 99},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := baseline.LeastAllocated(machine, test.requested); got != test.least {
-				t.Errorf("least allocated %d, want %d", got, test.least)
-			}
-			if got := baseline.BalancedAllocation(machine, test.requested); got != test.balanced {
-				t.Errorf("balanced allocation %d, want %d", got, test.balanced)
-			}
-		})
+		if got := baseline.LeastAllocated(machine, test.requested); got != test.want {
+			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// With b(cpu share, memory share) = 100·(1 − half the difference), rounded down.
+func TestBalancedAllocation(t *testing.T) {
+	tests := []struct {
+		name           string
+		requested, pod baseline.Resources
+		want           int64
+	}{
+		{"a pod that requests nothing", baseline.Resources{CPU: 2}, baseline.Resources{}, 0},
+		// b(.5, .25) = 87 after b(0, 0) = 100: 50 + (50 − 13)/2.
+		{"an empty node", baseline.Resources{}, baseline.Resources{CPU: 2, Memory: 4 * gi}, 68},
+		// b(.5, .5) = 100 after b(.5, 0) = 75: 50 + (50 + 25)/2.
+		{"better balanced", baseline.Resources{CPU: 2}, baseline.Resources{Memory: 8 * gi}, 87},
+		{"as balanced as before", baseline.Resources{CPU: 1, Memory: 4 * gi}, baseline.Resources{CPU: 1, Memory: 4 * gi}, 75},
+		// b(1, .5) = 75, a share is at most 1, after b(.75, .5) = 87: 50 + (50 − 12)/2.
+		{"beyond the node", baseline.Resources{CPU: 3, Memory: 8 * gi}, baseline.Resources{CPU: 2}, 69},
+	}
+	for _, test := range tests {
+		if got := baseline.BalancedAllocation(machine, test.requested, test.pod); got != test.want {
+			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		}
 	}
 }
 
@@ -222,7 +242,6 @@ func TestWithoutCapacity(t *testing.T) {
 	var none baseline.Resources
 	for name, got := range map[string]int64{
 		"least allocated":     baseline.LeastAllocated(none, none),
-		"balanced allocation": baseline.BalancedAllocation(none, none),
 		"target load packing": baseline.TargetLoadPacking(0, 0, 40),
 		"load variation":      baseline.LoadVariationRiskBalancing(baseline.Usage{}, baseline.Usage{}, none, none),
 		"low risk":            baseline.LowRiskOverCommitment(baseline.Usage{}, baseline.Usage{}, [2]baseline.Declared{}, [2]baseline.Declared{}, none),
@@ -233,11 +252,15 @@ func TestWithoutCapacity(t *testing.T) {
 	}
 }
 
-// A node that has no cores to give has no balance, whatever its memory.
-func TestBalanceNeedsBothResources(t *testing.T) {
-	for _, alloc := range []baseline.Resources{{CPU: 4}, {Memory: gi}} {
-		if got := baseline.BalancedAllocation(alloc, baseline.Resources{}); got != 0 {
-			t.Errorf("%+v: %d, want 0", alloc, got)
+// Of one resource alone there is no balance to lose, and its free share is the score.
+func TestNodeOfOneResource(t *testing.T) {
+	for _, alloc := range []baseline.Resources{{CPU: 4}, {Memory: 4 * gi}} {
+		pod := baseline.Resources{CPU: 1, Memory: gi}
+		if got := baseline.BalancedAllocation(alloc, baseline.Resources{}, pod); got != 75 {
+			t.Errorf("%+v: balance %d, want 75", alloc, got)
+		}
+		if got := baseline.LeastAllocated(alloc, pod); got != 75 {
+			t.Errorf("%+v: free share %d, want 75", alloc, got)
 		}
 	}
 }

@@ -20,33 +20,60 @@ func NonZero(requested Resources) Resources {
 	return requested
 }
 
+// units are the amounts as kube-scheduler counts: whole thousandths of a core, a part
+// of one counting as one, and whole bytes.
+func (r Resources) units() (milli, bytes int64) {
+	return int64(math.Ceil(1000*r.CPU - rounding)), int64(math.Ceil(r.Memory - rounding))
+}
+
+// rounding makes up for decimal fractions that a float64 has just above.
+const rounding = 1e-6
+
 // LeastAllocated is NodeResourcesFit's default score: the mean over the
 // resources of 100·(alloc − req)/alloc, each rounded down and 0 where req exceeds
 // alloc. requested includes the pod, all pods taken NonZero.
 func LeastAllocated(allocatable, requested Resources) int64 {
-	return (unallocated(allocatable.CPU, requested.CPU) + unallocated(allocatable.Memory, requested.Memory)) / 2
+	allocCPU, allocMemory := allocatable.units()
+	cpu, memory := requested.units()
+	switch {
+	case allocCPU <= 0 && allocMemory <= 0:
+		return 0
+	case allocCPU <= 0:
+		return unallocated(allocMemory, memory)
+	case allocMemory <= 0:
+		return unallocated(allocCPU, cpu)
+	}
+	return (unallocated(allocCPU, cpu) + unallocated(allocMemory, memory)) / 2
 }
 
-func unallocated(allocatable, requested float64) int64 {
-	if !(allocatable > 0) || requested > allocatable {
+func unallocated(allocatable, requested int64) int64 {
+	if requested > allocatable {
 		return 0
 	}
-	return int64(math.Floor(MaxScore*(allocatable-requested)/allocatable + rounding))
+	return (allocatable - requested) * MaxScore / allocatable
 }
 
-// rounding makes up for quotients of whole numbers that a float64 has just
-// below.
-const rounding = 1e-9
-
-// BalancedAllocation is NodeResourcesBalancedAllocation's score: 100·(1 − sd) of
-// the allocated shares of both resources, each at most 1; of two numbers the
-// standard deviation is half the difference. requested includes the pod and is
-// taken as requested.
-func BalancedAllocation(allocatable, requested Resources) int64 {
-	if !(allocatable.CPU > 0 && allocatable.Memory > 0) {
+// BalancedAllocation is NodeResourcesBalancedAllocation's score, which says how a
+// pod changes a node's balance: with b = 100·(1 − sd), rounded down, of the requested
+// shares of both resources, each at most 1 (of two numbers the standard deviation is
+// half the difference), 50 + (50 + b with the pod − b without)/2. A pod that requests
+// nothing is not scored: 0 on every node.
+func BalancedAllocation(allocatable, requested, pod Resources) int64 {
+	if pod == (Resources{}) {
 		return 0
 	}
-	cpu := math.Min(requested.CPU/allocatable.CPU, 1)
-	memory := math.Min(requested.Memory/allocatable.Memory, 1)
-	return int64(math.Floor(MaxScore*(1-math.Abs(cpu-memory)/2) + rounding))
+	const half = MaxScore / 2
+	return half + (half+balance(allocatable, requested.Plus(pod))-balance(allocatable, requested))/2
+}
+
+// balance is b. A resource that a node does not have does not count.
+func balance(allocatable, requested Resources) int64 {
+	allocCPU, allocMemory := allocatable.units()
+	if allocCPU <= 0 || allocMemory <= 0 {
+		return MaxScore
+	}
+	milli, bytes := requested.units()
+	cpu := math.Min(float64(milli)/float64(allocCPU), 1)
+	memory := math.Min(float64(bytes)/float64(allocMemory), 1)
+	return int64((1 - math.Abs((cpu-memory)/2)) * MaxScore)
 }
