@@ -51,7 +51,7 @@ func commands(body string) []string {
 // has what they name.
 func TestReadmeCommands(t *testing.T) {
 	got := commands(section(t, readme(t), setUp))
-	want := []string{"go run ./cmd/spazio demo", "go test work"}
+	want := []string{"go run ./cmd/spazio-demo", "go test work"}
 	if !slices.Equal(got, want) {
 		t.Fatalf("commands of %q:\n got %q\nwant %q", setUp, got, want)
 	}

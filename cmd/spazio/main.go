@@ -1,35 +1,10 @@
-// Command spazio shows Spazio at work on one machine.
+// Command spazio shows what Spazio knows of a cluster: its nodes' room, where a
+// pod could go, the fleet's model.
 package main
 
 import (
-	"context"
-	"io"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
-	"github.com/spazio-scheduler/spazio/cmd/internal/figures"
-	"github.com/spazio-scheduler/spazio/cmd/internal/modelctl"
-	"github.com/spazio-scheduler/spazio/cmd/internal/replay"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
-	"github.com/spazio-scheduler/spazio/cmd/internal/simulate"
-	"github.com/spazio-scheduler/spazio/cmd/internal/topctl"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 )
 
-func main() { serve.Main(run) }
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	// Kubernetes packages declare flags of their own programs, --version among
-	// them, where cobra would take them for ours.
-	pflag.CommandLine = pflag.NewFlagSet("spazio", pflag.ContinueOnError)
-	root := &cobra.Command{
-		Use:     "spazio",
-		Short:   "Schedule pods by what their nodes measure",
-		Version: version(),
-	}
-	root.AddCommand(demo.NewCommand(), demo.NewBurnCommand(), replay.NewCommand())
-	root.AddCommand(modelctl.NewCommand(), simulate.NewCommand(), figures.NewCommand())
-	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand())
-	return serve.Execute(ctx, root, args, stdout, stderr)
-}
+func main() { serve.Main(spazioctl.Main) }

@@ -95,7 +95,7 @@ with ?format=text, in words. Profiles are at --debug-listen alone.`,
 	f := c.Flags()
 	o.bindPeers(f)
 	o.bindTelemetry(f)
-	f.StringVar(&o.record, "record", "", "directory in which to record samples, pods and reports for spazio replay; empty for none")
+	f.StringVar(&o.record, "record", "", "directory in which to record samples, pods and reports for spazio-lab replay; empty for none")
 	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
 	o.limits.bind(f)

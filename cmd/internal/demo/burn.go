@@ -6,8 +6,8 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
 
-// NewBurnCommand returns the subcommand that the pods of the real node run.
-func NewBurnCommand() *cobra.Command {
+// newBurnCommand returns the subcommand that the pods of the real node run.
+func newBurnCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                burn.Command,
 		Short:              "Burn CPU time as a pod of the real node",

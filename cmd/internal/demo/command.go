@@ -45,19 +45,28 @@ type flags struct {
 	apiPort      int
 }
 
-// NewCommand returns the demo subcommand.
-func NewCommand() *cobra.Command {
+// Main runs the program spazio-demo.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// Kubernetes packages declare flags of their own programs, --version among
+	// them, where cobra would take them for ours.
+	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
+	return serve.Execute(ctx, newCommand(), args, stdout, stderr)
+}
+
+func newCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Compare Spazio with the default scheduler on an embedded cluster",
-		Long:  long,
-		Args:  cobra.NoArgs,
+		Use:     "spazio-demo",
+		Short:   "Compare Spazio with the default scheduler on an embedded cluster",
+		Long:    long,
+		Args:    cobra.NoArgs,
+		Version: serve.Version(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f.bind(cmd.Flags())
+	cmd.AddCommand(newBurnCommand())
 	return cmd
 }
 

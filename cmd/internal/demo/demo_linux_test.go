@@ -3,20 +3,17 @@ package demo_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
@@ -26,16 +23,16 @@ import (
 // A process can hold one control plane, so each demo is a child: the test binary
 // itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-") {
-		os.Exit(m.Run())
+	// The pods of this machine run the same binary again: its first argument is
+	// the subcommand, and the variable is inherited.
+	if os.Getenv(role) == "demo" {
+		serve.Main(demo.Main)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	root := &cobra.Command{Use: "spazio"}
-	root.AddCommand(demo.NewCommand(), demo.NewBurnCommand())
-	code := serve.Execute(ctx, root, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(m.Run())
 }
+
+// role makes the test binary the program.
+const role = "SPAZIO_DEMO_TEST_ROLE"
 
 // trial is a demo in a process of its own.
 type trial struct {
@@ -47,9 +44,9 @@ type trial struct {
 
 func start(t *testing.T, args ...string) *trial {
 	t.Helper()
-	tr := &trial{cmd: exec.Command(os.Args[0], append([]string{"demo"}, args...)...), temp: t.TempDir()}
+	tr := &trial{cmd: exec.Command(os.Args[0], args...), temp: t.TempDir()}
 	// Children inherit the directory, which tells them from those of others.
-	tr.cmd.Env = append(os.Environ(), "TMPDIR="+tr.temp)
+	tr.cmd.Env = append(os.Environ(), role+"=demo", "TMPDIR="+tr.temp)
 	tr.cmd.Stdout = &tr.stdout
 	pipe, err := tr.cmd.StderrPipe()
 	if err != nil {
@@ -180,7 +177,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 			if code := tr.end(t); code != 1 && moment != "" {
 				t.Errorf("exit code %d, want 1", code)
 			}
-			if moment != "" && !strings.HasSuffix(tr.stderr.String(), "spazio: interrupted\n") {
+			if moment != "" && !strings.HasSuffix(tr.stderr.String(), "spazio-demo: interrupted\n") {
 				t.Errorf("last words:\n%s", tr.stderr.String())
 			}
 			if server != "" {
@@ -244,7 +241,7 @@ func TestDemoRefuses(t *testing.T) {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
 			last := lastLine(tr.stderr.String())
-			if !strings.HasPrefix(last, "spazio: ") || !strings.Contains(last, test.want) {
+			if !strings.HasPrefix(last, "spazio-demo: ") || !strings.Contains(last, test.want) {
 				t.Errorf("last line %q, want %q in it", last, test.want)
 			}
 			tr.checkNothingLeft(t)

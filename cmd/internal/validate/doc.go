@@ -4,7 +4,7 @@
 //
 //	go run ./cmd/internal/validate -seeds 1,2,3 -work 5
 //
-// The cluster is that of spazio demo, with simulated nodes alone: a real API
+// The cluster is that of spazio-demo, with simulated nodes alone: a real API
 // server, the real scheduler with the plugin, real agents, in real time. Each
 // seed has a process of its own. What the simulator is given of a pod is what
 // its node is given (work, memory, start-up latency) and when it was created;

@@ -1,10 +1,10 @@
-package main
+package serve
 
 import "runtime/debug"
 
-// version is what the build recorded: a tag if it was built by version, the
+// Version is what the build recorded: a tag if it was built by version, the
 // commit if it was built from a clone.
-func version() string {
+func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -1,0 +1,28 @@
+// Command spazio-lab is the laboratory: it simulates clusters, draws figures
+// and replays the recordings of agents. It needs no cluster and builds without
+// Kubernetes' libraries.
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/figures"
+	"github.com/spazio-scheduler/spazio/cmd/internal/replay"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/simulate"
+)
+
+func main() { serve.Main(run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use:     "spazio-lab",
+		Short:   "Simulate clusters, draw figures, replay recordings",
+		Version: serve.Version(),
+	}
+	root.AddCommand(simulate.NewCommand(), figures.NewCommand(), replay.NewCommand())
+	return serve.Execute(ctx, root, args, stdout, stderr)
+}
