@@ -13,6 +13,7 @@ func newBurnCommand() *cobra.Command {
 		Short:              "Burn CPU time as a pod of the real node",
 		Hidden:             true,
 		DisableFlagParsing: true,
+		Args:               cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			return burn.Child(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
 		},
