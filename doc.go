@@ -19,22 +19,28 @@
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	agent      a node's pipeline, a pure state machine over the five above
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
-//	api        the wire: protobuf messages, gRPC services, conversions, TLS
+//	api        the wire: protobuf messages, gRPC services, conversions, TLS; api/identity tells who is calling
+//	node       a node's agent to embed: clock, sampler, pipeline, recorder, streams
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
-//	cmd        the programs: spazio, spazio-agent, spazio-aggregator, spazio-scheduler
+//	simnode    simulated kubelets and this machine as a node, for any API server
+//	embedded   etcd and an API server in one process
+//	report     tables, plots and pages of runs and recordings
+//	cmd        the programs: spazio, spazio-lab, spazio-demo, and the agent, aggregator and scheduler
 //	bench      programs that measure the others, which they start as processes; never published
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
 //
 // Imports point one way:
 //
-//	svd filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin  ←  cmd
-//	svd  ←  aggregate                      telemetry  ←  cmd
-//	agent, aggregate  ←  sim  ←  cmd
+//	svd filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
+//	svd  ←  aggregate                      telemetry  ←  node
+//	agent, aggregate  ←  sim  ←  report    node, sim  ←  simnode
+//	all of these, and embedded  ←  cmd
 //
-// Only cmd, bench and examples/scheduler build on k8s.io/kubernetes, and only
-// plugin and cmd need any of Kubernetes' libraries.
+// cmd is imported by nothing, and bench starts its programs as processes. Only
+// embedded, cmd's spazio-demo and spazio-scheduler, bench and examples/scheduler
+// build on k8s.io/kubernetes.
 //
 // # The way of one sample
 //
