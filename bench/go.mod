@@ -34,7 +34,7 @@ require (
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/cel-go v0.26.0 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
-	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus v1.1.0 // indirect
@@ -131,17 +131,18 @@ require (
 	github.com/onsi/gomega v1.39.1 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/soheilhy/cmux v0.1.5 // indirect
+	github.com/spazio-scheduler/spazio/aggregate v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/sim v0.1.0 // indirect
 	github.com/tmc/grpc-websocket-proxy v0.0.0-20220101234140-673ab2c3ae75 // indirect
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	go.etcd.io/bbolt v1.4.3 // indirect
 	go.etcd.io/etcd/pkg/v3 v3.6.8 // indirect
 	go.etcd.io/raft/v3 v3.6.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
 	k8s.io/apiextensions-apiserver v0.36.3 // indirect
 	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/cloud-provider v0.36.3 // indirect
@@ -172,6 +173,7 @@ require (
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/report v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
+	github.com/spazio-scheduler/spazio/sim v0.1.0
 	github.com/spazio-scheduler/spazio/simnode v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0

@@ -41,6 +41,7 @@ type flags struct {
 	realNode     bool
 	keep         bool
 	output       string
+	records      bool
 	kubeconfig   string
 	apiPort      int
 }
@@ -85,6 +86,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "scheduler profiles to run the batch under, in order")
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
+	set.BoolVar(&f.records, "records", false, "with --output json, also what became of every pod, and what the scheduler spent on each batch")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
 	set.IntVar(&f.apiPort, "api-port", 0, "loopback port of the API server; 0 picks a free one")
 }
@@ -103,6 +105,7 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		Kubeconfig: f.kubeconfig,
 		APIPort:    f.apiPort,
 		Keep:       f.keep,
+		Records:    f.records,
 		Progress:   stderr,
 		OnResult:   func(r Result) error { return f.write(stdout, r) },
 	})
@@ -115,6 +118,8 @@ func (f *flags) resolve() (Config, error) {
 	switch {
 	case f.output != "table" && f.output != "json":
 		return Config{}, &FieldError{"output", f.output, "table or json"}
+	case f.records && f.output != "json":
+		return Config{}, &FieldError{"output", f.output, "json, for --records"}
 	case c.Pods == 0:
 		return Config{}, &FieldError{"pods", 0, "at least 1"}
 	case c.Nodes == 0:

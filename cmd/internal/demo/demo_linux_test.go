@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -113,7 +114,7 @@ func (tr *trial) checkNothingLeft(t *testing.T) {
 }
 
 func TestDemoEndToEnd(t *testing.T) {
-	tr := start(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json")
+	tr := start(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json", "--records")
 	if code := tr.end(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
 	}
@@ -134,10 +135,41 @@ func TestDemoEndToEnd(t *testing.T) {
 			t.Errorf("%s: impossible figures %+v", profile, s)
 		}
 	}
+	checkRecords(t, result)
 	if result.Config.CPUSeconds != 2 || result.Config.Nodes != 3 {
 		t.Errorf("the configuration is not in the result: %+v", result)
 	}
 	tr.checkNothingLeft(t)
+}
+
+// checkRecords looks at the pods of a batch without mishaps.
+func checkRecords(t *testing.T, result demo.Result) {
+	t.Helper()
+	if len(result.Batches) != 2 {
+		t.Fatalf("%d batches, want 2", len(result.Batches))
+	}
+	for i, b := range result.Batches {
+		if b.Profile != result.Simulated[i].Profile || len(b.Pods) != result.Config.Pods {
+			t.Errorf("%s: %d pods, want %d of %s", b.Profile, len(b.Pods), result.Config.Pods, result.Simulated[i].Profile)
+		}
+		last := 0.
+		for _, p := range b.Pods {
+			if p.Created == nil || p.Bound == nil || p.Running == nil || p.Done == nil || p.Failed || p.Node == "" {
+				t.Fatalf("%s: %+v", p.Name, p)
+			}
+			if !(0 <= *p.Created && *p.Created <= *p.Bound && *p.Bound+p.Startup <= *p.Running+1e-9 && *p.Running+p.Work <= *p.Done+.02) {
+				t.Errorf("%s: created %v, bound %v, running %v, done %v s with a start-up of %v and work of %v s", p.Name, *p.Created, *p.Bound, *p.Running, *p.Done, p.Startup, p.Work)
+			}
+			last = max(last, *p.Done)
+		}
+		if math.Abs(last-result.Simulated[i].Makespan) > 1e-6 {
+			t.Errorf("%s: the last pod ends after %v s, the makespan is %v", b.Profile, last, result.Simulated[i].Makespan)
+		}
+		// Whatever did not bind was one attempt more.
+		if s := b.Scheduler; s.Bound != float64(len(b.Pods)) || s.Attempts < s.Bound || !(s.Choosing > 0 && s.Binding > 0) {
+			t.Errorf("%s: the scheduler spent %+v on %d pods", b.Profile, s, len(b.Pods))
+		}
+	}
 }
 
 func TestDemoRunsThisMachineAsANode(t *testing.T) {
@@ -225,6 +257,7 @@ func TestDemoRefuses(t *testing.T) {
 		want string
 	}{
 		{"no pods", []string{"--pods=0"}, serve.ExitUsage, "pods = 0: want at least 1"},
+		{"records in a table", []string{"--records"}, serve.ExitUsage, "output = table: want json"},
 		{"unknown output", []string{"--output=xml"}, serve.ExitUsage, "output = xml: want table or json"},
 		{"unknown law", []string{"--work-distribution=normal"}, serve.ExitUsage, "work-distribution = normal"},
 		{"no quantity", []string{"--memory=lots"}, serve.ExitUsage, "memory = lots"},

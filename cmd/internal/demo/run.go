@@ -22,8 +22,8 @@ type Options struct {
 	Keep bool
 	// Progress is where the run is shown, on a terminal as a live table.
 	Progress io.Writer
-	// OnBatch, if set, is given what became of each batch when it is done.
-	OnBatch func(Outcome)
+	// Records puts every pod into the result.
+	Records bool
 	// OnResult is given the result when the batches are done.
 	OnResult func(Result) error
 }
@@ -80,14 +80,19 @@ func (d *demo) run(ctx context.Context) (err error) {
 		if err := d.cluster.waitQuiet(ctx); err != nil {
 			return err
 		}
-		outcome, err := d.runBatch(ctx, profile)
+		before, err := spent()
 		if err != nil {
 			return err
 		}
-		if d.options.OnBatch != nil {
-			d.options.OnBatch(outcome)
+		records, err := d.runBatch(ctx, profile)
+		if err != nil {
+			return err
 		}
-		d.add(profile, outcome.Records)
+		after, err := spent()
+		if err != nil {
+			return err
+		}
+		d.add(profile, records, after.since(before))
 	}
 	d.screen.release()
 	if d.screen.terminal() {
@@ -124,7 +129,7 @@ func (d *demo) keep(ctx context.Context) {
 }
 
 // add sums up a batch, this machine's pods apart.
-func (d *demo) add(profile string, records []Record) {
+func (d *demo) add(profile string, records []Record, spent Effort) {
 	var simulated, real []Record
 	for _, r := range records {
 		if r.Node == realNodeName {
@@ -137,15 +142,17 @@ func (d *demo) add(profile string, records []Record) {
 	if !d.config.NoRealNode {
 		d.result.Real = append(d.result.Real, Summarise(profile, real))
 	}
+	if d.options.Records {
+		d.result.Batches = append(d.result.Batches, newBatchRecord(profile, records, spent))
+	}
 }
 
 // runBatch submits a batch and follows it to its end.
-func (d *demo) runBatch(ctx context.Context, profile string) (Outcome, error) {
+func (d *demo) runBatch(ctx context.Context, profile string) ([]Record, error) {
 	tasks := Batch(d.config)
 	t := newTracker(namespace, podNames(profile, len(tasks)), tasks)
 	d.cluster.follow(t)
-	start, before := d.cluster.progress()
-	outcome := Outcome{Profile: profile}
+	start := d.cluster.clock.Now()
 	view := newView(d.screen, func() Frame { return d.frame(profile, start, t) })
 	defer view.stop()
 
@@ -158,23 +165,14 @@ func (d *demo) runBatch(ctx context.Context, profile string) (Outcome, error) {
 			cancel(err)
 		}
 	})
-	running.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-t.begun:
-			now, done := d.cluster.progress()
-			outcome.Backlog = Backlog{Span: now.Sub(start), Useful: done - before}
-		}
-	})
 	for {
 		select {
 		case <-t.done:
 			running.Wait()
 			view.finish()
-			outcome.Records = t.snapshot()
-			return outcome, nil
+			return t.snapshot(), nil
 		case <-ctx.Done():
-			return Outcome{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case <-view.ticker.C:
 			view.show()
 		}

@@ -19,21 +19,6 @@ type Record struct {
 	Failed bool
 }
 
-// Outcome is what became of a batch.
-type Outcome struct {
-	Profile string
-	Records []Record
-	Backlog Backlog
-}
-
-// Backlog is the time from the submission of the first pod until no pod is left
-// that does not run: the span, and the core-seconds that pods on simulated nodes
-// had in it.
-type Backlog struct {
-	Span   time.Duration
-	Useful float64
-}
-
 // Quantiles sums up a set of durations, in seconds.
 type Quantiles struct {
 	Mean float64 `json:"mean"`

@@ -13,6 +13,8 @@ type Result struct {
 	// machine, one entry a profile in the order of the runs.
 	Simulated []Summary `json:"simulated"`
 	Real      []Summary `json:"real,omitempty"`
+	// Batches have every pod, if Options.Records asks for them.
+	Batches []BatchRecord `json:"batches,omitempty"`
 }
 
 // Table renders the result for reading, one column a profile.

@@ -1,51 +1,15 @@
 package main
 
-import (
-	"k8s.io/component-base/metrics/legacyregistry"
-
-	"github.com/spazio-scheduler/spazio/sim"
-)
+import "github.com/spazio-scheduler/spazio/sim"
 
 // effort is what a scheduler spent on its attempts: how many there were and how
 // many of them bound a pod, the seconds of choosing a node in all, and those of
 // the ones that bound from their start until the API server had the bind.
 type effort struct {
-	Attempts, Bound   float64
-	Choosing, Binding float64
-}
-
-// spent reads the metrics of the scheduler in this process.
-func spent() effort {
-	var e effort
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		return e
-	}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			h := m.GetHistogram()
-			switch family.GetName() {
-			case "scheduler_scheduling_algorithm_duration_seconds":
-				e.Choosing += h.GetSampleSum()
-			case "scheduler_scheduling_attempt_duration_seconds":
-				e.Attempts += float64(h.GetSampleCount())
-				for _, l := range m.GetLabel() {
-					if l.GetName() == "result" && l.GetValue() == "scheduled" {
-						e.Bound += float64(h.GetSampleCount())
-						e.Binding += h.GetSampleSum()
-					}
-				}
-			}
-		}
-	}
-	return e
-}
-
-func (e effort) since(before effort) effort {
-	return effort{
-		Attempts: e.Attempts - before.Attempts, Bound: e.Bound - before.Bound,
-		Choosing: e.Choosing - before.Choosing, Binding: e.Binding - before.Binding,
-	}
+	Attempts float64 `json:"attempts"`
+	Bound    float64 `json:"bound"`
+	Choosing float64 `json:"choosing"`
+	Binding  float64 `json:"binding"`
 }
 
 // assumed is the effort in the simulator.

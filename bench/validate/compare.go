@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
@@ -26,13 +24,13 @@ type row struct {
 
 // compare runs in the simulator what ran on the cluster and measures both with
 // the same functions.
-func compare(ctx context.Context, batch demo.Config, c sim.Config, o outcome) ([]row, error) {
-	c.Nodes, c.Node, c.Seed = batch.Nodes, node.Params{Cores: batch.Cores}, batch.Seed
+func compare(ctx context.Context, b batch, c sim.Config, o outcome) ([]row, error) {
+	c.Nodes, c.Node, c.Seed = b.Nodes, node.Params{Cores: b.Cores}, b.Seed
 	c.Scheduler = sim.Spazio{}
-	if o.Profile == demo.Default {
+	if o.Profile == defaultScheduler {
 		c.Scheduler = sim.Default{}
 	}
-	observed, err := observe(batch, o.Outcome)
+	observed, err := observe(b, o)
 	if err != nil {
 		return nil, err
 	}
@@ -47,41 +45,30 @@ func compare(ctx context.Context, batch demo.Config, c sim.Config, o outcome) ([
 	var rows []row
 	for _, m := range append(metrics(simulated), assumed(c, simulated).metrics(len(simulated.Pods))...) {
 		if cluster, ok := reference[m.Name]; ok {
-			rows = append(rows, row{o.Profile, batch.Seed, m.Name, m.Unit, cluster, m.Value})
+			rows = append(rows, row{o.Profile, b.Seed, m.Name, m.Unit, cluster, m.Value})
 		}
 	}
 	return rows, nil
 }
 
 // observe puts what became of a batch on the cluster in the simulator's terms.
-func observe(batch demo.Config, o demo.Outcome) (sim.Result, error) {
-	r := sim.Result{Nodes: batch.Nodes, Cores: float64(batch.Nodes * batch.Cores)}
-	var start time.Time
-	for _, p := range o.Records {
+func observe(b batch, o outcome) (sim.Result, error) {
+	r := sim.Result{Nodes: b.Nodes, Cores: float64(b.Nodes * b.Cores)}
+	nodes := map[string]int{}
+	for _, p := range o.Pods {
 		switch {
-		case p.Failed || p.Done.IsZero():
+		case p.Failed || p.Done == nil:
 			return sim.Result{}, fmt.Errorf("pod %s did not do its work", p.Name)
-		case p.Bound.IsZero() || p.Running.IsZero():
+		case p.Created == nil || p.Bound == nil || p.Running == nil:
 			return sim.Result{}, fmt.Errorf("pod %s: the API server did not take what became of it; is the machine busy?", p.Name)
 		}
-		if start.IsZero() || p.Created.Before(start) {
-			start = p.Created
-		}
-	}
-	nodes := map[string]int{}
-	for _, p := range o.Records {
 		if _, ok := nodes[p.Node]; !ok {
 			nodes[p.Node] = len(nodes)
 		}
-		since := func(t time.Time) float64 { return t.Sub(start).Seconds() }
-		r.Pods = append(r.Pods, sim.Pod{
-			Created: since(p.Created), Work: p.Work.Seconds(), Startup: p.Startup.Seconds(), Memory: p.Memory,
-		})
-		r.Records = append(r.Records, sim.Record{
-			Node: nodes[p.Node], Bound: since(p.Bound), Running: since(p.Running), Done: since(p.Done),
-		})
-		r.End = math.Max(r.End, since(p.Done))
-		r.Done += p.Work.Seconds()
+		r.Pods = append(r.Pods, sim.Pod{Created: *p.Created, Work: p.Work, Startup: p.Startup, Memory: p.Memory})
+		r.Records = append(r.Records, sim.Record{Node: nodes[p.Node], Bound: *p.Bound, Running: *p.Running, Done: *p.Done})
+		r.End = math.Max(r.End, *p.Done)
+		r.Done += p.Work
 	}
 	return r, nil
 }
