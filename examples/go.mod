@@ -4,7 +4,17 @@ go 1.26.0
 
 require (
 	github.com/spazio-scheduler/spazio/capacity v0.1.0
+	github.com/spazio-scheduler/spazio/sim v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
+)
+
+require (
+	github.com/spazio-scheduler/spazio/agent v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/aggregate v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
 )
 
 replace (

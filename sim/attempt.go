@@ -45,8 +45,8 @@ func (s *cluster) choose(pod int32) *machine {
 	seen := 0
 	for ; seen < len(s.nodes) && len(s.feasible) < want; seen++ {
 		m := s.nodes[(s.looked+seen)%len(s.nodes)]
-		if s.fits(m, pod) && s.policy.admits(m, pod) {
-			s.feasible = append(s.feasible, m.index)
+		if s.fits(m, pod) && s.policy.Admits(int(m.index), int(pod)) {
+			s.feasible = append(s.feasible, int(m.index))
 		}
 	}
 	s.looked = (s.looked + seen) % len(s.nodes)
@@ -54,7 +54,7 @@ func (s *cluster) choose(pod int32) *machine {
 		return nil
 	}
 	s.scores = slices.Grow(s.scores[:0], len(s.feasible))[:len(s.feasible)]
-	s.policy.score(s.scores, s.feasible, pod)
+	s.policy.Score(s.scores, s.feasible, int(pod))
 	best, tied := 0, 1
 	for i := 1; i < len(s.scores); i++ {
 		switch {

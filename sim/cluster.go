@@ -17,6 +17,8 @@ const (
 	streamNodes = iota + 1
 	streamTies
 	streamPhases
+	// streamOwn and those above are a scheduler's own, see Cluster.Rand.
+	streamOwn = 1000
 )
 
 // machine is a node and what kube-scheduler's cache knows of it.
@@ -37,16 +39,12 @@ type machine struct {
 	series             int // steps of the background so far
 }
 
-// policy is a scheduler's own part: what it filters and scores by, and the
-// telemetry that feeds it.
+// policy is the part of a scheduler of this package: what it filters and scores by,
+// and the telemetry that feeds it.
 type policy interface {
+	Policy
 	// start schedules the policy's own events.
 	start()
-	// admits says whether the node may take the pod, beyond what every
-	// scheduler checks.
-	admits(m *machine, pod int32) bool
-	// score writes one score a node for the pod.
-	score(scores []float64, nodes []int32, pod int32)
 	// everyNode says that all nodes are looked at, not kube-scheduler's sample.
 	everyNode() bool
 	// bound tells that the scheduler assumed the pod on the node, announced that
@@ -81,6 +79,7 @@ type cluster struct {
 
 	now    float64 // seconds from the start of the warm-up
 	agenda agenda
+	timers []timer
 	order  []int32 // pods by creation
 	next   int     // in order, the next to be created
 	queue  queue
@@ -90,7 +89,7 @@ type cluster struct {
 	unfinished int // pods that are to end
 	most       int
 	transit    []node.Transition
-	feasible   []int32
+	feasible   []int
 	scores     []float64
 	err        error
 }
@@ -162,9 +161,16 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 		}
 		return 0
 	})
-	var err error
-	if s.policy, err = c.Scheduler.build(s); err != nil {
+	p, err := c.Scheduler.Start(&Cluster{s})
+	if err != nil {
 		return nil, err
+	}
+	if p == nil {
+		return nil, refuse("Scheduler", c.Scheduler, "one that has a policy")
+	}
+	var own bool
+	if s.policy, own = p.(policy); !own {
+		s.policy = open{Policy: p, plain: plain{s}}
 	}
 	return s, nil
 }
@@ -253,6 +259,10 @@ func (s *cluster) handle(e event) {
 	case flushed:
 		s.queue.flush(s.now)
 		s.agenda.add(event{at: s.now + flushPeriod, kind: flushed})
+	case timed:
+		t := s.timers[e.pod]
+		s.agenda.add(event{at: s.now + t.period, kind: timed, pod: e.pod})
+		t.f()
 	case loaded:
 		s.load(s.nodes[e.node])
 	default:

@@ -28,13 +28,13 @@ const (
 	measured                     // a peer's telemetry is due at the node
 	published                    // a peer's telemetry is seen by its scheduler
 	shown                        // the API shows that the pod runs
+	timed                        // what Every was asked for is due
 )
 
 // report is what a scheduler keeps of an agent.Report.
 type report struct {
 	signal   reserve.Signal
 	absorbed []reserve.PodKey
-	rejects  bool // of Pronto's
 }
 
 // agenda is what is going to happen.

@@ -36,18 +36,18 @@ type Scalar struct {
 	Literal bool
 }
 
-func (o Scalar) build(c *cluster) (policy, error) {
+// Start implements Scheduler.
+func (o Scalar) Start(c *Cluster) (Policy, error) {
 	if o.Unit > TypicalLoads {
 		return nil, refuse("Unit", o.Unit, "Headroom or TypicalLoads")
 	}
-	p, err := o.Spazio.build(c)
+	s, err := o.Spazio.build(c.run)
 	if err != nil {
 		return nil, err
 	}
-	s := p.(*spazio)
 	s.literal = o.Literal
 	for i := range s.agents {
-		s.agents[i].pipeline = &scalarAgent{nodeAgent: s.agents[i].pipeline, options: o, pods: float64(c.Node.Cores)}
+		s.agents[i].pipeline = &scalarAgent{nodeAgent: s.agents[i].pipeline, options: o, pods: c.Capacity(i).CPU}
 	}
 	return s, nil
 }

@@ -1,12 +1,121 @@
 package sim
 
-import "github.com/spazio-scheduler/spazio/sim/node"
+import (
+	"math/rand/v2"
 
-// Scheduler is one of Spazio, Scalar, Default, TargetLoadPacking,
-// LoadVariationRiskBalancing, LowRiskOverCommitment, LoadAware and
-// Pronto.
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// Scheduler decides where pods go. Besides those of this package anything that
+// implements it can be simulated; all share kube-scheduler's queue, its filters on
+// requests and on the number of pods, and chance between equal scores. A Scheduler
+// may be used in several runs at once, so Start must not change it.
 type Scheduler interface {
-	build(*cluster) (policy, error)
+	// Start returns the scheduler's part in a run on the given cluster.
+	Start(*Cluster) (Policy, error)
+}
+
+// Policy is a scheduler's own part in a run: what it filters and scores by. Nodes and
+// pods are numbers from 0, pods as in the workload. Calls do not overlap.
+//
+// A policy may have these methods besides:
+//
+//	EveryNode() bool      // true: all nodes are looked at, not kube-scheduler's sample
+//	Bound(node, pod int)  // the pod was placed on the node
+//	Ended(node, pod int)  // the API shows that it has ended, or was killed
+type Policy interface {
+	// Admits says whether the node may take the pod, beyond what every scheduler
+	// checks. A pod that no node may take is tried again when another has ended, and
+	// after [Cluster.Wake].
+	Admits(node, pod int) bool
+	// Score writes one score for each of the nodes to scores: the highest wins.
+	Score(scores []float64, nodes []int, pod int)
+}
+
+// Cluster is what a scheduler may know of a run. It is for use within the calls of one
+// Policy and of what it gave to Every.
+type Cluster struct{ run *cluster }
+
+// Now is the time in seconds from the workload's start; below 0 in the warm-up.
+func (c *Cluster) Now() float64 { return c.run.now - c.run.Warmup }
+
+// Nodes is the number of nodes.
+func (c *Cluster) Nodes() int { return len(c.run.nodes) }
+
+// Capacity is what a node has, Allocatable what pods may request of it.
+func (c *Cluster) Capacity(node int) baseline.Resources    { return c.run.nodes[node].capacity }
+func (c *Cluster) Allocatable(node int) baseline.Resources { return c.run.nodes[node].allocatable }
+
+// Requested sums up the requests of the pods on a node.
+func (c *Cluster) Requested(node int) baseline.Resources { return c.run.nodes[node].requested }
+
+// PodsTo appends the pods on a node to dst, those included whose bind is on its way.
+func (c *Cluster) PodsTo(dst []int, node int) []int {
+	for _, pod := range c.run.nodes[node].assigned {
+		dst = append(dst, int(pod))
+	}
+	return dst
+}
+
+// Declared is what a pod says of itself.
+type Declared struct {
+	Created        float64
+	Request, Limit baseline.Resources
+}
+
+// Pod returns what a pod declares; what it will do is not for schedulers to know.
+func (c *Cluster) Pod(pod int) Declared {
+	p := &c.run.pods[pod]
+	return Declared{p.Created, p.request(), p.Limit}
+}
+
+// DefaultScore is the sum of kube-scheduler's own scores of a node for a pod, 0 to
+// 200.
+func (c *Cluster) DefaultScore(node, pod int) float64 {
+	return c.run.defaultScore(c.run.nodes[node], int32(pod))
+}
+
+// Usage is what was measured on a node by now: cumulative core-seconds and
+// byte-seconds from the start of the warm-up, and the bytes in use.
+type Usage struct{ CoreSeconds, ByteSeconds, Memory float64 }
+
+// Usage measures a node.
+func (c *Cluster) Usage(node int) Usage {
+	m := c.run.nodes[node]
+	c.run.advance(m)
+	t := m.model.Totals()
+	return Usage{t.Busy, t.ByteSeconds, m.model.Memory()}
+}
+
+// Read returns utilisation, waiting threads, pressure and memory of a node as an agent
+// reads them, since the last call for the node; false if no time has passed.
+func (c *Cluster) Read(on int) (node.Reading, bool) {
+	m := c.run.nodes[on]
+	c.run.advance(m)
+	return m.model.Read()
+}
+
+// Every calls f after the given number of seconds, and then once a period for the rest
+// of the run.
+func (c *Cluster) Every(period, first float64, f func()) {
+	c.run.timers = append(c.run.timers, timer{period, f})
+	c.run.agenda.add(event{at: c.run.now + first, kind: timed, pod: int32(len(c.run.timers) - 1)})
+}
+
+// Wake has all refused pods tried again.
+func (c *Cluster) Wake() { c.run.queue.shake(c.run.now) }
+
+// Rand returns a generator for the scheduler's own chance, the same for the same seed
+// and stream.
+func (c *Cluster) Rand(stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(c.run.Seed, streamOwn+stream))
+}
+
+// timer is what Every was asked for.
+type timer struct {
+	period float64
+	f      func()
 }
 
 // plain is a policy that adds nothing to what every scheduler does; others embed
@@ -14,7 +123,7 @@ type Scheduler interface {
 type plain struct{ c *cluster }
 
 func (plain) start()                          {}
-func (plain) admits(*machine, int32) bool     { return true }
+func (plain) Admits(int, int) bool            { return true }
 func (plain) everyNode() bool                 { return false }
 func (plain) bound(*machine, int32)           {}
 func (plain) announced(*machine, int32)       {}
@@ -23,3 +132,28 @@ func (plain) phase(*machine, node.Transition) {}
 func (plain) refused()                        {}
 func (plain) wakes() bool                     { return false }
 func (plain) handle(event)                    {}
+
+// open is a policy of another package.
+type open struct {
+	Policy
+	plain
+}
+
+func (o open) Admits(node, pod int) bool { return o.Policy.Admits(node, pod) }
+
+func (o open) everyNode() bool {
+	p, ok := o.Policy.(interface{ EveryNode() bool })
+	return ok && p.EveryNode()
+}
+
+func (o open) bound(m *machine, pod int32) {
+	if p, ok := o.Policy.(interface{ Bound(node, pod int) }); ok {
+		p.Bound(int(m.index), int(pod))
+	}
+}
+
+func (o open) gone(m *machine, pod int32) {
+	if p, ok := o.Policy.(interface{ Ended(node, pod int) }); ok {
+		p.Ended(int(m.index), int(pod))
+	}
+}

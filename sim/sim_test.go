@@ -22,7 +22,8 @@ import (
 // all are the schedulers that place pods.
 var all = []sim.Scheduler{
 	sim.Spazio{}, sim.Default{}, sim.TargetLoadPacking{}, sim.TargetLoadPacking{Watcher: sim.LoadWatcher{Latest: true}},
-	sim.LoadVariationRiskBalancing{}, sim.LowRiskOverCommitment{}, sim.LoadAware{}, sim.Pronto{},
+	sim.LoadVariationRiskBalancing{}, sim.LowRiskOverCommitment{}, sim.LoadAware{},
+	sim.RoundRobin{}, sim.TwoChoices{}, sim.Coin{},
 }
 
 func run(t testing.TB, c sim.Config, pods []sim.Pod) sim.Result {

@@ -141,7 +141,10 @@ func (o Spazio) pipeline(p node.Params) agent.Config {
 	return c
 }
 
-func (o Spazio) build(c *cluster) (policy, error) {
+// Start implements Scheduler.
+func (o Spazio) Start(c *Cluster) (Policy, error) { return o.build(c.run) }
+
+func (o Spazio) build(c *cluster) (*spazio, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -360,13 +363,13 @@ func (s *spazio) refused() {
 func (s *spazio) wakes() bool     { return true }
 func (s *spazio) everyNode() bool { return true }
 
-func (s *spazio) admits(m *machine, _ int32) bool {
-	a := &s.agents[m.index]
+func (s *spazio) Admits(node, _ int) bool {
+	a := &s.agents[node]
 	return s.options.Freshness.Admit(a.validity, s.moment(), a.verdict) == reserve.Admitted
 }
 
 // score adds the plugin's normalised score to kube-scheduler's own.
-func (s *spazio) score(scores []float64, nodes []int32, pod int32) {
+func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 	now := s.now()
 	s.raw = s.raw[:0]
 	for _, i := range nodes {
@@ -380,7 +383,7 @@ func (s *spazio) score(scores []float64, nodes []int32, pod int32) {
 	}
 	s.whole = reserve.NormalizeTo(s.whole, s.raw)
 	for i, n := range nodes {
-		scores[i] = s.options.Weight*float64(s.whole[i]) + s.c.defaultScore(s.c.nodes[n], pod)
+		scores[i] = s.options.Weight*float64(s.whole[i]) + s.c.defaultScore(s.c.nodes[n], int32(pod))
 	}
 }
 

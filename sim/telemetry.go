@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
 // LoadWatcher is the telemetry of Trimaran's plugins: load-watcher asks
@@ -235,7 +236,7 @@ func (k *koordlets) report(e event) {
 		v.usage = baseline.Resources{CPU: (now.busy - first.busy) / span, Memory: (now.byteSeconds - first.byteSeconds) / span}
 	}
 	for _, pod := range m.assigned {
-		done, ok := m.model.Progress(nodePod(pod))
+		done, ok := m.model.Progress(node.PodID(pod))
 		ran := k.c.now - k.c.Warmup - k.c.records[pod].Running
 		if ok && k.c.records[pod].Running >= 0 && ran > 0 {
 			k.pods[pod] = podView{k.c.now, baseline.Resources{CPU: done / ran, Memory: k.c.pods[pod].Memory}}

@@ -101,26 +101,30 @@ func TestPredictedCPU(t *testing.T) {
 }
 
 func TestLoadVariationRiskBalancing(t *testing.T) {
+	first := baseline.LoadVariationRiskBalancing{Sensitivity: 1}
 	tests := []struct {
 		name        string
+		plugin      baseline.LoadVariationRiskBalancing
 		cpu, memory baseline.Usage
 		request     baseline.Resources
 		want        int64
 	}{
-		{"idle", baseline.Usage{}, baseline.Usage{}, baseline.Resources{}, 100},
-		// cpu: μ = (1+1)/4 = .5, σ = 1/4: 100·(1 − .375) = 62.5, rounded 63;
-		// memory: μ = .25, σ = 0: 87.5.
-		{"cpu is riskier", baseline.Usage{Mean: 1, SD: 1}, baseline.Usage{Mean: 4 * gi}, baseline.Resources{CPU: 1}, 63},
-		// memory: μ = 1 (capped), σ = .5: 25.
-		{"memory is riskier", baseline.Usage{Mean: 1}, baseline.Usage{Mean: 20 * gi, SD: 8 * gi}, baseline.Resources{}, 25},
+		{name: "idle", want: 100},
+		// cpu: μ = (1+1)/4 = .5, σ = √(1/4) = .5: 100·(1 − .5); memory: μ = .25, σ = 0:
+		// 87.5.
+		{"cpu is riskier", baseline.LoadVariationRiskBalancing{}, baseline.Usage{Mean: 1, SD: 1}, baseline.Usage{Mean: 4 * gi}, baseline.Resources{CPU: 1}, 50},
+		// Without the root σ = .25: 100·(1 − .375) = 62.5, rounded 63.
+		{"the first power", first, baseline.Usage{Mean: 1, SD: 1}, baseline.Usage{Mean: 4 * gi}, baseline.Resources{CPU: 1}, 63},
+		// σ = 3·√(1/16) = .75: 100·(1 − (.5 + .75)/2) = 37.5.
+		{"a margin of three", baseline.LoadVariationRiskBalancing{Margin: 3}, baseline.Usage{Mean: 1, SD: .25}, baseline.Usage{}, baseline.Resources{CPU: 1}, 38},
+		// memory: μ = 1 (capped), σ = √.25: 25; a deviation beyond the node is 1.
+		{"memory is riskier", baseline.LoadVariationRiskBalancing{}, baseline.Usage{Mean: 1}, baseline.Usage{Mean: 20 * gi, SD: 4 * gi}, baseline.Resources{}, 25},
+		{"beyond the node", baseline.LoadVariationRiskBalancing{}, baseline.Usage{Mean: 2, SD: 9}, baseline.Usage{}, baseline.Resources{}, 25},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got := baseline.LoadVariationRiskBalancing(test.cpu, test.memory, test.request, machine)
-			if got != test.want {
-				t.Errorf("%d, want %d", got, test.want)
-			}
-		})
+		if got := test.plugin.Score(test.cpu, test.memory, test.request, machine); got != test.want {
+			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		}
 	}
 }
 
@@ -204,46 +208,12 @@ func TestLoadAware(t *testing.T) {
 	}
 }
 
-func TestSpikes(t *testing.T) {
-	s := baseline.Spikes{Lag: 4}
-	// The window of 1, 3, 1, 3 has mean 2 and deviation 1: 5.5 is the limit.
-	series := []float64{1, 3, 1, 3, 5.5, 1, 3, 1, 3, 20}
-	var got []bool
-	for _, x := range series {
-		got = append(got, s.Step(x))
-	}
-	want := []bool{false, false, false, false, false, false, false, false, false, true}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestRejects(t *testing.T) {
-	tests := []struct {
-		name  string
-		peaks []bool
-		sigma []float64
-		want  bool
-	}{
-		{"no model", nil, nil, false},
-		{"quiet", []bool{false, false}, []float64{3, 1}, false},
-		{"the leading direction", []bool{true, false}, []float64{3, 1}, true},
-		{"a minor direction", []bool{false, true}, []float64{3, 1}, false},
-		{"half", []bool{false, true}, []float64{2, 2}, true},
-	}
-	for _, test := range tests {
-		if got := baseline.Rejects(test.peaks, test.sigma); got != test.want {
-			t.Errorf("%s: %v", test.name, got)
-		}
-	}
-}
-
 func TestWithoutCapacity(t *testing.T) {
 	var none baseline.Resources
 	for name, got := range map[string]int64{
 		"least allocated":     baseline.LeastAllocated(none, none),
 		"target load packing": baseline.TargetLoadPacking(0, 0, 40),
-		"load variation":      baseline.LoadVariationRiskBalancing(baseline.Usage{}, baseline.Usage{}, none, none),
+		"load variation":      baseline.LoadVariationRiskBalancing{}.Score(baseline.Usage{}, baseline.Usage{}, none, none),
 		"low risk":            baseline.LowRiskOverCommitment(baseline.Usage{}, baseline.Usage{}, [2]baseline.Declared{}, [2]baseline.Declared{}, none),
 	} {
 		if got != 0 {
@@ -269,35 +239,5 @@ func TestNodeOfOneResource(t *testing.T) {
 func TestTargetOfAll(t *testing.T) {
 	if got := baseline.TargetLoadPacking(4, 4, 100); got != 100 {
 		t.Errorf("%d, want 100", got)
-	}
-}
-
-// The limit of the next value, by hand: what a peak leaves in the window depends
-// on its influence.
-func TestSpikesLimit(t *testing.T) {
-	tests := []struct {
-		name         string
-		spikes       baseline.Spikes
-		before       []float64
-		below, above float64
-	}{
-		// Mean 2, deviation 2: 2 + 3.5·2.
-		{"a wide window", baseline.Spikes{Lag: 4}, []float64{0, 4, 0, 4}, 8.9, 9.1},
-		// The peak enters as (20 + 3)/2: 11.5, 3, 1, 3 has mean 4.625 and
-		// deviation 4.0524.
-		{"half of a peak", baseline.Spikes{Lag: 4}, []float64{1, 3, 1, 3, 20}, 18.8, 18.9},
-		// 20, 3, 1, 3 has mean 6.75 and deviation 7.6933.
-		{"all of a peak", baseline.Spikes{Lag: 4, Influence: 1}, []float64{1, 3, 1, 3, 20}, 33.6, 33.7},
-	}
-	for _, test := range tests {
-		for x, want := range map[float64]bool{test.below: false, test.above: true} {
-			s := test.spikes
-			for _, v := range test.before {
-				s.Step(v)
-			}
-			if got := s.Step(x); got != want {
-				t.Errorf("%s: %g is a peak: %v", test.name, x, got)
-			}
-		}
 	}
 }

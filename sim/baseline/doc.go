@@ -4,9 +4,7 @@
 //   - kube-scheduler's default: [LeastAllocated] and [BalancedAllocation];
 //   - Trimaran's [TargetLoadPacking], [LoadVariationRiskBalancing] and
 //     [LowRiskOverCommitment] (kubernetes-sigs/scheduler-plugins);
-//   - Koordinator's LoadAware: [LoadAware];
-//   - Pronto's rejection signal: [Spikes] and [Rejects] (after Grammenos et
-//     al., "Pronto: Federated Task Scheduling").
+//   - Koordinator's [LoadAware].
 //
 // The functions were written anew from the published formulas, not ported; what
 // they see, and how old that is, the caller decides. Scores are whole numbers

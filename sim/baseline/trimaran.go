@@ -46,22 +46,37 @@ func TargetLoadPacking(expected, capacity, target float64) int64 {
 // Usage is what was measured of one resource over a window.
 type Usage struct{ Mean, SD float64 }
 
-// LoadVariationRiskBalancing scores by expected usage and its variation, with
-// margin and sensitivity 1: per resource 100·(1 − (μ+σ)/2) where μ = (mean +
-// request)/capacity and σ = sd/capacity, both within [0,1]; the lower of the two
-// scores.
-func LoadVariationRiskBalancing(cpu, memory Usage, request, capacity Resources) int64 {
+// LoadVariationRiskBalancing scores by expected usage and its variation: per resource
+// 100·(1 − (μ+σ)/2) where μ = (mean + request)/capacity and
+// σ = margin·(sd/capacity)^(1/sensitivity), both within [0,1]; the lower of the two
+// scores. A zero field takes its default.
+type LoadVariationRiskBalancing struct {
+	// Margin multiplies the deviation; default 1, the plugin's. Sensitivity is the
+	// root that is taken of it; default 2, which the plugin's documentation
+	// configures (the plugin's own is 1).
+	Margin, Sensitivity float64
+}
+
+// Score is that of a node for a pod of the given request.
+func (l LoadVariationRiskBalancing) Score(cpu, memory Usage, request, capacity Resources) int64 {
+	if l.Margin == 0 {
+		l.Margin = 1
+	}
+	if l.Sensitivity == 0 {
+		l.Sensitivity = 2
+	}
 	return int64(math.Round(math.Min(
-		variationScore(cpu, request.CPU, capacity.CPU),
-		variationScore(memory, request.Memory, capacity.Memory),
+		l.of(cpu, request.CPU, capacity.CPU),
+		l.of(memory, request.Memory, capacity.Memory),
 	)))
 }
 
-func variationScore(u Usage, request, capacity float64) float64 {
+func (l LoadVariationRiskBalancing) of(u Usage, request, capacity float64) float64 {
 	if !(capacity > 0) {
 		return 0
 	}
-	mu, sigma := clamp((u.Mean+request)/capacity), clamp(u.SD/capacity)
+	mu := clamp((u.Mean + request) / capacity)
+	sigma := clamp(l.Margin * math.Pow(clamp(u.SD/capacity), 1/l.Sensitivity))
 	return MaxScore * (1 - (mu+sigma)/2)
 }
 

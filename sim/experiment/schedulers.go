@@ -34,11 +34,16 @@ var schedulers = []Named{
 		return p.spazio
 	}},
 	{Default, "kube-scheduler's default profile", func(Params) sim.Scheduler { return sim.Default{} }},
-	{"target-load-packing", "Trimaran's TargetLoadPacking", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
-	{"load-variation", "Trimaran's LoadVariationRiskBalancing", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
-	{"low-risk", "Trimaran's LowRiskOverCommitment", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
+	{"target-load-packing", "Trimaran's TargetLoadPacking, on load-watcher", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
+	{"target-load-packing-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.TargetLoadPacking{Watcher: metricsServer} }},
+	{"load-variation", "Trimaran's LoadVariationRiskBalancing, on load-watcher", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
+	{"load-variation-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{Watcher: metricsServer} }},
+	{"low-risk", "Trimaran's LowRiskOverCommitment, on load-watcher", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
+	{"low-risk-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{Watcher: metricsServer} }},
 	{"load-aware", "Koordinator's LoadAware", func(Params) sim.Scheduler { return sim.LoadAware{} }},
-	{"pronto", "Pronto's rejection signal, otherwise by chance", func(Params) sim.Scheduler { return sim.Pronto{} }},
+	{"round-robin", "the next node that fits", func(Params) sim.Scheduler { return sim.RoundRobin{} }},
+	{"two-choices", "of two nodes drawn that which uses less, on metrics-server", func(Params) sim.Scheduler { return sim.TwoChoices{} }},
+	{"coin", "any node that fits", func(Params) sim.Scheduler { return sim.Coin{} }},
 	{"source", "Spazio as the thesis has it, without guards", func(Params) sim.Scheduler { return source(0) }},
 	{"source-signal", "the same, never above the signal", func(Params) sim.Scheduler { return source(1) }},
 	{"source-pooled", "the same, costs pooled with the fleet's", func(Params) sim.Scheduler { return source(2) }},
@@ -46,6 +51,9 @@ var schedulers = []Named{
 	{CentralQueue, "one queue before all cores, first come, first served; starts cost nothing", nil},
 	{LowerBound, "what no scheduler can beat, of makespan and mean sojourn", nil},
 }
+
+// metricsServer has Trimaran take the newest value, without a deviation.
+var metricsServer = sim.LoadWatcher{Latest: true}
 
 // Schedulers lists all; the variants of the source and what places no pods are last.
 func Schedulers() []Named { return slices.Clone(schedulers) }

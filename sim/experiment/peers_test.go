@@ -1,0 +1,172 @@
+package experiment_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// scenario is a cluster on which peers part ways.
+type scenario struct {
+	config sim.Config
+	pods   []sim.Pod
+	from   int // the pods before it are there by hand
+}
+
+// trickle is small pods that request next to nothing, one each five seconds.
+func trickle(n int, from float64) []sim.Pod {
+	pods := make([]sim.Pod, n)
+	for i := range pods {
+		pods[i] = sim.Pod{Created: from + 5*float64(i), Work: .1, Request: baseline.Resources{CPU: .01}}
+	}
+	return pods
+}
+
+func background(first, second []float64, step float64) []sim.Series {
+	return []sim.Series{{Step: step, Cores: first}, {Step: step, Cores: second}}
+}
+
+// scenarios of two nodes of four cores.
+func scenarios() map[string]scenario {
+	// One pod on each node declares much and uses little, which LowRisk wants to see.
+	beside := sim.Pod{Work: 500, Cores: .05, Request: baseline.Resources{CPU: .5}, Limit: baseline.Resources{CPU: 4}}
+	pair := []sim.Pod{beside, beside}
+	pair[0].On, pair[1].On = 1, 2
+	requested := sim.Pod{On: 1, Work: 500, Cores: .01, Request: baseline.Resources{CPU: 2}}
+	batch := make([]sim.Pod, 40)
+	for i := range batch {
+		batch[i] = sim.Pod{Work: 8}
+	}
+	return map[string]scenario{
+		// The first node is full of what nobody declared.
+		"hidden": {sim.Config{Background: background([]float64{4}, []float64{0}, 1)}, append(pair, trickle(20, 400)...), 2},
+		// It was for long, and now it is the second.
+		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, trickle(20, 1150)...), 2},
+		// Half of the first node is requested, and not used.
+		"requested": {sim.Config{}, append([]sim.Pod{requested}, trickle(20, 10)...), 1},
+		// Forty pods at once that declare nothing.
+		"batch": {sim.Config{}, batch, 0},
+		// The same beside a server on the first node.
+		"server": {sim.Config{}, append([]sim.Pod{{On: 1, Server: node.Server{Rate: 1, Work: .001}}}, batch...), 1},
+	}
+}
+
+// onFirst runs a scenario under a scheduler and returns how many of its pods went to
+// the first node, and the most at once on a node.
+func (s scenario) onFirst(t *testing.T, name string, seed uint64) (first, most int) {
+	t.Helper()
+	scheduler, err := experiment.SchedulerOf(name, experiment.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.config
+	c.Nodes, c.Seed, c.Scheduler, c.Horizon = 2, seed, scheduler, 1400
+	r, err := sim.Run(t.Context(), c, s.pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range r.Records[s.from:] {
+		if record.Node == 0 {
+			first++
+		}
+	}
+	return first, r.Most
+}
+
+// Every scheduler of the tables does what it alone does, so that one that is not
+// plugged in, or another in its place, is seen by its name.
+func TestEveryPeerIsPluggedIn(t *testing.T) {
+	type expected struct {
+		scenario  string
+		low, high int // of the 20 or 40 pods on the first node
+	}
+	all, none, chance, some := [2]int{20, 20}, [2]int{0, 0}, [2]int{3, 17}, [2]int{1, 19}
+	of := func(name string, bounds [2]int) expected { return expected{name, bounds[0], bounds[1]} }
+	// The window of 15 minutes still sees the load of the first node, the newest value
+	// that of the second.
+	watcher := []expected{of("hidden", none), of("swapped", none)}
+	newest := []expected{of("hidden", none), of("swapped", all)}
+	peers := map[string][]expected{
+		experiment.Default:       {of("hidden", chance), of("requested", none)},
+		"target-load-packing":    append(watcher, of("requested", some)), // in the place of kube-scheduler's scores
+		"target-load-packing-ms": append(newest, of("requested", some)),
+		"load-variation":         append(watcher, of("requested", none)), // beside them
+		"load-variation-ms":      append(newest, of("requested", none)),
+		"low-risk":               append(watcher, of("requested", none)),
+		"low-risk-ms":            append(newest, of("requested", none)),
+		"load-aware":             {of("hidden", none), of("requested", none)},
+		"round-robin":            {of("hidden", [2]int{10, 10}), of("requested", [2]int{10, 10})},
+		"two-choices":            {of("hidden", none), of("swapped", all)},
+		"coin":                   {of("hidden", chance), of("requested", chance)},
+		experiment.Spazio:        {of("hidden", none), of("swapped", all)},
+	}
+	for _, s := range experiment.Schedulers() {
+		want, ok := peers[s.Name]
+		if !ok {
+			if !elsewhere[s.Name] {
+				t.Errorf("%s: nothing shows that it is plugged in", s.Name)
+			}
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			for _, e := range want {
+				for seed := range uint64(3) {
+					if got, _ := scenarios()[e.scenario].onFirst(t, s.Name, seed); got < e.low || got > e.high {
+						t.Errorf("%s, seed %d: %d pods on the first node, want %d to %d", e.scenario, seed, got, e.low, e.high)
+					}
+				}
+			}
+		})
+	}
+}
+
+// elsewhere are what other tests show to be plugged in.
+var elsewhere = map[string]bool{
+	experiment.CentralQueue: true, experiment.LowerBound: true, // TestComputedRows
+	experiment.Reserving: true,                                                                        // TestReserving
+	"source":             true, "source-signal": true, "source-pooled": true, "source-cautious": true, // TestSourcesDiffer
+}
+
+// With a reserve fewer pods go beside a server.
+func TestReserving(t *testing.T) {
+	for seed := range uint64(3) {
+		reserved, _ := scenarios()["server"].onFirst(t, experiment.Reserving, seed)
+		open, _ := scenarios()["server"].onFirst(t, experiment.Spazio, seed)
+		if reserved >= open {
+			t.Errorf("seed %d: %d pods beside the server with a reserve, %d without", seed, reserved, open)
+		}
+	}
+}
+
+// The thesis's algorithm fills nodes further than the default one, and each guard
+// changes what it does.
+func TestSourcesDiffer(t *testing.T) {
+	e, err := experiment.ByName("b1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.Cases(experiment.Params{Nodes: 3, Pods: 120}, experiment.Sweep{Work: []float64{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before []float64
+	for _, name := range []string{experiment.Spazio, "source", "source-signal", "source-pooled", "source-cautious"} {
+		rows, err := experiment.Run(t.Context(), c, experiment.Options{Schedulers: []string{name}, Seeds: []uint64{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values []float64
+		for _, r := range rows {
+			values = append(values, r.Value)
+		}
+		if cmp.Equal(values, before) {
+			t.Errorf("%s does as the one before", name)
+		}
+		before = values
+	}
+}
