@@ -47,6 +47,10 @@ type Explanation struct {
 	// or goes.
 	State string `json:"state"`
 	Node  string `json:"node,omitempty"`
+	// Unscheduled is the message of the pod's condition PodScheduled while that is
+	// false: the whole scheduler's word on its last attempt, with what other
+	// plugins refused it for, such as a taint.
+	Unscheduled string `json:"unscheduled,omitempty"`
 	// Attempt is the last scheduling attempt, nil if none is remembered.
 	Attempt *Attempt `json:"attempt,omitempty"`
 	// Nodes are all nodes as they are now, by name.
@@ -92,7 +96,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	h.mu.Unlock()
 	e := Explanation{
 		Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, Ours: profile != nil,
-		Attempt: h.lastAttempt(pod.UID),
+		Unscheduled: unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
 	}
 	e.State, e.Node = h.podState(pod, profile)
 	ranking := reserve.Ranking{}
@@ -101,6 +105,16 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	}
 	e.Nodes = h.verdicts(ranking)
 	return e, nil
+}
+
+// unscheduled is empty for a pod that has a node or was not tried.
+func unscheduled(pod *v1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // findPod needs a started Hub.

@@ -88,6 +88,27 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// What keeps a pod out beside the plugin is in the pod's own condition.
+func TestExplainSaysWhatTheSchedulerSaid(t *testing.T) {
+	const taint = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+	scheduled := func(status v1.ConditionStatus, message string) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Status.Conditions = []v1.PodCondition{
+				{Type: v1.PodReady, Status: v1.ConditionFalse, Message: "not ready"},
+				{Type: v1.PodScheduled, Status: status, Message: message},
+			}
+		}
+	}
+	c := newCluster(t, setup{nodes: 1})
+	c.arrive(newPod(0, ours), newPod(1, ours, scheduled(v1.ConditionFalse, taint)), newPod(2, ours, scheduled(v1.ConditionTrue, "was taken")))
+	for name, want := range map[string]string{"default/pod-0": "", "default/pod-1": taint, "default/pod-2": ""} {
+		e, err := c.hub.Explain(name)
+		if err != nil || e.Unscheduled != want {
+			t.Errorf("%s: %q, %v, want %q", name, e.Unscheduled, err, want)
+		}
+	}
+}
+
 func TestHandlerExplains(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4})

@@ -109,12 +109,18 @@ func describe(out io.Writer, e plugin.Explanation) {
 	if !e.Ours {
 		fmt.Fprintln(out, "the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options")
 	}
-	a := e.Attempt
+	describeAttempt(out, e.Attempt)
+	if e.Unscheduled != "" {
+		fmt.Fprintf(out, "the scheduler, of all its plugins: %s\n", e.Unscheduled)
+	}
+}
+
+func describeAttempt(out io.Writer, a *plugin.Attempt) {
 	if a == nil {
 		fmt.Fprintln(out, "no scheduling attempt is remembered")
 		return
 	}
-	fmt.Fprintf(out, "last attempt at %s: %d of %d nodes had room", a.At.Format(time.RFC3339), a.WithRoom, a.Nodes)
+	fmt.Fprintf(out, "last attempt at %s: %d of %s had room", a.At.Format(time.RFC3339), a.WithRoom, plural(a.Nodes, "node"))
 	for _, r := range a.Refusals {
 		fmt.Fprintf(out, ", %d %s", r.Nodes, r.Message)
 	}

@@ -65,6 +65,14 @@ func known(n plugin.NodeState, value float64) string {
 	return "0.0"
 }
 
+// plural counts things in words, as in "1 node" and "2 nodes".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
 func count(n plugin.NodeState) string {
 	if n.Signal == "missing" {
 		return none

@@ -163,8 +163,8 @@ func (o *topOptions) show(out io.Writer, s plugin.Status) error {
 		before(out)
 	}
 	l := s.Ledger
-	fmt.Fprintf(out, "%d nodes; %d pods waiting, %d in flight (%d assumed, %d bound), %d counted\n",
-		len(s.Nodes), s.Waiting, l.Assumed+l.Bound, l.Assumed, l.Bound, l.Absorbed)
+	fmt.Fprintf(out, "%s; %s waiting, %d in flight (%d assumed, %d bound), %d counted\n",
+		plural(len(s.Nodes), "node"), plural(s.Waiting, "pod"), l.Assumed+l.Bound, l.Assumed, l.Bound, l.Absorbed)
 	return write(out, topColumns, s.Nodes)
 }
 

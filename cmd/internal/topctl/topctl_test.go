@@ -46,7 +46,8 @@ func explanation() plugin.Explanation {
 		Pod: "shop/cart", UID: "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", Profile: "spazio", Ours: true, State: "waiting",
 		Attempt: &plugin.Attempt{At: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Nodes: 3,
 			Refusals: []plugin.Refusal{{Nodes: 3, Message: "node(s) without room for another pod, shortest in cpu"}}},
-		Nodes: []plugin.NodeVerdict{{NodeState: s[1]}, {NodeState: s[2], Score: &half}, {NodeState: s[0], Score: &score}},
+		Unscheduled: "0/3 nodes are available: 3 node(s) had untolerated taint(s).",
+		Nodes:       []plugin.NodeVerdict{{NodeState: s[1]}, {NodeState: s[2], Score: &half}, {NodeState: s[0], Score: &score}},
 	}
 }
 
@@ -106,13 +107,14 @@ NODE       SIGNAL   AGE  AVAIL  INFLIGHT  FREE  SLOTS  PODS    K  SHORTEST  VERD
 worker-10  fresh    21s    0.5       0.0   0.5      0    30  0.2  memory    no room   churn,cost-unknown
 `},
 		{"filtered", []string{"top", "--node=^worker", "--limiting=memory"}, `
-1 nodes; 3 pods waiting, 2 in flight (1 assumed, 1 bound), 42 counted
+1 node; 3 pods waiting, 2 in flight (1 assumed, 1 bound), 42 counted
 NODE       SIGNAL  AGE  AVAIL  INFLIGHT  FREE  SLOTS  PODS    K  SHORTEST  VERDICT  DOUBTS
 worker-10  fresh   21s    0.5       0.0   0.5      0    30  0.2  memory    no room  churn,cost-unknown
 `},
 		{"explain", []string{"explain", "cart", "-n", "shop"}, `
 pod shop/cart (3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f) of profile spazio is waiting
 last attempt at 2026-05-04T03:02:01Z: 0 of 3 nodes had room, 3 node(s) without room for another pod, shortest in cpu
+the scheduler, of all its plugins: 0/3 nodes are available: 3 node(s) had untolerated taint(s).
 NODE       SCORE  AVAIL  INFLIGHT  FREE    AGE  VERDICT   SHORTEST  CHANNELS                DOUBTS
 worker-1     100    7.2       2.0   5.2  300ms  admitted  cpu       cpu 41%, C 90%, c 3.4%
 éloigné       50      -       0.0     -      -  admitted  -         -
