@@ -109,7 +109,7 @@ func refuseLoad(i int, y, q float64) error {
 func finite(v float64) bool { return v >= -math.MaxFloat64 && v <= math.MaxFloat64 }
 
 func (r *Result) clamp(o Options) {
-	if r.K >= o.Max {
+	if r.K > o.Max {
 		r.K = o.Max
 		r.Flags |= Clamped
 		return
