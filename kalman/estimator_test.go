@@ -97,10 +97,12 @@ func TestInnovations(t *testing.T) {
 	if in, v := step(.2, 1, false); v != kalman.Outlier || !(in.Value*in.Value > kalman.DefaultGate*in.Variance) {
 		t.Errorf("outlier: %+v, %v", in, v)
 	}
-	for name, churn := range map[string]bool{"frozen": true, "censored": false} {
-		if in, v := step(.01, 9, churn); in != (kalman.Innovation{}) || v.String() != name {
-			t.Errorf("%s: %+v, %v", name, in, v)
-		}
+	if in, v := step(.01, 9, false); in != (kalman.Innovation{}) || v != kalman.Censored {
+		t.Errorf("censored: %+v, %v", in, v)
+	}
+	step(.2, 1, false)
+	if in, v := step(.01, 9, true); in != (kalman.Innovation{}) || v != kalman.Frozen {
+		t.Errorf("frozen: %+v, %v", in, v)
 	}
 }
 

@@ -84,9 +84,6 @@ func (s *State) doubtCost(q float64, t *tuning) {
 	q = max(min(q, t.priorVar-s.CostVar), 0)
 	if t.Method != Centred {
 		s.CostVar += q
-		if s.Cov != 0 {
-			s.bindCov()
-		}
 		return
 	}
 	if q == 0 {
