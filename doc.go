@@ -20,7 +20,7 @@
 //	agent      a node's pipeline, a pure state machine over the five above
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS; api/identity tells who is calling
-//	node       a node's agent to embed: clock, sampler, pipeline, recorder, streams
+//	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
@@ -35,7 +35,7 @@
 //
 //	svd filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	svd  ←  aggregate                      telemetry  ←  node
-//	agent, aggregate  ←  sim  ←  report    node, sim  ←  simnode
+//	agent, aggregate  ←  sim  ←  report    telemetry, sim  ←  simnode
 //	all of these, and embedded  ←  cmd
 //
 // cmd is imported by nothing, and bench starts its programs as processes. Only
@@ -59,9 +59,9 @@
 //     a cautious bound of the pods that still fit.
 //  5. agent puts both into a Report together with the pods it counted: once a
 //     second, and at once when the pods or the room for them change.
-//  6. api carries the report over a gRPC stream to plugin in every scheduler
-//     replica, and now and then the node's model to aggregate, which answers
-//     with the fleet's.
+//  6. node, in which all of this runs, sends the report as a message of api over a
+//     gRPC stream to plugin in every scheduler replica, and now and then the node's
+//     model to aggregate, which answers with the fleet's.
 //  7. For a pending pod, plugin takes one view of all nodes. reserve computes
 //     free = avail − pods in flight, refuses nodes without room and scores the
 //     others; the chosen node's ledger takes the pod in, and the scheduler

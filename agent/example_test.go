@@ -59,15 +59,10 @@ func ExamplePipeline_Why() {
 		panic(err)
 	}
 	w, _ := p.Why()
-	fmt.Println(w)
+	cpu := w.Channels[0]
+	fmt.Printf("%.2f pods fit beyond %d, by the %s of %s\n", w.Avail, w.Pods, w.Mode, w.Limiting)
+	fmt.Printf("C = %.3f, c⁺ = %.3f; %.2f by the signal, %.2f by the model\n", cpu.Pooled.Capacity, cpu.CautiousCost, cpu.Signal, cpu.Model)
 	// Output:
-	// n1 has room for 1.8 pods beyond the 1 that run.
-	// Report 3 of incarnation 1, sampled 1970-01-01T00:00:01Z, sent because the pods changed.
-	// cpu decides, by what the model expects: C/c⁺ − n = 0.700/0.250 − 1 = 1.80 (the signal would say 2.80).
-	// How long pods run is not known yet, so none may be on their way ahead of a free slot.
-	// No container has started or stopped yet.
-	// k = 2.33 typical loads fit until cpu is full; σ₁ = 0.949 along u₁ = [1.000], after 1 block(s) of mass 1.00.
-	// The fleet has said nothing: the node keeps to itself.
-	// cpu: sampled 0.300, filtered 0.300, so 0.700 is free; a typical load takes 0.300. C = 0.700, c = 0.250, a guess; room 2.80 by signal, 1.80 by model. The last block was the estimator's first.
-	// Doubts: the cost of a pod is not known.
+	// 1.80 pods fit beyond 1, by the model of cpu
+	// C = 0.700, c⁺ = 0.250; 2.80 by the signal, 1.80 by the model
 }

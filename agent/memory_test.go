@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -36,8 +35,8 @@ func TestMixedPodsLeaveRoomForALargeOne(t *testing.T) {
 	if r.Avail < -1 || r.Avail > 2 {
 		t.Errorf("offers %.2f pods of .06 ± .06 beside .23, want at most two", r.Avail)
 	}
-	if text := w.String(); !strings.Contains(text, "C/c⁺ − n = ") || !strings.Contains(text, "Pods differ in memory") {
-		t.Errorf("not explained:\n%s", text)
+	if w.Limiting != agent.Memory || w.Mode != "model" || w.Channels[1].Spread <= 0 {
+		t.Errorf("not explained: %+v", w)
 	}
 	alike := config()
 	alike.Alike = true
@@ -58,8 +57,8 @@ func TestReserve(t *testing.T) {
 		t.Errorf("offers %.2f pods, saturated %v; want 1.2", r.Avail, r.Saturated)
 	}
 	w, _ := n.p.Why()
-	if text := w.String(); !strings.Contains(text, "− reserve)/c⁺") {
-		t.Errorf("not explained:\n%s", text)
+	if c := w.Channels[0]; c.Reserve != .5 {
+		t.Errorf("not explained: %+v", c)
 	}
 	n.samples(20, .49, .1)
 	if r := n.last(); r.Avail > 0 || !r.Saturated {

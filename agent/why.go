@@ -36,7 +36,7 @@ func (t Trigger) String() string {
 func (t Trigger) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // Why explains one Report: every number it was made of, and what was decided.
-// It is a plain value; String says it in words.
+// It is a plain value; package node says it in words.
 type Why struct {
 	// Node, Incarnation, Sequence and SampledAt are those of the report, which
 	// was made at ReportedAt for the sake of Trigger.

@@ -1,20 +1,38 @@
-// Package agentd runs the node's agent: it samples the machine on a ticker,
-// hands samples, pods and the fleet's model to the pure pipeline of package
-// agent, and passes its reports on.
+// Package node is a node's agent as a library: it measures the machine it runs
+// on, works out how many pods still fit and tells the schedulers, within the
+// process of whoever embeds it. The program spazio-agent is flags around it.
 //
-// One goroutine, that of [Daemon.Run], owns the pipeline. What comes from
-// elsewhere (pod events, the aggregator, the schedulers' notices) waits in a
-// mailbox that keeps the newest, so that nobody ever waits for anybody: a slow
-// sample delays no scheduler and a dead scheduler no sample. Who asks for the
-// reasons of the last report ([Daemon.Why]) is answered through it, too.
+// # Pipeline
 //
-// The pipeline lives by a steady clock: the wall clock at the start, advanced by
-// the monotonic one. Steps of the wall clock change no interval; reports carry
-// its time all the same, since other machines read it. The monotonic clock and
-// the kernel's counters stand still in a suspend alike, yet the one sample
-// across it is dropped, as it is whenever the wall clock gets a second ahead.
+// An [Agent] takes a sample ten times a second from its [Meter]; a
+// telemetry.Reader is one, which reads Linux's /proc and control groups. Samples,
+// and what a telemetry.PodSource says of the pods, go to the pipeline of package
+// agent, which says once a second, and whenever the pods or the room for them
+// change, how many pods fit. Each report goes to Config.OnReport and, by package
+// publish, to every scheduler; the pipeline's model of the load goes to the
+// aggregator, which answers with the fleet's. Schedulers say over their streams
+// which pods they have bound to the node, so that the load of a start is expected.
 //
-// A [Watchdog] says when samples can't keep their rate.
+// # What it starts and stops
 //
-// [Main] is the command spazio-agent.
+// [New] starts nothing. [Agent.Run] starts one goroutine that samples and owns the
+// pipeline, one for the pod source, one for the timer, those of a stream for each
+// scheduler and for the aggregator, and one that writes the recording; when it
+// returns they have ended and what they opened is closed. The Meter is its
+// caller's to close. Nothing of the process is touched: no signals, no limits, no
+// priority, no global registry or logger, no listening. An embedder that has an
+// HTTP server mounts [Agent.Handler] and asks [Agent.Health] and [Agent.Ready].
+//
+// # What it needs of the host
+//
+// Of its own nothing: the package builds and runs on any system, and what the Meter
+// and the PodSource read is theirs to say. With those of package telemetry it is
+// Linux with proc and control groups mounted, those of the host where it runs in a
+// container. To reach schedulers and an aggregator elsewhere it needs TLS, see
+// package api/transport.
+//
+// A Meter, a PodSource and a Clock of one's own make a simulated node.
+//
+// Config and the reports are never modified by the Agent, and what it hands out is
+// shared: don't modify it either.
 package node

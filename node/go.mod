@@ -7,6 +7,7 @@ require (
 	github.com/prometheus/client_golang v1.23.2
 	github.com/spazio-scheduler/spazio/agent v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/kalman v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
@@ -28,7 +29,6 @@ require (
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	go.opentelemetry.io/otel v1.41.0 // indirect
 	go.opentelemetry.io/otel/sdk/metric v1.40.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect

@@ -13,28 +13,20 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// watchMachine runs a daemon on the real /proc.
-func watchMachine(t *testing.T) *node.Daemon {
+// watchMachine runs an agent on the real /proc.
+func watchMachine(t *testing.T) *node.Agent {
 	t.Helper()
 	reader, err := telemetry.NewReader(telemetry.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sizes := reader.Sizes()
-	pipeline, err := agent.New(agent.Config{
-		Node: "here", Schema: reader.Schema().ID, Cores: sizes[0],
-		Channels: []agent.Channel{{Name: "cpu", Size: sizes[0]}, {Name: "memory", Size: sizes[1]}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := node.New(node.Config{Pipeline: pipeline, Sampler: reader, Pods: telemetry.StaticPods(nil)})
+	a, err := node.New(node.Config{Name: "here", Meter: reader, Pods: telemetry.StaticPods(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- d.Run(ctx) }()
+	go func() { ended <- a.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -42,7 +34,7 @@ func watchMachine(t *testing.T) *node.Daemon {
 		}
 		reader.Close()
 	})
-	return d
+	return a
 }
 
 // burnCPU keeps every core busy until the returned function is called.
@@ -72,10 +64,10 @@ func burnCPU(t *testing.T) (stop func()) {
 }
 
 // reaches says whether a report that fits comes in time.
-func reaches(t *testing.T, d *node.Daemon, patience time.Duration, fits func(agent.Report) bool) bool {
+func reaches(t *testing.T, a *node.Agent, patience time.Duration, fits func(agent.Report) bool) bool {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		r, ok := d.Last()
+		r, ok := a.Report()
 		if ok && !r.Flags.WarmingUp && fits(r) {
 			t.Logf("avail %.2f, signal %.2f, cpu %.2f", r.Avail, r.K, r.Channels[0].Usage)
 			return true
@@ -118,12 +110,12 @@ func requireBusy(t *testing.T, what string) {
 // other packages, may leave it nothing to offer before or after; then that must
 // be true.
 func TestRealLoadMovesAvail(t *testing.T) {
-	d := watchMachine(t)
+	a := watchMachine(t)
 	const room = .5
 	offers := func(r agent.Report) bool { return r.Avail >= room }
 	before := room
-	if reaches(t, d, 20*time.Second, offers) {
-		r, _ := d.Last()
+	if reaches(t, a, 20*time.Second, offers) {
+		r, _ := a.Report()
 		before = r.Avail
 	} else {
 		requireBusy(t, "before")
@@ -131,16 +123,16 @@ func TestRealLoadMovesAvail(t *testing.T) {
 	stopOne := burnCPU(t)
 	// Utilisation is half of the usage: full cores with nobody waiting are .5.
 	falls := func(r agent.Report) bool { return r.Channels[0].Usage > .45 && r.Avail < before }
-	if !reaches(t, d, time.Minute, falls) {
+	if !reaches(t, a, time.Minute, falls) {
 		t.Fatal("every core is busy and avail did not fall")
 	}
 	stopTwo := burnCPU(t)
-	if !reaches(t, d, time.Minute, func(r agent.Report) bool { return r.Avail < room/2 }) {
+	if !reaches(t, a, time.Minute, func(r agent.Report) bool { return r.Avail < room/2 }) {
 		t.Fatal("twice as much work as cores and avail did not vanish")
 	}
 	stopOne()
 	stopTwo()
-	if !reaches(t, d, 30*time.Second, offers) {
+	if !reaches(t, a, 30*time.Second, offers) {
 		requireBusy(t, "after")
 	}
 }

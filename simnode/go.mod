@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/sim v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	k8s.io/api v0.36.3
@@ -58,7 +57,6 @@ replace (
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
-	github.com/spazio-scheduler/spazio/node => ../node
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/sim => ../sim
 	github.com/spazio-scheduler/spazio/svd => ../svd

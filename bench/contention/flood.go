@@ -124,7 +124,7 @@ type floodedNode struct {
 	started int
 	ended   chan error
 
-	daemon *node.Daemon
+	agent *node.Agent
 
 	mu     sync.Mutex
 	ledger reserve.Ledger
@@ -140,29 +140,20 @@ func (n *floodedNode) startAgent(ctx context.Context, reader *telemetry.Reader) 
 	if err != nil {
 		return nil, err
 	}
-	config := agent.Config{Node: floodedName, Schema: reader.Schema().ID}
-	for i, name := range reader.Schema().Channels {
-		config.Channels = append(config.Channels, agent.Channel{Name: name, Size: reader.Sizes()[i]})
-	}
-	config.Cores = reader.Sizes()[0]
-	pipeline, err := agent.New(config)
-	if err != nil {
-		return nil, err
-	}
-	n.daemon, err = node.New(node.Config{Pipeline: pipeline, Sampler: reader, Pods: pods, OnReport: n.reported})
+	n.agent, err = node.New(node.Config{Name: floodedName, Meter: reader, Pods: pods, OnReport: n.reported})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- n.daemon.Run(ctx) }()
+	go func() { ended <- n.agent.Run(ctx) }()
 	return func() error {
 		cancel()
 		return <-ended
 	}, nil
 }
 
-func (n *floodedNode) reported(r agent.Report, _ time.Time) {
+func (n *floodedNode) reported(r agent.Report) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.report = r
@@ -285,6 +276,6 @@ func (n *floodedNode) bound(uid string) error {
 	err := n.ledger.Reserve(floodedName, key, 1, time.Now())
 	n.ledger.Confirm(key)
 	n.mu.Unlock()
-	n.daemon.Bound(agent.Bind{Pod: key, InitsKnown: true})
+	n.agent.Bound(agent.Bind{Pod: key, InitsKnown: true})
 	return err
 }

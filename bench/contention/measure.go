@@ -142,38 +142,46 @@ func (m *meter) close() {
 	}
 }
 
-// during samples as an agent does.
+// during samples when an agent does.
 func (m *meter) during(ctx context.Context, d time.Duration) ([]sample, error) {
-	ticker, err := node.NewTicker(node.DefaultPeriod)
+	limited, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	s := &sampling{Reader: m.runnable, meter: m, stop: cancel}
+	a, err := node.New(node.Config{Name: "contention", Meter: s, Pods: telemetry.StaticPods(nil)})
 	if err != nil {
 		return nil, err
 	}
-	defer ticker.Stop()
-	var samples []sample
-	var last counters
-	for end := time.Now().Add(d); ; {
-		now := time.Now()
-		values, err := m.sample(now)
-		if err != nil && !errors.Is(err, telemetry.ErrPriming) {
-			return nil, err
-		}
-		sums, errSums := m.counters(now)
-		if errSums != nil {
-			return nil, errSums
-		}
-		if err == nil {
-			samples = append(samples, m.compare(values, last, sums))
-		}
-		last = sums
-		if now.After(end) {
-			return samples, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-ticker.C:
-		}
+	err = a.Run(limited)
+	return s.samples, errors.Join(err, s.err, ctx.Err())
+}
+
+// sampling is what the agent takes for the machine.
+type sampling struct {
+	*telemetry.Reader
+	meter   *meter
+	samples []sample
+	last    counters
+	err     error
+	stop    func()
+}
+
+// SampleTo takes a sample and keeps it from the agent.
+func (s *sampling) SampleTo(dst []float64, _ time.Time) ([]float64, error) {
+	now := time.Now()
+	values, err := s.meter.sample(now)
+	sums, failed := s.meter.counters(now)
+	if failed == nil && !errors.Is(err, telemetry.ErrPriming) {
+		failed = err
 	}
+	switch {
+	case failed != nil:
+		s.err = failed
+		s.stop()
+	case err == nil:
+		s.samples = append(s.samples, s.meter.compare(values, s.last, sums))
+	}
+	s.last = sums
+	return dst, telemetry.ErrPriming
 }
 
 // sample reads utilisation, runnable and pressure.

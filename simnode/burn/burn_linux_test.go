@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,8 +123,10 @@ func TestMachineStopsItsChildren(t *testing.T) {
 		t.Fatalf("children %v, want three", pids)
 	}
 	for _, pid := range pids {
-		if nice := niceOf(t, pid); nice != 19 {
-			t.Errorf("child %d has niceness %d", pid, nice)
+		for _, nice := range nicenessOf(t, pid) {
+			if nice != "19" {
+				t.Errorf("a thread of child %d has niceness %s", pid, nice)
+			}
 		}
 	}
 	r.stop()
@@ -162,7 +166,7 @@ func childrenOf(t *testing.T, parent int) []int {
 		if err != nil {
 			continue
 		}
-		if fields := stat(pid); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+		if fields := stat(filepath.Join("/proc", e.Name())); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
 			pids = append(pids, pid)
 		}
 	}
@@ -170,18 +174,25 @@ func childrenOf(t *testing.T, parent int) []int {
 	return pids
 }
 
-func niceOf(t *testing.T, pid int) int {
+// nicenessOf returns that of each thread.
+func nicenessOf(t *testing.T, pid int) (niceness []string) {
 	t.Helper()
-	nice, err := strconv.Atoi(stat(pid)[16])
-	if err != nil {
-		t.Fatal(err)
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	if err != nil || len(threads) < 2 {
+		t.Fatalf("threads %q, %v", threads, err)
 	}
-	return nice
+	for _, thread := range threads {
+		if fields := stat(thread); fields != nil { // else it has ended
+			niceness = append(niceness, fields[16])
+		}
+	}
+	return niceness
 }
 
-// stat returns the fields of /proc/<pid>/stat behind the command's name.
-func stat(pid int) []string {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// stat returns the fields of the stat of a process or thread behind the command's
+// name.
+func stat(dir string) []string {
+	text, err := os.ReadFile(dir + "/stat")
 	if err != nil {
 		return nil
 	}

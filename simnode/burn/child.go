@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/node/nice"
 )
 
 // Command is the first argument with which a [Machine] starts its children:
@@ -35,8 +33,8 @@ func Child(ctx context.Context, args []string, stdin io.Reader, ready io.Writer)
 	if !(math.Abs(*seconds) <= maxSeconds) {
 		return fmt.Errorf("%w: %g CPU-seconds", ErrBadLoad, *seconds)
 	}
-	if err := nice.Set(niceness); err != nil {
-		return err
+	if err := setNiceness(niceness); err != nil {
+		return fmt.Errorf("burn: set the niceness to %d: %w", niceness, err)
 	}
 	load := Load{CPU: time.Duration(*seconds * float64(time.Second)), Memory: *memory}
 	return Run(WithParent(ctx, stdin), load, ready)

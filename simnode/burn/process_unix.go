@@ -15,5 +15,9 @@ func cpuTime() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
+// setNiceness sets that of all threads of a child, which leads its own process
+// group. On Linux, that of a process would be its first thread's alone.
+func setNiceness(n int) error { return syscall.Setpriority(syscall.PRIO_PGRP, 0, n) }
+
 // killGroup ends a child and whatever it started.
 func killGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }

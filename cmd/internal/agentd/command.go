@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,10 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -36,16 +34,11 @@ type Source interface {
 	New(node string, logger *slog.Logger) (telemetry.PodSource, error)
 }
 
-// options are the flags of spazio-agent.
+// options are the flags of spazio-agent, where there is one right into the config
+// that it is a field of.
 type options struct {
-	node        string
-	schedulers  []string
-	refresh     time.Duration
-	aggregator  string
-	tokenFile   string
-	procRoot    string
-	sysRoot     string
-	cgroupRoot  string
+	node        node.Config
+	telemetry   telemetry.Config
 	podSource   string
 	runtime     string
 	listen      string
@@ -55,14 +48,12 @@ type options struct {
 	contention  string
 	memoryMode  string
 	cpuCounter  string
-	linkSpeed   float64
+	linkSpeed   float64 // Mbit/s
 	reserve     map[string]string
 	sources     []Source
-	record      string
 	recordFile  serve.Bytes
 	recordTotal serve.Bytes
 	limits      limits
-	transport   transport.Config
 	log         serve.Log
 }
 
@@ -95,29 +86,29 @@ with ?format=text, in words. Profiles are at --debug-listen alone.`,
 	f := c.Flags()
 	o.bindPeers(f)
 	o.bindTelemetry(f)
-	f.StringVar(&o.record, "record", "", "directory in which to record samples, pods and reports for spazio-lab replay; empty for none")
+	f.StringVar(&o.node.RecordDir, "record", "", "directory in which to record samples, pods and reports for spazio-lab replay; empty for none")
 	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
 	o.limits.bind(f)
-	serve.TransportFlags(f, &o.transport)
+	serve.TransportFlags(f, &o.node.Transport)
 	serve.LogFlags(f, &o.log)
 	return c
 }
 
 func (o *options) bindPeers(f *pflag.FlagSet) {
-	f.StringVar(&o.node, "node-name", "", "name of this node in Kubernetes (default the host's name)")
-	f.StringSliceVar(&o.schedulers, "schedulers", nil, "signal server of each scheduler, comma-separated: host:port or dns:///host:port")
-	f.DurationVar(&o.refresh, "dns-refresh", 5*time.Second, "how often a dns:/// scheduler is looked up, besides whenever one is lost")
-	f.StringVar(&o.tokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
-	f.StringVar(&o.aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
+	f.StringVar(&o.node.Name, "node-name", "", "name of this node in Kubernetes (default the host's name)")
+	f.StringSliceVar(&o.node.Schedulers, "schedulers", nil, "signal server of each scheduler, comma-separated: host:port or dns:///host:port")
+	f.DurationVar(&o.node.Refresh, "dns-refresh", 5*time.Second, "how often a dns:/// scheduler is looked up, besides whenever one is lost")
+	f.StringVar(&o.node.TokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
+	f.StringVar(&o.node.Aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /metrics, /healthz, /readyz and /debug/why")
 	f.StringVar(&o.debugListen, "debug-listen", "", "host:port of Go's profiles, on loopback; empty for none")
 }
 
 func (o *options) bindTelemetry(f *pflag.FlagSet) {
-	f.StringVar(&o.procRoot, "proc-root", "/proc", "where proc is mounted")
-	f.StringVar(&o.sysRoot, "sys-root", "/sys", "where sysfs is mounted")
-	f.StringVar(&o.cgroupRoot, "cgroup-root", "/sys/fs/cgroup", "where the cgroups are mounted")
+	f.StringVar(&o.telemetry.ProcRoot, "proc-root", "/proc", "where proc is mounted")
+	f.StringVar(&o.telemetry.SysRoot, "sys-root", "/sys", "where sysfs is mounted")
+	f.StringVar(&o.telemetry.CgroupRoot, "cgroup-root", "/sys/fs/cgroup", "where the cgroups are mounted")
 	f.StringVar(&o.podSource, "pod-source", "cgroup", "what tells which pods run: "+o.sourceNames())
 	for _, s := range o.sources {
 		s.Flags(f)
@@ -132,45 +123,40 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	f.StringToStringVar(&o.reserve, "reserve", nil, "share of a channel that pods leave free, as cpu=0.5 on nodes whose servers must answer fast (default none)")
 }
 
-// validate checks what neither cobra nor the packages below do.
-func (o options) validate() error {
-	if err := o.transport.Validate(); err != nil {
+// parse completes the configs by the flags that need more than cobra's parsing,
+// and checks what neither it nor the packages below do.
+func (o *options) parse() error {
+	if err := o.node.Transport.Validate(); err != nil {
 		return err
 	}
-	if o.refresh <= 0 {
-		return fmt.Errorf("--dns-refresh: %v is not positive", o.refresh)
+	if o.node.Refresh <= 0 {
+		return fmt.Errorf("--dns-refresh: %v is not positive", o.node.Refresh)
 	}
-	if o.record != "" {
-		check := recording.Options{
-			FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal), State: func() agent.State { return agent.State{} },
-		}
-		if err := check.Validate(); err != nil {
-			return fmt.Errorf("--record: %w", err)
-		}
+	if err := o.parseTelemetry(); err != nil {
+		return err
 	}
+	if err := o.parseReserve(); err != nil {
+		return err
+	}
+	o.node.Record = recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)}
 	return o.limits.validate()
 }
 
-// reserves reads --reserve; the channels it names must be measured.
-func (o options) reserves(measured telemetry.Channels) (map[string]float64, error) {
-	names := strings.Split(measured.String(), ",")
-	shares := make(map[string]float64, len(o.reserve))
+func (o *options) parseReserve() error {
+	o.node.Reserve = make(map[string]float64, len(o.reserve))
 	for name, text := range o.reserve {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("--reserve: %s is not measured, only %s", name, measured)
-		}
 		share, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(share >= 0 && share < 1) {
-			return nil, fmt.Errorf("--reserve: %s=%s is not a share in [0, 1)", name, text)
+		if err != nil {
+			return fmt.Errorf("--reserve: %s=%s is not a number", name, text)
 		}
-		shares[name] = share
+		o.node.Reserve[name] = share
 	}
-	return shares, nil
+	return nil
 }
 
 func (o options) nodeName() (string, error) {
-	if o.node != "" {
-		return o.node, nil
+	if o.node.Name != "" {
+		return o.node.Name, nil
 	}
 	name, err := os.Hostname()
 	if err != nil {
@@ -180,27 +166,23 @@ func (o options) nodeName() (string, error) {
 	return strings.ToLower(name), nil
 }
 
-// telemetry is what the flags say of the Reader.
-func (o options) telemetry() (telemetry.Config, error) {
-	c := telemetry.Config{
-		ProcRoot: o.procRoot, SysRoot: o.sysRoot, CgroupRoot: o.cgroupRoot,
-		LinkSpeed: o.linkSpeed * 1e6 / 8,
-	}
-	var err error
+func (o *options) parseTelemetry() (err error) {
+	c := &o.telemetry
+	c.LinkSpeed = o.linkSpeed * 1e6 / 8
 	if c.Channels, err = telemetry.ParseChannels(o.channels); err != nil {
-		return c, fmt.Errorf("--channels: %w", err)
+		return fmt.Errorf("--channels: %w", err)
 	}
 	if c.CPU, err = telemetry.ParseCPUMode(o.cpuMode); err != nil {
-		return c, fmt.Errorf("--cpu-mode: %w", err)
+		return fmt.Errorf("--cpu-mode: %w", err)
 	}
 	if c.Contention, err = telemetry.ParseCPUContention(o.contention); err != nil {
-		return c, fmt.Errorf("--cpu-contention: %w", err)
+		return fmt.Errorf("--cpu-contention: %w", err)
 	}
 	if c.Memory, err = telemetry.ParseMemoryMode(o.memoryMode); err != nil {
-		return c, fmt.Errorf("--memory-mode: %w", err)
+		return fmt.Errorf("--memory-mode: %w", err)
 	}
 	if c.Counter, err = telemetry.ParseCPUCounter(o.cpuCounter); err != nil {
-		return c, fmt.Errorf("--cpu-counter: %w", err)
+		return fmt.Errorf("--cpu-counter: %w", err)
 	}
-	return c, c.Validate()
+	return c.Validate()
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
-	"github.com/spazio-scheduler/spazio/node/nice"
 )
 
 // limits keep the agent small beside what it measures.
@@ -55,8 +54,5 @@ func (l limits) apply() error {
 	if l.nice == 0 {
 		return nil
 	}
-	if err := nice.Set(l.nice); err != nil {
-		return fmt.Errorf("--nice: %w", err)
-	}
-	return nil
+	return setNiceness(l.nice)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/node"
-	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -25,92 +24,82 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := o.validate(); err != nil {
+	if err := o.parse(); err != nil {
 		return serve.Usage(err)
 	}
-	config, err := o.telemetry()
-	if err != nil {
-		return serve.Usage(err)
-	}
-	reserve, err := o.reserves(config.Channels)
-	if err != nil {
-		return serve.Usage(err)
-	}
-	if o.node, err = o.nodeName(); err != nil {
+	if o.node.Name, err = o.nodeName(); err != nil {
 		return err
 	}
-	pods, err := o.pods(logger)
-	if err != nil {
+	o.node.Logger = logger
+	if o.node.Pods, err = o.pods(logger); err != nil {
 		return err
 	}
-	reader, err := telemetry.NewReader(config)
+	reader, err := telemetry.NewReader(o.telemetry)
 	if err != nil {
 		return err
 	}
 	defer reader.Close()
+	o.node.Meter = reader
 	registry := prometheus.NewRegistry()
 	if err := registerProcess(registry); err != nil {
 		return err
 	}
-	n, err := o.agent(reader, pods, reserve, logger, registry)
-	if bad := (*publish.FieldError)(nil); errors.As(err, &bad) {
-		err = serve.Usage(err)
-	}
+	o.node.Registerer = registry
+	a, err := node.New(o.node)
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	// Listening comes before anything runs, so that a busy port is known.
-	servers, err := o.listeners(ctx, n, registry)
+	servers, err := o.listeners(ctx, a, registry)
 	if err == nil {
 		err = o.limits.apply()
 	}
 	if err != nil {
-		return errors.Join(err, servers.close(), n.Close())
+		return errors.Join(err, servers.close())
 	}
 	if !reader.Pressure() {
 		logger.Warn("the kernel has not the pressure stall information asked for: CPU usage is utilisation alone")
 	}
 	o.logStart(logger, reader, servers)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return n.Run(ctx) })
+	g.Go(func() error { return a.Run(ctx) })
 	for _, s := range servers {
 		g.Go(func() error { return s.Run(ctx) })
 	}
 	return g.Wait()
 }
 
+// refused marks what node.New says of its config, that is, of flags.
+func refused(err error) error {
+	var field *node.FieldError
+	var record *recording.FieldError
+	if errors.As(err, &field) || errors.As(err, &record) {
+		return serve.Usage(err)
+	}
+	return err
+}
+
 func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers servers) {
 	attrs := []any{
-		"node", o.node, "schema", reader.Schema().ID, "counter", reader.Counter().String(), "sizes", reader.Sizes(),
-		"pods", o.podSource, "schedulers", o.schedulers, "aggregator", o.aggregator, "listen", servers[0].Addr().String(),
+		"node", o.node.Name, "schema", reader.Schema().ID, "counter", reader.Counter().String(), "sizes", reader.Sizes(),
+		"pods", o.podSource, "schedulers", o.node.Schedulers, "aggregator", o.node.Aggregator, "listen", servers[0].Addr().String(),
 	}
 	if len(servers) > 1 {
 		attrs = append(attrs, "debug-listen", servers[1].Addr().String())
 	}
-	if o.record != "" {
-		attrs = append(attrs, "record", o.record)
+	if o.node.RecordDir != "" {
+		attrs = append(attrs, "record", o.node.RecordDir)
 	}
 	logger.Info("started", attrs...)
-}
-
-// agent puts the agent together.
-func (o options) agent(reader *telemetry.Reader, pods telemetry.PodSource, reserve map[string]float64, logger *slog.Logger, registry *prometheus.Registry) (*node.Node, error) {
-	return node.NewNode(node.NodeConfig{
-		Name: o.node, Meter: reader, Pods: pods, Reserve: reserve,
-		Schedulers: o.schedulers, Refresh: o.refresh, TokenFile: o.tokenFile, Aggregator: o.aggregator, Transport: o.transport,
-		RecordDir: o.record,
-		Record:    recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)},
-		Logger:    logger, Registerer: registry,
-	})
 }
 
 // servers are the HTTP servers, first that of --listen.
 type servers []*serve.HTTP
 
-func (o options) listeners(ctx context.Context, n *node.Node, registry *prometheus.Registry) (servers, error) {
+func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometheus.Registry) (servers, error) {
 	http, err := serve.NewHTTP(ctx, serve.HTTPConfig{
-		Addr: o.listen, Transport: o.transport, Gatherer: registry,
-		Health: n.Daemon().Health, Ready: n.Ready, Handlers: map[string]http.Handler{"GET /debug/why": whyHandler(n.Daemon())},
+		Addr: o.listen, Transport: o.node.Transport, Gatherer: registry,
+		Health: a.Health, Ready: a.Ready, Handlers: map[string]http.Handler{"GET /debug/why": a.Handler()},
 	})
 	if err != nil {
 		return nil, err

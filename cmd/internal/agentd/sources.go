@@ -29,7 +29,7 @@ func (o options) source(logger *slog.Logger) (telemetry.PodSource, error) {
 	case "none":
 		return telemetry.StaticPods(nil), nil
 	case "cgroup":
-		return telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: o.cgroupRoot, ProcRoot: o.procRoot, Logger: logger})
+		return telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, ProcRoot: o.telemetry.ProcRoot, Logger: logger})
 	case "cri":
 		return cri.New(cri.Config{Endpoint: o.runtime, Logger: logger})
 	case "containerd":

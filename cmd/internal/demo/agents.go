@@ -24,7 +24,7 @@ func (c *cluster) startAgents(ctx context.Context, d *demo) error {
 	}
 	d.services.start("aggregator", aggregator.Run)
 	for _, m := range c.members {
-		n, err := node.NewNode(node.NodeConfig{
+		n, err := node.New(node.Config{
 			Name: m.spec.Name, Meter: m.meter, Pods: m.pods, Clock: c.clock,
 			Schedulers: []string{c.hub.Addr().String()}, Aggregator: aggregator.Addr().String(),
 		})

@@ -28,7 +28,7 @@ func runSimulatedNodes(t *testing.T, client kubernetes.Interface, clock simnode.
 			t.Fatal(err)
 		}
 		machines[i] = machine
-		agent, err := node.NewNode(node.NodeConfig{
+		agent, err := node.New(node.Config{
 			Name: machine.Name(), Meter: machine, Pods: machine.Pods(), Clock: clock,
 			Schedulers: []string{scheduler}, Aggregator: aggregator,
 			// The longest wait for a scheduler that restarts is to cost the batch little.

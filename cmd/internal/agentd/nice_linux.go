@@ -1,4 +1,4 @@
-package nice
+package agentd
 
 import (
 	"fmt"
@@ -7,18 +7,17 @@ import (
 	"syscall"
 )
 
-// Set gives the process the niceness n, -20 to 19; 19 is the lowest priority,
-// and lower values than the present one take a privilege. On Linux each thread
+// setNiceness gives the process the niceness n. Values lower than the present one
+// take a privilege. On Linux each thread
 // has a niceness of its own, which it passes on to the threads it starts, so
-// that threads are looked for until there are no others. Set is safe for
-// concurrent use.
-func Set(n int) error {
+// that threads are looked for until there are no others.
+func setNiceness(n int) error {
 	done := map[int]bool{}
 	for fresh := true; fresh; {
 		fresh = false
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {
-			return fmt.Errorf("nice: %w", err)
+			return fmt.Errorf("--nice: %w", err)
 		}
 		for _, t := range threads {
 			id, err := strconv.Atoi(t.Name())
@@ -27,7 +26,7 @@ func Set(n int) error {
 			}
 			// A thread may have ended meanwhile.
 			if err := syscall.Setpriority(syscall.PRIO_PROCESS, id, n); err != nil && err != syscall.ESRCH {
-				return fmt.Errorf("nice: set the niceness to %d: %w", n, err)
+				return fmt.Errorf("--nice %d: %w", n, err)
 			}
 			done[id], fresh = true, true
 		}

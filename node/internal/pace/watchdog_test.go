@@ -1,20 +1,20 @@
-package node_test
+package pace_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/internal/pace"
 )
 
 func ExampleWatchdog() {
 	at := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
-	w := node.NewWatchdog(100*time.Millisecond, 10*time.Second)
+	w := pace.NewWatchdog(100*time.Millisecond, 10*time.Second)
 	w.Tick(at)
 	for _, interval := range []time.Duration{100, 110, 115, 106, 100} {
 		for ended := false; !ended; {
-			var p node.Pace
+			var p pace.Span
 			at = at.Add(interval * time.Millisecond)
 			if p, ended = w.Tick(at); ended {
 				fmt.Printf("%.1f Hz over %v: held %v, changed %v\n", p.Rate, p.Over, p.Held, p.Changed)
@@ -32,7 +32,7 @@ func ExampleWatchdog() {
 // TestWatchdogAfterAStall: samples that all stop are told of when they go on.
 func TestWatchdogAfterAStall(t *testing.T) {
 	at := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
-	w := node.NewWatchdog(100*time.Millisecond, 10*time.Second)
+	w := pace.NewWatchdog(100*time.Millisecond, 10*time.Second)
 	w.Tick(at)
 	p, ended := w.Tick(at.Add(time.Minute))
 	if !ended || p.Held || !p.Changed || p.Over != time.Minute {

@@ -1,4 +1,4 @@
-package node
+package pace
 
 import (
 	"encoding/binary"
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ticker ticks on C as Ticks says, by a timer of the kernel's. Ahead of a timer of
+// Ticker ticks on C as Schedule says, by a timer of the kernel's. Ahead of a timer of
 // Go's the runtime wakes its monitor thread, which spins until the poller, whose
 // clock counts in milliseconds, has woken, too: at 10 Hz that is half of what an
 // idle agent takes. A descriptor wakes the poller alone.
@@ -26,7 +26,7 @@ func NewTicker(period time.Duration) (*Ticker, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
-	started, due := time.Now(), Ticks{Period: period}
+	started, due := time.Now(), Schedule{Period: period}
 	if errno := arm(uintptr(fd), due.Next(0)); errno != 0 {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("timerfd_settime", errno)

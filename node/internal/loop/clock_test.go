@@ -1,4 +1,4 @@
-package node_test
+package loop_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -23,7 +23,7 @@ type clocks struct {
 func (c *clocks) steady() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = c.now.Add(node.DefaultPeriod)
+	c.now = c.now.Add(period)
 	return c.now
 }
 
@@ -48,19 +48,19 @@ func TestClockSteps(t *testing.T) {
 		t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry(),
 		reports: make(chan agent.Report, 10000),
 	}
-	metrics, err := node.NewMetrics(r.metrics)
+	metrics, err := loop.NewMetrics(r.metrics, r.pods)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var intervals sync.Map // of times the sampler saw
 	var last time.Time
-	r.sampler.look = func(at time.Time) {
+	r.sampler.probe = func(at time.Time) {
 		if !last.IsZero() {
 			intervals.Store(at.Sub(last), true)
 		}
 		last = at
 	}
-	r.run(node.Config{
+	r.run(loop.Config{
 		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Period: time.Millisecond, Metrics: metrics,
 		Now: c.steady, Wall: c.wall, OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
 	})
@@ -98,17 +98,14 @@ func TestClockSteps(t *testing.T) {
 // the machine, and without a monotonic reading, so that it can be stored.
 func TestReportsHaveTheWallTime(t *testing.T) {
 	reports := make(chan agent.Report, 10000)
-	d, err := node.New(node.Config{
+	d := loop.New(loop.Config{
 		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: telemetry.StaticPods(nil), Period: time.Millisecond,
 		OnReport: func(r agent.Report, _ time.Time) { reports <- r },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	before := time.Now().Round(0)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- d.Run(ctx) }()
+	go func() { ended <- d.Run(ctx, nil) }()
 	r := <-reports
 	cancel()
 	if err := <-ended; err != nil {

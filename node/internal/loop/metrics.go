@@ -1,7 +1,8 @@
-package node
+package loop
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -10,10 +11,11 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/node/internal/metric"
+	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// Metrics of a Daemon. A nil *Metrics counts nothing. It is safe for
+// Metrics of a Loop. A nil *Metrics counts nothing. It is safe for
 // concurrent use.
 type Metrics struct {
 	samples, reports, missed, steps   prometheus.Counter
@@ -32,8 +34,9 @@ type channelMetrics struct {
 	usage, capacity, cost prometheus.Gauge
 }
 
-// NewMetrics registers the metrics with r.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+// NewMetrics registers the metrics with r, among them whether source sees the
+// pods.
+func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*Metrics, error) {
 	b := builder{registerer: r}
 	m := &Metrics{
 		samples:   b.counter("samples_total", "Samples taken."),
@@ -65,17 +68,11 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		Name: namespace + "sample_jitter_seconds", Help: "Distance of the time between two samples from the period, from which it varies by up to a fifth on purpose.",
 		Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
 	}))
-	m.held.Set(1)
-	return m, b.err
-}
-
-// registerPodSource registers whether the source sees the pods.
-func registerPodSource(r prometheus.Registerer, source telemetry.PodSource) error {
-	b := builder{registerer: r}
 	register(&b, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: namespace + "pod_source_healthy", Help: "1 while the pods of the node are seen; 0 counts none that start.",
 	}, func() float64 { return number(telemetry.PodSourceHealth(source) == nil) }))
-	return b.err
+	m.held.Set(1)
+	return m, b.err
 }
 
 const namespace = "spazio_agent_"
@@ -118,7 +115,7 @@ func (m *Metrics) interval(got, want time.Duration) {
 	}
 }
 
-func (m *Metrics) paced(p Pace) {
+func (m *Metrics) paced(p pace.Span) {
 	if m != nil {
 		m.rate.Set(p.Rate)
 		m.held.Set(number(p.Held))
@@ -190,4 +187,9 @@ func number(b bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// missed is how many ticks were left out in an interval between two samples.
+func missed(interval, period time.Duration) float64 {
+	return max(0, math.Round(float64(interval)/float64(period))-1)
 }

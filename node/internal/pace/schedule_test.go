@@ -1,18 +1,18 @@
-package node_test
+package pace_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/internal/pace"
 )
 
 // Ten ticks come at all phases of their period, at most 1.2 and at least .8
 // periods apart, and on the average once a period.
 func TestTicksComeAtAllPhases(t *testing.T) {
 	const period = 100 * time.Millisecond
-	p := node.Ticks{Period: period}
+	p := pace.Schedule{Period: period}
 	now := time.Duration(0)
 	var seen []time.Duration
 	for i := range 100 {
@@ -40,7 +40,7 @@ func TestTicksComeAtAllPhases(t *testing.T) {
 // Who is late loses the ticks in between and keeps the phases.
 func TestLateTicksAreLost(t *testing.T) {
 	const period = 100 * time.Millisecond
-	punctual, late := node.Ticks{Period: period}, node.Ticks{Period: period}
+	punctual, late := pace.Schedule{Period: period}, pace.Schedule{Period: period}
 	due := map[time.Duration]bool{}
 	for now := time.Duration(0); now < 20*period; {
 		now += punctual.Next(now)

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package node
+package loop
 
 // ReadSpent knows nothing here.
 func ReadSpent() Spent { return Spent{} }

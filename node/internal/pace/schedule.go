@@ -1,4 +1,4 @@
-package node
+package pace
 
 import "time"
 
@@ -11,25 +11,25 @@ import "time"
 // apart than 1.2 periods, nor closer than .8.
 var phases = [...]float64{0, .2, .4, .6, .8, .9, .7, .5, .3, .1}
 
-// Ticks tells when samples are due, counted from the start: once a period in the
-// mean, at phases that vary. Period is positive. It is not safe for concurrent
-// use.
-type Ticks struct {
+// Schedule tells when samples are due, counted from the start: once a period in the
+// mean, at phases that vary. Period must be positive. It is not safe for
+// concurrent use.
+type Schedule struct {
 	Period time.Duration
 	n      int
 }
 
 // Next returns the time from elapsed until the next tick. Ticks that are due
 // before it are lost.
-func (t *Ticks) Next(elapsed time.Duration) time.Duration {
-	t.n = max(t.n+1, int(elapsed/t.Period))
-	for t.due() <= elapsed {
-		t.n++
+func (s *Schedule) Next(elapsed time.Duration) time.Duration {
+	s.n = max(s.n+1, int(elapsed/s.Period))
+	for s.due() <= elapsed {
+		s.n++
 	}
-	return t.due() - elapsed
+	return s.due() - elapsed
 }
 
-func (t *Ticks) due() time.Duration {
-	phase := phases[t.n%len(phases)]
-	return time.Duration(t.n)*t.Period + time.Duration(phase*float64(t.Period))
+func (s *Schedule) due() time.Duration {
+	phase := phases[s.n%len(phases)]
+	return time.Duration(s.n)*s.Period + time.Duration(phase*float64(s.Period))
 }

@@ -1,4 +1,4 @@
-package node
+package loop
 
 import (
 	"context"
@@ -9,19 +9,20 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // Sampler measures a machine; *telemetry.Reader is one.
 type Sampler interface {
-	// SampleTo stores a value in [0,1] per channel for the time at in dst,
-	// which is nil or of their number. An error drops the sample;
+	// SampleTo stores a value in [0,1] per channel for the time at in dst, grown
+	// as append does, and returns it. An error drops the sample;
 	// telemetry.ErrPriming is the first sample's.
 	SampleTo(dst []float64, at time.Time) ([]float64, error)
 }
 
 // Recorder keeps what goes into a pipeline and what comes out;
-// *recording.Recorder is one. Its methods are called by Daemon.Run and must not
+// *recording.Recorder is one. Its methods are called by Loop.Run and must not
 // block.
 type Recorder interface {
 	Sample(at time.Time, y []float64)
@@ -34,17 +35,17 @@ type Recorder interface {
 	Dropped(at time.Time, err error)
 }
 
-// Config of a Daemon. Pipeline, Sampler and Pods are required; the zero value
-// of every other field is its default.
+// Config of a Loop. Pipeline, Sampler, Pods and Period are required; the zero
+// value of every other field is its default. Nothing is checked here.
 type Config struct {
-	// Pipeline is owned by the Daemon from New on.
+	// Pipeline is owned by the Loop from New on.
 	Pipeline *agent.Pipeline
 	Sampler  Sampler
 	Pods     telemetry.PodSource
 	// SizesTo writes the sizes of the channels as of the last sample to dst, grown
 	// as append does; nil means those of Pipeline, for ever.
 	SizesTo func(dst []float64) []float64
-	// Period is the wall time between two samples; 0 means DefaultPeriod.
+	// Period is the wall time between two samples.
 	Period time.Duration
 	// Now is the clock of samples and events, which the pipeline lives by. It
 	// must be steady; nil means the wall clock at the start, advanced by the
@@ -59,8 +60,6 @@ type Config struct {
 	// samples. They are called by Run and must not block.
 	OnReport func(r agent.Report, sampled time.Time)
 	OnLocal  func(agent.Local)
-	// Recorder, if set, records the pipeline.
-	Recorder Recorder
 	// Watch is the span over which the rate of samples is judged; 0 means
 	// DefaultWatch. Spent tells the likely causes of a low one; nil tells none.
 	Watch time.Duration
@@ -72,66 +71,19 @@ type Config struct {
 	Metrics *Metrics
 }
 
-// DefaultPeriod is the 10 Hz that the pipeline's defaults are made for.
-const DefaultPeriod = 100 * time.Millisecond
-
 // DefaultWatch is a hundred samples at 10 Hz.
 const DefaultWatch = 10 * time.Second
 
-// unhealthyPeriods is how many periods without a good sample make a Daemon
+// unhealthyPeriods is how many periods without a good sample make a Loop
 // unhealthy: one block of the model.
 const unhealthyPeriods = 10
 
-// FieldError says which field of a Config is missing or out of range. Err wraps
-// ErrInvalid.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// ErrInvalid is the reason of every FieldError of this package.
-var ErrInvalid = errors.New("invalid configuration or input")
-
-var (
-	errMissing  = fmt.Errorf("%w: missing", ErrInvalid)
-	errNegative = fmt.Errorf("%w: negative", ErrInvalid)
-)
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("agentd: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// Validate returns a *FieldError for the first field that is missing or out of
-// range.
-func (c Config) Validate() error {
-	switch {
-	case c.Pipeline == nil:
-		return &FieldError{"Pipeline", nil, errMissing}
-	case c.Sampler == nil:
-		return &FieldError{"Sampler", nil, errMissing}
-	case c.Pods == nil:
-		return &FieldError{"Pods", nil, errMissing}
-	case c.Period < 0:
-		return &FieldError{"Period", c.Period, errNegative}
-	case c.Watch < 0:
-		return &FieldError{"Watch", c.Watch, errNegative}
-	}
-	return nil
-}
-
 func (c Config) withDefaults() Config {
-	if c.Period == 0 {
-		c.Period = DefaultPeriod
-	}
 	if c.Watch == 0 {
 		c.Watch = DefaultWatch
 	}
 	if c.Now == nil {
-		c.Now = newSteadyClock().Now
+		c.Now = newSteadyClock()
 		if c.Wall == nil {
 			c.Wall = time.Now
 		}
@@ -145,9 +97,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Daemon runs a pipeline. Run is called once; the other methods are safe from
-// any goroutine and never block, but for Why.
-type Daemon struct {
+// Loop runs a pipeline. Run is called once; the other methods are safe from any
+// goroutine and never block, but for Why.
+type Loop struct {
 	config  Config
 	mail    mailbox
 	stopped chan struct{} // closed when Run has ended
@@ -156,33 +108,31 @@ type Daemon struct {
 	sampled atomic.Pointer[time.Time]
 
 	// The rest belongs to Run.
-	values  []float64
-	pods    []agent.Pod
-	sizes   []float64 // that the pipeline has
-	probed  []float64
-	offered uint64    // sequence of the newest local model passed on
-	ticked  time.Time // by the machine's clock
-	clocks  clocks    // of the last tick
-	good    time.Time // wall time of the newest sample in the pipeline
-	failing bool
-	watch   watch
+	recorder Recorder
+	values   []float64
+	pods     []agent.Pod
+	sizes    []float64 // that the pipeline has
+	probed   []float64
+	offered  uint64    // sequence of the newest local model passed on
+	ticked   time.Time // by the machine's clock
+	clocks   clocks    // of the last tick
+	good     time.Time // wall time of the newest sample in the pipeline
+	failing  bool
+	watch    watch
 }
 
-// New returns a Daemon, or the error of Config.Validate.
-func New(c Config) (*Daemon, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
+// New returns a Loop that has yet to run.
+func New(c Config) *Loop {
 	c = c.withDefaults()
-	return &Daemon{
+	return &Loop{
 		config: c, mail: mailbox{wake: make(chan struct{}, 1)}, stopped: make(chan struct{}),
-		watch: watch{dog: NewWatchdog(c.Period, c.Watch)},
-	}, nil
+		watch: watch{dog: pace.NewWatchdog(c.Period, c.Watch)},
+	}
 }
 
 // Last returns the newest report; ok is false before the first.
-func (d *Daemon) Last() (r agent.Report, ok bool) {
-	last := d.last.Load()
+func (l *Loop) Last() (r agent.Report, ok bool) {
+	last := l.last.Load()
 	if last == nil {
 		return agent.Report{}, false
 	}
@@ -192,19 +142,19 @@ func (d *Daemon) Last() (r agent.Report, ok bool) {
 // Bound says that a scheduler has bound the pod to this node: its containers are
 // about to start, and the time they take is measured. A pod that runs already is
 // no news.
-func (d *Daemon) Bound(b agent.Bind) { d.mail.bound(b) }
+func (l *Loop) Bound(b agent.Bind) { l.mail.bound(b) }
 
 // SetFleet passes on what the aggregator returned. A fleet that does not fit the
 // pipeline is logged and left aside.
-func (d *Daemon) SetFleet(f agent.Fleet) { d.mail.setFleet(f) }
+func (l *Loop) SetFleet(f agent.Fleet) { l.mail.setFleet(f) }
 
 // Health returns an error if no good sample came for ten periods.
-func (d *Daemon) Health() error {
-	last := d.sampled.Load()
+func (l *Loop) Health() error {
+	last := l.sampled.Load()
 	if last == nil {
 		return errors.New("not running")
 	}
-	if age := time.Since(*last); age > unhealthyPeriods*d.config.Period {
+	if age := time.Since(*last); age > unhealthyPeriods*l.config.Period {
 		return fmt.Errorf("no sample for %v", age.Round(time.Millisecond))
 	}
 	return nil
@@ -217,19 +167,21 @@ var errStopped = errors.New("the agent has stopped")
 
 // Why explains the last report. It waits for the pipeline, at most until ctx
 // ends; before the first report the error is ErrNoReport.
-func (d *Daemon) Why(ctx context.Context) (agent.Why, error) {
-	a, err := d.mail.ask(ctx, d.stopped)
+func (l *Loop) Why(ctx context.Context) (agent.Why, error) {
+	a, err := l.mail.ask(ctx, l.stopped)
 	if err == nil && !a.ok {
 		err = ErrNoReport
 	}
 	return a.why, err
 }
 
-// Run samples until ctx ends, which is no error, or the pod source fails. When
-// it returns, all it started has ended.
-func (d *Daemon) Run(ctx context.Context) error {
-	defer close(d.stopped)
-	ticker, err := NewTicker(d.config.Period)
+// Run samples until ctx ends, which is no error, or the pod source fails, and
+// records the pipeline with r unless that is nil. When it returns, all it
+// started has ended.
+func (l *Loop) Run(ctx context.Context, r Recorder) error {
+	defer close(l.stopped)
+	l.recorder = r
+	ticker, err := pace.NewTicker(l.config.Period)
 	if err != nil {
 		return err
 	}
@@ -239,9 +191,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		err = d.config.Pods.Run(sourceCtx, d.mail.podEvent)
+		err = l.config.Pods.Run(sourceCtx, l.mail.podEvent)
 	}()
-	d.loop(ctx, ticker.C, ended)
+	l.loop(ctx, ticker.C, ended)
 	cancel()
 	<-ended
 	if err == nil && ctx.Err() == nil {
@@ -256,19 +208,19 @@ func (d *Daemon) Run(ctx context.Context) error {
 var errEnded = errors.New("ended by itself")
 
 // loop returns when ctx or the pod source has ended.
-func (d *Daemon) loop(ctx context.Context, ticks <-chan struct{}, ended <-chan struct{}) {
-	d.tick()
+func (l *Loop) loop(ctx context.Context, ticks <-chan struct{}, ended <-chan struct{}) {
+	l.tick()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ended:
 			return
-		case <-d.mail.wake:
-			d.deliver()
+		case <-l.mail.wake:
+			l.deliver()
 		case <-ticks:
-			d.deliver()
-			d.tick()
+			l.deliver()
+			l.tick()
 		}
 	}
 }

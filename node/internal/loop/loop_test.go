@@ -1,4 +1,4 @@
-package node_test
+package loop_test
 
 import (
 	"context"
@@ -15,11 +15,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
+
+// period is an agent's.
+const period = 100 * time.Millisecond
 
 const schema = "v2;cpu=half-runnable;memory=available"
 
@@ -40,16 +43,16 @@ type fakeSampler struct {
 	mu    sync.Mutex
 	err   error
 	delay time.Duration
-	// look, if set, gets the time of each sample.
-	look func(at time.Time)
+	// probe, if set, gets the time of each sample.
+	probe func(at time.Time)
 }
 
 func (s *fakeSampler) SampleTo(dst []float64, at time.Time) ([]float64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	time.Sleep(s.delay)
-	if s.look != nil {
-		s.look(at)
+	if s.probe != nil {
+		s.probe(at)
 	}
 	if s.err != nil {
 		return dst, s.err
@@ -95,7 +98,7 @@ func (p *fakePods) Run(ctx context.Context, notify func(telemetry.PodEvent)) err
 	}
 }
 
-// fastClock advances at each look, so that the seconds of a churn window or a
+// fastClock advances whenever it is read, so that the seconds of a churn window or a
 // block of samples pass in no more than their ticks.
 func fastClock() func() time.Time {
 	var mu sync.Mutex
@@ -103,14 +106,14 @@ func fastClock() func() time.Time {
 	return func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
-		now = now.Add(node.DefaultPeriod / 5)
+		now = now.Add(period / 5)
 		return now
 	}
 }
 
-// running is a daemon that runs until the test ends.
+// running is a loop that runs until the test ends.
 type running struct {
-	*node.Daemon
+	*loop.Loop
 	t       testing.TB
 	sampler *fakeSampler
 	pods    *fakePods
@@ -125,11 +128,11 @@ func start(t *testing.T) *running {
 		t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry(),
 		reports: make(chan agent.Report, 10000), locals: make(chan agent.Local, 10000),
 	}
-	metrics, err := node.NewMetrics(r.metrics)
+	metrics, err := loop.NewMetrics(r.metrics, r.pods)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.run(node.Config{
+	r.run(loop.Config{
 		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods,
 		Period: 2 * time.Millisecond, Now: fastClock(), Metrics: metrics,
 		OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
@@ -138,17 +141,14 @@ func start(t *testing.T) *running {
 	return r
 }
 
-// run runs a daemon of the config until the test ends.
-func (r *running) run(c node.Config) {
+// run runs a loop of the config until the test ends.
+func (r *running) run(c loop.Config) {
 	r.t.Helper()
 	t := r.t
-	var err error
-	if r.Daemon, err = node.New(c); err != nil {
-		t.Fatal(err)
-	}
+	r.Loop = loop.New(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
+	go func() { ended <- r.Run(ctx, nil) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -174,7 +174,7 @@ func (r *running) until(what string, fits func(agent.Report) bool) agent.Report 
 	}
 }
 
-func TestDaemonReports(t *testing.T) {
+func TestLoopReports(t *testing.T) {
 	r := start(t)
 	first := r.until("the first", func(agent.Report) bool { return true })
 	if !first.Flags.WarmingUp || first.Node != "node" || first.Schema != schema {
@@ -205,14 +205,14 @@ func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
 	r := &running{t: t, pods: newFakePods()}
 	reports := make(chan dated, 100)
 	before := time.Now()
-	r.run(node.Config{
+	r.run(loop.Config{
 		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods,
 		Period: time.Hour, Now: fastClock(), // one sample is all there will be
 		OnReport: func(report agent.Report, sampled time.Time) { reports <- dated{report, sampled} },
 	})
 	first := <-reports
 	if after := time.Now(); first.sampled.Before(before) || first.sampled.After(after) {
-		t.Errorf("sampled at %v, the daemon ran from %v to %v", first.sampled, before, after)
+		t.Errorf("sampled at %v, the loop ran from %v to %v", first.sampled, before, after)
 	}
 	for pods := []string{"0a1b2c3d-1111-2222"}; ; pods = append(pods, pods[0][1:]) {
 		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(pods...)}
@@ -227,7 +227,7 @@ func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
 	}
 }
 
-func TestDaemonCountsPods(t *testing.T) {
+func TestLoopCountsPods(t *testing.T) {
 	r := start(t)
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods("0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222")}
 	got := r.until("two pods", func(report agent.Report) bool { return len(report.Absorbed) == 2 })
@@ -240,7 +240,7 @@ func TestDaemonCountsPods(t *testing.T) {
 	r.until("no pods", func(report agent.Report) bool { return len(report.Absorbed) == 0 })
 }
 
-func TestDaemonHearsChurn(t *testing.T) {
+func TestLoopHearsChurn(t *testing.T) {
 	r := start(t)
 	churning := func(report agent.Report) bool { return report.Flags.Churn }
 	quiet := func(report agent.Report) bool { return !report.Flags.Churn }
@@ -264,9 +264,9 @@ func TestDaemonHearsChurn(t *testing.T) {
 	}
 }
 
-// TestDaemonHoldsPodsInInit: a pod counts from its first container to its end, and
+// TestLoopHoldsPodsInInit: a pod counts from its first container to its end, and
 // what the notice says of init containers reaches the pipeline.
-func TestDaemonHoldsPodsInInit(t *testing.T) {
+func TestLoopHoldsPodsInInit(t *testing.T) {
 	r := start(t)
 	const uid, otherUID = "0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222"
 	// A pod that the first event shows running is taken to run for long. Events
@@ -298,8 +298,8 @@ func TestDaemonHoldsPodsInInit(t *testing.T) {
 	r.until("its end", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
 }
 
-// TestDaemonResizes plugs cores in: a pod takes a smaller share of them.
-func TestDaemonResizes(t *testing.T) {
+// TestLoopResizes plugs cores in: a pod takes a smaller share of them.
+func TestLoopResizes(t *testing.T) {
 	r := &running{t: t, sampler: &fakeSampler{}, pods: newFakePods(), reports: make(chan agent.Report, 10000)}
 	pipeline := newPipeline(t)
 	sizes := atomic.Pointer[[]float64]{}
@@ -311,7 +311,7 @@ func TestDaemonResizes(t *testing.T) {
 		sizes.Store(&s)
 	}
 	set(1)
-	r.run(node.Config{
+	r.run(loop.Config{
 		Pipeline: pipeline, Sampler: r.sampler, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
 		SizesTo:  func(dst []float64) []float64 { return append(dst[:0], *sizes.Load()...) },
 		OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
@@ -321,7 +321,7 @@ func TestDaemonResizes(t *testing.T) {
 	r.until("a quarter of the cost", func(report agent.Report) bool { return report.Channels[0].Cost == before/4 })
 }
 
-func TestDaemonTakesFleet(t *testing.T) {
+func TestLoopTakesFleet(t *testing.T) {
 	r := start(t)
 	before := r.until("the prior's cost", func(report agent.Report) bool { return report.Channels[0].Cost > 0 })
 	r.SetFleet(agent.Fleet{Schema: "another", Nodes: 3})
@@ -334,7 +334,7 @@ func TestDaemonTakesFleet(t *testing.T) {
 	})
 }
 
-func TestDaemonDropsSamples(t *testing.T) {
+func TestLoopDropsSamples(t *testing.T) {
 	r := start(t)
 	r.until("the first", func(agent.Report) bool { return true })
 	r.sampler.fail(&telemetry.ChannelError{Channel: "cpu", Err: telemetry.ErrBackwards})
@@ -349,7 +349,7 @@ func TestDaemonDropsSamples(t *testing.T) {
 	}
 }
 
-func TestDaemonExplainsItself(t *testing.T) {
+func TestLoopExplainsItself(t *testing.T) {
 	r := start(t)
 	r.until("the first", func(agent.Report) bool { return true })
 	why, err := r.Why(t.Context())
@@ -365,38 +365,35 @@ func TestDaemonExplainsItself(t *testing.T) {
 
 func TestWhyBeforeAndAfter(t *testing.T) {
 	sampler, pods := &fakeSampler{err: telemetry.ErrPriming}, newFakePods()
-	d, err := node.New(node.Config{Pipeline: newPipeline(t), Sampler: sampler, Pods: pods})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := loop.New(loop.Config{Pipeline: newPipeline(t), Sampler: sampler, Pods: pods, Period: period})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- d.Run(ctx) }()
-	if _, err := d.Why(t.Context()); !errors.Is(err, node.ErrNoReport) {
+	go func() { ended <- d.Run(ctx, nil) }()
+	if _, err := d.Why(t.Context()); !errors.Is(err, loop.ErrNoReport) {
 		t.Errorf("before the first report: %v", err)
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Why(t.Context()); err == nil || errors.Is(err, node.ErrNoReport) {
+	if _, err := d.Why(t.Context()); err == nil || errors.Is(err, loop.ErrNoReport) {
 		t.Errorf("after the end: %v", err)
 	}
 }
 
-// TestDaemonTellsWhenItIsSlow makes reading the machine take longer than the
+// TestLoopTellsWhenItIsSlow makes reading the machine take longer than the
 // period allows, then not.
-func TestDaemonTellsWhenItIsSlow(t *testing.T) {
+func TestLoopTellsWhenItIsSlow(t *testing.T) {
 	r := &running{t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry()}
-	metrics, err := node.NewMetrics(r.metrics)
+	metrics, err := loop.NewMetrics(r.metrics, r.pods)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.sampler.slow(50 * time.Millisecond)
 	var lines syncBuffer
-	r.run(node.Config{
+	r.run(loop.Config{
 		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Metrics: metrics,
-		Period: 20 * time.Millisecond, Watch: 200 * time.Millisecond, Spent: node.ReadSpent,
+		Period: 20 * time.Millisecond, Watch: 200 * time.Millisecond, Spent: loop.ReadSpent,
 		Logger: slog.New(slog.NewTextHandler(&lines, nil)),
 	})
 	waitFor(t, "the loss", func() bool { return strings.Contains(lines.String(), "can't keep their rate") })
@@ -467,37 +464,15 @@ func (r *running) counter(name string, labels ...string) float64 {
 	return 0
 }
 
-func TestDaemonFailsWithItsPodSource(t *testing.T) {
+func TestLoopFailsWithItsPodSource(t *testing.T) {
 	broken := errors.New("broken")
 	for _, err := range []error{broken, nil} {
 		pods := newFakePods()
 		pods.err = err
 		close(pods.events)
-		d, e := node.New(node.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: pods})
-		if e != nil {
-			t.Fatal(e)
-		}
-		if got := d.Run(context.Background()); got == nil || err != nil && !errors.Is(got, err) {
+		d := loop.New(loop.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: pods, Period: period})
+		if got := d.Run(context.Background(), nil); got == nil || err != nil && !errors.Is(got, err) {
 			t.Errorf("Run = %v, want %v", got, err)
-		}
-	}
-}
-
-func TestNewRejects(t *testing.T) {
-	good := node.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: telemetry.StaticPods(nil)}
-	for field, spoil := range map[string]func(*node.Config){
-		"Pipeline": func(c *node.Config) { c.Pipeline = nil },
-		"Sampler":  func(c *node.Config) { c.Sampler = nil },
-		"Pods":     func(c *node.Config) { c.Pods = nil },
-		"Period":   func(c *node.Config) { c.Period = -1 },
-		"Watch":    func(c *node.Config) { c.Watch = -1 },
-	} {
-		c := good
-		spoil(&c)
-		_, err := node.New(c)
-		var f *node.FieldError
-		if !errors.As(err, &f) || !errors.Is(err, node.ErrInvalid) || f.Field != field || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: err = %v", field, err)
 		}
 	}
 }

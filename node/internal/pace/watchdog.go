@@ -1,9 +1,6 @@
-package node
+package pace
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // A period is missed when the rate falls below lostShare of what was asked for,
 // and held again from heldShare on: one late sample in twenty is a machine's
@@ -13,8 +10,8 @@ const (
 	heldShare = .95
 )
 
-// Pace is how samples kept their period over a span.
-type Pace struct {
+// Span is how samples kept their period for a while.
+type Span struct {
 	// Over is how long the span was, Rate the samples a second in it and Want
 	// those there should have been.
 	Over       time.Duration
@@ -40,18 +37,18 @@ func NewWatchdog(period, over time.Duration) *Watchdog {
 }
 
 // Tick takes the time of a sample. At the end of a span it returns how that was.
-func (w *Watchdog) Tick(at time.Time) (p Pace, ended bool) {
+func (w *Watchdog) Tick(at time.Time) (p Span, ended bool) {
 	if w.since.IsZero() {
 		w.since = at
-		return Pace{}, false
+		return Span{}, false
 	}
 	w.samples++
 	// A span ends with the tick nearest to its length.
 	over := at.Sub(w.since)
 	if over < w.over-w.period/2 {
-		return Pace{}, false
+		return Span{}, false
 	}
-	p = Pace{Over: over, Want: 1 / w.period.Seconds(), Rate: float64(w.samples) / over.Seconds()}
+	p = Span{Over: over, Want: 1 / w.period.Seconds(), Rate: float64(w.samples) / over.Seconds()}
 	share := lostShare
 	if w.lost {
 		share = heldShare
@@ -60,9 +57,4 @@ func (w *Watchdog) Tick(at time.Time) (p Pace, ended bool) {
 	p.Changed = p.Held == w.lost
 	w.lost, w.since, w.samples = !p.Held, at, 0
 	return p, true
-}
-
-// missed is how many ticks were left out in an interval between two samples.
-func missed(interval, period time.Duration) float64 {
-	return max(0, math.Round(float64(interval)/float64(period))-1)
 }

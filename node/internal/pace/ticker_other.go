@@ -1,10 +1,10 @@
 //go:build !linux
 
-package node
+package pace
 
 import "time"
 
-// Ticker ticks on C as Ticks says.
+// Ticker ticks on C as Schedule says.
 type Ticker struct {
 	C     <-chan struct{}
 	end   chan struct{}
@@ -17,7 +17,7 @@ func NewTicker(period time.Duration) (*Ticker, error) {
 	t := &Ticker{C: c, end: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(t.ended)
-		started, due := time.Now(), Ticks{Period: period}
+		started, due := time.Now(), Schedule{Period: period}
 		timer := time.NewTimer(due.Next(0))
 		defer timer.Stop()
 		for {

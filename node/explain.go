@@ -1,108 +1,109 @@
-package agent
+package node
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// String says in words why w.Avail pods fit.
-func (w Why) String() string {
+// Explain says in words, for people, why w.Avail pods fit.
+func Explain(w agent.Why) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%s has room for %.1f pods beyond the %d that run.", w.Node, w.Avail, w.Pods)
 	line("Report %d of incarnation %d, sampled %s, sent because %s.",
-		w.Sequence, w.Incarnation, w.SampledAt.Format(time.RFC3339Nano), w.Trigger.because())
-	line("%s", w.bound())
+		w.Sequence, w.Incarnation, w.SampledAt.Format(time.RFC3339Nano), because(w.Trigger))
+	line("%s", bound(w))
 	for _, c := range w.Channels {
 		if c.Spread > 0 {
 			line("Pods differ in %s: U(x) is the u of u·%.3f + √u·%.3f = x.", c.Name, c.CautiousCost, c.Spread)
 		}
 	}
-	for _, d := range w.decisions() {
+	for _, d := range decisions(w) {
 		line("%s", d)
 	}
-	line("%s", w.Churn.text(w.ReportedAt))
+	line("%s", churnText(w.Churn, w.ReportedAt))
 	if w.Measured != w.Pods {
 		line("The filtered usage shows %d of the %d pods so far; the room is corrected by the rest.", w.Measured, w.Pods)
 	}
-	line("%s", w.Model.text(len(w.Channels)))
-	line("%s", w.Fleet.text())
+	line("%s", modelText(w.Model, len(w.Channels)))
+	line("%s", fleetText(w.Fleet))
 	for _, c := range w.Channels {
-		line("%s", c.text())
+		line("%s", channelText(c))
 	}
-	if f := w.Flags.text(); f != "" {
+	if f := flagsText(w.Flags); f != "" {
 		line("Doubts: %s.", f)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (t Trigger) because() string {
+func because(t agent.Trigger) string {
 	switch t {
-	case OnFirst:
+	case agent.OnFirst:
 		return "it is the first"
-	case OnBlock:
+	case agent.OnBlock:
 		return "a block of samples was full"
-	case OnPods:
+	case agent.OnPods:
 		return "the pods changed"
 	}
 	return "avail moved by a pod"
 }
 
 // bound says which channel and equation decide, with their numbers.
-func (w Why) bound() string {
+func bound(w agent.Why) string {
 	for _, c := range w.Channels {
 		if c.Name != w.Limiting {
 			continue
 		}
 		if c.Mode == "model" {
-			return fmt.Sprintf("%s decides, by what the model expects: %s = %.2f (the signal would say %.2f).", c.Name, c.model(w.Pods), c.Model, c.Signal)
+			return fmt.Sprintf("%s decides, by what the model expects: %s = %.2f (the signal would say %.2f).", c.Name, byModel(c, w.Pods), c.Model, c.Signal)
 		}
-		return fmt.Sprintf("%s decides, by what is measured: %s = %.2f (the model would say %.2f).", c.Name, c.signal(w.Measured, w.Pods), c.Signal, c.Model)
+		return fmt.Sprintf("%s decides, by what is measured: %s = %.2f (the model would say %.2f).", c.Name, bySignal(c, w.Measured, w.Pods), c.Signal, c.Model)
 	}
 	return "No channel decides."
 }
 
-// signal and model write the formula that bounds a channel, and its numbers.
-func (c WhyChannel) signal(n0, n int) string {
-	symbol, value := c.room("h", c.Headroom)
+// bySignal and byModel write the formula that bounds a channel, and its numbers.
+func bySignal(c agent.WhyChannel, n0, n int) string {
+	symbol, value := lessReserve("h", c.Headroom, c.Reserve)
 	if c.Spread > 0 {
 		return fmt.Sprintf("U(%s) + n₀ − n = U(%s) + %d − %d", symbol, value, n0, n)
 	}
 	return fmt.Sprintf("%s/c⁺ + n₀ − n = %s/%.3f + %d − %d", symbol, value, c.CautiousCost, n0, n)
 }
 
-func (c WhyChannel) model(n int) string {
-	symbol, value := c.room("C", c.Pooled.Capacity)
+func byModel(c agent.WhyChannel, n int) string {
+	symbol, value := lessReserve("C", c.Pooled.Capacity, c.Reserve)
 	if c.Spread > 0 && c.Model > 0 {
 		return fmt.Sprintf("U(%s − c⁺·n) = U(%s − %.3f·%d)", symbol, value, c.CautiousCost, n)
 	}
 	return fmt.Sprintf("%s/c⁺ − n = %s/%.3f − %d", symbol, value, c.CautiousCost, n)
 }
 
-// room is a room less the reserve, as a formula and in numbers.
-func (c WhyChannel) room(symbol string, value float64) (formula, number string) {
-	if c.Reserve > 0 {
-		return "(" + symbol + " − reserve)", fmt.Sprintf("(%.3f − %.3f)", value, c.Reserve)
+// lessReserve is a room less the reserve, as a formula and in numbers.
+func lessReserve(symbol string, value, reserve float64) (formula, number string) {
+	if reserve > 0 {
+		return "(" + symbol + " − reserve)", fmt.Sprintf("(%.3f − %.3f)", value, reserve)
 	}
 	return symbol, fmt.Sprintf("%.3f", value)
 }
 
 // decisions are the corrections to the bound that were made.
-func (w Why) decisions() (d []string) {
+func decisions(w agent.Why) (d []string) {
 	if w.Saturated {
 		d = append(d, "A channel is full, so nothing is offered whatever the estimate says.")
 	}
 	if w.Floored {
 		d = append(d, "Every channel is light, so one pod is offered whatever the estimate says.")
 	}
-	return append(d, w.Pace.text(w.Allowance))
+	return append(d, paceText(w.Pace, w.Allowance))
 }
 
 // text says what of avail is granted ahead of confirmation, and why.
-func (p WhyPace) text(allowance float64) string {
+func paceText(p agent.WhyPace, allowance float64) string {
 	s := "How long pods run is not known yet"
 	if p.Run > 0 {
 		s = fmt.Sprintf("Pods run for %.1f s (of %.0f that ended) and take %.1f s to start", p.Run, p.Ends, p.Startup)
@@ -121,7 +122,7 @@ func (p WhyPace) text(allowance float64) string {
 	return s + "."
 }
 
-func (c WhyChurn) text(at time.Time) string {
+func churnText(c agent.WhyChurn, at time.Time) string {
 	switch {
 	case c.First.IsZero():
 		return "No container has started or stopped yet."
@@ -133,7 +134,7 @@ func (c WhyChurn) text(at time.Time) string {
 	return fmt.Sprintf("The last container started or stopped %v ago.", round(at.Sub(c.Last)))
 }
 
-func (m WhyModel) text(channels int) string {
+func modelText(m agent.WhyModel, channels int) string {
 	if len(m.Direction) != channels {
 		return "There is no model of the load yet; it takes a block of samples."
 	}
@@ -145,7 +146,7 @@ func (m WhyModel) text(channels int) string {
 		m.K, end, m.Sigma, m.Direction, m.Blocks, m.Mass)
 }
 
-func (f WhyFleet) text() string {
+func fleetText(f agent.WhyFleet) string {
 	switch {
 	case !f.Known:
 		return "The fleet has said nothing: the node keeps to itself."
@@ -155,12 +156,12 @@ func (f WhyFleet) text() string {
 	return fmt.Sprintf("The fleet spoke %v ago; its load, of mass %.1f, counts for γ = %.2f of the model.", round(f.Age), f.Mass, f.Share)
 }
 
-func (c WhyChannel) text() string {
+func channelText(c agent.WhyChannel) string {
 	s := fmt.Sprintf("%s: sampled %.3f, filtered %.3f, so %.3f is free; a typical load takes %.3f. ",
 		c.Name, c.Raw, c.Filtered, c.Headroom, c.Demand)
-	s += fmt.Sprintf("C = %.3f, c = %s", c.Pooled.Capacity, c.Pooled.cost())
+	s += fmt.Sprintf("C = %.3f, c = %s", c.Pooled.Capacity, costText(c.Pooled))
 	if c.FleetCost > 0 {
-		s += fmt.Sprintf(" (its own %s, the fleet's %.3f ± %.3f)", c.Own.cost(), c.FleetCost, c.FleetSD)
+		s += fmt.Sprintf(" (its own %s, the fleet's %.3f ± %.3f)", costText(c.Own), c.FleetCost, c.FleetSD)
 	}
 	s += fmt.Sprintf("; room %.2f by signal, %.2f by model.", c.Signal, c.Model)
 	if c.Verdict == "" {
@@ -175,7 +176,7 @@ func (c WhyChannel) text() string {
 	return s + fmt.Sprintf(" The estimator passed the last block by: %s.", c.Verdict)
 }
 
-func (e WhyEstimate) cost() string {
+func costText(e agent.WhyEstimate) string {
 	switch {
 	case e.Known:
 		return fmt.Sprintf("%.3f ± %.3f", e.Cost, e.CostSD)
@@ -185,7 +186,7 @@ func (e WhyEstimate) cost() string {
 	return fmt.Sprintf("%.3f, a guess", e.Cost)
 }
 
-func (f Flags) text() string {
+func flagsText(f agent.Flags) string {
 	var on []string
 	for _, flag := range []struct {
 		set  bool

@@ -1,0 +1,195 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// filterLag is that of the filter in samples: its persistence gate and one.
+const filterLag = 6
+
+// Periods of the fleet in the time the node lives in.
+const (
+	pushMinInterval = time.Second
+	pushMaxAge      = 10 * time.Second
+)
+
+// Agent measures a node and tells schedulers and the aggregator. Run is called
+// once; the other methods are safe for concurrent use.
+type Agent struct {
+	config   Config
+	pipeline *agent.Pipeline
+	// recorded is the pipeline's config as a recording has it.
+	recorded agent.Config
+	loop     *loop.Loop
+	signals  *publish.Signals
+	models   *publish.Models // nil without an aggregator
+}
+
+// New checks the config and registers the metrics. Nothing is started: the caller
+// that never runs the Agent need not end it either. The error is that of
+// Config.Validate, or of the files of Config.Transport, or says that Registerer
+// holds other metrics of the same names.
+func New(c Config) (*Agent, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	config, err := c.pipeline(uint64(time.Now().UnixNano()))
+	if err != nil {
+		return nil, err
+	}
+	pipeline, err := agent.New(config)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{config: c, pipeline: pipeline, recorded: config}
+	if err := a.connect(); err != nil {
+		return nil, err
+	}
+	if err := a.measure(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// connect prepares the streams.
+func (a *Agent) connect() (err error) {
+	signals := a.config.signals()
+	signals.OnNotice = a.notice
+	if a.signals, err = publish.NewSignals(signals); err != nil {
+		return published(err)
+	}
+	if a.config.Aggregator == "" {
+		return nil
+	}
+	models := a.config.models()
+	models.Staleness = publish.Staleness{MinInterval: a.config.wall(pushMinInterval), MaxAge: a.config.wall(pushMaxAge)}
+	models.OnFleet = func(f agent.Fleet) { a.loop.SetFleet(f) }
+	a.models, err = publish.NewModels(models)
+	return published(err)
+}
+
+// measure prepares the loop.
+func (a *Agent) measure() (err error) {
+	c := a.config
+	config := loop.Config{
+		Pipeline: a.pipeline, Sampler: c.Meter, SizesTo: c.Meter.SizesTo, Pods: c.Pods, Period: c.wall(c.period()),
+		OnReport: a.reported, Logger: c.Logger,
+	}
+	if c.Clock == nil {
+		config.Spent = loop.ReadSpent
+	} else {
+		config.Now = c.Clock.Now
+	}
+	if a.models != nil {
+		config.OnLocal = a.models.Offer
+	}
+	if c.Registerer != nil {
+		if config.Metrics, err = loop.NewMetrics(c.Registerer, c.Pods); err != nil {
+			return err
+		}
+	}
+	a.loop = loop.New(config)
+	return nil
+}
+
+func (a *Agent) reported(r agent.Report, sampled time.Time) {
+	a.signals.Send(r, sampled)
+	if a.config.OnReport != nil {
+		a.config.OnReport(r)
+	}
+}
+
+// notice hears the schedulers.
+func (a *Agent) notice(_ string, n *spaziov1.Notice) {
+	bound := n.GetPodBound()
+	if bound == nil {
+		return
+	}
+	a.Bound(agent.Bind{
+		Pod: reserve.PodKey(bound.GetPod()), Inits: int(bound.GetInitContainers()), InitsKnown: bound.InitContainers != nil,
+	})
+}
+
+// Bound says that a pod has been bound to this node: its containers are about to
+// start, and the time they take is measured. A pod that runs already is no news.
+// What schedulers say over their streams need not be said again.
+func (a *Agent) Bound(b agent.Bind) { a.loop.Bound(b) }
+
+// Report returns the newest report, which must not be modified; ok is false
+// before the first.
+func (a *Agent) Report() (r agent.Report, ok bool) { return a.loop.Last() }
+
+// Why explains the newest report; Explain puts it in words. It waits for the
+// sample that is being taken, at most until ctx ends. Before the first report the
+// error is ErrNoReport.
+func (a *Agent) Why(ctx context.Context) (agent.Why, error) { return a.loop.Why(ctx) }
+
+// Health returns an error if no good sample was taken for ten periods.
+func (a *Agent) Health() error { return a.loop.Health() }
+
+// Ready returns an error unless the agent sees its pods, has made a report and, if
+// it was given schedulers, has an open stream to one: until then nobody knows of
+// the node's room.
+func (a *Agent) Ready() error {
+	if err := telemetry.PodSourceHealth(a.config.Pods); err != nil {
+		return fmt.Errorf("pods: %w", err)
+	}
+	if _, ok := a.loop.Last(); !ok {
+		return ErrNoReport
+	}
+	if len(a.config.Schedulers) > 0 && a.signals.Connected() == 0 {
+		return errors.New("no scheduler is connected")
+	}
+	return nil
+}
+
+// Run measures and publishes until ctx ends, which is no error, or until the pod
+// source or the recording fails. A peer that is away is no error either. When Run
+// returns, every goroutine, stream and file that it opened has ended.
+func (a *Agent) Run(ctx context.Context) error {
+	recorder, err := a.record()
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if recorder == nil {
+			return a.loop.Run(ctx, nil)
+		}
+		return a.loop.Run(ctx, recorder)
+	})
+	g.Go(func() error { return a.signals.Run(ctx) })
+	if a.models != nil {
+		g.Go(func() error { return a.models.Run(ctx) })
+	}
+	err = g.Wait()
+	if recorder != nil {
+		if failed := recorder.Close(); failed != nil {
+			err = errors.Join(err, fmt.Errorf("recording: %w", failed))
+		}
+	}
+	return err
+}
+
+// record begins the recording; nil if there is to be none.
+func (a *Agent) record() (*recording.Recorder, error) {
+	if a.config.RecordDir == "" {
+		return nil, nil
+	}
+	options := a.config.Record
+	options.State = a.pipeline.State
+	return recording.Create(a.config.RecordDir, a.recorded, options)
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// Meter measures a machine; *telemetry.Reader is one. Its methods are called
+// from one goroutine at a time: that of New, then that of Run.
+type Meter interface {
+	// Schema names the channels and how they are measured. It does not change.
+	Schema() telemetry.Schema
+	// SizesTo stores the size of each channel as of the last sample, in the order
+	// of the schema, in dst, grown as append does, and returns it: cores for the
+	// CPU, bytes for memory.
+	SizesTo(dst []float64) []float64
+	// Pressure is false if the schema wants pressure that the kernel does not tell.
+	Pressure() bool
+	// SampleTo stores the usage of each channel in [0,1] for the time at in dst,
+	// grown as append does, and returns it. An error drops the sample;
+	// telemetry.ErrPriming is the first sample's.
+	SampleTo(dst []float64, at time.Time) ([]float64, error)
+}
+
+// Clock is the time that a node lives in; it must be steady and safe for
+// concurrent use. Where nodes are simulated it may run faster than the wall
+// clock.
+type Clock interface {
+	Now() time.Time
+	// Wall is how long a span of that time takes on the wall clock.
+	Wall(time.Duration) time.Duration
+}
+
+// Config says what an Agent measures and whom it tells. Name, Meter and Pods are
+// required; the zero value of every other field is its default.
+type Config struct {
+	// Name is that of the node in Kubernetes.
+	Name string
+	// Meter measures the machine, and Pods tells which pods are on it. Both belong
+	// to the Agent until Run has returned; it closes neither.
+	Meter Meter
+	Pods  telemetry.PodSource
+	// Reserve is the share, in [0,1), of a channel that pods leave free, by the
+	// channel's name; 0 by default.
+	Reserve map[string]float64
+
+	// Schedulers are gRPC targets, as in publish.SignalsConfig; by default nobody
+	// is told.
+	Schedulers []string
+	// Aggregator is a gRPC target; without one the node keeps to itself.
+	Aggregator string
+	// Transport is the agent's identity and trust towards both; its zero value
+	// is plaintext, for loopback and Unix sockets alone.
+	Transport transport.Config
+	// TokenFile holds the service account token that schedulers ask for, read anew
+	// for each stream; empty for none. It needs TLS.
+	TokenFile string
+	// Refresh is how often dns:/// names among the schedulers are looked up,
+	// besides whenever a stream fails; default 5 s.
+	Refresh time.Duration
+	// Backoff is the wait between attempts to reach a peer, default 100 ms to 5 s.
+	Backoff publish.Backoff
+
+	// OnReport, if set, gets each report, which it must not modify. It is called
+	// from the goroutine that samples and must not block.
+	OnReport func(agent.Report)
+	// Period is the time between two samples, default DefaultPeriod. The filter's
+	// constants are made for that.
+	Period time.Duration
+	// Clock is the node's time, in which Period counts; nil is the wall clock,
+	// whose steps are kept from the samples.
+	Clock Clock
+	// RecordDir, if set, is where Run records samples, pods and reports for
+	// package recording to replay. Record bounds the files; its State is ignored.
+	RecordDir string
+	Record    recording.Options
+	// Logger hears what goes wrong and when it is right again; nil logs nothing.
+	Logger *slog.Logger
+	// Registerer gets the metrics, spazio_agent_…, spazio_signal_… and
+	// spazio_model_…; nil registers none.
+	Registerer prometheus.Registerer
+}
+
+// DefaultPeriod is the 10 Hz that the pipeline's defaults are made for.
+const DefaultPeriod = 100 * time.Millisecond
+
+// Validate returns a *FieldError for the first field that is missing or out of
+// range, or what packages transport and recording refuse.
+func (c Config) Validate() error {
+	switch {
+	case c.Name == "":
+		return refuse("Name", `""`, "missing")
+	case c.Meter == nil:
+		return refuse("Meter", nil, "missing")
+	case c.Pods == nil:
+		return refuse("Pods", nil, "missing")
+	case c.Period < 0:
+		return refuse("Period", c.Period, "negative")
+	}
+	if err := c.validateReserve(); err != nil {
+		return err
+	}
+	if err := c.signals().Validate(); err != nil {
+		return published(err)
+	}
+	if c.Aggregator != "" {
+		if err := c.models().Validate(); err != nil {
+			return published(err)
+		}
+	}
+	if c.RecordDir == "" {
+		return nil
+	}
+	record := c.Record
+	record.State = func() agent.State { return agent.State{} }
+	return record.Validate()
+}
+
+func (c Config) validateReserve() error {
+	channels := c.Meter.Schema().Channels
+	for _, name := range slices.Sorted(maps.Keys(c.Reserve)) {
+		share, field := c.Reserve[name], fmt.Sprintf("Reserve[%s]", name)
+		if !slices.Contains(channels, name) {
+			return refuse(field, share, "not measured, only "+strings.Join(channels, ","))
+		}
+		if !(share >= 0 && share < 1) {
+			return refuse(field, share, "not a share in [0,1)")
+		}
+	}
+	return nil
+}
+
+// signals and models are what c says of the streams; who listens is not in it.
+func (c Config) signals() publish.SignalsConfig {
+	return publish.SignalsConfig{
+		Targets: c.Schedulers, Refresh: c.Refresh, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.Backoff,
+		Registerer: c.Registerer, Logger: c.Logger,
+	}
+}
+
+func (c Config) models() publish.ModelsConfig {
+	return publish.ModelsConfig{
+		Target: c.Aggregator, Transport: c.Transport, Backoff: c.Backoff,
+		Registerer: c.Registerer, Logger: c.Logger,
+	}
+}
+
+// wall is how long a span of the node's time takes on the wall clock.
+func (c Config) wall(d time.Duration) time.Duration {
+	if c.Clock == nil {
+		return d
+	}
+	return c.Clock.Wall(d)
+}
+
+func (c Config) period() time.Duration {
+	if c.Period == 0 {
+		return DefaultPeriod
+	}
+	return c.Period
+}
+
+// pipeline is the config of the pipeline for the channels of the meter.
+func (c Config) pipeline(incarnation uint64) (agent.Config, error) {
+	schema, sizes := c.Meter.Schema(), c.Meter.SizesTo(nil)
+	if len(sizes) != len(schema.Channels) {
+		return agent.Config{}, refuse("Meter", sizes, fmt.Sprintf("sizes of %d channels", len(schema.Channels)))
+	}
+	p := agent.Config{
+		Node: c.Name, Incarnation: incarnation,
+		Schema: schema.ID, NoPressure: !c.Meter.Pressure(),
+		Settle: filterLag * c.period(),
+	}
+	for i, name := range schema.Channels {
+		p.Channels = append(p.Channels, agent.Channel{Name: name, Size: sizes[i], Reserve: c.Reserve[name]})
+		if name == agent.CPU {
+			p.Cores = sizes[i]
+		}
+	}
+	return p, nil
+}

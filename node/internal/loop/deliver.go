@@ -1,0 +1,99 @@
+package loop
+
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// deliver hands what is in the mailbox to the pipeline.
+func (l *Loop) deliver() {
+	m := l.mail.drain()
+	at := l.config.Now()
+	if m.churn {
+		if r := l.recorder; r != nil {
+			r.Churn(at)
+		}
+		l.config.Pipeline.Churn(at)
+	}
+	for _, b := range m.bound {
+		if r := l.recorder; r != nil {
+			r.Bound(at, b)
+		}
+		l.config.Pipeline.Bound(at, b)
+	}
+	if m.fleet != nil {
+		l.setFleet(at, *m.fleet)
+	}
+	if m.changed {
+		l.setPods(at, m.pods)
+	}
+	for _, reply := range m.asked {
+		why, ok := l.config.Pipeline.Why()
+		reply <- answer{why, ok}
+	}
+}
+
+func (l *Loop) setFleet(at time.Time, f agent.Fleet) {
+	if r := l.recorder; r != nil {
+		r.Fleet(at, f)
+	}
+	if err := l.config.Pipeline.SetFleet(at, f); err != nil {
+		l.config.Logger.Warn("fleet model refused", "error", err)
+	}
+}
+
+func (l *Loop) setPods(at time.Time, pods []telemetry.Pod) {
+	l.pods = l.pods[:0]
+	for _, pod := range pods {
+		l.pods = append(l.pods, agent.Pod{Key: reserve.KeyOf(pod.UID), State: stateOf(pod.State), Starts: pod.Starts})
+	}
+	if r := l.recorder; r != nil {
+		r.Pods(at, l.pods)
+	}
+	report, due, err := l.config.Pipeline.Pods(at, l.pods)
+	if err != nil {
+		l.config.Logger.Warn("pods not reported", "error", err)
+		return
+	}
+	if due {
+		l.publish(report)
+	}
+}
+
+func stateOf(s telemetry.PodState) agent.PodState {
+	switch s {
+	case telemetry.PodRunning:
+		return agent.PodRunning
+	case telemetry.PodStopped:
+		return agent.PodStopped
+	}
+	return agent.PodPending
+}
+
+// publish passes a report on. The pipeline's clock is its own; others see the
+// wall clock's time of the same sample.
+func (l *Loop) publish(r agent.Report) {
+	if recorder := l.recorder; recorder != nil {
+		recorder.Report(r)
+	}
+	r.SampledAt = l.good
+	l.last.Store(&r)
+	l.config.Metrics.reported(&r)
+	if l.config.OnReport != nil {
+		l.config.OnReport(r, *l.sampled.Load())
+	}
+}
+
+// offer passes the local model on, once for each block.
+func (l *Loop) offer() {
+	if l.config.OnLocal == nil {
+		return
+	}
+	if local, ok := l.config.Pipeline.Local(); ok && local.Sequence != l.offered {
+		l.offered = local.Sequence
+		l.config.OnLocal(local)
+	}
+}

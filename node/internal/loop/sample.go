@@ -1,0 +1,156 @@
+package loop
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/node/internal/pace"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// ErrClockJump drops a sample: the wall clock got ahead of the steady one. The
+// machine was suspended, or its clock was set.
+var ErrClockJump = errors.New("the wall clock jumped ahead")
+
+// tick takes one sample through the pipeline.
+func (l *Loop) tick() {
+	now := time.Now()
+	l.keepPace(now)
+	c := l.readClocks()
+	step := c.step(l.clocks)
+	l.clocks = c
+	values, err := l.config.Sampler.SampleTo(l.values, c.at)
+	l.watch.sampling += time.Since(now)
+	l.resize(c.at)
+	if errors.Is(err, telemetry.ErrPriming) {
+		return
+	}
+	if step.Abs() > maxStep {
+		l.stepped(step)
+		if step > 0 && err == nil { // it was read all the same, as the next one's base
+			err = ErrClockJump
+		}
+	}
+	if err != nil {
+		l.dropped(c.at, err)
+		return
+	}
+	l.values = values
+	l.observe(now, c, values)
+}
+
+// readClocks reads the clocks; without one of its own the wall's is the pipeline's.
+func (l *Loop) readClocks() clocks {
+	at := l.config.Now()
+	if l.config.Wall == nil {
+		return clocks{at, at}
+	}
+	return clocks{at, l.config.Wall().Round(0)}
+}
+
+// observe hands a good sample to the pipeline.
+func (l *Loop) observe(now time.Time, c clocks, values []float64) {
+	if r := l.recorder; r != nil {
+		r.Sample(c.at, values)
+	}
+	report, due, err := l.config.Pipeline.Sample(c.at, values)
+	if err != nil {
+		l.dropped(c.at, err)
+		return
+	}
+	l.good = c.wall
+	l.config.Metrics.sampled()
+	l.sampled.Store(&now)
+	if l.failing {
+		l.config.Logger.Info("samples are good again")
+	}
+	l.failing = false
+	if due {
+		l.publish(report)
+		l.offer()
+	}
+}
+
+// resize passes on that the machine has changed.
+func (l *Loop) resize(at time.Time) {
+	if l.config.SizesTo == nil {
+		return
+	}
+	l.probed = l.config.SizesTo(l.probed)
+	if slices.Equal(l.probed, l.sizes) {
+		return
+	}
+	first := l.sizes == nil
+	l.sizes = append(l.sizes[:0], l.probed...)
+	if r := l.recorder; r != nil {
+		r.Sizes(at, l.sizes)
+	}
+	if err := l.config.Pipeline.Resize(l.sizes); err != nil {
+		l.config.Logger.Warn("sizes refused", "sizes", l.sizes, "error", err)
+	} else if !first {
+		l.config.Logger.Info("the machine has changed", "sizes", l.sizes)
+	}
+}
+
+// dropped counts a lost sample. Only the first of a series is a line in the
+// log: at 10 Hz the rest would drown it.
+func (l *Loop) dropped(at time.Time, err error) {
+	if r := l.recorder; r != nil {
+		r.Dropped(at, err)
+	}
+	l.config.Metrics.dropped(err)
+	if !l.failing {
+		l.config.Logger.Warn("sample dropped", "error", err)
+	}
+	l.failing = true
+}
+
+func (l *Loop) stepped(step time.Duration) {
+	l.config.Metrics.stepped()
+	l.config.Logger.Info("the wall clock stepped", "by", step.Round(time.Millisecond))
+}
+
+// watch is what the watchdog's line in the log is made of.
+type watch struct {
+	dog      *pace.Watchdog
+	spent    Spent         // at the start of the span
+	sampling time.Duration // spent in the sampler, in the span
+}
+
+// keepPace takes the machine's time at which a sample is due, and tells the
+// operator when the rate is lost and when it is back.
+func (l *Loop) keepPace(now time.Time) {
+	if l.ticked.IsZero() {
+		l.sampled.Store(&now)
+		l.watch.spent = l.config.Spent()
+	} else {
+		l.config.Metrics.interval(now.Sub(l.ticked), l.config.Period)
+	}
+	l.ticked = now
+	p, ended := l.watch.dog.Tick(now)
+	if !ended {
+		return
+	}
+	l.config.Metrics.paced(p)
+	spent := l.config.Spent()
+	if p.Changed {
+		l.logPace(p, spent.since(l.watch.spent))
+	}
+	l.watch.spent, l.watch.sampling = spent, 0
+}
+
+// logPace says in shares of the span what may be in the way. Where all of them
+// are small, the process waited for a CPU.
+func (l *Loop) logPace(p pace.Span, spent Spent) {
+	share := func(s time.Duration) float64 { return float64(s.Milliseconds()) / float64(p.Over.Milliseconds()) }
+	logger := l.config.Logger.With("rate", p.Rate, "want", p.Want, "over", p.Over.Round(time.Millisecond),
+		slog.Group("share", "sampling", share(l.watch.sampling), "own-cpu", share(spent.Own),
+			"stolen", share(spent.Stolen)))
+	if p.Held {
+		logger.Info("samples keep their rate again")
+		return
+	}
+	logger.Warn("samples can't keep their rate: the machine is overloaded or reading it takes too long")
+}

@@ -1,2 +1,0 @@
-// Package nice lowers the priority of this process.
-package nice
