@@ -263,3 +263,22 @@ func TestSwayBounds(t *testing.T) {
 		t.Errorf("the bound does not grow from 0: %v, %v, %v", g.Sway(0), g.Sway(.01), g.Sway(.02))
 	}
 }
+
+// TestSwayFormula: the bound in numbers. A share of a quarter moves the matrix by
+// 2·¼/(1−¼) = 2/3, and the gap of the energies a sample is 3.
+func TestSwayFormula(t *testing.T) {
+	model, err := svd.FromState(svd.State{Dim: 2, Block: 2, Mass: 1, U: []float64{1, 0, 0, 1}, Sigma: []float64{math.Sqrt(8), math.Sqrt2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ reach, kept, want float64 }{
+		{2, 1, math.Asin(2. / 3 / (3 - 2./3))},
+		{2, .5, math.Pi / 2}, // moves it by 2: more than half of the gap
+		{1, .5, math.Asin(1. / 2)},
+	} {
+		g := aggregate.Global{Model: model, Reach: tt.reach, Kept: tt.kept}
+		if got := g.Sway(.25); math.Abs(got-tt.want) > 1e-12 {
+			t.Errorf("reach %g, kept %g: %g, want %g", tt.reach, tt.kept, got, tt.want)
+		}
+	}
+}

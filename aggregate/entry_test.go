@@ -314,6 +314,26 @@ func TestForgottenNodesStayForgotten(t *testing.T) {
 	}
 }
 
+// TestChangesOutliveManyOthers: a node that changed long ago is still told of,
+// however often another has changed since.
+func TestChangesOutliveManyOthers(t *testing.T) {
+	a := create(t, aggregate.Options{})
+	for _, name := range []string{"b", "c"} {
+		feed(t, a, push{start, aggregate.Local{Node: name, Schema: "s", Model: flat()}})
+	}
+	for i := range uint64(5000) {
+		feed(t, a, push{start, aggregate.Local{Node: "a", Sequence: i, Schema: "s", Model: flat()}})
+	}
+	var names []string
+	told, _ := a.Changes(start, 0, a.Cursor(), 0, 1<<20)
+	for _, e := range told {
+		names = append(names, e.Node)
+	}
+	if diff := cmp.Diff([]string{"b", "c", "a"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestEntryRefusals(t *testing.T) {
 	nan := math.NaN()
 	for field, spoil := range map[string]func(*aggregate.Entry){
@@ -337,6 +357,13 @@ func TestEntryRefusals(t *testing.T) {
 		var bad *aggregate.FieldError
 		if merged || !errors.As(err, &bad) || bad.Field != field || a.Len() != 0 {
 			t.Errorf("a bad %s: %v, %v, %d nodes", field, merged, err, a.Len())
+		}
+	}
+	for _, weight := range []float64{-1, math.Inf(1)} {
+		e := entry()
+		e.Weight = weight
+		if err := e.Validate(); !errors.Is(err, aggregate.ErrRange) {
+			t.Errorf("a weight of %g: %v", weight, err)
 		}
 	}
 	sequential := create(t, aggregate.Options{Policy: aggregate.Sequential})

@@ -40,6 +40,7 @@ func TestPrior(t *testing.T) {
 		{"nobody knows", []c{{Value: 9, SD: 9}, {}}, c{}},
 		{"one knows", []c{{1, .2, true}, {}}, c{1, .2 * root, true}},
 		{"one claims certainty", []c{{1, 0, true}}, c{1, .1 * root, true}},
+		{"certainty is relative", []c{{10, 0, true}}, c{10, root, true}},
 		{"two agree", []c{{1, .2, true}, {1, .2, true}}, c{1, .2 * root / math.Sqrt2, true}},
 		{"the middle of two", []c{{1, .2, true}, {3, .2, true}}, c{2, math.Hypot(1.4826022185056018, .2*root/math.Sqrt2), true}},
 		{"the precise one wins", []c{{1, .5, true}, {2, .2, true}, {5, 2, true}}, c{2, math.Hypot(0, root/math.Sqrt(4+16+.25)), true}},

@@ -16,7 +16,7 @@ func TestSolveBounds(t *testing.T) {
 		o    capacity.Options
 		want capacity.Result
 	}{
-		"below the default ε": {[]float64{.5, .9}, []float64{.1, 5e-7}, capacity.Options{}, capacity.Result{K: 5, Limiting: 0}},
+		"below the default ε": {[]float64{.5, 1 - 1e-9}, []float64{.1, 5e-7}, capacity.Options{}, capacity.Result{K: 5, Limiting: 0}},
 		"above the default ε": {[]float64{.5, 1 - 5e-6}, []float64{.1, 5e-6}, capacity.Options{}, capacity.Result{K: 1, Limiting: 1}},
 		"ε of one's own":      {[]float64{.5, .9}, []float64{.25, .1}, capacity.Options{Epsilon: .1}, capacity.Result{K: 2, Limiting: 0}},
 		"a tie":               {[]float64{.5, .5}, []float64{.25, .25}, capacity.Options{}, capacity.Result{K: 2, Limiting: 0}},
@@ -38,7 +38,7 @@ func TestHeadroomBounds(t *testing.T) {
 		h        float64
 		limiting int
 	}{
-		"a direction of ε":  {[]float64{.5, .999}, []float64{1, capacity.DefaultEpsilon}, .5, 0},
+		"a direction of ε":  {[]float64{.5, 1 - 1e-9}, []float64{1, capacity.DefaultEpsilon}, .5, 0},
 		"a tie":             {[]float64{.5, .5}, []float64{.5, .5}, 1, 0},
 		"largest numbers":   {[]float64{-most, most}, []float64{most, most}, 0, 1},
 		"opposite to usage": {[]float64{.5, .5}, []float64{.5, -most}, 1, 0},

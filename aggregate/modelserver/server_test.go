@@ -133,6 +133,79 @@ func TestVersionGrowsWithChange(t *testing.T) {
 	}
 }
 
+// published waits until what was known before it was called is published.
+func published(t *testing.T, s *modelserver.Server) modelserver.Stats {
+	t.Helper()
+	now := time.Now()
+	until(t, s, func(stats modelserver.Stats) bool { return stats.At.After(now) })
+	return s.Stats()
+}
+
+// TestVersionGrowsWithANewerModel: of a node that is known, pushed or told by
+// another replica.
+func TestVersionGrowsWithANewerModel(t *testing.T) {
+	one := start(t, modelserver.Config{Tick: time.Millisecond})
+	other := start(t, modelserver.Config{Tick: time.Millisecond})
+	peers, err := modelserver.NewPeers(other, modelserver.PeersConfig{Targets: []string{serve(t, one)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peers.Close()
+	for sequence := range uint64(3) {
+		l := local("a", 0, 1)
+		l.Sequence = sequence
+		push(t, one, l)
+		if v := published(t, one).Version; v != sequence+1 {
+			t.Errorf("push %d: version %d", sequence, v)
+		}
+		if err := peers.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if v := published(t, other).Version; v != sequence+1 {
+			t.Errorf("push %d: version %d of the other replica", sequence, v)
+		}
+		if s := peers.Stats(); s.Rounds != sequence+1 {
+			t.Errorf("push %d: %d rounds", sequence, s.Rounds)
+		}
+	}
+}
+
+// TestMailboxKeepsLittle: of letters with many costs, which the aggregator
+// refused, next to nothing stays.
+func TestMailboxKeepsLittle(t *testing.T) {
+	const nodes, dim = 4000, 64
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	s, err := modelserver.New(modelserver.Config{Aggregate: aggregate.Options{MaxNodes: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for range 2 { // both of the batches that take turns
+		for n := range nodes {
+			u := make([]float64, dim)
+			u[0] = 1
+			r := request(agent.Local{Node: fmt.Sprint(n), Schema: "wide",
+				Model: svd.State{Dim: dim, Block: 10, Mass: 2, U: u, Sigma: []float64{1}}, Costs: make([]agent.Cost, dim)})
+			if _, err := s.Push(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Snapshot() // merges
+	}
+	each := int64(heap()-before) / nodes
+	t.Logf("%d bytes a letter", each)
+	if each > dim*24 { // of one batch's costs
+		t.Errorf("%d bytes a letter stay", each)
+	}
+	runtime.KeepAlive(s)
+}
+
 // TestMalformed goes through the real service: every refusal names the field
 // and leaves the state as it was.
 func TestMalformed(t *testing.T) {
@@ -290,6 +363,13 @@ func TestMemoryOfANode(t *testing.T) {
 // dial serves s on loopback.
 func dial(t testing.TB, s spaziov1.ModelServiceServer) spaziov1.ModelServiceClient {
 	t.Helper()
+	client, _ := dialGuarded(t, s)
+	return client
+}
+
+// dialGuarded is dial, and returns who counts the connections as well.
+func dialGuarded(t testing.TB, s spaziov1.ModelServiceServer) (spaziov1.ModelServiceClient, *transport.Guard) {
+	t.Helper()
 	guard, err := transport.NewGuard(transport.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +402,25 @@ func dial(t testing.TB, s spaziov1.ModelServiceServer) spaziov1.ModelServiceClie
 			t.Errorf("Serve: %v", err)
 		}
 	})
-	return spaziov1.NewModelServiceClient(connection)
+	return spaziov1.NewModelServiceClient(connection), guard
+}
+
+// TestPushAdmits: who has pushed a model is no stranger any more, who was refused
+// still is.
+func TestPushAdmits(t *testing.T) {
+	client, guard := dialGuarded(t, start(t, modelserver.Config{Tick: time.Hour}))
+	if _, err := client.Push(t.Context(), &spaziov1.PushRequest{}); status.Code(err) != codes.InvalidArgument {
+		t.Fatalf("a push of nothing: %v", err)
+	}
+	if s := guard.Stats(); s.Connections != 1 || s.Strangers != 1 {
+		t.Errorf("after a push of nothing: %+v", s)
+	}
+	if _, err := client.Push(t.Context(), request(local("a", 0, 1))); err != nil {
+		t.Fatal(err)
+	}
+	if s := guard.Stats(); s.Connections != 1 || s.Strangers != 0 {
+		t.Errorf("after a push: %+v", s)
+	}
 }
 
 // TestMailboxIsBounded pushes without anyone merging.

@@ -2,6 +2,8 @@ package modelserver_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -56,5 +58,71 @@ func TestReplicasByNameOverTLS(t *testing.T) {
 		if n := len(s.Snapshot().Entries); trusted && (err != nil || n != 3) || !trusted && (err == nil || n != 0) {
 			t.Errorf("%s: %v, %d nodes", name, err, n)
 		}
+	}
+}
+
+// TestNameThatCannotBeResolved: the addresses it had are asked on, and the
+// failure is told; a name without addresses drops them.
+func TestNameThatCannotBeResolved(t *testing.T) {
+	config := transporttest.SelfSigned(t, "replicas.example")
+	guard, err := transport.NewGuard(transport.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := guard.ServerOptions(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire, source := grpc.NewServer(options...), populated(t, 3)
+	spaziov1.RegisterPeerServiceServer(wire, source)
+	served := make(chan error, 1)
+	go func() { served <- wire.Serve(listener) }()
+	defer func() {
+		wire.Stop()
+		<-served
+	}()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses, failure := []string{"127.0.0.1"}, error(nil)
+	var told []string
+	target := "dns:///replicas.example:" + port
+	s := populated(t, 0)
+	peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{
+		Targets: []string{target}, Transport: config, Timeout: time.Minute,
+		Resolve: func(context.Context, string) ([]string, error) { return addresses, failure },
+		OnError: func(target string, err error) { told = append(told, target+": "+err.Error()) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peers.Close()
+	for i, round := range []struct {
+		addresses []string
+		failure   error
+		nodes     int // known after the round
+		peers     int
+		told      int
+	}{
+		{[]string{"127.0.0.1"}, nil, 4, 1, 0},
+		{nil, errors.New("no answer"), 5, 1, 1},
+		{nil, nil, 5, 0, 1},
+	} {
+		push(t, source, local(fmt.Sprint("new-", i), 0, 1))
+		addresses, failure = round.addresses, round.failure
+		if err := peers.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Snapshot().Entries); n != round.nodes || peers.Stats().Peers != round.peers || len(told) != round.told {
+			t.Errorf("round %d: %d nodes, %d peers, told %q; want %+v", i, n, peers.Stats().Peers, told, round)
+		}
+	}
+	if len(told) != 1 || told[0] != target+": no answer" {
+		t.Errorf("told %q", told)
 	}
 }
