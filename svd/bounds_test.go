@@ -120,7 +120,7 @@ func TestDstIsOverwritten(t *testing.T) {
 	junk := func(n int) []float64 {
 		s := make([]float64, n)
 		for i := range s {
-			s[i] = 7
+			s[i] = 7 * float64(i+1)
 		}
 		return s
 	}
