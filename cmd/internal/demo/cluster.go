@@ -16,6 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -38,7 +39,7 @@ type cluster struct {
 	members []member
 	// kubeconfig is where the cluster's own is.
 	kubeconfig string
-	batch      atomic.Pointer[tracker]
+	batch      atomic.Pointer[batch.Run]
 }
 
 // member is a node with all that its agent and its kubelet need.
@@ -130,8 +131,8 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) error {
 		Machines: machines,
 		Seed:     c.config.Seed,
 		Observer: func(pod types.NamespacedName, node string, t simnode.Transition) {
-			if batch := c.batch.Load(); batch != nil {
-				batch.observe(pod, node, t)
+			if run := c.batch.Load(); run != nil {
+				run.Observe(pod, node, t)
 			}
 		},
 		OnError: func(err error) { d.screen.printf("kubelet: %v", err) },
@@ -230,20 +231,6 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
-
-// progress returns the time and the core-seconds that pods have had on all
-// simulated nodes by then.
-func (c *cluster) progress() (now time.Time, done float64) {
-	for _, m := range c.members {
-		if n, ok := m.machine.(*simnode.Node); ok {
-			done += n.Done()
-		}
-	}
-	return c.clock.Now(), done
-}
-
-// follow has the observed pods go to the given batch.
-func (c *cluster) follow(t *tracker) { c.batch.Store(t) }
 
 // nodes returns what the scheduler knows of each node, in the order of c.members.
 func (c *cluster) nodes() []NodeView {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
 
@@ -117,29 +118,29 @@ func (f *flags) resolve() (Config, error) {
 	c := f.config
 	switch {
 	case f.output != "table" && f.output != "json":
-		return Config{}, &FieldError{"output", f.output, "table or json"}
+		return Config{}, unwanted("output", f.output, "table or json")
 	case f.records && f.output != "json":
-		return Config{}, &FieldError{"output", f.output, "json, for --records"}
+		return Config{}, unwanted("output", f.output, "json, for --records")
 	case c.Pods == 0:
-		return Config{}, &FieldError{"pods", 0, "at least 1"}
+		return Config{}, unwanted("pods", 0, "at least 1")
 	case c.Nodes == 0:
-		return Config{}, &FieldError{"nodes", 0, "at least 1"}
+		return Config{}, unwanted("nodes", 0, "at least 1")
 	case c.Cores == 0:
-		return Config{}, &FieldError{"cores", 0, "at least 1"}
+		return Config{}, unwanted("cores", 0, "at least 1")
 	case c.TimeScale == 0:
-		return Config{}, &FieldError{"time-scale", 0, "above 0"}
+		return Config{}, unwanted("time-scale", 0, "above 0")
 	case c.CPUSeconds == 0:
-		return Config{}, &FieldError{"cpu-seconds", 0, "above 0"}
+		return Config{}, unwanted("cpu-seconds", 0, "above 0")
 	}
 	if f.apiPort < 0 || f.apiPort > 65535 {
-		return Config{}, &FieldError{"api-port", f.apiPort, "0 to 65535"}
+		return Config{}, unwanted("api-port", f.apiPort, "0 to 65535")
 	}
 	memory, err := resource.ParseQuantity(f.memory)
 	if err != nil || memory.Sign() <= 0 {
-		return Config{}, &FieldError{"memory", f.memory, "a quantity above 0, such as 64Mi"}
+		return Config{}, unwanted("memory", f.memory, "a quantity above 0, such as 64Mi")
 	}
 	c.Memory = memory.AsApproximateFloat64()
-	c.Distribution = Distribution(f.distribution)
+	c.Distribution = batch.Distribution(f.distribution)
 	c.NoRealNode = !f.realNode
 	return c, c.Validate()
 }

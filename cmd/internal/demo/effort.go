@@ -1,8 +1,13 @@
 package demo
 
-import "k8s.io/component-base/metrics/legacyregistry"
+import (
+	"k8s.io/component-base/metrics/legacyregistry"
 
-// Effort is what a scheduler spent on its attempts.
+	"github.com/spazio-scheduler/spazio/node"
+)
+
+// Effort is what a batch took: of the scheduler, its attempts, and of the demo's
+// whole process, but for the pods of this machine, CPU time.
 type Effort struct {
 	// Attempts counts them, Bound those of them that bound a pod.
 	Attempts float64 `json:"attempts"`
@@ -12,12 +17,14 @@ type Effort struct {
 	// server had the bind.
 	Choosing float64 `json:"choosing"`
 	Binding  float64 `json:"binding"`
+	// CPU is in seconds.
+	CPU float64 `json:"cpu"`
 }
 
-// spent reads the metrics of the scheduler in this process: what it has spent so
-// far.
+// spent reads the metrics of the scheduler in this process and the latter's CPU
+// time: what they have spent so far.
 func spent() (Effort, error) {
-	var e Effort
+	e := Effort{CPU: node.ReadSpent().Own.Seconds()}
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		return e, err
@@ -46,5 +53,6 @@ func (e Effort) since(before Effort) Effort {
 	return Effort{
 		Attempts: e.Attempts - before.Attempts, Bound: e.Bound - before.Bound,
 		Choosing: e.Choosing - before.Choosing, Binding: e.Binding - before.Binding,
+		CPU: e.CPU - before.CPU,
 	}
 }

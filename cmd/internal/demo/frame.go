@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
 // NodeView is one node as the scheduler sees it.
@@ -23,10 +25,9 @@ type Frame struct {
 	Profile string
 	// Elapsed is virtual time since the batch began.
 	Elapsed time.Duration
-	// Submitted of Total pods; a Total of 0 is a run without a batch. Bound (and not yet running), Running and Done
-	// are disjoint parts of Submitted; the rest waits for a node.
-	Total, Submitted, Bound, Running, Done int
-	Nodes                                  []NodeView
+	// Counts are those of the batch; a Total of 0 is a run without one.
+	batch.Counts
+	Nodes []NodeView
 }
 
 // Progress renders the frame in one line.

@@ -1,6 +1,10 @@
 package demo
 
-import "time"
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/simnode/batch"
+)
 
 // BatchRecord is what became of one batch, pod by pod.
 type BatchRecord struct {
@@ -27,7 +31,7 @@ type PodRecord struct {
 }
 
 // newBatchRecord puts a batch in order of its plan.
-func newBatchRecord(profile string, records []Record, spent Effort) BatchRecord {
+func newBatchRecord(profile string, records []batch.Record, spent Effort) BatchRecord {
 	var start time.Time
 	for _, r := range records {
 		if start.IsZero() || !r.Created.IsZero() && r.Created.Before(start) {

@@ -6,7 +6,8 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
+
+	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
 // Options say how a demo shows itself.
@@ -80,19 +81,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 		if err := d.cluster.waitQuiet(ctx); err != nil {
 			return err
 		}
-		before, err := spent()
-		if err != nil {
+		if err := d.runBatch(ctx, profile); err != nil {
 			return err
 		}
-		records, err := d.runBatch(ctx, profile)
-		if err != nil {
-			return err
-		}
-		after, err := spent()
-		if err != nil {
-			return err
-		}
-		d.add(profile, records, after.since(before))
 	}
 	d.screen.release()
 	if d.screen.terminal() {
@@ -128,32 +119,40 @@ func (d *demo) keep(ctx context.Context) {
 	}
 }
 
-// add sums up a batch, this machine's pods apart.
-func (d *demo) add(profile string, records []Record, spent Effort) {
-	var simulated, real []Record
-	for _, r := range records {
-		if r.Node == realNodeName {
-			real = append(real, r)
-		} else {
-			simulated = append(simulated, r)
-		}
+// runBatch submits the batch under a profile, follows it to its end and adds it
+// to the result.
+func (d *demo) runBatch(ctx context.Context, profile string) error {
+	before, err := spent()
+	if err != nil {
+		return err
 	}
-	d.result.Simulated = append(d.result.Simulated, Summarise(profile, simulated))
-	if !d.config.NoRealNode {
-		d.result.Real = append(d.result.Real, Summarise(profile, real))
+	records, err := d.follow(ctx, profile)
+	if err != nil {
+		return err
 	}
+	after, err := spent()
+	if err != nil {
+		return err
+	}
+	d.result.add(profile, records)
 	if d.options.Records {
-		d.result.Batches = append(d.result.Batches, newBatchRecord(profile, records, spent))
+		d.result.Batches = append(d.result.Batches, newBatchRecord(profile, records, after.since(before)))
 	}
+	return nil
 }
 
-// runBatch submits a batch and follows it to its end.
-func (d *demo) runBatch(ctx context.Context, profile string) ([]Record, error) {
-	tasks := Batch(d.config)
-	t := newTracker(namespace, podNames(profile, len(tasks)), tasks)
-	d.cluster.follow(t)
+// follow submits the batch and returns what became of its pods.
+func (d *demo) follow(ctx context.Context, profile string) ([]batch.Record, error) {
+	tasks, err := batch.Plan(d.config.Config)
+	if err != nil {
+		return nil, err
+	}
+	run := batch.NewRun(profile, tasks)
+	d.cluster.batch.Store(run)
 	start := d.cluster.clock.Now()
-	view := newView(d.screen, func() Frame { return d.frame(profile, start, t) })
+	view := newView(d.screen, func() Frame {
+		return Frame{Profile: profile, Elapsed: d.cluster.clock.Now().Sub(start), Counts: run.Counts(), Nodes: d.cluster.nodes()}
+	})
 	defer view.stop()
 
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -161,26 +160,20 @@ func (d *demo) runBatch(ctx context.Context, profile string) ([]Record, error) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() {
-		if err := submit(ctx, d.cluster.client, d.cluster.clock, profile, t); err != nil {
+		if err := run.Submit(ctx, d.cluster.client, d.cluster.clock); err != nil {
 			cancel(err)
 		}
 	})
 	for {
 		select {
-		case <-t.done:
+		case <-run.Done():
 			running.Wait()
 			view.finish()
-			return t.snapshot(), nil
+			return run.Records(), nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-view.ticker.C:
 			view.show()
 		}
 	}
-}
-
-func (d *demo) frame(profile string, start time.Time, t *tracker) Frame {
-	f := Frame{Profile: profile, Elapsed: d.cluster.clock.Now().Sub(start), Nodes: d.cluster.nodes()}
-	t.count(&f)
-	return f
 }

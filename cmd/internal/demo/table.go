@@ -2,22 +2,13 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Result is what a demo ends with.
-type Result struct {
-	Config Config `json:"config"`
-	// Simulated sums up the pods on the simulated nodes, Real those on this
-	// machine, one entry a profile in the order of the runs.
-	Simulated []Summary `json:"simulated"`
-	Real      []Summary `json:"real,omitempty"`
-	// Batches have every pod, if Options.Records asks for them.
-	Batches []BatchRecord `json:"batches,omitempty"`
-}
-
-// Table renders the result for reading, one column a profile.
+// Table renders the result for reading, one column a profile. With both it adds
+// their ratios, and ends with what the figures mean.
 func (r Result) Table() string {
 	var b strings.Builder
 	writeTable(&b, fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated)
@@ -25,53 +16,119 @@ func (r Result) Table() string {
 		b.WriteByte('\n')
 		writeTable(&b, "this machine", r.Real)
 	}
+	if spazio, other, ok := pair(r.Simulated); ok {
+		b.WriteString("\n" + verdict(spazio, other) + "\n")
+	}
 	return b.String()
 }
 
-func writeTable(b *strings.Builder, title string, columns []Summary) {
-	rows := [][]string{{title}}
-	for _, c := range columns {
-		rows[0] = append(rows[0], c.Profile)
+// pair returns the columns of both profiles, if pods were done under each.
+func pair(columns []Column) (spazio, other Column, ok bool) {
+	i := slices.IndexFunc(columns, func(c Column) bool { return c.Profile == Spazio })
+	j := slices.IndexFunc(columns, func(c Column) bool { return c.Profile == Default })
+	if i < 0 || j < 0 || columns[i].Pods == 0 || columns[j].Pods == 0 {
+		return Column{}, Column{}, false
 	}
-	for _, line := range tableLines {
-		cells := []string{line.label}
+	return columns[i], columns[j], true
+}
+
+// verdict is the result in a sentence.
+func verdict(spazio, other Column) string {
+	held := spazio.Makespan > other.Makespan
+	but := "and"
+	if faster := spazio.RunTime.Mean < other.RunTime.Mean; faster == held {
+		but = "but"
+	}
+	return fmt.Sprintf("Spazio starts a pod only where there is room: on average a pod ran for %s s instead of %s s (%s times as long)\n"+
+		"and was done %s s after its submission instead of %s s (%s times),\n"+
+		"%s the batch as a whole took %s s instead of %s s (%s times).",
+		seconds(spazio.RunTime.Mean), seconds(other.RunTime.Mean), ratio(spazio.RunTime.Mean, other.RunTime.Mean),
+		seconds(spazio.Sojourn.Mean), seconds(other.Sojourn.Mean), ratio(spazio.Sojourn.Mean, other.Sojourn.Mean),
+		but, seconds(spazio.Makespan), seconds(other.Makespan), ratio(spazio.Makespan, other.Makespan))
+}
+
+func seconds(v float64) string { return fmt.Sprintf("%.1f", v) }
+
+func ratio(a, b float64) string {
+	if b == 0 {
+		return none
+	}
+	return number(a / b)
+}
+
+// none stands for a figure that there is not.
+const none = "-"
+
+func writeTable(b *strings.Builder, title string, columns []Column) {
+	spazio, other, both := pair(columns)
+	header := []string{title}
+	for _, c := range columns {
+		header = append(header, c.Profile)
+	}
+	if both {
+		header = append(header, "ratio")
+	}
+	rows := [][]string{header}
+	for _, line := range counts {
+		row := []string{line.label}
 		for _, c := range columns {
-			if c.Pods == 0 && !line.always {
-				cells = append(cells, "-")
-			} else {
-				cells = append(cells, line.value(c))
-			}
+			row = append(row, fmt.Sprint(line.value(c)))
 		}
-		rows = append(rows, cells)
+		if both {
+			row = append(row, "")
+		}
+		rows = append(rows, row)
+	}
+	for _, line := range figures {
+		row := []string{line.label}
+		for _, c := range columns {
+			row = append(row, line.cell(c))
+		}
+		if both {
+			row = append(row, ratio(line.value(spazio), line.value(other)))
+		}
+		rows = append(rows, row)
 	}
 	writeAligned(b, rows)
 }
 
-// tableLine is one line of the table; always says that it means something
-// without a single completed pod.
-type tableLine struct {
-	label  string
-	always bool
-	value  func(Summary) string
+// counts are the lines that mean something without a single completed pod.
+var counts = []struct {
+	label string
+	value func(Column) int
+}{
+	{"pods completed", func(c Column) int { return c.Pods }},
+	{"pods failed", func(c Column) int { return c.Failed }},
+	{"most pods on a node", func(c Column) int { return c.MostPods }},
 }
 
-var tableLines = []tableLine{
-	{"pods completed", true, func(s Summary) string { return fmt.Sprint(s.Pods) }},
-	{"pods failed", true, func(s Summary) string { return fmt.Sprint(s.Failed) }},
-	{"throughput, pods/s", false, func(s Summary) string { return number(s.Throughput) }},
-	{"makespan, s", false, func(s Summary) string { return number(s.Makespan) }},
-	{"run time mean, s", false, func(s Summary) string { return number(s.RunTime.Mean) }},
-	{"run time p50, s", false, func(s Summary) string { return number(s.RunTime.P50) }},
-	{"run time p95, s", false, func(s Summary) string { return number(s.RunTime.P95) }},
-	{"run time p99, s", false, func(s Summary) string { return number(s.RunTime.P99) }},
-	{"sojourn mean, s", false, func(s Summary) string { return number(s.Sojourn.Mean) }},
-	{"sojourn p50, s", false, func(s Summary) string { return number(s.Sojourn.P50) }},
-	{"sojourn p95, s", false, func(s Summary) string { return number(s.Sojourn.P95) }},
-	{"sojourn p99, s", false, func(s Summary) string { return number(s.Sojourn.P99) }},
-	{"slowdown p99", false, func(s Summary) string { return number(s.SlowdownP99) }},
-	{"most pods on a node", true, func(s Summary) string { return fmt.Sprint(s.MostPods) }},
-	{"scheduling latency mean, s", false, func(s Summary) string { return number(s.Scheduling.Mean) }},
-	{"scheduling latency p99, s", false, func(s Summary) string { return number(s.Scheduling.P99) }},
+// figure is a line about the completed pods.
+type figure struct {
+	label string
+	value func(Column) float64
+}
+
+func (f figure) cell(c Column) string {
+	if c.Pods == 0 {
+		return none
+	}
+	return number(f.value(c))
+}
+
+var figures = []figure{
+	{"throughput, pods/s", func(c Column) float64 { return c.Throughput }},
+	{"makespan, s", func(c Column) float64 { return c.Makespan }},
+	{"run time mean, s", func(c Column) float64 { return c.RunTime.Mean }},
+	{"run time p50, s", func(c Column) float64 { return c.RunTime.P50 }},
+	{"run time p95, s", func(c Column) float64 { return c.RunTime.P95 }},
+	{"run time p99, s", func(c Column) float64 { return c.RunTime.P99 }},
+	{"sojourn mean, s", func(c Column) float64 { return c.Sojourn.Mean }},
+	{"sojourn p50, s", func(c Column) float64 { return c.Sojourn.P50 }},
+	{"sojourn p95, s", func(c Column) float64 { return c.Sojourn.P95 }},
+	{"sojourn p99, s", func(c Column) float64 { return c.Sojourn.P99 }},
+	{"slowdown p99", func(c Column) float64 { return c.SlowdownP99 }},
+	{"scheduling latency mean, s", func(c Column) float64 { return c.Scheduling.Mean }},
+	{"scheduling latency p99, s", func(c Column) float64 { return c.Scheduling.P99 }},
 }
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }
@@ -86,14 +143,15 @@ func writeAligned(b *strings.Builder, rows [][]string) {
 		}
 	}
 	for _, row := range rows {
+		var line strings.Builder
 		for i, cell := range row {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 			if i == 0 {
-				b.WriteString(cell + pad)
+				line.WriteString(cell + pad)
 			} else {
-				b.WriteString("  " + pad + cell)
+				line.WriteString("  " + pad + cell)
 			}
 		}
-		b.WriteByte('\n')
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 }

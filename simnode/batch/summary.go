@@ -1,4 +1,4 @@
-package demo
+package batch
 
 import (
 	"cmp"
@@ -6,18 +6,6 @@ import (
 	"slices"
 	"time"
 )
-
-// Record is what became of one pod. Times are virtual; the zero time says that
-// it has not happened.
-type Record struct {
-	Task
-	Name, Node string
-	// Created is when it was submitted, Bound when its binding was seen,
-	// Running and Done what its node says.
-	Created, Bound, Running, Done time.Time
-	// Failed: it ended without having done its work.
-	Failed bool
-}
 
 // Quantiles sums up a set of durations, in seconds.
 type Quantiles struct {
@@ -27,9 +15,8 @@ type Quantiles struct {
 	P99  float64 `json:"p99"`
 }
 
-// Summary is one column of the table. Times are virtual seconds.
+// Summary is how the pods of a batch fared. Times are virtual seconds.
 type Summary struct {
-	Profile string `json:"profile"`
 	// Pods that did their work, and pods that failed.
 	Pods   int `json:"pods"`
 	Failed int `json:"failed"`
@@ -49,10 +36,10 @@ type Summary struct {
 	MostPods int `json:"mostPodsOnANode"`
 }
 
-// Summarise sums up the records of one profile; pods that are not done count
-// nowhere but in MostPods.
-func Summarise(profile string, records []Record) Summary {
-	s := Summary{Profile: profile, MostPods: mostPods(records)}
+// Summarise sums up records; pods that are not done count nowhere but in
+// MostPods.
+func Summarise(records []Record) Summary {
+	s := Summary{MostPods: mostPods(records)}
 	var run, sojourn, scheduling, slowdown []float64
 	var first, last time.Time
 	for _, r := range records {

@@ -1,4 +1,4 @@
-package demo
+package batch
 
 import (
 	"math/rand/v2"
@@ -7,19 +7,22 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode"
 )
 
-// Task is one pod of a batch as it is planned.
+// Task is one pod as it is planned.
 type Task struct {
 	// Arrival is when it is submitted, from the start of the batch.
 	Arrival time.Duration
 	Work    time.Duration
 	Startup time.Duration
-	Memory  float64 // bytes
+	Memory  float64
 }
 
-// Batch plans the pods of a configuration in order of arrival. It depends on the
-// configuration alone, so every profile is given the same work.
-func Batch(c Config) []Task {
-	c = c.withDefaults()
+// Plan returns the pods of a configuration in order of arrival. The
+// configuration alone decides.
+func Plan(c Config) ([]Task, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.WithDefaults()
 	// A stream each, so that one setting doesn't change what the others draw.
 	arrivals := rand.New(rand.NewPCG(c.Seed, 1))
 	works := rand.New(rand.NewPCG(c.Seed, 2))
@@ -41,7 +44,7 @@ func Batch(c Config) []Task {
 			Memory:  c.Memory,
 		}
 	}
-	return tasks
+	return tasks, nil
 }
 
 // A pod of no work at all has no slowdown to speak of.

@@ -1,4 +1,4 @@
-package demo
+package batch
 
 import (
 	"context"
@@ -14,17 +14,15 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode"
 )
 
-const namespace = metav1.NamespaceDefault
-
-// podObject is a pod that declares nothing to the scheduler; what it will do is
-// known to its node alone.
-func podObject(name, profile string, t Task) *corev1.Pod {
+// pod declares nothing to the scheduler; what it will do is known to its node
+// alone.
+func (r *Run) pod(name string, t Task) *corev1.Pod {
 	no := false
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace,
+			Namespace: Namespace,
 			Name:      name,
-			Labels:    map[string]string{"app": "spazio-demo", "profile": profile},
+			Labels:    map[string]string{"app": "batch", "scheduler": r.scheduler},
 			Annotations: map[string]string{
 				simnode.AnnotationWork:    simnode.FormatSeconds(t.Work),
 				simnode.AnnotationStartup: simnode.FormatSeconds(t.Startup),
@@ -32,7 +30,7 @@ func podObject(name, profile string, t Task) *corev1.Pod {
 			},
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName:                profile,
+			SchedulerName:                r.scheduler,
 			RestartPolicy:                corev1.RestartPolicyNever,
 			AutomountServiceAccountToken: &no,
 			Containers:                   []corev1.Container{{Name: "burn", Image: "spazio.invalid/burn"}},
@@ -40,22 +38,13 @@ func podObject(name, profile string, t Task) *corev1.Pod {
 	}
 }
 
-// podNames are unique in a batch and sort in order of submission.
-func podNames(profile string, n int) []string {
-	names := make([]string, n)
-	width := len(strconv.Itoa(n))
-	for i := range names {
-		names[i] = fmt.Sprintf("%s-%0*d", profile, width, i+1)
-	}
-	return names
-}
-
 // submitters is how many pods are created at a time: enough to keep the API
 // server busy while one request waits.
 const submitters = 8
 
-// submit creates the pods of a batch when they are due.
-func submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock, profile string, t *tracker) error {
+// Submit creates the pods when they are due and returns when all are created,
+// or with an error when one could not be or ctx ended. It is called once.
+func (r *Run) Submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	start := clock.Now()
@@ -64,16 +53,16 @@ func submit(ctx context.Context, client kubernetes.Interface, clock simnode.Cloc
 	for range submitters {
 		running.Go(func() {
 			for i := range due {
-				record := t.created(i, clock.Now())
-				pod := podObject(record.Name, profile, record.Task)
-				if _, err := client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+				record := r.created(i, clock.Now())
+				pod := r.pod(record.Name, record.Task)
+				if _, err := client.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 					cancel(fmt.Errorf("create pod %s: %w", record.Name, err))
 				}
 			}
 		})
 	}
-	for i, r := range t.snapshot() {
-		if !sleepUntil(ctx, clock, start.Add(r.Arrival)) {
+	for i, p := range r.Records() {
+		if !sleepUntil(ctx, clock, start.Add(p.Arrival)) {
 			break
 		}
 		due <- i

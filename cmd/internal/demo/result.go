@@ -1,0 +1,36 @@
+package demo
+
+import "github.com/spazio-scheduler/spazio/simnode/batch"
+
+// Result is what a demo ends with; its JSON form is what --output json prints.
+type Result struct {
+	Config Config `json:"config"`
+	// Simulated sums up the pods on the simulated nodes, Real those on this
+	// machine, one entry a profile in the order of the runs.
+	Simulated []Column `json:"simulated"`
+	Real      []Column `json:"real,omitempty"`
+	// Batches have every pod, if Options.Records asks for them.
+	Batches []BatchRecord `json:"batches,omitempty"`
+}
+
+// Column sums up a batch under one profile.
+type Column struct {
+	Profile string `json:"profile"`
+	batch.Summary
+}
+
+// add sums up the batch under a profile, this machine's pods apart.
+func (r *Result) add(profile string, records []batch.Record) {
+	var simulated, real []batch.Record
+	for _, p := range records {
+		if p.Node == realNodeName {
+			real = append(real, p)
+		} else {
+			simulated = append(simulated, p)
+		}
+	}
+	r.Simulated = append(r.Simulated, Column{profile, batch.Summarise(simulated)})
+	if !r.Config.NoRealNode {
+		r.Real = append(r.Real, Column{profile, batch.Summarise(real)})
+	}
+}
