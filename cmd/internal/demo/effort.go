@@ -1,10 +1,6 @@
 package demo
 
-import (
-	"k8s.io/component-base/metrics/legacyregistry"
-
-	"github.com/spazio-scheduler/spazio/node"
-)
+import "k8s.io/component-base/metrics/legacyregistry"
 
 // Effort is what a batch took: of the scheduler, its attempts, and of the demo's
 // whole process, but for the pods of this machine, CPU time.
@@ -21,10 +17,10 @@ type Effort struct {
 	CPU float64 `json:"cpu"`
 }
 
-// spent reads the metrics of the scheduler in this process and the latter's CPU
-// time: what they have spent so far.
+// spent reads the metrics of the scheduler and of its process, this one: what
+// they have spent so far.
 func spent() (Effort, error) {
-	e := Effort{CPU: node.ReadSpent().Own.Seconds()}
+	var e Effort
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		return e, err
@@ -33,6 +29,8 @@ func spent() (Effort, error) {
 		for _, m := range family.GetMetric() {
 			h := m.GetHistogram()
 			switch family.GetName() {
+			case "process_cpu_seconds_total":
+				e.CPU = m.GetCounter().GetValue()
 			case "scheduler_scheduling_algorithm_duration_seconds":
 				e.Choosing += h.GetSampleSum()
 			case "scheduler_scheduling_attempt_duration_seconds":
