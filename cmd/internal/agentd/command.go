@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -80,7 +81,7 @@ wants --pod-source none), once there was a report and, if schedulers were given,
 stream to one is open; and /debug/why, which explains the last report as JSON or,
 with ?format=text, in words. Profiles are at --debug-listen alone.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.run(c.Context(), c.ErrOrStderr())
+			return endpoint.Refused(o.run(c.Context(), c.ErrOrStderr()))
 		},
 	}
 	f := c.Flags()
@@ -90,7 +91,7 @@ with ?format=text, in words. Profiles are at --debug-listen alone.`,
 	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
 	o.limits.bind(f)
-	serve.TransportFlags(f, &o.node.Transport)
+	endpoint.TransportFlags(f, &o.node.Transport)
 	serve.LogFlags(f, &o.log)
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -94,10 +95,10 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 }
 
 // servers are the HTTP servers, first that of --listen.
-type servers []*serve.HTTP
+type servers []*endpoint.HTTP
 
 func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometheus.Registry) (servers, error) {
-	http, err := serve.NewHTTP(ctx, serve.HTTPConfig{
+	http, err := endpoint.NewHTTP(ctx, endpoint.HTTPConfig{
 		Addr: o.listen, Transport: o.node.Transport, Gatherer: registry,
 		Health: a.Health, Ready: a.Ready, Handlers: map[string]http.Handler{"GET /debug/why": a.Handler()},
 	})
@@ -106,7 +107,7 @@ func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometh
 	}
 	opened := servers{http}
 	if o.debugListen != "" {
-		profiles, err := serve.NewProfiles(ctx, o.debugListen)
+		profiles, err := endpoint.NewProfiles(ctx, o.debugListen)
 		if err != nil {
 			return opened, fmt.Errorf("--debug-listen: %w", err)
 		}

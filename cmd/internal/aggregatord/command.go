@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
@@ -40,7 +41,7 @@ func NewCommand() *cobra.Command {
 			}
 			service, err := New(c.Context(), config)
 			if err != nil {
-				return err
+				return endpoint.Refused(err)
 			}
 			return service.Run(c.Context())
 		},
@@ -64,7 +65,7 @@ func NewCommand() *cobra.Command {
 	flags.DurationVar(&config.Peers.Interval, "exchange-interval", 0, "time between exchanges with other replicas (default 1s)")
 	flags.StringVar(&config.Snapshot, "snapshot", "", "file that the state is kept in across restarts; empty for none")
 	flags.DurationVar(&config.SnapshotInterval, "snapshot-interval", 0, "time between snapshots (default 10s)")
-	serve.TransportFlags(flags, &config.Transport)
+	endpoint.TransportFlags(flags, &config.Transport)
 	flags.IntVar(&config.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
 	flags.IntVar(&config.Limits.Strangers, "max-strangers", 0, "most connections of one address that have not yet pushed a model (default 256)")
 	serve.LogFlags(flags, &log)

@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 )
 
 // Config of an aggregator service.
@@ -92,7 +92,7 @@ type Service struct {
 	server   *grpc.Server
 	health   *health.Server
 	listener net.Listener
-	http     *serve.HTTP // nil without MetricsListen
+	http     *endpoint.HTTP // nil without MetricsListen
 }
 
 // New reads the snapshot and opens the listeners, so that a busy port is known
@@ -141,7 +141,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if c.MetricsListen == "" {
 		return s, nil
 	}
-	s.http, err = serve.NewHTTP(ctx, serve.HTTPConfig{Addr: c.MetricsListen, Transport: c.Transport, Gatherer: registry, Health: s.healthy(c.Server.Tick)})
+	s.http, err = endpoint.NewHTTP(ctx, endpoint.HTTPConfig{Addr: c.MetricsListen, Transport: c.Transport, Gatherer: registry, Health: s.healthy(c.Server.Tick)})
 	if err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}

@@ -15,6 +15,7 @@ import (
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
@@ -45,7 +46,7 @@ func NewCommand() *cobra.Command {
 			if err := c.validate(); err != nil {
 				return serve.Usage(err)
 			}
-			return run(command.Context(), c, command.OutOrStdout())
+			return endpoint.Refused(run(command.Context(), c, command.OutOrStdout()))
 		},
 	}
 	flags := command.Flags()
@@ -55,7 +56,7 @@ func NewCommand() *cobra.Command {
 	flags.BoolVarP(&c.Watch, "watch", "w", false, "show it again and again until interrupted")
 	flags.DurationVar(&c.Interval, "interval", c.Interval, "time between two with --watch")
 	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "time that an answer may take")
-	serve.TransportFlags(flags, &c.Transport)
+	endpoint.TransportFlags(flags, &c.Transport)
 	return command
 }
 

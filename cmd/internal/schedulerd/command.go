@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
@@ -49,7 +50,7 @@ func NewCommand() *cobra.Command {
 	d.addFlags(c.Flags())
 	debug.addFlags(c.Flags())
 	upstream := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
+	run := func(c *cobra.Command, args []string) error {
 		if err := registerArgs(); err != nil {
 			return err
 		}
@@ -68,6 +69,7 @@ func NewCommand() *cobra.Command {
 		}
 		return err
 	}
+	c.RunE = func(c *cobra.Command, args []string) error { return endpoint.Refused(run(c, args)) }
 	return c
 }
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -39,7 +39,7 @@ func (d *debugServer) start(ctx context.Context, flags *pflag.FlagSet) (stop fun
 	if d.listen == "" {
 		return func() {}, nil
 	}
-	server, err := serve.NewHTTP(ctx, serve.HTTPConfig{
+	server, err := endpoint.NewHTTP(ctx, endpoint.HTTPConfig{
 		Addr: d.listen, Transport: d.transport, Gatherer: legacyregistry.DefaultGatherer,
 		Handlers: map[string]http.Handler{plugin.DebugPath: d.hub.Handler()},
 	})

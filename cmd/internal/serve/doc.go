@@ -1,6 +1,6 @@
-// Package serve is what the long-running commands have in common: how they
-// start, stop and fail, their flags for TLS and logs, and the HTTP server of
-// their metrics and health.
+// Package serve is what all commands have in common: how they start, stop and fail,
+// their version and their flags for logs. It links neither gRPC nor Prometheus,
+// which those that others connect to bring along with package endpoint.
 //
 // A command's main is one line, serve.Main(run), where run builds a cobra
 // command and ends in Execute. A test, or another command, calls run itself.

@@ -6,18 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/spf13/pflag"
-
-	"github.com/spazio-scheduler/spazio/api/transport"
 )
-
-// TransportFlags binds the fields of c to the TLS flags that every command
-// shares. What c holds is the default.
-func TransportFlags(flags *pflag.FlagSet, c *transport.Config) {
-	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents")
-	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file")
-	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that the other side's certificate must come from")
-	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
-}
 
 // Log says how a command logs. The zero value is level info as text.
 type Log struct {

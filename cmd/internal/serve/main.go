@@ -11,8 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
 // Exit codes of every command.
@@ -48,8 +46,8 @@ func Usage(err error) error {
 
 // Execute runs a command tree with args and returns the exit code. An error is
 // printed as one line on stderr. It is a usage error if it came before any
-// RunE was reached, is marked by Usage, or is the refusal of plaintext by
-// package transport. Being cancelled through ctx is a success.
+// RunE was reached or is marked by Usage. Being cancelled through ctx is a
+// success.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	reached := false
 	watch(root, &reached)
@@ -61,10 +59,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return ExitOK
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), oneLine(err))
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))
 	var usage usageError
-	var plaintext *transport.PlaintextError
-	if !reached || errors.As(err, &usage) || errors.As(err, &plaintext) {
+	if !reached || errors.As(err, &usage) {
 		return ExitUsage
 	}
 	return ExitFailure
@@ -87,6 +84,7 @@ func watch(c *cobra.Command, reached *bool) {
 	}
 }
 
-func oneLine(err error) string {
+// OneLine is an error without line breaks.
+func OneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

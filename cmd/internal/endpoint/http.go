@@ -1,4 +1,4 @@
-package serve
+package endpoint
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
 // HTTPConfig says what an HTTP server shows, and to whom.
@@ -114,7 +115,7 @@ func probe(check func() error) http.Handler {
 		if check != nil {
 			if err := check(); err != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
-				fmt.Fprintln(w, oneLine(err))
+				fmt.Fprintln(w, serve.OneLine(err))
 				return
 			}
 		}

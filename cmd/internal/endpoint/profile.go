@@ -1,4 +1,4 @@
-package serve
+package endpoint
 
 import (
 	"context"

@@ -1,0 +1,169 @@
+package endpoint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+func get(t *testing.T, addr net.Addr, path string) (int, string) {
+	t.Helper()
+	response, err := http.Get("http://" + addr.String() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func TestHTTP(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "spazio_test_total"})
+	registry.MustRegister(counter)
+	counter.Add(3)
+	ill := make(chan error, 1)
+	ill <- nil
+	h, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{
+		Addr: "127.0.0.1:0", Gatherer: registry,
+		// A CA file is for the process's peers; loopback stays plaintext.
+		Transport: transport.Config{CAFile: "/nonexistent"},
+		Health:    func() error { return <-ill },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Run(ctx) }()
+	if code, body := get(t, h.Addr(), "/metrics"); code != 200 || !strings.Contains(body, "spazio_test_total 3") {
+		t.Errorf("/metrics: %d %q", code, body)
+	}
+	if code, body := get(t, h.Addr(), "/healthz"); code != 200 || body != "ok\n" {
+		t.Errorf("/healthz: %d %q", code, body)
+	}
+	ill <- errors.New("no\nsample")
+	if code, body := get(t, h.Addr(), "/healthz"); code != 503 || body != "no; sample\n" {
+		t.Errorf("/healthz: %d %q", code, body)
+	}
+	if code, _ := get(t, h.Addr(), "/"); code != 404 {
+		t.Errorf("/: %d", code)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	free, err := net.Listen("tcp", h.Addr().String())
+	if err != nil {
+		t.Fatalf("the port is not free: %v", err)
+	}
+	free.Close()
+}
+
+func TestBusyPortAndPlaintext(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	if _, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{Addr: busy.Addr().String()}); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("a busy port: %v", err)
+	}
+	var plaintext *transport.PlaintextError
+	if _, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{Addr: ":0"}); !errors.As(err, &plaintext) {
+		t.Errorf("plaintext beyond loopback: %v", err)
+	}
+	open, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{Addr: ":0", Transport: transport.Config{Insecure: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open.Close()
+}
+
+func TestReadyAndHandlers(t *testing.T) {
+	h, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{
+		Addr: "127.0.0.1:0", Gatherer: prometheus.NewRegistry(), Ready: func() error { return errors.New("not yet") },
+		Handlers: map[string]http.Handler{"GET /more": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "more") })},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveUntilTheEnd(t, h)
+	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "not yet\n", "/more": "more"} {
+		if _, body := get(t, h.Addr(), path); body != want {
+			t.Errorf("%s: %q, want %q", path, body, want)
+		}
+	}
+}
+
+func TestProfilesAreForLoopbackAlone(t *testing.T) {
+	var plaintext *transport.PlaintextError
+	if _, err := endpoint.NewProfiles(t.Context(), ":0"); !errors.As(err, &plaintext) {
+		t.Errorf("profiles beyond loopback: %v", err)
+	}
+	h, err := endpoint.NewProfiles(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveUntilTheEnd(t, h)
+	for _, path := range []string{"", "heap", "cmdline", "symbol", "goroutine?debug=1"} {
+		if code, body := get(t, h.Addr(), "/debug/pprof/"+path); code != 200 {
+			t.Errorf("%q: %d %s", path, code, body)
+		}
+	}
+}
+
+func serveUntilTheEnd(t *testing.T, h *endpoint.HTTP) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestTransportFlags(t *testing.T) {
+	var config transport.Config
+	c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return nil }}
+	endpoint.TransportFlags(c.Flags(), &config)
+	args := []string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c", "--insecure"}
+	if code := serve.Execute(t.Context(), c, args, io.Discard, io.Discard); code != serve.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+	if want := (transport.Config{CertFile: "a", KeyFile: "b", CAFile: "c", Insecure: true}); config != want {
+		t.Errorf("config is %+v, want %+v", config, want)
+	}
+}
+
+// A refusal of plaintext is the caller's error, any other is not.
+func TestRefused(t *testing.T) {
+	refusal := fmt.Errorf("start: %w", &transport.PlaintextError{Action: "listen on", Addr: ":1"})
+	for _, test := range []struct {
+		err  error
+		code int
+	}{{refusal, serve.ExitUsage}, {errors.New("disk full"), serve.ExitFailure}, {nil, serve.ExitOK}} {
+		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return endpoint.Refused(test.err) }}
+		if code := serve.Execute(t.Context(), c, nil, io.Discard, io.Discard); code != test.code {
+			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)
+		}
+	}
+}
