@@ -138,6 +138,8 @@ require (
 	github.com/soheilhy/cmux v0.1.5 // indirect
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/tmc/grpc-websocket-proxy v0.0.0-20220101234140-673ab2c3ae75 // indirect
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	go.etcd.io/bbolt v1.4.3 // indirect
@@ -145,6 +147,7 @@ require (
 	go.etcd.io/raft/v3 v3.6.0 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
+	gonum.org/v1/plot v0.17.0 // indirect
 	k8s.io/apiextensions-apiserver v0.36.3 // indirect
 	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/cloud-provider v0.36.3 // indirect
@@ -173,8 +176,6 @@ require (
 	github.com/spazio-scheduler/spazio/aggregate v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/spazio-scheduler/spazio/embedded v0.1.0
-	github.com/spazio-scheduler/spazio/filter v0.1.0
-	github.com/spazio-scheduler/spazio/kalman v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/report v0.1.0
@@ -184,7 +185,6 @@ require (
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
-	gonum.org/v1/plot v0.17.0
 	k8s.io/component-base v0.36.3
 	k8s.io/kube-scheduler v0.36.3
 )

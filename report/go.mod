@@ -14,6 +14,14 @@ require (
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
+	github.com/spazio-scheduler/spazio/agent v0.1.0
+	github.com/spazio-scheduler/spazio/aggregate v0.1.0
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0
+	github.com/spazio-scheduler/spazio/kalman v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
+	github.com/spazio-scheduler/spazio/sim v0.1.0
+	github.com/spazio-scheduler/spazio/svd v0.1.0
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.33.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect

@@ -9,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/figures"
-	"github.com/spazio-scheduler/spazio/cmd/internal/replay"
+	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
-	"github.com/spazio-scheduler/spazio/cmd/internal/simulate"
 )
 
 func main() { serve.Main(run) }
@@ -23,6 +21,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Short:   "Simulate clusters, draw figures, replay recordings",
 		Version: serve.Version(),
 	}
-	root.AddCommand(simulate.NewCommand(), figures.NewCommand(), replay.NewCommand())
+	root.AddCommand(lab.NewSimulateCommand(), lab.NewFiguresCommand(), lab.NewReplayCommand())
 	return serve.Execute(ctx, root, args, stdout, stderr)
 }

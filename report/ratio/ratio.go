@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/spazio-scheduler/spazio/report"
 )
 
 // ErrFew is returned for fewer pairs than an interval needs.
@@ -23,11 +25,13 @@ type PairError struct {
 	A, B  float64
 }
 
+// Error implements error.
 func (e *PairError) Error() string {
 	return fmt.Sprintf("ratio: pair %d is %v and %v, want two positive numbers", e.Index, e.A, e.B)
 }
 
-// Estimate is a ratio with its 95 % interval.
+// Estimate is a ratio with its 95 % interval. It is a plain value, safe for
+// concurrent reading.
 type Estimate struct {
 	Ratio, Low, High float64
 	Pairs            int
@@ -37,15 +41,16 @@ type Estimate struct {
 // to it.
 func (e Estimate) Width() float64 { return e.High/e.Ratio - 1 }
 
+// String gives the ratio with its interval and the number of pairs.
 func (e Estimate) String() string {
 	return fmt.Sprintf("%.3f (%.3f to %.3f, %d pairs)", e.Ratio, e.Low, e.High, e.Pairs)
 }
 
 // Of returns the ratio of a to b, which hold the quantities of each pair. The
-// error is ErrFew, a *PairError, or says that the lengths differ.
+// error is ErrFew, a *PairError, or a *report.FieldError where the lengths differ.
 func Of(a, b []float64) (Estimate, error) {
 	if len(a) != len(b) {
-		return Estimate{}, fmt.Errorf("ratio: %d and %d quantities are no pairs", len(a), len(b))
+		return Estimate{}, report.Refuse("len(b)", len(b), fmt.Sprintf("%d, that of a", len(a)))
 	}
 	n := float64(len(a))
 	if n < 2 {

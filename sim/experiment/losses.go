@@ -83,3 +83,13 @@ func lost(i Interval, more bool) bool {
 	}
 	return i.Mean > 1+notable && !(i.Low <= 1)
 }
+
+// Judged names the metrics by which schedulers are better or worse, in the order
+// in which they matter.
+func Judged() []string {
+	names := make([]string, len(judged))
+	for i, j := range judged {
+		names[i] = j.metric
+	}
+	return names
+}

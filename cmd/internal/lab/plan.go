@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spazio-scheduler/spazio/report/comparison"
+	"github.com/spazio-scheduler/spazio/report/page"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// plan is what all commands that run experiments have in common, as flags.
+type plan struct {
+	params    experiment.Params
+	sweep     experiment.Sweep
+	laws      []string
+	requests  []string
+	seeds     int
+	firstSeed uint64
+	parallel  int
+	traces    []string
+	report    string
+	output    output
+}
+
+func (p *plan) bind(set *pflag.FlagSet) {
+	set.IntVar(&p.seeds, "seeds", 10, "how many seeds to run")
+	set.Uint64Var(&p.firstSeed, "first-seed", 0, fmt.Sprintf("the first of the seeds, which are consecutive (default 1, or %d with --held-out)", experiment.FirstHeldOut))
+	set.BoolVar(&p.params.HeldOut, "held-out", false, "take the seeds and the halves of traces that are not for tuning")
+	set.Float64SliceVar(&p.sweep.Work, "work", nil, "mean work of a pod in core-seconds; several make a sweep (default: the experiment's)")
+	set.Float64SliceVar(&p.sweep.Load, "load", nil, "share of the cores that arrivals take; several make a sweep (default: the experiment's)")
+	set.StringSliceVar(&p.laws, "law", nil, "law of the work, equal or exponential; several make a sweep (default: the experiment's)")
+	set.StringSliceVar(&p.requests, "requests", nil, "what pods of w1 declare: none, over, under or mixed; several make a sweep (default mixed)")
+	set.IntVar(&p.params.Nodes, "nodes", 19, "nodes of the cluster")
+	set.IntVar(&p.params.Cores, "cores", 4, "cores of a node")
+	set.IntVar(&p.params.Pods, "pods", 0, "pods of a batch (default: the experiment's)")
+	set.Float64Var(&p.params.Duration, "duration", 0, "seconds in which pods arrive (default: the experiment's)")
+	set.Float64Var(&p.params.Init, "init", 0, "longest init container of the pods in seconds, .3 the shortest; 0 for none")
+	set.BoolVar(&p.params.Kill, "oom-kill", false, "nodes kill pods that exceed their memory instead of swapping")
+	set.StringArrayVar(&p.params.Set, "set", nil, "another value of one of Spazio's options, name=value, 0 for its default; may be repeated")
+	set.StringArrayVar(&p.traces, "trace", nil, "directory of the trace that an experiment replays, as EXPERIMENT=DIR or DIR; may be repeated")
+	set.Float64Var(&p.params.Cluster.Latency, "latency", .001, "seconds one way between any two parts")
+	set.Float64Var(&p.params.Cluster.SchedulerDelay, "scheduler-delay", 0, "seconds that a scheduler takes for one pod; 0 is what was measured for the number of nodes")
+	set.Float64Var(&p.params.Cluster.KubeletRate, "kubelet-rate", 10, "pods a second that a kubelet starts")
+	set.IntVar(&p.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
+	p.output.bind(set)
+	set.StringVar(&p.report, "report", "", "also write a report to this .html or .md file")
+}
+
+func (p *plan) validate() error {
+	switch {
+	case p.seeds < 1 || p.seeds > 10_000:
+		return fmt.Errorf("--seeds %d, want 1 to 10000: %w", p.seeds, ErrFlag)
+	case p.params.HeldOut && p.firstSeed > 0 && p.firstSeed < experiment.FirstHeldOut:
+		return fmt.Errorf("--first-seed %d with --held-out, want at least %d: %w", p.firstSeed, experiment.FirstHeldOut, ErrFlag)
+	case p.parallel < 1:
+		return fmt.Errorf("--parallel %d, want at least 1: %w", p.parallel, ErrFlag)
+	case p.report != "" && page.CheckFile(p.report) != nil:
+		return fmt.Errorf("--report: %w: %w", page.CheckFile(p.report), ErrFlag)
+	}
+	return p.output.validate()
+}
+
+func (p *plan) seedsNamed() []uint64 {
+	first := p.firstSeed
+	switch {
+	case first > 0:
+	case p.params.HeldOut:
+		first = experiment.FirstHeldOut
+	default:
+		first = 1
+	}
+	seeds := make([]uint64, p.seeds)
+	for i := range seeds {
+		seeds[i] = first + uint64(i)
+	}
+	return seeds
+}
+
+// runs says which runs these are, for a report.
+func (p *plan) runs() comparison.Runs {
+	return comparison.Runs{Seeds: p.seedsNamed(), HeldOut: p.params.HeldOut, Set: p.params.Set}
+}
+
+// options are those of a run that tells its progress.
+func (p *plan) options(stderr io.Writer) experiment.Options {
+	return experiment.Options{
+		Seeds: p.seedsNamed(), Workers: p.parallel, Progress: (&progress{out: stderr}).show,
+	}
+}
+
+// cases are those of all experiments named, and the experiments of groups that
+// are left out for want of a trace.
+func (p *plan) cases(names []string) (cases []experiment.Case, left []experiment.Experiment, err error) {
+	sweep := p.sweep
+	for _, l := range p.laws {
+		sweep.Law = append(sweep.Law, workload.Law(l))
+	}
+	for _, r := range p.requests {
+		sweep.Requests = append(sweep.Requests, workload.Requests(r))
+	}
+	for _, name := range names {
+		group, err := experiment.ByGroup(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, e := range group {
+			params := p.params
+			if directory := p.trace(e.Name); directory != "" {
+				params.Trace = os.DirFS(directory)
+			}
+			more, err := e.Cases(params, sweep)
+			if len(group) > 1 && errors.Is(err, experiment.ErrNoTrace) {
+				left = append(left, e)
+				continue
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			cases = append(cases, more...)
+		}
+	}
+	return cases, left, nil
+}
+
+// trace is the directory given for an experiment, or for any.
+func (p *plan) trace(name string) string {
+	general := ""
+	for _, t := range p.traces {
+		of, directory, ok := strings.Cut(t, "=")
+		if ok && strings.EqualFold(of, name) {
+			return directory
+		}
+		if _, err := experiment.ByName(of); !ok || err != nil {
+			general = t // a directory whose name may have a = in it
+		}
+	}
+	return general
+}
+
+// writeReport writes the page that --report asks for. fill writes into it; names of
+// files beside it begin with base.
+func (p *plan) writeReport(title string, fill func(to page.Page, base string) error, stderr io.Writer) error {
+	if p.report == "" {
+		return nil
+	}
+	to, err := page.New(p.report, title)
+	if err != nil {
+		return err
+	}
+	if err := fill(to, strings.TrimSuffix(filepath.Base(p.report), filepath.Ext(p.report))); err != nil {
+		return err
+	}
+	if err := page.Save(p.report, to); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "report: %s\n", p.report)
+	return nil
+}

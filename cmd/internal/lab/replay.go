@@ -1,0 +1,169 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/report"
+	"github.com/spazio-scheduler/spazio/report/replay"
+)
+
+// ErrDiffers says that --verify found a report that differs.
+var ErrDiffers = errors.New("the replay differs from the recording")
+
+// replayFlags are the command line in its own units.
+type replayFlags struct {
+	set      []string
+	plot     string
+	output   string
+	from, to string
+	verify   bool
+	dump     bool
+}
+
+// NewReplayCommand returns the command `spazio-lab replay`.
+func NewReplayCommand() *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay FILE|DIR",
+		Short: "Run an agent's recording again, as it was or with other options",
+		Long: `replay runs what spazio-agent --record has stored through the same pipeline and
+says whether every report comes out the same, bit for bit. With --set it says
+what the reports would have been with other options, and with --plot it draws
+the signal, the channels, the pods and the estimates.
+
+The options of --set are
+` + lines(replay.Names(), 78) + `.
+estimator, rule, caution, allowance, block and half-life are short for
+estimator.method, avail.rule, avail.caution, avail.allowance, model.block and
+model.half-life.
+
+It exits with 0, with 1 if --verify finds a difference or the recording can't be
+read, and with 2 if it was called wrongly. A torn end, as a crash leaves it, is
+no difference.`,
+		Example: `  spazio-lab replay --verify /var/lib/spazio/recording
+  spazio-lab replay --set fleet-share=0.3 --set estimator=joint --plot out.png recording
+  spazio-lab replay --from 10m --to 12m --output csv recording/00000003.spazio`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return f.run(args[0], c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	v := c.Flags()
+	v.StringArrayVar(&f.set, "set", nil, "replay with another option, key=value; may be repeated")
+	v.StringVar(&f.plot, "plot", "", "draw into this .png or .svg file, or one .png a panel into this directory")
+	v.StringVarP(&f.output, "output", "o", "table", "what to print: table or json (a summary), or csv (every report)")
+	v.StringVar(&f.from, "from", "", "leave out what is before this moment (RFC 3339) or span from the start (90s)")
+	v.StringVar(&f.to, "to", "", "leave out what is after this moment or span from the start")
+	v.BoolVar(&f.verify, "verify", false, "fail if a report differs")
+	v.BoolVar(&f.dump, "dump", false, "print the records as lines of JSON and replay nothing")
+	return c
+}
+
+// lines joins names with commas into lines no longer than width.
+func lines(names []string, width int) string {
+	var b strings.Builder
+	used := 0
+	for i, name := range names {
+		if i > 0 {
+			b.WriteByte(',')
+			if used+len(name)+2 > width {
+				b.WriteByte('\n')
+				used = 0
+			} else {
+				b.WriteByte(' ')
+				used++
+			}
+		}
+		b.WriteString(name)
+		used += len(name) + 1
+	}
+	return b.String()
+}
+
+func (f replayFlags) run(path string, stdout, stderr io.Writer) error {
+	options, err := f.options(stdout)
+	if err != nil {
+		return serve.Usage(err)
+	}
+	r, err := recording.Open(path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if f.dump {
+		return replay.Dump(r, options.Window, stdout, func(torn *recording.TornError) { fmt.Fprintln(stderr, torn) })
+	}
+	result, err := replay.Run(r, options)
+	var field *report.FieldError
+	if errors.As(err, &field) && field.Field == "Set" {
+		return serve.Usage(fmt.Errorf("--set: %w", err))
+	}
+	if err != nil {
+		return err
+	}
+	if f.plot != "" {
+		if err := result.Save(f.plot); err != nil {
+			return err
+		}
+	}
+	if err := f.print(result, stdout); err != nil {
+		return err
+	}
+	if f.verify && result.Different > 0 {
+		return fmt.Errorf("%w: %s", ErrDiffers, result.First)
+	}
+	return nil
+}
+
+// options are what the flags ask for; the error is the caller's.
+func (f replayFlags) options(stdout io.Writer) (o replay.Options, err error) {
+	if f.verify && len(f.set) > 0 {
+		return o, errors.New("--verify and --set: with other options the reports are meant to differ")
+	}
+	if f.dump && (f.verify || len(f.set) > 0 || f.plot != "") {
+		return o, errors.New("--dump prints the recording alone, without --verify, --set or --plot")
+	}
+	o = replay.Options{Set: f.set, Draw: f.plot != ""}
+	if err := o.Validate(); err != nil {
+		return o, fmt.Errorf("--set: %w", err)
+	}
+	if o.Window.From, err = replay.ParseBound(f.from); err != nil {
+		return o, fmt.Errorf("--from: %w", err)
+	}
+	if o.Window.To, err = replay.ParseBound(f.to); err != nil {
+		return o, fmt.Errorf("--to: %w", err)
+	}
+	switch f.output {
+	case "table", "json":
+	case "csv":
+		o.CSV = stdout
+	default:
+		return o, fmt.Errorf("--output: %q is not table, json or csv", f.output)
+	}
+	if f.plot != "" {
+		if err := replay.CheckTarget(f.plot); err != nil {
+			return o, fmt.Errorf("--plot: %w", err)
+		}
+	}
+	return o, nil
+}
+
+func (f replayFlags) print(r replay.Result, stdout io.Writer) error {
+	switch f.output {
+	case "json":
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(r.Summary)
+	case "csv":
+		return nil // written as it ran
+	}
+	return r.WriteText(stdout)
+}

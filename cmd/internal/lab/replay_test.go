@@ -1,0 +1,312 @@
+package lab_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"image/png"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+var start = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// record writes the recording of a node of four cores for some seconds, whose
+// pods take .6 cores each after a spike at their start, and returns how many
+// reports it made. forge changes them before they are recorded.
+func record(t *testing.T, dir string, seconds int, forge func(*agent.Report)) (reports int) {
+	t.Helper()
+	c := agent.Config{
+		Node: "node-1", Incarnation: 1, Schema: "test/v1", Cores: 4,
+		Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: "memory", Size: 16e9}},
+	}
+	p, err := agent.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Create(dir, c, recording.Options{State: p.State, FileSize: 100_000, Buffer: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := func(report agent.Report, ok bool, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			reports++
+			forge(&report)
+			r.Report(report)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var pods []reserve.PodKey
+	spike, at := 0, start
+	for i := range seconds * 10 {
+		if rng.Float64() < .012 {
+			if len(pods) > 0 && rng.IntN(5) < 2 || len(pods) > 6 {
+				pods = pods[1:]
+			} else {
+				pods = append(pods, reserve.PodKey(rng.Uint64()))
+				spike = 3
+			}
+			r.Churn(at)
+			p.Churn(at)
+			r.Pods(at, agent.RunningPods(pods...))
+			keep(p.Pods(at, agent.RunningPods(pods...)))
+		}
+		if i == seconds*5 {
+			f := fleet(t)
+			r.Fleet(at, f)
+			if err := p.SetFleet(at, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at = at.Add(100 * time.Millisecond)
+		if i%500 == 499 {
+			r.Dropped(at, errors.New("the counters of the CPU ran backwards"))
+			continue
+		}
+		cpu := .06 + .14*float64(len(pods)) + .015*rng.NormFloat64()
+		if spike--; spike >= 0 {
+			cpu += .35
+		}
+		y := []float64{min(max(cpu, 0), 1), min(.1+.05*float64(len(pods))+.002*rng.NormFloat64(), 1)}
+		r.Sample(at, y)
+		keep(p.Sample(at, y))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return reports
+}
+
+func fleet(t *testing.T) agent.Fleet {
+	t.Helper()
+	m, err := svd.Update(svd.Model{}, [][]float64{{.5, .2}, {.6, .2}}, svd.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agent.Fleet{
+		Schema: "test/v1", Model: m, Nodes: 9,
+		Costs: []agent.Cost{{Value: .7, SD: .1, Known: true}, {Value: .9e9, SD: .1e9, Known: true}},
+	}
+}
+
+func honest(*agent.Report) {}
+
+// replayed executes the command and returns its exit code and output.
+func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = serve.Execute(t.Context(), lab.NewReplayCommand(), args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+// verdict is the part of the JSON summary that the tests look at.
+type verdict struct {
+	Node               string
+	Files, Samples     int
+	Dropped, Different int
+	Torn               []string
+	First              string `json:"firstDifference"`
+	Recorded, Replayed struct {
+		Reports int
+		Avail   struct{ Mean float64 }
+	}
+}
+
+func summary(t *testing.T, args ...string) (v verdict) {
+	t.Helper()
+	code, out, stderr := replayed(t, append(args, "--output", "json")...)
+	if code != serve.ExitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if err := json.Unmarshal([]byte(out), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestVerify(t *testing.T) {
+	dir := t.TempDir()
+	reports := record(t, dir, 600, honest)
+	code, out, stderr := replayed(t, dir, "--verify")
+	if code != serve.ExitOK || !strings.Contains(out, "identical, bit for bit") || stderr != "" {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+	v := summary(t, dir, "--verify")
+	if v.Node != "node-1" || v.Files < 2 || v.Samples != 5988 || v.Dropped != 12 || v.Recorded.Reports != reports || v.Replayed.Reports != reports {
+		t.Errorf("%d reports: %+v", reports, v)
+	}
+}
+
+func TestVerifyFindsDifference(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, 60, func(r *agent.Report) {
+		if r.Sequence >= 30 {
+			r.Avail += 1e-12
+		}
+	})
+	code, out, stderr := replayed(t, dir, "--verify")
+	if code != serve.ExitFailure || !strings.Contains(out, "DIFFER") || !strings.Contains(stderr, "Avail: ") {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+	if code, _, _ := replayed(t, dir); code != serve.ExitOK {
+		t.Errorf("without --verify: exit code %d", code)
+	}
+}
+
+func TestTornEnd(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, 20, honest)
+	path := filepath.Join(dir, "00000001.spazio")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, info.Size()-5); err != nil {
+		t.Fatal(err)
+	}
+	if v := summary(t, path, "--verify"); len(v.Torn) != 1 || v.Different != 0 || v.Recorded.Reports == 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestReplaySet(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, 300, honest)
+	before := summary(t, dir)
+	bold := summary(t, dir, "--set", "avail.no-caution=true", "--set", "avail.allowance=1", "--set", "estimator=joint", "--set", "churn-hold=500ms")
+	if bold.Different == 0 || bold.First == "" || bold.Replayed.Avail.Mean < before.Replayed.Avail.Mean+.9 {
+		t.Errorf("before %+v\nbold %+v", before, bold)
+	}
+	if same := summary(t, dir, "--set", "caution=1"); same.Different != 0 {
+		t.Errorf("the default spelt out: %+v", same)
+	}
+}
+
+func TestReplayUsage(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, 5, honest)
+	for name, args := range map[string][]string{
+		"no file":        {},
+		"output":         {dir, "--output", "yaml"},
+		"no option":      {dir, "--set", "speed=1"},
+		"prior":          {dir, "--set", "estimator.prior=.1"},
+		"fixed":          {dir, "--set", "cores=8"},
+		"no value":       {dir, "--set", "caution"},
+		"not a number":   {dir, "--set", "caution=much"},
+		"not a method":   {dir, "--set", "estimator=best"},
+		"out of range":   {dir, "--set", "fleet-share=2"},
+		"verify and set": {dir, "--set", "caution=1", "--verify"},
+		"dump and set":   {dir, "--set", "caution=1", "--dump"},
+		"from":           {dir, "--from", "noon"},
+		"plot":           {dir, "--plot", filepath.Join(dir, "00000001.spazio")},
+	} {
+		if code, _, stderr := replayed(t, args...); code != serve.ExitUsage || stderr == "" {
+			t.Errorf("%s: exit code %d, %q", name, code, stderr)
+		}
+	}
+	if code, _, stderr := replayed(t, filepath.Join(dir, "none")); code != serve.ExitFailure || stderr == "" {
+		t.Errorf("no such file: exit code %d, %q", code, stderr)
+	}
+}
+
+func TestReplayCSV(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, 60, honest)
+	_, out, _ := replayed(t, dir, "--output", "csv", "--from", "10s", "--to", "2025-06-01T12:00:20Z")
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) < 10 || len(rows) > 60 || rows[0][0] != "at" || rows[0][10] != "cpu_usage" {
+		t.Errorf("%d rows, header %v", len(rows), rows[0])
+	}
+	for _, row := range rows[1:] {
+		at, err := time.Parse(time.RFC3339Nano, row[0])
+		if err != nil || at.Before(start.Add(10*time.Second)) || at.After(start.Add(20*time.Second)) || row[3] != row[5] {
+			t.Errorf("row %v, %v", row, err)
+		}
+	}
+}
+
+func TestReplayDump(t *testing.T) {
+	dir := t.TempDir()
+	reports := record(t, dir, 60, honest)
+	code, out, stderr := replayed(t, dir, "--dump")
+	if code != serve.ExitOK || stderr != "" {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	kinds := map[string]int{}
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		var rec struct{ Kind string }
+		if err := json.Unmarshal([]byte(line), &rec); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		kinds[rec.Kind]++
+	}
+	if kinds["sample"] != 599 || kinds["report"] != reports || kinds["fleet"] != 1 || kinds["dropped"] != 1 || kinds["header"] == 0 {
+		t.Errorf("%v", kinds)
+	}
+}
+
+func TestReplayPlot(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	record(t, dir, 120, honest)
+	picture := filepath.Join(out, "replay.png")
+	if code, _, stderr := replayed(t, dir, "--plot", picture, "--set", "avail.no-caution=true"); code != serve.ExitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	file, err := os.Open(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	image, err := png.Decode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := image.Bounds().Size(); size.X < 1000 || size.Y < 1000 {
+		t.Errorf("a picture of %v", size)
+	}
+
+	vector := filepath.Join(out, "replay.svg")
+	if code, _, stderr := replayed(t, dir, "--plot", vector); code != serve.ExitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	text, err := os.ReadFile(vector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{"cpu usage", "memory cost of a pod", "typical loads", "churn window", "seconds since 2025-06-01 12:00:00 UTC"} {
+		if !strings.Contains(string(text), label) {
+			t.Errorf("no %q in the picture", label)
+		}
+	}
+
+	panels := filepath.Join(out, "panels")
+	if code, _, stderr := replayed(t, dir, "--plot", panels); code != serve.ExitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	entries, err := os.ReadDir(panels)
+	if err != nil || len(entries) != 9 {
+		t.Errorf("%d panels, want 9: %v", len(entries), err)
+	}
+	if _, err := os.Stat(filepath.Join(panels, "3-pods.png")); errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no panel of pods in %v", entries)
+	}
+}

@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/report/comparison"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/option"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+const simulateLong = `Run experiments in a deterministic simulator of a cluster and compare schedulers.
+
+The simulated nodes feed the agents' own code, and the agents' reports the
+plugin's own decisions; other schedulers are re-implemented with what they would
+see, as late as they would see it. The same seed gives the same figures on any
+number of cores. --list shows the experiments, the schedulers and the constants
+of Spazio. The experiment "all" stands for all of them, but those that need a
+trace and were given none.
+
+The tables give means over the seeds, and the ratio to kube-scheduler's default
+seed by seed, each with its 95 % confidence interval: of the metrics that tell most
+of the experiment as many as fit 120 columns, with --wide all. --output csv or json
+gives one row a run and metric. --report writes a page that explains the
+experiment, shows pictures and says which targets hold.
+
+Tune on the seeds and the halves of traces that are taken by default, and report
+on others: --held-out takes the seeds from 101 on and the second half of every
+trace.`
+
+// simulateFlags are the command line in its own units.
+type simulateFlags struct {
+	plan
+	schedulers []string
+	list       bool
+}
+
+// NewSimulateCommand returns the command `spazio-lab simulate`.
+func NewSimulateCommand() *cobra.Command {
+	var f simulateFlags
+	cmd := &cobra.Command{
+		Use:   "simulate EXPERIMENT...",
+		Short: "Compare schedulers in a deterministic simulator",
+		Long:  simulateLong,
+		Example: `  spazio-lab simulate --list
+  spazio-lab simulate b1 --work 10 --schedulers spazio,default --seeds 10
+  spazio-lab simulate b2 b3 --output csv > rows.csv
+  spazio-lab simulate findings
+  spazio-lab simulate h1 --trace path/to/series --report h1.html
+  spazio-lab simulate b1 --set agent.churn-hold=500ms
+  spazio-lab simulate all --held-out --trace h1=series --trace f1=functions --report evaluation.md`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&f.list, "list", false, "list the experiments, the schedulers and the constants, and end")
+	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare (default: the experiment's)")
+	cmd.AddCommand(newSensitivityCommand())
+	return cmd
+}
+
+func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if f.list {
+		return listExperiments(stdout)
+	}
+	if len(args) == 0 {
+		return serve.Usage(fmt.Errorf("which experiment? --list shows them: %w", ErrFlag))
+	}
+	if err := f.validate(); err != nil {
+		return serve.Usage(err)
+	}
+	cases, left, err := f.cases(args)
+	if err != nil {
+		return usage(err)
+	}
+	for _, e := range left {
+		fmt.Fprintf(stderr, "%s is left out: --trace %s=DIR would be %s\n", e.Name, e.Name, e.NeedsTrace)
+	}
+	options := f.options(stderr)
+	options.Schedulers = f.schedulers
+	rows, err := experiment.Run(ctx, cases, options)
+	if err != nil {
+		return usage(err)
+	}
+	c := comparison.Comparison{Cases: cases, Rows: rows, LeftOut: left, Runs: f.runs()}
+	if err := f.writeReport("Simulated schedulers compared", c.Report, stderr); err != nil {
+		return err
+	}
+	return f.output.write(stdout, rows, comparison.Rows(rows), c.Tables(f.output.width())...)
+}
+
+// usage marks errors that are the caller's.
+func usage(err error) error {
+	var name *experiment.NameError
+	var field *workload.FieldError
+	var setting *option.Error
+	if errors.As(err, &name) || errors.As(err, &field) || errors.As(err, &setting) || errors.Is(err, experiment.ErrNoTrace) {
+		return serve.Usage(err)
+	}
+	return err
+}
+
+func listExperiments(out io.Writer) error {
+	var b strings.Builder
+	b.WriteString("experiments\n")
+	for _, e := range experiment.Experiments() {
+		fmt.Fprintf(&b, "  %-6s %s: %s\n", e.Name, e.Title, e.Question)
+		if e.NeedsTrace != "" {
+			fmt.Fprintf(&b, "         --trace: %s\n", e.NeedsTrace)
+		}
+	}
+	b.WriteString("  " + experiment.All + "    stands for all of these\n")
+	findings, err := experiment.ByGroup(experiment.Findings)
+	if err != nil {
+		return err
+	}
+	b.WriteString(experiment.Findings + ", which stands for all of\n")
+	for _, e := range findings {
+		fmt.Fprintf(&b, "  %-18s %s: %s\n", e.Name, e.Title, e.Question)
+	}
+	b.WriteString("schedulers\n")
+	for _, s := range experiment.Schedulers() {
+		fmt.Fprintf(&b, "  %-20s %s\n", s.Name, s.About)
+	}
+	b.WriteString("variants that the findings compare\n")
+	for _, s := range experiment.Variants() {
+		fmt.Fprintf(&b, "  %-24s %s\n", s.Name, s.About)
+	}
+	b.WriteString("constants of spazio, which --set changes, and their defaults\n")
+	constants := experiment.Constants()
+	for _, c := range constants {
+		fmt.Fprintf(&b, "  %-28s %s\n", c.Name, c.At(1))
+	}
+	b.WriteString("options without a default number, which --set changes, too\n")
+	for _, name := range experiment.Settings() {
+		if !slices.ContainsFunc(constants, func(c experiment.Constant) bool { return c.Name == name }) {
+			fmt.Fprintf(&b, "  %s\n", name)
+		}
+	}
+	_, err = io.WriteString(out, b.String())
+	return err
+}
+
+// progress tells how far the runs are, a line for each tenth.
+type progress struct {
+	out   io.Writer
+	tenth int
+}
+
+func (p *progress) show(done, all int) {
+	if tenth := 10 * done / all; tenth > p.tenth {
+		p.tenth = tenth
+		fmt.Fprintf(p.out, "%d of %d runs\n", done, all)
+	}
+}

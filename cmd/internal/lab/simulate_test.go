@@ -1,0 +1,325 @@
+package lab_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/option"
+)
+
+// simulated runs the command and returns what it wrote to stdout.
+func simulated(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := lab.NewSimulateCommand()
+	cmd.SetArgs(args)
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	return stdout.String(), err
+}
+
+var small = []string{
+	"b1", "--nodes", "2", "--pods", "20", "--work", "1", "--law", "equal",
+	"--schedulers", "spazio,default", "--seeds", "3",
+}
+
+func with(args ...string) []string { return append(append([]string{}, small...), args...) }
+
+func TestTable(t *testing.T) {
+	out, err := simulated(t, small...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"b1/work=1/law=equal: mean of 3 seeds", "scheduler  makespan, s", "spazio  ", "default  ",
+		"ratio to default", "targets of spazio", "run_mean/default ≤ 0.3",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// Tables fit a terminal, whatever the experiment and however many schedulers; with
+// --wide they have every metric.
+func TestTablesFit(t *testing.T) {
+	few := []string{"--nodes", "3", "--pods", "20", "--duration", "20", "--work", "1", "--seeds", "2"}
+	for _, name := range []string{"b1", "b2", "b3", "s1", "w1", "finding-1-parts", "finding-9-batch"} {
+		narrow, err := simulated(t, append([]string{name}, few...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(narrow) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 120 {
+				t.Errorf("%s: a line of %d: %s", name, n, line)
+			}
+		}
+	}
+	wide, err := simulated(t, append([]string{"b1", "--wide"}, few...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := ""
+	for line := range strings.Lines(wide) {
+		if strings.HasPrefix(line, "scheduler ") && len(line) > len(header) {
+			header = line
+		}
+	}
+	for _, metric := range []string{"run_mean, s", "run_p50, s", "sojourn_p95, s", "slowdown_jain", "utilisation", "useful_share"} {
+		if !strings.Contains(header, metric) {
+			t.Errorf("no %q in %q", metric, header)
+		}
+	}
+}
+
+// Both formats for machines have the same rows, on any number of workers.
+func TestRows(t *testing.T) {
+	one, err := simulated(t, with("--output", "json", "--parallel", "1")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many, err := simulated(t, with("--output", "json", "--parallel", "4")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one != many {
+		t.Error("--parallel changes the rows")
+	}
+	var rows []experiment.Row
+	if err := json.Unmarshal([]byte(one), &rows); err != nil {
+		t.Fatal(err)
+	}
+	text, err := simulated(t, with("--output", "csv")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) != len(rows)+1 || len(rows) == 0 {
+		t.Fatalf("%d records, %d rows", len(records), len(rows))
+	}
+	want := []string{"experiment", "scheduler", "seed", "metric", "value", "unit"}
+	if diff := cmp.Diff(want, records[0]); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	if records[1][0] != rows[0].Experiment || records[1][3] != rows[0].Metric {
+		t.Errorf("the first is %v as CSV and %+v as JSON", records[1], rows[0])
+	}
+}
+
+func TestReports(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"r.html", "r.md"} {
+		if _, err := simulated(t, with("--report", filepath.Join(dir, name))...); err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"A batch at once", "how long do they run", "Which targets hold", "sojourn_mean", "3 seeds, 1 to 3"} {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("%s: no %q", name, want)
+			}
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "r.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(page, []byte("<svg")); n == 0 {
+		t.Error("no picture in the HTML report")
+	}
+	if svg, err := os.ReadFile(filepath.Join(dir, "r-b1-run_mean.svg")); err != nil || !bytes.Contains(svg, []byte("<svg")) {
+		t.Errorf("no picture beside the Markdown report: %v", err)
+	}
+}
+
+func TestList(t *testing.T) {
+	out, err := simulated(t, "--list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"b1", "w1", "central-queue", "lower-bound", "source-cautious", "finding-9-batch", "blocks-alone", "--trace",
+		"agent.churn-hold             1s", "agent.avail.rule",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// A finding runs under its own schedulers, and its verdicts follow the tables.
+func TestFindings(t *testing.T) {
+	out, err := simulated(t, "finding-3", "--nodes", "2", "--pods", "20", "--work", "1", "--law", "equal", "--seeds", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"blocks-alone", "reference", "what a fluid prototype found", "makespan: reference/blocks-alone ≤ 0.95"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+var smallSensitivity = []string{
+	"sensitivity", "b1", "--nodes", "2", "--pods", "30", "--work", "1", "--law", "equal", "--seeds", "2",
+	"--constants", "agent.estimator.prior-sd,rules.growth,agent.pods-per-core", "--scale", ".2,5",
+}
+
+// Each constant has a row, the one that moves most first.
+func TestSensitivity(t *testing.T) {
+	report := filepath.Join(t.TempDir(), "s.md")
+	out, err := simulated(t, append(slices.Clone(smallSensitivity), "--report", report)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out, "\n")
+	if len(lines) < 5 || !strings.HasPrefix(lines[3], "agent.pods-per-core") { // after two lines of title and the header
+		t.Fatalf("%s", out)
+	}
+	for _, want := range []string{
+		"×0.2: largest change", "×5: largest change", "rules.growth ", "0.5 ", " b1/work=1/law=equal",
+		"cases that agent.pods-per-core, default 1, moves by more than 10 %",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	page, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Sensitivity of Spazio", "2 seeds, 1 to 2", "of 3 constants", "](s.svg)"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+	if svg, err := os.ReadFile(filepath.Join(filepath.Dir(report), "s.svg")); err != nil || !bytes.Contains(svg, []byte("rules.growth")) {
+		t.Errorf("no picture beside the report: %v", err)
+	}
+}
+
+// Rows name the constant, and are the same on any number of workers.
+func TestSensitivityRows(t *testing.T) {
+	one, err := simulated(t, append(slices.Clone(smallSensitivity), "-o", "csv", "--parallel", "1")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many, err := simulated(t, append(slices.Clone(smallSensitivity), "-o", "csv", "--parallel", "4")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one != many {
+		t.Error("--parallel changes the rows")
+	}
+	for _, want := range []string{"b1/work=1/law=equal,spazio,1,sojourn_mean,", "b1/work=1/law=equal/rules.growth=2.5,spazio,2,sojourn_mean,"} {
+		if !strings.Contains(one, want) {
+			t.Errorf("no %q in the rows", want)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	out, err := simulated(t, with("--set", "agent.churn-hold=500ms", "--set", "agent.pods-per-core=3")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := simulated(t, small...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	suffix := "/agent.churn-hold=500ms/agent.pods-per-core=3"
+	if !strings.Contains(out, "b1/work=1/law=equal"+suffix+": mean of 3 seeds") {
+		t.Errorf("%s", out)
+	}
+	if strings.ReplaceAll(out, suffix, "") == plain {
+		t.Error("--set changes nothing")
+	}
+}
+
+// --held-out takes other seeds, and "all" what can run; a trace is given to its
+// experiment by name.
+func TestAllHeldOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.csv"), []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report := filepath.Join(dir, "r.md")
+	out, err := simulated(t, "all", "--held-out", "--nodes", "2", "--pods", "10", "--duration", "30", "--work", "1", "--load", ".4",
+		"--law", "equal", "--schedulers", "spazio,default", "--seeds", "1", "--trace", "h1="+dir, "--report", report, "-o", "csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := experiment.ByGroup(experiment.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range group {
+		if got, want := strings.Contains(out, "\n"+e.Name+"/"), e.Name != "f1"; got != want {
+			t.Errorf("%s among the rows: %t", e.Name, got)
+		}
+	}
+	if !strings.Contains(out, ",101,") || strings.Contains(out, ",1,makespan") {
+		t.Error("not the seed 101")
+	}
+	page, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 seeds, 101 to 101, and halves of traces, held out from tuning", "F1 is left out, for want of"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	var name *experiment.NameError
+	var setting *option.Error
+	flag := func(err error) bool { return errors.Is(err, lab.ErrFlag) }
+	tests := []struct {
+		args []string
+		is   func(error) bool
+	}{
+		{nil, flag},
+		{with("--output", "xml"), flag},
+		{with("--seeds", "0"), flag},
+		{with("--parallel", "0"), flag},
+		{with("--report", "r.pdf"), flag},
+		{[]string{"b9"}, func(err error) bool { return errors.As(err, &name) }},
+		{with("--schedulers", "dice"), func(err error) bool { return errors.As(err, &name) }},
+		{with("--held-out", "--first-seed", "7"), flag},
+		{with("--set", "speed=1"), func(err error) bool { return errors.As(err, &setting) && setting.Name == "speed" }},
+		{with("--set", "rules.burst=-1"), func(err error) bool { return errors.As(err, &setting) && setting.Value == "-1" }},
+		{[]string{"sensitivity", "--scale", "1"}, flag},
+		{[]string{"sensitivity", "--scale", "-1"}, flag},
+		{[]string{"sensitivity", "--seeds", "0"}, flag},
+		{append(slices.Clone(smallSensitivity), "--metric", "beauty"), flag},
+		{[]string{"sensitivity", "--constants", "speed"}, func(err error) bool { return errors.As(err, &name) }},
+		{[]string{"sensitivity", "b9"}, func(err error) bool { return errors.As(err, &name) }},
+		{[]string{"h1"}, func(err error) bool { return errors.Is(err, experiment.ErrNoTrace) }},
+	}
+	for _, test := range tests {
+		if _, err := simulated(t, test.args...); err == nil || !test.is(err) {
+			t.Errorf("%v: error %v", test.args, err)
+		}
+	}
+}

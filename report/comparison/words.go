@@ -1,0 +1,130 @@
+package comparison
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+)
+
+// quantities are what metrics are of, where their names are short for it.
+var quantities = map[string]string{"run": "run time", "sojourn": "sojourn time", "server": "response time of servers"}
+
+// Words is a metric's name for a reader: run_mean is mean run time.
+func Words(metric string) string {
+	base, statistic := metric, ""
+	if i := strings.LastIndexByte(metric, '_'); i > 0 {
+		base, statistic = metric[:i], metric[i+1:]
+	}
+	of := func(base string) string {
+		if words, ok := quantities[base]; ok {
+			return words
+		}
+		return strings.ReplaceAll(base, "_", " ")
+	}
+	percentile, isPercentile := strings.CutPrefix(statistic, "p")
+	if _, err := strconv.Atoi(percentile); err != nil {
+		isPercentile = false
+	}
+	switch {
+	case statistic == "mean":
+		return "mean " + of(base)
+	case statistic == "p50":
+		return "median " + of(base)
+	case statistic == "jain":
+		return "Jain's index of the " + of(base)
+	case isPercentile:
+		return percentile + "th percentile of the " + of(base)
+	}
+	return of(metric)
+}
+
+// CaseWords is what a case's label says beside its experiment, for a reader:
+// b1/work=0.1/law=equal is pods of 0.1 core-seconds, equal sizes.
+func CaseWords(label string) string {
+	name, rest, _ := strings.Cut(label, "/")
+	if rest == "" {
+		return name
+	}
+	var words []string
+	for _, part := range strings.Split(rest, "/") {
+		key, value, _ := strings.Cut(part, "=")
+		words = append(words, settingWords(key, value))
+	}
+	return strings.Join(words, ", ")
+}
+
+func settingWords(key, value string) string {
+	share, err := strconv.ParseFloat(value, 64)
+	switch {
+	case key == "work":
+		return "pods of " + value + " core-seconds"
+	case key == "law":
+		return value + " sizes"
+	case key == "requests":
+		return requestWords(value)
+	case key == "load" && err == nil:
+		return fmt.Sprintf("load of %.3g %%", 100*share)
+	case key == "memory" && err == nil:
+		return fmt.Sprintf("%.3g %% press on memory", 100*share)
+	case key == "cores":
+		return value + " cores a node"
+	}
+	return strings.TrimSpace(key + " " + value)
+}
+
+func requestWords(value string) string {
+	switch value {
+	case "none":
+		return "no requests"
+	case "over":
+		return "requests too high"
+	case "under":
+		return "requests too low"
+	}
+	return value + " requests"
+}
+
+// number keeps three digits.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case v == 0:
+		return "0"
+	case math.IsInf(v, 0) || math.IsNaN(v):
+		return "∞"
+	case a >= 1000:
+		return strconv.FormatFloat(math.Round(v), 'f', -1, 64)
+	case a >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 1:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// interval is a mean with its bounds.
+func interval(i experiment.Interval) string {
+	if math.IsNaN(i.Low) {
+		return number(i.Mean)
+	}
+	return fmt.Sprintf("%s [%s, %s]", number(i.Mean), number(i.Low), number(i.High))
+}
+
+// plusMinus is a mean with half of its interval.
+func plusMinus(l experiment.Line) string {
+	if math.IsNaN(l.Low) {
+		return number(l.Mean)
+	}
+	return number(l.Mean) + " ±" + number((l.High-l.Low)/2)
+}
+
+func yes(holds bool) string {
+	if holds {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,15 @@
+// Package report is the root of a module that presents: runs of the simulator
+// (sim) and recordings of agents (agent/recording), as tables, charts and pages.
+// It decides nothing and knows nothing of Kubernetes.
+//
+//   - table: rows in columns that fit a terminal
+//   - chart: panels of lines, dots and bands with their legends, as SVG and PNG
+//   - page: headings, paragraphs, tables and pictures, as Markdown or HTML
+//   - ratio: the ratio of paired measurements with its interval
+//   - comparison: schedulers compared, and what each constant is worth
+//   - figures: the thesis's figures from recordings and the simulator
+//   - figures/measured: the format of those recordings of a machine
+//   - replay: an agent's recording replayed, summed up and drawn
+//
+// The same input gives the same bytes. Errors about input are a [*FieldError].
+package report

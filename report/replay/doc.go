@@ -1,0 +1,9 @@
+// Package replay presents an agent's recording (package agent/recording), run again
+// through the same pipeline: whether every report comes out the same, bit for bit,
+// or what the reports would have been with other options.
+//
+//	reader, err := recording.Open("recording")
+//	result, err := replay.Run(reader, replay.Options{Set: []string{"caution=0.5"}, Draw: true})
+//	err = result.WriteText(os.Stdout)
+//	err = result.Save("replay.svg")
+package replay

@@ -1,0 +1,156 @@
+package replay
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+)
+
+// Summary is what a replay found. It is a plain value, safe for concurrent reading.
+type Summary struct {
+	Node    string    `json:"node"`
+	Starts  int       `json:"starts"`
+	Files   int       `json:"files"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Samples int       `json:"samples"`
+	Dropped int       `json:"dropped"`
+	Churn   int       `json:"churnEvents"`
+	Pods    int       `json:"mostPods"`
+	Fleets  int       `json:"fleetUpdates"`
+	Gaps    int       `json:"gaps"`
+	Lost    uint64    `json:"recordsLost"`
+	Torn    []string  `json:"torn"`
+	// Options are the assignments replayed with.
+	Options  []string `json:"options"`
+	Recorded Reports  `json:"recorded"`
+	Replayed Reports  `json:"replayed"`
+	// Different counts the reports that differ, First says where and how the
+	// first of them does.
+	Different int    `json:"different"`
+	First     string `json:"firstDifference"`
+}
+
+// Reports are the reports of one side in short.
+type Reports struct {
+	Count int `json:"reports"`
+	// Avail is over the reports.
+	Avail struct {
+		Mean  float64 `json:"mean"`
+		Least float64 `json:"least"`
+		Most  float64 `json:"most"`
+	} `json:"avail"`
+	sum float64
+}
+
+func (r *Reports) add(report *agent.Report) {
+	if report == nil {
+		return
+	}
+	a := &r.Avail
+	if r.Count == 0 {
+		a.Least, a.Most = report.Avail, report.Avail
+	}
+	a.Least, a.Most = min(a.Least, report.Avail), max(a.Most, report.Avail)
+	r.Count++
+	r.sum += report.Avail
+	a.Mean = r.sum / float64(r.Count)
+}
+
+// record counts a record of the window.
+func (s *Summary) record(rec recording.Record) {
+	if !rec.At.IsZero() {
+		if s.From.IsZero() {
+			s.From = rec.At
+		}
+		s.To = rec.At
+	}
+	switch rec.Kind {
+	case recording.KindSample:
+		s.Samples++
+	case recording.KindDropped:
+		s.Dropped++
+	case recording.KindChurn, recording.KindBound:
+		s.Churn++
+	case recording.KindFleet:
+		s.Fleets++
+	case recording.KindPods:
+		s.Pods = max(s.Pods, len(rec.Pods))
+	case recording.KindSnapshot:
+		s.Pods = max(s.Pods, len(rec.State.Pods))
+	case recording.KindGap:
+		s.Gaps++
+		s.Lost += rec.Lost
+	}
+}
+
+// pair counts a pair of reports.
+func (s *Summary) pair(p recording.Pair) {
+	s.Recorded.add(p.Recorded)
+	s.Replayed.add(p.Replayed)
+	if p.Identical() {
+		return
+	}
+	switch {
+	case p.Recorded == nil:
+		s.differ(p.Replayed.SampledAt, "a report that was not recorded")
+	case p.Replayed == nil:
+		s.differ(p.Recorded.SampledAt, "a recorded report that the replay did not make")
+	default:
+		text, _ := recording.Difference(*p.Recorded, *p.Replayed)
+		s.differ(p.Recorded.SampledAt, text)
+	}
+}
+
+func (s *Summary) differ(at time.Time, text string) {
+	if s.Different++; s.Different == 1 {
+		s.First = at.Format(time.RFC3339Nano) + ": " + text
+	}
+}
+
+// verdict is the line that a user looks for.
+func (s *Summary) verdict() string {
+	switch {
+	case len(s.Options) > 0 && s.Different == 0:
+		return "no report would have been another"
+	case len(s.Options) > 0:
+		return fmt.Sprintf("%d reports would have been others; the first, %s", s.Different, s.First)
+	case s.Different == 0:
+		return "identical, bit for bit"
+	}
+	return fmt.Sprintf("%d reports DIFFER; the first, %s", s.Different, s.First)
+}
+
+// WriteText writes the summary for a person, a line a fact, the verdict last.
+func (s *Summary) WriteText(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("node", "%s, %d start(s) of its agent in %d file(s)", s.Node, s.Starts, s.Files)
+	line("span", "%s from %s", s.To.Sub(s.From).Round(time.Millisecond), s.From.Format(time.RFC3339Nano))
+	line("samples", "%d, and %d dropped", s.Samples, s.Dropped)
+	line("pods", "at most %d; %d churn event(s)", s.Pods, s.Churn)
+	line("fleet", "%d update(s)", s.Fleets)
+	line("gaps", "%d, with %d record(s) lost", s.Gaps, s.Lost)
+	for _, torn := range s.Torn {
+		line("torn", "%s", torn)
+	}
+	if len(s.Options) > 0 {
+		line("options", "%s", strings.Join(s.Options, " "))
+	}
+	for _, side := range []struct {
+		name string
+		r    Reports
+	}{{"recorded", s.Recorded}, {"replayed", s.Replayed}} {
+		a := side.r.Avail
+		line(side.name, "%d report(s), avail %.2f on average, %.2f to %.2f", side.r.Count, a.Mean, a.Least, a.Most)
+	}
+	line("verdict", "%s", s.verdict())
+	return w.Flush()
+}

@@ -1,0 +1,103 @@
+package table_test
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/report/table"
+)
+
+func text(t *testing.T, of table.Table, width int) string {
+	t.Helper()
+	var b strings.Builder
+	if err := of.WriteText(&b, width); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestText(t *testing.T) {
+	wide := table.Table{
+		Title:  "a title of five words",
+		Header: []string{"name", "what it says"},
+		Rows:   [][]string{{"a", "some words about it"}, {"α/β=γ", "none"}, {"short"}},
+	}
+	tests := map[string]struct {
+		width int
+		want  string
+	}{
+		"unbounded": {0, "a title of five words\nname   what it says\na      some words about it\nα/β=γ  none\nshort\n"},
+		"fits":      {27, "a title of five words\nname   what it says\na      some words about it\nα/β=γ  none\nshort\n"},
+		"narrow":    {20, "a title of five\nwords\nname   what it says\na      some words\n       about it\nα/β=γ  none\nshort\n"},
+		"split":     {6, "a\ntitle\nof\nfive\nwords\nna  wh\nme  at\n    it\n    sa\n    ys\na   so\n    me\n    wo\n    rd\n    s\n    ab\n    ou\n    t\n    it\nα/  no\nβ=  ne\nγ\nsh\nor\nt\n"},
+	}
+	for name, test := range tests {
+		if diff := cmp.Diff(test.want, text(t, wide, test.width)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Nothing is lost and no line is too long, whatever the width.
+func TestTextFits(t *testing.T) {
+	of := table.Table{Header: []string{"one", "two", "three"}, Rows: [][]string{
+		{strings.Repeat("long/", 30), strings.Repeat("word ", 20), "x"}, {"", strings.Repeat("é", 50), "yy"},
+	}}
+	letters := func(s string) int { return len(strings.Join(strings.Fields(s), "")) }
+	want := letters(text(t, of, 0))
+	for width := 7; width < 300; width++ {
+		got := text(t, of, width)
+		for line := range strings.Lines(got) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Fatalf("width %d: a line of %d: %q", width, n, line)
+			}
+		}
+		if letters(got) != want {
+			t.Fatalf("width %d: %d bytes of %d", width, letters(got), want)
+		}
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestCSV(t *testing.T) {
+	of := table.Table{Title: "left out", Header: []string{"a", "b"}}
+	of.Add("1,5", `"`)
+	var b strings.Builder
+	if err := of.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	got, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"a", "b"}, {"1,5", `"`}}, got); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+	if of.WriteCSV(broken{}) == nil || of.WriteText(broken{}, 80) == nil {
+		t.Error("a writer's error is lost")
+	}
+}
+
+func ExampleTable_WriteText() {
+	t := table.Table{Title: "who ran what", Header: []string{"scheduler", "mean run time"}}
+	t.Add("spazio", "13.1 s")
+	t.Add("default", "123 s")
+	if err := t.WriteText(os.Stdout, table.Terminal); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// who ran what
+	// scheduler  mean run time
+	// spazio     13.1 s
+	// default    123 s
+}
