@@ -2,26 +2,24 @@ package embedded
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/util/errors"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/keyutil"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
 )
 
 const (
@@ -36,10 +34,9 @@ const (
 )
 
 type apiServer struct {
-	address  string
-	caFile   string
-	token    string // of the user that WriteKubeconfig names
-	loopback *rest.Config
+	address string
+	ca      []byte // of the server's certificate
+	audit   *auditHook
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -53,28 +50,22 @@ func listen(port int) (net.Listener, error) {
 	return listener, nil
 }
 
-// startAPIServer takes the listener over.
-func startAPIServer(ctx context.Context, dir string, listener net.Listener, etcd string, fail func(error)) (*apiServer, error) {
-	a := &apiServer{
-		address: listener.Addr().String(),
-		caFile:  filepath.Join(dir, "apiserver.crt"),
-		token:   newToken(),
-		done:    make(chan struct{}),
-	}
-	o, err := a.options(dir, listener, etcd)
-	if err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
+// startAPIServer takes the listener over. The server writes its certificate to
+// dir.
+func startAPIServer(ctx context.Context, dir string, listener net.Listener, o *options.ServerRunOptions, audit *auditHook, fail func(error)) (*apiServer, error) {
+	a := &apiServer{address: listener.Addr().String(), audit: audit, done: make(chan struct{})}
 	// The server lives until close, not until ctx ends: its clients stop first.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	server, prepared, err := assemble(run, o)
+	server, prepared, err := assemble(run, o, audit)
+	if err == nil {
+		a.ca, err = os.ReadFile(filepath.Join(dir, "apiserver.crt"))
+	}
 	if err != nil {
 		cancel()
 		return nil, errors.Join(fmt.Errorf("assemble kube-apiserver: %w", err), listener.Close())
 	}
 	server.ShutdownTimeout = drainTime
 	a.cancel = cancel
-	a.loopback = rest.CopyConfig(server.LoopbackClientConfig)
 	go func() {
 		defer close(a.done)
 		if err := prepared(run); err != nil && run.Err() == nil {
@@ -84,22 +75,9 @@ func startAPIServer(ctx context.Context, dir string, listener net.Listener, etcd
 	return a, nil
 }
 
-func newToken() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
-// options returns those of upstream with what a loopback server without
+// serverOptions returns those of upstream with what a loopback server without
 // controllers needs changed.
-func (a *apiServer) options(dir string, listener net.Listener, etcd string) (*options.ServerRunOptions, error) {
-	tokens, keys := filepath.Join(dir, "tokens.csv"), filepath.Join(dir, "service-account.key")
-	if err := os.WriteFile(tokens, []byte(a.token+",spazio-admin,spazio-admin,system:masters\n"), 0o600); err != nil {
-		return nil, fmt.Errorf("write the token file: %w", err)
-	}
-	if err := writeKey(keys); err != nil {
-		return nil, err
-	}
+func serverOptions(dir string, listener net.Listener, etcd string, callers *authority, rbac bool) *options.ServerRunOptions {
 	loopback := net.IPv4(127, 0, 0, 1)
 	o := options.NewServerRunOptions()
 	o.SecureServing.Listener = listener
@@ -112,33 +90,23 @@ func (a *apiServer) options(dir string, listener net.Listener, etcd string) (*op
 	o.EndpointReconcilerType = "none"
 	o.ServiceClusterIPRanges = "10.0.0.0/16"
 	o.Etcd.StorageConfig.Transport.ServerList = []string{etcd}
-	o.ServiceAccountSigningKeyFile = keys
+	o.ServiceAccountSigningKeyFile = callers.serviceAccountKey
 	o.Authentication.ServiceAccounts.Issuers = []string{"https://kubernetes.default.svc"}
-	o.Authentication.ServiceAccounts.KeyFiles = []string{keys}
-	o.Authentication.TokenFile.TokenFile = tokens
+	o.Authentication.ServiceAccounts.KeyFiles = []string{callers.serviceAccountKey}
+	o.Authentication.TokenFile.TokenFile = callers.tokenFile
+	o.Authentication.ClientCert.ClientCA = callers.caFile
 	o.Authentication.Anonymous.Allow = false
-	o.Authorization.Modes = []string{"AlwaysAllow"}
+	o.Authorization.Modes = []string{modes.ModeAlwaysAllow}
+	if rbac {
+		o.Authorization.Modes = []string{modes.ModeRBAC}
+	}
+	// Nobody would make the service accounts or take the taints away.
 	o.Admission.GenericAdmission.DisablePlugins = []string{"ServiceAccount", "TaintNodesByCondition"}
-	return o, nil
-}
-
-func writeKey(path string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return fmt.Errorf("make the service account key: %w", err)
-	}
-	pem, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		return fmt.Errorf("make the service account key: %w", err)
-	}
-	if err := os.WriteFile(path, pem, 0o600); err != nil {
-		return fmt.Errorf("write the service account key: %w", err)
-	}
-	return nil
+	return o
 }
 
 // assemble takes upstream's steps from options to a server that can run.
-func assemble(ctx context.Context, o *options.ServerRunOptions) (*genericapiserver.GenericAPIServer, func(context.Context) error, error) {
+func assemble(ctx context.Context, o *options.ServerRunOptions, audit *auditHook) (*genericapiserver.GenericAPIServer, func(context.Context) error, error) {
 	completed, err := o.Complete(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -149,6 +117,14 @@ func assemble(ctx context.Context, o *options.ServerRunOptions) (*genericapiserv
 	config, err := app.NewConfig(completed)
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, c := range []*genericapiserver.Config{
+		config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
+	} {
+		dropLogCheck(c)
+	}
+	if audit != nil {
+		audit.install(&config.Aggregator.GenericConfig.Config)
 	}
 	ready, err := config.Complete()
 	if err != nil {
@@ -165,9 +141,18 @@ func assemble(ctx context.Context, o *options.ServerRunOptions) (*genericapiserv
 	return chain.GenericAPIServer, prepared.Run, nil
 }
 
-// waitReady returns when readyz does and the namespace default exists.
-func (a *apiServer) waitReady(ctx context.Context, failed <-chan struct{}, reason func() error) error {
-	client, err := kubernetes.NewForConfig(a.restConfig())
+// dropLogCheck removes the check that the logger is not stuck: asked once, it
+// keeps a goroutine for ever.
+func dropLogCheck(c *genericapiserver.Config) {
+	for _, checks := range []*[]healthz.HealthChecker{&c.HealthzChecks, &c.ReadyzChecks, &c.LivezChecks} {
+		*checks = slices.DeleteFunc(slices.Clone(*checks), func(h healthz.HealthChecker) bool { return h == healthz.LogHealthz })
+	}
+}
+
+// waitReady returns when readyz does and the namespace default exists. The
+// configuration is an administrator's.
+func (a *apiServer) waitReady(ctx context.Context, config *rest.Config, failed <-chan struct{}, reason func() error) error {
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
@@ -208,16 +193,24 @@ func notReady(body string) string {
 
 func (a *apiServer) url() string { return "https://" + a.address }
 
+// restConfig returns a client configuration without a credential.
 func (a *apiServer) restConfig() *rest.Config {
-	config := rest.CopyConfig(a.loopback)
-	config.QPS = -1
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	return config
+	return &rest.Config{
+		Host:            a.url(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: a.ca},
+		QPS:             -1,
+		ContentConfig: rest.ContentConfig{
+			ContentType:        "application/vnd.kubernetes.protobuf",
+			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json",
+		},
+	}
 }
 
 func (a *apiServer) close() error {
 	a.cancel()
+	if a.audit != nil {
+		defer a.audit.stop()
+	}
 	select {
 	case <-a.done:
 		return nil

@@ -10,52 +10,18 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/client-go/rest"
-
 	_ "github.com/spazio-scheduler/spazio/embedded/internal/etcdquiet"
 )
 
-// ErrStarted is returned by a second Start in one process.
-var ErrStarted = errors.New("this process has already started a kube-apiserver")
-
-// FieldError names a field of Config whose value is out of its range.
-type FieldError struct {
-	Field string
-	Value any
-	Want  string
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("controlplane: %s is %v, want %s", e.Field, e.Value, e.Want)
-}
-
-// Config says where a control plane lives. The zero value is ready to use.
-type Config struct {
-	// Dir is the directory in which the control plane makes its own temporary
-	// one; default os.TempDir().
-	Dir string
-	// Logger is told when the control plane starts and stops; default: nobody.
-	Logger *slog.Logger
-	// APIPort is the loopback port of kube-apiserver; 0 picks a free one.
-	APIPort int
-}
-
-// Validate returns a *FieldError for a port out of range.
-func (c Config) Validate() error {
-	if c.APIPort < 0 || c.APIPort > 65535 {
-		return &FieldError{Field: "APIPort", Value: c.APIPort, Want: "0 to 65535"}
-	}
-	return nil
-}
-
-// ControlPlane is a running etcd and kube-apiserver. Its methods may be called
-// from several goroutines.
+// ControlPlane is a running etcd and kube-apiserver. It is safe for concurrent
+// use.
 type ControlPlane struct {
-	dir    string
-	logger *slog.Logger
-	log    *logFile
-	api    *apiServer
-	etcd   *etcdServer
+	dir       string
+	logger    *slog.Logger
+	log       *logFile
+	authority *authority
+	etcd      *etcdServer
+	api       *apiServer
 
 	failed   chan struct{} // closed after err is set
 	failOnce sync.Once
@@ -80,23 +46,32 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 		c.logger = slog.New(slog.DiscardHandler)
 	}
 	if err := c.start(ctx, config); err != nil {
-		return nil, errors.Join(fmt.Errorf("controlplane: %w", err), c.Close())
+		return nil, errors.Join(fmt.Errorf("embedded: %w", err), c.Close())
 	}
 	c.logger.Info("control plane ready", "server", c.api.url(), "dir", c.dir)
 	return c, nil
 }
 
 func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case started.Load():
+		return ErrStarted
 	}
-	if c.dir, err = os.MkdirTemp(config.Dir, "spazio-"); err != nil {
+	parent, err := config.dir()
+	if err != nil {
+		return err
+	}
+	if c.dir, err = os.MkdirTemp(parent, dirPrefix); err != nil {
 		return fmt.Errorf("make a data directory: %w", err)
 	}
 	if c.log, err = openLog(filepath.Join(c.dir, "controlplane.log")); err != nil {
 		return err
 	}
-	c.log.redirectKlog(c.fail)
+	if c.authority, err = newAuthority(c.dir); err != nil {
+		return err
+	}
 	listener, err := listen(config.APIPort)
 	if err != nil {
 		return err
@@ -109,10 +84,16 @@ func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
 	if !started.CompareAndSwap(false, true) {
 		return errors.Join(ErrStarted, listener.Close())
 	}
-	if c.api, err = startAPIServer(ctx, c.dir, listener, c.etcd.endpoint, c.fail); err != nil {
+	c.log.redirectKlog(c.fail)
+	options := serverOptions(c.dir, listener, c.etcd.endpoint, c.authority, config.RBAC)
+	var audit *auditHook
+	if config.Audit != nil {
+		audit = &auditHook{call: config.Audit}
+	}
+	if c.api, err = startAPIServer(ctx, c.dir, listener, options, audit, c.fail); err != nil {
 		return err
 	}
-	return c.api.waitReady(ctx, c.failed, c.Err)
+	return c.api.waitReady(ctx, c.RESTConfig(), c.failed, c.Err)
 }
 
 // fail records the first reason for which the control plane died by itself.
@@ -137,10 +118,6 @@ func (c *ControlPlane) Err() error {
 	}
 }
 
-// RESTConfig returns a new client configuration with all rights, protobuf and
-// no rate limit.
-func (c *ControlPlane) RESTConfig() *rest.Config { return c.api.restConfig() }
-
 // Dir returns the directory that holds data, credentials and the log; Close
 // removes it.
 func (c *ControlPlane) Dir() string { return c.dir }
@@ -163,7 +140,7 @@ func (c *ControlPlane) Close() error {
 			errs = append(errs, os.RemoveAll(c.dir))
 		}
 		if err := errors.Join(errs...); err != nil {
-			c.closeErr = fmt.Errorf("controlplane: close: %w", err)
+			c.closeErr = fmt.Errorf("embedded: close: %w", err)
 		}
 		c.logger.Info("control plane closed")
 	})

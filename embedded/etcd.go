@@ -78,6 +78,8 @@ func startEtcd(ctx context.Context, dir string, log *logFile, fail func(error)) 
 	}
 }
 
+func socketPath(dir string) string { return filepath.Join(dir, "etcd.sock") }
+
 func etcdConfig(dir string) *embed.Config {
 	config := embed.NewConfig()
 	config.Name = "spazio"
@@ -86,7 +88,7 @@ func etcdConfig(dir string) *embed.Config {
 	// A new member elects itself after 5 ticks at most. It has no peers whose
 	// heartbeats could be late.
 	config.TickMs, config.ElectionMs = 20, 100
-	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "etcd.sock")}
+	socket := url.URL{Scheme: "unix", Path: socketPath(dir)}
 	config.ListenClientUrls = []url.URL{socket}
 	// A member without peers needs no port for them. What it advertises nobody
 	// reads, but may not be a socket.

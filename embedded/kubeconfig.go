@@ -2,28 +2,26 @@ package embedded
 
 import (
 	"fmt"
-	"os"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // WriteKubeconfig writes a file, readable by its owner alone, with which kubectl
-// and every other client can reach the control plane as an administrator. It
+// and every other client can do what config can: one of a ControlPlane's. It
 // makes missing directories.
-func (c *ControlPlane) WriteKubeconfig(path string) error {
-	ca, err := os.ReadFile(c.api.caFile)
-	if err != nil {
-		return fmt.Errorf("controlplane: read the certificate: %w", err)
+func WriteKubeconfig(path string, config *rest.Config) error {
+	const name = "embedded"
+	file := clientcmdapi.NewConfig()
+	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.AuthInfos[name] = &clientcmdapi.AuthInfo{
+		Token: config.BearerToken, ClientCertificateData: config.CertData, ClientKeyData: config.KeyData,
 	}
-	const name = "spazio"
-	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: c.api.url(), CertificateAuthorityData: ca}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: c.api.token}
-	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
-	config.CurrentContext = name
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		return fmt.Errorf("controlplane: write the kubeconfig: %w", err)
+	file.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
+	file.CurrentContext = name
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		return fmt.Errorf("embedded: write the kubeconfig: %w", err)
 	}
 	return nil
 }

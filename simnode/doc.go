@@ -1,8 +1,25 @@
-// Package simnode stands in for a node: a kubelet that runs pods in the
-// contention model of package sim/node.
+// Package simnode brings nodes to an API server without kubelets or containers:
+// simulated ones that run pods in the contention model of package sim/node, and,
+// with package burn, this machine. It is for tests of schedulers, and for whatever
+// else wants pods to start, take their time and end.
 //
-// [Node] puts a lock, a virtual [Clock] and the interfaces of a real node around
-// a model: the agent samples it and listens to its containers as it would on a
-// host. [Kubelet] is what the API server sees: it watches for bound pods, runs
-// them on a [Machine] and writes their phases back.
+//	nodes, err := simnode.Start(ctx, simnode.Config{Cluster: config, Nodes: 20})
+//	if err != nil {
+//		return err
+//	}
+//	defer nodes.Close()
+//
+// Any API server will do: that of package embedded, of envtest, or a cluster's. A
+// pod that somebody binds to a node starts after a while, shares the node's cores
+// with the others there, and succeeds when it has had its CPU time; its status in
+// the API follows. What a pod takes, its annotations say ([AnnotationWork] and
+// others); requests and limits decide nothing here. [Config.Observer] hears of each
+// step, and the [Clock] may run faster than life.
+//
+// The nodes keep no leases and send no heartbeats: where a node-lifecycle
+// controller runs, it will take them for dead.
+//
+// A [Node] is also what a node's agent of package node wants to see: it samples
+// like a telemetry.Reader and is a source of pod events. A [Machine] of the
+// caller's own making may do anything else with the pods that it is given.
 package simnode

@@ -18,29 +18,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Observer hears what happens to each pod, in order for one pod, after the API
-// server has heard it. The node is empty for a pod that was deleted before it
-// was bound. Calls come from several goroutines.
-type Observer func(pod types.NamespacedName, node string, t Transition)
-
-// KubeletConfig configures a Kubelet.
-type KubeletConfig struct {
-	Client   kubernetes.Interface
-	Clock    Clock
-	Machines []Machine
-	// Observer may be nil.
-	Observer Observer
-	// Seed selects the start-up latencies of pods that don't declare one.
-	Seed uint64
-	// OnError hears of pods that could not be run or reported; nil drops it.
-	OnError func(error)
+// Event is a transition of a pod that the API server has heard of.
+type Event struct {
+	Transition
+	Pod types.NamespacedName
+	// Node is empty for a pod that was deleted before it was bound.
+	Node string
 }
 
-// Kubelet stands between the API server and the machines of many nodes: it runs
+// kubelet stands between the API server and the machines of many nodes: it runs
 // the pods that are bound to them and writes back what became of the pods. It is
 // safe for concurrent use.
-type Kubelet struct {
-	KubeletConfig
+type kubelet struct {
+	client   kubernetes.Interface
+	config   Config
 	machines map[string]Machine
 	writers  []chan write
 
@@ -70,40 +61,37 @@ type write struct {
 // what keeps up with some hundred starts a second.
 const kubeletWriters = 8
 
-// NewKubelet returns a kubelet for the given machines.
-func NewKubelet(c KubeletConfig) *Kubelet {
-	k := &Kubelet{
-		KubeletConfig: c,
-		machines:      make(map[string]Machine, len(c.Machines)),
-		pods:          make(map[types.UID]*tracked),
-		writers:       make([]chan write, kubeletWriters),
+// newKubelet returns a kubelet for the given machines. Of the configuration, which
+// has its defaults, it uses what is the same for all nodes.
+func newKubelet(client kubernetes.Interface, c Config, machines []Machine) *kubelet {
+	k := &kubelet{
+		client:   client,
+		config:   c,
+		machines: make(map[string]Machine, len(machines)),
+		pods:     make(map[types.UID]*tracked),
+		writers:  make([]chan write, kubeletWriters),
 	}
-	for _, m := range c.Machines {
-		k.machines[m.Name()] = m
+	for _, m := range machines {
+		k.machines[m.Spec().Name] = m
 	}
 	for i := range k.writers {
 		// A machine must never wait for the API server.
 		k.writers[i] = make(chan write, 1<<16)
 	}
-	if k.Observer == nil {
-		k.Observer = func(types.NamespacedName, string, Transition) {}
-	}
-	if k.OnError == nil {
-		k.OnError = func(error) {}
-	}
 	return k
 }
 
-// Run watches and runs pods until ctx ends or a machine fails, and returns when
+// run watches and runs pods until ctx ends or a machine fails, and returns when
 // every machine has stopped. synced is closed once the watch has begun.
-func (k *Kubelet) Run(ctx context.Context, synced chan<- struct{}) error {
+func (k *kubelet) run(ctx context.Context, synced chan<- struct{}) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var running sync.WaitGroup
-	for _, m := range k.machines {
+	for name, m := range k.machines {
 		running.Go(func() {
-			if err := m.Run(ctx, func(t Transition) { k.changed(m.Name(), t) }); err != nil {
-				cancel(fmt.Errorf("node %s: %w", m.Name(), err))
+			err := m.Run(ctx, func(t Transition) { k.changed(name, t) })
+			if err != nil || ctx.Err() == nil {
+				cancel(&machineError{name, err})
 			}
 		})
 	}
@@ -117,16 +105,32 @@ func (k *Kubelet) Run(ctx context.Context, synced chan<- struct{}) error {
 	}
 	<-ctx.Done()
 	running.Wait()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return err
+	var failed *machineError
+	if errors.As(context.Cause(ctx), &failed) {
+		return failed
 	}
 	return nil
 }
 
+// machineError says that a machine ended by itself.
+type machineError struct {
+	node string
+	err  error // nil for no reason
+}
+
+func (e *machineError) Error() string {
+	if e.err == nil {
+		return "node " + e.node + " ended by itself"
+	}
+	return "node " + e.node + ": " + e.err.Error()
+}
+
+func (e *machineError) Unwrap() error { return e.err }
+
 // informer watches the pods of all nodes, which costs the API server less than a
 // watch a node, and those of none, whose deletion the observer hears of too.
-func (k *Kubelet) informer() cache.SharedIndexInformer {
-	informer := coreinformers.NewPodInformer(k.Client, metav1.NamespaceAll, 0, cache.Indexers{})
+func (k *kubelet) informer() cache.SharedIndexInformer {
+	informer := coreinformers.NewPodInformer(k.client, metav1.NamespaceAll, 0, cache.Indexers{})
 	// A fresh informer accepts any handler.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { k.seen(obj) },
@@ -136,59 +140,58 @@ func (k *Kubelet) informer() cache.SharedIndexInformer {
 	return informer
 }
 
-func (k *Kubelet) seen(obj any) {
+func (k *kubelet) seen(obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return
 	}
-	machine, ok := k.machines[pod.Spec.NodeName]
-	if !ok {
+	if _, ok := k.machines[pod.Spec.NodeName]; !ok {
 		return
 	}
 	switch {
 	case pod.DeletionTimestamp != nil:
-		k.remove(pod, machine)
+		k.remove(pod)
 	case pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:
-		k.bind(pod, machine)
+		k.bind(pod)
 	}
 }
 
-func (k *Kubelet) bind(pod *corev1.Pod, machine Machine) {
-	name := nameOf(pod)
+func (k *kubelet) bind(pod *corev1.Pod) {
+	name, node := nameOf(pod), pod.Spec.NodeName
 	k.mu.Lock()
 	_, known := k.pods[pod.UID]
 	if !known {
-		k.pods[pod.UID] = &tracked{name: name, node: machine.Name(), containers: containersOf(pod)}
+		k.pods[pod.UID] = &tracked{name: name, node: node, containers: containersOf(pod)}
 	}
 	k.mu.Unlock()
 	if known {
 		return
 	}
-	k.Observer(name, machine.Name(), Transition{At: k.Clock.Now(), UID: string(pod.UID), Phase: Bound})
-	work, err := PodOf(pod, k.startup(pod.UID))
+	k.observe(name, node, Transition{At: k.config.Clock.Now(), UID: string(pod.UID), Phase: Bound})
+	work, err := podOf(pod, k.startup(pod.UID))
 	if err == nil {
-		err = machine.Bind(work)
+		err = k.machines[node].Bind(work)
 	}
 	if err != nil {
-		k.OnError(fmt.Errorf("pod %s: %w", name, err))
-		k.changed(machine.Name(), Transition{At: k.Clock.Now(), UID: string(pod.UID), Phase: Failed})
+		k.config.OnError(fmt.Errorf("pod %s: %w", name, err))
+		k.changed(node, Transition{At: k.config.Clock.Now(), UID: string(pod.UID), Phase: Failed})
 	}
 }
 
 // startup draws a pod's latency from its own stream, so that it does not depend
 // on the order in which pods arrive.
-func (k *Kubelet) startup(uid types.UID) time.Duration {
+func (k *kubelet) startup(uid types.UID) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(uid))
-	return StartupLatency(rand.New(rand.NewPCG(k.Seed, h.Sum64())))
+	return StartupLatency(rand.New(rand.NewPCG(k.config.Params.Seed, h.Sum64())))
 }
 
 // remove ends a pod that someone deleted and lets the API server forget it.
-func (k *Kubelet) remove(pod *corev1.Pod, machine Machine) {
+func (k *kubelet) remove(pod *corev1.Pod) {
 	k.mu.Lock()
 	t, ok := k.pods[pod.UID]
 	if !ok {
-		t = &tracked{name: nameOf(pod), node: machine.Name()}
+		t = &tracked{name: nameOf(pod), node: pod.Spec.NodeName}
 		k.pods[pod.UID] = t
 	}
 	again := t.deleting
@@ -197,12 +200,12 @@ func (k *Kubelet) remove(pod *corev1.Pod, machine Machine) {
 	if again {
 		return
 	}
-	machine.Kill(string(pod.UID))
+	k.machines[t.node].Kill(string(pod.UID))
 	k.enqueue(write{uid: pod.UID, name: t.name, node: t.node, remove: true})
 }
 
 // deleted ends a pod that vanished without warning, as by a forced deletion.
-func (k *Kubelet) deleted(obj any) {
+func (k *kubelet) deleted(obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
@@ -214,14 +217,18 @@ func (k *Kubelet) deleted(obj any) {
 	t, known := k.pods[pod.UID]
 	delete(k.pods, pod.UID)
 	k.mu.Unlock()
-	killed := Transition{At: k.Clock.Now(), UID: string(pod.UID), Phase: Killed}
+	killed := Transition{At: k.config.Clock.Now(), UID: string(pod.UID), Phase: Killed}
 	switch {
 	case !known && pod.Spec.NodeName == "":
-		k.Observer(nameOf(pod), "", killed)
+		k.observe(nameOf(pod), "", killed)
 	case known && !t.finished:
 		k.machines[t.node].Kill(string(pod.UID))
-		k.Observer(t.name, t.node, killed)
+		k.observe(t.name, t.node, killed)
 	}
+}
+
+func (k *kubelet) observe(pod types.NamespacedName, node string, t Transition) {
+	k.config.Observer(Event{Transition: t, Pod: pod, Node: node})
 }
 
 func nameOf(pod *corev1.Pod) types.NamespacedName {
@@ -237,7 +244,7 @@ func containersOf(pod *corev1.Pod) []string {
 }
 
 // changed is called by machines.
-func (k *Kubelet) changed(node string, t Transition) {
+func (k *kubelet) changed(node string, t Transition) {
 	if t.Phase == Starting {
 		return
 	}
@@ -253,13 +260,13 @@ func (k *Kubelet) changed(node string, t Transition) {
 	k.enqueue(w)
 }
 
-func (k *Kubelet) enqueue(w write) {
+func (k *kubelet) enqueue(w write) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.uid))
 	k.writers[h.Sum32()%kubeletWriters] <- w
 }
 
-func (k *Kubelet) writeAll(ctx context.Context, queue <-chan write) {
+func (k *kubelet) writeAll(ctx context.Context, queue <-chan write) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -270,11 +277,11 @@ func (k *Kubelet) writeAll(ctx context.Context, queue <-chan write) {
 				err = k.write(ctx, w)
 			}
 			if err != nil && !gone(err) && ctx.Err() == nil {
-				k.OnError(fmt.Errorf("pod %s: %w", w.name, err))
+				k.config.OnError(fmt.Errorf("pod %s: %w", w.name, err))
 				continue
 			}
 			if !w.remove && ctx.Err() == nil {
-				k.Observer(w.name, w.node, w.transition)
+				k.observe(w.name, w.node, w.transition)
 			}
 		}
 	}
@@ -283,8 +290,8 @@ func (k *Kubelet) writeAll(ctx context.Context, queue <-chan write) {
 // gone says that the pod was deleted; a conflict, that another has its name now.
 func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
-func (k *Kubelet) write(ctx context.Context, w write) error {
-	pods := k.Client.CoreV1().Pods(w.name.Namespace)
+func (k *kubelet) write(ctx context.Context, w write) error {
+	pods := k.client.CoreV1().Pods(w.name.Namespace)
 	if w.remove {
 		// The UID guards a pod of the same name made since.
 		options := metav1.NewPreconditionDeleteOptions(string(w.uid))

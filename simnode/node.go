@@ -3,16 +3,18 @@ package simnode
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // Node is a simulated node in real use: a [Machine] to a kubelet, a source of
 // samples and of pod events to an agent. It is safe for concurrent use.
 type Node struct {
-	name  string
+	spec  NodeSpec
 	clock Clock
 	feed  *PodFeed
 
@@ -22,16 +24,32 @@ type Node struct {
 	wake  chan struct{}
 }
 
-// NewNode returns a node that runs on the given clock, empty at its present.
-func NewNode(name string, p Params, clock Clock) (*Node, error) {
-	now := clock.Now()
-	m, err := newModel(p, now)
-	if err != nil {
-		return nil, fmt.Errorf("node %s: %w", name, err)
+// Params describes a simulated node. A zero field takes its default.
+type Params = node.Params
+
+// NodeConfig describes a Node. Name is required; a zero field takes its default.
+type NodeConfig struct {
+	Name   string
+	Labels map[string]string
+	Params Params
+	// Clock is the node's time; default the wall clock.
+	Clock Clock
+}
+
+// NewNode returns a node that runs on its clock, empty at its present.
+func NewNode(c NodeConfig) (*Node, error) {
+	if c.Name == "" {
+		return nil, refuse(ErrInvalid, "Name", c.Name, "set")
 	}
+	now := c.Clock.Now()
+	m, err := newModel(c.Params, now)
+	if err != nil {
+		return nil, fmt.Errorf("simnode: node %s: %w", c.Name, err)
+	}
+	p := m.Params()
 	return &Node{
-		name:  name,
-		clock: clock,
+		spec:  NodeSpec{Name: c.Name, Cores: p.Cores, Memory: p.Memory, Labels: maps.Clone(c.Labels)},
+		clock: c.Clock,
 		feed:  NewPodFeed(now),
 		model: m,
 		wake:  make(chan struct{}, 1),
@@ -39,7 +57,14 @@ func NewNode(name string, p Params, clock Clock) (*Node, error) {
 }
 
 // Name returns the node's name.
-func (n *Node) Name() string { return n.name }
+func (n *Node) Name() string { return n.spec.Name }
+
+// Spec implements [Machine].
+func (n *Node) Spec() NodeSpec {
+	spec := n.spec
+	spec.Labels = maps.Clone(spec.Labels)
+	return spec
+}
 
 // Bind puts a pod on the node.
 func (n *Node) Bind(p Pod) error {
@@ -137,10 +162,7 @@ func (n *Node) Sizes() []float64 { return n.SizesTo(nil) }
 
 // SizesTo is Sizes in dst, grown as append does; nil allocates.
 func (n *Node) SizesTo(dst []float64) []float64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	p := n.model.Params()
-	return append(dst[:0], float64(p.Cores), p.Memory)
+	return append(dst[:0], float64(n.spec.Cores), n.spec.Memory)
 }
 
 // Pressure reports that nothing the channels need is missing.

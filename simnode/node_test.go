@@ -15,7 +15,7 @@ import (
 
 func TestNodeTellsItsAgent(t *testing.T) {
 	clock := simnode.NewClock(time.Now(), 100)
-	node, err := simnode.NewNode("n", simnode.Params{}, clock)
+	node, err := simnode.NewNode(simnode.NodeConfig{Name: "n", Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestNodeTellsItsAgent(t *testing.T) {
 
 func TestNodeSamples(t *testing.T) {
 	clock := simnode.NewClock(time.Now(), 1)
-	node, err := simnode.NewNode("n", simnode.Params{Cores: 8, Memory: 1 << 30}, clock)
+	node, err := simnode.NewNode(simnode.NodeConfig{Name: "n", Params: simnode.Params{Cores: 8, Memory: 1 << 30}, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestNodeHasTheReadersSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	node, err := simnode.NewNode("n", simnode.Params{}, simnode.Clock{})
+	node, err := simnode.NewNode(simnode.NodeConfig{Name: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}

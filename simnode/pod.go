@@ -1,23 +1,34 @@
 package simnode
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// Errors of a Machine; match them with errors.Is.
-var (
-	ErrDuplicatePod = errors.New("simnode: pod is on the node already")
-	ErrBadPod       = errors.New("simnode: pod is not runnable")
+// Annotations a pod carries to say what it will do. They are for the simulated
+// work alone: no scheduler knows them.
+const (
+	// AnnotationWork is the CPU time of the pod's thread in seconds.
+	AnnotationWork = "spazio-scheduler.github.io/cpu-seconds"
+	// AnnotationMemory is the memory it takes, as a Kubernetes quantity.
+	AnnotationMemory = "spazio-scheduler.github.io/memory"
+	// AnnotationStartup is the seconds from its bind to its running state; the
+	// default is drawn from [StartupLatency].
+	AnnotationStartup = "spazio-scheduler.github.io/startup-seconds"
 )
 
-// Params describes a simulated node. A zero field takes its default.
-type Params = node.Params
+// What a pod without annotations does.
+const (
+	DefaultWork   = 5 * time.Second
+	DefaultMemory = 64 << 20
+)
 
 // Pod is the work that one pod brings to a node.
 type Pod struct {
@@ -33,35 +44,56 @@ type Pod struct {
 func (p Pod) validate() error {
 	switch {
 	case p.UID == "":
-		return fmt.Errorf("%w: no UID", ErrBadPod)
+		return refuse(ErrBadPod, "UID", p.UID, "set")
 	case p.Work < 0:
-		return fmt.Errorf("%w: work %v", ErrBadPod, p.Work)
+		return refuse(ErrBadPod, "Work", p.Work, "at least 0")
 	case p.Memory < 0 || math.IsNaN(p.Memory) || math.IsInf(p.Memory, 0):
-		return fmt.Errorf("%w: memory %v", ErrBadPod, p.Memory)
+		return refuse(ErrBadPod, "Memory", p.Memory, "a finite number of bytes, at least 0")
 	case p.Startup < 0:
-		return fmt.Errorf("%w: startup %v", ErrBadPod, p.Startup)
+		return refuse(ErrBadPod, "Startup", p.Startup, "at least 0")
 	}
 	return nil
 }
 
-// Phase is where a pod is in its life.
-type Phase = node.Phase
+// podOf reads what a pod will do from its annotations; startup stands in for a
+// missing start-up latency.
+func podOf(pod *corev1.Pod, startup time.Duration) (Pod, error) {
+	p := Pod{UID: string(pod.UID), Work: DefaultWork, Memory: DefaultMemory, Startup: startup}
+	var err error
+	if s, ok := pod.Annotations[AnnotationWork]; ok {
+		if p.Work, err = parseSeconds(AnnotationWork, s); err != nil {
+			return Pod{}, err
+		}
+	}
+	if s, ok := pod.Annotations[AnnotationStartup]; ok {
+		if p.Startup, err = parseSeconds(AnnotationStartup, s); err != nil {
+			return Pod{}, err
+		}
+	}
+	if s, ok := pod.Annotations[AnnotationMemory]; ok {
+		q, err := resource.ParseQuantity(s)
+		if err != nil {
+			return Pod{}, refuse(ErrBadPod, AnnotationMemory, s, "a quantity, such as 64Mi")
+		}
+		p.Memory = q.AsApproximateFloat64()
+	}
+	return p, p.validate()
+}
 
-// The phases of a pod in order.
-const (
-	Bound     = node.Bound
-	Starting  = node.Starting
-	Running   = node.Running
-	Succeeded = node.Succeeded
-	Failed    = node.Failed
-	Killed    = node.Killed
-)
+// maxSeconds keeps a duration far from the end of its range: thirty years.
+const maxSeconds = 1e9
 
-// Transition says that a pod entered a phase.
-type Transition struct {
-	At    time.Time
-	UID   string
-	Phase Phase
+func parseSeconds(annotation, s string) (time.Duration, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v >= 0 && v <= maxSeconds) {
+		return 0, refuse(ErrBadPod, annotation, s, "a number of seconds")
+	}
+	return time.Duration(v * float64(time.Second)), nil
+}
+
+// FormatSeconds writes d as the annotations want it.
+func FormatSeconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
 }
 
 // StartupLatency draws the time from a pod's bind to its running state.

@@ -10,7 +10,7 @@ import (
 )
 
 func TestNodeRefusesPods(t *testing.T) {
-	n, err := simnode.NewNode("n", simnode.Params{}, simnode.NewClock(time.Now(), 1))
+	n, err := simnode.NewNode(simnode.NodeConfig{Name: "n", Clock: simnode.NewClock(time.Now(), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestNodeRefusesPods(t *testing.T) {
 	if err := n.Bind(simnode.Pod{UID: "a"}); err != nil {
 		t.Errorf("after it was killed: %v", err)
 	}
-	if _, err := simnode.NewNode("n", simnode.Params{Cores: -1}, simnode.Clock{}); err == nil {
+	if _, err := simnode.NewNode(simnode.NodeConfig{Name: "n", Params: simnode.Params{Cores: -1}}); err == nil {
 		t.Error("a node of −1 cores")
 	}
 }

@@ -75,24 +75,24 @@ func (r *Run) created(i int, at time.Time) Record {
 	return r.records[i]
 }
 
-// Observe is a [simnode.Observer]; pods of others are ignored.
-func (r *Run) Observe(pod types.NamespacedName, node string, t simnode.Transition) {
+// Observe is for [simnode.Config]'s Observer; pods of others are ignored.
+func (r *Run) Observe(e simnode.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i, ok := r.index[pod]
+	i, ok := r.index[e.Pod]
 	if !ok {
 		return
 	}
 	p := &r.records[i]
-	switch t.Phase {
+	switch e.Phase {
 	case simnode.Bound:
-		p.Node, p.Bound = node, t.At
+		p.Node, p.Bound = e.Node, e.At
 	case simnode.Running:
-		p.Running = t.At
+		p.Running = e.At
 	case simnode.Succeeded:
-		r.end(p, t.At, false)
+		r.end(p, e.At, false)
 	case simnode.Failed, simnode.Killed:
-		r.end(p, t.At, true)
+		r.end(p, e.At, true)
 	}
 }
 

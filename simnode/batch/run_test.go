@@ -55,7 +55,10 @@ func TestRunFollowsItsPods(t *testing.T) {
 		if closed(run.Done()) {
 			t.Fatalf("done before step %d", i)
 		}
-		run.Observe(types.NamespacedName{Namespace: batch.Namespace, Name: step.pod}, "node", simnode.Transition{At: at(float64(i)), Phase: step.phase})
+		run.Observe(simnode.Event{
+			Pod:  types.NamespacedName{Namespace: batch.Namespace, Name: step.pod},
+			Node: "node", Transition: simnode.Transition{At: at(float64(i)), Phase: step.phase},
+		})
 		step.counts.Total, step.counts.Submitted = 2, 2
 		if diff := cmp.Diff(step.counts, run.Counts()); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", i, diff)

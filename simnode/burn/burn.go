@@ -2,7 +2,6 @@ package burn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,17 +17,17 @@ type Load struct {
 	Memory int64
 }
 
-// ErrBadLoad is returned for a negative load.
-var ErrBadLoad = errors.New("burn: a load must not be negative")
-
 // Run takes the memory, burns the CPU time and returns, early if ctx ends. It
 // writes one line to ready once it begins to burn.
 func Run(ctx context.Context, load Load, ready io.Writer) error {
-	if load.CPU < 0 || load.Memory < 0 {
-		return fmt.Errorf("%w: %+v", ErrBadLoad, load)
+	switch {
+	case load.CPU < 0:
+		return refuse("CPU", load.CPU, "at least 0")
+	case load.Memory < 0:
+		return refuse("Memory", load.Memory, "at least 0")
 	}
 	runtime.GOMAXPROCS(1)
-	held := touch(load.Memory)
+	held := hold(load.Memory)
 	defer runtime.KeepAlive(held)
 	start, err := cpuTime()
 	if err != nil {
@@ -50,8 +49,8 @@ func Run(ctx context.Context, load Load, ready io.Writer) error {
 	return ctx.Err()
 }
 
-// touch allocates n bytes and writes to each page, so that they are resident.
-func touch(n int64) []byte {
+// hold allocates n bytes and writes to each page, so that they are resident.
+func hold(n int64) []byte {
 	block := make([]byte, n)
 	for i := 0; i < len(block); i += os.Getpagesize() {
 		block[i] = 1

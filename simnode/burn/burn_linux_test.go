@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,15 +23,56 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
+// roleVariable makes the test binary another program.
+const roleVariable = "SPAZIO_BURN_TEST_ROLE"
+
 // The test binary is its own child.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == burn.Command {
-		if burn.Child(context.Background(), os.Args[2:], os.Stdin, os.Stdout) != nil {
+	switch os.Getenv(roleVariable) {
+	case "forgetful": // a program that does not call Init
+		if _, err := burn.NewMachine(burn.Config{}); errors.Is(err, burn.ErrNoInit) {
+			os.Exit(0)
+		}
+		os.Exit(1)
+	case "burner": // a program of its own for the children
+		if burn.Child(context.Background(), os.Args[1:], os.Stdin, os.Stdout) != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
+	burn.Init()
 	os.Exit(m.Run())
+}
+
+func TestNewMachineWantsInit(t *testing.T) {
+	program := exec.Command(os.Args[0])
+	program.Env = append(os.Environ(), roleVariable+"=forgetful")
+	if out, err := program.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// The machine's size is what the system says of it.
+func TestMachineSpec(t *testing.T) {
+	m := newMachine(t, burn.Config{Labels: map[string]string{"real": "true"}})
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := m.Spec()
+	spec.Labels["real"] = "false"
+	if spec.Name != name || spec.Cores < 1 || spec.Memory < 1<<20 || m.Spec().Labels["real"] != "true" {
+		t.Errorf("%+v of host %s", m.Spec(), name)
+	}
+}
+
+func newMachine(t *testing.T, c burn.Config) *burn.Machine {
+	t.Helper()
+	m, err := burn.NewMachine(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // rig is a machine that runs until the test ends it.
@@ -41,10 +83,11 @@ type rig struct {
 	stop   func()
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, c burn.Config) *rig {
 	t.Helper()
+	c.Name = "real"
 	r := &rig{
-		Machine: burn.NewMachine("real", []string{os.Args[0], burn.Command}),
+		Machine: newMachine(t, c),
 		events:  make(chan simnode.Transition, 100),
 		pods:    make(chan telemetry.PodEvent, 100),
 	}
@@ -82,7 +125,7 @@ func (r *rig) want(t *testing.T, uid string, phase simnode.Phase) {
 }
 
 func TestMachineRunsPods(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, burn.Config{})
 	r.bind(t, "a", 50*time.Millisecond)
 	r.want(t, "a", simnode.Running)
 	r.want(t, "a", simnode.Succeeded)
@@ -100,8 +143,17 @@ func TestMachineRunsPods(t *testing.T) {
 	}
 }
 
+// A child may be a program of its own.
+func TestMachineRunsACommand(t *testing.T) {
+	t.Setenv(roleVariable, "burner")
+	r := newRig(t, burn.Config{Command: []string{os.Args[0]}})
+	r.bind(t, "a", 50*time.Millisecond)
+	r.want(t, "a", simnode.Running)
+	r.want(t, "a", simnode.Succeeded)
+}
+
 func TestMachineKills(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, burn.Config{})
 	r.bind(t, "a", time.Hour)
 	r.want(t, "a", simnode.Running)
 	if err := r.Bind(simnode.Pod{UID: "a"}); !errors.Is(err, simnode.ErrDuplicatePod) {
@@ -113,7 +165,7 @@ func TestMachineKills(t *testing.T) {
 
 // The children are niced while the machine runs and gone when it has stopped.
 func TestMachineStopsItsChildren(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, burn.Config{})
 	for _, uid := range []string{"a", "b", "c"} {
 		r.bind(t, uid, time.Hour)
 		r.want(t, uid, simnode.Running)
@@ -141,17 +193,9 @@ func TestMachineStopsItsChildren(t *testing.T) {
 }
 
 func TestMachineReportsAFailedStart(t *testing.T) {
-	r := newRig(t)
-	missing := burn.NewMachine("broken", []string{"/nonexistent/program"})
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = missing.Run(ctx, func(tr simnode.Transition) { r.events <- tr }) })
-	if err := missing.Bind(simnode.Pod{UID: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	r := newRig(t, burn.Config{Command: []string{"/nonexistent/program"}})
+	r.bind(t, "a", time.Second)
 	r.want(t, "a", simnode.Failed)
-	cancel()
-	running.Wait()
 }
 
 func childrenOf(t *testing.T, parent int) []int {
@@ -200,8 +244,10 @@ func stat(dir string) []string {
 }
 
 func TestRunRejects(t *testing.T) {
-	for _, load := range []burn.Load{{CPU: -1}, {Memory: -1}} {
-		if err := burn.Run(t.Context(), load, &bytes.Buffer{}); !errors.Is(err, burn.ErrBadLoad) {
+	for field, load := range map[string]burn.Load{"CPU": {CPU: -1}, "Memory": {Memory: -1}} {
+		err := burn.Run(t.Context(), load, &bytes.Buffer{})
+		var refused *burn.FieldError
+		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, burn.ErrInvalid) {
 			t.Errorf("%+v: error %v", load, err)
 		}
 	}

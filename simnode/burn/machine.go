@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -16,16 +19,24 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// ErrStopped is returned for a pod given to a machine that has stopped.
-var ErrStopped = errors.New("burn: machine has stopped")
+// Config describes a Machine. A zero field takes its default.
+type Config struct {
+	// Name is the node's; default the host's.
+	Name   string
+	Labels map[string]string
+	// Command runs a child, followed by --cpu-seconds and --memory with their
+	// values, which [Child] takes; default this program, see [Init].
+	Command []string
+}
 
 // Machine runs each pod as a child process. It is a [simnode.Machine] and safe
 // for concurrent use.
 type Machine struct {
-	name    string
-	command []string
-	feed    *simnode.PodFeed
-	starts  chan simnode.Pod
+	spec   simnode.NodeSpec
+	path   string // of the children's program
+	args   []string
+	feed   *simnode.PodFeed
+	starts chan simnode.Pod
 
 	mu       sync.Mutex
 	stopped  bool
@@ -38,20 +49,54 @@ type child struct {
 	running, killed bool
 }
 
-// NewMachine returns a machine whose children run the given command, followed by
-// --cpu-seconds and --memory with their values.
-func NewMachine(name string, command []string) *Machine {
-	return &Machine{
-		name:     name,
-		command:  command,
+// NewMachine returns a machine of this one's size.
+func NewMachine(c Config) (*Machine, error) {
+	m := &Machine{
 		feed:     simnode.NewPodFeed(time.Now()),
 		starts:   make(chan simnode.Pod, simnode.MaxPods),
 		children: make(map[string]*child),
 	}
+	if err := m.describe(c); err != nil {
+		return nil, err
+	}
+	if len(c.Command) > 0 {
+		m.path, m.args = c.Command[0], slices.Clone(c.Command)
+		return m, nil
+	}
+	if !initialised.Load() {
+		return nil, ErrNoInit
+	}
+	var err error
+	if m.path, err = os.Executable(); err != nil {
+		return nil, fmt.Errorf("burn: find this program's file: %w", err)
+	}
+	m.args = []string{childName}
+	return m, nil
 }
 
-// Name returns the node's name.
-func (m *Machine) Name() string { return m.name }
+// describe sets the specification.
+func (m *Machine) describe(c Config) (err error) {
+	m.spec.Name, m.spec.Labels = c.Name, maps.Clone(c.Labels)
+	if m.spec.Name == "" {
+		if m.spec.Name, err = os.Hostname(); err != nil {
+			return fmt.Errorf("burn: %w", err)
+		}
+	}
+	reader, err := telemetry.NewReader(telemetry.Config{})
+	if err != nil {
+		return fmt.Errorf("burn: this machine's size: %w", err)
+	}
+	sizes := reader.Sizes()
+	m.spec.Cores, m.spec.Memory = int(sizes[0]), sizes[1]
+	return reader.Close()
+}
+
+// Spec implements [simnode.Machine].
+func (m *Machine) Spec() simnode.NodeSpec {
+	spec := m.spec
+	spec.Labels = maps.Clone(spec.Labels)
+	return spec
+}
 
 // Pods returns the machine as a source of pod events.
 func (m *Machine) Pods() telemetry.PodSource { return m.feed }
@@ -69,7 +114,7 @@ func (m *Machine) Bind(p simnode.Pod) error {
 	select {
 	case m.starts <- p:
 	default:
-		return fmt.Errorf("%w: more than %d at once", simnode.ErrBadPod, simnode.MaxPods)
+		return fmt.Errorf("burn: %w: %d wait to be started", simnode.ErrBadPod, simnode.MaxPods)
 	}
 	m.children[p.UID] = &child{}
 	return nil
@@ -122,9 +167,11 @@ func (m *Machine) stop() {
 
 func (m *Machine) start(p simnode.Pod, emit func(simnode.Transition), children *sync.WaitGroup) {
 	m.feed.Churn(time.Now())
-	cmd := exec.Command(m.command[0], append(m.command[1:len(m.command):len(m.command)],
+	cmd := exec.Command(m.path)
+	cmd.Args = slices.Concat(m.args, []string{
 		"--cpu-seconds", simnode.FormatSeconds(p.Work),
-		"--memory", strconv.FormatInt(int64(p.Memory), 10))...)
+		"--memory", strconv.FormatInt(int64(p.Memory), 10),
+	})
 	cmd.SysProcAttr = childAttr()
 	in, errIn := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()

@@ -25,13 +25,13 @@ func (c *cluster) startAgents(ctx context.Context, d *demo) error {
 	d.services.start("aggregator", aggregator.Run)
 	for _, m := range c.members {
 		n, err := node.New(node.Config{
-			Name: m.spec.Name, Meter: m.meter, Pods: m.pods, Clock: c.clock,
+			Name: m.name, Meter: m.meter, Pods: m.pods, Clock: c.clock,
 			Schedulers: []string{c.hub.Addr().String()}, Aggregator: aggregator.Addr().String(),
 		})
 		if err != nil {
-			return fmt.Errorf("node %s: %w", m.spec.Name, err)
+			return fmt.Errorf("node %s: %w", m.name, err)
 		}
-		d.services.start("agent of "+m.spec.Name, n.Run)
+		d.services.start("agent of "+m.name, n.Run)
 	}
 	return nil
 }

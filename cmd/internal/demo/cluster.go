@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/embedded"
@@ -34,20 +33,21 @@ const realNodeLabel = "spazio-scheduler.github.io/real"
 type cluster struct {
 	config  Config
 	clock   simnode.Clock
+	plane   *embedded.ControlPlane
 	client  kubernetes.Interface
 	hub     *plugin.Hub
-	members []member
+	fleet   *simnode.Fleet
+	members []member // the simulated nodes, then this machine
 	// kubeconfig is where the cluster's own is.
 	kubeconfig string
 	batch      atomic.Pointer[batch.Run]
 }
 
-// member is a node with all that its agent and its kubelet need.
+// member is a node with all that its agent needs.
 type member struct {
-	spec    simnode.NodeSpec
-	machine simnode.Machine
-	meter   node.Meter
-	pods    telemetry.PodSource
+	name  string
+	meter node.Meter
+	pods  telemetry.PodSource
 }
 
 // startCluster brings up all parts and returns when every node has been heard
@@ -80,101 +80,73 @@ func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	d.services.onStop(func() {
-		// A control plane that has died says so itself, and can't end in order.
-		if err := plane.Close(); err != nil && plane.Err() == nil {
-			d.screen.printf("%v", err)
-		}
-	})
-	d.services.start("control plane", func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-plane.Failed():
-			return plane.Err()
-		}
-	})
+	c.plane = plane
+	d.services.adopt("control plane", plane)
 	if c.client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	return c.writeKubeconfig(d, plane)
+	return c.writeKubeconfig(d)
 }
 
-func (c *cluster) writeKubeconfig(d *demo, plane *embedded.ControlPlane) error {
-	c.kubeconfig = filepath.Join(plane.Dir(), "kubeconfig")
+func (c *cluster) writeKubeconfig(d *demo) error {
+	c.kubeconfig = filepath.Join(c.plane.Dir(), "kubeconfig")
 	if given := d.options.Kubeconfig; given != "" {
 		c.kubeconfig = given
 		d.services.onStop(func() { _ = os.Remove(given) })
 	}
-	if err := plane.WriteKubeconfig(c.kubeconfig); err != nil {
+	if err := embedded.WriteKubeconfig(c.kubeconfig, c.plane.RESTConfig()); err != nil {
 		return err
 	}
 	d.screen.printf("kubectl --kubeconfig %s get pods,nodes -o wide", c.kubeconfig)
 	return nil
 }
 
-// startNodes registers the nodes and runs their kubelet.
-func (c *cluster) startNodes(ctx context.Context, d *demo) error {
-	if err := c.makeMembers(d.options); err != nil {
-		return err
-	}
-	machines := make([]simnode.Machine, len(c.members))
-	for i, m := range c.members {
-		if err := simnode.Register(ctx, c.client, m.spec); err != nil {
-			return err
+// startNodes has the nodes join.
+func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
+	var real []member
+	var machines []simnode.Machine
+	if !c.config.NoRealNode {
+		machine, self, err := thisMachine()
+		if err != nil {
+			return fmt.Errorf("this machine as a node (--real-node=false leaves it out): %w", err)
 		}
-		machines[i] = m.machine
+		real, machines = []member{self}, []simnode.Machine{machine}
 	}
-	kubelet := simnode.NewKubelet(simnode.KubeletConfig{
-		Client:   c.client,
-		Clock:    c.clock,
+	c.fleet, err = simnode.Start(ctx, simnode.Config{
+		Cluster:  c.plane.RESTConfig(),
+		Nodes:    c.config.Nodes,
+		Params:   simnode.Params{Cores: c.config.Cores, Seed: c.config.Seed},
 		Machines: machines,
-		Seed:     c.config.Seed,
-		Observer: func(pod types.NamespacedName, node string, t simnode.Transition) {
+		Clock:    c.clock,
+		Observer: func(e simnode.Event) {
 			if run := c.batch.Load(); run != nil {
-				run.Observe(pod, node, t)
+				run.Observe(e)
 			}
 		},
-		OnError: func(err error) { d.screen.printf("kubelet: %v", err) },
+		OnError: func(err error) { d.screen.printf("%v", err) },
 	})
-	synced := make(chan struct{})
-	d.services.start("kubelet", func(ctx context.Context) error { return kubelet.Run(ctx, synced) })
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-synced:
-		return nil
-	}
-}
-
-func (c *cluster) makeMembers(o Options) error {
-	width := len(fmt.Sprint(c.config.Nodes))
-	for i := range c.config.Nodes {
-		name := fmt.Sprintf("node-%0*d", width, i+1)
-		// The multiplier keeps the seeds of two demos apart.
-		seed := c.config.Seed*1_000_003 + uint64(i)
-		node, err := simnode.NewNode(name, simnode.Params{Cores: c.config.Cores, Seed: seed}, c.clock)
-		if err != nil {
-			return err
-		}
-		c.members = append(c.members, member{nodeSpec(name, node.Sizes()), node, node, node.Pods()})
-	}
-	if c.config.NoRealNode {
-		return nil
-	}
-	reader, err := telemetry.NewReader(telemetry.Config{})
 	if err != nil {
-		return fmt.Errorf("this machine as a node (--real-node=false leaves it out): %w", err)
+		return err
 	}
-	machine := burn.NewMachine(realNodeName, o.Burn)
-	spec := nodeSpec(realNodeName, reader.Sizes())
-	spec.Labels = map[string]string{realNodeLabel: "true"}
-	c.members = append(c.members, member{spec, machine, reader, machine.Pods()})
+	d.services.adopt("nodes", c.fleet)
+	for _, n := range c.fleet.Nodes() {
+		c.members = append(c.members, member{n.Name(), n, n.Pods()})
+	}
+	c.members = append(c.members, real...)
 	return nil
 }
 
-func nodeSpec(name string, sizes []float64) simnode.NodeSpec {
-	return simnode.NodeSpec{Name: name, Cores: int(sizes[0]), Memory: sizes[1]}
+// thisMachine is the node whose pods are child processes.
+func thisMachine() (simnode.Machine, member, error) {
+	machine, err := burn.NewMachine(burn.Config{Name: realNodeName, Labels: map[string]string{realNodeLabel: "true"}})
+	if err != nil {
+		return nil, member{}, err
+	}
+	reader, err := telemetry.NewReader(telemetry.Config{})
+	if err != nil {
+		return nil, member{}, err
+	}
+	return machine, member{realNodeName, reader, machine.Pods()}, nil
 }
 
 // signalTimeout is how long the first signals may take in wall time; a second
@@ -240,9 +212,9 @@ func (c *cluster) nodes() []NodeView {
 	}
 	views := make([]NodeView, len(c.members))
 	for i, m := range c.members {
-		s := states[m.spec.Name]
+		s := states[m.name]
 		views[i] = NodeView{
-			Name:     m.spec.Name,
+			Name:     m.name,
 			Known:    s.Signal == "fresh",
 			Avail:    s.Avail,
 			InFlight: int(s.InFlight + .5),

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,8 +45,9 @@ type flags struct {
 	apiPort      int
 }
 
-// Main runs the program spazio-demo.
+// Main runs the program spazio-demo, and its children, the pods of this machine.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	burn.Init()
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
@@ -68,7 +67,6 @@ func newCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
-	cmd.AddCommand(newBurnCommand())
 	return cmd
 }
 
@@ -97,12 +95,7 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return serve.Usage(err)
 	}
-	executable, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find the program's own file: %w", err)
-	}
 	return Run(ctx, c, Options{
-		Burn:       []string{executable, burn.Command},
 		Kubeconfig: f.kubeconfig,
 		APIPort:    f.apiPort,
 		Keep:       f.keep,

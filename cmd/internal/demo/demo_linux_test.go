@@ -24,8 +24,6 @@ import (
 // A process can hold one control plane, so each demo is a child: the test binary
 // itself.
 func TestMain(m *testing.M) {
-	// The pods of this machine run the same binary again: its first argument is
-	// the subcommand, and the variable is inherited.
 	if os.Getenv(role) == "demo" {
 		serve.Main(demo.Main)
 	}

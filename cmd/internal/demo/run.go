@@ -12,8 +12,6 @@ import (
 
 // Options say how a demo shows itself.
 type Options struct {
-	// Burn is the command of the real node's children; see burn.NewMachine.
-	Burn []string
 	// Kubeconfig is where to write the cluster's kubeconfig; empty means in the
 	// control plane's directory. It is removed at the end.
 	Kubeconfig string
@@ -44,7 +42,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	screen := newScreen(o.Progress)
 	defer screen.release()
 
-	services, running := newServices(ctx)
+	services, running := newServices(ctx, func(err error) { screen.printf("%v", err) })
 	defer services.stop()
 	d := &demo{config: c, options: o, screen: screen, services: services}
 	err = d.run(running)

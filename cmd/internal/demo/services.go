@@ -12,6 +12,7 @@ import (
 type services struct {
 	base    context.Context
 	fail    context.CancelCauseFunc
+	report  func(error)
 	running []service
 }
 
@@ -21,10 +22,10 @@ type service struct {
 }
 
 // newServices returns services and a context that ends with the given one or as
-// soon as a service fails.
-func newServices(ctx context.Context) (*services, context.Context) {
+// soon as a service fails. What goes wrong while they stop is reported.
+func newServices(ctx context.Context, report func(error)) (*services, context.Context) {
 	ended, fail := context.WithCancelCause(ctx)
-	return &services{base: context.WithoutCancel(ctx), fail: fail}, ended
+	return &services{base: context.WithoutCancel(ctx), fail: fail, report: report}, ended
 }
 
 // start runs a part until stop. A part that ends before has failed.
@@ -51,6 +52,31 @@ var errEnded = errors.New("ended unexpectedly")
 func (s *services) onStop(run func()) {
 	done := make(chan struct{})
 	s.running = append(s.running, service{func() { run(); close(done) }, done})
+}
+
+// part is what runs by itself until it is closed.
+type part interface {
+	Failed() <-chan struct{}
+	Err() error
+	Close() error
+}
+
+// adopt takes over a part that runs already.
+func (s *services) adopt(name string, p part) {
+	s.onStop(func() {
+		// A part that has died says so itself, and can't end in order.
+		if err := p.Close(); err != nil && p.Err() == nil {
+			s.report(err)
+		}
+	})
+	s.start(name, func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.Failed():
+			return p.Err()
+		}
+	})
 }
 
 // stop ends all parts, the last one first, each gone before the next is told.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -18,18 +17,12 @@ import (
 // ends.
 func runSimulatedNodes(t *testing.T, client kubernetes.Interface, clock simnode.Clock, count int, scheduler, aggregator string) {
 	t.Helper()
-	machines := make([]simnode.Machine, count)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
-	for i := range machines {
-		machine, err := simnode.NewNode(fmt.Sprintf("sim-%02d", i), simnode.Params{Seed: uint64(i)}, clock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		machines[i] = machine
+	for _, n := range join(t, simnode.Config{Client: client, Nodes: count, Prefix: "sim-", Clock: clock}) {
 		agent, err := node.New(node.Config{
-			Name: machine.Name(), Meter: machine, Pods: machine.Pods(), Clock: clock,
+			Name: n.Name(), Meter: n, Pods: n.Pods(), Clock: clock,
 			Schedulers: []string{scheduler}, Aggregator: aggregator,
 			// The longest wait for a scheduler that restarts is to cost the batch little.
 			Backoff: publish.Backoff{Max: 500 * time.Millisecond},
@@ -39,9 +32,8 @@ func runSimulatedNodes(t *testing.T, client kubernetes.Interface, clock simnode.
 		}
 		running.Go(func() {
 			if err := agent.Run(ctx); err != nil {
-				t.Errorf("agent of %s: %v", machine.Name(), err)
+				t.Errorf("agent of %s: %v", n.Name(), err)
 			}
 		})
 	}
-	runMachines(t, client, clock, machines)
 }

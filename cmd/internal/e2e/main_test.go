@@ -64,7 +64,7 @@ func cluster(t testing.TB) (kubernetes.Interface, string) {
 		t.Fatal(err)
 	}
 	kubeconfig := t.TempDir() + "/kubeconfig"
-	if err := plane.WriteKubeconfig(kubeconfig); err != nil {
+	if err := embedded.WriteKubeconfig(kubeconfig, plane.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
 	return client, kubeconfig

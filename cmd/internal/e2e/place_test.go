@@ -75,7 +75,7 @@ func (n *placeNode) killAgent() {
 	n.endAgent()
 }
 
-func (n *placeNode) Name() string { return n.name }
+func (n *placeNode) Spec() simnode.NodeSpec { return largeNode(n.name) }
 
 // Bind starts the pod after its start-up time; until then the node does not
 // report it.
@@ -202,7 +202,7 @@ func newPlaceNodes(t testing.TB, client kubernetes.Interface, count, places int,
 		nodes[i] = newPlaceNode(fmt.Sprintf("place-%02d", i), places, schedulers)
 		machines[i] = nodes[i]
 	}
-	runMachines(t, client, simnode.Clock{}, machines)
+	join(t, simnode.Config{Client: client, Machines: machines})
 	for _, n := range nodes {
 		n.startAgent(t)
 	}

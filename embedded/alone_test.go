@@ -1,0 +1,27 @@
+package embedded_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// aloneVariable names the test that a process was started for.
+const aloneVariable = "SPAZIO_EMBEDDED_TEST"
+
+// alone says whether this is the process of the calling test alone, as a process
+// runs one control plane; otherwise it runs the test in one and returns false.
+func alone(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(aloneVariable) == t.Name() {
+		return true
+	}
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	child.Env = append(os.Environ(), aloneVariable+"="+t.Name())
+	out, err := child.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+	return false
+}

@@ -1,0 +1,100 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Errors of this package; match them with errors.Is.
+var (
+	// ErrInvalid is in every FieldError.
+	ErrInvalid = errors.New("invalid configuration or input")
+	// ErrStarted is returned by a second Start in one process.
+	ErrStarted = errors.New("this process has already started a kube-apiserver")
+)
+
+// FieldError names a field of Config, or an argument, whose value is out of its
+// range.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("embedded: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// refuse makes a *FieldError; want completes "must be".
+func refuse(field string, value any, want string) error {
+	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// Config says where a control plane lives and whom it lets do what. The zero
+// value is ready to use. It is a plain value; Start keeps no reference to it but
+// for Logger and Audit.
+type Config struct {
+	// Dir is the directory in which the control plane makes its own temporary
+	// one; default os.TempDir(). A socket lies in there, whose path most systems
+	// limit to some hundred bytes.
+	Dir string
+	// Logger is told when the control plane starts and stops; default: nobody.
+	Logger *slog.Logger
+	// APIPort is the loopback port of kube-apiserver; 0 picks a free one.
+	APIPort int
+	// RBAC authorizes by the roles and bindings in the API, and gives all rights
+	// to the administrator of RESTConfig alone. Without, every credential has
+	// all rights.
+	RBAC bool
+	// Audit, if set, hears of every request when it has been answered, and of
+	// a watch when it begins too: who asked, what, and what came of it, without
+	// bodies (level Metadata). The API server's own requests are left out. It
+	// is called from many goroutines, after the answer is on its way, never
+	// after Close has returned; it must not call Close.
+	Audit func(auditv1.Event)
+}
+
+// dirPrefix begins the name of the directory that Start makes.
+const dirPrefix = "spazio-"
+
+// maxSocketPath is what the narrowest system takes: 104 bytes on macOS, a
+// terminating zero among them.
+const maxSocketPath = 103
+
+// Validate returns a *FieldError for a field out of its range.
+func (c Config) Validate() error {
+	if c.APIPort < 0 || c.APIPort > 65535 {
+		return refuse("APIPort", c.APIPort, "0 to 65535")
+	}
+	dir, err := c.dir()
+	if err != nil {
+		return err
+	}
+	// os.MkdirTemp appends up to ten digits.
+	longest := len(socketPath(filepath.Join(dir, dirPrefix+"4294967295")))
+	if longest > maxSocketPath {
+		return refuse("Dir", c.Dir, fmt.Sprintf("a path shorter by %d bytes, for a socket in it", longest-maxSocketPath))
+	}
+	return nil
+}
+
+// dir is the absolute path of the directory to work in.
+func (c Config) dir() (string, error) {
+	dir := c.Dir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", &FieldError{"Dir", c.Dir, fmt.Errorf("%w: %w", ErrInvalid, err)}
+	}
+	return dir, nil
+}

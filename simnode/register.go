@@ -1,0 +1,78 @@
+package simnode
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// MaxPods is the number of pods a node accepts, the kubelet's default.
+const MaxPods = 110
+
+// NodeSpec is what a node says of itself to the API server.
+type NodeSpec struct {
+	Name   string
+	Cores  int
+	Memory float64 // bytes
+	// Labels come on top of the host name and the operating system.
+	Labels map[string]string
+}
+
+// Register creates a ready node, or updates its status if it is there already:
+// one that nothing runs on, unlike those of [Start].
+func Register(ctx context.Context, client kubernetes.Interface, n NodeSpec) error {
+	_, err := register(ctx, client, n)
+	return err
+}
+
+// register says besides whether the node was new.
+func register(ctx context.Context, client kubernetes.Interface, n NodeSpec) (created bool, err error) {
+	object := nodeObject(n)
+	nodes := client.CoreV1().Nodes()
+	node, err := nodes.Create(ctx, object, metav1.CreateOptions{})
+	created = err == nil
+	if apierrors.IsAlreadyExists(err) {
+		node, err = nodes.Get(ctx, n.Name, metav1.GetOptions{})
+	}
+	if err == nil {
+		node.Status = object.Status
+		_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return created, fmt.Errorf("simnode: register node %s: %w", n.Name, err)
+	}
+	return created, nil
+}
+
+func nodeObject(n NodeSpec) *corev1.Node {
+	labels := map[string]string{corev1.LabelHostname: n.Name, corev1.LabelOSStable: "linux"}
+	for k, v := range n.Labels {
+		labels[k] = v
+	}
+	resources := corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(int64(n.Cores), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(n.Memory), resource.BinarySI),
+		corev1.ResourcePods:   *resource.NewQuantity(MaxPods, resource.DecimalSI),
+	}
+	now := metav1.Now()
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels},
+		Status: corev1.NodeStatus{
+			Capacity:    resources,
+			Allocatable: resources,
+			Conditions: []corev1.NodeCondition{{
+				Type:               corev1.NodeReady,
+				Status:             corev1.ConditionTrue,
+				Reason:             "KubeletReady",
+				Message:            "simulated",
+				LastHeartbeatTime:  now,
+				LastTransitionTime: now,
+			}},
+		},
+	}
+}
