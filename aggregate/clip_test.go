@@ -202,7 +202,8 @@ func TestClipLeavesTheNearAlone(t *testing.T) {
 	}
 }
 
-// TestClipIsOrderIndependent holds to the last bit.
+// TestClipIsOrderIndependent holds to rounding: the weights are relative to the
+// time of the first to arrive.
 func TestClipIsOrderIndependent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(37, 38))
 	pushes := fleet(t, rng, 60, 1, 3)
@@ -280,5 +281,15 @@ func TestSwayFormula(t *testing.T) {
 		if got := g.Sway(.25); math.Abs(got-tt.want) > 1e-12 {
 			t.Errorf("reach %g, kept %g: %g, want %g", tt.reach, tt.kept, got, tt.want)
 		}
+	}
+}
+
+// TestReachOfOne: of one node with all its energy of 2 a sample in one direction
+// the norm is 2, and a node may be as far from it as √(d² + 2²).
+func TestReachOfOne(t *testing.T) {
+	third := 1 / math.Sqrt(3)
+	g := merged(t, aggregate.Options{}, []svd.State{{Dim: 3, Block: 10, Mass: 2, U: []float64{third, third, third}, Sigma: []float64{math.Sqrt(20)}}})
+	if want := math.Hypot(3, 2); math.Abs(g.Reach-want) > 1e-12 {
+		t.Errorf("reach %g, want %g", g.Reach, want)
 	}
 }
