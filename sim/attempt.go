@@ -113,8 +113,8 @@ func (s *cluster) announce(m *machine, pod int32) {
 	m.starts = at + 1/s.KubeletRate
 	s.advance(m)
 	s.fail(m.model.Bind(at, node.Pod{
-		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Weight: p.weight(),
-		Memory: p.Memory, Startup: p.Startup, Init: p.Init, Server: p.Server,
+		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Threads: p.Threads, Weight: p.weight(),
+		Memory: p.Memory, Ramp: p.Ramp, Startup: p.Startup, Init: p.Init, Server: p.Server,
 	}))
 	s.schedule(m)
 	s.policy.announced(m, pod)

@@ -60,9 +60,6 @@ func LowerBound(c Config, pods []Pod) (Bound, error) {
 	return Bound{Makespan: last - first, MeanSojourn: (ends - created) / float64(len(jobs))}, nil
 }
 
-// cores of the cluster.
-func (c Config) cores() float64 { return float64(c.Nodes * c.Node.Cores) }
-
 // job is a pod's work and when it can begin.
 type job struct{ ready, work float64 }
 

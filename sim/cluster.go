@@ -88,10 +88,12 @@ type cluster struct {
 
 	unfinished int // pods that are to end
 	most       int
-	transit    []node.Transition
-	feasible   []int
-	scores     []float64
-	err        error
+	// mostPerCore is of another node where nodes differ.
+	mostPerCore float64
+	transit     []node.Transition
+	feasible    []int
+	scores      []float64
+	err         error
 }
 
 // Run simulates the pods on the cluster until all have ended or the horizon has
@@ -134,7 +136,7 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 	}
 	seeds := rand.New(rand.NewPCG(c.Seed, streamNodes))
 	for i := range c.Nodes {
-		p := c.Node
+		p := c.node(i)
 		p.Seed = seeds.Uint64()
 		model, err := node.New(p)
 		if err != nil {
@@ -252,7 +254,7 @@ func (s *cluster) handle(e event) {
 		s.forget(s.nodes[e.node], e.pod)
 	case failed:
 		s.forget(s.nodes[e.node], e.pod)
-		s.agenda.add(event{at: s.now + s.RestartDelay, kind: resubmitted, pod: e.pod})
+		s.agenda.add(event{at: s.now + s.restartDelay(s.records[e.pod].Kills), kind: resubmitted, pod: e.pod})
 	case resubmitted: // as a new pod
 		s.refusals[e.pod] = 0
 		s.queue.push(e.pod, s.now)
@@ -331,6 +333,7 @@ func (s *cluster) transition(m *machine, t node.Transition) {
 		m.running++
 		if s.pods[pod].Server.Rate == 0 {
 			s.most = max(s.most, m.running)
+			s.mostPerCore = max(s.mostPerCore, float64(m.running)/m.capacity.CPU)
 		}
 	case node.Succeeded:
 		r.Done = t.At - s.Warmup

@@ -10,10 +10,13 @@ import (
 
 // Config describes a cluster. A zero field takes its default.
 type Config struct {
-	// Nodes is the number of nodes; default 19, the thesis's.
+	// Nodes is the number of nodes; default 19, the thesis's, or that of Sizes.
 	Nodes int
 	// Node is every node's model; its Seed is drawn from Seed.
 	Node node.Params
+	// Sizes, if set, are the nodes' cores, one number a node. Node's Memory is then of
+	// a node of Node's Cores, and others have as much a core.
+	Sizes []int
 	// Scheduler places the pods; default Spazio{}.
 	Scheduler Scheduler
 	// Latency is one way between any two parts in seconds; default .001, a
@@ -31,7 +34,8 @@ type Config struct {
 	// KubeletRate is how many pods a second a kubelet starts; default 10.
 	KubeletRate float64
 	// RestartDelay is the time in seconds after which a killed pod is submitted
-	// again; default 10, a Job's first back-off.
+	// again, twice as long each time that it is killed, up to 36 times; default 10. So
+	// a Job does.
 	RestartDelay float64
 	// Warmup is the time in seconds that nodes and agents run before the
 	// workload starts; default 5.
@@ -61,6 +65,17 @@ const maxNodes = 100_000
 func (c Config) Validate() error {
 	if c.Nodes < 0 || c.Nodes > maxNodes {
 		return refuse("Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes))
+	}
+	if n := len(c.Sizes); n > maxNodes || n > 0 && c.Nodes > 0 && n != c.Nodes {
+		return refuse("Sizes", n, fmt.Sprintf("one for each of the nodes, at most %d", maxNodes))
+	}
+	for i := range c.Sizes {
+		if c.Sizes[i] < 1 {
+			return refuse(fmt.Sprintf("Sizes[%d]", i), c.Sizes[i], "at least 1")
+		}
+		if err := c.node(i).Validate(); err != nil {
+			return err
+		}
 	}
 	if c.MaxPods < 0 {
 		return refuse("MaxPods", c.MaxPods, "at least 0 (0 is the default)")
@@ -98,6 +113,7 @@ func (c Config) Validate() error {
 
 // WithDefaults returns c with its zero fields replaced.
 func (c Config) WithDefaults() Config {
+	setDefault(&c.Nodes, len(c.Sizes))
 	setDefault(&c.Nodes, 19)
 	setDefault(&c.Latency, .001)
 	setDefault(&c.SchedulerDelay, attemptTime(c.Nodes))
@@ -112,6 +128,36 @@ func (c Config) WithDefaults() Config {
 	}
 	return c
 }
+
+// node is the model of one node.
+func (c Config) node(i int) node.Params {
+	p := c.Node
+	if len(c.Sizes) > 0 {
+		p.Memory *= float64(c.Sizes[i]) / float64(p.WithDefaults().Cores)
+		p.Cores = c.Sizes[i]
+	}
+	return p
+}
+
+// cores of the cluster.
+func (c Config) cores() float64 {
+	if len(c.Sizes) == 0 {
+		return float64(c.Nodes * c.Node.Cores)
+	}
+	sum := 0
+	for _, size := range c.Sizes {
+		sum += size
+	}
+	return float64(sum)
+}
+
+// restartDelay is that after so many kills of a pod.
+func (c Config) restartDelay(kills int) float64 {
+	return c.RestartDelay * math.Min(math.Exp2(float64(kills-1)), mostRestartDelays)
+}
+
+// mostRestartDelays make the longest back-off of a Job, six minutes.
+const mostRestartDelays = 36
 
 // reserved is what a node of the given parameters keeps for its system.
 func (c Config) reserved(p node.Params) baseline.Resources {

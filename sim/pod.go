@@ -13,10 +13,15 @@ type Pod struct {
 	// Created is when it is submitted, in seconds from the workload's start.
 	Created float64
 	// Work is the CPU time that ends it, in core-seconds; Cores the rate at
-	// which it works when nothing holds it up, in (0,1], 0 meaning 1.
+	// which it works when nothing holds it up, 0 meaning 1.
 	Work, Cores float64
-	// Memory in bytes, held while it runs.
-	Memory float64
+	// Threads share its work; 0 means as many as Cores, rounded up.
+	Threads int
+	// Memory in bytes, held while it runs: all at once, or growing over its first
+	// Ramp seconds.
+	Memory, Ramp float64
+	// Owner names what made it: a recommender tells the pods of one owner alike.
+	Owner string
 	// Startup is the latency from its start by the kubelet to running, or to its
 	// first init container, in seconds, as long as the node is not full.
 	Startup float64
@@ -36,7 +41,7 @@ type Pod struct {
 	On int
 }
 
-// Solo is the pod's run time alone on a node, in seconds.
+// Solo is the pod's run time alone on a node of cores enough, in seconds.
 func (p Pod) Solo() float64 { return p.Work / p.width() }
 
 // width is how many cores it works on when nothing holds it up.
@@ -73,7 +78,7 @@ func (p Pod) validate(i, nodes int) error {
 		name  string
 		value float64
 	}{
-		{"Created", p.Created}, {"Work", p.Work}, {"Cores", p.Cores}, {"Memory", p.Memory}, {"Startup", p.Startup},
+		{"Created", p.Created}, {"Work", p.Work}, {"Cores", p.Cores}, {"Memory", p.Memory}, {"Ramp", p.Ramp}, {"Startup", p.Startup},
 		{"Request.CPU", p.Request.CPU}, {"Request.Memory", p.Request.Memory},
 		{"Limit.CPU", p.Limit.CPU}, {"Limit.Memory", p.Limit.Memory}, {"Weight", p.Weight},
 		{"Server.Rate", p.Server.Rate}, {"Server.Work", p.Server.Work},
@@ -84,8 +89,10 @@ func (p Pod) validate(i, nodes int) error {
 		}
 	}
 	switch {
-	case p.Cores > 1:
-		return refuse(name("Cores"), p.Cores, "at most 1")
+	case p.Cores > node.MaxThreads:
+		return refuse(name("Cores"), p.Cores, fmt.Sprintf("at most %d", node.MaxThreads))
+	case p.Threads < 0 || p.Threads > node.MaxThreads || p.Threads > 0 && float64(p.Threads) < p.Cores:
+		return refuse(name("Threads"), p.Threads, fmt.Sprintf("at least its cores, at most %d (0 is the default)", node.MaxThreads))
 	case p.Init.Cores > 1:
 		return refuse(name("Init.Cores"), p.Init.Cores, "at most 1")
 	case p.Init.Containers < 0 || p.Init.Containers > maxInits:

@@ -19,8 +19,10 @@ type Result struct {
 	// Waited and Overcommitted are node-seconds in which a thread waited for a
 	// core, and in which pods asked for more memory than there is.
 	Waited, Overcommitted float64
-	// Most is the largest number of pods that ran on a node at once.
-	Most int
+	// Most is the largest number of pods that ran on a node at once, MostPerCore
+	// that over the node's cores.
+	Most        int
+	MostPerCore float64
 	// Responses are the servers' response times in seconds.
 	Responses []float64
 	// Span is all time simulated, the warm-up included.
@@ -30,7 +32,7 @@ type Result struct {
 func (s *cluster) result() Result {
 	r := Result{
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
-		Cores: float64(len(s.nodes) * s.Node.Cores), Most: s.most, Span: s.now,
+		Cores: s.cores(), Most: s.most, MostPerCore: s.mostPerCore, Span: s.now,
 	}
 	for _, record := range r.Records {
 		r.End = math.Max(r.End, record.Done)

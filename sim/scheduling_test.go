@@ -6,7 +6,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
-	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
 // Of 200 nodes kube-scheduler looks for 100 that fit, and no further: an empty
@@ -125,14 +124,16 @@ func TestDefaultBalances(t *testing.T) {
 	}
 }
 
-// A pod that was killed comes back after ten seconds.
+// A pod that was killed comes back after ten seconds, and after twenty the next time.
 func TestRestartDelay(t *testing.T) {
-	pods := []sim.Pod{{Work: 8, Memory: 9e9}, {Created: 4, Work: 1, Memory: 9e9}}
-	c := sim.Config{Nodes: 1, Node: node.Params{Overcommit: node.Kill}, Scheduler: sim.Default{}, Seed: 1}
+	pods := []sim.Pod{{Work: 30, Memory: 9e9}, {Created: 4, Work: 1, Memory: 9e9}}
+	c := sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}
 	got := run(t, c, pods).Records[1]
-	if got.Kills != 1 || got.Bound < 14 || got.Bound > 14.5 {
-		t.Errorf("killed at 4 s: %+v, want one kill and bound again at 14 s", got)
+	// Killed at 4, 14 and 34 s.
+	if got.Kills != 2 || got.Bound < 34 || got.Bound > 34.5 {
+		t.Errorf("%+v, want two kills and bound for good at 34 s", got)
 	}
+
 }
 
 // The end of the warm-up is a time like any other.

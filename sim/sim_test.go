@@ -221,7 +221,12 @@ func TestRunRefuses(t *testing.T) {
 		{"load", sim.Config{Background: []sim.Series{{Step: 1, Cores: []float64{-1}}}}, ok, "Background[0].Cores"},
 		{"work", sim.Config{}, []sim.Pod{{}}, "Pods[0].Work"},
 		{"created", sim.Config{}, []sim.Pod{{Work: 1, Created: math.Inf(1)}}, "Pods[0].Created"},
-		{"cores", sim.Config{}, []sim.Pod{{Work: 1, Cores: 2}}, "Pods[0].Cores"},
+		{"cores", sim.Config{}, []sim.Pod{{Work: 1, Cores: 5000}}, "Pods[0].Cores"},
+		{"fewer threads than cores", sim.Config{}, []sim.Pod{{Work: 1, Cores: 2, Threads: 1}}, "Pods[0].Threads"},
+		{"ramp", sim.Config{}, []sim.Pod{{Work: 1, Ramp: -1}}, "Pods[0].Ramp"},
+		{"sizes", sim.Config{Nodes: 3, Sizes: []int{4, 4}}, ok, "Sizes"},
+		{"a node of nothing", sim.Config{Sizes: []int{4, 0}}, ok, "Sizes[1]"},
+		{"reserve", sim.Config{Reserved: &baseline.Resources{CPU: -1}}, ok, "Reserved"},
 		{"no such node", sim.Config{Nodes: 3}, []sim.Pod{{Work: 1, On: 4}}, "Pods[0].On"},
 		{"a server anywhere", sim.Config{}, []sim.Pod{{Server: node.Server{Rate: 1, Work: 1}}}, "Pods[0].On"},
 		{"telemetry", sim.Config{Scheduler: sim.LoadAware{Koordlet: sim.Koordlet{Window: -1}}}, ok, "Koordlet.Window"},
@@ -244,6 +249,24 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+// Nodes of unlike sizes have as much memory a core, take pods by what they have, and
+// count as the cores that they are.
+func TestSizes(t *testing.T) {
+	pods := slicesOf(40, sim.Pod{Work: 10, Request: baseline.Resources{CPU: 1, Memory: 3 << 30}})
+	r := run(t, sim.Config{Sizes: []int{4, 16}, Scheduler: sim.Default{}, Seed: 1}, pods)
+	if r.Nodes != 2 || r.Cores != 20 || r.Most != 16 || r.MostPerCore != 1 {
+		t.Errorf("%d nodes, %g cores, at most %d pods on a node and %g a core; want 2, 20, 16 and 1", r.Nodes, r.Cores, r.Most, r.MostPerCore)
+	}
+	spazio := run(t, sim.Config{Sizes: []int{4, 16}, Seed: 1}, slicesOf(100, sim.Pod{Work: 10}))
+	on := [2]int{}
+	for _, record := range spazio.Records {
+		on[record.Node]++
+	}
+	if on[1] < 2*on[0] || spazio.MostPerCore > 3 {
+		t.Errorf("spazio: %v pods on 4 and 16 cores, at most %g a core", on, spazio.MostPerCore)
+	}
+}
+
 func TestHorizon(t *testing.T) {
 	r := run(t, sim.Config{Horizon: 20, Scheduler: sim.Default{}}, []sim.Pod{{Work: 1e6}, {Work: 1}})
 	if r.End != 20 || r.Records[0].Done != -1 || r.Records[1].Done < 1 {
@@ -253,7 +276,7 @@ func TestHorizon(t *testing.T) {
 
 func TestSummarise(t *testing.T) {
 	r := sim.Result{
-		Nodes: 1, Cores: 2, End: 12, Span: 20, Busy: 10, Most: 3, Done: 9, Lost: 1,
+		Nodes: 1, Cores: 2, End: 12, Span: 20, Busy: 10, Most: 3, MostPerCore: 1.5, Done: 9, Lost: 1,
 		Pods: []sim.Pod{{Created: 2, Work: 4}, {Created: 3, Work: 2, Cores: .5}, {Created: 4, Work: 1}},
 		Records: []sim.Record{
 			{Running: 4, Done: 12}, {Running: 4, Done: 8, Kills: 1}, {Done: -1},

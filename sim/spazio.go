@@ -156,12 +156,12 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	if s.aggregator, err = aggregate.New(o.Aggregate); err != nil {
 		return nil, err
 	}
-	config := o.pipeline(c.Node)
 	servers := make(map[int]bool)
 	for _, p := range c.pods {
 		servers[p.On-1] = servers[p.On-1] || p.Server.Rate > 0
 	}
-	for i := range c.nodes {
+	for i, m := range c.nodes {
+		config := o.pipeline(m.model.Params())
 		config.Node = fmt.Sprintf("node-%06d", i)
 		config.Channels[0].Reserve = o.NodeReserve
 		if servers[i] {

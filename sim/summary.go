@@ -59,7 +59,7 @@ func Summarise(r Result) []Metric {
 	if r.Span > 0 {
 		m.add("least_share", leastShare(r), "1")
 		m.add("kills", float64(kills), "pods")
-		m.add("most_pods_per_core", float64(r.Most)*float64(r.Nodes)/r.Cores, "pods")
+		m.add("most_pods_per_core", r.MostPerCore, "pods")
 		m.add("cpu_wait", r.Waited, "node s")
 		m.add("memory_overload", r.Overcommitted, "node s")
 		m.add("utilisation", r.Busy/(r.Span*r.Cores), "1")

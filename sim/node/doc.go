@@ -18,7 +18,8 @@
 //   - servers: pods whose threads are requests, arriving as a Poisson process; a
 //     server's threads share the weight of one pod.
 //
-// Between two changes of the set of runnable threads all rates are constant, so
+// A pod's threads share its work and its weight evenly, as those of one control
+// group do. Between two changes of the set of runnable threads all rates are constant, so
 // the model jumps from change to change; a result does not depend on how a span
 // is cut into steps. Threads of equal weight and want form a class with one
 // clock of service received: a step costs O(classes), a change O(log threads).
@@ -32,11 +33,12 @@
 //
 // # Memory
 //
-// A pod holds its memory while it runs. Where the sum exceeds the node's, either
-// every pod runs at 1/Slowdown of the rate it would have (Swap: a swapping
+// A pod holds its memory while it runs, from the start or growing in tenths. Where
+// the sum exceeds the node's, either the pod with most memory is killed (Kill, the
+// default, as Kubernetes does without swap; of two alike the younger), its work
+// lost, or every pod runs at 1/Slowdown of the rate it would have (Swap: a swapping
 // thread waits for its disk most of the time; it neither works nor asks for a
-// core), or the pod with most memory is killed (Kill; of two alike the younger),
-// its work lost.
+// core).
 //
 // # Readings
 //

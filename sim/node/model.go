@@ -16,6 +16,9 @@ type container struct {
 	initEnd        float64 // of one that waits
 	class          *class
 	began          float64 // what the class had served when the pod joined
+	threads        int     // that have work left
+	held           float64 // bytes of its memory
+	grows          float64 // when it takes more
 	requests       *rand.Rand
 	nextRequest    float64
 }
@@ -29,8 +32,8 @@ func (c *container) next() float64 {
 		return c.runAt
 	case c.phase == Initialising:
 		return c.initEnd
-	case c.requests != nil:
-		return c.nextRequest
+	case c.phase == Running:
+		return min(c.nextRequest, c.grows)
 	}
 	return math.Inf(1)
 }
@@ -136,6 +139,9 @@ func (m *Model) Bind(at float64, p Pod) error {
 	if p.Weight == 0 {
 		p.Weight = 1
 	}
+	if p.Threads == 0 {
+		p.Threads = max(1, int(math.Ceil(p.Cores)))
+	}
 	bound := max(m.now, at)
 	c := &container{
 		Pod:     p,
@@ -143,6 +149,8 @@ func (m *Model) Bind(at float64, p Pod) error {
 		runAt:   bound + p.Startup,
 		spikeAt: max(bound, bound+p.Startup-m.params.StartWork.Seconds()),
 		inits:   p.Init.Containers,
+
+		nextRequest: math.Inf(1), grows: math.Inf(1),
 	}
 	m.containers = append(m.containers, c)
 	m.nextPhase = min(m.nextPhase, c.next())
@@ -217,6 +225,7 @@ func (m *Model) NextChange() (at float64, ok bool) {
 		if c.phase != Running {
 			next = min(next, c.next())
 		}
+		next = min(next, c.grows)
 	}
 	if len(m.removals) > 0 {
 		next = min(next, m.removals[0].At)
@@ -270,7 +279,8 @@ func (c *container) done() float64 {
 	if c.class == nil || c.class.kind != working {
 		return 0
 	}
-	return min(c.class.served-c.began, c.Work)
+	n := float64(c.Threads)
+	return min(n*(c.class.served-c.began), c.Work)
 }
 
 // run lets the threads work for step seconds.
@@ -340,6 +350,8 @@ func (m *Model) end(dst []Transition) []Transition {
 				m.responses = append(m.responses, m.now-t.began)
 			case c.kind == preparing:
 				dst = m.initialised(dst, t.pod)
+			case t.pod != nil && t.pod.threads > 1: // the others end now, too
+				t.pod.threads--
 			case t.pod != nil:
 				t.pod.phase, t.pod.class, ended = Succeeded, nil, true
 				dst = append(dst, Transition{m.now, t.pod.ID, Succeeded})
@@ -379,8 +391,11 @@ func (m *Model) enter(dst []Transition, c *container) []Transition {
 		dst = append(dst, Transition{m.now, c.ID, Running})
 		m.begin(c)
 	}
-	if c.requests != nil && c.nextRequest <= m.now+settled {
+	if c.phase == Running && c.nextRequest <= m.now+settled {
 		m.request(c)
+	}
+	if c.phase == Running && c.grows <= m.now+settled {
+		m.grow(c)
 	}
 	return dst
 }
@@ -408,15 +423,32 @@ func (m *Model) initialised(dst []Transition, c *container) []Transition {
 }
 
 func (m *Model) begin(c *container) {
-	m.used = m.memory()
+	c.grows = m.now
+	m.grow(c)
 	if c.Server.Rate > 0 {
 		c.requests = rand.New(rand.NewPCG(m.params.Seed, uint64(c.ID)^1<<63))
 		c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
 		return
 	}
-	c.class = m.classOf(working, c.Weight, min(c.Cores/m.pace(), 1))
-	c.began = c.class.served
-	c.class.add(thread{target: c.began + c.Work, pod: c})
+	n := float64(c.Threads)
+	c.class = m.classOf(working, c.Weight/n, min(c.Cores/n/m.pace(), 1))
+	c.began, c.threads = c.class.served, c.Threads
+	for range c.Threads {
+		c.class.add(thread{target: c.began + c.Work/n, pod: c})
+	}
+}
+
+// growth is the steps in which a pod takes its memory where it does so over time.
+const growth = 10
+
+// grow lets a pod take more of its memory.
+func (m *Model) grow(c *container) {
+	c.held += c.Memory / growth
+	c.grows += c.Ramp / growth
+	if c.Ramp == 0 || c.held > c.Memory*(1-.5/growth) {
+		c.held, c.grows = c.Memory, math.Inf(1)
+	}
+	m.used = m.memory()
 }
 
 func (m *Model) request(c *container) {
@@ -435,7 +467,7 @@ func (m *Model) fit(dst []Transition) []Transition {
 	for m.params.Overcommit == Kill && m.used > m.params.Memory {
 		victim := -1
 		for i, c := range m.containers {
-			if c.phase == Running && (victim < 0 || c.Memory >= m.containers[victim].Memory) {
+			if c.phase == Running && (victim < 0 || c.held >= m.containers[victim].held) {
 				victim = i
 			}
 		}
@@ -551,7 +583,7 @@ func (m *Model) memory() float64 {
 	used := m.params.BaseMemory * m.params.Memory
 	for _, c := range m.containers {
 		if c.phase == Running {
-			used += c.Memory
+			used += c.held
 		}
 	}
 	return used

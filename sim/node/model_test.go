@@ -62,7 +62,7 @@ func TestPodsShareCores(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			p := quiet(test.cores)
-			p.Memory = 1 << 30
+			p.Memory, p.Overcommit = 1<<30, node.Swap
 			m := newModel(t, p)
 			bindMany(t, m, test.pods, 10, test.memory*p.Memory)
 			ends := 0
@@ -263,13 +263,13 @@ func TestKillInInit(t *testing.T) {
 func TestStepsDoNotMatter(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		params := node.Params{Seed: seed, Teardown: time.Duration(seed) * 100 * time.Millisecond, Steal: float64(seed%3) / 10}
+		params := node.Params{Seed: seed, Teardown: time.Duration(seed) * 100 * time.Millisecond, Steal: float64(seed%3) / 10, Overcommit: node.Swap}
 		whole, cut := newModel(t, params), newModel(t, params)
 		transitions := 0
 		for i := range 12 {
 			p := node.Pod{
 				ID: node.PodID(i), Work: rng.ExpFloat64() * 5, Weight: float64(1 + i%3), Cores: 1 / float64(1+i%2),
-				Memory: rng.Float64() * 4e9, Startup: node.StartupLatency(rng),
+				Memory: rng.Float64() * 4e9, Ramp: float64(i%4) * rng.Float64(), Threads: 1 + i%3, Startup: node.StartupLatency(rng),
 				Init: node.Init{Containers: i % 3, Seconds: 2 * rng.Float64(), Cores: float64(i % 2), Gap: rng.Float64()},
 			}
 			transitions += 4 + 3*p.Init.Containers
@@ -329,7 +329,7 @@ func TestBackgroundTakesItsShare(t *testing.T) {
 // The largest goes first; what it had done is lost, and the rest lives on.
 func TestMemoryKill(t *testing.T) {
 	p := quiet(4)
-	p.Memory, p.Overcommit = 100, node.Kill
+	p.Memory = 100 // and no swap, by default
 	m := newModel(t, p)
 	for i, memory := range []float64{30, 40, 35} {
 		bind(t, m, node.Pod{ID: node.PodID(i), Work: 10, Memory: memory, Startup: float64(1 + i)})
@@ -373,7 +373,10 @@ func TestBindRejects(t *testing.T) {
 		{"negative work", node.Pod{ID: 2, Work: -1}, node.ErrBadPod},
 		{"NaN memory", node.Pod{ID: 2, Memory: math.NaN()}, node.ErrBadPod},
 		{"negative startup", node.Pod{ID: 2, Startup: -1}, node.ErrBadPod},
-		{"two cores", node.Pod{ID: 2, Cores: 2}, node.ErrBadPod},
+		{"more cores than threads", node.Pod{ID: 2, Cores: 2, Threads: 1}, node.ErrBadPod},
+		{"too many cores", node.Pod{ID: 2, Cores: node.MaxThreads + 1}, node.ErrBadPod},
+		{"negative threads", node.Pod{ID: 2, Threads: -1}, node.ErrBadPod},
+		{"negative ramp", node.Pod{ID: 2, Ramp: -1}, node.ErrBadPod},
 		{"a server without work", node.Pod{ID: 2, Server: node.Server{Rate: 1}}, node.ErrBadPod},
 		{"a server with work of its own", node.Pod{ID: 2, Work: 1, Server: node.Server{Rate: 1, Work: 1}}, node.ErrBadPod},
 		{"twice", node.Pod{}, node.ErrDuplicatePod},
@@ -485,7 +488,7 @@ func TestNextChangeComesFirst(t *testing.T) {
 // Init containers and requests swap like pods.
 func TestSwapSlowsAll(t *testing.T) {
 	p := quiet(8)
-	p.Memory = 100
+	p.Memory, p.Overcommit = 100, node.Swap
 	m := newModel(t, p) // slowed five times
 	bind(t, m, node.Pod{ID: 1, Work: 1e6, Memory: 200})
 	bind(t, m, node.Pod{ID: 2, Work: 1, Startup: 1, Init: node.Init{Containers: 1, Seconds: 2, Cores: 1}})
@@ -531,5 +534,94 @@ func TestPhaseNames(t *testing.T) {
 		if got := phase.String(); got != want {
 			t.Errorf("phase %d is %q, want %q", phase, got, want)
 		}
+	}
+}
+
+// A pod of several threads takes so many cores and no more, weighs as much as one of
+// a single thread beside others, and ends once.
+func TestThreads(t *testing.T) {
+	tests := []struct {
+		name  string
+		cores int
+		pods  []node.Pod
+		want  []float64 // ends
+	}{
+		{"on a large node", 16, []node.Pod{{Work: 40, Cores: 4}}, []float64{10}},
+		{"a part of a core left", 16, []node.Pod{{Work: 40, Cores: 2.5}}, []float64{16}},
+		{"on a small node", 2, []node.Pod{{Work: 40, Cores: 4}}, []float64{20}},
+		// Two cores: one each, for the groups weigh alike; then both for the one left.
+		{"beside another", 2, []node.Pod{{Work: 30, Cores: 8}, {Work: 10}}, []float64{20, 10}},
+		{"threads that sleep", 4, []node.Pod{{Work: 10, Cores: 1, Threads: 8}}, []float64{10}},
+	}
+	for _, test := range tests {
+		m := newModel(t, quiet(test.cores))
+		for i, p := range test.pods {
+			p.ID = node.PodID(i)
+			bind(t, m, p)
+		}
+		ends := make([]float64, len(test.pods))
+		for _, e := range m.AdvanceTo(nil, 1000) {
+			if e.Phase == node.Succeeded {
+				if ends[e.Pod] > 0 {
+					t.Errorf("%s: pod %d ended twice", test.name, e.Pod)
+				}
+				ends[e.Pod] = e.At
+			}
+		}
+		if diff := cmp.Diff(test.want, ends, cmpopts.EquateApprox(0, 1e-3)); diff != "" {
+			t.Errorf("%s: ends (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// All threads of a pod that waits are to be seen waiting.
+func TestThreadsWait(t *testing.T) {
+	m := newModel(t, quiet(4))
+	bind(t, m, node.Pod{ID: 1, Work: 1e6, Cores: 6})
+	for i := range 10 {
+		m.AdvanceTo(nil, 1+float64(i))
+		m.Read()
+	}
+	m.AdvanceTo(nil, 20)
+	if r, _ := m.Read(); math.Abs(r.Waiting-.5) > .01 {
+		t.Errorf("%g threads a core wait, want .5: two of six on four", r.Waiting)
+	}
+	if done, _ := m.Progress(1); math.Abs(done-80) > 1e-3 {
+		t.Errorf("%g core-seconds done, want 80", done)
+	}
+	if !m.Kill(1) {
+		t.Fatal("not there")
+	}
+	if m.AdvanceTo(nil, 30); m.Totals().Busy > 80.1 {
+		t.Errorf("%g core-seconds, some after the kill", m.Totals().Busy)
+	}
+}
+
+// Memory that grows kills when it exceeds the node's, with what was done until then.
+func TestRampKills(t *testing.T) {
+	p := quiet(4)
+	p.Memory = 100 // the system takes 5
+	m := newModel(t, p)
+	bind(t, m, node.Pod{ID: 1, Work: 100, Memory: 50})
+	bind(t, m, node.Pod{ID: 2, Work: 100, Memory: 60, Ramp: 20}) // 6 more every 2 s: 48 at 14 s
+	if at, ok := m.NextChange(); !ok || at > 2+1e-6 {
+		t.Errorf("the next change at %g, want at most 2 s", at)
+	}
+	var failed []node.Transition
+	for _, e := range m.AdvanceTo(nil, 50) {
+		if e.Phase == node.Failed {
+			failed = append(failed, e)
+		}
+	}
+	// 5 + 50 + 48 are too much; the first holds more by then.
+	want := []node.Transition{{At: 14, Pod: 1, Phase: node.Failed}}
+	if diff := cmp.Diff(want, failed, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		t.Errorf("killed (-want +got):\n%s", diff)
+	}
+	if got := m.Totals().Lost; math.Abs(got-14) > 1e-3 {
+		t.Errorf("%g core-seconds lost, want 14", got)
+	}
+	if got := m.Memory(); math.Abs(got-65) > 1e-6 {
+		t.Errorf("%g bytes held, want 65", got)
 	}
 }

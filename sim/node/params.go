@@ -10,10 +10,11 @@ import (
 type Overcommit uint8
 
 const (
-	// Swap, the default, slows all pods down by Params.Slowdown.
-	Swap Overcommit = iota
-	// Kill ends the pod with most memory until the rest fits.
-	Kill
+	// Kill, the default, as Kubernetes has it, ends the pod with most memory until
+	// the rest fits.
+	Kill Overcommit = iota
+	// Swap slows all pods down by Params.Slowdown.
+	Swap
 )
 
 // Params describes a node. A zero field takes its default.
@@ -36,7 +37,7 @@ type Params struct {
 	// sandbox, by which a node knows that no other container follows; default
 	// 0.
 	Teardown time.Duration
-	// Overcommit is Swap by default.
+	// Overcommit is Kill by default.
 	Overcommit Overcommit
 	// Slowdown divides the speed of pods while memory is over-committed;
 	// default 5.
@@ -74,8 +75,8 @@ func (p Params) Validate() error {
 		return refuse("StopWork", p.StopWork, "at least 0")
 	case p.Teardown < 0:
 		return refuse("Teardown", p.Teardown, "at least 0")
-	case p.Overcommit > Kill:
-		return refuse("Overcommit", p.Overcommit, "Swap or Kill")
+	case p.Overcommit > Swap:
+		return refuse("Overcommit", p.Overcommit, "Kill or Swap")
 	case !finite(p.Slowdown) || p.Slowdown != 0 && p.Slowdown < 1:
 		return refuse("Slowdown", p.Slowdown, "at least 1")
 	case !finite(p.Steal) || p.Steal >= 1:

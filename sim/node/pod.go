@@ -20,13 +20,17 @@ type Pod struct {
 	// Work is the CPU time that ends it, in core-seconds. A server has none.
 	Work float64
 	// Cores is the rate at which it works when nothing holds it up, in cores; 0
-	// means 1, a thread that never sleeps. At most 1.
+	// means 1, a thread that never sleeps.
 	Cores float64
+	// Threads share its work evenly; 0 means as many as Cores, rounded up, the least
+	// that there can be.
+	Threads int
 	// Weight is its share of full cores relative to others'; 0 means 1, which
 	// is also the weight of daemons and container starts.
 	Weight float64
-	// Memory in bytes, held while it runs.
-	Memory float64
+	// Memory in bytes, held while it runs: all at once, or growing evenly in tenths
+	// over the first Ramp seconds.
+	Memory, Ramp float64
 	// Startup is the time from the bind to the running state, or to the first init
 	// container, in seconds.
 	Startup float64
@@ -63,7 +67,7 @@ func (p Pod) validate() error {
 		value float64
 	}{
 		{"work", p.Work}, {"cores", p.Cores}, {"weight", p.Weight}, {"memory", p.Memory},
-		{"startup", p.Startup}, {"request rate", p.Server.Rate}, {"request work", p.Server.Work},
+		{"ramp", p.Ramp}, {"startup", p.Startup}, {"request rate", p.Server.Rate}, {"request work", p.Server.Work},
 		{"init seconds", p.Init.Seconds}, {"init cores", p.Init.Cores}, {"init gap", p.Init.Gap},
 	} {
 		if !finite(f.value) {
@@ -71,8 +75,10 @@ func (p Pod) validate() error {
 		}
 	}
 	switch {
-	case p.Cores > 1:
-		return fmt.Errorf("%w: cores %v, a pod has one thread", ErrBadPod, p.Cores)
+	case p.Cores > MaxThreads:
+		return fmt.Errorf("%w: cores %v, at most %d", ErrBadPod, p.Cores, MaxThreads)
+	case p.Threads < 0 || p.Threads > MaxThreads || p.Threads > 0 && float64(p.Threads) < p.Cores:
+		return fmt.Errorf("%w: %d threads for %v cores, want at least as many and at most %d", ErrBadPod, p.Threads, p.Cores, MaxThreads)
 	case p.Init.Cores > 1:
 		return fmt.Errorf("%w: init cores %v, a container has one thread", ErrBadPod, p.Init.Cores)
 	case p.Init.Containers < 0 || p.Init.Containers > maxInits:
@@ -85,8 +91,11 @@ func (p Pod) validate() error {
 	return nil
 }
 
-// maxInits bounds what a pod may ask for by mistake.
-const maxInits = 1000
+// What a pod may ask for by mistake is bounded.
+const (
+	maxInits   = 1000
+	MaxThreads = 4096
+)
 
 // Phase is where a pod is in its life.
 type Phase uint8

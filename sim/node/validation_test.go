@@ -124,13 +124,22 @@ type twinPod struct {
 	left, end float64
 }
 
+// taken is what a running pod holds of its memory: a tenth more with each tenth of its
+// ramp.
+func (p *twinPod) taken(now float64) float64 {
+	if p.Ramp == 0 {
+		return p.Memory
+	}
+	return p.Memory * math.Min(1+math.Floor((now-p.Startup)/p.Ramp*10+1e-6), 10) / 10
+}
+
 func (w *twin) step(now, dt float64) {
 	used := w.used
 	active := make([]*twinPod, 0, len(w.pods))
 	for i := range w.pods {
 		if p := &w.pods[i]; p.Startup <= now && p.left > 0 {
 			active = append(active, p)
-			used += p.Memory
+			used += p.taken(now)
 		}
 	}
 	rates := make([]float64, len(active))
@@ -174,13 +183,18 @@ func TestAgreesWithNaiveTwin(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			p := quiet(1 + rng.IntN(4))
-			p.Memory = 1000
+			p.Memory, p.Overcommit = 1000, node.Swap
 			m := newModel(t, p)
 			w := twin{cores: float64(p.Cores), memory: 1000, used: 50}
 			for i := range 1 + rng.IntN(12) {
 				pod := node.Pod{
 					ID: node.PodID(i), Work: .2 + 3*rng.Float64(), Cores: .1 + .9*rng.Float64(),
 					Weight: float64(int(1) << rng.IntN(4)), Memory: 200 * rng.Float64(), Startup: math.Floor(3000*rng.Float64()) / 1000,
+				}
+				if i%3 == 0 {
+					pod.Cores, pod.Work = 5*pod.Cores, 3*pod.Work
+					pod.Threads = int(math.Ceil(pod.Cores)) + i%2
+					pod.Ramp = math.Floor(20*rng.Float64()) / 10
 				}
 				bind(t, m, pod)
 				w.pods = append(w.pods, twinPod{Pod: pod, left: pod.Work})

@@ -7,14 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/sim"
 )
 
 // ErrTrace is the reason why a trace was refused; match it with errors.Is.
@@ -160,43 +157,4 @@ func readFile[T any](dir fs.FS, name string, read func(io.Reader) (T, error)) (T
 		return none, fmt.Errorf("%s: %w", path.Base(name), err)
 	}
 	return value, nil
-}
-
-// Background makes series for nodes of the given cores from recordings. Each
-// node plays one from a random moment on, Speed times as fast; all are scaled
-// alike so that they take the share mean of the cores on average, before each is
-// cut at the node's cores.
-func Background(seed uint64, traces []Utilisation, nodes int, cores, mean, speed, duration float64) ([]sim.Series, error) {
-	if err := checked(Equal, "cores", cores, "mean", mean, "speed", speed, "duration", duration); err != nil {
-		return nil, err
-	}
-	if len(traces) == 0 {
-		return nil, fmt.Errorf("%w: none", ErrTrace)
-	}
-	rng := rand.New(rand.NewPCG(seed, 105))
-	series := make([]sim.Series, nodes)
-	sum, count := 0., 0
-	for i := range series {
-		t := traces[i%len(traces)]
-		s := sim.Series{Step: t.Step / speed}
-		from := rng.IntN(len(t.Share))
-		steps := int(math.Min(math.Ceil(duration/s.Step)+1, maxTraceRows))
-		for k := range steps {
-			share := t.Share[(from+k)%len(t.Share)]
-			s.Cores = append(s.Cores, share)
-			sum += share
-			count++
-		}
-		series[i] = s
-	}
-	if sum == 0 {
-		return nil, fmt.Errorf("%w: no load in it", ErrTrace)
-	}
-	scale := mean * float64(count) / sum
-	for _, s := range series {
-		for k, share := range s.Cores {
-			s.Cores[k] = math.Min(share*scale, 1) * cores
-		}
-	}
-	return series, nil
 }

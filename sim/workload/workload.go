@@ -114,6 +114,8 @@ type Mix struct {
 	// MemoryShare of the pods hold Memory, a share of the node's, and use Cores.
 	// Defaults .5, .12 and .1.
 	MemoryShare, Memory, Cores float64
+	// Ramp is the time in seconds over which they take it; default 5.
+	Ramp float64
 	// WaitingShare of the pods use WaitingCores alone, as for disk or network;
 	// defaults 0 and .2.
 	WaitingShare, WaitingCores float64
@@ -126,7 +128,8 @@ func Mixed(seed uint64, n int, work float64, law Law, memory float64, m Mix) ([]
 	setDefault(&m.Memory, .12)
 	setDefault(&m.Cores, .1)
 	setDefault(&m.WaitingCores, .2)
-	if err := checked(law, "memory", memory, "mix.Memory", m.Memory, "mix.Cores", m.Cores, "mix.WaitingCores", m.WaitingCores); err != nil {
+	setDefault(&m.Ramp, 5)
+	if err := checked(law, "memory", memory, "mix.Memory", m.Memory, "mix.Cores", m.Cores, "mix.WaitingCores", m.WaitingCores, "mix.Ramp", m.Ramp); err != nil {
 		return nil, err
 	}
 	if !(m.MemoryShare >= 0 && m.WaitingShare >= 0 && m.MemoryShare+m.WaitingShare <= 1) {
@@ -141,10 +144,12 @@ func Mixed(seed uint64, n int, work float64, law Law, memory float64, m Mix) ([]
 		p := &pods[i]
 		switch u := s.choices.Float64(); {
 		case u < m.MemoryShare:
-			p.Cores, p.Memory = m.Cores, math.Round(m.Memory*memory)
+			p.Cores, p.Memory, p.Ramp = m.Cores, math.Round(m.Memory*memory), m.Ramp
+			p.Owner = "memory"
 		case u < m.MemoryShare+m.WaitingShare:
-			p.Cores = m.WaitingCores
+			p.Cores, p.Owner = m.WaitingCores, "waiting"
 		default:
+			p.Owner = "cpu"
 			continue
 		}
 		p.Work *= p.Cores
@@ -166,52 +171,4 @@ func Servers(nodes int, server node.Server) []sim.Pod {
 		pods = append(pods, sim.Pod{Server: server, On: on})
 	}
 	return pods
-}
-
-// Requests says how wrong the pods' declared CPU is.
-type Requests string
-
-// What pods declare: nothing, three times what they use, a third of it, or one
-// of these in turn by chance.
-const (
-	RequestNone  Requests = "none"
-	RequestOver  Requests = "over"
-	RequestUnder Requests = "under"
-	RequestMixed Requests = "mixed"
-)
-
-// bestEffort is the weight of a pod that declares nothing beside others that do:
-// 2 shares where a core is 1024.
-const bestEffort = 2. / 1024
-
-// Declare returns the pods with CPU requests as wrong as r says. Where some
-// declare, those that do not weigh next to nothing.
-func Declare(seed uint64, pods []sim.Pod, r Requests) ([]sim.Pod, error) {
-	choices := newStreams(seed).choices
-	kinds := []Requests{RequestNone, RequestOver, RequestUnder}
-	out := make([]sim.Pod, len(pods))
-	for i, p := range pods {
-		kind := r
-		if r == RequestMixed {
-			kind = kinds[choices.IntN(len(kinds))]
-		}
-		used := p.Cores
-		if used == 0 {
-			used = 1
-		}
-		switch kind {
-		case RequestNone:
-			if r == RequestMixed {
-				p.Weight = bestEffort
-			}
-		case RequestOver:
-			p.Request.CPU = 3 * used
-		case RequestUnder:
-			p.Request.CPU = math.Round(used/3*1000) / 1000
-		default:
-			return nil, refuse("requests", r, "none, over, under or mixed")
-		}
-		out[i] = p
-	}
-	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -72,10 +73,71 @@ func TestMixed(t *testing.T) {
 		p.Startup = 0
 		kinds[p]++
 	}
-	for _, p := range []sim.Pod{{Work: 10}, {Work: 1, Cores: .1, Memory: 120}, {Work: 2, Cores: .2}} {
+	for _, p := range []sim.Pod{{Work: 10, Owner: "cpu"}, {Work: 1, Cores: .1, Memory: 120, Ramp: 5, Owner: "memory"}, {Work: 2, Cores: .2, Owner: "waiting"}} {
 		if n := kinds[p]; n < 900 || n > 1100 {
 			t.Errorf("%d pods like %+v, want a third of 3000", n, p)
 		}
+	}
+}
+
+var machine = baseline.Resources{CPU: 4, Memory: 1000}
+
+// Right is each pod's own need, P98 that of the owner's pods but for one in fifty; none
+// asks for more than a node has, and servers are left alone.
+func TestDeclareNeeds(t *testing.T) {
+	server := sim.Pod{On: 1, Server: node.Server{Rate: 1, Work: 1}}
+	pods := []sim.Pod{{Work: 1}, {Work: 1, Cores: 8, Memory: 2000, Owner: "wide"}, {Work: 1, Cores: .1, Owner: "wide"}, server}
+	for i := range 100 { // 1 to 100 bytes
+		pods = append(pods, sim.Pod{Work: 1, Cores: float64(i+1) / 100, Memory: float64(100 - i), Owner: "many"})
+	}
+	for request, want := range map[workload.Requests][]baseline.Resources{
+		workload.RequestRight: {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: .1}, {}, {CPU: .01, Memory: 100}},
+		workload.RequestP98:   {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: 4, Memory: 1000}, {}, {CPU: .98, Memory: 98}},
+	} {
+		declared, err := workload.Declare(1, pods, request, machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []baseline.Resources
+		for _, p := range declared[:5] {
+			got = append(got, p.Request)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", request, diff)
+		}
+	}
+}
+
+// Pods of Wide are of four widths, run alone for the same time, and take memory by
+// their width.
+func TestWide(t *testing.T) {
+	pods, err := workload.Wide(1, 4000, 10, workload.Equal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[float64]int{}
+	low, high := math.Inf(1), 0.
+	for _, p := range pods {
+		count[p.Cores]++
+		if math.Abs(p.Solo()-10) > 1e-9 || p.Ramp != 5 {
+			t.Fatalf("%+v runs %g s alone", p, p.Solo())
+		}
+		low, high = min(low, p.Memory/p.Cores), max(high, p.Memory/p.Cores)
+	}
+	for cores, want := range map[float64]int{.25: 1600, 1: 1600, 4: 600, 8: 200} {
+		if n := count[cores]; math.Abs(float64(n-want)) > 80 {
+			t.Errorf("%d of 4000 pods of %g cores, want about %d", n, cores, want)
+		}
+	}
+	if gi := float64(1 << 30); low < .5*gi-10 || low > .6*gi || high < 3.4*gi || high > 3.5*gi+10 {
+		t.Errorf("memory from %g to %g bytes a core", low, high)
+	}
+	owners := map[string]float64{}
+	for _, p := range pods {
+		if cores, ok := owners[p.Owner]; ok && cores != p.Cores {
+			t.Fatalf("owner %q has pods of %g and %g cores", p.Owner, cores, p.Cores)
+		}
+		owners[p.Owner] = p.Cores
 	}
 }
 
@@ -85,7 +147,7 @@ func TestDeclare(t *testing.T) {
 		pods[i] = sim.Pod{Work: 1}
 	}
 	for request, want := range map[workload.Requests]float64{workload.RequestNone: 0, workload.RequestOver: 3, workload.RequestUnder: .333} {
-		got, err := workload.Declare(1, pods, request)
+		got, err := workload.Declare(1, pods, request, machine)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +155,7 @@ func TestDeclare(t *testing.T) {
 			t.Errorf("%s: %+v", request, got[7])
 		}
 	}
-	mixed, err := workload.Declare(1, pods, workload.RequestMixed)
+	mixed, err := workload.Declare(1, pods, workload.RequestMixed, machine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +188,8 @@ func TestRefuses(t *testing.T) {
 	_, err[2] = workload.Batch(1, 1, 1, "normal")
 	_, err[3] = workload.Poisson(1, 1, 1e9, 1e-3, 1e9, workload.Equal)
 	_, err[4] = workload.Mixed(1, 1, 1, workload.Equal, 1, workload.Mix{MemoryShare: 2})
-	_, err[5] = workload.Declare(1, make([]sim.Pod, 1), "lies")
-	_, err[6] = workload.Background(1, make([]workload.Utilisation, 1), 1, 4, -1, 1, 1)
+	_, err[5] = workload.Declare(1, make([]sim.Pod, 1), "lies", machine)
+	_, err[6] = workload.Background(1, make([]workload.Utilisation, 1), []int{4}, -1, 1, 1)
 	_, err[7] = workload.Invocations(1, nil, 0, 1, 1)
 	for i, e := range err {
 		var field *workload.FieldError
@@ -172,24 +234,54 @@ func TestReadUtilisations(t *testing.T) {
 	}
 }
 
+// The mean is that of what the nodes take, after each series is cut at the node's
+// cores, and the seed draws which node plays what.
 func TestBackground(t *testing.T) {
-	traces := []workload.Utilisation{{Step: 300, Share: []float64{.1, .3}}, {Step: 300, Share: []float64{.2, .2}}}
-	series, err := workload.Background(1, traces, 4, 10, .4, 10, 3000)
-	if err != nil {
-		t.Fatal(err)
+	traces := []workload.Utilisation{
+		{Step: 300, Share: []float64{.01, .9, .02}}, // scaled to .4 on average it is cut
+		{Step: 300, Share: []float64{.2, .2}},
+		{Step: 300, Share: []float64{.05, .3}},
 	}
-	sum, n := 0., 0
-	for _, s := range series {
-		if s.Step != 30 || len(s.Cores) != 101 {
-			t.Fatalf("step %g, %d values", s.Step, len(s.Cores))
+	sizes := []int{4, 4, 16, 64, 4, 4, 16, 4}
+	for _, mean := range []float64{.1, .4, .7} {
+		series, err := workload.Background(1, traces, sizes, mean, 10, 3000)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, c := range s.Cores {
-			sum += c
-			n++
+		taken, cores := 0., 0.
+		for i, s := range series {
+			if s.Step != 30 || len(s.Cores) != 101 {
+				t.Fatalf("step %g, %d values", s.Step, len(s.Cores))
+			}
+			for _, c := range s.Cores {
+				if c > float64(sizes[i]) {
+					t.Fatalf("%g cores on a node of %d", c, sizes[i])
+				}
+				taken += c / float64(len(s.Cores))
+			}
+			cores += float64(sizes[i])
+		}
+		if got := taken / cores; math.Abs(got-mean) > 1e-6 {
+			t.Errorf("mean %g of all cores, want %g", got, mean)
 		}
 	}
-	if mean := sum / float64(n); math.Abs(mean-4) > 1e-9 {
-		t.Errorf("mean %g cores, want 4", mean)
+	one := func(seed uint64) []bool { // which nodes play the constant trace
+		series, err := workload.Background(seed, traces[:2], sizes, .2, 10, 3000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var constant []bool
+		for _, s := range series {
+			constant = append(constant, s.Cores[0] == s.Cores[1] && s.Cores[1] == s.Cores[2])
+		}
+		return constant
+	}
+	if cmp.Equal(one(1), one(2)) && cmp.Equal(one(2), one(3)) {
+		t.Errorf("whatever the seed the same nodes play the same traces: %v", one(1))
+	}
+	silent := []workload.Utilisation{{Step: 300, Share: []float64{0, 0, 0, 1}}}
+	if _, err := workload.Background(1, silent, sizes, .5, 10, 3000); !errors.Is(err, workload.ErrTrace) {
+		t.Errorf("a trace that cannot take a half: error %v", err)
 	}
 }
 

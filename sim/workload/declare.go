@@ -1,0 +1,98 @@
+package workload
+
+import (
+	"math"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+)
+
+// Requests says what pods declare.
+type Requests string
+
+// What pods declare: nothing, three times the CPU that they use, a third of it, or one
+// of these by chance. Right is each pod's true need of CPU and memory, which a perfect
+// owner would write; P98 is the 98th percentile of the needs of its owner's pods, as a
+// recommender has it.
+const (
+	RequestNone  Requests = "none"
+	RequestOver  Requests = "over"
+	RequestUnder Requests = "under"
+	RequestMixed Requests = "mixed"
+	RequestRight Requests = "right"
+	RequestP98   Requests = "p98"
+)
+
+// bestEffort is the weight of a pod that declares nothing beside others that do:
+// 2 shares where a core is 1024.
+const bestEffort = 2. / 1024
+
+// percentile is a recommender's.
+const percentile = .98
+
+// Declare returns the pods with what r says for requests, servers excepted, no request
+// above most. Where some declare, those that do not weigh next to nothing.
+func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) ([]sim.Pod, error) {
+	needs := percentiles(pods)
+	choices := newStreams(seed).choices
+	kinds := []Requests{RequestNone, RequestOver, RequestUnder}
+	out := make([]sim.Pod, len(pods))
+	for i, p := range pods {
+		if p.Server.Rate > 0 {
+			out[i] = p
+			continue
+		}
+		kind := r
+		if r == RequestMixed {
+			kind = kinds[choices.IntN(len(kinds))]
+		}
+		used := need(p).CPU
+		switch kind {
+		case RequestNone:
+			if r == RequestMixed {
+				p.Weight = bestEffort
+			}
+		case RequestOver:
+			p.Request.CPU = 3 * used
+		case RequestUnder:
+			p.Request.CPU = math.Round(used/3*1000) / 1000
+		case RequestRight:
+			p.Request = need(p)
+		case RequestP98:
+			p.Request = needs[p.Owner]
+		default:
+			return nil, refuse("requests", r, "none, over, under, mixed, right or p98")
+		}
+		p.Request = baseline.Resources{CPU: min(p.Request.CPU, most.CPU), Memory: min(p.Request.Memory, most.Memory)}
+		out[i] = p
+	}
+	return out, nil
+}
+
+// need is what a pod uses when nothing holds it up.
+func need(p sim.Pod) baseline.Resources {
+	setDefault(&p.Cores, 1)
+	return baseline.Resources{CPU: p.Cores, Memory: p.Memory}
+}
+
+// percentiles are those of the needs of each owner's pods, by nearest rank.
+func percentiles(pods []sim.Pod) map[string]baseline.Resources {
+	cpu, memory := map[string][]float64{}, map[string][]float64{}
+	for _, p := range pods {
+		if p.Server.Rate == 0 {
+			n := need(p)
+			cpu[p.Owner], memory[p.Owner] = append(cpu[p.Owner], n.CPU), append(memory[p.Owner], n.Memory)
+		}
+	}
+	all := map[string]baseline.Resources{}
+	for owner := range cpu {
+		all[owner] = baseline.Resources{CPU: ranked(cpu[owner]), Memory: ranked(memory[owner])}
+	}
+	return all
+}
+
+func ranked(values []float64) float64 {
+	slices.Sort(values)
+	return values[int(math.Ceil(percentile*float64(len(values))))-1]
+}
