@@ -54,7 +54,7 @@ func (c Comparison) reportOn(p page.Page, name, base string) error {
 			headed = true
 			p.Heading(2, strings.ToUpper(name)+": "+k.Experiment.Title)
 			p.Paragraph(k.Experiment.Question)
-			p.Paragraph(fmt.Sprintf("%d nodes of %d cores.", k.Params.Nodes, k.Params.Cores))
+			p.Paragraph(k.Params.Machines() + ".")
 			for _, picture := range pictures {
 				p.Picture(picture)
 			}

@@ -15,9 +15,12 @@ import (
 // Params are what experiments share. A zero field takes the experiment's
 // default.
 type Params struct {
-	// Nodes and Cores size the cluster, 19 of 4.
+	// Nodes and Cores size a cluster of nodes that are alike, in the place of the
+	// experiment's fleets; the other is 19 or 4 where one is set.
 	Nodes, Cores int
-	// Pods is the size of a batch.
+	// Fleet is the name of the fleet, see Sizes, where the nodes are of one.
+	Fleet string
+	// Pods is the size of a batch; an experiment has so many a core.
 	Pods int
 	// Work is the pods' mean in core-seconds and Law that of their work.
 	Work float64
@@ -26,8 +29,8 @@ type Params struct {
 	Load, Duration float64
 	// Requests is what pods declare.
 	Requests workload.Requests
-	// Kill has nodes kill pods that exceed their memory instead of swapping.
-	Kill bool
+	// Swap has nodes swap where pods exceed their memory instead of killing one.
+	Swap bool
 	// Init, if above 0, gives every pod an init container of at most so many
 	// seconds, at least .3 or that, which waits for something elsewhere.
 	Init float64
@@ -46,6 +49,7 @@ type Params struct {
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
 
+	sizes  []int      // of the fleet
 	mixed  bool       // the pods differ in what they take
 	spazio sim.Spazio // with Set
 }
@@ -57,6 +61,8 @@ type Sweep struct {
 	Law        []workload.Law
 	Requests   []workload.Requests
 	Memory     []float64
+	// Fleet lists names of fleets, see Sizes.
+	Fleet []string
 }
 
 // Experiment is a named comparison.
@@ -66,6 +72,7 @@ type Experiment struct {
 	// NeedsTrace says which trace it replays; empty for none.
 	NeedsTrace string
 	defaults   Params
+	perCore    float64 // pods of a batch
 	sweep      Sweep
 	// partial says that the pods are a part of the load: the central queue, which
 	// has no nodes, would not know of the rest.
@@ -100,9 +107,9 @@ func ByName(name string) (Experiment, error) {
 var experiments = []Experiment{
 	{
 		Name: "b1", Title: "A batch at once",
-		Question: "1,000 pods that declare nothing are created at once: how long do they run and wait, and what is lost on the way?",
-		defaults: Params{Pods: 1000},
-		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws()},
+		Question: "Thirteen pods a core that declare nothing are created at once: how long do they run and wait, and what is lost on the way?",
+		perCore:  batchPerCore,
+		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws(), Fleet: Fleets()},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
 			return p.cluster(), pods, err
@@ -112,7 +119,7 @@ var experiments = []Experiment{
 		Name: "b2", Title: "Arrivals at a steady rate",
 		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
 		defaults: Params{Duration: 300, Law: workload.Equal},
-		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}},
+		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{Small, Mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
 			return p.cluster(), pods, err
@@ -120,26 +127,44 @@ var experiments = []Experiment{
 	},
 	{
 		Name: "b3", Title: "A batch that presses on memory",
-		Question: "Half of 1,000 pods take a core, half a tenth of one and 12 % of a node's memory, and none declares anything: who keeps nodes from swapping?",
-		defaults: Params{Pods: 1000, mixed: true},
-		sweep:    Sweep{Work: []float64{10}, Law: workload.Laws()},
-		build:    mixture(workload.Mix{}),
+		Question: "Of thirteen pods a core half take a core, half a tenth of one and as much memory as 12 % of a node of 4 cores has, within seconds, and none declares anything: who keeps nodes from killing them?",
+		defaults: Params{mixed: true}, perCore: batchPerCore,
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		build: mixture(workload.Mix{}),
 	},
 	{
 		Name: "b3io", Title: "A batch of CPU, memory and waiting",
-		Question: "As B3, but a third each: a core; a tenth of one and 12 % of memory; a fifth of one and nothing else, as pods that wait for disk or network.",
-		defaults: Params{Pods: 1000, mixed: true},
-		sweep:    Sweep{Work: []float64{10}, Law: workload.Laws()},
-		build:    mixture(workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3}),
+		Question: "As B3, but a third each: a core; a tenth of one and memory; a fifth of one and nothing else, as pods that wait for disk or network.",
+		defaults: Params{mixed: true}, perCore: batchPerCore,
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		build: mixture(workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3}),
+	},
+	{
+		Name: "b4", Title: "A batch of unlike pods",
+		Question: "Pods of a quarter of a core, one, four and eight cores, of as many threads, whose memory grows over seconds, and none declares anything: what if pods have little in common?",
+		defaults: Params{mixed: true}, perCore: batchPerCore / 2,
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Wide(seed, p.Pods, p.Work, p.Law)
+			return p.cluster(), pods, err
+		},
 	},
 	{
 		Name: "s1", Title: "Servers beside a batch",
-		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times?",
-		defaults: Params{Pods: 500}, partial: true, idle: true, schedulers: append(Field(), Reserving),
-		sweep: Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}},
+		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times, whether it declares a core or nothing?",
+		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), Reserving),
+		sweep: Sweep{
+			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{Small, Mixed},
+			Requests: []workload.Requests{workload.RequestNone, workload.RequestServers},
+		},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
-			return p.cluster(), append(pods, workload.Servers(p.Nodes, node.Server{Rate: 100, Work: .0025})...), err
+			if err != nil {
+				return sim.Config{}, nil, err
+			}
+			pods = append(pods, workload.Servers(p.Nodes, node.Server{Rate: 100, Work: .0025})...)
+			pods, err = workload.Declare(seed, pods, p.Requests, p.largest())
+			return p.cluster(), pods, err
 		},
 	},
 	{
@@ -147,7 +172,7 @@ var experiments = []Experiment{
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
 		defaults:   Params{Duration: 600, Law: workload.Exponential}, partial: true,
-		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}},
+		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{Small, Mixed}},
 		build: hidden,
 	},
 	{
@@ -155,7 +180,7 @@ var experiments = []Experiment{
 		Question:   "Invocations of functions, most shorter than their start, arrive as recorded.",
 		NeedsTrace: "a directory with invocations.csv, durations.csv and memory.csv of Azure Functions 2019",
 		defaults:   Params{Duration: 600, mixed: true},
-		sweep:      Sweep{Load: []float64{.1}},
+		sweep:      Sweep{Load: []float64{.1}, Fleet: []string{Small}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			functions, err := workload.ReadFunctions(p.Trace)
 			if err != nil {
@@ -169,13 +194,13 @@ var experiments = []Experiment{
 		Name: "w1", Title: "Wrong requests",
 		Question: "Pods of one core arrive as a Poisson process and declare nothing, three cores or a third of one: how much does a scheduler suffer from believing them?",
 		defaults: Params{Duration: 600, Law: workload.Exponential},
-		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}},
+		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{Small, Mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
 			if err != nil {
 				return sim.Config{}, nil, err
 			}
-			pods, err = workload.Declare(seed, pods, p.Requests)
+			pods, err = workload.Declare(seed, pods, p.Requests, p.largest())
 			return p.cluster(), pods, err
 		},
 	},
@@ -184,7 +209,7 @@ var experiments = []Experiment{
 func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error) {
 	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 		c := p.cluster()
-		pods, err := workload.Mixed(seed, p.Pods, p.Work, p.Law, c.Node.WithDefaults().Memory, m)
+		pods, err := workload.Mixed(seed, p.Pods, p.Work, p.Law, node.Params{}.WithDefaults().Memory, m)
 		return c, pods, err
 	}
 }
@@ -204,7 +229,7 @@ func hidden(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	for i := range traces {
 		traces[i] = traces[i].Half(p.half())
 	}
-	c.Background, err = workload.Background(seed, traces, p.Nodes, float64(p.Cores), hiddenShare, hiddenSpeed, 2*p.Duration)
+	c.Background, err = workload.Background(seed, traces, p.each(), hiddenShare, hiddenSpeed, 2*p.Duration)
 	if err != nil {
 		return c, nil, err
 	}
@@ -227,14 +252,14 @@ func (p Params) half() workload.Half {
 	return workload.First
 }
 
-func (p Params) cores() float64 { return float64(p.Nodes * p.Cores) }
-
 func (p Params) cluster() sim.Config {
 	c := p.Cluster
 	orElse(&c.Horizon, horizon)
-	c.Nodes, c.Node.Cores = p.Nodes, p.Cores
-	if p.Kill {
-		c.Node.Overcommit = node.Kill
+	if c.Nodes, c.Node.Cores = p.Nodes, p.Cores; len(p.sizes) > 0 {
+		c.Sizes, c.Node.Cores = p.sizes, 0
+	}
+	if p.Swap {
+		c.Node.Overcommit = node.Swap
 	}
 	return c
 }
@@ -247,19 +272,21 @@ type Case struct {
 	Params     Params
 }
 
+// batchPerCore is how many pods a core a batch has, as the thesis's 1,000 on 76.
+const batchPerCore = 13
+
 // Cases are the combinations of the sweep. Values of p go before the
-// experiment's defaults. It returns ErrNoTrace where a trace is missing, and the
+// experiment's defaults. It returns a *NameError for a fleet that is none, ErrNoTrace where a trace is missing, and the
 // errors of Set.
 func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	if e.NeedsTrace != "" && p.Trace == nil {
 		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)
 	}
-	orElse(&p.Nodes, 19)
-	orElse(&p.Cores, 4)
-	orElse(&p.Pods, e.defaults.Pods)
 	orElse(&p.Law, e.defaults.Law)
 	orElse(&p.Duration, e.defaults.Duration)
-	p.mixed = e.defaults.mixed
+	alike := p.Nodes > 0 || p.Cores > 0
+	p.mixed, p.Fleet, p.sizes = e.defaults.mixed, "", nil
+	p.Swap = p.Swap || e.defaults.Swap
 	given := p.Set
 	p.Set, p.spazio = nil, sim.Spazio{}
 	cases := []Case{{Label: e.Name, Experiment: e, Params: p}}
@@ -268,6 +295,14 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.Law = v })
 	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.Requests = v })
 	cases = expand(cases, "memory", s.Memory, e.sweep.Memory, func(p *Params, v float64) { p.Memory = v })
+	if !alike {
+		cases = expand(cases, "fleet", s.Fleet, e.sweep.Fleet, func(p *Params, v string) { p.Fleet = v })
+	}
+	for i := range cases {
+		if err := cases[i].Params.complete(e); err != nil {
+			return nil, err
+		}
+	}
 	for _, assignment := range given {
 		for i := range cases {
 			var err error
@@ -282,7 +317,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 // expand makes a case a value of each case; a value that the experiment does not
 // know of is left out.
 func expand[T any](cases []Case, name string, given, own []T, set func(*Params, T)) []Case {
-	if len(own) == 0 && name != "law" {
+	if len(own) == 0 && name != "law" && name != "fleet" {
 		return cases
 	}
 	if len(given) > 0 {

@@ -35,7 +35,7 @@ func cases(t testing.TB, name string, p experiment.Params, s experiment.Sweep) [
 
 func TestCases(t *testing.T) {
 	var got []string
-	for _, c := range cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{.5, 10}}) {
+	for _, c := range cases(t, "b1", experiment.Params{Nodes: 3}, experiment.Sweep{Work: []float64{.5, 10}}) {
 		got = append(got, c.Label)
 	}
 	want := []string{
@@ -290,16 +290,16 @@ func TestComputedRows(t *testing.T) {
 	}
 }
 
-func TestKillIsHandedOn(t *testing.T) {
-	for _, kill := range []bool{false, true} {
-		b3 := cases(t, "b3", experiment.Params{Nodes: 1, Pods: 40, Kill: kill}, experiment.Sweep{Work: []float64{5}, Law: []workload.Law{workload.Equal}})
+func TestSwapIsHandedOn(t *testing.T) {
+	for _, swap := range []bool{false, true} {
+		b3 := cases(t, "b3", experiment.Params{Nodes: 1, Pods: 40, Swap: swap}, experiment.Sweep{Work: []float64{5}, Law: []workload.Law{workload.Equal}})
 		rows, err := experiment.Run(t.Context(), b3, experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(rows, func(r experiment.Row) bool { return r.Metric == "kills" })
-		if i < 0 || (rows[i].Value > 0) != kill {
-			t.Errorf("kill is %v: rows %+v", kill, rows)
+		if i < 0 || (rows[i].Value > 0) == swap {
+			t.Errorf("swap is %v: rows %+v", swap, rows)
 		}
 	}
 }

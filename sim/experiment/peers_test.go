@@ -1,6 +1,7 @@
 package experiment_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // scenario is a cluster on which peers part ways.
@@ -127,9 +129,14 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 
 // elsewhere are what other tests show to be plugged in.
 var elsewhere = map[string]bool{
-	experiment.CentralQueue: true, experiment.LowerBound: true, // TestComputedRows
-	experiment.Reserving: true,                                                                        // TestReserving
-	"source":             true, "source-signal": true, "source-pooled": true, "source-cautious": true, // TestSourcesDiffer
+	// TestComputedRows
+	experiment.CentralQueue: true, experiment.LowerBound: true,
+	// TestReserving
+	experiment.Reserving: true,
+	// TestRequestsAreDeclared
+	"requests-right": true, "requests-p98": true, "requests-wrong": true,
+	// TestSourcesDiffer
+	"source": true, "source-signal": true, "source-pooled": true, "source-cautious": true,
 }
 
 // With a reserve fewer pods go beside a server.
@@ -168,5 +175,66 @@ func TestSourcesDiffer(t *testing.T) {
 			t.Errorf("%s does as the one before", name)
 		}
 		before = values
+	}
+}
+
+// Under the peers that request, pods declare what the name says: each its need, that of
+// its owner's pods, or anything but.
+func TestRequestsAreDeclared(t *testing.T) {
+	rows := func(name, scheduler string) map[string]float64 {
+		c := cases(t, name, experiment.Params{Nodes: 2, Cores: 8, Pods: 60}, experiment.Sweep{Work: []float64{5}, Law: []workload.Law{workload.Equal}})
+		all, err := experiment.Run(t.Context(), c, experiment.Options{Schedulers: []string{scheduler}, Seeds: []uint64{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, r := range all {
+			got[r.Metric] = r.Value
+		}
+		return got
+	}
+	for _, scheduler := range []string{"requests-right", "requests-p98"} {
+		if got := rows("b1", scheduler)["most_pods_per_core"]; got != 1 {
+			t.Errorf("%s: %g pods a core at most, want one", scheduler, got)
+		}
+	}
+	if right, p98 := rows("b4", "requests-right"), rows("b4", "requests-p98"); right["kills"] != 0 || p98["makespan"] <= right["makespan"] {
+		t.Errorf("pods that differ: %g kills and %g s with the right requests, %g s with the owners'", right["kills"], right["makespan"], p98["makespan"])
+	}
+	wrong, none := rows("b1", "requests-wrong"), rows("b1", experiment.Default)
+	if wrong["most_pods_per_core"] <= 1 || wrong["makespan"] == none["makespan"] {
+		t.Errorf("wrong: %g pods a core at most; %g s, %g where none is declared", wrong["most_pods_per_core"], wrong["makespan"], none["makespan"])
+	}
+}
+
+// A fleet is read by its name, and every node is of its size.
+func TestFleets(t *testing.T) {
+	for _, name := range experiment.Fleets() {
+		sizes, err := experiment.Sizes(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		for _, s := range sizes {
+			sum += s
+		}
+		if sum != 320 {
+			t.Errorf("%s has %d cores", name, sum)
+		}
+	}
+	sizes, err := experiment.Sizes("2x4+1x64")
+	if diff := cmp.Diff([]int{4, 4, 64}, sizes); diff != "" || err != nil {
+		t.Errorf("(-want +got):\n%s, error %v", diff, err)
+	}
+	c := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}, Fleet: []string{"2x4+1x64"}})
+	if got := c[0].Params; c[0].Label != "b1/work=1/law=equal/fleet=2x4+1x64" || got.Nodes != 3 || got.Cores != 0 || got.Pods != 13*72 ||
+		got.Machines() != "2 nodes of 4 cores, 1 nodes of 64 cores" {
+		t.Errorf("%s: %d nodes, %d cores, %d pods, %s", c[0].Label, got.Nodes, got.Cores, got.Pods, got.Machines())
+	}
+	for _, bad := range []string{"", "4", "0x4", "4x0", "ax4", "4xb", "1000000x4", "4x4+"} {
+		var name *experiment.NameError
+		if _, err := experiment.Sizes(bad); !errors.As(err, &name) {
+			t.Errorf("%q: error %v", bad, err)
+		}
 	}
 }

@@ -131,6 +131,11 @@ func (t task) run(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 	}
+	if requests, ok := declares[t.scheduler]; ok {
+		if pods, err = workload.Declare(t.seed, pods, requests, t.kase.Params.largest()); err != nil {
+			return nil, err
+		}
+	}
 	config.Seed = t.seed
 	metrics, err := t.metrics(ctx, config, pods)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // Names of the schedulers that others are compared with.
@@ -13,6 +14,10 @@ const (
 	// Reserving is Spazio where an operator has set a reserve for servers.
 	Reserving = "spazio-reserve"
 	Default   = "default"
+	// RequestsRight is Default where every pod's owner knows what it needs.
+	RequestsRight = "requests-right"
+	requestsP98   = "requests-p98"
+	requestsWrong = "requests-wrong"
 	// CentralQueue and LowerBound are computed, see package sim; the bound has
 	// rows of the makespan and the mean sojourn alone.
 	CentralQueue = "central-queue"
@@ -33,7 +38,10 @@ var schedulers = []Named{
 		p.spazio.ServerReserve = .5
 		return p.spazio
 	}},
-	{Default, "kube-scheduler's default profile", func(Params) sim.Scheduler { return sim.Default{} }},
+	{Default, "kube-scheduler's default profile", kube},
+	{RequestsRight, "the default profile, where each pod requests what it needs", kube},
+	{requestsP98, "the default profile, where each pod requests the 98th percentile of its owner's pods", kube},
+	{requestsWrong, "the default profile, where pods request nothing, thrice or a third of what they use", kube},
 	{"target-load-packing", "Trimaran's TargetLoadPacking, on load-watcher", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
 	{"target-load-packing-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.TargetLoadPacking{Watcher: metricsServer} }},
 	{"load-variation", "Trimaran's LoadVariationRiskBalancing, on load-watcher", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
@@ -51,6 +59,16 @@ var schedulers = []Named{
 	{CentralQueue, "one queue before all cores, first come, first served; starts cost nothing", nil},
 	{LowerBound, "what no scheduler can beat, of makespan and mean sojourn", nil},
 }
+
+// declares is what pods declare under a scheduler, in the place of what the experiment
+// has them declare.
+var declares = map[string]workload.Requests{
+	RequestsRight: workload.RequestRight,
+	requestsP98:   workload.RequestP98,
+	requestsWrong: workload.RequestMixed,
+}
+
+func kube(Params) sim.Scheduler { return sim.Default{} }
 
 // metricsServer has Trimaran take the newest value, without a deviation.
 var metricsServer = sim.LoadWatcher{Latest: true}

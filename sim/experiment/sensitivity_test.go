@@ -164,7 +164,7 @@ func constant(t *testing.T, name string) experiment.Constant {
 }
 
 func TestVary(t *testing.T) {
-	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{1, 10}, Law: []workload.Law{workload.Equal}})
+	b1 := cases(t, "b1", experiment.Params{Nodes: 19}, experiment.Sweep{Work: []float64{1, 10}, Law: []workload.Law{workload.Equal}})
 	constants := []experiment.Constant{constant(t, "agent.churn-hold"), constant(t, "agent.filter.fast"), constant(t, "agent.filter.n")}
 	varied, err := experiment.Vary(b1, constants, []float64{.5, 1, 1.5, 2})
 	if err != nil {
@@ -194,7 +194,7 @@ func TestVary(t *testing.T) {
 
 // Effects are ratios by seed, and the constant that moves most comes first.
 func TestSensitivities(t *testing.T) {
-	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}})
+	b1 := cases(t, "b1", experiment.Params{Nodes: 19}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}})
 	varied, err := experiment.Vary(b1, []experiment.Constant{constant(t, "push"), constant(t, "weight")}, []float64{.5, 1.5})
 	if err != nil {
 		t.Fatal(err)

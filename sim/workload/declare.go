@@ -22,6 +22,8 @@ const (
 	RequestMixed Requests = "mixed"
 	RequestRight Requests = "right"
 	RequestP98   Requests = "p98"
+	// RequestServers has servers alone declare, a core each.
+	RequestServers Requests = "servers"
 )
 
 // bestEffort is the weight of a pod that declares nothing beside others that do:
@@ -31,8 +33,11 @@ const bestEffort = 2. / 1024
 // percentile is a recommender's.
 const percentile = .98
 
-// Declare returns the pods with what r says for requests, servers excepted, no request
-// above most. Where some declare, those that do not weigh next to nothing.
+// serverRequest is what an owner writes who knows its server's peaks, in cores.
+const serverRequest = 1
+
+// Declare returns the pods with what r says for requests, no request above most; servers
+// declare for RequestServers alone. Where some declare, those that do not weigh next to nothing.
 func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) ([]sim.Pod, error) {
 	needs := percentiles(pods)
 	choices := newStreams(seed).choices
@@ -40,6 +45,9 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 	out := make([]sim.Pod, len(pods))
 	for i, p := range pods {
 		if p.Server.Rate > 0 {
+			if r == RequestServers {
+				p.Request.CPU = serverRequest
+			}
 			out[i] = p
 			continue
 		}
@@ -57,12 +65,14 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 			p.Request.CPU = 3 * used
 		case RequestUnder:
 			p.Request.CPU = math.Round(used/3*1000) / 1000
+		case RequestServers:
+			p.Weight = bestEffort
 		case RequestRight:
-			p.Request = need(p)
+			p.Request, p.Weight = need(p), 0
 		case RequestP98:
-			p.Request = needs[p.Owner]
+			p.Request, p.Weight = needs[p.Owner], 0
 		default:
-			return nil, refuse("requests", r, "none, over, under, mixed, right or p98")
+			return nil, refuse("requests", r, "none, over, under, mixed, right, p98 or servers")
 		}
 		p.Request = baseline.Resources{CPU: min(p.Request.CPU, most.CPU), Memory: min(p.Request.Memory, most.Memory)}
 		out[i] = p

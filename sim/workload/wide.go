@@ -19,8 +19,9 @@ var widths = []struct {
 }
 
 // What a pod of Wide takes of memory for each of its cores, evenly between the two, in
-// bytes, and over how many seconds.
+// bytes, no more in all than a node of 4 cores holds, and over how many seconds.
 const (
+	wideMemoryLimit = 12 * (1 << 30)
 	wideMemoryLeast = .5 * (1 << 30)
 	wideMemoryMost  = 3.5 * (1 << 30)
 	wideRamp        = 5
@@ -46,6 +47,7 @@ func Wide(seed uint64, n int, work float64, law Law) ([]sim.Pod, error) {
 		}
 		p.Work *= p.Cores
 		p.Memory = math.Round(p.Cores * (wideMemoryLeast + (wideMemoryMost-wideMemoryLeast)*choices.Float64()))
+		p.Memory = math.Min(p.Memory, wideMemoryLimit)
 		p.Ramp = wideRamp
 	}
 	return pods, nil

@@ -122,6 +122,9 @@ func TestWide(t *testing.T) {
 		if math.Abs(p.Solo()-10) > 1e-9 || p.Ramp != 5 {
 			t.Fatalf("%+v runs %g s alone", p, p.Solo())
 		}
+		if p.Memory > 12*(1<<30) {
+			t.Fatalf("%+v fits on no node of 4 cores", p)
+		}
 		low, high = min(low, p.Memory/p.Cores), max(high, p.Memory/p.Cores)
 	}
 	for cores, want := range map[float64]int{.25: 1600, 1: 1600, 4: 600, 8: 200} {
