@@ -25,34 +25,18 @@ func (p *CgroupPods) Run(ctx context.Context, notify func(PodEvent)) error {
 	t.churn = false // what is there at the start is not a change
 	t.report(notify)
 	for {
-		if err := in.setDeadline(t.wake()); err != nil {
-			return fmt.Errorf("telemetry: watching cgroups: %w", err)
-		}
-		// Asked after setting the deadline: interrupt may have come before it.
-		if ctx.Err() != nil {
-			return nil
-		}
-		events, err := in.read()
-		if err != nil {
-			return fmt.Errorf("telemetry: watching cgroups: %w", err)
-		}
-		for t.update(time.Now(), events, notify) {
-			if !pause(ctx, p.config.Gather) {
-				return nil
+		events, err := in.read(t.wake())
+		for ; err == nil && ctx.Err() == nil; events = in.readReady() {
+			if !t.update(time.Now(), events, notify) {
+				break
 			}
-			events = in.readReady()
+			err = in.pause(p.config.Gather)
 		}
-	}
-}
-
-// pause waits and says whether it was not cut short by the end of ctx.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("telemetry: watching cgroups: %w", err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +27,7 @@ const (
 // removed.
 type inotify struct {
 	fd     int
-	f      *os.File
+	waiter *waiter
 	buf    []byte
 	events []dirEvent
 	dirs   map[int32]string // by watch
@@ -45,22 +46,27 @@ func openInotify() (*inotify, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("inotify_init1", err)
 	}
+	waiter, err := newWaiter(fd)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
 	return &inotify{
-		fd:   fd,
-		f:    os.NewFile(uintptr(fd), "inotify"),
-		buf:  make([]byte, inotifyBuffer),
-		dirs: map[int32]string{},
-		wds:  map[string]int32{},
+		fd:     fd,
+		waiter: waiter,
+		buf:    make([]byte, inotifyBuffer),
+		dirs:   map[int32]string{},
+		wds:    map[string]int32{},
 	}, nil
 }
 
-func (in *inotify) close() { in.f.Close() }
+func (in *inotify) close() {
+	in.waiter.close()
+	_ = unix.Close(in.fd)
+}
 
-// interrupt makes a read return at once, now or when it is called next. Like
-// setDeadline it fails only on a closed file, where a read returns anyway.
-func (in *inotify) interrupt() { _ = in.f.SetReadDeadline(time.Unix(1, 0)) }
-
-func (in *inotify) setDeadline(t time.Time) error { return in.f.SetReadDeadline(t) }
+// interrupt makes read and pause return at once, now or when called next.
+func (in *inotify) interrupt() { in.waiter.interrupt() }
 
 // watch adds dir. Called again it moves the watch to the directory that has the
 // name now, and says whether that is another one.
@@ -97,20 +103,20 @@ func (in *inotify) remove(wd int32) {
 
 // read waits for events up to the deadline and returns all there are, or none.
 // They are valid until the next read.
-func (in *inotify) read() ([]dirEvent, error) {
-	in.forget()
-	n, err := in.f.Read(in.buf)
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, nil
-	case err != nil:
-		return nil, reason(err)
+func (in *inotify) read(deadline time.Time) ([]dirEvent, error) {
+	if err := in.waiter.wait(deadline, true); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, err
 	}
-	in.decode(in.buf[:n])
-	if n > len(in.buf)-maxInotifyEvent {
-		in.drain()
+	return in.readReady(), nil
+}
+
+// pause waits for d, whatever happens meanwhile.
+func (in *inotify) pause(d time.Duration) error {
+	err := in.waiter.wait(time.Now().Add(d), false)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
 	}
-	return in.events, nil
+	return err
 }
 
 // readReady is a read that does not wait.
@@ -129,11 +135,13 @@ func (in *inotify) forget() {
 
 func (in *inotify) drain() {
 	for range inotifyDrain {
-		// An empty queue is EAGAIN; another error comes back from read.
-		n, err := unix.Read(in.fd, in.buf)
-		if err != nil || n <= 0 {
+		// An empty queue is EAGAIN. It does not block, and the raw call does not wake
+		// the runtime's monitor thread.
+		read, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(in.fd), uintptr(unsafe.Pointer(&in.buf[0])), uintptr(len(in.buf)))
+		if errno != 0 || read == 0 {
 			return
 		}
+		n := int(read)
 		in.decode(in.buf[:n])
 		if n <= len(in.buf)-maxInotifyEvent {
 			return
