@@ -31,7 +31,7 @@ func TestMeasure(t *testing.T) {
 	if r.Nodes != 30 || r.Connections != 4 || r.Known != 30 || r.Seconds < 2 || !(r.Answered > 0) || r.Failed > 0 || r.Failure != "" {
 		t.Errorf("result %+v", r)
 	}
-	if !(r.Call.P50 > 0 && r.Call.P50 <= r.Call.P99 && r.Call.P99 <= r.Call.Max && r.Call.Max <= r.Due.Max) {
+	if r.Call.P50 <= 0 || r.Call.P99 < r.Call.P50 || r.Call.Max < r.Call.P99 || r.Due.Max < r.Call.Max {
 		t.Errorf("latency %v, from due %v", r.Call, r.Due)
 	}
 	if !(r.ResidentMiB > 1 && r.HeapMiB > 0 && r.Handler.P99 < math.MaxInt64) {
