@@ -237,13 +237,24 @@ func TestNoticesOfBoundPods(t *testing.T) {
 		}
 		source.events <- telemetry.PodEvent{Changed: true, Pods: all}
 	}
-	for _, step := range []struct{ starts, held int }{{1, 2}, {2, 1}, {3, 0}} {
-		state(step.starts)
+	held := func(want int) {
+		t.Helper()
 		waitFor(t, "the pods", func() bool {
 			w, err := a.Why(t.Context())
-			return err == nil && w.Pods == len(uids) && w.Held == step.held
+			return err == nil && w.Pods == len(uids) && w.Held == want
 		})
 	}
+	state(1)
+	held(2)
+	// Nothing was known of the last one's; now it is.
+	p.notices <- &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{
+		PodBound: &spaziov1.PodBound{Pod: uint64(reserve.KeyOf(uids[3])), InitContainers: number(2)},
+	}}
+	held(3)
+	state(2)
+	held(2)
+	state(3)
+	held(0)
 }
 
 func TestReady(t *testing.T) {

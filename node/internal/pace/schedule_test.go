@@ -56,3 +56,14 @@ func TestLateTicksAreLost(t *testing.T) {
 		}
 	}
 }
+
+// A tick that is due just now is not the next one.
+func TestNextIsAhead(t *testing.T) {
+	const period = 100 * time.Millisecond
+	for n := range 20 {
+		s := pace.Schedule{Period: period}
+		if after := s.Next(time.Duration(n) * period); after <= 0 {
+			t.Errorf("at %d periods the next is after %v", n, after)
+		}
+	}
+}
