@@ -39,8 +39,8 @@
 //	all of these, and embedded  ←  cmd
 //
 // cmd is imported by nothing, and bench starts its programs as processes. Only
-// embedded, cmd's spazio-demo and spazio-scheduler, bench and examples/scheduler
-// build on k8s.io/kubernetes.
+// embedded, cmd's spazio-demo and spazio-scheduler, bench, examples/scheduler and
+// examples/schedulertest build on k8s.io/kubernetes.
 //
 // # The way of one sample
 //
