@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -64,34 +65,60 @@ func total(widths []int) int {
 	return sum
 }
 
-// fit returns the columns' widths.
+// fit returns the columns' widths. Names of columns give way before the widest
+// cells do.
 func (t Table) fit(width int) []int {
-	widths := make([]int, len(t.Header))
-	for _, row := range append([][]string{t.Header}, t.Rows...) {
-		for i := range min(len(row), len(widths)) {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+	widths, cells := make([]int, len(t.Header)), make([]int, len(t.Header))
+	for i, name := range t.Header {
+		for _, row := range t.Rows {
+			if i < len(row) {
+				cells[i] = max(cells[i], utf8.RuneCountInString(row[i]))
+			}
 		}
+		widths[i] = max(cells[i], utf8.RuneCountInString(name))
+		cells[i] = max(cells[i], min(widths[i], longestPart(name)))
 	}
-	for over := total(widths) - width; width > 0 && over > 0; over = total(widths) - width {
-		widest, second := 0, 0
-		for i, w := range widths {
-			if w > widths[widest] {
-				widest = i
-			}
-		}
-		for i, w := range widths {
-			if i != widest {
-				second = max(second, w)
-			}
-		}
-		if widths[widest] == 1 {
-			break
-		}
-		widths[widest] -= max(1, min(over, widths[widest]-second))
-		widths[widest] = max(1, widths[widest])
+	if width > 0 {
+		narrow(widths, cells, width)
+		narrow(widths, slices.Repeat([]int{1}, len(widths)), width)
 	}
 	return widths
 }
+
+// narrow takes from the widest column that is above its least until all fit or
+// none is.
+func narrow(widths, least []int, width int) {
+	for total(widths) > width {
+		widest := -1
+		for i, w := range widths {
+			if w > least[i] && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// longestPart is the length of the longest part that wrap does not break.
+func longestPart(name string) int {
+	longest, length := 0, 0
+	for _, r := range name {
+		if length++; r == ' ' {
+			length = 0
+		}
+		longest = max(longest, length)
+		if breaks(r) {
+			length = 0
+		}
+	}
+	return longest
+}
+
+// breaks says that a line may end after a letter.
+func breaks(r rune) bool { return r == '/' || r == '_' || r == ',' }
 
 func writeRow(b *strings.Builder, row []string, widths []int) {
 	cells := make([][]string, len(widths))
@@ -122,7 +149,7 @@ func wrap(text string, width int) []string {
 	for width > 0 && len(rest) > width {
 		end := width
 		for i := width; i > 0; i-- {
-			if rest[i] == ' ' || strings.ContainsRune("/_,", rest[i-1]) {
+			if rest[i] == ' ' || breaks(rest[i-1]) {
 				end = i
 				break
 			}
