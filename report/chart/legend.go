@@ -102,7 +102,7 @@ func wrap(style text.Style, s string, width vg.Length) string {
 		if line != "" {
 			lines = append(lines, line)
 		}
-		for line = word; style.Width(line) > width; {
+		for line = word; line != "" && style.Width(line) > width; {
 			head := cut(style, line, width)
 			lines, line = append(lines, line[:head]), line[head:]
 		}

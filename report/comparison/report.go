@@ -14,7 +14,7 @@ const method = `Every figure is the mean over the seeds with its 95 % confidence
 // experiment its question, pictures and tables with all columns. Files of pictures
 // begin with base.
 func (c Comparison) Report(p page.Page, base string) error {
-	p.Paragraph(c.Runs.String())
+	p.Paragraph(c.String())
 	p.Paragraph(method)
 	for _, e := range c.LeftOut {
 		p.Paragraph(fmt.Sprintf("%s is left out, for want of %s.", strings.ToUpper(e.Name), e.NeedsTrace))

@@ -123,7 +123,7 @@ const sensitivityMethod = `Each constant was multiplied alone; whole numbers are
 
 // Report writes the sensitivities into a page, with a picture in base.svg.
 func (s Sensitivity) Report(p page.Page, base string) error {
-	p.Paragraph(s.Runs.String())
+	p.Paragraph(s.String())
 	p.Paragraph(sensitivityMethod)
 	svg, err := s.picture()
 	if err != nil {
