@@ -37,7 +37,7 @@ const (
 	// the pod's cgroup appears, and the next container of the same pod.
 	DefaultChurnHold = time.Second
 	// DefaultChurnCap ends a churn window that new events keep open, so that a
-	// node of short pods still learns.
+	// node of short pods still learns with HaltOnChurn.
 	DefaultChurnCap = 10 * time.Second
 	// DefaultSettle is the filter's persistence gate and one sample, at 10 Hz.
 	DefaultSettle = 600 * time.Millisecond
@@ -121,6 +121,9 @@ type Config struct {
 	FleetHalfLife time.Duration
 	// ChurnHold and ChurnCap bound the churn window; 0 means the defaults.
 	ChurnHold, ChurnCap time.Duration
+	// HaltOnChurn says that the estimator learns nothing within the churn window,
+	// as the thesis has it; for comparison.
+	HaltOnChurn bool
 	// Settle is the lag of the filter; 0 means DefaultSettle.
 	Settle time.Duration
 	// MinInterval is the least mean time between reports on events; 0 means

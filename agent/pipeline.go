@@ -162,8 +162,11 @@ func (p *Pipeline) learn(at time.Time) error {
 	for i, y := range p.usage {
 		p.headroom[i] = 1 - y
 	}
+	measured := p.measured(at)
 	err := p.estimator.Step(kalman.Observation{
-		Headroom: p.headroom, Pods: float64(p.measured(at)), Churn: p.churning(at),
+		Headroom: p.headroom, Pods: float64(measured),
+		Churn: p.churn.recent(at, p.config.ChurnHold), Moving: math.Abs(float64(p.pods.loading - measured)),
+		Halt: p.pods.held > 0 || p.config.HaltOnChurn && p.churning(at),
 	})
 	if err != nil {
 		return fmt.Errorf("agent: estimator: %w", err)

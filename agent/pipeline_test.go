@@ -225,8 +225,10 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-func TestChurnFreezesTheEstimator(t *testing.T) {
-	n := newNode(t, config())
+func TestHaltOnChurn(t *testing.T) {
+	c := config()
+	c.HaltOnChurn = true
+	n := newNode(t, c)
 	n.samples(100, .3, .1)
 	before := n.last().Channels[0]
 	for range 5 {
@@ -253,6 +255,30 @@ func TestChurnFreezesTheEstimator(t *testing.T) {
 	}
 	if n.last().Flags.Churn {
 		t.Error("a window of 15 s of events must have ended at its cap")
+	}
+}
+
+// TestChurnIsNoise: what is read while pods come and go moves the estimate, but by
+// far less than what is read of pods that stay.
+func TestChurnIsNoise(t *testing.T) {
+	level := func(churn bool) float64 {
+		n := newNode(t, config())
+		n.samples(100, .3, .1)
+		for range 6 {
+			n.samples(5, .4, .1)
+			if churn {
+				n.p.Churn(n.at)
+			}
+			n.samples(5, .4, .1)
+		}
+		return n.p.State().Estimator[0].Level
+	}
+	still, churned := level(false), level(true)
+	if math.Abs(still-.6) > .01 {
+		t.Errorf("headroom .6 is taken for %.4f", still)
+	}
+	if !(churned < .6999 && churned > .65) {
+		t.Errorf("in churn headroom .6 after .7 is taken for %.4f", churned)
 	}
 }
 

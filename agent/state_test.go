@@ -133,7 +133,7 @@ func TestConfigSurvivesJSON(t *testing.T) {
 		Avail:     capacity.AvailOptions{Rule: capacity.Switched, Caution: 2, NoCaution: true, Saturation: .9, NeverSaturated: true, FloorBelow: .1, NoFloor: true, Allowance: 1. / 3},
 		Allowance: capacity.AllowanceOptions{MostPerSlot: 3, Off: true},
 
-		MemorySpread: 2, Alike: true, OwnModel: true, MaxAge: 8, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3, ChurnHold: 4, ChurnCap: 5, Settle: 6, MinInterval: math.MaxInt64, PaceHalfLife: 7,
+		MemorySpread: 2, Alike: true, OwnModel: true, MaxAge: 8, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3, ChurnHold: 4, ChurnCap: 5, HaltOnChurn: true, Settle: 6, MinInterval: math.MaxInt64, PaceHalfLife: 7,
 	}
 	text, err := json.Marshal(c)
 	if err != nil {

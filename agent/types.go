@@ -49,7 +49,8 @@ type ChannelReport struct {
 
 // Flags are the doubts that ride with a Report.
 type Flags struct {
-	// Churn: containers are starting or stopping; the estimator is frozen.
+	// Churn: containers are starting or stopping; the estimator trusts what it reads
+	// less.
 	Churn bool `json:"churn"`
 	// CostUnknown: the cost is the prior alone.
 	CostUnknown bool `json:"costUnknown"`

@@ -59,10 +59,31 @@
 //
 // # Gates
 //
-// A step is skipped while containers churn (the spikes of their start are not
-// the cost of a pod). The innovation test skips where ν²/S exceeds Gate, an
+// The innovation test skips where ν²/S exceeds Gate, an
 // outlier; the Patience-th outlier in a row is a change, so P grows until ν²/S
-// = 1 and it is taken. The thesis has both (§4.2.4, "halt estimations").
+// = 1 and it is taken. The thesis has it, and skips each step while containers
+// churn, too (§4.2.4, "halt estimations").
+//
+// # Churn
+//
+// Where pods live for seconds one comes or goes all the time. A node that skips
+// what it reads meanwhile learns nothing, and one that believes it takes the
+// spikes of starts and stops, and pods that the count shows too early or too late,
+// for what pods cost: on two processors single readings of a second were off by a
+// quarter of the channel, and the cost fell to its floor within ten of them. So a
+// reading in churn is taken, as one of variance
+//
+//	R + c²·(1 + n + 4κ²n + m²)
+//
+// n pods are a count looked at once, of variance n, and the one that comes or goes
+// may show or not; each differs from c by κ·c, and some four readings show nearly
+// the same pods; by m pods (Observation.Moving) the count has just changed, of which
+// the headroom may show all or none. Level and centre hardly move by such readings,
+// so that the cost is learnt from all that the pods take, from idle on, and not from
+// how the readings differ, which errors of n would flatten.
+//
+// The pods of one such reading are gone by the next. So they leave the level's
+// doubt (Pods that differ), the measured noise and the outliers in a row alone.
 //
 // # Full channels
 //
@@ -83,9 +104,10 @@
 //
 // A reading is a bound from Saturation − .05 on. From ½ on, where all processors
 // are busy and the rest is waiting, it is one if by the estimate the channel is
-// full, until there were Patience of them in a row, or 60 after a full reading:
-// the time in which some task waits alternates between ½ and 1 in groups of low
-// weight, whatever waits.
+// full for the sake of its pods, until there were 60 of them in a row: the time in
+// which some task waits alternates between ½ and 1 in groups of low weight, whatever
+// waits. In churn it takes more than a guess to call the channel full: it has to be
+// by a cost that is a standard deviation lower, too.
 //
 // A cost that has come down to its floor, or within two standard deviations of
 // it, is a doubt, not knowledge: it is Unknown, and the prior stands for it.

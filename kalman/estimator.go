@@ -11,8 +11,14 @@ type Observation struct {
 	Headroom []float64
 	// Pods is the number of pods whose load Headroom shows, in [0, MaxPods].
 	Pods float64
-	// Churn says that containers are starting or stopping; nothing is learnt.
-	Churn bool
+	// Churn says that pods come and go, so that Headroom is a noisy reading
+	// (package doc, Churn). Moving is the number of pods, in [0, MaxPods], that
+	// have come or gone so lately that Headroom may show them or not; it means
+	// anything only with Churn.
+	Churn  bool
+	Moving float64
+	// Halt says that Headroom is no reading at all; nothing is learnt.
+	Halt bool
 }
 
 // PerChannel learns capacity and cost of every channel of a node: one State a
@@ -55,14 +61,22 @@ func (p *PerChannel) Step(o Observation) error {
 			return fmt.Errorf("channel %d: %w", i, err)
 		}
 	}
-	if o.Churn {
+	if o.Churn && !(o.Moving >= 0 && o.Moving <= MaxPods) {
+		return refuse("Moving", o.Moving, "must be in [0, 1e6]")
+	}
+	if o.Halt {
 		for i := range p.verdicts {
 			p.verdicts[i], p.innovations[i] = Frozen, Innovation{}
 		}
 		return nil
 	}
 	for i, z := range o.Headroom {
-		p.verdicts[i] = p.states[i].step(z, o.Pods, &p.tunings[i], &p.innovations[i])
+		s, t, tested := &p.states[i], &p.tunings[i], &p.innovations[i]
+		if o.Churn {
+			p.verdicts[i] = s.stepChurn(z, o.Pods, o.Moving, t, tested)
+		} else {
+			p.verdicts[i] = s.step(z, o.Pods, t, tested)
+		}
 	}
 	return nil
 }

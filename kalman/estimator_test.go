@@ -81,8 +81,8 @@ func TestInnovations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := func(z, n float64, churn bool) (kalman.Innovation, kalman.Verdict) {
-		if err := p.Step(kalman.Observation{Headroom: []float64{z}, Pods: n, Churn: churn}); err != nil {
+	step := func(z, n float64, halt bool) (kalman.Innovation, kalman.Verdict) {
+		if err := p.Step(kalman.Observation{Headroom: []float64{z}, Pods: n, Halt: halt}); err != nil {
 			t.Fatal(err)
 		}
 		return p.InnovationsTo(nil)[0], p.VerdictsTo(nil)[0]

@@ -121,7 +121,7 @@ func ExampleNewPerChannel_scalar() {
 	// Output: C = 0.95, c = 0.120
 }
 
-// During churn, and on a full channel, nothing is learnt.
+// On a full channel, and where it is told to halt, it learns nothing.
 func ExamplePerChannel_VerdictsTo() {
 	p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{})
 	if err != nil {
@@ -129,7 +129,7 @@ func ExamplePerChannel_VerdictsTo() {
 	}
 	for _, o := range []kalman.Observation{
 		{Headroom: []float64{.5, .01}, Pods: 4},
-		{Headroom: []float64{.3, .01}, Pods: 5, Churn: true},
+		{Headroom: []float64{.3, .01}, Pods: 5, Halt: true},
 	} {
 		if err := p.Step(o); err != nil {
 			panic(err)

@@ -288,20 +288,23 @@ func TestPerChannel(t *testing.T) {
 		"short":              {Headroom: []float64{.5}},
 		"second channel NaN": {Headroom: []float64{.5, math.NaN()}},
 		"negative pods":      {Headroom: []float64{.5, .5}, Pods: -1},
-		"churn":              {Headroom: []float64{.1, .1}, Pods: 4, Churn: true},
+		"negative moving":    {Headroom: []float64{.5, .5}, Churn: true, Moving: -1},
+		"moving NaN":         {Headroom: []float64{.5, .5}, Churn: true, Moving: math.NaN()},
+		"halt":               {Headroom: []float64{.1, .1}, Pods: 4, Halt: true},
+		"halt in churn":      {Headroom: []float64{.1, .1}, Pods: 4, Churn: true, Halt: true},
 	} {
-		if err := p.Step(o); (err != nil) == o.Churn {
+		if err := p.Step(o); (err != nil) == o.Halt {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if d := cmp.Diff(before, p.EstimatesTo(nil)); d != "" {
 			t.Errorf("%s changed the estimates:\n%s", name, d)
 		}
 	}
-	if err := p.Step(kalman.Observation{Headroom: []float64{.1, .1}, Churn: true}); err != nil {
+	if err := p.Step(kalman.Observation{Headroom: []float64{.1, .1}, Halt: true}); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]kalman.Verdict{kalman.Frozen, kalman.Frozen}, p.VerdictsTo(nil)); d != "" {
-		t.Errorf("verdicts during churn:\n%s", d)
+		t.Errorf("verdicts of a halt:\n%s", d)
 	}
 	o := kalman.Observation{Headroom: []float64{.7, .8}, Pods: 2}
 	dst := make([]kalman.Estimate, 2)

@@ -218,6 +218,91 @@ func TestContendedNeedsPatience(t *testing.T) {
 	}
 }
 
+// TestLoadBesideIsBelieved: a node that something else had filled, pods or none,
+// believes at once that it has room again. Only pods make readings alternate.
+func TestLoadBesideIsBelieved(t *testing.T) {
+	for _, pods := range []float64{0, 2} {
+		var s kalman.State
+		for range 20 {
+			s, _, _ = kalman.Step(s, .9, 0, kalman.Config{})
+		}
+		for range 3 * kalman.DefaultPatience {
+			s, _, _ = kalman.Step(s, .01, 0, kalman.Config{})
+		}
+		if s.Level > .05 {
+			t.Fatalf("level %v on a node that is full", s.Level)
+		}
+		for range 3 * kalman.DefaultPatience {
+			s, _, _ = kalman.Step(s, .45, pods, kalman.Config{})
+		}
+		if got := s.Level; math.Abs(got-.45) > .02 {
+			t.Errorf("level %v with %v pods, want .45", got, pods)
+		}
+	}
+}
+
+// churning reads a node of two processors with threads that come and go: a reading
+// is off by what starting and stopping them takes, and by those of them that the
+// count shows too early or too late.
+func churning(t *testing.T, rng *rand.Rand, idle, steps int) kalman.Estimate {
+	p, err := kalman.NewPerChannel(kalman.Config{Prior: .5, Spread: .5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(o kalman.Observation) {
+		if err := p.Step(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range idle {
+		step(kalman.Observation{Headroom: []float64{.96 + .01*rng.NormFloat64()}})
+	}
+	for range steps {
+		n := float64(1 + rng.IntN(4))
+		shown := max(n+float64(rng.IntN(3)-1), 0)
+		z := clamp(.96 - .25*shown + .1*rng.NormFloat64())
+		step(kalman.Observation{Headroom: []float64{z}, Pods: n, Churn: true, Moving: float64(rng.IntN(2))})
+	}
+	return p.EstimatesTo(nil)[0]
+}
+
+// TestChurnIsRead: half a minute of churn teaches what a pod takes, on a node that
+// was idle before and on one that never was.
+func TestChurnIsRead(t *testing.T) {
+	for seed := range uint64(40) {
+		e := churning(t, rand.New(rand.NewPCG(seed, 3)), 20, 30)
+		if !e.Known || math.Abs(e.Cost/.25-1) > .25 {
+			t.Errorf("seed %d: %+v, want a cost of .25", seed, e)
+		}
+		if e := churning(t, rand.New(rand.NewPCG(seed, 3)), 0, 300); e.Known && e.Cost < .125 {
+			t.Errorf("seed %d, never idle: %+v, want a cost of .25 or a doubt", seed, e)
+		}
+	}
+}
+
+// TestMovingPodsTeachLittle: a crowd that arrives within a second, of which the
+// count shows a part while the node is full already, costs no more than before.
+func TestMovingPodsTeachLittle(t *testing.T) {
+	const cores = 64
+	p, err := kalman.NewPerChannel(kalman.Config{Prior: 1. / cores, Spread: .5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := p.Step(kalman.Observation{Headroom: []float64{.96}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := 50.; n < 500; n += 100 {
+		if err := p.Step(kalman.Observation{Headroom: []float64{0}, Pods: n / 5, Churn: true, Moving: n * 4 / 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e := p.EstimatesTo(nil)[0]; e.Known || p.StatesTo(nil)[0].Cost > 1.5/cores {
+		t.Errorf("%+v of %+v, want a doubt", e, p.StatesTo(nil)[0])
+	}
+}
+
 // TestChangeIsNoNoise: a confirmed step of outside load leaves the measured
 // noise as it was.
 func TestChangeIsNoNoise(t *testing.T) {

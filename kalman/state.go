@@ -1,5 +1,7 @@
 package kalman
 
+import "math"
+
 const (
 	noiseGain  = 0.05 // of the running variance of Δz at constant n
 	noiseRange = 16.0 // R stays within this factor of Config.Noise
@@ -15,6 +17,11 @@ const (
 	// processors the share of time in which some task waits alternated between ½
 	// and 1, and was never below 1 for a minute.
 	contradictions = 60
+	// alikeReadings is how many readings of a node whose pods come and go show
+	// nearly the same pods, and so no more than one of them. With 1 the cost of
+	// pods that differ most, in memory, was believed too early; with 4 pods that
+	// live for seconds and for minutes both did well.
+	alikeReadings = 4
 )
 
 // State is what an estimator of one channel has learnt, a plain value: a copy is
@@ -85,7 +92,7 @@ type Verdict uint8
 const (
 	// Taken: the measurement moved the estimate.
 	Taken Verdict = iota
-	// Frozen: containers churn.
+	// Frozen: there was nothing to learn from (Observation.Halt).
 	Frozen
 	// Censored: the channel is full or nearly so, and the bound that this sets
 	// agrees with the estimate.
@@ -165,14 +172,10 @@ type Innovation struct {
 func (s *State) step(z, n float64, t *tuning, tested *Innovation) Verdict {
 	*tested = Innovation{}
 	if !s.Started {
-		if z <= t.censored {
-			return Censored
-		}
-		*s = start(z, n, t)
-		return Taken
+		return s.begin(z, n, 0, t)
 	}
-	r := min(max(s.DiffVar/2, t.minNoise), t.maxNoise)
-	if s.bounds(z, n, r, t) {
+	r := s.noise(t)
+	if s.bounds(z, n, r, false, t) {
 		return Censored
 	}
 	differ := s.drift(n, r, t)
@@ -197,24 +200,69 @@ func (s *State) step(z, n float64, t *tuning, tested *Innovation) Verdict {
 	return Taken
 }
 
+// churnNoise is what churn adds to the variance of a reading at n pods, of which
+// so many have just come or gone (package doc, Churn).
+func churnNoise(cost, n, moving float64, t *tuning) float64 {
+	return cost * cost * (1 + n + alikeReadings*t.spreadVar*n + moving*moving)
+}
+
+// stepChurn is step while pods come and go. It leaves alone what belongs to pods
+// that stay: what they differ by, and the noise.
+func (s *State) stepChurn(z, n, moving float64, t *tuning, tested *Innovation) Verdict {
+	*tested = Innovation{}
+	if !s.Started {
+		return s.begin(z, n, churnNoise(t.Prior, n, moving, t), t)
+	}
+	r := s.noise(t) + churnNoise(s.Cost, n, moving, t)
+	if s.bounds(z, n, r, true, t) {
+		return Censored
+	}
+	nu, variance, _ := s.innovation(z, n, r, t.Method)
+	*tested = Innovation{nu, variance}
+	if nu*nu > t.Gate*variance {
+		return Outlier
+	}
+	s.update(z, n, nu, variance, r, t)
+	return Taken
+}
+
 // bounds says that the measurement is a bound which the estimate meets, and so
 // teaches nothing (package doc, Full channels).
-func (s *State) bounds(z, n, r float64, t *tuning) bool {
+func (s *State) bounds(z, n, r float64, churn bool, t *tuning) bool {
 	if z <= t.censored || z >= contended {
 		s.Contended = 0
 	}
-	nu, _, _ := s.innovation(z, n, r, t.Method)
+	nu, variance, _ := s.innovation(z, n, r, t.Method)
 	if nu <= 0 { // less room than expected
 		return false
 	}
 	if z <= t.near {
 		return true
 	}
-	if z >= contended || z-nu > t.near || s.Contended >= contradictions {
+	expected := z - nu
+	if churn { // by guesses: by a cost that is a standard deviation lower, too
+		expected += math.Sqrt(variance - r)
+	}
+	byPods := s.Level+s.Cost*s.MeanPods > t.near // not by load beside them
+	if z >= contended || expected > t.near || !byPods || s.Contended >= contradictions {
 		return false
 	}
 	s.Contended++
 	return true
+}
+
+// noise is R.
+func (s *State) noise(t *tuning) float64 { return min(max(s.DiffVar/2, t.minNoise), t.maxNoise) }
+
+// begin takes the first measurement, of Config.Noise and the given variance
+// besides.
+func (s *State) begin(z, n, variance float64, t *tuning) Verdict {
+	if z <= t.censored {
+		return Censored
+	}
+	*s = start(z, n, t)
+	s.LevelVar += variance
+	return Taken
 }
 
 func start(z, n float64, t *tuning) State {

@@ -24,9 +24,10 @@ func TestConstantsAreComplete(t *testing.T) {
 	none := []string{
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method",
-		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure",
+		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure", "agent.halt-on-churn",
 		"agent.allowance.off", "agent.avail.no-caution", "agent.avail.never-saturated", "agent.avail.no-floor",
 		// Of what is off by default, or of another method.
+		"agent.churn-cap",
 		"agent.avail.allowance", "node-reserve", "server-reserve",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
 		// Of samples that go missing, and of pods that another scheduler placed.

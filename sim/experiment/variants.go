@@ -79,8 +79,8 @@ func source(guards int) sim.Scalar {
 				Estimator: kalman.Config{
 					Method: kalman.Naive, Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6,
 				},
-				Alike:     true,
-				ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
+				Alike:       true,
+				HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
 				PodsPerCore: 2,
 				Settle:      time.Nanosecond,
 				InitLead:    time.Nanosecond,
@@ -128,8 +128,8 @@ func reference() sim.Spazio {
 			Estimator: kalman.Config{
 				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
 			},
-			Alike:     true,
-			ChurnHold: time.Second, ChurnCap: 10 * time.Second,
+			Alike:       true,
+			HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 10 * time.Second,
 			PodsPerCore: 1,
 			Settle:      600 * time.Millisecond,
 			MinInterval: 100 * time.Millisecond,
