@@ -91,6 +91,8 @@ type cluster struct {
 	// mostPerCore is of another node where nodes differ.
 	mostPerCore float64
 	transit     []node.Transition
+	timeline    []Moment
+	busyBefore  float64
 	feasible    []int
 	scores      []float64
 	err         error
@@ -235,6 +237,9 @@ func (s *cluster) begin() {
 		}
 	}
 	s.agenda.add(event{at: flushPeriod, kind: flushed})
+	if s.Timeline > 0 {
+		s.agenda.add(event{at: s.Warmup, kind: noted})
+	}
 	s.policy.start()
 }
 
@@ -265,6 +270,9 @@ func (s *cluster) handle(e event) {
 		t := s.timers[e.pod]
 		s.agenda.add(event{at: s.now + t.period, kind: timed, pod: e.pod})
 		t.f()
+	case noted:
+		s.note()
+		s.agenda.add(event{at: s.now + s.Timeline, kind: noted})
 	case loaded:
 		s.load(s.nodes[e.node])
 	default:

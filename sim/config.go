@@ -46,6 +46,9 @@ type Config struct {
 	// Background, if set, is a load of nodes that no scheduler knows of: one
 	// series a node, reused in turn, of cores by time.
 	Background []Series
+	// Timeline, if above 0, notes the state of the cluster once in so many seconds of
+	// the workload.
+	Timeline float64
 	// Seed selects all random streams.
 	Seed uint64
 }
@@ -85,7 +88,7 @@ func (c Config) Validate() error {
 		value float64
 	}{
 		{"Latency", c.Latency}, {"SchedulerDelay", c.SchedulerDelay}, {"KubeletRate", c.KubeletRate},
-		{"RestartDelay", c.RestartDelay}, {"Warmup", c.Warmup}, {"Horizon", c.Horizon},
+		{"RestartDelay", c.RestartDelay}, {"Warmup", c.Warmup}, {"Timeline", c.Timeline}, {"Horizon", c.Horizon},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return refuse(f.name, f.value, "a finite number ≥ 0 (0 is the default)")

@@ -29,6 +29,7 @@ const (
 	published                    // a peer's telemetry is seen by its scheduler
 	shown                        // the API shows that the pod runs
 	timed                        // what Every was asked for is due
+	noted                        // the timeline's next moment
 )
 
 // report is what a scheduler keeps of an agent.Report.

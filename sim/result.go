@@ -27,12 +27,14 @@ type Result struct {
 	Responses []float64
 	// Span is all time simulated, the warm-up included.
 	Span float64
+	// Timeline is what Config.Timeline asked for.
+	Timeline []Moment
 }
 
 func (s *cluster) result() Result {
 	r := Result{
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
-		Cores: s.cores(), Most: s.most, MostPerCore: s.mostPerCore, Span: s.now,
+		Cores: s.cores(), Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline,
 	}
 	for _, record := range r.Records {
 		r.End = math.Max(r.End, record.Done)

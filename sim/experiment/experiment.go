@@ -91,6 +91,19 @@ func (e *NameError) Error() string { return fmt.Sprintf("experiment: no %s %q", 
 // ErrNoTrace refuses an experiment that replays a trace and was given none.
 var ErrNoTrace = errors.New("experiment: needs a trace")
 
+// Given is an experiment of pods that are given, under every scheduler of Field: those
+// of a file, for one (workload.ReadPods). Each seed draws their start-up latencies.
+func Given(name string, pods []sim.Pod) Experiment {
+	return Experiment{
+		Name: name, Title: "A workload of its own",
+		Question: fmt.Sprintf("%d pods that were given: what becomes of them?", len(pods)),
+		defaults: Params{mixed: true}, sweep: Sweep{Fleet: []string{Small}},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			return p.cluster(), workload.StartUp(seed, pods), nil
+		},
+	}
+}
+
 // Experiments lists all but those on findings, in order; see ByGroup.
 func Experiments() []Experiment { return slices.Clone(experiments) }
 

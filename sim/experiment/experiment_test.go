@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -198,29 +199,94 @@ func TestRatiosOfNothing(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
-	var data []experiment.Row
-	for metric, values := range map[string]map[string][]float64{
-		"run_mean":           {"default": {100, 100}, "spazio": {11, 11}},
-		"most_pods_per_core": {"default": {9, 9}, "spazio": {2, 4}},
-		"sojourn_mean":       {"default": {100, 100}, "spazio": {80, 80}, "central-queue": {70, 70}},
-	} {
-		data = append(data, rows(metric, values)...)
+	type values map[string]map[string][]float64
+	tests := []struct {
+		name   string
+		cases  []experiment.Case
+		values values
+		want   map[string]string
+	}{
+		{
+			"a batch on small nodes",
+			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{experiment.Small}}),
+			values{
+				"run_mean":     {"default": {100, 100}, "spazio": {11, 11}},
+				"sojourn_mean": {"default": {100, 100}, "spazio": {80, 80}, "requests-right": {80, 80}, "central-queue": {70, 70}},
+				"useful_share": {"default": {.9, .9}, "spazio": {.8, .8}},
+				"makespan":     {"requests-right": {50, 50}, "spazio": {49, 49}},
+			},
+			map[string]string{
+				"run_mean/default ≤ 0.12":            "0.11 true",
+				"sojourn_mean/default ≤ 0.6":         "0.80 false",
+				"sojourn_mean/default ≤ 1":           "0.80 true",
+				"sojourn_mean/requests-right ≤ 1.02": "1.00 true",
+				"makespan/requests-right ≤ 1":        "0.98 true",
+				"useful_share/default ≥ 0.97":        "0.89 false",
+			},
+		},
+		{
+			"of unlike sizes on large nodes",
+			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{60}, Law: []workload.Law{workload.Exponential}, Fleet: []string{experiment.Large}}),
+			values{
+				"run_mean":     {"default": {100, 100}, "spazio": {71, 71}},
+				"sojourn_mean": {"default": {100, 100}, "spazio": {100, 100}, "central-queue": {99, 99}},
+			},
+			map[string]string{
+				"run_mean/default ≤ 0.7":            "0.71 false",
+				"sojourn_mean/default ≤ 1":          "1.00 true",
+				"sojourn_mean/central-queue ≤ 1.05": "1.01 true",
+			},
+		},
+		{
+			"servers that request",
+			cases(t, "s1", experiment.Params{Nodes: 3}, experiment.Sweep{Requests: []workload.Requests{workload.RequestServers}}),
+			values{"server_p99": {"idle": {1, 1}, "spazio": {1.1, 1.1}, "default": {3, 3}}, "useful_share": {"default": {.8, .8}, "spazio": {.7, .7}}},
+			map[string]string{"server_p99/idle ≤ 1.05": "1.10 false", "useful_share/default ≥ 0.75": "0.87 true"},
+		},
+		{
+			"wrong requests", // two-choices has the best slowdown, and takes for ever
+			cases(t, "w1", experiment.Params{Nodes: 3}, experiment.Sweep{}),
+			values{
+				"slowdown_p99": {"two-choices": {1, 1}, "default": {4, 4}, "low-risk": {5, 5}, "spazio": {3, 3}},
+				"makespan":     {"lower-bound": {100, 100}, "two-choices": {121, 121}, "default": {119, 119}, "low-risk": {101, 101}, "spazio": {110, 110}},
+			},
+			map[string]string{"slowdown_p99/best of the others within 1.2 × lower-bound ≤ 1": "0.75 true"},
+		},
+		{
+			"arrivals beyond what leaves room",
+			cases(t, "b2", experiment.Params{Nodes: 3}, experiment.Sweep{Work: []float64{1}, Load: []float64{.8}}),
+			values{"sojourn_mean": {"default": {1, 1}, "spazio": {2, 2}}},
+			map[string]string{},
+		},
+		{
+			"arrivals",
+			cases(t, "b2", experiment.Params{Nodes: 3}, experiment.Sweep{Work: []float64{10}, Load: []float64{.8}}),
+			values{"sojourn_mean": {"default": {1, 1}, "spazio": {1.06, 1.06}}, "run_mean": {"default": {1, 1}, "spazio": {1, 1}}},
+			map[string]string{"sojourn_mean/default ≤ 1.05": "1.06 false", "run_mean/default ≤ 1.03": "1.00 true"},
+		},
+		{
+			"memory",
+			cases(t, "b3io", experiment.Params{Nodes: 3}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}}),
+			values{"kills": {"default": {100, 100}, "spazio": {3, 0}}, "makespan": {"default": {9, 9}, "spazio": {9, 9}}},
+			map[string]string{"kills/default ≤ 0.02": "0.01 true", "makespan/default ≤ 1": "1.00 true"},
+		},
 	}
-	for i := range data {
-		data[i].Experiment = b1[0].Label
-	}
-	got := map[string]string{}
-	for _, v := range experiment.Judge(b1, data, experiment.Spazio) {
-		got[v.Claim] = fmt.Sprintf("%.2f %v", v.Measured.Mean, v.Holds)
-	}
-	want := map[string]string{
-		"run_mean/default ≤ 0.12":            "0.11 true",
-		"sojourn_mean/default ≤ 0.65":        "0.80 false",
-		"most_pods_per_core of any seed ≤ 3": "4.00 false",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, test := range tests {
+		var data []experiment.Row
+		for metric, schedulers := range test.values {
+			for scheduler, values := range schedulers {
+				for seed, v := range values {
+					data = append(data, experiment.Row{Experiment: test.cases[0].Label, Scheduler: scheduler, Seed: uint64(seed), Metric: metric, Value: v})
+				}
+			}
+		}
+		got := map[string]string{}
+		for _, v := range experiment.Judge(test.cases, data, experiment.Spazio) {
+			got[v.Claim] = fmt.Sprintf("%.2f %v", v.Measured.Mean, v.Holds)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
 	}
 }
 
@@ -250,20 +316,6 @@ func TestLosses(t *testing.T) {
 	want := []string{"useful_share to low-risk 0.61", "memory_overload to default +Inf"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// A target of one length holds for that length.
-func TestJudgeShortPods(t *testing.T) {
-	for work, want := range map[float64]int{.5: 0, 1: 1, 2: 0} {
-		b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{work}, Law: []workload.Law{workload.Equal}})
-		data := rows("useful_share", map[string][]float64{"default": {.5}, "spazio": {.5}})
-		for i := range data {
-			data[i].Experiment = b1[0].Label
-		}
-		if got := experiment.Judge(b1, data, experiment.Spazio); len(got) != want {
-			t.Errorf("work of %g: %+v, want %d verdicts on the useful share", work, got, want)
-		}
 	}
 }
 
@@ -300,6 +352,40 @@ func TestSwapIsHandedOn(t *testing.T) {
 		i := slices.IndexFunc(rows, func(r experiment.Row) bool { return r.Metric == "kills" })
 		if i < 0 || (rows[i].Value > 0) == swap {
 			t.Errorf("swap is %v: rows %+v", swap, rows)
+		}
+	}
+}
+
+// Runs are told of in the order of the rows, whatever the workers, and pods that are
+// given run as any others.
+func TestObserve(t *testing.T) {
+	given := experiment.Given("mine", []sim.Pod{{Work: 2}, {Created: 1, Work: 3}})
+	c, err := given.Cases(experiment.Params{Nodes: 1, Cluster: sim.Config{Timeline: 1}}, experiment.Sweep{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := experiment.Options{Schedulers: []string{experiment.Spazio, experiment.LowerBound, experiment.Default}, Seeds: []uint64{1, 2, 3}}
+	for _, workers := range []int{1, 4} {
+		o.Workers = workers
+		var got []string
+		o.Observe = func(c experiment.Case, scheduler string, seed uint64, r sim.Result) {
+			got = append(got, fmt.Sprintf("%s %s %d: %d pods, timeline %v", c.Label, scheduler, seed, len(r.Records), len(r.Timeline) > 3))
+		}
+		rows, err := experiment.Run(t.Context(), c, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, scheduler := range []string{"spazio", "default"} {
+			for seed := 1; seed <= 3; seed++ {
+				want = append(want, fmt.Sprintf("mine %s %d: 2 pods, timeline true", scheduler, seed))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d workers (-want +got):\n%s", workers, diff)
+		}
+		if rows[0].Experiment != "mine" || !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Scheduler == experiment.LowerBound }) {
+			t.Errorf("rows %+v", rows)
 		}
 	}
 }

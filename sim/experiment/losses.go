@@ -27,6 +27,7 @@ var judged = []struct {
 	{"slowdown_p99", false},
 	{"server_p99", false},
 	{"memory_overload", false},
+	{"kills", false},
 }
 
 // Losses lists where another scheduler that places pods is better than the given

@@ -27,6 +27,9 @@ type Options struct {
 	Seeds []uint64
 	// Workers run at a time, at least 1.
 	Workers int
+	// Observe, if set, is told of each run, in the order of the rows; the lower bound
+	// is none. Calls do not overlap.
+	Observe func(c Case, scheduler string, seed uint64, r sim.Result)
 	// Progress, if set, is told after each run how many of all have ended. Calls
 	// do not overlap.
 	Progress func(done, all int)
@@ -51,7 +54,8 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	next, done := 0, 0
-	results := make([][]Row, len(tasks))
+	results := make([]outcome, len(tasks))
+	observed := 0
 	for range max(o.Workers, 1) {
 		running.Go(func() {
 			for {
@@ -62,14 +66,17 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 				if i >= len(tasks) || ctx.Err() != nil {
 					return
 				}
-				rows, err := tasks[i].run(ctx)
+				result, err := tasks[i].run(ctx)
 				if err != nil {
 					cancel(fmt.Errorf("%s under %s, seed %d: %w", tasks[i].kase.Label, tasks[i].scheduler, tasks[i].seed, err))
 					return
 				}
-				results[i] = rows
 				mu.Lock()
+				results[i] = result
 				done++
+				for ; observed < len(tasks) && results[observed].rows != nil; observed++ {
+					tasks[observed].observe(o, &results[observed])
+				}
 				if o.Progress != nil {
 					o.Progress(done, len(tasks))
 				}
@@ -83,7 +90,7 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 	}
 	var rows []Row
 	for _, r := range results {
-		rows = append(rows, r...)
+		rows = append(rows, r.rows...)
 	}
 	return rows, nil
 }
@@ -121,40 +128,55 @@ func plan(cases []Case, o Options) ([]task, error) {
 // initShortest is the shortest init container in seconds.
 const initShortest = .3
 
-func (t task) run(ctx context.Context) ([]Row, error) {
+func (t task) run(ctx context.Context) (outcome, error) {
 	config, pods, err := t.kase.Experiment.build(t.kase.Params, t.seed)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	if longest := t.kase.Params.Init; longest != 0 {
 		if pods, err = workload.Initialise(t.seed, pods, min(initShortest, longest), longest, 0); err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 	}
 	if requests, ok := declares[t.scheduler]; ok {
 		if pods, err = workload.Declare(t.seed, pods, requests, t.kase.Params.largest()); err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 	}
 	config.Seed = t.seed
-	metrics, err := t.metrics(ctx, config, pods)
+	result, metrics, err := t.metrics(ctx, config, pods)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
-	var rows []Row
+	rows := make([]Row, 0, len(metrics))
 	for _, m := range metrics {
 		rows = append(rows, Row{t.kase.Label, t.scheduler, t.seed, m.Name, m.Value, m.Unit})
 	}
-	return rows, nil
+	return outcome{rows, result}, nil
+}
+
+// outcome is a run that has ended; the lower bound has no result.
+type outcome struct {
+	rows   []Row
+	result *sim.Result
+}
+
+// observe tells of a run, which is kept no longer.
+func (t task) observe(o Options, ended *outcome) {
+	if o.Observe != nil && ended.result != nil {
+		o.Observe(t.kase, t.scheduler, t.seed, *ended.result)
+	}
+	ended.result = nil
 }
 
 // metrics are those of the pods under the task's scheduler.
-func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) ([]sim.Metric, error) {
+func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.Result, []sim.Metric, error) {
 	var result sim.Result
 	var err error
 	switch t.scheduler {
 	case LowerBound:
-		return bound(c, pods)
+		metrics, err := bound(c, pods)
+		return nil, metrics, err
 	case CentralQueue:
 		result, err = sim.CentralQueue(c, pods)
 	case Idle:
@@ -165,7 +187,7 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) ([]sim.
 			result, err = sim.Run(ctx, c, pods)
 		}
 	}
-	return sim.Summarise(result), err
+	return &result, sim.Summarise(result), err
 }
 
 // bound is the lower bound of the metrics that have one.

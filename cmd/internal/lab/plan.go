@@ -42,7 +42,7 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.StringSliceVar(&p.sweep.Fleet, "fleet", nil, "nodes by cores, as 16x4+2x64; several make a sweep (default: the experiment's)")
 	set.IntVar(&p.params.Nodes, "nodes", 0, "so many nodes that are alike, in the place of a fleet")
 	set.IntVar(&p.params.Cores, "cores", 0, "cores of nodes that are alike (default 4)")
-	set.IntVar(&p.params.Pods, "pods", 0, "pods of a batch (default: the experiment's)")
+	set.IntVar(&p.params.Pods, "batch", 0, "pods of a batch (default: the experiment's)")
 	set.Float64Var(&p.params.Duration, "duration", 0, "seconds in which pods arrive (default: the experiment's)")
 	set.Float64Var(&p.params.Init, "init", 0, "longest init container of the pods in seconds, .3 the shortest; 0 for none")
 	set.BoolVar(&p.params.Swap, "swap", false, "nodes swap where pods exceed their memory, instead of killing one")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/report/comparison"
+	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/option"
 	"github.com/spazio-scheduler/spazio/sim/workload"
@@ -41,6 +44,8 @@ type simulateFlags struct {
 	plan
 	schedulers []string
 	list       bool
+	workload   string
+	records    records
 }
 
 // NewSimulateCommand returns the command `spazio-lab simulate`.
@@ -56,6 +61,7 @@ func NewSimulateCommand() *cobra.Command {
   spazio-lab simulate findings
   spazio-lab simulate h1 --trace path/to/series --report h1.html
   spazio-lab simulate b1 --set agent.churn-hold=500ms
+  spazio-lab simulate --workload pods.csv --fleet 4x16 --seeds 3 --pods records.csv --timeline load.csv
   spazio-lab simulate all --held-out --trace h1=series --trace f1=functions --report evaluation.md`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,6 +71,8 @@ func NewSimulateCommand() *cobra.Command {
 	f.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the experiments, the schedulers and the constants, and end")
 	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare (default: the experiment's)")
+	cmd.Flags().StringVar(&f.workload, "workload", "", "CSV of pods to run beside or in the place of experiments: arrival (s) and work (core-seconds), and optionally cores, memory (bytes), threads, owner")
+	f.records.bind(cmd.Flags())
 	cmd.AddCommand(newSensitivityCommand())
 	return cmd
 }
@@ -73,24 +81,36 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if f.list {
 		return listExperiments(stdout)
 	}
-	if len(args) == 0 {
+	if len(args) == 0 && f.workload == "" {
 		return serve.Usage(fmt.Errorf("which experiment? --list shows them: %w", ErrFlag))
 	}
 	if err := f.validate(); err != nil {
+		return serve.Usage(err)
+	}
+	if err := f.records.apply(&f.params); err != nil {
 		return serve.Usage(err)
 	}
 	cases, left, err := f.cases(args)
 	if err != nil {
 		return usage(err)
 	}
+	given, err := f.given()
+	if err != nil {
+		return usage(err)
+	}
+	cases = append(cases, given...)
 	for _, e := range left {
 		fmt.Fprintf(stderr, "%s is left out: --trace %s=DIR would be %s\n", e.Name, e.Name, e.NeedsTrace)
 	}
 	options := f.options(stderr)
 	options.Schedulers = f.schedulers
-	rows, err := experiment.Run(ctx, cases, options)
+	finish, err := f.records.open(&options)
 	if err != nil {
-		return usage(err)
+		return err
+	}
+	rows, err := experiment.Run(ctx, cases, options)
+	if err := errors.Join(usage(err), finish()); err != nil {
+		return err
 	}
 	c := comparison.Comparison{Cases: cases, Rows: rows, LeftOut: left, Runs: f.runs()}
 	if err := f.writeReport("Simulated schedulers compared", c.Report, stderr); err != nil {
@@ -99,12 +119,32 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	return f.output.write(stdout, rows, comparison.Rows(rows), c.Tables(f.output.width())...)
 }
 
+// given is the case of the pods of --workload, if there is one.
+func (f *simulateFlags) given() ([]experiment.Case, error) {
+	if f.workload == "" {
+		return nil, nil
+	}
+	file, err := os.Open(f.workload)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	pods, err := workload.ReadPods(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.workload, err)
+	}
+	name := strings.TrimSuffix(filepath.Base(f.workload), filepath.Ext(f.workload))
+	return experiment.Given(name, pods).Cases(f.params, experiment.Sweep{Fleet: f.sweep.Fleet})
+}
+
 // usage marks errors that are the caller's.
 func usage(err error) error {
 	var name *experiment.NameError
 	var field *workload.FieldError
 	var setting *option.Error
-	if errors.As(err, &name) || errors.As(err, &field) || errors.As(err, &setting) || errors.Is(err, experiment.ErrNoTrace) {
+	var refused *sim.FieldError
+	if errors.As(err, &name) || errors.As(err, &field) || errors.As(err, &setting) || errors.As(err, &refused) ||
+		errors.Is(err, experiment.ErrNoTrace) || errors.Is(err, workload.ErrPods) {
 		return serve.Usage(err)
 	}
 	return err

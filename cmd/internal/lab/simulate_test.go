@@ -33,7 +33,7 @@ func simulated(t *testing.T, args ...string) (string, error) {
 }
 
 var small = []string{
-	"b1", "--nodes", "2", "--pods", "20", "--work", "1", "--law", "equal",
+	"b1", "--nodes", "2", "--batch", "20", "--work", "1", "--law", "equal",
 	"--schedulers", "spazio,default", "--seeds", "3",
 }
 
@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"b1/work=1/law=equal: mean of 3 seeds", "scheduler  makespan, s", "spazio  ", "default  ",
-		"ratio to default", "targets of spazio", "run_mean/default ≤ 0.3",
+		"ratio to default", "targets of spazio", "sojourn_mean/default ≤ 1.05",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -57,7 +57,7 @@ func TestTable(t *testing.T) {
 // Tables fit a terminal, whatever the experiment and however many schedulers; with
 // --wide they have every metric.
 func TestTablesFit(t *testing.T) {
-	few := []string{"--nodes", "3", "--pods", "20", "--duration", "20", "--work", "1", "--seeds", "2"}
+	few := []string{"--nodes", "3", "--batch", "20", "--duration", "20", "--work", "1", "--seeds", "2"}
 	for _, name := range []string{"b1", "b2", "b3", "s1", "w1", "finding-1-parts", "finding-9-batch"} {
 		narrow, err := simulated(t, append([]string{name}, few...)...)
 		if err != nil {
@@ -168,7 +168,7 @@ func TestList(t *testing.T) {
 
 // A finding runs under its own schedulers, and its verdicts follow the tables.
 func TestFindings(t *testing.T) {
-	out, err := simulated(t, "finding-3", "--nodes", "2", "--pods", "20", "--work", "1", "--law", "equal", "--seeds", "2")
+	out, err := simulated(t, "finding-3", "--nodes", "2", "--batch", "20", "--work", "1", "--law", "equal", "--seeds", "2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestFindings(t *testing.T) {
 }
 
 var smallSensitivity = []string{
-	"sensitivity", "b1", "--nodes", "2", "--pods", "30", "--work", "1", "--law", "equal", "--seeds", "2",
+	"sensitivity", "b1", "--nodes", "2", "--batch", "30", "--work", "1", "--law", "equal", "--seeds", "2",
 	"--constants", "agent.estimator.prior-sd,rules.growth,agent.pods-per-core", "--scale", ".2,5",
 }
 
@@ -263,7 +263,7 @@ func TestAllHeldOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := filepath.Join(dir, "r.md")
-	out, err := simulated(t, "all", "--held-out", "--nodes", "2", "--pods", "10", "--duration", "30", "--work", "1", "--load", ".4",
+	out, err := simulated(t, "all", "--held-out", "--nodes", "2", "--batch", "10", "--duration", "30", "--work", "1", "--load", ".4",
 		"--law", "equal", "--schedulers", "spazio,default", "--seeds", "1", "--trace", "h1="+dir, "--report", report, "-o", "csv")
 	if err != nil {
 		t.Fatal(err)
@@ -320,6 +320,45 @@ func TestRefuses(t *testing.T) {
 	for _, test := range tests {
 		if _, err := simulated(t, test.args...); err == nil || !test.is(err) {
 			t.Errorf("%v: error %v", test.args, err)
+		}
+	}
+}
+
+// A workload of one's own, and records of its runs: a row a pod and run, and the
+// timeline.
+func TestWorkloadAndRecords(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(file("mine.csv"), []byte("arrival,work,cores,owner\n0,2,1,a\n1,6,2,b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := simulated(t, "--workload", file("mine.csv"), "--fleet", "1x4+1x16", "--schedulers", "default,lower-bound", "--seeds", "2",
+		"--pods", file("pods.csv"), "--timeline", file("timeline.csv"), "--timeline-period", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "mine/fleet=1x4+1x16") || !strings.Contains(out, "lower-bound") {
+		t.Errorf("the table lacks the workload or the bound:\n%s", out)
+	}
+	for name, want := range map[string]int{"pods.csv": 1 + 2*2, "timeline.csv": 5} {
+		text, err := os.ReadFile(file(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil || len(rows) < want || name == "pods.csv" && len(rows) != want {
+			t.Errorf("%s: error %v, %d rows, want %d:\n%s", name, err, len(rows), want, text)
+		}
+	}
+	for _, bad := range [][]string{
+		{"--workload", file("none.csv")},
+		{"--workload", file("pods.csv")},
+		{"b1", "--fleet", "large"},
+		with("--timeline", file("t.csv"), "--timeline-period", "0"),
+		with("--pods", file("no/such/directory")),
+	} {
+		if _, err := simulated(t, bad...); err == nil {
+			t.Errorf("%v is accepted", bad)
 		}
 	}
 }

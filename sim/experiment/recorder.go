@@ -1,0 +1,68 @@
+package experiment
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/spazio-scheduler/spazio/sim"
+)
+
+// Recorder writes what became of the pods of many runs, and their timelines, as CSV:
+// the columns of sim.PodTable and sim.TimelineTable after those that name the run. It is
+// not safe for concurrent use.
+type Recorder struct {
+	pods, timeline *csv.Writer
+	begun          bool
+}
+
+// NewRecorder writes to the given writers; nil is for what is not wanted.
+func NewRecorder(pods, timeline io.Writer) *Recorder {
+	var r Recorder
+	if pods != nil {
+		r.pods = csv.NewWriter(pods)
+	}
+	if timeline != nil {
+		r.timeline = csv.NewWriter(timeline)
+	}
+	return &r
+}
+
+// Observe takes a run, for Options.Observe.
+func (r *Recorder) Observe(c Case, scheduler string, seed uint64, result sim.Result) {
+	run := []string{c.Label, scheduler, strconv.FormatUint(seed, 10)}
+	if r.pods != nil {
+		r.write(r.pods, run, sim.PodTable(result))
+	}
+	if r.timeline != nil {
+		r.write(r.timeline, run, sim.TimelineTable(result))
+	}
+	r.begun = true
+}
+
+func (r *Recorder) write(to *csv.Writer, run []string, rows [][]string) {
+	for i, row := range rows {
+		switch {
+		case i > 0:
+			row = append(run[:len(run):len(run)], row...)
+		case r.begun:
+			continue
+		default:
+			row = append([]string{"experiment", "scheduler", "seed"}, row...)
+		}
+		_ = to.Write(row) // Close tells
+	}
+}
+
+// Close writes what is left and returns the first error of all writing.
+func (r *Recorder) Close() error {
+	var errs []error
+	for _, w := range []*csv.Writer{r.pods, r.timeline} {
+		if w != nil {
+			w.Flush()
+			errs = append(errs, w.Error())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Moment is the cluster at a time.
+type Moment struct {
+	// At is in seconds from the workload's start.
+	At float64
+	// Waiting pods have been created and have no node, Starting ones have a node and
+	// do not run yet, Running ones do. Servers count.
+	Waiting, Starting, Running int
+	// Busy is the cores in use on average since the moment before, Memory the bytes
+	// asked for now.
+	Busy, Memory float64
+}
+
+// note adds a moment to the timeline.
+func (s *cluster) note() {
+	m := Moment{At: s.now - s.Warmup}
+	for i, r := range s.records {
+		switch {
+		case r.Done != -1:
+		case r.Running != -1:
+			m.Running++
+		case r.Node >= 0:
+			m.Starting++
+		case s.pods[i].Created <= m.At:
+			m.Waiting++
+		}
+	}
+	busy := 0.
+	for _, node := range s.nodes {
+		s.advance(node)
+		busy += node.model.Totals().Busy
+		m.Memory += node.model.Memory()
+	}
+	m.Busy = (busy - s.busyBefore) / s.Timeline
+	s.busyBefore = busy
+	s.timeline = append(s.timeline, m)
+}
+
+// WritePods writes PodTable as CSV.
+func WritePods(w io.Writer, r Result) error { return write(w, PodTable(r)) }
+
+// PodTable is a run as a table, a header and a row a pod in the order of the workload:
+// what it was, what it declared, and what became of it. Times that never came are empty.
+func PodTable(r Result) [][]string {
+	rows := [][]string{{
+		"pod", "owner", "created", "cores", "threads", "work", "memory", "request_cores", "request_memory",
+		"node", "bound", "running", "done", "attempts", "kills",
+	}}
+	for i, p := range r.Pods {
+		record, request := r.Records[i], p.request()
+		rows = append(rows, []string{
+			strconv.Itoa(i), p.Owner, number(p.Created), number(p.width()), strconv.Itoa(p.Threads), number(p.Work), number(p.Memory),
+			number(request.CPU), number(request.Memory),
+			come(float64(record.Node)), come(record.Bound), come(record.Running), come(record.Done),
+			strconv.Itoa(record.Attempts), strconv.Itoa(record.Kills),
+		})
+	}
+	return rows
+}
+
+// WriteTimeline writes TimelineTable as CSV.
+func WriteTimeline(w io.Writer, r Result) error { return write(w, TimelineTable(r)) }
+
+// TimelineTable is a run's timeline as a table, a header and a row a moment.
+func TimelineTable(r Result) [][]string {
+	rows := [][]string{{"at", "waiting", "starting", "running", "busy_cores", "memory"}}
+	for _, m := range r.Timeline {
+		rows = append(rows, []string{
+			number(m.At), strconv.Itoa(m.Waiting), strconv.Itoa(m.Starting), strconv.Itoa(m.Running), number(m.Busy), number(m.Memory),
+		})
+	}
+	return rows
+}
+
+func write(w io.Writer, rows [][]string) error {
+	if err := csv.NewWriter(w).WriteAll(rows); err != nil {
+		return fmt.Errorf("sim: write records: %w", err)
+	}
+	return nil
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// come is empty for what has not happened.
+func come(v float64) string {
+	if v == -1 {
+		return ""
+	}
+	return number(v)
+}

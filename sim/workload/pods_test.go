@@ -1,0 +1,56 @@
+package workload_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+func TestReadPods(t *testing.T) {
+	got, err := workload.ReadPods(strings.NewReader("owner, arrival,work,memory,cores,threads\nweb,1.5,10,1e9,2,4\n,0,3,,,\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []sim.Pod{{Owner: "web", Created: 1.5, Work: 10, Memory: 1e9, Cores: 2, Threads: 4}, {Work: 3}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	first, second := workload.StartUp(1, got), workload.StartUp(2, got)
+	if first[0].Startup <= 0 || first[0].Startup == second[0].Startup || got[0].Startup != 0 {
+		t.Errorf("start-ups %g and %g of two seeds, %g of the pods given", first[0].Startup, second[0].Startup, got[0].Startup)
+	}
+	for name, text := range map[string]string{
+		"nothing": "", "no work": "arrival\n1\n", "no arrival": "work\n1\n", "another column": "arrival,work,size\n1,2,3\n",
+		"twice": "arrival,work,work\n1,2,3\n", "a short row": "arrival,work\n1\n", "no number": "arrival,work\n1,x\n",
+		"negative": "arrival,work\n-1,2\n", "no arrival given": "arrival,work\n,2\n", "half a thread": "arrival,work,threads\n1,2,.5\n",
+		"too many threads": "arrival,work,threads\n1,2,1e9\n", "infinite": "arrival,work\n1,Inf\n",
+	} {
+		if _, err := workload.ReadPods(strings.NewReader(text)); !errors.Is(err, workload.ErrPods) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// Whatever is read is a workload that a run takes or refuses by a field.
+func FuzzReadPods(f *testing.F) {
+	f.Add("arrival,work,cores,memory,threads,owner\n1,2,.5,1e9,1,a\n0,3,,,,\n")
+	f.Add("work,arrival\n0,0\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		pods, err := workload.ReadPods(strings.NewReader(text))
+		if err != nil {
+			if !errors.Is(err, workload.ErrPods) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		var field *sim.FieldError
+		if _, err := sim.LowerBound(sim.Config{}, pods); err != nil && !errors.As(err, &field) {
+			t.Fatalf("error %v", err)
+		}
+	})
+}
