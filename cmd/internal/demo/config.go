@@ -72,7 +72,7 @@ func (c Config) String() string {
 }
 
 func (c Config) withDefaults() Config {
-	c.Config = c.Config.WithDefaults()
+	c.Config = c.WithDefaults()
 	if c.Nodes == 0 {
 		c.Nodes = 19
 	}

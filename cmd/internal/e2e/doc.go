@@ -1,9 +1,14 @@
-// Package e2e holds the tests that run the parts together: a real API server,
-// the real scheduler, real gRPC between agents, scheduler and aggregator, each
-// role inside the test process or as a process of its own.
+// Package e2e holds, in its directories, the tests that run the parts together: a
+// real API server, the real scheduler, real gRPC between agents, scheduler and
+// aggregator, each role inside the test process or as a process of its own.
 //
-// TestManyPendingPods is longer than a test should be with the number of pods it
-// is meant for:
+//	failures    agents, schedulers, nodes and the API server that end or are slow
+//	strangers   callers that lie, forge or only take up room
+//	waking      pods that wait, and places that become free for them
+//	cluster     what those tests run on
 //
-//	go test -run ManyPending -v ./internal/e2e -pending 10000
+// failures.TestManyPendingPods is longer than a test should be with the number of
+// pods it is meant for:
+//
+//	go test -run ManyPending -v ./internal/e2e/failures -pending 10000
 package e2e

@@ -1,4 +1,4 @@
-package e2e
+package failures
 
 import (
 	"context"
@@ -16,19 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-// checkNothingLeft removes all pods and waits until the scheduler has forgotten
-// them.
-func checkNothingLeft(t *testing.T, client kubernetes.Interface, hub *plugin.Hub) {
-	t.Helper()
-	removePods(t, client)
-	waitEmpty(t, hub)
-	eventually(t, "no pod waits", func() (bool, any) { return hub.Waiting() == 0, hub.Waiting() })
-}
 
 // A dead agent's node is treated by the policy once its last report is too old:
 // by default it stays full for a while if it was, and takes no more than slow
@@ -36,7 +28,7 @@ func checkNothingLeft(t *testing.T, client kubernetes.Interface, hub *plugin.Hub
 // again.
 func TestDeadAgent(t *testing.T) {
 	const waiting = 6
-	client, kubeconfig := cluster(t)
+	client, kubeconfig := cluster.Connect(t)
 	for _, c := range []struct {
 		policy reserve.StalePolicy
 		last   int // places, as the agent reported them before its death
@@ -48,34 +40,34 @@ func TestDeadAgent(t *testing.T) {
 		{policy: reserve.Reject, last: 20, dead: 0},
 	} {
 		t.Run(fmt.Sprint(c.policy, c.last), func(t *testing.T) {
-			var seen reservations
+			var seen cluster.Reservations
 			args := plugin.SpazioArgs{StalePolicy: c.policy.String(), MaxAge: metav1.Duration{Duration: time.Second}}
-			hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.observe})
-			node := newPlaceNodes(t, client, 1, c.last, hub.Addr().String())[0]
-			waitFresh(t, hub, 1)
-			log := watchPods(t, client)
+			hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.Observe})
+			node := cluster.NewPlaceNodes(t, client, 1, c.last, hub.Addr().String())[0]
+			cluster.WaitFresh(t, hub, 1)
+			log := cluster.WatchPods(t, client)
 
-			node.killAgent()
-			waitSignals(t, hub, "stale", 1)
-			submit(t, client, batch{prefix: "dead", pods: waiting, startup: time.Hour})
-			log.waitBound(t, c.dead)
-			eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-c.dead, hub.Waiting() })
-			if bound, _ := log.counts(); bound != c.dead {
+			node.KillAgent()
+			cluster.WaitSignals(t, hub, "stale", 1)
+			cluster.Submit(t, client, cluster.Batch{Prefix: "dead", Pods: waiting, Startup: time.Hour})
+			log.WaitBound(t, c.dead)
+			cluster.Eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-c.dead, hub.Waiting() })
+			if bound, _ := log.Counts(); bound != c.dead {
 				t.Errorf("%d pods were bound while the agent was dead, want %d", bound, c.dead)
 			}
-			seen.check(t, 0)
-			if all, _ := seen.counts(node.name); all > 0 {
+			seen.Check(t, 0)
+			if all, _ := seen.Counts(node.Name()); all > 0 {
 				t.Errorf("%d reservations rest on the signal of a dead agent", all)
 			}
-			checkNothingLeft(t, client, hub)
+			cluster.CheckNothingLeft(t, client, hub)
 
-			node.set(4, false)
-			node.startAgent(t)
-			waitFresh(t, hub, 1)
-			submit(t, client, batch{prefix: "back", pods: 5, work: 100 * time.Millisecond})
-			log.waitSucceeded(t, 5)
-			seen.check(t, 5)
-			checkNothingLeft(t, client, hub)
+			node.Set(4, false)
+			node.StartAgent(t)
+			cluster.WaitFresh(t, hub, 1)
+			cluster.Submit(t, client, cluster.Batch{Prefix: "back", Pods: 5, Work: 100 * time.Millisecond})
+			log.WaitSucceeded(t, 5)
+			seen.Check(t, 5)
+			cluster.CheckNothingLeft(t, client, hub)
 		})
 	}
 }
@@ -91,7 +83,7 @@ func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, re
 	t.Helper()
 	for step := maxAge / 2; d > 0; d -= step {
 		w.ahead.Add(int64(min(d, step)))
-		eventually(t, "the nodes report", func() (bool, any) {
+		cluster.Eventually(t, "the nodes report", func() (bool, any) {
 			fresh := 0
 			for _, s := range hub.Snapshot() {
 				if s.Signal == "fresh" && s.Age < min(d, step) {
@@ -108,26 +100,26 @@ func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, re
 // not at once: it may be full still.
 func TestSilentNode(t *testing.T) {
 	const nodes, waiting, line, maxAge = 10, 500, 2, 2 * time.Minute
-	client, kubeconfig := cluster(t)
-	var seen reservations
+	client, kubeconfig := cluster.Connect(t)
+	var seen cluster.Reservations
 	var clock warped
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
-	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.observe})
-	machines := newPlaceNodes(t, client, nodes, 0, hub.Addr().String())
+	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
+	machines := cluster.NewPlaceNodes(t, client, nodes, 0, hub.Addr().String())
 	silent := machines[nodes-1]
-	silent.set(3, true)
-	waitFresh(t, hub, nodes)
-	log := watchPods(t, client)
-	submit(t, client, batch{prefix: "waiting", pods: waiting, startup: time.Hour})
-	eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
+	silent.Set(3, true)
+	cluster.WaitFresh(t, hub, nodes)
+	log := cluster.WatchPods(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "waiting", Pods: waiting, Startup: time.Hour})
+	cluster.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
 
-	silent.killAgent()
+	silent.KillAgent()
 	bound := func(what string, want int) {
 		t.Helper()
-		log.waitBound(t, want)
-		eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-want, hub.Waiting() })
-		if got := log.perNode("waiting"); len(got) > 1 || got[silent.name] != want {
-			t.Errorf("%s: pods by node %v, want %d on %s", what, got, want, silent.name)
+		log.WaitBound(t, want)
+		cluster.Eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-want, hub.Waiting() })
+		if got := log.PerNode("waiting"); len(got) > 1 || got[silent.Name()] != want {
+			t.Errorf("%s: pods by node %v, want %d on %s", what, got, want, silent.Name())
 		}
 	}
 	clock.pass(t, hub, maxAge+30*time.Second, maxAge, nodes-1)
@@ -136,8 +128,8 @@ func TestSilentNode(t *testing.T) {
 	bound("no longer taken for saturated", line)
 	clock.pass(t, hub, 3*maxAge, maxAge, nodes-1)
 	bound("silent for long", line)
-	seen.check(t, 0)
-	if all, _ := seen.counts(""); all > 0 {
+	seen.Check(t, 0)
+	if all, _ := seen.Counts(""); all > 0 {
 		t.Errorf("%d reservations rest on the signal of a full or silent node", all)
 	}
 }
@@ -146,42 +138,42 @@ func TestSilentNode(t *testing.T) {
 // nothing, lie on nodes with room. Three hours later a good pod is bound at once.
 func TestPodsThatNeverStart(t *testing.T) {
 	const nodes, room, bad, mute, maxAge = 20, 9, 100, 40, 2 * time.Hour
-	client, kubeconfig := cluster(t)
-	var seen reservations
+	client, kubeconfig := cluster.Connect(t)
+	var seen cluster.Reservations
 	var clock warped
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
-	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.observe})
-	newPlaceNodes(t, client, nodes, room, hub.Addr().String())
-	waitFresh(t, hub, nodes)
-	log := watchPods(t, client)
-	good := batch{prefix: "good", pods: 1, work: 100 * time.Millisecond}
+	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
+	cluster.NewPlaceNodes(t, client, nodes, room, hub.Addr().String())
+	cluster.WaitFresh(t, hub, nodes)
+	log := cluster.WatchPods(t, client)
+	good := cluster.Batch{Prefix: "good", Pods: 1, Work: 100 * time.Millisecond}
 
-	submit(t, client, batch{prefix: "bad", pods: bad, startup: 24 * time.Hour})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "bad", Pods: bad, Startup: 24 * time.Hour})
 	told := map[string]bool{}
-	eventually(t, "the bad pods are bound", func() (bool, any) {
-		for _, b := range log.bindings() {
-			if !told[b.pod] {
-				told[b.pod] = true
-				stall(t, client, b.pod)
+	cluster.Eventually(t, "the bad pods are bound", func() (bool, any) {
+		for _, b := range log.Bindings() {
+			if !told[b.Pod] {
+				told[b.Pod] = true
+				stall(t, client, b.Pod)
 			}
 		}
 		return len(told) == bad, len(told)
 	})
-	submit(t, client, good)
-	log.waitSucceeded(t, 1)
+	cluster.Submit(t, client, good)
+	log.WaitSucceeded(t, 1)
 
-	submit(t, client, batch{prefix: "mute", pods: mute, startup: 24 * time.Hour})
-	log.waitBound(t, bad+1+mute)
-	good.prefix = "later"
-	submit(t, client, good)
-	eventually(t, "the good pod waits for those of which nothing is known", func() (bool, any) { return hub.Waiting() == 1, hub.Waiting() })
+	cluster.Submit(t, client, cluster.Batch{Prefix: "mute", Pods: mute, Startup: 24 * time.Hour})
+	log.WaitBound(t, bad+1+mute)
+	good.Prefix = "later"
+	cluster.Submit(t, client, good)
+	cluster.Eventually(t, "the good pod waits for those of which nothing is known", func() (bool, any) { return hub.Waiting() == 1, hub.Waiting() })
 	clock.pass(t, hub, 3*time.Minute, maxAge, nodes)
-	log.waitSucceeded(t, 2)
+	log.WaitSucceeded(t, 2)
 	clock.pass(t, hub, 3*time.Hour, maxAge, nodes)
-	good.prefix = "much-later"
+	good.Prefix = "much-later"
 	begin := time.Now()
-	submit(t, client, good)
-	log.waitSucceeded(t, 3)
+	cluster.Submit(t, client, good)
+	log.WaitSucceeded(t, 3)
 	t.Logf("three hours later a good pod of .1 s ran within %v", time.Since(begin))
 	inFlight := 0.
 	for _, s := range hub.Snapshot() {
@@ -190,7 +182,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 	if inFlight != bad+mute {
 		t.Errorf("%v pods in flight, want room kept for %d", inFlight, bad+mute)
 	}
-	seen.check(t, bad+mute+3)
+	seen.Check(t, bad+mute+3)
 }
 
 // stall says of a pod what kubelet says where an image can't be pulled: in turns
@@ -219,42 +211,42 @@ func stall(t *testing.T, client kubernetes.Interface, name string) {
 // sixteenth of a node leave no tie but between nodes with the same number of pods.
 func TestAllAgentsDead(t *testing.T) {
 	const nodes, each, maxAge = 10, 2, 2 * time.Minute
-	client, kubeconfig := cluster(t)
-	var seen reservations
+	client, kubeconfig := cluster.Connect(t)
+	var seen cluster.Reservations
 	var clock warped
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
-	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.observe})
-	machines := newPlaceNodes(t, client, nodes, 0, hub.Addr().String())
+	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
+	machines := cluster.NewPlaceNodes(t, client, nodes, 0, hub.Addr().String())
 	for i, n := range machines {
-		n.set(i*i-5, i%3 == 0)
+		n.Set(i*i-5, i%3 == 0)
 	}
-	waitFresh(t, hub, nodes)
+	cluster.WaitFresh(t, hub, nodes)
 	for _, n := range machines {
-		n.killAgent()
+		n.KillAgent()
 	}
 	// Nobody is taken for full any more.
 	clock.pass(t, hub, 2*maxAge, maxAge, 0)
-	waitSignals(t, hub, "stale", nodes)
+	cluster.WaitSignals(t, hub, "stale", nodes)
 
-	log := watchPods(t, client)
+	log := cluster.WatchPods(t, client)
 	placed := map[string]map[string]int{}
 	for _, profile := range []string{schedulerd.DefaultProfile, schedulerd.SpazioProfile} {
 		// The prefix tells the profiles' pods apart, for the log keeps them all.
-		submit(t, client, batch{prefix: profile, profile: profile, pods: nodes * each, cores: 2, work: time.Hour})
-		eventually(t, "the pods of "+profile+" are bound", func() (bool, any) {
-			placed[profile] = log.perNode(profile)
+		cluster.Submit(t, client, cluster.Batch{Prefix: profile, Profile: profile, Pods: nodes * each, Cores: 2, Work: time.Hour})
+		cluster.Eventually(t, "the pods of "+profile+" are bound", func() (bool, any) {
+			placed[profile] = log.PerNode(profile)
 			bound := 0
 			for _, n := range placed[profile] {
 				bound += n
 			}
 			return bound == nodes*each, bound
 		})
-		checkNothingLeft(t, client, hub)
+		cluster.CheckNothingLeft(t, client, hub)
 	}
 	if diff := cmp.Diff(placed[schedulerd.DefaultProfile], placed[schedulerd.SpazioProfile]); diff != "" {
 		t.Errorf("pods per node, default profile against Spazio without agents:\n%s", diff)
 	}
-	if all, _ := seen.counts(""); all > 0 {
+	if all, _ := seen.Counts(""); all > 0 {
 		t.Errorf("%d reservations rest on the signals of dead agents", all)
 	}
 }
@@ -263,92 +255,92 @@ func TestAllAgentsDead(t *testing.T) {
 // pods are reserved, bound and running while the scheduler knows less.
 func TestSlowAPIServer(t *testing.T) {
 	const pods = 80
-	client, kubeconfig := cluster(t)
+	client, kubeconfig := cluster.Connect(t)
 	_, slow := newLink(t, kubeconfig, 125*time.Millisecond)
-	var seen reservations
-	hub, _ := startScheduler(t, slow, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.observe})
-	nodes := newPlaceNodes(t, client, 5, places, hub.Addr().String())
-	waitFresh(t, hub, len(nodes))
-	log := watchPods(t, client)
+	var seen cluster.Reservations
+	hub, _ := cluster.StartScheduler(t, slow, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
+	nodes := cluster.NewPlaceNodes(t, client, 5, cluster.Places, hub.Addr().String())
+	cluster.WaitFresh(t, hub, len(nodes))
+	log := cluster.WatchPods(t, client)
 	begin := time.Now()
-	submit(t, client, batch{prefix: "slow", pods: pods, startup: 50 * time.Millisecond, work: 300 * time.Millisecond})
-	log.waitSucceeded(t, pods)
-	t.Logf("%d pods of .35 s through %d places in %v", pods, len(nodes)*places, time.Since(begin))
-	seen.check(t, pods)
-	checkHeld(t, nodes)
-	checkNothingLeft(t, client, hub)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "slow", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
+	log.WaitSucceeded(t, pods)
+	t.Logf("%d pods of .35 s through %d places in %v", pods, len(nodes)*cluster.Places, time.Since(begin))
+	seen.Check(t, pods)
+	cluster.CheckHeld(t, nodes)
+	cluster.CheckNothingLeft(t, client, hub)
 }
 
 // Pods are deleted after their Reserve, while their binding is on its way.
 func TestPodsDeletedWhileReserved(t *testing.T) {
 	const nodes, pods = 4, 8 // slow start admits two pods at once to an empty node
-	client, kubeconfig := cluster(t)
+	client, kubeconfig := cluster.Connect(t)
 	way, held := newLink(t, kubeconfig, 0)
-	var seen reservations
-	hub, _ := startScheduler(t, held, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.observe})
-	machines := newPlaceNodes(t, client, nodes, places, hub.Addr().String())
-	waitFresh(t, hub, nodes)
-	log := watchPods(t, client)
+	var seen cluster.Reservations
+	hub, _ := cluster.StartScheduler(t, held, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
+	machines := cluster.NewPlaceNodes(t, client, nodes, cluster.Places, hub.Addr().String())
+	cluster.WaitFresh(t, hub, nodes)
+	log := cluster.WatchPods(t, client)
 
 	way.hold()
-	deleted, kept := batch{prefix: "deleted", pods: pods / 2, work: 100 * time.Millisecond}, batch{prefix: "kept", pods: pods / 2, work: 100 * time.Millisecond}
-	submit(t, client, deleted)
-	submit(t, client, kept)
+	deleted, kept := cluster.Batch{Prefix: "deleted", Pods: pods / 2, Work: 100 * time.Millisecond}, cluster.Batch{Prefix: "kept", Pods: pods / 2, Work: 100 * time.Millisecond}
+	cluster.Submit(t, client, deleted)
+	cluster.Submit(t, client, kept)
 	assumed := func(n int) {
 		t.Helper()
-		eventually(t, "reservations", func() (bool, any) { c := hub.Ledger(); return c.Assumed == n, c })
+		cluster.Eventually(t, "reservations", func() (bool, any) { c := hub.Ledger(); return c.Assumed == n, c })
 	}
 	assumed(pods)
-	for i := range deleted.pods {
-		if err := client.CoreV1().Pods(metav1.NamespaceDefault).Delete(t.Context(), deleted.pod(i).Name, metav1.DeleteOptions{}); err != nil {
+	for i := range deleted.Pods {
+		if err := client.CoreV1().Pods(metav1.NamespaceDefault).Delete(t.Context(), deleted.Pod(i).Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	assumed(pods / 2)
 	way.release()
-	log.waitSucceeded(t, pods/2)
+	log.WaitSucceeded(t, pods/2)
 	// What was deleted must not cost its node anything.
-	submit(t, client, batch{prefix: "next", pods: nodes * places, work: time.Second})
-	log.waitSucceeded(t, pods/2+nodes*places)
-	if bound := log.perNode(deleted.prefix); len(bound) > 0 {
+	cluster.Submit(t, client, cluster.Batch{Prefix: "next", Pods: nodes * cluster.Places, Work: time.Second})
+	log.WaitSucceeded(t, pods/2+nodes*cluster.Places)
+	if bound := log.PerNode(deleted.Prefix); len(bound) > 0 {
 		t.Errorf("deleted pods were bound: %v", bound)
 	}
-	seen.check(t, pods+nodes*places)
-	checkHeld(t, machines)
-	checkNothingLeft(t, client, hub)
+	seen.Check(t, pods+nodes*cluster.Places)
+	cluster.CheckHeld(t, machines)
+	cluster.CheckNothingLeft(t, client, hub)
 }
 
 // A node leaves the API in the middle of a batch, with pods on it and on their
 // way, and comes back under its name. Its agent knows nothing of this.
 func TestNodeDeletedAndMadeAgain(t *testing.T) {
 	const pods = 40
-	client, kubeconfig := cluster(t)
-	var seen reservations
-	hub, _ := startScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.observe})
-	nodes := newPlaceNodes(t, client, 2, places, hub.Addr().String())
-	waitFresh(t, hub, 2)
-	log := watchPods(t, client)
-	submit(t, client, batch{prefix: "batch", pods: pods, startup: 50 * time.Millisecond, work: 300 * time.Millisecond})
-	log.waitBound(t, pods/4)
+	client, kubeconfig := cluster.Connect(t)
+	var seen cluster.Reservations
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
+	nodes := cluster.NewPlaceNodes(t, client, 2, cluster.Places, hub.Addr().String())
+	cluster.WaitFresh(t, hub, 2)
+	log := cluster.WatchPods(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
+	log.WaitBound(t, pods/4)
 
 	gone := nodes[0]
-	if err := client.CoreV1().Nodes().Delete(t.Context(), gone.name, metav1.DeleteOptions{}); err != nil {
+	if err := client.CoreV1().Nodes().Delete(t.Context(), gone.Name(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the node is forgotten", func() (bool, any) { return len(hub.Snapshot()) == 1, hub.Snapshot() })
-	log.waitBound(t, pods/2)
-	_, before := seen.counts(gone.name)
-	register(t, client, gone.name)
-	waitFresh(t, hub, 2)
-	log.waitSucceeded(t, pods)
-	submit(t, client, batch{prefix: "after", pods: 2 * places, work: time.Second})
-	log.waitSucceeded(t, pods+2*places)
-	if _, after := seen.counts(gone.name); after == before {
+	cluster.Eventually(t, "the node is forgotten", func() (bool, any) { return len(hub.Snapshot()) == 1, hub.Snapshot() })
+	log.WaitBound(t, pods/2)
+	_, before := seen.Counts(gone.Name())
+	cluster.Register(t, client, gone.Name())
+	cluster.WaitFresh(t, hub, 2)
+	log.WaitSucceeded(t, pods)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "after", Pods: 2 * cluster.Places, Work: time.Second})
+	log.WaitSucceeded(t, pods+2*cluster.Places)
+	if _, after := seen.Counts(gone.Name()); after == before {
 		t.Errorf("the node was given no pod after its return")
 	}
-	seen.check(t, pods)
-	checkHeld(t, nodes)
-	checkNothingLeft(t, client, hub)
+	seen.Check(t, pods)
+	cluster.CheckHeld(t, nodes)
+	cluster.CheckNothingLeft(t, client, hub)
 }
 
 var pendingPods = flag.Int("pending", 500, "pods that wait for a single place in TestManyPendingPods")
@@ -356,7 +348,7 @@ var pendingPods = flag.Int("pending", 500, "pods that wait for a single place in
 // Places open one at a time before a long queue: each is given to one pod, the
 // first to the one of the highest priority, though that came last.
 func TestManyPendingPods(t *testing.T) {
-	client, kubeconfig := cluster(t)
+	client, kubeconfig := cluster.Connect(t)
 	high := schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}
 	if _, err := client.SchedulingV1().PriorityClasses().Create(t.Context(), &high, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -366,31 +358,31 @@ func TestManyPendingPods(t *testing.T) {
 			t.Errorf("delete the priority class: %v", err)
 		}
 	})
-	var seen reservations
-	hub, _ := startScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.observe})
-	nodes := newPlaceNodes(t, client, 3, 0, hub.Addr().String())
-	waitFresh(t, hub, len(nodes))
-	log := watchPods(t, client)
+	var seen cluster.Reservations
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
+	nodes := cluster.NewPlaceNodes(t, client, 3, 0, hub.Addr().String())
+	cluster.WaitFresh(t, hub, len(nodes))
+	log := cluster.WatchPods(t, client)
 	begin := time.Now()
-	submit(t, client, batch{prefix: "pending", pods: *pendingPods, work: time.Hour})
-	submit(t, client, batch{prefix: "urgent", pods: 1, work: time.Hour, priorityClass: high.Name})
-	eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == *pendingPods+1, hub.Waiting() })
+	cluster.Submit(t, client, cluster.Batch{Prefix: "pending", Pods: *pendingPods, Work: time.Hour})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "urgent", Pods: 1, Work: time.Hour, PriorityClass: high.Name})
+	cluster.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == *pendingPods+1, hub.Waiting() })
 	t.Logf("%d pods were created and tried in vain in %v", *pendingPods+1, time.Since(begin))
 
 	for i := range 2 * len(nodes) {
 		node := nodes[i%len(nodes)]
 		begin := time.Now()
-		node.set(1+i/len(nodes), false)
-		log.waitBound(t, i+1)
+		node.Set(1+i/len(nodes), false)
+		log.WaitBound(t, i+1)
 		t.Logf("place %d was given away within %v", i+1, time.Since(begin))
-		if urgent := log.perNode("urgent"); urgent[nodes[0].name] != 1 {
+		if urgent := log.PerNode("urgent"); urgent[nodes[0].Name()] != 1 {
 			t.Errorf("place %d: urgent pods by node %v, want the first place's", i+1, urgent)
 		}
-		if all, _ := seen.counts(""); all != i+1 {
+		if all, _ := seen.Counts(""); all != i+1 {
 			t.Errorf("%d places and %d reservations", i+1, all)
 		}
 	}
-	seen.check(t, 2*len(nodes))
-	checkHeld(t, nodes)
-	checkNothingLeft(t, client, hub)
+	seen.Check(t, 2*len(nodes))
+	cluster.CheckHeld(t, nodes)
+	cluster.CheckNothingLeft(t, client, hub)
 }

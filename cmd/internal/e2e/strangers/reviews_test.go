@@ -1,4 +1,4 @@
-package e2e
+package strangers
 
 import (
 	"bytes"
@@ -25,6 +25,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -115,7 +116,7 @@ func admissions(t testing.TB, hub *plugin.Hub, trust transport.Config, node stri
 			t.Fatal(err)
 		}
 		for !slices.ContainsFunc(hub.Snapshot(), func(n plugin.NodeState) bool { return n.Avail == report.Avail }) {
-			if time.Since(began) > patience {
+			if time.Since(began) > cluster.Patience {
 				t.Fatal("an honest agent's report has no effect")
 			}
 			time.Sleep(200 * time.Microsecond)
@@ -131,25 +132,25 @@ func admissions(t testing.TB, hub *plugin.Hub, trust transport.Config, node stri
 // A stranger that shows forged tokens without end makes the API server work
 // little, and an agent from elsewhere comes in as before.
 func TestForgedTokensDelayNobody(t *testing.T) {
-	client, kubeconfig := cluster(t)
+	client, kubeconfig := cluster.Connect(t)
 	server := transporttest.SelfSigned(t, "127.0.0.1")
-	hub, _ := startScheduler(t, kubeconfig, plugin.SpazioArgs{
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{
 		TLSCertFile: server.CertFile, TLSKeyFile: server.KeyFile, ReviewKubeconfig: kubeconfig,
 		AgentServiceAccount: metav1.NamespaceDefault + "/" + agentAccount,
 		MaxReportRate:       1e6, ReportBurst: 1e6,
 	}, plugin.HubOptions{})
 	trust := transport.Config{CAFile: server.CAFile}
 	const node = "node-mine"
-	register(t, client, node)
+	cluster.Register(t, client, node)
 	t.Cleanup(func() {
 		if err := client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("delete node %s: %v", node, err)
 		}
 	})
 	accounts(t, client, agentAccount)
-	t.Cleanup(func() { removePods(t, client) })
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
 	pod := agentPod(t, client, agentAccount, node)
-	waitSignals(t, hub, "missing", 1)
+	cluster.WaitSignals(t, hub, "missing", 1)
 	const agents = 200
 	var tokens []string
 	for range 2 * agents {

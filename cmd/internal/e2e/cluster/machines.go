@@ -1,4 +1,4 @@
-package e2e
+package cluster
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode"
 )
 
-// join has nodes join the cluster until the test ends.
-func join(t testing.TB, c simnode.Config) []*simnode.Node {
+// Join has nodes join the cluster until the test ends.
+func Join(t testing.TB, c simnode.Config) []*simnode.Node {
 	t.Helper()
 	c.OnError = func(err error) { t.Error(err) }
 	fleet, err := simnode.Start(t.Context(), c)
@@ -25,9 +25,9 @@ func join(t testing.TB, c simnode.Config) []*simnode.Node {
 	return fleet.Nodes()
 }
 
-// register makes a node that nothing runs on, of 32 cores, so that requests never
+// Register makes a node that nothing runs on, of 32 cores, so that requests never
 // decide.
-func register(t testing.TB, client kubernetes.Interface, node string) {
+func Register(t testing.TB, client kubernetes.Interface, node string) {
 	t.Helper()
 	if err := simnode.Register(t.Context(), client, largeNode(node)); err != nil {
 		t.Fatal(err)

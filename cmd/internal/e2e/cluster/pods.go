@@ -1,4 +1,4 @@
-package e2e
+package cluster
 
 import (
 	"context"
@@ -22,49 +22,50 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode"
 )
 
-// batch is a number of like pods.
-type batch struct {
-	prefix        string
-	pods          int
-	startup, work time.Duration
-	profile       string // default SpazioProfile
-	cores         int64  // requested of a node
-	priorityClass string
-	node          string // the only one that a selector leaves
+// Batch is a number of like pods.
+type Batch struct {
+	Prefix        string
+	Pods          int
+	Startup, Work time.Duration
+	Profile       string // default SpazioProfile
+	Cores         int64  // requested of a node
+	PriorityClass string
+	Node          string // the only one that a selector leaves
 }
 
-func (b batch) pod(i int) *corev1.Pod {
+// Pod returns the i-th pod.
+func (b Batch) Pod(i int) *corev1.Pod {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%05d", b.prefix, i), Annotations: map[string]string{
-			simnode.AnnotationStartup: simnode.FormatSeconds(b.startup),
-			simnode.AnnotationWork:    simnode.FormatSeconds(b.work),
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%05d", b.Prefix, i), Annotations: map[string]string{
+			simnode.AnnotationStartup: simnode.FormatSeconds(b.Startup),
+			simnode.AnnotationWork:    simnode.FormatSeconds(b.Work),
 		}},
 		Spec: corev1.PodSpec{
 			SchedulerName:     schedulerd.SpazioProfile,
-			PriorityClassName: b.priorityClass,
+			PriorityClassName: b.PriorityClass,
 			RestartPolicy:     corev1.RestartPolicyNever,
 			Containers:        []corev1.Container{{Name: "main", Image: "spazio.invalid/none"}},
 		},
 	}
-	if b.profile != "" {
-		pod.Spec.SchedulerName = b.profile
+	if b.Profile != "" {
+		pod.Spec.SchedulerName = b.Profile
 	}
-	if b.node != "" {
-		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: b.node}
+	if b.Node != "" {
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: b.Node}
 	}
-	if b.cores > 0 {
+	if b.Cores > 0 {
 		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
-			corev1.ResourceCPU:    *resource.NewQuantity(b.cores, resource.DecimalSI),
-			corev1.ResourceMemory: *resource.NewQuantity(b.cores<<32, resource.BinarySI),
+			corev1.ResourceCPU:    *resource.NewQuantity(b.Cores, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(b.Cores<<32, resource.BinarySI),
 		}
 	}
 	return pod
 }
 
-// submit creates the pods, which the end of the test removes.
-func submit(t testing.TB, client kubernetes.Interface, b batch) {
+// Submit creates the pods, which the end of the test removes.
+func Submit(t testing.TB, client kubernetes.Interface, b Batch) {
 	t.Helper()
-	t.Cleanup(func() { removePods(t, client) })
+	t.Cleanup(func() { RemovePods(t, client) })
 	var creating sync.WaitGroup
 	pods := make(chan *corev1.Pod)
 	for range 8 {
@@ -76,16 +77,16 @@ func submit(t testing.TB, client kubernetes.Interface, b batch) {
 			}
 		})
 	}
-	for i := range b.pods {
-		pods <- b.pod(i)
+	for i := range b.Pods {
+		pods <- b.Pod(i)
 	}
 	close(pods)
 	creating.Wait()
 }
 
-// removePods takes page by page: the API server gives no request the time to
+// RemovePods takes page by page: the API server gives no request the time to
 // delete ten thousand pods.
-func removePods(t testing.TB, client kubernetes.Interface) {
+func RemovePods(t testing.TB, client kubernetes.Interface) {
 	t.Helper()
 	const page = 500
 	pods, grace := client.CoreV1().Pods(metav1.NamespaceDefault), int64(0)
@@ -106,8 +107,8 @@ func removePods(t testing.TB, client kubernetes.Interface) {
 	}
 }
 
-// podLog follows what the API server says of all pods.
-type podLog struct {
+// PodLog follows what the API server says of all pods.
+type PodLog struct {
 	mu    sync.Mutex
 	bound map[types.UID]binding
 	ended map[types.UID]corev1.PodPhase
@@ -115,13 +116,14 @@ type podLog struct {
 }
 
 type binding struct {
-	pod, node string
-	at        time.Time // when the watch told
+	Pod, Node string
+	At        time.Time // when the watch told
 }
 
-func watchPods(t testing.TB, client kubernetes.Interface) *podLog {
+// WatchPods follows the pods until the test ends.
+func WatchPods(t testing.TB, client kubernetes.Interface) *PodLog {
 	t.Helper()
-	l := &podLog{bound: map[types.UID]binding{}, ended: map[types.UID]corev1.PodPhase{}}
+	l := &PodLog{bound: map[types.UID]binding{}, ended: map[types.UID]corev1.PodPhase{}}
 	informer := coreinformers.NewPodInformer(client, metav1.NamespaceDefault, 0, cache.Indexers{})
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    l.see,
@@ -146,7 +148,7 @@ func watchPods(t testing.TB, client kubernetes.Interface) *podLog {
 	return l
 }
 
-func (l *podLog) see(obj any) {
+func (l *PodLog) see(obj any) {
 	pod, node := obj.(*corev1.Pod), obj.(*corev1.Pod).Spec.NodeName
 	if node == "" {
 		return
@@ -155,16 +157,16 @@ func (l *podLog) see(obj any) {
 	defer l.mu.Unlock()
 	if known, ok := l.bound[pod.UID]; !ok {
 		l.bound[pod.UID] = binding{pod.Name, node, time.Now()}
-	} else if known.node != node {
-		l.moved = append(l.moved, fmt.Sprintf("%s, to %s and %s", pod.Name, known.node, node))
+	} else if known.Node != node {
+		l.moved = append(l.moved, fmt.Sprintf("%s, to %s and %s", pod.Name, known.Node, node))
 	}
 	if phase := pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 		l.ended[pod.UID] = phase
 	}
 }
 
-// counts returns the pods that were ever bound and those that succeeded.
-func (l *podLog) counts() (bound, succeeded int) {
+// Counts returns the pods that were ever bound and those that succeeded.
+func (l *PodLog) Counts() (bound, succeeded int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, phase := range l.ended {
@@ -175,30 +177,30 @@ func (l *podLog) counts() (bound, succeeded int) {
 	return len(l.bound), succeeded
 }
 
-// bindings returns all bindings so far.
-func (l *podLog) bindings() map[types.UID]binding {
+// Bindings returns all bindings so far.
+func (l *PodLog) Bindings() map[types.UID]binding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.bound)
 }
 
-// perNode counts the bindings of the pods with the given prefix.
-func (l *podLog) perNode(prefix string) map[string]int {
+// PerNode counts the bindings of the pods with the given prefix.
+func (l *PodLog) PerNode(prefix string) map[string]int {
 	counts := map[string]int{}
-	for _, b := range l.bindings() {
-		if strings.HasPrefix(b.pod, prefix+"-") {
-			counts[b.node]++
+	for _, b := range l.Bindings() {
+		if strings.HasPrefix(b.Pod, prefix+"-") {
+			counts[b.Node]++
 		}
 	}
 	return counts
 }
 
-// longestPause returns the longest time without a binding that ended between
+// LongestPause returns the longest time without a binding that ended between
 // two moments.
-func (l *podLog) longestPause(from, to time.Time) (longest time.Duration) {
+func (l *PodLog) LongestPause(from, to time.Time) (longest time.Duration) {
 	var times []time.Time
-	for _, b := range l.bindings() {
-		times = append(times, b.at)
+	for _, b := range l.Bindings() {
+		times = append(times, b.At)
 	}
 	slices.SortFunc(times, time.Time.Compare)
 	for i := 1; i < len(times); i++ {
@@ -209,20 +211,20 @@ func (l *podLog) longestPause(from, to time.Time) (longest time.Duration) {
 	return longest
 }
 
-// waitBound waits for n pods to be bound.
-func (l *podLog) waitBound(t testing.TB, n int) {
+// WaitBound waits for n pods to be bound.
+func (l *PodLog) WaitBound(t testing.TB, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d pods bound", n), func() (bool, any) {
-		bound, succeeded := l.counts()
+	Eventually(t, fmt.Sprintf("%d pods bound", n), func() (bool, any) {
+		bound, succeeded := l.Counts()
 		return bound >= n, fmt.Sprintf("%d bound, %d succeeded", bound, succeeded)
 	})
 }
 
-// waitSucceeded waits for n pods to succeed.
-func (l *podLog) waitSucceeded(t testing.TB, n int) {
+// WaitSucceeded waits for n pods to succeed.
+func (l *PodLog) WaitSucceeded(t testing.TB, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d pods succeeded", n), func() (bool, any) {
-		bound, succeeded := l.counts()
+	Eventually(t, fmt.Sprintf("%d pods succeeded", n), func() (bool, any) {
+		bound, succeeded := l.Counts()
 		return succeeded >= n, fmt.Sprintf("%d bound, %d succeeded", bound, succeeded)
 	})
 }

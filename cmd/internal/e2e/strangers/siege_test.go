@@ -1,4 +1,4 @@
-package e2e
+package strangers
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -59,9 +60,9 @@ func (s *strangers) end() {
 }
 
 // memory is what a process has in RAM.
-func memory(t *testing.T, s scraper) float64 {
+func memory(t *testing.T, s cluster.Scraper) float64 {
 	t.Helper()
-	bytes, err := s.value("process_resident_memory_bytes")
+	bytes, err := s.Value("process_resident_memory_bytes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ const (
 
 // besieged lets strangers at a server and returns by how much its memory grew.
 // Meanwhile the honest are served.
-func besieged(t *testing.T, s scraper, cases []*strangers, honest func() error) {
+func besieged(t *testing.T, s cluster.Scraper, cases []*strangers, honest func() error) {
 	t.Helper()
 	for _, c := range cases {
 		before := memory(t, s)
@@ -125,11 +126,11 @@ func siege(method, target string) []*strangers {
 
 // Who has nothing to say takes little of a server's memory, and nobody's place.
 func TestStrangersTakeLittleOfTheAggregator(t *testing.T) {
-	models, metrics := freeAddress(t), freeAddress(t)
-	aggregator := &command{role: "aggregator", args: []string{"--listen=" + models, "--metrics-listen=" + metrics}}
-	aggregator.start(t)
-	s := newScraper("http://"+metrics, "")
-	waitMetric(t, s, "spazio_aggregator_ready", 1)
+	models, metrics := cluster.FreeAddress(t), cluster.FreeAddress(t)
+	aggregator := &cluster.Command{Role: "aggregator", Args: []string{"--listen=" + models, "--metrics-listen=" + metrics}}
+	aggregator.Start(t)
+	s := cluster.NewScraper("http://"+metrics, "")
+	cluster.WaitMetric(t, s, "spazio_aggregator_ready", 1)
 	model, err := svd.Update(svd.Model{}, [][]float64{{.5, .2}, {.4, .1}}, svd.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -145,25 +146,25 @@ func TestStrangersTakeLittleOfTheAggregator(t *testing.T) {
 		return err
 	}
 	besieged(t, s, siege(spaziov1.ModelService_Push_FullMethodName, models), push)
-	aggregator.interrupt(t)
+	aggregator.Interrupt(t)
 }
 
 func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
-	client, kubeconfig := cluster(t)
+	client, kubeconfig := cluster.Connect(t)
 	const node = "node-known"
-	register(t, client, node)
+	cluster.Register(t, client, node)
 	t.Cleanup(func() {
 		if err := client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("delete node %s: %v", node, err)
 		}
 	})
-	signals, debug := freeAddress(t), freeAddress(t)
-	scheduler := &command{role: "scheduler", args: []string{
+	signals, debug := cluster.FreeAddress(t), cluster.FreeAddress(t)
+	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--signal-listen=" + signals, "--debug-listen=" + debug,
 	}}
-	scheduler.start(t)
-	s := newScraper("http://"+debug, "")
-	waitMetric(t, s, `spazio_nodes{state="missing"}`, 1)
+	scheduler.Start(t)
+	s := cluster.NewScraper("http://"+debug, "")
+	cluster.WaitMetric(t, s, `spazio_nodes{state="missing"}`, 1)
 	sequence := uint64(0)
 	report := func() error {
 		sequence++
@@ -173,6 +174,6 @@ func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
 		return err
 	}
 	besieged(t, s, siege(spaziov1.SignalService_Publish_FullMethodName, signals), report)
-	waitMetric(t, s, `spazio_nodes{state="fresh"}`, 1)
-	scheduler.interrupt(t)
+	cluster.WaitMetric(t, s, `spazio_nodes{state="fresh"}`, 1)
+	scheduler.Interrupt(t)
 }

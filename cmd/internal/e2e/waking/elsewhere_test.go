@@ -1,4 +1,4 @@
-package e2e
+package waking
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -20,33 +21,33 @@ const flapPeriod = 100 * time.Millisecond
 // another, and a third that flaps and that nobody waits for.
 type crowd struct {
 	hub            *plugin.Hub
-	here, flapping *placeNode
-	log            *podLog
+	here, flapping *cluster.PlaceNode
+	log            *cluster.PodLog
 }
 
 func newCrowd(t testing.TB, older, young int) *crowd {
 	t.Helper()
-	client, kubeconfig := cluster(t)
+	client, kubeconfig := cluster.Connect(t)
 	// The slow retry would try them all, seldom as it does.
-	args := plugin.SpazioArgs{MaxReportRate: 100, RetryPeriod: metav1.Duration{Duration: patience}}
-	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{})
-	nodes := newPlaceNodes(t, client, 3, 0, hub.Addr().String())
-	waitFresh(t, hub, len(nodes))
-	c := &crowd{hub: hub, here: nodes[0], flapping: nodes[2], log: watchPods(t, client)}
-	for _, b := range []batch{
-		{prefix: "older", pods: older, work: time.Hour, node: nodes[1].name},
-		{prefix: "young", pods: young, work: time.Hour, node: nodes[0].name},
+	args := plugin.SpazioArgs{MaxReportRate: 100, RetryPeriod: metav1.Duration{Duration: cluster.Patience}}
+	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
+	nodes := cluster.NewPlaceNodes(t, client, 3, 0, hub.Addr().String())
+	cluster.WaitFresh(t, hub, len(nodes))
+	c := &crowd{hub: hub, here: nodes[0], flapping: nodes[2], log: cluster.WatchPods(t, client)}
+	for _, b := range []cluster.Batch{
+		{Prefix: "older", Pods: older, Work: time.Hour, Node: nodes[1].Name()},
+		{Prefix: "young", Pods: young, Work: time.Hour, Node: nodes[0].Name()},
 	} {
-		waiting := hub.Waiting() + b.pods
-		submit(t, client, b)
-		eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
+		waiting := hub.Waiting() + b.Pods
+		cluster.Submit(t, client, b)
+		cluster.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
 	}
 	flap(t, c.flapping)
 	return c
 }
 
 // flap gives a node room and takes it away until the test ends.
-func flap(t testing.TB, n *placeNode) {
+func flap(t testing.TB, n *cluster.PlaceNode) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var flapping sync.WaitGroup
 	flapping.Go(func() {
@@ -62,7 +63,7 @@ func flap(t testing.TB, n *placeNode) {
 			if up {
 				places = 1
 			}
-			n.set(places, false)
+			n.Set(places, false)
 		}
 	})
 	t.Cleanup(func() { cancel(); flapping.Wait() })
@@ -72,17 +73,17 @@ func flap(t testing.TB, n *placeNode) {
 // the watch told of the pod bound to it. The other node has flapped before.
 func (c *crowd) rise(t testing.TB, i int) time.Duration {
 	for _, slots := range []int{0, 1} {
-		eventually(t, "a flap", func() (bool, any) {
-			n, _ := c.hub.Node(c.flapping.name)
+		cluster.Eventually(t, "a flap", func() (bool, any) {
+			n, _ := c.hub.Node(c.flapping.Name())
 			return n.Slots == slots, n.Slots
 		})
 	}
-	rose := c.here.set(i, false)
-	c.log.waitBound(t, i)
+	rose := c.here.Set(i, false)
+	c.log.WaitBound(t, i)
 	var bound time.Time
-	for _, b := range c.log.bindings() {
-		if b.at.After(bound) {
-			bound = b.at
+	for _, b := range c.log.Bindings() {
+		if b.At.After(bound) {
+			bound = b.At
 		}
 	}
 	return bound.Sub(rose)
@@ -121,7 +122,7 @@ func TestOlderPodsThatFitElsewhere(t *testing.T) {
 			for i := range rises {
 				t.Logf("place %d was given away within %v", i+1, c.rise(t, i+1))
 			}
-			if given := c.log.perNode("young")[c.here.name]; given != rises {
+			if given := c.log.PerNode("young")[c.here.Name()]; given != rises {
 				t.Errorf("%d of %d places were given to the pods that wait for them", given, rises)
 			}
 			if failed := vain(t) - before; failed > rises {

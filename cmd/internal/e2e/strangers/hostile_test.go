@@ -1,4 +1,4 @@
-package e2e
+package strangers
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -99,15 +100,15 @@ func falsehoods() []falsehood {
 // While a batch runs, others report falsely of the nodes, again and again. An
 // avail below nothing is no falsehood: it is room for nobody.
 func TestFalseReportsChangeNothing(t *testing.T) {
-	client, kubeconfig := cluster(t)
-	var seen reservations
-	hub, _ := startScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.observe})
+	client, kubeconfig := cluster.Connect(t)
+	var seen cluster.Reservations
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	address := hub.Addr().String()
-	nodes := newPlaceNodes(t, client, 5, places, address)
+	nodes := cluster.NewPlaceNodes(t, client, 5, cluster.Places, address)
 	overloaded := nodes[4]
-	overloaded.set(-3, false)
-	waitFresh(t, hub, len(nodes))
-	eventually(t, "the node below nothing is known", func() (bool, any) {
+	overloaded.Set(-3, false)
+	cluster.WaitFresh(t, hub, len(nodes))
+	cluster.Eventually(t, "the node below nothing is known", func() (bool, any) {
 		s := hub.Snapshot()[4]
 		return s.Avail == -3, s
 	})
@@ -120,7 +121,7 @@ func TestFalseReportsChangeNothing(t *testing.T) {
 	for i, f := range falsehoods() {
 		telling.Go(func() {
 			for told := 0; ctx.Err() == nil; told++ {
-				message := f.tell(nodes[(i+told)%4].lastReport())
+				message := f.tell(nodes[(i+told)%4].LastReport())
 				code, err := publishOnce(ctx, connection, message)
 				if code != f.code && ctx.Err() == nil {
 					t.Errorf("report %s: %v (%v), want %v", f.name, code, err, f.code)
@@ -134,48 +135,48 @@ func TestFalseReportsChangeNothing(t *testing.T) {
 		})
 	}
 	const pods = 100
-	log := watchPods(t, client)
-	submit(t, client, batch{prefix: "batch", pods: pods, startup: 50 * time.Millisecond, work: 300 * time.Millisecond})
-	log.waitSucceeded(t, pods)
+	log := cluster.WatchPods(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
+	log.WaitSucceeded(t, pods)
 	cancel()
 	telling.Wait()
 
-	seen.check(t, pods)
-	checkHeld(t, nodes[:4])
-	if most := overloaded.mostHeld(); most > 0 {
+	seen.Check(t, pods)
+	cluster.CheckHeld(t, nodes[:4])
+	if most := overloaded.MostHeld(); most > 0 {
 		t.Errorf("a node that is three pods above its capacity was given %d", most)
 	}
 	if known := len(hub.Snapshot()); known != len(nodes) {
 		t.Errorf("the scheduler knows %d nodes, want %d", known, len(nodes))
 	}
-	checkNothingLeft(t, client, hub)
+	cluster.CheckNothingLeft(t, client, hub)
 }
 
 // A report of an agent that claims to have started in the future silences the
 // node's own agent no longer than a report counts.
 func TestFutureAgentIsOutlived(t *testing.T) {
-	client, kubeconfig := cluster(t)
-	var seen reservations
+	client, kubeconfig := cluster.Connect(t)
+	var seen cluster.Reservations
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: 2 * time.Second}, StalePolicy: "Reject"}
-	hub, _ := startScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.observe})
+	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.Observe})
 	address := hub.Addr().String()
-	node := newPlaceNodes(t, client, 1, places, address)[0]
-	waitFresh(t, hub, 1)
+	node := cluster.NewPlaceNodes(t, client, 1, cluster.Places, address)[0]
+	cluster.WaitFresh(t, hub, 1)
 
-	m := api.FromReport(node.lastReport())
+	m := api.FromReport(node.LastReport())
 	m.Incarnation, m.Sequence, m.Avail, m.Saturated = math.MaxUint64, math.MaxUint64, -1000, true
 	connection := dial(t, address)
-	eventually(t, "the report is taken", func() (bool, any) {
+	cluster.Eventually(t, "the report is taken", func() (bool, any) {
 		if code, err := publishOnce(t.Context(), connection, m); code != codes.OK {
 			t.Fatal(err)
 		}
 		s := hub.Snapshot()[0]
 		return s.Avail == -1000, s
 	})
-	log := watchPods(t, client)
-	submit(t, client, batch{prefix: "batch", pods: 2 * places, work: 100 * time.Millisecond})
-	log.waitSucceeded(t, 2*places)
-	seen.check(t, 0)
-	checkHeld(t, []*placeNode{node})
-	checkNothingLeft(t, client, hub)
+	log := cluster.WatchPods(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: 2 * cluster.Places, Work: 100 * time.Millisecond})
+	log.WaitSucceeded(t, 2*cluster.Places)
+	seen.Check(t, 0)
+	cluster.CheckHeld(t, []*cluster.PlaceNode{node})
+	cluster.CheckNothingLeft(t, client, hub)
 }

@@ -1,4 +1,7 @@
-package e2e
+// Package cluster is what the tests of e2e run on: the one control plane of a
+// test process, nodes with a given number of places, batches of pods, schedulers
+// in the process and roles beside it.
+package cluster
 
 import (
 	"context"
@@ -25,7 +28,8 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 	"scheduler":  schedulerd.Main,
 }
 
-func TestMain(m *testing.M) {
+// Main is the TestMain of every package with such tests.
+func Main(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		// Standard input ends with the test process, however that ends.
 		go func() {
@@ -53,8 +57,8 @@ var (
 	})
 )
 
-// cluster returns an admin's client and kubeconfig.
-func cluster(t testing.TB) (kubernetes.Interface, string) {
+// Connect returns an admin's client and kubeconfig.
+func Connect(t testing.TB) (kubernetes.Interface, string) {
 	t.Helper()
 	if err := startPlane(); err != nil {
 		t.Fatal(err)
@@ -70,22 +74,22 @@ func cluster(t testing.TB) (kubernetes.Interface, string) {
 	return client, kubeconfig
 }
 
-// patience is how long anything may take before a test gives up on it; it is
+// Patience is how long anything may take before a test gives up on it; it is
 // no expectation.
-const patience = 3 * time.Minute
+const Patience = 3 * time.Minute
 
-// eventually waits until the condition holds; what it returns otherwise is
+// Eventually waits until the condition holds; what it returns otherwise is
 // printed when patience ends.
-func eventually(t testing.TB, what string, condition func() (ok bool, state any)) {
+func Eventually(t testing.TB, what string, condition func() (ok bool, state any)) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(Patience)
 	for {
 		ok, state := condition()
 		if ok {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %v; now %+v", what, patience, state)
+			t.Fatalf("%s: not within %v; now %+v", what, Patience, state)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

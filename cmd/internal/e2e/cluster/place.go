@@ -1,4 +1,4 @@
-package e2e
+package cluster
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode"
 )
 
-// placeNode is a node with a given number of places: a pod takes one, and the
-// node reports those that its running pods leave free. It is the kubelet's
+// PlaceNode is a node with a given number of places: a pod takes one, and the
+// Node reports those that its running pods leave free. It is the kubelet's
 // machine and the agent in one.
-type placeNode struct {
+type PlaceNode struct {
 	name       string
 	schedulers []string
 	happened   chan simnode.Transition
@@ -38,16 +38,16 @@ type placeNode struct {
 	most        int             // the most pods held at once
 }
 
-func newPlaceNode(name string, places int, schedulers []string) *placeNode {
-	return &placeNode{
+func newPlaceNode(name string, places int, schedulers []string) *PlaceNode {
+	return &PlaceNode{
 		name: name, schedulers: schedulers, places: places,
 		happened: make(chan simnode.Transition, simnode.MaxPods), gone: make(chan struct{}),
 		held: map[string]bool{}, running: map[string]bool{},
 	}
 }
 
-// startAgent begins to report, until killAgent or the test's end.
-func (n *placeNode) startAgent(t testing.TB) {
+// StartAgent begins to report, until killAgent or the test's end.
+func (n *PlaceNode) StartAgent(t testing.TB) {
 	t.Helper()
 	signals, err := publish.NewSignals(publish.SignalsConfig{
 		Targets: n.schedulers, Backoff: publish.Backoff{Max: 500 * time.Millisecond},
@@ -67,19 +67,23 @@ func (n *placeNode) startAgent(t testing.TB) {
 	n.report()
 }
 
-// killAgent ends the agent and its streams; pods go on.
-func (n *placeNode) killAgent() {
+// KillAgent ends the agent and its streams; pods go on.
+func (n *PlaceNode) KillAgent() {
 	n.mu.Lock()
 	n.signals = nil
 	n.mu.Unlock()
 	n.endAgent()
 }
 
-func (n *placeNode) Spec() simnode.NodeSpec { return largeNode(n.name) }
+// Spec is a simnode.Machine's.
+func (n *PlaceNode) Spec() simnode.NodeSpec { return largeNode(n.name) }
+
+// Name is the node's.
+func (n *PlaceNode) Name() string { return n.name }
 
 // Bind starts the pod after its start-up time; until then the node does not
 // report it.
-func (n *placeNode) Bind(p simnode.Pod) error {
+func (n *PlaceNode) Bind(p simnode.Pod) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.held[p.UID] = true
@@ -98,7 +102,7 @@ func (n *placeNode) Bind(p simnode.Pod) error {
 }
 
 // started says whether the pod was still to be started.
-func (n *placeNode) started(uid string) bool {
+func (n *PlaceNode) started(uid string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.held[uid] {
@@ -109,7 +113,7 @@ func (n *placeNode) started(uid string) bool {
 	return true
 }
 
-func (n *placeNode) tell(uid string, phase simnode.Phase) {
+func (n *PlaceNode) tell(uid string, phase simnode.Phase) {
 	select {
 	case n.happened <- simnode.Transition{At: time.Now(), UID: uid, Phase: phase}:
 	case <-n.gone:
@@ -117,7 +121,7 @@ func (n *placeNode) tell(uid string, phase simnode.Phase) {
 }
 
 // Kill frees the pod's place.
-func (n *placeNode) Kill(uid string) {
+func (n *PlaceNode) Kill(uid string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.held, uid)
@@ -127,16 +131,16 @@ func (n *placeNode) Kill(uid string) {
 	}
 }
 
-// mostHeld returns the most pods that were on the node at once, whether running
+// MostHeld returns the most pods that were on the node at once, whether running
 // or not.
-func (n *placeNode) mostHeld() int {
+func (n *PlaceNode) MostHeld() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.most
 }
 
-// set changes the node and reports it, and returns when.
-func (n *placeNode) set(places int, saturated bool) time.Time {
+// Set changes the node and reports it, and returns when.
+func (n *PlaceNode) Set(places int, saturated bool) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
@@ -146,7 +150,7 @@ func (n *placeNode) set(places int, saturated bool) time.Time {
 }
 
 // report is called with n.mu held, so that reports leave in order.
-func (n *placeNode) report() {
+func (n *PlaceNode) report() {
 	if n.signals == nil {
 		return
 	}
@@ -163,15 +167,15 @@ func (n *placeNode) report() {
 	n.signals.Send(r, r.SampledAt)
 }
 
-// lastReport returns the newest report.
-func (n *placeNode) lastReport() agent.Report {
+// LastReport returns the newest report.
+func (n *PlaceNode) LastReport() agent.Report {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.last
 }
 
 // Run reports twice a second besides.
-func (n *placeNode) Run(ctx context.Context, emit func(simnode.Transition)) error {
+func (n *PlaceNode) Run(ctx context.Context, emit func(simnode.Transition)) error {
 	defer close(n.gone)
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
@@ -192,26 +196,29 @@ func (n *placeNode) Run(ctx context.Context, emit func(simnode.Transition)) erro
 	}
 }
 
-// newPlaceNodes registers nodes with the API server, and runs them, their agents
+// Places are those of a node in most tests.
+const Places = 4
+
+// NewPlaceNodes registers nodes with the API server, and runs them, their agents
 // and their kubelet until the test ends.
-func newPlaceNodes(t testing.TB, client kubernetes.Interface, count, places int, schedulers ...string) []*placeNode {
+func NewPlaceNodes(t testing.TB, client kubernetes.Interface, count, places int, schedulers ...string) []*PlaceNode {
 	t.Helper()
-	nodes := make([]*placeNode, count)
+	nodes := make([]*PlaceNode, count)
 	machines := make([]simnode.Machine, count)
 	for i := range nodes {
 		nodes[i] = newPlaceNode(fmt.Sprintf("place-%02d", i), places, schedulers)
 		machines[i] = nodes[i]
 	}
-	join(t, simnode.Config{Client: client, Machines: machines})
+	Join(t, simnode.Config{Client: client, Machines: machines})
 	for _, n := range nodes {
-		n.startAgent(t)
+		n.StartAgent(t)
 	}
 	return nodes
 }
 
-// checkHeld fails the test for a node that ever held more pods than it has
+// CheckHeld fails the test for a node that ever held more pods than it has
 // places.
-func checkHeld(t testing.TB, nodes []*placeNode) {
+func CheckHeld(t testing.TB, nodes []*PlaceNode) {
 	t.Helper()
 	for _, n := range nodes {
 		n.mu.Lock()

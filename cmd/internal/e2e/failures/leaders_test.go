@@ -1,4 +1,4 @@
-package e2e
+package failures
 
 import (
 	"fmt"
@@ -10,15 +10,16 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // replica is one of several schedulers of which the leader schedules.
 type replica struct {
-	command
+	cluster.Command
 	signals string // the address that agents publish to
-	metrics scraper
+	metrics cluster.Scraper
 }
 
 // newReplica is not yet started. Its lease is short, but much longer than what
@@ -26,7 +27,7 @@ type replica struct {
 // same reason a report counts for long.
 func newReplica(t *testing.T, kubeconfig, token string) *replica {
 	t.Helper()
-	signals, secure := freeAddress(t), freeAddress(t)
+	signals, secure := cluster.FreeAddress(t), cluster.FreeAddress(t)
 	_, port, err := net.SplitHostPort(secure)
 	if err != nil {
 		t.Fatal(err)
@@ -56,11 +57,11 @@ profiles:
     args:
       listen: %s
       maxAge: %v
-`, kubeconfig, schedulerd.SpazioProfile, plugin.Name, signals, patience)
+`, kubeconfig, schedulerd.SpazioProfile, plugin.Name, signals, cluster.Patience)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &replica{signals: signals, metrics: newScraper("https://"+secure, token), command: command{role: "scheduler", args: []string{
+	return &replica{signals: signals, metrics: cluster.NewScraper("https://"+secure, token), Command: cluster.Command{Role: "scheduler", Args: []string{
 		"--config=" + config, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--authentication-skip-lookup", "--bind-address=127.0.0.1", "--secure-port=" + port,
 	}}}
@@ -70,9 +71,9 @@ profiles:
 // started again it may well be the next.
 func leader(t *testing.T, replicas []*replica) (found *replica) {
 	t.Helper()
-	eventually(t, "a leader", func() (bool, any) {
+	cluster.Eventually(t, "a leader", func() (bool, any) {
 		for _, r := range replicas {
-			led, err := r.metrics.value(`leader_election_master_status{name="kube-scheduler"}`)
+			led, err := r.metrics.Value(`leader_election_master_status{name="kube-scheduler"}`)
 			if err == nil && led == 1 {
 				found = r
 			}
@@ -85,7 +86,11 @@ func leader(t *testing.T, replicas []*replica) (found *replica) {
 // Two leaders one after the other are killed in the middle of a batch. Agents
 // publish to every replica, so that the next leader knows what is in flight.
 func TestKilledLeadersHandOver(t *testing.T) {
-	client, kubeconfig := cluster(t)
+	const (
+		nodeCount = 20
+		podCount  = 200
+	)
+	client, kubeconfig := cluster.Connect(t)
 	admin, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -94,41 +99,41 @@ func TestKilledLeadersHandOver(t *testing.T) {
 	var targets []string
 	for range 3 {
 		r := newReplica(t, kubeconfig, admin.BearerToken)
-		r.start(t)
+		r.Start(t)
 		replicas, targets = append(replicas, r), append(targets, r.signals)
 	}
-	nodes := newPlaceNodes(t, client, nodeCount, places, targets...)
+	nodes := cluster.NewPlaceNodes(t, client, nodeCount, cluster.Places, targets...)
 	for _, r := range replicas {
-		waitMetric(t, r.metrics, `spazio_nodes{state="fresh"}`, nodeCount)
+		cluster.WaitMetric(t, r.metrics, `spazio_nodes{state="fresh"}`, nodeCount)
 	}
 
-	log := watchPods(t, client)
+	log := cluster.WatchPods(t, client)
 	// A start-up of a second keeps dozens of bound pods out of the reports while
 	// the leaders change.
-	more := batch{prefix: "batch", pods: podCount / 2, startup: time.Second, work: 500 * time.Millisecond}
-	submit(t, client, more)
+	more := cluster.Batch{Prefix: "batch", Pods: podCount / 2, Startup: time.Second, Work: 500 * time.Millisecond}
+	cluster.Submit(t, client, more)
 	var killed []time.Time
 	for i := range 2 {
-		log.waitBound(t, (i+1)*podCount/4)
+		log.WaitBound(t, (i+1)*podCount/4)
 		leading := leader(t, replicas)
 		killed = append(killed, time.Now())
-		leading.kill(t)
+		leading.Kill(t)
 		// Pods that come while nobody leads, too.
-		more.prefix, more.pods = fmt.Sprintf("orphans-%d", i), podCount/4
-		submit(t, client, more)
-		leading.start(t)
+		more.Prefix, more.Pods = fmt.Sprintf("orphans-%d", i), podCount/4
+		cluster.Submit(t, client, more)
+		leading.Start(t)
 	}
-	log.waitSucceeded(t, podCount)
+	log.WaitSucceeded(t, podCount)
 	killed = append(killed, time.Now())
 	for i := range 2 {
-		t.Logf("after the death of leader %d nothing was bound for %v", i+1, log.longestPause(killed[i], killed[i+1]))
+		t.Logf("after the death of leader %d nothing was bound for %v", i+1, log.LongestPause(killed[i], killed[i+1]))
 	}
 
-	checkHeld(t, nodes)
+	cluster.CheckHeld(t, nodes)
 	for i, r := range replicas {
 		t.Run(fmt.Sprintf("replica %d forgets the batch", i), func(t *testing.T) {
-			waitMetric(t, r.metrics, `spazio_nodes{state="fresh"}`, nodeCount)
-			waitMetric(t, r.metrics, "spazio_inflight_pods", 0)
+			cluster.WaitMetric(t, r.metrics, `spazio_nodes{state="fresh"}`, nodeCount)
+			cluster.WaitMetric(t, r.metrics, "spazio_inflight_pods", 0)
 		})
 	}
 }

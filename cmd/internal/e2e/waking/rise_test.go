@@ -1,4 +1,4 @@
-package e2e
+package waking
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -27,7 +28,7 @@ func TestRisesBindPendingPods(t *testing.T) {
 		r.raise(n, 3)
 	}
 	r.wait(t, nodeCount)
-	for node, pods := range r.log.perNode("waiting") {
+	for node, pods := range r.log.PerNode("waiting") {
 		if pods != 3 {
 			t.Errorf("node %s rose 3 times and was given %d pods", node, pods)
 		}
@@ -84,8 +85,8 @@ func reportQuantiles(b *testing.B, latencies []time.Duration) {
 type riser struct {
 	client  kubernetes.Interface
 	hub     *plugin.Hub
-	nodes   []*placeNode
-	log     *podLog
+	nodes   []*cluster.PlaceNode
+	log     *cluster.PodLog
 	refills int
 	rises   map[string]time.Time // the last of each node
 	bound   map[types.UID]bool   // pods that were timed
@@ -93,12 +94,12 @@ type riser struct {
 
 func newRiser(t testing.TB) *riser {
 	t.Helper()
-	client, kubeconfig := cluster(t)
-	hub, _ := startScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{})
-	nodes := newPlaceNodes(t, client, nodeCount, 0, hub.Addr().String())
-	waitFresh(t, hub, nodeCount)
+	client, kubeconfig := cluster.Connect(t)
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{})
+	nodes := cluster.NewPlaceNodes(t, client, nodeCount, 0, hub.Addr().String())
+	cluster.WaitFresh(t, hub, nodeCount)
 	return &riser{
-		client: client, hub: hub, nodes: nodes, log: watchPods(t, client),
+		client: client, hub: hub, nodes: nodes, log: cluster.WatchPods(t, client),
 		rises: map[string]time.Time{}, bound: map[types.UID]bool{},
 	}
 }
@@ -107,19 +108,19 @@ func newRiser(t testing.TB) *riser {
 func (r *riser) refill(t testing.TB, pods int) {
 	t.Helper()
 	r.refills++
-	submit(t, r.client, batch{prefix: fmt.Sprintf("waiting-%d", r.refills), pods: pods, work: time.Hour})
-	eventually(t, "all pods wait", func() (bool, any) { return r.hub.Waiting() == pods, r.hub.Waiting() })
+	cluster.Submit(t, r.client, cluster.Batch{Prefix: fmt.Sprintf("waiting-%d", r.refills), Pods: pods, Work: time.Hour})
+	cluster.Eventually(t, "all pods wait", func() (bool, any) { return r.hub.Waiting() == pods, r.hub.Waiting() })
 }
 
 // empty removes all pods and places.
 func (r *riser) empty(t testing.TB) {
 	t.Helper()
 	for _, n := range r.nodes {
-		n.set(0, false)
+		n.Set(0, false)
 	}
-	removePods(t, r.client)
-	waitEmpty(t, r.hub)
-	eventually(t, "all places are gone", func() (bool, any) {
+	cluster.RemovePods(t, r.client)
+	cluster.WaitEmpty(t, r.hub)
+	cluster.Eventually(t, "all places are gone", func() (bool, any) {
 		slots, pods := 0, 0
 		for _, s := range r.hub.Snapshot() {
 			slots, pods = slots+s.Slots, pods+s.Running
@@ -128,16 +129,16 @@ func (r *riser) empty(t testing.TB) {
 	})
 }
 
-func (r *riser) raise(n *placeNode, places int) { r.rises[n.name] = n.set(places, false) }
+func (r *riser) raise(n *cluster.PlaceNode, places int) { r.rises[n.Name()] = n.Set(places, false) }
 
 // wait waits for n more bindings and returns their latencies.
 func (r *riser) wait(t testing.TB, n int) (latencies []time.Duration) {
 	t.Helper()
-	r.log.waitBound(t, len(r.bound)+n)
-	for uid, b := range r.log.bindings() {
+	r.log.WaitBound(t, len(r.bound)+n)
+	for uid, b := range r.log.Bindings() {
 		if !r.bound[uid] {
 			r.bound[uid] = true
-			latencies = append(latencies, b.at.Sub(r.rises[b.node]))
+			latencies = append(latencies, b.At.Sub(r.rises[b.Node]))
 		}
 	}
 	return latencies

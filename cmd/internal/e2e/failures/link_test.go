@@ -1,4 +1,4 @@
-package e2e
+package failures
 
 import (
 	"errors"
@@ -40,13 +40,13 @@ func newLink(t *testing.T, kubeconfig string, delay time.Duration) (l *link, slo
 	}
 	l = &link{delay: delay, listener: listener, open: make(chan struct{}), connections: map[net.Conn]bool{}}
 	close(l.open)
-	for _, cluster := range config.Clusters {
-		server, err := url.Parse(cluster.Server)
+	for _, c := range config.Clusters {
+		server, err := url.Parse(c.Server)
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.target, server.Host = server.Host, listener.Addr().String()
-		cluster.Server = server.String()
+		c.Server = server.String()
 	}
 	slow = filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, slow); err != nil {

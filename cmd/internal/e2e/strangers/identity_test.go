@@ -1,4 +1,4 @@
-package e2e
+package strangers
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
@@ -80,16 +81,16 @@ func agentPod(t *testing.T, client kubernetes.Interface, account, node string) *
 // A node's agent reports on its node, by a token that the API server gave to its
 // pod; nobody else does.
 func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
-	client, kubeconfig := cluster(t)
+	client, kubeconfig := cluster.Connect(t)
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
-	hub, _ := startScheduler(t, kubeconfig, plugin.SpazioArgs{
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{
 		TLSCertFile: identity.CertFile, TLSKeyFile: identity.KeyFile,
 		AgentServiceAccount: metav1.NamespaceDefault + "/" + agentAccount,
 	}, plugin.HubOptions{})
 	address, trust := hub.Addr().String(), transport.Config{CAFile: identity.CAFile}
 	const mine, other = "node-mine", "node-other"
 	for _, node := range []string{mine, other} {
-		register(t, client, node)
+		cluster.Register(t, client, node)
 		t.Cleanup(func() {
 			if err := client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
 				t.Errorf("delete node %s: %v", node, err)
@@ -97,13 +98,13 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 		})
 	}
 	accounts(t, client, agentAccount, "stranger")
-	t.Cleanup(func() { removePods(t, client) })
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
 	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
-	waitSignals(t, hub, "missing", 2)
+	cluster.WaitSignals(t, hub, "missing", 2)
 
 	token := tokenFor(t, client, agentAccount, "spazio", pod)
 	publishAs(t, address, trust, token, mine)
-	waitSignals(t, hub, "fresh", 1)
+	cluster.WaitSignals(t, hub, "fresh", 1)
 
 	for _, test := range []struct {
 		name, token string
@@ -129,8 +130,8 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 			t.Errorf("a report with a token %s: %v (%v), want %v", test.name, code, err, test.want)
 		}
 	}
-	waitSignals(t, hub, "missing", 1)
-	waitSignals(t, hub, "fresh", 1)
+	cluster.WaitSignals(t, hub, "missing", 1)
+	cluster.WaitSignals(t, hub, "fresh", 1)
 }
 
 // honest is a report of a node with room.

@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+// Command is a role run as a process of its own.
+type Command struct {
+	Role string
+	Args []string
+
+	process *exec.Cmd
+	output  *lockedBuffer
+}
+
+// lockedBuffer collects what a process writes.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// Start starts the process, which the end of the test kills.
+func (c *Command) Start(t *testing.T) {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, output := exec.Command(binary, c.Args...), &lockedBuffer{}
+	process.Env = append(os.Environ(), roleVariable+"="+c.Role)
+	process.Stdout, process.Stderr = output, output
+	if _, err := process.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c.process, c.output = process, output
+	t.Cleanup(func() {
+		if process.ProcessState == nil {
+			_ = process.Process.Kill()
+			_ = process.Wait()
+		}
+		if t.Failed() {
+			t.Logf("%s said:\n%s", c.Role, output)
+		}
+	})
+}
+
+// Kill ends the process as kill -9 does.
+func (c *Command) Kill(t *testing.T) {
+	t.Helper()
+	if err := c.process.Process.Kill(); err != nil {
+		t.Fatalf("kill the %s: %v", c.Role, err)
+	}
+	_ = c.process.Wait() // says that it was killed
+}
+
+// Interrupt ends the process as Ctrl-C does, which is a success.
+func (c *Command) Interrupt(t *testing.T) {
+	t.Helper()
+	if err := c.process.Process.Signal(os.Interrupt); err != nil {
+		t.Fatalf("interrupt the %s: %v", c.Role, err)
+	}
+	if err := c.process.Wait(); err != nil || c.process.ProcessState.ExitCode() != serve.ExitOK {
+		t.Errorf("%s after an interrupt: %v", c.Role, err)
+	}
+}
+
+// FreeAddress returns a loopback address that was free a moment ago: a process
+// that starts again has to come back where its clients look for it.
+func FreeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// Scraper reads the metrics of a process.
+type Scraper struct {
+	url, token string
+	client     *http.Client
+}
+
+// NewScraper returns a scraper of the URL, with a bearer token unless that is
+// empty.
+func NewScraper(url, token string) Scraper {
+	// The scheduler makes its own certificate.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	return Scraper{url: url, token: token, client: &http.Client{Transport: transport}}
+}
+
+// Value returns a metric; its labels, if any, belong to its name.
+func (s Scraper) Value(metric string) (float64, error) {
+	request, err := http.NewRequest(http.MethodGet, s.url+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	if s.token != "" {
+		request.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("%s: %s", s.url, response.Status)
+	}
+	return findMetric(response.Body, metric)
+}
+
+func findMetric(text io.Reader, metric string) (float64, error) {
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), metric+" "); ok {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return 0, err
+	}
+	return 0, fmt.Errorf("no metric %s", metric)
+}
+
+// WaitMetric waits until the metric has the value.
+func WaitMetric(t *testing.T, s Scraper, metric string, want float64) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("%s is %v", metric, want), func() (bool, any) {
+		got, err := s.Value(metric)
+		return err == nil && got == want, fmt.Sprint(got, err)
+	})
+}

@@ -1,0 +1,9 @@
+package strangers
+
+import (
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
