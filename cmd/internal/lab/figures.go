@@ -32,7 +32,7 @@ type figuresFlags struct {
 	seed  uint64
 	seeds int
 	data  string
-	output
+	print output
 }
 
 // NewFiguresCommand returns the command `spazio-lab figures`.
@@ -57,7 +57,7 @@ func NewFiguresCommand() *cobra.Command {
 	set.Uint64Var(&f.seed, "seed", 1, "seed of what is simulated")
 	set.IntVar(&f.seeds, "seeds", 0, "how many seeds schedulers are compared with (default 5)")
 	set.StringVar(&f.data, "data", "", "directory of recordings in place of those of this program")
-	f.output.bind(set)
+	f.print.bind(set)
 	return cmd
 }
 
@@ -88,14 +88,14 @@ func (f *figuresFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 		}
 		fmt.Fprintf(stderr, "figures: %s\n", f.out)
 	}
-	return f.output.write(stdout, album.Rows(), album.Values(), album.Verdicts())
+	return f.print.write(stdout, album.Rows(), album.Values(), album.Verdicts())
 }
 
 func (f *figuresFlags) validate() error {
 	if f.seeds < 0 || f.seeds > 1000 {
 		return fmt.Errorf("--seeds %d, want 1 to 1000: %w", f.seeds, ErrFlag)
 	}
-	return f.output.validate()
+	return f.print.validate()
 }
 
 // chosen are the figures of --only; given without a name it is refused.

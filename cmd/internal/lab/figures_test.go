@@ -1,7 +1,6 @@
 package lab_test
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -19,14 +18,7 @@ import (
 // drawn runs the command and returns what it wrote to stdout.
 func drawn(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd := lab.NewFiguresCommand()
-	cmd.SetArgs(args)
-	cmd.SetOut(&stdout)
-	cmd.SetErr(&stderr)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err := cmd.ExecuteContext(t.Context())
-	return stdout.String(), err
+	return executed(t, lab.NewFiguresCommand(), args)
 }
 
 func TestFiguresRows(t *testing.T) {
