@@ -13,7 +13,8 @@ import (
 // takes its default, in seconds.
 type LoadWatcher struct {
 	// Window is averaged over; default 900. A cluster younger than that is
-	// averaged over its life.
+	// averaged over its life, and taken as idle until its first value: it was there
+	// before the workload.
 	Window float64
 	// Scrape is Prometheus' interval; default 15.
 	Scrape float64

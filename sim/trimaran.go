@@ -30,9 +30,6 @@ const inFlightSpan = 60
 func (p *targetPolicy) Score(scores []float64, nodes []int, pod int) {
 	for i, n := range nodes {
 		m, seen := p.c.nodes[n], &p.seen[n]
-		if scores[i] = 0; seen.at == 0 {
-			continue
-		}
 		expected := seen.cpu.Mean + p.predicted(int32(pod))
 		for _, other := range m.assigned {
 			if bound := p.c.records[other].Bound + p.c.Warmup; bound > seen.at || seen.at-bound < inFlightSpan {
@@ -70,9 +67,7 @@ func (p *variationPolicy) Score(scores []float64, nodes []int, pod int) {
 	for i, n := range nodes {
 		m, seen := p.c.nodes[n], &p.seen[n]
 		scores[i] = p.c.defaultScore(m, int32(pod))
-		if seen.at > 0 {
-			scores[i] += float64(p.plugin.Score(seen.cpu, seen.memory, p.c.pods[pod].request(), m.allocatable))
-		}
+		scores[i] += float64(p.plugin.Score(seen.cpu, seen.memory, p.c.pods[pod].request(), m.allocatable))
 	}
 }
 
@@ -94,7 +89,7 @@ func (p *riskPolicy) Score(scores []float64, nodes []int, pod int) {
 	for i, n := range nodes {
 		m, seen := p.c.nodes[n], &p.seen[n]
 		scores[i] = p.c.defaultScore(m, int32(pod))
-		if seen.at == 0 || request == none && limit == none {
+		if request == none && limit == none {
 			continue
 		}
 		without := declared(m.requested, m.limits)
