@@ -1,7 +1,17 @@
 package sim
 
 // heap is a binary heap, the element before all others first.
-type heap[T interface{ before(T) bool }] []T
+type heap[T ordered[T]] []T
+
+// ordered is what a heap holds.
+type ordered[T any] interface{ before(T) bool }
+
+var (
+	_ ordered[event]   = event{}
+	_ ordered[queued]  = queued{}
+	_ ordered[backing] = backing{}
+	_ ordered[work]    = work(0)
+)
 
 func (h *heap[T]) push(v T) {
 	*h = append(*h, v)

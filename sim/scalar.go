@@ -41,7 +41,7 @@ func (o Scalar) Start(c *Cluster) (Policy, error) {
 	if o.Unit > TypicalLoads {
 		return nil, refuse("Unit", o.Unit, "Headroom or TypicalLoads")
 	}
-	s, err := o.Spazio.build(c.run)
+	s, err := o.build(c.run)
 	if err != nil {
 		return nil, err
 	}

@@ -43,8 +43,10 @@ func (c *Cluster) Now() float64 { return c.run.now - c.run.Warmup }
 // Nodes is the number of nodes.
 func (c *Cluster) Nodes() int { return len(c.run.nodes) }
 
-// Capacity is what a node has, Allocatable what pods may request of it.
-func (c *Cluster) Capacity(node int) baseline.Resources    { return c.run.nodes[node].capacity }
+// Capacity is what a node has.
+func (c *Cluster) Capacity(node int) baseline.Resources { return c.run.nodes[node].capacity }
+
+// Allocatable is what pods may request of a node.
 func (c *Cluster) Allocatable(node int) baseline.Resources { return c.run.nodes[node].allocatable }
 
 // Requested sums up the requests of the pods on a node.

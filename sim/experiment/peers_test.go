@@ -50,7 +50,7 @@ func scenarios() map[string]scenario {
 		// It was for long, and now it is the second.
 		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, trickle(20, 1150)...), 2},
 		// Half of the first node is requested, and not used.
-		"requested": {sim.Config{}, append([]sim.Pod{requested}, trickle(20, 10)...), 1},
+		"requested": {sim.Config{}, append([]sim.Pod{requested}, trickle(20, 200)...), 1},
 		// Forty pods at once that declare nothing.
 		"batch": {sim.Config{}, batch, 0},
 		// The same beside a server on the first node.
@@ -87,7 +87,7 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 		scenario  string
 		low, high int // of the 20 or 40 pods on the first node
 	}
-	all, none, chance, some := [2]int{20, 20}, [2]int{0, 0}, [2]int{3, 17}, [2]int{1, 19}
+	all, none, chance, some := [2]int{20, 20}, [2]int{0, 0}, [2]int{3, 17}, [2]int{1, 20}
 	of := func(name string, bounds [2]int) expected { return expected{name, bounds[0], bounds[1]} }
 	// The window of 15 minutes still sees the load of the first node, the newest value
 	// that of the second.

@@ -25,14 +25,14 @@ type container struct {
 
 // next is when the pod enters its next phase unless it is running.
 func (c *container) next() float64 {
-	switch {
-	case c.phase == Bound, c.phase == Initialised:
+	switch c.phase {
+	case Bound, Initialised:
 		return c.spikeAt
-	case c.phase == Starting:
+	case Starting:
 		return c.runAt
-	case c.phase == Initialising:
+	case Initialising:
 		return c.initEnd
-	case c.phase == Running:
+	case Running:
 		return min(c.nextRequest, c.grows)
 	}
 	return math.Inf(1)

@@ -43,7 +43,7 @@ func ReadPods(r io.Reader) ([]sim.Pod, error) {
 	var pods []sim.Pod
 	for {
 		cells, err := lines.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return pods, nil
 		}
 		if err == nil && len(pods) == maxPods {
