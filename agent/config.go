@@ -37,7 +37,7 @@ const (
 	// the pod's cgroup appears, and the next container of the same pod.
 	DefaultChurnHold = time.Second
 	// DefaultChurnCap ends a churn window that new events keep open, so that a
-	// node of short pods still learns with HaltOnChurn.
+	// node on which some pod may always be at its init containers still learns.
 	DefaultChurnCap = 10 * time.Second
 	// DefaultSettle is the filter's persistence gate and one sample, at 10 Hz.
 	DefaultSettle = 600 * time.Millisecond

@@ -258,6 +258,20 @@ func TestHaltOnChurn(t *testing.T) {
 	}
 }
 
+// TestPodsWithoutNotice: of pods that nobody told the node of, one may be at its
+// init containers at any time. The estimator waits, but not for ever.
+func TestPodsWithoutNotice(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(100, .05, .1)
+	for count := range 8 {
+		n.list(seq(count + 1)...)
+		n.samples(70, .05+.1*float64(count+1), .1)
+	}
+	if s := n.p.State().Estimator[0]; s.CostVar >= .25*.25/4 || s.MeanPods == 0 {
+		t.Errorf("nothing learnt of eight pods: %+v", s)
+	}
+}
+
 // TestChurnIsNoise: what is read while pods come and go moves the estimate, but by
 // far less than what is read of pods that stay.
 func TestChurnIsNoise(t *testing.T) {

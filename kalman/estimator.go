@@ -17,7 +17,8 @@ type Observation struct {
 	// anything only with Churn.
 	Churn  bool
 	Moving float64
-	// Halt says that Headroom is no reading at all; nothing is learnt.
+	// Halt says that Headroom is no reading at all: containers load the node that
+	// Pods does not count. Nothing is learnt.
 	Halt bool
 }
 

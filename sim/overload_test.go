@@ -30,17 +30,15 @@ type overloaded struct {
 	most    int
 	// work is that of a pod in core-seconds.
 	work float64
-	// pressure takes pressure for the contention of the CPU.
-	pressure bool
 }
 
-func newOverloaded(t *testing.T, p node.Params, pressure bool) *overloaded {
+func newOverloaded(t *testing.T, p node.Params) *overloaded {
 	t.Helper()
 	model, err := node.New(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &overloaded{t: t, model: model, rng: rand.New(rand.NewPCG(p.Seed, 5)), work: 4, pressure: pressure}
+	o := &overloaded{t: t, model: model, rng: rand.New(rand.NewPCG(p.Seed, 5)), work: 4}
 	o.agent, err = agent.New(agent.Config{
 		Node: "n", Schema: "s", Cores: float64(p.Cores),
 		Channels: []agent.Channel{{Name: agent.CPU, Size: float64(p.Cores)}, {Name: agent.Memory, Size: model.Params().Memory}},
@@ -81,9 +79,6 @@ func (o *overloaded) step() {
 		o.t.Fatal("no reading")
 	}
 	y := []float64{r.CPU(), r.Memory}
-	if o.pressure {
-		y[0] = r.PressuredCPU()
-	}
 	o.reported(o.agent.Sample(o.at(o.now), y))
 }
 
@@ -150,7 +145,7 @@ func TestFloodsDoNotCheapenPods(t *testing.T) {
 		for _, steal := range []float64{0, .02, .05, .2} {
 			for seed := range uint64(2) {
 				t.Run(fmt.Sprintf("cores=%d/steal=%g/seed=%d", cores, steal, seed), func(t *testing.T) {
-					o := newOverloaded(t, node.Params{Cores: cores, Steal: steal, Seed: seed}, false)
+					o := newOverloaded(t, node.Params{Cores: cores, Steal: steal, Seed: seed})
 					for range 3 {
 						o.flood(8 * cores)
 					}
@@ -166,19 +161,6 @@ func TestFloodsDoNotCheapenPods(t *testing.T) {
 				})
 			}
 		}
-	}
-}
-
-// Pressure in the place of waiting threads hides such a flood, as it did on a real
-// node: of pods in a kubelet's groups it reads too little, however many wait.
-func TestPressureHidesAFlood(t *testing.T) {
-	const cores = 64
-	o := newOverloaded(t, node.Params{Cores: cores}, true)
-	for range 3 {
-		o.flood(8 * cores)
-	}
-	if got := o.batch(8 * cores); got < 2*cores {
-		t.Errorf("%d pods at once: the simulated node does not show the fault", got)
 	}
 }
 
@@ -206,7 +188,7 @@ func TestChurnTeaches(t *testing.T) {
 		for _, flooded := range []bool{false, true} {
 			for seed := range uint64(4) {
 				t.Run(fmt.Sprintf("cores=%d/work=%g/flooded=%v/seed=%d", tt.cores, tt.work, flooded, seed), func(t *testing.T) {
-					o := newOverloaded(t, node.Params{Cores: tt.cores, Seed: seed}, false)
+					o := newOverloaded(t, node.Params{Cores: tt.cores, Seed: seed})
 					if flooded {
 						o.flood(8 * tt.cores)
 					}

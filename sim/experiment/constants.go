@@ -43,6 +43,7 @@ var constants = []Constant{
 	{"agent.fleet-spread", kalman.DefaultFleetSpread, 0},
 	{"agent.fleet-half-life", agent.DefaultFleetHalfLife, 0},
 	{"agent.churn-hold", agent.DefaultChurnHold, 0},
+	{"agent.churn-cap", agent.DefaultChurnCap, 0},
 	{"agent.settle", agent.DefaultSettle, 0},
 	{"agent.min-interval", agent.DefaultMinInterval, 0},
 	{"agent.pace-half-life", agent.DefaultPaceHalfLife, 0},

@@ -27,7 +27,6 @@ func TestConstantsAreComplete(t *testing.T) {
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure", "agent.halt-on-churn",
 		"agent.allowance.off", "agent.avail.no-caution", "agent.avail.never-saturated", "agent.avail.no-floor",
 		// Of what is off by default, or of another method.
-		"agent.churn-cap",
 		"agent.avail.allowance", "node-reserve", "server-reserve",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
 		// Of samples that go missing, and of pods that another scheduler placed.
