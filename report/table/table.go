@@ -141,21 +141,29 @@ func writeRow(b *strings.Builder, row []string, widths []int) {
 	}
 }
 
-// wrap breaks a text into lines of at most width letters, at blanks or after one
+// wrap breaks a text into lines of at most width letters, at blanks, else after one
 // of /_, where there are any; a width of 0 is no bound.
 func wrap(text string, width int) []string {
 	var lines []string
 	rest := []rune(text)
 	for width > 0 && len(rest) > width {
-		end := width
-		for i := width; i > 0; i-- {
-			if rest[i] == ' ' || breaks(rest[i-1]) {
-				end = i
-				break
-			}
-		}
+		end := lineEnd(rest, width)
 		lines = append(lines, strings.TrimRight(string(rest[:end]), " "))
 		rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
 	}
 	return append(lines, string(rest))
+}
+
+// lineEnd is where the first line of a text longer than width ends.
+func lineEnd(text []rune, width int) int {
+	part := width
+	for i := width; i > 0; i-- {
+		if text[i] == ' ' {
+			return i
+		}
+		if part == width && breaks(text[i-1]) {
+			part = i
+		}
+	}
+	return part
 }
