@@ -53,7 +53,7 @@ func reviews(w http.ResponseWriter, r *http.Request) {
 }
 
 func tokenOf(node string, valid time.Duration) string {
-	payload := fmt.Sprintf(`{"aud":["spazio"],"sub":"system:serviceaccount:spazio:agent","exp":%d,"kubernetes.io":{"node":{"name":%q}}}`,
+	payload := fmt.Sprintf(`{"aud":["spazio-scheduler"],"sub":"system:serviceaccount:spazio:agent","exp":%d,"kubernetes.io":{"node":{"name":%q}}}`,
 		time.Now().Add(valid).Unix(), node)
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".sig"
 }

@@ -20,6 +20,7 @@ import (
 // name has to be the name's, and that both ends present one.
 func TestReplicasByNameOverTLS(t *testing.T) {
 	config := transporttest.SelfSigned(t, "replicas.example")
+	config.ClientCAFile = config.CAFile
 	guard, err := transport.NewGuard(transport.Limits{})
 	if err != nil {
 		t.Fatal(err)

@@ -18,10 +18,17 @@ type Config struct {
 	// CertFile and KeyFile hold the PEM certificate chain and private key that
 	// this process presents; both or neither are given.
 	CertFile, KeyFile string
-	// CAFile holds the PEM certificates of the authorities trusted for the
-	// other side. A server that has it requires client certificates (mutual
-	// TLS); a client without it trusts the system's authorities.
+	// CAFile holds the PEM certificates of the authorities that servers are
+	// trusted by; a client without it trusts the system's.
 	CAFile string
+	// ClientCAFile holds those of the authorities of clients: a server that has
+	// it requires a certificate of one of them (mutual TLS), or with Tokens
+	// verifies the one that is shown, if any.
+	ClientCAFile string
+	// Tokens says that a server learns who calls it from something else than a
+	// certificate, such as a token that it has reviewed. It is the server's to
+	// do so.
+	Tokens bool
 	// Insecure allows plaintext beyond loopback. It excludes the files.
 	Insecure bool
 }
@@ -52,7 +59,7 @@ const minTLS = tls.VersionTLS13
 var (
 	errHalfPair = fmt.Errorf("%w: certificate and key are given together or not at all", ErrInvalid)
 	errExcluded = fmt.Errorf("%w: plaintext and TLS files exclude each other", ErrInvalid)
-	errNoCert   = fmt.Errorf("%w: a server that verifies clients needs a certificate and key of its own", ErrInvalid)
+	errNoCert   = fmt.Errorf("%w: a server that knows its clients needs a certificate and key of its own", ErrInvalid)
 	errNoPEM    = fmt.Errorf("%w: no PEM certificate in the file", ErrInvalid)
 )
 
@@ -63,7 +70,7 @@ func (c Config) Validate() error {
 		return &FieldError{Field: "CertFile", Value: c.CertFile, Err: errHalfPair}
 	case c.CertFile == "" && c.KeyFile != "":
 		return &FieldError{Field: "KeyFile", Value: c.KeyFile, Err: errHalfPair}
-	case c.Insecure && (c.CertFile != "" || c.CAFile != ""):
+	case c.Insecure && (c.CertFile != "" || c.CAFile != "" || c.ClientCAFile != ""):
 		return &FieldError{Field: "Insecure", Value: true, Err: errExcluded}
 	}
 	return nil
@@ -110,9 +117,12 @@ func readServer(c Config) (*tls.Config, error) {
 	if config.Certificates, err = c.certificates(); err != nil {
 		return nil, err
 	}
-	if c.CAFile != "" {
+	if c.ClientCAFile != "" {
 		config.ClientAuth = tls.RequireAndVerifyClientCert
-		if config.ClientCAs, err = c.authorities(); err != nil {
+		if c.Tokens {
+			config.ClientAuth = tls.VerifyClientCertIfGiven
+		}
+		if config.ClientCAs, err = authorities("ClientCAFile", c.ClientCAFile); err != nil {
 			return nil, err
 		}
 	}
@@ -128,7 +138,7 @@ func readClient(c Config) (*tls.Config, error) {
 		}
 	}
 	if c.CAFile != "" {
-		if config.RootCAs, err = c.authorities(); err != nil {
+		if config.RootCAs, err = authorities("CAFile", c.CAFile); err != nil {
 			return nil, err
 		}
 	}
@@ -141,8 +151,8 @@ func (c Config) validateServer() error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if c.CAFile != "" && c.CertFile == "" {
-		return &FieldError{Field: "CAFile", Value: c.CAFile, Err: errNoCert}
+	if c.ClientCAFile != "" && c.CertFile == "" {
+		return &FieldError{Field: "ClientCAFile", Value: c.ClientCAFile, Err: errNoCert}
 	}
 	return nil
 }
@@ -155,14 +165,14 @@ func (c Config) certificates() ([]tls.Certificate, error) {
 	return []tls.Certificate{pair}, nil
 }
 
-func (c Config) authorities() (*x509.CertPool, error) {
-	pem, err := os.ReadFile(c.CAFile)
+func authorities(field, file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, &FieldError{Field: "CAFile", Value: c.CAFile, Err: err}
+		return nil, &FieldError{Field: field, Value: file, Err: err}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, &FieldError{Field: "CAFile", Value: c.CAFile, Err: errNoPEM}
+		return nil, &FieldError{Field: field, Value: file, Err: errNoPEM}
 	}
 	return pool, nil
 }

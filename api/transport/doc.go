@@ -3,10 +3,10 @@
 // the agents that call them.
 //
 // The rule is the same on both ends. Plaintext stays on loopback; anything
-// beyond needs TLS or the operator's explicit Insecure. A server with a CA
-// file speaks mutual TLS only: it asks every client for a certificate of that
-// CA. A client with a CA file trusts servers of that CA and no other. Files are
-// read again when they change.
+// beyond needs TLS or the operator's explicit Insecure. A server beyond loopback
+// also has to know who calls it: by certificates of ClientCAFile, which it then
+// demands, or by Tokens, which are its own to review. A client with a CA file
+// trusts servers of that CA and no other. Files are read again when they change.
 //
 // A Guard bounds what a server's callers can make it hold before anybody knows
 // who they are: connections, those of one address that have said nothing of use

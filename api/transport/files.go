@@ -55,7 +55,7 @@ func (f *files) load(seen []os.FileInfo) error {
 // to a directory, counts as changed. A missing file is nil.
 func (f *files) stat() []os.FileInfo {
 	var infos []os.FileInfo
-	for _, path := range []string{f.config.CertFile, f.config.KeyFile, f.config.CAFile} {
+	for _, path := range []string{f.config.CertFile, f.config.KeyFile, f.config.CAFile, f.config.ClientCAFile} {
 		info, err := os.Stat(path)
 		if err != nil {
 			info = nil

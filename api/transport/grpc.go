@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"time"
 
 	"google.golang.org/grpc"
@@ -23,6 +24,9 @@ const (
 	// connection. 10 s is the least that gRPC clients allow.
 	probe    = 10 * time.Second
 	patience = 5 * time.Second
+	// lastCalls is what the calls of a connection that has reached its age get to
+	// end.
+	lastCalls = 10 * time.Second
 	// window is what a server's peer may send ahead of its reader, gRPC's least;
 	// for a larger message it opens further while that is being read. A fixed one
 	// spares small reports the pings by which gRPC measures the bandwidth. A
@@ -51,7 +55,10 @@ func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 		grpc.ReadBufferSize(buffer),
 		grpc.WriteBufferSize(buffer),
 		grpc.SharedWriteBuffer(true),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: probe, Timeout: patience, MaxConnectionIdle: idle}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: probe, Timeout: patience, MaxConnectionIdle: idle,
+			MaxConnectionAge: g.limits.Age, MaxConnectionAgeGrace: cmp.Or(g.limits.CallTime, lastCalls),
+		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: probe / 2, PermitWithoutStream: true}),
 	}
 	if files != nil {

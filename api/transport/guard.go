@@ -34,6 +34,10 @@ type Limits struct {
 	// CallTime is what a call may take, its request included; by default there
 	// is no bound, for streams that last.
 	CallTime time.Duration
+	// Age is how long a connection lasts, about, so that an authority which is
+	// trusted no longer ends with it; calls in progress get CallTime, or 10 s, to
+	// end. By default there is no bound, for streams that end otherwise.
+	Age time.Duration
 	// Message bounds a request in bytes, default 256 KiB.
 	Message int
 }
@@ -56,6 +60,8 @@ func (l Limits) Validate() error {
 		return &FieldError{Field: "Handshake", Value: l.Handshake, Err: errRange}
 	case l.CallTime < 0:
 		return &FieldError{Field: "CallTime", Value: l.CallTime, Err: errRange}
+	case l.Age < 0:
+		return &FieldError{Field: "Age", Value: l.Age, Err: errRange}
 	}
 	return nil
 }

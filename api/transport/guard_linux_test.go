@@ -259,7 +259,6 @@ func TestRequestsAreBounded(t *testing.T) {
 // TestHandshakesEnd: who connects and says nothing is let go.
 func TestHandshakesEnd(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
-	identity.CAFile = ""
 	target, guard, stop := listenWithin(t, transport.Limits{Handshake: 20 * time.Millisecond}, identity, models{})
 	defer stop()
 	conn, err := net.Dial("tcp", target)
@@ -277,7 +276,7 @@ func TestLimitErrors(t *testing.T) {
 	for field, l := range map[string]transport.Limits{
 		"Connections": {Connections: -1}, "Strangers": {Strangers: -1}, "Streams": {Streams: 1<<30 + 1},
 		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "Message": {Message: -1},
-		"Handshake": {Handshake: -1}, "CallTime": {CallTime: -1},
+		"Handshake": {Handshake: -1}, "CallTime": {CallTime: -1}, "Age": {Age: -1},
 	} {
 		_, err := transport.NewGuard(l)
 		var bad *transport.FieldError

@@ -20,11 +20,24 @@ func (e *PlaintextError) Error() string {
 	return fmt.Sprintf("transport: refusing to %s %q in plaintext: use a loopback address, give TLS files, or allow it with insecure", e.Action, e.Addr)
 }
 
+// StrangersError refuses a server beyond loopback that could not know who calls
+// it: TLS alone lets everybody in.
+type StrangersError struct {
+	// Addr is the address as it was given.
+	Addr string
+}
+
+// Error is one line that names the ways out.
+func (e *StrangersError) Error() string {
+	return fmt.Sprintf("transport: refusing to listen on %q for callers that nobody knows: use a loopback address, name the clients' authority or their account, or allow it with insecure", e.Addr)
+}
+
 // Listen opens a TCP listener at addr (host:port; port 0 picks a free one). An
-// address beyond loopback, such as ":9690", needs a certificate in c or
-// Insecure: else the error is a *PlaintextError and nothing was opened. The
-// listener itself is plain TCP: TLS is done by what ServerOptions or ServerTLS
-// return for the same c.
+// address beyond loopback, such as ":9690", needs Insecure, or a certificate in c
+// and a way to know the callers, ClientCAFile or Tokens: else the error is a
+// *PlaintextError or a *StrangersError and nothing was opened. The listener
+// itself is plain TCP: TLS is done by what ServerOptions or ServerTLS return for
+// the same c.
 func Listen(ctx context.Context, addr string, c Config) (net.Listener, error) {
 	if err := c.validateServer(); err != nil {
 		return nil, err
@@ -35,8 +48,12 @@ func Listen(ctx context.Context, addr string, c Config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("transport: listen on %q: %w", addr, err)
 	}
-	if !resolved.IP.IsLoopback() && c.CertFile == "" && !c.Insecure {
+	switch {
+	case resolved.IP.IsLoopback() || c.Insecure:
+	case c.CertFile == "":
 		return nil, &PlaintextError{Action: "listen on", Addr: addr}
+	case c.ClientCAFile == "" && !c.Tokens:
+		return nil, &StrangersError{Addr: addr}
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", resolved.String())

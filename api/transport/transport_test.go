@@ -87,7 +87,7 @@ func (a authority) issue(t *testing.T, name string, isCA bool) (*x509.Certificat
 func (a authority) config(t *testing.T, name string) transport.Config {
 	t.Helper()
 	_, _, cert, key := a.issue(t, name, false)
-	return transport.Config{CertFile: cert, KeyFile: key, CAFile: a.file}
+	return transport.Config{CertFile: cert, KeyFile: key, CAFile: a.file, ClientCAFile: a.file}
 }
 
 // models answers every push with the node's name as schema.
@@ -192,7 +192,7 @@ func TestOnTheWire(t *testing.T) {
 // replace puts the files of one config in the place of another's, each at once.
 func replace(t *testing.T, old, with transport.Config) {
 	t.Helper()
-	for _, files := range [][2]string{{with.CertFile, old.CertFile}, {with.KeyFile, old.KeyFile}, {with.CAFile, old.CAFile}} {
+	for _, files := range [][2]string{{with.CertFile, old.CertFile}, {with.KeyFile, old.KeyFile}, {with.CAFile, old.CAFile}} { // old.ClientCAFile is old.CAFile
 		text, err := os.ReadFile(files[0])
 		if err != nil {
 			t.Fatal(err)
@@ -251,6 +251,7 @@ func TestRotation(t *testing.T) {
 	for _, c := range []*transport.Config{&server, &client} { // each has its own copy
 		original := c.CAFile
 		c.CAFile = filepath.Join(t.TempDir(), "ca.crt")
+		c.ClientCAFile = c.CAFile
 		if err := os.Link(original, c.CAFile); err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +294,7 @@ func TestRotation(t *testing.T) {
 func TestServerTLSRotates(t *testing.T) {
 	a := newAuthority(t, "ca")
 	c := a.config(t, "server")
-	c.CAFile = ""
+	c.ClientCAFile = ""
 	config, err := transport.ServerTLS(c)
 	if err != nil {
 		t.Fatal(err)
@@ -409,11 +410,12 @@ func TestFieldErrors(t *testing.T) {
 		{"key without certificate", transport.Config{KeyFile: good.KeyFile}, "KeyFile"},
 		{"insecure with certificate", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, Insecure: true}, "Insecure"},
 		{"insecure with authority", transport.Config{CAFile: good.CAFile, Insecure: true}, "Insecure"},
-		{"authority without certificate", transport.Config{CAFile: good.CAFile}, "CAFile"},
+		{"insecure with clients' authority", transport.Config{ClientCAFile: good.CAFile, Insecure: true}, "Insecure"},
+		{"authority without certificate", transport.Config{ClientCAFile: good.CAFile}, "ClientCAFile"},
 		{"missing files", transport.Config{CertFile: "/nonexistent/a", KeyFile: "/nonexistent/b"}, "CertFile"},
 		{"garbage certificate", transport.Config{CertFile: garbage, KeyFile: garbage}, "CertFile"},
-		{"missing authority", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, CAFile: "/nonexistent/ca"}, "CAFile"},
-		{"garbage authority", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, CAFile: garbage}, "CAFile"},
+		{"missing authority", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, ClientCAFile: "/nonexistent/ca"}, "ClientCAFile"},
+		{"garbage authority", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, ClientCAFile: garbage}, "ClientCAFile"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			guard, err := transport.NewGuard(transport.Limits{})

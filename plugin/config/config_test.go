@@ -17,7 +17,7 @@ import (
 func TestArgsDefaults(t *testing.T) {
 	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	want := config.SpazioArgs{
-		Listen: "127.0.0.1:9690", TokenAudience: "spazio", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
+		Listen: "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
 		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5,
 		IdleTimeout: d(15 * time.Second), MaxReportRate: 20, ReportBurst: 40,
 		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",

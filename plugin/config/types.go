@@ -36,22 +36,26 @@ type SpazioArgs struct {
 	metav1.TypeMeta
 
 	// Listen is the host:port on which agents publish; default 127.0.0.1:9690,
-	// port 0 chooses one. Beyond loopback it needs TLS files or Insecure.
+	// port 0 chooses one. Beyond loopback it needs TLS files and a way to know
+	// the agents, TLSClientCAFile or AgentServiceAccount, or else Insecure.
 	Listen string
 	// Insecure allows plaintext beyond loopback.
 	Insecure bool
-	// TLSCertFile and TLSKeyFile are the server's PEM files, TLSClientCAFile
-	// holds the CAs that sign the agents' certificates.
+	// TLSCertFile and TLSKeyFile are the server's PEM files. TLSClientCAFile
+	// holds the CAs that sign the agents' certificates, which are then demanded.
 	TLSCertFile, TLSKeyFile, TLSClientCAFile string
 
 	// AgentServiceAccount is the service account of the agents, as
 	// namespace/name. If it is given, each stream must show a token of it for
 	// TokenAudience that is bound to a pod, and may report on that pod's node
 	// alone; the API server is asked (TokenReview) when a stream begins, unless the
-	// token itself says that it is no such one, and a stream ends with its token. It needs TLS. Empty (default) asks nobody: then
-	// whoever reaches Listen may report on any node.
+	// token itself says that it is no such one, and a stream ends with its token.
+	// It needs TLS. Empty (default) asks nobody: then whoever Listen lets in may
+	// report on any node.
 	AgentServiceAccount string
-	// TokenAudience is the audience of the agents' tokens; default spazio.
+	// TokenAudience is the audience of the agents' tokens; default
+	// spazio-scheduler. Other receivers have audiences of their own, so that none
+	// can show an agent's token to another.
 	TokenAudience string
 
 	// ReviewKubeconfig is the file of the client that asks about tokens; by default
@@ -117,7 +121,7 @@ const (
 	DefaultAssumedTTL    = 15 * time.Minute
 	DefaultMaxReportRate = 20
 	DefaultReportBurst   = 40
-	DefaultTokenAudience = "spazio"
+	DefaultTokenAudience = "spazio-scheduler"
 	DefaultOptOut        = "spazio-scheduler.github.io/opt-out"
 
 	defaultEpsilon  = 1
@@ -167,7 +171,10 @@ func (a SpazioArgs) Shared() SpazioArgs {
 
 // Transport returns how the signal server proves who it is.
 func (a SpazioArgs) Transport() transport.Config {
-	return transport.Config{CertFile: a.TLSCertFile, KeyFile: a.TLSKeyFile, CAFile: a.TLSClientCAFile, Insecure: a.Insecure}
+	return transport.Config{
+		CertFile: a.TLSCertFile, KeyFile: a.TLSKeyFile, ClientCAFile: a.TLSClientCAFile, Insecure: a.Insecure,
+		Tokens: a.AgentServiceAccount != "" && a.TLSClientCAFile == "", // with both, both are demanded
+	}
 }
 
 // Limits are those of the signal server's callers. A report with the most pods

@@ -65,7 +65,7 @@ func NewCommand() *cobra.Command {
 	flags.DurationVar(&config.Peers.Interval, "exchange-interval", 0, "time between exchanges with other replicas (default 1s)")
 	flags.StringVar(&config.Snapshot, "snapshot", "", "file that the state is kept in across restarts; empty for none")
 	flags.DurationVar(&config.SnapshotInterval, "snapshot-interval", 0, "time between snapshots (default 10s)")
-	endpoint.TransportFlags(flags, &config.Transport)
+	endpoint.ServerFlags(flags, &config.Transport)
 	flags.IntVar(&config.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
 	flags.IntVar(&config.Limits.Strangers, "max-strangers", 0, "most connections of one address that have not yet pushed a model (default 256)")
 	serve.LogFlags(flags, &log)

@@ -68,12 +68,14 @@ func (c Config) Validate() error {
 }
 
 // limits are those of transport, but for pushes: they are over in milliseconds,
-// an agent makes one at a time, and the largest takes 35 KiB.
+// an agent makes one at a time, and the largest takes 35 KiB. They lose nothing
+// by a connection's end.
 func limits(l transport.Limits) transport.Limits {
 	l.Calls = cmp.Or(l.Calls, 1024)
 	l.CallsOfOne = cmp.Or(l.CallsOfOne, 256)
 	l.CallTime = cmp.Or(l.CallTime, 10*time.Second)
 	l.Message = cmp.Or(l.Message, 64<<10)
+	l.Age = cmp.Or(l.Age, time.Hour)
 	return l
 }
 

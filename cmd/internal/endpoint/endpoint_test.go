@@ -144,12 +144,12 @@ func serveUntilTheEnd(t *testing.T, h *endpoint.HTTP) {
 func TestTransportFlags(t *testing.T) {
 	var config transport.Config
 	c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return nil }}
-	endpoint.TransportFlags(c.Flags(), &config)
-	args := []string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c", "--insecure"}
+	endpoint.ServerFlags(c.Flags(), &config)
+	args := []string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c", "--tls-client-ca-file=d", "--insecure"}
 	if code := serve.Execute(t.Context(), c, args, io.Discard, io.Discard); code != serve.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
-	if want := (transport.Config{CertFile: "a", KeyFile: "b", CAFile: "c", Insecure: true}); config != want {
+	if want := (transport.Config{CertFile: "a", KeyFile: "b", CAFile: "c", ClientCAFile: "d", Insecure: true}); config != want {
 		t.Errorf("config is %+v, want %+v", config, want)
 	}
 }
@@ -157,10 +157,11 @@ func TestTransportFlags(t *testing.T) {
 // A refusal of plaintext is the caller's error, any other is not.
 func TestRefused(t *testing.T) {
 	refusal := fmt.Errorf("start: %w", &transport.PlaintextError{Action: "listen on", Addr: ":1"})
+	strangers := fmt.Errorf("start: %w", &transport.StrangersError{Addr: ":1"})
 	for _, test := range []struct {
 		err  error
 		code int
-	}{{refusal, serve.ExitUsage}, {errors.New("disk full"), serve.ExitFailure}, {nil, serve.ExitOK}} {
+	}{{refusal, serve.ExitUsage}, {strangers, serve.ExitUsage}, {errors.New("disk full"), serve.ExitFailure}, {nil, serve.ExitOK}} {
 		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return endpoint.Refused(test.err) }}
 		if code := serve.Execute(t.Context(), c, nil, io.Discard, io.Discard); code != test.code {
 			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)

@@ -77,7 +77,7 @@ func listen(ctx context.Context, c HTTPConfig) (net.Listener, error) {
 	if !errors.As(err, &plaintext) {
 		return listener, err
 	}
-	c.Transport.CAFile = ""
+	c.Transport.ClientCAFile, c.Transport.Tokens = "", true
 	config, err := transport.ServerTLS(c.Transport)
 	if err != nil {
 		return nil, err

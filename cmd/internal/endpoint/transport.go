@@ -9,20 +9,27 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
-// TransportFlags binds the fields of c to the TLS flags that every command
-// shares. What c holds is the default.
+// TransportFlags binds the fields of c to the TLS flags that commands share.
+// What c holds is the default.
 func TransportFlags(flags *pflag.FlagSet, c *transport.Config) {
 	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents")
 	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file")
-	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that the other side's certificate must come from")
+	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that servers' certificates must come from (default the system's)")
 	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
 }
 
-// Refused marks the refusal of plaintext by package transport as a usage error; any
+// ServerFlags binds what a gRPC server has besides: whom it knows its clients by.
+func ServerFlags(flags *pflag.FlagSet, c *transport.Config) {
+	TransportFlags(flags, c)
+	flags.StringVar(&c.ClientCAFile, "tls-client-ca-file", c.ClientCAFile, "PEM authorities that clients' certificates must come from")
+}
+
+// Refused marks the refusals of package transport to listen as usage errors; any
 // other error stays as it is.
 func Refused(err error) error {
 	var plaintext *transport.PlaintextError
-	if errors.As(err, &plaintext) {
+	var strangers *transport.StrangersError
+	if errors.As(err, &plaintext) || errors.As(err, &strangers) {
 		return serve.Usage(err)
 	}
 	return err

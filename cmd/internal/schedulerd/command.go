@@ -77,6 +77,7 @@ func NewCommand() *cobra.Command {
 type defaultConfig struct {
 	listen    string
 	transport transport.Config
+	account   string
 	path      string
 }
 
@@ -85,7 +86,8 @@ func (d *defaultConfig) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&d.listen, "signal-listen", d.listen, "host:port on which agents publish their reports"+instead)
 	flags.StringVar(&d.transport.CertFile, "signal-tls-cert-file", "", "PEM certificate chain shown to agents"+instead)
 	flags.StringVar(&d.transport.KeyFile, "signal-tls-private-key-file", "", "PEM private key of --signal-tls-cert-file"+instead)
-	flags.StringVar(&d.transport.CAFile, "signal-tls-ca-file", "", "PEM authorities that agents' certificates must come from"+instead)
+	flags.StringVar(&d.transport.ClientCAFile, "signal-tls-client-ca-file", "", "PEM authorities that agents' certificates must come from"+instead)
+	flags.StringVar(&d.account, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node"+instead)
 	flags.BoolVar(&d.transport.Insecure, "insecure", false, "allow agents plaintext beyond loopback"+instead)
 }
 
@@ -94,7 +96,7 @@ var errBothConfigs = errors.New("belongs into the plugin's arguments when --conf
 // apply gives upstream a configuration file where the user gave none.
 func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 	if flags.Changed("config") {
-		for _, name := range []string{"signal-listen", "signal-tls-cert-file", "signal-tls-private-key-file", "signal-tls-ca-file", "insecure"} {
+		for _, name := range []string{"signal-listen", "signal-tls-cert-file", "signal-tls-private-key-file", "signal-tls-client-ca-file", "agent-service-account", "insecure"} {
 			if flags.Changed(name) {
 				return serve.Usage(fmt.Errorf("--%s: %w", name, errBothConfigs))
 			}
@@ -103,13 +105,14 @@ func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	args := plugin.SpazioArgs{
 		Listen: d.listen, Insecure: d.transport.Insecure,
-		TLSCertFile: d.transport.CertFile, TLSKeyFile: d.transport.KeyFile, TLSClientCAFile: d.transport.CAFile,
+		TLSCertFile: d.transport.CertFile, TLSKeyFile: d.transport.KeyFile, TLSClientCAFile: d.transport.ClientCAFile,
+		AgentServiceAccount: d.account,
 	}
 	if err := args.Validate(); err != nil {
 		return serve.Usage(err)
 	}
 	// What is wrong with an address kube-scheduler would wrap in text alone.
-	listener, err := transport.Listen(ctx, d.listen, d.transport)
+	listener, err := transport.Listen(ctx, d.listen, args.Transport())
 	if err != nil {
 		return fmt.Errorf("--signal-listen: %w", err)
 	}

@@ -102,7 +102,7 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
 	cluster.WaitSignals(t, hub, "missing", 2)
 
-	token := tokenFor(t, client, agentAccount, "spazio", pod)
+	token := tokenFor(t, client, agentAccount, "spazio-scheduler", pod)
 	publishAs(t, address, trust, token, mine)
 	cluster.WaitSignals(t, hub, "fresh", 1)
 
@@ -112,8 +112,8 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 	}{
 		{"of another node's agent", token, codes.PermissionDenied},
 		{"for another audience", tokenFor(t, client, agentAccount, "elsewhere", pod), codes.Unauthenticated},
-		{"bound to no pod", tokenFor(t, client, agentAccount, "spazio", nil), codes.PermissionDenied},
-		{"of another account's pod on the node", tokenFor(t, client, "stranger", "spazio", stranger), codes.PermissionDenied},
+		{"bound to no pod", tokenFor(t, client, agentAccount, "spazio-scheduler", nil), codes.PermissionDenied},
+		{"of another account's pod on the node", tokenFor(t, client, "stranger", "spazio-scheduler", stranger), codes.PermissionDenied},
 		{"of the API server's own audience", tokenFor(t, client, agentAccount, "https://kubernetes.default.svc", pod), codes.Unauthenticated},
 	} {
 		options, err := transport.DialOptions(address, trust)

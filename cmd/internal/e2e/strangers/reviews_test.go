@@ -154,7 +154,7 @@ func TestForgedTokensDelayNobody(t *testing.T) {
 	const agents = 200
 	var tokens []string
 	for range 2 * agents {
-		text, err := os.ReadFile(tokenFor(t, client, agentAccount, "spazio", pod))
+		text, err := os.ReadFile(tokenFor(t, client, agentAccount, "spazio-scheduler", pod))
 		if err != nil {
 			t.Fatal(err)
 		}
