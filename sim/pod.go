@@ -52,7 +52,7 @@ func (p Pod) width() float64 {
 	return p.Cores
 }
 
-func (p Pod) weight() float64 {
+func (p *Pod) weight() float64 {
 	switch request := p.request().CPU; {
 	case p.Weight > 0:
 		return p.Weight
@@ -63,10 +63,11 @@ func (p Pod) weight() float64 {
 }
 
 // request is what the API server has.
-func (p Pod) request() baseline.Resources {
-	setDefault(&p.Request.CPU, p.Limit.CPU)
-	setDefault(&p.Request.Memory, p.Limit.Memory)
-	return p.Request
+func (p *Pod) request() baseline.Resources {
+	r := p.Request
+	setDefault(&r.CPU, p.Limit.CPU)
+	setDefault(&r.Memory, p.Limit.Memory)
+	return r
 }
 
 // maxInits bounds what a pod may ask for by mistake.
