@@ -86,7 +86,7 @@ func TestPopFromBackoff(t *testing.T) {
 // The system's memory is not for pods to request, and what an operator reserves is not
 // either.
 func TestReserved(t *testing.T) {
-	pods := slicesOf(4, sim.Pod{Work: 10, Request: baseline.Resources{CPU: 1, Memory: 4 << 30}}) // four of 4 GiB on 16
+	pods := slicesOf(4, sim.Pod{Work: 10, Request: baseline.Resources{CPU: 1, Memory: 39 << 30 / 10}}) // four of 3.9 GiB on 16, of which the system takes .8
 	for _, test := range []struct {
 		reserved *baseline.Resources
 		most     int
