@@ -1,0 +1,48 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/sim"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestGolden keeps what becomes of each pod of a mixed workload under Spazio, in a
+// small cluster and on nodes of unlike sizes. What is not meant to change decisions
+// must leave it as it is.
+func TestGolden(t *testing.T) {
+	var trace strings.Builder
+	for _, c := range []sim.Config{
+		{Nodes: 3, Scheduler: sim.Spazio{}, Seed: 14},
+		{Sizes: []int{2, 4, 16}, Scheduler: sim.Spazio{NodeReserve: .2}, Seed: 3},
+	} {
+		r := run(t, c, mixed(14, 80))
+		for i, record := range r.Records {
+			fmt.Fprintf(&trace, "%d: node %d bound %.9g running %.9g done %.9g attempts %d kills %d\n",
+				i, record.Node, record.Bound, record.Running, record.Done, record.Attempts, record.Kills)
+		}
+		fmt.Fprintf(&trace, "end %.9g waited %.9g over %.9g most %d\n", r.End, r.Waited, r.Overcommitted, r.Most)
+	}
+
+	path := filepath.Join("testdata", "decisions.golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(trace.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), trace.String()); d != "" {
+		t.Errorf("decisions changed; if they should have, run go test -run Golden -update (-want +got):\n%s", d)
+	}
+}
