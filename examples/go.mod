@@ -57,6 +57,8 @@ replace (
 
 replace github.com/spazio-scheduler/spazio/sim => ../sim
 
+replace github.com/spazio-scheduler/spazio/profile => ../profile
+
 replace github.com/spazio-scheduler/spazio/node => ../node
 
 replace github.com/spazio-scheduler/spazio/embedded => ../embedded

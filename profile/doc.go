@@ -1,0 +1,19 @@
+// Package profile learns what the pods of a workload take, from measurements of
+// them, and says what the next one will: with a confidence, for a scheduler's
+// ledger.
+//
+// It follows S. Galantino, "Kubernetes job profiling" (Politecnico di Torino,
+// 2020), in what it keeps: weights that halve with a sample's age, a high
+// percentile of CPU and the peak of memory, and slots of the day; docs/profiles.md
+// names what it mends.
+//
+//   - Histogram and Peaks keep samples by bucket and by span of time. Both depend
+//     on the samples alone, not on their order, and merging is addition.
+//   - Evidence counts pods, not readings, and notices when what a workload takes
+//     has changed. Blend turns it into a Share, by Bühlmann's credibility.
+//   - Identify tells a pod's workload.
+//
+// The package is pure: time is an argument, inputs are never modified, and it
+// imports the standard library alone. Errors are a [*FieldError]; the state is then
+// as it was.
+package profile

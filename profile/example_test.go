@@ -1,0 +1,89 @@
+package profile_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+func ExampleHistogram() {
+	h, err := profile.NewHistogram(profile.CPU, 24*time.Hour)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	for minute := range 100 {
+		cores := .2
+		if minute%20 == 0 {
+			cores = 1.5
+		}
+		if err := h.Add(at.Add(time.Duration(minute)*time.Minute), cores, 1); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Printf("P50 %.2f, P98 %.2f cores\n", h.Quantile(.5), h.Quantile(.98))
+	fmt.Println(h.Add(at, -1, 1))
+	// Output:
+	// P50 0.22, P98 1.51 cores
+	// profile: value = -1: invalid configuration or input: must be finite and not negative
+}
+
+func ExamplePeaks() {
+	// Two days in spans of an hour.
+	p, err := profile.NewPeaks(time.Hour, 48)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	for hour, bytes := range []float64{1e8, 7e8, 2e8} {
+		if err := p.Add(at.Add(time.Duration(hour)*time.Hour), bytes); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(p.Max(at.Add(2*time.Hour)), p.Max(at.Add(49*time.Hour)), p.Max(at.Add(51*time.Hour)))
+	// Output: 7e+08 2e+08 0
+}
+
+func ExampleEvidence_Take() {
+	var e profile.Evidence
+	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	for _, cores := range []float64{.5, .5, .5, 2, 2, 2} {
+		var verdict profile.Verdict
+		e, verdict = e.Take(at, cores, 1, profile.EvidenceConfig{})
+		fmt.Printf("%v: %v, %v pods of %v\n", cores, verdict, e.Pods, e.Mean)
+	}
+	// Output:
+	// 0.5: taken, 1 pods of 0.5
+	// 0.5: taken, 2 pods of 0.5
+	// 0.5: taken, 3 pods of 0.5
+	// 2: doubted, 3 pods of 0.5
+	// 2: doubted, 3 pods of 0.5
+	// 2: restarted, 3 pods of 2
+}
+
+func ExampleBlend() {
+	own := profile.Evidence{Pods: 3, Mean: .8, Var: .01}
+	share := profile.Blend(own, profile.Share{}, 1)
+	fmt.Printf("%.2f ± %.2f cores, confidence %.2f\n", share.Amount, share.SD, share.Confidence)
+	published := profile.Demand{CPU: share}.Published()
+	fmt.Printf("%.3f\n", published.CPU.Amount)
+	// Output:
+	// 0.80 ± 0.10 cores, confidence 0.75
+	// 0.841
+}
+
+func ExampleIdentify() {
+	workload, revision, _ := profile.Identify(profile.Meta{
+		Namespace:  "shop",
+		Name:       "cart-7d9c5b8f6d-x2x4z",
+		Labels:     map[string]string{"pod-template-hash": "7d9c5b8f6d"},
+		Controller: profile.Owner{Kind: "ReplicaSet", Name: "cart-7d9c5b8f6d"},
+	})
+	fmt.Println(workload, revision)
+	// Output: shop/Deployment/cart 7d9c5b8f6d
+}

@@ -1,0 +1,142 @@
+package profile
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Peaks holds the largest sample of each of the last few spans of time, which are
+// counted from 1970, so that it depends on the samples alone, whatever their
+// order, and merging takes the larger of each span. A Peaks is for one goroutine
+// at a time.
+type Peaks struct {
+	span   int64 // ns
+	newest int64 // number of the newest span that holds a sample
+	// largest[n mod len] is the largest sample of span n, −1 without any.
+	largest []float64
+}
+
+// NewPeaks returns an empty Peaks over the last spans of that length.
+func NewPeaks(span time.Duration, spans int) (*Peaks, error) {
+	if span < time.Millisecond {
+		return nil, refuse("span", span, "at least 1ms")
+	}
+	if spans < 1 || spans > maxBuckets {
+		return nil, refuse("spans", spans, "from 1 to 1024")
+	}
+	p := &Peaks{span: int64(span), largest: make([]float64, spans)}
+	p.clear()
+	return p, nil
+}
+
+func (p *Peaks) clear() {
+	for i := range p.largest {
+		p.largest[i] = -1
+	}
+}
+
+// Add adds a sample, which must be finite and not negative. One older than the
+// spans kept is left out.
+func (p *Peaks) Add(at time.Time, value float64) error {
+	if err := checkTime(at); err != nil {
+		return err
+	}
+	if !(value >= 0) || math.IsInf(value, 1) {
+		return refuse("value", value, "finite and not negative")
+	}
+	p.add(at.UnixNano()/p.span, value)
+	return nil
+}
+
+func (p *Peaks) add(n int64, value float64) {
+	p.advance(n)
+	if n > p.newest-int64(len(p.largest)) {
+		i := n % int64(len(p.largest))
+		p.largest[i] = max(p.largest[i], value)
+	}
+}
+
+// advance forgets the spans that leave when n comes.
+func (p *Peaks) advance(n int64) {
+	if n-p.newest >= int64(len(p.largest)) {
+		p.clear()
+		p.newest = n
+	}
+	for p.newest < n {
+		p.newest++
+		p.largest[p.newest%int64(len(p.largest))] = -1
+	}
+}
+
+// Max is the largest sample of the span of a time and the spans before it that are
+// kept, 0 without any.
+func (p *Peaks) Max(at time.Time) float64 {
+	if checkTime(at) != nil {
+		return 0
+	}
+	largest := 0.
+	oldest := max(at.UnixNano()/p.span, p.newest) - int64(len(p.largest)) + 1
+	for n := max(oldest, p.newest-int64(len(p.largest))+1, 0); n <= p.newest; n++ {
+		largest = max(largest, p.largest[n%int64(len(p.largest))])
+	}
+	return largest
+}
+
+// Merge adds the samples of another Peaks of the same spans, which is not modified.
+func (p *Peaks) Merge(o *Peaks) error {
+	if o == nil {
+		return refuse("peaks", o, "given")
+	}
+	if o.span != p.span || len(o.largest) != len(p.largest) {
+		return refuse("span", time.Duration(o.span), "the same, and as many")
+	}
+	for n := max(o.newest-int64(len(o.largest))+1, 0); n <= o.newest; n++ {
+		if v := o.largest[n%int64(len(o.largest))]; v >= 0 {
+			p.add(n, v)
+		}
+	}
+	return nil
+}
+
+// PeaksState is a Peaks to store. Largest are by span, the newest last and −1
+// where there was no sample. It is a plain value, safe for concurrent reading.
+type PeaksState struct {
+	Span    time.Duration
+	Newest  int64
+	Largest []float64
+}
+
+// State returns a copy of the state.
+func (p *Peaks) State() PeaksState {
+	s := PeaksState{Span: time.Duration(p.span), Newest: p.newest, Largest: make([]float64, len(p.largest))}
+	for i := range s.Largest {
+		n := p.newest - int64(len(p.largest)-1-i)
+		s.Largest[i] = -1
+		if n >= 0 {
+			s.Largest[i] = p.largest[n%int64(len(p.largest))]
+		}
+	}
+	return s
+}
+
+// Peaks returns the Peaks that the state is of.
+func (s PeaksState) Peaks() (*Peaks, error) {
+	p, err := NewPeaks(s.Span, len(s.Largest))
+	if err != nil {
+		return nil, err
+	}
+	if s.Newest < 0 || s.Newest > lastSecond*1e9/p.span {
+		return nil, refuse("Newest", s.Newest, "the span of a time from 1970 to 2255")
+	}
+	if i := slices.IndexFunc(s.Largest, func(v float64) bool { return v != -1 && !(v >= 0) || math.IsInf(v, 1) }); i >= 0 {
+		return nil, refuse("Largest", s.Largest[i], "-1, or finite and not negative")
+	}
+	p.newest = s.Newest
+	for i, v := range s.Largest {
+		if n := s.Newest - int64(len(s.Largest)-1-i); n >= 0 {
+			p.largest[n%int64(len(p.largest))] = v
+		}
+	}
+	return p, nil
+}
