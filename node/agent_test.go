@@ -436,6 +436,7 @@ func TestNewRefuses(t *testing.T) {
 		{"Schedulers", func(c *node.Config) { c.Schedulers = []string{"unix:a", "unix:a"} }},
 		{"Schedulers", func(c *node.Config) { c.Schedulers = []string{"dns:///localhost"} }},
 		{"TokenFile", func(c *node.Config) { c.TokenFile = "token" }},
+		{"AggregatorTokenFile", func(c *node.Config) { c.Aggregator, c.AggregatorTokenFile = "127.0.0.1:1", "token" }},
 		{"Backoff.Min", func(c *node.Config) { c.Backoff.Min = -1 }},
 		{"Backoff.Max", func(c *node.Config) { c.Backoff.Max = -1 }},
 	} {

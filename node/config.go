@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -67,6 +68,9 @@ type Config struct {
 	// TokenFile holds the service account token that schedulers ask for, read anew
 	// for each stream; empty for none. It needs TLS.
 	TokenFile string
+	// AggregatorTokenFile is the same for the aggregator, whose audience is
+	// another: a receiver must not be able to show a node's token to the next.
+	AggregatorTokenFile string
 	// Refresh is how often dns:/// names among the schedulers are looked up,
 	// besides whenever a stream fails; default 5 s.
 	Refresh time.Duration
@@ -117,7 +121,11 @@ func (c Config) Validate() error {
 	}
 	if c.Aggregator != "" {
 		if err := c.models().Validate(); err != nil {
-			return published(err)
+			err = published(err)
+			if bad := (*FieldError)(nil); errors.As(err, &bad) && bad.Field == "TokenFile" {
+				bad.Field = "AggregatorTokenFile"
+			}
+			return err
 		}
 	}
 	if c.RecordDir == "" {
@@ -152,7 +160,7 @@ func (c Config) signals() publish.SignalsConfig {
 
 func (c Config) models() publish.ModelsConfig {
 	return publish.ModelsConfig{
-		Target: c.Aggregator, Transport: c.Transport, Backoff: c.Backoff,
+		Target: c.Aggregator, Transport: c.Transport, TokenFile: c.AggregatorTokenFile, Backoff: c.Backoff,
 		Registerer: c.Registerer, Logger: c.Logger,
 	}
 }

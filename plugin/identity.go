@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -78,32 +74,8 @@ func (h *Hub) identify(ctx context.Context) (identity.Agent, error) {
 	if h.identities == nil {
 		return identity.Agent{}, nil
 	}
-	agent, err := h.identities.Identify(ctx, transport.Caller(ctx), bearer(ctx))
-	switch {
-	case err == nil:
-		h.metrics.identity(identityAccepted)
-		return agent, nil
-	case errors.Is(err, identity.ErrToken):
-		h.metrics.identity(identityRefused)
-		return agent, status.Error(codes.Unauthenticated, err.Error())
-	case errors.Is(err, identity.ErrRefused):
-		h.metrics.identity(identityRefused)
-		return agent, status.Error(codes.PermissionDenied, err.Error())
-	}
-	if errors.Is(err, identity.ErrThrottled) {
-		h.metrics.identity(identityThrottled)
-		return agent, status.Error(codes.ResourceExhausted, err.Error())
-	}
-	h.metrics.identity(identityUnknown)
-	return agent, status.Errorf(codes.Unavailable, "the API server does not say whose token it is: %v", err)
-}
-
-// bearer returns the token that came with a stream, "" without one.
-func bearer(ctx context.Context) string {
-	for _, value := range metadata.ValueFromIncomingContext(ctx, "authorization") {
-		if scheme, token, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "bearer") {
-			return strings.TrimSpace(token)
-		}
-	}
-	return ""
+	agent, err := h.identities.Identify(ctx, transport.Caller(ctx), identity.Bearer(ctx))
+	result, end := identity.Judge(err)
+	h.metrics.identity(result)
+	return agent, end
 }

@@ -127,7 +127,7 @@ func TestAgentsShowWhoTheyAre(t *testing.T) {
 		}
 	}
 	server.Close()
-	if got := c.publishWith(identity, token, nodeName(0)).ends(); got != codes.Unavailable {
+	if got := c.publishWith(identity, tokenOf(nodeName(0), 2*time.Hour), nodeName(0)).ends(); got != codes.Unavailable {
 		t.Errorf("without an API server a stream ended with %v", got)
 	}
 	s.settle(agent.Report{Avail: 4}) // whoever is known goes on

@@ -7,6 +7,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/spazio-scheduler/spazio/api/identity"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -30,10 +31,6 @@ const (
 	closedSuperseded  = "superseded"
 	closedExpired     = "token_expired"
 	closedStrangers   = "strangers"
-	identityAccepted  = "accepted"
-	identityRefused   = "refused"
-	identityUnknown   = "unknown"
-	identityThrottled = "throttled"
 )
 
 // metricSet holds the counters, resolved once: the decisions' path looks up no
@@ -94,7 +91,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),
 		closedIdle, closedSlow, closedSuperseded, closedExpired, closedStrangers)
 	m.identities = resolve(newCounters("identities_total", "Agents' tokens, by what the API server said; unknown if it could not be asked, throttled if it was not.", "result"),
-		identityAccepted, identityRefused, identityUnknown, identityThrottled)
+		identity.Accepted, identity.Refused, identity.Unknown, identity.Throttled)
 	return m
 })
 

@@ -38,6 +38,12 @@ type Config struct {
 	// that starts empty beside others first asks them, and its nodes keep
 	// meanwhile what they were last told.
 	Hold bool
+	// Identify, if set, says who makes a call; an error of it is the call's
+	// status. A push is then believed of the caller's own node alone, and what one
+	// caller may hold counts by node. Who may call which method is said where the
+	// server is registered. By default nobody is asked, and callers are told apart
+	// by address.
+	Identify func(context.Context) (Caller, error)
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
 	// OnError, if set, is told what went wrong off the request path: a model
@@ -46,6 +52,12 @@ type Config struct {
 	// OnTick, if set, is told how long merging and publishing took, by the
 	// clock of the machine. It is called from the goroutine of Run.
 	OnTick func(time.Duration)
+}
+
+// Caller is who makes a call.
+type Caller struct {
+	// Node is the one that the caller may speak of; empty is any.
+	Node string
 }
 
 // Validate returns an *aggregate.FieldError for the first field out of range.
@@ -135,11 +147,15 @@ func (s *Server) Ready() bool { return !s.held.Load() && !s.published.Load().at.
 // until the next tick, so the caller must not change them; gRPC does not.
 func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
 	local := request.GetLocal()
+	caller, err := s.callerOf(ctx, local.GetNode())
+	if err != nil {
+		return nil, err
+	}
 	if err := api.CheckLocal(local); err != nil {
 		s.counts.refused[causeOf(err)].Add(1)
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	outcome := s.mailbox.put(s.config.Now(), callerOf(ctx), local)
+	outcome := s.mailbox.put(s.config.Now(), caller, local)
 	if outcome == full {
 		s.counts.overflowed.Add(1)
 		return nil, status.Errorf(codes.ResourceExhausted, "too much is waiting to be merged")
@@ -155,13 +171,26 @@ func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaz
 	return s.published.Load().answer(local), nil
 }
 
-// callerOf is the address that a push comes from, as long as nothing else says
-// whose it is. A push within the process is nobody's in particular.
-func callerOf(ctx context.Context) string {
-	if addr := transport.Caller(ctx); addr.IsValid() {
-		return addr.String()
+// callerOf is by what a push counts as somebody's: the caller's node, or the
+// address, as long as nothing else says whose it is. A push within the process is
+// nobody's in particular. An error is the status to refuse a push of node with.
+func (s *Server) callerOf(ctx context.Context, node string) (string, error) {
+	if s.config.Identify != nil {
+		caller, err := s.config.Identify(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case caller.Node != "" && caller.Node != node:
+			s.counts.foreign.Add(1)
+			return "", status.Errorf(codes.PermissionDenied, "an agent on node %q pushes the model of node %q", caller.Node, node)
+		case caller.Node != "":
+			return "node/" + caller.Node, nil
+		}
 	}
-	return ""
+	if addr := transport.Caller(ctx); addr.IsValid() {
+		return addr.String(), nil
+	}
+	return "", nil
 }
 
 // Run merges and publishes until ctx ends; then it merges what is waiting, for

@@ -14,9 +14,10 @@ type Stats struct {
 	// Pushes were accepted; Superseded of them met another push of the same
 	// node in the mailbox, and Stale ones were no newer than what was merged.
 	Pushes, Superseded, Stale uint64
-	// Refused pushes were malformed, Overflowed ones met a full mailbox, and
-	// Dropped ones were accepted and then refused by the aggregate.
-	Refused, Overflowed, Dropped uint64
+	// Refused pushes were malformed, Foreign ones of another node than the
+	// caller's, Overflowed ones met a full mailbox, and Dropped ones were accepted
+	// and then refused by the aggregate.
+	Refused, Foreign, Overflowed, Dropped uint64
 	// Taken states of nodes came from other replicas and were news, Known ones
 	// were not, Unfit ones the aggregate had no room for.
 	Taken, Known, Unfit uint64
@@ -29,6 +30,7 @@ type Stats struct {
 
 type counters struct {
 	pushes, superseded, stale atomic.Uint64
+	foreign                   atomic.Uint64
 	overflowed, dropped       atomic.Uint64
 	refused                   [len(causes)]atomic.Uint64
 	taken, known, unfit       atomic.Uint64
@@ -83,6 +85,7 @@ func (s *Server) Stats() Stats {
 		Superseded: s.counts.superseded.Load(),
 		Stale:      s.counts.stale.Load(),
 		Refused:    refused,
+		Foreign:    s.counts.foreign.Load(),
 		Overflowed: s.counts.overflowed.Load(),
 		Dropped:    s.counts.dropped.Load(),
 		Taken:      s.counts.taken.Load(),

@@ -18,7 +18,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
 // nodeClaim is under what the API server tells the node that a token is bound
@@ -36,6 +35,12 @@ var (
 	ErrThrottled = errors.New("too many tokens from here")
 )
 
+// Reviews asks the API server whose token it is. Client-go's TokenReviewInterface
+// is one; NewReviews makes another without its typed clients.
+type Reviews interface {
+	Create(context.Context, *authenticationv1.TokenReview, metav1.CreateOptions) (*authenticationv1.TokenReview, error)
+}
+
 // patience is what a review may take, its turn not included.
 const patience = 10 * time.Second
 
@@ -50,15 +55,21 @@ type Agent struct {
 // Config of a Reviewer.
 type Config struct {
 	// Reviews asks the API server.
-	Reviews authentication.TokenReviewInterface
+	Reviews Reviews
 	// ServiceAccount is the agents', as namespace/name, and Audience that of
 	// their tokens.
 	ServiceAccount, Audience string
 	// Node, if set, says whether the cluster has a node.
 	Node func(name string) bool
+	// Fresh is how long an answer counts before the API server is asked again,
+	// default 10 min. It is how long an agent may go on whose pod was deleted.
+	Fresh time.Duration
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
 }
+
+// defaultFresh makes 8.3 reviews a second of 5,000 nodes.
+const defaultFresh = 10 * time.Minute
 
 // Reviewer reviews tokens. Safe for concurrent use.
 type Reviewer struct {
@@ -75,6 +86,9 @@ func NewReviewer(c Config) *Reviewer {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Fresh <= 0 {
+		c.Fresh = defaultFresh
+	}
 	namespace, name, _ := strings.Cut(c.ServiceAccount, "/")
 	return &Reviewer{
 		config: c, now: c.Now, memory: newMemory(c.Now),
@@ -86,8 +100,10 @@ func NewReviewer(c Config) *Reviewer {
 // Identify returns whose token it is that was shown from an address. Errors are
 // ErrToken, ErrRefused and ErrThrottled, wrapped, or say that the API server
 // could not be asked. It is not asked about what the token itself tells, nor
-// again about what it refused a moment ago, and for an address whose tokens it
-// keeps refusing about none but those that it accepted before.
+// again about what it accepted or refused a while ago, nor about one token twice
+// at a time, and for an address whose tokens it keeps refusing about none but
+// those that it accepted before. While it can't be asked, those it accepted
+// stand until they expire.
 func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) (Agent, error) {
 	if token == "" {
 		return Agent{}, fmt.Errorf("%w: none was shown", ErrToken)
@@ -99,20 +115,37 @@ func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) 
 	if err := r.refuse(claims); err != nil {
 		return Agent{}, err
 	}
-	id, caller := digest(sha256.Sum256([]byte(token))), r.memory.caller(from)
-	places, allowed := r.strangers, &caller.refusals
-	known := r.memory.reviews(id)
-	if known != nil {
-		places, allowed = r.known, known
+	id := digest(sha256.Sum256([]byte(token)))
+	if agent, due := r.memory.accepted(id, r.now()); !due {
+		return agent, nil
+	}
+	done, err := r.memory.alone(ctx, id)
+	if err != nil {
+		return Agent{}, err
+	}
+	defer done()
+	return r.ask(ctx, r.memory.caller(from), id, claims, token)
+}
+
+// ask has the token reviewed when it is its turn, unless it has been meanwhile.
+func (r *Reviewer) ask(ctx context.Context, caller *caller, id digest, claims Claims, token string) (Agent, error) {
+	places := r.strangers
+	known := r.memory.knows(id)
+	if known {
+		places = r.known
 	}
 	if err := acquire(ctx, caller.turns, places); err != nil {
 		return Agent{}, err
 	}
 	defer release(caller.turns, places)
+	former, due := r.memory.accepted(id, r.now())
+	if !due {
+		return former, nil
+	}
 	if err := r.memory.refusal(id); err != nil {
 		return Agent{}, err
 	}
-	if !allowed.allow(r.now()) {
+	if !known && !caller.refusals.allow(r.now()) {
 		return Agent{}, fmt.Errorf("%w: the API server is not asked for now", ErrThrottled)
 	}
 	agent, err := r.review(ctx, claims, token)
@@ -121,11 +154,15 @@ func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) 
 		r.memory.refused.Add(id, err, refusedFor)
 		return agent, err
 	}
-	if known == nil {
+	if !known {
 		caller.refusals.giveBack()
 	}
-	if err == nil && known == nil {
-		r.memory.known.Add(id, &budget{most: reviewBurst, used: 1, at: r.now()}, knownFor)
+	switch {
+	case err == nil:
+		r.memory.accept(id, agent, r.now().Add(r.config.Fresh))
+	case known && ctx.Err() == nil:
+		r.memory.accept(id, former, r.now().Add(askAgain))
+		return former, nil
 	}
 	return agent, err
 }

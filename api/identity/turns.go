@@ -24,9 +24,9 @@ const (
 	// refusalBurst is how many refusals an address may cause at once, then one a
 	// second: an agent whose token is about to be replaced comes some times.
 	refusalBurst = 32
-	// reviewBurst is how often one accepted token is reviewed at once, then once
-	// a second: an agent retries with a longer wait each time.
-	reviewBurst = 10
+	// askAgain is how long the API server is left alone about an accepted token
+	// after it could not be asked.
+	askAgain = 10 * time.Second
 	// refusedFor is how long a refusal is remembered.
 	refusedFor = 10 * time.Second
 	// forgetAfter is when an address's refusals no longer count; by then its
@@ -36,7 +36,7 @@ const (
 	// replaces tokens within a day.
 	knownFor = 24 * time.Hour
 	// Bounds of what is remembered: of tokens and addresses, some 200 bytes each.
-	maxRefused, maxCallers, maxKnown = 4096, 4096, 16_384
+	maxRefused, maxCallers, maxKnown = 4096, 4096, 32_768
 )
 
 type digest [sha256.Size]byte
@@ -46,7 +46,16 @@ type memory struct {
 	refused *cache.LRUExpireCache // digest to error
 	mu      sync.Mutex
 	callers *cache.LRUExpireCache // netip.Addr to *caller
-	known   *cache.LRUExpireCache // digest to *budget of reviews
+	known   *cache.LRUExpireCache // digest to acceptance
+	// reviewed are the tokens under review; a channel is closed at its end.
+	reviewed map[digest]chan struct{}
+}
+
+// acceptance is what the API server said of a token, and when it is to be asked
+// again.
+type acceptance struct {
+	agent Agent
+	due   time.Time
 }
 
 // caller is an address that has shown a token.
@@ -97,6 +106,8 @@ func newMemory(now clock) *memory {
 		refused: cache.NewLRUExpireCacheWithClock(maxRefused, now),
 		callers: cache.NewLRUExpireCacheWithClock(maxCallers, now),
 		known:   cache.NewLRUExpireCacheWithClock(maxKnown, now),
+
+		reviewed: map[digest]chan struct{}{},
 	}
 }
 
@@ -107,13 +118,50 @@ func (m *memory) refusal(token digest) error {
 	return nil
 }
 
-// reviews returns what limits the reviews of a token that was accepted before,
-// nil for another.
-func (m *memory) reviews(token digest) *budget {
-	if limit, ok := m.known.Get(token); ok {
-		return limit.(*budget)
+// accepted returns whose token it is, if it was accepted before, and whether the
+// API server is due to be asked.
+func (m *memory) accepted(token digest, now time.Time) (agent Agent, due bool) {
+	a, ok := m.known.Get(token)
+	if !ok {
+		return Agent{}, true
 	}
-	return nil
+	return a.(acceptance).agent, !now.Before(a.(acceptance).due)
+}
+
+// knows says whether the token was accepted before.
+func (m *memory) knows(token digest) bool {
+	_, ok := m.known.Get(token)
+	return ok
+}
+
+func (m *memory) accept(token digest, agent Agent, due time.Time) {
+	m.known.Add(token, acceptance{agent, due}, knownFor)
+}
+
+// alone waits until nobody else has the token reviewed; then others wait for
+// done.
+func (m *memory) alone(ctx context.Context, token digest) (done func(), err error) {
+	for {
+		m.mu.Lock()
+		other, busy := m.reviewed[token]
+		if !busy {
+			own := make(chan struct{})
+			m.reviewed[token] = own
+			m.mu.Unlock()
+			return func() {
+				m.mu.Lock()
+				delete(m.reviewed, token)
+				m.mu.Unlock()
+				close(own)
+			}, nil
+		}
+		m.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // caller returns the record of an address, and keeps it for longer.

@@ -3,6 +3,7 @@ package identity_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -167,33 +168,86 @@ func TestAStrangerIsThrottled(t *testing.T) {
 	}
 }
 
-// TestAnAcceptedTokenIsThrottled: nor can a node's own agent ask without end.
-func TestAnAcceptedTokenIsThrottled(t *testing.T) {
+// TestAnAcceptedTokenIsRemembered: the API server is asked once in ten minutes,
+// however often the token is shown, and from wherever.
+func TestAnAcceptedTokenIsRemembered(t *testing.T) {
 	token := tokenOf("node-1", 0)
 	w := newWorld(map[string]string{token: "node-1"})
-	accepted := 0
-	for range 1000 {
-		agent, err := w.Identify(t.Context(), addr, token)
-		switch {
-		case err == nil && agent.Node == "node-1":
-			accepted++
-		case !errors.Is(err, identity.ErrThrottled):
-			t.Fatal(agent, err)
+	show := func(want error, asked int) {
+		t.Helper()
+		for i := range 100 {
+			agent, err := w.Identify(t.Context(), netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), token)
+			if !errors.Is(err, want) || want == nil && (err != nil || agent.Node != "node-1") {
+				t.Fatal(agent, err)
+			}
+		}
+		if n := w.reviews(); n != asked {
+			t.Errorf("the API server was asked %d times, want %d", n, asked)
 		}
 	}
-	if accepted != 10 || w.reviews() != 10 {
-		t.Errorf("%d accepted, %d reviews, want 10", accepted, w.reviews())
-	}
-	w.now = w.now.Add(time.Second)
-	if _, err := w.Identify(t.Context(), addr, token); err != nil {
-		t.Errorf("a second later: %v", err)
-	}
+	show(nil, 1)
+	w.now = w.now.Add(10*time.Minute - 1)
+	show(nil, 1)
+	w.now = w.now.Add(1)
+	show(nil, 2)
+	// While the API server is away, whom it accepted goes on; it is tried again.
+	w.away = true
+	w.now = w.now.Add(10 * time.Minute)
+	show(nil, 3)
+	w.now = w.now.Add(10 * time.Second)
+	show(nil, 4)
+	w.away = false
 	// An accepted token that is refused later, as its pod is gone, is known no
 	// more.
 	delete(w.genuine, token)
+	show(nil, 4)
+	w.now = w.now.Add(10 * time.Second)
+	show(identity.ErrToken, 5)
+	w.away = true
 	w.now = w.now.Add(time.Minute)
+	if _, err := w.Identify(t.Context(), addr, token); err == nil {
+		t.Error("what was refused is accepted while the API server is away")
+	}
+}
+
+// TestAnAcceptedTokenExpires whatever is remembered of it.
+func TestAnAcceptedTokenExpires(t *testing.T) {
+	token := jwt(fmt.Sprintf(`{"aud":"spazio","sub":"system:serviceaccount:monitoring:agent","kubernetes.io":{"node":{"name":"node-1"}},"exp":%d}`, noon.Add(time.Minute).Unix()))
+	w := newWorld(map[string]string{token: "node-1"})
+	if _, err := w.Identify(t.Context(), addr, token); err != nil {
+		t.Fatal(err)
+	}
+	w.away = true
+	w.now = noon.Add(time.Minute)
 	if _, err := w.Identify(t.Context(), addr, token); !errors.Is(err, identity.ErrToken) {
-		t.Errorf("a token that is no longer good: %v", err)
+		t.Errorf("an expired token: %v", err)
+	}
+}
+
+// TestOneTokenIsReviewedOnce though it comes from many at the same time.
+func TestOneTokenIsReviewedOnce(t *testing.T) {
+	token := tokenOf("node-1", 0)
+	w := newWorld(map[string]string{token: "node-1"})
+	w.enter, w.leave = make(chan struct{}), make(chan struct{})
+	var showing sync.WaitGroup
+	for range 20 {
+		showing.Go(func() {
+			if _, err := w.Identify(t.Context(), addr, token); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-w.enter
+	select {
+	case <-w.enter:
+		t.Error("a second review of the token is under way")
+		w.leave <- struct{}{}
+	case <-time.After(20 * time.Millisecond): // nothing to wait for: it must not come
+	}
+	w.leave <- struct{}{}
+	showing.Wait()
+	if n := w.reviews(); n != 1 {
+		t.Errorf("%d reviews", n)
 	}
 }
 
@@ -205,6 +259,7 @@ func TestTurns(t *testing.T) {
 	if _, err := w.Identify(t.Context(), addr, known); err != nil {
 		t.Fatal(err)
 	}
+	w.now = w.now.Add(10 * time.Minute) // it is due again
 	w.enter, w.leave = make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup

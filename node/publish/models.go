@@ -21,6 +21,9 @@ type ModelsConfig struct {
 	Target string
 	// Transport is the agent's identity and trust.
 	Transport transport.Config
+	// TokenFile holds the token that the aggregator asks for, empty for none. It
+	// is read for each push and needs TLS.
+	TokenFile string
 	Staleness Staleness
 	// Backoff is the wait after a push that failed.
 	Backoff Backoff
@@ -48,6 +51,9 @@ func (c ModelsConfig) Validate() error {
 	}
 	if err := c.Backoff.Validate(); err != nil {
 		return err
+	}
+	if c.TokenFile != "" && !c.Transport.Encrypted() {
+		return &FieldError{Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
 	}
 	_, err := transport.DialOptions(c.Target, c.Transport)
 	return err
@@ -77,6 +83,9 @@ func NewModels(c ModelsConfig) (*Models, error) {
 	options, err := dialOptions(c.Target, c.Transport)
 	if err != nil {
 		return nil, err
+	}
+	if c.TokenFile != "" {
+		options = append(options, transport.Token(c.TokenFile))
 	}
 	metrics, err := newModelMetrics(c.Registerer)
 	if err != nil {

@@ -102,6 +102,7 @@ func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.DurationVar(&o.node.Refresh, "dns-refresh", 5*time.Second, "how often a dns:/// scheduler is looked up, besides whenever one is lost")
 	f.StringVar(&o.node.TokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
 	f.StringVar(&o.node.Aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
+	f.StringVar(&o.node.AggregatorTokenFile, "aggregator-token-file", "", "file with the service account token that the aggregator asks for, of an audience of its own; needs TLS")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /metrics, /healthz, /readyz and /debug/why")
 	f.StringVar(&o.debugListen, "debug-listen", "", "host:port of Go's profiles, on loopback; empty for none")
 }

@@ -29,6 +29,9 @@ var (
 	callersDesc   = describe("refused_callers_total", "Connections closed because there were too many of them, or of calls.", "cause")
 )
 
+// identitiesDesc has the name that it has at the scheduler.
+var identitiesDesc = prometheus.NewDesc("spazio_identities_total", "Calls by what was found of who makes them; unknown if the API server could not be asked, throttled if it was not.", []string{"result"}, nil)
+
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("spazio_aggregator_"+name, help, labels, nil)
 }
@@ -38,7 +41,7 @@ func (s statistics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		pushesDesc, refusalsDesc, versionDesc, nodesDesc, clippedDesc, groupsDesc, readyDesc,
 		peersDesc, exchangesDesc, statesDesc, lagDesc, savesDesc, ageDesc, bytesDesc,
-		callersDesc,
+		callersDesc, identitiesDesc,
 	} {
 		out <- d
 	}
@@ -58,6 +61,7 @@ func (s statistics) Collect(out chan<- prometheus.Metric) {
 	count(pushesDesc, stats.Superseded, "superseded")
 	count(pushesDesc, stats.Stale, "stale")
 	count(pushesDesc, stats.Refused, "refused")
+	count(pushesDesc, stats.Foreign, "foreign")
 	count(pushesDesc, stats.Overflowed, "overflowed")
 	count(pushesDesc, stats.Dropped, "dropped")
 	for cause, n := range models.Refusals() {
@@ -66,6 +70,11 @@ func (s statistics) Collect(out chan<- prometheus.Metric) {
 	guard := s.service.guard.Stats()
 	count(callersDesc, guard.Refused, "connections")
 	count(callersDesc, guard.Overcalled, "calls")
+	if callers := s.service.callers; callers != nil {
+		for result, n := range callers.Results() {
+			count(identitiesDesc, n, result)
+		}
+	}
 	clipped := 0
 	for _, g := range models.Globals() {
 		clipped += g.Clipped

@@ -21,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/access"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 )
 
@@ -29,7 +30,19 @@ type Config struct {
 	// Listen is host:port of the gRPC service; MetricsListen that of /metrics
 	// and /healthz, or empty for none.
 	Listen, MetricsListen string
-	Transport             transport.Config
+	// Transport has ClientCAFile for replicas that know each other by their
+	// certificates. Its Tokens is the service's own.
+	Transport transport.Config
+	// AgentServiceAccount is the agents', as namespace/name: each push must then
+	// show a token of it for TokenAudience, default spazio-aggregator, that is
+	// bound to a pod, and is believed of that pod's node alone. Empty asks nobody;
+	// beyond loopback ClientCAFile or Transport.Insecure is needed then.
+	AgentServiceAccount, TokenAudience string
+	// Kubeconfig leads to the API server that is asked; empty is the pod's own.
+	Kubeconfig string
+	// PeerNames are those of the replicas' service, one of which another replica's
+	// certificate must be for; default the hosts of Peers.Targets.
+	PeerNames []string
 	// Limits bound what callers can hold; see limits for the service's own.
 	Limits transport.Limits
 	// Server says how models are merged. What it calls is the service's own.
@@ -51,6 +64,9 @@ func (c Config) Validate() error {
 		return err
 	}
 	if err := c.Limits.Validate(); err != nil {
+		return err
+	}
+	if err := c.validateIdentity(); err != nil {
 		return err
 	}
 	if err := c.peers(nil).Validate(); err != nil {
@@ -91,6 +107,7 @@ type Service struct {
 	peers    *modelserver.Peers // nil without targets
 	snapshot *snapshots         // nil without a file
 	guard    *transport.Guard
+	callers  *access.Callers // nil where nobody is known
 	server   *grpc.Server
 	health   *health.Server
 	listener net.Listener
@@ -108,6 +125,14 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	var err error
+	if s.callers, err = c.callers(s.logger); err != nil {
+		return nil, err
+	}
+	c.Transport.Tokens = c.AgentServiceAccount != ""
+	if s.callers != nil {
+		c.Server.Identify = identify
+	}
 	ticks := newTickSeconds()
 	// Whoever invents names must not fill the log.
 	sparsely := rate.Sometimes{Interval: time.Second}
@@ -116,7 +141,6 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	}
 	c.Server.OnTick = func(took time.Duration) { ticks.Observe(took.Seconds()) }
 	c.Server.Hold = len(c.Peers.Targets) > 0
-	var err error
 	if s.models, err = modelserver.New(c.Server); err != nil {
 		return nil, err
 	}
@@ -157,7 +181,11 @@ func (s *Service) register(c transport.Config, seconds prometheus.Histogram) err
 	if err != nil {
 		return err
 	}
-	s.server = grpc.NewServer(append(options, grpc.UnaryInterceptor(observe(seconds)))...)
+	options = append(options, grpc.ChainUnaryInterceptor(observe(seconds)))
+	if s.callers != nil {
+		options = append(options, grpc.ChainUnaryInterceptor(s.callers.Unary), grpc.ChainStreamInterceptor(s.callers.Stream))
+	}
+	s.server = grpc.NewServer(options...)
 	s.health = health.NewServer()
 	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	grpc_health_v1.RegisterHealthServer(s.server, s.health)

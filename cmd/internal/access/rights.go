@@ -1,0 +1,38 @@
+package access
+
+import (
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+)
+
+// Role is what a caller has to be.
+type Role string
+
+const (
+	// Anyone may ask what says nothing of the cluster.
+	Anyone Role = "anyone"
+	// Agent is a node's agent, and speaks of that node.
+	Agent Role = "agent"
+	// Peer is another aggregator.
+	Peer Role = "peer"
+)
+
+// rights are by a method's full name; what is not here is nobody's. The
+// scheduler's one method is here for the list's sake: package plugin asks for
+// the token itself.
+var rights = map[string]Role{
+	spaziov1.SignalService_Publish_FullMethodName: Agent,
+	spaziov1.ModelService_Push_FullMethodName:     Agent,
+	spaziov1.ModelService_Describe_FullMethodName: Peer,
+	spaziov1.PeerService_Changes_FullMethodName:   Peer,
+	grpc_health_v1.Health_Check_FullMethodName:    Anyone,
+	grpc_health_v1.Health_List_FullMethodName:     Anyone,
+	grpc_health_v1.Health_Watch_FullMethodName:    Anyone,
+}
+
+// Right returns who may call a method; false is nobody.
+func Right(method string) (Role, bool) {
+	role, ok := rights[method]
+	return role, ok
+}
