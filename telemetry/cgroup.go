@@ -118,8 +118,8 @@ func (p *CgroupPods) setHealth(err error) {
 }
 
 // NewCgroupPods returns a source over the tree of c. The error is a *FieldError,
-// or wraps ErrUnsupported where the system has no inotify, or os.ErrNotExist if
-// the root is missing.
+// ErrPIDNamespace, or wraps ErrUnsupported where the system has no inotify, or
+// os.ErrNotExist if the root is missing.
 func NewCgroupPods(c CgroupConfig) (*CgroupPods, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -130,6 +130,9 @@ func NewCgroupPods(c CgroupConfig) (*CgroupPods, error) {
 	c = c.withDefaults()
 	if _, err := os.ReadDir(c.Root); err != nil {
 		return nil, err
+	}
+	if c.blindInNamespace() {
+		return nil, ErrPIDNamespace
 	}
 	return &CgroupPods{config: c}, nil
 }

@@ -43,6 +43,7 @@ type options struct {
 	podSource   string
 	runtime     string
 	listen      string
+	metrics     string
 	debugListen string
 	channels    string
 	cpuMode     string
@@ -75,11 +76,12 @@ scheduler given. It runs without any: it publishes to each as soon as it comes.
 A scheduler is host:port, which is one replica, or dns:///host:port, which is
 one for each address of the name, as with a headless Service.
 
-At --listen it serves /metrics; /healthz, which is 200 while samples come;
-/readyz, which is 200 while the pods of the node are seen (a host without kubelet
-wants --pod-source none), once there was a report and, if schedulers were given, a
-stream to one is open; and /debug/why, which explains the last report as JSON or,
-with ?format=text, in words. Profiles are at --debug-listen alone.`,
+At --listen, on loopback alone, it serves /metrics; /healthz, which is 200 while
+samples come; /readyz, which is 200 while the pods of the node are seen (a host
+without kubelet wants --pod-source none), once there was a report and, if
+schedulers were given, a stream to one is open; and /debug/why, which explains the
+last report as JSON or, with ?format=text, in words. Probes and Prometheus reach the
+first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return endpoint.Refused(o.run(c.Context(), c.ErrOrStderr()))
 		},
@@ -103,7 +105,8 @@ func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.StringVar(&o.node.TokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
 	f.StringVar(&o.node.Aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
 	f.StringVar(&o.node.AggregatorTokenFile, "aggregator-token-file", "", "file with the service account token that the aggregator asks for, of an audience of its own; needs TLS")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /metrics, /healthz, /readyz and /debug/why")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /debug/why, /metrics, /healthz and /readyz, on loopback")
+	f.StringVar(&o.metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9700; empty for none")
 	f.StringVar(&o.debugListen, "debug-listen", "", "host:port of Go's profiles, on loopback; empty for none")
 }
 

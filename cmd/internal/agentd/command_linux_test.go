@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
@@ -68,6 +69,7 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--debug-listen", busy.Addr().String()}, serve.ExitFailure, "address already in use"},
 		{[]string{"--log-format", "xml"}, serve.ExitUsage, "--log-format"},
 		{[]string{"--listen", ":0"}, serve.ExitUsage, "plaintext"},
+		{[]string{"--listen", ":0", "--insecure"}, serve.ExitUsage, "loopback"},
 		{[]string{"--schedulers", "scheduler.example:9690"}, serve.ExitUsage, "plaintext"},
 		{[]string{"--aggregator", "aggregator.example:9692"}, serve.ExitUsage, "plaintext"},
 		{[]string{"--listen", busy.Addr().String()}, serve.ExitFailure, "address already in use"},
@@ -275,6 +277,9 @@ func (p *process) stop(s syscall.Signal) {
 
 func TestAgentProcessInterrupted(t *testing.T) {
 	startProcess(t, "--listen", "127.0.0.1:0", "--log-format", "json", "--pod-source", "none").stop(syscall.SIGINT)
+	// Who trusts its peers by an authority has no key to be scraped with.
+	trust := transporttest.SelfSigned(t, "127.0.0.1")
+	startProcess(t, "--listen", "127.0.0.1:0", "--metrics-listen", ":0", "--tls-ca-file", trust.CAFile, "--log-format", "json", "--pod-source", "none").stop(syscall.SIGINT)
 }
 
 // TestAgentProcessExplainsItself looks at what is for people: the last report's

@@ -83,10 +83,10 @@ func refused(err error) error {
 func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers servers) {
 	attrs := []any{
 		"node", o.node.Name, "schema", reader.Schema().ID, "counter", reader.Counter().String(), "sizes", reader.Sizes(),
-		"pods", o.podSource, "schedulers", o.node.Schedulers, "aggregator", o.node.Aggregator, "listen", servers[0].Addr().String(),
+		"pods", o.podSource, "schedulers", o.node.Schedulers, "aggregator", o.node.Aggregator,
 	}
-	if len(servers) > 1 {
-		attrs = append(attrs, "debug-listen", servers[1].Addr().String())
+	for _, s := range servers {
+		attrs = append(attrs, s.flag, s.Addr().String())
 	}
 	if o.node.RecordDir != "" {
 		attrs = append(attrs, "record", o.node.RecordDir)
@@ -94,24 +94,38 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 	logger.Info("started", attrs...)
 }
 
-// servers are the HTTP servers, first that of --listen.
-type servers []*endpoint.HTTP
+// server is the HTTP server of a flag.
+type server struct {
+	*endpoint.HTTP
+	flag string
+}
 
-func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometheus.Registry) (servers, error) {
-	http, err := endpoint.NewHTTP(ctx, endpoint.HTTPConfig{
-		Addr: o.listen, Transport: o.node.Transport, Gatherer: registry,
-		Health: a.Health, Ready: a.Ready, Handlers: map[string]http.Handler{"GET /debug/why": a.Handler()},
-	})
-	if err != nil {
-		return nil, err
+type servers []server
+
+// listeners opens the servers, as far as it gets.
+func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometheus.Registry) (opened servers, err error) {
+	shown := endpoint.HTTPConfig{
+		Addr: o.listen, Gatherer: registry, Health: a.Health, Ready: a.Ready,
+		Handlers: map[string]http.Handler{"GET /debug/why": a.Handler()},
 	}
-	opened := servers{http}
-	if o.debugListen != "" {
-		profiles, err := endpoint.NewProfiles(ctx, o.debugListen)
-		if err != nil {
-			return opened, fmt.Errorf("--debug-listen: %w", err)
+	scraped := shown
+	scraped.Addr = o.metrics
+	for _, one := range []struct {
+		flag, addr string
+		open       func() (*endpoint.HTTP, error)
+	}{
+		{"listen", o.listen, func() (*endpoint.HTTP, error) { return endpoint.NewDebug(ctx, shown) }},
+		{"metrics-listen", o.metrics, func() (*endpoint.HTTP, error) { return endpoint.NewMetrics(ctx, scraped) }},
+		{"debug-listen", o.debugListen, func() (*endpoint.HTTP, error) { return endpoint.NewProfiles(ctx, o.debugListen) }},
+	} {
+		if one.addr == "" && one.flag != "listen" {
+			continue
 		}
-		opened = append(opened, profiles)
+		http, err := one.open()
+		if err != nil {
+			return opened, fmt.Errorf("--%s: %w", one.flag, err)
+		}
+		opened = append(opened, server{http, one.flag})
 	}
 	return opened, nil
 }

@@ -15,7 +15,7 @@ import (
 // pods returns the source that --pod-source names.
 func (o options) pods(logger *slog.Logger) (telemetry.PodSource, error) {
 	source, err := o.source(logger)
-	if bad := (*telemetry.FieldError)(nil); errors.As(err, &bad) {
+	if bad := (*telemetry.FieldError)(nil); errors.As(err, &bad) || errors.Is(err, telemetry.ErrPIDNamespace) {
 		err = serve.Usage(err)
 	}
 	if err != nil {

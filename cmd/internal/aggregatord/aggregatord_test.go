@@ -19,6 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/node/publish"
@@ -247,6 +248,7 @@ func TestRefusedStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
+	tls := transporttest.SelfSigned(t, "127.0.0.1")
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -255,7 +257,12 @@ func TestRefusedStarts(t *testing.T) {
 		{[]string{"--listen", busy.Addr().String()}, 1, "address already in use"},
 		{[]string{"--listen", "127.0.0.1:0", "--metrics-listen", busy.Addr().String()}, 1, "address already in use"},
 		{[]string{"--listen", ":0"}, 2, "refusing to listen"},
-		{[]string{"--listen", "127.0.0.1:0", "--metrics-listen", ":0"}, 2, "refusing to listen"},
+		{[]string{"--listen", "127.0.0.1:0", "--debug-listen", ":0", "--insecure"}, 2, "loopback"},
+		{[]string{"--listen", ":0", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "nobody knows"},
+		{[]string{"--agent-service-account", "a/b"}, 2, "plaintext"},
+		{[]string{"--agent-service-account", "a", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "namespace/name"},
+		{[]string{"--agent-service-account", "a/b", "--peer", "x:1", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "clients' authority"},
+		{[]string{"--agent-service-account", "a/b", "--listen", "127.0.0.1:0", "--kubeconfig", "/nonexistent/k", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 1, "/nonexistent/k"},
 		{[]string{"--policy", "newest"}, 2, "Policy = newest: unknown"},
 		{[]string{"--half-life", "-1s"}, 2, "HalfLife"},
 		{[]string{"--clip", ".5"}, 2, "Clip = 0.5"},

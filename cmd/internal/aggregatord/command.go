@@ -22,7 +22,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
-	config := Config{Listen: "127.0.0.1:9692", MetricsListen: "127.0.0.1:9693"}
+	config := Config{Listen: "127.0.0.1:9692", DebugListen: "127.0.0.1:9693"}
 	var log serve.Log
 	c := &cobra.Command{
 		Use:   "spazio-aggregator",
@@ -35,7 +35,7 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			config.Logger = logger
+			config.Logger, config.debugDefault = logger, !c.Flags().Changed("debug-listen")
 			if err := config.Validate(); err != nil {
 				return serve.Usage(err)
 			}
@@ -48,7 +48,8 @@ func NewCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVar(&config.Listen, "listen", config.Listen, "host:port of the ModelService")
-	flags.StringVar(&config.MetricsListen, "metrics-listen", config.MetricsListen, "host:port of /metrics and /healthz; empty for none")
+	flags.StringVar(&config.MetricsListen, "metrics-listen", config.MetricsListen, "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9701; empty for none")
+	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+DebugPath+", which spazio model asks, /metrics, /healthz and /readyz, on loopback; empty for none")
 	options := &config.Server.Aggregate
 	flags.StringVar((*string)(&options.Policy), "policy", string(aggregate.PerNode), "how models are merged: "+policies())
 	flags.DurationVar(&options.HalfLife, "half-life", 0, "silence after which a node weighs half (default 5m)")

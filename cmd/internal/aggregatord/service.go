@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,9 +28,13 @@ import (
 
 // Config of an aggregator service.
 type Config struct {
-	// Listen is host:port of the gRPC service; MetricsListen that of /metrics
-	// and /healthz, or empty for none.
-	Listen, MetricsListen string
+	// Listen is host:port of the gRPC service. MetricsListen is that of /metrics,
+	// /healthz and /readyz, in plaintext wherever it is; DebugListen, on loopback
+	// alone, that of the same and of DebugPath. Either is empty for none.
+	Listen, MetricsListen, DebugListen string
+	// debugDefault says that nobody asked for DebugListen: another aggregator of
+	// this machine may have it.
+	debugDefault bool
 	// Transport has ClientCAFile for replicas that know each other by their
 	// certificates. Its Tokens is the service's own.
 	Transport transport.Config
@@ -111,7 +116,8 @@ type Service struct {
 	server   *grpc.Server
 	health   *health.Server
 	listener net.Listener
-	http     *endpoint.HTTP // nil without MetricsListen
+	metrics  *endpoint.HTTP // nil without MetricsListen
+	debug    *endpoint.HTTP // nil without DebugListen
 }
 
 // New reads the snapshot and opens the listeners, so that a busy port is known
@@ -164,14 +170,42 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if s.listener, err = s.guard.Listen(ctx, c.Listen, c.Transport); err != nil {
 		return nil, err
 	}
-	if c.MetricsListen == "" {
-		return s, nil
-	}
-	s.http, err = endpoint.NewHTTP(ctx, endpoint.HTTPConfig{Addr: c.MetricsListen, Transport: c.Transport, Gatherer: registry, Health: s.healthy(c.Server.Tick)})
-	if err != nil {
-		return nil, errors.Join(err, s.listener.Close())
+	if err := s.show(ctx, c, registry); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// show opens the HTTP servers.
+func (s *Service) show(ctx context.Context, c Config, registry *prometheus.Registry) (err error) {
+	shown := endpoint.HTTPConfig{Gatherer: registry, Health: s.healthy(c.Server.Tick), Ready: s.ready}
+	if c.MetricsListen != "" {
+		shown.Addr = c.MetricsListen
+		if s.metrics, err = endpoint.NewMetrics(ctx, shown); err != nil {
+			return fmt.Errorf("--metrics-listen: %w", err)
+		}
+	}
+	if c.DebugListen == "" {
+		return nil
+	}
+	shown.Addr, shown.Handlers = c.DebugListen, map[string]http.Handler{"GET " + DebugPath: debugHandler(s.models)}
+	if s.debug, err = endpoint.NewDebug(ctx, shown); err != nil && c.debugDefault {
+		s.logger.Info("no debug server: spazio model can't ask this aggregator", "address", c.DebugListen, "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--debug-listen: %w", err)
+	}
+	return nil
+}
+
+var errNotReady = errors.New("pushes are not answered with models yet")
+
+func (s *Service) ready() error {
+	if !s.models.Ready() {
+		return errNotReady
+	}
+	return nil
 }
 
 // register makes the gRPC server. Other replicas are answered only where there
@@ -203,12 +237,17 @@ func (s *Service) peerLost(peer string, err error) {
 // Addr is where the ModelService listens.
 func (s *Service) Addr() net.Addr { return s.listener.Addr() }
 
-// MetricsAddr is where /metrics and /healthz are, or nil.
-func (s *Service) MetricsAddr() net.Addr {
-	if s.http == nil {
+// MetricsAddr is where /metrics, /healthz and /readyz are, or nil.
+func (s *Service) MetricsAddr() net.Addr { return addressOf(s.metrics) }
+
+// DebugAddr is where DebugPath is, or nil.
+func (s *Service) DebugAddr() net.Addr { return addressOf(s.debug) }
+
+func addressOf(h *endpoint.HTTP) net.Addr {
+	if h == nil {
 		return nil
 	}
-	return s.http.Addr()
+	return h.Addr()
 }
 
 // Models is the server behind the service, for those in the same process.
@@ -216,23 +255,27 @@ func (s *Service) Models() *modelserver.Server { return s.models }
 
 // Close frees the ports of a service that was never run.
 func (s *Service) Close() error {
-	var err error
-	if s.http != nil {
-		err = s.http.Close()
+	err := s.listener.Close()
+	for _, h := range []*endpoint.HTTP{s.metrics, s.debug} {
+		if h != nil {
+			err = errors.Join(err, h.Close())
+		}
 	}
-	return errors.Join(err, s.listener.Close())
+	return err
 }
 
 // Run serves until ctx ends, which is no error, or a part fails. All ports are
 // free and all goroutines gone when it returns.
 func (s *Service) Run(ctx context.Context) error {
-	s.logger.Info("aggregator is listening", "grpc", s.Addr(), "metrics", s.MetricsAddr())
+	s.logger.Info("aggregator is listening", "grpc", s.Addr(), "metrics", s.MetricsAddr(), "debug", s.DebugAddr())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.models.Run(ctx) })
 	group.Go(func() error { return s.serve(ctx) })
 	group.Go(func() error { return s.announce(ctx) })
-	if s.http != nil {
-		group.Go(func() error { return s.http.Run(ctx) })
+	for _, h := range []*endpoint.HTTP{s.metrics, s.debug} {
+		if h != nil {
+			group.Go(func() error { return h.Run(ctx) })
+		}
 	}
 	if s.peers != nil {
 		group.Go(func() error { return s.peers.Run(ctx) })

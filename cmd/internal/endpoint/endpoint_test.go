@@ -111,6 +111,31 @@ func TestReadyAndHandlers(t *testing.T) {
 	}
 }
 
+// TestMetricsShowNothingElse wherever they are.
+func TestMetricsShowNothingElse(t *testing.T) {
+	h, err := endpoint.NewMetrics(t.Context(), endpoint.HTTPConfig{
+		Addr: ":0", Gatherer: prometheus.NewRegistry(),
+		Handlers: map[string]http.Handler{"GET /debug/more": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "more") })},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveUntilTheEnd(t, h)
+	_, port, err := net.SplitHostPort(h.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := net.ResolveTCPAddr("tcp", net.JoinHostPort("127.0.0.1", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/debug/more": 404, "/debug/pprof/": 404} {
+		if code, _ := get(t, at, path); code != want {
+			t.Errorf("%s: %d, want %d", path, code, want)
+		}
+	}
+}
+
 func TestProfilesAreForLoopbackAlone(t *testing.T) {
 	var plaintext *transport.PlaintextError
 	if _, err := endpoint.NewProfiles(t.Context(), ":0"); !errors.As(err, &plaintext) {

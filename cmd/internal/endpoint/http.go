@@ -18,10 +18,11 @@ import (
 
 // HTTPConfig says what an HTTP server shows, and to whom.
 type HTTPConfig struct {
-	// Addr is host:port; beyond loopback it needs TLS or Transport.Insecure.
+	// Addr is host:port, on loopback unless Transport allows more.
 	Addr string
-	// Transport is that of the process. Loopback stays plaintext all the same,
-	// and clients are never asked for a certificate.
+	// Transport is for what lies beyond loopback, which stays plaintext all the
+	// same. Clients are never asked for a certificate: who offers TLS has the
+	// handlers ask who calls.
 	Transport transport.Config
 	// Gatherer is what /metrics shows; nil means prometheus.DefaultGatherer.
 	Gatherer prometheus.Gatherer
@@ -66,6 +67,27 @@ func NewHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 			MaxHeaderBytes:    16 << 10,
 		},
 	}, nil
+}
+
+// NewDebug opens a server of what is for people who may reach the process's
+// loopback, as by a port-forward: nobody asks there who calls, so that addr must
+// be on it whatever else is allowed. Else the error wraps a
+// *transport.PlaintextError.
+func NewDebug(ctx context.Context, c HTTPConfig) (*HTTP, error) {
+	c.Transport = transport.Config{}
+	h, err := NewHTTP(ctx, c)
+	if plaintext := (*transport.PlaintextError)(nil); errors.As(err, &plaintext) {
+		return nil, fmt.Errorf("debug data is for loopback alone: %w", err)
+	}
+	return h, err
+}
+
+// NewMetrics opens a server of /metrics, /healthz and /readyz alone, in plaintext
+// wherever it listens: probes and Prometheus need no key of ours, and a cluster's
+// network policies say who else gets there.
+func NewMetrics(ctx context.Context, c HTTPConfig) (*HTTP, error) {
+	c.Handlers, c.Transport = nil, transport.Config{Insecure: true}
+	return NewHTTP(ctx, c)
 }
 
 // listen keeps loopback in plaintext, for curl and probes, whatever TLS files

@@ -9,7 +9,6 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
-	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
@@ -20,16 +19,12 @@ const DefaultDebugListen = "127.0.0.1:9694"
 // debugServer shows the Hub's state: kube-scheduler's own server takes no more
 // handlers.
 type debugServer struct {
-	listen    string
-	transport transport.Config
-	hub       *plugin.Hub
+	listen string
+	hub    *plugin.Hub
 }
 
 func (d *debugServer) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&d.listen, "debug-listen", d.listen, "host:port of "+plugin.DebugPath+", which spazio top and explain ask, and of /metrics; empty for none")
-	flags.StringVar(&d.transport.CertFile, "debug-tls-cert-file", "", "PEM certificate chain of --debug-listen beyond loopback")
-	flags.StringVar(&d.transport.KeyFile, "debug-tls-private-key-file", "", "PEM private key of --debug-tls-cert-file")
-	flags.BoolVar(&d.transport.Insecure, "debug-insecure", false, "allow --debug-listen plaintext beyond loopback")
+	flags.StringVar(&d.listen, "debug-listen", d.listen, "host:port of "+plugin.DebugPath+", which spazio top and explain ask, and of /metrics, on loopback; empty for none")
 }
 
 // start serves until ctx ends or stop is called, which waits for the end. A busy
@@ -39,8 +34,8 @@ func (d *debugServer) start(ctx context.Context, flags *pflag.FlagSet) (stop fun
 	if d.listen == "" {
 		return func() {}, nil
 	}
-	server, err := endpoint.NewHTTP(ctx, endpoint.HTTPConfig{
-		Addr: d.listen, Transport: d.transport, Gatherer: legacyregistry.DefaultGatherer,
+	server, err := endpoint.NewDebug(ctx, endpoint.HTTPConfig{
+		Addr: d.listen, Gatherer: legacyregistry.DefaultGatherer,
 		Handlers: map[string]http.Handler{plugin.DebugPath: d.hub.Handler()},
 	})
 	if err != nil && !flags.Changed("debug-listen") {

@@ -109,11 +109,12 @@ func TestMainUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		"unknown flag":           {[]string{"--no-such-flag"}, "no-such-flag"},
-		"arguments":              {[]string{"x"}, "does not take any arguments"},
-		"flag beside --config":   {[]string{"--config=x", "--signal-listen=127.0.0.1:0"}, "--signal-listen"},
-		"half a certificate":     {[]string{"--signal-tls-cert-file=x"}, "together"},
-		"plaintext for everyone": {[]string{"--signal-listen=0.0.0.0:0"}, "insecure"},
+		"unknown flag":            {[]string{"--no-such-flag"}, "no-such-flag"},
+		"arguments":               {[]string{"x"}, "does not take any arguments"},
+		"flag beside --config":    {[]string{"--config=x", "--signal-listen=127.0.0.1:0"}, "--signal-listen"},
+		"half a certificate":      {[]string{"--signal-tls-cert-file=x"}, "together"},
+		"plaintext for everyone":  {[]string{"--signal-listen=0.0.0.0:0"}, "insecure"},
+		"debug data for everyone": {[]string{"--signal-listen=127.0.0.1:0", "--debug-listen=0.0.0.0:0", "--insecure"}, "loopback"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
