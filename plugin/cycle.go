@@ -18,7 +18,7 @@ import (
 // stateKey finds a cycle in a CycleState.
 const stateKey fwk.StateKey = Name
 
-// cycle is the state of all nodes as one scheduling cycle sees it. Clones share
+// cycle is what was decided for all nodes when a scheduling cycle began. Clones share
 // it: after PreFilter only the statuses change, each once.
 type cycle struct {
 	directory *directory
@@ -28,11 +28,9 @@ type cycle struct {
 	reach *reach
 	rises func(*node)
 	at    reserve.Moment
-	// verdicts, free and, if the profile ranks by it, k are those of the
-	// directory's nodes; open counts the admitted.
+	// verdicts are those of the directory's nodes, nil where all are admitted;
+	// open counts the admitted.
 	verdicts []verdict
-	free     []float32
-	k        []float64
 	open     int
 	// refusals put the verdicts into words.
 	refusals []*refusals
@@ -48,35 +46,35 @@ type cycle struct {
 // Clone implements fwk.StateData.
 func (c *cycle) Clone() fwk.StateData { return c }
 
-// judge returns the newest state of all nodes, judged, and the refused, counted.
+// judge decides for all nodes as they are now and counts the refused.
 func (p *spazio) judge(a *attempt) (c *cycle, t tally) {
 	h := p.hub
 	d, at := h.nodes.list(), h.moment()
-	c = &cycle{
-		directory: d, attempt: a, at: at,
-		verdicts: make([]verdict, len(d.nodes)), free: make([]float32, len(d.nodes)),
-	}
-	if p.ranking.Blend > 0 {
-		c.k = make([]float64, len(d.nodes))
-		for i := range c.k {
-			c.k[i] = math.Float64frombits(d.board[i].k.Load())
-		}
-	}
+	c = &cycle{directory: d, attempt: a, at: at}
 	for i := range d.board {
-		verdict, free := h.rules.judge(&d.board[i], at)
-		c.verdicts[i], c.free[i] = verdict, free
-		if verdict.reason() != reserve.Admitted {
-			t.add(verdict)
+		v, _ := h.rules.judge(&d.board[i], at)
+		if v.reason() == reserve.Admitted {
+			continue
 		}
+		if c.verdicts == nil {
+			c.verdicts = make([]verdict, len(d.nodes))
+		}
+		c.verdicts[i] = v
+		t.add(v)
 	}
 	c.open, c.refusals = len(d.nodes)-t.nodes, allRefusals()
 	return c, t
 }
 
-// admits says whether the cycle saw room on a node.
-func (c *cycle) admits(n *node) bool {
+// admits says whether the cycle saw room on the i-th node.
+func (c *cycle) admits(i int) bool {
+	return c.verdicts == nil || c.verdicts[i].reason() == reserve.Admitted
+}
+
+// admitsNode says whether the cycle saw room on a node.
+func (c *cycle) admitsNode(n *node) bool {
 	i, known := c.directory.named(n.name)
-	return known && c.verdicts[i].reason() == reserve.Admitted
+	return known && c.admits(i)
 }
 
 // learn notes that the plugin alone refuses the pod the i-th node. If the node
@@ -92,7 +90,7 @@ func (c *cycle) learn(i int, r *rules) {
 // refuse returns the status of the i-th node, which was refused.
 func (c *cycle) refuse(i int) *fwk.Status {
 	text := c.refusals[c.verdicts[i].id()].text[c.verdicts[i].reason()]
-	c.arena.Do(func() { c.statuses = make([]fwk.Status, len(c.verdicts)-c.open) })
+	c.arena.Do(func() { c.statuses = make([]fwk.Status, len(c.directory.nodes)-c.open) })
 	// More are asked for if preemption's dry run visits a node again.
 	if next := c.given.Add(1); next <= int64(len(c.statuses)) {
 		c.statuses[next-1] = *fwk.NewStatus(fwk.UnschedulableAndUnresolvable, text...)
@@ -101,24 +99,24 @@ func (c *cycle) refuse(i int) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, text...)
 }
 
-// score returns the raw score of the i-th node, NaN if it is not ranked.
-func (c *cycle) score(i int, u float64, r reserve.Ranking) float64 {
-	free, k := float64(c.free[i]), 0.
-	if math.IsNaN(free) {
-		return free
+// score returns the raw score of the i-th node by its newest room, NaN if it is
+// not ranked. Most nodes of a large cluster are never scored: to note the room of
+// all beforehand takes longer.
+func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
+	s := &c.directory.board[i]
+	_, free := by.judge(s, c.at)
+	if math.IsNaN(float64(free)) {
+		return float64(free)
 	}
-	if c.k != nil {
-		k = c.k[i]
-	}
-	return reserve.Score(free, k, u, r)
+	return reserve.Score(float64(free), math.Float64frombits(s.k.Load()), u, r)
 }
 
 // names returns the admitted nodes.
 func (c *cycle) names() sets.Set[string] {
 	set := make(sets.Set[string], c.open)
-	for i, verdict := range c.verdicts {
-		if verdict.reason() == reserve.Admitted {
-			set.Insert(c.directory.nodes[i].name)
+	for i, n := range c.directory.nodes {
+		if c.admits(i) {
+			set.Insert(n.name)
 		}
 	}
 	return set

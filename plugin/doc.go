@@ -12,8 +12,8 @@
 // One Hub serves all profiles of a scheduler that enable the plugin. What a pod
 // passes through:
 //
-//	PreFilter  remember the pod as waiting, then take one immutable view of all nodes
-//	           and ask of each whether it has room: reserve.Admit
+//	PreFilter  remember the pod as waiting, then ask of each node whether it has
+//	           room: reserve.Admit; the cycle keeps the answers
 //	Filter     refuse the nodes without room, unless all have it or, for a pod that
 //	           asks nothing else of its node, none has it (the pod is refused at
 //	           once) or so few that PreFilter names them

@@ -44,10 +44,10 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 	now := h.now()
 	sampled, newest := now-b.SampleAge, version{base.incarnation, b.Sequence}
 	n.mu.Lock()
-	change := 0
+	change, held := 0, n.held.Load()
 	switch {
-	case n.held.report != nil && versionOf(n.held.report) == base:
-		n.held.sampled = sampled
+	case held != nil && versionOf(held.report) == base:
+		n.held.Store(&arrival{held.report, held.at, sampled})
 		result = reportLimited
 	case n.report == nil || versionOf(n.report) != base:
 		result, err = reportInvalid, errBase

@@ -63,8 +63,9 @@ type node struct {
 	slots  int
 	stream *subscriber
 	bucket bucket
-	// held is the newest report that came too early.
-	held arrival
+	// held is the newest report that came too early, nil for none; an arrival is
+	// never changed, only replaced.
+	held atomic.Pointer[arrival]
 }
 
 // rules are the constants of all decisions of a Hub.

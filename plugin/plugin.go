@@ -57,7 +57,7 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 	return owner != nil && owner.Kind == "DaemonSet"
 }
 
-// PreFilter remembers the pod as waiting and takes the cycle's view, in this
+// PreFilter remembers the pod as waiting and decides for all nodes, in this
 // order: a rise between the two is then seen either here or by the waker.
 //
 // What Filter would decide is decided here for all nodes at once, so that the
@@ -76,15 +76,15 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
 	c, t := p.judge(a)
-	if granted != nil && !c.admits(granted) {
+	if granted != nil && !c.admitsNode(granted) {
 		h.waiting.release(pod.UID)
 	}
 	h.metrics.rejected(&t.byReason)
-	saw := &outline{at: h.clock(), nodes: len(c.verdicts), open: c.open, refusals: t.refusals()}
+	saw := &outline{at: h.clock(), nodes: len(c.directory.nodes), open: c.open, refusals: t.refusals()}
 	a.saw.Store(saw)
 	p.remember(state, c)
 	switch refused := t.nodes; {
-	case refused == 0 && len(nodes) <= len(c.verdicts):
+	case refused == 0 && len(nodes) <= len(c.directory.nodes):
 		p.await(pod, c, c.directory.nowhere)
 		return nil, fwk.NewStatus(fwk.Skip)
 	case c.open == 0 && refused > 0 && isPlain(pod):
@@ -104,9 +104,9 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 func (p *spazio) plainReach(pod *v1.Pod, c *cycle) *reach {
 	r := newReach(c.directory.limit, true)
 	p.hub.tainted.exclude(r, pod)
-	for i, verdict := range c.verdicts {
-		if verdict.reason() == reserve.Admitted {
-			r.remove(c.directory.ids[i])
+	for i, id := range c.directory.ids {
+		if c.admits(i) {
+			r.remove(id)
 		}
 	}
 	return r
@@ -139,7 +139,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info
 		return fwk.AsStatus(err)
 	}
 	i, known := c.directory.find(info.Node())
-	if known && c.verdicts[i].reason() == reserve.Admitted {
+	if known && c.admits(i) {
 		return nil
 	}
 	if !known {
@@ -183,7 +183,7 @@ func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	if !known {
 		return neutralScore, nil
 	}
-	raw := c.score(i, p.hub.options.Random(), p.ranking)
+	raw := c.score(i, p.hub.options.Random(), &p.hub.rules, p.ranking)
 	if math.IsNaN(raw) {
 		return neutralScore, nil
 	}

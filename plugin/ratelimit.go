@@ -50,13 +50,13 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 	case n.outdated(a):
 		result = reportOutdated
 	case !n.bucket.take(a.at, h.rate, h.burst):
-		if n.held.report == nil || versionOf(r).after(versionOf(n.held.report)) {
-			n.held = a
+		if held := n.held.Load(); held == nil || versionOf(r).after(versionOf(held.report)) {
+			n.held.Store(&a)
 		}
 		result = reportLimited
 	default:
-		if n.held.report != nil && versionOf(n.held.report).after(versionOf(r)) {
-			a = n.held
+		if held := n.held.Load(); held != nil && versionOf(held.report).after(versionOf(r)) {
+			a = *held
 		}
 		change = h.apply(n, a)
 		result = reportAccepted
@@ -76,17 +76,19 @@ func (n *node) outdated(a arrival) bool {
 // release applies the report that n, whose mutex is held, holds back, if there
 // is one and its rate allows. It returns by how much the slots changed.
 func (h *Hub) release(n *node, now time.Duration) int {
-	if n.held.report == nil || !n.bucket.take(now, h.rate, h.burst) {
+	held := n.held.Load()
+	if held == nil || !n.bucket.take(now, h.rate, h.burst) {
 		return 0
 	}
-	return h.apply(n, n.held)
+	return h.apply(n, *held)
 }
 
 // apply makes a report that of n, whose mutex is held.
 func (h *Hub) apply(n *node, a arrival) int {
 	r := a.report
 	h.ledger.Absorb(n.name, r.Incarnation, r.Absorbed, h.clock())
-	n.report, n.sampled, n.held = r, a.sampled, arrival{}
+	n.report, n.sampled = r, a.sampled
+	n.held.Store(nil)
 	n.newest, n.signal = versionOf(r), n.account.Cap(signalOf(r), h.clock())
 	return h.refreshLocked(n)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 const (
@@ -14,6 +16,9 @@ const (
 	// inspection is how often signals are looked at for having turned stale,
 	// well below any sensible MaxAge.
 	inspection = 250 * time.Millisecond
+	// gauging is how often the sums over nodes are made, well below any scrape's
+	// interval.
+	gauging = time.Second
 	// overdueMost is how many pods the slow retry activates at an inspection: it
 	// covers what waking missed, which is rare, and must not flood the queue.
 	overdueMost = 16
@@ -24,6 +29,8 @@ const (
 func (h *Hub) wake(ctx context.Context) {
 	ticker := time.NewTicker(inspection)
 	defer ticker.Stop()
+	gauges := time.NewTicker(gauging)
+	defer gauges.Stop()
 	timer := time.NewTimer(inspection)
 	defer timer.Stop()
 	var last time.Time
@@ -39,6 +46,9 @@ func (h *Hub) wake(ctx context.Context) {
 		case <-timer.C:
 		case <-ticker.C:
 			h.inspect(ctx)
+			continue
+		case <-gauges.C:
+			h.gauge(h.now())
 			continue
 		}
 		last = time.Now()
@@ -58,7 +68,11 @@ func (h *Hub) wake(ctx context.Context) {
 func (h *Hub) inspect(ctx context.Context) {
 	at := h.moment()
 	now := at.Now
-	for _, n := range h.nodes.list().nodes {
+	d := h.nodes.list()
+	for i, n := range d.nodes {
+		if reserve.Validity(d.board[i].validity.Load()).Fresh(now) && n.held.Load() == nil {
+			continue // what time changes of a node begins when its report is too old
+		}
 		n.mu.Lock()
 		held := h.release(n, now)
 		change := n.recount(&h.rules, n.view.Load(), at)
@@ -75,5 +89,4 @@ func (h *Hub) inspect(ctx context.Context) {
 			activate(ctx, late)
 		}
 	}
-	h.gauge(now)
 }

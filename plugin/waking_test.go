@@ -376,7 +376,7 @@ func TestLostReservationIsTriedAgain(t *testing.T) {
 }
 
 // TestCyclesKeepTheirView: the attempts of two profiles, or a dry run beside an
-// attempt, do not mix.
+// attempt, do not mix: each keeps what it decided.
 func TestCyclesKeepTheirView(t *testing.T) {
 	untied := patient(2)
 	untied.options.Random = func() float64 { return 0 }
@@ -404,10 +404,19 @@ func TestCyclesKeepTheirView(t *testing.T) {
 		if got := c.Filter(t.Context(), test.state, newPod(0), c.infos[0]).IsSuccess(); got != test.want {
 			t.Errorf("%s: room %v, want %v", test.name, got, test.want)
 		}
-		score, status := c.Score(t.Context(), test.state, newPod(0), c.infos[0])
-		if !status.IsSuccess() || score > 0 != test.want {
-			t.Errorf("%s: score %d, %v", test.name, score, status)
+	}
+	// What has room is ranked by its newest report.
+	score := func() int64 {
+		score, status := c.Score(t.Context(), open, newPod(0), c.infos[0])
+		if !status.IsSuccess() {
+			t.Fatal(status)
 		}
+		return score
+	}
+	before := score()
+	s.settle(agent.Report{Avail: 3})
+	if after := score(); after != 3*before {
+		t.Errorf("score %d with room for one, %d with room for three", before, after)
 	}
 }
 
