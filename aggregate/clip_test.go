@@ -293,3 +293,26 @@ func TestReachOfOne(t *testing.T) {
 		t.Errorf("reach %g, want %g", g.Reach, want)
 	}
 }
+
+// TestReachOfAClippedFleet: of 20 nodes twelve have all their energy of 1 a sample
+// along the first channel and eight along the second. The elements' medians are the
+// twelve's; the eight lie √2 from there, which nine tenths of the nodes keep, and
+// the mean lies .4·√2 from there, on their side.
+func TestReachOfAClippedFleet(t *testing.T) {
+	along := func(u ...float64) svd.State {
+		return svd.State{Dim: 2, Block: 10, Mass: 2, U: u, Sigma: []float64{math.Sqrt(10)}}
+	}
+	var states []svd.State
+	for range 12 {
+		states = append(states, along(1, 0))
+	}
+	for range 8 {
+		states = append(states, along(0, 1))
+	}
+	for _, clip := range []float64{1.1, 3} {
+		g := merged(t, aggregate.Options{Clip: clip}, states)
+		if want := (clip + .4) * math.Sqrt2; g.Clipped != 0 || math.Abs(g.Reach-want) > 1e-9 {
+			t.Errorf("c = %g: %d clipped, reach %g, want %g", clip, g.Clipped, g.Reach, want)
+		}
+	}
+}

@@ -57,6 +57,7 @@ func (s *strangers) end() {
 		i.Close()
 	}
 	s.calling.Wait()
+	s.connections = nil
 }
 
 // memory is what a process has in RAM.
@@ -69,39 +70,51 @@ func memory(t *testing.T, s cluster.Scraper) float64 {
 	return bytes
 }
 
-// mostGrowth is the largest growth that strangers cause; each case is watched
-// for a few seconds, as what is unfinished piles up.
+// mostGrowth is the largest growth that strangers cause, all of them; each case is
+// watched for a few seconds, as what is unfinished piles up.
 const (
 	mostGrowth = 64 << 20
 	watched    = 40
 	lull       = 100 * time.Millisecond
 )
 
-// besieged lets strangers at a server and returns by how much its memory grew.
-// Meanwhile the honest are served.
+// besieged lets strangers at a server, first one kind after the other, then all
+// kinds together. It grows by no more than mostGrowth from the first on, and
+// meanwhile the honest are served.
 func besieged(t *testing.T, s cluster.Scraper, cases []*strangers, honest func() error) {
 	t.Helper()
+	before := memory(t, s)
 	for _, c := range cases {
-		before := memory(t, s)
+		endure(t, s, c.name, before, honest, c)
+	}
+	endure(t, s, "all of them together", before, honest, cases...)
+}
+
+// endure watches a server, whose memory was before, while strangers are at it.
+func endure(t *testing.T, s cluster.Scraper, name string, before float64, honest func() error, at ...*strangers) {
+	t.Helper()
+	for _, c := range at {
 		c.begin(t)
-		most, open, slowest := before, 0, time.Duration(0)
-		for range watched {
-			began := time.Now()
-			if err := honest(); err != nil {
-				t.Errorf("%s: the honest are not served: %v", c.name, err)
-			}
-			slowest = max(slowest, time.Since(began))
-			most = max(most, memory(t, s))
-			time.Sleep(lull)
+	}
+	most, open, slowest := before, 0, time.Duration(0)
+	for range watched {
+		began := time.Now()
+		if err := honest(); err != nil {
+			t.Errorf("%s: the honest are not served: %v", name, err)
 		}
+		slowest = max(slowest, time.Since(began))
+		most = max(most, memory(t, s))
+		time.Sleep(lull)
+	}
+	for _, c := range at {
 		for _, i := range c.connections {
 			open += i.Open()
 		}
 		c.end()
-		t.Logf("%-40s %6.1f MiB + %5.1f MiB, %4d calls still open, slowest honest call %v", c.name, before/(1<<20), (most-before)/(1<<20), open, slowest)
-		if most-before > mostGrowth {
-			t.Errorf("%s: the server grew by %.0f MiB", c.name, (most-before)/(1<<20))
-		}
+	}
+	t.Logf("%-40s %6.1f MiB + %5.1f MiB, %4d calls still open, slowest honest call %v", name, before/(1<<20), (most-before)/(1<<20), open, slowest)
+	if most-before > mostGrowth {
+		t.Errorf("%s: the server grew by %.0f MiB", name, (most-before)/(1<<20))
 	}
 }
 
