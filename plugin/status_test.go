@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,6 +84,51 @@ func TestMetrics(t *testing.T) {
 	problems, err := testutil.NewPromLinter(strings.NewReader(text + "\n")).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v, %v", problems, err)
+	}
+}
+
+// counter reads a metric, which all Hubs of the process share.
+func counter(t *testing.T, name string) float64 {
+	t.Helper()
+	w := httptest.NewRecorder()
+	legacyregistry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for line := range strings.Lines(w.Body.String()) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+// TestCounters: each counts what it says, once.
+func TestCounters(t *testing.T) {
+	const refused, unknown, superseded = `spazio_rejections_total{reason="no_room"}`, `spazio_reports_total{result="unknown_node"}`, `spazio_streams_closed_total{reason="superseded"}`
+	c := newCluster(t, setup{nodes: 2})
+	client := c.dial()
+	first := c.open(client, nodeName(0))
+	first.settle(agent.Report{Avail: 0})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
+	before := map[string]float64{refused: counter(t, refused), unknown: counter(t, unknown), superseded: counter(t, superseded)}
+	if _, status := c.schedule(newPod(0), c.infos); status.IsSuccess() {
+		t.Fatal("found room")
+	}
+	c.open(client, nodeName(0)).settle(agent.Report{Incarnation: 2, Sequence: 1, Avail: .25})
+	stranger := c.open(client, "nowhere")
+	stranger.report(agent.Report{Avail: 1})
+	for _, s := range []*stream{first, stranger} {
+		if _, err := s.Recv(); err == nil {
+			t.Fatalf("the stream of %s goes on", s.node)
+		}
+	}
+	for name, want := range map[string]float64{refused: 2, unknown: 1, superseded: 1} {
+		if got := counter(t, name) - before[name]; got != want {
+			t.Errorf("%s rose by %g, want %g", name, got, want)
+		}
 	}
 }
 

@@ -95,6 +95,75 @@ func TestDeletionWakes(t *testing.T) {
 	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-1"] })
 }
 
+// TestEndWakes: a pod that has ended is no longer in flight.
+func TestEndWakes(t *testing.T) {
+	c := newCluster(t, patient(1))
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
+	bound := newPod(0, onNode(nodeName(0)))
+	c.create(bound)
+	c.eventually("the pod is in flight", func() bool { return c.state(nodeName(0)).InFlight == 1 })
+	c.refuse(newPod(1))
+	ended := bound.DeepCopy()
+	ended.Status.Phase = v1.PodSucceeded
+	c.update(ended)
+	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-1"] })
+}
+
+// TestStalledPodWakes: a pod whose image can't be pulled leaves slow start's line.
+func TestStalledPodWakes(t *testing.T) {
+	c := newCluster(t, patient(1))
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 10})
+	bound := []*v1.Pod{newPod(0, onNode(nodeName(0))), newPod(1, onNode(nodeName(0)))}
+	c.create(bound...)
+	c.eventually("the pods are in flight", func() bool { return c.state(nodeName(0)).InFlight == 2 })
+	c.refuse(newPod(2))
+	stalled := bound[0].DeepCopy()
+	stalled.Status.ContainerStatuses = []v1.ContainerStatus{{State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
+	c.update(stalled)
+	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-2"] })
+}
+
+// TestFailedBindsBackOff: after the n-th bind that failed a pod is woken no sooner
+// than 2ⁿ⁻¹ seconds later; meanwhile slots go to others.
+func TestFailedBindsBackOff(t *testing.T) {
+	clock := newClock()
+	s := patient(1)
+	s.options.Now = clock.Now
+	c := newCluster(t, s)
+	stream := c.open(c.dial(), nodeName(0))
+	failing, witness := newPod(0, withPriority(9)), newPod(1)
+	c.arrive(failing, witness)
+	for i, backOff := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		stream.settle(agent.Report{Avail: 1})
+		state, feasible, status := c.attempt(failing, c.infos)
+		if len(feasible) == 0 {
+			t.Fatal(status)
+		}
+		if status := c.Reserve(t.Context(), state, failing, nodeName(0)); !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		c.Unreserve(t.Context(), state, failing, nodeName(0))
+		for _, step := range []struct {
+			after time.Duration
+			wakes string
+		}{{backOff - 100*time.Millisecond, witness.Name}, {200 * time.Millisecond, failing.Name}} {
+			clock.advance(step.after)
+			stream.settle(agent.Report{Avail: 0})
+			for _, pod := range []*v1.Pod{failing, witness} {
+				if node, status := c.schedule(pod, c.infos); status.IsSuccess() {
+					t.Fatalf("%s found room on %s", pod.Name, node)
+				}
+			}
+			c.woken()
+			stream.settle(agent.Report{Avail: 1})
+			c.eventually("a pod is woken", func() bool { return len(c.peek()) > 0 })
+			if diff := cmp.Diff(map[string]bool{step.wakes: true}, c.woken()); diff != "" {
+				t.Fatalf("failure %d (-want +got):\n%s", i+1, diff)
+			}
+		}
+	}
+}
+
 func TestPodTriedInVainLeavesItsTurn(t *testing.T) {
 	c := newCluster(t, patient(2))
 	client := c.dial()

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
@@ -447,4 +449,67 @@ func Example() {
 	// Output:
 	// transport: refusing to listen on ":9690" in plaintext: use a loopback address, give TLS files, or allow it with insecure
 	// tcp <nil>
+}
+
+// TestQuota: what is given back can be had again, once, by whoever is below its
+// own bound.
+func TestQuota(t *testing.T) {
+	here, there := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	q := transport.NewQuota(4, 3)
+	for i, step := range []struct {
+		release bool
+		addr    netip.Addr
+		granted bool
+		held    int
+	}{
+		{addr: here, granted: true, held: 1}, {addr: here, granted: true, held: 2}, {addr: here, granted: true, held: 3},
+		{addr: here, held: 3}, {addr: there, granted: true, held: 4}, {addr: there, held: 4},
+		{release: true, addr: here, held: 3}, {addr: here, granted: true, held: 4},
+		{release: true, addr: there, held: 3}, {addr: here, held: 3}, {addr: there, granted: true, held: 4},
+	} {
+		granted := false
+		if step.release {
+			q.Release(step.addr)
+		} else {
+			granted = q.Acquire(step.addr)
+		}
+		if granted != step.granted || q.Held() != step.held {
+			t.Fatalf("step %d, %+v: granted %v, %d held", i, step, granted, q.Held())
+		}
+	}
+	if new(transport.Quota).Acquire(here) {
+		t.Error("the zero value grants one")
+	}
+}
+
+// TestCaller: of an IPv6 address the half that its owner may choose does not
+// count, of an IPv4 address all does, however it is written.
+func TestCaller(t *testing.T) {
+	caller := func(a net.Addr) netip.Addr {
+		return transport.Caller(peer.NewContext(t.Context(), &peer.Peer{Addr: a}))
+	}
+	tcp := func(ip string, port uint16) net.Addr {
+		return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(ip), port))
+	}
+	for _, tt := range []struct {
+		a, b net.Addr
+		same bool
+	}{
+		{tcp("2001:db8:1:2:3:4:5:6", 1), tcp("2001:db8:1:2:ffff::1", 2), true},
+		{tcp("2001:db8:1:2::1", 1), tcp("2001:db8:1:3::1", 1), false},
+		{tcp("fe80::1%eth0", 1), tcp("fe80::1%eth1", 1), true},
+		{tcp("192.0.2.1", 1), tcp("::ffff:192.0.2.1", 2), true},
+		{tcp("192.0.2.1", 1), tcp("192.0.2.2", 1), false},
+		{tcp("192.0.2.1", 1), &net.UnixAddr{Name: "x"}, false},
+	} {
+		if got := caller(tt.a) == caller(tt.b); got != tt.same {
+			t.Errorf("%v and %v are one caller: %v, want %v", tt.a, tt.b, got, tt.same)
+		}
+	}
+	if got := caller(tcp("2001:db8:1:2:3:4:5:6", 1)); got != netip.MustParseAddr("2001:db8:1:2::") {
+		t.Errorf("the caller is %v", got)
+	}
+	if got := transport.Caller(t.Context()); got.IsValid() {
+		t.Errorf("a call without a peer is that of %v", got)
+	}
 }

@@ -70,29 +70,29 @@ func memory(t *testing.T, s cluster.Scraper) float64 {
 	return bytes
 }
 
-// mostGrowth is the largest growth that strangers cause, all of them; each case is
-// watched for a few seconds, as what is unfinished piles up.
+// mostGrowth is the largest growth that strangers cause, all kinds together; they
+// are watched for a few seconds, as what is unfinished piles up.
 const (
 	mostGrowth = 64 << 20
 	watched    = 40
 	lull       = 100 * time.Millisecond
 )
 
-// besieged lets strangers at a server, first one kind after the other, then all
-// kinds together. It grows by no more than mostGrowth from the first on, and
-// meanwhile the honest are served.
+// besieged lets strangers at a server that has just started, first all kinds
+// together, then one after the other.
 func besieged(t *testing.T, s cluster.Scraper, cases []*strangers, honest func() error) {
 	t.Helper()
-	before := memory(t, s)
+	endure(t, s, "all of them together", honest, cases...)
 	for _, c := range cases {
-		endure(t, s, c.name, before, honest, c)
+		endure(t, s, c.name, honest, c)
 	}
-	endure(t, s, "all of them together", before, honest, cases...)
 }
 
-// endure watches a server, whose memory was before, while strangers are at it.
-func endure(t *testing.T, s cluster.Scraper, name string, before float64, honest func() error, at ...*strangers) {
+// endure watches by how much a server's memory grows while strangers are at it.
+// Meanwhile the honest are served.
+func endure(t *testing.T, s cluster.Scraper, name string, honest func() error, at ...*strangers) {
 	t.Helper()
+	before := memory(t, s)
 	for _, c := range at {
 		c.begin(t)
 	}
