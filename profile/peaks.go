@@ -75,9 +75,20 @@ func (p *Peaks) Max(at time.Time) float64 {
 	if checkTime(at) != nil {
 		return 0
 	}
-	largest := 0.
-	oldest := max(at.UnixNano()/p.span, p.newest) - int64(len(p.largest)) + 1
-	for n := max(oldest, p.newest-int64(len(p.largest))+1, 0); n <= p.newest; n++ {
+	return p.max(max(at.UnixNano()/p.span, p.newest) - int64(len(p.largest)) + 1)
+}
+
+// maxSince is the largest sample of the spans that lie within the last time whole.
+func (p *Peaks) maxSince(at time.Time, last time.Duration) float64 {
+	if checkTime(at) != nil {
+		return 0
+	}
+	return p.max(at.UnixNano()/p.span - int64(last)/p.span + 1)
+}
+
+// max is the largest sample of the spans from one on.
+func (p *Peaks) max(from int64) (largest float64) {
+	for n := max(from, p.newest-int64(len(p.largest))+1, 0); n <= p.newest; n++ {
 		largest = max(largest, p.largest[n%int64(len(p.largest))])
 	}
 	return largest

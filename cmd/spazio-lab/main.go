@@ -1,5 +1,5 @@
-// Command spazio-lab is the laboratory: it simulates clusters, draws figures
-// and replays the recordings of agents. It needs no cluster and builds without
+// Command spazio-lab is the laboratory: it simulates clusters, draws figures,
+// replays the recordings of agents and evaluates recommenders. It needs no cluster and builds without
 // Kubernetes' libraries.
 package main
 
@@ -21,6 +21,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Short:   "Simulate clusters, draw figures, replay recordings",
 		Version: serve.Version(),
 	}
-	root.AddCommand(lab.NewSimulateCommand(), lab.NewFiguresCommand(), lab.NewReplayCommand())
+	root.AddCommand(lab.NewSimulateCommand(), lab.NewFiguresCommand(), lab.NewReplayCommand(),
+		lab.NewProfileCommand())
 	return serve.Execute(ctx, root, args, stdout, stderr)
 }

@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/profile/replay"
+	"github.com/spazio-scheduler/spazio/report/chart"
+	"github.com/spazio-scheduler/spazio/report/profiles"
+)
+
+// NewProfileCommand returns the command `spazio-lab profile`.
+func NewProfileCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "profile",
+		Short: "Evaluate what recommends a workload's requests",
+	}
+	cmd.AddCommand(newEvaluateCommand())
+	return cmd
+}
+
+// evaluateFlags are the command line in its own units.
+type evaluateFlags struct {
+	series           string
+	plot             string
+	heldOut, first   bool
+	window, learning time.Duration
+	output
+}
+
+func newEvaluateCommand() *cobra.Command {
+	var f evaluateFlags
+	cmd := &cobra.Command{
+		Use:   "evaluate --series DIR",
+		Short: "Replay recorded series through recommenders",
+		Long: `evaluate lets each recommender say, at every sample of every series, what will be
+enough for the next half hour, and prints how often that held and how far above
+the mean it was. The recommenders are the default preset, S. Galantino's profiler
+with its defects mended and in its literal form, the Vertical Pod Autoscaler,
+Autopilot and koordlet.
+
+DIR holds CSV files with a column timestamp and one of cpu_cores and
+memory_bytes, files of CloudWatch or the Grid Workloads Archive, or a Prometheus
+server's answers to range queries as .json; what holds no series is left out.
+The default was chosen on first halves (--first-half): --held-out shows it on
+what it has not seen.`,
+		Example: `  spazio-lab profile evaluate --series data --held-out
+  spazio-lab profile evaluate --series data --output json --plot curves.svg`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.OutOrStdout())
+		},
+	}
+	set := cmd.Flags()
+	set.StringVar(&f.series, "series", "", "directory of series")
+	set.BoolVar(&f.heldOut, "held-out", false, "only the second half of each series")
+	set.BoolVar(&f.first, "first-half", false, "only the first half of each series")
+	set.DurationVar(&f.window, "window", 30*time.Minute, "how far a prediction reaches")
+	set.DurationVar(&f.learning, "warm-up", 48*time.Hour, "how long a recommender only observes")
+	set.StringVar(&f.plot, "plot", "", "draw the curves into this .png or .svg file")
+	f.output.bind(set)
+	return cmd
+}
+
+func (f *evaluateFlags) run(stdout io.Writer) error {
+	options, err := f.options()
+	if err != nil {
+		return serve.Usage(err)
+	}
+	series, err := replay.ReadDir(os.DirFS(f.series))
+	if err != nil {
+		return err
+	}
+	if len(series) == 0 {
+		return fmt.Errorf("--series %s: %w", f.series, replay.ErrNoSeries)
+	}
+	result, err := profiles.Run(series, options)
+	if err != nil {
+		return err
+	}
+	if f.plot != "" {
+		if err := result.Save(f.plot); err != nil {
+			return err
+		}
+	}
+	return f.output.write(stdout, result.Rows, result.Table(), result.Table())
+}
+
+// options are what the flags ask for; the error is the caller's.
+func (f *evaluateFlags) options() (o replay.Options, err error) {
+	if f.series == "" {
+		return o, errors.New("--series: name a directory")
+	}
+	if f.window < time.Minute || f.learning < time.Minute {
+		return o, fmt.Errorf("--window %v, --warm-up %v, want a minute or more: %w", f.window, f.learning, ErrFlag)
+	}
+	o = replay.Options{Window: f.window, WarmUp: f.learning}
+	switch {
+	case f.heldOut && f.first:
+		return o, errors.New("--held-out and --first-half: name one half")
+	case f.heldOut:
+		o.Part = replay.HeldOut
+	case f.first:
+		o.Part = replay.FirstHalf
+	}
+	if f.plot != "" {
+		if err := chart.CheckFile(f.plot); err != nil {
+			return o, fmt.Errorf("--plot: %w", err)
+		}
+	}
+	return o, f.output.validate()
+}

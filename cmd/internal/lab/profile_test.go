@@ -1,0 +1,92 @@
+package lab_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
+)
+
+// writeSeries writes four days of a job.
+func writeSeries(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("timestamp,cpu_cores,memory_bytes\n")
+	for i := range 4 * 288 {
+		fmt.Fprintf(&b, "%d,%v,%v\n", 1793577600+300*i, .2+float64(i%17)/40, 1e8+1e7*float64(i%29))
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "job.csv"), []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func evaluateProfiles(args ...string) (string, error) {
+	var out bytes.Buffer
+	cmd := lab.NewProfileCommand()
+	cmd.SetArgs(append([]string{"evaluate"}, args...))
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	err := cmd.ExecuteContext(context.Background())
+	return out.String(), err
+}
+
+func TestProfileEvaluate(t *testing.T) {
+	plot := filepath.Join(t.TempDir(), "curves.svg")
+	out, err := evaluateProfiles("--series", writeSeries(t), "--output", "json", "--plot", plot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Resource, Name string
+		Own            struct{ Quality, Overhead float64 }
+		Swept          []struct{ Percentile float64 }
+	}
+	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if len(rows) != 12 || rows[0].Name != "spazio" || rows[0].Resource != "cpu" || rows[6].Resource != "memory" || len(rows[0].Swept) < 5 {
+		t.Errorf("rows %+v", rows)
+	}
+	if q := rows[0].Own.Quality; q < .9 || q > 1 {
+		t.Errorf("quality %v of a regular job", q)
+	}
+	svg, err := os.ReadFile(plot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"autopilot", "seed-literal", "memory: overhead"} {
+		if !strings.Contains(string(svg), want) {
+			t.Errorf("no %q in the picture", want)
+		}
+	}
+}
+
+func TestProfileEvaluateTable(t *testing.T) {
+	out, err := evaluateProfiles("--series", writeSeries(t), "--warm-up", "12h", "--held-out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "koordlet") || !strings.Contains(out, "seed-literal") {
+		t.Error(out)
+	}
+}
+
+func TestProfileEvaluateRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{}, {"--series", dir}, {"--series", dir + "/missing"}, {"--series", dir, "--held-out", "--first-half"},
+		{"--series", dir, "--window", "1s"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"},
+	} {
+		if out, err := evaluateProfiles(args...); err == nil {
+			t.Errorf("%v is accepted: %s", args, out)
+		}
+	}
+}

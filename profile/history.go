@@ -1,0 +1,213 @@
+package profile
+
+import "time"
+
+// HistoryConfig says what a History keeps. It is a plain value, safe for concurrent
+// reading.
+type HistoryConfig struct {
+	// Scale of the values; the zero value means CPU.
+	Scale Scale
+	// HalfLife of a sample's weight; 0 means 24 hours, the autoscaler's for CPU.
+	HalfLife time.Duration
+	// PeakHalfLife is an eighth of how long a peak is remembered; 0 means 48 hours,
+	// so that a peak of two weeks ago counts.
+	PeakHalfLife time.Duration
+	// Slots of equal length that a day is divided into; 0 means 4, 1 means none.
+	Slots int
+	// Zone is where a day begins; nil means UTC.
+	Zone *time.Location
+}
+
+const (
+	defaultHalfLife     = 24 * time.Hour
+	defaultPeakHalfLife = 48 * time.Hour
+	defaultSlots        = 4
+	maxSlots            = 24
+	day                 = 24 * time.Hour
+	// slotDays is how many days a slot has to be known for to count for itself:
+	// the same hours of one day say little about the next.
+	slotDays = 2
+	// peakHalfLives is the age at which a sample weighs 2⁻⁸ and its peak is
+	// forgotten, in whole half-lives.
+	peakHalfLives = 8
+	// recentSpan and recentSpans are how the last hours' peaks are kept.
+	recentSpan, recentSpans = 5 * time.Minute, 36
+)
+
+func (c HistoryConfig) withDefaults() HistoryConfig {
+	if c.Scale == (Scale{}) {
+		c.Scale = CPU
+	}
+	if c.HalfLife == 0 {
+		c.HalfLife = defaultHalfLife
+	}
+	if c.PeakHalfLife == 0 {
+		c.PeakHalfLife = defaultPeakHalfLife
+	}
+	if c.Slots == 0 {
+		c.Slots = defaultSlots
+	}
+	if c.Zone == nil {
+		c.Zone = time.UTC
+	}
+	return c
+}
+
+// Validate refuses what is out of range.
+func (c HistoryConfig) Validate() error {
+	c = c.withDefaults()
+	if err := c.Scale.Validate(); err != nil {
+		return err
+	}
+	if c.HalfLife < time.Millisecond {
+		return refuse("HistoryConfig.HalfLife", c.HalfLife, "at least 1ms, or 0 for the default")
+	}
+	if c.PeakHalfLife < time.Millisecond {
+		return refuse("HistoryConfig.PeakHalfLife", c.PeakHalfLife, "at least 1ms, or 0 for the default")
+	}
+	if c.Slots < 0 || c.Slots > maxSlots {
+		return refuse("HistoryConfig.Slots", c.Slots, "from 1 to 24, or 0 for the default")
+	}
+	return nil
+}
+
+// History is what is kept of one resource of one container, for recommendations:
+// the weighted histogram and the peaks of the whole day and of each slot, and the
+// peaks of the last three hours. A History is for one goroutine at a time.
+type History struct {
+	config HistoryConfig
+	whole  samplesOf
+	slots  []samplesOf
+	recent *Peaks
+}
+
+// samplesOf are those of a slot or of the whole day.
+type samplesOf struct {
+	histogram *Histogram
+	peaks     *Peaks
+	days      int   // with samples
+	lastDay   int64 // since 1970, in the zone
+}
+
+// NewHistory returns an empty history.
+func NewHistory(c HistoryConfig) (*History, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	h := &History{config: c}
+	var err error
+	if h.recent, err = NewPeaks(recentSpan, recentSpans); err != nil {
+		return nil, err
+	}
+	if h.whole, err = newSamplesOf(c); err != nil {
+		return nil, err
+	}
+	for range c.Slots {
+		if c.Slots == 1 {
+			break // the day itself
+		}
+		slot, err := newSamplesOf(c)
+		if err != nil {
+			return nil, err
+		}
+		h.slots = append(h.slots, slot)
+	}
+	return h, nil
+}
+
+func newSamplesOf(c HistoryConfig) (s samplesOf, err error) {
+	if s.histogram, err = NewHistogram(c.Scale, c.HalfLife); err != nil {
+		return s, err
+	}
+	s.peaks, err = NewPeaks(c.PeakHalfLife, peakHalfLives+1)
+	return s, err
+}
+
+// Add adds a sample, as Histogram.Add.
+func (h *History) Add(at time.Time, value, weight float64) error {
+	slot, today := slotOf(at, h.config.Zone, h.config.Slots)
+	if err := h.whole.add(at, today, value, weight); err != nil {
+		return err
+	}
+	if len(h.slots) > 0 {
+		if err := h.slots[slot].add(at, today, value, weight); err != nil {
+			return err
+		}
+	}
+	return h.recent.Add(at, value)
+}
+
+func (s *samplesOf) add(at time.Time, today int64, value, weight float64) error {
+	if err := s.histogram.Add(at, value, weight); err != nil {
+		return err
+	}
+	if today > s.lastDay {
+		s.days, s.lastDay = s.days+1, today
+	}
+	return s.peaks.Add(at, value)
+}
+
+// slotOf is the slot of the day that a time falls into, and the day.
+func slotOf(at time.Time, zone *time.Location, slots int) (slot int, today int64) {
+	local := at.In(zone)
+	_, offset := local.Zone()
+	seconds := local.Unix() + int64(offset)
+	today = seconds / 86400
+	return int(seconds % 86400 * int64(slots) / 86400), today
+}
+
+// Rule makes a recommendation of a History. It is a plain value, safe for
+// concurrent reading.
+type Rule struct {
+	// HalfLife is that of the history the rule is meant for; Target takes what it is
+	// given.
+	HalfLife time.Duration
+	// Percentile of the weighted samples, in (0, 1]; 0 means the largest sample
+	// that weighs at least 2⁻⁸.
+	Percentile float64
+	// Recent takes the largest sample of that last time, if that is more; up to 3
+	// hours. 0 means no.
+	Recent time.Duration
+	// Margin is added to it, as a share.
+	Margin float64
+	// Slots looks at the samples of the same slot of the day alone, once they are
+	// of two days.
+	Slots bool
+}
+
+// Validate refuses what is out of range.
+func (r Rule) Validate() error {
+	switch {
+	case !(r.Percentile >= 0) || r.Percentile > 1:
+		return refuse("Rule.Percentile", r.Percentile, "in [0, 1]")
+	case r.Recent < 0 || r.Recent > recentSpan*recentSpans:
+		return refuse("Rule.Recent", r.Recent, "from 0 to 3h")
+	case r.HalfLife < 0:
+		return refuse("Rule.HalfLife", r.HalfLife, "not negative")
+	case !(r.Margin >= 0) || r.Margin > 100:
+		return refuse("Rule.Margin", r.Margin, "in [0, 100]")
+	}
+	return nil
+}
+
+// Target is what the rule says is enough from a time on, 0 without samples.
+func (h *History) Target(at time.Time, r Rule) float64 {
+	of := &h.whole
+	if r.Slots && len(h.slots) > 0 {
+		slot, _ := slotOf(at, h.config.Zone, h.config.Slots)
+		if s := &h.slots[slot]; s.days >= slotDays {
+			of = s
+		}
+	}
+	target := 0.
+	if r.Percentile == 0 {
+		target = of.peaks.Max(at)
+	} else {
+		target = of.histogram.Quantile(r.Percentile)
+	}
+	if r.Recent > 0 {
+		target = max(target, h.recent.maxSince(at, r.Recent))
+	}
+	return target * (1 + r.Margin)
+}

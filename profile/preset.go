@@ -1,0 +1,78 @@
+package profile
+
+import "time"
+
+// Preset is a way to make recommendations, by the name of who made it. It is a
+// plain value, safe for concurrent reading.
+type Preset struct {
+	Name        string
+	CPU, Memory Rule
+}
+
+// rules are those of CPU and memory.
+func (p Preset) rules() [2]Rule { return [2]Rule{p.CPU, p.Memory} }
+
+// Validate refuses a rule out of range.
+func (p Preset) Validate() error {
+	for _, r := range p.rules() {
+		if err := r.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Seed is the profiler of S. Galantino's thesis (§4.5, 5.3.2), whose half-lives are
+// the autoscaler's as it names none: P98 of CPU, the peak of memory, of the same
+// slot of the day, and 15 %.
+func Seed() Preset {
+	return Preset{
+		Name:   "seed",
+		CPU:    Rule{HalfLife: 24 * time.Hour, Percentile: .98, Margin: .15, Slots: true},
+		Memory: Rule{HalfLife: 48 * time.Hour, Margin: .15, Slots: true},
+	}
+}
+
+// VPA is the Vertical Pod Autoscaler's target
+// (pkg/recommender/logic/recommender.go, 1.7.0): P90 and 15 %, of one-day
+// half-lives.
+func VPA() Preset {
+	rule := Rule{HalfLife: 24 * time.Hour, Percentile: .9, Margin: .15}
+	return Preset{Name: "vpa", CPU: rule, Memory: rule}
+}
+
+// Autopilot is the moving window recommender for services that Google published
+// (Rzadca et al., EuroSys 2020, §3.2): P95 of CPU of half-life 12 hours, P98 of
+// memory of 48 hours, no less than the last hour's peak, and 10 %.
+func Autopilot() Preset {
+	return Preset{
+		Name:   "autopilot",
+		CPU:    Rule{HalfLife: 12 * time.Hour, Percentile: .95, Recent: time.Hour, Margin: .1},
+		Memory: Rule{HalfLife: 48 * time.Hour, Percentile: .98, Recent: time.Hour, Margin: .1},
+	}
+}
+
+// Koordlet is koordinator's peak predictor (pkg/koordlet/prediction): P95 of CPU of
+// half-life 12 hours, P98 of memory of 24 hours, and 10 %.
+func Koordlet() Preset {
+	return Preset{
+		Name:   "koordlet",
+		CPU:    Rule{HalfLife: 12 * time.Hour, Percentile: .95, Margin: .1},
+		Memory: Rule{HalfLife: 24 * time.Hour, Percentile: .98, Margin: .1},
+	}
+}
+
+// Spazio is the default: of the rules tried on the first halves of the series in
+// docs/profiles.md, those with the least overhead at every peer's quality. Short
+// half-lives follow what a job does today; the last hour's peak keeps a busy CPU
+// from being missed.
+func Spazio() Preset {
+	return Preset{
+		Name:   "spazio",
+		CPU:    Rule{HalfLife: 12 * time.Hour, Percentile: .98, Recent: time.Hour, Margin: .15},
+		Memory: Rule{HalfLife: 6 * time.Hour, Percentile: .98, Margin: .25},
+	}
+}
+
+// Presets are all presets, the default first.
+func Presets() []Preset { return []Preset{Spazio(), Seed(), VPA(), Autopilot(), Koordlet()} }

@@ -1,0 +1,237 @@
+package replay
+
+import (
+	"math"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// Resource is what a series measures.
+type Resource uint8
+
+// Resources: cores and bytes.
+const (
+	CPU Resource = iota
+	Memory
+)
+
+// String is cpu or memory.
+func (r Resource) String() string {
+	if r == CPU {
+		return "cpu"
+	}
+	return "memory"
+}
+
+// Series is what one job took, in cores or bytes, in the order of time. It is a
+// plain value, safe for concurrent reading.
+type Series struct {
+	Name     string
+	Resource Resource
+	Times    []time.Time
+	Values   []float64
+}
+
+// Validate refuses a series that is no course of time.
+func (s Series) Validate() error {
+	if len(s.Times) != len(s.Values) {
+		return refuse(s.Name+".Times", len(s.Times), "as many as values")
+	}
+	for i, v := range s.Values {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return refuse(s.Name+".Values", v, "finite and not negative")
+		}
+		if i > 0 && !s.Times[i].After(s.Times[i-1]) {
+			return refuse(s.Name+".Times", s.Times[i], "after the one before")
+		}
+	}
+	return nil
+}
+
+// Part is which half of each series counts.
+type Part uint8
+
+// Parts. What is tuned is tuned on first halves; the second are held out.
+const (
+	All Part = iota
+	FirstHalf
+	HeldOut
+)
+
+func (p Part) of(s Series) Series {
+	half := len(s.Values) / 2
+	switch p {
+	case FirstHalf:
+		s.Times, s.Values = s.Times[:half], s.Values[:half]
+	case HeldOut:
+		s.Times, s.Values = s.Times[half:], s.Values[half:]
+	}
+	return s
+}
+
+// Options say what is predicted. It is a plain value, safe for concurrent reading.
+type Options struct {
+	// Window is how far a prediction reaches; 0 means 30 minutes.
+	Window time.Duration
+	// WarmUp is how long a predictor only observes; 0 means 2 days.
+	WarmUp time.Duration
+	// Part is which half of each series is replayed, as if it were all there is.
+	Part Part
+}
+
+// Validate refuses what is out of range.
+func (o Options) Validate() error {
+	switch {
+	case o.Window < 0:
+		return refuse("Options.Window", o.Window, "not negative")
+	case o.WarmUp < 0:
+		return refuse("Options.WarmUp", o.WarmUp, "not negative")
+	case o.Part > HeldOut:
+		return refuse("Options.Part", o.Part, "All, FirstHalf or HeldOut")
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Window == 0 {
+		o.Window = 30 * time.Minute
+	}
+	if o.WarmUp == 0 {
+		o.WarmUp = 48 * time.Hour
+	}
+	return o
+}
+
+// Score is how well predictions held. It is a plain value, safe for concurrent
+// reading.
+type Score struct {
+	// Quality is the share of predictions that held, of all series together.
+	Quality float64 `json:"quality"`
+	// Overhead is Σ(prediction − mean)/Σ mean over all predictions, OverheadMean
+	// the mean over the series of each one's own, which large jobs don't rule.
+	Overhead     float64 `json:"overhead"`
+	OverheadMean float64 `json:"overheadMean"`
+	// Pinball is the loss at .98 of the predictions for the largest value of the
+	// window, as a share of Σ mean.
+	Pinball float64 `json:"pinball"`
+	// N is the number of predictions.
+	N int `json:"n"`
+}
+
+const pinballAt = .98
+
+// tally sums up the predictions of one series.
+type tally struct {
+	n, good               int
+	predicted, mean, loss float64
+}
+
+func (t *tally) add(prediction, mean, largest float64) {
+	t.n++
+	if largest <= prediction {
+		t.good++
+		t.loss += (1 - pinballAt) * (prediction - largest)
+	} else {
+		t.loss += pinballAt * (largest - prediction)
+	}
+	t.predicted += prediction
+	t.mean += mean
+}
+
+func (t *tally) merge(o tally) {
+	t.n, t.good = t.n+o.n, t.good+o.good
+	t.predicted, t.mean, t.loss = t.predicted+o.predicted, t.mean+o.mean, t.loss+o.loss
+}
+
+// Evaluate replays each series through a predictor of its own. Series too short
+// for a prediction count for nothing; without any the score's N is 0. A job that
+// takes nothing adds to the sums and has no overhead of its own.
+func Evaluate(s []Series, p Predictor, o Options) (Score, error) {
+	if err := o.Validate(); err != nil {
+		return Score{}, err
+	}
+	o = o.withDefaults()
+	var all tally
+	var ratios float64
+	var rated int
+	for _, s := range s {
+		t, err := evaluate(o.Part.of(s), p, o)
+		if err != nil {
+			return Score{}, err
+		}
+		if t.mean > 0 {
+			ratios += t.predicted/t.mean - 1
+			rated++
+		}
+		all.merge(t)
+	}
+	score := Score{N: all.n}
+	if all.n > 0 {
+		score.Quality = float64(all.good) / float64(all.n)
+	}
+	if rated > 0 {
+		score.Overhead, score.OverheadMean = all.predicted/all.mean-1, ratios/float64(rated)
+		score.Pinball = all.loss / all.mean
+	}
+	return score, nil
+}
+
+func evaluate(s Series, p Predictor, o Options) (t tally, err error) {
+	if err := s.Validate(); err != nil {
+		return t, err
+	}
+	f, err := p.New(s.Resource)
+	if err != nil {
+		return t, err
+	}
+	end := 0
+	for i, at := range s.Times {
+		if err := f.Observe(at, s.Values[i]); err != nil {
+			return t, err
+		}
+		if at.Sub(s.Times[0]) < o.WarmUp {
+			continue
+		}
+		if s.Times[len(s.Times)-1].Before(at.Add(o.Window)) {
+			return t, nil // the window is not over
+		}
+		for end < len(s.Times) && !s.Times[end].After(at.Add(o.Window)) {
+			end++
+		}
+		if end > i+1 { // no hole in the series
+			mean, largest := summary(s.Values[i+1 : end])
+			t.add(f.Predict(at), mean, largest)
+		}
+	}
+	return t, nil
+}
+
+func summary(values []float64) (mean, largest float64) {
+	for _, v := range values {
+		mean += v
+		largest = max(largest, v)
+	}
+	return mean / float64(len(values)), largest
+}
+
+// Predictor is a way to predict. Name says which, with its parameter.
+type Predictor struct {
+	Name string
+	// New returns one for a job, which is for one goroutine at a time.
+	New func(Resource) (Forecaster, error)
+}
+
+// Forecaster learns from one job and says what will be enough for it.
+type Forecaster interface {
+	Observe(at time.Time, value float64) error
+	Predict(at time.Time) float64
+}
+
+// scale is the one a resource is kept on.
+func (r Resource) scale() profile.Scale {
+	if r == CPU {
+		return profile.CPU
+	}
+	return profile.Memory
+}

@@ -1,0 +1,163 @@
+package replay
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// Of predicts as a preset recommends.
+func Of(p profile.Preset) Predictor {
+	return Predictor{Name: p.Name, New: func(r Resource) (Forecaster, error) {
+		rule := p.CPU
+		if r == Memory {
+			rule = p.Memory
+		}
+		if err := rule.Validate(); err != nil {
+			return nil, err
+		}
+		h, err := profile.NewHistory(profile.HistoryConfig{Scale: r.scale(), HalfLife: rule.HalfLife})
+		return &ruled{h, rule}, err
+	}}
+}
+
+type ruled struct {
+	history *profile.History
+	rule    profile.Rule
+}
+
+func (f *ruled) Observe(at time.Time, value float64) error { return f.history.Add(at, value, 1) }
+func (f *ruled) Predict(at time.Time) float64              { return f.history.Target(at, f.rule) }
+
+// Literal predicts as the thesis is written: the values are decayed, and a
+// percentile of CPU, the peak of memory taken of what is left of them. Its preset's
+// half-lives, percentile and margin hold; slots don't.
+func Literal() Predictor { return literal(profile.Seed()) }
+
+func literal(p profile.Preset) Predictor {
+	return Predictor{Name: "seed-literal", New: func(r Resource) (Forecaster, error) {
+		rule := p.CPU
+		if r == Memory {
+			rule = p.Memory
+		}
+		if err := rule.Validate(); err != nil {
+			return nil, err
+		}
+		return &decayed{rule: rule}, nil
+	}}
+}
+
+// decayed keeps log₂ x + at/τ of each sample x in order: decay takes the same from
+// all of them.
+type decayed struct {
+	rule  profile.Rule
+	first time.Time
+	keys  []float64
+}
+
+func (f *decayed) age(at time.Time) float64 {
+	return float64(at.Sub(f.first)) / float64(f.rule.HalfLife)
+}
+
+func (f *decayed) Observe(at time.Time, value float64) error {
+	if len(f.keys) == 0 {
+		f.first = at
+	}
+	key := math.Log2(value) + f.age(at)
+	i, _ := slices.BinarySearch(f.keys, key)
+	f.keys = slices.Insert(f.keys, i, key)
+	return nil
+}
+
+func (f *decayed) Predict(at time.Time) float64 {
+	if len(f.keys) == 0 {
+		return 0
+	}
+	i := len(f.keys) - 1
+	if p := f.rule.Percentile; p > 0 {
+		i = max(int(math.Ceil(p*float64(len(f.keys))))-1, 0)
+	}
+	return math.Exp2(f.keys[i]-f.age(at)) * (1 + f.rule.Margin)
+}
+
+// percentiles are those that curves are drawn over.
+var percentiles = []float64{.3, .5, .6, .7, .8, .85, .9, .93, .95, .97, .98, .99, .995, .999, 1}
+
+// Curve is a predictor with its percentile swept, and at its own. It is a plain
+// value, safe for concurrent reading.
+type Curve struct {
+	Name     string   `json:"name"`
+	Resource Resource `json:"-"`
+	// Own is the predictor as it is.
+	Own Score `json:"own"`
+	// Swept are its scores by percentile.
+	Swept []Point `json:"swept"`
+}
+
+// Point is the score at a percentile. It is a plain value, safe for concurrent
+// reading.
+type Point struct {
+	Percentile float64 `json:"percentile"`
+	Score
+}
+
+// Curves evaluates every preset and the thesis's literal form on the series of a
+// resource, the default preset first.
+func Curves(s []Series, r Resource, o Options) ([]Curve, error) {
+	s = slices.DeleteFunc(slices.Clone(s), func(s Series) bool { return s.Resource != r })
+	var curves []Curve
+	for _, p := range profile.Presets() {
+		c, err := curve(s, r, p, Of, o)
+		if err != nil {
+			return nil, err
+		}
+		curves = append(curves, c)
+	}
+	c, err := curve(s, r, profile.Seed(), literal, o)
+	return append(curves, c), err
+}
+
+func curve(s []Series, r Resource, p profile.Preset, of func(profile.Preset) Predictor, o Options) (c Curve, err error) {
+	c = Curve{Name: of(p).Name, Resource: r}
+	if c.Own, err = Evaluate(s, of(p), o); err != nil {
+		return c, err
+	}
+	for _, percentile := range percentiles {
+		p.CPU.Percentile, p.Memory.Percentile = percentile, percentile
+		score, err := Evaluate(s, of(p), o)
+		if err != nil {
+			return c, err
+		}
+		c.Swept = append(c.Swept, Point{percentile, score})
+	}
+	return c, nil
+}
+
+// OverheadAt is the curve's overhead at a quality, between the percentiles on
+// either side: of its first point if that is better still, and NaN if the curve
+// does not reach it.
+func (c Curve) OverheadAt(quality float64) float64 {
+	points := slices.SortedFunc(slices.Values(c.Swept), func(a, b Point) int {
+		switch {
+		case a.Percentile < b.Percentile:
+			return -1
+		case a.Percentile > b.Percentile:
+			return 1
+		}
+		return 0
+	})
+	for i, high := range points {
+		if high.Quality < quality {
+			continue
+		}
+		if i == 0 || high.Quality == quality {
+			return high.Overhead
+		}
+		low := points[i-1]
+		share := (quality - low.Quality) / (high.Quality - low.Quality)
+		return low.Overhead + share*(high.Overhead-low.Overhead)
+	}
+	return math.NaN()
+}

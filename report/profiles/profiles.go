@@ -1,0 +1,117 @@
+package profiles
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/spazio-scheduler/spazio/profile/replay"
+	"github.com/spazio-scheduler/spazio/report/chart"
+	"github.com/spazio-scheduler/spazio/report/table"
+)
+
+// Result is an evaluation of all recommenders. It is a plain value, safe for
+// concurrent reading.
+type Result struct{ Rows []Row }
+
+// Row is a recommender on the series of a resource. It is a plain value, safe for
+// concurrent reading.
+type Row struct {
+	Resource string `json:"resource"`
+	Series   int    `json:"series"`
+	replay.Curve
+	// Default is the overhead of the default preset, swept, at this one's own
+	// quality, NaN where it does not reach that.
+	Default float64 `json:"-"`
+}
+
+// Run evaluates every recommender on the series of each resource that has any.
+func Run(series []replay.Series, o replay.Options) (Result, error) {
+	var result Result
+	for _, resource := range []replay.Resource{replay.CPU, replay.Memory} {
+		n := 0
+		for _, s := range series {
+			if s.Resource == resource {
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		curves, err := replay.Curves(series, resource, o)
+		if err != nil {
+			return Result{}, err
+		}
+		for _, c := range curves {
+			result.Rows = append(result.Rows, Row{resource.String(), n, c, curves[0].OverheadAt(c.Own.Quality)})
+		}
+	}
+	return result, nil
+}
+
+// MarshalJSON writes the default preset's overhead as null where there is none.
+func (r Row) MarshalJSON() ([]byte, error) {
+	type plain Row
+	row := struct {
+		plain
+		Default *float64 `json:"defaultOverhead"`
+	}{plain: plain(r)}
+	if !math.IsNaN(r.Default) {
+		row.Default = &r.Default
+	}
+	return json.Marshal(row)
+}
+
+// Table has a row a recommender and resource.
+func (r Result) Table() table.Table {
+	t := table.Table{
+		Title: "Predictions for the next window: the share that held, and what they were above the mean",
+		Header: []string{"resource", "series", "recommender", "quality", "overhead", "default's overhead at that quality",
+			"overhead, mean of series", "pinball", "predictions"},
+	}
+	for _, row := range r.Rows {
+		s := row.Own
+		t.Add(row.Resource, strconv.Itoa(row.Series), row.Name, decimal(s.Quality), decimal(s.Overhead), decimal(row.Default),
+			decimal(s.OverheadMean), decimal(s.Pinball), strconv.Itoa(s.N))
+	}
+	return t
+}
+
+func decimal(v float64) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
+	return strconv.FormatFloat(v, 'f', 4, 64)
+}
+
+// Save draws the curves of both resources into a file ending in .png or .svg.
+func (r Result) Save(path string) error {
+	var c chart.Chart
+	for _, resource := range []string{"cpu", "memory"} {
+		panel := chart.Panel{
+			Title: fmt.Sprintf("%s: overhead over quality, percentile swept", resource),
+			X:     chart.Axis{Label: "share of predictions that held"},
+			Y:     chart.Axis{Label: "overhead"},
+		}
+		for _, row := range r.Rows {
+			if row.Resource == resource {
+				panel.Series = append(panel.Series, row.line())
+				panel.Series = append(panel.Series, chart.Series{Name: row.Name, Style: chart.Dots,
+					Points: []chart.Point{{X: row.Own.Quality, Y: row.Own.Overhead}}})
+			}
+		}
+		if len(panel.Series) > 0 {
+			c.Panels = append(c.Panels, panel)
+		}
+	}
+	return c.WriteFile(path)
+}
+
+func (r Row) line() chart.Series {
+	line := chart.Series{Name: r.Name}
+	for _, p := range r.Swept {
+		line.Points = append(line.Points, chart.Point{X: p.Quality, Y: p.Overhead})
+	}
+	return line
+}
