@@ -14,12 +14,17 @@ type loadAwarePolicy struct {
 	plain
 	plugin    baseline.LoadAware
 	koordlets *koordlets
+	estimates []baseline.Resources // by pod
 }
 
 // Start implements Scheduler.
 func (o LoadAware) Start(c *Cluster) (Policy, error) {
 	k, err := o.Koordlet.build(c.run)
-	return &loadAwarePolicy{plain{c.run}, o.Plugin, k}, err
+	estimates := make([]baseline.Resources, len(c.run.pods))
+	for i, pod := range c.run.pods {
+		estimates[i] = o.Plugin.Estimate(pod.request(), pod.Limit)
+	}
+	return &loadAwarePolicy{plain{c.run}, o.Plugin, k, estimates}, err
 }
 
 func (p *loadAwarePolicy) start()         { p.koordlets.begin() }
@@ -29,7 +34,7 @@ func (p *loadAwarePolicy) handle(e event) { p.koordlets.report(e) }
 // pods that are too young for it, and the pod itself.
 func (p *loadAwarePolicy) expected(m *machine, pod int32) baseline.Resources {
 	seen := &p.koordlets.seen[m.index]
-	sum := seen.usage.Plus(p.estimate(pod))
+	sum := seen.usage.Plus(p.estimates[pod])
 	for _, other := range m.assigned {
 		known := p.koordlets.pods[other]
 		young := seen.at-(p.c.records[other].Bound+p.c.Warmup) < p.koordlets.options.Interval
@@ -37,14 +42,10 @@ func (p *loadAwarePolicy) expected(m *machine, pod int32) baseline.Resources {
 			known, young = podView{}, true // of an earlier life, or of none
 		}
 		if young {
-			sum = sum.Plus(p.estimate(other).Minus(known.usage).Max(baseline.Resources{}))
+			sum = sum.Plus(p.estimates[other].Minus(known.usage).Max(baseline.Resources{}))
 		}
 	}
 	return sum
-}
-
-func (p *loadAwarePolicy) estimate(pod int32) baseline.Resources {
-	return p.plugin.Estimate(p.c.pods[pod].request(), p.c.pods[pod].Limit)
 }
 
 func (p *loadAwarePolicy) Admits(node, pod int) bool {

@@ -82,14 +82,21 @@ func (q *queue) park(pod int32, refusals int, now float64) {
 // wake makes up to n of the parked pods active that have not been tried since
 // the last rise, oldest first, back-off or not.
 func (q *queue) wake(n int) {
-	q.parked = slices.DeleteFunc(q.parked, func(w waiting) bool {
-		if n == 0 || w.tried == q.epoch {
-			return false
+	kept := 0
+	for i, w := range q.parked {
+		if n == 0 {
+			kept += copy(q.parked[kept:], q.parked[i:])
+			break
+		}
+		if w.tried == q.epoch {
+			q.parked[kept] = w
+			kept++
+			continue
 		}
 		n--
 		q.active.push(w.queued)
-		return true
-	})
+	}
+	q.parked = q.parked[:kept]
 }
 
 // shake has all parked pods tried again, those whose back-off is not over last.

@@ -219,6 +219,29 @@ var experiments = []Experiment{
 	},
 }
 
+// OneFleet returns the experiment on the first of its fleets.
+func (e Experiment) OneFleet() Experiment {
+	e.sweep.Fleet = e.sweep.Fleet[:min(1, len(e.sweep.Fleet))]
+	return e
+}
+
+// FewSchedulers returns the experiment under those of its schedulers that are
+// Leading or that Field does not have.
+func (e Experiment) FewSchedulers() Experiment {
+	own := e.schedulers
+	if len(own) == 0 {
+		own = Field()
+	}
+	leading, field := Leading(), Field()
+	e.schedulers = nil
+	for _, name := range own {
+		if slices.Contains(leading, name) || !slices.Contains(field, name) {
+			e.schedulers = append(e.schedulers, name)
+		}
+	}
+	return e
+}
+
 func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error) {
 	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 		c := p.cluster()

@@ -87,6 +87,17 @@ func Field() []string {
 	return names
 }
 
+// Leading are the schedulers that answer an experiment's question: this one, what
+// it is compared with and what bounds it, and of the peers one of each kind. The
+// rest of Field are variants of them.
+func Leading() []string {
+	return []string{
+		Spazio, Default, RequestsRight,
+		"target-load-packing", "load-aware", "two-choices",
+		CentralQueue, LowerBound,
+	}
+}
+
 // SchedulerOf makes a scheduler or a variant by its name, for a case's parameters.
 // The error is a *NameError, for what places no pods, too.
 func SchedulerOf(name string, p Params) (sim.Scheduler, error) {

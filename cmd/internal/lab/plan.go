@@ -27,8 +27,10 @@ type plan struct {
 	firstSeed uint64
 	parallel  int
 	traces    []string
-	report    string
-	output    output
+	// schedulers are compared; empty takes the experiments' own.
+	schedulers []string
+	report     string
+	output     output
 }
 
 func (p *plan) bind(set *pflag.FlagSet) {
@@ -39,7 +41,7 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.Float64SliceVar(&p.sweep.Load, "load", nil, "share of the cores that arrivals take; several make a sweep (default: the experiment's)")
 	set.StringSliceVar(&p.laws, "law", nil, "law of the work, equal or exponential; several make a sweep (default: the experiment's)")
 	set.StringSliceVar(&p.requests, "requests", nil, "what pods of w1 declare: none, over, under or mixed; several make a sweep (default mixed)")
-	set.StringSliceVar(&p.sweep.Fleet, "fleet", nil, "nodes by cores, as 16x4+2x64; several make a sweep (default: the experiment's)")
+	set.StringSliceVar(&p.sweep.Fleet, "fleet", nil, "nodes by cores, as 16x4+2x64; several make a sweep; \"all\" for all of the experiment's (default: the first of them, of the experiment \"all\" all)")
 	set.IntVar(&p.params.Nodes, "nodes", 0, "so many nodes that are alike, in the place of a fleet")
 	set.IntVar(&p.params.Cores, "cores", 0, "cores of nodes that are alike (default 4)")
 	set.IntVar(&p.params.Pods, "batch", 0, "pods of a batch (default: the experiment's)")
@@ -93,8 +95,12 @@ func (p *plan) runs() comparison.Runs {
 
 // options are those of a run that tells its progress.
 func (p *plan) options(stderr io.Writer) experiment.Options {
+	schedulers := p.schedulers
+	if isEvery(schedulers) {
+		schedulers = nil
+	}
 	return experiment.Options{
-		Seeds: p.seedsNamed(), Workers: p.parallel, Progress: (&progress{out: stderr}).show,
+		Schedulers: schedulers, Seeds: p.seedsNamed(), Workers: p.parallel, Progress: (&progress{out: stderr}).show,
 	}
 }
 
@@ -102,6 +108,9 @@ func (p *plan) options(stderr io.Writer) experiment.Options {
 // are left out for want of a trace.
 func (p *plan) cases(names []string) (cases []experiment.Case, left []experiment.Experiment, err error) {
 	sweep := p.sweep
+	if p.wholeFleets() {
+		sweep.Fleet = nil
+	}
 	for _, l := range p.laws {
 		sweep.Law = append(sweep.Law, workload.Law(l))
 	}
@@ -113,12 +122,13 @@ func (p *plan) cases(names []string) (cases []experiment.Case, left []experiment
 		if err != nil {
 			return nil, nil, err
 		}
+		whole := strings.EqualFold(name, experiment.All)
 		for _, e := range group {
 			params := p.params
 			if directory := p.trace(e.Name); directory != "" {
 				params.Trace = os.DirFS(directory)
 			}
-			more, err := e.Cases(params, sweep)
+			more, err := p.narrowed(e, whole).Cases(params, sweep)
 			if len(group) > 1 && errors.Is(err, experiment.ErrNoTrace) {
 				left = append(left, e)
 				continue
@@ -130,6 +140,25 @@ func (p *plan) cases(names []string) (cases []experiment.Case, left []experiment
 		}
 	}
 	return cases, left, nil
+}
+
+// every is the value of --fleet and --schedulers that stands for all there are.
+const every = "all"
+
+func isEvery(values []string) bool { return len(values) == 1 && strings.EqualFold(values[0], every) }
+
+func (p *plan) wholeFleets() bool { return isEvery(p.sweep.Fleet) }
+
+// narrowed is an experiment on one fleet and under few schedulers, which answers
+// within a minute, where not the whole of it was asked for.
+func (p *plan) narrowed(e experiment.Experiment, whole bool) experiment.Experiment {
+	if !whole && !p.wholeFleets() {
+		e = e.OneFleet()
+	}
+	if !whole && !isEvery(p.schedulers) {
+		e = e.FewSchedulers()
+	}
+	return e
 }
 
 // trace is the directory given for an experiment, or for any.

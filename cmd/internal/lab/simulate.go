@@ -26,8 +26,10 @@ The simulated nodes feed the agents' own code, and the agents' reports the
 plugin's own decisions; other schedulers are re-implemented with what they would
 see, as late as they would see it. The same seed gives the same figures on any
 number of cores. --list shows the experiments, the schedulers and the constants
-of Spazio. The experiment "all" stands for all of them, but those that need a
-trace and were given none.
+of Spazio. An experiment that is named runs on the first of its fleets, under the
+schedulers that answer its question; --fleet all and --schedulers all take the rest
+in. The experiment "all" stands for all of them, whole, but those that need a trace
+and were given none.
 
 The tables give means over the seeds, and the ratio to kube-scheduler's default
 seed by seed, each with its 95 % confidence interval: of the metrics that tell most
@@ -42,10 +44,9 @@ trace.`
 // simulateFlags are the command line in its own units.
 type simulateFlags struct {
 	plan
-	schedulers []string
-	list       bool
-	workload   string
-	records    records
+	list     bool
+	workload string
+	records  records
 }
 
 // NewSimulateCommand returns the command `spazio-lab simulate`.
@@ -56,7 +57,8 @@ func NewSimulateCommand() *cobra.Command {
 		Short: "Compare schedulers in a deterministic simulator",
 		Long:  simulateLong,
 		Example: `  spazio-lab simulate --list
-  spazio-lab simulate b1 --work 10 --schedulers spazio,default --seeds 10
+  spazio-lab simulate b1 --work 10
+  spazio-lab simulate b1 --work 10 --fleet all --schedulers all
   spazio-lab simulate b2 b3 --output csv > rows.csv
   spazio-lab simulate findings
   spazio-lab simulate h1 --trace path/to/series --report h1.html
@@ -70,7 +72,7 @@ func NewSimulateCommand() *cobra.Command {
 	}
 	f.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the experiments, the schedulers and the constants, and end")
-	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare (default: the experiment's)")
+	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare; \"all\" for all of the experiment's (default: those that answer its question, of the experiment \"all\" all)")
 	cmd.Flags().StringVar(&f.workload, "workload", "", "CSV of pods to run beside or in the place of experiments: arrival (s) and work (core-seconds), and optionally cores, memory (bytes), threads, owner")
 	f.records.bind(cmd.Flags())
 	cmd.AddCommand(newSensitivityCommand())
@@ -103,7 +105,6 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		fmt.Fprintf(stderr, "%s is left out: --trace %s=DIR would be %s\n", e.Name, e.Name, e.NeedsTrace)
 	}
 	options := f.options(stderr)
-	options.Schedulers = f.schedulers
 	finish, err := f.records.open(&options)
 	if err != nil {
 		return err
@@ -134,7 +135,11 @@ func (f *simulateFlags) given() ([]experiment.Case, error) {
 		return nil, fmt.Errorf("%s: %w", f.workload, err)
 	}
 	name := strings.TrimSuffix(filepath.Base(f.workload), filepath.Ext(f.workload))
-	return experiment.Given(name, pods).Cases(f.params, experiment.Sweep{Fleet: f.sweep.Fleet})
+	fleets := f.sweep.Fleet
+	if f.wholeFleets() {
+		fleets = nil
+	}
+	return f.narrowed(experiment.Given(name, pods), false).Cases(f.params, experiment.Sweep{Fleet: fleets})
 }
 
 // usage marks errors that are the caller's.
@@ -168,9 +173,13 @@ func listExperiments(out io.Writer) error {
 	for _, e := range findings {
 		fmt.Fprintf(&b, "  %-18s %s: %s\n", e.Name, e.Title, e.Question)
 	}
-	b.WriteString("schedulers\n")
+	b.WriteString("schedulers, those with a * unless more are asked for\n")
 	for _, s := range experiment.Schedulers() {
-		fmt.Fprintf(&b, "  %-20s %s\n", s.Name, s.About)
+		mark := " "
+		if slices.Contains(experiment.Leading(), s.Name) {
+			mark = "*"
+		}
+		fmt.Fprintf(&b, "%s %-22s %s\n", mark, s.Name, s.About)
 	}
 	b.WriteString("variants that the findings compare\n")
 	for _, s := range experiment.Variants() {

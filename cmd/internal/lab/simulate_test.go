@@ -266,6 +266,53 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// labelled are the values of a column of rows.
+func labelled(t *testing.T, rows string, column int) map[string]bool {
+	t.Helper()
+	records, err := csv.NewReader(strings.NewReader(rows)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]bool{}
+	for _, record := range records[1:] {
+		values[record[column]] = true
+	}
+	return values
+}
+
+// A named experiment is cut down to what answers within a minute; "all" of its
+// fleets and schedulers, or the experiment "all", is not.
+func TestFirstAnswer(t *testing.T) {
+	quick := []string{"--work", "1", "--law", "equal", "--batch", "20", "--duration", "5", "--load", ".1", "--requests", "mixed", "--seeds", "1", "-o", "csv"}
+	tests := []struct {
+		args               []string
+		fleets, schedulers int
+		peer               bool // one of those that do not lead
+	}{
+		{[]string{"b1"}, 1, 8, false},
+		{[]string{"b1", "--fleet", "all"}, 4, 8, false},
+		{[]string{"b1", "--schedulers", "all"}, 1, 17, true},
+		{[]string{"b1", "--schedulers", "coin"}, 1, 1, true},
+		{[]string{"b1", "--fleet", "2x4,3x2"}, 2, 8, false},
+		{[]string{"all"}, 4, 19, true}, // with the reserve and the idle servers of s1
+		{[]string{"s1"}, 1, 9, false},  // without the central queue
+	}
+	for _, test := range tests {
+		out, err := simulated(t, append(slices.Clone(test.args), quick...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fleets := map[string]bool{}
+		for label := range labelled(t, out, 0) {
+			fleets[label[strings.Index(label, "/fleet="):]] = true
+		}
+		schedulers := labelled(t, out, 1)
+		if len(fleets) != test.fleets || len(schedulers) != test.schedulers || schedulers["coin"] != test.peer {
+			t.Errorf("%v: fleets %v, schedulers %v", test.args, fleets, schedulers)
+		}
+	}
+}
+
 // --held-out takes other seeds, and "all" what can run; a trace is given to its
 // experiment by name.
 func TestAllHeldOut(t *testing.T) {
