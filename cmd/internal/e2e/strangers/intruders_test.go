@@ -1,0 +1,359 @@
+package strangers
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// door is a server as an intruder sees it.
+type door struct {
+	name, address      string
+	audience, opposite string // of its tokens, and of the other server's
+	metrics            cluster.Scraper
+	trust              transport.Config
+	// say says of a node what its agent would, with so many bytes more.
+	say func(ctx context.Context, c *grpc.ClientConn, node string, sequence uint64, padding int) error
+	// foreign and stale are the counters of what is said of another's node, and of
+	// what was said before.
+	foreign, stale string
+}
+
+const refusedIdentities = `spazio_identities_total{result="refused"}`
+
+// connect returns a connection with a token, none if it is empty.
+func (d *door) connect(t *testing.T, token string) (*grpc.ClientConn, context.Context) {
+	t.Helper()
+	options, err := transport.DialOptions(d.address, d.trust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := grpc.NewClient(d.address, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	ctx := t.Context()
+	if token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+	}
+	return connection, ctx
+}
+
+// value reads a counter, which need not be there yet.
+func (d *door) value(metric string) float64 {
+	v, _ := d.metrics.Value(metric)
+	return v
+}
+
+// tries says something with a token, and fails the test unless the code is as
+// wanted and the counter, if there is one, went up by one.
+func (d *door) tries(t *testing.T, attack, token, node string, sequence uint64, padding int, want codes.Code, counter string) {
+	t.Helper()
+	connection, ctx := d.connect(t, token)
+	before := d.value(counter)
+	if err := d.say(ctx, connection, node, sequence, padding); status.Code(err) != want {
+		t.Errorf("%s, %s: %v, want %v", d.name, attack, err, want)
+	}
+	if counter != "" {
+		cluster.Eventually(t, d.name+", "+attack+": "+counter, func() (bool, any) {
+			now := d.value(counter)
+			return now == before+1, now - before
+		})
+	}
+}
+
+func sayReport(ctx context.Context, c *grpc.ClientConn, node string, sequence uint64, padding int) error {
+	report := api.FromReport(honest(node, sequence))
+	report.Schema += strings.Repeat("x", padding)
+	_, err := publishOnce(ctx, c, report)
+	return err
+}
+
+func sayModel(ctx context.Context, c *grpc.ClientConn, node string, sequence uint64, padding int) error {
+	model, err := svd.Update(svd.Model{}, [][]float64{{.5, .2}, {.4, .1}}, svd.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = spaziov1.NewModelServiceClient(c).Push(ctx, &spaziov1.PushRequest{Local: api.FromLocal(agent.Local{
+		Node: node, Incarnation: 1, Sequence: sequence, Schema: "e2e" + strings.Repeat("x", padding), Model: model.State(),
+	})})
+	return err
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// expired is a token that says that it has expired. The API server makes none
+// that lives for less than ten minutes, so that this one's signature is not its.
+func expired(t *testing.T, token string) string {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		t.Fatal(err)
+	}
+	claims["exp"] = time.Now().Add(-time.Minute).Unix()
+	if payload, err = json.Marshal(claims); err != nil {
+		t.Fatal(err)
+	}
+	return parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload) + "." + parts[2]
+}
+
+// bundle is a file with the authorities of all.
+func bundle(t *testing.T, files ...string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, file := range files {
+		text.WriteString(read(t, file))
+	}
+	path := filepath.Join(t.TempDir(), "bundle.pem")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// lingers opens a connection, sends the bytes of a handshake one a second or none
+// at all, and returns when the server has closed it.
+func lingers(address string, dribble bool) error {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if dribble {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		done := make(chan struct{})
+		defer close(done)
+		go func() {
+			// A record of a handshake of 512 bytes.
+			for _, b := range append([]byte{22, 3, 1, 2, 0}, make([]byte, 512)...) {
+				if _, err := conn.Write([]byte{b}); err != nil {
+					return
+				}
+				select {
+				case <-done:
+					return
+				case <-ticker.C:
+				}
+			}
+		}()
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(cluster.Patience)); err != nil {
+		return err
+	}
+	if n, err := io.Copy(io.Discard, conn); os.IsTimeout(err) {
+		return fmt.Errorf("the server keeps the connection; it said %d bytes", n)
+	}
+	return nil // closed or reset
+}
+
+// Whoever is not who he should be is told so by both servers, changes nothing and
+// is counted.
+func TestIntruders(t *testing.T) {
+	client, kubeconfig := cluster.Connect(t)
+	server := transporttest.SelfSigned(t, "127.0.0.1")
+	elsewhere := transporttest.SelfSigned(t, "elsewhere.example") // of our authorities, for another name
+	foreign := transporttest.SelfSigned(t, "127.0.0.1")           // of another authority
+	const mine, other = "node-mine", "node-other"
+	for _, node := range []string{mine, other} {
+		cluster.Register(t, client, node)
+		t.Cleanup(func() {
+			if err := client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
+				t.Errorf("delete node %s: %v", node, err)
+			}
+		})
+	}
+	accounts(t, client, agentAccount, "stranger")
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
+	gone := agentPod(t, client, agentAccount, other)
+
+	signals, models, debug, modelDebug := cluster.FreeAddress(t), cluster.FreeAddress(t), cluster.FreeAddress(t), cluster.FreeAddress(t)
+	account := metav1.NamespaceDefault + "/" + agentAccount
+	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
+		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--debug-listen=" + debug, "--signal-listen=" + signals,
+		"--signal-tls-cert-file=" + server.CertFile, "--signal-tls-private-key-file=" + server.KeyFile, "--agent-service-account=" + account,
+	}}
+	scheduler.Start(t)
+	aggregator := &cluster.Command{Role: "aggregator", Args: []string{
+		"--kubeconfig=" + kubeconfig, "--listen=" + models, "--debug-listen=" + modelDebug, "--agent-service-account=" + account,
+		"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile, "--tls-ca-file=" + server.CAFile,
+		"--tls-client-ca-file=" + bundle(t, server.CAFile, elsewhere.CAFile), "--peer=" + models,
+	}}
+	aggregator.Start(t)
+	trust := transport.Config{CAFile: server.CAFile}
+	doors := []*door{
+		{
+			name: "scheduler", address: signals, audience: "spazio-scheduler", opposite: "spazio-aggregator", trust: trust, say: sayReport,
+			metrics: cluster.NewScraper("http://"+debug, ""),
+			foreign: `spazio_reports_total{result="invalid"}`, stale: `spazio_reports_total{result="outdated"}`,
+		},
+		{
+			name: "aggregator", address: models, audience: "spazio-aggregator", opposite: "spazio-scheduler", trust: trust, say: sayModel,
+			metrics: cluster.NewScraper("http://"+modelDebug, ""),
+			foreign: `spazio_aggregator_pushes_total{result="foreign"}`, stale: `spazio_aggregator_pushes_total{result="stale"}`,
+		},
+	}
+	cluster.WaitMetric(t, doors[0].metrics, `spazio_nodes{state="missing"}`, 2)
+	cluster.WaitMetric(t, doors[1].metrics, "spazio_aggregator_ready", 1)
+
+	var lingering sync.WaitGroup
+	for _, d := range doors {
+		for _, dribble := range []bool{false, true} {
+			lingering.Go(func() {
+				if err := lingers(d.address, dribble); err != nil {
+					t.Errorf("%s, a handshake that does not end, dribbling %v: %v", d.name, dribble, err)
+				}
+			})
+		}
+	}
+	stale := map[*door]string{}
+	for _, d := range doors {
+		stale[d] = read(t, tokenFor(t, client, agentAccount, d.audience, gone))
+	}
+	now := int64(0)
+	if err := client.CoreV1().Pods(metav1.NamespaceDefault).Delete(t.Context(), gone.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range doors {
+		token := read(t, tokenFor(t, client, agentAccount, d.audience, pod))
+		d.tries(t, "its own agent", token, mine, 7, 0, codes.OK, `spazio_identities_total{result="accepted"}`)
+		for _, attack := range []struct {
+			name, token, node string
+			want              codes.Code
+		}{
+			{"no token", "", mine, codes.Unauthenticated},
+			{"expired", expired(t, token), mine, codes.Unauthenticated},
+			{"foreign audience", read(t, tokenFor(t, client, agentAccount, "elsewhere", pod)), mine, codes.Unauthenticated},
+			{"the other receiver's audience", read(t, tokenFor(t, client, agentAccount, d.opposite, pod)), mine, codes.Unauthenticated},
+			{"other account", read(t, tokenFor(t, client, "stranger", d.audience, stranger)), other, codes.PermissionDenied},
+			{"bound to no pod", read(t, tokenFor(t, client, agentAccount, d.audience, nil)), mine, codes.PermissionDenied},
+			{"pod deleted since", stale[d], other, codes.Unauthenticated},
+			{"9 KiB token", strings.Repeat("x", 9<<10), mine, codes.Unauthenticated},
+		} {
+			d.tries(t, attack.name, attack.token, attack.node, 8, 0, attack.want, refusedIdentities)
+		}
+		d.tries(t, "other node", token, other, 8, 0, codes.PermissionDenied, d.foreign)
+		d.tries(t, "257 KiB message", token, mine, 8, 257<<10, codes.ResourceExhausted, "")
+		if d.name == "aggregator" { // what is merged is what a replay meets
+			cluster.WaitMetric(t, d.metrics, "spazio_aggregator_nodes", 1)
+		}
+		d.tries(t, "replayed sequence", token, mine, 7, 0, codes.OK, d.stale)
+		wrong := *d
+		wrong.trust = transport.Config{CAFile: foreign.CAFile}
+		wrong.tries(t, "wrong CA", token, mine, 8, 0, codes.Unavailable, "")
+	}
+	intrudeOnPeers(t, doors[1], server, elsewhere, foreign, read(t, tokenFor(t, client, agentAccount, "spazio-aggregator", pod)))
+	lingering.Wait()
+
+	cluster.WaitMetric(t, doors[0].metrics, `spazio_nodes{state="missing"}`, 1)
+	// What was pushed before this has been merged with it.
+	d := doors[1]
+	version := d.value("spazio_aggregator_model_version")
+	d.tries(t, "its own agent again", read(t, tokenFor(t, client, agentAccount, d.audience, pod)), mine, 9, 0, codes.OK, "")
+	cluster.Eventually(t, "the honest push is merged", func() (bool, any) {
+		now := d.value("spazio_aggregator_model_version")
+		return now > version, now
+	})
+	if n := d.value("spazio_aggregator_nodes"); n != 1 {
+		t.Errorf("the aggregator knows %v nodes, want 1", n)
+	}
+	scheduler.Interrupt(t)
+	aggregator.Interrupt(t)
+}
+
+// intrudeOnPeers tries what only another aggregator may.
+func intrudeOnPeers(t *testing.T, d *door, server, elsewhere, foreign transport.Config, token string) {
+	t.Helper()
+	changes := func(ctx context.Context, c *grpc.ClientConn) error {
+		stream, err := spaziov1.NewPeerServiceClient(c).Changes(ctx, &spaziov1.ChangesRequest{Replica: 1})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		return err
+	}
+	describe := func(ctx context.Context, c *grpc.ClientConn) error {
+		stream, err := spaziov1.NewModelServiceClient(c).Describe(ctx, &spaziov1.DescribeRequest{})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		return err
+	}
+	with := func(c transport.Config) transport.Config { c.CAFile = server.CAFile; return c }
+	for _, attack := range []struct {
+		name    string
+		trust   transport.Config
+		token   string
+		call    func(context.Context, *grpc.ClientConn) error
+		want    codes.Code
+		counter string
+	}{
+		{"another aggregator at Changes", with(server), "", changes, codes.OK, `spazio_identities_total{result="accepted"}`},
+		{"a certificate without our SAN at Changes", with(elsewhere), "", changes, codes.PermissionDenied, refusedIdentities},
+		{"an agent at Changes", d.trust, token, changes, codes.Unauthenticated, refusedIdentities},
+		{"an agent at Describe", d.trust, token, describe, codes.Unauthenticated, refusedIdentities},
+		{"another aggregator at Push", with(server), "", func(ctx context.Context, c *grpc.ClientConn) error { return sayModel(ctx, c, "node-other", 8, 0) }, codes.Unauthenticated, refusedIdentities},
+	} {
+		one := *d
+		one.trust = attack.trust
+		one.say = func(ctx context.Context, c *grpc.ClientConn, _ string, _ uint64, _ int) error { return attack.call(ctx, c) }
+		one.tries(t, attack.name, attack.token, "", 0, 0, attack.want, attack.counter)
+	}
+	// A client that shows a foreign certificate though nobody asked for one of that
+	// authority ends with the handshake.
+	pair, err := tls.LoadX509KeyPair(foreign.CertFile, foreign.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(read(t, server.CAFile)))
+	connection, err := grpc.NewClient(d.address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
+		RootCAs: roots, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil },
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if err := changes(t.Context(), connection); status.Code(err) != codes.Unavailable {
+		t.Errorf("a foreign certificate: %v", err)
+	}
+}
