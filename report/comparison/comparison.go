@@ -26,6 +26,8 @@ type Runs struct {
 	Seeds   []uint64
 	HeldOut bool     // from tuning
 	Set     []string // assignments to Spazio's options
+	// Revision is the build that made the runs, if it is to be said.
+	Revision string
 }
 
 // String is a sentence or two.
@@ -40,6 +42,9 @@ func (r Runs) String() string {
 	}
 	if len(r.Set) > 0 {
 		text += " Spazio with " + strings.Join(r.Set, ", ") + "."
+	}
+	if r.Revision != "" {
+		text += " Made by revision " + r.Revision + "."
 	}
 	return text
 }

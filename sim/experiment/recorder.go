@@ -13,6 +13,10 @@ import (
 // the columns of sim.PodTable and sim.TimelineTable after those that name the run. It is
 // not safe for concurrent use.
 type Recorder struct {
+	// Revision, if set before the first run, is in a column of its own: the build that
+	// made the runs.
+	Revision string
+
 	pods, timeline *csv.Writer
 	begun          bool
 }
@@ -32,6 +36,9 @@ func NewRecorder(pods, timeline io.Writer) *Recorder {
 // Observe takes a run, for Options.Observe.
 func (r *Recorder) Observe(c Case, scheduler string, seed uint64, result sim.Result) {
 	run := []string{c.Label, scheduler, strconv.FormatUint(seed, 10)}
+	if r.Revision != "" {
+		run = append(run, r.Revision)
+	}
 	if r.pods != nil {
 		r.write(r.pods, run, sim.PodTable(result))
 	}
@@ -49,7 +56,7 @@ func (r *Recorder) write(to *csv.Writer, run []string, rows [][]string) {
 		case r.begun:
 			continue
 		default:
-			row = append([]string{"experiment", "scheduler", "seed"}, row...)
+			row = append([]string{"experiment", "scheduler", "seed", "revision"}[:len(run)], row...)
 		}
 		_ = to.Write(row) // Close tells
 	}

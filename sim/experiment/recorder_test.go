@@ -37,6 +37,20 @@ mine,spazio,2,0,,0,1,0,2,0,0,0,0,1,2,4,1,0
 	}
 }
 
+func TestRecorderRevision(t *testing.T) {
+	var timeline strings.Builder
+	r := experiment.NewRecorder(nil, &timeline)
+	r.Revision = "v1"
+	r.Observe(experiment.Case{Label: "mine"}, "default", 1, sim.Result{Timeline: []sim.Moment{{At: 3}}})
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "experiment,scheduler,seed,revision,at,waiting,starting,running,busy_cores,memory\nmine,default,1,v1,3,0,0,0,0,0\n"
+	if diff := cmp.Diff(want, timeline.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 type full struct{}
 
 var errFull = errors.New("disk full")

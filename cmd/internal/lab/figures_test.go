@@ -26,13 +26,16 @@ func TestFiguresRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows []struct {
-		Figure, Verdict, Metric, Unit string
-		Value                         float64
+	var made struct {
+		Rows []struct {
+			Figure, Verdict, Metric, Unit string
+			Value                         float64
+		}
 	}
-	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
 		t.Fatal(err)
 	}
+	rows := made.Rows
 	text, err = drawn(t, "--only", "4.5, 4.4", "-o", "csv")
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +44,7 @@ func TestFiguresRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"figure", "verdict", "metric", "value", "unit"}
+	want := []string{"figure", "verdict", "metric", "value", "unit", "revision"}
 	if diff := cmp.Diff(want, records[0]); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}

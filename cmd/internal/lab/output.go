@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/pflag"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/report/table"
 )
 
@@ -40,15 +42,40 @@ func (o *output) width() int {
 	return table.Terminal
 }
 
-// write prints rows for a machine, as JSON or CSV, or the tables for a person.
+// revision is the build whose output this is.
+func revision() string { return serve.Version() }
+
+// made is rows with the build that made them, as JSON.
+type made struct {
+	Revision string `json:"revision"`
+	Rows     any    `json:"rows"`
+}
+
+// withRevision is the table with the build that made it in a column at its end.
+func withRevision(t table.Table) table.Table {
+	of := table.Table{Title: t.Title, Header: append(slices.Clip(t.Header), "revision")}
+	for _, row := range t.Rows {
+		of.Add(append(slices.Clip(row), revision())...)
+	}
+	return of
+}
+
+// writeRevision ends what is for a person to read with the build that made it.
+func writeRevision(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "\nspazio-lab %s\n", revision())
+	return err
+}
+
+// write prints rows for a machine, as JSON or CSV, or the tables for a person; each
+// with the build that made them.
 func (o *output) write(out io.Writer, rows any, asCSV table.Table, tables ...table.Table) error {
 	switch o.format {
 	case "json":
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", " ")
-		return encoder.Encode(rows)
+		return encoder.Encode(made{revision(), rows})
 	case "csv":
-		return asCSV.WriteCSV(out)
+		return withRevision(asCSV).WriteCSV(out)
 	}
 	for i, t := range tables {
 		if i > 0 {
@@ -60,5 +87,5 @@ func (o *output) write(out io.Writer, rows any, asCSV table.Table, tables ...tab
 			return err
 		}
 	}
-	return nil
+	return writeRevision(out)
 }

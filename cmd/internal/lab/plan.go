@@ -90,7 +90,7 @@ func (p *plan) seedsNamed() []uint64 {
 
 // runs says which runs these are, for a report.
 func (p *plan) runs() comparison.Runs {
-	return comparison.Runs{Seeds: p.seedsNamed(), HeldOut: p.params.HeldOut, Set: p.params.Set}
+	return comparison.Runs{Seeds: p.seedsNamed(), HeldOut: p.params.HeldOut, Set: p.params.Set, Revision: revision()}
 }
 
 // options are those of a run that tells its progress.

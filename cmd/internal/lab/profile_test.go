@@ -44,14 +44,17 @@ func TestProfileEvaluate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows []struct {
-		Resource, Name string
-		Own            struct{ Quality, Overhead float64 }
-		Swept          []struct{ Percentile float64 }
+	var made struct {
+		Rows []struct {
+			Resource, Name string
+			Own            struct{ Quality, Overhead float64 }
+			Swept          []struct{ Percentile float64 }
+		}
 	}
-	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+	if err := json.Unmarshal([]byte(out), &made); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
+	rows := made.Rows
 	if len(rows) != 12 || rows[0].Name != "spazio" || rows[0].Resource != "cpu" || rows[6].Resource != "memory" || len(rows[0].Swept) < 5 {
 		t.Errorf("rows %+v", rows)
 	}

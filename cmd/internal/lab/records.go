@@ -53,6 +53,7 @@ func (r *records) open(o *experiment.Options) (finish func() error, err error) {
 		return file
 	}
 	recorder := experiment.NewRecorder(create(r.pods), create(r.timeline))
+	recorder.Revision = revision()
 	finish = func() error {
 		errs := []error{recorder.Close()}
 		for _, file := range files {

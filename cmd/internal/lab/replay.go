@@ -161,9 +161,15 @@ func (f replayFlags) print(r replay.Result, stdout io.Writer) error {
 	case "json":
 		e := json.NewEncoder(stdout)
 		e.SetIndent("", "  ")
-		return e.Encode(r.Summary)
+		return e.Encode(struct {
+			Revision string `json:"revision"`
+			replay.Summary
+		}{revision(), r.Summary})
 	case "csv":
 		return nil // written as it ran
 	}
-	return r.WriteText(stdout)
+	if err := r.WriteText(stdout); err != nil {
+		return err
+	}
+	return writeRevision(stdout)
 }

@@ -117,7 +117,7 @@ func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 // verdict is the part of the JSON summary that the tests look at.
 type verdict struct {
-	Node               string
+	Node, Revision     string
 	Files, Samples     int
 	Dropped, Different int
 	Torn               []string
@@ -148,6 +148,9 @@ func TestVerify(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}
 	v := summary(t, dir, "--verify")
+	if v.Revision == "" || !strings.HasSuffix(out, "\nspazio-lab "+v.Revision+"\n") {
+		t.Errorf("revision %q as JSON, and as text\n%s", v.Revision, out)
+	}
 	if v.Node != "node-1" || v.Files < 2 || v.Samples != 5988 || v.Dropped != 12 || v.Recorded.Reports != reports || v.Replayed.Reports != reports {
 		t.Errorf("%d reports: %+v", reports, v)
 	}

@@ -105,10 +105,14 @@ func TestRows(t *testing.T) {
 	if one != many {
 		t.Error("--parallel changes the rows")
 	}
-	var rows []experiment.Row
-	if err := json.Unmarshal([]byte(one), &rows); err != nil {
+	var made struct {
+		Revision string
+		Rows     []experiment.Row
+	}
+	if err := json.Unmarshal([]byte(one), &made); err != nil {
 		t.Fatal(err)
 	}
+	rows := made.Rows
 	text, err := simulated(t, with("--output", "csv")...)
 	if err != nil {
 		t.Fatal(err)
@@ -120,9 +124,19 @@ func TestRows(t *testing.T) {
 	if len(records) != len(rows)+1 || len(rows) == 0 {
 		t.Fatalf("%d records, %d rows", len(records), len(rows))
 	}
-	want := []string{"experiment", "scheduler", "seed", "metric", "value", "unit"}
+	want := []string{"experiment", "scheduler", "seed", "metric", "value", "unit", "revision"}
 	if diff := cmp.Diff(want, records[0]); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	if made.Revision == "" || records[1][6] != made.Revision {
+		t.Errorf("the revision is %q as CSV and %q as JSON", records[1][6], made.Revision)
+	}
+	table, err := simulated(t, small...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(table, "\nspazio-lab "+made.Revision+"\n") {
+		t.Errorf("tables without the revision:\n%s", table)
 	}
 	if records[1][0] != rows[0].Experiment || records[1][3] != rows[0].Metric {
 		t.Errorf("the first is %v as CSV and %+v as JSON", records[1], rows[0])
@@ -139,7 +153,7 @@ func TestReports(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"A batch at once", "how long do they run", "Which targets hold", "sojourn_mean", "3 seeds, 1 to 3"} {
+		for _, want := range []string{"A batch at once", "how long do they run", "Which targets hold", "sojourn_mean", "3 seeds, 1 to 3", "Made by revision "} {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("%s: no %q", name, want)
 			}
@@ -405,7 +419,10 @@ func TestWorkloadAndRecords(t *testing.T) {
 		}
 		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 		if err != nil || len(rows) < want || name == "pods.csv" && len(rows) != want {
-			t.Errorf("%s: error %v, %d rows, want %d:\n%s", name, err, len(rows), want, text)
+			t.Fatalf("%s: error %v, %d rows, want %d:\n%s", name, err, len(rows), want, text)
+		}
+		if rows[0][3] != "revision" || rows[1][3] == "" {
+			t.Errorf("%s: no revision in %v", name, rows[:2])
 		}
 	}
 	for _, bad := range [][]string{
