@@ -112,3 +112,39 @@ func TestBound(t *testing.T) {
 		t.Errorf("a start of 3 s after the default of 1 s: %+v", s)
 	}
 }
+
+// Pods of a core each come to a node of 16 cores, which reads a half when all cores
+// are busy. Once their cost is known the node offers as many as there are cores and
+// half a √cores, and not as many as usage would take; pods of a half do not bind it,
+// nor does it where usage alone is to bound them.
+func TestSlotsKnowTheCore(t *testing.T) {
+	const cores = 16
+	open := func(c agent.Config) agent.Config { c.NoCoreSlots = true; return c }
+	same := func(c agent.Config) agent.Config { return c }
+	for _, tt := range []struct {
+		name      string
+		with      func(agent.Config) agent.Config
+		core      float64 // that a pod takes
+		low, high float64 // pods that the node holds in all
+	}{
+		{"a core each", same, 1, cores + 2, cores + 2},
+		{"nearly a core", same, .9, cores + 2, cores + 2},
+		{"half a core", same, .5, 1.4 * cores, 4 * cores},
+		{"usage alone", open, 1, 1.4 * cores, 2 * cores},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := config()
+			c.Cores = cores
+			n := newNode(t, tt.with(c))
+			n.samples(100, 0, .1)
+			for pods := range cores {
+				n.pods(pods + 1)
+				n.samples(30, float64(pods+1)*tt.core/(2*cores), .1)
+			}
+			r := n.last()
+			if got := r.Avail + cores; !(got >= tt.low && got <= tt.high) {
+				t.Errorf("%v pods, want %v to %v", got, tt.low, tt.high)
+			}
+		})
+	}
+}

@@ -104,6 +104,9 @@ type Config struct {
 	// Allowance bounds the start-up allowance, which follows from the pods' run
 	// times (package doc).
 	Allowance capacity.AllowanceOptions
+	// NoCoreSlots says that usage alone bounds the pods on the CPU; otherwise, where
+	// a pod takes about a core, so does the number of cores.
+	NoCoreSlots bool
 	// PaceHalfLife is the time in which what was measured of run times counts
 	// half; 0 means DefaultPaceHalfLife.
 	PaceHalfLife time.Duration

@@ -55,7 +55,7 @@ type Why struct {
 	Floored   bool    `json:"floored"`
 	Saturated bool    `json:"saturated"`
 	// Limiting is the channel that bounds Avail and Mode the equation that does,
-	// "signal" or "model", by the Rule of the configuration.
+	// "signal", "model" or "slots", by the Rule of the configuration.
 	Limiting string `json:"limiting"`
 	Mode     string `json:"mode"`
 	Rule     string `json:"rule"`
@@ -159,12 +159,15 @@ type WhyChannel struct {
 	// Reserve the share that is to stay free. With U(h) the u of
 	// u·c⁺ + √u·gσ = h, which is h/c⁺ without a spread, Signal is
 	// U(h − reserve) + n₀ − n; Model is U(C − reserve − c·n), without a spread
-	// (C − reserve)/c⁺ − n; and Mode says which of the two held for this channel.
+	// (C − reserve)/c⁺ − n. Slots is how many pods of a core each the CPU takes
+	// whatever its usage, 0 where they take less; and Mode says which of the two, or
+	// Slots − n, held for this channel.
 	CautiousCost float64 `json:"cautiousCost"`
 	Spread       float64 `json:"spread"`
 	Reserve      float64 `json:"reserve"`
 	Signal       float64 `json:"signal"`
 	Model        float64 `json:"model"`
+	Slots        float64 `json:"slots"`
 	Mode         string  `json:"mode"`
 }
 
@@ -244,7 +247,7 @@ func (p *Pipeline) rememberChannel(i int, pods capacity.Pods) {
 		Raw:  p.raw[i], Filtered: p.usage[i], Demand: p.demand[i], Headroom: 1 - p.usage[i],
 		Own:          explain(p.own[i]),
 		Pooled:       WhyEstimate{used.Capacity, used.Cost, used.CostSD, p.known[i]},
-		CautiousCost: room.Cost, Spread: room.Spread, Reserve: used.Reserve, Signal: room.Signal, Model: room.Model, Mode: room.Mode.String(),
+		CautiousCost: room.Cost, Spread: room.Spread, Reserve: used.Reserve, Signal: room.Signal, Model: room.Model, Slots: used.Slots, Mode: room.Mode.String(),
 	}
 	if p.blocks > 0 {
 		c.Verdict = p.verdicts[i].String()

@@ -64,6 +64,9 @@ func checkWhy(t *testing.T, r agent.Report, w agent.Why) {
 			t.Fatalf("channel %+v", c)
 		}
 		least = min(least, c.Signal, c.Model)
+		if c.Slots > 0 {
+			least = min(least, c.Slots-float64(w.Pods))
+		}
 	}
 	if !w.Saturated && !w.Floored && least+w.Allowance != w.Avail {
 		t.Fatalf("avail %v, least bound %v: %+v", w.Avail, least, w)

@@ -36,6 +36,9 @@ type Channel struct {
 	// Reserve is the share of the channel to be left free, in [0, 1). It counts
 	// as used.
 	Reserve float64
+	// Slots is how many pods the channel takes whatever its usage, ≥ 0; 0 means
+	// that its usage alone says.
+	Slots float64
 }
 
 // used is y and the reserve.
@@ -162,13 +165,17 @@ const (
 	SignalMode Mode = iota
 	// ModelMode is C/c − n (thesis eq. 3.13): what the estimator expects.
 	ModelMode
+	// SlotsMode is Slots − n: more could not run at once, whatever usage leaves.
+	SlotsMode
 )
 
+var modes = [...]string{"signal", "model", "slots"}
+
 func (m Mode) String() string {
-	if m == ModelMode {
-		return "model"
+	if int(m) < len(modes) {
+		return modes[m]
 	}
-	return "signal"
+	return "unknown"
 }
 
 // Avail is the availability of a node in pods.
@@ -230,16 +237,19 @@ type Room struct {
 	// is g·σ, by which it is raised for pods that differ.
 	Cost, Spread float64
 	// Signal is U(h) + n₀ − n and Model is U(C − c⁺·n), with U(h) the pods that
-	// fit into h; Model is C/c⁺ − n where the n pods alone take more than C. Mode
-	// is the one that holds.
-	Signal, Model float64
-	Mode          Mode
+	// fit into h; Model is C/c⁺ − n where the n pods alone take more than C. Slots
+	// is Channel.Slots − n, +Inf without. Mode is the one that holds.
+	Signal, Model, Slots float64
+	Mode                 Mode
 }
 
-// Pods is the one of Signal and Model that holds.
+// Pods is the one of Signal, Model and Slots that holds.
 func (r Room) Pods() float64 {
-	if r.Mode == ModelMode {
+	switch r.Mode {
+	case ModelMode:
 		return r.Model
+	case SlotsMode:
+		return r.Slots
 	}
 	return r.Signal
 }
@@ -254,12 +264,18 @@ func (c Channel) Room(p Pods, o AvailOptions) Room {
 
 // room is Room with the defaults of o filled in.
 func (c *Channel) room(p Pods, o *AvailOptions) Room {
-	r := Room{Cost: c.Cost + o.Caution*c.CostSD, Spread: o.Caution * c.PodSD}
+	r := Room{Cost: c.Cost + o.Caution*c.CostSD, Spread: o.Caution * c.PodSD, Slots: math.Inf(1)}
 	r.Signal = r.fit(1-c.used()) + p.Measured - p.Now
 	r.Model = r.beside(p.Now, max(c.Capacity-c.Reserve, 0))
 	switch {
 	case o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && r.Model < r.Signal:
 		r.Mode = ModelMode
+	}
+	if c.Slots > 0 {
+		r.Slots = c.Slots - p.Now
+	}
+	if r.Slots < r.Pods() {
+		r.Mode = SlotsMode
 	}
 	return r
 }
@@ -329,6 +345,8 @@ func (c *Channel) validate(i int) error {
 		return refuseElement("CostSD", i, c.CostSD, "must be finite and not negative")
 	case !(c.PodSD >= 0) || math.IsInf(c.PodSD, 0):
 		return refuseElement("PodSD", i, c.PodSD, "must be finite and not negative")
+	case !(c.Slots >= 0) || math.IsInf(c.Slots, 0):
+		return refuseElement("Slots", i, c.Slots, "must be finite and not negative")
 	case !(c.Reserve >= 0 && c.Reserve < 1):
 		return refuseElement("Reserve", i, c.Reserve, "must be in [0, 1)")
 	}

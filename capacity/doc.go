@@ -63,6 +63,10 @@
 // than the mean. That is for channels without give: a core that is taken twice
 // halves a pod's speed, memory that is taken twice stops the node.
 //
+// Where pods are whole parts of a channel, as threads are of the cores, more than
+// there are parts could not run at once, whatever the usage says: Channel.Slots
+// bounds avail by Slots − n.
+//
 // Channel.Reserve is the share of a channel that is left free, for load beside
 // the pods that must not wait: it counts as used in all of the above.
 //

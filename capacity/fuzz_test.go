@@ -32,7 +32,7 @@ func FuzzAvailable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, y0, c0, cost0, sd0, y1, c1, cost1, sd1, now, measured, caution, saturation, allowance, pod, reserve float64, bits uint8) {
 		ch := []capacity.Channel{
 			{Usage: y0, Capacity: c0, Cost: cost0, CostSD: sd0, PodSD: pod, Reserve: reserve},
-			{Usage: y1, Capacity: c1, Cost: cost1, CostSD: sd1},
+			{Usage: y1, Capacity: c1, Cost: cost1, CostSD: sd1, Slots: pod},
 		}
 		before := slices.Clone(ch)
 		o := capacity.AvailOptions{Rule: capacity.Rule(bits % 2), Caution: caution, Saturation: saturation, Allowance: allowance, NoCaution: bits&8 > 0, NeverSaturated: bits&16 > 0, NoFloor: bits&32 > 0}

@@ -22,6 +22,7 @@ func TestRoomExplainsAvailable(t *testing.T) {
 			channels[i] = capacity.Channel{
 				Usage: rng.Float64(), Capacity: rng.Float64(), Cost: .01 + rng.Float64(), CostSD: .1 * rng.Float64(),
 				PodSD: .1 * float64(rng.IntN(3)), Reserve: .1 * float64(rng.IntN(3)),
+				Slots: float64(rng.IntN(6)),
 			}
 		}
 		p := capacity.Pods{Now: float64(rng.IntN(5)), Measured: float64(rng.IntN(5)), Churn: rng.IntN(2) == 0}
@@ -34,6 +35,9 @@ func TestRoomExplainsAvailable(t *testing.T) {
 		for _, c := range channels {
 			r := c.Room(p, o)
 			least = min(least, r.Pods())
+			if c.Slots > 0 && r.Pods() > c.Slots-p.Now || c.Slots == 0 && r.Mode == capacity.SlotsMode {
+				t.Fatalf("%v pods beside %v in %v slots", r.Pods(), p.Now, c.Slots)
+			}
 			// What fits fills the room: u·c⁺ + √u·gσ, beside the n pods in that
 			// of the model; pods too many take their c⁺ alone.
 			fills := func(pods, more, room float64) bool {

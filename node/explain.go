@@ -58,6 +58,10 @@ func bound(w agent.Why) string {
 		if c.Name != w.Limiting {
 			continue
 		}
+		if c.Mode == "slots" {
+			return fmt.Sprintf("%s decides, by its cores, of which each pod takes about one: slots − n = %.1f − %d = %.2f (what is measured would say %.2f).",
+				c.Name, c.Slots, w.Pods, c.Slots-float64(w.Pods), c.Signal)
+		}
 		if c.Mode == "model" {
 			return fmt.Sprintf("%s decides, by what the model expects: %s = %.2f (the signal would say %.2f).", c.Name, byModel(c, w.Pods), c.Model, c.Signal)
 		}

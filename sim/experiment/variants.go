@@ -74,7 +74,7 @@ func source(guards int) sim.Scalar {
 	s := sim.Scalar{
 		Spazio: sim.Spazio{
 			Agent: agent.Config{
-				Avail:     capacity.Thesis(),
+				Avail: capacity.Thesis(), NoCoreSlots: true,
 				Allowance: capacity.AllowanceOptions{Off: true},
 				Estimator: kalman.Config{
 					Method: kalman.Naive, Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6,
