@@ -166,7 +166,7 @@ func (p *Pipeline) coreSlots(i int) float64 {
 	if p.config.NoCoreSlots || p.config.Channels[i].Name != CPU || !p.known[i] || c.Cost < nearlyCore*core {
 		return 0
 	}
-	free := cores * min(max(room, 0), 1)
+	free := math.Ceil(cores * min(max(room, 0), 1)) // other load takes whole ones
 	return free + max(1, math.Sqrt(free)/2)
 }
 

@@ -124,7 +124,7 @@ func reference() sim.Spazio {
 	return sim.Spazio{
 		Agent: agent.Config{
 			Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
-			Allowance: capacity.AllowanceOptions{Off: true},
+			Allowance: capacity.AllowanceOptions{Off: true}, NoCoreSlots: true,
 			Estimator: kalman.Config{
 				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
 			},
