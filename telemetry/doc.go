@@ -45,6 +45,9 @@
 // second. Module telemetry/podsource has further sources behind the same
 // interface: the CRI's events, containerd's, and the API server's watch.
 //
+// [PodUsage] reads what each pod takes from its cgroup: CPU time used and waited for,
+// the time its limit held it up, the memory that the machine can't reclaim.
+//
 // Reading is apart from parsing, which takes bytes and allocates nothing;
 // [ParseStat], [ParseCPUStat], [ParseCounter] and [ParsePressure] are there for
 // programs that measure with the same eyes. The roots of the file systems

@@ -29,3 +29,12 @@ var (
 
 // Meminfo is what ParseMeminfo returns.
 type Meminfo = meminfo
+
+// The parsers of a cgroup's files.
+var (
+	ParseCPUTotals   = parseCPUTotals
+	ParseThrottling  = parseThrottling
+	ParseMemoryUse   = parseMemoryUse
+	ParseMemoryUseV1 = parseMemoryUseV1
+	ParseOOMKills    = parseOOMKills
+)

@@ -1,0 +1,390 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// ErrNoPodUsage is that the cgroups hold no kubelet's pods to read.
+var ErrNoPodUsage = errors.New("no pods to read the usage of")
+
+// PodReading is what a pod, or one of its containers, has taken by the time of a
+// reading. Times and counts are sums since its cgroup was made.
+type PodReading struct {
+	UID string
+	// Container is the ID of the container, empty for the pod as a whole.
+	Container string
+	// Age is the time since the cgroup appeared. If Older, it was there before
+	// PodUsage, which does not know its age: the time since it was first seen.
+	Age   time.Duration
+	Older bool
+	// Ended: no container is left, and this is the pod's last reading.
+	Ended bool
+
+	// CPU is the CPU time used. Stalled is the time in which at least one task
+	// waited for a CPU, known only if Pressure. Usage and waiting are demand: what it
+	// would take if cores were free, or less, since several that wait count once.
+	CPU, Stalled time.Duration
+	Pressure     bool
+	// Throttled is the time, summed over CPUs, in which its CPU limit held it up, in
+	// ThrottledPeriods of all Periods.
+	Throttled                 time.Duration
+	Periods, ThrottledPeriods uint64
+	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most
+	// of it, in bytes.
+	Memory, MemoryPeak uint64
+	// OOMKills counts processes killed for its memory; 0 on cgroup v1, which does
+	// not tell those of a whole pod.
+	OOMKills uint64
+}
+
+// Usage is what a [PodUsage] has read. It is reused by the next reading.
+type Usage struct {
+	At time.Time
+	// Pods are the readings that were due, a pod's own ahead of its containers'.
+	Pods []PodReading
+	// Failed are pods that could not be read; they are read again when due next.
+	Failed []error
+	// Untracked is how many pods there are beyond those that are followed.
+	Untracked int
+}
+
+// maxUsagePods bounds the pods that are followed, and with them the open files: nine
+// times what a kubelet takes by default.
+const maxUsagePods = 1024
+
+// maxUsageReads bounds the pods of one reading, which holds up a sample.
+const maxUsageReads = 64
+
+// A pod is read at these ages, then each period less or more a part of usageJitter by
+// its UID, so that pods of one age spread.
+var usageAges = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second}
+
+const (
+	usagePeriod = 10 * time.Second
+	usageJitter = .1
+	// usageRetry and usagePatience are how often and for how long the cgroup of a
+	// pod that was told of is looked for.
+	usageRetry = time.Second
+	// usageNever is when a pod that has ended is due, unless its containers change.
+	usageNever    = 24 * time.Hour
+	usagePatience = 2 * time.Minute
+)
+
+// PodUsage reads what pods take from their cgroups, on cgroup v1, v2 and hybrid, for
+// the cgroupfs and the systemd driver. Tell it of pods with Observe and call ReadTo at
+// any time that suits, at best several times a second: it reads those pods that are
+// due. They are at an age of 1, 2 and 5 s, then every 10 s or so, whenever a
+// container's cgroup goes and once when the last one has gone. The pod's own cgroup
+// outlives it by seconds and its counters are sums, so that a pod that ran for a tenth
+// of a second is measured too.
+//
+// A pod's own cgroup is always read, a container's in pods with more than one; they
+// are told from the sandbox by the names of their processes, and where those can't be
+// read containers are not.
+//
+// Files stay open. All of memory is read before any of the CPU: each makes the kernel
+// sum up its statistics. A reading of pods that are known allocates nothing. PodUsage
+// is for one goroutine.
+type PodUsage struct {
+	config   CgroupConfig
+	buffer   usageBuffer
+	found    bool
+	classes  []string
+	pods     []*usagePod // by UID
+	awaited  map[string]*usageWait
+	rescanAt time.Time
+	// wakeAt is when the first pod is due.
+	wakeAt    time.Time
+	untracked int
+	due       []*usagePod
+	listed    bool
+}
+
+// usageWait is a pod that was told of, the cgroup of which is yet to be found.
+type usageWait struct {
+	told         Pod
+	since, tryAt time.Time
+}
+
+// NewPodUsage returns a reader of the tree of c. The error is a *FieldError, or that
+// of a root which can't be read. Nothing is open before the first ReadTo.
+func NewPodUsage(c CgroupConfig) (*PodUsage, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	if _, err := os.ReadDir(c.Root); err != nil {
+		return nil, err
+	}
+	return &PodUsage{config: c, buffer: usageBuffer{text: make([]byte, 8<<10)}, awaited: map[string]*usageWait{}}, nil
+}
+
+// Close closes the files. A later ReadTo opens them anew.
+func (u *PodUsage) Close() error {
+	for _, p := range u.pods {
+		p.close()
+	}
+	return nil
+}
+
+// Observe takes what a [PodSource] says: all pods by UID, sorted. A pod that it is the
+// first to tell of has its age from then on.
+func (u *PodUsage) Observe(at time.Time, pods []Pod) {
+	i := 0
+	for _, pod := range pods {
+		for ; i < len(u.pods) && u.pods[i].uid < pod.UID; i++ {
+			u.observeGone(u.pods[i], at)
+		}
+		if i < len(u.pods) && u.pods[i].uid == pod.UID {
+			if p := u.pods[i]; p.told != pod {
+				p.told, p.toldGone, p.changed = pod, false, true
+				u.wake(at)
+			}
+			i++
+			continue
+		}
+		if a := u.awaited[pod.UID]; a != nil {
+			a.told = pod
+		} else if u.listed {
+			u.awaited[pod.UID] = &usageWait{told: pod, since: at, tryAt: at}
+			u.wake(at)
+		}
+	}
+	for ; i < len(u.pods); i++ {
+		u.observeGone(u.pods[i], at)
+	}
+}
+
+func (u *PodUsage) observeGone(p *usagePod, at time.Time) {
+	if p.told != (Pod{}) {
+		p.told, p.toldGone, p.changed = Pod{}, true, true
+		u.wake(at)
+	}
+}
+
+func (u *PodUsage) wake(at time.Time) {
+	if at.Before(u.wakeAt) {
+		u.wakeAt = at
+	}
+}
+
+// ReadTo reads the pods that are due into dst, the slices of which it uses again. The
+// error wraps ErrNoPodUsage while there is no kubelet's tree; what can't be read of a
+// pod is in dst.Failed.
+func (u *PodUsage) ReadTo(dst *Usage, at time.Time) error {
+	dst.At, dst.Pods, dst.Failed = at, dst.Pods[:0], dst.Failed[:0]
+	if !at.Before(u.rescanAt) {
+		u.rescan(at)
+	}
+	dst.Untracked = u.untracked
+	if !u.found {
+		return fmt.Errorf("telemetry: %w below %s", ErrNoPodUsage, u.config.Root)
+	}
+	if at.Before(u.wakeAt) {
+		return nil
+	}
+	u.findAwaited(at)
+	u.collect(at)
+	// All memory first, into the readings of dst that all CPU times then complete.
+	for _, p := range u.due {
+		p.first = len(dst.Pods)
+		dst.Pods = p.appendReadings(dst.Pods, at)
+		p.failed = u.read(dst, p, (*usageBuffer).memory)
+	}
+	for _, p := range u.due {
+		if p.failed == nil {
+			p.failed = u.read(dst, p, (*usageBuffer).cpu)
+		}
+	}
+	u.finish(dst, at)
+	return nil
+}
+
+// read completes the readings of a pod by one kind of file.
+func (u *PodUsage) read(dst *Usage, p *usagePod, kind func(*usageBuffer, *usageGroup, *PodReading) error) error {
+	if p.gone {
+		return nil
+	}
+	readings := dst.Pods[p.first : p.first+p.readings]
+	if err := kind(&u.buffer, &p.group, &readings[0]); err != nil {
+		return err
+	}
+	i := 1
+	for _, c := range p.containers {
+		if !c.measured {
+			continue
+		}
+		if err := kind(&u.buffer, &c.group, &readings[i]); err != nil && !vanished(err) {
+			return err
+		} else if err != nil {
+			p.changed = true // it went between listing and reading
+			readings[i].Container = goneContainer
+		}
+		i++
+	}
+	return nil
+}
+
+// goneContainer marks a reading to be left out.
+const goneContainer = "-"
+
+// collect finds the pods that are due, and looks again at the containers of those that
+// changed.
+func (u *PodUsage) collect(at time.Time) {
+	u.due = u.due[:0]
+	for _, p := range u.pods {
+		if len(u.due) == maxUsageReads {
+			return
+		}
+		if p.changed {
+			u.listContainers(p, at)
+		}
+		if !p.next.After(at) {
+			u.due = append(u.due, p)
+		}
+	}
+}
+
+// finish keeps the readings that are whole, says when each pod is due next and forgets
+// those that are gone.
+func (u *PodUsage) finish(dst *Usage, at time.Time) {
+	kept := dst.Pods[:0]
+	for _, p := range u.due {
+		readings := dst.Pods[p.first : p.first+p.readings]
+		switch {
+		case p.failed != nil && vanished(p.failed):
+			p.gone = true
+		case p.failed != nil:
+			dst.Failed = append(dst.Failed, p.failed)
+			p.schedule(at)
+			continue
+		}
+		if p.gone {
+			if p.seen && !p.endTold {
+				last := p.last
+				last.Age, last.Ended = at.Sub(p.since), true
+				kept = append(kept, last)
+			}
+			continue
+		}
+		for _, r := range readings {
+			if r.Container != goneContainer {
+				kept = append(kept, r)
+			}
+		}
+		p.last, p.seen = readings[0], true
+		p.endTold = p.ended
+		p.schedule(at)
+	}
+	dst.Pods = kept
+	u.pods = slices.DeleteFunc(u.pods, func(p *usagePod) bool {
+		if p.gone {
+			p.close()
+		}
+		return p.gone
+	})
+	u.setWake(at)
+}
+
+func (u *PodUsage) setWake(at time.Time) {
+	u.wakeAt = at.Add(usagePeriod)
+	for _, p := range u.pods {
+		switch {
+		case p.changed:
+			u.wake(at)
+		case p.next.Before(u.wakeAt):
+			u.wakeAt = p.next
+		}
+	}
+	for _, a := range u.awaited {
+		u.wake(a.tryAt)
+	}
+}
+
+// rescan reads the whole tree, in case something was not told.
+func (u *PodUsage) rescan(at time.Time) {
+	u.rescanAt = at.Add(u.config.Rescan)
+	if !u.found || !exists(u.buffer.layout.top) {
+		_ = u.Close()
+		u.pods, u.wakeAt = nil, at
+		if u.buffer.layout, u.found = findUsageLayout(u.config.Root); !u.found {
+			u.rescanAt = at.Add(usagePeriod)
+			return
+		}
+	}
+	u.classes = u.buffer.layout.classes()
+	u.untracked = 0
+	for _, class := range u.classes {
+		for _, name := range directories(filepath.Join(u.buffer.layout.top, class)) {
+			if uid, ok := podUID(name); ok {
+				u.add(uid, filepath.Join(class, name), at, u.awaited[uid] == nil)
+			}
+		}
+	}
+	for _, p := range u.pods {
+		p.changed = true
+	}
+	u.listed = true
+	u.wakeAt = at
+}
+
+// findAwaited looks for the cgroups of pods that were told of.
+func (u *PodUsage) findAwaited(at time.Time) {
+	for uid, a := range u.awaited {
+		if at.Before(a.tryAt) {
+			continue
+		}
+		a.tryAt = at.Add(usageRetry)
+		for _, class := range u.classes {
+			if rel := u.buffer.layout.podDirectory(class, uid); exists(filepath.Join(u.buffer.layout.top, rel)) {
+				u.add(uid, rel, a.since, false)
+				break
+			}
+		}
+		if at.Sub(a.since) >= usagePatience {
+			delete(u.awaited, uid)
+		}
+	}
+}
+
+// add begins to follow a pod, unless it is followed.
+func (u *PodUsage) add(uid, rel string, since time.Time, older bool) {
+	var told Pod
+	if a := u.awaited[uid]; a != nil {
+		since, told = a.since, a.told
+		delete(u.awaited, uid)
+	}
+	i, known := slices.BinarySearchFunc(u.pods, uid, func(p *usagePod, uid string) int { return compareUID(p.uid, uid) })
+	switch {
+	case known:
+	case len(u.pods) >= maxUsagePods:
+		u.untracked++
+	default:
+		p := newUsagePod(uid, rel, since, older)
+		p.told = told
+		u.pods = slices.Insert(u.pods, i, p)
+	}
+}
+
+func compareUID(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// phaseOf is in [-1,1), by the UID.
+func phaseOf(uid string) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid))
+	return float64(h.Sum32())/(1<<31) - 1
+}

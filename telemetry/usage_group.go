@@ -1,0 +1,176 @@
+package telemetry
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// usageGroup is one cgroup whose files stay open.
+type usageGroup struct {
+	// rel is its directory below the kubelet's.
+	rel   string
+	files [usageFiles]usageHandle
+	// largest and current are the most of its use of memory and of all its memory,
+	// the page cache too, at any reading.
+	largest, current uint64
+}
+
+// usageHandle is an open file, or one that the kernel does not have.
+type usageHandle struct {
+	f       *os.File
+	fd      uintptr
+	missing bool
+}
+
+// usageBuffer reads cgroups of a layout one after the other into one buffer.
+type usageBuffer struct {
+	layout usageLayout
+	text   []byte
+}
+
+// read returns a file's text, valid until the next read; none if the layout or the
+// kernel does not have it.
+func (b *usageBuffer) read(g *usageGroup, which int) ([]byte, error) {
+	file, h := &b.layout.files[which], &g.files[which]
+	if file.name == "" || h.missing {
+		return nil, nil
+	}
+	if h.f == nil {
+		opened, err := os.Open(filepath.Join(file.top, g.rel, file.name))
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) && !file.needed {
+				h.missing = true
+				return nil, nil
+			}
+			return nil, err
+		}
+		h.f, h.fd = opened, opened.Fd()
+	}
+	for {
+		n, err := readAll(h.f, h.fd, b.text)
+		switch {
+		case lacksPressure(err) && !file.needed: // psi=0 on older kernels
+			h.close()
+			h.missing = true
+			return nil, nil
+		case err != nil:
+			h.close()
+			return nil, &os.PathError{Op: "read", Path: filepath.Join(file.top, g.rel, file.name), Err: reason(err)}
+		case n < len(b.text):
+			return b.text[:n], nil
+		case len(b.text) >= maxFile:
+			return nil, &os.PathError{Op: "read", Path: filepath.Join(file.top, g.rel, file.name), Err: ErrMalformed}
+		}
+		b.text = make([]byte, 2*len(b.text))
+	}
+}
+
+func (h *usageHandle) close() {
+	if h.f != nil {
+		h.f.Close()
+		h.f = nil
+	}
+}
+
+func (g *usageGroup) close() {
+	for i := range g.files {
+		g.files[i].close()
+	}
+}
+
+// parse reads a file and makes a value of its text; ok is false where there is none.
+func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]byte) (T, error)) (value T, ok bool, err error) {
+	text, err := b.read(g, which)
+	if err != nil || text == nil {
+		return value, false, err
+	}
+	if value, err = parse(text); err != nil {
+		var zero T
+		return zero, false, &os.PathError{Op: "parse", Path: filepath.Join(b.layout.files[which].top, g.rel, b.layout.files[which].name), Err: err}
+	}
+	return value, true, nil
+}
+
+// memory reads what of the machine's memory the group holds and its peak. The kernel
+// keeps the peak of all memory, the page cache too, which counts by as much as it
+// rose above what was seen at readings.
+func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
+	parse := parseMemoryUseV1
+	if b.layout.v2 {
+		parse = parseMemoryUse
+	}
+	use, _, err := parseUsage(b, g, memoryStat, parse)
+	if err != nil {
+		return err
+	}
+	current, _, err := parseUsage(b, g, memoryCurrent, ParseCounter)
+	if err != nil {
+		return err
+	}
+	peak, hasPeak, err := parseUsage(b, g, memoryPeak, ParseCounter)
+	if err != nil {
+		return err
+	}
+	kills, _, err := parseUsage(b, g, memoryEvents, parseOOMKills)
+	if err != nil {
+		return err
+	}
+	g.largest, g.current = max(g.largest, use), max(g.current, current)
+	r.Memory, r.MemoryPeak, r.OOMKills = use, g.largest, kills
+	if hasPeak && peak > g.current {
+		r.MemoryPeak = max(use, min(g.largest+peak-g.current, peak))
+	}
+	return nil
+}
+
+// cpu reads what the group took and waited for.
+func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
+	var totals cpuTotals
+	var err error
+	if b.layout.v2 {
+		totals, _, err = parseUsage(b, g, cpuStat, parseCPUTotals)
+		totals.Usage, totals.Throttled = totals.Usage*1000, totals.Throttled*1000
+	} else {
+		var used uint64
+		if used, _, err = parseUsage(b, g, cpuStat, ParseCounter); err != nil {
+			return err
+		}
+		totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling)
+		totals.Usage = used
+	}
+	if err != nil {
+		return err
+	}
+	stall, pressed, err := parseUsage(b, g, cpuPressure, ParsePressure)
+	if err != nil {
+		return err
+	}
+	if pressed && !b.layout.v2 {
+		if pressed, err = b.isUnified(g, totals.Usage); err != nil {
+			return err
+		}
+	}
+	if pressed {
+		r.Stalled = time.Duration(min(stall.Some, maxKeyed/1000)) * time.Microsecond
+	}
+	r.CPU, r.Throttled = time.Duration(min(totals.Usage, maxKeyed)), time.Duration(min(totals.Throttled, maxKeyed))
+	r.Pressure, r.Periods, r.ThrottledPeriods = pressed, totals.Periods, totals.ThrottledPeriods
+	return nil
+}
+
+// isUnified says whether a group of the hybrid layout holds its processes in the
+// unified hierarchy too, which alone tells pressure: if it counts most of the CPU time
+// there. A runtime that does not know that hierarchy leaves its groups there empty.
+func (b *usageBuffer) isUnified(g *usageGroup, used uint64) (bool, error) {
+	totals, ok, err := parseUsage(b, g, unifiedStat, parseCPUTotals)
+	return ok && totals.Usage > 0 && totals.Usage*1000 >= used/2, err
+}
+
+// vanished says whether a file could not be read because its cgroup was removed.
+func vanished(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV)
+}

@@ -1,0 +1,123 @@
+package telemetry
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The files that a cgroup's usage is read from, those of memory first.
+const (
+	memoryStat = iota
+	memoryCurrent
+	memoryPeak
+	memoryEvents
+	cpuStat     // of v1: cpuacct.usage
+	cpuThrottle // of v1 alone: cpu.stat
+	cpuPressure
+	unifiedStat // of hybrid alone: cpu.stat beside the pressure
+	usageFiles
+)
+
+// usageFile is one of them: where the kubelet's tree is in its hierarchy and what
+// the file is called. The name is empty where the layout has none.
+type usageFile struct {
+	top, name string
+	needed    bool
+}
+
+// usageLayout is where a kubelet's tree and the files of its cgroups are. On cgroup v1
+// each controller may have a hierarchy of its own, in which the tree has the same
+// path.
+type usageLayout struct {
+	v2 bool
+	// top is the kubelet's directory in the hierarchy whose directories are listed.
+	top   string
+	files [usageFiles]usageFile
+}
+
+// findUsageLayout looks for the kubelet's tree below root.
+func findUsageLayout(root string) (l usageLayout, ok bool) {
+	for _, h := range hierarchies {
+		for _, parent := range parents {
+			for _, name := range directories(filepath.Join(root, h, parent)) {
+				if isKubepods(name) {
+					return newUsageLayout(root, h, filepath.Join(parent, name)), true
+				}
+			}
+		}
+	}
+	return usageLayout{}, false
+}
+
+func newUsageLayout(root, hierarchy, tree string) usageLayout {
+	l := usageLayout{top: filepath.Join(root, hierarchy, tree)}
+	if l.v2 = hierarchy == ""; l.v2 {
+		for i, name := range [usageFiles]string{
+			memoryStat: "memory.stat", memoryCurrent: "memory.current", memoryPeak: "memory.peak", memoryEvents: "memory.events",
+			cpuStat: "cpu.stat", cpuPressure: "cpu.pressure",
+		} {
+			l.files[i] = usageFile{l.top, name, i == memoryStat || i == cpuStat}
+		}
+		return l
+	}
+	for i, f := range [usageFiles]struct {
+		name        string
+		hierarchies []string
+	}{
+		memoryStat:    {"memory.stat", []string{"memory"}},
+		memoryCurrent: {"memory.usage_in_bytes", []string{"memory"}},
+		memoryPeak:    {"memory.max_usage_in_bytes", []string{"memory"}},
+		cpuStat:       {"cpuacct.usage", []string{"cpu,cpuacct", "cpuacct"}},
+		cpuThrottle:   {"cpu.stat", []string{"cpu,cpuacct", "cpu"}},
+		cpuPressure:   {"cpu.pressure", []string{"unified"}},
+		unifiedStat:   {"cpu.stat", []string{"unified"}},
+	} {
+		for _, h := range f.hierarchies {
+			if top := filepath.Join(root, h, tree); exists(top) {
+				l.files[i] = usageFile{top, f.name, i == memoryStat || i == cpuStat}
+				break
+			}
+		}
+	}
+	return l
+}
+
+// classes are the directories of the tree that hold pods, relative to its top.
+func (l *usageLayout) classes() []string {
+	classes := []string{""}
+	for _, name := range directories(l.top) {
+		if isQoS(name) {
+			classes = append(classes, name)
+		}
+	}
+	return classes
+}
+
+// podDirectory is the name of the cgroup of a pod in the class: the inverse of podUID.
+func (l *usageLayout) podDirectory(class, uid string) string {
+	name := filepath.Base(filepath.Join(l.top, class))
+	if slice, systemd := strings.CutSuffix(name, ".slice"); systemd {
+		return filepath.Join(class, slice+"-pod"+strings.ReplaceAll(uid, "-", "_")+".slice")
+	}
+	return filepath.Join(class, "pod"+uid)
+}
+
+// containerID is the ID in the name of a container's cgroup: <id> with the cgroupfs
+// driver, <runtime>-<id>.scope with systemd's.
+func containerID(name string) string {
+	name = strings.TrimSuffix(name, ".scope")
+	return name[strings.LastIndexByte(name, '-')+1:]
+}
+
+// directories are the names of those in dir, sorted; none if it is not there.
+func directories(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && e.Type()&os.ModeSymlink == 0 })
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}

@@ -1,0 +1,199 @@
+package telemetry_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// realTree makes a kubelet's tree in cgroups of this machine and a root that leads to
+// it. It is nil where this process may not.
+func realTree(t testing.TB) *kubelet {
+	t.Helper()
+	k := &kubelet{machine: newMachine(t), tree: "kubepods"}
+	k.proc = "/proc"
+	base := fmt.Sprintf("spazio-usage-%d", os.Getpid())
+	link := func(part, at string) bool {
+		if _, err := os.Stat(filepath.Join(at, "cgroup.procs")); err != nil {
+			return false
+		}
+		own := filepath.Join(at, base)
+		if os.MkdirAll(filepath.Join(own, k.tree, "besteffort"), 0o755) != nil {
+			return false
+		}
+		t.Cleanup(func() { removeGroups(own) })
+		if part == "" {
+			k.root = own
+			return true
+		}
+		return os.Symlink(own, filepath.Join(k.root, part)) == nil
+	}
+	const root = "/sys/fs/cgroup"
+	if _, err := os.Stat(root + "/cgroup.controllers"); err == nil {
+		for _, dir := range []string{"", base, base + "/kubepods", base + "/kubepods/besteffort"} {
+			if dir != "" && os.MkdirAll(filepath.Join(root, dir), 0o755) != nil ||
+				os.WriteFile(filepath.Join(root, dir, "cgroup.subtree_control"), []byte("+cpu +memory"), 0o644) != nil {
+				return nil
+			}
+		}
+		k.parts = []string{""}
+		if !link("", root) {
+			return nil
+		}
+		return k
+	}
+	k.v1 = true
+	for _, part := range []string{"cpu,cpuacct", "cpu", "cpuacct", "memory", "unified"} {
+		if link(part, filepath.Join(root, part)) {
+			k.parts = append(k.parts, part)
+			k.unified = k.unified || part == "unified"
+		}
+	}
+	if len(k.parts) < 2 {
+		return nil
+	}
+	return k
+}
+
+// removeGroups removes cgroups from below; those that still hold a dying process need
+// another try.
+func removeGroups(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			removeGroups(filepath.Join(dir, e.Name()))
+		}
+	}
+	for range 1000 {
+		if err := os.Remove(dir); err == nil || os.IsNotExist(err) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// enter makes a cgroup and a child in it that runs a script.
+func (k *kubelet) enter(dir, script string) *exec.Cmd {
+	k.t.Helper()
+	var join strings.Builder
+	for _, part := range k.parts {
+		k.mkdir(filepath.Join(part, k.tree, dir))
+		fmt.Fprintf(&join, "echo $$ > '%s' && ", filepath.Join(k.root, part, k.tree, dir, "cgroup.procs"))
+	}
+	c := exec.Command("sh", "-c", join.String()+script)
+	if err := c.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	return c
+}
+
+// TestPodUsageOfChildren reads real cgroups of real processes: one that burns half a
+// second and holds 30 MB, and one that is over before any reading.
+func TestPodUsageOfChildren(t *testing.T) {
+	k := realTree(t)
+	if k == nil {
+		t.Log("cgroups can't be made here: nothing to see")
+		return
+	}
+	u := k.usage()
+	read(t, u, start)
+	u.Observe(start, []telemetry.Pod{{UID: podA}, {UID: podB}})
+	// The shell says when it has burnt and holds what it should, and waits to be told to end.
+	dir := t.TempDir()
+	ready, end := filepath.Join(dir, "ready"), filepath.Join(dir, "end")
+	long := k.enter(k.container(podA, idA), `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done
+		x=$(head -c 30000000 /dev/zero | tr '\0' x); echo > '`+ready+`.tmp'; mv '`+ready+`.tmp' '`+ready+`'; while [ ! -e '`+end+`' ]; do sleep .01; done`)
+	short := k.enter(k.container(podB, idB), `i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done`)
+	if err := short.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	removeGroupsOf(k, k.container(podB, idB))
+	used := short.ProcessState.UserTime() + short.ProcessState.SystemTime()
+	for {
+		if _, err := os.Stat(ready); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	got := map[string]telemetry.PodReading{}
+	u.Observe(start.Add(time.Second), telemetry.RunningPods(podA))
+	for _, r := range read(t, u, start.Add(time.Second)) {
+		got[r.UID] = r
+	}
+	// The shell was in its group for all but its start.
+	if r := got[podB]; r.CPU < used/3 || r.CPU > used+50*time.Millisecond {
+		t.Errorf("a child that took %v: %+v", used, r)
+	}
+	if r := got[podA]; r.Memory < 30e6 || r.Memory > 200e6 || r.MemoryPeak < r.Memory || r.CPU <= 0 || r.Ended {
+		t.Errorf("a child that holds 30 MB: %+v", r)
+	}
+	if err := os.WriteFile(end, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := long.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	removeGroupsOf(k, k.container(podA, idA))
+	u.Observe(start.Add(1500*time.Millisecond), nil)
+	last := read(t, u, start.Add(1500*time.Millisecond))
+	burnt := long.ProcessState.UserTime() + long.ProcessState.SystemTime()
+	if len(last) != 2 || last[0].UID != podA || !last[1].Ended || last[1].CPU != got[podB].CPU || !last[0].Ended || last[0].CPU < burnt/3 || last[0].MemoryPeak < 30e6 || last[0].Memory > last[0].MemoryPeak {
+		t.Errorf("at its end, after %v: %+v", burnt, last)
+	}
+}
+
+func removeGroupsOf(k *kubelet, dir string) {
+	for _, part := range k.parts {
+		removeGroups(filepath.Join(k.root, part, k.tree, dir))
+	}
+}
+
+// BenchmarkPodUsage reads real cgroups, else made-up ones; an operation is a reading of
+// one pod.
+func BenchmarkPodUsage(b *testing.B) {
+	for _, pods := range []int{1, 50} {
+		b.Run("pods="+strconv.Itoa(pods), func(b *testing.B) {
+			k := realTree(b)
+			if k == nil {
+				k = &kubelet{machine: newMachine(b), tree: "kubepods", parts: []string{""}}
+			}
+			for i := range pods {
+				dir := k.pod(fmt.Sprintf("%08x", i))
+				for _, part := range k.parts {
+					k.mkdir(filepath.Join(part, k.tree, dir))
+				}
+				if k.proc != "/proc" {
+					k.set(dir, group{memory: 1000})
+				}
+			}
+			u, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: k.root, Rescan: 1 << 62})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer u.Close()
+			var dst telemetry.Usage
+			at, n := start, 0
+			if err := u.ReadTo(&dst, at); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for n == 0 || len(dst.Pods) == 0 {
+					at = at.Add(time.Second)
+					if err := u.ReadTo(&dst, at); err != nil || len(dst.Failed) > 0 {
+						b.Fatal(err, dst.Failed)
+					}
+					n += len(dst.Pods)
+				}
+				dst.Pods = dst.Pods[:len(dst.Pods)-1]
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package telemetry
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// usagePod is a pod that is followed.
+type usagePod struct {
+	uid   string
+	group usageGroup
+	since time.Time
+	older bool
+	// period is from one reading to the next once the pod is not young.
+	period time.Duration
+	next   time.Time
+	// told is what the pod source said last, toldGone that it no longer knows the
+	// pod; changed, that containers may have come or gone since they were listed.
+	told       Pod
+	toldGone   bool
+	changed    bool
+	containers []*usageContainer // by name
+	// ended: the last container has gone. endTold: a reading has said so.
+	ended, endTold bool
+	// gone: its cgroup has gone. last is its last reading, if seen.
+	gone, seen bool
+	last       PodReading
+
+	// Of the reading that is under way.
+	first, readings int
+	failed          error
+}
+
+// usageContainer is a container's cgroup of a pod.
+type usageContainer struct {
+	name  string
+	group usageGroup
+	kind  usageKind
+	// measured: the containers of its pod are read, and it is none of the runtime's.
+	measured bool
+	// id is that of name.
+	id string
+}
+
+// usageKind is what a container's processes say it is.
+type usageKind int
+
+const (
+	unknownKind usageKind = iota // no process yet
+	sandboxKind
+	workKind
+	hiddenKind // processes without a readable name
+)
+
+func newUsagePod(uid, rel string, since time.Time, older bool) *usagePod {
+	p := &usagePod{
+		uid: uid, group: usageGroup{rel: rel}, since: since, older: older, changed: true,
+		period: time.Duration((1 + usageJitter*phaseOf(uid)) * float64(usagePeriod)),
+	}
+	if p.next = since; !older {
+		p.next = since.Add(usageAges[0])
+	}
+	return p
+}
+
+func (p *usagePod) close() {
+	p.group.close()
+	for _, c := range p.containers {
+		c.group.close()
+	}
+}
+
+// schedule says when the pod is due after a reading.
+func (p *usagePod) schedule(at time.Time) {
+	p.next = at.Add(p.period)
+	if p.ended {
+		p.close()
+		p.next = at.Add(usageNever)
+	}
+	if p.older || p.ended {
+		return
+	}
+	for _, age := range usageAges {
+		if due := p.since.Add(age); due.After(at) {
+			p.next = due
+			return
+		}
+	}
+}
+
+// appendReadings adds a reading of the pod and one of each container that is read.
+func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
+	r := PodReading{UID: p.uid, Age: max(0, at.Sub(p.since)), Older: p.older, Ended: p.ended}
+	dst = append(dst, r)
+	p.readings = 1
+	for _, c := range p.containers {
+		if c.measured {
+			r.Container = c.id
+			dst = append(dst, r)
+			p.readings++
+		}
+	}
+	return dst
+}
+
+// listContainers looks which containers a pod has. One that went makes a reading due,
+// and the last one the last: but CRI-O's pods have no sandbox, so that between two
+// containers there is none.
+func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
+	p.changed = false
+	dir := filepath.Join(u.buffer.layout.top, p.group.rel)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		p.gone, p.next = true, at
+		return
+	}
+	before, crio := len(p.containers), false
+	p.containers = slices.DeleteFunc(p.containers, func(c *usageContainer) bool {
+		crio = crio || isCRIO(c.name)
+		there := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == c.name })
+		if !there {
+			c.group.close()
+		}
+		return !there
+	})
+	if len(p.containers) < before {
+		p.next = at
+		p.ended = len(p.containers) == 0 && !crio
+	}
+	if !p.ended && p.toldGone && len(p.containers) == 0 {
+		p.next, p.ended = at, true
+	}
+	for _, e := range entries {
+		known := slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return c.name == e.Name() })
+		if e.IsDir() && isContainer(e.Name()) && !known {
+			p.containers = append(p.containers, &usageContainer{
+				name: e.Name(), id: containerID(e.Name()), group: usageGroup{rel: filepath.Join(p.group.rel, e.Name())},
+			})
+			if p.ended {
+				p.ended, p.next = false, at
+			}
+		}
+	}
+	u.choose(p)
+}
+
+// choose says which containers are read: all but the sandbox where there are two or
+// more.
+func (u *PodUsage) choose(p *usagePod) {
+	work := 0
+	for _, c := range p.containers {
+		if c.kind == unknownKind {
+			c.kind = u.kindOf(c)
+		}
+		if c.kind == workKind {
+			work++
+		}
+	}
+	for _, c := range p.containers {
+		c.measured = c.kind == workKind && work > 1
+	}
+}
+
+// kindOf looks at the first process of a container.
+func (u *PodUsage) kindOf(c *usageContainer) usageKind {
+	text, err := os.ReadFile(filepath.Join(u.buffer.layout.top, c.group.rel, "cgroup.procs"))
+	pid, _, ok := bytes.Cut(text, []byte("\n"))
+	if err != nil || !ok {
+		return unknownKind
+	}
+	comm, err := os.ReadFile(filepath.Join(u.config.ProcRoot, string(pid), "comm"))
+	switch name := string(bytes.TrimSpace(comm)); {
+	case os.IsPermission(err) || string(pid) == "0":
+		return hiddenKind
+	case err != nil || isRuntime(name):
+		return unknownKind // it ended, or is to become the container's
+	case name == "pause":
+		return sandboxKind
+	}
+	return workKind
+}

@@ -1,0 +1,479 @@
+package telemetry_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// kubelet is a made-up tree of cgroups in one of the layouts.
+type kubelet struct {
+	*machine
+	// tree is the kubelet's directory, below each of the layout's hierarchies.
+	tree string
+	v1   bool
+	// unified: the v1 layout is hybrid and the runtime knows it.
+	unified, systemd bool
+	parts            []string
+}
+
+// usageTrees are all that a kubelet may have.
+func usageTrees(t *testing.T) map[string]*kubelet {
+	made := map[string]*kubelet{}
+	for _, systemd := range []bool{false, true} {
+		for name, k := range map[string]*kubelet{
+			"v2":     {parts: []string{""}},
+			"v1":     {v1: true, parts: []string{"cpu", "cpuacct", "memory"}},
+			"hybrid": {v1: true, unified: true, parts: []string{"cpu,cpuacct", "memory", "unified"}},
+		} {
+			k := *k
+			k.machine, k.tree, k.systemd = newMachine(t), "kubepods", systemd
+			if systemd {
+				k.tree, name = "kubepods.slice", name+"-systemd"
+			}
+			for _, part := range k.parts {
+				k.mkdir(filepath.Join(part, k.tree, k.class()))
+			}
+			made[name] = &k
+		}
+	}
+	return made
+}
+
+func (k *kubelet) class() string {
+	if k.systemd {
+		return "kubepods-besteffort.slice"
+	}
+	return "besteffort"
+}
+
+func (k *kubelet) mkdir(dir string) {
+	k.t.Helper()
+	if err := os.MkdirAll(filepath.Join(k.root, dir), 0o755); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// pod and container are directories relative to the kubelet's.
+func (k *kubelet) pod(uid string) string {
+	if k.systemd {
+		return k.class() + "/kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice"
+	}
+	return k.class() + "/pod" + uid
+}
+
+func (k *kubelet) container(uid, id string) string {
+	if k.systemd {
+		return k.pod(uid) + "/cri-containerd-" + id + ".scope"
+	}
+	return k.pod(uid) + "/" + id
+}
+
+// group is what the files of a cgroup say.
+type group struct {
+	cpu, stalled, throttled           time.Duration
+	periods, held                     uint64
+	memory, cache, current, peak, oom uint64
+}
+
+// set writes the files of a cgroup.
+func (k *kubelet) set(dir string, g group) {
+	k.t.Helper()
+	file := func(part, name, text string) { k.write(filepath.Join(k.root, part, k.tree, dir, name), text) }
+	stat := fmt.Sprintf("usage_usec %d\nuser_usec 5\nsystem_usec 7\nnice_usec 0\n", g.cpu.Microseconds())
+	pressure := fmt.Sprintf("some avg10=1.00 avg60=2.00 avg300=3.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n", g.stalled.Microseconds())
+	if !k.v1 {
+		file("", "cpu.stat", stat+fmt.Sprintf("core_sched.force_idle_usec 0\nnr_periods %d\nnr_throttled %d\nthrottled_usec %d\nnr_bursts 0\nburst_usec 0\n",
+			g.periods, g.held, g.throttled.Microseconds()))
+		file("", "cpu.pressure", pressure)
+		file("", "memory.stat", fmt.Sprintf("anon %d\nfile %d\nkernel 9\nkernel_stack 0\npagetables 0\nsec_pagetables 0\npercpu 64\nsock 100\nvmalloc 0\nshmem 200\nzswap 0\nslab_reclaimable 55\nslab_unreclaimable 0\nslab 55\n",
+			g.memory-300, g.cache))
+		file("", "memory.current", fmt.Sprintln(g.current))
+		file("", "memory.peak", fmt.Sprintln(g.peak))
+		file("", "memory.events", fmt.Sprintf("low 0\nhigh 0\nmax 4\noom 3\noom_kill %d\noom_group_kill 0\n", g.oom))
+		return
+	}
+	cpu, acct := k.parts[0], k.parts[0]
+	if !k.unified {
+		acct = "cpuacct"
+	}
+	file(acct, "cpuacct.usage", fmt.Sprintln(g.cpu.Nanoseconds()))
+	file(cpu, "cpu.stat", fmt.Sprintf("nr_periods %d\nnr_throttled %d\nthrottled_time %d\nnr_bursts 0\n", g.periods, g.held, g.throttled.Nanoseconds()))
+	file("memory", "memory.stat", fmt.Sprintf("cache %d\nrss 1\nshmem 2\ntotal_cache %d\ntotal_rss %d\ntotal_shmem 200\n", g.cache, g.cache, g.memory-200))
+	file("memory", "memory.usage_in_bytes", fmt.Sprintln(g.current))
+	file("memory", "memory.max_usage_in_bytes", fmt.Sprintln(g.peak))
+	if k.unified {
+		file("unified", "cpu.stat", stat)
+		file("unified", "cpu.pressure", pressure)
+	}
+}
+
+// start makes a cgroup with a process of a name, or none.
+func (k *kubelet) start(dir, comm string, g group) {
+	k.t.Helper()
+	for _, part := range k.parts {
+		k.mkdir(filepath.Join(part, k.tree, dir))
+		if comm == "" {
+			continue
+		}
+		k.write(filepath.Join(k.root, part, k.tree, dir, "cgroup.procs"), "77"+strconv.Itoa(len(comm))+"\n")
+		k.write(filepath.Join(k.proc, "77"+strconv.Itoa(len(comm)), "comm"), comm+"\n")
+	}
+	k.set(dir, g)
+}
+
+func (k *kubelet) end(dir string) {
+	k.t.Helper()
+	for _, part := range k.parts {
+		if err := os.RemoveAll(filepath.Join(k.root, part, k.tree, dir)); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+}
+
+func (k *kubelet) usage() *telemetry.PodUsage {
+	k.t.Helper()
+	u, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: k.root, ProcRoot: k.proc})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() { u.Close() })
+	return u
+}
+
+func read(t testing.TB, u *telemetry.PodUsage, at time.Time) []telemetry.PodReading {
+	t.Helper()
+	var dst telemetry.Usage
+	if err := u.ReadTo(&dst, at); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range dst.Failed {
+		t.Error(err)
+	}
+	return append([]telemetry.PodReading(nil), dst.Pods...)
+}
+
+const (
+	podA = "0a000000-0000-4000-8000-000000000001"
+	podB = "0b000000-0000-4000-8000-000000000002"
+	idA  = "aaaaaaaaaaaaaaaa0000000000000000000000000000000000000000000000aa"
+	idB  = "bbbbbbbbbbbbbbbb0000000000000000000000000000000000000000000000bb"
+	idP  = "cccccccccccccccc0000000000000000000000000000000000000000000000cc"
+)
+
+// TestPodUsageLife follows a pod of two containers from its first container to the end
+// of its cgroup, in every layout.
+func TestPodUsageLife(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			if got := read(t, u, start); len(got) > 0 {
+				t.Fatalf("read %v of an empty node", got)
+			}
+			at := start.Add(300 * time.Millisecond)
+			u.Observe(at, []telemetry.Pod{{UID: podA}})
+			first := group{cpu: 40 * time.Millisecond, memory: 5000, cache: 1e6, current: 1e6, peak: 1e6}
+			k.start(k.pod(podA), "", first)
+			k.start(k.container(podA, idP), "pause", group{memory: 300})
+			if got := read(t, u, at.Add(100*time.Millisecond)); len(got) > 0 {
+				t.Errorf("read %v ahead of an age of 1 s", got)
+			}
+			k.start(k.container(podA, idA), "server", group{cpu: time.Second, memory: 4000})
+			u.Observe(at.Add(time.Second), telemetry.RunningPods(podA))
+			later := group{
+				cpu: 1500 * time.Millisecond, stalled: 300 * time.Millisecond, throttled: 20 * time.Millisecond, periods: 10, held: 2,
+				memory: 7000, cache: 2e6, current: 2e6, peak: 2e6 + 500, oom: 1,
+			}
+			k.set(k.pod(podA), later)
+			want := telemetry.PodReading{
+				UID: podA, Age: time.Second, CPU: later.cpu, Stalled: later.stalled, Pressure: true,
+				Throttled: later.throttled, Periods: 10, ThrottledPeriods: 2, Memory: 7000, MemoryPeak: 7500, OOMKills: 1,
+			}
+			if k.v1 {
+				want.OOMKills = 0
+				if !k.unified {
+					want.Stalled, want.Pressure = 0, false
+				}
+			}
+			expect := func(at time.Time, want ...telemetry.PodReading) {
+				t.Helper()
+				if d := cmp.Diff(want, read(t, u, at)); d != "" {
+					t.Errorf("at %v (-want +got):\n%s", at.Sub(start), d)
+				}
+			}
+			expect(at.Add(time.Second), want) // one container and the sandbox: the pod alone
+			expect(at.Add(1100 * time.Millisecond))
+
+			k.start(k.container(podA, idB), "sidecar", group{cpu: 7 * time.Second, memory: 900})
+			u.Observe(at.Add(1200*time.Millisecond), []telemetry.Pod{{UID: podA, State: telemetry.PodRunning, Starts: 2}})
+			got := read(t, u, at.Add(2*time.Second))
+			if len(got) != 3 || got[0].Container != "" || got[1].Container != idA || got[2].Container != idB ||
+				got[1].CPU != time.Second || got[2].CPU != 7*time.Second || got[2].Memory != 900 || got[0].Age != 2*time.Second {
+				t.Fatalf("a pod of two containers: %+v", got)
+			}
+
+			// A container goes, and with the next the pod: one reading each, the last
+			// with what the counters end at.
+			k.end(k.container(podA, idB))
+			u.Observe(at.Add(3*time.Second), []telemetry.Pod{{UID: podA, State: telemetry.PodRunning, Starts: 3}})
+			want.Age = 3 * time.Second
+			expect(at.Add(3*time.Second), want)
+			later.cpu, later.memory, later.current = 1900*time.Millisecond, 300, 300
+			k.set(k.pod(podA), later)
+			k.end(k.container(podA, idA))
+			k.end(k.container(podA, idP))
+			u.Observe(at.Add(4*time.Second), nil)
+			want.CPU, want.Memory, want.Age, want.Ended = later.cpu, 300, 4*time.Second, true
+			expect(at.Add(4*time.Second), want)
+			expect(at.Add(5 * time.Second))
+			k.end(k.pod(podA))
+			expect(at.Add(40 * time.Second)) // the tree is listed anew: nothing more to say
+			expect(at.Add(80 * time.Second))
+		})
+	}
+}
+
+// TestPodUsageSchedule: at 1, 2, 5 s, then every 10 s within a tenth; a pod that was
+// there first at once.
+func TestPodUsageSchedule(t *testing.T) {
+	k := usageTrees(t)["v2"]
+	k.start(k.pod(podB), "", group{cpu: time.Hour, memory: 1000})
+	u := k.usage()
+	ages := map[string][]float64{}
+	for tick := range 600 {
+		at := start.Add(time.Duration(tick) * 100 * time.Millisecond)
+		if tick == 5 {
+			k.start(k.pod(podA), "", group{memory: 1000})
+			u.Observe(at, telemetry.RunningPods(podA, podB))
+		}
+		for _, r := range read(t, u, at) {
+			ages[r.UID] = append(ages[r.UID], r.Age.Seconds())
+			if r.Older != (r.UID == podB) {
+				t.Errorf("%s older: %v", r.UID, r.Older)
+			}
+		}
+	}
+	young, old := ages[podA], ages[podB]
+	if len(young) < 8 || !slices.Equal(young[:3], []float64{1, 2, 5}) || len(old) < 5 || old[0] != 0 {
+		t.Fatalf("read at %v", ages)
+	}
+	for _, steps := range [][]float64{young[2:], old} {
+		for i := 1; i < len(steps); i++ {
+			if step := steps[i] - steps[i-1]; step < 9 || step > 11.1 {
+				t.Errorf("%v s between two readings", step)
+			}
+		}
+	}
+	if young[4]-young[3] == old[2]-old[1] {
+		t.Errorf("both pods every %v s", old[2]-old[1])
+	}
+}
+
+// TestPodUsageGoesOn: a pod whose files are broken fails alone, by name; one whose
+// cgroup goes without a word ends with what was read last; so does the whole tree.
+func TestPodUsageGoesOn(t *testing.T) {
+	k := usageTrees(t)["v2"]
+	k.start(k.pod(podA), "", group{cpu: time.Second, memory: 1000})
+	k.start(k.pod(podB), "", group{cpu: 2 * time.Second, memory: 1000})
+	u := k.usage()
+	read(t, u, start)
+	broken := filepath.Join(k.root, k.tree, k.pod(podA), "memory.stat")
+	k.write(broken, "anon many\nshmem 0\n")
+	k.end(k.pod(podB))
+	var dst telemetry.Usage
+	if err := u.ReadTo(&dst, start.Add(31*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if len(dst.Failed) != 1 || !errors.Is(dst.Failed[0], telemetry.ErrMalformed) || !strings.Contains(dst.Failed[0].Error(), broken) {
+		t.Errorf("failed: %v", dst.Failed)
+	}
+	if len(dst.Pods) != 1 || dst.Pods[0].UID != podB || !dst.Pods[0].Ended || dst.Pods[0].CPU != 2*time.Second || dst.Pods[0].Age != 31*time.Second {
+		t.Errorf("read %+v", dst.Pods)
+	}
+	k.set(k.pod(podA), group{cpu: 3 * time.Second, memory: 1000})
+	if got := read(t, u, start.Add(45*time.Second)); len(got) != 1 || got[0].CPU != 3*time.Second {
+		t.Errorf("mended: %+v", got)
+	}
+	k.end("")
+	if err := u.ReadTo(&dst, start.Add(80*time.Second)); !errors.Is(err, telemetry.ErrNoPodUsage) || len(dst.Pods) > 0 {
+		t.Errorf("without a tree: %v, %v", dst.Pods, err)
+	}
+	k.start(k.pod(podA), "", group{memory: 1000})
+	if got := read(t, u, start.Add(120*time.Second)); len(got) != 1 {
+		t.Errorf("with a tree again: %+v", got)
+	}
+}
+
+// TestPodUsageBounds: 1,024 pods are followed, 64 read at once, and none is left out.
+func TestPodUsageBounds(t *testing.T) {
+	k := usageTrees(t)["v2"]
+	for i := range 1030 {
+		dir := filepath.Join(k.root, k.tree, k.pod(fmt.Sprintf("%08x", i)))
+		k.write(filepath.Join(dir, "memory.stat"), "anon 5\nshmem 0\n")
+		k.write(filepath.Join(dir, "cpu.stat"), "usage_usec 5\n")
+	}
+	u := k.usage()
+	seen := map[string]bool{}
+	var dst telemetry.Usage
+	for tick := range 20 {
+		if err := u.ReadTo(&dst, start.Add(time.Duration(tick)*100*time.Millisecond)); err != nil || dst.Untracked != 6 || len(dst.Pods) > 64 {
+			t.Fatalf("%v, %d untracked, %d read", err, dst.Untracked, len(dst.Pods))
+		}
+		for _, r := range dst.Pods {
+			seen[r.UID] = true
+		}
+	}
+	if len(seen) != 1024 {
+		t.Errorf("%d pods read, want 1024", len(seen))
+	}
+}
+
+func TestPodUsageRefuses(t *testing.T) {
+	var bad *telemetry.FieldError
+	if _, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Rescan: -1}); !errors.As(err, &bad) || bad.Field != "Rescan" {
+		t.Errorf("error %v", err)
+	}
+	if _, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: filepath.Join(t.TempDir(), "none")}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestPodUsageAgainstSlowReader compares readings of random counters with those of a
+// reader that opens each file anew and takes it apart by words.
+func TestPodUsageAgainstSlowReader(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 1))
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u, slow := k.usage(), &slowReader{k: k, largest: map[string]uint64{}, current: map[string]uint64{}}
+			groups, uids := map[string]*group{}, []string{}
+			for i := range 5 {
+				uid := fmt.Sprintf("%08x-0000-4000-8000-000000000000", i)
+				uids = append(uids, uid)
+				groups[uid] = &group{memory: 1000, peak: 1000}
+				k.start(k.pod(uid), "", *groups[uid])
+			}
+			for step := range 12 {
+				for _, uid := range uids {
+					g := groups[uid]
+					g.cpu += time.Duration(rng.IntN(1e7)) * time.Microsecond
+					g.stalled += time.Duration(rng.IntN(1e7)) * time.Microsecond
+					g.throttled += time.Duration(rng.IntN(1e6)) * time.Microsecond
+					g.periods, g.held = g.periods+uint64(rng.IntN(100)), g.held+uint64(rng.IntN(50))
+					g.memory, g.cache = 1000+rng.Uint64N(1e9), rng.Uint64N(1e10)
+					g.current = g.memory + g.cache
+					g.peak = max(g.peak, g.current+rng.Uint64N(1e8))
+					g.oom += uint64(rng.IntN(2))
+					k.set(k.pod(uid), *g)
+				}
+				at := start.Add(time.Duration(step) * 12 * time.Second)
+				var want []telemetry.PodReading
+				for _, uid := range uids {
+					want = append(want, slow.read(uid, at.Sub(start)))
+				}
+				if d := cmp.Diff(want, read(t, u, at)); d != "" {
+					t.Fatalf("step %d (-slow +fast):\n%s", step, d)
+				}
+			}
+		})
+	}
+}
+
+// slowReader keeps nothing open and knows no buffer.
+type slowReader struct {
+	k                *kubelet
+	largest, current map[string]uint64
+}
+
+// words are the lines of a file by their first word; a file of one number has it under
+// the empty one.
+func (s *slowReader) words(part, uid, name string) map[string]uint64 {
+	text, err := os.ReadFile(filepath.Join(s.k.root, part, s.k.tree, s.k.pod(uid), name))
+	if err != nil {
+		s.k.t.Fatal(err)
+	}
+	words := map[string]uint64{}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(strings.ReplaceAll(line, "total=", ""))
+		value, err := strconv.ParseUint(fields[len(fields)-1], 10, 64)
+		if err != nil {
+			s.k.t.Fatal(err)
+		}
+		if len(fields) == 1 {
+			fields[0] = ""
+		}
+		words[fields[0]] = value
+	}
+	return words
+}
+
+func (s *slowReader) read(uid string, age time.Duration) telemetry.PodReading {
+	r := telemetry.PodReading{UID: uid, Age: age, Older: true}
+	var current, peak uint64
+	if s.k.v1 {
+		cpu := s.words(s.k.parts[0], uid, "cpu.stat")
+		acct := s.k.parts[len(s.k.parts)-2]
+		if s.k.unified {
+			acct = s.k.parts[0]
+			r.Pressure, r.Stalled = true, time.Duration(s.words("unified", uid, "cpu.pressure")["some"])*time.Microsecond
+		}
+		r.CPU = time.Duration(s.words(acct, uid, "cpuacct.usage")[""])
+		r.Periods, r.ThrottledPeriods, r.Throttled = cpu["nr_periods"], cpu["nr_throttled"], time.Duration(cpu["throttled_time"])
+		memory := s.words("memory", uid, "memory.stat")
+		r.Memory = memory["total_rss"] + memory["total_shmem"]
+		current, peak = s.words("memory", uid, "memory.usage_in_bytes")[""], s.words("memory", uid, "memory.max_usage_in_bytes")[""]
+	} else {
+		cpu := s.words("", uid, "cpu.stat")
+		r.CPU, r.Throttled = time.Duration(cpu["usage_usec"])*time.Microsecond, time.Duration(cpu["throttled_usec"])*time.Microsecond
+		r.Periods, r.ThrottledPeriods = cpu["nr_periods"], cpu["nr_throttled"]
+		r.Pressure, r.Stalled = true, time.Duration(s.words("", uid, "cpu.pressure")["some"])*time.Microsecond
+		memory := s.words("", uid, "memory.stat")
+		for _, kind := range []string{"anon", "shmem", "slab_unreclaimable", "kernel_stack", "pagetables", "sock"} {
+			r.Memory += memory[kind]
+		}
+		r.OOMKills = s.words("", uid, "memory.events")["oom_kill"]
+		current, peak = s.words("", uid, "memory.current")[""], s.words("", uid, "memory.peak")[""]
+	}
+	s.largest[uid], s.current[uid] = max(s.largest[uid], r.Memory), max(s.current[uid], current)
+	r.MemoryPeak = s.largest[uid]
+	if peak > s.current[uid] {
+		r.MemoryPeak = min(s.largest[uid]+peak-s.current[uid], peak)
+	}
+	return r
+}
+
+// TestSteadyPodUsage: a reading of pods that are known allocates nothing.
+func TestSteadyPodUsage(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		k.start(k.pod(podA), "", group{cpu: time.Second, memory: 1000})
+		k.start(k.pod(podB), "", group{cpu: time.Second, memory: 1000})
+		u, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: k.root, ProcRoot: k.proc, Rescan: 1 << 62})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dst telemetry.Usage
+		at, total := start, 0
+		if n := testing.AllocsPerRun(50, func() {
+			at = at.Add(12 * time.Second)
+			if err := u.ReadTo(&dst, at); err != nil {
+				t.Fatal(err)
+			}
+			total += len(dst.Pods)
+		}); n != 0 || total != 2*51 {
+			t.Errorf("%s: %v allocations in %d readings", name, n, total)
+		}
+		u.Close()
+	}
+}
