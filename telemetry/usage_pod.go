@@ -139,8 +139,8 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 			p.containers = append(p.containers, &usageContainer{
 				name: e.Name(), id: containerID(e.Name()), group: usageGroup{rel: filepath.Join(p.group.rel, e.Name())},
 			})
-			if p.ended {
-				p.ended, p.next = false, at
+			if p.ended { // a new sandbox: what was taken so far has been told
+				p.ended, p.older, p.next = false, true, at
 			}
 		}
 	}

@@ -1,0 +1,344 @@
+package agent
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// PodReading is what a pod, or one of its containers, has taken by the time of a
+// reading. Times and counts are sums since its cgroup was made.
+type PodReading struct {
+	Pod reserve.PodKey
+	// Container is the key of the container's ID, 0 for the pod as a whole.
+	Container uint64
+	// Age is the time since the cgroup appeared. If Older, it was there before the
+	// reader, and Age is the time since it was first seen.
+	Age   time.Duration
+	Older bool
+	// Ended: this is the pod's last reading.
+	Ended bool
+	// CPU is the time used, Stalled that in which a task waited for a CPU, known only
+	// if Pressure, Throttled that in which a limit held it up.
+	CPU, Stalled, Throttled   time.Duration
+	Pressure                  bool
+	Periods, ThrottledPeriods uint64
+	// Memory and MemoryPeak are in bytes.
+	Memory, MemoryPeak uint64
+	OOMKills           uint64
+}
+
+// Window is what a pod, or one of its containers, took in a span of time.
+type Window struct {
+	Pod       reserve.PodKey
+	Container uint64
+	// Age is the pod's at the end of the window, Span its length.
+	Age, Span time.Duration
+	// CPU, Stalled and Throttled are in seconds. Stalled is known only if Pressure.
+	CPU, Stalled, Throttled float64
+	Pressure                bool
+	// Periods, ThrottledPeriods and OOMKills are those of the span.
+	Periods, ThrottledPeriods, OOMKills uint32
+	// Memory is the most seen at a reading in the span, MemoryPeak the most since the
+	// pod began, in bytes.
+	Memory, MemoryPeak float64
+	// Ended: it is the pod's last.
+	Ended bool
+	// Demand is for how long which demand for CPU held, in ascending order of buckets.
+	Demand []DemandTime
+}
+
+// DemandTime is the time in which the demand was in a bucket, in ms. Bucket i ends at
+// .01·(1.05^(i+1) − 1)/.05 cores, to 175: the histogram of the Vertical Pod
+// Autoscaler.
+type DemandTime struct{ Bucket, Millis uint32 }
+
+// UsageBatch are windows on their way to a profiler. (Incarnation, Sequence) tells one
+// that was sent twice.
+type UsageBatch struct {
+	Node                  string
+	Incarnation, Sequence uint64
+	Windows               []Window
+}
+
+// Bounds of windows and batches.
+const (
+	// MaxWindows is how many a batch holds.
+	MaxWindows = 512
+	// MaxWindowCores bounds CPU, stalled and throttled time over the span.
+	MaxWindowCores = 4096
+	// DemandBuckets is the number of buckets of DemandTime.
+	DemandBuckets = 176
+)
+
+// UsageLogConfig describes a UsageLog. The zero value of a field is its default.
+type UsageLogConfig struct {
+	Node        string
+	Incarnation uint64
+	// Every is the length of a window, but for a pod's first two; default one minute.
+	Every time.Duration
+	// Gap is the least time from one batch to the next; default 1 s.
+	Gap time.Duration
+	// Longest is how long a window grows while the profiler is away; default 10 min.
+	// Then it begins anew.
+	Longest time.Duration
+	// Most bounds the pods and containers with a window; default 4,096. The one that
+	// was heard of least lately goes.
+	Most int
+}
+
+// Validate returns a *FieldError for the first field out of range.
+func (c UsageLogConfig) Validate() error {
+	switch {
+	case c.Every < 0:
+		return refuse("Every", c.Every, "negative")
+	case c.Gap < 0:
+		return refuse("Gap", c.Gap, "negative")
+	case c.Longest < 0 || c.Longest > time.Hour:
+		return refuse("Longest", c.Longest, "not in 0 to 1h")
+	case c.Most < 0:
+		return refuse("Most", c.Most, "negative")
+	}
+	return nil
+}
+
+func (c UsageLogConfig) withDefaults() UsageLogConfig {
+	c.Every = cmp.Or(c.Every, time.Minute)
+	c.Gap = cmp.Or(c.Gap, time.Second)
+	c.Longest = cmp.Or(c.Longest, 10*time.Minute)
+	c.Most = cmp.Or(c.Most, 4096)
+	return c
+}
+
+// UsageLog turns readings of pods into windows for one profiler. A window is a minute
+// long, but a pod's first two are as long as it takes to the first two readings, and
+// its last one goes at once. One batch is under way at a time; until it is
+// acknowledged the windows of each pod that follow grow together, for they are sums:
+// what is kept is bounded by the pods and not by the time.
+//
+// It reads no clock. It is for one goroutine.
+type UsageLog struct {
+	config   UsageLogConfig
+	entries  map[windowKey]*usageEntry
+	sequence uint64
+	sent     *UsageBatch // until it is acknowledged
+	next     time.Time   // no batch before
+	dropped  UsageDropped
+}
+
+// UsageDropped counts what a UsageLog has lost.
+type UsageDropped struct {
+	// Windows were never sent; Readings made no sense beside those before.
+	Windows, Readings uint64
+}
+
+type windowKey struct {
+	pod       reserve.PodKey
+	container uint64
+}
+
+// usageEntry is a pod's or container's last reading and the window since.
+type usageEntry struct {
+	last     PodReading
+	at       time.Time
+	window   Window
+	began    time.Time // of the window
+	readings int
+	due      bool
+}
+
+// NewUsageLog returns an empty log, or the *FieldError of c.Validate.
+func NewUsageLog(c UsageLogConfig) (*UsageLog, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &UsageLog{config: c.withDefaults(), entries: map[windowKey]*usageEntry{}}, nil
+}
+
+// Dropped counts what was lost so far.
+func (l *UsageLog) Dropped() UsageDropped { return l.dropped }
+
+// Take adds the readings made at a time. One that contradicts the reading of the pod
+// before, as when a counter ran backwards, is counted and makes a new beginning.
+func (l *UsageLog) Take(at time.Time, readings []PodReading) {
+	for i := range readings {
+		l.take(at, &readings[i])
+	}
+}
+
+func (l *UsageLog) take(at time.Time, r *PodReading) {
+	key := windowKey{r.Pod, r.Container}
+	p := l.entries[key]
+	if p == nil {
+		p = l.add(key, at, r)
+	}
+	span := at.Sub(p.at)
+	p.readings++
+	if p.readings == 1 && (r.Older || span > l.config.Longest) {
+		// What it took before it was seen tells nothing of any span.
+		span, p.last = 0, *r
+		p.restart(at)
+	}
+	if !p.last.leadsTo(r, span) {
+		l.dropped.Readings++
+		span, p.last = 0, *r
+	}
+	if p.window.Span+span > l.config.Longest {
+		l.dropped.Windows++
+		p.restart(p.at)
+	}
+	if span > l.config.Longest { // nobody read it for that long
+		span, p.last = 0, *r
+	}
+	p.window.add(&p.last, r, span)
+	p.last, p.at = *r, at
+	if r.Ended && p.window.Span == 0 {
+		delete(l.entries, key)
+	}
+	p.due = p.due || p.readings <= 2 || r.Ended || at.Sub(p.began) >= l.config.Every
+}
+
+// add begins the log of a pod: with nothing taken, at its beginning.
+func (l *UsageLog) add(key windowKey, at time.Time, r *PodReading) *usageEntry {
+	if len(l.entries) >= l.config.Most {
+		l.forget()
+	}
+	born := at.Add(-max(0, r.Age))
+	p := &usageEntry{at: born, last: PodReading{Pod: r.Pod, Container: r.Container}}
+	p.restart(born)
+	l.entries[key] = p
+	return p
+}
+
+// forget drops the pod that was read least lately.
+func (l *UsageLog) forget() {
+	oldest := slices.MinFunc(l.sorted(func(*usageEntry) bool { return true }), func(a, b *usageEntry) int { return a.at.Compare(b.at) })
+	delete(l.entries, oldest.key())
+	l.dropped.Windows++
+}
+
+func (p *usageEntry) key() windowKey { return windowKey{p.last.Pod, p.last.Container} }
+
+// restart begins a window.
+func (p *usageEntry) restart(at time.Time) {
+	p.window = Window{Pod: p.last.Pod, Container: p.last.Container, Demand: p.window.Demand[:0]}
+	p.began, p.due = at, false
+}
+
+// leadsTo says whether r may follow p after a span: no counter runs backwards, and
+// none faster than any machine.
+func (p *PodReading) leadsTo(r *PodReading, span time.Duration) bool {
+	possible := func(before, after time.Duration) bool {
+		return after >= before && (after-before).Seconds() <= MaxWindowCores*span.Seconds()
+	}
+	return span >= 0 && r.Age >= 0 && possible(p.CPU, r.CPU) && possible(p.Stalled, r.Stalled) && possible(p.Throttled, r.Throttled) &&
+		r.Periods >= p.Periods && r.ThrottledPeriods >= p.ThrottledPeriods && r.OOMKills >= p.OOMKills
+}
+
+// add makes the window longer by what was taken between two readings.
+func (w *Window) add(from, to *PodReading, span time.Duration) {
+	cpu, stalled := (to.CPU - from.CPU).Seconds(), (to.Stalled - from.Stalled).Seconds()
+	w.Age, w.Span = to.Age, w.Span+span
+	w.CPU += cpu
+	w.Stalled += stalled
+	w.Throttled += (to.Throttled - from.Throttled).Seconds()
+	w.Pressure = to.Pressure
+	w.Periods = addCount(w.Periods, to.Periods-from.Periods)
+	w.ThrottledPeriods = addCount(w.ThrottledPeriods, to.ThrottledPeriods-from.ThrottledPeriods)
+	w.OOMKills = addCount(w.OOMKills, to.OOMKills-from.OOMKills)
+	w.Memory, w.MemoryPeak = max(w.Memory, bytesOf(to.Memory)), max(w.MemoryPeak, bytesOf(to.MemoryPeak), bytesOf(to.Memory))
+	w.Ended = to.Ended
+	if millis := span.Milliseconds(); millis > 0 {
+		w.addDemand(DemandBucket((cpu+stalled)/span.Seconds()), uint32(millis))
+	}
+}
+
+// addDemand counts a span in which the demand was in a bucket.
+func (w *Window) addDemand(bucket, millis uint32) {
+	i, found := slices.BinarySearchFunc(w.Demand, bucket, func(d DemandTime, b uint32) int { return cmp.Compare(d.Bucket, b) })
+	if !found {
+		w.Demand = slices.Insert(w.Demand, i, DemandTime{Bucket: bucket})
+	}
+	w.Demand[i].Millis = addCount(w.Demand[i].Millis, uint64(millis))
+}
+
+// DemandBucket is the bucket of a demand in cores.
+func DemandBucket(cores float64) uint32 {
+	const first, ratio = .01, 1.05
+	if !(cores >= first) {
+		return 0
+	}
+	return uint32(min(math.Log(cores*(ratio-1)/first+1)/math.Log(ratio), DemandBuckets-1))
+}
+
+// addCount adds up to the largest number.
+func addCount(a uint32, b uint64) uint32 {
+	return uint32(min(uint64(a)+min(b, math.MaxUint32), math.MaxUint32))
+}
+
+// bytesOf bounds what the wire does.
+func bytesOf(b uint64) float64 { return float64(min(b, 1<<50)) }
+
+// Batch returns the batch to send at a time; ok is false while there is none, or one
+// waits to be acknowledged. The windows in it are the receiver's.
+func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
+	if l.sent != nil || at.Before(l.next) {
+		return UsageBatch{}, false
+	}
+	due := l.sorted(func(p *usageEntry) bool { return p.due && p.window.Span > 0 })
+	if len(due) == 0 {
+		return UsageBatch{}, false
+	}
+	slices.SortStableFunc(due, func(a, b *usageEntry) int { return a.began.Compare(b.began) })
+	due = due[:min(len(due), MaxWindows)]
+	l.sequence++
+	b = UsageBatch{Node: l.config.Node, Incarnation: l.config.Incarnation, Sequence: l.sequence}
+	for _, p := range due {
+		w := p.window
+		w.Demand = slices.Clone(w.Demand)
+		b.Windows = append(b.Windows, w)
+		if w.Ended {
+			delete(l.entries, p.key())
+			continue
+		}
+		p.restart(p.at)
+	}
+	l.sent, l.next = &b, at.Add(l.config.Gap)
+	return b, true
+}
+
+// Unacknowledged returns the batch that was sent last and not acknowledged, for a new
+// stream to begin with.
+func (l *UsageLog) Unacknowledged() (b UsageBatch, ok bool) {
+	if l.sent == nil {
+		return UsageBatch{}, false
+	}
+	return *l.sent, true
+}
+
+// Acknowledge takes the profiler's word that it has a batch. It says whether that was
+// the one under way; any other is ignored.
+func (l *UsageLog) Acknowledge(incarnation, sequence uint64) bool {
+	if l.sent == nil || incarnation != l.sent.Incarnation || sequence != l.sent.Sequence {
+		return false
+	}
+	l.sent = nil
+	return true
+}
+
+// sorted returns the entries that fit by their keys.
+func (l *UsageLog) sorted(fits func(*usageEntry) bool) []*usageEntry {
+	var entries []*usageEntry
+	for _, p := range l.entries {
+		if fits(p) {
+			entries = append(entries, p)
+		}
+	}
+	slices.SortFunc(entries, func(a, b *usageEntry) int {
+		return cmp.Or(cmp.Compare(a.last.Pod, b.last.Pod), cmp.Compare(a.last.Container, b.last.Container))
+	})
+	return entries
+}

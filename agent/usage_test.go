@@ -1,0 +1,292 @@
+package agent_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+func usageLog(t *testing.T, c agent.UsageLogConfig) *agent.UsageLog {
+	t.Helper()
+	l, err := agent.NewUsageLog(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func batch(t *testing.T, l *agent.UsageLog, at time.Time) agent.UsageBatch {
+	t.Helper()
+	b, ok := l.Batch(at)
+	if !ok {
+		t.Fatalf("no batch at %v", at.Sub(start))
+	}
+	return b
+}
+
+const second = time.Second
+
+// TestUsageWindows: a pod's first two readings and its last go at once, what is between
+// by the minute.
+func TestUsageWindows(t *testing.T) {
+	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 5})
+	at := func(s float64) time.Time { return start.Add(time.Duration(s * 1e9)) }
+	take := func(s float64, r agent.PodReading) {
+		r.Pod, r.Age = 7, time.Duration(s*1e9)
+		l.Take(at(s), []agent.PodReading{r})
+	}
+	take(1, agent.PodReading{CPU: second / 2, Stalled: second / 4, Pressure: true, Memory: 100, MemoryPeak: 150})
+	want := agent.UsageBatch{Node: "n", Incarnation: 5, Sequence: 1, Windows: []agent.Window{{
+		Pod: 7, Age: second, Span: second, CPU: .5, Stalled: .25, Pressure: true, Memory: 100, MemoryPeak: 150,
+		Demand: []agent.DemandTime{{Bucket: agent.DemandBucket(.75), Millis: 1000}},
+	}}}
+	if d := cmp.Diff(want, batch(t, l, at(1))); d != "" {
+		t.Errorf("first (-want +got):\n%s", d)
+	}
+	take(2, agent.PodReading{CPU: second, Pressure: true, Stalled: second / 4, Memory: 90, MemoryPeak: 150})
+	if _, ok := l.Batch(at(5)); ok {
+		t.Error("a batch ahead of the acknowledgement of the one before")
+	}
+	if again, ok := l.Unacknowledged(); !ok || cmp.Diff(want, again) != "" {
+		t.Errorf("under way: %+v", again)
+	}
+	if l.Acknowledge(4, 1) || l.Acknowledge(5, 2) || !l.Acknowledge(5, 1) || l.Acknowledge(5, 1) {
+		t.Error("acknowledged what is not under way")
+	}
+	later := agent.PodReading{CPU: 7 * second, Pressure: true, Stalled: second / 4, Throttled: second, Periods: 30, ThrottledPeriods: 10, OOMKills: 2}
+	full := later
+	full.Memory, full.MemoryPeak = 300, 300
+	take(5, full)
+	want.Sequence, want.Windows = 2, []agent.Window{{
+		Pod: 7, Age: 5 * second, Span: 4 * second, CPU: 6.5, Pressure: true, Throttled: 1,
+		Periods: 30, ThrottledPeriods: 10, OOMKills: 2, Memory: 300, MemoryPeak: 300,
+		Demand: []agent.DemandTime{{Bucket: agent.DemandBucket(.5), Millis: 1000}, {Bucket: agent.DemandBucket(2), Millis: 3000}},
+	}}
+	if d := cmp.Diff(want, batch(t, l, at(5))); d != "" {
+		t.Errorf("second (-want +got):\n%s", d)
+	}
+	l.Acknowledge(5, 2)
+	for s := 15.; s <= 55; s += 10 {
+		take(s, later)
+		if b, ok := l.Batch(at(s)); ok {
+			t.Errorf("%v s: %+v", s, b)
+		}
+	}
+	later.CPU = 8 * second
+	take(65, later)
+	if b := batch(t, l, at(65)); b.Windows[0].Span != 60*second || b.Windows[0].CPU != 1 || b.Windows[0].OOMKills != 0 {
+		t.Errorf("after a minute %+v", b)
+	}
+	l.Acknowledge(5, 3)
+	later.CPU, later.Ended = 9*second, true
+	take(65.3, later)
+	if _, ok := l.Batch(at(65.3)); ok {
+		t.Error("two batches within a second")
+	}
+	if b := batch(t, l, at(66)); !b.Windows[0].Ended || b.Windows[0].CPU != 1 || b.Windows[0].Span != 300*time.Millisecond {
+		t.Errorf("at the end %+v", b)
+	}
+}
+
+// TestUsageSums: whatever is lost on the way and sent again, the windows of a pod add
+// up to what its counters moved by. The twin keeps the readings.
+func TestUsageSums(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 2))
+	l := usageLog(t, agent.UsageLogConfig{})
+	type twin struct {
+		first, last agent.PodReading
+		firstAt     time.Time
+		lastAt      time.Time
+		cpu, span   float64
+		periods     uint32
+		millis      uint32
+		ended       bool
+	}
+	twins := map[reserve.PodKey]*twin{}
+	at := start
+	drain := func() {
+		if b, ok := l.Batch(at); ok {
+			for _, w := range b.Windows {
+				tw := twins[w.Pod]
+				tw.cpu, tw.span, tw.periods = tw.cpu+w.CPU, tw.span+w.Span.Seconds(), tw.periods+w.Periods
+				tw.ended = tw.ended || w.Ended
+				for i, d := range w.Demand {
+					tw.millis += d.Millis
+					if i > 0 && d.Bucket <= w.Demand[i-1].Bucket || d.Bucket >= agent.DemandBuckets {
+						t.Fatalf("buckets %v", w.Demand)
+					}
+				}
+			}
+		}
+		if b, ok := l.Unacknowledged(); ok && rng.IntN(3) > 0 {
+			l.Acknowledge(b.Incarnation, b.Sequence)
+		}
+	}
+	for step := range 3000 {
+		at = at.Add(time.Duration(1+rng.IntN(400)) * time.Millisecond)
+		var readings []agent.PodReading
+		for key, tw := range twins {
+			if tw.last.Ended || rng.IntN(4) > 0 {
+				continue
+			}
+			tw.last.CPU += time.Duration(rng.IntN(1e9))
+			tw.last.Periods += uint64(rng.IntN(20))
+			tw.last.Age += at.Sub(tw.lastAt)
+			tw.last.Ended = rng.IntN(40) == 0
+			tw.lastAt = at
+			readings = append(readings, tw.last)
+			_ = key
+		}
+		if step%20 == 0 && step < 2500 {
+			r := agent.PodReading{Pod: reserve.PodKey(step + 1), Age: time.Second, CPU: second / 3, Older: rng.IntN(2) == 0}
+			twins[r.Pod] = &twin{first: r, last: r, firstAt: at, lastAt: at}
+			readings = append(readings, r)
+		}
+		l.Take(at, readings)
+		drain()
+	}
+	for _, tw := range twins { // what still runs ends
+		if !tw.last.Ended {
+			tw.last.Ended, tw.last.CPU = true, tw.last.CPU+second
+			l.Take(at.Add(second), []agent.PodReading{tw.last})
+			tw.lastAt = at.Add(second)
+		}
+	}
+	for range 100 {
+		at = at.Add(2 * second)
+		drain()
+	}
+	for key, tw := range twins {
+		cpu, span, periods := tw.last.CPU, tw.lastAt.Sub(tw.firstAt), tw.last.Periods
+		if tw.first.Older {
+			cpu -= tw.first.CPU
+		} else {
+			span += second
+		}
+		if !tw.ended || math.Abs(tw.cpu-cpu.Seconds()) > 1e-9 || math.Abs(tw.span-span.Seconds()) > 1e-9 || tw.periods != uint32(periods) ||
+			math.Abs(float64(tw.millis)-1000*tw.span) > 1000 {
+			t.Errorf("pod %d: %+v, want %v in %v", key, tw, cpu, span)
+		}
+	}
+	if d := l.Dropped(); d != (agent.UsageDropped{}) {
+		t.Errorf("dropped %+v", d)
+	}
+}
+
+// TestUsageDrops counts what is lost: counters that run backwards or faster than any
+// machine, pods beyond the bound, windows of a profiler that stays away.
+func TestUsageDrops(t *testing.T) {
+	l := usageLog(t, agent.UsageLogConfig{Most: 3})
+	take := func(s int, r agent.PodReading) {
+		r.Age = time.Duration(s) * second
+		l.Take(start.Add(r.Age), []agent.PodReading{r})
+	}
+	expect := func(windows, readings uint64) {
+		t.Helper()
+		if d := l.Dropped(); d.Windows != windows || d.Readings != readings {
+			t.Errorf("dropped %+v, want %d windows and %d readings", d, windows, readings)
+		}
+	}
+	take(1, agent.PodReading{Pod: 1, CPU: second})
+	take(2, agent.PodReading{Pod: 1, CPU: second / 2})
+	expect(0, 1)
+	take(3, agent.PodReading{Pod: 1, CPU: 5000 * second})
+	expect(0, 2)
+	take(4, agent.PodReading{Pod: 1, CPU: 5001 * second, Periods: 3})
+	take(5, agent.PodReading{Pod: 1, CPU: 5001 * second, Periods: 2})
+	expect(0, 3)
+	b := batch(t, l, start.Add(5*second))
+	if w := b.Windows[0]; w.CPU != 2 || w.Span != 2*second {
+		t.Errorf("what was left: %+v", w)
+	}
+	for pod := reserve.PodKey(2); pod <= 4; pod++ {
+		take(6, agent.PodReading{Pod: pod})
+	}
+	expect(1, 3)
+	for s := 10; s < 660; s += 10 {
+		take(s, agent.PodReading{Pod: 4})
+	}
+	expect(2, 3)
+	take(5000, agent.PodReading{Pod: 4, CPU: 9 * second})
+	expect(3, 3)
+	l.Acknowledge(b.Incarnation, b.Sequence)
+	for _, w := range batch(t, l, start.Add(5001*second)).Windows {
+		if w.Pod == 1 || w.CPU != 0 {
+			t.Errorf("sent %+v", w)
+		}
+	}
+}
+
+func TestUsageBatchIsBounded(t *testing.T) {
+	l := usageLog(t, agent.UsageLogConfig{})
+	var readings []agent.PodReading
+	for pod := range 1200 {
+		readings = append(readings, agent.PodReading{Pod: reserve.PodKey(pod), Age: second})
+	}
+	l.Take(start, readings)
+	seen := map[reserve.PodKey]bool{}
+	for i, want := range []int{512, 512, 176} {
+		b := batch(t, l, start.Add(time.Duration(i)*second))
+		if len(b.Windows) != want {
+			t.Errorf("batch %d of %d windows", i, len(b.Windows))
+		}
+		for _, w := range b.Windows {
+			seen[w.Pod] = true
+		}
+		l.Acknowledge(0, b.Sequence)
+	}
+	if len(seen) != 1200 {
+		t.Errorf("%d pods", len(seen))
+	}
+}
+
+func TestUsageLogRefuses(t *testing.T) {
+	for field, c := range map[string]agent.UsageLogConfig{
+		"Every": {Every: -1}, "Gap": {Gap: -1}, "Longest": {Longest: 2 * time.Hour}, "Most": {Most: -1},
+	} {
+		var bad *agent.FieldError
+		if _, err := agent.NewUsageLog(c); !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, agent.ErrInvalid) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+func TestDemandBuckets(t *testing.T) {
+	end := func(i uint32) float64 { return .01 * (math.Pow(1.05, float64(i+1)) - 1) / .05 }
+	for i := range uint32(agent.DemandBuckets - 1) {
+		if got, next := agent.DemandBucket(end(i)*(1-1e-9)), agent.DemandBucket(end(i)*(1+1e-9)); got != i || next != i+1 {
+			t.Errorf("around %v: %d and %d, want %d and the next", end(i), got, next, i)
+		}
+	}
+	for cores, want := range map[float64]uint32{0: 0, -1: 0, 1e9: 175} {
+		if got := agent.DemandBucket(cores); got != want {
+			t.Errorf("%v: %d", cores, got)
+		}
+	}
+	if agent.DemandBucket(math.NaN()) != 0 || agent.DemandBucket(math.Inf(1)) != 175 {
+		t.Error("no bucket for what is no number")
+	}
+}
+
+func TestSteadyUsageLog(t *testing.T) {
+	l := usageLog(t, agent.UsageLogConfig{})
+	readings := []agent.PodReading{{Pod: 1}, {Pod: 2}}
+	at := start
+	if n := testing.AllocsPerRun(100, func() {
+		at = at.Add(10 * second)
+		for i := range readings {
+			readings[i].Age += 10 * second
+			readings[i].CPU += 2 * second
+		}
+		l.Take(at, readings)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
