@@ -162,3 +162,29 @@ func TestPlacedAreForgotten(t *testing.T) {
 		c.Unreserve(t.Context(), &cycleState{}, newPod(i), nodeName(0))
 	}
 }
+
+// TestExplainScoresStaleNodes by their last reports, if the policy goes by them.
+func TestExplainScoresStaleNodes(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 3, options: plugin.HubOptions{Now: clock.Now}, args: plugin.SpazioArgs{StalePolicy: "Allow"}})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 8})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 2})
+	c.pass(clock, time.Minute)
+	c.arrive(newPod(0))
+	e, err := c.hub.Explain("default/pod-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for _, n := range e.Nodes {
+		if n.Score == nil {
+			t.Fatalf("%s is refused: %s", n.Node, n.Reason)
+		}
+		got = append(got, *n.Score)
+	}
+	// The one without a report is in the middle.
+	if diff := cmp.Diff([]int64{100, 25, 62}, got); diff != "" {
+		t.Errorf("scores (-want +got):\n%s", diff)
+	}
+}
