@@ -37,6 +37,6 @@ func newCommand(name, shown string) *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
 		Version:     serve.Version(),
 	}
-	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand(), modelctl.NewCommand())
+	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand(), topctl.NewWhyCommand(), modelctl.NewCommand())
 	return root
 }

@@ -62,7 +62,7 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if err != nil {
 		return serve.Usage(fmt.Errorf("--node: %w", err))
 	}
-	scheduler, err := o.source.open()
+	scheduler, err := o.source.scheduler()
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,8 +26,8 @@ type Source struct {
 	// Scheduler is the base URL of the scheduler's debug address.
 	Scheduler string
 	// Kubeconfig and Context, if either is given, lead to the scheduler through
-	// the API server instead: to Pod in Namespace, or if that is empty to the
-	// holder of Lease there, on Port.
+	// the API server instead, which forwards to Port on the loopback of Pod in
+	// Namespace, or if that is empty of the holder of Lease there.
 	Kubeconfig, Context         string
 	Namespace, Pod, Lease, Port string
 	// Timeout bounds one question.
@@ -37,14 +36,22 @@ type Source struct {
 
 func (s *Source) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.Scheduler, "scheduler", "http://127.0.0.1:9694", "URL of the scheduler's debug address")
-	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "reach the scheduler's pod through the API server of this kubeconfig")
-	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one; without --kubeconfig of the usual one")
+	s.clusterFlags(f)
 	f.StringVar(&s.Namespace, "scheduler-namespace", metav1.NamespaceSystem, "namespace of the scheduler's pod and lease (with --kubeconfig or --context)")
 	f.StringVar(&s.Pod, "scheduler-pod", "", "the scheduler's pod (with --kubeconfig or --context; default: the leader)")
 	f.StringVar(&s.Lease, "scheduler-lease", "spazio-scheduler", "lease that names the leader (with --kubeconfig or --context)")
-	f.StringVar(&s.Port, "scheduler-port", "9694", "port of the debug address in the pod; https:PORT with TLS (with --kubeconfig or --context)")
+	f.StringVar(&s.Port, "scheduler-port", "9694", "port of the debug address in the pod (with --kubeconfig or --context)")
+}
+
+// clusterFlags are those of any pod that is asked.
+func (s *Source) clusterFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "have the API server of this kubeconfig forward to the pod; it takes the right to create pods/portforward")
+	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one; without --kubeconfig of the usual one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
 }
+
+// remote says whether a pod is asked through the API server.
+func (s *Source) remote() bool { return s.Kubeconfig != "" || s.Context != "" }
 
 var (
 	errPositive = errors.New("must be positive")
@@ -52,15 +59,26 @@ var (
 	errNoLeader = errors.New("nobody holds the lease")
 )
 
-// open checks the source and returns the way to it.
-func (s *Source) open() (fetcher, error) {
+// scheduler is the way to the scheduler, the leading one unless a pod is named.
+func (s *Source) scheduler() (fetcher, error) {
+	return s.open("--scheduler", func(f *forwarded) func(context.Context) (string, error) {
+		if s.Pod != "" {
+			return func(context.Context) (string, error) { return s.Pod, nil }
+		}
+		return f.leader
+	})
+}
+
+// open checks the source and returns the way to the URL of a flag or to the pod
+// that is found.
+func (s *Source) open(flag string, find func(*forwarded) func(context.Context) (string, error)) (fetcher, error) {
 	if s.Timeout <= 0 {
 		return nil, serve.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	if s.Kubeconfig == "" && s.Context == "" {
+	if !s.remote() {
 		base, err := url.Parse(s.Scheduler)
 		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-			return nil, serve.Usage(fmt.Errorf("--scheduler %q: %w", s.Scheduler, errNoURL))
+			return nil, serve.Usage(fmt.Errorf("%s %q: %w", flag, s.Scheduler, errNoURL))
 		}
 		return &direct{base: base, client: &http.Client{Timeout: s.Timeout}}, nil
 	}
@@ -74,18 +92,20 @@ func (s *Source) open() (fetcher, error) {
 	if err != nil {
 		return nil, serve.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return &proxied{source: *s, client: client}, nil
+	f := &forwarded{source: *s, config: config, client: client}
+	f.pod = find(f)
+	return f, nil
 }
 
-// fetcher gets the scheduler's answer to a query.
+// fetcher gets the answer to a query.
 type fetcher interface {
-	fetch(ctx context.Context, query url.Values) ([]byte, error)
+	fetch(ctx context.Context, path string, query url.Values) ([]byte, error)
 }
 
 // ask decodes the answer.
 func ask[T any](ctx context.Context, f fetcher, query url.Values) (T, error) {
 	var answer T
-	text, err := f.fetch(ctx, query)
+	text, err := f.fetch(ctx, plugin.DebugPath, query)
 	if err != nil {
 		return answer, err
 	}
@@ -103,68 +123,37 @@ type direct struct {
 	client *http.Client
 }
 
-func (d *direct) fetch(ctx context.Context, query url.Values) ([]byte, error) {
-	target := d.base.JoinPath(plugin.DebugPath)
+func (d *direct) fetch(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	target := d.base.JoinPath(path)
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask the scheduler: %w", err)
+		return nil, fmt.Errorf("ask %s: %w", d.base.Host, err)
 	}
 	response, err := d.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask the scheduler: %w", err)
+		return nil, fmt.Errorf("ask %s: %w", d.base.Host, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("the scheduler's answer: %w", err)
+		return nil, fmt.Errorf("the answer of %s: %w", d.base.Host, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the scheduler answered %s: %s", response.Status, strings.TrimSpace(string(text)))
-	}
-	return text, nil
-}
-
-type proxied struct {
-	source Source
-	client kubernetes.Interface
-}
-
-func (p *proxied) fetch(ctx context.Context, query url.Values) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.source.Timeout)
-	defer cancel()
-	pod := p.source.Pod
-	if pod == "" {
-		var err error
-		if pod, err = p.leader(ctx); err != nil {
-			return nil, err
-		}
-	}
-	// The proxy's name of a port is [SCHEME:]POD:PORT.
-	scheme, port := "", p.source.Port
-	if before, after, found := strings.Cut(port, ":"); found {
-		scheme, port = before, after
-	}
-	params := make(map[string]string, len(query))
-	for key := range query {
-		params[key] = query.Get(key)
-	}
-	text, err := p.client.CoreV1().Pods(p.source.Namespace).ProxyGet(scheme, pod, port, plugin.DebugPath, params).DoRaw(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("ask pod %s through the API server: %w", net.JoinHostPort(pod, port), err)
+		return nil, fmt.Errorf("%s answered %s: %s", d.base.Host, response.Status, strings.TrimSpace(string(text)))
 	}
 	return text, nil
 }
 
 // leader returns the pod that holds the lease: identities are the pod's name,
 // an underscore and a UUID.
-func (p *proxied) leader(ctx context.Context) (string, error) {
-	lease, err := p.client.CoordinationV1().Leases(p.source.Namespace).Get(ctx, p.source.Lease, metav1.GetOptions{})
+func (f *forwarded) leader(ctx context.Context) (string, error) {
+	lease, err := f.client.CoordinationV1().Leases(f.source.Namespace).Get(ctx, f.source.Lease, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("find the leading scheduler: %w", err)
 	}
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		return "", fmt.Errorf("find the leading scheduler: lease %s/%s: %w", p.source.Namespace, p.source.Lease, errNoLeader)
+		return "", fmt.Errorf("find the leading scheduler: lease %s/%s: %w", f.source.Namespace, f.source.Lease, errNoLeader)
 	}
 	holder := *lease.Spec.HolderIdentity
 	if at := strings.LastIndexByte(holder, '_'); at > 0 {

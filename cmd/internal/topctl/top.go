@@ -101,7 +101,7 @@ func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err != nil {
 		return serve.Usage(fmt.Errorf("--node: %w", err))
 	}
-	scheduler, err := o.source.open()
+	scheduler, err := o.source.scheduler()
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -16,8 +19,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/tools/portforward"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
@@ -81,7 +89,7 @@ func serveOn(t *testing.T, handler http.Handler) string {
 func run(ctx context.Context, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	root := &cobra.Command{Use: "spazio"}
-	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand())
+	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand(), topctl.NewWhyCommand())
 	code = serve.Execute(ctx, root, args, &o, &e)
 	return code, o.String(), e.String()
 }
@@ -196,12 +204,33 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestThroughTheAPIServer plays the API server: a lease, and a proxy for pods.
+// TestThroughTheAPIServer plays the API server: a lease, a list of pods, and
+// ports of pods that it forwards to.
 func TestThroughTheAPIServer(t *testing.T) {
-	const proxy = "/api/v1/namespaces/system/pods/"
 	mux := http.NewServeMux()
-	mux.Handle(proxy+"scheduler-b:9694/proxy/", debug(t, proxy+"scheduler-b:9694/proxy"))
-	mux.Handle(proxy+"https:chosen:1234/proxy/", debug(t, proxy+"https:chosen:1234/proxy"))
+	scheduler := serveOn(t, debug(t, ""))
+	why := http.NewServeMux()
+	why.HandleFunc("GET /debug/why", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "worker-1 has room for 7.2 pods", r.FormValue("format"))
+	})
+	forwardPort(t, mux, "system/pods/scheduler-b", "9694", scheduler)
+	forwardPort(t, mux, "system/pods/chosen", "1234", scheduler)
+	forwardPort(t, mux, "agents/pods/agent-2", "9691", serveOn(t, why))
+	mux.HandleFunc("GET /api/v1/namespaces/agents/pods", func(w http.ResponseWriter, r *http.Request) {
+		pods := corev1.PodList{}
+		pods.APIVersion, pods.Kind = "v1", "PodList"
+		if r.FormValue("fieldSelector") == "spec.nodeName=worker-1" && r.FormValue("labelSelector") == "app.kubernetes.io/name=spazio-agent" {
+			now := metav1.Now()
+			pods.Items = []corev1.Pod{
+				{ObjectMeta: metav1.ObjectMeta{Name: "agent-1", DeletionTimestamp: &now}},
+				{ObjectMeta: metav1.ObjectMeta{Name: "agent-2"}},
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(pods); err != nil {
+			t.Error(err)
+		}
+	})
 	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/system/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
 		holder := "scheduler-b_0b3f6f0e-4f4e-4f0e-9d8c-000000000000"
 		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
@@ -219,15 +248,22 @@ func TestThroughTheAPIServer(t *testing.T) {
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		t.Fatal(err)
 	}
-	where := []string{"--kubeconfig", path, "--scheduler-namespace=system"}
+	where := []string{"--kubeconfig", path}
+	system, agents := "--scheduler-namespace=system", "--agent-namespace=agents"
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
-		"the leader":  {[]string{"top"}, "worker-10"},
-		"a pod":       {[]string{"explain", "shop/cart", "--scheduler-pod=chosen", "--scheduler-port=https:1234"}, "waiting"},
-		"no lease":    {[]string{"top", "--scheduler-lease=other"}, "find the leading scheduler"},
-		"no such pod": {[]string{"explain", "shop/other"}, "could not find the requested resource"},
+		"the leader":     {[]string{"top", system}, "worker-10"},
+		"a pod":          {[]string{"explain", "shop/cart", system, "--scheduler-pod=chosen", "--scheduler-port=1234"}, "waiting"},
+		"no lease":       {[]string{"top", system, "--scheduler-lease=other"}, "find the leading scheduler"},
+		"no such pod":    {[]string{"explain", "shop/other", system}, "404"},
+		"no such port":   {[]string{"top", system, "--scheduler-port=1"}, "ask localhost:1"},
+		"no right to it": {[]string{"top", system, "--scheduler-pod=others"}, "forward port 9694 of pod others"},
+		"an agent":       {[]string{"why", "worker-1", agents}, "has room for 7.2 pods text"},
+		"in JSON":        {[]string{"why", "worker-1", agents, "-o", "json"}, "has room for 7.2 pods json"},
+		"no agent":       {[]string{"why", "worker-2", agents}, "no agent's pod"},
+		"no node":        {[]string{"why", agents}, "NODE is given"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, out, errs := run(t.Context(), append(test.args, where...)...)
@@ -236,6 +272,43 @@ func TestThroughTheAPIServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// forwardPort forwards a pod's port to a server as the API server does.
+func forwardPort(t *testing.T, mux *http.ServeMux, pod, port, url string) {
+	mux.HandleFunc("POST /api/v1/namespaces/"+pod+"/portforward", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
+			t.Error(err)
+		}
+		streams := make(chan httpstream.Stream, 2)
+		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
+			streams <- s
+			return nil
+		})
+		if connection == nil {
+			t.Error("no connection")
+			return
+		}
+		defer connection.Close()
+		wrong, data := <-streams, <-streams
+		if data.Headers().Get(corev1.PortHeader) != port {
+			fmt.Fprint(wrong, "nobody listens")
+			wrong.Close()
+			<-connection.CloseChan()
+			return
+		}
+		backend, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer backend.Close()
+		go func() { _, _ = io.Copy(backend, data) }()
+		_, _ = io.Copy(data, backend)
+		data.Close()
+		wrong.Close()
+		<-connection.CloseChan()
+	})
 }
 
 func TestRefusals(t *testing.T) {

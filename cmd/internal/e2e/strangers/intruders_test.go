@@ -335,7 +335,9 @@ func intrudeOnPeers(t *testing.T, d *door, server, elsewhere, foreign transport.
 	} {
 		one := *d
 		one.trust = attack.trust
-		one.say = func(ctx context.Context, c *grpc.ClientConn, _ string, _ uint64, _ int) error { return attack.call(ctx, c) }
+		one.say = func(ctx context.Context, c *grpc.ClientConn, _ string, _ uint64, _ int) error {
+			return attack.call(ctx, c)
+		}
 		one.tries(t, attack.name, attack.token, "", 0, 0, attack.want, attack.counter)
 	}
 	// A client that shows a foreign certificate though nobody asked for one of that
