@@ -5,13 +5,16 @@
 // It follows S. Galantino, "Kubernetes job profiling" (Politecnico di Torino,
 // 2020), in what it keeps: weights that halve with a sample's age, a high
 // percentile of CPU and the peak of memory, and slots of the day; docs/profiles.md
-// names what it mends.
+// names what it mends. Subpackage classic is that thesis's one-time profiler under its
+// own names, and replay compares recommenders on recorded series.
 //
 //   - Histogram and Peaks keep samples by bucket and by span of time. Both depend
 //     on the samples alone, not on their order, and merging is addition.
 //   - Evidence counts pods, not readings, and notices when what a workload takes
 //     has changed. Blend turns it into a Share, by Bühlmann's credibility.
 //   - Identify tells a pod's workload.
+//   - Profile is one workload: windows of measurement in, a Demand by slot of the
+//     day and recommendations by Preset out.
 //
 // The package is pure: time is an argument, inputs are never modified, and it
 // imports the standard library alone. Errors are a [*FieldError]; the state is then

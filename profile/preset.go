@@ -63,7 +63,8 @@ func Koordlet() Preset {
 }
 
 // Spazio is the default: of the rules tried on the first halves of the series in
-// docs/profiles.md, those with the least overhead at every peer's quality. Short
+// docs/profiles.md those that did best there; what the other halves said of them is
+// in the same place. Short
 // half-lives follow what a job does today; the last hour's peak keeps a busy CPU
 // from being missed.
 func Spazio() Preset {

@@ -1,0 +1,150 @@
+package classic
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// Job is what the thesis calls a job: a workload.
+type Job = profile.Workload
+
+// Sample is what a job took at a time, in cores or bytes. It is a plain value, safe
+// for concurrent reading.
+type Sample struct {
+	At    time.Time
+	Value float64
+}
+
+// ResourceModel keeps the history of jobs for one resource (listing 5.3). It is
+// safe for concurrent use.
+type ResourceModel struct {
+	config profile.HistoryConfig
+	rule   profile.Rule
+	mu     sync.RWMutex
+	jobs   map[Job]*entry
+}
+
+// entry is a job's history and when it was last changed.
+type entry struct {
+	history *profile.History
+	updated time.Time
+}
+
+// NewCPUModel returns an empty model of CPU.
+func NewCPUModel() *ResourceModel {
+	return newModel(profile.CPU, profile.Seed().CPU)
+}
+
+// NewMemoryModel returns an empty model of memory.
+func NewMemoryModel() *ResourceModel {
+	return newModel(profile.Memory, profile.Seed().Memory)
+}
+
+func newModel(scale profile.Scale, rule profile.Rule) *ResourceModel {
+	return &ResourceModel{
+		config: profile.HistoryConfig{Scale: scale, HalfLife: rule.HalfLife},
+		rule:   rule, jobs: map[Job]*entry{},
+	}
+}
+
+// InsertJob starts a job with its history, in place of one it may have had. A
+// sample that is refused leaves the model as it was.
+func (m *ResourceModel) InsertJob(at time.Time, job Job, history []Sample) error {
+	h, err := profile.NewHistory(m.config)
+	if err != nil {
+		return err
+	}
+	for _, s := range history {
+		if err := h.Add(s.At, s.Value, 1); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.jobs[job] = &entry{h, at}
+	return nil
+}
+
+// UpdateJob adds a sample to a job, which is inserted if it is new.
+func (m *ResourceModel) UpdateJob(at time.Time, job Job, s Sample) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.jobs[job]
+	if e == nil {
+		h, err := profile.NewHistory(m.config)
+		if err != nil {
+			return err
+		}
+		e = &entry{history: h}
+	}
+	if err := e.history.Add(s.At, s.Value, 1); err != nil {
+		return err
+	}
+	e.updated = at
+	m.jobs[job] = e
+	return nil
+}
+
+// GetJobUpdateTime is when a job was last changed.
+func (m *ResourceModel) GetJobUpdateTime(job Job) (at time.Time, ok bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if e := m.jobs[job]; e != nil {
+		return e.updated, true
+	}
+	return time.Time{}, false
+}
+
+// GetLastUpdatedJob is the job that has waited longest for an update, which the
+// thesis means by the name; of several the first by name.
+func (m *ResourceModel) GetLastUpdatedJob() (job Job, ok bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, j := range m.sorted() {
+		if !ok || m.jobs[j].updated.Before(m.jobs[job].updated) {
+			job, ok = j, true
+		}
+	}
+	return job, ok
+}
+
+// GetJobPrediction is what will be enough for a job from a time on. An unknown job
+// has none: nobody waits for its history.
+func (m *ResourceModel) GetJobPrediction(at time.Time, job Job) (value float64, ok bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if e := m.jobs[job]; e != nil {
+		return e.history.Target(at, m.rule), true
+	}
+	return 0, false
+}
+
+// PrintModel writes a line a job: its name, when it was updated, and the
+// prediction.
+func (m *ResourceModel) PrintModel(w io.Writer, at time.Time) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, j := range m.sorted() {
+		e := m.jobs[j]
+		if _, err := fmt.Fprintf(w, "%v\t%s\t%g\n", j, e.updated.UTC().Format(time.DateTime), e.history.Target(at, m.rule)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sorted are the jobs by name.
+func (m *ResourceModel) sorted() []Job {
+	jobs := make([]Job, 0, len(m.jobs))
+	for j := range m.jobs {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b Job) int { return strings.Compare(a.String(), b.String()) })
+	return jobs
+}

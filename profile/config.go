@@ -1,0 +1,92 @@
+package profile
+
+import (
+	"math"
+	"time"
+)
+
+// Config says how a Profile learns. The zero value is the documented default, field
+// by field. It is a plain value, safe for concurrent reading.
+type Config struct {
+	// CPUHalfLife and MemoryHalfLife are those of the histograms that
+	// recommendations are made of; 0 means 24 and 48 hours.
+	CPUHalfLife, MemoryHalfLife time.Duration
+	// PodHalfLife is that of the evidence over pods; 0 means 7 days.
+	PodHalfLife time.Duration
+	// Slots of a day, in Zone; 0 means 4, 1 means none, nil UTC.
+	Slots int
+	Zone  *time.Location
+	// SlotPods and SlotDays are what a slot has to have seen before it counts for
+	// itself; until then it borrows from the whole day. 0 means 8 pods and 2 days.
+	SlotPods, SlotDays int
+	// Credibility is K, the pods that a workload's prior counts as; 0 means 1.
+	Credibility float64
+	// RevisionPods is how many pods the evidence of the revision before counts as,
+	// at most, for a new one; 0 means 2.
+	RevisionPods float64
+}
+
+func (c Config) withDefaults() Config {
+	c.CPUHalfLife = orDefault(c.CPUHalfLife, defaultHalfLife)
+	c.MemoryHalfLife = orDefault(c.MemoryHalfLife, 2*defaultHalfLife)
+	c.PodHalfLife = orDefault(c.PodHalfLife, 7*day)
+	c.Slots = orDefault(c.Slots, defaultSlots)
+	c.SlotPods = orDefault(c.SlotPods, 8)
+	c.SlotDays = orDefault(c.SlotDays, slotDays)
+	c.Credibility = orDefault(c.Credibility, defaultCredibility)
+	c.RevisionPods = orDefault(c.RevisionPods, 2)
+	if c.Zone == nil {
+		c.Zone = time.UTC
+	}
+	return c
+}
+
+func orDefault[T comparable](v, otherwise T) T {
+	if v == *new(T) {
+		return otherwise
+	}
+	return v
+}
+
+// Validate refuses what is out of range.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"Config.CPUHalfLife", c.CPUHalfLife}, {"Config.MemoryHalfLife", c.MemoryHalfLife}, {"Config.PodHalfLife", c.PodHalfLife}} {
+		if d.value < time.Second {
+			return refuse(d.field, d.value, "at least 1s, or 0 for the default")
+		}
+	}
+	switch {
+	case c.Slots < 1 || c.Slots > maxSlots:
+		return refuse("Config.Slots", c.Slots, "from 1 to 24, or 0 for the default")
+	case c.SlotPods < 1:
+		return refuse("Config.SlotPods", c.SlotPods, "above 0, or 0 for the default")
+	case c.SlotDays < 1:
+		return refuse("Config.SlotDays", c.SlotDays, "above 0, or 0 for the default")
+	case !(c.Credibility > 0) || math.IsInf(c.Credibility, 1):
+		return refuse("Config.Credibility", c.Credibility, "above 0 and finite, or 0 for the default")
+	case !(c.RevisionPods > 0) || math.IsInf(c.RevisionPods, 1):
+		return refuse("Config.RevisionPods", c.RevisionPods, "above 0 and finite, or 0 for the default")
+	}
+	return nil
+}
+
+// Deviations below these contradict nothing: measurements are no finer.
+const (
+	cpuFloor    = .01 // cores
+	memoryFloor = 1e7 // bytes
+)
+
+func (c *Config) evidence(r int) EvidenceConfig {
+	return EvidenceConfig{HalfLife: c.PodHalfLife, Floor: [resources]float64{cpuFloor, memoryFloor}[r]}
+}
+
+func (c *Config) history(r int) HistoryConfig {
+	if r == 0 {
+		return HistoryConfig{Scale: CPU, HalfLife: c.CPUHalfLife, Slots: c.Slots, Zone: c.Zone}
+	}
+	return HistoryConfig{Scale: Memory, HalfLife: c.MemoryHalfLife, Slots: c.Slots, Zone: c.Zone}
+}

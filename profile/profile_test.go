@@ -1,0 +1,406 @@
+package profile_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+func newProfile(t testing.TB, c profile.Config) *profile.Profile {
+	t.Helper()
+	p, err := profile.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// window of a pod that runs for a minute and ends.
+func window(pod string, cores, bytes float64) profile.Window {
+	return profile.Window{Pod: pod, Node: "n", Age: time.Minute, Span: time.Minute,
+		CPUSeconds: cores * 60, MemoryPeak: bytes, Ended: true}
+}
+
+func observe(t testing.TB, p *profile.Profile, at time.Time, w profile.Window) {
+	t.Helper()
+	if err := p.Observe(at, w); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func demandNear(t *testing.T, what string, got, want profile.Demand) {
+	t.Helper()
+	for _, c := range [][3]any{{"CPU", got.CPU, want.CPU}, {"memory", got.Memory, want.Memory}} {
+		g, w := c[1].(profile.Share), c[2].(profile.Share)
+		for _, v := range [][2]float64{{g.Amount, w.Amount}, {g.SD, w.SD}, {g.Confidence, w.Confidence}} {
+			if math.Abs(v[0]-v[1]) > 1e-6*math.Max(1, math.Abs(v[1])) {
+				t.Errorf("%s: %s is %+v, want %+v", what, c[0], g, w)
+				break
+			}
+		}
+	}
+}
+
+// A pod is one observation, however often it was read: its mean and its peak.
+func TestProfileCountsPods(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	if d := p.Demand(start, 0); d != (profile.Demand{}) {
+		t.Errorf("nothing known: %+v", d)
+	}
+	for i, w := range []profile.Window{
+		{Age: time.Minute, Span: time.Minute, CPUSeconds: 30, StalledSeconds: 30, MemoryPeak: 3e8},
+		{Age: 2 * time.Minute, Span: time.Minute, CPUSeconds: 60, StalledSeconds: 120, MemoryPeak: 2e8},
+		{Age: 3 * time.Minute, Span: time.Minute, CPUSeconds: 120, MemoryPeak: 1e8, Ended: true},
+	} {
+		w.Pod, w.Node = "a", "n"
+		observe(t, p, start.Add(time.Duration(i)*time.Minute), w)
+	}
+	demandNear(t, "one pod", p.Demand(start, 0), profile.Demand{
+		CPU: profile.Share{Amount: 2, Confidence: .5}, Memory: profile.Share{Amount: 3e8, Confidence: .5}})
+	observe(t, p, start.Add(3*time.Minute), window("b", 1, 1.5e8))
+	d := p.Demand(start, 0)
+	if math.Abs(d.CPU.Amount-1.5) > 1e-3 || math.Abs(d.CPU.Confidence-2./3) > 1e-3 || math.Abs(d.CPU.SD-.5) > 1e-3 {
+		t.Errorf("two pods: %+v", d)
+	}
+}
+
+// Whatever the order in which pods' windows come, the evidence is the same.
+func TestProfileOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	type observed struct {
+		at time.Time
+		w  profile.Window
+	}
+	var all []observed
+	for i := range 60 {
+		w := window(fmt.Sprint("pod", i), .9+.2*r.Float64(), 1e8*(.9+.2*r.Float64()))
+		w.Node = fmt.Sprint("node", i%4)
+		if i%3 == 0 { // alive, and old enough to count in full
+			w.Ended, w.Age = false, time.Hour
+		}
+		all = append(all, observed{start.Add(time.Duration(r.IntN(300)) * time.Second), w})
+	}
+	var want profile.Demand
+	for round := range 5 {
+		p := newProfile(t, profile.Config{})
+		for _, o := range all {
+			observe(t, p, o.at, o.w)
+		}
+		if round == 0 {
+			want = p.Demand(start, time.Minute)
+			if want.CPU.Confidence < .98 {
+				t.Errorf("60 pods: %+v", want)
+			}
+		}
+		demandNear(t, "another order", p.Demand(start, time.Minute), want)
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+}
+
+// Three pods in a row that take four times as much are the truth from then on.
+func TestProfileRestarts(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 9 {
+		observe(t, p, start, window(fmt.Sprint("old", i), .5, 1e8))
+	}
+	for i, cores := range []float64{2, 2, 2} {
+		if got := p.Demand(start, 0).CPU.Amount; math.Abs(got-.5) > 1e-9 {
+			t.Errorf("after %d contradictions: %v cores", i, got)
+		}
+		w := window(fmt.Sprint("new", i), cores, 1e8)
+		observe(t, p, start, w)
+	}
+	d := p.Demand(start, 0)
+	if math.Abs(d.CPU.Amount-2) > 1e-9 || d.CPU.Confidence != .75 || p.Restarts() != 1 {
+		t.Errorf("%+v after %d restarts, want 2 cores of three pods", d.CPU, p.Restarts())
+	}
+	if math.Abs(d.Memory.Confidence-12./13) > 1e-9 {
+		t.Errorf("memory was not contradicted: %+v", d.Memory)
+	}
+	// One pod alone that is read again and again is one contradiction.
+	p = newProfile(t, profile.Config{})
+	observe(t, p, start, window("a", .5, 1e8))
+	for range 5 {
+		w := window("b", 2, 1e8)
+		w.Ended = false
+		observe(t, p, start, w)
+	}
+	if got := p.Demand(start, 0).CPU.Amount; math.Abs(got-.5) > 1e-9 || p.Restarts() != 0 {
+		t.Errorf("one pod read five times: %v cores, %d restarts", got, p.Restarts())
+	}
+	// The next pod as expected: the one before was a tail.
+	observe(t, p, start, window("c", .5, 1e8))
+	if got := p.Demand(start, 0).CPU.Amount; math.Abs(got-1) > 1e-9 {
+		t.Errorf("with the tail %v cores, want 1", got)
+	}
+	// Services warm up: too little early in life contradicts nothing.
+	p = newProfile(t, profile.Config{})
+	for i := range 4 {
+		w := window(fmt.Sprint(i), 1, 1e9)
+		w.Age, w.Span = 10*time.Minute, 10*time.Minute
+		w.CPUSeconds = 600
+		observe(t, p, start, w)
+	}
+	for i := range 5 {
+		w := window(fmt.Sprint("young", i), .01, 1e6)
+		w.Ended = false
+		observe(t, p, start, w)
+	}
+	if p.Restarts() != 0 {
+		t.Errorf("%d restarts by young pods", p.Restarts())
+	}
+}
+
+func TestProfileRevision(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	with := func(revision, pod string, cores float64, age time.Duration) profile.Window {
+		w := window(pod, cores, 1e8)
+		w.Revision, w.Age, w.Ended = revision, age, false
+		return w
+	}
+	for i := range 9 {
+		observe(t, p, start, with("one", fmt.Sprint(i), 1, time.Hour))
+	}
+	observe(t, p, start.Add(time.Minute), with("two", "new", 1.5, time.Minute))
+	d := p.Demand(start, 0)
+	if math.Abs(d.CPU.Amount-3.5/3) > 1e-3 || math.Abs(d.CPU.Confidence-.75) > 1e-3 || p.Revision() != "two" {
+		t.Errorf("%+v of revision %s, want two old pods' worth and one", d.CPU, p.Revision())
+	}
+	// A pod left of the old one says nothing of the new.
+	observe(t, p, start.Add(2*time.Minute), with("one", "3", 9, time.Hour))
+	demandNear(t, "an old pod", p.Demand(start, 0), d)
+	// Rolled back: younger pods of the old name are a new revision.
+	observe(t, p, start.Add(10*time.Minute), with("one", "back", 1, time.Minute))
+	if p.Revision() != "one" {
+		t.Errorf("revision %s after the way back", p.Revision())
+	}
+}
+
+// A node that reports a hundred pods counts as four times the median node.
+func TestProfileLimitsNodes(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 3 {
+		w := window(fmt.Sprint("honest", i), 1, 1e8)
+		w.Node = fmt.Sprint(i)
+		observe(t, p, start, w)
+	}
+	for i := range 100 {
+		w := window(fmt.Sprint("liar", i), 1.5, 1e8)
+		w.Node = "liar"
+		observe(t, p, start, w)
+	}
+	d := p.Demand(start, 0)
+	if want := (3 + 4*1.5) / 7; math.Abs(d.CPU.Amount-want) > 1e-9 || math.Abs(d.CPU.Confidence-7./8) > 1e-9 {
+		t.Errorf("%+v, want %v cores of 7 pods", d.CPU, want)
+	}
+}
+
+func TestProfileSlots(t *testing.T) {
+	fill := func(c profile.Config, always bool) *profile.Profile {
+		p := newProfile(t, c)
+		for days := range 3 {
+			for hour := range 24 {
+				cores := 1.
+				if hour >= 18 {
+					cores = 1.6
+				}
+				w := window(fmt.Sprint(days, hour), cores, 1e8)
+				w.Always = always
+				observe(t, p, start.Truncate(24*time.Hour).AddDate(0, 0, days).Add(time.Duration(hour)*time.Hour), w)
+			}
+		}
+		return p
+	}
+	noon := start.Truncate(24*time.Hour).AddDate(0, 0, 3).Add(12 * time.Hour)
+	p := fill(profile.Config{}, false)
+	for name, c := range map[string]struct {
+		at    time.Time
+		lives time.Duration
+		want  float64
+	}{
+		"within the slot":    {noon, time.Hour, 1},
+		"into the evening":   {noon, 7 * time.Hour, 1.6},
+		"evening":            {noon.Add(8 * time.Hour), time.Hour, 1.6},
+		"a day":              {noon, 24 * time.Hour, 1.6},
+		"as most pods live":  {noon, 0, 1},
+		"most pods, evening": {noon.Add(6*time.Hour - 30*time.Second), 0, 1.6},
+	} {
+		if got := p.Demand(c.at, c.lives).CPU.Amount; math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v cores, want %v", name, got, c.want)
+		}
+	}
+	if got := fill(profile.Config{}, true).Demand(noon, 0).CPU.Amount; math.Abs(got-1.6) > 1e-9 {
+		t.Errorf("a pod for ever: %v cores, want the dearest slot's", got)
+	}
+	// One slot is the whole day; a slot of too few pods borrows from it.
+	one := fill(profile.Config{Slots: 1}, false).Demand(noon, time.Hour)
+	few := fill(profile.Config{SlotPods: 1000}, false).Demand(noon, time.Hour)
+	demandNear(t, "borrowed", few, one)
+	if math.Abs(one.CPU.Amount-1.15) > .01 {
+		t.Errorf("the whole day: %v cores, want some 1.15", one.CPU.Amount)
+	}
+}
+
+func TestProfilePrior(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	prior := profile.Demand{CPU: profile.Share{Amount: 2, SD: .1, Confidence: .5}}
+	if err := p.SetPrior(prior); err != nil {
+		t.Fatal(err)
+	}
+	demandNear(t, "prior alone", p.Demand(start, 0), prior)
+	refused(t, "CPU.Amount", p.SetPrior(profile.Demand{CPU: profile.Share{Amount: math.NaN()}}))
+	// Without a measure of waiting, half the confidence at most.
+	for i := range 9 {
+		w := window(fmt.Sprint(i), 1, 1e8)
+		w.Unstalled = true
+		observe(t, p, start, w)
+	}
+	if d := p.Demand(start, 0); d.CPU.Confidence != .5 || d.Memory.Confidence != .9 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestProfileGone(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	w := window("a", 1, 1e8)
+	w.Ended = false
+	observe(t, p, start, w)
+	before := p.Demand(start, 0)
+	p.Gone("a")
+	p.Gone("unknown")
+	demandNear(t, "gone", p.Demand(start, 0), before)
+}
+
+func TestRecommend(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 100 {
+		for _, container := range []string{"", "app", "side"} {
+			w := window("a", .5, 2e8)
+			w.Container, w.Ended = container, false
+			if container == "side" {
+				w.CPUSeconds, w.MemoryPeak = .6, 3e7
+			}
+			if i == 50 && container == "app" {
+				w.MemoryPeak = 5e8
+			}
+			observe(t, p, start.Add(time.Duration(i)*time.Minute), w)
+		}
+	}
+	at := start.Add(100 * time.Minute)
+	got, err := p.Recommend(at, profile.Seed(), profile.Bounds{Max: profile.Amounts{CPU: .55}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got[0].Container != "app" || got[1].Container != "side" {
+		t.Fatalf("%+v", got)
+	}
+	app := got[0]
+	// The bucket of ½ core ends at most 5 % and 10 millicores above; 15 % margin.
+	if app.Uncapped.CPU < .575 || app.Uncapped.CPU > .62 || app.Target.CPU != .55 || math.Abs(app.Target.Memory-5.75e8) > 1 {
+		t.Errorf("app: %+v", app)
+	}
+	for _, r := range got {
+		if r.LowerBound.CPU > r.Target.CPU || r.UpperBound.CPU < r.Target.CPU ||
+			r.LowerBound.Memory > r.Target.Memory || r.UpperBound.Memory < r.Target.Memory {
+			t.Errorf("bounds around the target: %+v", r)
+		}
+	}
+	for _, preset := range profile.Presets() {
+		if err := preset.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err = p.Recommend(at, profile.Preset{CPU: profile.Rule{Percentile: 2}}, profile.Bounds{})
+	refused(t, "Rule.Percentile", err)
+	_, err = p.Recommend(at, profile.Preset{}, profile.Bounds{Min: profile.Amounts{CPU: 2}, Max: profile.Amounts{CPU: 1}})
+	refused(t, "Bounds.Max.CPU", err)
+}
+
+func TestProfileRefuses(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for field, change := range map[string]func(*profile.Window){
+		"Window.Pod":            func(w *profile.Window) { w.Pod = "" },
+		"Window.Span":           func(w *profile.Window) { w.Span = 2 * time.Hour },
+		"Window.Age":            func(w *profile.Window) { w.Age = -1 },
+		"Window.CPUSeconds":     func(w *profile.Window) { w.CPUSeconds = math.NaN() },
+		"Window.StalledSeconds": func(w *profile.Window) { w.StalledSeconds = 1e9 },
+		"Window.MemoryPeak":     func(w *profile.Window) { w.MemoryPeak = math.Inf(1) },
+	} {
+		w := window("a", 1, 1)
+		change(&w)
+		refused(t, field, p.Observe(start, w))
+	}
+	refused(t, "at", p.Observe(time.Time{}, window("a", 1, 1)))
+	if d := p.Demand(start, 0); d != (profile.Demand{}) {
+		t.Errorf("refused, and known: %+v", d)
+	}
+	for field, c := range map[string]profile.Config{
+		"Config.CPUHalfLife": {CPUHalfLife: -1}, "Config.MemoryHalfLife": {MemoryHalfLife: 1}, "Config.PodHalfLife": {PodHalfLife: -1},
+		"Config.Slots": {Slots: 25}, "Config.SlotPods": {SlotPods: -1}, "Config.SlotDays": {SlotDays: -1},
+		"Config.Credibility": {Credibility: math.NaN()}, "Config.RevisionPods": {RevisionPods: -1},
+	} {
+		_, err := profile.New(c)
+		refused(t, field, err)
+	}
+	for field, c := range map[string]profile.HistoryConfig{
+		"HistoryConfig.HalfLife": {HalfLife: -1}, "HistoryConfig.PeakHalfLife": {PeakHalfLife: -1}, "HistoryConfig.Slots": {Slots: -1},
+	} {
+		_, err := profile.NewHistory(c)
+		refused(t, field, err)
+	}
+}
+
+func ExampleProfile() {
+	p, err := profile.New(profile.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	for _, pod := range []string{"a", "b", "c"} {
+		err := p.Observe(at, profile.Window{
+			Pod: pod, Node: "n1", Age: time.Minute, Span: time.Minute,
+			CPUSeconds: 30, StalledSeconds: 12, MemoryPeak: 3e8, Ended: true,
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	d := p.Demand(at, 0)
+	fmt.Printf("%.1f cores, %.0f MB, confidence %.2f\n", d.CPU.Amount, d.Memory.Amount/1e6, d.CPU.Confidence)
+	requests, err := p.Recommend(at, profile.Spazio(), profile.Bounds{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("request %.2f cores\n", requests[0].Target.CPU)
+	// Output:
+	// 0.7 cores, 300 MB, confidence 0.75
+	// request 0.81 cores
+}
+
+func BenchmarkDemand(b *testing.B) {
+	p := newProfile(b, profile.Config{})
+	for i := range 100 {
+		observe(b, p, start, window(fmt.Sprint(i), 1, 1e8))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if p.Demand(start, 0).CPU.Amount == 0 {
+			b.Fatal("nothing known")
+		}
+	}
+}
+
+func TestDemandAllocatesNothing(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	observe(t, p, start, window("a", 1, 1e8))
+	if n := testing.AllocsPerRun(100, func() { p.Demand(start, 7*time.Hour) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

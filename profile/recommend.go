@@ -1,0 +1,94 @@
+package profile
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// Amounts are cores and bytes. It is a plain value, safe for concurrent use.
+type Amounts struct{ CPU, Memory float64 }
+
+// Bounds limit recommendations; a Max of 0 is no bound. It is a plain value, safe
+// for concurrent reading.
+type Bounds struct{ Min, Max Amounts }
+
+// Validate refuses bounds that no amount lies within.
+func (b Bounds) Validate() error {
+	for _, v := range []struct {
+		field    string
+		min, max float64
+	}{{"CPU", b.Min.CPU, b.Max.CPU}, {"Memory", b.Min.Memory, b.Max.Memory}} {
+		if !(v.min >= 0) || math.IsInf(v.min, 1) {
+			return refuse("Bounds.Min."+v.field, v.min, "finite and not negative")
+		}
+		if !(v.max >= 0) || v.max > 0 && v.max < v.min {
+			return refuse("Bounds.Max."+v.field, v.max, "at least the minimum, or 0")
+		}
+	}
+	return nil
+}
+
+func (b Bounds) clamp(a Amounts) Amounts {
+	return Amounts{clamp(a.CPU, b.Min.CPU, b.Max.CPU), clamp(a.Memory, b.Min.Memory, b.Max.Memory)}
+}
+
+func clamp(v, low, high float64) float64 {
+	if high > 0 {
+		v = min(v, high)
+	}
+	return max(v, low)
+}
+
+// Recommendation is what a container should request, within its bounds, and what
+// it would be without them. It is a plain value, safe for concurrent reading.
+type Recommendation struct {
+	Container              string
+	Target, Uncapped       Amounts
+	LowerBound, UpperBound Amounts
+}
+
+// The percentiles between which a request needs no change, the autoscaler's.
+const lowerPercentile, upperPercentile = .5, .95
+
+// Recommend says what the containers should request from a time on, by name; the
+// pod itself, whose name is empty, only if no container was measured apart.
+func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommendation, error) {
+	if err := by.Validate(); err != nil {
+		return nil, err
+	}
+	if err := within.Validate(); err != nil {
+		return nil, err
+	}
+	var all []Recommendation
+	for _, name := range slices.Sorted(maps.Keys(p.containers)) {
+		if name == "" && len(p.containers) > 1 {
+			continue
+		}
+		c := p.containers[name]
+		target := c.amounts(at, by, 0)
+		lower := c.amounts(at, by, lowerPercentile)
+		upper := c.amounts(at, by, upperPercentile)
+		all = append(all, Recommendation{
+			Container: name, Target: within.clamp(target), Uncapped: target,
+			LowerBound: within.clamp(Amounts{min(lower.CPU, target.CPU), min(lower.Memory, target.Memory)}),
+			UpperBound: within.clamp(Amounts{max(upper.CPU, target.CPU), max(upper.Memory, target.Memory)}),
+		})
+	}
+	return all, nil
+}
+
+// container has the histories of its CPU and memory.
+type container [resources]*History
+
+// amounts are what the rules say, at another percentile if that is above 0.
+func (c *container) amounts(at time.Time, by Preset, percentile float64) Amounts {
+	rules := by.rules()
+	if percentile > 0 {
+		for r := range rules {
+			rules[r].Percentile, rules[r].Recent = percentile, 0
+		}
+	}
+	return Amounts{c[0].Target(at, rules[0]), c[1].Target(at, rules[1])}
+}
