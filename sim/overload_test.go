@@ -138,10 +138,9 @@ func (o *overloaded) batch(pods int) int {
 }
 
 // Floods of pods that others bound leave a cost that is right or doubted, and the
-// batch after them finds the room that there is: up to two pods of a core on each,
-// with which the channel is full, less what caution and slow start leave.
+// batch after them has hardly more pods at once than there are cores.
 func TestFloodsDoNotCheapenPods(t *testing.T) {
-	for cores, most := range map[int]int{2: 5, 4: 7, 16: 30, 64: 118} {
+	for _, cores := range []int{2, 4, 16, 64} {
 		for _, steal := range []float64{0, .02, .05, .2} {
 			for seed := range uint64(2) {
 				t.Run(fmt.Sprintf("cores=%d/steal=%g/seed=%d", cores, steal, seed), func(t *testing.T) {
@@ -153,7 +152,7 @@ func TestFloodsDoNotCheapenPods(t *testing.T) {
 					if !o.report.Flags.CostUnknown && math.Abs(cpu.Cost/truth-1) > .25 {
 						t.Errorf("a pod is taken to cost %.4f, which is %.4f", cpu.Cost, truth)
 					}
-					if got := o.batch(8 * cores); got > most {
+					if got, most := o.batch(8*cores), cores+3; got > most {
 						t.Errorf("%d pods at once, want at most %d", got, most)
 					} else {
 						t.Logf("%d pods at once", got)
