@@ -38,7 +38,7 @@ func (f *finder) run(ctx context.Context, running *sync.WaitGroup) {
 	f.streams = map[string]context.CancelFunc{}
 	refresh := f.signals.refresh
 	for {
-		f.look(ctx, running)
+		f.resolve(ctx, running)
 		if !sleep(ctx, min(lookupGap, refresh)) {
 			return
 		}
@@ -55,10 +55,10 @@ func (f *finder) run(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// look brings the streams in line with what the name stands for. Where it can't
+// resolve brings the streams in line with what the name stands for. Where it can't
 // be looked up or stands for nothing, they stay as they are: a name server's
 // outage must not silence a node.
-func (f *finder) look(ctx context.Context, running *sync.WaitGroup) {
+func (f *finder) resolve(ctx context.Context, running *sync.WaitGroup) {
 	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	endpoints, err := f.service.endpoints(lookup, f.signals.resolver)
@@ -104,7 +104,7 @@ func (f *finder) open(ctx context.Context, endpoint string, running *sync.WaitGr
 	one, err := f.signals.add(endpoint, "passthrough:///"+endpoint, grpc.WithAuthority(f.service.authority()))
 	if err != nil {
 		// A stream that is ending, or another target's, is asked for again.
-		if !f.full && !errors.Is(err, errTaken) {
+		if !f.full && !errors.Is(err, errStreaming) {
 			f.logger.Warn("scheduler left out", "scheduler", endpoint, "error", err)
 			f.full = true
 		}

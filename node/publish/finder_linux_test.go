@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
@@ -193,6 +194,31 @@ func TestStreamsAreBounded(t *testing.T) {
 	if n, err := testutil.GatherAndCount(registry, "spazio_signal_failures_total"); err != nil || n != publish.MaxTargets {
 		t.Errorf("%d targets, %v, want %d", n, err, publish.MaxTargets)
 	}
+}
+
+// TestLeftOutIsLoggedOnceAndAgain fills the streams, has room and fills them again.
+func TestLeftOutIsLoggedOnceAndAgain(t *testing.T) {
+	resolver, log := &names{}, &journal{}
+	var many []string
+	for i := range publish.MaxTargets + 1 {
+		many = append(many, fmt.Sprintf("127.0.1.%d", i+1))
+	}
+	signals(t, publish.SignalsConfig{
+		Targets: []string{"dns:///localhost:1"}, Resolver: resolver, Refresh: soon, Logger: slog.New(log),
+	})
+	const leftOut = "scheduler left out"
+	resolver.set(nil, many...)
+	waitFor(t, "one left out", func() bool { return log.count(leftOut) > 0 })
+	lookups := resolver.lookups()
+	waitFor(t, "lookups", func() bool { return resolver.lookups() > lookups+3 })
+	if got := log.count(leftOut); got != 1 {
+		t.Fatalf("%d lines", got)
+	}
+	found := log.count("scheduler found")
+	resolver.set(nil, "127.0.2.1")
+	waitFor(t, "room", func() bool { return log.count("scheduler found") > found })
+	resolver.set(nil, many...)
+	waitFor(t, "one left out again", func() bool { return log.count(leftOut) > 1 })
 }
 
 // TestCertificateIsForTheName reaches an address whose certificate names the

@@ -18,8 +18,8 @@ const (
 	// changed by more than the tolerances: what no decision rests on, usages and
 	// costs, moves on all the same, and people look at it.
 	fullMost = 30 * time.Second
-	// A change of avail or the allowance is told at once if it is more than
-	// slackPods and more than slackShare of what was told last: less than what
+	// A change of avail or the allowance is sent at once if it is more than
+	// slackPods and more than slackShare of what was sent last: less than what
 	// the noise of a sample moves them by.
 	slackPods, slackShare = 1. / 8, .02
 	// onePod is what a node must have room for to be given any.
@@ -42,15 +42,15 @@ const (
 // scheduler that has not said that it takes heartbeats. The zero value is a
 // stream that has carried nothing. It is not safe for concurrent use.
 type Heartbeats struct {
-	taken  bool
-	base   *agent.Report // the last full report
-	fullAt time.Time     // when that was sent
-	told   *agent.Report // the newest that the stream told of in either way
-	due    time.Time     // of the next message if nothing changes
+	accepted bool
+	base     *agent.Report // the last full report
+	fullAt   time.Time     // when that was sent
+	reported *agent.Report // the newest that the stream has carried in either form
+	due      time.Time     // of the next message if nothing changes
 }
 
 // Accept says that the scheduler takes heartbeats.
-func (h *Heartbeats) Accept() { h.taken = true }
+func (h *Heartbeats) Accept() { h.accepted = true }
 
 // Base is the sequence number of the report that a Beat refers to.
 func (h *Heartbeats) Base() uint64 { return h.base.Sequence }
@@ -60,12 +60,12 @@ func (h *Heartbeats) Base() uint64 { return h.base.Sequence }
 // report would be.
 func (h *Heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) {
 	switch {
-	case r == nil || r == h.told:
-		if h.taken {
+	case r == nil || r == h.reported:
+		if h.accepted {
 			return Nothing, h.due
 		}
 		return Nothing, now
-	case h.base == nil || !h.taken || differs(h.base, r):
+	case h.base == nil || !h.accepted || differs(h.base, r):
 		return Full, now
 	case h.due.Sub(h.fullAt) >= fullMost:
 		return Full, h.due
@@ -82,23 +82,23 @@ func (h *Heartbeats) Sent(m Message, r *agent.Report, now time.Time, random floa
 	if m == Full {
 		h.base, h.fullAt = r, now
 	}
-	h.told = r
+	h.reported = r
 	h.due = now.Add(beatLeast + time.Duration(random*float64(beatMost-beatLeast)))
 }
 
-// differs says whether a scheduler that knows told must hear of r: whether its
+// differs says whether a scheduler that has known must hear of r: whether its
 // pods, its flags, what limits it or its room have changed, or a heartbeat could
-// not refer to told.
-func differs(told, r *agent.Report) bool {
-	return told.Sequence == 0 || r.Sequence <= told.Sequence ||
-		told.Node != r.Node || told.Incarnation != r.Incarnation || told.Schema != r.Schema ||
-		told.Flags != r.Flags || told.Saturated != r.Saturated || told.Limiting != r.Limiting ||
-		!slices.Equal(told.Absorbed, r.Absorbed) ||
-		(told.Avail >= onePod) != (r.Avail >= onePod) ||
-		moved(told.Avail, r.Avail) || moved(told.Allowance, r.Allowance)
+// not refer to known.
+func differs(known, r *agent.Report) bool {
+	return known.Sequence == 0 || r.Sequence <= known.Sequence ||
+		known.Node != r.Node || known.Incarnation != r.Incarnation || known.Schema != r.Schema ||
+		known.Flags != r.Flags || known.Saturated != r.Saturated || known.Limiting != r.Limiting ||
+		!slices.Equal(known.Absorbed, r.Absorbed) ||
+		(known.Avail >= onePod) != (r.Avail >= onePod) ||
+		moved(known.Avail, r.Avail) || moved(known.Allowance, r.Allowance)
 }
 
-// moved says whether x is beyond the tolerance of what was told; NaN is.
-func moved(told, x float64) bool {
-	return !(math.Abs(x-told) <= max(slackPods, slackShare*math.Abs(told)))
+// moved says whether x is beyond the tolerance of what is known; NaN is.
+func moved(known, x float64) bool {
+	return !(math.Abs(x-known) <= max(slackPods, slackShare*math.Abs(known)))
 }

@@ -82,20 +82,20 @@ func TestWhatIsAChange(t *testing.T) {
 // Small rooms: an eighth of a pod is what counts, and whether a pod fits at all.
 func TestChangesOfLittleRoom(t *testing.T) {
 	for _, tt := range []struct {
-		told, now float64
-		want      publish.Message
+		known, now float64
+		want       publish.Message
 	}{
 		{.25, .375, publish.Beat}, {.25, .376, publish.Full}, {-2, -2.125, publish.Beat}, {-2, -2.126, publish.Full},
 		{1.05, 1, publish.Beat}, {1, .99, publish.Full}, {.99, 1, publish.Full},
 		{-100, -102, publish.Beat}, {-100, -102.1, publish.Full},
 	} {
-		told, now := steady(1), steady(2)
-		told.Avail, now.Avail = tt.told, tt.now
+		known, now := steady(1), steady(2)
+		known.Avail, now.Avail = tt.known, tt.now
 		h := &publish.Heartbeats{}
 		h.Accept()
-		h.Sent(publish.Full, &told, epoch, 0)
+		h.Sent(publish.Full, &known, epoch, 0)
 		if got, _ := h.Next(&now, epoch); got != tt.want {
-			t.Errorf("avail %v after %v: %v, want %v", tt.now, tt.told, got, tt.want)
+			t.Errorf("avail %v after %v: %v, want %v", tt.now, tt.known, got, tt.want)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (m *Models) Run(ctx context.Context) error {
 }
 
 // pusher is the state of Run: one connection, made anew after a failure so
-// that the only backoff is ours, and what the aggregator was told last.
+// that the only backoff is ours, and what was pushed last.
 type pusher struct {
 	*Models
 	connection *grpc.ClientConn

@@ -133,8 +133,8 @@ func NewSignals(c SignalsConfig) (*Signals, error) {
 }
 
 var (
-	errTaken = errors.New("publish: there is a stream to it already")
-	errFull  = fmt.Errorf("publish: more than %d schedulers", MaxTargets)
+	errStreaming = errors.New("publish: there is a stream to it already")
+	errFull      = fmt.Errorf("publish: more than %d schedulers", MaxTargets)
 )
 
 // add makes the stream of a target or endpoint that is dialled by the gRPC
@@ -151,7 +151,7 @@ func (s *Signals) add(target, dial string, more ...grpc.DialOption) (*stream, er
 	defer s.mu.Unlock()
 	switch {
 	case s.streams[target] != nil:
-		return nil, errTaken
+		return nil, errStreaming
 	case len(s.streams) >= MaxTargets:
 		return nil, errFull
 	}

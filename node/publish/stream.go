@@ -86,10 +86,10 @@ func (s *slot) accept() {
 	s.beats.Accept()
 }
 
-// take returns the message that is due at now, with the age of its sample, and
+// next returns the message that is due at now, with the age of its sample, and
 // counts it as sent. If none is, it says how long that will last, 0 for until
 // the next report.
-func (s *slot) take(now time.Time) (m *spaziov1.Report, age, wait time.Duration) {
+func (s *slot) next(now time.Time) (m *spaziov1.Report, age, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.report()
@@ -171,7 +171,7 @@ func (s *stream) send(publish spaziov1.SignalService_PublishClient, ended <-chan
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		m, age, wait := s.slot.take(time.Now())
+		m, age, wait := s.slot.next(time.Now())
 		if m != nil {
 			if publish.Send(m) != nil {
 				return <-ended

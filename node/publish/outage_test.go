@@ -1,0 +1,106 @@
+package publish_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/node/publish"
+)
+
+// journal counts what is logged, by its message.
+type journal struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (*journal) Enabled(context.Context, slog.Level) bool { return true }
+func (j *journal) WithAttrs([]slog.Attr) slog.Handler     { return j }
+func (j *journal) WithGroup(string) slog.Handler          { return j }
+
+func (j *journal) Handle(_ context.Context, r slog.Record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.seen == nil {
+		j.seen = map[string]int{}
+	}
+	j.seen[r.Message]++
+	return nil
+}
+
+func (j *journal) count(message string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.seen[message]
+}
+
+// Each outage of the scheduler is in the log, not the first alone; while it
+// lasts no stream counts as open.
+func TestEachOutageOfASchedulerIsLogged(t *testing.T) {
+	p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+	p.start()
+	s := signals(t, publish.SignalsConfig{Targets: []string{p.addr}, Logger: slog.New(log), Registerer: registry})
+	open := func() float64 { return value(t, registry, "spazio_signal_streams", p.addr) }
+	const away = "scheduler is away"
+	for outage := range 3 {
+		// A stream that lasts longer than the longest wait has worked; one that
+		// ended sooner goes on waiting longer, and is not logged.
+		s.Send(report(uint64(outage+1)), time.Now())
+		waitFor(t, "a stream", func() bool { return open() == 1 })
+		for began := time.Now(); time.Since(began) < 60*soon; {
+			time.Sleep(soon)
+		}
+		failures := value(t, registry, "spazio_signal_failures_total", p.addr)
+		p.kill()
+		waitFor(t, "three failures", func() bool { return value(t, registry, "spazio_signal_failures_total", p.addr) >= failures+3 })
+		if got := log.count(away); got <= outage { // more where an attempt to connect takes long
+			t.Fatalf("%d lines of %d outages", got, outage+1)
+		}
+		if n := open(); n != 0 {
+			t.Fatalf("%v streams to a scheduler that is away", n)
+		}
+		p.start()
+	}
+}
+
+// The same of the aggregator; the pushes that it took are counted.
+func TestEachOutageOfTheAggregatorIsLogged(t *testing.T) {
+	p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+	p.answer = &spaziov1.PushResponse{}
+	p.start()
+	m := models(t, publish.ModelsConfig{
+		Target: p.addr, Staleness: publish.Staleness{MinInterval: soon, MaxAge: 2 * soon},
+		Logger: slog.New(log), Registerer: registry,
+	})
+	counted := func(name string) float64 { return value(t, registry, name, "") }
+	m.Offer(local(1, 0, 1))
+	for outage := range 3 {
+		pushes := counted("spazio_model_pushes_total")
+		waitFor(t, "a push", func() bool { m.Offer(local(2, 0, 1)); return counted("spazio_model_pushes_total") > pushes })
+		failures := counted("spazio_model_failures_total")
+		p.kill()
+		waitFor(t, "three failures", func() bool { return counted("spazio_model_failures_total") >= failures+3 })
+		if got := log.count("push failed"); got != outage+1 {
+			t.Fatalf("%d lines of %d outages", got, outage+1)
+		}
+		p.start()
+	}
+}
+
+// An aggregator that has no model of the fleet yet brings none.
+func TestPushThatBringsNoFleet(t *testing.T) {
+	p, registry := newPeer(t), prometheus.NewRegistry()
+	p.answer = &spaziov1.PushResponse{}
+	p.start()
+	m := models(t, publish.ModelsConfig{Target: p.addr, Registerer: registry, OnFleet: func(f agent.Fleet) {
+		t.Errorf("the fleet is %+v", f)
+	}})
+	m.Offer(local(1, 0, 1))
+	waitFor(t, "a push that is counted", func() bool { return value(t, registry, "spazio_model_pushes_total", "") == 1 })
+}
