@@ -66,7 +66,8 @@ type UsageBatch struct {
 
 // Bounds of windows and batches.
 const (
-	// MaxWindows is how many a batch holds.
+	// MaxWindows is how many a batch may hold. A UsageLog puts half as many into one,
+	// for what travels is bounded in bytes too.
 	MaxWindows = 512
 	// MaxWindowCores bounds CPU, stalled and throttled time over the span.
 	MaxWindowCores = 4096
@@ -293,7 +294,7 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 		return UsageBatch{}, false
 	}
 	slices.SortStableFunc(due, func(a, b *usageEntry) int { return a.began.Compare(b.began) })
-	due = due[:min(len(due), MaxWindows)]
+	due = due[:min(len(due), MaxWindows/2)]
 	l.sequence++
 	b = UsageBatch{Node: l.config.Node, Incarnation: l.config.Incarnation, Sequence: l.sequence}
 	for _, p := range due {

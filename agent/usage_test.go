@@ -227,12 +227,12 @@ func TestUsageDrops(t *testing.T) {
 func TestUsageBatchIsBounded(t *testing.T) {
 	l := usageLog(t, agent.UsageLogConfig{})
 	var readings []agent.PodReading
-	for pod := range 1200 {
+	for pod := range 600 {
 		readings = append(readings, agent.PodReading{Pod: reserve.PodKey(pod), Age: second})
 	}
 	l.Take(start, readings)
 	seen := map[reserve.PodKey]bool{}
-	for i, want := range []int{512, 512, 176} {
+	for i, want := range []int{256, 256, 88} {
 		b := batch(t, l, start.Add(time.Duration(i)*second))
 		if len(b.Windows) != want {
 			t.Errorf("batch %d of %d windows", i, len(b.Windows))
@@ -242,7 +242,7 @@ func TestUsageBatchIsBounded(t *testing.T) {
 		}
 		l.Acknowledge(0, b.Sequence)
 	}
-	if len(seen) != 1200 {
+	if len(seen) != 600 {
 		t.Errorf("%d pods", len(seen))
 	}
 }

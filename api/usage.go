@@ -1,0 +1,110 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Bounds of a batch of windows.
+const (
+	// MaxUsageBytes is its size on the wire.
+	MaxUsageBytes = 64 << 10
+	// MaxSpan is the longest window.
+	MaxSpan = time.Hour
+	// MaxMemory bounds bytes.
+	MaxMemory = 1 << 50
+)
+
+// coreSlack is what rounding adds to times that are within bounds.
+const coreSlack = 1 + 1e-9
+
+// FromUsage converts a batch for the wire.
+func FromUsage(b agent.UsageBatch) *spaziov1.UsageBatch {
+	m := &spaziov1.UsageBatch{Node: b.Node, Incarnation: b.Incarnation, Sequence: b.Sequence}
+	for i := range b.Windows {
+		w := &b.Windows[i]
+		one := &spaziov1.PodWindow{
+			Pod: uint64(w.Pod), Container: w.Container, AgeNanos: int64(w.Age), SpanNanos: int64(w.Span),
+			CpuSeconds: w.CPU, ThrottledSeconds: w.Throttled, Periods: w.Periods, ThrottledPeriods: w.ThrottledPeriods,
+			MemoryBytes: w.Memory, MemoryPeakBytes: w.MemoryPeak, OomKills: w.OOMKills, Ended: w.Ended,
+		}
+		if w.Pressure {
+			one.StalledSeconds = proto.Float64(w.Stalled)
+		}
+		for _, d := range w.Demand {
+			one.Buckets, one.Counts = append(one.Buckets, d.Bucket), append(one.Counts, d.Millis)
+		}
+		m.Windows = append(m.Windows, one)
+	}
+	return m
+}
+
+// ToUsage checks and converts a batch from the wire.
+func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, error) {
+	if m == nil {
+		return agent.UsageBatch{}, refuse("usage", nil, ErrMissing)
+	}
+	if err := checkName("node", m.Node, false); err != nil {
+		return agent.UsageBatch{}, err
+	}
+	if n := len(m.Windows); n > agent.MaxWindows {
+		return agent.UsageBatch{}, refuseLength("windows", n, agent.MaxWindows)
+	}
+	if n := proto.Size(m); n > MaxUsageBytes {
+		return agent.UsageBatch{}, refuse("usage", n, fmt.Errorf("%w: at most %d bytes", ErrLength, MaxUsageBytes))
+	}
+	b := agent.UsageBatch{Node: m.Node, Incarnation: m.Incarnation, Sequence: m.Sequence}
+	for i, one := range m.Windows {
+		w, err := toWindow(one)
+		if err != nil {
+			return agent.UsageBatch{}, element("windows", i, err)
+		}
+		b.Windows = append(b.Windows, w)
+	}
+	return b, nil
+}
+
+func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
+	most := agent.MaxWindowCores * time.Duration(m.GetSpanNanos()).Seconds() * coreSlack
+	for _, n := range []struct {
+		field string
+		value float64
+		most  float64
+	}{
+		{"age_nanos", float64(m.GetAgeNanos()), math.MaxInt64},
+		{"span_nanos", float64(m.GetSpanNanos()), float64(MaxSpan)},
+		{"cpu_seconds", m.GetCpuSeconds(), most},
+		{"stalled_seconds", m.GetStalledSeconds(), most},
+		{"throttled_seconds", m.GetThrottledSeconds(), most},
+		{"memory_bytes", m.GetMemoryBytes(), MaxMemory},
+		{"memory_peak_bytes", m.GetMemoryPeakBytes(), MaxMemory},
+	} {
+		if err := checkRange(n.field, n.value, 0, n.most); err != nil {
+			return agent.Window{}, err
+		}
+	}
+	w := agent.Window{
+		Pod: reserve.PodKey(m.GetPod()), Container: m.GetContainer(), Age: time.Duration(m.GetAgeNanos()), Span: time.Duration(m.GetSpanNanos()),
+		CPU: m.GetCpuSeconds(), Stalled: m.GetStalledSeconds(), Throttled: m.GetThrottledSeconds(), Pressure: m != nil && m.StalledSeconds != nil,
+		Periods: m.GetPeriods(), ThrottledPeriods: m.GetThrottledPeriods(), OOMKills: m.GetOomKills(),
+		Memory: m.GetMemoryBytes(), MemoryPeak: m.GetMemoryPeakBytes(), Ended: m.GetEnded(),
+	}
+	buckets, counts := m.GetBuckets(), m.GetCounts()
+	if len(counts) != len(buckets) {
+		return agent.Window{}, refuse("counts", len(counts), fmt.Errorf("%w: there are %d buckets", ErrLength, len(buckets)))
+	}
+	for i, bucket := range buckets {
+		if bucket >= agent.DemandBuckets || i > 0 && bucket <= buckets[i-1] {
+			return agent.Window{}, refuse(fmt.Sprintf("buckets[%d]", i), bucket, fmt.Errorf("%w: ascending, below %d", ErrRange, agent.DemandBuckets))
+		}
+		w.Demand = append(w.Demand, agent.DemandTime{Bucket: bucket, Millis: counts[i]})
+	}
+	return w, nil
+}

@@ -1,0 +1,87 @@
+package api_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+)
+
+func usageBatch() agent.UsageBatch {
+	return agent.UsageBatch{Node: "node-1", Incarnation: 1 << 60, Sequence: 7, Windows: []agent.Window{
+		{
+			Pod: math.MaxUint64, Container: 5, Age: time.Hour, Span: time.Minute, CPU: 90.25, Stalled: 30.5, Pressure: true, Throttled: 1.5,
+			Periods: 600, ThrottledPeriods: 15, OOMKills: 1, Memory: 1e9, MemoryPeak: 2e9, Ended: true,
+			Demand: []agent.DemandTime{{Bucket: 0, Millis: 1000}, {Bucket: 175, Millis: 59000}},
+		},
+		{Pod: 1, Span: time.Second},
+	}}
+}
+
+func TestUsageRoundTrip(t *testing.T) {
+	got, err := api.ToUsage(wire(t, api.FromUsage(usageBatch()), &spaziov1.UsageBatch{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(usageBatch(), got); d != "" {
+		t.Errorf("-sent +received:\n%s", d)
+	}
+}
+
+// TestFullUsageBatchFits: as many windows as an agent puts into a batch, of pods whose demand varies.
+func TestFullUsageBatchFits(t *testing.T) {
+	b := usageBatch()
+	one := b.Windows[0]
+	one.Demand = nil
+	for i := range uint32(12) {
+		one.Demand = append(one.Demand[:i], agent.DemandTime{Bucket: 130 + i, Millis: 20000})
+	}
+	b.Windows = nil
+	for range agent.MaxWindows / 2 {
+		b.Windows = append(b.Windows, one)
+	}
+	if _, err := api.ToUsage(api.FromUsage(b)); err != nil {
+		t.Error(err, proto.Size(api.FromUsage(b)))
+	}
+}
+
+func TestToUsageRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		field string
+		cause error
+		spoil func(*spaziov1.UsageBatch, *spaziov1.PodWindow)
+	}{
+		{"node", api.ErrMissing, func(b *spaziov1.UsageBatch, _ *spaziov1.PodWindow) { b.Node = "" }},
+		{"windows", api.ErrLength, func(b *spaziov1.UsageBatch, _ *spaziov1.PodWindow) { b.Windows = make([]*spaziov1.PodWindow, 513) }},
+		{"usage", api.ErrLength, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.Buckets = make([]uint32, 70000) }},
+		{"windows[0].age_nanos", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.AgeNanos = -1 }},
+		{"windows[0].span_nanos", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.SpanNanos = int64(time.Hour) + 1e6 }},
+		{"windows[0].span_nanos", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.SpanNanos = -1 }},
+		{"windows[0].cpu_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.CpuSeconds = math.NaN() }},
+		{"windows[0].cpu_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.CpuSeconds = 4097 * 60 }},
+		{"windows[0].stalled_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.StalledSeconds = proto.Float64(-1) }},
+		{"windows[0].throttled_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.ThrottledSeconds = math.Inf(1) }},
+		{"windows[0].memory_bytes", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.MemoryBytes = 2e15 }},
+		{"windows[0].memory_peak_bytes", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.MemoryPeakBytes = -1 }},
+		{"windows[0].counts", api.ErrLength, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.Counts = nil }},
+		{"windows[0].buckets[1]", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.Buckets[1] = 0 }},
+		{"windows[0].buckets[1]", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.Buckets[1] = 176 }},
+	} {
+		m := api.FromUsage(usageBatch())
+		tt.spoil(m, m.Windows[0])
+		_, err := api.ToUsage(m)
+		refused(t, err, tt.field, tt.cause)
+	}
+	_, err := api.ToUsage(nil)
+	refused(t, err, "usage", api.ErrMissing)
+}
+
+func FuzzToUsage(f *testing.F) {
+	fuzz(f, api.FromUsage(usageBatch()), func() *spaziov1.UsageBatch { return &spaziov1.UsageBatch{} }, api.ToUsage, api.FromUsage)
+}
