@@ -36,6 +36,7 @@ type Agent struct {
 	loop     *loop.Loop
 	signals  *publish.Signals
 	models   *publish.Models // nil without an aggregator
+	usages   *publish.Usages // nil without profilers
 }
 
 // New checks the config and registers the metrics. Nothing is started: the caller
@@ -71,6 +72,13 @@ func (a *Agent) connect() (err error) {
 	if a.signals, err = publish.NewSignals(signals); err != nil {
 		return published(err)
 	}
+	if len(a.config.Profilers) > 0 {
+		usages := a.config.usages()
+		usages.Incarnation = a.recorded.Incarnation
+		if a.usages, err = publish.NewUsages(usages); err != nil {
+			return published(err)
+		}
+	}
 	if a.config.Aggregator == "" {
 		return nil
 	}
@@ -95,6 +103,17 @@ func (a *Agent) measure() (err error) {
 	}
 	if a.models != nil {
 		config.OnLocal = a.models.Offer
+	}
+	if c.Usage != nil {
+		config.Usage = c.Usage
+		if c.Registerer != nil {
+			if config.UsageMetrics, err = loop.NewUsageMetrics(c.Registerer); err != nil {
+				return err
+			}
+		}
+	}
+	if a.usages != nil {
+		config.OnUsage = a.usages.Take
 	}
 	if c.Registerer != nil {
 		if config.Metrics, err = loop.NewMetrics(c.Registerer, c.Pods); err != nil {
@@ -172,6 +191,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		return a.loop.Run(ctx, recorder)
 	})
 	g.Go(func() error { return a.signals.Run(ctx) })
+	if a.usages != nil {
+		g.Go(func() error { return a.usages.Run(ctx) })
+	}
 	if a.models != nil {
 		g.Go(func() error { return a.models.Run(ctx) })
 	}

@@ -35,6 +35,15 @@ type Meter interface {
 	SampleTo(dst []float64, at time.Time) ([]float64, error)
 }
 
+// UsageMeter reads what the pods of a machine take; *telemetry.PodUsage is one. Its
+// methods are called from one goroutine.
+type UsageMeter interface {
+	// Observe hears of all pods, sorted by UID, when they change.
+	Observe(at time.Time, pods []telemetry.Pod)
+	// ReadTo reads into dst the pods that are due.
+	ReadTo(dst *telemetry.Usage, at time.Time) error
+}
+
 // Clock is the time that a node lives in; it must be steady and safe for
 // concurrent use. Where nodes are simulated it may run faster than the wall
 // clock.
@@ -76,6 +85,14 @@ type Config struct {
 	Refresh time.Duration
 	// Backoff is the wait between attempts to reach a peer, default 100 ms to 5 s.
 	Backoff publish.Backoff
+
+	// Usage, if set, reads what pods take from the node, and Profilers, gRPC targets,
+	// are told. It belongs to the Agent until Run has returned.
+	Usage     UsageMeter
+	Profilers []string
+	// ProfilerTokenFile is to profilers what TokenFile is to schedulers, of an audience
+	// of its own.
+	ProfilerTokenFile string
 
 	// OnReport, if set, gets each report, which it must not modify. It is called
 	// from the goroutine that samples and must not block.
@@ -119,6 +136,9 @@ func (c Config) Validate() error {
 	if err := c.signals().Validate(); err != nil {
 		return published(err)
 	}
+	if err := c.validateUsage(); err != nil {
+		return err
+	}
 	if c.Aggregator != "" {
 		if err := c.models().Validate(); err != nil {
 			err = published(err)
@@ -134,6 +154,29 @@ func (c Config) Validate() error {
 	record := c.Record
 	record.State = func() agent.State { return agent.State{} }
 	return record.Validate()
+}
+
+func (c Config) validateUsage() error {
+	if len(c.Profilers) > 0 && c.Usage == nil {
+		return refuse("Profilers", c.Profilers, "there is nothing to tell without Usage")
+	}
+	err := published(c.usages().Validate())
+	if bad := (*FieldError)(nil); errors.As(err, &bad) {
+		switch bad.Field {
+		case "Schedulers":
+			bad.Field = "Profilers"
+		case "TokenFile":
+			bad.Field = "ProfilerTokenFile"
+		}
+	}
+	return err
+}
+
+func (c Config) usages() publish.UsagesConfig {
+	return publish.UsagesConfig{
+		Node: c.Name, Targets: c.Profilers, Transport: c.Transport, TokenFile: c.ProfilerTokenFile, Backoff: c.Backoff,
+		Registerer: c.Registerer, Logger: c.Logger,
+	}
 }
 
 func (c Config) validateReserve() error {

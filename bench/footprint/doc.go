@@ -11,6 +11,10 @@
 // same run and on the same machine a prometheus-node-exporter (Debian's package of
 // that name) is scraped once a second, unless --node-exporter is empty.
 //
+// With --usage the agent reads what each pod takes and tells a profiler of this process.
+// The files of every pod lead to those of this process's own cgroups, so that the kernel
+// makes each up anew; it has to sum up one group and not one a pod.
+//
 // CPU time is utime + stime of /proc/PID/stat between the end of the warm-up
 // and the end of the run; memory is VmRSS, looked at once a second, and VmHWM of
 // /proc/PID/status. What follows -- goes to the agent: with

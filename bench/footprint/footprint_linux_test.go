@@ -50,6 +50,32 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestUsage: an agent that reads what pods take counts them, and a profiler hears of it.
+func TestUsage(t *testing.T) {
+	if _, err := usageLinks("/sys/fs/cgroup"); err != nil {
+		t.Log(err) // nothing to read here
+		return
+	}
+	agent, err := program.Build(t.Context(), "spazio-agent", t.TempDir(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	args := []string{
+		"--agent", agent, "--node-exporter", "", "--duration", "4s", "--warm-up", "0s", "--pods", "4", "--rate", "2", "--usage", "-o", "json",
+	}
+	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	var r result
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v\n%s", err, &stdout)
+	}
+	if r.Windows == 0 || r.Counted == 0 {
+		t.Errorf("result %+v", r)
+	}
+}
+
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	r := result{Seconds: 300, Pods: 50, Rate: 5, Agent: usage{Millicores: 4.2}, Exporter: &usage{Millicores: 11}, Scrapes: 300}

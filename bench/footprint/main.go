@@ -30,6 +30,7 @@ type options struct {
 	rate             float64
 	scrapeAgent      time.Duration
 	output           string
+	usage            bool
 	agentArgs        []string
 }
 
@@ -58,6 +59,7 @@ func command() *cobra.Command {
 	f.IntVar(&o.pods, "pods", 50, "pods on the node, 1 to 1000")
 	f.Float64Var(&o.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
 	f.DurationVar(&o.scrapeAgent, "scrape-agent", 15*time.Second, "how often the agent's /metrics are read")
+	f.BoolVar(&o.usage, "usage", false, "have the agent read what each pod takes and tell a profiler")
 	f.StringVarP(&o.output, "output", "o", "table", "table or json")
 	return c
 }
@@ -92,6 +94,8 @@ type result struct {
 	Reports    int `json:"reports"`
 	Heartbeats int `json:"heartbeats"`
 	Pushes     int `json:"pushes"`
+	// Windows are those of pods' usage.
+	Windows int `json:"windows"`
 	// Counted is the pods in the agent's last report, Running those of the tree
 	// at that time, for a check that it saw them all.
 	Counted int   `json:"counted"`

@@ -20,7 +20,8 @@ import (
 type peers struct {
 	spaziov1.UnimplementedSignalServiceServer
 	spaziov1.UnimplementedModelServiceServer
-	reports, heartbeats, pushes, pods atomic.Int64
+	spaziov1.UnimplementedUsageServiceServer
+	reports, heartbeats, pushes, pods, windows atomic.Int64
 }
 
 // Publish reads a stream of reports and, as a scheduler, takes heartbeats.
@@ -40,6 +41,24 @@ func (p *peers) Publish(stream spaziov1.SignalService_PublishServer) error {
 		}
 		p.reports.Add(1)
 		p.pods.Store(int64(len(m.GetAbsorbed())))
+	}
+}
+
+// Report takes windows, as a profiler.
+func (p *peers) Report(stream spaziov1.UsageService_ReportServer) error {
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		b, err := api.ToUsage(m)
+		if err != nil {
+			return err
+		}
+		p.windows.Add(int64(len(b.Windows)))
+		if err := stream.Send(&spaziov1.UsageAck{Incarnation: b.Incarnation, Sequence: b.Sequence}); err != nil {
+			return err
+		}
 	}
 }
 
@@ -66,6 +85,7 @@ func (p *peers) serve(ctx context.Context) (addr net.Addr, stop func(), err erro
 	server := grpc.NewServer(options...)
 	spaziov1.RegisterSignalServiceServer(server, p)
 	spaziov1.RegisterModelServiceServer(server, p)
+	spaziov1.RegisterUsageServiceServer(server, p)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

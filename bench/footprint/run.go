@@ -42,7 +42,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (result, error) {
 	}
 	defer stopPause()
 	root := filepath.Join(dir, "cgroup")
-	cgroups, err := newTree(root, pid)
+	cgroups, err := newTree(root, pid, o.usage)
 	if err != nil {
 		return result{}, err
 	}
@@ -80,10 +80,14 @@ func measure(ctx context.Context, o options, root string, cgroups *tree) (r resu
 	defer cancel()
 
 	agent, err := start(ctx, o.agent, func(listen string) []string {
-		return append([]string{
+		args := []string{
 			"--listen", listen, "--node-name", "footprint", "--cgroup-root", root,
 			"--schedulers", addr.String(), "--aggregator", addr.String(), "--log-level", "warn",
-		}, o.agentArgs...)
+		}
+		if o.usage {
+			args = append(args, "--usage", "on", "--profiler", addr.String())
+		}
+		return append(args, o.agentArgs...)
 	})
 	if err != nil {
 		return r, err
@@ -123,7 +127,7 @@ func measure(ctx context.Context, o options, root string, cgroups *tree) (r resu
 func counts(t *tree, p *peers, scrapes *atomic.Int64) result {
 	return result{
 		Started: int(t.started.Load()), Ended: int(t.ended.Load()), Running: int(t.running.Load()),
-		Reports: int(p.reports.Load()), Heartbeats: int(p.heartbeats.Load()), Pushes: int(p.pushes.Load()), Counted: int(p.pods.Load()),
+		Reports: int(p.reports.Load()), Heartbeats: int(p.heartbeats.Load()), Pushes: int(p.pushes.Load()), Counted: int(p.pods.Load()), Windows: int(p.windows.Load()),
 		Scrapes: int(scrapes.Load()),
 	}
 }
@@ -135,6 +139,7 @@ func (r result) since(before result) result {
 	r.Heartbeats -= before.Heartbeats
 	r.Pushes -= before.Pushes
 	r.Scrapes -= before.Scrapes
+	r.Windows -= before.Windows
 	return r
 }
 

@@ -58,6 +58,10 @@ func startPause(ctx context.Context, dir string) (pid int, stop func(), err erro
 // tree makes the cgroups of a kubelet in a directory. The processes in them are
 // a pause for every sandbox and this one for every container.
 type tree struct {
+	root string
+	// usage: a pod's cgroup has the files that tell what it takes, which lead to those
+	// of this process's own cgroups, so that the kernel makes them up at each reading.
+	usage   []usageLink
 	class   string // the directory of best-effort pods
 	sandbox []byte // content of cgroup.procs
 	work    []byte
@@ -67,12 +71,24 @@ type tree struct {
 	failed                  chan error
 }
 
-func newTree(root string, pausePID int) (*tree, error) {
+func newTree(root string, pausePID int, usage bool) (*tree, error) {
 	t := &tree{
+		root:    root,
 		class:   filepath.Join(root, "kubepods", "besteffort"),
 		sandbox: []byte(strconv.Itoa(pausePID) + "\n"),
 		work:    []byte(strconv.Itoa(os.Getpid()) + "\n"),
 		failed:  make(chan error, 1),
+	}
+	if usage {
+		var err error
+		if t.usage, err = usageLinks("/sys/fs/cgroup"); err != nil {
+			return nil, err
+		}
+		for _, l := range t.usage { // cgroup v1 has a tree a controller; containers are in the CPU's
+			if l.name == "cpu.stat" && l.hierarchy != "" {
+				t.class = filepath.Join(root, l.hierarchy, "kubepods", "besteffort")
+			}
+		}
 	}
 	return t, os.MkdirAll(t.class, 0o755)
 }
@@ -144,7 +160,7 @@ func (t *tree) pod(ctx context.Context, end <-chan struct{}) error {
 		after time.Duration
 		do    func() error
 	}{
-		{0, func() error { return os.Mkdir(dir, 0o755) }},
+		{0, func() error { return t.makePod(dir) }},
 		{sandboxCreated, func() error { return os.Mkdir(sandbox, 0o755) }},
 		{sandboxStarted, func() error { return os.WriteFile(filepath.Join(sandbox, "cgroup.procs"), t.sandbox, 0o644) }},
 		{containerCreated, func() error { return os.Mkdir(container, 0o755) }},
@@ -175,5 +191,5 @@ func (t *tree) pod(ctx context.Context, end <-chan struct{}) error {
 	if err := os.RemoveAll(sandbox); err != nil {
 		return err
 	}
-	return os.Remove(dir)
+	return t.removePod(dir)
 }

@@ -41,6 +41,7 @@ type options struct {
 	node        node.Config
 	telemetry   telemetry.Config
 	podSource   string
+	usage       string
 	runtime     string
 	listen      string
 	metrics     string
@@ -105,6 +106,8 @@ func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.StringVar(&o.node.TokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
 	f.StringVar(&o.node.Aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
 	f.StringVar(&o.node.AggregatorTokenFile, "aggregator-token-file", "", "file with the service account token that the aggregator asks for, of an audience of its own; needs TLS")
+	f.StringSliceVar(&o.node.Profilers, "profiler", nil, "host:port of each profiler replica, comma-separated, which is told what pods take; needs --usage on")
+	f.StringVar(&o.node.ProfilerTokenFile, "profiler-token-file", "", "file with the service account token that the profilers ask for, of an audience of its own; needs TLS")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /debug/why, /metrics, /healthz and /readyz, on loopback")
 	f.StringVar(&o.metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9700; empty for none")
 	f.StringVar(&o.debugListen, "debug-listen", "", "host:port of Go's profiles, on loopback; empty for none")
@@ -118,6 +121,7 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	for _, s := range o.sources {
 		s.Flags(f)
 	}
+	f.StringVar(&o.usage, "usage", "off", "whether to read what each pod takes from its cgroup: off or on")
 	f.StringVar(&o.runtime, "runtime-endpoint", "", "unix socket for --pod-source cri or containerd (default where runtimes usually listen)")
 	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated")
 	f.StringVar(&o.cpuMode, "cpu-mode", telemetry.CPUHalf.String(), "what counts as CPU usage: half (of utilisation and contention), utilisation or contention")
@@ -142,6 +146,9 @@ func (o *options) parse() error {
 	}
 	if err := o.parseReserve(); err != nil {
 		return err
+	}
+	if o.usage != "off" && o.usage != "on" {
+		return fmt.Errorf("--usage: %q is neither off nor on", o.usage)
 	}
 	o.node.Record = recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)}
 	return o.limits.validate()

@@ -35,6 +35,14 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if o.node.Pods, err = o.pods(logger); err != nil {
 		return err
 	}
+	if o.usage == "on" {
+		usage, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, ProcRoot: o.telemetry.ProcRoot, Logger: logger})
+		if err != nil {
+			return err
+		}
+		defer usage.Close()
+		o.node.Usage = usage
+	}
 	reader, err := telemetry.NewReader(o.telemetry)
 	if err != nil {
 		return err

@@ -60,6 +60,11 @@ type Config struct {
 	// samples. They are called by Run and must not block.
 	OnReport func(r agent.Report, sampled time.Time)
 	OnLocal  func(agent.Local)
+	// Usage, if set, reads what pods take, behind each sample. OnUsage gets the
+	// readings, none too, which are its own until it returns; it must not block.
+	Usage        UsageMeter
+	OnUsage      func(at time.Time, readings []agent.PodReading)
+	UsageMetrics *UsageMetrics
 	// Watch is the span over which the rate of samples is judged; 0 means
 	// DefaultWatch. Spent tells the likely causes of a low one; nil tells none.
 	Watch time.Duration
@@ -119,6 +124,7 @@ type Loop struct {
 	good     time.Time // wall time of the newest sample in the pipeline
 	failing  bool
 	watch    watch
+	usage    usage
 }
 
 // New returns a Loop that has yet to run.
@@ -221,6 +227,7 @@ func (l *Loop) loop(ctx context.Context, ticks <-chan struct{}, ended <-chan str
 		case <-ticks:
 			l.deliver()
 			l.tick()
+			l.readUsage(l.clocks.at)
 		}
 	}
 }

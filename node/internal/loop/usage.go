@@ -1,0 +1,97 @@
+package loop
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// UsageMeter reads what pods take; *telemetry.PodUsage is one.
+type UsageMeter interface {
+	// Observe hears of all pods, sorted by UID, when they change.
+	Observe(at time.Time, pods []telemetry.Pod)
+	// ReadTo reads into dst the pods that are due.
+	ReadTo(dst *telemetry.Usage, at time.Time) error
+}
+
+// usage reads pods behind each sample, on its wake-up. The zero value, without a meter,
+// does nothing.
+type usage struct {
+	read     telemetry.Usage
+	readings []agent.PodReading
+	failing  bool
+}
+
+// readUsage reads the pods that are due and passes the readings on.
+func (l *Loop) readUsage(at time.Time) {
+	if l.config.Usage == nil {
+		return
+	}
+	u, began := &l.usage, time.Now()
+	err := l.config.Usage.ReadTo(&u.read, at)
+	l.config.UsageMetrics.read(&u.read, err, time.Since(began))
+	if failing := err != nil || len(u.read.Failed) > 0; failing != u.failing {
+		u.failing = failing
+		if failing && err == nil {
+			err = u.read.Failed[0]
+		}
+		if failing {
+			l.config.Logger.Warn("usage of pods not read", "error", err)
+		}
+	}
+	u.readings = u.readings[:0]
+	for i := range u.read.Pods {
+		u.readings = append(u.readings, readingOf(&u.read.Pods[i]))
+	}
+	if l.config.OnUsage != nil {
+		l.config.OnUsage(at, u.readings)
+	}
+}
+
+func readingOf(r *telemetry.PodReading) agent.PodReading {
+	reading := agent.PodReading{
+		Pod: reserve.KeyOf(r.UID), Age: r.Age, Older: r.Older, Ended: r.Ended,
+		CPU: r.CPU, Stalled: r.Stalled, Throttled: r.Throttled, Pressure: r.Pressure,
+		Periods: r.Periods, ThrottledPeriods: r.ThrottledPeriods,
+		Memory: r.Memory, MemoryPeak: r.MemoryPeak, OOMKills: r.OOMKills,
+	}
+	if r.Container != "" {
+		reading.Container = uint64(reserve.KeyOf(r.Container))
+	}
+	return reading
+}
+
+// UsageMetrics count readings of pods. A nil *UsageMetrics counts nothing.
+type UsageMetrics struct {
+	good, failed prometheus.Counter
+	seconds      prometheus.Counter
+}
+
+// NewUsageMetrics registers the metrics with r.
+func NewUsageMetrics(r prometheus.Registerer) (*UsageMetrics, error) {
+	b := builder{registerer: r}
+	reads := register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: namespace + "usage_reads_total", Help: "Readings of what a pod or container takes, by the result.",
+	}, []string{"result"}))
+	m := &UsageMetrics{
+		good: reads.WithLabelValues("ok"), failed: reads.WithLabelValues("failed"),
+		seconds: b.counter("usage_seconds_total", "Time spent on reading what pods take."),
+	}
+	return m, b.err
+}
+
+func (m *UsageMetrics) read(u *telemetry.Usage, err error, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.good.Add(float64(len(u.Pods)))
+	m.failed.Add(float64(len(u.Failed)))
+	if err != nil {
+		m.failed.Inc()
+	}
+	m.seconds.Add(took.Seconds())
+}

@@ -1,0 +1,207 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/node/internal/metric"
+)
+
+// UsagesConfig says where the windows of a node's pods go.
+type UsagesConfig struct {
+	Node string
+	// Incarnation grows at each start of the agent.
+	Incarnation uint64
+	// Targets are the profiler replicas as gRPC targets, each given once.
+	Targets []string
+	// Transport is the agent's identity and trust.
+	Transport transport.Config
+	// TokenFile holds the token that profilers ask for, empty for none. It is read
+	// anew for each stream and needs TLS.
+	TokenFile string
+	// Backoff is the wait between attempts to reach one target.
+	Backoff Backoff
+	// Registerer gets the metrics; nil registers none.
+	Registerer prometheus.Registerer
+	// Logger gets one line per lost profiler; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Validate returns a *FieldError, or what package transport refuses.
+func (c UsagesConfig) Validate() error {
+	for _, target := range c.Targets {
+		if _, isName, _ := parseTarget(target); isName {
+			return &FieldError{Field: "Targets", Value: target, Err: invalid("profilers are not looked up: want host:port of each")}
+		}
+	}
+	return SignalsConfig{Targets: c.Targets, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.Backoff}.Validate()
+}
+
+// Usages keeps one stream of windows to each profiler, with a log of its own. It is
+// safe for concurrent use; Run is called once.
+type Usages struct {
+	streams []*usageStream
+	dropped prometheus.Counter
+}
+
+// NewUsages checks the config and prepares the streams; Run opens them.
+func NewUsages(c UsagesConfig) (*Usages, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	dropped, err := metric.Register[prometheus.Counter](c.Registerer, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "spazio_agent_windows_dropped_total", Help: "Windows and readings of pods' usage that no profiler gets.",
+	}))
+	if err != nil {
+		return nil, err
+	}
+	u := &Usages{dropped: dropped}
+	for _, target := range c.Targets {
+		options, err := dialOptions(target, c.Transport)
+		if err != nil {
+			return nil, err
+		}
+		if c.TokenFile != "" {
+			options = append(options, transport.Token(c.TokenFile))
+		}
+		log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: c.Node, Incarnation: c.Incarnation})
+		if err != nil {
+			return nil, err
+		}
+		u.streams = append(u.streams, &usageStream{
+			target: target, options: options, backoff: c.Backoff.withDefaults(), log: log, wake: make(chan struct{}, 1),
+			logger: orDefault(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
+		})
+	}
+	return u, nil
+}
+
+// Take hands readings made at a time of the pipeline's to every stream and returns at
+// once. Call it often, without readings too: windows wait for one another.
+func (u *Usages) Take(at time.Time, readings []agent.PodReading) {
+	for _, s := range u.streams {
+		if lost := s.take(at, readings); lost > 0 {
+			u.dropped.Add(float64(lost))
+		}
+	}
+}
+
+// Run keeps the streams until ctx ends and returns nil when all are closed.
+func (u *Usages) Run(ctx context.Context) error {
+	var streams sync.WaitGroup
+	for _, s := range u.streams {
+		streams.Go(func() { s.run(ctx) })
+	}
+	<-ctx.Done()
+	streams.Wait()
+	return nil
+}
+
+// usageStream is the way to one profiler.
+type usageStream struct {
+	target  string
+	options []grpc.DialOption
+	backoff Backoff
+	logger  *slog.Logger
+	wake    chan struct{} // holds a token while there may be a batch to send
+
+	mu      sync.Mutex
+	log     *agent.UsageLog
+	dropped uint64
+}
+
+func (s *usageStream) take(at time.Time, readings []agent.PodReading) (lost uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log.Take(at, readings)
+	if _, ok := s.log.Batch(at); ok {
+		wake(s.wake)
+	}
+	d := s.log.Dropped()
+	lost, s.dropped = d.Windows+d.Readings-s.dropped, d.Windows+d.Readings
+	return lost
+}
+
+// next returns the batch under way unless it is the one with this sequence number.
+func (s *usageStream) next(sent uint64) (agent.UsageBatch, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.log.Unacknowledged()
+	return b, ok && b.Sequence != sent
+}
+
+func (s *usageStream) run(ctx context.Context) {
+	retry := retries{backoff: s.backoff}
+	for {
+		began := time.Now()
+		err := s.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > s.backoff.Max {
+			retry.reset()
+		}
+		if retry.failures == 0 {
+			s.logger.Warn("profiler is away", "error", err)
+		}
+		if !sleep(ctx, retry.next()) {
+			return
+		}
+	}
+}
+
+// session opens the stream and sends batches until the stream or ctx ends, beginning
+// with the one that was not acknowledged.
+func (s *usageStream) session(ctx context.Context) error {
+	connection, err := grpc.NewClient(s.target, s.options...)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	report, err := spaziov1.NewUsageServiceClient(connection).Report(ctx)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.receive(report) }()
+	sent := uint64(0)
+	for {
+		if b, ok := s.next(sent); ok {
+			sent = b.Sequence
+			if report.Send(api.FromUsage(b)) != nil {
+				return <-ended
+			}
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-s.wake:
+		}
+	}
+}
+
+func (s *usageStream) receive(report spaziov1.UsageService_ReportClient) error {
+	for {
+		ack, err := report.Recv()
+		if errors.Is(err, io.EOF) {
+			return errors.New("the profiler closed the stream")
+		}
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.log.Acknowledge(ack.GetIncarnation(), ack.GetSequence())
+		s.mu.Unlock()
+	}
+}
