@@ -139,15 +139,6 @@ func (n *Node) happened(t Transition) {
 	}
 }
 
-// Done returns the CPU time in core-seconds that the node's pods have had so far,
-// the unfinished ones' included.
-func (n *Node) Done() float64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.advance(n.clock.Now())
-	return n.model.Totals().Pods
-}
-
 // Pods returns the node as a source of pod events.
 func (n *Node) Pods() telemetry.PodSource { return n.feed }
 
