@@ -18,6 +18,7 @@ type Account struct {
 	// The sums of the entries' shares.
 	demand, stalled, overdue atomic.Int64
 	pods, confirmed          atomic.Int64
+	trickled                 atomic.Int64
 	// listing is what the node's newest report lists; nil before the first.
 	listing atomic.Pointer[listing]
 
@@ -43,6 +44,9 @@ func (a *Account) Flight() Flight {
 // Confirmed returns the number of pods that both the API shows on the node, or a
 // scheduler has reserved there, and a report has listed.
 func (a *Account) Confirmed() int { return int(a.confirmed.Load()) }
+
+// Trickled returns the number of the node's claimed pods that MarkTrickled marked.
+func (a *Account) Trickled() int { return int(a.trickled.Load()) }
 
 // Cap returns a report's signal with the two numbers that raise slow start's
 // line held to what the ledger itself has seen, for the line is what guards
@@ -92,7 +96,7 @@ func (t *turnover) decayed(now time.Time) float64 {
 }
 
 // share is what one entry adds to its account's sums.
-type share struct{ demand, stalled, overdue, pods, confirmed int64 }
+type share struct{ demand, stalled, overdue, pods, confirmed, trickled int64 }
 
 // shift replaces an entry's share by another, each sum in one step: a reader
 // never misses a pod that was in flight before and is after.
@@ -102,6 +106,7 @@ func (a *Account) shift(before, after share) {
 	move(&a.overdue, before.overdue, after.overdue)
 	move(&a.pods, before.pods, after.pods)
 	move(&a.confirmed, before.confirmed, after.confirmed)
+	move(&a.trickled, before.trickled, after.trickled)
 }
 
 func move(sum *atomic.Int64, before, after int64) {

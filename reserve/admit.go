@@ -20,6 +20,9 @@ type Signal struct {
 	K float64
 	// Saturated says that a channel is full.
 	Saturated bool
+	// MemoryRoom is how many pods beyond the Pods memory alone would hold; it may
+	// be negative. Only [Trickle] asks for it.
+	MemoryRoom float64
 }
 
 // Flight is what a node's pods in flight ask for, in pods.

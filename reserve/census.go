@@ -12,6 +12,8 @@ type PodState struct {
 	// Absorbed: a report of Node listed the pod, or the API shows that it has run;
 	// see [Ledger.Absorb] for how long it stays so.
 	Absorbed bool
+	// Trickled: the pod was overdue and admitted without room.
+	Trickled bool
 }
 
 // Pod returns what the ledger knows of a claimed pod.
@@ -24,6 +26,7 @@ func (l *Ledger) Pod(pod PodKey) (PodState, bool) {
 	}
 	return PodState{
 		Node: e.account.node, Demand: inPods(e.demand), Claim: e.claim, Progress: e.progress, Absorbed: e.absorbed,
+		Trickled: e.trickled,
 	}, true
 }
 

@@ -23,7 +23,10 @@
 // long, and what holds without one: a silent node takes no more than slow start
 // lets through.
 //
-// [Admit], [Judge], [Slots], [Score], [NormalizeTo] and Freshness are pure: they
+// A pod that waits for room for longer than [Trickle] allows is taken by a node
+// without room, where memory is not full, and few such pods are on a node at once.
+//
+// [Admit], [Judge], [Slots], [Score], [NormalizeTo], Freshness and Trickle are pure: they
 // read no clock and draw no random number, and a scheduler plugin and a simulator
 // can run the same code. [Ledger] holds the pods in flight, keyed by [PodKey]
 // rather than counted, so that a repeated, late or lost event cannot leak

@@ -42,6 +42,7 @@ type entry struct {
 	progress Progress
 	absorbed bool
 	overdue  bool
+	trickled bool
 	// assumed and flying are since when the claim is Assumed and since when the
 	// pod is in flight.
 	assumed, flying time.Time
@@ -53,10 +54,14 @@ type entry struct {
 func (e *entry) inFlight() bool { return !e.absorbed }
 
 func (e *entry) share() (s share) {
-	if e.absorbed {
-		return share{confirmed: 1}
+	if e.trickled {
+		s.trickled = 1
 	}
-	s = share{demand: e.demand, pods: 1}
+	if e.absorbed {
+		s.confirmed = 1
+		return s
+	}
+	s.demand, s.pods = e.demand, 1
 	switch {
 	case e.progress == Stalled:
 		s.stalled = e.demand

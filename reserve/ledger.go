@@ -201,6 +201,20 @@ func (l *Ledger) Progress(pod PodKey, p Progress) bool {
 	return e.share() != before
 }
 
+// MarkTrickled marks a claimed pod as one that was overdue and admitted without
+// room (see [Trickle]), for as long as it stays on its node, and says whether that
+// is news.
+func (l *Ledger) MarkTrickled(pod PodKey) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entries[pod]
+	if e == nil || e.trickled {
+		return false
+	}
+	l.change(e, func() { e.trickled = true })
+	return true
+}
+
 // Delete forgets a pod that was deleted or is terminal. It returns the node it
 // was on and whether the pod was in flight; the node is empty if the pod was
 // not known.

@@ -158,7 +158,7 @@ func (n *floodedNode) reported(r agent.Report) {
 	defer n.mu.Unlock()
 	n.report = r
 	n.ledger.Absorb(floodedName, r.Incarnation, r.Absorbed, time.Now())
-	n.signal = reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
+	n.signal = r.Signal()
 }
 
 func (n *floodedNode) judge(cores float64) judgement {

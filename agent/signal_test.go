@@ -1,0 +1,47 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+func TestSignal(t *testing.T) {
+	r := agent.Report{Avail: -1.5, Allowance: 2, Absorbed: []reserve.PodKey{1, 2, 3}, K: 7, Saturated: true}
+	want := reserve.Signal{Avail: -1.5, Allowance: 2, Pods: 3, K: 7, Saturated: true}
+	if diff := cmp.Diff(want, r.Signal()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What memory alone would hold, whatever the CPU says.
+func TestMemoryRoom(t *testing.T) {
+	cpu := agent.ChannelReport{Name: agent.CPU, Usage: 1, Cost: .25}
+	memory := func(usage, cost, sd float64) []agent.ChannelReport {
+		return []agent.ChannelReport{cpu, {Name: agent.Memory, Usage: usage, Cost: cost, CostSD: sd}}
+	}
+	for _, test := range []struct {
+		name     string
+		channels []agent.ChannelReport
+		limiting string
+		avail    float64
+		want     float64
+	}{
+		{"half empty", memory(.5, .0625, 0), agent.CPU, -3, 8},
+		{"the cost is doubted", memory(.5, .0625, .0625), agent.CPU, -3, 4},
+		{"full", memory(.99, .001, 0), agent.CPU, -3, 0},
+		{"overfull", memory(1.5, .1, 0), agent.CPU, -3, 0},
+		{"not measured", []agent.ChannelReport{cpu}, agent.CPU, -3, 0},
+		{"a cost that is no cost", memory(.5, 0, 0), agent.CPU, -3, 0},
+		{"memory bounds the room", memory(.5, .0625, 0), agent.Memory, .5, .5},
+		{"memory bounds the room, which an allowance raised", memory(.75, .0625, 0), agent.Memory, 6, 4},
+	} {
+		r := agent.Report{Channels: test.channels, Limiting: test.limiting, Avail: test.avail}
+		if got := r.Signal().MemoryRoom; got != test.want {
+			t.Errorf("%s: room for %g pods, want %g", test.name, got, test.want)
+		}
+	}
+}

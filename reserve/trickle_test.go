@@ -1,0 +1,162 @@
+package reserve_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+func TestOverdue(t *testing.T) {
+	for _, test := range []struct {
+		trickle reserve.Trickle
+		waited  time.Duration
+		want    bool
+	}{
+		{reserve.Trickle{}, 10*time.Minute - 1, false},
+		{reserve.Trickle{}, 10 * time.Minute, true},
+		{reserve.Trickle{MaxWait: time.Second}, time.Second - 1, false},
+		{reserve.Trickle{MaxWait: time.Second}, time.Second, true},
+		{reserve.Trickle{Off: true}, math.MaxInt64, false},
+		{reserve.Trickle{MaxWait: time.Second, Off: true}, time.Hour, false},
+	} {
+		if got := test.trickle.Overdue(test.waited); got != test.want {
+			t.Errorf("%+v after %v: overdue = %v", test.trickle, test.waited, got)
+		}
+	}
+	var refused *reserve.FieldError
+	if err := (reserve.Trickle{MaxWait: -1}).Validate(); !errors.As(err, &refused) || refused.Field != "MaxWait" || !errors.Is(err, reserve.ErrInvalid) {
+		t.Errorf("a negative MaxWait: %v", err)
+	}
+	if err := (reserve.Trickle{MaxWait: time.Second}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	busy := reserve.Signal{Avail: -2, Pods: 8, Saturated: true, MemoryRoom: 20}
+	for _, test := range []struct {
+		name           string
+		signal         func(*reserve.Signal)
+		flight         reserve.Flight
+		running, cores int
+		rules          reserve.Rules
+		want           int
+	}{
+		{name: "4 cores", cores: 4, want: 1},
+		{name: "cores that are not known", want: 1},
+		{name: "one runs", running: 1, cores: 4, want: 0},
+		{name: "31 cores", cores: 31, want: 1},
+		{name: "32 cores", cores: 32, want: 2},
+		{name: "64 cores", cores: 64, want: 4},
+		{name: "64 cores, one runs", running: 1, cores: 64, want: 3},
+		{name: "64 cores, more run than may", running: 9, cores: 64, want: 0},
+		{name: "not saturated, too little room", signal: func(s *reserve.Signal) { s.Saturated, s.Avail = false, .9 }, cores: 4, want: 1},
+		{name: "room", signal: func(s *reserve.Signal) { s.Saturated, s.Avail = false, 1 }, cores: 4, want: 0},
+		{name: "slow start alone refuses", signal: func(s *reserve.Signal) { s.Saturated, s.Avail, s.Pods = false, 9, 0 },
+			flight: reserve.Flight{Demand: 2}, cores: 4, want: 0},
+		{name: "full memory", signal: func(s *reserve.Signal) { s.MemoryRoom = .9 }, cores: 4, want: 0},
+		{name: "memory for one", signal: func(s *reserve.Signal) { s.MemoryRoom = 1.5 }, cores: 64, want: 1},
+		{name: "memory that a pod in flight takes", signal: func(s *reserve.Signal) { s.MemoryRoom = 1.5 }, flight: reserve.Flight{Demand: 1}, cores: 64, want: 0},
+		{name: "memory that is not a number", signal: func(s *reserve.Signal) { s.MemoryRoom = math.NaN() }, cores: 4, want: 0},
+		{name: "the room that rules want of memory, too", signal: func(s *reserve.Signal) { s.MemoryRoom = 2 }, rules: reserve.Rules{Epsilon: 3}, cores: 4, want: 0},
+		{name: "slow start's line", flight: reserve.Flight{Demand: 6}, cores: 64, want: 0},
+		{name: "below the line by one", flight: reserve.Flight{Demand: 5}, cores: 64, want: 1},
+		{name: "stalled pods do not count there", flight: reserve.Flight{Demand: 6, Stalled: 6}, cores: 4, want: 1},
+	} {
+		s := busy
+		if test.signal != nil {
+			test.signal(&s)
+		}
+		if got := (reserve.Trickle{}).Places(s, test.flight, 1, test.running, test.cores, test.rules); got != test.want {
+			t.Errorf("%s: %d places, want %d", test.name, got, test.want)
+		}
+		if got := (reserve.Trickle{Off: true}).Places(s, test.flight, 1, test.running, test.cores, test.rules); got != 0 {
+			t.Errorf("%s: %d places where pods wait for ever", test.name, got)
+		}
+	}
+}
+
+// Whatever a node says, it has places only where Admit refuses for want of room,
+// and taking them never passes the bound or fills memory.
+func TestPlacesAreBounded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 20_000 {
+		s := reserve.Signal{
+			Avail: rng.Float64()*10 - 6, Allowance: rng.Float64() * 4, Pods: rng.IntN(20),
+			Saturated: rng.IntN(2) == 0, MemoryRoom: rng.Float64()*12 - 2,
+		}
+		f := reserve.Flight{Demand: rng.Float64() * 8}
+		demand, running, cores := .25+rng.Float64()*2, rng.IntN(6), 1+rng.IntN(128)
+		places := (reserve.Trickle{}).Places(s, f, demand, running, cores, reserve.Rules{})
+		if places == 0 {
+			continue
+		}
+		if reason := reserve.Admit(s, f, demand, reserve.Rules{}); reason != reserve.Saturated && reason != reserve.NoRoom {
+			t.Fatalf("%+v %+v: %d places where the answer is %v", s, f, places, reason)
+		}
+		if most := max(1, cores/16); running+places > most {
+			t.Fatalf("%d cores, %d run: %d places", cores, running, places)
+		}
+		if after := f.Demand + float64(places)*demand; after > s.MemoryRoom+1e-9 {
+			t.Fatalf("%+v %+v: %d places of %g fill the memory", s, f, places, demand)
+		}
+	}
+}
+
+// The mark lasts as long as the pod is claimed for the node, whatever happens to
+// it there.
+func TestMarkTrickled(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var l reserve.Ledger
+	a, b := l.Account("a"), l.Account("b")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(when string, onA, onB int) {
+		t.Helper()
+		if a.Trickled() != onA || b.Trickled() != onB {
+			t.Errorf("%s: %d and %d, want %d and %d", when, a.Trickled(), b.Trickled(), onA, onB)
+		}
+	}
+	if l.MarkTrickled(1) {
+		t.Error("a pod that nobody claimed is marked")
+	}
+	for pod := range reserve.PodKey(3) {
+		must(l.Reserve("a", pod, 1, now))
+	}
+	if !l.MarkTrickled(1) || l.MarkTrickled(1) || !l.MarkTrickled(2) {
+		t.Error("news is not told once")
+	}
+	check("marked", 2, 0)
+	if p, _ := l.Pod(1); !p.Trickled {
+		t.Error("a marked pod is not told from others")
+	}
+	if p, _ := l.Pod(0); p.Trickled {
+		t.Error("another pod is marked")
+	}
+	l.Confirm(1)
+	_, err := l.Bound("a", 1, 1, now)
+	must(err)
+	l.Absorb("a", 1, []reserve.PodKey{0, 1, 2}, now)
+	check("reported", 2, 0)
+	if got := a.Confirmed(); got != 3 {
+		t.Errorf("%d confirmed pods, want 3", got)
+	}
+	l.Progress(1, reserve.Ended)
+	check("ended, not yet deleted", 2, 0)
+	l.Delete(1, now)
+	check("deleted", 1, 0)
+	must(l.Reserve("b", 2, 1, now))
+	check("moved", 0, 0)
+	l.MarkTrickled(2)
+	check("marked there", 0, 1)
+	l.Unreserve("b", 2)
+	check("not bound", 0, 0)
+}
