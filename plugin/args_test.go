@@ -38,6 +38,7 @@ func TestDecodeArgs(t *testing.T) {
 		{name: "versioned", obj: &configv1.SpazioArgs{Listen: "x:1"}, want: plugin.SpazioArgs{Listen: "x:1"}},
 		{name: "nil of the versioned", obj: (*configv1.SpazioArgs)(nil)},
 		{name: "yaml", obj: raw("kWeight: 0.25\n"), want: plugin.SpazioArgs{KWeight: .25}},
+		{name: "for ever", obj: raw(`{"maxWait":"0s"}`), want: plugin.SpazioArgs{MaxWait: new(metav1.Duration)}},
 		{name: "unknown field", obj: raw(`{"lissen":"x"}`), err: "lissen"},
 		{name: "repeated field", obj: raw(`{"listen":"a:1","listen":"b:1"}`), err: "listen"},
 		{name: "other kind", obj: raw(`{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"OtherArgs"}`), err: "OtherArgs"},
@@ -69,19 +70,24 @@ func TestProfilesShareOneHub(t *testing.T) {
 	if hub.Addr() != nil || hub.Snapshot() != nil {
 		t.Error("a Hub listens before New")
 	}
-	first := &plugin.SpazioArgs{Listen: "127.0.0.1:0"}
+	first := &plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}}
 	if _, err := hub.New(ctx, first, edge); err != nil {
 		t.Fatal(err)
 	}
 	addr := hub.Addr()
-	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", KWeight: .5, TieWidth: 2, OptOutAnnotation: "x", OptOutToleration: "y"}, edge); err != nil {
+	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}, KWeight: .5, TieWidth: 2, OptOutAnnotation: "x", OptOutToleration: "y"}, edge); err != nil {
 		t.Errorf("a second profile: %v", err)
 	}
 	if hub.Addr() != addr {
 		t.Error("the second profile opened a port of its own")
 	}
-	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", Epsilon: 2}, edge); err == nil || !strings.Contains(err.Error(), "differ") {
-		t.Errorf("profiles that disagree: %v", err)
+	for _, other := range []*plugin.SpazioArgs{
+		{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}, Epsilon: 2},
+		{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Hour}},
+	} {
+		if _, err := hub.New(ctx, other, edge); err == nil || !strings.Contains(err.Error(), "differ") {
+			t.Errorf("profiles that disagree: %v", err)
+		}
 	}
 }
 

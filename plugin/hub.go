@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,7 +112,7 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.started {
-		if args.Shared() != h.args.Shared() {
+		if !reflect.DeepEqual(args.Shared(), h.args.Shared()) {
 			return nil, fmt.Errorf("plugin: profile %s: %w", handle.ProfileName(), errProfilesDiffer)
 		}
 	} else if err := h.run(ctx, args, handle); err != nil {

@@ -12,12 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 func TestArgsDefaults(t *testing.T) {
 	d := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	maxWait := d(10 * time.Minute)
 	want := config.SpazioArgs{
-		Listen: "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
+		MaxWait: &maxWait,
+		Listen:  "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
 		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5,
 		IdleTimeout: d(15 * time.Second), MaxReportRate: 20, ReportBurst: 40,
 		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",
@@ -28,18 +31,35 @@ func TestArgsDefaults(t *testing.T) {
 	if err := (config.SpazioArgs{}).Validate(); err != nil {
 		t.Errorf("the zero value: %v", err)
 	}
-	original := &config.SpazioArgs{Listen: "a:1"}
+	original := &config.SpazioArgs{Listen: "a:1", MaxWait: &metav1.Duration{}}
 	copied := original.DeepCopyObject().(*config.SpazioArgs)
-	copied.Listen = "b:2"
-	if original.Listen != "a:1" {
+	copied.Listen, copied.MaxWait.Duration = "b:2", time.Hour
+	if original.Listen != "a:1" || original.MaxWait.Duration != 0 {
 		t.Error("a copy shares its origin")
+	}
+}
+
+// 0 is no default here, but for ever.
+func TestMaxWait(t *testing.T) {
+	for _, test := range []struct {
+		args config.SpazioArgs
+		want reserve.Trickle
+	}{
+		{config.SpazioArgs{}, reserve.Trickle{}},
+		{config.SpazioArgs{}.WithDefaults(), reserve.Trickle{MaxWait: 10 * time.Minute}},
+		{config.SpazioArgs{MaxWait: &metav1.Duration{Duration: time.Minute}}.WithDefaults(), reserve.Trickle{MaxWait: time.Minute}},
+		{config.SpazioArgs{MaxWait: &metav1.Duration{}}.WithDefaults(), reserve.Trickle{Off: true}},
+	} {
+		if got := test.args.Trickle(); got != test.want {
+			t.Errorf("maxWait %v: %+v, want %+v", test.args.MaxWait, got, test.want)
+		}
 	}
 }
 
 func TestValidateNamesEveryField(t *testing.T) {
 	negative := metav1.Duration{Duration: -1}
 	args := config.SpazioArgs{
-		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative,
+		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative, MaxWait: &negative,
 		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
 		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxStrangers: -1, AgentServiceAccount: "agent",
 	}
@@ -58,7 +78,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		}
 		got[f.Field] = true
 	}
-	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true,
+	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true, "maxWait": true,
 		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "optOutToleration": true,
 		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -83,6 +83,11 @@ type SpazioArgs struct {
 	// AssumedTTL is how long a reserved pod's bind may take; default 15 min.
 	AssumedTTL metav1.Duration
 
+	// MaxWait is how long a pod waits that is refused for measured room alone:
+	// after that a node without room takes it, if memory is not full there; see
+	// reserve.Trickle. nil is the default, 10 min; 0 has pods wait for ever.
+	MaxWait *metav1.Duration
+
 	// IdleTimeout is how long a stream may go without a report before it is
 	// closed; default three times MaxAge, when its node has long been stale.
 	IdleTimeout metav1.Duration
@@ -118,6 +123,7 @@ const (
 	DefaultListen        = "127.0.0.1:9690"
 	DefaultMaxAge        = reserve.DefaultMaxAge
 	DefaultRetryPeriod   = 30 * time.Second
+	DefaultMaxWait       = reserve.DefaultMaxWait
 	DefaultAssumedTTL    = 15 * time.Minute
 	DefaultMaxReportRate = 20
 	DefaultReportBurst   = 40
@@ -139,6 +145,9 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	setDefault(&a.StalePolicy, reserve.Neutral.String())
 	setDefault(&a.Epsilon, defaultEpsilon)
 	setDefault(&a.RetryPeriod.Duration, DefaultRetryPeriod)
+	if a.MaxWait == nil {
+		a.MaxWait = &metav1.Duration{Duration: DefaultMaxWait}
+	}
 	setDefault(&a.AssumedTTL.Duration, DefaultAssumedTTL)
 	setDefault(&a.IdleTimeout.Duration, idleTimeout(a.MaxAge.Duration))
 	setDefault(&a.MaxReportRate, DefaultMaxReportRate)
@@ -183,8 +192,21 @@ func (a SpazioArgs) Limits() transport.Limits {
 	return transport.Limits{Connections: int(a.MaxConnections), Strangers: int(a.MaxStrangers), Message: 128 << 10}
 }
 
-// DeepCopyInto writes a copy to out. There is nothing that copies could share.
-func (a *SpazioArgs) DeepCopyInto(out *SpazioArgs) { *out = *a }
+// Trickle returns the bound on the time that pods wait.
+func (a SpazioArgs) Trickle() reserve.Trickle {
+	if a.MaxWait == nil {
+		return reserve.Trickle{}
+	}
+	return reserve.Trickle{MaxWait: a.MaxWait.Duration, Off: a.MaxWait.Duration == 0}
+}
+
+// DeepCopyInto writes a copy to out.
+func (a *SpazioArgs) DeepCopyInto(out *SpazioArgs) {
+	*out = *a
+	if a.MaxWait != nil {
+		out.MaxWait = &metav1.Duration{Duration: a.MaxWait.Duration}
+	}
+}
 
 // DeepCopy returns a copy; nil stays nil.
 func (a *SpazioArgs) DeepCopy() *SpazioArgs {

@@ -74,7 +74,7 @@ func (a SpazioArgs) validateTimes() (errs []error) {
 		value time.Duration
 	}{
 		{"maxAge", a.MaxAge.Duration}, {"startupGrace", a.StartupGrace.Duration}, {"retryPeriod", a.RetryPeriod.Duration},
-		{"assumedTTL", a.AssumedTTL.Duration},
+		{"assumedTTL", a.AssumedTTL.Duration}, {"maxWait", a.MaxWait.Duration},
 	} {
 		if d.value < 0 {
 			errs = append(errs, invalid(d.name, d.value, "must not be negative"))

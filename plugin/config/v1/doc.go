@@ -8,5 +8,6 @@
 //	    tlsCertFile: /etc/spazio/tls.crt
 //	    stalePolicy: Reject
 //
-// Unknown fields are errors. A field left out, or zero, has its default.
+// Unknown fields are errors. A field left out, or zero, has its default,
+// but for maxWait: zero has pods wait for ever.
 package v1

@@ -27,6 +27,8 @@ type SpazioArgs struct {
 	RetryPeriod  metav1.Duration `json:"retryPeriod,omitzero"`
 	AssumedTTL   metav1.Duration `json:"assumedTTL,omitzero"`
 
+	MaxWait *metav1.Duration `json:"maxWait,omitempty"`
+
 	IdleTimeout   metav1.Duration `json:"idleTimeout,omitzero"`
 	MaxReportRate float64         `json:"maxReportRate,omitempty"`
 	ReportBurst   int32           `json:"reportBurst,omitempty"`
@@ -40,8 +42,13 @@ type SpazioArgs struct {
 	OptOutToleration string  `json:"optOutToleration,omitempty"`
 }
 
-// DeepCopyInto writes a copy to out. There is nothing that copies could share.
-func (a *SpazioArgs) DeepCopyInto(out *SpazioArgs) { *out = *a }
+// DeepCopyInto writes a copy to out.
+func (a *SpazioArgs) DeepCopyInto(out *SpazioArgs) {
+	*out = *a
+	if a.MaxWait != nil {
+		out.MaxWait = &metav1.Duration{Duration: a.MaxWait.Duration}
+	}
+}
 
 // DeepCopy returns a copy; nil stays nil.
 func (a *SpazioArgs) DeepCopy() *SpazioArgs {

@@ -59,6 +59,8 @@ func full(t *testing.T) configv1.SpazioArgs {
 		case metav1.TypeMeta:
 		case metav1.Duration:
 			f.Set(reflect.ValueOf(metav1.Duration{Duration: time.Duration(i+1) * time.Second}))
+		case *metav1.Duration:
+			f.Set(reflect.ValueOf(&metav1.Duration{Duration: time.Duration(i+1) * time.Second}))
 		case string:
 			f.SetString(fmt.Sprint("value ", i))
 		case bool:
@@ -93,6 +95,10 @@ func TestNothingIsLost(t *testing.T) {
 			t.Errorf("copy (-want +got):\n%s", diff)
 		}
 	}
+	copied := a.DeepCopy()
+	if copied.MaxWait.Duration++; *copied.MaxWait == *a.MaxWait {
+		t.Error("a copy shares its origin's maxWait")
+	}
 	if (*configv1.SpazioArgs)(nil).DeepCopyObject() != nil || (*config.SpazioArgs)(nil).DeepCopyObject() != nil {
 		t.Error("a copy of nil is not nil")
 	}
@@ -120,6 +126,7 @@ func TestNothingIsLost(t *testing.T) {
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s","reportBurst":3}`))
 	f.Add([]byte("kWeight: 0.25\ninsecure: true"))
+	f.Add([]byte("maxWait: 0s"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		obj, err := decode(t, string(data))
 		if err != nil {
