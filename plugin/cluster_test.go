@@ -16,10 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -66,10 +68,14 @@ type handle struct {
 	activate func(map[string]*v1.Pod)
 	profile  string
 	config   *rest.Config
+	client   *fake.Clientset
+	recorder *events.FakeRecorder
 }
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 func (h *handle) KubeConfig() *rest.Config                               { return h.config }
+func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
+func (h *handle) EventRecorder() events.EventRecorderLogger              { return h.recorder }
 func (h *handle) ProfileName() string                                    { return cmp.Or(h.profile, "spazio") }
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod)        { h.activate(pods) }
 
@@ -102,6 +108,7 @@ type profile interface {
 	fwk.PreScorePlugin
 	fwk.ScorePlugin
 	fwk.ReservePlugin
+	fwk.PreBindPlugin
 	fwk.PostBindPlugin
 	fwk.EnqueueExtensions
 	fwk.SignPlugin
@@ -118,6 +125,7 @@ type cluster struct {
 	pods   listers.PodLister
 	stop   context.CancelFunc
 	infos  []fwk.NodeInfo
+	events chan string
 
 	mu        sync.Mutex
 	activated []string
@@ -165,7 +173,9 @@ func newCluster(t testing.TB, s setup) *cluster {
 		s.activate = c.record
 	}
 	c.hub = plugin.NewHub(s.options)
-	c.edge, c.args = &handle{factory: factory, activate: s.activate, config: s.config}, s.args
+	recorder := events.NewFakeRecorder(100)
+	c.events = recorder.Events
+	c.edge, c.args = &handle{factory: factory, activate: s.activate, config: s.config, client: c.client, recorder: recorder}, s.args
 	made, err := c.hub.New(ctx, &s.args, c.edge)
 	if err != nil {
 		cancel()

@@ -32,6 +32,11 @@ type cycle struct {
 	// open counts the admitted.
 	verdicts []verdict
 	open     int
+	// overdue says that the pod is admitted to nodes without room, the least free
+	// room of which is lowest; trickled that it was reserved on one of them.
+	overdue  bool
+	lowest   float64
+	trickled bool
 	// refusals put the verdicts into words.
 	refusals []*refusals
 	// statuses has a place for each refused node, given counts those given away.
@@ -108,7 +113,7 @@ func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
 	if math.IsNaN(float64(free)) {
 		return float64(free)
 	}
-	return reserve.Score(float64(free), math.Float64frombits(s.k.Load()), u, r)
+	return reserve.Score(float64(free)-c.lowest, math.Float64frombits(s.k.Load()), u, r)
 }
 
 // names returns the admitted nodes.
@@ -169,6 +174,17 @@ func (t *tally) add(v verdict) {
 	t.nodes++
 	t.byReason[reason]++
 	t.byText[id][reason]++
+}
+
+// remove takes back an add.
+func (t *tally) remove(v verdict) {
+	id, reason := v.id(), v.reason()
+	if !namesResource(reason) {
+		id = nameless.id
+	}
+	t.nodes--
+	t.byReason[reason]--
+	t.byText[id][reason]--
 }
 
 // refusals returns the counts by message, in the messages' order.

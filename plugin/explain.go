@@ -51,6 +51,13 @@ type Explanation struct {
 	// false: the whole scheduler's word on its last attempt, with what other
 	// plugins refused it for, such as a taint.
 	Unscheduled string `json:"unscheduled,omitempty"`
+	// RoomSince is when the plugin alone first refused the pod a node while it waits,
+	// Overdue says that it has waited for longer than maxWait, or did before it was
+	// bound: nodes without room may take it then. OverdueSince is when that began,
+	// while it waits.
+	RoomSince    *time.Time `json:"roomSince,omitempty"`
+	Overdue      bool       `json:"overdue,omitempty"`
+	OverdueSince *time.Time `json:"overdueSince,omitempty"`
 	// Attempt is the last scheduling attempt, nil if none is remembered.
 	Attempt *Attempt `json:"attempt,omitempty"`
 	// Nodes are all nodes as they are now, by name.
@@ -99,12 +106,27 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 		Unscheduled: unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
 	}
 	e.State, e.Node = h.podState(pod, profile)
+	e.wait(h.waiting.since(pod.UID), &h.rules.trickle, h.clock())
+	known, _ := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
+	e.Overdue = e.Overdue || known.Trickled
 	ranking := reserve.Ranking{}
 	if profile != nil {
 		ranking = profile.ranking
 	}
 	e.Nodes = h.verdicts(ranking)
 	return e, nil
+}
+
+// wait fills in since when the pod waits for room, if it does.
+func (e *Explanation) wait(since time.Time, t *reserve.Trickle, now time.Time) {
+	if since.IsZero() {
+		return
+	}
+	e.RoomSince = &since
+	if t.Overdue(now.Sub(since)) {
+		late := since.Add(t.WithDefaults().MaxWait)
+		e.Overdue, e.OverdueSince = true, &late
+	}
 }
 
 // unscheduled is empty for a pod that has a node or was not tried.

@@ -179,6 +179,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 	h.rules = rules{
 		admit:     reserve.Rules{Epsilon: args.Epsilon}.WithDefaults(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
+		trickle:   args.Trickle(),
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ const namespace = "spazio"
 const (
 	causeRise         = "rise"
 	causeRetry        = "retry"
+	causeOverdue      = "overdue"
 	correctionExpired = "expired"
 	reportAccepted    = "accepted"
 	reportHeartbeat   = "heartbeat"
@@ -41,6 +42,9 @@ type metricSet struct {
 	free        *metrics.Gauge
 	inflight    *metrics.Gauge
 	pending     *metrics.Gauge
+	forRoom     *metrics.Gauge
+	wanted      *metrics.Gauge
+	overdue     *metrics.Counter
 	streams     *metrics.Gauge
 	nodes       map[string]metrics.GaugeMetric
 	rejections  [reserve.SlowStart + 1]metrics.CounterMetric
@@ -65,9 +69,15 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		free:     newGauge("free_pods", "Sum over nodes with a current report of the pods that still fit."),
 		inflight: newGauge("inflight_pods", "Sum over nodes of the pods assumed or bound that no report has listed."),
 		pending:  newGauge("waiting_pods", "Pods that were tried and are waiting for room."),
+		forRoom:  newGauge("waiting_pods_for_room", "Waiting pods that some node would take if it had measured room."),
+		wanted:   newGauge("room_wanted_pods", "The room that those pods ask for, in pods."),
 		streams:  newGauge("streams", "Open streams of reports."),
+		overdue: metrics.NewCounter(&metrics.CounterOpts{
+			Namespace: namespace, Name: "overdue_admissions_total", StabilityLevel: metrics.ALPHA,
+			Help: "Pods bound to a node without measured room because they had waited for maxWait.",
+		}),
 	}
-	legacyregistry.MustRegister(m.signalAge, m.free, m.inflight, m.pending, m.streams)
+	legacyregistry.MustRegister(m.signalAge, m.free, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue)
 	nodes := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "nodes", StabilityLevel: metrics.ALPHA,
 		Help: "Nodes by the state of their signal: fresh, stale or missing.",
@@ -83,7 +93,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		m.rejections[reason] = rejections.WithLabelValues(labelOf(reason))
 		m.lostRaces[reason] = lost.WithLabelValues(labelOf(reason))
 	}
-	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry)
+	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry, causeOverdue)
 	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
 	m.reports = resolve(newCounters("reports_total", "Reports received, by result; a heartbeat says that the last one still holds.", "result"),
 		reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown)
@@ -157,6 +167,9 @@ func (h *Hub) gauge(now time.Duration) {
 	h.metrics.free.Set(free)
 	h.metrics.inflight.Set(inflight)
 	h.metrics.pending.Set(float64(h.waiting.count()))
+	wanting := h.waiting.forRoom()
+	h.metrics.forRoom.Set(float64(wanting))
+	h.metrics.wanted.Set(float64(wanting) * podDemand)
 	for state, gauge := range h.metrics.nodes {
 		gauge.Set(float64(states[state]))
 	}

@@ -49,6 +49,8 @@ type node struct {
 	account *reserve.Account
 	// inAPI says that the API has the node; only then do its slots count.
 	inAPI bool
+	// cores are the API's, 0 if it does not say.
+	cores atomic.Int32
 	// removed says that this node is no longer in the directory, or about to be;
 	// one of the same name may come after it.
 	removed bool
@@ -72,6 +74,7 @@ type node struct {
 type rules struct {
 	admit     reserve.Rules
 	freshness reserve.Freshness
+	trickle   reserve.Trickle
 }
 
 // admitView decides for a node as seen in v.
@@ -96,7 +99,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		// A node that falls silent keeps the line that it had: pods that end there
 		// don't lower it.
 		if v.validity.Fresh(at.Now) {
-			n.signal = n.account.Cap(signalOf(n.report), clock)
+			n.signal = n.account.Cap(n.report.Signal(), clock)
 		}
 		v.signal = n.signal
 		v.free = reserve.Free(v.signal.Avail, v.flight.Demand)

@@ -33,6 +33,7 @@ var (
 	_ fwk.ScorePlugin       = (*spazio)(nil)
 	_ fwk.ScoreExtensions   = (*spazio)(nil)
 	_ fwk.ReservePlugin     = (*spazio)(nil)
+	_ fwk.PreBindPlugin     = (*spazio)(nil)
 	_ fwk.PostBindPlugin    = (*spazio)(nil)
 	_ fwk.EnqueueExtensions = (*spazio)(nil)
 	_ fwk.SignPlugin        = (*spazio)(nil)
@@ -71,11 +72,14 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	a := new(attempt)
-	granted := h.waiting.begin(pod, p.handle, a, h.now())
+	granted, since := h.waiting.begin(pod, p.handle, a, h.now())
 	if !h.synced.Load() {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
 	c, t := p.judge(a)
+	if !since.IsZero() && h.rules.trickle.Overdue(h.clock().Sub(since)) {
+		p.trickle(c, &t)
+	}
 	if granted != nil && !c.admitsNode(granted) {
 		h.waiting.release(pod.UID)
 	}
@@ -232,18 +236,25 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	n.mu.Lock()
 	slots := n.slots
 	h.refreshLocked(n)
-	v, at := n.view.Load(), h.moment()
+	v, at, trickled := n.view.Load(), h.moment(), false
 	if !p.exempt(pod) {
-		if reason := h.rules.admitView(v, at); reason != reserve.Admitted {
+		reason := h.rules.admitView(v, at)
+		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, at)
+		if reason != reserve.Admitted && !trickled {
 			n.mu.Unlock()
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
 			h.metrics.lost(reason)
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
-		h.observe(n, v, at.Now)
+		if !trickled {
+			h.observe(n, v, at.Now)
+		}
 	}
 	err := h.ledger.Reserve(name, key, podDemand, h.clock())
+	if trickled && err == nil {
+		p.reservedOverdue(state, key)
+	}
 	h.refreshLocked(n)
 	risen := n.slots > slots
 	n.mu.Unlock()
@@ -295,10 +306,13 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 
 // PostBind warns the node's agent, which thus knows of the pod before the
 // container runtime does.
-func (p *spazio) PostBind(_ context.Context, _ fwk.CycleState, pod *v1.Pod, name string) {
+func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) {
 	key := reserve.KeyOf(string(pod.UID))
 	p.hub.ledger.Confirm(key)
 	p.hub.notify(name, bindOf(key, pod))
+	if c, err := p.cycle(state); err == nil && c.trickled {
+		p.announceOverdue(pod, name)
+	}
 }
 
 // signature is what the plugin's decisions depend on in a pod.

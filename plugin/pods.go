@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 
@@ -22,7 +23,7 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 	logger := klog.FromContext(ctx)
 	lister := factory.Core().V1().Pods().Lister()
 	h.pods = lister
-	h.waiting.retry = h.retry
+	h.waiting.retry, h.waiting.start = h.retry, h.start
 	h.waiting.waits = func(pod *v1.Pod) bool {
 		current, err := lister.Pods(pod.Namespace).Get(pod.Name)
 		return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
@@ -62,7 +63,7 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 		},
 		UpdateFunc: func(_, after any) {
 			if node, ok := after.(*v1.Node); ok {
-				h.nodeTainted(h.nodes.get(node.Name), node)
+				h.nodeChanged(node)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -98,12 +99,26 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 		n.mu.Lock()
 	}
 	n.inAPI = true
+	n.cores.Store(coresOf(object))
 	change := h.refreshLocked(n)
 	n.mu.Unlock()
 	h.nodeTainted(n, object)
 	if change > 0 {
 		h.waiting.rise(n)
 	}
+}
+
+// coresOf is 0 for a node that does not say.
+func coresOf(object *v1.Node) int32 {
+	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
+}
+
+func (h *Hub) nodeChanged(object *v1.Node) {
+	n := h.nodes.get(object.Name)
+	if n != nil {
+		n.cores.Store(coresOf(object))
+	}
+	h.nodeTainted(n, object)
 }
 
 // nodeTainted notes the taints of a node, and that pods which were kept from it
@@ -130,6 +145,9 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 	key := reserve.KeyOf(string(pod.UID))
 	h.waiting.drop(pod.UID)
 	entered, err := h.podBound(pod, key)
+	if isOverdue(pod) {
+		h.ledger.MarkTrickled(key)
+	}
 	if err != nil {
 		logger.Error(err, "Pod not entered into the ledger", "pod", klog.KObj(pod))
 		return

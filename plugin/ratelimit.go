@@ -89,7 +89,7 @@ func (h *Hub) apply(n *node, a arrival) int {
 	h.ledger.Absorb(n.name, r.Incarnation, r.Absorbed, h.clock())
 	n.report, n.sampled = r, a.sampled
 	n.held.Store(nil)
-	n.newest, n.signal = versionOf(r), n.account.Cap(signalOf(r), h.clock())
+	n.newest, n.signal = versionOf(r), n.account.Cap(r.Signal(), h.clock())
 	return h.refreshLocked(n)
 }
 

@@ -24,7 +24,7 @@ func (w *waiting) round(ctx context.Context, now time.Duration) (activated int, 
 	clear(w.due)
 	w.mu.Unlock()
 	// A node's mutex is never taken with w.mu held.
-	o := newOffer(due)
+	o := newOffer(due, func(n *node) int { return n.slots })
 
 	w.mu.Lock()
 	chosen := w.choose(o, now)
@@ -179,12 +179,12 @@ type offer struct {
 	next time.Duration
 }
 
-// newOffer reads the slots of the due nodes.
-func newOffer(due []*node) *offer {
-	o := &offer{place: make(map[int]int, len(due))}
-	for _, n := range due {
+// newOffer asks for the slots of nodes, each with its mutex held.
+func newOffer(nodes []*node, slotsOf func(*node) int) *offer {
+	o := &offer{place: make(map[int]int)}
+	for _, n := range nodes {
 		n.mu.Lock()
-		id, slots := n.id, n.slots
+		id, slots := n.id, slotsOf(n)
 		n.mu.Unlock()
 		if slots <= 0 {
 			continue

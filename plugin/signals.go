@@ -13,11 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/klog/v2"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // partingTime is what streams get to end by themselves at a shutdown.
@@ -191,9 +189,4 @@ func (h *Hub) heard(n *node, sub *subscriber, result string) {
 		sub.idle.Reset(h.idle)
 		sub.admit()
 	}
-}
-
-// signalOf is what decisions need of a report.
-func signalOf(r *agent.Report) reserve.Signal {
-	return reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
 }

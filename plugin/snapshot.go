@@ -51,6 +51,10 @@ type NodeState struct {
 	Stalled  float64 `json:"stalled,omitempty"`
 	Free     float64 `json:"free"`
 	Slots    int     `json:"slots"`
+	// Overdue counts the pods on it that were bound without room, for they had
+	// waited for maxWait; OverduePlaces is how many it would take besides.
+	Overdue       int `json:"overdue,omitempty"`
+	OverduePlaces int `json:"overduePlaces,omitempty"`
 	// Reason says why the node takes no pod, or "admitted".
 	Reason string      `json:"reason"`
 	Flags  agent.Flags `json:"flags"`
@@ -78,7 +82,7 @@ func (h *Hub) Snapshot() []NodeState {
 	nodes, at := h.nodes.list().nodes, h.moment()
 	states := make([]NodeState, len(nodes))
 	for i, n := range nodes {
-		states[i] = h.nodeState(n.name, n.view.Load(), at)
+		states[i] = h.nodeState(n, n.view.Load(), at)
 	}
 	return states
 }
@@ -89,13 +93,14 @@ func (h *Hub) Node(name string) (NodeState, bool) {
 	if n == nil {
 		return NodeState{}, false
 	}
-	return h.nodeState(name, n.view.Load(), h.moment()), true
+	return h.nodeState(n, n.view.Load(), h.moment()), true
 }
 
-func (h *Hub) nodeState(name string, v *view, at reserve.Moment) NodeState {
+func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s := NodeState{
-		Node: name, Signal: v.state(at.Now), InFlight: v.flight.Demand, Stalled: v.flight.Stalled,
+		Node: n.name, Signal: v.state(at.Now), InFlight: v.flight.Demand, Stalled: v.flight.Stalled,
 		Slots: h.rules.slots(v, at), Reason: h.rules.admitView(v, at).String(),
+		Overdue: n.account.Trickled(), OverduePlaces: h.rules.places(n, v, at),
 	}
 	if v.report == nil {
 		return s

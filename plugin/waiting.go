@@ -26,8 +26,10 @@ type waiting struct {
 	// waits says whether the API still has a pod and it is unbound; set before
 	// the first attempt.
 	waits func(*v1.Pod) bool
-	// retry is the longest pause between activations; set like waits.
+	// retry is the longest pause between activations, start when the durations
+	// began that are times here; both are set like waits.
 	retry time.Duration
+	start time.Time
 
 	mu   sync.Mutex
 	pods map[types.UID]*waitingPod
@@ -74,7 +76,10 @@ type waitingPod struct {
 	// attempt is the last one, last the time of it or of a later activation.
 	attempt *attempt
 	last    time.Duration
-	bytes   int
+	// since is when the plugin alone first refused it a node, the zero time while
+	// there is none or other plugins refuse it all.
+	since time.Time
+	bytes int
 	// activations counts those since the last attempt; the next one comes not
 	// before pause.
 	activations int
@@ -120,17 +125,20 @@ func newWaiting() *waiting {
 // begin records that a pod is about to look for a node. handle is only used
 // later, from the waker: a scheduler that runs PreFilter has been built, so its
 // PodActivator is set, which it is not while New runs. It returns the node whose
-// slot the pod was activated for, if it is still kept.
-func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, now time.Duration) (granted *node) {
+// slot the pod was activated for, if it is still kept, and since when it waits for
+// room.
+func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, now time.Duration) (granted *node, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.pods[pod.UID]
 	if p == nil {
 		w.seen++
-		p = &waitingPod{arrival: w.seen, priority: priorityOf(pod)}
+		p = &waitingPod{arrival: w.seen, priority: priorityOf(pod), since: refusedSince(pod)}
 		w.pods[pod.UID] = p
 		at, _ := slices.BinarySearchFunc(w.order, p, comparePods)
 		w.order = slices.Insert(w.order, at, p)
+	} else if w.tried(p); p.attempt.reach.Load().empty() {
+		p.since = time.Time{} // other plugins refused it all nodes
 	}
 	w.account(p, 0)
 	p.pod, p.handle, p.attempt, p.last = pod, handle, a, now
@@ -144,7 +152,7 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, now time.Dur
 	if !w.waits(pod) {
 		w.forget(pod.UID)
 	}
-	return p.granted
+	return p.granted, p.since
 }
 
 // decide sets what the pod of an attempt waits for, if memory allows.

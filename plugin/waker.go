@@ -89,4 +89,5 @@ func (h *Hub) inspect(ctx context.Context) {
 			activate(ctx, late)
 		}
 	}
+	h.wakeOverdue(ctx, at)
 }

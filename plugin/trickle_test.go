@@ -1,0 +1,388 @@
+package plugin_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/legacyregistry"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+const maxWait = 3 * time.Minute
+
+// busyCluster has nodes of so many cores, each with a report that never turns
+// stale.
+func busyCluster(t *testing.T, clock *clock, wait time.Duration, cores []int64, pods ...runtime.Object) (*cluster, []*stream) {
+	s := setup{options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}, objects: pods}
+	s.args = plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: 24 * time.Hour}, MaxWait: &metav1.Duration{Duration: wait}}
+	var infos []fwk.NodeInfo
+	for i, n := range cores {
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}
+		node.Status.Capacity = v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(n, resource.DecimalSI)}
+		s.objects, infos = append(s.objects, node), append(infos, nodeInfo{node: node})
+	}
+	c := newCluster(t, s)
+	c.infos = infos
+	c.eventually("all nodes are known", func() bool { return len(c.hub.Snapshot()) == len(cores) })
+	var streams []*stream
+	client := c.dial()
+	for i := range cores {
+		streams = append(streams, c.open(client, nodeName(i)))
+	}
+	return c, streams
+}
+
+// busy is a report of a node whose CPU is full and whose memory holds so many
+// pods more.
+func busy(avail, memory float64, running ...reserve.PodKey) agent.Report {
+	return agent.Report{
+		Avail: avail, Saturated: true, Limiting: agent.CPU, Absorbed: running,
+		Channels: []agent.ChannelReport{
+			{Name: agent.CPU, Usage: 1, Cost: .25}, {Name: agent.Memory, Usage: .5, Cost: .5 / max(memory, .1)},
+		},
+	}
+}
+
+// refused tries a pod in vain and waits until that it waits for room is known.
+func (c *cluster) refused(pods ...*v1.Pod) {
+	c.t.Helper()
+	for _, pod := range pods {
+		if node, status := c.schedule(pod, c.infos); node != "" {
+			c.t.Fatalf("%s went to %s: %v", pod.Name, node, status)
+		}
+		c.eventually("the pod waits for room", func() bool {
+			e, err := c.hub.Explain(string(pod.UID))
+			return err == nil && e.RoomSince != nil
+		})
+	}
+}
+
+// bind ends the cycle of a pod that got a node, as the scheduler and the API do.
+func (c *cluster) bind(state fwk.CycleState, pod *v1.Pod, node string) {
+	c.t.Helper()
+	ctx := context.Background()
+	if _, status := c.PreBindPreFlight(ctx, state, pod, node); status.IsSuccess() {
+		if status := c.PreBind(ctx, state, pod, node); !status.IsSuccess() {
+			c.t.Fatal(status.AsError())
+		}
+	} else if !status.IsSkip() {
+		c.t.Fatal(status.AsError())
+	}
+	current, err := c.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	current.Spec.NodeName = node
+	c.update(current)
+	c.PostBind(ctx, state, pod, node)
+}
+
+// place is a whole cycle with its bind.
+func (c *cluster) place(pod *v1.Pod) string {
+	c.t.Helper()
+	state, feasible, status := c.attempt(pod, c.infos)
+	if len(feasible) == 0 {
+		c.t.Fatalf("%s: %v", pod.Name, status.Reasons())
+	}
+	scores, err := c.scores(state, pod, feasible)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	best := slices.MaxFunc(slices.Sorted(maps.Keys(scores)), func(a, b string) int { return int(scores[a] - scores[b]) })
+	if status := c.Reserve(context.Background(), state, pod, best); !status.IsSuccess() {
+		c.t.Fatal(status.AsError())
+	}
+	c.bind(state, pod, best)
+	return best
+}
+
+// A pod that was refused for want of room for maxWait is woken and goes to the
+// node with most of it, negative as it is, and the next one elsewhere: one at a
+// time is on a node of few cores, until it is gone.
+func TestOverduePodsTrickle(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4, 4})
+	admissions := c.metric("spazio_overdue_admissions_total")
+	streams[0].settle(busy(-3, 10))
+	streams[1].settle(busy(-1, 10))
+	streams[2].settle(busy(-9, .5)) // memory is full
+	pods := []*v1.Pod{newPod(0), newPod(1, selective), newPod(2)}
+	c.arrive(pods...)
+	c.refused(pods...)
+	clock.advance(maxWait - time.Second)
+	c.eventually("gauges are up to date", func() bool {
+		return c.metric("spazio_waiting_pods_for_room") == 3 && c.metric("spazio_room_wanted_pods") == 3
+	})
+	if woken := c.woken(); len(woken) > 0 {
+		t.Errorf("woken before maxWait: %v", woken)
+	}
+	if _, feasible, _ := c.attempt(pods[0], c.infos); len(feasible) > 0 {
+		t.Error("admitted before maxWait")
+	}
+	clock.advance(time.Second)
+	c.eventually("as many are woken as there are places", func() bool { return len(c.peek()) == 2 })
+	if diff := cmp.Diff(map[string]bool{"pod-0": true, "pod-1": true}, c.woken()); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+	e, err := c.hub.Explain("default/pod-0")
+	if err != nil || !e.Overdue || e.OverdueSince == nil || clock.Now().Sub(*e.OverdueSince) > time.Minute {
+		t.Errorf("explained as %+v, %v", e, err)
+	}
+	if node := c.place(pods[0]); node != nodeName(1) {
+		t.Errorf("the first went to %s, not where most room is", node)
+	}
+	if node := c.place(pods[1]); node != nodeName(0) {
+		t.Errorf("the second went to %s", node)
+	}
+	if _, feasible, status := c.attempt(pods[2], c.infos); len(feasible) > 0 {
+		t.Errorf("the third may go to %s", feasible[0].Node().Name)
+	} else if !strings.Contains(strings.Join(status.Reasons(), " "), "saturated") {
+		t.Errorf("the third: %v", status.Reasons())
+	}
+	if n := c.metric("spazio_overdue_admissions_total") - admissions; n != 2 {
+		t.Errorf("%g admissions are counted", n)
+	}
+	for range 2 {
+		if event := <-c.events; !strings.Contains(event, "OverdueAdmission No node had measured room for 3m0s: bound to node-000") {
+			t.Errorf("event %q", event)
+		}
+	}
+	// It is there when a report lists it, too, and no longer when it is gone.
+	streams[1].settle(busy(-1, 10, keyOf(0)))
+	if s := c.state(nodeName(1)); s.Overdue != 1 || s.OverduePlaces != 0 {
+		t.Errorf("a node with an overdue pod that runs: %+v", s)
+	}
+	c.woken()
+	c.delete(pods[0])
+	c.eventually("the third is woken when the first is gone", func() bool { return c.peek()["pod-2"] })
+	if node := c.place(pods[2]); node != nodeName(1) {
+		t.Errorf("the third went to %s", node)
+	}
+}
+
+// Larger nodes take more at a time, but not more than slow start lets through.
+func TestOverduePodsOnLargeNodes(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{48})
+	streams[0].settle(busy(-3, 10))
+	var pods []*v1.Pod
+	for i := range 5 {
+		pods = append(pods, newPod(i))
+	}
+	c.arrive(pods...)
+	c.refused(pods...)
+	clock.advance(maxWait)
+	c.place(pods[0])
+	c.place(pods[1])
+	if node, _ := c.schedule(pods[2], c.infos); node != "" {
+		t.Error("a third pod in flight to a node of which no report has listed any")
+	}
+	streams[0].settle(busy(-3, 10, keyOf(0), keyOf(1)))
+	c.place(pods[2])
+	if node, _ := c.schedule(pods[3], c.infos); node != "" {
+		t.Error("a fourth overdue pod on 48 cores")
+	}
+}
+
+// Two schedulers' cycles, or two of one, may choose the same place.
+func TestOverduePlaceIsTakenOnce(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{4})
+	streams[0].settle(busy(-3, 10))
+	pods := []*v1.Pod{newPod(0), newPod(1)}
+	c.arrive(pods...)
+	c.refused(pods...)
+	clock.advance(maxWait)
+	first, _, _ := c.attempt(pods[0], c.infos)
+	second, _, _ := c.attempt(pods[1], c.infos)
+	ctx := context.Background()
+	if status := c.Reserve(ctx, first, pods[0], nodeName(0)); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	if status := c.Reserve(ctx, second, pods[1], nodeName(0)); status.IsSuccess() {
+		t.Error("the place was given twice")
+	}
+	c.Unreserve(ctx, first, pods[0], nodeName(0))
+	if got := c.state(nodeName(0)).OverduePlaces; got != 1 {
+		t.Errorf("%d places after the bind failed", got)
+	}
+	third, feasible, _ := c.attempt(pods[1], c.infos)
+	if len(feasible) != 1 {
+		t.Fatal("the place was not given back")
+	}
+	streams[0].settle(agent.Report{Avail: 5})
+	if status := c.Reserve(ctx, third, pods[1], nodeName(0)); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	if _, status := c.PreBindPreFlight(ctx, third, pods[1], nodeName(0)); !status.IsSkip() {
+		t.Error("a pod that found room after all is marked as overdue")
+	}
+}
+
+// A node that has room goes before any that has none, and takes the pod like any
+// other.
+func TestOverduePodTakesRoomFirst(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4})
+	streams[0].settle(busy(0, 10))
+	streams[1].settle(busy(-3, 10))
+	pod := newPod(0, selective)
+	c.arrive(pod)
+	c.refused(pod)
+	clock.advance(maxWait)
+	streams[1].settle(agent.Report{Avail: 1})
+	if node := c.place(pod); node != nodeName(1) {
+		t.Errorf("went to %s", node)
+	}
+	if s := c.state(nodeName(1)); s.Overdue != 0 {
+		t.Errorf("a pod that found room counts as overdue: %+v", s)
+	}
+}
+
+// A restarted scheduler knows from the API since when pods wait, and which were
+// bound without room.
+func TestOverdueSurvivesRestart(t *testing.T) {
+	clock := newClock()
+	waited := func(since time.Duration, reason, message string) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Status.Conditions = []v1.PodCondition{{
+				Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: message,
+				LastTransitionTime: metav1.NewTime(clock.Now().Add(-since)),
+			}}
+		}
+	}
+	const words = "0/2 nodes are available: 2 node(s) saturated, shortest in cpu."
+	there := newPod(9, onNode(nodeName(0)), func(p *v1.Pod) {
+		p.Status.Conditions = []v1.PodCondition{{Type: plugin.OverdueCondition, Status: v1.ConditionTrue}}
+	})
+	old := newPod(0, waited(maxWait, v1.PodReasonUnschedulable, words))
+	others := []*v1.Pod{
+		newPod(1, waited(maxWait-time.Second, v1.PodReasonUnschedulable, words)),
+		newPod(2, waited(time.Hour, v1.PodReasonUnschedulable, "0/2 nodes are available: 2 Insufficient cpu.")),
+		newPod(3, waited(time.Hour, v1.PodReasonSchedulingGated, words)),
+		newPod(4),
+	}
+	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4}, there, old)
+	c.arrive(others...)
+	streams[0].settle(busy(-1, 10, keyOf(9)))
+	streams[1].settle(busy(-3, 10))
+	if s := c.state(nodeName(0)); s.Overdue != 1 || s.OverduePlaces != 0 {
+		t.Errorf("a node with an overdue pod from before: %+v", s)
+	}
+	if e, err := c.hub.Explain("default/pod-9"); err != nil || !e.Overdue {
+		t.Errorf("explained as %+v, %v", e, err)
+	}
+	for _, pod := range others {
+		if _, feasible, _ := c.attempt(pod, c.infos); len(feasible) > 0 {
+			t.Errorf("%s is taken for overdue", pod.Name)
+		}
+	}
+	if node := c.place(old); node != nodeName(1) {
+		t.Errorf("went to %s", node)
+	}
+}
+
+// Pods that other plugins refuse all nodes do not wait for room.
+func TestOthersRefusalsAreNoWait(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{4})
+	streams[0].settle(busy(-3, 10))
+	pod := newPod(0, selective)
+	c.arrive(pod)
+	c.refused(pod)
+	clock.advance(maxWait / 2)
+	c.attempt(pod, nil) // no node passes the filters before
+	if _, feasible, _ := c.attempt(pod, c.infos); len(feasible) > 0 {
+		t.Error("admitted early")
+	}
+	clock.advance(maxWait / 2)
+	if _, feasible, _ := c.attempt(pod, c.infos); len(feasible) > 0 {
+		t.Error("the time in which other plugins refused it counts as a wait for room")
+	}
+	clock.advance(maxWait / 2)
+	c.eventually("it is woken", func() bool { return c.peek()["pod-0"] })
+	c.place(pod)
+}
+
+func TestPodsMayWaitForEver(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, 0, []int64{4})
+	streams[0].settle(busy(-3, 10))
+	pod := newPod(0)
+	c.arrive(pod)
+	c.schedule(pod, c.infos)
+	clock.advance(23 * time.Hour)
+	if node, _ := c.schedule(pod, c.infos); node != "" {
+		t.Error("bound without room")
+	}
+	if places := c.state(nodeName(0)).OverduePlaces; places != 0 {
+		t.Errorf("%d places", places)
+	}
+}
+
+// The mark is worth a bind: a pod that can't be marked is not bound.
+func TestOverdueMark(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{4})
+	streams[0].settle(busy(-3, 10))
+	pod := newPod(0)
+	c.arrive(pod)
+	c.refused(pod)
+	clock.advance(maxWait)
+	c.place(pod)
+	got, err := c.client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Status.Conditions) != 1 {
+		t.Fatalf("conditions %v", got.Status.Conditions)
+	}
+	mark := got.Status.Conditions[0]
+	want := v1.PodCondition{
+		Type: "spazio-scheduler.github.io/overdue", Status: v1.ConditionTrue, Reason: "OverdueAdmission",
+		Message: fmt.Sprintf("No node had measured room for %v", maxWait),
+	}
+	mark.LastTransitionTime = metav1.Time{}
+	if diff := cmp.Diff(want, mark); diff != "" {
+		t.Errorf("mark (-want +got):\n%s", diff)
+	}
+	missing := newPod(7)
+	if status := c.PreBind(t.Context(), &cycleState{}, missing, nodeName(0)); status.IsSuccess() {
+		t.Error("a pod that is not there is marked")
+	}
+}
+
+// metric returns the value of a series without labels.
+func (c *cluster) metric(name string) float64 {
+	c.t.Helper()
+	w := httptest.NewRecorder()
+	legacyregistry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, line := range strings.Split(w.Body.String(), "\n") {
+		if text, found := strings.CutPrefix(line, name+" "); found {
+			value, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			return value
+		}
+	}
+	c.t.Fatalf("no metric %s", name)
+	return 0
+}
