@@ -30,6 +30,7 @@ const (
 	shown                        // the API shows that the pod runs
 	timed                        // what Every was asked for is due
 	noted                        // the timeline's next moment
+	overdue                      // the pod may have waited for room for too long
 )
 
 // report is what a scheduler keeps of an agent.Report.

@@ -99,6 +99,18 @@ func (q *queue) wake(n int) {
 	q.parked = q.parked[:kept]
 }
 
+// rouse makes up to n of the parked pods active that are chosen, oldest first.
+func (q *queue) rouse(n int, chosen func(pod int32) bool) {
+	q.parked = slices.DeleteFunc(q.parked, func(w waiting) bool {
+		if n == 0 || !chosen(w.pod) {
+			return false
+		}
+		n--
+		q.active.push(w.queued)
+		return true
+	})
+}
+
 // shake has all parked pods tried again, those whose back-off is not over last.
 func (q *queue) shake(now float64) {
 	for _, w := range q.parked {

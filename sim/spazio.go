@@ -22,10 +22,11 @@ type Spazio struct {
 	Agent agent.Config
 	// Aggregate configures the aggregator.
 	Aggregate aggregate.Options
-	// Rules, Ranking and Freshness are the plugin's.
+	// Rules, Ranking, Freshness and Trickle are the plugin's.
 	Rules     reserve.Rules
 	Ranking   reserve.Ranking
 	Freshness reserve.Freshness
+	Trickle   reserve.Trickle
 	// Weight is that of the plugin's score beside the default ones; default 5,
 	// as in the scheduler's profile.
 	Weight float64
@@ -80,7 +81,8 @@ type spazio struct {
 	fleet      agent.Fleet
 	merged     float64 // when fleet was merged
 	slots      int     // of all nodes
-	literal    bool    // see Scalar
+	waits      waits
+	literal    bool // see Scalar
 	raw        []float64
 	whole      []int64
 }
@@ -100,6 +102,7 @@ type nodeAgent interface {
 // spazioAgent is a node's agent, and what the scheduler knows of it.
 type spazioAgent struct {
 	name     string
+	cores    int
 	pipeline nodeAgent
 	pushed   float64
 	pods     []agent.Pod
@@ -110,6 +113,7 @@ type spazioAgent struct {
 	signal   reserve.Signal // reported, held to what the ledger has seen
 	verdict  reserve.Verdict
 	slots    int
+	places   int // for overdue pods
 }
 
 // Validate returns a *FieldError, or what a part's options are refused for.
@@ -130,7 +134,7 @@ func (o Spazio) Validate() error {
 			return err
 		}
 	}
-	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Aggregate.Validate())
+	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Trickle.Validate(), o.Aggregate.Validate())
 }
 
 // pipeline is the configuration of an agent but for its node's name.
@@ -151,7 +155,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	setDefault(&o.Weight, DefaultWeight)
 	setDefault(&o.Push, DefaultPush)
 	o.Freshness = o.Freshness.WithDefaults()
-	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1)}
+	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1), waits: newWaits(len(c.pods))}
 	var err error
 	if s.aggregator, err = aggregate.New(o.Aggregate); err != nil {
 		return nil, err
@@ -175,7 +179,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 			return nil, err
 		}
 		s.agents = append(s.agents, spazioAgent{
-			name: config.Node, pipeline: pipeline, account: s.ledger.Account(config.Node),
+			name: config.Node, cores: m.model.Params().Cores, pipeline: pipeline, account: s.ledger.Account(config.Node),
 			pushed: math.Inf(-1), validity: o.Freshness.Awaited(0),
 		})
 	}
@@ -251,10 +255,9 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	if !due || err != nil {
 		return
 	}
-	signal := reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
-		report: &report{signal: signal, absorbed: r.Absorbed},
+		report: &report{signal: r.Signal(), absorbed: r.Absorbed},
 	})
 }
 
@@ -311,6 +314,8 @@ func (s *spazio) handle(e event) {
 		}
 		a.reported, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
 		s.refresh(a)
+	case overdue:
+		s.rouse()
 	case shown: // the API shows the pod running
 		s.ledger.Delete(s.key(e.pod), at(s.c.now))
 		s.refresh(a)
@@ -346,6 +351,7 @@ func (s *spazio) refresh(a *spazioAgent) {
 	if rise > 0 {
 		s.rise(rise)
 	}
+	s.offer(a)
 }
 
 func (s *spazio) rise(slots int) {
@@ -363,19 +369,32 @@ func (s *spazio) refused() {
 func (s *spazio) wakes() bool     { return true }
 func (s *spazio) everyNode() bool { return true }
 
-func (s *spazio) Admits(node, _ int) bool {
+func (s *spazio) Admits(node, pod int) bool {
 	a := &s.agents[node]
-	return s.options.Freshness.Admit(a.validity, s.moment(), a.verdict) == reserve.Admitted
+	reason := s.options.Freshness.Admit(a.validity, s.moment(), a.verdict)
+	switch {
+	case reason == reserve.Admitted:
+		return true
+	case s.overdue(int32(pod)):
+		return a.places > 0
+	case reason == reserve.Saturated || reason == reserve.NoRoom:
+		s.wait(int32(pod))
+	}
+	return false
 }
 
 // score adds the plugin's normalised score to kube-scheduler's own.
 func (s *spazio) Score(scores []float64, nodes []int, pod int) {
-	now := s.now()
+	now, lowest := s.now(), 0.
+	if s.overdue(int32(pod)) {
+		for _, i := range nodes {
+			lowest = min(lowest, s.agents[i].free())
+		}
+	}
 	s.raw = s.raw[:0]
 	for _, i := range nodes {
 		a := &s.agents[i]
-		free := reserve.Free(a.signal.Avail, a.account.InFlight())
-		raw := reserve.Score(free, a.signal.K, s.c.ties.Float64(), s.options.Ranking)
+		raw := reserve.Score(a.free()-lowest, a.signal.K, s.c.ties.Float64(), s.options.Ranking)
 		if !s.options.Freshness.Ranked(a.validity, now) {
 			raw = math.NaN()
 		}
@@ -389,7 +408,12 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 
 func (s *spazio) bound(m *machine, pod int32) {
 	a := &s.agents[m.index]
+	trickled := s.overdue(pod) && s.options.Freshness.Admit(a.validity, s.moment(), a.verdict) != reserve.Admitted
 	s.c.fail(s.ledger.Reserve(a.name, s.key(pod), podDemand, at(s.c.now)))
+	if trickled {
+		s.ledger.MarkTrickled(s.key(pod))
+	}
+	s.waits.since[pod] = none
 	s.refresh(a)
 }
 

@@ -68,7 +68,7 @@ var variants = []Named{
 // while containers churn and where k is 0; the switch between its two equations,
 // n₀ = n; no caution, no floor, no heed of saturation; two pods a core at first;
 // reports with the blocks alone; models merged in order of arrival; a counter of
-// reserved pods and no bound on it; avail as the whole score. Each guard adds one
+// reserved pods and no bound on it; avail as the whole score; pods wait for ever. Each guard adds one
 // remedy to those before.
 func source(guards int) sim.Scalar {
 	s := sim.Scalar{
@@ -89,6 +89,7 @@ func source(guards int) sim.Scalar {
 			Aggregate: aggregate.Options{Policy: aggregate.Sequential},
 			Rules:     reserve.Rules{Epsilon: 1, Burst: 1e6},
 			Ranking:   reserve.Ranking{TieWidth: 1e-9},
+			Trickle:   reserve.Trickle{Off: true},
 			Weight:    1e6,
 			NoPooling: guards < 2,
 		},
@@ -134,9 +135,10 @@ func reference() sim.Spazio {
 			Settle:      600 * time.Millisecond,
 			MinInterval: 100 * time.Millisecond,
 		},
-		Rules:  reserve.Rules{Epsilon: 1, Burst: 2, Growth: .5},
-		Weight: 5,
-		Push:   1,
+		Rules:   reserve.Rules{Epsilon: 1, Burst: 2, Growth: .5},
+		Trickle: reserve.Trickle{Off: true},
+		Weight:  5,
+		Push:    1,
 	}
 }
 

@@ -1,0 +1,54 @@
+package sim
+
+import "github.com/spazio-scheduler/spazio/reserve"
+
+// waits are of the pods that were refused for want of measured room.
+type waits struct {
+	since  []float64 // by pod, none if it does not wait
+	places int       // for overdue pods, of all nodes
+}
+
+// none stands for a time that never was.
+const none = -1
+
+func newWaits(pods int) waits {
+	w := waits{since: make([]float64, pods)}
+	for i := range w.since {
+		w.since[i] = none
+	}
+	return w
+}
+
+// wait notes that a pod was refused, for the first time perhaps.
+func (s *spazio) wait(pod int32) {
+	if s.waits.since[pod] != none || s.options.Trickle.Off {
+		return
+	}
+	s.waits.since[pod] = s.c.now
+	s.c.agenda.add(event{at: s.c.now + s.options.Trickle.WithDefaults().MaxWait.Seconds(), kind: overdue, pod: pod})
+}
+
+func (s *spazio) overdue(pod int32) bool {
+	since := s.waits.since[pod]
+	return since != none && s.options.Trickle.Overdue(elapsed(s.c.now-since))
+}
+
+// offer brings a node's places for overdue pods up to date.
+func (s *spazio) offer(a *spazioAgent) {
+	places := 0
+	if a.validity.Fresh(s.now()) {
+		places = s.options.Trickle.Places(a.signal, a.account.Flight(), podDemand, a.account.Trickled(), a.cores, s.rules)
+	}
+	rise := places - a.places
+	a.places = places
+	s.waits.places += rise
+	if rise > 0 {
+		s.rouse()
+	}
+}
+
+// rouse has as many overdue pods tried as there are places.
+func (s *spazio) rouse() { s.c.queue.rouse(s.waits.places, s.overdue) }
+
+// free is the room beyond the pods in flight.
+func (a *spazioAgent) free() float64 { return reserve.Free(a.signal.Avail, a.account.InFlight()) }
