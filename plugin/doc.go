@@ -19,6 +19,8 @@
 //	           once) or so few that PreFilter names them
 //	Score      rank by room: reserve.Score, normalised to 0..100
 //	Reserve    ask again, of the node as it is now, and put the pod in flight
+//	PreBind    mark a pod that goes to a node without room, for it has waited for
+//	           too long: reserve.Trickle
 //	PostBind   tell the node's agent that a pod is coming
 //
 // A signal is not an API object, so no event of the API wakes a pod when room

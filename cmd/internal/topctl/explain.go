@@ -109,9 +109,23 @@ func describe(out io.Writer, e plugin.Explanation) {
 	if !e.Ours {
 		fmt.Fprintln(out, "the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options")
 	}
+	describeWait(out, e)
 	describeAttempt(out, e.Attempt)
 	if e.Unscheduled != "" {
 		fmt.Fprintf(out, "the scheduler, of all its plugins: %s\n", e.Unscheduled)
+	}
+}
+
+// describeWait tells of a pod that waits for measured room, or did for too long.
+func describeWait(out io.Writer, e plugin.Explanation) {
+	switch {
+	case e.OverdueSince != nil:
+		fmt.Fprintf(out, "it has waited for measured room since %s and is overdue since %s: a node without room may take it where memory is not full\n",
+			e.RoomSince.Format(time.RFC3339), e.OverdueSince.Format(time.RFC3339))
+	case e.RoomSince != nil:
+		fmt.Fprintf(out, "it has waited for measured room since %s\n", e.RoomSince.Format(time.RFC3339))
+	case e.Overdue:
+		fmt.Fprintln(out, "it was overdue: its node took it without measured room")
 	}
 }
 

@@ -59,6 +59,22 @@ func explanation() plugin.Explanation {
 	}
 }
 
+// waited are pods that wait for room, or did.
+func waited(pod string) plugin.Explanation {
+	e := plugin.Explanation{Pod: pod, Profile: "spazio", Ours: true, State: "waiting"}
+	since := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	late := since.Add(10 * time.Minute)
+	switch pod {
+	case "shop/late":
+		e.RoomSince, e.Overdue, e.OverdueSince = &since, true, &late
+	case "shop/early":
+		e.RoomSince = &since
+	default:
+		e.Overdue = true
+	}
+	return e
+}
+
 // debug is a scheduler's debug address below prefix.
 func debug(t *testing.T, prefix string) *http.ServeMux {
 	mux := http.NewServeMux()
@@ -68,6 +84,8 @@ func debug(t *testing.T, prefix string) *http.ServeMux {
 		case "":
 		case "shop/cart", "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f":
 			answer = explanation()
+		case "shop/early", "shop/late", "shop/placed":
+			answer = waited(pod)
 		default:
 			http.Error(w, "no such pod", http.StatusNotFound)
 			return
@@ -138,6 +156,19 @@ worker-10      -    0.5       0.0   0.5    21s  no room   memory    -           
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestExplainsTheWait(t *testing.T) {
+	url := serveOn(t, debug(t, ""))
+	for pod, want := range map[string]string{
+		"shop/early":  "it has waited for measured room since 2026-05-04T03:02:01Z\n",
+		"shop/late":   "since 2026-05-04T03:02:01Z and is overdue since 2026-05-04T03:12:01Z: a node without room may take it",
+		"shop/placed": "it was overdue: its node took it without measured room\n",
+	} {
+		if code, out, errs := run(t.Context(), "explain", pod, "--scheduler", url); code != serve.ExitOK || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d, said %q and\n%s", pod, code, errs, out)
+		}
 	}
 }
 
