@@ -25,12 +25,14 @@ func TestConstantsAreComplete(t *testing.T) {
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method",
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure", "agent.halt-on-churn", "agent.no-core-slots",
-		"agent.allowance.off", "agent.avail.no-caution", "agent.avail.never-saturated", "agent.avail.no-floor",
+		"agent.allowance.off", "agent.avail.no-caution", "agent.avail.never-saturated", "agent.avail.no-floor", "trickle.off",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
 		// Of samples that go missing, and of pods that another scheduler placed.
 		"agent.max-age", "agent.init-lead",
+		// Of pods that wait for longer than these runs last.
+		"trickle.max-wait",
 		// Only its ratio to alpha counts.
 		"agent.model.beta",
 		// Bounds of the input: two channels have no more than two directions.
