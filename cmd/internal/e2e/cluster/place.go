@@ -33,6 +33,7 @@ type PlaceNode struct {
 	last        agent.Report
 	places      int
 	saturated   bool
+	memory      float64         // the pods that memory holds, 0 if it is not reported
 	held        map[string]bool // by UID, from the bind on
 	running     map[string]bool // by UID, from the start on
 	most        int             // the most pods held at once
@@ -149,6 +150,13 @@ func (n *PlaceNode) Set(places int, saturated bool) time.Time {
 	return now
 }
 
+// SetMemory has reports say that memory holds so many pods, half of them there.
+func (n *PlaceNode) SetMemory(pods float64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.memory = pods
+}
+
 // report is called with n.mu held, so that reports leave in order.
 func (n *PlaceNode) report() {
 	if n.signals == nil {
@@ -163,6 +171,10 @@ func (n *PlaceNode) report() {
 		r.Absorbed = append(r.Absorbed, reserve.KeyOf(uid))
 	}
 	slices.Sort(r.Absorbed)
+	if n.memory > 0 {
+		r.Limiting = agent.CPU
+		r.Channels = []agent.ChannelReport{{Name: agent.CPU, Usage: 1, Cost: .1}, {Name: agent.Memory, Usage: .5, Cost: 1 / n.memory}}
+	}
 	n.last = r
 	n.signals.Send(r, r.SampledAt)
 }

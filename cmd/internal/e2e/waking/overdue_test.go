@@ -1,0 +1,113 @@
+package waking
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// On nodes of 32 cores that stay full, pods are bound after maxWait, two to a node, and after a
+// restart of the scheduler as well: who waits since when, and which pods are there
+// without room, is in the API.
+func TestOverduePods(t *testing.T) {
+	client, kubeconfig := cluster.Connect(t)
+	const each, all = 2, 2 * nodeCount // a pod per 16 cores
+	args := plugin.SpazioArgs{MaxWait: &metav1.Duration{Duration: 5 * time.Second}}
+	hub, stop := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
+	args.Listen = hub.Addr().String() // where the agents look for the next scheduler, too
+	nodes := cluster.NewPlaceNodes(t, client, nodeCount, 0, args.Listen)
+	for _, n := range nodes {
+		n.SetMemory(10)
+		n.Set(-1, true)
+	}
+	cluster.WaitFresh(t, hub, nodeCount)
+	log := cluster.WatchPods(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "late", Pods: all + nodeCount, Work: time.Hour})
+	log.WaitBound(t, all)
+	overdue := func(h *plugin.Hub) (pods, places int) {
+		for _, s := range h.Snapshot() {
+			pods, places = pods+s.Overdue, places+s.OverduePlaces
+		}
+		return pods, places
+	}
+	if pods, places := overdue(hub); pods != all || places != 0 {
+		t.Errorf("%d overdue pods and %d places on %d nodes", pods, places, nodeCount)
+	}
+	for node, pods := range log.PerNode("late") {
+		if pods != each {
+			t.Errorf("node %s has %d overdue pods", node, pods)
+		}
+	}
+	checkMarked(t, client, all)
+	stop()
+
+	restarted, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
+	cluster.WaitFresh(t, restarted, nodeCount)
+	if pods, places := overdue(restarted); pods != all || places != 0 {
+		t.Errorf("after a restart %d overdue pods and %d places", pods, places)
+	}
+	for uid := range log.Bindings() {
+		removePod(t, client, string(uid))
+		break
+	}
+	log.WaitBound(t, all+1)
+	if pods, _ := overdue(restarted); pods != all {
+		t.Errorf("%d overdue pods after one made way for another", pods)
+	}
+}
+
+// checkMarked wants so many pods with the condition, and as many events.
+func checkMarked(t *testing.T, client kubernetes.Interface, want int) {
+	t.Helper()
+	pods, err := client.CoreV1().Pods(v1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := 0
+	for _, pod := range pods.Items {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == plugin.OverdueCondition && c.Status == v1.ConditionTrue && pod.Spec.NodeName != "" {
+				marked++
+			}
+		}
+	}
+	if marked != want {
+		t.Errorf("%d pods are marked, want %d", marked, want)
+	}
+	cluster.Eventually(t, "an event a pod", func() (bool, any) {
+		events, err := client.EventsV1().Events(v1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		told := map[string]bool{}
+		for _, e := range events.Items {
+			if e.Reason == "OverdueAdmission" {
+				told[e.Regarding.Name] = true
+			}
+		}
+		return len(told) == want, told
+	})
+}
+
+func removePod(t *testing.T, client kubernetes.Interface, uid string) {
+	t.Helper()
+	pods, err := client.CoreV1().Pods(v1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		if string(pod.UID) != uid {
+			continue
+		}
+		if err := client.CoreV1().Pods(pod.Namespace).Delete(context.Background(), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
