@@ -167,7 +167,6 @@ require (
 	k8s.io/metrics v0.36.3 // indirect
 	k8s.io/mount-utils v0.36.3 // indirect
 	k8s.io/pod-security-admission v0.36.3 // indirect
-	k8s.io/streaming v0.36.3 // indirect
 )
 
 require (
@@ -188,4 +187,5 @@ require (
 	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
 	k8s.io/component-base v0.36.3
 	k8s.io/kube-scheduler v0.36.3
+	k8s.io/streaming v0.36.3
 )

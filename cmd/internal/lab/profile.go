@@ -64,7 +64,7 @@ what it has not seen.`,
 	set.DurationVar(&f.window, "window", 30*time.Minute, "how far a prediction reaches")
 	set.DurationVar(&f.learning, "warm-up", 48*time.Hour, "how long a recommender only observes")
 	set.StringVar(&f.plot, "plot", "", "draw the curves into this .png or .svg file")
-	f.output.bind(set)
+	f.bind(set)
 	return cmd
 }
 
@@ -89,7 +89,7 @@ func (f *evaluateFlags) run(stdout io.Writer) error {
 			return err
 		}
 	}
-	return f.output.write(stdout, result.Rows, result.Table(), result.Table())
+	return f.write(stdout, result.Rows, result.Table(), result.Table())
 }
 
 // options are what the flags ask for; the error is the caller's.
@@ -114,5 +114,5 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 			return o, fmt.Errorf("--plot: %w", err)
 		}
 	}
-	return o, f.output.validate()
+	return o, f.validate()
 }

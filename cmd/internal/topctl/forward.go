@@ -10,11 +10,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // forwarded asks a port on the loopback of a pod, to which the API server
@@ -56,7 +56,7 @@ func (f *forwarded) connect(pod string) (httpstream.Connection, error) {
 		return nil, err
 	}
 	target := f.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(f.source.Namespace).Name(pod).SubResource("portforward").URL()
-	connection, _, err := spdy.NewDialer(upgrader, &http.Client{Transport: round}, http.MethodPost, target).Dial(portforward.PortForwardProtocolV1Name)
+	connection, _, err := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: round}, http.MethodPost, target).Dial(portforward.PortForwardProtocolV1Name)
 	return connection, err
 }
 
