@@ -155,6 +155,27 @@ func TestEvidenceDetectsChange(t *testing.T) {
 	}
 }
 
+// TestEvidenceFloor: what lies within three times the floor of the mean contradicts
+// nothing, however many pods agree on how little they take.
+func TestEvidenceFloor(t *testing.T) {
+	for _, c := range []struct {
+		floor, value float64
+		want         profile.Verdict
+	}{
+		{.01, .025, profile.Taken}, {.01, .04, profile.Doubted},
+		{0, .015, profile.Doubted},
+	} {
+		config := profile.EvidenceConfig{Floor: c.floor}
+		var e profile.Evidence
+		for range 50 {
+			e, _ = e.Take(start, .001, 1, config)
+		}
+		if _, got := e.Take(start, c.value, 1, config); got != c.want {
+			t.Errorf("floor %v: %v after fifty of .001 is %v, want %v", c.floor, c.value, got, c.want)
+		}
+	}
+}
+
 func TestEvidenceRefuses(t *testing.T) {
 	var e profile.Evidence
 	e, _ = e.Take(start, 1, 1, profile.EvidenceConfig{})

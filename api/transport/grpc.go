@@ -21,12 +21,9 @@ const (
 	// push at least every 10 s.
 	idle = time.Minute
 	// probe and patience notice a peer that vanished without closing its
-	// connection. A client asks for less: what it says every few seconds must be
-	// acknowledged within patience (TCP_USER_TIMEOUT, which gRPC sets on Linux),
-	// and a server of 5,000 agents that are told little would answer hundreds of
-	// pings a second.
-	probe, clientProbe = 10 * time.Second, 30 * time.Second
-	patience           = 5 * time.Second
+	// connection. 10 s is the least that gRPC clients allow.
+	probe    = 10 * time.Second
+	patience = 5 * time.Second
 	// lastCalls is what the calls of a connection that has reached its age get to
 	// end.
 	lastCalls = 10 * time.Second
@@ -93,6 +90,6 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 		grpc.WithReadBufferSize(buffer),
 		grpc.WithWriteBufferSize(buffer),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: clientProbe, Timeout: patience, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: probe, Timeout: patience, PermitWithoutStream: true}),
 	}, nil
 }

@@ -55,6 +55,27 @@ func (r *retries) next() time.Duration {
 
 func (r *retries) reset() { r.failures = 0 }
 
+// reconnect runs sessions, with waits between them, until ctx ends. It hands lost
+// the error of each, and whether it is the first of an outage.
+func reconnect(ctx context.Context, b Backoff, session func(context.Context) error, lost func(err error, first bool)) {
+	retry := retries{backoff: b}
+	for {
+		began := time.Now()
+		err := session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		// A session that outlived the longest wait worked: what ended it is new.
+		if time.Since(began) > b.Max {
+			retry.reset()
+		}
+		lost(err, retry.failures == 0)
+		if !sleep(ctx, retry.next()) {
+			return
+		}
+	}
+}
+
 // sleep waits for d and reports whether ctx still runs.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

@@ -14,10 +14,15 @@ import (
 // dropped packets has returned.
 const connectTimeout = 3 * time.Second
 
-func dialOptions(target string, c transport.Config) ([]grpc.DialOption, error) {
+// dialOptions are those of a target; a tokenFile, if there is one, is read anew
+// for each stream.
+func dialOptions(target string, c transport.Config, tokenFile string) ([]grpc.DialOption, error) {
 	options, err := transport.DialOptions(target, c)
 	if err != nil {
 		return nil, err
+	}
+	if tokenFile != "" {
+		options = append(options, transport.Token(tokenFile))
 	}
 	return append(options, grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.DefaultConfig,

@@ -80,12 +80,9 @@ func NewModels(c ModelsConfig) (*Models, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	options, err := dialOptions(c.Target, c.Transport)
+	options, err := dialOptions(c.Target, c.Transport, c.TokenFile)
 	if err != nil {
 		return nil, err
-	}
-	if c.TokenFile != "" {
-		options = append(options, transport.Token(c.TokenFile))
 	}
 	metrics, err := newModelMetrics(c.Registerer)
 	if err != nil {

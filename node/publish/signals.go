@@ -140,12 +140,9 @@ var (
 // add makes the stream of a target or endpoint that is dialled by the gRPC
 // target dial. The stream begins with the newest report there is.
 func (s *Signals) add(target, dial string, more ...grpc.DialOption) (*stream, error) {
-	options, err := dialOptions(dial, s.config.Transport)
+	options, err := dialOptions(dial, s.config.Transport, s.config.TokenFile)
 	if err != nil {
 		return nil, err
-	}
-	if s.config.TokenFile != "" {
-		options = append(options, transport.Token(s.config.TokenFile))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -118,28 +118,15 @@ func (s *stream) put(r *dated) {
 }
 
 func (s *stream) run(ctx context.Context) {
-	retry := retries{backoff: s.backoff}
-	for {
-		began := time.Now()
-		err := s.session(ctx)
-		if ctx.Err() != nil {
-			return
-		}
+	reconnect(ctx, s.backoff, s.session, func(err error, first bool) {
 		s.metrics.failures.Inc()
 		if s.failed != nil {
 			wake(s.failed)
 		}
-		// A stream that outlived the longest wait worked: what ended it is new.
-		if time.Since(began) > s.backoff.Max {
-			retry.reset()
-		}
-		if retry.failures == 0 {
+		if first {
 			s.logger.Warn("scheduler is away", "error", err)
 		}
-		if !sleep(ctx, retry.next()) {
-			return
-		}
-	}
+	})
 }
 
 // session opens the stream and sends what Heartbeats says of the newest report,

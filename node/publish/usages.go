@@ -68,12 +68,9 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 	}
 	u := &Usages{dropped: dropped}
 	for _, target := range c.Targets {
-		options, err := dialOptions(target, c.Transport)
+		options, err := dialOptions(target, c.Transport, c.TokenFile)
 		if err != nil {
 			return nil, err
-		}
-		if c.TokenFile != "" {
-			options = append(options, transport.Token(c.TokenFile))
 		}
 		log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: c.Node, Incarnation: c.Incarnation})
 		if err != nil {
@@ -142,23 +139,11 @@ func (s *usageStream) next(sent uint64) (agent.UsageBatch, bool) {
 }
 
 func (s *usageStream) run(ctx context.Context) {
-	retry := retries{backoff: s.backoff}
-	for {
-		began := time.Now()
-		err := s.session(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(began) > s.backoff.Max {
-			retry.reset()
-		}
-		if retry.failures == 0 {
+	reconnect(ctx, s.backoff, s.session, func(err error, first bool) {
+		if first {
 			s.logger.Warn("profiler is away", "error", err)
 		}
-		if !sleep(ctx, retry.next()) {
-			return
-		}
-	}
+	})
 }
 
 // session opens the stream and sends batches until the stream or ctx ends, beginning

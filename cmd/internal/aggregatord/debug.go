@@ -12,8 +12,8 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
-// DebugPath shows the fleet's models, which spazio model asks for: a list of
-// Descriptions as JSON, with ?schema=S those of one schema.
+// DebugPath shows the fleet's models: a list of Descriptions as JSON, with
+// ?schema=S those of one schema.
 const DebugPath = "/debug/model"
 
 func debugHandler(models *modelserver.Server) http.Handler {
