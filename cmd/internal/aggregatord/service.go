@@ -190,7 +190,7 @@ func (s *Service) show(ctx context.Context, c Config, registry *prometheus.Regis
 	}
 	shown.Addr, shown.Handlers = c.DebugListen, map[string]http.Handler{"GET " + DebugPath: debugHandler(s.models)}
 	if s.debug, err = endpoint.NewDebug(ctx, shown); err != nil && c.debugDefault {
-		s.logger.Info("no debug server: spazio model can't ask this aggregator", "address", c.DebugListen, "error", err)
+		s.logger.Info("no debug server: its address is taken", "address", c.DebugListen, "error", err)
 		return nil
 	}
 	if err != nil {
