@@ -59,6 +59,8 @@ replace github.com/spazio-scheduler/spazio/sim => ../sim
 
 replace github.com/spazio-scheduler/spazio/profile => ../profile
 
+replace github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
+
 replace github.com/spazio-scheduler/spazio/node => ../node
 
 replace github.com/spazio-scheduler/spazio/embedded => ../embedded

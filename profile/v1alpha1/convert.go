@@ -1,0 +1,148 @@
+package v1alpha1
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// ErrInvalid is what every FieldError wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// FieldError names a field and the value it was refused for. It is a plain value,
+// safe for concurrent reading.
+//
+// +kubebuilder:object:generate=false
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+// Error implements error.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("v1alpha1: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// longestStem leaves room for the hash in an object's name.
+const longestStem = 253 - 9
+
+// NameOf is the name of a workload's objects in its namespace: kind and name, as
+// far as a name may hold them, and a hash of both, which tells workloads apart
+// whose names differ in more.
+func NameOf(w profile.Workload) string {
+	stem := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, w.Kind+"-"+w.Name)
+	stem = strings.Trim(stem[:min(len(stem), longestStem)], "-")
+	hash := fnv.New32a()
+	hash.Write([]byte(w.Kind + "/" + w.Name))
+	return strings.TrimPrefix(fmt.Sprintf("%s-%08x", stem, hash.Sum32()), "-")
+}
+
+// Reference is the workload without its namespace.
+func Reference(w profile.Workload) WorkloadReference {
+	return WorkloadReference{Kind: w.Kind, Name: w.Name}
+}
+
+// In returns the workload in a namespace.
+func (r WorkloadReference) In(namespace string) profile.Workload {
+	return profile.Workload{Namespace: namespace, Kind: r.Kind, Name: r.Name}
+}
+
+// FromDemand writes amounts as quantities, rounded up to microcores and KiB.
+func FromDemand(d profile.Demand) Demand {
+	return Demand{
+		CPU:    Share{Amount: Cores(d.CPU.Amount), SD: Cores(d.CPU.SD), Confidence: FromRatio(d.CPU.Confidence)},
+		Memory: Share{Amount: Bytes(d.Memory.Amount), SD: Bytes(d.Memory.SD), Confidence: FromRatio(d.Memory.Confidence)},
+	}
+}
+
+// Value reads the demand. A [*FieldError] names what no definition of ours lets
+// through: amounts below 0, or confidence that is no ratio.
+func (d Demand) Value() (profile.Demand, error) {
+	cpu, err := d.CPU.value("cpu")
+	if err != nil {
+		return profile.Demand{}, err
+	}
+	memory, err := d.Memory.value("memory")
+	return profile.Demand{CPU: cpu, Memory: memory}, err
+}
+
+func (s Share) value(field string) (profile.Share, error) {
+	amount, sd := s.Amount.AsApproximateFloat64(), s.SD.AsApproximateFloat64()
+	if !(amount >= 0) || math.IsInf(amount, 1) {
+		return profile.Share{}, refuse(field+".amount", s.Amount.String(), "finite and not negative")
+	}
+	if !(sd >= 0) || math.IsInf(sd, 1) {
+		return profile.Share{}, refuse(field+".sd", s.SD.String(), "finite and not negative")
+	}
+	confidence, err := s.Confidence.Value()
+	if err != nil {
+		return profile.Share{}, refuse(field+".confidence", string(s.Confidence), "a number from 0 to 1")
+	}
+	return profile.Share{Amount: amount, SD: sd, Confidence: confidence}, nil
+}
+
+func refuse(field string, value any, want string) error {
+	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// Value reads the ratio; an empty one is 0.
+func (r Ratio) Value() (float64, error) {
+	if r == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(string(r), 64)
+	if err != nil || !(v >= 0) || v > 1 {
+		return 0, refuse("ratio", string(r), "a number from 0 to 1")
+	}
+	return v, nil
+}
+
+// FromRatio writes a number, what is beyond 0 and 1 as these.
+func FromRatio(v float64) Ratio {
+	if !(v > 0) {
+		return "0"
+	}
+	return Ratio(strconv.FormatFloat(math.Round(min(v, 1)*1e4)/1e4, 'f', -1, 64))
+}
+
+// What is written at most: no machine has more.
+const mostCores, mostBytes = 1 << 20, 1 << 50
+
+// Cores writes cores, rounded up to millionths.
+func Cores(v float64) resource.Quantity {
+	return *resource.NewScaledQuantity(int64(math.Ceil(clamp(v, mostCores)*1e6-rounding)), resource.Micro)
+}
+
+// rounding forgives a product its last digits.
+const rounding = 1e-6
+
+// Bytes writes bytes, rounded up to KiB.
+func Bytes(v float64) resource.Quantity {
+	return *resource.NewQuantity(int64(math.Ceil(clamp(v, mostBytes)/1024))*1024, resource.BinarySI)
+}
+
+func clamp(v, most float64) float64 {
+	if !(v > 0) {
+		return 0
+	}
+	return min(v, most)
+}

@@ -1,0 +1,76 @@
+package v1alpha1_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+func TestNamesAreNamesAndDiffer(t *testing.T) {
+	seen := map[string]profile.Workload{}
+	for _, w := range []profile.Workload{
+		{Kind: "Deployment", Name: "web"}, {Kind: "StatefulSet", Name: "web"}, {Kind: "Deployment-web", Name: "a"}, {Kind: "Deployment", Name: "web-a"},
+		{Kind: "Pod", Name: "a.b-c"}, {Kind: "Pod", Name: "a-b.c"}, {Kind: "Workload", Name: "Größe/λ"}, {Kind: "Workload", Name: strings.Repeat("x", 300)},
+		{Kind: "Workload", Name: strings.Repeat("x", 300) + "y"}, {Kind: "-", Name: "-"},
+	} {
+		name := v1alpha1.NameOf(w)
+		if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
+			t.Errorf("%v: %q: %v", w, name, wrong)
+		}
+		if other, ok := seen[name]; ok {
+			t.Errorf("%v and %v are both %q", w, other, name)
+		}
+		seen[name] = w
+	}
+	if got := v1alpha1.NameOf(profile.Workload{Namespace: "any", Kind: "Deployment", Name: "web"}); !strings.HasPrefix(got, "deployment-web-") || len(got) != len("deployment-web-")+8 {
+		t.Errorf("name %q", got)
+	}
+}
+
+func TestDemandThereAndBack(t *testing.T) {
+	d := profile.Demand{
+		CPU:    profile.Share{Amount: .25, SD: .0625, Confidence: .9375},
+		Memory: profile.Share{Amount: 3 << 30, SD: 1 << 20, Confidence: .5},
+	}
+	there := v1alpha1.FromDemand(d)
+	if got := there.CPU.Amount.String() + " " + there.Memory.Amount.String() + " " + string(there.CPU.Confidence); got != "250m 3Gi 0.9375" {
+		t.Errorf("written as %s", got)
+	}
+	if back, err := there.Value(); err != nil || back != d {
+		t.Errorf("back: %+v, %v", back, err)
+	}
+	up, err := v1alpha1.FromDemand(profile.Demand{CPU: profile.Share{Amount: 1e-9, Confidence: 2}, Memory: profile.Share{Amount: 1, SD: math.Inf(1), Confidence: math.NaN()}}).Value()
+	want := profile.Demand{CPU: profile.Share{Amount: 1e-6, Confidence: 1}, Memory: profile.Share{Amount: 1024, SD: 1 << 50}}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, up); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBadDemandsAreRefused(t *testing.T) {
+	good := v1alpha1.FromDemand(profile.Demand{})
+	for field, spoil := range map[string]func(*v1alpha1.Demand){
+		"cpu.amount":        func(d *v1alpha1.Demand) { d.CPU.Amount = resource.MustParse("-1m") },
+		"memory.sd":         func(d *v1alpha1.Demand) { d.Memory.SD = resource.MustParse("-1") },
+		"memory.confidence": func(d *v1alpha1.Demand) { d.Memory.Confidence = "1.5" },
+		"cpu.confidence":    func(d *v1alpha1.Demand) { d.CPU.Confidence = "NaN" },
+	} {
+		bad := good
+		spoil(&bad)
+		_, err := bad.Value()
+		var at *v1alpha1.FieldError
+		if !errors.As(err, &at) || at.Field != field || !errors.Is(err, v1alpha1.ErrInvalid) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+// Package v1alpha1 has the objects by which the profiler tells what workloads take:
+//
+//   - WorkloadProfile, one a workload: its status is the profiler's, for schedulers
+//     and for people; its spec is theirs.
+//   - WorkloadProfileCheckpoint, what the profiler knows, for its next process.
+//     Nobody else watches it.
+//
+// CRDs has their definitions, generated from the types, which an API server is
+// given before anything is read or written. NameOf is the name of a workload's
+// objects, FromDemand and Demand.Value convert amounts.
+//
+// For an informer of client-go, a rest.Config with GroupVersion, APIPath "/apis" and
+// NegotiatedSerializer Codecs makes a REST client of
+//
+//	cache.NewListWatchFromClient(client, v1alpha1.Profiles, namespace, fields.Everything())
+//
+// +groupName=profile.spazio-scheduler.github.io
+// +kubebuilder:object:generate=true
+package v1alpha1
