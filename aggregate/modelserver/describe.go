@@ -1,32 +1,150 @@
 package modelserver
 
 import (
-	"google.golang.org/grpc"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
 
-	"github.com/spazio-scheduler/spazio/api"
-	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/aggregate"
 )
 
-// swayShare is the share of the weight that Description.sway is stated for.
-const swayShare = .01
+// DebugPath is where an aggregator's HTTP server is expected to mount Handler.
+const DebugPath = "/debug/model"
 
-// Describe implements spaziov1.ModelServiceServer.
-func (s *Server) Describe(r *spaziov1.DescribeRequest, stream grpc.ServerStreamingServer[spaziov1.Description]) error {
-	p := s.published.Load()
-	for _, g := range p.globals {
-		if r.GetSchema() != "" && r.GetSchema() != g.Schema {
-			continue
+// Status is what Handler answers.
+type Status struct {
+	Models []Description `json:"models"`
+}
+
+// Description is a global model and what it is made of.
+type Description struct {
+	Schema  string `json:"schema"`
+	Version uint64 `json:"version"`
+	Nodes   int    `json:"nodes"`
+	// Clipped nodes lost weight because they are far from the median model.
+	Clipped int     `json:"clipped"`
+	Mass    float64 `json:"mass"`
+	// SwayDegrees bounds what nodes with a hundredth of the weight can have
+	// turned the direction by; 90 promises nothing.
+	SwayDegrees float64     `json:"swayDegrees"`
+	Ages        AgeSummary  `json:"ageSeconds"`
+	Channels    []Channel   `json:"channels"`
+	Components  []Component `json:"components"`
+}
+
+// AgeSummary is that of the ages of the nodes' newest pushes, when the model was
+// published.
+type AgeSummary struct {
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+// Channel is one channel's part of the direction u₁, and what a pod costs in
+// its absolute unit, where that is known.
+type Channel struct {
+	Name      string       `json:"name"`
+	Direction float64      `json:"direction"`
+	Cost      *ChannelCost `json:"cost,omitempty"`
+}
+
+// ChannelCost is that of one pod.
+type ChannelCost struct {
+	Value float64 `json:"value"`
+	SD    float64 `json:"sd"`
+}
+
+// Component is one singular vector: RMS is σ/√b, the root mean square of a
+// sample along it, Share its part of all energy.
+type Component struct {
+	Sigma     float64   `json:"sigma"`
+	RMS       float64   `json:"rms"`
+	Energy    float64   `json:"energy"`
+	Share     float64   `json:"share"`
+	Direction []float64 `json:"direction"`
+}
+
+// Handler answers GET with a Status as JSON, with ?schema=S of that schema alone.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET", http.StatusMethodNotAllowed)
+			return
 		}
-		if err := stream.Send(&spaziov1.Description{
-			Global:         api.FromFleet(toFleet(g), p.version),
-			Clipped:        uint32(g.Clipped),
-			Sway:           g.Sway(swayShare),
-			MinAgeNanos:    int64(g.Ages.Min),
-			MedianAgeNanos: int64(g.Ages.Median),
-			MaxAgeNanos:    int64(g.Ages.Max),
-		}); err != nil {
-			return err
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s.Describe(r.URL.Query().Get("schema"))) // who asked has gone
+	})
+}
+
+// Describe returns what was published last, in order of schema and dimension; of
+// one schema alone unless that is empty.
+func (s *Server) Describe(schema string) Status {
+	p := s.published.Load()
+	status := Status{Models: []Description{}}
+	for _, g := range p.globals {
+		if schema == "" || schema == g.Schema {
+			status.Models = append(status.Models, describe(g, p.version))
 		}
 	}
-	return nil
+	return status
+}
+
+// swayShare is the share of the weight that Description.SwayDegrees is stated for.
+const swayShare = .01
+
+func describe(g aggregate.Global, version uint64) Description {
+	d := Description{
+		Schema: g.Schema, Version: version, Nodes: g.Nodes, Clipped: g.Clipped, Mass: g.Model.Mass(),
+		SwayDegrees: g.Sway(swayShare) * 180 / math.Pi,
+		Ages:        AgeSummary{g.Ages.Min.Seconds(), g.Ages.Median.Seconds(), g.Ages.Max.Seconds()},
+	}
+	direction := g.Model.DirectionTo(nil)
+	for i, name := range channelNames(g.Schema, g.Model.Dim()) {
+		c := Channel{Name: name, Direction: direction[i]}
+		if i < len(g.Costs) && g.Costs[i].Known {
+			c.Cost = &ChannelCost{g.Costs[i].Value, g.Costs[i].SD}
+		}
+		d.Channels = append(d.Channels, c)
+	}
+	var total float64
+	for i := range g.Model.Rank() {
+		total += g.Model.Energy(i)
+	}
+	for i := range g.Model.Rank() {
+		c := Component{
+			Sigma: g.Model.Sigma(i), RMS: g.Model.Sigma(i) / math.Sqrt(float64(g.Model.Block())),
+			Energy: g.Model.Energy(i), Direction: g.Model.VectorTo(nil, i),
+		}
+		if total > 0 {
+			c.Share = c.Energy / total
+		}
+		d.Components = append(d.Components, c)
+	}
+	return d
+}
+
+// channelNames reads the names from a schema such as
+// "v2;cpu=half-runnable;memory=available" or "cpu,memory"; where it has another form,
+// channels are numbered.
+func channelNames(schema string, dim int) []string {
+	for _, separator := range []string{";", ","} {
+		names := strings.Split(schema, separator)
+		if len(names) == dim+1 && separator == ";" {
+			names = names[1:] // the version
+		}
+		if len(names) == dim {
+			for i, n := range names {
+				names[i], _, _ = strings.Cut(n, "=")
+			}
+			return names
+		}
+	}
+	names := make([]string, dim)
+	for i := range names {
+		names[i] = "channel " + strconv.Itoa(i)
+	}
+	return names
 }

@@ -3,9 +3,12 @@ package modelserver_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -245,17 +248,6 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// describer collects descriptions.
-type describer struct {
-	grpc.ServerStream
-	got []*spaziov1.Description
-}
-
-func (d *describer) Send(m *spaziov1.Description) error {
-	d.got = append(d.got, m)
-	return nil
-}
-
 func TestDescribe(t *testing.T) {
 	var now atomic.Int64
 	s := start(t, modelserver.Config{Tick: time.Millisecond, Now: func() time.Time { return noon.Add(time.Duration(now.Load())) }})
@@ -268,23 +260,44 @@ func TestDescribe(t *testing.T) {
 	until(t, s, func(stats modelserver.Stats) bool {
 		return stats.Nodes == 3 && stats.At.Equal(noon.Add(4*time.Second))
 	})
-	describe := func(schema string) []*spaziov1.Description {
-		var d describer
-		if err := s.Describe(&spaziov1.DescribeRequest{Schema: schema}, &d); err != nil {
-			t.Fatal(err)
+	describe := func(query string) (got modelserver.Status) {
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, modelserver.DebugPath+query, nil))
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%q: %d, %v", query, w.Code, err)
 		}
-		return d.got
+		return got
 	}
-	if all := describe(""); len(all) != 2 || all[0].GetGlobal().GetSchema() != "another" {
+	all := describe("").Models
+	if len(all) != 2 || all[0].Schema != "another" || all[1].Schema != "cpu,memory" {
 		t.Fatalf("all: %v", all)
 	}
-	got := describe("cpu,memory")
-	if len(got) != 1 || got[0].GetGlobal().GetNodes() != 2 || got[0].GetMinAgeNanos() != 0 ||
-		got[0].GetMedianAgeNanos() != 2e9 || got[0].GetMaxAgeNanos() != 4e9 || !(got[0].GetSway() > 0) {
-		t.Errorf("one schema: %v", got)
+	// Of another form than names, one a dimension.
+	if names := []string{all[0].Channels[0].Name, all[0].Channels[1].Name}; names[0] != "channel 0" || names[1] != "channel 1" {
+		t.Errorf("channels of another schema are %q", names)
 	}
-	if none := describe("none"); len(none) != 0 {
+	got := describe("?schema=cpu%2Cmemory").Models
+	if len(got) != 1 {
+		t.Fatalf("one schema: %v", got)
+	}
+	m := got[0]
+	if m.Nodes != 2 || m.Clipped != 0 || m.Version == 0 || m.Ages != (modelserver.AgeSummary{Median: 2, Max: 4}) || !(m.SwayDegrees > 0 && m.SwayDegrees <= 90) {
+		t.Errorf("the model is %+v", m)
+	}
+	if c := m.Channels; len(c) != 2 || c[0].Name != "cpu" || c[0].Direction != 1 || c[0].Cost == nil || c[0].Cost.Value != .5 || c[1].Direction != 0 || c[1].Cost != nil {
+		t.Errorf("channels are %+v", c)
+	}
+	if c := m.Components; len(c) != 2 || !(c[0].Energy > c[1].Energy) || math.Abs(c[0].Share+c[1].Share-1) > 1e-9 ||
+		math.Abs(c[0].Energy-c[0].Sigma*c[0].Sigma) > 1e-12 || math.Abs(c[0].RMS-c[0].Sigma/math.Sqrt(float64(10))) > 1e-9 || math.Abs(c[1].Direction[1]) != 1 {
+		t.Errorf("components are %+v", c)
+	}
+	if none := describe("?schema=none").Models; none == nil || len(none) != 0 {
 		t.Errorf("no such schema: %v", none)
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, modelserver.DebugPath, nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("a POST is answered with %d", w.Code)
 	}
 }
 

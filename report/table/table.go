@@ -20,6 +20,9 @@ type Table struct {
 	Title  string
 	Header []string
 	Rows   [][]string
+	// Right says of each column whether text is aligned to the right, as numbers
+	// are; columns beyond its end are not.
+	Right []bool
 }
 
 // Add adds a row.
@@ -38,9 +41,9 @@ func (t Table) WriteText(w io.Writer, width int) error {
 		}
 	}
 	widths := t.fit(width)
-	writeRow(&b, t.Header, widths)
+	t.writeRow(&b, t.Header, widths)
 	for _, row := range t.Rows {
-		writeRow(&b, row, widths)
+		t.writeRow(&b, row, widths)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -120,7 +123,7 @@ func longestPart(name string) int {
 // breaks says that a line may end after a letter.
 func breaks(r rune) bool { return r == '/' || r == '_' || r == ',' }
 
-func writeRow(b *strings.Builder, row []string, widths []int) {
+func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
 	cells := make([][]string, len(widths))
 	height := 1
 	for i := range min(len(row), len(widths)) {
@@ -134,8 +137,13 @@ func writeRow(b *strings.Builder, row []string, widths []int) {
 			if k < len(lines) {
 				text = lines[k]
 			}
-			line.WriteString(text)
-			line.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text))+between))
+			pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text)))
+			if i < len(t.Right) && t.Right[i] {
+				text = pad + text
+			} else {
+				text += pad
+			}
+			line.WriteString(text + strings.Repeat(" ", between))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}

@@ -101,3 +101,19 @@ func ExampleTable_WriteText() {
 	// spazio     13.1 s
 	// default    123 s
 }
+
+func TestRightAligned(t *testing.T) {
+	of := table.Table{
+		Header: []string{"name", "number", "word", "last"}, Right: []bool{false, true},
+		Rows: [][]string{{"a", "1.5", "x", "y"}, {"éloigné", "-", "", "1"}, {"b", "1,234.5", "z"}},
+	}
+	want := `
+name      number  word  last
+a            1.5  x     y
+éloigné        -        1
+b        1,234.5  z
+`
+	if diff := cmp.Diff(want[1:], text(t, of, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

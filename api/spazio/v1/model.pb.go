@@ -414,141 +414,6 @@ func (x *GlobalModel) GetVersion() uint64 {
 	return 0
 }
 
-type DescribeRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// schema, unless empty, leaves out the others.
-	Schema        string `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DescribeRequest) Reset() {
-	*x = DescribeRequest{}
-	mi := &file_spazio_v1_model_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DescribeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DescribeRequest) ProtoMessage() {}
-
-func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_model_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
-func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_model_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *DescribeRequest) GetSchema() string {
-	if x != nil {
-		return x.Schema
-	}
-	return ""
-}
-
-// Description is one global model and what it is made of.
-type Description struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Global *GlobalModel           `protobuf:"bytes,1,opt,name=global,proto3" json:"global,omitempty"`
-	// clipped nodes lost weight because they are far from the median model.
-	Clipped uint32 `protobuf:"varint,2,opt,name=clipped,proto3" json:"clipped,omitempty"`
-	// sway bounds the angle, in radians, by which nodes with a hundredth of the
-	// weight can have turned the direction; pi/2 where nothing can be promised.
-	Sway float64 `protobuf:"fixed64,3,opt,name=sway,proto3" json:"sway,omitempty"`
-	// The ages of the nodes' newest pushes, in nanoseconds, when the model was
-	// published.
-	MinAgeNanos    int64 `protobuf:"varint,4,opt,name=min_age_nanos,json=minAgeNanos,proto3" json:"min_age_nanos,omitempty"`
-	MedianAgeNanos int64 `protobuf:"varint,5,opt,name=median_age_nanos,json=medianAgeNanos,proto3" json:"median_age_nanos,omitempty"`
-	MaxAgeNanos    int64 `protobuf:"varint,6,opt,name=max_age_nanos,json=maxAgeNanos,proto3" json:"max_age_nanos,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Description) Reset() {
-	*x = Description{}
-	mi := &file_spazio_v1_model_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Description) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Description) ProtoMessage() {}
-
-func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_model_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Description.ProtoReflect.Descriptor instead.
-func (*Description) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_model_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *Description) GetGlobal() *GlobalModel {
-	if x != nil {
-		return x.Global
-	}
-	return nil
-}
-
-func (x *Description) GetClipped() uint32 {
-	if x != nil {
-		return x.Clipped
-	}
-	return 0
-}
-
-func (x *Description) GetSway() float64 {
-	if x != nil {
-		return x.Sway
-	}
-	return 0
-}
-
-func (x *Description) GetMinAgeNanos() int64 {
-	if x != nil {
-		return x.MinAgeNanos
-	}
-	return 0
-}
-
-func (x *Description) GetMedianAgeNanos() int64 {
-	if x != nil {
-		return x.MedianAgeNanos
-	}
-	return 0
-}
-
-func (x *Description) GetMaxAgeNanos() int64 {
-	if x != nil {
-		return x.MaxAgeNanos
-	}
-	return 0
-}
-
 type ChangesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// replica is the random id of the one who asks; it is not told what it told.
@@ -563,7 +428,7 @@ type ChangesRequest struct {
 
 func (x *ChangesRequest) Reset() {
 	*x = ChangesRequest{}
-	mi := &file_spazio_v1_model_proto_msgTypes[8]
+	mi := &file_spazio_v1_model_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +440,7 @@ func (x *ChangesRequest) String() string {
 func (*ChangesRequest) ProtoMessage() {}
 
 func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_model_proto_msgTypes[8]
+	mi := &file_spazio_v1_model_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +453,7 @@ func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangesRequest.ProtoReflect.Descriptor instead.
 func (*ChangesRequest) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_model_proto_rawDescGZIP(), []int{8}
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ChangesRequest) GetReplica() uint64 {
@@ -625,7 +490,7 @@ type StateChunk struct {
 
 func (x *StateChunk) Reset() {
 	*x = StateChunk{}
-	mi := &file_spazio_v1_model_proto_msgTypes[9]
+	mi := &file_spazio_v1_model_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +502,7 @@ func (x *StateChunk) String() string {
 func (*StateChunk) ProtoMessage() {}
 
 func (x *StateChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_model_proto_msgTypes[9]
+	mi := &file_spazio_v1_model_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +515,7 @@ func (x *StateChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateChunk.ProtoReflect.Descriptor instead.
 func (*StateChunk) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_model_proto_rawDescGZIP(), []int{9}
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StateChunk) GetReplica() uint64 {
@@ -696,7 +561,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_spazio_v1_model_proto_msgTypes[10]
+	mi := &file_spazio_v1_model_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +573,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_model_proto_msgTypes[10]
+	mi := &file_spazio_v1_model_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +586,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_model_proto_rawDescGZIP(), []int{10}
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeState) GetNode() string {
@@ -802,7 +667,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_spazio_v1_model_proto_msgTypes[11]
+	mi := &file_spazio_v1_model_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +679,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_model_proto_msgTypes[11]
+	mi := &file_spazio_v1_model_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +692,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_model_proto_rawDescGZIP(), []int{11}
+	return file_spazio_v1_model_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SnapshotHeader) GetWrittenUnixNanos() int64 {
@@ -883,16 +748,7 @@ const file_spazio_v1_model_proto_rawDesc = "" +
 	"\x05model\x18\x02 \x01(\v2\x10.spazio.v1.ModelR\x05model\x12%\n" +
 	"\x05costs\x18\x03 \x03(\v2\x0f.spazio.v1.CostR\x05costs\x12\x14\n" +
 	"\x05nodes\x18\x04 \x01(\rR\x05nodes\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\x04R\aversion\")\n" +
-	"\x0fDescribeRequest\x12\x16\n" +
-	"\x06schema\x18\x01 \x01(\tR\x06schema\"\xdd\x01\n" +
-	"\vDescription\x12.\n" +
-	"\x06global\x18\x01 \x01(\v2\x16.spazio.v1.GlobalModelR\x06global\x12\x18\n" +
-	"\aclipped\x18\x02 \x01(\rR\aclipped\x12\x12\n" +
-	"\x04sway\x18\x03 \x01(\x01R\x04sway\x12\"\n" +
-	"\rmin_age_nanos\x18\x04 \x01(\x03R\vminAgeNanos\x12(\n" +
-	"\x10median_age_nanos\x18\x05 \x01(\x03R\x0emedianAgeNanos\x12\"\n" +
-	"\rmax_age_nanos\x18\x06 \x01(\x03R\vmaxAgeNanos\"R\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\"R\n" +
 	"\x0eChangesRequest\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x04R\areplica\x12\x0e\n" +
 	"\x02of\x18\x02 \x01(\x04R\x02of\x12\x16\n" +
@@ -915,10 +771,9 @@ const file_spazio_v1_model_proto_rawDesc = "" +
 	"\x0eSnapshotHeader\x12,\n" +
 	"\x12written_unix_nanos\x18\x01 \x01(\x03R\x10writtenUnixNanos\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
-	"\x06states\x18\x03 \x01(\x04R\x06states2\x89\x01\n" +
+	"\x06states\x18\x03 \x01(\x04R\x06states2G\n" +
 	"\fModelService\x127\n" +
-	"\x04Push\x12\x16.spazio.v1.PushRequest\x1a\x17.spazio.v1.PushResponse\x12@\n" +
-	"\bDescribe\x12\x1a.spazio.v1.DescribeRequest\x1a\x16.spazio.v1.Description0\x012L\n" +
+	"\x04Push\x12\x16.spazio.v1.PushRequest\x1a\x17.spazio.v1.PushResponse2L\n" +
 	"\vPeerService\x12=\n" +
 	"\aChanges\x12\x19.spazio.v1.ChangesRequest\x1a\x15.spazio.v1.StateChunk0\x01B;Z9github.com/spazio-scheduler/spazio/api/spazio/v1;spaziov1b\x06proto3"
 
@@ -934,20 +789,18 @@ func file_spazio_v1_model_proto_rawDescGZIP() []byte {
 	return file_spazio_v1_model_proto_rawDescData
 }
 
-var file_spazio_v1_model_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_spazio_v1_model_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_spazio_v1_model_proto_goTypes = []any{
-	(*PushRequest)(nil),     // 0: spazio.v1.PushRequest
-	(*PushResponse)(nil),    // 1: spazio.v1.PushResponse
-	(*Model)(nil),           // 2: spazio.v1.Model
-	(*Cost)(nil),            // 3: spazio.v1.Cost
-	(*LocalModel)(nil),      // 4: spazio.v1.LocalModel
-	(*GlobalModel)(nil),     // 5: spazio.v1.GlobalModel
-	(*DescribeRequest)(nil), // 6: spazio.v1.DescribeRequest
-	(*Description)(nil),     // 7: spazio.v1.Description
-	(*ChangesRequest)(nil),  // 8: spazio.v1.ChangesRequest
-	(*StateChunk)(nil),      // 9: spazio.v1.StateChunk
-	(*NodeState)(nil),       // 10: spazio.v1.NodeState
-	(*SnapshotHeader)(nil),  // 11: spazio.v1.SnapshotHeader
+	(*PushRequest)(nil),    // 0: spazio.v1.PushRequest
+	(*PushResponse)(nil),   // 1: spazio.v1.PushResponse
+	(*Model)(nil),          // 2: spazio.v1.Model
+	(*Cost)(nil),           // 3: spazio.v1.Cost
+	(*LocalModel)(nil),     // 4: spazio.v1.LocalModel
+	(*GlobalModel)(nil),    // 5: spazio.v1.GlobalModel
+	(*ChangesRequest)(nil), // 6: spazio.v1.ChangesRequest
+	(*StateChunk)(nil),     // 7: spazio.v1.StateChunk
+	(*NodeState)(nil),      // 8: spazio.v1.NodeState
+	(*SnapshotHeader)(nil), // 9: spazio.v1.SnapshotHeader
 }
 var file_spazio_v1_model_proto_depIdxs = []int32{
 	4,  // 0: spazio.v1.PushRequest.local:type_name -> spazio.v1.LocalModel
@@ -956,20 +809,17 @@ var file_spazio_v1_model_proto_depIdxs = []int32{
 	3,  // 3: spazio.v1.LocalModel.costs:type_name -> spazio.v1.Cost
 	2,  // 4: spazio.v1.GlobalModel.model:type_name -> spazio.v1.Model
 	3,  // 5: spazio.v1.GlobalModel.costs:type_name -> spazio.v1.Cost
-	5,  // 6: spazio.v1.Description.global:type_name -> spazio.v1.GlobalModel
-	10, // 7: spazio.v1.StateChunk.states:type_name -> spazio.v1.NodeState
-	3,  // 8: spazio.v1.NodeState.costs:type_name -> spazio.v1.Cost
-	0,  // 9: spazio.v1.ModelService.Push:input_type -> spazio.v1.PushRequest
-	6,  // 10: spazio.v1.ModelService.Describe:input_type -> spazio.v1.DescribeRequest
-	8,  // 11: spazio.v1.PeerService.Changes:input_type -> spazio.v1.ChangesRequest
-	1,  // 12: spazio.v1.ModelService.Push:output_type -> spazio.v1.PushResponse
-	7,  // 13: spazio.v1.ModelService.Describe:output_type -> spazio.v1.Description
-	9,  // 14: spazio.v1.PeerService.Changes:output_type -> spazio.v1.StateChunk
-	12, // [12:15] is the sub-list for method output_type
-	9,  // [9:12] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	8,  // 6: spazio.v1.StateChunk.states:type_name -> spazio.v1.NodeState
+	3,  // 7: spazio.v1.NodeState.costs:type_name -> spazio.v1.Cost
+	0,  // 8: spazio.v1.ModelService.Push:input_type -> spazio.v1.PushRequest
+	6,  // 9: spazio.v1.PeerService.Changes:input_type -> spazio.v1.ChangesRequest
+	1,  // 10: spazio.v1.ModelService.Push:output_type -> spazio.v1.PushResponse
+	7,  // 11: spazio.v1.PeerService.Changes:output_type -> spazio.v1.StateChunk
+	10, // [10:12] is the sub-list for method output_type
+	8,  // [8:10] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_spazio_v1_model_proto_init() }
@@ -983,7 +833,7 @@ func file_spazio_v1_model_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_spazio_v1_model_proto_rawDesc), len(file_spazio_v1_model_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

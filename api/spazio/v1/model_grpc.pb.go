@@ -19,8 +19,7 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ModelService_Push_FullMethodName     = "/spazio.v1.ModelService/Push"
-	ModelService_Describe_FullMethodName = "/spazio.v1.ModelService/Describe"
+	ModelService_Push_FullMethodName = "/spazio.v1.ModelService/Push"
 )
 
 // ModelServiceClient is the client API for ModelService service.
@@ -33,9 +32,6 @@ type ModelServiceClient interface {
 	// Push hands in a node's local model and returns the latest global one at
 	// once; merging happens off the request path.
 	Push(ctx context.Context, in *PushRequest, opts ...grpc.CallOption) (*PushResponse, error)
-	// Describe returns what was published last, one message a global model, in
-	// order of schema and dimension.
-	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Description], error)
 }
 
 type modelServiceClient struct {
@@ -56,25 +52,6 @@ func (c *modelServiceClient) Push(ctx context.Context, in *PushRequest, opts ...
 	return out, nil
 }
 
-func (c *modelServiceClient) Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Description], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ModelService_ServiceDesc.Streams[0], ModelService_Describe_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[DescribeRequest, Description]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ModelService_DescribeClient = grpc.ServerStreamingClient[Description]
-
 // ModelServiceServer is the server API for ModelService service.
 // All implementations must embed UnimplementedModelServiceServer
 // for forward compatibility.
@@ -85,9 +62,6 @@ type ModelServiceServer interface {
 	// Push hands in a node's local model and returns the latest global one at
 	// once; merging happens off the request path.
 	Push(context.Context, *PushRequest) (*PushResponse, error)
-	// Describe returns what was published last, one message a global model, in
-	// order of schema and dimension.
-	Describe(*DescribeRequest, grpc.ServerStreamingServer[Description]) error
 	mustEmbedUnimplementedModelServiceServer()
 }
 
@@ -100,9 +74,6 @@ type UnimplementedModelServiceServer struct{}
 
 func (UnimplementedModelServiceServer) Push(context.Context, *PushRequest) (*PushResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Push not implemented")
-}
-func (UnimplementedModelServiceServer) Describe(*DescribeRequest, grpc.ServerStreamingServer[Description]) error {
-	return status.Error(codes.Unimplemented, "method Describe not implemented")
 }
 func (UnimplementedModelServiceServer) mustEmbedUnimplementedModelServiceServer() {}
 func (UnimplementedModelServiceServer) testEmbeddedByValue()                      {}
@@ -143,17 +114,6 @@ func _ModelService_Push_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ModelService_Describe_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(DescribeRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(ModelServiceServer).Describe(m, &grpc.GenericServerStream[DescribeRequest, Description]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ModelService_DescribeServer = grpc.ServerStreamingServer[Description]
-
 // ModelService_ServiceDesc is the grpc.ServiceDesc for ModelService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -166,13 +126,7 @@ var ModelService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ModelService_Push_Handler,
 		},
 	},
-	Streams: []grpc.StreamDesc{
-		{
-			StreamName:    "Describe",
-			Handler:       _ModelService_Describe_Handler,
-			ServerStreams: true,
-		},
-	},
+	Streams:  []grpc.StreamDesc{},
 	Metadata: "spazio/v1/model.proto",
 }
 

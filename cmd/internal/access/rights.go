@@ -25,7 +25,6 @@ var rights = map[string]Role{
 	spaziov1.SignalService_Publish_FullMethodName: Agent,
 	spaziov1.ModelService_Push_FullMethodName:     Agent,
 	spaziov1.UsageService_Report_FullMethodName:   Agent,
-	spaziov1.ModelService_Describe_FullMethodName: Peer,
 	spaziov1.PeerService_Changes_FullMethodName:   Peer,
 	grpc_health_v1.Health_Check_FullMethodName:    Anyone,
 	grpc_health_v1.Health_List_FullMethodName:     Anyone,

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
@@ -49,7 +50,7 @@ func NewCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&config.Listen, "listen", config.Listen, "host:port of the ModelService")
 	flags.StringVar(&config.MetricsListen, "metrics-listen", config.MetricsListen, "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9701; empty for none")
-	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+DebugPath+", the models as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
+	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+modelserver.DebugPath+", the models as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
 	options := &config.Server.Aggregate
 	flags.StringVar((*string)(&options.Policy), "policy", string(aggregate.PerNode), "how models are merged: "+policies())
 	flags.DurationVar(&options.HalfLife, "half-life", 0, "silence after which a node weighs half (default 5m)")

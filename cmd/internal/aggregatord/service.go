@@ -30,7 +30,7 @@ import (
 type Config struct {
 	// Listen is host:port of the gRPC service. MetricsListen is that of /metrics,
 	// /healthz and /readyz, in plaintext wherever it is; DebugListen, on loopback
-	// alone, that of the same and of DebugPath. Either is empty for none.
+	// alone, that of the same and of modelserver.DebugPath. Either is empty for none.
 	Listen, MetricsListen, DebugListen string
 	// debugDefault says that nobody asked for DebugListen: another aggregator of
 	// this machine may have it.
@@ -188,7 +188,7 @@ func (s *Service) show(ctx context.Context, c Config, registry *prometheus.Regis
 	if c.DebugListen == "" {
 		return nil
 	}
-	shown.Addr, shown.Handlers = c.DebugListen, map[string]http.Handler{"GET " + DebugPath: debugHandler(s.models)}
+	shown.Addr, shown.Handlers = c.DebugListen, map[string]http.Handler{modelserver.DebugPath: s.models.Handler()}
 	if s.debug, err = endpoint.NewDebug(ctx, shown); err != nil && c.debugDefault {
 		s.logger.Info("no debug server: its address is taken", "address", c.DebugListen, "error", err)
 		return nil
@@ -240,7 +240,7 @@ func (s *Service) Addr() net.Addr { return s.listener.Addr() }
 // MetricsAddr is where /metrics, /healthz and /readyz are, or nil.
 func (s *Service) MetricsAddr() net.Addr { return addressOf(s.metrics) }
 
-// DebugAddr is where DebugPath is, or nil.
+// DebugAddr is where the models are shown, or nil.
 func (s *Service) DebugAddr() net.Addr { return addressOf(s.debug) }
 
 func addressOf(h *endpoint.HTTP) net.Addr {

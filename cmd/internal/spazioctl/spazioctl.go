@@ -1,6 +1,8 @@
 // Package spazioctl is the program that operators use, under the name spazio
-// and, as a plugin of kubectl, kubectl-spazio. It builds without
-// k8s.io/kubernetes.
+// and, as a plugin of kubectl, kubectl-spazio. Its commands ask a scheduler how it
+// sees the nodes and why a pod is where it is or waits, a node's agent for the
+// reasons of its last report, and an aggregator for the fleet's models, all by
+// package debugsource. It builds without k8s.io/kubernetes.
 package spazioctl
 
 import (
@@ -10,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/modelctl"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
-	"github.com/spazio-scheduler/spazio/cmd/internal/topctl"
 )
 
 // Main runs the program as spazio.
@@ -37,6 +37,6 @@ func newCommand(name, shown string) *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
 		Version:     serve.Version(),
 	}
-	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand(), topctl.NewWhyCommand(), modelctl.NewCommand())
+	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand())
 	return root
 }

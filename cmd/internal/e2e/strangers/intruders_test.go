@@ -311,13 +311,6 @@ func intrudeOnPeers(t *testing.T, d *door, server, elsewhere, foreign transport.
 		}
 		return err
 	}
-	describe := func(ctx context.Context, c *grpc.ClientConn) error {
-		stream, err := spaziov1.NewModelServiceClient(c).Describe(ctx, &spaziov1.DescribeRequest{})
-		if err == nil {
-			_, err = stream.Recv()
-		}
-		return err
-	}
 	with := func(c transport.Config) transport.Config { c.CAFile = server.CAFile; return c }
 	for _, attack := range []struct {
 		name    string
@@ -330,7 +323,6 @@ func intrudeOnPeers(t *testing.T, d *door, server, elsewhere, foreign transport.
 		{"another aggregator at Changes", with(server), "", changes, codes.OK, `spazio_identities_total{result="accepted"}`},
 		{"a certificate without our SAN at Changes", with(elsewhere), "", changes, codes.PermissionDenied, refusedIdentities},
 		{"an agent at Changes", d.trust, token, changes, codes.Unauthenticated, refusedIdentities},
-		{"an agent at Describe", d.trust, token, describe, codes.Unauthenticated, refusedIdentities},
 		{"another aggregator at Push", with(server), "", func(ctx context.Context, c *grpc.ClientConn) error { return sayModel(ctx, c, "node-other", 8, 0) }, codes.Unauthenticated, refusedIdentities},
 	} {
 		one := *d

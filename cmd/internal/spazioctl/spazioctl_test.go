@@ -1,4 +1,4 @@
-package topctl_test
+package spazioctl_test
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +28,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
-	"github.com/spazio-scheduler/spazio/cmd/internal/topctl"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -106,9 +105,7 @@ func serveOn(t *testing.T, handler http.Handler) string {
 // run executes spazio with the given arguments.
 func run(ctx context.Context, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	root := &cobra.Command{Use: "spazio"}
-	root.AddCommand(topctl.NewTopCommand(), topctl.NewExplainCommand(), topctl.NewWhyCommand())
-	code = serve.Execute(ctx, root, args, &o, &e)
+	code = spazioctl.Main(ctx, args, &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -218,9 +215,7 @@ func TestWatch(t *testing.T) {
 	var errs bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		root := &cobra.Command{Use: "spazio"}
-		root.AddCommand(topctl.NewTopCommand())
-		code <- serve.Execute(ctx, root, []string{"top", "-w", "-o", "json", "--interval=1ms", "--scheduler", url}, out, &errs)
+		code <- spazioctl.Main(ctx, []string{"top", "-w", "-o", "json", "--interval=1ms", "--scheduler", url}, out, &errs)
 	}()
 	for range 2 {
 		line := <-out.got
@@ -247,6 +242,22 @@ func TestThroughTheAPIServer(t *testing.T) {
 	forwardPort(t, mux, "system/pods/scheduler-b", "9694", scheduler)
 	forwardPort(t, mux, "system/pods/chosen", "1234", scheduler)
 	forwardPort(t, mux, "agents/pods/agent-2", "9691", serveOn(t, why))
+	forwardPort(t, mux, "system/pods/aggregator-b", "9693", aggregator(t, local("a", "cpu,memory", 0, 2)))
+	forwardPort(t, mux, "system/pods/aggregator-c", "9793", aggregator(t))
+	ready := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	mux.HandleFunc("GET /api/v1/namespaces/system/pods", func(w http.ResponseWriter, r *http.Request) {
+		pods := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+		if r.FormValue("fieldSelector") == "" && r.FormValue("labelSelector") == "app.kubernetes.io/name=spazio-aggregator" {
+			pods.Items = []corev1.Pod{
+				{ObjectMeta: metav1.ObjectMeta{Name: "aggregator-a"}},
+				{ObjectMeta: metav1.ObjectMeta{Name: "aggregator-b"}, Status: ready},
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(pods); err != nil {
+			t.Error(err)
+		}
+	})
 	mux.HandleFunc("GET /api/v1/namespaces/agents/pods", func(w http.ResponseWriter, r *http.Request) {
 		pods := corev1.PodList{}
 		pods.APIVersion, pods.Kind = "v1", "PodList"
@@ -285,16 +296,19 @@ func TestThroughTheAPIServer(t *testing.T) {
 		args []string
 		want string
 	}{
-		"the leader":     {[]string{"top", system}, "worker-10"},
-		"a pod":          {[]string{"explain", "shop/cart", system, "--scheduler-pod=chosen", "--scheduler-port=1234"}, "waiting"},
-		"no lease":       {[]string{"top", system, "--scheduler-lease=other"}, "find the leading scheduler"},
-		"no such pod":    {[]string{"explain", "shop/other", system}, "404"},
-		"no such port":   {[]string{"top", system, "--scheduler-port=1"}, "ask localhost:1"},
-		"no right to it": {[]string{"top", system, "--scheduler-pod=others"}, "forward port 9694 of pod others"},
-		"an agent":       {[]string{"why", "worker-1", agents}, "has room for 7.2 pods text"},
-		"in JSON":        {[]string{"why", "worker-1", agents, "-o", "json"}, "has room for 7.2 pods json"},
-		"no agent":       {[]string{"why", "worker-2", agents}, "no agent's pod"},
-		"no node":        {[]string{"why", agents}, "NODE is given"},
+		"the leader":         {[]string{"top", system}, "worker-10"},
+		"a pod":              {[]string{"explain", "shop/cart", system, "--scheduler-pod=chosen", "--scheduler-port=1234"}, "waiting"},
+		"no lease":           {[]string{"top", system, "--scheduler-lease=other"}, "find the leader"},
+		"no such pod":        {[]string{"explain", "shop/other", system}, "404"},
+		"no such port":       {[]string{"top", system, "--scheduler-port=1"}, "ask localhost:1"},
+		"no right to it":     {[]string{"top", system, "--scheduler-pod=others"}, "forward port 9694 of pod others"},
+		"an agent":           {[]string{"why", "worker-1", agents}, "has room for 7.2 pods text"},
+		"in JSON":            {[]string{"why", "worker-1", agents, "-o", "json"}, "has room for 7.2 pods json"},
+		"no agent":           {[]string{"why", "worker-2", agents}, "no pod runs there"},
+		"a ready aggregator": {[]string{"model", "--aggregator-namespace=system"}, "schema cpu,memory"},
+		"an aggregator":      {[]string{"model", "--aggregator-namespace=system", "--aggregator-pod=aggregator-c", "--aggregator-port=9793"}, "no model yet"},
+		"no aggregator":      {[]string{"model", "--aggregator-namespace=system", "--aggregator-selector=x=y"}, "no pod runs there"},
+		"no node":            {[]string{"why", agents}, "NODE is given"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, out, errs := run(t.Context(), append(test.args, where...)...)

@@ -1,4 +1,4 @@
-package topctl
+package spazioctl
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/report/table"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -21,34 +21,16 @@ type column[T any] struct {
 	cell   func(T) string
 }
 
-// write prints rows in columns of the width they need, two blanks apart.
+// write prints rows as wide as they are.
 func write[T any](out io.Writer, columns []column[T], rows []T) error {
-	cells := make([][]string, len(rows)+1)
-	widths := make([]int, len(columns))
-	for j, c := range columns {
-		cells[0] = append(cells[0], c.title)
+	t := table.Table{Rows: make([][]string, len(rows))}
+	for _, c := range columns {
+		t.Header, t.Right = append(t.Header, c.title), append(t.Right, c.number)
 		for i, row := range rows {
-			cells[i+1] = append(cells[i+1], c.cell(row))
-		}
-		for i := range cells {
-			widths[j] = max(widths[j], utf8.RuneCountInString(cells[i][j]))
+			t.Rows[i] = append(t.Rows[i], c.cell(row))
 		}
 	}
-	var text strings.Builder
-	for _, row := range cells {
-		var line strings.Builder
-		for j, cell := range row {
-			pad := strings.Repeat(" ", widths[j]-utf8.RuneCountInString(cell))
-			if columns[j].number {
-				line.WriteString(pad + cell + "  ")
-			} else {
-				line.WriteString(cell + pad + "  ")
-			}
-		}
-		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	_, err := io.WriteString(out, text.String())
-	return err
+	return t.WriteText(out, 0)
 }
 
 // none stands for what a node without a report has not told.

@@ -1,4 +1,4 @@
-package topctl
+package debugsource
 
 import (
 	"context"
@@ -24,14 +24,14 @@ type forwarded struct {
 	source Source
 	config *rest.Config
 	client kubernetes.Interface
-	// pod finds the pod.
-	pod func(context.Context) (string, error)
+	find   Finder
 }
 
-func (f *forwarded) fetch(ctx context.Context, path string, query url.Values) ([]byte, error) {
+// Fetch finds the pod and asks it.
+func (f *forwarded) Fetch(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.source.Timeout)
 	defer cancel()
-	pod, err := f.pod(ctx)
+	pod, err := f.find(ctx, f.client, f.source.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (f *forwarded) fetch(ctx context.Context, path string, query url.Values) ([
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return f.stream(connection) },
 	}}
 	base := &url.URL{Scheme: "http", Host: net.JoinHostPort("localhost", f.source.Port)}
-	return (&direct{base: base, client: client}).fetch(ctx, path, query)
+	return (&direct{base: base, client: client}).Fetch(ctx, path, query)
 }
 
 // connect opens the connection whose streams the API server forwards.

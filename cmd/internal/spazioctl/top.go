@@ -1,36 +1,31 @@
-package topctl
+package spazioctl
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // topOptions are the flags of spazio top.
 type topOptions struct {
-	source   Source
-	sort     string
-	node     string
-	limiting string
-	limit    int
-	output   string
-	watch    bool
-	interval time.Duration
+	scheduler scheduler
+	sort      string
+	node      string
+	limiting  string
+	limit     int
+	display   display
 }
 
 // orders are the values of --sort.
@@ -50,8 +45,8 @@ func silence(n plugin.NodeState) time.Duration {
 	return n.Age
 }
 
-// NewTopCommand returns the command spazio top.
-func NewTopCommand() *cobra.Command {
+// newTopCommand returns the command spazio top.
+func newTopCommand() *cobra.Command {
 	o := topOptions{}
 	c := &cobra.Command{
 		Use:   "top",
@@ -61,24 +56,13 @@ func NewTopCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
 	}
 	f := c.Flags()
-	o.source.flags(f)
+	o.scheduler.flags(f)
 	f.StringVar(&o.sort, "sort", "free", "order of the nodes: avail, free, inflight, age (largest first) or name")
 	f.StringVar(&o.node, "node", "", "show only nodes whose name matches this regular expression")
 	f.StringVar(&o.limiting, "limiting", "", "show only nodes whose shortest resource is this, such as cpu")
 	f.IntVar(&o.limit, "limit", 0, "show at most so many nodes; 0 shows all")
-	f.StringVarP(&o.output, "output", "o", "table", "table or json")
-	f.BoolVarP(&o.watch, "watch", "w", false, "show it again and again until interrupted")
-	f.DurationVar(&o.interval, "interval", 2*time.Second, "time between two with --watch")
+	o.display.flags(f)
 	return c
-}
-
-var errNegative = errors.New("must not be negative")
-
-func checkOutput(output string) error {
-	if output != "table" && output != "json" {
-		return fmt.Errorf("--output: %q is neither table nor json", output)
-	}
-	return nil
 }
 
 func (o *topOptions) validate() error {
@@ -87,10 +71,8 @@ func (o *topOptions) validate() error {
 		return fmt.Errorf("--sort: %q is none of avail, free, inflight, age, name", o.sort)
 	case o.limit < 0:
 		return fmt.Errorf("--limit: %w", errNegative)
-	case o.interval <= 0:
-		return fmt.Errorf("--interval: %w", errPositive)
 	}
-	return checkOutput(o.output)
+	return o.display.validate()
 }
 
 func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
@@ -101,29 +83,15 @@ func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err != nil {
 		return serve.Usage(fmt.Errorf("--node: %w", err))
 	}
-	scheduler, err := o.source.scheduler()
+	scheduler, err := o.scheduler.open()
 	if err != nil {
 		return err
 	}
-	for {
-		status, err := ask[plugin.Status](ctx, scheduler, nil)
-		switch {
-		case err != nil && (!o.watch || ctx.Err() != nil):
-			return err
-		case err != nil: // it may be restarting
-			fmt.Fprintln(errs, err)
-		default:
-			status.Nodes = o.choose(status.Nodes, matching)
-			if err := o.show(out, status); err != nil || !o.watch {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(o.interval):
-		}
-	}
+	return repeat(ctx, o.display, out, errs, func() (plugin.Status, error) {
+		status, err := debugsource.Ask[plugin.Status](ctx, scheduler, plugin.DebugPath, nil)
+		status.Nodes = o.choose(status.Nodes, matching)
+		return status, err
+	}, showStatus)
 }
 
 // choose returns the nodes to show, in order.
@@ -155,33 +123,9 @@ var topColumns = []column[plugin.NodeState]{
 	{title: "DOUBTS", cell: func(n plugin.NodeState) string { return doubts(n.Flags) }},
 }
 
-func (o *topOptions) show(out io.Writer, s plugin.Status) error {
-	if o.output == "json" {
-		return encode(out, s, o.watch)
-	}
-	if o.watch {
-		before(out)
-	}
+func showStatus(out io.Writer, s plugin.Status) error {
 	l := s.Ledger
 	fmt.Fprintf(out, "%s; %s waiting, %d in flight (%d assumed, %d bound), %d counted\n",
 		plural(len(s.Nodes), "node"), plural(s.Waiting, "pod"), l.Assumed+l.Bound, l.Assumed, l.Bound, l.Absorbed)
 	return write(out, topColumns, s.Nodes)
-}
-
-// before separates a table from the one before it: a terminal is cleared.
-func before(out io.Writer) {
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprint(out, "\x1b[H\x1b[2J")
-		return
-	}
-	fmt.Fprintln(out)
-}
-
-// encode writes JSON, one line for each with compact.
-func encode(out io.Writer, what any, compact bool) error {
-	encoder := json.NewEncoder(out)
-	if !compact {
-		encoder.SetIndent("", "  ")
-	}
-	return encoder.Encode(what)
 }

@@ -1,4 +1,4 @@
-package topctl
+package spazioctl
 
 import (
 	"cmp"
@@ -14,21 +14,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // explainOptions are the flags of spazio explain.
 type explainOptions struct {
-	source    Source
+	scheduler scheduler
 	namespace string
 	node      string
 	limit     int
 	output    string
 }
 
-// NewExplainCommand returns the command spazio explain.
-func NewExplainCommand() *cobra.Command {
+// newExplainCommand returns the command spazio explain.
+func newExplainCommand() *cobra.Command {
 	o := explainOptions{}
 	c := &cobra.Command{
 		Use:   "explain POD",
@@ -40,11 +41,11 @@ func NewExplainCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
-	o.source.flags(f)
+	o.scheduler.flags(f)
 	f.StringVarP(&o.namespace, "namespace", "n", "default", "the pod's namespace, if POD does not say")
 	f.StringVar(&o.node, "node", "", "show only nodes whose name matches this regular expression")
 	f.IntVar(&o.limit, "limit", 0, "show at most so many nodes; 0 shows all")
-	f.StringVarP(&o.output, "output", "o", "table", "table or json")
+	outputFlag(f, &o.output)
 	return c
 }
 
@@ -62,14 +63,14 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if err != nil {
 		return serve.Usage(fmt.Errorf("--node: %w", err))
 	}
-	scheduler, err := o.source.scheduler()
+	scheduler, err := o.scheduler.open()
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(pod, "/") && !uid.MatchString(pod) {
 		pod = o.namespace + "/" + pod
 	}
-	e, err := ask[plugin.Explanation](ctx, scheduler, url.Values{"pod": {pod}})
+	e, err := debugsource.Ask[plugin.Explanation](ctx, scheduler, plugin.DebugPath, url.Values{"pod": {pod}})
 	if err != nil {
 		return err
 	}

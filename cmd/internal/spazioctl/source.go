@@ -1,0 +1,27 @@
+package spazioctl
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
+)
+
+// scheduler are the flags that say which scheduler is asked: the leading one
+// unless a pod is named.
+type scheduler struct {
+	debugsource.Source
+	pod, lease string
+}
+
+func (s *scheduler) flags(f *pflag.FlagSet) {
+	s.Flags(f, "scheduler", "kube-system", "9694")
+	f.StringVar(&s.pod, "scheduler-pod", "", "the scheduler's pod"+debugsource.Remotely+" (default: the leader)")
+	f.StringVar(&s.lease, "scheduler-lease", "spazio-scheduler", "lease that names the leader"+debugsource.Remotely)
+}
+
+func (s *scheduler) open() (debugsource.Fetcher, error) {
+	if s.pod != "" {
+		return s.Open(debugsource.Named(s.pod))
+	}
+	return s.Open(debugsource.Leader(s.lease))
+}
