@@ -178,6 +178,7 @@ require (
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
 	github.com/spazio-scheduler/spazio/report v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/sim v0.1.0

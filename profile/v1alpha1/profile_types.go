@@ -51,9 +51,9 @@ type WorkloadProfileSpec struct {
 	Preset string `json:"preset,omitempty"`
 	// MinAllowed and MaxAllowed bound the recommendation for each container.
 	// +optional
-	MinAllowed *Amounts `json:"minAllowed,omitempty"`
+	MinAllowed *Bounds `json:"minAllowed,omitempty"`
 	// +optional
-	MaxAllowed *Amounts `json:"maxAllowed,omitempty"`
+	MaxAllowed *Bounds `json:"maxAllowed,omitempty"`
 	// Application names what the workload is a part of.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -87,11 +87,11 @@ const (
 	Off Mode = "Off"
 )
 
-// Amounts are cores and bytes.
+// Bounds are cores and bytes.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.cpu) || !quantity(string(self.cpu)).isLessThan(quantity('0'))",message="must not be negative",fieldPath=".cpu"
 // +kubebuilder:validation:XValidation:rule="!has(self.memory) || !quantity(string(self.memory)).isLessThan(quantity('0'))",message="must not be negative",fieldPath=".memory"
-type Amounts struct {
+type Bounds struct {
 	// +optional
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 	// +optional
@@ -175,14 +175,39 @@ type Demand struct {
 	Memory Share `json:"memory"`
 }
 
+// Amounts are cores and bytes.
+//
+// That a quantity of the status is not negative is said by its pattern, Kubernetes'
+// own without the minus: a rule that compares it costs more than the API server
+// grants one in a list.
+type Amounts struct {
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^\+?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+	CPU resource.Quantity `json:"cpu,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^\+?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+	Memory resource.Quantity `json:"memory,omitempty"`
+}
+
 // Share is an amount, its standard deviation between pods, and how far both are to
 // be believed.
-//
-// +kubebuilder:validation:XValidation:rule="!quantity(string(self.amount)).isLessThan(quantity('0'))",message="must not be negative",fieldPath=".amount"
-// +kubebuilder:validation:XValidation:rule="!has(self.sd) || !quantity(string(self.sd)).isLessThan(quantity('0'))",message="must not be negative",fieldPath=".sd"
 type Share struct {
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^\+?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 	Amount resource.Quantity `json:"amount"`
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^\+?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 	SD         resource.Quantity `json:"sd,omitempty"`
 	Confidence Ratio             `json:"confidence"`
 }

@@ -28,8 +28,13 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 	"scheduler":  schedulerd.Main,
 }
 
-// Main is the TestMain of every package with such tests.
-func Main(m *testing.M) {
+// Main is the TestMain of every package with such tests, MainOn that of one whose
+// control plane is not the default one.
+func Main(m *testing.M) { MainOn(m, embedded.Config{}) }
+
+// MainOn is Main on a control plane of this configuration.
+func MainOn(m *testing.M, c embedded.Config) {
+	planeConfig = c
 	if role := os.Getenv(roleVariable); role != "" {
 		// Standard input ends with the test process, however that ends.
 		go func() {
@@ -50,19 +55,27 @@ func Main(m *testing.M) {
 
 // plane is the one control plane of the process, started when a test first asks.
 var (
-	plane      *embedded.ControlPlane
-	startPlane = sync.OnceValue(func() (err error) {
-		plane, err = embedded.Start(context.Background(), embedded.Config{})
+	planeConfig embedded.Config
+	plane       *embedded.ControlPlane
+	startPlane  = sync.OnceValue(func() (err error) {
+		plane, err = embedded.Start(context.Background(), planeConfig)
 		return err
 	})
 )
 
-// Connect returns an admin's client and kubeconfig.
-func Connect(t testing.TB) (kubernetes.Interface, string) {
+// Plane returns the process's control plane.
+func Plane(t testing.TB) *embedded.ControlPlane {
 	t.Helper()
 	if err := startPlane(); err != nil {
 		t.Fatal(err)
 	}
+	return plane
+}
+
+// Connect returns an admin's client and kubeconfig.
+func Connect(t testing.TB) (kubernetes.Interface, string) {
+	t.Helper()
+	plane := Plane(t)
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
