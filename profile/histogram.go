@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -196,6 +197,12 @@ func (h *Histogram) Merge(o *Histogram) error {
 	}
 	h.total += math.Ldexp(o.total, by)
 	return nil
+}
+
+func (h *Histogram) clone() *Histogram {
+	c := *h
+	c.weights = slices.Clone(h.weights)
+	return &c
 }
 
 // HistogramState is a histogram to store. Weights[i] is that of bucket Low+i at

@@ -166,6 +166,9 @@ type Rule struct {
 	// Percentile of the weighted samples, in (0, 1]; 0 means the largest sample
 	// that weighs at least 2⁻⁸.
 	Percentile float64
+	// Pods takes that percentile of the peaks of pods' memory, if that is more. A
+	// History knows no pods: it is Profile.Recommend that looks. 0 means no.
+	Pods float64
 	// Recent takes the largest sample of that last time, if that is more; up to 3
 	// hours. 0 means no.
 	Recent time.Duration
@@ -181,6 +184,8 @@ func (r Rule) Validate() error {
 	switch {
 	case !(r.Percentile >= 0) || r.Percentile > 1:
 		return refuse("Rule.Percentile", r.Percentile, "in [0, 1]")
+	case !(r.Pods >= 0) || r.Pods > 1:
+		return refuse("Rule.Pods", r.Pods, "in [0, 1]")
 	case r.Recent < 0 || r.Recent > recentSpan*recentSpans:
 		return refuse("Rule.Recent", r.Recent, "from 0 to 3h")
 	case r.HalfLife < 0:
@@ -192,7 +197,10 @@ func (r Rule) Validate() error {
 }
 
 // Target is what the rule says is enough from a time on, 0 without samples.
-func (h *History) Target(at time.Time, r Rule) float64 {
+func (h *History) Target(at time.Time, r Rule) float64 { return h.level(at, r) * (1 + r.Margin) }
+
+// level is the target without its margin.
+func (h *History) level(at time.Time, r Rule) float64 {
 	of := &h.whole
 	if r.Slots && len(h.slots) > 0 {
 		slot, _ := slotOf(at, h.config.Zone, h.config.Slots)
@@ -209,5 +217,5 @@ func (h *History) Target(at time.Time, r Rule) float64 {
 	if r.Recent > 0 {
 		target = max(target, h.recent.maxSince(at, r.Recent))
 	}
-	return target * (1 + r.Margin)
+	return target
 }

@@ -49,11 +49,28 @@ type Recommendation struct {
 	LowerBound, UpperBound Amounts
 }
 
+// limitFactor is what the thesis's application test sets limits to (table 6.3).
+const limitFactor = 2
+
+// Limits are twice the target, for who sets limits.
+func (r Recommendation) Limits() Amounts {
+	return Amounts{limitFactor * r.Target.CPU, limitFactor * r.Target.Memory}
+}
+
 // The percentiles between which a request needs no change, the autoscaler's.
 const lowerPercentile, upperPercentile = .5, .95
 
+// at is the preset at another percentile of the samples alone.
+func (p Preset) at(percentile float64) Preset {
+	for _, r := range []*Rule{&p.CPU, &p.Memory} {
+		r.Percentile, r.Recent, r.Pods = percentile, 0, 0
+	}
+	return p
+}
+
 // Recommend says what the containers should request from a time on, by name; the
-// pod itself, whose name is empty, only if no container was measured apart.
+// pod itself, whose name is empty, only if no container was measured apart. After a
+// kill for want of memory that is at least what the kill asks for.
 func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommendation, error) {
 	if err := by.Validate(); err != nil {
 		return nil, err
@@ -67,9 +84,9 @@ func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommend
 			continue
 		}
 		c := p.containers[name]
-		target := c.amounts(at, by, 0)
-		lower := c.amounts(at, by, lowerPercentile)
-		upper := c.amounts(at, by, upperPercentile)
+		target := c.amounts(at, by)
+		lower := c.amounts(at, by.at(lowerPercentile))
+		upper := c.amounts(at, by.at(upperPercentile))
 		all = append(all, Recommendation{
 			Container: name, Target: within.clamp(target), Uncapped: target,
 			LowerBound: within.clamp(Amounts{min(lower.CPU, target.CPU), min(lower.Memory, target.Memory)}),
@@ -77,18 +94,4 @@ func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommend
 		})
 	}
 	return all, nil
-}
-
-// container has the histories of its CPU and memory.
-type container [resources]*History
-
-// amounts are what the rules say, at another percentile if that is above 0.
-func (c *container) amounts(at time.Time, by Preset, percentile float64) Amounts {
-	rules := by.rules()
-	if percentile > 0 {
-		for r := range rules {
-			rules[r].Percentile, rules[r].Recent = percentile, 0
-		}
-	}
-	return Amounts{c[0].Target(at, rules[0]), c[1].Target(at, rules[1])}
 }

@@ -1,0 +1,290 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// scope is the evidence of the pods seen in a slot of the day, or in all of it, of
+// both resources: what ended pods have shown by node, and what live ones show.
+type scope struct {
+	profile *Profile
+	slot    int // −1: the day
+	// rest is of an older revision, of nodes not kept, or of before a restart: no
+	// node's, so not limited as one.
+	rest   [resources]kept
+	nodes  []ofNode // by key
+	doubts [resources][]doubt
+	seen   int // pods
+	days   int
+	newest int64 // day
+	// known is the evidence as it was stale changes ago.
+	known [resources]Evidence
+	stale [resources]int
+}
+
+// ofNode is what the ended pods of a node have shown.
+type ofNode struct {
+	key   uint64
+	ended [resources]kept
+}
+
+// kept is Evidence without doubts.
+type kept struct {
+	pods, mean, variance float64
+	at                   int64 // ns since 1970
+}
+
+func keep(e Evidence) kept { return kept{e.Pods, e.Mean, e.Var, e.At.UnixNano()} }
+
+func (k kept) evidence() Evidence {
+	if k.pods == 0 {
+		return Evidence{}
+	}
+	return Evidence{Pods: k.pods, Mean: k.mean, Var: k.variance, At: time.Unix(0, k.at)}
+}
+
+// doubt is a pod whose reading contradicts the evidence.
+type doubt struct {
+	pod, node uint64
+	amount    float64
+	at        time.Time
+	ended     bool
+}
+
+const (
+	// nodeReach is how many times the median node's weight a node may have, as in
+	// the fleet's costs: one node that lies is not the workload.
+	nodeReach = 4
+	// mostNodes are kept for themselves: enough for a median.
+	mostNodes = 16
+	// staleShare of the pods may have been read anew before the evidence that they
+	// are held against is made anew.
+	staleShare = 16
+)
+
+func newScope(p *Profile, slot int) *scope {
+	return &scope{profile: p, slot: slot, stale: [resources]int{1, 1}}
+}
+
+// of is the live pod's reading in this scope, nil if it has none.
+func (s *scope) of(l *livePod) *reading {
+	switch s.slot {
+	case -1:
+		return &l.day
+	case l.slot:
+		return &l.inSlot
+	}
+	return nil
+}
+
+// observe takes a live pod's reading and says whether it restarted the evidence.
+func (s *scope) observe(l *livePod, weight float64, today int64, fresh, ended bool) (restarted bool) {
+	if today > s.newest {
+		s.days, s.newest = s.days+1, today
+	}
+	if fresh {
+		s.seen++
+	}
+	own := s.of(l)
+	for r, x := range own.amounts() {
+		own.weight[r] = 0
+		if s.judge(r, l, own, x, weight, ended) {
+			restarted = true
+		}
+	}
+	return restarted
+}
+
+// judge holds a reading against the other pods'.
+func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended bool) (restarted bool) {
+	s.doubts[r] = slices.DeleteFunc(s.doubts[r], func(d doubt) bool { return d.pod == l.pod && d.node == l.node })
+	others := s.others(r)
+	for _, d := range s.doubts[r] {
+		others.Doubts[others.Doubt] = d.amount
+		others.Doubt++
+	}
+	config := s.profile.config.evidence(r)
+	switch others.take(l.at, x, weight, &config) {
+	case Taken:
+		own.weight[r] = weight
+		s.believe(r)
+	case Doubted:
+		s.doubts[r] = append(s.doubts[r], doubt{l.pod, l.node, x, l.at, ended})
+	case Restarted:
+		s.rest[r] = kept{}
+		for i := range s.nodes {
+			s.nodes[i].ended[r] = kept{}
+		}
+		for i := range s.profile.live {
+			if other := s.of(&s.profile.live[i]); other != nil {
+				other.weight[r] = 0
+			}
+		}
+		own.weight[r] = 1
+		s.believe(r)
+		s.stale[r] = len(s.profile.live) + 1
+		return true
+	}
+	s.stale[r]++
+	return false
+}
+
+// others is the evidence to hold a reading against. Of few pods it is exact; of
+// many it may lag behind by a sixteenth of them, so that reading all of them takes
+// time in proportion to their number.
+func (s *scope) others(r int) Evidence {
+	if s.stale[r]*staleShare > len(s.profile.live)+len(s.nodes) {
+		s.known[r], s.stale[r] = s.evidence(r), 0
+	}
+	return s.known[r]
+}
+
+// believe takes the doubts in.
+func (s *scope) believe(r int) {
+	for _, d := range s.doubts[r] {
+		if d.ended {
+			s.add(r, d.node, d.at, d.amount, 1)
+		} else if l := s.profile.live.pod(d.node, d.pod); l != nil {
+			if own := s.of(l); own != nil {
+				own.weight[r] = 1
+			}
+		}
+	}
+	s.doubts[r] = nil
+}
+
+func (s *scope) add(r int, node uint64, at time.Time, x, weight float64) {
+	to := s.node(node)
+	e := to.ended[r].evidence()
+	e.add(at, x, weight, s.profile.config.PodHalfLife)
+	to.ended[r] = keep(e)
+}
+
+// node is what is kept of a node, with room made for it.
+func (s *scope) node(key uint64) *ofNode {
+	byKey := func(n ofNode, key uint64) int { return cmp.Compare(n.key, key) }
+	i, known := slices.BinarySearchFunc(s.nodes, key, byKey)
+	if !known {
+		if len(s.nodes) >= mostNodes {
+			s.fold()
+			i, _ = slices.BinarySearchFunc(s.nodes, key, byKey)
+		}
+		s.nodes = slices.Insert(s.nodes, i, ofNode{key: key})
+	}
+	return &s.nodes[i]
+}
+
+// fold adds the node that was heard of least lately to the rest, with no more
+// weight than a node may have.
+func (s *scope) fold() {
+	oldest := slices.MinFunc(s.nodes, func(a, b ofNode) int {
+		return cmp.Or(cmp.Compare(max(a.ended[0].at, a.ended[1].at), max(b.ended[0].at, b.ended[1].at)), cmp.Compare(a.key, b.key))
+	})
+	for r := range oldest.ended {
+		most := nodeReach * median(s.byNode(r))
+		e := oldest.ended[r].evidence()
+		e.Pods = min(e.Pods, most)
+		s.rest[r] = keep(s.rest[r].evidence().Merge(e, s.profile.config.evidence(r)))
+	}
+	s.nodes = slices.DeleteFunc(s.nodes, func(n ofNode) bool { return n.key == oldest.key })
+}
+
+// end keeps what a pod has shown in the end. It is not live in this scope then.
+func (s *scope) end(l *livePod) {
+	own := s.of(l)
+	if own == nil {
+		return
+	}
+	for r, weight := range own.weight {
+		if weight > 0 {
+			s.add(r, l.node, l.at, own.amount(r), weight)
+		}
+		for i := range s.doubts[r] {
+			if d := &s.doubts[r][i]; d.pod == l.pod && d.node == l.node {
+				d.ended = true
+			}
+		}
+	}
+	*own = reading{}
+}
+
+// restrict believes what was seen with the weight of at most a few pods, and
+// forgets whose it was: those of an older revision. Live pods are forgotten.
+func (s *scope) restrict(n float64) {
+	for r := range s.rest {
+		s.rest[r] = keep(s.evidence(r).Few(n))
+		s.doubts[r], s.stale[r] = nil, 1
+	}
+	s.nodes = nil
+}
+
+// evidence is that of all pods of a resource, whatever the order they came in: no
+// node counts for more than nodeReach times the median.
+func (s *scope) evidence(r int) Evidence {
+	all := s.byNode(r)
+	rest := s.rest[r].evidence()
+	newest := rest.At
+	for i := range all {
+		if all[i].At.After(newest) {
+			newest = all[i].At
+		}
+	}
+	halfLife := s.profile.config.PodHalfLife
+	for i := range all {
+		all[i].age(newest, newest.Sub(all[i].At), halfLife)
+	}
+	most := nodeReach * median(all)
+	sum := Evidence{At: newest}
+	if rest.Pods > 0 {
+		rest.age(newest, newest.Sub(rest.At), halfLife)
+		sum.pool(rest.Pods, rest.Mean, rest.Var)
+	}
+	for i := range all {
+		sum.pool(min(all[i].Pods, most), all[i].Mean, all[i].Var)
+	}
+	return sum
+}
+
+// byNode is the evidence of each node, in the order of their keys. It is valid
+// until it is asked for again.
+func (s *scope) byNode(r int) []Evidence {
+	halfLife := s.profile.config.PodHalfLife
+	all := s.profile.scratch[:0]
+	nodes, live := s.nodes, s.profile.live
+	for len(nodes) > 0 || len(live) > 0 {
+		var e Evidence
+		var key uint64
+		if len(live) == 0 || len(nodes) > 0 && nodes[0].key <= live[0].node {
+			key, e, nodes = nodes[0].key, nodes[0].ended[r].evidence(), nodes[1:]
+		} else {
+			key = live[0].node
+		}
+		for ; len(live) > 0 && live[0].node == key; live = live[1:] {
+			if own := s.of(&live[0]); own != nil && own.weight[r] > 0 {
+				e.add(live[0].at, own.amount(r), own.weight[r], halfLife)
+			}
+		}
+		if e.Pods > 0 {
+			all = append(all, e)
+		}
+	}
+	s.profile.scratch = all
+	return all
+}
+
+// median is the lower median of the evidences' weights, 0 without any. They must be
+// of one time, or nearly.
+func median(all []Evidence) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	var few [mostNodes]float64
+	weights := few[:0]
+	for i := range all {
+		weights = append(weights, all[i].Pods)
+	}
+	slices.Sort(weights)
+	return weights[(len(weights)-1)/2]
+}

@@ -1,0 +1,422 @@
+package profile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// StateVersion is that of State; Restore takes no other.
+const StateVersion = 1
+
+// ErrVersion says that a state is of another version.
+var ErrVersion = errors.New("unknown version of state")
+
+func refuseState(err error) error {
+	return &FieldError{Field: "state", Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+}
+
+// Bounds of a state. With up to 4 slots it is at most 8 KiB a container.
+const (
+	// stateLive live pods go into it for themselves. What others have shown goes in
+	// as if they had ended: read again, such a pod counts twice, of at least that
+	// many.
+	stateLive  = 16
+	maxZone    = 64
+	maxDoubts  = 2
+	maxCount   = 1 << 40 // pods, days
+	maxSeconds = 1e10
+)
+
+// State is the profile to store: a version and all that was learnt, but that of
+// many nodes and pods it does not say which showed what. It holds hashes of the
+// names of pods and nodes, no names.
+func (p *Profile) State() []byte {
+	var e encoder
+	e.uint(StateVersion)
+	e.uint(uint64(len(p.slots)))
+	e.text(p.zone())
+	for _, halfLife := range p.halfLives() {
+		e.int(int64(halfLife))
+	}
+	e.flags(p.always, p.unstalled)
+	e.uint(uint64(p.restarts))
+	e.uint(p.kills)
+	e.text(p.revision)
+	e.time(p.began)
+	for _, s := range []Share{p.prior.CPU, p.prior.Memory} {
+		e.float(s.Amount)
+		e.float(s.SD)
+		e.float(s.Confidence)
+	}
+	e.float(p.limits.periods)
+	e.float(p.limits.throttled)
+	e.time(p.limits.at)
+	e.histogram(p.lives)
+
+	live := p.live[:min(len(p.live), stateLive)]
+	e.uint(uint64(len(live)))
+	for i := range live {
+		e.live(&live[i])
+	}
+	for _, s := range append([]*scope{p.day}, p.slots...) {
+		s.encode(&e, len(live))
+	}
+	e.uint(uint64(len(p.containers)))
+	for _, name := range slices.Sorted(maps.Keys(p.containers)) {
+		e.text(name)
+		p.containers[name].encode(&e)
+	}
+	return e.b
+}
+
+// zone is the name of the zone, or of one that is long its beginning.
+func (p *Profile) zone() string {
+	name := p.config.Zone.String()
+	return name[:min(len(name), maxZone)]
+}
+
+func (p *Profile) halfLives() [3]time.Duration {
+	return [3]time.Duration{p.config.CPUHalfLife, p.config.MemoryHalfLife, p.config.PodHalfLife}
+}
+
+func (e *encoder) live(l *livePod) {
+	e.key(l.node)
+	e.key(l.pod)
+	e.time(l.at)
+	e.uint(uint64(l.slot))
+	for _, own := range []*reading{&l.day, &l.inSlot} {
+		e.float(own.cpu)
+		e.float(own.seconds)
+		e.float(own.peak)
+		e.float(own.weight[0])
+		e.float(own.weight[1])
+	}
+}
+
+// encode writes the scope, in which all but the first live pods have ended.
+func (s *scope) encode(e *encoder, live int) {
+	e.uint(uint64(s.seen))
+	e.uint(uint64(s.days))
+	e.uint(uint64(s.newest))
+	for r := range s.rest {
+		k := s.folded(r, live)
+		e.float(k.pods)
+		e.float(k.mean)
+		e.float(k.variance)
+		e.int(k.at)
+		e.uint(uint64(len(s.doubts[r])))
+		for _, d := range s.doubts[r] {
+			e.key(d.node)
+			e.key(d.pod)
+			e.float(d.amount)
+			e.time(d.at)
+			e.flags(d.ended || !slices.ContainsFunc(s.profile.live[:live], func(l livePod) bool { return l.pod == d.pod && l.node == d.node }))
+		}
+	}
+}
+
+// folded is all of a scope's evidence but that of the first live pods, no node's
+// for more than its weight in it.
+func (s *scope) folded(r, live int) kept {
+	if live == len(s.profile.live) && len(s.nodes) == 0 {
+		return s.rest[r]
+	}
+	most := nodeReach * median(s.byNode(r))
+	stored := s.profile.live[:live]
+	weights := make([][resources]float64, live)
+	for i := range stored {
+		if own := s.of(&stored[i]); own != nil {
+			weights[i], own.weight = own.weight, [resources]float64{}
+		}
+	}
+	config := s.profile.config.evidence(r)
+	sum := s.rest[r].evidence()
+	for _, e := range s.byNode(r) {
+		e.Pods = min(e.Pods, most)
+		sum = sum.Merge(e, config)
+	}
+	for i := range stored {
+		if own := s.of(&stored[i]); own != nil {
+			own.weight = weights[i]
+		}
+	}
+	if sum.Pods == 0 {
+		return kept{}
+	}
+	return keep(sum)
+}
+
+func (c *container) encode(e *encoder) {
+	for _, h := range c.histories {
+		h.encode(e)
+	}
+	live := c.live[:min(len(c.live), stateLive)]
+	ended := c.peaks
+	if len(live) < len(c.live) {
+		ended = c.peaks.clone()
+		for _, p := range c.live[len(live):] {
+			addPeak(ended, p)
+		}
+	}
+	e.histogram(ended)
+	e.uint(uint64(len(live)))
+	for _, p := range live {
+		e.key(p.pod)
+		e.time(p.at)
+		e.single(p.bytes)
+	}
+	e.peaks(c.kills)
+}
+
+// encode writes the slots; the day is their sum.
+func (h *History) encode(e *encoder) {
+	for _, s := range h.parts() {
+		e.histogram(s.histogram)
+		e.peaks(s.peaks)
+		e.uint(uint64(s.days))
+		e.uint(uint64(s.lastDay))
+	}
+	e.peaks(h.recent)
+}
+
+// parts are the slots, or the day where it is not divided.
+func (h *History) parts() []*samplesOf {
+	if len(h.slots) == 0 {
+		return []*samplesOf{&h.whole}
+	}
+	parts := make([]*samplesOf, len(h.slots))
+	for i := range parts {
+		parts[i] = &h.slots[i]
+	}
+	return parts
+}
+
+// weightSteps are what the largest weight of a histogram is divided into: what is
+// less than half a step does not move a quantile.
+const weightSteps = math.MaxUint16
+
+// histogram writes weights in steps of the largest.
+func (e *encoder) histogram(h *Histogram) {
+	s := h.State()
+	e.uint(uint64(len(s.Weights)))
+	if len(s.Weights) == 0 {
+		return
+	}
+	largest := slices.Max(s.Weights)
+	e.int(s.Reference)
+	e.uint(uint64(s.Low))
+	e.float(largest)
+	for _, w := range s.Weights {
+		step := uint16(math.Round(w / largest * weightSteps))
+		e.b = append(e.b, byte(step>>8), byte(step))
+	}
+}
+
+func (d *decoder) histogram(s Scale, halfLife time.Duration) *Histogram {
+	n := d.count("histogram", s.Buckets, 2)
+	state := HistogramState{Scale: s, HalfLife: halfLife}
+	if n > 0 {
+		state.Reference = d.int()
+		state.Low = int(min(d.uint(), maxBuckets))
+		largest := d.float("histogram", maxWeight*maxWeight)
+		for range n {
+			b := d.take(2)
+			state.Weights = append(state.Weights, largest*float64(uint16(b[0])<<8|uint16(b[1]))/weightSteps)
+		}
+	}
+	h, err := state.Histogram()
+	if err != nil {
+		d.fail(err)
+	}
+	return h
+}
+
+func (e *encoder) peaks(p *Peaks) {
+	s := p.State()
+	e.int(s.Newest)
+	for _, v := range s.Largest {
+		e.single(v)
+	}
+}
+
+func (d *decoder) peaks(span time.Duration, spans int, most float64) *Peaks {
+	s := PeaksState{Span: span, Newest: d.int(), Largest: make([]float64, spans)}
+	for i := range s.Largest {
+		s.Largest[i] = d.peak(most)
+	}
+	p, err := s.Peaks()
+	if err != nil {
+		d.fail(err)
+	}
+	return p
+}
+
+// Restore is the profile that a state is of. Where the configuration is another in
+// slots, zone or half-lives than the state's, what pods have shown in all of the day
+// is kept, and the rest begins anew. A state that is corrupt is a FieldError, one of
+// another version wraps ErrVersion.
+func Restore(c Config, state []byte) (*Profile, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	d := decoder{b: state}
+	if v := d.uint(); d.err == nil && v != StateVersion {
+		return nil, &FieldError{Field: "state.version", Value: v, Err: ErrVersion}
+	}
+	c = c.withDefaults()
+	of := c
+	of.Slots = int(min(d.uint(), maxSlots+1))
+	zone := d.text("zone", maxZone)
+	of.CPUHalfLife, of.MemoryHalfLife, of.PodHalfLife = time.Duration(d.int()), time.Duration(d.int()), time.Duration(d.int())
+	if d.err != nil {
+		return nil, d.err
+	}
+	p, err := New(of)
+	if err != nil {
+		return nil, err
+	}
+	p.decode(&d)
+	if d.err == nil && len(d.b) > 0 {
+		d.fail(refuse("state", len(d.b), "without bytes behind it"))
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	if of == c && zone == p.zone() {
+		return p, nil
+	}
+	return p.under(c)
+}
+
+// under is what of the profile holds under another configuration.
+func (p *Profile) under(c Config) (*Profile, error) {
+	made, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	for r := range made.day.rest {
+		if e := p.day.evidence(r); e.Pods > 0 {
+			made.day.rest[r] = keep(e)
+		}
+	}
+	made.day.seen, made.prior, made.kills, made.restarts = p.day.seen, p.prior, p.kills, p.restarts
+	made.revision, made.began, made.limits = p.revision, p.began, p.limits
+	made.always, made.unstalled = p.always, p.unstalled
+	return made, nil
+}
+
+func (p *Profile) decode(d *decoder) {
+	flags := d.flags()
+	p.always, p.unstalled = flags[0], flags[1]
+	p.restarts = int(min(d.uint(), maxCount))
+	p.kills = d.uint()
+	p.revision = d.text("revision", maxName)
+	p.began = d.optional("began")
+	for _, s := range []*Share{&p.prior.CPU, &p.prior.Memory} {
+		s.Amount, s.SD, s.Confidence = d.float("prior.Amount", maxValue), d.float("prior.SD", maxValue), d.float("prior.Confidence", 1)
+	}
+	p.limits.periods = d.float("periods", maxValue)
+	p.limits.throttled = d.float("throttled", maxValue)
+	p.limits.at = d.optional("limits")
+	p.lives = d.histogram(Lifetimes, p.config.PodHalfLife)
+	for n := d.count("live", stateLive, 8+8+1+1+2*5*8); n > 0; n-- {
+		p.live = append(p.live, d.live(len(p.slots)))
+	}
+	for i := 1; i < len(p.live); i++ {
+		if a, b := &p.live[i-1], &p.live[i]; a.node > b.node || a.node == b.node && a.pod >= b.pod {
+			d.fail(refuse("state.live", b.pod, "in ascending order"))
+		}
+	}
+	for _, s := range append([]*scope{p.day}, p.slots...) {
+		s.decode(d)
+	}
+	for n := d.count("containers", mostContainers, 1); n > 0; n-- {
+		name := d.text("container", maxName)
+		c, err := newContainer(&p.config)
+		if err != nil || p.containers[name] != nil {
+			d.fail(refuse("state.container", name, "named once"))
+			return
+		}
+		c.decode(d)
+		p.containers[name] = c
+	}
+}
+
+func (d *decoder) live(slots int) (l livePod) {
+	l.node, l.pod, l.at = d.key(), d.key(), d.time("live.at")
+	slot := d.uint()
+	if slot >= uint64(slots) {
+		d.fail(refuse("state.live.slot", slot, "a slot"))
+		return l
+	}
+	l.slot = int(slot)
+	for _, own := range []*reading{&l.day, &l.inSlot} {
+		own.cpu = d.float("live.cpu", maxCores*maxSeconds)
+		own.seconds = d.float("live.seconds", maxSeconds)
+		own.peak = d.float("live.peak", maxBytes)
+		own.weight = [resources]float64{d.float("live.weight", 1), d.float("live.weight", 1)}
+		if !(own.seconds > 0) {
+			d.fail(refuse("state.live.seconds", own.seconds, "above 0"))
+		}
+	}
+	return l
+}
+
+func (s *scope) decode(d *decoder) {
+	s.seen, s.days = int(min(d.uint(), maxCount)), int(min(d.uint(), maxCount))
+	s.newest = int64(min(d.uint(), maxSeconds))
+	for r := range s.rest {
+		k := kept{d.float("evidence.pods", maxCount), d.float("evidence.mean", maxValue), d.float("evidence.variance", maxValue), d.int()}
+		if k.pods > 0 && (k.at <= 0 || checkTime(time.Unix(0, k.at)) != nil) {
+			d.fail(refuse("state.evidence.at", k.at, "a time from 1970 to 2255"))
+		}
+		s.rest[r] = k
+		for n := d.count("doubts", maxDoubts, 8+8+8+1+1); n > 0; n-- {
+			doubt := doubt{node: d.key(), pod: d.key(), amount: d.float("doubt", maxValue), at: d.time("doubt.at")}
+			doubt.ended = d.flags()[0]
+			s.doubts[r] = append(s.doubts[r], doubt)
+		}
+	}
+}
+
+func (c *container) decode(d *decoder) {
+	for r, h := range c.histories {
+		most := float64(maxBytes)
+		if r == 0 {
+			most = 2 * maxCores * coreSlack
+		}
+		h.decode(d, most)
+	}
+	c.peaks = d.histogram(Memory, c.peaks.HalfLife())
+	for n := d.count("container.live", stateLive, 8+1+4); n > 0; n-- {
+		c.live = append(c.live, podPeak{d.key(), d.time("container.live.at"), d.single("container.live.bytes", maxBytes)})
+	}
+	if !slices.IsSortedFunc(c.live, func(a, b podPeak) int { return cmp.Compare(a.pod, b.pod) }) {
+		d.fail(refuse("state.container.live", len(c.live), "in ascending order"))
+	}
+	c.kills = d.peaks(killSpan, peakHalfLives+1, maxBytes)
+}
+
+func (h *History) decode(d *decoder, most float64) {
+	for _, s := range h.parts() {
+		s.histogram = d.histogram(h.config.Scale, h.config.HalfLife)
+		s.peaks = d.peaks(h.config.PeakHalfLife, peakHalfLives+1, most)
+		s.days = int(min(d.uint(), maxCount))
+		s.lastDay = int64(min(d.uint(), maxSeconds))
+		if d.err != nil {
+			return
+		}
+		if s != &h.whole {
+			// Both are of the same scale and half-life.
+			if err := errors.Join(h.whole.histogram.Merge(s.histogram), h.whole.peaks.Merge(s.peaks)); err != nil {
+				d.fail(err)
+			}
+		}
+	}
+	h.recent = d.peaks(recentSpan, recentSpans, most)
+}

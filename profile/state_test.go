@@ -1,0 +1,236 @@
+package profile_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// randomWindow is one of some pod of some node.
+func randomWindow(r *rand.Rand, pods, nodes int) profile.Window {
+	pod := r.IntN(pods)
+	w := profile.Window{
+		Pod: fmt.Sprint("pod-", pod), Node: fmt.Sprint("node-", pod%nodes), Revision: "one",
+		Age: time.Duration(1+r.IntN(7200)) * time.Second, Span: time.Minute,
+		CPUSeconds: 60 * (.9 + .2*r.Float64()), StalledSeconds: 3 * r.Float64(),
+		Memory: 1e8 * (.8 + .2*r.Float64()), MemoryPeak: 1.05e8, Ended: r.IntN(6) == 0,
+		Periods: 600, ThrottledPeriods: uint32(r.IntN(60)),
+	}
+	if r.IntN(3) == 0 {
+		w.Demand = []profile.DemandTime{{Bucket: uint32(r.IntN(30)), Millis: 20000}, {Bucket: uint32(31 + r.IntN(20)), Millis: 39999}}
+	}
+	return w
+}
+
+func restored(t testing.TB, c profile.Config, state []byte) *profile.Profile {
+	t.Helper()
+	p, err := profile.Restore(c, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A restored profile says what the stored one did, and learns as it would have.
+func TestStateRoundTrip(t *testing.T) {
+	for _, c := range []profile.Config{{}, {Slots: 1}, {Slots: 24, CPUHalfLife: time.Hour, Zone: time.FixedZone("east", 3600)}} {
+		r := rand.New(rand.NewPCG(3, 1))
+		p := newProfile(t, c)
+		if err := p.SetPrior(profile.Demand{CPU: profile.Share{Amount: 2, SD: .2, Confidence: .5}}); err != nil {
+			t.Fatal(err)
+		}
+		at := start
+		step := func(p *profile.Profile, w profile.Window) {
+			observe(t, p, at, w)
+			w.Container = "app"
+			w.OOMKills = uint32(w.Age.Seconds()) % 50 / 49
+			observe(t, p, at, w)
+		}
+		for range 2000 {
+			at = at.Add(3 * time.Minute)
+			step(p, randomWindow(r, 12, 4))
+		}
+		q := restored(t, c, p.State())
+		compareProfiles(t, "at once", p, q, at)
+		for range 200 {
+			at = at.Add(time.Minute)
+			w := randomWindow(r, 12, 4)
+			step(p, w)
+			step(q, w)
+		}
+		compareProfiles(t, "later", p, q, at)
+	}
+}
+
+func compareProfiles(t *testing.T, what string, p, q *profile.Profile, at time.Time) {
+	t.Helper()
+	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(math.Abs(a), math.Abs(b)) })
+	for hours := range 24 {
+		for _, lives := range []time.Duration{0, time.Minute, 8 * time.Hour} {
+			at := at.Add(time.Duration(hours) * time.Hour)
+			if d := cmp.Diff(p.Demand(at, lives), q.Demand(at, lives), near); d != "" {
+				t.Fatalf("%s: demand for %v (-stored +restored):\n%s", what, lives, d)
+			}
+		}
+	}
+	for _, preset := range profile.Presets() {
+		a, err := p.Recommend(at, preset, profile.Bounds{})
+		b, err2 := q.Recommend(at, preset, profile.Bounds{})
+		if d := cmp.Diff(a, b, near); d != "" || err != nil || err2 != nil {
+			t.Errorf("%s: %s (-stored +restored):\n%s %v %v", what, preset.Name, d, err, err2)
+		}
+	}
+	type words struct {
+		Revision        string
+		Restarts        int
+		Kills           uint64
+		Throttled       float64
+		Median, P90     time.Duration
+		CPUPods, MemPod float64
+	}
+	say := func(p *profile.Profile) words {
+		cpu, memory := p.Evidence()
+		return words{p.Revision(), p.Restarts(), p.OOMKills(), p.Throttled(), p.Lifetime(.5), p.Lifetime(.9), cpu.Pods, memory.Pods}
+	}
+	if d := cmp.Diff(say(p), say(q), near); d != "" {
+		t.Errorf("%s (-stored +restored):\n%s", what, d)
+	}
+}
+
+// However many pods, nodes and values: a container has 8 KiB.
+func TestStateIsSmall(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	at := start
+	for i := range 6000 {
+		at = at.Add(30 * time.Second)
+		w := window(fmt.Sprint(i%1500), .01*math.Pow(1.07, float64(i%176)), 1e7*math.Pow(1.07, float64(i%176)))
+		w.Node, w.Ended, w.Revision = fmt.Sprint(i%700), i%2 == 0, "a-revision-with-a-name-of-some-length"
+		w.Age = time.Duration(1+i) * time.Minute
+		observe(t, p, at, w)
+	}
+	state := p.State()
+	if len(state) > 8<<10 {
+		t.Errorf("%d bytes", len(state))
+	}
+	q := restored(t, profile.Config{}, state)
+	cpu, memory := p.Evidence()
+	cpu2, memory2 := q.Evidence()
+	if math.Abs(cpu.Mean-cpu2.Mean) > .05*cpu.Mean || math.Abs(memory.Mean-memory2.Mean) > .05*memory.Mean {
+		t.Errorf("%v and %v, restored %v and %v", cpu.Mean, memory.Mean, cpu2.Mean, memory2.Mean)
+	}
+}
+
+// Doubts outlast a restart: three in a row are three, wherever it falls.
+func TestStateKeepsDoubts(t *testing.T) {
+	for restart := range 4 {
+		p := newProfile(t, profile.Config{})
+		for i := range 9 {
+			observe(t, p, start, window(fmt.Sprint("old", i), .5, 1e8))
+		}
+		for i := range 3 {
+			if i == restart {
+				p = restored(t, profile.Config{}, p.State())
+			}
+			w := window(fmt.Sprint("new", i), 2, 1e8)
+			w.Ended = i != 1
+			observe(t, p, start, w)
+		}
+		if d := p.Demand(start, 0).CPU; math.Abs(d.Amount-2) > 1e-9 || math.Abs(d.Confidence-.75) > 1e-9 || p.Restarts() != 1 {
+			t.Errorf("a restart before the contradiction %d: %+v after %d restarts", restart, d, p.Restarts())
+		}
+	}
+}
+
+func TestRestoreUnderAnotherConfig(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 9 {
+		observe(t, p, start, window(fmt.Sprint(i), 1.5, 1e8))
+	}
+	for name, c := range map[string]profile.Config{
+		"slots": {Slots: 24}, "zone": {Zone: time.FixedZone("east", 3600)}, "half-life": {CPUHalfLife: time.Hour}, "pods'": {PodHalfLife: time.Hour},
+	} {
+		q := restored(t, c, p.State())
+		demandNear(t, name, q.Demand(start, 0), p.Demand(start, 0))
+		observe(t, q, start, window("more", 1.5, 1e8))
+		if got := q.Demand(start, 0).CPU; math.Abs(got.Confidence-10./11) > 1e-9 {
+			t.Errorf("%s: %+v of ten pods", name, got)
+		}
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 40 {
+		w := window(fmt.Sprint(i), 1+float64(i%7)/10, 1e8)
+		w.Ended = i%2 == 0
+		observe(t, p, start, w)
+	}
+	state := p.State()
+	for n := range state {
+		if _, err := profile.Restore(profile.Config{}, state[:n]); !errors.Is(err, profile.ErrInvalid) {
+			t.Fatalf("%d of %d bytes: %v", n, len(state), err)
+		}
+	}
+	if _, err := profile.Restore(profile.Config{}, append(state[:len(state):len(state)], 0)); !errors.Is(err, profile.ErrInvalid) {
+		t.Errorf("a byte more: %v", err)
+	}
+	later := append([]byte{profile.StateVersion + 1}, state[1:]...)
+	_, err := profile.Restore(profile.Config{}, later)
+	if !errors.Is(err, profile.ErrVersion) {
+		t.Errorf("a later version: %v", err)
+	}
+	refused(t, "Config.Slots", func() error { _, err := profile.Restore(profile.Config{Slots: 25}, state); return err }())
+}
+
+func FuzzRestore(f *testing.F) {
+	p := newProfile(f, profile.Config{Slots: 2})
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 300 {
+		w := randomWindow(r, 6, 3)
+		w.OOMKills = uint32(i % 100 / 99)
+		observe(f, p, start.Add(time.Duration(i)*time.Minute), w)
+	}
+	f.Add(p.State())
+	f.Add(newProfile(f, profile.Config{}).State())
+	f.Fuzz(func(t *testing.T, state []byte) {
+		c := profile.Config{Slots: 2}
+		p, err := profile.Restore(c, state)
+		if err != nil {
+			if !errors.Is(err, profile.ErrInvalid) && !errors.Is(err, profile.ErrVersion) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for range 2 {
+			if err := p.Demand(start, 0).Validate(); err != nil {
+				t.Fatal(err)
+			}
+			for _, preset := range profile.Presets() {
+				all, err := p.Recommend(start, preset, profile.Bounds{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, one := range all {
+					if v := one.Target; !(v.CPU >= 0) || !(v.Memory >= 0) || math.IsInf(v.CPU, 1) || math.IsInf(v.Memory, 1) {
+						t.Fatalf("%s: %+v", preset.Name, one)
+					}
+				}
+			}
+			if s := p.Throttled(); !(s >= 0) || s > 1 {
+				t.Fatal(s)
+			}
+			p = restored(t, c, p.State())
+			w := window("pod", 1, 1e8)
+			w.Ended = false
+			observe(t, p, start, w)
+			p.Gone("pod")
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package profile
+
+import (
+	"fmt"
+	"time"
+)
+
+// Window is what a pod, or one of its containers, took during a span of time that
+// ended when it is observed. It is a plain value, safe for concurrent reading.
+type Window struct {
+	// Pod is its UID, Container the name of the container, empty for the pod.
+	Pod, Container string
+	Node, Revision string
+	// Age is the pod's at the end of the window, which lasted Span.
+	Age, Span time.Duration
+	// CPUSeconds were used and StalledSeconds waited for a core, together what
+	// the pod would have used of idle ones. Unstalled says that waiting was not
+	// measured: the confidence in CPU stays at most ½ then.
+	CPUSeconds, StalledSeconds float64
+	Unstalled                  bool
+	// Demand is for how long which demand for CPU held, in ascending order of
+	// buckets; without it the mean of the window stands for all of it.
+	Demand []DemandTime
+	// Memory is the most seen in the span, 0 if only the peak is known, and
+	// MemoryPeak the most since the pod began; without page cache, in bytes.
+	Memory, MemoryPeak float64
+	// Periods are those of a CPU limit, in ThrottledPeriods of which it held the
+	// pod up.
+	Periods, ThrottledPeriods uint32
+	// OOMKills are those of the span.
+	OOMKills uint32
+	// Always says that the pod is restarted when it ends, so lives on.
+	Always bool
+	// Ended says that it is the pod's, or the container's, last.
+	Ended bool
+}
+
+// DemandTime is the time, in ms, for which the demand for CPU was in a bucket of the
+// scale CPU. It is a plain value, safe for concurrent use.
+type DemandTime struct{ Bucket, Millis uint32 }
+
+// Bounds of a window, as on the wire.
+const (
+	maxSpan  = time.Hour
+	maxCores = 4096
+	maxBytes = 1 << 50
+	maxName  = 253 // of a container or a revision, as Kubernetes' longest
+	// coreSlack is what rounding adds to times within bounds.
+	coreSlack = 1 + 1e-9
+)
+
+// Validate refuses what no pod can have taken.
+func (w *Window) Validate() error {
+	mostCPU := maxCores * coreSlack * w.Span.Seconds()
+	switch {
+	case w.Pod == "":
+		return refuse("Window.Pod", w.Pod, "given")
+	case len(w.Container) > maxName:
+		return refuse("Window.Container", w.Container, "at most 253 bytes")
+	case len(w.Revision) > maxName:
+		return refuse("Window.Revision", w.Revision, "at most 253 bytes")
+	case w.Span <= 0 || w.Span > maxSpan:
+		return refuse("Window.Span", w.Span, "above 0, at most 1h")
+	case w.Age < 0:
+		return refuse("Window.Age", w.Age, "not negative")
+	case !(w.CPUSeconds >= 0) || w.CPUSeconds > mostCPU:
+		return refuse("Window.CPUSeconds", w.CPUSeconds, "from 0 to 4096 cores")
+	case !(w.StalledSeconds >= 0) || w.StalledSeconds > mostCPU:
+		return refuse("Window.StalledSeconds", w.StalledSeconds, "from 0 to 4096 cores")
+	case !(w.Memory >= 0) || w.Memory > maxBytes:
+		return refuse("Window.Memory", w.Memory, "from 0 to 2^50")
+	case !(w.MemoryPeak >= 0) || w.MemoryPeak > maxBytes:
+		return refuse("Window.MemoryPeak", w.MemoryPeak, "from 0 to 2^50")
+	case w.ThrottledPeriods > w.Periods:
+		return refuse("Window.ThrottledPeriods", w.ThrottledPeriods, "at most Periods")
+	}
+	return w.validateDemand()
+}
+
+func (w *Window) validateDemand() error {
+	left := uint64(w.Span.Milliseconds()) + 1
+	for i, d := range w.Demand {
+		if int64(d.Bucket) >= int64(CPU.Buckets) || i > 0 && d.Bucket <= w.Demand[i-1].Bucket {
+			return refuse(fmt.Sprintf("Window.Demand[%d].Bucket", i), d.Bucket, "of the scale CPU, in ascending order")
+		}
+		if uint64(d.Millis) > left {
+			return refuse(fmt.Sprintf("Window.Demand[%d].Millis", i), d.Millis, "at most the span, all together")
+		}
+		left -= uint64(d.Millis)
+	}
+	return nil
+}
+
+// cores is the mean demand.
+func (w *Window) cores() float64 { return (w.CPUSeconds + w.StalledSeconds) / w.Span.Seconds() }
+
+// memory is the most memory of the span, given the pod's peak before it: a peak
+// that grew did so in this span, and readings may have missed it.
+func (w *Window) memory(peak float64) float64 {
+	if w.MemoryPeak > peak || w.Memory == 0 {
+		return max(w.Memory, w.MemoryPeak)
+	}
+	return w.Memory
+}
