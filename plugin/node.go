@@ -101,9 +101,10 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		if v.validity.Fresh(at.Now) {
 			n.signal = n.account.Cap(n.report.Signal(), clock)
 		}
-		v.signal = n.signal
-		v.free = reserve.Free(v.signal.Avail, v.flight.Demand)
+		v.free = reserve.Free(n.signal.Avail, v.flight.Demand)
 	}
+	n.signal.Cores = float64(n.cores.Load())
+	v.signal = n.signal
 	v.verdict = reserve.Judge(v.signal, v.flight, podDemand, r.admit)
 	n.view.Store(v)
 	if n.square != nil {

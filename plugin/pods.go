@@ -115,8 +115,8 @@ func coresOf(object *v1.Node) int32 {
 
 func (h *Hub) nodeChanged(object *v1.Node) {
 	n := h.nodes.get(object.Name)
-	if n != nil {
-		n.cores.Store(coresOf(object))
+	if cores := coresOf(object); n != nil && n.cores.Swap(cores) != cores {
+		h.refresh(n) // slow start's line has moved
 	}
 	h.nodeTainted(n, object)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -63,6 +65,32 @@ func TestSilentNodeTakesItsLineAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSlowStartByCores: the first step on a node is half of the cores that the API
+// says it has, and follows them.
+func TestSlowStartByCores(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{2, 4, 16, 64})
+	fill := func(node int) float64 {
+		t.Helper()
+		for i := range 100 {
+			c.schedule(newPod(1000*node+i), c.infos[node:node+1])
+		}
+		return c.state(nodeName(node)).InFlight
+	}
+	for i, want := range []float64{2, 2, 8, 32} {
+		streams[i].settle(agent.Report{Avail: 1000})
+		if got := fill(i); got != want {
+			t.Errorf("%v pods in flight on %s, want %v", got, nodeName(i), want)
+		}
+	}
+	grown := c.infos[0].Node().DeepCopy()
+	grown.Status.Capacity[v1.ResourceCPU] = resource.MustParse("32")
+	if _, err := c.client.CoreV1().Nodes().Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the node has slots for its new cores", func() bool { return c.state(nodeName(0)).Slots == 14 })
 }
 
 // TestSilentNodeKeepsItsLineAsPodsEnd: what it had shown to bear it still bears.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -181,7 +182,18 @@ func TestOverduePodsTrickle(t *testing.T) {
 func TestOverduePodsOnLargeNodes(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{48})
-	streams[0].settle(busy(-3, 10))
+	streams[0].settle(busy(-3, 100))
+	// Of half the cores in flight, which is slow start's line, two are free.
+	daemons := make([]*v1.Pod, 22)
+	for i := range daemons {
+		daemons[i] = newPod(100+i, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} })
+	}
+	c.arrive(daemons...)
+	for _, pod := range daemons {
+		if _, status := c.schedule(pod, c.infos); !status.IsSuccess() {
+			t.Fatal(status.AsError())
+		}
+	}
 	var pods []*v1.Pod
 	for i := range 5 {
 		pods = append(pods, newPod(i))
@@ -192,9 +204,9 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 	c.place(pods[0])
 	c.place(pods[1])
 	if node, _ := c.schedule(pods[2], c.infos); node != "" {
-		t.Error("a third pod in flight to a node of which no report has listed any")
+		t.Error("a 25th pod in flight to 48 cores of which no report has listed any")
 	}
-	streams[0].settle(busy(-3, 10, keyOf(0), keyOf(1)))
+	streams[0].settle(busy(-3, 100, keyOf(0), keyOf(1)))
 	c.place(pods[2])
 	if node, _ := c.schedule(pods[3], c.infos); node != "" {
 		t.Error("a fourth overdue pod on 48 cores")

@@ -23,6 +23,9 @@ type Signal struct {
 	// MemoryRoom is how many pods beyond the Pods memory alone would hold; it may
 	// be negative. Only [Trickle] asks for it.
 	MemoryRoom float64
+	// Cores are the node's, 0 where nobody says, which is as good as a few: slow
+	// start's first step grows with them.
+	Cores float64
 }
 
 // Flight is what a node's pods in flight ask for, in pods.
@@ -48,10 +51,11 @@ type Rules struct {
 	// Epsilon is the room that must be left for any pod, in pods: default 1,
 	// range (0, ∞). A pod that demands more needs its demand.
 	Epsilon float64
-	// Burst and Growth are slow start's line: at most max(Burst + Growth·n,
-	// allowance) pods in flight. Defaults 2 and ½: without the line one wrong
-	// signal put 86 pods on a 4-core node in a fluid simulation, with it 12,
-	// and steeper lines let them through. Ranges (0, ∞).
+	// Burst and Growth are slow start's line: at most max(Burst·max(1, cores/4) +
+	// Growth·n, allowance) pods in flight. Defaults 2 and ½, so that the first step
+	// is half of the cores: without the line one wrong signal put 86 pods on a
+	// 4-core node in a fluid simulation, with it 12, and steeper lines let them
+	// through. Ranges (0, ∞).
 	Burst, Growth float64
 }
 
@@ -59,6 +63,9 @@ const (
 	defaultEpsilon = 1
 	defaultBurst   = 2
 	defaultGrowth  = .5
+	// burstCores are the cores for which Burst is meant; larger nodes have as much
+	// of it a core.
+	burstCores = 4
 )
 
 // Validate returns a *FieldError for a field that is negative or not finite.
@@ -121,11 +128,11 @@ func (r Reason) String() string {
 // Free returns avail − inflight: the pods that still fit. It may be negative.
 func Free(avail, inflight float64) float64 { return avail - inflight }
 
-// Limit returns slow start's bound on the pods in flight: max(Burst +
-// Growth·n, allowance).
+// Limit returns slow start's bound on the pods in flight: max(Burst·max(1,
+// cores/4) + Growth·n, allowance).
 func Limit(s Signal, r Rules) float64 {
 	r = r.WithDefaults()
-	return math.Max(r.Burst+r.Growth*float64(s.Pods), s.Allowance)
+	return math.Max(r.Burst*math.Max(s.Cores/burstCores, 1)+r.Growth*float64(s.Pods), s.Allowance)
 }
 
 // Admit decides whether a node with signal s and the flight f may take one more

@@ -206,6 +206,26 @@ func TestSpazioWithoutFreshSignals(t *testing.T) {
 	}
 }
 
+// The first step on a node without a pod is half of its cores.
+func TestSlowStartByCores(t *testing.T) {
+	for _, cores := range []int{4, 16, 64} {
+		pods := make([]sim.Pod, 3*cores)
+		for i := range pods {
+			pods[i] = sim.Pod{Work: 60, Startup: 10} // no report lists any before that
+		}
+		r := run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: cores}, Scheduler: sim.Spazio{}, KubeletRate: 1e3, Seed: 5}, pods)
+		ahead := 0
+		for _, record := range r.Records {
+			if record.Bound < 9 {
+				ahead++
+			}
+		}
+		if want := cores / 2; ahead != want {
+			t.Errorf("%d cores: %d pods bound before any had started, want %d", cores, ahead, want)
+		}
+	}
+}
+
 func TestRunRefuses(t *testing.T) {
 	ok := []sim.Pod{{Work: 1}}
 	tests := []struct {

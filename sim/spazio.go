@@ -180,7 +180,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 		}
 		s.agents = append(s.agents, spazioAgent{
 			name: config.Node, cores: m.model.Params().Cores, pipeline: pipeline, account: s.ledger.Account(config.Node),
-			pushed: math.Inf(-1), validity: o.Freshness.Awaited(0),
+			pushed: math.Inf(-1), validity: o.Freshness.Awaited(0), signal: reserve.Signal{Cores: float64(m.model.Params().Cores)},
 		})
 	}
 	return s, nil
@@ -255,9 +255,11 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	if !due || err != nil {
 		return
 	}
+	signal := r.Signal()
+	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
-		report: &report{signal: r.Signal(), absorbed: r.Absorbed},
+		report: &report{signal: signal, absorbed: r.Absorbed},
 	})
 }
 
