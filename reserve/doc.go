@@ -8,8 +8,9 @@
 //	free(n) = avail(n) − inflight(n)
 //
 // A pod is admitted where free(n) ≥ max(demand, ε), and, as long as reports
-// have not confirmed the pods in flight, where inflight(n) < max(2 + n/2,
-// allowance(n)): slow start, which bounds what a wrong signal can cost.
+// have not confirmed the pods in flight, where inflight(n) < max(2·max(1,
+// cores/4) + n/2, allowance(n)): slow start, which bounds what a wrong signal can
+// cost.
 // Nodes are ranked by free(n), optionally blended with k, the capacity in
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes",
 // L. Choteborsky, 2025, eq. 3.11).
