@@ -3,8 +3,8 @@
 package main
 
 import (
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 )
 
-func main() { serve.Main(spazioctl.PluginMain) }
+func main() { command.Main(spazioctl.PluginMain) }

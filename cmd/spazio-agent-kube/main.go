@@ -9,13 +9,13 @@ import (
 	"io"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-func main() { serve.Main(run) }
+func main() { command.Main(run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	command := agentd.NewCommand(&source{})
-	command.Use = "spazio-agent-kube"
-	return serve.Execute(ctx, command, args, stdout, stderr)
+	c := agentd.NewCommand(&source{})
+	c.Use = "spazio-agent-kube"
+	return command.Execute(ctx, c, args, stdout, stderr)
 }

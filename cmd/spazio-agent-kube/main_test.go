@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 func TestKubeNeedsACluster(t *testing.T) {
@@ -22,8 +22,8 @@ func TestKubeNeedsACluster(t *testing.T) {
 			var out, err bytes.Buffer
 			args := append([]string{"--listen", "127.0.0.1:0", "--node-name", "n", "--pod-source", "kube"}, tc.args...)
 			code := run(t.Context(), args, &out, &err)
-			if code != serve.ExitUsage || !strings.Contains(err.String(), tc.want) {
-				t.Errorf("exit code %d and %q, want %d and %q", code, &err, serve.ExitUsage, tc.want)
+			if code != command.ExitUsage || !strings.Contains(err.String(), tc.want) {
+				t.Errorf("exit code %d and %q, want %d and %q", code, &err, command.ExitUsage, tc.want)
 			}
 		})
 	}

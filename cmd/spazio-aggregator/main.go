@@ -4,7 +4,7 @@ package main
 
 import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-func main() { serve.Main(aggregatord.Main) }
+func main() { command.Main(aggregatord.Main) }

@@ -3,8 +3,8 @@
 package main
 
 import (
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
-func main() { serve.Main(demo.Main) }
+func main() { command.Main(demo.Main) }

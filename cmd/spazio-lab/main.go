@@ -9,19 +9,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
-func main() { serve.Main(run) }
+func main() { command.Main(run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use:     "spazio-lab",
 		Short:   "Simulate clusters, draw figures, replay recordings",
-		Version: serve.Version(),
+		Version: command.Version(),
 	}
 	root.AddCommand(lab.NewSimulateCommand(), lab.NewFiguresCommand(), lab.NewReplayCommand(),
 		lab.NewProfileCommand())
-	return serve.Execute(ctx, root, args, stdout, stderr)
+	return command.Execute(ctx, root, args, stdout, stderr)
 }

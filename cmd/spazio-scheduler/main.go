@@ -3,8 +3,8 @@
 package main
 
 import (
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
-func main() { serve.Main(schedulerd.Main) }
+func main() { command.Main(schedulerd.Main) }

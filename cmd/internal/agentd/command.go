@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // Main runs the command spazio-agent until ctx ends and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return serve.Execute(ctx, NewCommand(), args, stdout, stderr)
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
 // A Source is a pod source that a program adds to those of spazio-agent.
@@ -54,10 +54,10 @@ type options struct {
 	linkSpeed   float64 // Mbit/s
 	reserve     map[string]string
 	sources     []Source
-	recordFile  serve.Bytes
-	recordTotal serve.Bytes
+	recordFile  command.Bytes
+	recordTotal command.Bytes
 	limits      limits
-	log         serve.Log
+	log         command.Log
 }
 
 // NewCommand returns the command spazio-agent with further pod sources.
@@ -95,7 +95,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
 	o.limits.bind(f)
 	endpoint.TransportFlags(f, &o.node.Transport)
-	serve.LogFlags(f, &o.log)
+	command.LogFlags(f, &o.log)
 	return c
 }
 

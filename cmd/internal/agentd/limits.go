@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // limits keep the agent small beside what it measures.
 type limits struct {
 	// memory bounds what Go's runtime holds; the program's text comes on top.
-	memory serve.Bytes
+	memory command.Bytes
 	// procs is how many threads run Go at once: all the agent does in a second
 	// takes some milliseconds, and with one thread nothing is handed across CPUs.
 	procs int

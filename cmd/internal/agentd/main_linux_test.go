@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // role makes the test binary one of its own child processes.
@@ -13,7 +13,7 @@ const role = "SPAZIO_AGENTD_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(role) == "agent" {
-		serve.Main(agentd.Main)
+		command.Main(agentd.Main)
 	}
 	os.Exit(m.Run())
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -26,7 +26,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	if err := o.parse(); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	if o.node.Name, err = o.nodeName(); err != nil {
 		return err
@@ -83,7 +83,7 @@ func refused(err error) error {
 	var field *node.FieldError
 	var record *recording.FieldError
 	if errors.As(err, &field) || errors.As(err, &record) {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	return err
 }

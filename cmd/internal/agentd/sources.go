@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/containerd"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
@@ -16,7 +16,7 @@ import (
 func (o options) pods(logger *slog.Logger) (telemetry.PodSource, error) {
 	source, err := o.source(logger)
 	if bad := (*telemetry.FieldError)(nil); errors.As(err, &bad) || errors.Is(err, telemetry.ErrPIDNamespace) {
-		err = serve.Usage(err)
+		err = command.Usage(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--pod-source %s: %w", o.podSource, err)
@@ -45,11 +45,11 @@ func (o options) source(logger *slog.Logger) (telemetry.PodSource, error) {
 		}
 		source, err := s.New(node, logger)
 		if err != nil {
-			return nil, serve.Usage(err)
+			return nil, command.Usage(err)
 		}
 		return source, nil
 	}
-	return nil, serve.Usage(fmt.Errorf("not one of %s", o.sourceNames()))
+	return nil, command.Usage(fmt.Errorf("not one of %s", o.sourceNames()))
 }
 
 // sourceNames lists what --pod-source takes.

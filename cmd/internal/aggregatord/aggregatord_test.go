@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		go func() { // standard input ends with the test process, however that ends
 			_, _ = io.Copy(io.Discard, os.Stdin)
-			os.Exit(serve.ExitFailure)
+			os.Exit(command.ExitFailure)
 		}()
-		serve.Main(aggregatord.Main)
+		command.Main(aggregatord.Main)
 	}
 	os.Exit(m.Run())
 }

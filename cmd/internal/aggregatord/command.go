@@ -12,19 +12,19 @@ import (
 
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return serve.Execute(ctx, NewCommand(), args, stdout, stderr)
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
 	config := Config{Listen: "127.0.0.1:9692", DebugListen: "127.0.0.1:9693"}
-	var log serve.Log
+	var log command.Log
 	c := &cobra.Command{
 		Use:   "spazio-aggregator",
 		Short: "Merge the nodes' models of their load into the fleet's",
@@ -38,7 +38,7 @@ func NewCommand() *cobra.Command {
 			}
 			config.Logger, config.debugDefault = logger, !c.Flags().Changed("debug-listen")
 			if err := config.Validate(); err != nil {
-				return serve.Usage(err)
+				return command.Usage(err)
 			}
 			service, err := New(c.Context(), config)
 			if err != nil {
@@ -74,7 +74,7 @@ func NewCommand() *cobra.Command {
 	flags.StringSliceVar(&config.PeerNames, "peer-name", nil, "name of the replicas' service, which another replica's certificate must be for; repeatable (default the hosts of --peer)")
 	flags.IntVar(&config.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
 	flags.IntVar(&config.Limits.Strangers, "max-strangers", 0, "most connections of one address that have not yet pushed a model (default 256)")
-	serve.LogFlags(flags, &log)
+	command.LogFlags(flags, &log)
 	return c
 }
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // Source says which program to ask. Flags gives the fields their defaults.
@@ -65,12 +65,12 @@ type Fetcher interface {
 // found anew for each query.
 func (s *Source) Open(find Finder) (Fetcher, error) {
 	if s.Timeout <= 0 {
-		return nil, serve.Usage(fmt.Errorf("--timeout: %w", errPositive))
+		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
 	if !s.Remote() {
 		base, err := url.Parse(s.URL)
 		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-			return nil, serve.Usage(fmt.Errorf("--%s %q: %w", s.program, s.URL, errNoURL))
+			return nil, command.Usage(fmt.Errorf("--%s %q: %w", s.program, s.URL, errNoURL))
 		}
 		return &direct{base: base, client: &http.Client{Timeout: s.Timeout}}, nil
 	}
@@ -78,11 +78,11 @@ func (s *Source) Open(find Finder) (Fetcher, error) {
 	rules.ExplicitPath = s.Kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context}).ClientConfig()
 	if err != nil {
-		return nil, serve.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, serve.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	return &forwarded{source: *s, config: config, client: client, find: find}, nil
 }

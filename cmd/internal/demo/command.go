@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
@@ -51,7 +51,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
-	return serve.Execute(ctx, newCommand(), args, stdout, stderr)
+	return command.Execute(ctx, newCommand(), args, stdout, stderr)
 }
 
 func newCommand() *cobra.Command {
@@ -61,7 +61,7 @@ func newCommand() *cobra.Command {
 		Short:   "Compare Spazio with the default scheduler on an embedded cluster",
 		Long:    long,
 		Args:    cobra.NoArgs,
-		Version: serve.Version(),
+		Version: command.Version(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -93,7 +93,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	c, err := f.resolve()
 	if err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	return Run(ctx, c, Options{
 		Kubeconfig: f.kubeconfig,

@@ -17,15 +17,15 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
 // A process can hold one control plane, so each demo is a child: the test binary
 // itself.
 func TestMain(m *testing.M) {
 	if os.Getenv(role) == "demo" {
-		serve.Main(demo.Main)
+		command.Main(demo.Main)
 	}
 	os.Exit(m.Run())
 }
@@ -254,16 +254,16 @@ func TestDemoRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no pods", []string{"--pods=0"}, serve.ExitUsage, "--pods 0: want at least 1"},
-		{"records in a table", []string{"--records"}, serve.ExitUsage, "--output table: want json"},
-		{"unknown output", []string{"--output=xml"}, serve.ExitUsage, "--output xml: want table or json"},
-		{"unknown law", []string{"--work-distribution=normal"}, serve.ExitUsage, "Distribution = normal"},
-		{"no quantity", []string{"--memory=lots"}, serve.ExitUsage, "--memory lots"},
-		{"no time", []string{"--time-scale=0"}, serve.ExitUsage, "--time-scale 0"},
-		{"unknown profile", []string{"--profiles=other"}, serve.ExitUsage, "--profiles other"},
-		{"busy port", []string{"--api-port", port}, serve.ExitFailure, "address already in use"},
-		{"port out of range", []string{"--api-port=65536"}, serve.ExitUsage, "--api-port 65536"},
-		{"somebody's kubeconfig", []string{"--kubeconfig", existing}, serve.ExitFailure, existing},
+		{"no pods", []string{"--pods=0"}, command.ExitUsage, "--pods 0: want at least 1"},
+		{"records in a table", []string{"--records"}, command.ExitUsage, "--output table: want json"},
+		{"unknown output", []string{"--output=xml"}, command.ExitUsage, "--output xml: want table or json"},
+		{"unknown law", []string{"--work-distribution=normal"}, command.ExitUsage, "Distribution = normal"},
+		{"no quantity", []string{"--memory=lots"}, command.ExitUsage, "--memory lots"},
+		{"no time", []string{"--time-scale=0"}, command.ExitUsage, "--time-scale 0"},
+		{"unknown profile", []string{"--profiles=other"}, command.ExitUsage, "--profiles other"},
+		{"busy port", []string{"--api-port", port}, command.ExitFailure, "address already in use"},
+		{"port out of range", []string{"--api-port=65536"}, command.ExitUsage, "--api-port 65536"},
+		{"somebody's kubeconfig", []string{"--kubeconfig", existing}, command.ExitFailure, existing},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
 func get(t *testing.T, addr net.Addr, path string) (int, string) {
@@ -171,7 +171,7 @@ func TestTransportFlags(t *testing.T) {
 	c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return nil }}
 	endpoint.ServerFlags(c.Flags(), &config)
 	args := []string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c", "--tls-client-ca-file=d", "--insecure"}
-	if code := serve.Execute(t.Context(), c, args, io.Discard, io.Discard); code != serve.ExitOK {
+	if code := command.Execute(t.Context(), c, args, io.Discard, io.Discard); code != command.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if want := (transport.Config{CertFile: "a", KeyFile: "b", CAFile: "c", ClientCAFile: "d", Insecure: true}); config != want {
@@ -186,9 +186,9 @@ func TestRefused(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		code int
-	}{{refusal, serve.ExitUsage}, {strangers, serve.ExitUsage}, {errors.New("disk full"), serve.ExitFailure}, {nil, serve.ExitOK}} {
+	}{{refusal, command.ExitUsage}, {strangers, command.ExitUsage}, {errors.New("disk full"), command.ExitFailure}, {nil, command.ExitOK}} {
 		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return endpoint.Refused(test.err) }}
-		if code := serve.Execute(t.Context(), c, nil, io.Discard, io.Discard); code != test.code {
+		if code := command.Execute(t.Context(), c, nil, io.Discard, io.Discard); code != test.code {
 			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)
 		}
 	}

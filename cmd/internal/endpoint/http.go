@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // HTTPConfig says what an HTTP server shows, and to whom.
@@ -137,7 +137,7 @@ func probe(check func() error) http.Handler {
 		if check != nil {
 			if err := check(); err != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
-				fmt.Fprintln(w, serve.OneLine(err))
+				fmt.Fprintln(w, command.OneLine(err))
 				return
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // TransportFlags binds the fields of c to the TLS flags that commands share.
@@ -30,7 +30,7 @@ func Refused(err error) error {
 	var plaintext *transport.PlaintextError
 	var strangers *transport.StrangersError
 	if errors.As(err, &plaintext) || errors.As(err, &strangers) {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	return err
 }

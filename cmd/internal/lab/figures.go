@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/report/figures"
 )
 
@@ -66,11 +66,11 @@ func (f *figuresFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return listFigures(stdout)
 	}
 	if err := f.validate(); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	chosen, err := f.chosen()
 	if err != nil {
-		return serve.Usage(fmt.Errorf("--only, --list shows the figures: %w", err))
+		return command.Usage(fmt.Errorf("--only, --list shows the figures: %w", err))
 	}
 	params := figures.Params{Seed: f.seed, Seeds: f.seeds}
 	if f.data != "" {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/profile/replay"
 	"github.com/spazio-scheduler/spazio/report/chart"
 	"github.com/spazio-scheduler/spazio/report/profiles"
@@ -71,7 +71,7 @@ what it has not seen.`,
 func (f *evaluateFlags) run(stdout io.Writer) error {
 	options, err := f.options()
 	if err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	series, err := replay.ReadDir(os.DirFS(f.series))
 	if err != nil {

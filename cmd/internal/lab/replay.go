@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/report"
 	"github.com/spazio-scheduler/spazio/report/replay"
 )
@@ -91,7 +91,7 @@ func lines(names []string, width int) string {
 func (f replayFlags) run(path string, stdout, stderr io.Writer) error {
 	options, err := f.options(stdout)
 	if err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	r, err := recording.Open(path)
 	if err != nil {
@@ -104,7 +104,7 @@ func (f replayFlags) run(path string, stdout, stderr io.Writer) error {
 	result, err := replay.Run(r, options)
 	var field *report.FieldError
 	if errors.As(err, &field) && field.Field == "Set" {
-		return serve.Usage(fmt.Errorf("--set: %w", err))
+		return command.Usage(fmt.Errorf("--set: %w", err))
 	}
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -111,7 +111,7 @@ func honest(*agent.Report) {}
 func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = serve.Execute(t.Context(), lab.NewReplayCommand(), args, &out, &err)
+	code = command.Execute(t.Context(), lab.NewReplayCommand(), args, &out, &err)
 	return code, out.String(), err.String()
 }
 
@@ -131,7 +131,7 @@ type verdict struct {
 func summary(t *testing.T, args ...string) (v verdict) {
 	t.Helper()
 	code, out, stderr := replayed(t, append(args, "--output", "json")...)
-	if code != serve.ExitOK {
+	if code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
@@ -144,7 +144,7 @@ func TestVerify(t *testing.T) {
 	dir := t.TempDir()
 	reports := record(t, dir, 600, honest)
 	code, out, stderr := replayed(t, dir, "--verify")
-	if code != serve.ExitOK || !strings.Contains(out, "identical, bit for bit") || stderr != "" {
+	if code != command.ExitOK || !strings.Contains(out, "identical, bit for bit") || stderr != "" {
 		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}
 	v := summary(t, dir, "--verify")
@@ -164,10 +164,10 @@ func TestVerifyFindsDifference(t *testing.T) {
 		}
 	})
 	code, out, stderr := replayed(t, dir, "--verify")
-	if code != serve.ExitFailure || !strings.Contains(out, "DIFFER") || !strings.Contains(stderr, "Avail: ") {
+	if code != command.ExitFailure || !strings.Contains(out, "DIFFER") || !strings.Contains(stderr, "Avail: ") {
 		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}
-	if code, _, _ := replayed(t, dir); code != serve.ExitOK {
+	if code, _, _ := replayed(t, dir); code != command.ExitOK {
 		t.Errorf("without --verify: exit code %d", code)
 	}
 }
@@ -219,11 +219,11 @@ func TestReplayUsage(t *testing.T) {
 		"from":           {dir, "--from", "noon"},
 		"plot":           {dir, "--plot", filepath.Join(dir, "00000001.spazio")},
 	} {
-		if code, _, stderr := replayed(t, args...); code != serve.ExitUsage || stderr == "" {
+		if code, _, stderr := replayed(t, args...); code != command.ExitUsage || stderr == "" {
 			t.Errorf("%s: exit code %d, %q", name, code, stderr)
 		}
 	}
-	if code, _, stderr := replayed(t, filepath.Join(dir, "none")); code != serve.ExitFailure || stderr == "" {
+	if code, _, stderr := replayed(t, filepath.Join(dir, "none")); code != command.ExitFailure || stderr == "" {
 		t.Errorf("no such file: exit code %d, %q", code, stderr)
 	}
 }
@@ -251,7 +251,7 @@ func TestReplayDump(t *testing.T) {
 	dir := t.TempDir()
 	reports := record(t, dir, 60, honest)
 	code, out, stderr := replayed(t, dir, "--dump")
-	if code != serve.ExitOK || stderr != "" {
+	if code != command.ExitOK || stderr != "" {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	kinds := map[string]int{}
@@ -271,7 +271,7 @@ func TestReplayPlot(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	record(t, dir, 120, honest)
 	picture := filepath.Join(out, "replay.png")
-	if code, _, stderr := replayed(t, dir, "--plot", picture, "--set", "avail.no-caution=true"); code != serve.ExitOK {
+	if code, _, stderr := replayed(t, dir, "--plot", picture, "--set", "avail.no-caution=true"); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	file, err := os.Open(picture)
@@ -288,7 +288,7 @@ func TestReplayPlot(t *testing.T) {
 	}
 
 	vector := filepath.Join(out, "replay.svg")
-	if code, _, stderr := replayed(t, dir, "--plot", vector); code != serve.ExitOK {
+	if code, _, stderr := replayed(t, dir, "--plot", vector); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	text, err := os.ReadFile(vector)
@@ -302,7 +302,7 @@ func TestReplayPlot(t *testing.T) {
 	}
 
 	panels := filepath.Join(out, "panels")
-	if code, _, stderr := replayed(t, dir, "--plot", panels); code != serve.ExitOK {
+	if code, _, stderr := replayed(t, dir, "--plot", panels); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	entries, err := os.ReadDir(panels)

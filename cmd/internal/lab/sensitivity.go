@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
@@ -53,7 +53,7 @@ func newSensitivityCommand() *cobra.Command {
 
 func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := f.validate(); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	if len(args) == 0 {
 		args = []string{"b1", "b2", "b3"}
@@ -81,7 +81,7 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 	}
 	effects := experiment.Effects(variations, rows, f.metric)
 	if len(effects) == 0 {
-		return serve.Usage(fmt.Errorf("--metric %s, which no case has: %w", f.metric, ErrFlag))
+		return command.Usage(fmt.Errorf("--metric %s, which no case has: %w", f.metric, ErrFlag))
 	}
 	s := comparison.Sensitivity{Metric: f.metric, Scales: f.scales, Of: experiment.Sensitivities(effects), Runs: f.runs()}
 	if err := f.writeReport("Sensitivity of Spazio to its constants", s.Report, stderr); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
@@ -84,13 +84,13 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		return listExperiments(stdout)
 	}
 	if len(args) == 0 && f.workload == "" {
-		return serve.Usage(fmt.Errorf("which experiment? --list shows them: %w", ErrFlag))
+		return command.Usage(fmt.Errorf("which experiment? --list shows them: %w", ErrFlag))
 	}
 	if err := f.validate(); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	if err := f.records.apply(&f.params); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	cases, left, err := f.cases(args)
 	if err != nil {
@@ -150,7 +150,7 @@ func usage(err error) error {
 	var refused *sim.FieldError
 	if errors.As(err, &name) || errors.As(err, &field) || errors.As(err, &setting) || errors.As(err, &refused) ||
 		errors.Is(err, experiment.ErrNoTrace) || errors.Is(err, workload.ErrPods) {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	return err
 }

@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
@@ -29,7 +29,7 @@ import (
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	logs.InitLogs()
 	defer logs.FlushLogs()
-	return serve.Execute(ctx, NewCommand(), args, stdout, stderr)
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
 // NewCommand returns kube-scheduler's command with the plugin in its registry.
@@ -98,7 +98,7 @@ func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 	if flags.Changed("config") {
 		for _, name := range []string{"signal-listen", "signal-tls-cert-file", "signal-tls-private-key-file", "signal-tls-client-ca-file", "agent-service-account", "insecure"} {
 			if flags.Changed(name) {
-				return serve.Usage(fmt.Errorf("--%s: %w", name, errBothConfigs))
+				return command.Usage(fmt.Errorf("--%s: %w", name, errBothConfigs))
 			}
 		}
 		return nil
@@ -109,7 +109,7 @@ func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 		AgentServiceAccount: d.account,
 	}
 	if err := args.Validate(); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	// What is wrong with an address kube-scheduler would wrap in text alone.
 	listener, err := transport.Listen(ctx, d.listen, args.Transport())

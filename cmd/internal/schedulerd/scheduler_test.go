@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -95,8 +95,8 @@ profiles:
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if code := schedulerd.Main(context.Background(), []string{"--config", path}, &out, &errs); code != serve.ExitFailure {
-		t.Errorf("exit code %d, want %d", code, serve.ExitFailure)
+	if code := schedulerd.Main(context.Background(), []string{"--config", path}, &out, &errs); code != command.ExitFailure {
+		t.Errorf("exit code %d, want %d", code, command.ExitFailure)
 	}
 	if !strings.Contains(errs.String(), `unknown field "maxAges"`) {
 		t.Errorf("said %q", errs.String())
@@ -118,8 +118,8 @@ func TestMainUsage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			if code := schedulerd.Main(context.Background(), c.args, &out, &errs); code != serve.ExitUsage {
-				t.Errorf("exit code %d, want %d", code, serve.ExitUsage)
+			if code := schedulerd.Main(context.Background(), c.args, &out, &errs); code != command.ExitUsage {
+				t.Errorf("exit code %d, want %d", code, command.ExitUsage)
 			}
 			if !strings.Contains(errs.String(), c.says) || strings.Count(errs.String(), "\n") != 1 {
 				t.Errorf("said %q, want one line with %q", errs.String(), c.says)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -54,14 +54,14 @@ var uid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) error {
 	if o.limit < 0 {
-		return serve.Usage(fmt.Errorf("--limit: %w", errNegative))
+		return command.Usage(fmt.Errorf("--limit: %w", errNegative))
 	}
 	if err := checkOutput(o.output); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	matching, err := regexp.Compile(o.node)
 	if err != nil {
-		return serve.Usage(fmt.Errorf("--node: %w", err))
+		return command.Usage(fmt.Errorf("--node: %w", err))
 	}
 	scheduler, err := o.scheduler.open()
 	if err != nil {

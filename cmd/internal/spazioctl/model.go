@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
 // modelOptions are the flags of spazio model.
@@ -46,7 +46,7 @@ func newModelCommand() *cobra.Command {
 
 func (o *modelOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err := o.display.validate(); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	find := debugsource.Selected(o.selector, "")
 	if o.pod != "" {

@@ -12,17 +12,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // Main runs the program as spazio.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return serve.Execute(ctx, newCommand("spazio", "spazio"), args, stdout, stderr)
+	return command.Execute(ctx, newCommand("spazio", "spazio"), args, stdout, stderr)
 }
 
 // PluginMain runs it as kubectl runs the file kubectl-spazio.
 func PluginMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return serve.Execute(ctx, newCommand("kubectl-spazio", "kubectl spazio"), args, stdout, stderr)
+	return command.Execute(ctx, newCommand("kubectl-spazio", "kubectl spazio"), args, stdout, stderr)
 }
 
 // newCommand returns the program under its file's name; shown is how it is
@@ -35,7 +35,7 @@ func newCommand(name, shown string) *cobra.Command {
 		Use:         name,
 		Short:       "Show what Spazio knows of a cluster",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
-		Version:     serve.Version(),
+		Version:     command.Version(),
 	}
 	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand())
 	return root

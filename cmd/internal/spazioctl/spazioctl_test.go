@@ -27,7 +27,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -146,7 +146,7 @@ worker-10      -    0.5       0.0   0.5    21s  no room   memory    -           
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, out, errs := run(t.Context(), append(test.args, "--scheduler", url)...)
-			if code != serve.ExitOK || errs != "" {
+			if code != command.ExitOK || errs != "" {
 				t.Fatalf("exit code %d, said %q", code, errs)
 			}
 			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), out); diff != "" {
@@ -163,7 +163,7 @@ func TestExplainsTheWait(t *testing.T) {
 		"shop/late":   "since 2026-05-04T03:02:01Z and is overdue since 2026-05-04T03:12:01Z: a node without room may take it",
 		"shop/placed": "it was overdue: its node took it without measured room\n",
 	} {
-		if code, out, errs := run(t.Context(), "explain", pod, "--scheduler", url); code != serve.ExitOK || !strings.Contains(out, want) {
+		if code, out, errs := run(t.Context(), "explain", pod, "--scheduler", url); code != command.ExitOK || !strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d, said %q and\n%s", pod, code, errs, out)
 		}
 	}
@@ -173,7 +173,7 @@ func TestJSON(t *testing.T) {
 	url := serveOn(t, debug(t, ""))
 	code, out, errs := run(t.Context(), "explain", "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", "-o", "json", "--node=worker-1$", "--scheduler", url)
 	var got plugin.Explanation
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != serve.ExitOK {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK {
 		t.Fatalf("%d %v %s", code, err, errs)
 	}
 	want := explanation()
@@ -363,18 +363,18 @@ func TestRefusals(t *testing.T) {
 		code int
 		says string
 	}{
-		"order":       {[]string{"top", "--sort=size"}, serve.ExitUsage, "--sort"},
-		"expression":  {[]string{"top", "--node=("}, serve.ExitUsage, "--node"},
-		"format":      {[]string{"top", "-o", "xml"}, serve.ExitUsage, "--output"},
-		"limit":       {[]string{"explain", "x", "--limit=-1"}, serve.ExitUsage, "--limit"},
-		"interval":    {[]string{"top", "--interval=0"}, serve.ExitUsage, "--interval"},
-		"timeout":     {[]string{"top", "--timeout=0"}, serve.ExitUsage, "--timeout"},
-		"URL":         {[]string{"top", "--scheduler=127.0.0.1:1"}, serve.ExitUsage, "--scheduler"},
-		"kubeconfig":  {[]string{"top", "--kubeconfig=/nowhere/x"}, serve.ExitUsage, "--kubeconfig"},
-		"arguments":   {[]string{"top", "x"}, serve.ExitUsage, "unknown command"},
-		"no pod":      {[]string{"explain"}, serve.ExitUsage, "accepts 1 arg"},
-		"unknown pod": {[]string{"explain", "x", "--scheduler", url}, serve.ExitFailure, "no such pod"},
-		"nobody":      {[]string{"top", "--scheduler=http://127.0.0.1:1"}, serve.ExitFailure, "refused"},
+		"order":       {[]string{"top", "--sort=size"}, command.ExitUsage, "--sort"},
+		"expression":  {[]string{"top", "--node=("}, command.ExitUsage, "--node"},
+		"format":      {[]string{"top", "-o", "xml"}, command.ExitUsage, "--output"},
+		"limit":       {[]string{"explain", "x", "--limit=-1"}, command.ExitUsage, "--limit"},
+		"interval":    {[]string{"top", "--interval=0"}, command.ExitUsage, "--interval"},
+		"timeout":     {[]string{"top", "--timeout=0"}, command.ExitUsage, "--timeout"},
+		"URL":         {[]string{"top", "--scheduler=127.0.0.1:1"}, command.ExitUsage, "--scheduler"},
+		"kubeconfig":  {[]string{"top", "--kubeconfig=/nowhere/x"}, command.ExitUsage, "--kubeconfig"},
+		"arguments":   {[]string{"top", "x"}, command.ExitUsage, "unknown command"},
+		"no pod":      {[]string{"explain"}, command.ExitUsage, "accepts 1 arg"},
+		"unknown pod": {[]string{"explain", "x", "--scheduler", url}, command.ExitFailure, "no such pod"},
+		"nobody":      {[]string{"top", "--scheduler=http://127.0.0.1:1"}, command.ExitFailure, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := run(t.Context(), test.args...)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -77,11 +77,11 @@ func (o *topOptions) validate() error {
 
 func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err := o.validate(); err != nil {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	matching, err := regexp.Compile(o.node)
 	if err != nil {
-		return serve.Usage(fmt.Errorf("--node: %w", err))
+		return command.Usage(fmt.Errorf("--node: %w", err))
 	}
 	scheduler, err := o.scheduler.open()
 	if err != nil {

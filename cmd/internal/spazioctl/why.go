@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 )
 
 // whyPath is where an agent explains its last report.
@@ -46,10 +46,10 @@ var errWhichNode = errors.New("NODE is given with --kubeconfig or --context, and
 
 func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) error {
 	if o.output != "text" && o.output != "json" {
-		return serve.Usage(fmt.Errorf("--output: %q is neither text nor json", o.output))
+		return command.Usage(fmt.Errorf("--output: %q is neither text nor json", o.output))
 	}
 	if o.source.Remote() != (len(nodes) == 1) {
-		return serve.Usage(errWhichNode)
+		return command.Usage(errWhichNode)
 	}
 	agent, err := o.source.Open(debugsource.Selected(o.selector, strings.Join(nodes, "")))
 	if err != nil {

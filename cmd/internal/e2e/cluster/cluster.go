@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
 	"github.com/spazio-scheduler/spazio/embedded"
 )
 
@@ -39,9 +39,9 @@ func MainOn(m *testing.M, c embedded.Config) {
 		// Standard input ends with the test process, however that ends.
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
-			os.Exit(serve.ExitFailure)
+			os.Exit(command.ExitFailure)
 		}()
-		serve.Main(roles[role])
+		command.Main(roles[role])
 	}
 	code := m.Run()
 	if plane != nil {

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // Command is a role run as a process of its own.
@@ -88,7 +88,7 @@ func (c *Command) Interrupt(t *testing.T) {
 	if err := c.process.Process.Signal(os.Interrupt); err != nil {
 		t.Fatalf("interrupt the %s: %v", c.Role, err)
 	}
-	if err := c.process.Wait(); err != nil || c.process.ProcessState.ExitCode() != serve.ExitOK {
+	if err := c.process.Wait(); err != nil || c.process.ProcessState.ExitCode() != command.ExitOK {
 		t.Errorf("%s after an interrupt: %v", c.Role, err)
 	}
 }

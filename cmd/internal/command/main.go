@@ -1,4 +1,4 @@
-package serve
+package command
 
 import (
 	"context"

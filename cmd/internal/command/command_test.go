@@ -1,4 +1,4 @@
-package serve_test
+package command_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -27,22 +27,22 @@ func TestExitCodes(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"success", t.Context(), nil, fails(nil), serve.ExitOK, ""},
-		{"help", t.Context(), []string{"--help"}, fails(errors.New("ran")), serve.ExitOK, ""},
-		{"failure", t.Context(), nil, fails(errors.New("disk full")), serve.ExitFailure, "tool: disk full\n"},
-		{"failure of many lines", t.Context(), nil, fails(errors.Join(errors.New("a"), errors.New("b"))), serve.ExitFailure, "tool: a; b\n"},
-		{"unknown flag", t.Context(), []string{"--no-such"}, fails(nil), serve.ExitUsage, "tool: unknown flag: --no-such\n"},
-		{"bad value", t.Context(), []string{"--insecure=perhaps"}, fails(nil), serve.ExitUsage, "tool: invalid argument \"perhaps\" for \"--insecure\" flag: strconv.ParseBool: parsing \"perhaps\": invalid syntax\n"},
-		{"argument", t.Context(), []string{"word"}, fails(nil), serve.ExitUsage, "tool: unknown command \"word\" for \"tool\"\n"},
-		{"marked", t.Context(), nil, fails(serve.Usage(errors.New("bad option"))), serve.ExitUsage, "tool: bad option\n"},
-		{"interrupted", cancelled, nil, fails(context.Canceled), serve.ExitOK, ""},
-		{"cancelled by itself", t.Context(), nil, fails(context.Canceled), serve.ExitFailure, "tool: context canceled\n"},
+		{"success", t.Context(), nil, fails(nil), command.ExitOK, ""},
+		{"help", t.Context(), []string{"--help"}, fails(errors.New("ran")), command.ExitOK, ""},
+		{"failure", t.Context(), nil, fails(errors.New("disk full")), command.ExitFailure, "tool: disk full\n"},
+		{"failure of many lines", t.Context(), nil, fails(errors.Join(errors.New("a"), errors.New("b"))), command.ExitFailure, "tool: a; b\n"},
+		{"unknown flag", t.Context(), []string{"--no-such"}, fails(nil), command.ExitUsage, "tool: unknown flag: --no-such\n"},
+		{"bad value", t.Context(), []string{"--insecure=perhaps"}, fails(nil), command.ExitUsage, "tool: invalid argument \"perhaps\" for \"--insecure\" flag: strconv.ParseBool: parsing \"perhaps\": invalid syntax\n"},
+		{"argument", t.Context(), []string{"word"}, fails(nil), command.ExitUsage, "tool: unknown command \"word\" for \"tool\"\n"},
+		{"marked", t.Context(), nil, fails(command.Usage(errors.New("bad option"))), command.ExitUsage, "tool: bad option\n"},
+		{"interrupted", cancelled, nil, fails(context.Canceled), command.ExitOK, ""},
+		{"cancelled by itself", t.Context(), nil, fails(context.Canceled), command.ExitFailure, "tool: context canceled\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &cobra.Command{Use: "tool", RunE: tt.run}
 			c.Flags().Bool("insecure", false, "")
 			var stdout, stderr bytes.Buffer
-			if code := serve.Execute(tt.ctx, c, tt.args, &stdout, &stderr); code != tt.code || stderr.String() != tt.stderr {
+			if code := command.Execute(tt.ctx, c, tt.args, &stdout, &stderr); code != tt.code || stderr.String() != tt.stderr {
 				t.Errorf("exit code %d, stderr %q, want %d, %q", code, &stderr, tt.code, tt.stderr)
 			}
 		})
@@ -54,14 +54,14 @@ func TestUnknownSubcommandIsUsage(t *testing.T) {
 	root.AddCommand(&cobra.Command{Use: "demo", RunE: func(*cobra.Command, []string) error { return nil }})
 	for _, args := range [][]string{{"demon"}, {"demo", "extra"}, {"demo", "--flag"}} {
 		var stderr bytes.Buffer
-		if code := serve.Execute(t.Context(), root, args, io.Discard, &stderr); code != serve.ExitUsage || strings.Count(stderr.String(), "\n") != 1 {
+		if code := command.Execute(t.Context(), root, args, io.Discard, &stderr); code != command.ExitUsage || strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%q: exit code %d, stderr %q", args, code, &stderr)
 		}
 	}
 }
 
 func TestFlags(t *testing.T) {
-	var log serve.Log
+	var log command.Log
 	c := &cobra.Command{Use: "tool", RunE: func(c *cobra.Command, _ []string) error {
 		logger, err := log.Logger(c.ErrOrStderr())
 		if err == nil {
@@ -69,14 +69,14 @@ func TestFlags(t *testing.T) {
 		}
 		return err
 	}}
-	serve.LogFlags(c.Flags(), &log)
+	command.LogFlags(c.Flags(), &log)
 	var stderr bytes.Buffer
 	args := []string{"--log-level=debug", "--log-format=json"}
-	if code := serve.Execute(t.Context(), c, args, io.Discard, &stderr); code != serve.ExitOK || !strings.Contains(stderr.String(), `"msg":"hello"`) {
+	if code := command.Execute(t.Context(), c, args, io.Discard, &stderr); code != command.ExitOK || !strings.Contains(stderr.String(), `"msg":"hello"`) {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
 	for _, bad := range []string{"--log-level=loud", "--log-format=xml"} {
-		if code := serve.Execute(t.Context(), c, []string{bad}, io.Discard, io.Discard); code != serve.ExitUsage {
+		if code := command.Execute(t.Context(), c, []string{bad}, io.Discard, io.Discard); code != command.ExitUsage {
 			t.Errorf("%s: exit code %d", bad, code)
 		}
 	}
@@ -84,19 +84,19 @@ func TestFlags(t *testing.T) {
 
 func TestBytes(t *testing.T) {
 	for text, want := range map[string]struct {
-		n      serve.Bytes
+		n      command.Bytes
 		string string
 	}{
 		"0": {0, "0"}, "17": {17, "17B"}, "5B": {5, "5B"}, "1024": {1024, "1KiB"},
 		"20MiB": {20 << 20, "20MiB"}, "1536KiB": {1536 << 10, "1536KiB"}, "3GiB": {3 << 30, "3GiB"},
 	} {
-		var b serve.Bytes
+		var b command.Bytes
 		if err := b.Set(text); err != nil || b != want.n || b.String() != want.string {
 			t.Errorf("Set(%q): %d = %q, %v", text, b, b.String(), err)
 		}
 	}
 	for _, text := range []string{"", "MiB", "-1", "1.5MiB", "20M", "9223372036854775807KiB", "1 MiB"} {
-		b := serve.Bytes(7)
+		b := command.Bytes(7)
 		if err := b.Set(text); err == nil || b != 7 {
 			t.Errorf("Set(%q): %d, %v", text, b, err)
 		}

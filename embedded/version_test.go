@@ -1,0 +1,28 @@
+package embedded_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What the documentation says of the version is what the module requires.
+func TestDocumentedVersion(t *testing.T) {
+	module, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	required := regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes v(\S+)`).FindSubmatch(module)
+	if required == nil {
+		t.Fatal("go.mod requires no k8s.io/kubernetes")
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(doc), "\n// ", " ")
+	if want := "The version is that of k8s.io/kubernetes in this module's go.mod, " + string(required[1]) + ";"; !strings.Contains(text, want) {
+		t.Errorf("doc.go does not say %q", want)
+	}
+}
