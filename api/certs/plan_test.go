@@ -1,0 +1,433 @@
+package certs_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/api/certs"
+)
+
+const day = 24 * time.Hour
+
+// behind is how old what a reader has may be.
+const behind = 2 * time.Hour
+
+var began = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+
+var wanted = map[string]certs.Leaf{
+	"scheduler":  {Names: certs.ServiceNames("spazio-scheduler", "spazio-system", "cluster.local")},
+	"aggregator": {Names: certs.ServiceNames("spazio-aggregator", "spazio-system", "cluster.local"), Client: true},
+}
+
+var places = []string{"servers", "agents"}
+
+// parse reads the certificates of PEM blocks.
+func parse(t testing.TB, text []byte) (all []*x509.Certificate) {
+	t.Helper()
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return all
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || block.Type != "CERTIFICATE" {
+			t.Fatalf("a %s that is no certificate: %v", block.Type, err)
+		}
+		all = append(all, c)
+	}
+}
+
+// verify does as a TLS client does with a server's certificate, and as a server
+// does with a client's.
+func verify(t testing.TB, want certs.Leaf, leaf certs.Pair, bundle []byte, now time.Time) error {
+	t.Helper()
+	if _, err := tls.X509KeyPair(leaf.Certificate, leaf.Key); err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	c := parse(t, leaf.Certificate)[0]
+	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	if want.Client {
+		usages = append(usages, x509.ExtKeyUsageClientAuth)
+	}
+	for _, usage := range usages {
+		for _, name := range want.Names {
+			if _, err := c.Verify(x509.VerifyOptions{Roots: roots, DNSName: name, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// history are the versions of what is stored under a name.
+type history[T any] []struct {
+	from, to time.Time
+	value    T
+}
+
+func (h *history[T]) put(now time.Time, value T) {
+	if n := len(*h); n > 0 {
+		(*h)[n-1].to = now
+	}
+	*h = append(*h, struct {
+		from, to time.Time
+		value    T
+	}{now, time.Time{}, value})
+}
+
+// at are the versions that somebody may have at a time.
+func (h history[T]) at(now time.Time) (values []T) {
+	for _, v := range slices.Backward(h) {
+		if v.to.IsZero() || !v.to.Before(now.Add(-behind)) {
+			values = append(values, v.value)
+		}
+	}
+	return values
+}
+
+// store is what is stored, and was.
+type store struct {
+	t           *testing.T
+	state       certs.State
+	leaves      map[string]*history[certs.Pair]
+	bundles     map[string]*history[[]byte]
+	authorities map[string]bool // that were ever trusted
+}
+
+func newStore(t *testing.T) *store {
+	s := &store{
+		t: t, leaves: map[string]*history[certs.Pair]{}, bundles: map[string]*history[[]byte]{}, authorities: map[string]bool{},
+		state: certs.State{Leaves: map[string]certs.Pair{}, Bundles: map[string][]byte{}},
+	}
+	for name := range wanted {
+		s.leaves[name] = &history[certs.Pair]{}
+	}
+	for _, place := range places {
+		s.state.Bundles[place], s.bundles[place] = nil, &history[[]byte]{}
+	}
+	return s
+}
+
+// run plans and stores the changes, most of them at most.
+func (s *store) run(now time.Time, most int) (changed bool) {
+	s.t.Helper()
+	planned, changes, err := certs.Plan(wanted, s.state, now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range changes[:min(most, len(changes))] {
+		switch c.Kind {
+		case certs.Authorities:
+			s.state.Authority, s.state.Next = planned.Authority, planned.Next
+			s.state.Published, s.state.Former = planned.Published, planned.Former
+		case certs.Bundle:
+			s.state.Bundles[c.Name] = planned.Bundles[c.Name]
+			s.bundles[c.Name].put(now, planned.Bundles[c.Name])
+			s.judgeBundle(planned.Bundles[c.Name], now)
+		case certs.LeafPair:
+			s.state.Leaves[c.Name] = planned.Leaves[c.Name]
+			s.leaves[c.Name].put(now, planned.Leaves[c.Name])
+		}
+	}
+	return len(changes) > 0
+}
+
+func (s *store) judgeBundle(bundle []byte, now time.Time) {
+	s.t.Helper()
+	if bytes.Contains(bundle, []byte("PRIVATE")) {
+		s.t.Errorf("%v: a bundle has a private key", now)
+	}
+	all := parse(s.t, bundle)
+	if len(all) == 0 || len(all) > 3 {
+		s.t.Errorf("%v: %d authorities are trusted", now, len(all))
+	}
+	for _, c := range all {
+		s.authorities[string(c.Raw)] = true
+		if life := c.NotAfter.Sub(now); life <= 0 {
+			s.t.Errorf("%v: an authority is trusted that ended on %v", now, c.NotAfter)
+		}
+	}
+}
+
+// judge fails the test unless each leaf in use verifies against each bundle in
+// use.
+func (s *store) judge(now time.Time) {
+	s.t.Helper()
+	for name, want := range wanted {
+		for _, leaf := range s.leaves[name].at(now) {
+			for place, bundles := range s.bundles {
+				for _, bundle := range bundles.at(now) {
+					if err := verify(s.t, want, leaf, bundle, now); err != nil {
+						s.t.Errorf("%v: the %s's certificate, for whoever has the bundle of the %s: %v", now, name, place, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// judgeOverlap holds the history to the weeks before an authority signs and after
+// it did.
+func (s *store) judgeOverlap() {
+	s.t.Helper()
+	week := 7 * day
+	for name, want := range wanted {
+		for _, leaf := range *s.leaves[name] {
+			from, to := leaf.from.Add(-week), leaf.to.Add(week)
+			for place, bundles := range s.bundles {
+				for _, bundle := range *bundles {
+					before, after := !bundle.to.IsZero() && bundle.to.Before(from), !leaf.to.IsZero() && !bundle.from.Before(to)
+					if before || after || leaf.from.Equal(began) && bundle.from.Equal(began) {
+						continue
+					}
+					if err := verify(s.t, want, leaf.value, bundle.value, leaf.from.Add(time.Hour)); err != nil {
+						s.t.Errorf("the %s's certificate of %v is not known in the bundle of the %s of %v: %v", name, leaf.from, place, bundle.from, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPlanHoldsForTenYears: runs are missing for up to 25 days, end between any
+// two changes, and readers are up to two hours behind.
+func TestPlanHoldsForTenYears(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 15))
+			s := newStore(t)
+			s.run(began, 99)
+			last := began // complete run
+			for now := began; now.Before(began.Add(3650 * day)); {
+				pause := day + time.Duration(random.Int64N(int64(2*time.Hour))) - time.Hour
+				if random.IntN(20) == 0 {
+					pause = time.Duration(random.Int64N(int64(25 * day)))
+				}
+				now = now.Add(pause)
+				if latest := last.Add(25 * day); now.After(latest) {
+					now = latest
+				}
+				if pause > 2*day {
+					s.judge(now)
+				}
+				most := 99
+				if random.IntN(4) == 0 && now.Before(last.Add(24*day)) {
+					most = random.IntN(5)
+				} else {
+					last = now
+				}
+				if s.run(now, most) {
+					s.judge(now)
+					s.judge(now.Add(behind))
+				}
+			}
+			s.judgeOverlap()
+			if n := len(s.authorities); n < 9 || n > 10 {
+				t.Errorf("%d authorities in ten years, want one a year", n)
+			}
+			for name, leaves := range s.leaves {
+				if n := len(*leaves); n < 3650/85 || n > 3650/60+1 {
+					t.Errorf("%d certificates for the %s in ten years", n, name)
+				}
+			}
+		})
+	}
+}
+
+// settle runs until there is nothing to do.
+func settle(t *testing.T, s *store, now time.Time) {
+	t.Helper()
+	for range 3 {
+		if !s.run(now, 99) {
+			return
+		}
+	}
+	t.Fatal("there is always something to do")
+}
+
+// TestPlanMends what somebody has damaged, without harm to who relies on what was
+// not.
+func TestPlanMends(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		damage func(*certs.State)
+		// renewed are the leaves that are replaced at once.
+		renewed []string
+		// authorities are those that a bundle names then.
+		authorities int
+	}{
+		{"nothing", func(*certs.State) {}, nil, 1},
+		{"no leaf", func(s *certs.State) { delete(s.Leaves, "scheduler") }, []string{"scheduler"}, 1},
+		{"another's key", func(s *certs.State) {
+			s.Leaves["scheduler"] = certs.Pair{Certificate: s.Leaves["scheduler"].Certificate, Key: s.Leaves["aggregator"].Key}
+		}, []string{"scheduler"}, 1},
+		{"another's certificate", func(s *certs.State) { s.Leaves["scheduler"] = s.Leaves["aggregator"] }, []string{"scheduler"}, 1},
+		{"an authority's certificate", func(s *certs.State) { s.Leaves["scheduler"] = s.Authority }, []string{"scheduler"}, 1},
+		{"no bundles", func(s *certs.State) { s.Bundles["servers"], s.Bundles["agents"] = nil, []byte("gone") }, nil, 1},
+		{"a bundle that trusts a stranger", func(s *certs.State) {
+			s.Bundles["agents"] = append(s.Bundles["agents"], stranger(t).Bundles["agents"]...)
+		}, nil, 1},
+		{"no authority's key", func(s *certs.State) { s.Authority.Key = nil }, nil, 2},
+		{"no authority", func(s *certs.State) { s.Authority = certs.Pair{} }, nil, 2},
+		{"no authority, and a leaf lost", func(s *certs.State) { s.Authority = certs.Pair{}; delete(s.Leaves, "scheduler") }, []string{"scheduler"}, 2},
+		{"a stranger's leaf", func(s *certs.State) { s.Leaves["scheduler"] = stranger(t).Leaves["scheduler"] }, []string{"scheduler"}, 1},
+		{"a former authority that is none", func(s *certs.State) { s.Former = s.Leaves["scheduler"].Certificate }, nil, 1},
+		{"all of it", func(s *certs.State) {
+			s.Authority, s.Leaves = certs.Pair{}, map[string]certs.Pair{"scheduler": {Certificate: []byte("x")}}
+			s.Bundles = map[string][]byte{"servers": {0}, "agents": nil}
+		}, []string{"aggregator", "scheduler"}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStore(t)
+			settle(t, s, began)
+			now := began.Add(30 * day)
+			tt.damage(&s.state)
+			former := maps.Clone(s.state.Leaves)
+			settle(t, s, now)
+			var renewed []string
+			for _, name := range slices.Sorted(maps.Keys(wanted)) {
+				if !bytes.Equal(former[name].Certificate, s.state.Leaves[name].Certificate) {
+					renewed = append(renewed, name)
+				}
+				for _, place := range places {
+					if err := verify(t, wanted[name], s.state.Leaves[name], s.state.Bundles[place], now); err != nil {
+						t.Errorf("%s, %s: %v", name, place, err)
+					}
+				}
+			}
+			if !slices.Equal(renewed, tt.renewed) {
+				t.Errorf("renewed %v, want %v", renewed, tt.renewed)
+			}
+			for _, place := range places {
+				if n := len(parse(t, s.state.Bundles[place])); n != tt.authorities {
+					t.Errorf("%d authorities for the %s, want %d", n, place, tt.authorities)
+				}
+			}
+		})
+	}
+}
+
+// stranger is the state of somebody else.
+func stranger(t *testing.T) certs.State {
+	t.Helper()
+	s := newStore(t)
+	settle(t, s, began.Add(-time.Hour))
+	return s.state
+}
+
+// TestPlanWaitsForALostAuthority: while the leaves hold, the new one is known for
+// a week before it signs.
+func TestPlanWaitsForALostAuthority(t *testing.T) {
+	s := newStore(t)
+	settle(t, s, began)
+	s.state.Authority.Key = []byte("lost")
+	lost := began.Add(58 * day)
+	for now := lost; now.Before(lost.Add(80 * day)); now = now.Add(day) {
+		s.run(now, 99)
+		s.judge(now)
+		s.judge(now.Add(behind))
+		if n := len(*s.leaves["scheduler"]); n > 1 && now.Before(lost.Add(7*day)) {
+			t.Fatalf("%v: a new authority signs that was unknown a week ago", now)
+		}
+	}
+	s.judgeOverlap()
+	if n := len(*s.leaves["scheduler"]); n != 3 {
+		t.Errorf("%d certificates in 138 days, want 3", n)
+	}
+	if n := len(parse(t, s.state.Bundles["agents"])); n != 1 {
+		t.Errorf("%d authorities are trusted at the end, want 1", n)
+	}
+}
+
+// TestPlanGivesNewNames to a server whose names have changed, by the same
+// authority.
+func TestPlanGivesNewNames(t *testing.T) {
+	s := newStore(t)
+	settle(t, s, began)
+	changed := maps.Clone(wanted)
+	changed["aggregator"] = certs.Leaf{Names: []string{"elsewhere.example"}, Client: true}
+	planned, changes, err := certs.Plan(changed, s.state, began.Add(day))
+	if err != nil || len(changes) != 1 || changes[0].Name != "aggregator" {
+		t.Fatalf("%+v, %v", changes, err)
+	}
+	if err := verify(t, changed["aggregator"], planned.Leaves["aggregator"], s.state.Bundles["agents"], began.Add(day)); err != nil {
+		t.Error(err)
+	}
+	if err := verify(t, wanted["scheduler"], planned.Leaves["scheduler"], planned.Bundles["agents"], began.Add(day)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlanRefusesNames(t *testing.T) {
+	for _, names := range [][]string{nil, {""}, {"UPPER"}, {"under_score"}, {"*.wild"}, {"ok", "a..b"}, {"ümlaut"}} {
+		before := certs.State{Published: began}
+		got, changes, err := certs.Plan(map[string]certs.Leaf{"x": {Names: names}}, before, began)
+		var field *certs.FieldError
+		if !errors.As(err, &field) || !errors.Is(err, certs.ErrInvalid) || field.Field != "wanted[x].Names" {
+			t.Errorf("%q: %v", names, err)
+		}
+		if changes != nil || !got.Published.Equal(began) {
+			t.Errorf("%q: %+v, %+v", names, got, changes)
+		}
+	}
+}
+
+// FuzzPlan: whatever is stored, after it has been planned for everything
+// verifies, and it stays so.
+func FuzzPlan(f *testing.F) {
+	var seed certs.State
+	for i, now := range []time.Time{began, began.Add(366 * day), began.Add(367 * day), began.Add(380 * day)} {
+		if i == 0 {
+			seed.Bundles = map[string][]byte{"servers": nil, "agents": nil}
+		}
+		var err error
+		if seed, _, err = certs.Plan(wanted, seed, now); err != nil {
+			f.Fatal(err)
+		}
+		l := seed.Leaves["scheduler"]
+		f.Add(seed.Authority.Certificate, seed.Authority.Key, seed.Next.Certificate, seed.Next.Key, seed.Former, l.Certificate, l.Key, seed.Bundles["agents"], int64(i*400))
+		f.Add(l.Certificate, l.Key, seed.Authority.Certificate, seed.Authority.Key, seed.Bundles["agents"], seed.Authority.Certificate, seed.Authority.Key, seed.Former, int64(i*100))
+		f.Add(seed.Authority.Certificate, l.Key, []byte("-----BEGIN"), []byte(nil), seed.Former, l.Certificate, l.Key, seed.Bundles["agents"], int64(-i*10))
+	}
+	f.Fuzz(func(t *testing.T, authority, authorityKey, next, nextKey, former, leaf, leafKey, bundle []byte, days int64) {
+		now := began.Add(time.Duration(days%4000) * day)
+		s := certs.State{
+			Authority: certs.Pair{Certificate: authority, Key: authorityKey}, Next: certs.Pair{Certificate: next, Key: nextKey},
+			Published: began, Former: former,
+			Leaves:  map[string]certs.Pair{"scheduler": {Certificate: leaf, Key: leafKey}},
+			Bundles: map[string][]byte{"servers": former, "agents": bundle},
+		}
+		for round := range 4 {
+			planned, changes, err := certs.Plan(wanted, s, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(changes) == 0 {
+				break
+			}
+			if round == 3 {
+				t.Fatalf("there is always something to do: %+v", changes)
+			}
+			s = planned
+			for name, want := range wanted {
+				for place, bundle := range s.Bundles {
+					if err := verify(t, want, s.Leaves[name], bundle, now); err != nil {
+						t.Fatalf("%s at the %s: %v", name, place, err)
+					}
+				}
+			}
+		}
+	})
+}

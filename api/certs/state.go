@@ -1,0 +1,113 @@
+package certs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// How long what holds, and is used.
+const (
+	// AuthorityLife is that of an authority, which signs for AuthorityUse: what it
+	// signed last is over long before it is.
+	AuthorityLife, AuthorityUse = 730 * day, 365 * day
+	// LeafLife is that of a certificate, which is replaced after LeafUse: the
+	// rest is for runs that fail.
+	LeafLife, LeafUse = 90 * day, 60 * day
+	// Lead is how long an authority is in the bundle before it signs and after the
+	// last certificate of its own was replaced. Readers are hours behind at most:
+	// a kubelet brings a changed volume within minutes, a connection lasts an hour.
+	Lead = 7 * day
+	// skew is by how much a clock may be behind the one that signs.
+	skew = 5 * time.Minute
+)
+
+// Pair is a certificate and its private key, each as PEM.
+type Pair struct{ Certificate, Key []byte }
+
+// State is what is stored: any bytes, also none. It is a plain value.
+type State struct {
+	// Authority signs. Next will, if there is one: Published is when all bundles
+	// were first seen to have it, zero if they have not been.
+	Authority, Next Pair
+	Published       time.Time
+	// Former are certificates of authorities that are still trusted, as PEM.
+	Former []byte
+	// Leaves are the certificates by name.
+	Leaves map[string]Pair
+	// Bundles are the authorities that are trusted, as PEM, by the place where they
+	// are stored. All say the same.
+	Bundles map[string][]byte
+}
+
+// Leaf is what a certificate is to be for: servers of these DNS names, and with
+// Client clients of them, too.
+type Leaf struct {
+	Names  []string
+	Client bool
+}
+
+// ServiceNames are the DNS names of a Kubernetes service, shortest first.
+func ServiceNames(service, namespace, clusterDomain string) []string {
+	inNamespace := service + "." + namespace
+	return []string{service, inNamespace, inNamespace + ".svc", inNamespace + ".svc." + clusterDomain}
+}
+
+// Kind is what a Change is about.
+type Kind string
+
+// Kinds of changes, in the order in which they have to be stored.
+const (
+	Authorities Kind = "authorities" // Authority, Next, Published and Former, together
+	Bundle      Kind = "bundle"
+	LeafPair    Kind = "leaf"
+)
+
+// Change is something to be stored, and why.
+type Change struct {
+	Kind   Kind   `json:"kind"`
+	Name   string `json:"name,omitempty"` // of the leaf, or the bundle's place
+	Reason string `json:"reason"`
+}
+
+// FieldError names what can't be planned for, and its value.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+// Error is one line.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("certs: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// ErrInvalid refuses leaves without names, and names that are not DNS names.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// dnsName is RFC 1123's, at most 253 bytes.
+var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
+
+// Validate refuses leaves that can't be planned for. Errors are *FieldError.
+func Validate(wanted map[string]Leaf) error {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		field := "wanted[" + name + "].Names"
+		if len(wanted[name].Names) == 0 {
+			return &FieldError{Field: field, Value: wanted[name].Names, Err: fmt.Errorf("%w: a certificate is for a name at least", ErrInvalid)}
+		}
+		for _, dns := range wanted[name].Names {
+			if len(dns) > 253 || !dnsName.MatchString(dns) {
+				return &FieldError{Field: field, Value: dns, Err: fmt.Errorf("%w: not a DNS name", ErrInvalid)}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+// Package certs is the command spazio-certs: it stores in a cluster what package
+// api/certs plans. The objects are there before it, for it has no right to
+// create any: a Secret with the authority, one for each server, and a ConfigMap
+// with the authorities that are trusted in each namespace.
+package certs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	plan "github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+// Main runs the command and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return serve.Execute(ctx, newCommand(), args, stdout, stderr)
+}
+
+type options struct {
+	config             Config
+	kubeconfig, output string
+	timeout            time.Duration
+	log                serve.Log
+}
+
+func newCommand() *cobra.Command {
+	o := options{}
+	c := &cobra.Command{
+		Use:   "spazio-certs",
+		Short: "Make and replace the certificates of Spazio's servers, and end",
+		Long: "spazio-certs replaces what is due of the authority, the servers' certificates and the\n" +
+			"bundles that they are trusted by, and ends. The Secrets and ConfigMaps have to be\n" +
+			"there, if empty: it asks for the right to get and update them by name, and for none\n" +
+			"to create. Run it once a day; for some weeks it may fail without harm.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.output != "text" && o.output != "json" {
+				return serve.Usage(fmt.Errorf("--output: %q is neither text nor json", o.output))
+			}
+			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.config.Namespace, "namespace", "spazio-system", "where the servers and the Secrets are")
+	flags.StringVar(&o.config.AgentNamespace, "agent-namespace", "spazio-agent", "where the agents are; empty if that is --namespace")
+	flags.StringVar(&o.config.ClusterDomain, "cluster-domain", "cluster.local", "what the names of services end with")
+	flags.StringArrayVar(&o.config.Servers, "server", []string{"spazio-scheduler"}, "server whose Secret is NAME-tls, and other services that it is reached by, NAME,SERVICE...; repeatable")
+	flags.StringArrayVar(&o.config.Peers, "peer", []string{"spazio-aggregator,spazio-aggregator-peers"}, "the same for one that shows its certificate as a client, too")
+	flags.BoolVar(&o.config.DryRun, "dry-run", false, "say what would be changed and change nothing")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
+	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "time after which to give up")
+	serve.LogFlags(flags, &o.log)
+	return c
+}
+
+func (o options) run(ctx context.Context, stdout, stderr io.Writer) error {
+	logger, err := o.log.Logger(stderr)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return serve.Usage(fmt.Errorf("reach the API server: %w", err))
+	}
+	client, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return serve.Usage(fmt.Errorf("reach the API server: %w", err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	changes, err := Ensure(ctx, client, o.config, time.Now, logger)
+	if errors.Is(err, plan.ErrInvalid) {
+		return serve.Usage(err)
+	}
+	if err != nil && len(changes) == 0 {
+		return err
+	}
+	return errors.Join(o.print(stdout, changes), err)
+}
+
+// print shows what was changed, also before a failure.
+func (o options) print(out io.Writer, changes []plan.Change) error {
+	if o.output == "json" {
+		if changes == nil {
+			changes = []plan.Change{}
+		}
+		return json.NewEncoder(out).Encode(struct {
+			Changes []plan.Change `json:"changes"`
+			DryRun  bool          `json:"dryRun,omitempty"`
+		}{changes, o.config.DryRun})
+	}
+	if len(changes) == 0 {
+		_, err := fmt.Fprintln(out, "Nothing to do.")
+		return err
+	}
+	for _, c := range changes {
+		if _, err := fmt.Fprintf(out, "%-12s %-24s %s\n", c.Kind, c.Name, c.Reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,10 @@
+// Command spazio-certs makes and replaces the certificates of Spazio's servers,
+// and ends.
+package main
+
+import (
+	"github.com/spazio-scheduler/spazio/cmd/internal/certs"
+	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+)
+
+func main() { serve.Main(certs.Main) }
