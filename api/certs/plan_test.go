@@ -351,6 +351,29 @@ func TestPlanWaitsForALostAuthority(t *testing.T) {
 	}
 }
 
+// TestPlanWaitsForTheBundles: an authority that was made but not told to anybody
+// does not sign, however old it is.
+func TestPlanWaitsForTheBundles(t *testing.T) {
+	s := newStore(t)
+	settle(t, s, began)
+	for now := began; now.Before(began.Add(364 * day)); now = now.Add(20 * day) {
+		s.run(now, 99)
+	}
+	s.run(began.Add(370*day), 1) // ends before the bundles are stored
+	leaves := len(*s.leaves["scheduler"])
+	now := began.Add(395 * day)
+	s.run(now, 99)
+	s.judge(now)
+	if n := len(parse(t, s.state.Bundles["agents"])); n != 2 {
+		t.Errorf("%d authorities are trusted, want 2", n)
+	}
+	s.run(now.Add(60*day), 99)
+	s.judgeOverlap()
+	if n := len(*s.leaves["scheduler"]); n <= leaves {
+		t.Error("no certificate was replaced")
+	}
+}
+
 // TestPlanGivesNewNames to a server whose names have changed, by the same
 // authority.
 func TestPlanGivesNewNames(t *testing.T) {

@@ -4,7 +4,7 @@ package main
 
 import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/certs"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-func main() { serve.Main(certs.Main) }
+func main() { command.Main(certs.Main) }

@@ -30,7 +30,7 @@ import (
 
 	plan "github.com/spazio-scheduler/spazio/api/certs"
 	"github.com/spazio-scheduler/spazio/cmd/internal/certs"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 var began = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
@@ -240,14 +240,14 @@ func TestPlanCommand(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{[]string{"--output=yaml"}, serve.ExitUsage, "", "--output"},
-		{[]string{"--kubeconfig=" + t.TempDir() + "/none"}, serve.ExitUsage, "", "API server"},
-		{[]string{"--kubeconfig=" + empty, "--server=no_name"}, serve.ExitUsage, "", "no_name"},
-		{[]string{"--kubeconfig=" + empty, "--cluster-domain="}, serve.ExitUsage, "", "DNS name"},
-		{[]string{"--kubeconfig=" + forbidden}, serve.ExitFailure, "", "the authority: no"},
-		{[]string{"--kubeconfig=" + empty, "--dry-run"}, serve.ExitOK, "leaf         spazio-aggregator", ""},
-		{[]string{"--kubeconfig=" + empty, "--dry-run", "--agent-namespace=", "-o", "json"}, serve.ExitOK, `"dryRun":true`, ""},
-		{[]string{"more"}, serve.ExitUsage, "", "more"},
+		{[]string{"--output=yaml"}, command.ExitUsage, "", "--output"},
+		{[]string{"--kubeconfig=" + t.TempDir() + "/none"}, command.ExitUsage, "", "API server"},
+		{[]string{"--kubeconfig=" + empty, "--server=no_name"}, command.ExitUsage, "", "no_name"},
+		{[]string{"--kubeconfig=" + empty, "--cluster-domain="}, command.ExitUsage, "", "DNS name"},
+		{[]string{"--kubeconfig=" + forbidden}, command.ExitFailure, "", "the authority: no"},
+		{[]string{"--kubeconfig=" + empty, "--dry-run"}, command.ExitOK, "leaf         spazio-aggregator", ""},
+		{[]string{"--kubeconfig=" + empty, "--dry-run", "--agent-namespace=", "-o", "json"}, command.ExitOK, `"dryRun":true`, ""},
+		{[]string{"more"}, command.ExitUsage, "", "more"},
 	} {
 		t.Run(fmt.Sprint(tt.args), func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

@@ -17,19 +17,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	plan "github.com/spazio-scheduler/spazio/api/certs"
-	"github.com/spazio-scheduler/spazio/cmd/internal/serve"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // Main runs the command and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return serve.Execute(ctx, newCommand(), args, stdout, stderr)
+	return command.Execute(ctx, newCommand(), args, stdout, stderr)
 }
 
 type options struct {
 	config             Config
 	kubeconfig, output string
 	timeout            time.Duration
-	log                serve.Log
+	log                command.Log
 }
 
 func newCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func newCommand() *cobra.Command {
 			"to create. Run it once a day; for some weeks it may fail without harm.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.output != "text" && o.output != "json" {
-				return serve.Usage(fmt.Errorf("--output: %q is neither text nor json", o.output))
+				return command.Usage(fmt.Errorf("--output: %q is neither text nor json", o.output))
 			}
 			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -58,7 +58,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "time after which to give up")
-	serve.LogFlags(flags, &o.log)
+	command.LogFlags(flags, &o.log)
 	return c
 }
 
@@ -69,17 +69,17 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
-		return serve.Usage(fmt.Errorf("reach the API server: %w", err))
+		return command.Usage(fmt.Errorf("reach the API server: %w", err))
 	}
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
-		return serve.Usage(fmt.Errorf("reach the API server: %w", err))
+		return command.Usage(fmt.Errorf("reach the API server: %w", err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	changes, err := Ensure(ctx, client, o.config, time.Now, logger)
 	if errors.Is(err, plan.ErrInvalid) {
-		return serve.Usage(err)
+		return command.Usage(err)
 	}
 	if err != nil && len(changes) == 0 {
 		return err
