@@ -1,0 +1,185 @@
+{{/* Labels of an object: (dict "name" NAME). */}}
+{{- define "spazio.labels" -}}
+app.kubernetes.io/name: {{ .name }}
+app.kubernetes.io/part-of: spazio
+{{- end }}
+
+{{/* Image of a program: (dict "root" $ "name" NAME), where spazio-NAME is the program. */}}
+{{- define "spazio.image" -}}
+{{- $i := .root.Values.images -}}
+{{- with index $i.digests .name -}}
+{{ printf "%s/%s@%s" $i.registry $.name . }}
+{{- else -}}
+{{ printf "%s/%s:%s" $i.registry .name $i.tag }}
+{{- end }}
+{{- end }}
+
+{{/* What every pod's spec begins with. */}}
+{{- define "spazio.pod" -}}
+enableServiceLinks: false
+{{- with .Values.images.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{/* What every container has. */}}
+{{- define "spazio.container" -}}
+imagePullPolicy: {{ .Values.images.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end }}
+
+{{/* Replicas on as many hosts as there are: (dict "name" NAME). */}}
+{{- define "spazio.spread" -}}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        app.kubernetes.io/name: {{ .name }}
+    matchLabelKeys: [pod-template-hash]
+{{- end }}
+
+{{/* Volume of a server's certificate and key. Naming the items has the pod wait for them. */}}
+{{- define "spazio.tlsVolume" -}}
+name: tls
+secret:
+  secretName: {{ .name }}-tls
+  defaultMode: 0440
+  items:
+    - key: tls.crt
+      path: tls.crt
+    - key: tls.key
+      path: tls.key
+{{- end }}
+
+{{/* Volume of the authorities that all trust: (dict "root" $ "secret" SECRET). cert-manager has
+     no bundle to give away: there it comes with a certificate of the pod's namespace. */}}
+{{- define "spazio.trustVolume" -}}
+name: trust
+{{- if eq .root.Values.certificates.method "certManager" }}
+secret:
+  secretName: {{ .secret }}
+  defaultMode: 0440
+{{- else }}
+configMap:
+  name: spazio-trust
+{{- end }}
+  items:
+    - key: ca.crt
+      path: ca.crt
+{{- end }}
+
+{{/* Names by which a service is asked for: (dict "root" $ "name" NAME). */}}
+{{- define "spazio.dnsNames" -}}
+{{- $system := .root.Values.namespaces.system -}}
+- {{ .name }}
+- {{ .name }}.{{ $system }}
+- {{ .name }}.{{ $system }}.svc
+- {{ .name }}.{{ $system }}.svc.{{ .root.Values.clusterDomain }}
+{{- end }}
+
+{{/* The agents' service account, as servers name it. */}}
+{{- define "spazio.agentAccount" -}}
+{{ .Values.namespaces.agent }}/spazio-agent
+{{- end }}
+
+{{/* Whether agents mount the host's control groups: those that ask the API server who runs do not. */}}
+{{- define "spazio.agentMounts" -}}
+{{- if or (ne .Values.agent.podSource "kube") .Values.profiler.enabled }}true{{ end -}}
+{{- end }}
+
+{{/* The Pod Security Standard that agents need. */}}
+{{- define "spazio.agentStandard" -}}
+{{- if or (include "spazio.agentMounts" .) .Values.agent.hostPID .Values.agent.hostProc }}privileged{{ else }}restricted{{ end -}}
+{{- end }}
+
+{{/* The scheduler's configuration file. */}}
+{{- define "spazio.schedulerConfig" -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: true
+  resourceName: spazio-scheduler
+  resourceNamespace: {{ .Values.namespaces.system }}
+profiles:
+  - schedulerName: spazio
+    # A sample of the nodes would miss the few that have room.
+    percentageOfNodesToScore: 100
+    plugins:
+      multiPoint:
+        enabled:
+          - name: Spazio
+            weight: 5
+    pluginConfig:
+      - name: Spazio
+        args:
+          {{- toYaml (merge (dict) .Values.scheduler.args (include "spazio.schedulerArgs" . | fromYaml)) | nindent 10 }}
+{{- end }}
+
+{{/* The template of the pods of spazio-certs. */}}
+{{- define "spazio.certsPod" -}}
+metadata:
+  labels:
+    {{- include "spazio.labels" (dict "name" "spazio-certs") | nindent 4 }}
+spec:
+  {{- include "spazio.pod" . | nindent 2 }}
+  restartPolicy: OnFailure
+  serviceAccountName: spazio-certs
+  automountServiceAccountToken: true
+  containers:
+    - name: certs
+      image: {{ include "spazio.image" (dict "root" $ "name" "spazio-certs") }}
+      {{- include "spazio.container" . | nindent 6 }}
+      args:
+        - --namespace={{ .Values.namespaces.system }}
+        - --agent-namespace={{ .Values.namespaces.agent }}
+        - --cluster-domain={{ .Values.clusterDomain }}
+        - --server=spazio-scheduler
+        {{- if .Values.profiler.enabled }}
+        - --server=spazio-profiler,{{ include "spazio.profilers" . | fromYamlArray | join "," }}
+        {{- end }}
+        - --peer=spazio-aggregator,spazio-aggregator-peers
+      resources:
+        requests:
+          cpu: 10m
+          memory: 32Mi
+        limits:
+          memory: 128Mi
+{{- end }}
+
+{{/* The servers that have certificates, as a list. */}}
+{{- define "spazio.servers" -}}
+- spazio-scheduler
+- spazio-aggregator
+{{- if .Values.profiler.enabled }}
+- spazio-profiler
+{{- end }}
+{{- end }}
+
+{{/* The plugin's arguments, where the values have no others. */}}
+{{- define "spazio.schedulerArgs" -}}
+listen: :9690
+tlsCertFile: /etc/spazio/tls/tls.crt
+tlsKeyFile: /etc/spazio/tls/tls.key
+agentServiceAccount: {{ include "spazio.agentAccount" . }}
+{{- end }}
+
+{{/* The profiler's replicas by their names in its service, as a list. */}}
+{{- define "spazio.profilers" -}}
+{{- range $i := until (int .Values.profiler.replicas) }}
+- spazio-profiler-{{ $i }}.spazio-profiler
+{{- end }}
+{{- end }}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+)
+
+const root = "../.."
+
+func load(t *testing.T) (*helmChart, map[string]map[string]any, tree) {
+	t.Helper()
+	files, err := generate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crds, err := definitions(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := open(root, crds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variants, err := c.variants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, variants, files
+}
+
+// What is committed is what the chart makes.
+func TestCommitted(t *testing.T) {
+	if err := run(root, true); err != nil {
+		t.Errorf("%v\nrun: GOWORK=off go run -C tools/deploy .", err)
+	}
+}
+
+func TestCompareNamesEachDifference(t *testing.T) {
+	dir := t.TempDir()
+	want := tree{"deploy/rendered/a.yaml": "a\n", "deploy/kustomize/base/b.yaml": "b\n", "deploy/chart/files/c.yaml": "c\n"}
+	if err := want.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if differences := want.compare(dir); len(differences) > 0 {
+		t.Fatal(differences)
+	}
+	for path, text := range map[string]string{"deploy/rendered/a.yaml": "changed\n", "deploy/rendered/more.yaml": ""} {
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "deploy/kustomize/base/b.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(want.compare(dir))
+	for _, part := range []string{"a.yaml differs", "more.yaml is not generated", "b.yaml is missing"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in %s", part, text)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	c, variants, _ := load(t)
+	variants["existing"] = map[string]any{"certificates": map[string]any{"method": "existing"}}
+	for name, values := range variants {
+		for _, message := range c.lint(values) {
+			t.Errorf("%s: %v", name, message)
+		}
+	}
+}
+
+func nested(value any, path ...string) map[string]any {
+	for _, key := range slices.Backward(path) {
+		value = map[string]any{key: value}
+	}
+	return value.(map[string]any)
+}
+
+// The schema refuses what the templates would take for something else.
+func TestSchemaRefuses(t *testing.T) {
+	c, _, _ := load(t)
+	for _, values := range []map[string]any{
+		nested(1, "unknown"),
+		nested("x", "agent", "unknown"),
+		nested("cri", "agent", "podSource"),
+		nested(0, "scheduler", "replicas"),
+		nested("2", "aggregator", "replicas"),
+		nested("CronJob", "certificates", "method"),
+		nested("sha256:abc", "images", "digests", "spazio-agent"),
+		nested("sha256:"+strings.Repeat("a", 64), "images", "digests", "spazio-agnet"),
+		nested("Spazio", "namespaces", "system"),
+		nested([]any{"insecure"}, "aggregator", "extraArgs"),
+		nested("", "images", "registry"),
+		nested("15", "monitoring", "interval"),
+	} {
+		if _, err := c.render(values); err == nil || !strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
+			t.Errorf("%v: %v", values, err)
+		}
+	}
+}
+
+// find returns what lies at the path in the one object of the kind and name.
+func find(t *testing.T, objects []object, kind, name string, path ...any) any {
+	t.Helper()
+	i := slices.IndexFunc(objects, func(o object) bool { return o.kind() == kind && o.metadata("name") == name })
+	if i < 0 {
+		t.Fatalf("no %s %s", kind, name)
+	}
+	var value any = objects[i].content
+	for _, key := range path {
+		switch at := value.(type) {
+		case map[string]any:
+			value = at[key.(string)]
+		case []any:
+			value = at[key.(int)]
+		default:
+			t.Fatalf("%s %s has nothing at %v", kind, name, path)
+		}
+	}
+	return value
+}
+
+func TestValues(t *testing.T) {
+	c, _, _ := load(t)
+	digest := "sha256:" + strings.Repeat("a", 64)
+	objects, err := c.render(map[string]any{
+		"images":        map[string]any{"registry": "example.org/x", "tag": "v1", "digests": map[string]any{"spazio-agent": digest}},
+		"namespaces":    map[string]any{"system": "s", "agent": "a", "create": false},
+		"clusterDomain": "example.net",
+		"agent":         map[string]any{"extraArgs": []any{"--log-level=debug"}, "hostProc": true},
+		"scheduler":     map[string]any{"args": map[string]any{"maxWait": "1m", "listen": ":1"}},
+		"certificates":  map[string]any{"method": "existing"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := []any{"spec", "template", "spec", "containers", 0}
+	if got, want := find(t, objects, "DaemonSet", "spazio-agent", append(pod, "image")...), "example.org/x/spazio-agent@"+digest; got != want {
+		t.Errorf("image %v, want %v", got, want)
+	}
+	if got, want := find(t, objects, "Deployment", "spazio-scheduler", append(pod, "image")...), "example.org/x/spazio-scheduler:v1"; got != want {
+		t.Errorf("image %v, want %v", got, want)
+	}
+	args := find(t, objects, "DaemonSet", "spazio-agent", append(pod, "args")...).([]any)
+	if args[len(args)-1] != "--log-level=debug" || !slices.Contains(args, any("--schedulers=dns:///spazio-scheduler.s.svc.example.net:9690")) || !slices.Contains(args, any("--proc-root=/host/proc")) {
+		t.Errorf("the agent's arguments: %v", args)
+	}
+	text := find(t, objects, "ConfigMap", "spazio-scheduler", "data", "config.yaml").(string)
+	for _, line := range []string{"listen: :1\n", "maxWait: 1m\n", "agentServiceAccount: a/spazio-agent\n", "resourceNamespace: s\n"} {
+		if strings.Count(text, line) != 1 {
+			t.Errorf("the scheduler's configuration has not one %q:\n%s", line, text)
+		}
+	}
+	for _, o := range objects {
+		if namespace := o.metadata("namespace"); strings.HasPrefix(namespace, "spazio") || o.kind() == "Namespace" || o.kind() == "Secret" {
+			t.Errorf("%s was rendered", o.id())
+		}
+		if strings.Contains(o.text, "spazio-system") || strings.Contains(o.text, "cluster.local") {
+			t.Errorf("%s has a namespace or domain that is not the values'", o.id())
+		}
+	}
+}
+
+// alone are the pairs of components that don't make together what the chart makes
+// of both: deploy/README.md says so.
+var alone = map[string]bool{
+	"agent-kube cgroup-v1":    true, // only one of them can be meant
+	"agent-kube profiler":     true,
+	"cert-manager monitoring": true,
+	"cert-manager profiler":   true,
+}
+
+// kustomize makes of the base and a component what Helm makes of the values.
+func TestComponents(t *testing.T) {
+	c, variants, files := load(t)
+	delete(variants, install)
+	names := slices.Sorted(maps.Keys(variants))
+	check := func(t *testing.T, values map[string]any, want bool, components ...string) {
+		t.Helper()
+		helm, err := c.render(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		built, err := build(files, components...)
+		if same := err == nil && contentOf(t, helm, built); same != want {
+			t.Errorf("%v: the same as Helm's is %v, want %v (%v)", components, same, want, err)
+		}
+	}
+	check(t, nil, true)
+	for i, a := range names {
+		check(t, variants[a], true, a)
+		for _, b := range names[i+1:] {
+			both := loader.MergeMaps(variants[a], variants[b])
+			pair := a + " " + b
+			check(t, both, !alone[pair], a, b)
+		}
+	}
+}
+
+// contentOf says whether the objects are the same, in whatever order.
+func contentOf(t *testing.T, want, got []object) bool {
+	t.Helper()
+	wanted, found := byID(want), byID(got)
+	same := len(wanted) == len(found)
+	for id, o := range wanted {
+		if !reflect.DeepEqual(o.content, found[id].content) {
+			t.Logf("%s differs", id)
+			same = false
+		}
+	}
+	return same
+}
