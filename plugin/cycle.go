@@ -161,9 +161,9 @@ func (p *spazio) cycle(state fwk.CycleState) (*cycle, error) {
 // tally counts refused nodes by the message of their status.
 type tally struct {
 	nodes    int
-	byReason [reserve.SlowStart + 1]int
+	byReason [reserve.NoMemory + 1]int
 	// byText is indexed by refusals.id.
-	byText [maxChannels + 1][reserve.SlowStart + 1]int32
+	byText [maxChannels + 1][reserve.NoMemory + 1]int32
 }
 
 func (t *tally) add(v verdict) {

@@ -13,7 +13,7 @@
 // passes through:
 //
 //	PreFilter  remember the pod as waiting, then ask of each node whether it has
-//	           room: reserve.Admit; the cycle keeps the answers
+//	           room: reserve.Fits; the cycle keeps the answers
 //	Filter     refuse the nodes without room, unless all have it or, for a pod that
 //	           asks nothing else of its node, none has it (the pod is refused at
 //	           once) or so few that PreFilter names them

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -47,8 +48,8 @@ type metricSet struct {
 	overdue     *metrics.Counter
 	streams     *metrics.Gauge
 	nodes       map[string]metrics.GaugeMetric
-	rejections  [reserve.SlowStart + 1]metrics.CounterMetric
-	lostRaces   [reserve.SlowStart + 1]metrics.CounterMetric
+	rejections  [reserve.NoMemory + 1]metrics.CounterMetric
+	lostRaces   [reserve.NoMemory + 1]metrics.CounterMetric
 	activated   map[string]metrics.CounterMetric
 	corrections map[string]metrics.CounterMetric
 	reports     map[string]metrics.CounterMetric
@@ -107,13 +108,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 
 // labelOf returns a reason as a label's value.
 func labelOf(r reserve.Reason) string {
-	switch r {
-	case reserve.NoRoom:
-		return "no_room"
-	case reserve.SlowStart:
-		return "slow_start"
-	}
-	return r.String()
+	return strings.ReplaceAll(r.String(), " ", "_")
 }
 
 func newGauge(name, help string) *metrics.Gauge {
@@ -144,7 +139,7 @@ func (m *metricSet) closed(reason string)            { m.closings[reason].Inc() 
 func (m *metricSet) identity(result string)          { m.identities[result].Inc() }
 
 // rejected adds the nodes that one attempt found without room.
-func (m *metricSet) rejected(byReason *[reserve.SlowStart + 1]int) {
+func (m *metricSet) rejected(byReason *[reserve.NoMemory + 1]int) {
 	for _, reason := range reserve.Reasons() {
 		if n := byReason[reason]; n > 0 {
 			m.rejections[reason].Add(float64(n))
@@ -169,7 +164,7 @@ func (h *Hub) gauge(now time.Duration) {
 	h.metrics.pending.Set(float64(h.waiting.count()))
 	wanting := h.waiting.forRoom()
 	h.metrics.forRoom.Set(float64(wanting))
-	h.metrics.wanted.Set(float64(wanting) * podDemand)
+	h.metrics.wanted.Set(float64(wanting) * podDemand.Pods())
 	for state, gauge := range h.metrics.nodes {
 		gauge.Set(float64(states[state]))
 	}

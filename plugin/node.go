@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// podDemand is what every pod asks for, in pods.
-const podDemand = 1
+// podDemand is what every pod asks for.
+var podDemand = reserve.TypicalPod()
 
 // view is what one scheduling cycle sees of a node: the newest report and the
 // pods in flight at the same moment. It is never changed, only replaced.

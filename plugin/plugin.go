@@ -324,5 +324,5 @@ type signature struct {
 // SignPod lets pods that the plugin treats alike share a scheduling result;
 // without it batching would be off for the whole profile.
 func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: signature{Demand: podDemand, Exempt: p.exempt(pod)}}}, nil
+	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: signature{Demand: podDemand.Pods(), Exempt: p.exempt(pod)}}}, nil
 }

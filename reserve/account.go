@@ -7,18 +7,16 @@ import (
 	"time"
 )
 
-// demandUnit: sums of demand are kept in whole millionths of a pod, so that
-// adding and subtracting any sequence of demands ends at exactly 0.
-const demandUnit = 1e6
-
 // Account is one node's side of a Ledger. Its methods but Cap read atomics: they
 // take no lock. None allocates. Safe for concurrent use.
 type Account struct {
 	node string
 	// The sums of the entries' shares.
-	demand, stalled, overdue atomic.Int64
-	pods, confirmed          atomic.Int64
-	trickled                 atomic.Int64
+	sums             sums
+	stalled, overdue atomic.Int64
+	flying           atomic.Int64
+	confirmed        atomic.Int64
+	trickled         atomic.Int64
 	// listing is what the node's newest report lists; nil before the first.
 	listing atomic.Pointer[listing]
 
@@ -31,14 +29,21 @@ type Account struct {
 }
 
 // InFlight returns the summed demand of the node's pods in flight, in pods.
-func (a *Account) InFlight() float64 { return inPods(a.demand.Load()) }
+func (a *Account) InFlight() float64 { return inPods(a.sums.pods.Load()) }
 
 // Pods returns the number of the node's pods in flight.
-func (a *Account) Pods() int { return int(a.pods.Load()) }
+func (a *Account) Pods() int { return int(a.flying.Load()) }
 
 // Flight returns what the node's pods in flight ask for.
 func (a *Account) Flight() Flight {
-	return Flight{Demand: inPods(a.demand.Load()), Stalled: inPods(a.stalled.Load()), Overdue: inPods(a.overdue.Load())}
+	f := Flight{
+		Demand: inPods(a.sums.pods.Load()), Stalled: inPods(a.stalled.Load()), Overdue: inPods(a.overdue.Load()),
+		Cores: inPods(a.sums.cores.Load()),
+	}
+	if known := a.sums.known.Load(); known != 0 {
+		f.Known = a.sums.of(known)
+	}
+	return f
 }
 
 // Confirmed returns the number of pods that both the API shows on the node, or a
@@ -96,15 +101,51 @@ func (t *turnover) decayed(now time.Time) float64 {
 }
 
 // share is what one entry adds to its account's sums.
-type share struct{ demand, stalled, overdue, pods, confirmed, trickled int64 }
+type share struct {
+	units
+	stalled, overdue, flying, confirmed, trickled int64
+}
+
+// sums are those of units.
+type sums struct {
+	pods, known               atomic.Int64
+	typical, amount, variance [Resources]atomic.Int64
+	cores                     atomic.Int64
+}
+
+// shift replaces one addend by another.
+func (s *sums) shift(before, after units) {
+	if before == after {
+		return
+	}
+	move(&s.pods, before.pods, after.pods)
+	move(&s.cores, before.cores, after.cores)
+	for i := range s.amount {
+		move(&s.typical[i], before.typical[i], after.typical[i])
+		move(&s.amount[i], before.amount[i], after.amount[i])
+		move(&s.variance[i], before.variance[i], after.variance[i])
+	}
+	move(&s.known, before.known, after.known)
+}
+
+// of is what the known pods ask for, of whom there are some.
+func (s *sums) of(known int64) Known {
+	all := Known{Pods: inPods(known)}
+	for i := range s.amount {
+		all.Typical[i] = inPods(s.typical[i].Load())
+		all.Amount[i] = float64(s.amount[i].Load()) / amountUnit[i]
+		all.Var[i] = float64(s.variance[i].Load()) / varUnit[i]
+	}
+	return all
+}
 
 // shift replaces an entry's share by another, each sum in one step: a reader
 // never misses a pod that was in flight before and is after.
 func (a *Account) shift(before, after share) {
-	move(&a.demand, before.demand, after.demand)
+	a.sums.shift(before.units, after.units)
 	move(&a.stalled, before.stalled, after.stalled)
 	move(&a.overdue, before.overdue, after.overdue)
-	move(&a.pods, before.pods, after.pods)
+	move(&a.flying, before.flying, after.flying)
 	move(&a.confirmed, before.confirmed, after.confirmed)
 	move(&a.trickled, before.trickled, after.trickled)
 }
@@ -113,14 +154,4 @@ func move(sum *atomic.Int64, before, after int64) {
 	if before != after {
 		sum.Add(after - before)
 	}
-}
-
-func inPods(units int64) float64 { return float64(units) / demandUnit }
-
-// toUnits converts a demand; the error is a *FieldError.
-func toUnits(demand float64) (int64, error) {
-	if !(demand > 0 && demand <= 1e6) {
-		return 0, refuse("demand", demand, "in (0, 10⁶]")
-	}
-	return max(int64(math.Round(demand*demandUnit)), 1), nil
 }

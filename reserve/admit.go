@@ -26,11 +26,19 @@ type Signal struct {
 	// Cores are the node's, 0 where nobody says, which is as good as a few: slow
 	// start's first step grows with them.
 	Cores float64
+	// Rooms are those of the resources in which pods of known workloads are counted,
+	// Rest the scarcest of the channels in which all pods are typical. Avail follows
+	// from them and from what else the node knows.
+	Rooms [Resources]Room
+	Rest  Room
+	// Floored says that no channel is half full, and Avail was raised to one pod for
+	// that alone.
+	Floored bool
 }
 
-// Flight is what a node's pods in flight ask for, in pods.
+// Flight is what a node's pods in flight ask for.
 type Flight struct {
-	// Demand is that of all of them: what Free takes off.
+	// Demand is that of all of them in pods: what Free takes off.
 	Demand float64
 	// Stalled is the part of the pods that wait for something other than the
 	// node; see [Stalled]. Overdue is the part, of the others, that has been in
@@ -38,6 +46,10 @@ type Flight struct {
 	// and Overdue as long as reports come, for a report that does not list a pod
 	// after that time says that it does not run.
 	Stalled, Overdue float64
+	// Known is what those ask for whose workloads are known; Demand counts them too.
+	Known Known
+	// Cores is the sum of [Demand.Cores].
+	Cores float64
 }
 
 // starting is what slow start counts while reports come, unseen what it counts
@@ -45,7 +57,7 @@ type Flight struct {
 func (f Flight) starting() float64 { return f.Demand - f.Stalled - f.Overdue }
 func (f Flight) unseen() float64   { return f.Demand - f.Stalled }
 
-// Rules are the constants of Admit. The zero value of a field means its
+// Rules are the constants of Fits. The zero value of a field means its
 // default.
 type Rules struct {
 	// Epsilon is the room that must be left for any pod, in pods: default 1,
@@ -57,6 +69,17 @@ type Rules struct {
 	// 4-core node in a fluid simulation, with it 12, and steeper lines let them
 	// through. Ranges (0, ∞).
 	Burst, Growth float64
+	// Spread is φ, how much what a known pod takes is taken to differ from what is
+	// known, relative to it: default ½, range (0, ∞). It is for those who make a
+	// Demand.
+	Spread float64
+	// Caution is g, the standard deviations by which pods may take more than
+	// expected of a resource without give: default 1, range (0, ∞).
+	Caution float64
+	// CPUFill is how many cores' worth of demand a core is filled to by pods that
+	// are known: default 1.7, range (0, 2]. Without it they fill it to 2, half of
+	// which waits.
+	CPUFill float64
 }
 
 const (
@@ -66,6 +89,9 @@ const (
 	// burstCores are the cores for which Burst is meant; larger nodes have as much
 	// of it a core.
 	burstCores = 4
+	defaultSpread  = .5
+	defaultCaution = 1
+	defaultCPUFill = 1.7
 )
 
 // Validate returns a *FieldError for a field that is negative or not finite.
@@ -73,10 +99,16 @@ func (r Rules) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"Epsilon", r.Epsilon}, {"Burst", r.Burst}, {"Growth", r.Growth}} {
+	}{
+		{"Epsilon", r.Epsilon}, {"Burst", r.Burst}, {"Growth", r.Growth},
+		{"Spread", r.Spread}, {"Caution", r.Caution}, {"CPUFill", r.CPUFill},
+	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return refuse(f.name, f.value, "a finite number above 0, or 0 for the default")
 		}
+	}
+	if r.CPUFill > fullCores {
+		return refuse("CPUFill", r.CPUFill, "at most 2")
 	}
 	return nil
 }
@@ -92,13 +124,23 @@ func (r Rules) WithDefaults() Rules {
 	if r.Growth == 0 {
 		r.Growth = defaultGrowth
 	}
+	if r.Spread == 0 {
+		r.Spread = defaultSpread
+	}
+	if r.Caution == 0 {
+		r.Caution = defaultCaution
+	}
+	if r.CPUFill == 0 {
+		r.CPUFill = defaultCPUFill
+	}
 	return r
 }
 
 // Reason says why a node cannot take a pod; the zero value admits it.
 type Reason uint8
 
-// The reasons, in the order in which Admit looks for them.
+// The reasons. Fits looks for a full node first, then for room, then at slow
+// start's line.
 const (
 	Admitted Reason = iota
 	// Stale: the node's signal is missing or too old, and it is waited for or the
@@ -110,12 +152,16 @@ const (
 	NoRoom
 	// SlowStart: too many pods in flight that no report has confirmed.
 	SlowStart
+	// NoCPU and NoMemory: no room for what the pod, or one in flight, is known to
+	// take.
+	NoCPU
+	NoMemory
 )
 
 // Reasons lists the refusals, for callers that count by reason.
-func Reasons() []Reason { return []Reason{Stale, Saturated, NoRoom, SlowStart} }
+func Reasons() []Reason { return []Reason{Stale, Saturated, NoRoom, SlowStart, NoCPU, NoMemory} }
 
-var reasonNames = [...]string{"admitted", "stale", "saturated", "no room", "slow start"}
+var reasonNames = [...]string{"admitted", "stale", "saturated", "no room", "slow start", "no cpu", "no memory"}
 
 // String returns a short lower-case name.
 func (r Reason) String() string {
@@ -123,6 +169,12 @@ func (r Reason) String() string {
 		return reasonNames[r]
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// Full says that the node has no room for the pod: what nothing but pods that end
+// can mend.
+func (r Reason) Full() bool {
+	return r == Saturated || r == NoRoom || r == NoCPU || r == NoMemory
 }
 
 // Free returns avail − inflight: the pods that still fit. It may be negative.
@@ -135,17 +187,25 @@ func Limit(s Signal, r Rules) float64 {
 	return math.Max(r.Burst*math.Max(s.Cores/burstCores, 1)+r.Growth*float64(s.Pods), s.Allowance)
 }
 
-// Admit decides whether a node with signal s and the flight f may take one more
-// pod of the given demand. A number that is NaN never admits. Whether s is fresh
-// enough to be asked is the caller's to know; see [Freshness].
-func Admit(s Signal, f Flight, demand float64, r Rules) Reason {
+// Fits decides whether a node with signal s and the flight f may take one more
+// pod of the given demand. Typical pods, among typical ones in flight, are held
+// against Avail; where the node can, others are against each resource's [Room]. A
+// number that is NaN never admits. Whether s is fresh enough to be asked is the
+// caller's to know; see [Freshness].
+func Fits(s Signal, f Flight, d Demand, r Rules) Reason {
 	r = r.WithDefaults()
-	switch {
-	case s.Saturated:
+	if s.Saturated {
 		return Saturated
-	case !(Free(s.Avail, f.Demand) >= math.Max(demand, r.Epsilon)):
+	}
+	switch {
+	case counted(&s, &f, &d):
+		if reason := fits(&s, &f, &d, &r); reason != Admitted {
+			return reason
+		}
+	case !(Free(s.Avail, f.Demand) >= r.least(&d)):
 		return NoRoom
-	case !(f.starting() < Limit(s, r)):
+	}
+	if !(f.starting() < Limit(s, r)) {
 		return SlowStart
 	}
 	return Admitted
@@ -154,15 +214,15 @@ func Admit(s Signal, f Flight, demand float64, r Rules) Reason {
 // Verdict is what the rules say of a node as long as its report counts and when
 // it no longer does.
 type Verdict struct {
-	// Reported is Admit's answer.
+	// Reported is what Fits says.
 	Reported Reason
 	// Unseen is slow start's alone, Admitted or SlowStart.
 	Unseen Reason
 }
 
 // Judge decides for a node both ways.
-func Judge(s Signal, f Flight, demand float64, r Rules) Verdict {
-	v := Verdict{Reported: Admit(s, f, demand, r)}
+func Judge(s Signal, f Flight, d Demand, r Rules) Verdict {
+	v := Verdict{Reported: Fits(s, f, d, r)}
 	if !(f.unseen() < Limit(s, r)) {
 		v.Unseen = SlowStart
 	}
@@ -172,23 +232,19 @@ func Judge(s Signal, f Flight, demand float64, r Rules) Verdict {
 // MaxSlots caps Slots: more pods than any node holds.
 const MaxSlots = 1 << 20
 
-// Slots returns how many pods of the given demand Admit lets in one after the
+// Slots returns how many pods of the given demand Fits lets in one after the
 // other, each in flight when the next is asked, 0 to MaxSlots.
-func Slots(s Signal, f Flight, demand float64, r Rules) int {
+func Slots(s Signal, f Flight, d Demand, r Rules) int {
 	r = r.WithDefaults()
-	return slots(f, demand, func(f Flight) bool { return Admit(s, f, demand, r) == Admitted })
+	return slots(f, d, func(f Flight) bool { return Fits(s, f, d, r) == Admitted })
 }
 
 // slots counts the pods after which admits first refuses. What is admitted with
 // more in flight is admitted with less, so it doubles its steps and then halves
 // the last: a division would round.
-func slots(f Flight, demand float64, admits func(Flight) bool) int {
-	refuses := func(earlier int) bool {
-		g := f
-		g.Demand += float64(earlier) * demand
-		return !admits(g)
-	}
-	if !(demand > 0 && demand <= math.MaxFloat64) || refuses(0) {
+func slots(f Flight, d Demand, admits func(Flight) bool) int {
+	refuses := func(earlier int) bool { return !admits(f.plus(float64(earlier), d)) }
+	if pods := d.Pods(); !(pods > 0 && pods <= math.MaxFloat64) || refuses(0) {
 		return 0
 	}
 	low, high := 0, 1 // low is admitted

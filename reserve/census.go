@@ -6,7 +6,7 @@ import "slices"
 // absorbed.
 type PodState struct {
 	Node     string
-	Demand   float64
+	Demand   Demand
 	Claim    Claim
 	Progress Progress
 	// Absorbed: a report of Node listed the pod, or the API shows that it has run;
@@ -25,7 +25,7 @@ func (l *Ledger) Pod(pod PodKey) (PodState, bool) {
 		return PodState{}, false
 	}
 	return PodState{
-		Node: e.account.node, Demand: inPods(e.demand), Claim: e.claim, Progress: e.progress, Absorbed: e.absorbed,
+		Node: e.account.node, Demand: e.asks.demand(), Claim: e.claim, Progress: e.progress, Absorbed: e.absorbed,
 		Trickled: e.trickled,
 	}, true
 }

@@ -34,7 +34,7 @@ func (d *day) node(i int) string { return nodeAt(i%nodeCount) + string(rune('0'+
 func (d *day) arrive(t *testing.T) {
 	d.next++
 	node, pod := d.node(d.rng.IntN(dayNodes)), d.next
-	must(t, d.ledger.Reserve(node, pod, 1, d.now))
+	must(t, d.ledger.Reserve(node, pod, one, d.now))
 	switch d.rng.IntN(20) {
 	case 0: // the bind failed
 		d.ledger.Unreserve(node, pod)
@@ -101,7 +101,7 @@ func (d *day) nodeOf(pod reserve.PodKey) (string, bool) {
 
 func (d *day) bind(t *testing.T, node string, pod reserve.PodKey) {
 	d.bound[pod] = true
-	_, err := d.ledger.Bound(node, pod, 1, d.now)
+	_, err := d.ledger.Bound(node, pod, one, d.now)
 	must(t, err)
 }
 

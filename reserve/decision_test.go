@@ -100,7 +100,7 @@ func TestAdmit(t *testing.T) {
 		{"NaN allowance", reserve.Signal{Avail: 9, Allowance: math.NaN()}, 0, 1, reserve.Rules{}, reserve.SlowStart},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := reserve.Admit(test.signal, reserve.Flight{Demand: test.inflight}, test.demand, test.rules); got != test.want {
+			if got := reserve.Fits(test.signal, reserve.Flight{Demand: test.inflight}, pods(test.demand), test.rules); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -121,29 +121,29 @@ func TestSlotsCountsAdmissions(t *testing.T) {
 		want := 0
 		flight := reserve.Flight{Demand: start, Stalled: start * float64(rng.IntN(2)) / 2, Overdue: start * float64(rng.IntN(2)) / 4}
 		next := flight
-		for reserve.Admit(s, next, demand, rules) == reserve.Admitted {
+		for reserve.Fits(s, next, pods(demand), rules) == reserve.Admitted {
 			want++
 			next.Demand = start + float64(want)*demand
 		}
-		if got := reserve.Slots(s, flight, demand, rules); got != want {
-			t.Fatalf("Slots(%+v, %+v, %v, %+v) = %d, Admit admits %d", s, flight, demand, rules, got, want)
+		if got := reserve.Slots(s, flight, pods(demand), rules); got != want {
+			t.Fatalf("Slots(%+v, %+v, %v, %+v) = %d, Admit admits %d", s, flight, pods(demand), rules, got, want)
 		}
 	}
 	boundless := reserve.Signal{Avail: math.Inf(1), Allowance: math.Inf(1)}
 	for _, s := range []reserve.Signal{{Avail: 1e300, Allowance: 1e300}, boundless} {
-		if got := reserve.Slots(s, reserve.Flight{}, 1, reserve.Rules{}); got != reserve.MaxSlots {
+		if got := reserve.Slots(s, reserve.Flight{}, one, reserve.Rules{}); got != reserve.MaxSlots {
 			t.Errorf("%+v has %d slots, want MaxSlots", s, got)
 		}
 	}
 	for _, demand := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		for _, s := range []reserve.Signal{{Avail: 5}, boundless} {
-			if got := reserve.Slots(s, reserve.Flight{}, demand, reserve.Rules{}); got != 0 {
+			if got := reserve.Slots(s, reserve.Flight{}, pods(demand), reserve.Rules{}); got != 0 {
 				t.Errorf("%d slots of %+v for demand %v", got, s, demand)
 			}
 		}
 	}
 	for _, inflight := range []float64{math.NaN(), math.Inf(1)} {
-		if got := reserve.Slots(boundless, reserve.Flight{Demand: inflight}, 1, reserve.Rules{}); got != 0 {
+		if got := reserve.Slots(boundless, reserve.Flight{Demand: inflight}, one, reserve.Rules{}); got != 0 {
 			t.Errorf("%d slots with %v in flight", got, inflight)
 		}
 	}
@@ -282,6 +282,16 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		{reserve.Freshness{Grace: -1}.Validate(), "Grace", time.Duration(-1)},
 		{reserve.Freshness{Policy: 3}.Validate(), "Policy", reserve.StalePolicy(3)},
 		{policy, "Policy", "Panic"},
+		{reserve.Rules{Spread: -1}.Validate(), "Spread", -1.},
+		{reserve.Rules{Caution: math.Inf(1)}.Validate(), "Caution", math.Inf(1)},
+		{reserve.Rules{CPUFill: 2.5}.Validate(), "CPUFill", 2.5},
+		{reserve.Demand{}.Validate(), "Demand.Typical[cpu]", 0.},
+		{reserve.Demand{Typical: [2]float64{1, 1.5}}.Validate(), "Demand.Typical[memory]", 1.5},
+		{reserve.Demand{Typical: [2]float64{1, -.5}}.Validate(), "Demand.Typical[memory]", -.5},
+		{reserve.Demand{Amount: [2]float64{4097, 0}}.Validate(), "Demand.Amount[cpu]", 4097.},
+		{reserve.Demand{Amount: [2]float64{1, math.Inf(1)}}.Validate(), "Demand.Amount[memory]", math.Inf(1)},
+		{reserve.Demand{Amount: [2]float64{1, 1}, Var: [2]float64{0, -1}}.Validate(), "Demand.Var[memory]", -1.},
+		{reserve.Demand{Typical: [2]float64{1, 1}, Cores: -1}.Validate(), "Demand.Cores", -1.},
 	} {
 		var field *reserve.FieldError
 		switch {
@@ -295,7 +305,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		reserve.Rules{}.Validate(), reserve.Ranking{}.Validate(), reserve.LedgerConfig{}.Validate(), reserve.Freshness{}.Validate(),
+		reserve.Rules{}.Validate(), reserve.Rules{CPUFill: 2}.Validate(), reserve.TypicalPod().Validate(), reserve.Ranking{}.Validate(), reserve.LedgerConfig{}.Validate(), reserve.Freshness{}.Validate(),
 		reserve.Ranking{Blend: 1}.Validate(), reserve.Freshness{Policy: reserve.Allow}.Validate(),
 	} {
 		if err != nil {

@@ -11,6 +11,10 @@
 // have not confirmed the pods in flight, where inflight(n) < max(2·max(1,
 // cores/4) + n/2, allowance(n)): slow start, which bounds what a wrong signal can
 // cost.
+// A pod whose workload is known ([Demand]) is held against what the node has left
+// of each resource, and so is any pod beside such ones in flight: see [Fits]. Slow
+// start counts pods all the same, for what is known may be wrong.
+//
 // Nodes are ranked by free(n), optionally blended with k, the capacity in
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes",
 // L. Choteborsky, 2025, eq. 3.11).
@@ -27,12 +31,11 @@
 // A pod that waits for room for longer than [Trickle] allows is taken by a node
 // without room, where memory is not full, and few such pods are on a node at once.
 //
-// [Admit], [Judge], [Slots], [Score], [NormalizeTo], Freshness and Trickle are pure: they
+// [Fits], [Judge], [Slots], [Score], [NormalizeTo], Freshness and Trickle are pure: they
 // read no clock and draw no random number, and a scheduler plugin and a simulator
 // can run the same code. [Ledger] holds the pods in flight, keyed by [PodKey]
 // rather than counted, so that a repeated, late or lost event cannot leak
 // capacity.
 //
-// Inputs are never modified. Capacities, demands and in-flight sums are in
-// pods.
+// Inputs are never modified.
 package reserve

@@ -37,7 +37,7 @@ const (
 type entry struct {
 	pod      PodKey
 	account  *Account
-	demand   int64 // millionths of a pod
+	asks     units
 	claim    Claim
 	progress Progress
 	absorbed bool
@@ -61,12 +61,12 @@ func (e *entry) share() (s share) {
 		s.confirmed = 1
 		return s
 	}
-	s.demand, s.pods = e.demand, 1
+	s.units, s.flying = e.asks, 1
 	switch {
 	case e.progress == Stalled:
-		s.stalled = e.demand
+		s.stalled = e.asks.pods
 	case e.overdue:
-		s.overdue = e.demand
+		s.overdue = e.asks.pods
 	}
 	return s
 }

@@ -128,13 +128,12 @@ func (f Freshness) Admit(v Validity, at Moment, verdict Verdict) Reason {
 	if v.Fresh(at.Now) {
 		return verdict.Reported
 	}
-	full := verdict.Reported == Saturated || verdict.Reported == NoRoom
 	switch {
 	case f.Policy == Allow:
 		return Admitted
 	case f.Policy != Neutral || v.awaited(at.Now) || at.Now < at.Awaited:
 		return Stale
-	case full && v.remembered(at.Now):
+	case verdict.Reported.Full() && v.remembered(at.Now):
 		return verdict.Reported
 	}
 	return verdict.Unseen
@@ -148,9 +147,9 @@ func (f Freshness) Ranked(v Validity, now time.Duration) bool {
 
 // Slots counts the pods that Admit lets in one after the other, each in flight
 // when the next is asked, 0 to MaxSlots.
-func (f Freshness) Slots(v Validity, at Moment, s Signal, flight Flight, demand float64, r Rules) int {
+func (f Freshness) Slots(v Validity, at Moment, s Signal, flight Flight, d Demand, r Rules) int {
 	r = r.WithDefaults()
-	return slots(flight, demand, func(flight Flight) bool {
-		return f.Admit(v, at, Judge(s, flight, demand, r)) == Admitted
+	return slots(flight, d, func(flight Flight) bool {
+		return f.Admit(v, at, Judge(s, flight, d, r)) == Admitted
 	})
 }

@@ -92,12 +92,12 @@ func TestSilentNodeTakesNoMoreThanItsLine(t *testing.T) {
 		if test.signal == (reserve.Signal{}) {
 			v = f.Awaited(0)
 		}
-		if got := f.Slots(v, at, test.signal, reserve.Flight{}, 1, reserve.Rules{}); got != test.want {
+		if got := f.Slots(v, at, test.signal, reserve.Flight{}, one, reserve.Rules{}); got != test.want {
 			t.Errorf("%s: %d slots, want %d", test.name, got, test.want)
 		}
 		flight, took := reserve.Flight{}, 0
 		for range 500 {
-			if f.Admit(v, at, reserve.Judge(test.signal, flight, 1, reserve.Rules{})) == reserve.Admitted {
+			if f.Admit(v, at, reserve.Judge(test.signal, flight, one, reserve.Rules{})) == reserve.Admitted {
 				flight.Demand++
 				took++
 			}
@@ -168,14 +168,14 @@ func TestFreshnessSlotsAgreeWithAdmit(t *testing.T) {
 		}
 		const enough = 20
 		want, next := 0, flight
-		for want < enough && f.Admit(v, at, reserve.Judge(signal, next, 1, reserve.Rules{})) == reserve.Admitted {
+		for want < enough && f.Admit(v, at, reserve.Judge(signal, next, one, reserve.Rules{})) == reserve.Admitted {
 			want++
 			next.Demand++
 		}
 		if want == enough {
 			want = reserve.MaxSlots // under Allow alone
 		}
-		if got := f.Slots(v, at, signal, flight, 1, reserve.Rules{}); got != want {
+		if got := f.Slots(v, at, signal, flight, one, reserve.Rules{}); got != want {
 			t.Fatalf("%+v, %+v at %+v, %+v with %+v: %d slots, want %d", f, v, at, signal, flight, got, want)
 		}
 	}

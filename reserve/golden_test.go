@@ -54,14 +54,15 @@ func TestGolden(t *testing.T) {
 		default:
 			pod, demand := reserve.PodKey(i+1), []float64{1, 1, .5, 2}[rng.IntN(4)]
 			signal, flight := n.account.Cap(n.signal, now), n.account.Flight()
-			verdict := reserve.Admit(signal, flight, demand, rules)
+			verdict := reserve.Fits(signal, flight, pods(demand), rules)
 			free := reserve.Free(signal.Avail, flight.Demand)
 			fmt.Fprintf(&trace, "%s pod %d of %g: %v, slots %d, score %.10g, flight %+v\n", n.name, pod, demand, verdict,
-				reserve.Slots(signal, flight, demand, rules), reserve.Score(free, signal.K, rng.Float64(), ranking), flight)
+				reserve.Slots(signal, flight, pods(demand), rules), reserve.Score(free, signal.K, rng.Float64(), ranking),
+				struct{ Demand, Stalled, Overdue float64 }{flight.Demand, flight.Stalled, flight.Overdue})
 			if verdict != reserve.Admitted {
 				continue
 			}
-			if err := ledger.Reserve(n.name, pod, demand, now); err != nil {
+			if err := ledger.Reserve(n.name, pod, pods(demand), now); err != nil {
 				t.Fatal(err)
 			}
 			if rng.IntN(5) == 0 {

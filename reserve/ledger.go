@@ -15,7 +15,7 @@ var ErrBoundElsewhere = errors.New("bound to another node")
 // update is O(1), but Absorb, which is O(pods listed), and Expire, O(pods
 // expired). What a node's reports say takes memory bounded by their lists'
 // length, not their number. The zero value is ready, with default limits. Safe
-// for concurrent use; the caller serialises Admit with Reserve, and reports, for
+// for concurrent use; the caller serialises Fits with Reserve, and reports, for
 // one node.
 type Ledger struct {
 	config LedgerConfig
@@ -104,12 +104,12 @@ func (l *Ledger) InFlight(node string) float64 {
 }
 
 // Reserve puts a pod in flight to a node, assumed until Confirm or Bound.
-// demand is in pods, in (0, 10⁶], otherwise a *FieldError. Repeating it renews
-// the time limit; for another node it moves the pod. A pod that the API says is
+// A demand that does not validate is a *FieldError. Repeating it renews the time
+// limit; for another node it moves the pod. A pod that the API says is
 // on this node stays as it is, one on another node is refused with
 // ErrBoundElsewhere.
-func (l *Ledger) Reserve(node string, pod PodKey, demand float64, now time.Time) error {
-	units, err := toUnits(demand)
+func (l *Ledger) Reserve(node string, pod PodKey, d Demand, now time.Time) error {
+	asks, err := unitsOf(d)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (l *Ledger) Reserve(node string, pod PodKey, demand float64, now time.Time)
 	default:
 		l.remove(e)
 	}
-	l.add(&entry{pod: pod, account: l.account(node), demand: units, claim: Assumed, assumed: now, flying: now}, now)
+	l.add(&entry{pod: pod, account: l.account(node), asks: asks, claim: Assumed, assumed: now, flying: now}, now)
 	return nil
 }
 
@@ -164,10 +164,10 @@ func (l *Ledger) Confirm(pod PodKey) bool {
 // Bound records that the API shows a live pod on a node, whoever bound it. An
 // assumed pod keeps the demand it was reserved at; an absorbed one stays
 // absorbed, and so is one that the node's reports list; any other becomes a pod
-// in flight. It reports whether that happened, or a *FieldError for a demand out
-// of (0, 10⁶].
-func (l *Ledger) Bound(node string, pod PodKey, demand float64, now time.Time) (bool, error) {
-	units, err := toUnits(demand)
+// in flight. It reports whether that happened, or the *FieldError of a demand that
+// does not validate.
+func (l *Ledger) Bound(node string, pod PodKey, d Demand, now time.Time) (bool, error) {
+	asks, err := unitsOf(d)
 	if err != nil {
 		return false, err
 	}
@@ -181,9 +181,31 @@ func (l *Ledger) Bound(node string, pod PodKey, demand float64, now time.Time) (
 	if e != nil {
 		l.remove(e)
 	}
-	e = &entry{pod: pod, account: l.account(node), demand: units, claim: Bound, flying: now}
+	e = &entry{pod: pod, account: l.account(node), asks: asks, claim: Bound, flying: now}
 	l.add(e, now)
 	return e.inFlight(), nil
+}
+
+// Reprice records that more, or less, is known of what a claimed pod takes. It
+// returns the node that the pod is on, empty if the pod is not known, and whether
+// what the node's flight asks for has changed; a demand that does not validate is a
+// *FieldError.
+func (l *Ledger) Reprice(pod PodKey, d Demand) (node string, changed bool, err error) {
+	asks, err := unitsOf(d)
+	if err != nil {
+		return "", false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entries[pod]
+	if e == nil {
+		return "", false, nil
+	}
+	if e.asks == asks {
+		return e.account.node, false, nil
+	}
+	l.change(e, func() { e.asks = asks })
+	return e.account.node, e.inFlight(), nil
 }
 
 // Progress records how far the API shows a claimed pod, and says whether that

@@ -93,18 +93,47 @@ func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
 			confirmed++
 		default:
 			pods++
-			f.Demand += p.Demand
+			asks := asked(p.Demand)
+			f.Demand += asks
+			f.Cores += p.Demand.Cores
 			if p.Progress == reserve.Stalled {
-				f.Stalled += p.Demand
+				f.Stalled += asks
 			} else if p.overdue {
-				f.Overdue += p.Demand
+				f.Overdue += asks
+			}
+			if p.Demand.Amount == [2]float64{} {
+				continue
+			}
+			f.Known.Pods++
+			for i := range reserve.Resources {
+				f.Known.Typical[i] += p.Demand.Typical[i]
+				f.Known.Amount[i] += p.Demand.Amount[i]
+				f.Known.Var[i] += p.Demand.Var[i]
 			}
 		}
 	}
 	return f, pods, confirmed
 }
 
-func (n *naive) reserve(node string, pod reserve.PodKey, demand float64, now time.Time) {
+// asked is a demand in pods: one, where it is known.
+func asked(d reserve.Demand) float64 {
+	if d.Amount != [2]float64{} {
+		return 1
+	}
+	return d.Typical[0]
+}
+
+func (n *naive) reprice(pod reserve.PodKey, d reserve.Demand) (node string, changed bool) {
+	p := n.pods[pod]
+	if p == nil {
+		return "", false
+	}
+	changed = p.Demand != d && !p.Absorbed
+	p.Demand = d
+	return p.Node, changed
+}
+
+func (n *naive) reserve(node string, pod reserve.PodKey, demand reserve.Demand, now time.Time) {
 	p := n.pods[pod]
 	switch {
 	case p != nil && p.Claim == reserve.Bound:
@@ -127,7 +156,7 @@ func (n *naive) confirm(pod reserve.PodKey) {
 	}
 }
 
-func (n *naive) bound(node string, pod reserve.PodKey, demand float64, now time.Time) {
+func (n *naive) bound(node string, pod reserve.PodKey, demand reserve.Demand, now time.Time) {
 	if p := n.pods[pod]; p != nil && p.Node == node {
 		p.Claim = reserve.Bound
 		return
@@ -222,7 +251,7 @@ type told struct {
 	what   int
 	node   string
 	pod    reserve.PodKey
-	demand float64
+	demand reserve.Demand
 }
 
 func newTwins(t testing.TB) *twins {
@@ -243,14 +272,29 @@ func (w *twins) restart(t testing.TB) {
 
 const nodeCount, podCount = 4, 24
 
+// one is a pod of which nothing is known, pods so many of them.
+var one = reserve.TypicalPod()
+
+func pods(n float64) reserve.Demand { return reserve.Demand{Typical: [2]float64{n, n}} }
+
+// demands are typical pods and known ones, all in whole units.
+var demands = []reserve.Demand{
+	one, pods(.1), pods(2.5),
+	{Typical: [2]float64{1, 1}, Cores: 1.5},
+	{Typical: [2]float64{0, 1}, Amount: [2]float64{.125, 0}, Var: [2]float64{.000_001, 0}},
+	{Typical: [2]float64{1, .5}, Amount: [2]float64{0, 12345}, Var: [2]float64{0, 1 << 45}, Cores: .000_001},
+	{Typical: [2]float64{0, .125}, Amount: [2]float64{64, 1 << 40}, Var: [2]float64{1024, 1 << 78}, Cores: 64},
+	{Typical: [2]float64{.25, 0}, Amount: [2]float64{.5, 3 << 30}, Var: [2]float64{.0625, 1 << 58}, Cores: .25},
+}
+
 func nodeAt(i int) string { return string(rune('a' + i%nodeCount)) }
 
 // step does one thing to both, drawn with the given source of numbers, and
 // returns the pod it was done to.
 func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 	node, pod := nodeAt(draw(nodeCount)), reserve.PodKey(draw(podCount))
-	demand := []float64{1, .1, 2.5}[draw(3)]
-	what := draw(12)
+	demand := demands[draw(len(demands))]
+	what := draw(13)
 	w.last[w.steps%len(w.last)] = told{what, node, pod, demand}
 	w.steps++
 	switch what {
@@ -291,6 +335,12 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 		w.slow.expire(w.now)
 	case 11:
 		w.rare(t, draw)
+	case 12:
+		node, changed, err := w.fast.Reprice(pod, demand)
+		must(t, err)
+		if wantNode, want := w.slow.reprice(pod, demand); node != wantNode || changed != want {
+			t.Fatalf("repricing pod %d gives %q, %v, want %q, %v; last steps %s", pod, node, changed, wantNode, want, w.tail())
+		}
 	}
 	return pod
 }
@@ -308,8 +358,9 @@ func (w *twins) rare(t testing.TB, draw func(n int) int) {
 		w.restart(t)
 		for range draw(10) {
 			node, pod := nodeAt(draw(nodeCount)), reserve.PodKey(draw(podCount))
-			_, _ = w.fast.Bound(node, pod, 1, w.now)
-			w.slow.bound(node, pod, 1, w.now)
+			demand := demands[draw(len(demands))]
+			_, _ = w.fast.Bound(node, pod, demand, w.now)
+			w.slow.bound(node, pod, demand, w.now)
 		}
 	case 5: // a failover: the standby knows the bound pods and what reports list
 		w.failover(t)
@@ -365,8 +416,7 @@ func (w *twins) check(t testing.TB) {
 	for i, account := range w.accounts {
 		f, pods, confirmed := w.slow.flight(nodeAt(i))
 		got := account.Flight()
-		if math.Abs(got.Demand-f.Demand) > 1e-9 || math.Abs(got.Stalled-f.Stalled) > 1e-9 || math.Abs(got.Overdue-f.Overdue) > 1e-9 ||
-			account.InFlight() != got.Demand || account.Pods() != pods || account.Confirmed() != confirmed {
+		if !near(got, f) || account.InFlight() != got.Demand || account.Pods() != pods || account.Confirmed() != confirmed {
 			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want %+v in %d, %d; last steps %s",
 				nodeAt(i), got, account.Pods(), account.Confirmed(), f, pods, confirmed, w.tail())
 		}
@@ -374,6 +424,23 @@ func (w *twins) check(t testing.TB) {
 	for pod := range reserve.PodKey(podCount) {
 		w.checkPod(t, pod)
 	}
+}
+
+// near says whether two flights differ by rounding alone.
+func near(a, b reserve.Flight) bool {
+	numbers := func(f reserve.Flight) [11]float64 {
+		k := f.Known
+		return [11]float64{
+			f.Demand, f.Stalled, f.Overdue, f.Cores, k.Pods, k.Typical[0], k.Typical[1], k.Amount[0], k.Amount[1], k.Var[0], k.Var[1],
+		}
+	}
+	x, y := numbers(a), numbers(b)
+	for i := range x {
+		if math.Abs(x[i]-y[i]) > 1e-9+1e-12*math.Abs(y[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *twins) checkPod(t testing.TB, pod reserve.PodKey) {
@@ -397,11 +464,22 @@ func (w *twins) tail() string {
 	return strings.Join(text, "; ")
 }
 
-// drain ends everything and wants nothing left.
+// drain ends everything and wants nothing left, not in a sum that is told as long
+// as a known pod is in flight alone either.
 func (w *twins) drain(t testing.TB) {
 	t.Helper()
 	for pod := range reserve.PodKey(podCount) {
 		w.fast.Delete(pod, w.now)
+	}
+	for i, account := range w.accounts {
+		must(t, w.fast.Reserve(nodeAt(i), podCount, demands[len(demands)-1], w.now))
+		want := reserve.Flight{Demand: 1, Cores: .25, Known: reserve.Known{
+			Pods: 1, Typical: [2]float64{.25, 0}, Amount: [2]float64{.5, 3 << 30}, Var: [2]float64{.0625, 1 << 58},
+		}}
+		if got := account.Flight(); got != want {
+			t.Fatalf("one pod in flight asks for %+v, want %+v", got, want)
+		}
+		w.fast.Delete(podCount, w.now)
 	}
 	for i, account := range w.accounts {
 		if account.Flight() != (reserve.Flight{}) || account.Pods() != 0 || account.Confirmed() != 0 {
@@ -414,9 +492,9 @@ func (w *twins) drain(t testing.TB) {
 	}
 }
 
-// TestLedgerEqualsItsTwin takes a million steps. The pod of each is compared at
+// TestModelOfTheLedger takes a million steps. The pod of each is compared at
 // once, everything at every 16th and before a restart or failover.
-func TestLedgerEqualsItsTwin(t *testing.T) {
+func TestModelOfTheLedger(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	w := newTwins(t)
 	for i := range 1_000_000 {
@@ -460,10 +538,10 @@ func TestLedgerStory(t *testing.T) {
 			t.Fatalf("%s: %v in flight, want %v", step, got, want)
 		}
 	}
-	must(t, l.Reserve(node, pod, 1.5, epoch))
+	must(t, l.Reserve(node, pod, pods(1.5), epoch))
 	expect("reserved", 1.5)
 	l.Confirm(pod)
-	_, err := l.Bound(node, pod, 1, epoch)
+	_, err := l.Bound(node, pod, one, epoch)
 	must(t, err)
 	expect("bound keeps its demand", 1.5)
 	if l.Unreserve(node, pod) {
@@ -476,7 +554,7 @@ func TestLedgerStory(t *testing.T) {
 	}
 	expect("absorbed", 0)
 	l.Absorb(node, 1, nil, epoch)
-	_, err = l.Bound(node, pod, 1, epoch)
+	_, err = l.Bound(node, pod, one, epoch)
 	must(t, err)
 	expect("its container ended; a late event comes", 0)
 	if where, inFlight := l.Delete(pod, epoch); where != node || inFlight {
@@ -486,7 +564,7 @@ func TestLedgerStory(t *testing.T) {
 		t.Error("a bind's confirmation brought a deleted pod back")
 	}
 	expect("deleted", 0)
-	entered, err := l.Bound(node, 99, 1, epoch)
+	entered, err := l.Bound(node, 99, one, epoch)
 	must(t, err)
 	if entered {
 		t.Error("a pod that a report listed before the API did entered flight")
@@ -498,9 +576,9 @@ func TestLedgerTimeLimits(t *testing.T) {
 	l, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger, Patience: patience})
 	must(t, err)
 	a, b := l.Account("a"), l.Account("b")
-	must(t, l.Reserve("a", 1, 1, epoch))
-	must(t, l.Reserve("b", 2, 1, epoch))
-	must(t, l.Reserve("a", 1, 1, epoch.Add(ttl/2)))
+	must(t, l.Reserve("a", 1, one, epoch))
+	must(t, l.Reserve("b", 2, one, epoch))
+	must(t, l.Reserve("a", 1, one, epoch.Add(ttl/2)))
 	if dropped, overdue := l.Expire(epoch.Add(patience - 1)); len(dropped)+len(overdue) > 0 {
 		t.Errorf("limits met early: %v, %v", dropped, overdue)
 	}
@@ -529,8 +607,8 @@ func TestLedgerTimeLimits(t *testing.T) {
 			t.Errorf("after %v (-want +got):\n%s", at, diff)
 		}
 	}
-	must(t, l.Reserve("a", 3, 1, epoch))
-	must(t, l.Reserve("a", 4, 1, epoch))
+	must(t, l.Reserve("a", 3, one, epoch))
+	must(t, l.Reserve("a", 4, one, epoch))
 	if got := a.InFlight(); got != 2 {
 		t.Errorf("%v in flight on a, want pods 1 and 4", got)
 	}
@@ -543,11 +621,11 @@ func TestStalledPodsLeaveTheLine(t *testing.T) {
 	a := l.Account("n")
 	signal := reserve.Signal{Avail: 8}
 	for pod := range reserve.PodKey(pods) {
-		if got := reserve.Admit(signal, a.Flight(), 1, reserve.Rules{}); got != reserve.Admitted {
+		if got := reserve.Fits(signal, a.Flight(), one, reserve.Rules{}); got != reserve.Admitted {
 			t.Fatalf("pod %d: %v", pod, got)
 		}
-		must(t, l.Reserve("n", pod, 1, epoch))
-		_, err := l.Bound("n", pod, 1, epoch)
+		must(t, l.Reserve("n", pod, one, epoch))
+		_, err := l.Bound("n", pod, one, epoch)
 		must(t, err)
 		if !l.Progress(pod, reserve.Stalled) || l.Progress(pod, reserve.Stalled) {
 			t.Errorf("pod %d stalled, then again: the flight should have changed once", pod)
@@ -556,7 +634,7 @@ func TestStalledPodsLeaveTheLine(t *testing.T) {
 	if got, want := a.Flight(), (reserve.Flight{Demand: pods, Stalled: pods}); got != want {
 		t.Errorf("flight %+v, want %+v", got, want)
 	}
-	if got := reserve.Slots(signal, a.Flight(), 1, reserve.Rules{}); got != 2 {
+	if got := reserve.Slots(signal, a.Flight(), one, reserve.Rules{}); got != 2 {
 		t.Errorf("%d slots beside %d stalled pods with room for 8, want 2", got, pods)
 	}
 	// The image appears.
@@ -573,16 +651,16 @@ func TestStalledPodsLeaveTheLine(t *testing.T) {
 func TestOverduePodsLeaveTheLine(t *testing.T) {
 	l := &reserve.Ledger{}
 	a := l.Account("n")
-	must(t, l.Reserve("n", 1, 1, epoch))
-	_, err := l.Bound("n", 2, 1, epoch)
+	must(t, l.Reserve("n", 1, one, epoch))
+	_, err := l.Bound("n", 2, one, epoch)
 	must(t, err)
 	signal := reserve.Signal{Avail: 8}
 	l.Expire(epoch.Add(2*time.Minute - 1))
-	if got := reserve.Admit(signal, a.Flight(), 1, reserve.Rules{}); got != reserve.SlowStart {
+	if got := reserve.Fits(signal, a.Flight(), one, reserve.Rules{}); got != reserve.SlowStart {
 		t.Errorf("before they are overdue: %v", got)
 	}
 	l.Expire(epoch.Add(2 * time.Minute))
-	verdict := reserve.Judge(signal, a.Flight(), 1, reserve.Rules{})
+	verdict := reserve.Judge(signal, a.Flight(), one, reserve.Rules{})
 	if want := (reserve.Verdict{Reported: reserve.Admitted, Unseen: reserve.SlowStart}); verdict != want {
 		t.Errorf("overdue: %+v, want %+v: without reports nothing says that they don't run", verdict, want)
 	}
@@ -598,7 +676,7 @@ func TestOverduePodsLeaveTheLine(t *testing.T) {
 // TestStalledPodsOfASilentNode: that they don't run is the API's word.
 func TestStalledPodsOfASilentNode(t *testing.T) {
 	for stalled, want := range map[float64]reserve.Reason{0: reserve.SlowStart, 1: reserve.SlowStart, 2: reserve.Admitted} {
-		got := reserve.Judge(reserve.Signal{}, reserve.Flight{Demand: 3, Stalled: stalled}, 1, reserve.Rules{})
+		got := reserve.Judge(reserve.Signal{}, reserve.Flight{Demand: 3, Stalled: stalled}, one, reserve.Rules{})
 		if got.Unseen != want {
 			t.Errorf("3 in flight, %v of them stalled: %v, want %v", stalled, got.Unseen, want)
 		}
@@ -623,7 +701,7 @@ func TestPodBetweenItsInitContainers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := &reserve.Ledger{}
 			a := l.Account("n")
-			_, err := l.Bound("n", 1, 1, epoch)
+			_, err := l.Bound("n", 1, one, epoch)
 			must(t, err)
 			l.Progress(1, test.progress)
 			l.Absorb("n", 1, []reserve.PodKey{1}, epoch)
@@ -659,10 +737,10 @@ func TestLineRestsOnWhatTheLedgerSaw(t *testing.T) {
 		t.Errorf("capped %+v, want %+v", got, want)
 	}
 	for _, pod := range list[:6] {
-		_, err := l.Bound("n", pod, 1, epoch)
+		_, err := l.Bound("n", pod, one, epoch)
 		must(t, err)
 	}
-	_, err := l.Bound("n", 1000, 1, epoch) // in flight
+	_, err := l.Bound("n", 1000, one, epoch) // in flight
 	must(t, err)
 	for _, pod := range list[:4] {
 		l.Delete(pod, epoch)
@@ -715,11 +793,11 @@ func TestReportsCostNoMemory(t *testing.T) {
 		t.Errorf("%d pods remembered, want the %d of the newest list and not many more", got, most)
 	}
 	for _, pod := range []reserve.PodKey{rounds*most - 1, rounds*most - most, rounds*most - most - 1} {
-		if entered, err := l.Bound("n", pod, 1, epoch); entered || err != nil {
+		if entered, err := l.Bound("n", pod, one, epoch); entered || err != nil {
 			t.Errorf("pod %d, listed before it was bound, entered flight: %v", pod, err)
 		}
 	}
-	if entered, _ := l.Bound("n", 5, 1, epoch); !entered || a.InFlight() != 1 {
+	if entered, _ := l.Bound("n", 5, one, epoch); !entered || a.InFlight() != 1 {
 		t.Error("a pod listed 200 reports ago is still taken for running")
 	}
 }
@@ -735,11 +813,11 @@ func TestUnchangedReportsCostLittle(t *testing.T) {
 		t.Errorf("%v allocations", got)
 	}
 	// A pod that is bound between two equal reports is absorbed as well.
-	if entered, err := l.Bound("n", 5, 1, epoch); entered || err != nil {
+	if entered, err := l.Bound("n", 5, one, epoch); entered || err != nil {
 		t.Errorf("entered flight: %v", err)
 	}
 	list[0] = 4 // the ledger keeps no reference to what it was given
-	if entered, err := l.Bound("n", 3, 1, epoch); entered || err != nil {
+	if entered, err := l.Bound("n", 3, one, epoch); entered || err != nil {
 		t.Errorf("entered flight: %v", err)
 	}
 }
@@ -750,7 +828,7 @@ func TestListsNeedNoOrder(t *testing.T) {
 	a := l.Account("n")
 	list := []reserve.PodKey{9, 2, 2, 7}
 	for _, pod := range []reserve.PodKey{2, 7, 9} {
-		must(t, l.Reserve("n", pod, 1, epoch))
+		must(t, l.Reserve("n", pod, one, epoch))
 	}
 	if got := l.Absorb("n", 1, list, epoch); got != 3 || a.InFlight() != 0 {
 		t.Errorf("%d left flight, %v are in it", got, a.InFlight())
@@ -763,7 +841,7 @@ func TestListsNeedNoOrder(t *testing.T) {
 // TestNodesThatNeverWereLeaveNothing: a pod may name any node.
 func TestNodesThatNeverWereLeaveNothing(t *testing.T) {
 	l := &reserve.Ledger{}
-	_, err := l.Bound("ghost", 1, 1, epoch)
+	_, err := l.Bound("ghost", 1, one, epoch)
 	must(t, err)
 	if l.Absorb("stranger", 1, []reserve.PodKey{2}, epoch); l.Census() != (reserve.Census{Bound: 1}) {
 		t.Errorf("census %+v: a node without an account has no reports", l.Census())
@@ -794,17 +872,17 @@ func TestNodesThatNeverWereLeaveNothing(t *testing.T) {
 
 func TestLedgerRefusesWithoutChange(t *testing.T) {
 	l := &reserve.Ledger{}
-	_, err := l.Bound("a", 1, 1, epoch)
+	_, err := l.Bound("a", 1, one, epoch)
 	must(t, err)
 	before := l.Census()
-	if err := l.Reserve("b", 1, 1, epoch); !errors.Is(err, reserve.ErrBoundElsewhere) {
+	if err := l.Reserve("b", 1, one, epoch); !errors.Is(err, reserve.ErrBoundElsewhere) {
 		t.Errorf("reserve a pod bound elsewhere: %v", err)
 	}
 	for _, demand := range []float64{0, -1, math.NaN(), math.Inf(1), math.Nextafter(1e6, 2e6)} {
-		_, bound := l.Bound("a", 2, demand, epoch)
-		for _, err := range []error{l.Reserve("a", 2, demand, epoch), bound} {
+		_, bound := l.Bound("a", 2, pods(demand), epoch)
+		for _, err := range []error{l.Reserve("a", 2, pods(demand), epoch), bound} {
 			var field *reserve.FieldError
-			if !errors.As(err, &field) || field.Field != "demand" || !errors.Is(err, reserve.ErrInvalid) {
+			if !errors.As(err, &field) || field.Field != "Demand.Typical[cpu]" || !errors.Is(err, reserve.ErrInvalid) {
 				t.Errorf("demand %v: %v", demand, err)
 			}
 		}
@@ -812,15 +890,15 @@ func TestLedgerRefusesWithoutChange(t *testing.T) {
 	if got := l.Census(); got != before {
 		t.Errorf("%+v, want %+v as before", got, before)
 	}
-	must(t, l.Reserve("a", 2, 1e6, epoch))
+	must(t, l.Reserve("a", 2, pods(1e6), epoch))
 }
 
 func TestCensus(t *testing.T) {
 	l := &reserve.Ledger{}
 	l.Account("a")
-	must(t, l.Reserve("a", 1, 1, epoch))
+	must(t, l.Reserve("a", 1, one, epoch))
 	for pod := reserve.PodKey(2); pod < 6; pod++ {
-		_, err := l.Bound("a", pod, 1, epoch)
+		_, err := l.Bound("a", pod, one, epoch)
 		must(t, err)
 	}
 	l.Absorb("a", 1, []reserve.PodKey{3, 4, 5, 8, 9}, epoch)
@@ -877,11 +955,11 @@ func TestLedgerConcurrently(t *testing.T) {
 				pod, node := reserve.PodKey(rng.IntN(podCount)), nodeAt(rng.IntN(nodeCount))
 				switch rng.IntN(7) {
 				case 0:
-					_ = l.Reserve(node, pod, .3, epoch)
+					_ = l.Reserve(node, pod, pods(.3), epoch)
 				case 1:
 					l.Unreserve(node, pod)
 				case 2:
-					_, _ = l.Bound(node, pod, .3, epoch)
+					_, _ = l.Bound(node, pod, pods(.3), epoch)
 				case 3:
 					l.Absorb(node, 1, []reserve.PodKey{pod, pod + 1}, epoch)
 				case 4:
@@ -911,7 +989,7 @@ func TestLedgerConcurrently(t *testing.T) {
 
 func TestReadsAllocateNothing(t *testing.T) {
 	l := &reserve.Ledger{}
-	must(t, l.Reserve("a", 1, 1, epoch))
+	must(t, l.Reserve("a", 1, one, epoch))
 	account := l.Account("a")
 	sink := 0.
 	signal := reserve.Signal{Avail: 5, Pods: 3, K: 2}
@@ -920,8 +998,8 @@ func TestReadsAllocateNothing(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() {
 		sink += l.InFlight("a") + account.InFlight() + float64(account.Pods()) + account.Cap(signal, epoch).Avail
 		flight := account.Flight()
-		sink += float64(reserve.Admit(signal, flight, 1, reserve.Rules{})) + float64(reserve.Slots(signal, flight, 1, reserve.Rules{}))
-		sink += float64(fresh.Slots(fresh.Reported(0), reserve.Moment{Now: time.Hour}, signal, flight, 1, reserve.Rules{}))
+		sink += float64(reserve.Fits(signal, flight, one, reserve.Rules{})) + float64(reserve.Slots(signal, flight, one, reserve.Rules{}))
+		sink += float64(fresh.Slots(fresh.Reported(0), reserve.Moment{Now: time.Hour}, signal, flight, one, reserve.Rules{}))
 		sink += reserve.Score(2, 3, .1, reserve.Ranking{Blend: .3})
 		dst = reserve.NormalizeTo(dst, raw)
 		sink += float64(reserve.KeyOf("01234567-89ab-cdef-0123-456789abcdef"))
@@ -950,7 +1028,7 @@ func BenchmarkAbsorb(b *testing.B) {
 					keys := make([]reserve.PodKey, pods+1)
 					for j := range keys {
 						keys[j] = reserve.PodKey(rng.Uint64())
-						_, err := l.Bound(names[i], keys[j], 1, epoch)
+						_, err := l.Bound(names[i], keys[j], one, epoch)
 						must(b, err)
 					}
 					lists[i] = [2][]reserve.PodKey{slices.Sorted(slices.Values(keys[:pods])), slices.Sorted(slices.Values(keys[1:]))}
@@ -980,7 +1058,7 @@ func BenchmarkLedger(b *testing.B) {
 		l.Account("a")
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := l.Reserve("a", 1, 1, epoch); err != nil {
+			if err := l.Reserve("a", 1, one, epoch); err != nil {
 				b.Fatal(err)
 			}
 			l.Delete(1, epoch)
@@ -1006,7 +1084,7 @@ func BenchmarkAdmit(b *testing.B) {
 	signal, flight := reserve.Signal{Avail: 5, Pods: 3, K: 2}, reserve.Flight{Demand: 1}
 	b.ReportAllocs()
 	for b.Loop() {
-		if reserve.Admit(signal, flight, 1, reserve.Rules{}) != reserve.Admitted {
+		if reserve.Fits(signal, flight, one, reserve.Rules{}) != reserve.Admitted {
 			b.Fatal("refused")
 		}
 	}
@@ -1018,11 +1096,11 @@ func ExampleLedger() {
 	signal := reserve.Signal{Avail: 2}
 	now := time.Now()
 	for i := range 3 {
-		if reason := reserve.Admit(signal, node.Flight(), 1, reserve.Rules{}); reason != reserve.Admitted {
+		if reason := reserve.Fits(signal, node.Flight(), reserve.TypicalPod(), reserve.Rules{}); reason != reserve.Admitted {
 			fmt.Println("pod", i, reason)
 			continue
 		}
-		if err := ledger.Reserve("worker", reserve.PodKey(i), 1, now); err != nil {
+		if err := ledger.Reserve("worker", reserve.PodKey(i), reserve.TypicalPod(), now); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -1040,7 +1118,7 @@ func ExampleFreshness() {
 	node := ledger.Account("worker")
 	now := time.Now()
 	for i := range 3 {
-		if err := ledger.Reserve("worker", reserve.PodKey(i), 1, now); err != nil {
+		if err := ledger.Reserve("worker", reserve.PodKey(i), reserve.TypicalPod(), now); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -1048,7 +1126,7 @@ func ExampleFreshness() {
 	signal := reserve.Signal{Avail: 9, Pods: 4}
 	validity := freshness.Reported(0)
 	for _, at := range []time.Duration{time.Second, time.Minute, time.Hour} {
-		slots := freshness.Slots(validity, reserve.Moment{Now: at}, signal, node.Flight(), 1, reserve.Rules{})
+		slots := freshness.Slots(validity, reserve.Moment{Now: at}, signal, node.Flight(), reserve.TypicalPod(), reserve.Rules{})
 		fmt.Println(at, slots)
 	}
 	// Output:
@@ -1070,7 +1148,7 @@ func ExampleNormalizeTo() {
 func ExampleSlots() {
 	signal := reserve.Signal{Avail: 8, Pods: 4}
 	for _, inFlight := range []float64{0, 3} {
-		fmt.Println(reserve.Slots(signal, reserve.Flight{Demand: inFlight}, 1, reserve.Rules{}))
+		fmt.Println(reserve.Slots(signal, reserve.Flight{Demand: inFlight}, reserve.TypicalPod(), reserve.Rules{}))
 	}
 	// Output:
 	// 4
@@ -1084,13 +1162,13 @@ func ExampleKeyOf() {
 }
 
 func TestReasonsAreAll(t *testing.T) {
-	if got := reserve.Reasons(); slices.Contains(got, reserve.Admitted) || len(got) != 4 {
+	if got := reserve.Reasons(); slices.Contains(got, reserve.Admitted) || len(got) != 6 {
 		t.Errorf("reasons %v", got)
 	}
 	if got := reserve.SlowStart.String(); got != "slow start" {
 		t.Errorf("slow start prints %q", got)
 	}
-	if got := (reserve.SlowStart + 1).String(); got != "reason 5" {
+	if got := (reserve.NoMemory + 1).String(); got != "reason 7" {
 		t.Errorf("unknown reason prints %q", got)
 	}
 }

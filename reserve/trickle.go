@@ -1,7 +1,6 @@
 package reserve
 
 import (
-	"math"
 	"time"
 )
 
@@ -48,27 +47,26 @@ func (t Trickle) Overdue(waited time.Duration) bool {
 }
 
 // Places returns how many overdue pods of the given demand a node takes now that
-// Admit would refuse it, one after the other, 0 or more. Its signal must be fresh.
+// Fits would refuse it, one after the other, 0 or more. Its signal must be fresh.
 //
 //	running < max(1, cores/16)     running are the overdue pods that it already has
 //	memory − inflight ≥ max(demand, ε)
 //	slow start's line holds
 //
 // The CPU is shared, so one pod too many slows the others down; memory is not,
-// so a pod too many has one killed. A node with room, or one that refuses for
-// anything but want of room, has no such places.
-func (t Trickle) Places(s Signal, f Flight, demand float64, running, cores int, r Rules) int {
+// so a pod too many has one killed. A known pod counts as a typical one, so that
+// none waits for ever for what is known of it. A node with room, or one that
+// refuses for anything but want of room, has no such places.
+func (t Trickle) Places(s Signal, f Flight, d Demand, running, cores int, r Rules) int {
 	r = r.WithDefaults()
-	switch Admit(s, f, demand, r) {
-	case Saturated, NoRoom:
-	default:
+	if !Fits(s, f, d, r).Full() {
 		return 0
 	}
 	most := max(1, cores/coresPerOverdue) - running
 	if t.Off || most <= 0 {
 		return 0
 	}
-	return min(most, slots(f, demand, func(f Flight) bool {
-		return Free(s.MemoryRoom, f.Demand) >= math.Max(demand, r.Epsilon) && f.starting() < Limit(s, r)
+	return min(most, slots(f, d, func(f Flight) bool {
+		return Free(s.MemoryRoom, f.Demand) >= r.least(&d) && f.starting() < Limit(s, r)
 	}))
 }

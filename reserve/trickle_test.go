@@ -71,10 +71,10 @@ func TestPlaces(t *testing.T) {
 		if test.signal != nil {
 			test.signal(&s)
 		}
-		if got := (reserve.Trickle{}).Places(s, test.flight, 1, test.running, test.cores, test.rules); got != test.want {
+		if got := (reserve.Trickle{}).Places(s, test.flight, one, test.running, test.cores, test.rules); got != test.want {
 			t.Errorf("%s: %d places, want %d", test.name, got, test.want)
 		}
-		if got := (reserve.Trickle{Off: true}).Places(s, test.flight, 1, test.running, test.cores, test.rules); got != 0 {
+		if got := (reserve.Trickle{Off: true}).Places(s, test.flight, one, test.running, test.cores, test.rules); got != 0 {
 			t.Errorf("%s: %d places where pods wait for ever", test.name, got)
 		}
 	}
@@ -91,11 +91,11 @@ func TestPlacesAreBounded(t *testing.T) {
 		}
 		f := reserve.Flight{Demand: rng.Float64() * 8}
 		demand, running, cores := .25+rng.Float64()*2, rng.IntN(6), 1+rng.IntN(128)
-		places := (reserve.Trickle{}).Places(s, f, demand, running, cores, reserve.Rules{})
+		places := (reserve.Trickle{}).Places(s, f, pods(demand), running, cores, reserve.Rules{})
 		if places == 0 {
 			continue
 		}
-		if reason := reserve.Admit(s, f, demand, reserve.Rules{}); reason != reserve.Saturated && reason != reserve.NoRoom {
+		if reason := reserve.Fits(s, f, pods(demand), reserve.Rules{}); reason != reserve.Saturated && reason != reserve.NoRoom {
 			t.Fatalf("%+v %+v: %d places where the answer is %v", s, f, places, reason)
 		}
 		if most := max(1, cores/16); running+places > most {
@@ -129,7 +129,7 @@ func TestMarkTrickled(t *testing.T) {
 		t.Error("a pod that nobody claimed is marked")
 	}
 	for pod := range reserve.PodKey(3) {
-		must(l.Reserve("a", pod, 1, now))
+		must(l.Reserve("a", pod, one, now))
 	}
 	if !l.MarkTrickled(1) || l.MarkTrickled(1) || !l.MarkTrickled(2) {
 		t.Error("news is not told once")
@@ -142,7 +142,7 @@ func TestMarkTrickled(t *testing.T) {
 		t.Error("another pod is marked")
 	}
 	l.Confirm(1)
-	_, err := l.Bound("a", 1, 1, now)
+	_, err := l.Bound("a", 1, one, now)
 	must(err)
 	l.Absorb("a", 1, []reserve.PodKey{0, 1, 2}, now)
 	check("reported", 2, 0)
@@ -153,7 +153,7 @@ func TestMarkTrickled(t *testing.T) {
 	check("ended, not yet deleted", 2, 0)
 	l.Delete(1, now)
 	check("deleted", 1, 0)
-	must(l.Reserve("b", 2, 1, now))
+	must(l.Reserve("b", 2, one, now))
 	check("moved", 0, 0)
 	l.MarkTrickled(2)
 	check("marked there", 0, 1)

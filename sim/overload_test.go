@@ -121,9 +121,9 @@ func (o *overloaded) flood(pods int) {
 func (o *overloaded) batch(pods int) int {
 	o.most = 0
 	for waiting := pods; waiting > 0 || o.running > 0; o.step() {
-		for waiting > 0 && reserve.Admit(o.account.Cap(o.signal, o.at(o.now)), o.account.Flight(), 1, reserve.Rules{}.WithDefaults()) == reserve.Admitted {
+		for waiting > 0 && reserve.Fits(o.account.Cap(o.signal, o.at(o.now)), o.account.Flight(), reserve.TypicalPod(), reserve.Rules{}.WithDefaults()) == reserve.Admitted {
 			key := o.bind()
-			if err := o.ledger.Reserve("n", key, 1, o.at(o.now)); err != nil {
+			if err := o.ledger.Reserve("n", key, reserve.TypicalPod(), o.at(o.now)); err != nil {
 				o.t.Fatal(err)
 			}
 			o.ledger.Confirm(key)

@@ -57,9 +57,11 @@ const (
 )
 
 const (
-	schema    = "v2;cpu=half-runnable;memory=available"
-	podDemand = 1
+	schema = "v2;cpu=half-runnable;memory=available"
 )
+
+// podDemand is what every pod asks for.
+var podDemand = reserve.TypicalPod()
 
 // epoch is the time 0 of a run.
 var epoch = time.Unix(1_000_000_000, 0)
@@ -379,7 +381,7 @@ func (s *spazio) Admits(node, pod int) bool {
 		return true
 	case s.overdue(int32(pod)):
 		return a.places > 0
-	case reason == reserve.Saturated || reason == reserve.NoRoom:
+	case reason.Full():
 		s.wait(int32(pod))
 	}
 	return false

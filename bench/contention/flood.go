@@ -267,13 +267,13 @@ func (n *floodedNode) admits() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	account := n.ledger.Account(floodedName)
-	return reserve.Admit(account.Cap(n.signal, time.Now()), account.Flight(), 1, reserve.Rules{}.WithDefaults()) == reserve.Admitted
+	return reserve.Fits(account.Cap(n.signal, time.Now()), account.Flight(), reserve.TypicalPod(), reserve.Rules{}.WithDefaults()) == reserve.Admitted
 }
 
 func (n *floodedNode) bound(uid string) error {
 	key := reserve.KeyOf(uid)
 	n.mu.Lock()
-	err := n.ledger.Reserve(floodedName, key, 1, time.Now())
+	err := n.ledger.Reserve(floodedName, key, reserve.TypicalPod(), time.Now())
 	n.ledger.Confirm(key)
 	n.mu.Unlock()
 	n.agent.Bound(agent.Bind{Pod: key, InitsKnown: true})

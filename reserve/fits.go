@@ -1,0 +1,173 @@
+package reserve
+
+import "math"
+
+// Room is what a node has left of a resource, in shares of what it has. The zero
+// value is a resource that the node does not measure, and so has room for any pod.
+type Room struct {
+	// Left is what the pods that the report lists leave, what is kept free taken
+	// off; it may be negative. Ahead is what is granted beyond it ahead of
+	// confirmation, ≥ 0.
+	Left, Ahead float64
+	// Unit is the share that a core or a byte is; 0 says that the node can count
+	// in typical pods alone.
+	Unit float64
+	// Cost is the share that a typical pod takes, with the node's caution, and SD
+	// the standard deviation between pods, 0 where exceeding the room does no harm
+	// that a pod's end would not mend.
+	Cost, SD float64
+	// Most is what is left where no pod runs; 0 says that nobody knows.
+	Most float64
+}
+
+// total is all that the node's pods in flight may take.
+func (r *Room) total() float64 { return r.Left + r.Ahead }
+
+// mean and variance are what a number of typical pods and an amount take.
+func (r *Room) mean(typical, amount float64) float64 { return r.Cost*typical + r.Unit*amount }
+
+func (r *Room) variance(typical, variance float64) float64 {
+	return r.SD*r.SD*typical + r.Unit*r.Unit*variance
+}
+
+// Known is what those of a node's pods in flight ask for whose workloads are
+// known.
+type Known struct {
+	// Pods is their number.
+	Pods float64
+	// Typical, Amount and Var are the sums of their demands'.
+	Typical, Amount, Var [Resources]float64
+}
+
+// typical is Σ(1−λ) of all pods in flight.
+func (f *Flight) typical(i Resource) float64 { return f.Demand - f.Known.Pods + f.Known.Typical[i] }
+
+// plus is the flight with n pods more of a demand.
+func (f Flight) plus(n float64, d Demand) Flight {
+	f.Demand += n * d.Pods()
+	f.Cores += n * d.Cores
+	if !d.known() {
+		return f
+	}
+	f.Known.Pods += n
+	for i := range Resource(Resources) {
+		f.Known.Typical[i] += n * d.Typical[i]
+		f.Known.Amount[i] += n * d.Amount[i]
+		f.Known.Var[i] += n * d.Var[i]
+	}
+	return f
+}
+
+// nearlyAlone: a pod that is expected to take more than this part of an empty node
+// is admitted by one that is as empty.
+const nearlyAlone = .9
+
+// counted says whether a pod is to be counted in resources rather than in typical
+// pods. Where nobody in flight is known, nor the pod, it need not be, and where the
+// node does not say what a core or a byte is to it, it can't be.
+func counted(s *Signal, f *Flight, d *Demand) bool {
+	return (d.known() || f.Known != Known{}) && (s.Rooms[CPU].Unit > 0 || s.Rooms[Memory].Unit > 0)
+}
+
+// fits decides by the resources whether the node has room for one more pod.
+func fits(s *Signal, f *Flight, d *Demand, r *Rules) Reason {
+	if s.Floored && f.Demand == 0 && d.confidence(CPU) < .5 && d.confidence(Memory) < .5 {
+		return Admitted
+	}
+	for i := range Resource(Resources) {
+		if !(slack(s, f, d, r, i) >= 0) {
+			return noRoom[i]
+		}
+	}
+	if !(s.Rest.total() >= s.Rest.needs(f.Demand, r.least(d))) {
+		return NoRoom
+	}
+	return Admitted
+}
+
+var noRoom = [Resources]Reason{CPU: NoCPU, Memory: NoMemory}
+
+// needs is what so many pods, one of them new, take of a resource that is counted
+// in typical pods alone.
+func (r *Room) needs(flight, pods float64) float64 {
+	pods += flight
+	return r.Cost*pods + r.SD*math.Sqrt(pods)
+}
+
+// least is what is left for a pod at least, in typical pods.
+func (r *Rules) least(d *Demand) float64 { return math.Max(d.Pods(), r.Epsilon) }
+
+// slack is what a resource has left beyond what the pod needs, negative where it
+// does not fit:
+//
+//	left + ahead − λf − Σq − q − g·√(Σv + v)    q = κ·λa + (1−λ)·c    v = κ²·λ(s²+φ²a²) + (1−λ)·σ²
+//
+// A known pod needs no more than nearlyAlone of an empty node beyond those in
+// flight.
+func slack(s *Signal, f *Flight, d *Demand, r *Rules, i Resource) float64 {
+	room := &s.Rooms[i]
+	if *room == (Room{}) {
+		return math.Inf(1)
+	}
+	if room.Unit == 0 {
+		return room.total() - room.needs(f.Demand, r.least(d))
+	}
+	typical := d.Typical[i]
+	if !d.known() {
+		typical = r.least(d)
+	}
+	flying := room.mean(f.typical(i), f.Known.Amount[i])
+	mean := room.mean(typical, d.Amount[i])
+	variance, more := room.variance(f.typical(i), f.Known.Var[i]), room.variance(typical, d.Var[i])
+	if i == CPU { // it has give
+		variance, more = 0, 0
+	}
+	kept := d.confidence(i) * r.kept(i)
+	needs := mean + r.Caution*math.Sqrt(variance+more)
+	alone := r.Caution*math.Sqrt(variance) + nearlyAlone*(room.Most-kept)
+	if d.confidence(i) > 0 && room.Most > kept && needs > alone {
+		needs = alone
+	}
+	return room.total() - kept - flying - needs
+}
+
+// kept is the share of a resource that pods leave free as far as they are known.
+func (r *Rules) kept(i Resource) float64 {
+	if i != CPU {
+		return 0
+	}
+	return 1 - r.CPUFill/fullCores
+}
+
+// fullCores is how many cores' worth of demand a core is read to be full at: half
+// of what the CPU's channel measures is use, half is waiting.
+const fullCores = 2
+
+// FreeFor returns what pods of the demand are ranked by: Free where all is counted
+// in typical pods, and otherwise the least over the resources of
+//
+//	(left + ahead − Σq − q)/c + 1
+//
+// in typical pods.
+func FreeFor(s Signal, f Flight, d Demand) float64 {
+	free := Free(s.Avail, f.Demand)
+	if !counted(&s, &f, &d) {
+		return free
+	}
+	free = math.Inf(1)
+	for i := range Resource(Resources) {
+		room := &s.Rooms[i]
+		if !(room.Cost > 0) {
+			continue
+		}
+		left := room.total() - room.mean(f.typical(i), f.Known.Amount[i]) - room.mean(d.Typical[i], d.Amount[i])
+		if room.Unit == 0 {
+			left = room.total() - room.Cost*(f.Demand+d.Pods())
+		}
+		free = math.Min(free, left/room.Cost+1)
+	}
+	if s.Rest.Cost > 0 {
+		free = math.Min(free, s.Rest.total()/s.Rest.Cost-f.Demand-d.Pods()+1)
+	}
+	return free
+}

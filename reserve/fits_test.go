@@ -1,0 +1,323 @@
+package reserve_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+const gib = 1 << 30
+
+// fourCores is an empty node of 4 cores and 16 GiB, on which a typical pod takes
+// half a core and 2 GiB ± 1.
+func fourCores() reserve.Signal {
+	return reserve.Signal{
+		Avail: 6, Pods: 100, Floored: true,
+		Rooms: [2]reserve.Room{
+			{Left: 1, Most: 1, Unit: 1. / 8, Cost: 1. / 16},
+			{Left: 1, Most: 1, Unit: 1. / (16 * gib), Cost: 2. / 16, SD: 1. / 16},
+		},
+	}
+}
+
+// knownPod is a pod that is sure to take so much.
+func knownPod(cores, bytes float64) reserve.Demand {
+	return reserve.Demand{Amount: [2]float64{cores, bytes}}
+}
+
+// certain leaves no share of the CPU free and takes nothing as given.
+var certain = reserve.Rules{CPUFill: 2, Burst: 1000}
+
+func TestFitsCountsResources(t *testing.T) {
+	part := func(typical float64, d reserve.Demand) reserve.Demand {
+		for i := range d.Typical {
+			d.Typical[i] = typical
+			d.Amount[i] *= 1 - typical
+		}
+		return d
+	}
+	for _, test := range []struct {
+		name   string
+		edit   func(s *reserve.Signal)
+		flight []reserve.Demand
+		demand reserve.Demand
+		rules  reserve.Rules
+		want   reserve.Reason
+	}{
+		{name: "all of the memory but a tenth", demand: knownPod(.1, 14*gib), want: reserve.Admitted},
+		{name: "what one in flight leaves", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: knownPod(.1, 8*gib), want: reserve.Admitted},
+		{name: "and a byte more", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: knownPod(.1, 8*gib+1), want: reserve.NoMemory},
+		{name: "beside a typical pod and its spread", flight: []reserve.Demand{one}, demand: knownPod(.1, 13*gib), want: reserve.Admitted},
+		{name: "beside two", flight: []reserve.Demand{one, one}, demand: knownPod(.1, 11*gib), want: reserve.NoMemory},
+		{name: "a typical pod beside a large one", flight: []reserve.Demand{knownPod(.1, 13*gib)}, demand: one, want: reserve.Admitted},
+		{name: "beside one too large for its spread", flight: []reserve.Demand{knownPod(.1, 13*gib+1)}, demand: one, want: reserve.NoMemory},
+		{name: "half known", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 12*gib)), want: reserve.Admitted},
+		{name: "half known and larger", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 13*gib)), want: reserve.NoMemory},
+		{name: "a cpu filled to two a core", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1, gib), want: reserve.Admitted},
+		{name: "and beyond", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1.01, gib), want: reserve.NoCPU},
+		{name: "the cpu has give", demand: reserve.Demand{Amount: [2]float64{7, gib}, Var: [2]float64{9, 0}}, want: reserve.Admitted},
+		{
+			name: "to 1.7 by default", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(1, gib),
+			rules: reserve.Rules{Burst: 1000}, want: reserve.NoCPU,
+		},
+		{
+			name: "up to it", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(.75, gib),
+			rules: reserve.Rules{Burst: 1000}, want: reserve.Admitted,
+		},
+		{
+			name:   "1.7 is for known pods",
+			flight: []reserve.Demand{knownPod(7, gib)}, demand: reserve.Demand{Typical: [2]float64{1, 0}, Amount: [2]float64{0, gib}},
+			rules: reserve.Rules{Burst: 1000}, want: reserve.Admitted,
+		},
+		{
+			name: "larger than the node, but alone", demand: knownPod(.1, 99*gib),
+			edit: func(s *reserve.Signal) { s.Rooms[reserve.Memory].Left = .9 }, want: reserve.Admitted,
+		},
+		{
+			name: "and not alone", demand: knownPod(.1, 99*gib),
+			edit: func(s *reserve.Signal) { s.Rooms[reserve.Memory].Left = .89 }, want: reserve.NoMemory,
+		},
+		{
+			name: "of a spread that no node holds", demand: reserve.Demand{Amount: [2]float64{.1, gib}, Var: [2]float64{0, 400 * gib * gib}},
+			edit: func(s *reserve.Signal) { s.Rooms[reserve.Memory].Left = .9 }, want: reserve.Admitted,
+		},
+		{
+			name: "the spread of two is less than twice that of one", demand: reserve.Demand{Amount: [2]float64{.1, 5 * gib}, Var: [2]float64{0, 9 * gib * gib}},
+			flight: []reserve.Demand{{Amount: [2]float64{.1, 6 * gib}, Var: [2]float64{0, 16 * gib * gib}}}, want: reserve.Admitted,
+		},
+		{
+			name: "but more than that of one", demand: reserve.Demand{Amount: [2]float64{.1, 5.1 * gib}, Var: [2]float64{0, 9 * gib * gib}},
+			flight: []reserve.Demand{{Amount: [2]float64{.1, 6 * gib}, Var: [2]float64{0, 16 * gib * gib}}}, want: reserve.NoMemory,
+		},
+		{name: "ahead of confirmation", demand: knownPod(.1, 8*gib), edit: func(s *reserve.Signal) {
+			s.Rooms[reserve.Memory].Left, s.Rooms[reserve.Memory].Ahead = .25, .25
+		}, want: reserve.Admitted},
+		{name: "an empty node takes a pod that is little known", demand: part(.75, knownPod(99, 99*gib)), want: reserve.Admitted},
+		{name: "not beside another", demand: part(.75, knownPod(99, 99*gib)), flight: []reserve.Demand{one}, want: reserve.NoMemory},
+		{name: "nor a pod that is half known", demand: part(.5, knownPod(99, 8*gib)), edit: func(s *reserve.Signal) {
+			s.Rooms[reserve.CPU].Left = .5
+		}, want: reserve.NoCPU},
+		{name: "a full node takes nobody", demand: knownPod(.1, 1), edit: func(s *reserve.Signal) { s.Saturated = true }, want: reserve.Saturated},
+		{name: "slow start counts pods", demand: knownPod(.001, 1), flight: []reserve.Demand{knownPod(.001, 1), knownPod(.001, 1)},
+			edit: func(s *reserve.Signal) { s.Pods = 0 }, rules: reserve.Rules{}, want: reserve.SlowStart},
+		{name: "a node that counts in pods alone", demand: knownPod(.1, 99*gib), edit: func(s *reserve.Signal) {
+			s.Rooms = [2]reserve.Room{}
+		}, want: reserve.Admitted},
+		{name: "and has none", demand: knownPod(.001, 1), flight: []reserve.Demand{knownPod(.001, 1)}, edit: func(s *reserve.Signal) {
+			s.Rooms, s.Avail = [2]reserve.Room{}, 1
+		}, want: reserve.NoRoom},
+		{name: "in memory alone", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
+			s.Rooms[reserve.Memory] = reserve.Room{Left: .2, Cost: .1, SD: .02}
+		}, want: reserve.NoMemory},
+		{name: "with room", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
+			s.Rooms[reserve.Memory] = reserve.Room{Left: .23, Cost: .1, SD: .02}
+		}, want: reserve.Admitted},
+		{name: "a third channel", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
+			s.Rest = reserve.Room{Left: .19, Cost: .1}
+		}, want: reserve.NoRoom},
+		{name: "with room there", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
+			s.Rest = reserve.Room{Left: .2, Cost: .1}
+		}, want: reserve.Admitted},
+		{name: "NaN amount", demand: knownPod(math.NaN(), 1), want: reserve.NoCPU},
+		{name: "NaN room", demand: knownPod(.1, 1), edit: func(s *reserve.Signal) { s.Rooms[reserve.Memory].Left = math.NaN() }, want: reserve.NoMemory},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, rules := fourCores(), test.rules
+			if test.edit != nil {
+				test.edit(&s)
+			}
+			if rules == (reserve.Rules{}) && test.want != reserve.SlowStart {
+				rules = certain
+			}
+			l := &reserve.Ledger{}
+			a := l.Account("n")
+			for i, d := range test.flight {
+				must(t, l.Reserve("n", reserve.PodKey(i+1), d, epoch))
+			}
+			if got := reserve.Fits(s, a.Flight(), test.demand, rules); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// randomDecision draws a node, a flight, a pod and rules.
+func randomDecision(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, reserve.Rules) {
+	s := reserve.Signal{
+		Avail: rng.Float64()*20 - 2, Pods: rng.IntN(40), Allowance: rng.Float64() * 3,
+		Saturated: rng.IntN(20) == 0, Floored: rng.IntN(3) == 0,
+	}
+	for i, size := range [2]float64{1 + rng.Float64()*63, (1 + rng.Float64()*255) * gib} {
+		s.Rooms[i] = reserve.Room{
+			Left: rng.Float64()*1.4 - .3, Ahead: rng.Float64() * .1, Unit: 1 / size, Cost: rng.Float64() / 4,
+			SD: rng.Float64() / 8 * float64(rng.IntN(2)), Most: .2 + rng.Float64()*.8,
+		}
+		if rng.IntN(12) == 0 {
+			s.Rooms[i].Unit = 0
+		}
+	}
+	if rng.IntN(4) == 0 {
+		s.Rest = reserve.Room{Left: rng.Float64(), Cost: rng.Float64() / 8}
+	}
+	draw := func() reserve.Demand {
+		d := reserve.Demand{Typical: [2]float64{rng.Float64(), rng.Float64()}}
+		for i, scale := range [2]float64{4, 16 * gib} {
+			known := 1 - d.Typical[i]
+			d.Amount[i] = known * rng.ExpFloat64() * scale
+			d.Var[i] = known * rng.ExpFloat64() * scale * scale / 4
+		}
+		return d
+	}
+	f := reserve.Flight{}
+	for n := rng.IntN(6); n > 0; n-- {
+		d := one
+		if rng.IntN(2) == 0 {
+			d = draw()
+			f.Known.Pods++
+			for i := range d.Amount {
+				f.Known.Typical[i] += d.Typical[i]
+				f.Known.Amount[i] += d.Amount[i]
+				f.Known.Var[i] += d.Var[i]
+			}
+		}
+		f.Demand++
+	}
+	d := draw()
+	return s, f, d, reserve.Rules{CPUFill: 1 + rng.Float64(), Caution: .5 + rng.Float64(), Epsilon: 1}
+}
+
+// TestFitsNeverRises: a pod that takes more, or is less sure to, or comes later,
+// fits nowhere that it did not fit before.
+func TestFitsNeverRises(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 9))
+	admitted := 0
+	for range 300_000 {
+		s, f, d, r := randomDecision(rng)
+		before := reserve.Fits(s, f, d, r) == reserve.Admitted
+		if before {
+			admitted++
+			continue
+		}
+		i := rng.IntN(2)
+		g, e := f, d
+		switch rng.IntN(5) {
+		case 0:
+			e.Amount[i] *= 1 + rng.ExpFloat64()
+		case 1:
+			e.Var[i] *= 1 + rng.ExpFloat64()
+		case 2:
+			g.Demand++
+		case 3:
+			g.Demand++
+			g.Known.Pods++
+			g.Known.Amount[i] += rng.ExpFloat64() * 1e9
+			g.Known.Var[i] += rng.ExpFloat64() * 1e18
+		case 4:
+			g.Known.Amount[i] += rng.ExpFloat64()
+			g.Known.Var[i] += rng.ExpFloat64()
+		}
+		if reserve.Fits(s, g, e, r) == reserve.Admitted {
+			t.Fatalf("%+v refuses %+v beside %+v, and takes %+v beside %+v", s, d, f, e, g)
+		}
+	}
+	if admitted < 10_000 {
+		t.Errorf("only %d of the decisions admitted", admitted)
+	}
+}
+
+// TestSlotsOfKnownPods asks Fits until it refuses.
+func TestSlotsOfKnownPods(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	most := 0
+	for range 20_000 {
+		s, f, d, r := randomDecision(rng)
+		s.Allowance = float64(rng.IntN(2)) * 100
+		want, next := 0, f
+		for reserve.Fits(s, next, d, r) == reserve.Admitted && want < 200 {
+			want++
+			next.Demand++
+			next.Known.Pods++
+			for i := range d.Amount {
+				next.Known.Typical[i] += d.Typical[i]
+				next.Known.Amount[i] += d.Amount[i]
+				next.Known.Var[i] += d.Var[i]
+			}
+		}
+		if got := reserve.Slots(s, f, d, r); got != want && want < 200 {
+			t.Fatalf("%d slots of %+v beside %+v on %+v, Fits admits %d", got, d, f, s, want)
+		}
+		most = max(most, want)
+	}
+	if most < 10 {
+		t.Errorf("at most %d slots", most)
+	}
+}
+
+// TestTypicalPodsNeedNoResources: where nobody is known it is as if no node could
+// count in resources.
+func TestTypicalPodsNeedNoResources(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 14))
+	for range 100_000 {
+		s, f, _, r := randomDecision(rng)
+		f.Known = reserve.Known{}
+		bare := s
+		bare.Rooms, bare.Rest, bare.Floored = [2]reserve.Room{}, reserve.Room{}, false
+		d := pods([]float64{1, .5, 2}[rng.IntN(3)])
+		if got, want := reserve.Judge(s, f, d, r), reserve.Judge(bare, f, d, r); got != want {
+			t.Fatalf("%+v beside %+v: %v, want %v", s, f, got, want)
+		}
+		if got, want := reserve.FreeFor(s, f, d), s.Avail-f.Demand; got != want {
+			t.Fatalf("%+v beside %+v: %v free, want %v", s, f, got, want)
+		}
+	}
+}
+
+// TestFreeForIsInTypicalPods: what the last of many typical pods leaves is the
+// same counted either way, and the resource that has least decides.
+func TestFreeForIsInTypicalPods(t *testing.T) {
+	s := fourCores()
+	nothing := reserve.Demand{Typical: [2]float64{1, 0}, Amount: [2]float64{0, 0}}
+	if got, want := reserve.FreeFor(s, reserve.Flight{}, nothing), 9.; got != want {
+		t.Errorf("%v free for a pod without memory, want %v by memory", got, want)
+	}
+	if got, want := reserve.FreeFor(s, reserve.Flight{Demand: 2}, knownPod(0, 8*gib)), 8-2-4+1.; got != want {
+		t.Errorf("%v free beside two for a pod of 8 GiB, want %v", got, want)
+	}
+	if got, want := reserve.FreeFor(s, reserve.Flight{}, knownPod(7.5, gib)), (1-7.5/8)*16+1; got != want {
+		t.Errorf("%v free for a pod of 7.5 cores, want %v", got, want)
+	}
+	s.Rest = reserve.Room{Left: .3, Cost: .1}
+	if got := reserve.FreeFor(s, reserve.Flight{Demand: 1}, nothing); math.Abs(got-2) > 1e-12 {
+		t.Errorf("%v free by a third channel, want 2", got)
+	}
+}
+
+// TestOverdueKnownPodsAreTaken: no pod waits for ever for what is known of it.
+func TestOverdueKnownPodsAreTaken(t *testing.T) {
+	s := fourCores()
+	s.Floored, s.MemoryRoom = false, 3
+	s.Rooms[reserve.Memory].Left = .5
+	d := knownPod(.1, 99*gib)
+	if got := reserve.Fits(s, reserve.Flight{}, d, reserve.Rules{}); got != reserve.NoMemory || !got.Full() {
+		t.Fatalf("the pod is told %v", got)
+	}
+	if got := (reserve.Trickle{}).Places(s, reserve.Flight{}, d, 0, 4, reserve.Rules{}); got != 1 {
+		t.Errorf("%d places for it once it is overdue, want 1", got)
+	}
+	s.MemoryRoom = .5
+	if got := (reserve.Trickle{}).Places(s, reserve.Flight{}, d, 0, 4, reserve.Rules{}); got != 0 {
+		t.Errorf("%d places where memory is full", got)
+	}
+}
+
+func BenchmarkFits(b *testing.B) {
+	s, f, d := fourCores(), reserve.Flight{Demand: 2, Known: reserve.Known{Pods: 1, Amount: [2]float64{.1, gib}}}, knownPod(.1, gib)
+	b.ReportAllocs()
+	for range b.N {
+		if reserve.Fits(s, f, d, certain) != reserve.Admitted {
+			b.Fatal("refused")
+		}
+	}
+}
