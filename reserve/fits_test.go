@@ -57,7 +57,7 @@ func TestFitsCountsResources(t *testing.T) {
 		{name: "half known and larger", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 13*gib)), want: reserve.NoMemory},
 		{name: "a cpu filled to two a core", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1, gib), want: reserve.Admitted},
 		{name: "and beyond", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1.01, gib), want: reserve.NoCPU},
-		{name: "the cpu has give", demand: reserve.Demand{Amount: [2]float64{7, gib}, Var: [2]float64{9, 0}}, want: reserve.Admitted},
+		{name: "the cpu has give", flight: []reserve.Demand{knownPod(6, gib)}, demand: reserve.Demand{Amount: [2]float64{1, gib}, Var: [2]float64{9, 0}}, want: reserve.Admitted},
 		{
 			name: "to 1.7 by default", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(1, gib),
 			rules: reserve.Rules{Burst: 1000}, want: reserve.NoCPU,
