@@ -4,6 +4,7 @@
 //	go run ./bench/footprint   what the agent takes of its node
 //	go run ./bench/loadgen     what a fleet's models cost an aggregator
 //	go run ./bench/contention  how well measures of CPU contention tell the tasks that want to run
+//	go run ./bench/crowd       what many containers at once cost a real kernel
 //	go run ./bench/validate    the simulator beside the demo's cluster on the same pods
 //	go run ./bench/record      what a machine's counters show under a known load, for package report/figures
 //

@@ -31,6 +31,8 @@ type Params struct {
 	Requests workload.Requests
 	// Swap has nodes swap where pods exceed their memory instead of killing one.
 	Swap bool
+	// Crowding is what pods lose to one another besides their time on the cores.
+	Crowding node.Crowding
 	// Init, if above 0, gives every pod an init container of at most so many
 	// seconds, at least .3 or that, which waits for something elsewhere.
 	Init float64
@@ -159,6 +161,16 @@ var experiments = []Experiment{
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Wide(seed, p.Pods, p.Work, p.Law)
+			return p.cluster(), pods, err
+		},
+	},
+	{
+		Name: "b5", Title: "A batch that lives in its caches",
+		Question: "As B1, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
+		defaults: Params{Crowding: node.Cached}, perCore: batchPerCore,
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
 			return p.cluster(), pods, err
 		},
 	},
@@ -297,6 +309,7 @@ func (p Params) cluster() sim.Config {
 	if p.Swap {
 		c.Node.Overcommit = node.Swap
 	}
+	c.Node.Crowding = p.Crowding
 	return c
 }
 
@@ -320,6 +333,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	}
 	orElse(&p.Law, e.defaults.Law)
 	orElse(&p.Duration, e.defaults.Duration)
+	orElse(&p.Crowding, e.defaults.Crowding)
 	alike := p.Nodes > 0 || p.Cores > 0
 	p.mixed, p.Fleet, p.sizes = e.defaults.mixed, "", nil
 	p.Swap = p.Swap || e.defaults.Swap

@@ -237,7 +237,7 @@ func (m *Model) NextChange() (at float64, ok bool) {
 		}
 	}
 	if passing := len(m.lasting) < len(m.classes); passing {
-		share(m.lasting, m.cores, m.speed(), m.pace())
+		m.share(m.lasting)
 		defer m.rebalance()
 	}
 	for _, c := range m.lasting {
@@ -558,13 +558,32 @@ func (m *Model) schedule() {
 
 // rebalance shares the cores anew.
 func (m *Model) rebalance() {
-	m.wanted, m.held = share(m.classes, m.cores, m.speed(), m.pace())
+	m.wanted, m.held = m.share(m.classes)
 	m.working = 0
 	for _, c := range m.classes {
 		if c.kind == working {
 			m.working += c.rate * float64(len(c.threads))
 		}
 	}
+}
+
+// share sets the rates of the classes, which may be some of the node's, and returns
+// the sum of the wants and of the cores held.
+func (m *Model) share(classes []*class) (wanted, held float64) {
+	wanted, held = share(classes, m.cores, m.speed(), m.pace())
+	if left := m.params.Crowding.left(wanted / m.cores); left < 1 {
+		for _, c := range classes {
+			if c.slows() {
+				c.rate *= left
+			}
+		}
+	}
+	return wanted, held
+}
+
+// left is the share of its work that a thread does with so many threads a core.
+func (c Crowding) left(threads float64) float64 {
+	return 1 / (1 + min(c.Most, c.Each*max(threads-1, 0)))
 }
 
 // speed is the share of its rate that swapping leaves a pod.

@@ -264,6 +264,9 @@ func TestStepsDoNotMatter(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		params := node.Params{Seed: seed, Teardown: time.Duration(seed) * 100 * time.Millisecond, Steal: float64(seed%3) / 10, Overcommit: node.Swap}
+		if seed%2 == 1 {
+			params.Crowding = node.Large
+		}
 		whole, cut := newModel(t, params), newModel(t, params)
 		transitions := 0
 		for i := range 12 {
@@ -323,6 +326,29 @@ func TestBackgroundTakesItsShare(t *testing.T) {
 	}
 	if err := m.SetBackground(math.NaN()); !errors.Is(err, node.ErrBadPod) {
 		t.Errorf("NaN: error %v", err)
+	}
+}
+
+// Pods that take turns on a core are slower by a share a pod, up to a limit; what
+// they hold is still whole cores.
+func TestCrowding(t *testing.T) {
+	for _, test := range []struct {
+		pods int
+		end  float64 // 1 s to start, 10 core-seconds each on 4 cores
+	}{
+		{4, 1 + 10}, {8, 1 + 20*1.1}, {16, 1 + 40*1.3}, {80, 1 + 200*1.6},
+	} {
+		params := quiet(4)
+		params.Crowding = node.Crowding{Each: .1, Most: .6}
+		m := newModel(t, params)
+		bindMany(t, m, test.pods, 10, 0)
+		ends := m.AdvanceTo(nil, 1000)
+		if got := ends[len(ends)-1].At; math.Abs(got-test.end) > .01 {
+			t.Errorf("%d pods end at %g, want %g", test.pods, got, test.end)
+		}
+		if got, want := m.Totals().Busy, 4*(test.end-1); math.Abs(got-want) > .1 {
+			t.Errorf("%d pods held the cores for %g core-seconds, want %g", test.pods, got, want)
+		}
 	}
 }
 
@@ -407,6 +433,8 @@ func TestParamsValidate(t *testing.T) {
 		{"Overcommit", node.Params{Overcommit: 2}},
 		{"Slowdown", node.Params{Slowdown: .5}},
 		{"Steal", node.Params{Steal: 1}},
+		{"Crowding.Each", node.Params{Crowding: node.Crowding{Each: -1}}},
+		{"Crowding.Most", node.Params{Crowding: node.Crowding{Most: math.Inf(1)}}},
 		{"Noise", node.Params{Noise: math.NaN()}},
 	}
 	for _, test := range tests {

@@ -45,6 +45,8 @@ type Params struct {
 	// Steal is the share of each core, in [0, 1), that the hypervisor gives to other
 	// machines while a thread of this one holds it.
 	Steal float64
+	// Crowding is what pods lose to one another besides their time on the cores.
+	Crowding Crowding
 	// Balanced says that the kernel spreads the threads over the cores evenly, as it
 	// does with those of one group. The zero value is a kubelet's pods, each in a
 	// group of small weight: the kernel hardly moves their threads, so that those
@@ -55,6 +57,20 @@ type Params struct {
 	// Seed selects the random streams.
 	Seed uint64
 }
+
+// Crowding slows pods down whose threads take turns on a core, for each finds its
+// caches full of others' data: with w threads a core, w > 1, a thread does
+// 1/(1 + min(Most, Each·(w − 1))) of its work in the same time on the core. The zero
+// value is none, as with pods that compute in registers; bench/crowd measures it.
+type Crowding struct{ Each, Most float64 }
+
+// Cached is the crowding of pods that live in 1 MiB, about what a core caches for
+// itself, and Large of pods that walk through 16 MiB, as bench/crowd found it on a
+// real kernel.
+var (
+	Cached = Crowding{Each: .085, Most: 1.3}
+	Large  = Crowding{Each: .5, Most: .75}
+)
 
 // Validate returns a *FieldError for the first field out of range.
 func (p Params) Validate() error {
@@ -81,6 +97,10 @@ func (p Params) Validate() error {
 		return refuse("Slowdown", p.Slowdown, "at least 1")
 	case !finite(p.Steal) || p.Steal >= 1:
 		return refuse("Steal", p.Steal, "a share in [0,1)")
+	case !finite(p.Crowding.Each):
+		return refuse("Crowding.Each", p.Crowding.Each, "a finite number, at least 0")
+	case !finite(p.Crowding.Most):
+		return refuse("Crowding.Most", p.Crowding.Most, "a finite number, at least 0")
 	case !finite(p.Noise) || p.Noise > 1:
 		return refuse("Noise", p.Noise, "0 (default) to 1")
 	}
