@@ -65,7 +65,6 @@ func NewCommand(sources ...Source) *cobra.Command {
 	o := options{
 		sources:    sources,
 		recordFile: recording.DefaultFileSize, recordTotal: recording.DefaultTotalSize,
-		limits: defaultLimits,
 	}
 	c := &cobra.Command{
 		Use:   "spazio-agent",
@@ -151,7 +150,7 @@ func (o *options) parse() error {
 		return fmt.Errorf("--usage: %q is neither off nor on", o.usage)
 	}
 	o.node.Record = recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)}
-	return o.limits.validate()
+	return o.limits.parse()
 }
 
 func (o *options) parseReserve() error {

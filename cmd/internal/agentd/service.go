@@ -61,7 +61,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	// Listening comes before anything runs, so that a busy port is known.
 	servers, err := o.listeners(ctx, a, registry)
 	if err == nil {
-		err = o.limits.apply()
+		err = o.limits.Apply()
 	}
 	if err != nil {
 		return errors.Join(err, servers.close())

@@ -99,11 +99,11 @@ func (s statistics) Collect(out chan<- prometheus.Metric) {
 		count(statesDesc, stats.Unfit, "unfit")
 	}
 	if snapshot := s.service.snapshot; snapshot != nil {
-		saved, failed, size, age := snapshot.stats()
-		count(savesDesc, saved, "saved")
-		count(savesDesc, failed, "failed")
-		gauge(bytesDesc, float64(size))
-		gauge(ageDesc, age.Seconds())
+		kept := snapshot.Stats()
+		count(savesDesc, kept.Saved, "saved")
+		count(savesDesc, kept.Failed, "failed")
+		gauge(bytesDesc, float64(kept.Size))
+		gauge(ageDesc, kept.Age.Seconds())
 	}
 }
 

@@ -109,8 +109,8 @@ func (c Config) peers(onError func(string, error)) modelserver.PeersConfig {
 type Service struct {
 	logger   *slog.Logger
 	models   *modelserver.Server
-	peers    *modelserver.Peers // nil without targets
-	snapshot *snapshots         // nil without a file
+	peers    *modelserver.Peers  // nil without targets
+	snapshot *modelserver.Keeper // nil without a file
 	guard    *transport.Guard
 	callers  *access.Callers // nil where nobody is known
 	server   *grpc.Server
@@ -156,8 +156,11 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		}
 	}
 	if c.Snapshot != "" {
-		s.snapshot = &snapshots{path: c.Snapshot, interval: c.SnapshotInterval, models: s.models, logger: s.logger}
-		s.snapshot.restore()
+		keeper := modelserver.KeeperConfig{Path: c.Snapshot, Interval: c.SnapshotInterval, Logger: s.logger}
+		if s.snapshot, err = modelserver.NewKeeper(s.models, keeper); err != nil {
+			return nil, err
+		}
+		s.snapshot.Restore()
 	}
 	registry, seconds := prometheus.NewRegistry(), newPushSeconds()
 	registry.MustRegister(seconds, ticks, statistics{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -281,11 +284,11 @@ func (s *Service) Run(ctx context.Context) error {
 		group.Go(func() error { return s.peers.Run(ctx) })
 	}
 	if s.snapshot != nil {
-		group.Go(func() error { return s.snapshot.run(ctx) })
+		group.Go(func() error { return s.snapshot.Run(ctx) })
 	}
 	err := group.Wait()
 	if s.snapshot != nil {
-		s.snapshot.save() // with the last pushes
+		s.snapshot.Save() // with the last pushes
 	}
 	s.logger.Info("aggregator has stopped", "nodes", s.models.Stats().Nodes)
 	return err

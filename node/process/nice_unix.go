@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package agentd
+package process
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // take a privilege.
 func setNiceness(n int) error {
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, n); err != nil {
-		return fmt.Errorf("--nice %d: %w", n, err)
+		return fmt.Errorf("node: niceness %d: %w", n, err)
 	}
 	return nil
 }

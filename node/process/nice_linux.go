@@ -1,4 +1,4 @@
-package agentd
+package process
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func setNiceness(n int) error {
 		fresh = false
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {
-			return fmt.Errorf("--nice: %w", err)
+			return fmt.Errorf("node: niceness: %w", err)
 		}
 		for _, t := range threads {
 			id, err := strconv.Atoi(t.Name())
@@ -26,7 +26,7 @@ func setNiceness(n int) error {
 			}
 			// A thread may have ended meanwhile.
 			if err := syscall.Setpriority(syscall.PRIO_PROCESS, id, n); err != nil && err != syscall.ESRCH {
-				return fmt.Errorf("--nice %d: %w", n, err)
+				return fmt.Errorf("node: niceness %d: %w", n, err)
 			}
 			done[id], fresh = true, true
 		}

@@ -1,0 +1,104 @@
+package modelserver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+)
+
+func keeper(t *testing.T, s *modelserver.Server, path string) (k *modelserver.Keeper, log *bytes.Buffer) {
+	t.Helper()
+	log = &bytes.Buffer{}
+	k, err := modelserver.NewKeeper(s, modelserver.KeeperConfig{Path: path, Interval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, log
+}
+
+// TestKeeper: a server has the nodes of the one before, whose last pushes came
+// after the last interval; a damaged file is told, and replaced by the next save.
+func TestKeeper(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	first := start(t, modelserver.Config{Tick: time.Millisecond})
+	k, log := keeper(t, first, path)
+	if k.Restore(); !strings.Contains(log.String(), "no snapshot yet") {
+		t.Errorf("the first start logs %q", log)
+	}
+	push(t, first, local("a", 0, 2))
+	until(t, first, func(stats modelserver.Stats) bool { return stats.Nodes == 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- k.Run(ctx) }()
+	for k.Stats().Saved == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	push(t, first, local("b", 1, 1))
+	until(t, first, func(stats modelserver.Stats) bool { return stats.Nodes == 2 })
+	before := k.Stats()
+	k.Save()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stats := k.Stats(); stats.Saved != before.Saved+1 || stats.Failed != 0 || stats.Size != info.Size() || stats.Size <= before.Size || stats.Age < 0 {
+		t.Errorf("stats are %+v after %+v, the file has %d bytes", stats, before, info.Size())
+	}
+
+	second, err := modelserver.New(modelserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, log = keeper(t, second, path)
+	k.Restore()
+	if n := len(second.Snapshot().Entries); n != 2 || !strings.Contains(log.String(), "nodes=2") {
+		t.Errorf("%d nodes after a restart, which logs %q", n, log)
+	}
+
+	if err := os.WriteFile(path, []byte("no snapshot"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	third, err := modelserver.New(modelserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, log = keeper(t, third, path)
+	if k.Restore(); !strings.Contains(log.String(), "can't be used") || len(third.Snapshot().Entries) != 0 {
+		t.Errorf("a damaged snapshot: %q", log)
+	}
+	k.Save()
+	if _, err := modelserver.LoadSnapshot(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKeeperFails(t *testing.T) {
+	s, err := modelserver.New(modelserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, log := keeper(t, s, filepath.Join(t.TempDir(), "no such directory", "state"))
+	k.Save()
+	if stats := k.Stats(); stats.Failed != 1 || stats.Saved != 0 || !strings.Contains(log.String(), "was not saved") {
+		t.Errorf("stats are %+v, logged %q", stats, log)
+	}
+	for field, c := range map[string]modelserver.KeeperConfig{"Path": {}, "Interval": {Path: "x", Interval: -1}} {
+		var bad *aggregate.FieldError
+		if _, err := modelserver.NewKeeper(s, c); !errors.As(err, &bad) || bad.Field != field {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

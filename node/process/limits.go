@@ -1,0 +1,66 @@
+// Package process keeps a process that is nothing but a node's agent small beside
+// what it measures. Package node touches nothing of the process; who embeds it in
+// a larger one leaves this out.
+package process
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spazio-scheduler/spazio/node"
+)
+
+// Limits of a process. A zero field leaves what it is about as it is.
+type Limits struct {
+	// Memory bounds, in bytes, what Go's runtime holds before it collects garbage
+	// ever harder; the program's text comes on top.
+	Memory int64
+	// Procs is how many threads run Go at once: all that an agent does in a second
+	// takes some milliseconds, and with one thread nothing is handed across CPUs.
+	Procs int
+	// Niceness is -20 to 19; less than the process has takes a privilege.
+	Niceness int
+}
+
+// Default are those of spazio-agent.
+func Default() Limits { return Limits{Memory: 20 << 20, Procs: 1} }
+
+// gcPercent halves the heap at which Go begins to collect, 4 MiB. An agent makes
+// so little garbage that collecting it twice as often costs nothing to be seen.
+const gcPercent = 50
+
+// Validate returns a *node.FieldError for the first field out of range.
+func (l Limits) Validate() error {
+	switch {
+	case l.Memory < 0:
+		return refuse("Memory", l.Memory, "must not be negative")
+	case l.Procs < 0:
+		return refuse("Procs", l.Procs, "must not be negative")
+	case l.Niceness < -20 || l.Niceness > 19:
+		return refuse("Niceness", l.Niceness, "must be -20 to 19")
+	}
+	return nil
+}
+
+func refuse(field string, value any, reason string) error {
+	return &node.FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: %s", node.ErrInvalid, reason)}
+}
+
+// Apply sets the limits of the whole process. It is not for concurrent use.
+func (l Limits) Apply() error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	if l.Memory > 0 {
+		debug.SetMemoryLimit(l.Memory)
+		debug.SetGCPercent(gcPercent)
+	}
+	if l.Procs > 0 {
+		runtime.GOMAXPROCS(l.Procs)
+	}
+	if l.Niceness == 0 {
+		return nil
+	}
+	return setNiceness(l.Niceness)
+}

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package process
+
+import (
+	"errors"
+	"fmt"
+)
+
+// setNiceness fails: there is no niceness here.
+func setNiceness(int) error { return fmt.Errorf("node: niceness: %w", errors.ErrUnsupported) }
