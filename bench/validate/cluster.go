@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
+
+	simbatch "github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
 // partingTime is what a cluster gets to end in order after an interrupt.
@@ -43,24 +45,9 @@ type ran struct {
 
 // outcome is what became of a batch under one profile.
 type outcome struct {
-	Profile string `json:"profile"`
-	Pods    []pod  `json:"pods"`
-	Effort  effort `json:"scheduler"`
-}
-
-// pod is one pod. Work and Startup are in seconds, Memory in bytes; the times count
-// from the first submission, and nil says that it has not happened.
-type pod struct {
-	Name    string   `json:"name"`
-	Node    string   `json:"node"`
-	Work    float64  `json:"work"`
-	Startup float64  `json:"startup"`
-	Memory  float64  `json:"memory"`
-	Created *float64 `json:"created"`
-	Bound   *float64 `json:"bound"`
-	Running *float64 `json:"running"`
-	Done    *float64 `json:"done"`
-	Failed  bool     `json:"failed"`
+	Profile string             `json:"profile"`
+	Pods    []simbatch.Outcome `json:"pods"`
+	Effort  effort             `json:"scheduler"`
 }
 
 func save(path string, all []ran) error {

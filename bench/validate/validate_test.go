@@ -19,6 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
 	"github.com/spazio-scheduler/spazio/sim"
+	simbatch "github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
 // role makes the test binary stand for spazio-demo, which takes minutes to build;
@@ -92,7 +93,7 @@ func outcomeOfTwo() (batch, outcome) {
 	at := func(seconds float64) *float64 { return &seconds }
 	return batch{Nodes: 2, Cores: 1, Pods: 2, Seed: 3}, outcome{
 		Profile: defaultScheduler,
-		Pods: []pod{
+		Pods: []simbatch.Outcome{
 			{Name: "a", Node: "x", Work: 2, Startup: 1, Memory: 1, Created: at(0), Bound: at(.1), Running: at(1.2), Done: at(4)},
 			{Name: "b", Node: "x", Work: 2, Startup: 1, Memory: 1, Created: at(.5), Bound: at(4.2), Running: at(5.2), Done: at(7.2)},
 		},
@@ -118,9 +119,9 @@ func TestMetrics(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for name, spoil := range map[string]func(*pod){
-		"failed": func(p *pod) { p.Failed = true }, "not done": func(p *pod) { p.Done = nil },
-		"start not seen": func(p *pod) { p.Running = nil },
+	for name, spoil := range map[string]func(*simbatch.Outcome){
+		"failed": func(p *simbatch.Outcome) { p.Failed = true }, "not done": func(p *simbatch.Outcome) { p.Done = nil },
+		"start not seen": func(p *simbatch.Outcome) { p.Running = nil },
 	} {
 		_, o := outcomeOfTwo()
 		spoil(&o.Pods[1])

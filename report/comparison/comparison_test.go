@@ -139,10 +139,10 @@ func TestSensitivity(t *testing.T) {
 	s := comparison.Sensitivity{Metric: "sojourn_mean", Scales: []float64{2}, Of: experiment.Sensitivities(effects)}
 	tables := s.Tables()
 	if len(tables) != 2 || tables[0].Rows[0][0] != "large" || tables[0].Rows[0][4] != "no" || tables[0].Rows[1][4] != "yes" {
-		t.Fatalf("%q", tables)
+		t.Fatalf("%v", tables)
 	}
 	if len(tables[1].Rows) != 1 || tables[1].Rows[0][0] != "b1/work=1" {
-		t.Errorf("%q", tables[1])
+		t.Errorf("%v", tables[1])
 	}
 	to := &page.Markdown{}
 	if err := s.Report(to, "s"); err != nil {

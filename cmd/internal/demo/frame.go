@@ -43,12 +43,12 @@ func (f Frame) Progress() string {
 // Lines renders the frame as a table of at most the given size, in columns and
 // lines; a size of 0 is no limit. What does not fit is counted in the last line.
 func (f Frame) Lines(width, height int) []string {
-	rows := [][]string{{"node", "avail", "in flight", "running", "signal k", "limiting"}}
+	t := numbers("node", "avail", "in flight", "running", "signal k", "limiting")
 	for _, n := range f.Nodes {
-		rows = append(rows, n.cells())
+		t.Add(n.cells()...)
 	}
 	var b strings.Builder
-	writeAligned(&b, rows)
+	_ = t.WriteText(&b, 0) // a Builder takes everything
 	lines := append([]string{f.Progress()}, strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")...)
 	if height > 0 && len(lines) > height {
 		hidden := len(lines) - height + 1

@@ -13,6 +13,14 @@ type Result struct {
 	Batches []BatchRecord `json:"batches,omitempty"`
 }
 
+// BatchRecord is what became of one batch, pod by pod.
+type BatchRecord struct {
+	Profile string          `json:"profile"`
+	Pods    []batch.Outcome `json:"pods"`
+	// Scheduler is what the scheduler spent on it.
+	Scheduler Effort `json:"scheduler"`
+}
+
 // Column sums up a batch under one profile.
 type Column struct {
 	Profile string `json:"profile"`

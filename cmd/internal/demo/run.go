@@ -134,7 +134,7 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	}
 	d.result.add(profile, records)
 	if d.options.Records {
-		d.result.Batches = append(d.result.Batches, newBatchRecord(profile, records, after.since(before)))
+		d.result.Batches = append(d.result.Batches, BatchRecord{profile, batch.Outcomes(records), after.since(before)})
 	}
 	return nil
 }

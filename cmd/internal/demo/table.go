@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/spazio-scheduler/spazio/report/table"
 )
 
 // Table renders the result for reading, one column a profile. With both it adds
@@ -61,23 +62,19 @@ const none = "-"
 
 func writeTable(b *strings.Builder, title string, columns []Column) {
 	spazio, other, both := pair(columns)
-	header := []string{title}
+	t := numbers(title)
 	for _, c := range columns {
-		header = append(header, c.Profile)
+		t.Header = append(t.Header, c.Profile)
 	}
 	if both {
-		header = append(header, "ratio")
+		t.Header = append(t.Header, "ratio")
 	}
-	rows := [][]string{header}
 	for _, line := range counts {
 		row := []string{line.label}
 		for _, c := range columns {
 			row = append(row, fmt.Sprint(line.value(c)))
 		}
-		if both {
-			row = append(row, "")
-		}
-		rows = append(rows, row)
+		t.Add(row...)
 	}
 	for _, line := range figures {
 		row := []string{line.label}
@@ -87,9 +84,15 @@ func writeTable(b *strings.Builder, title string, columns []Column) {
 		if both {
 			row = append(row, ratio(line.value(spazio), line.value(other)))
 		}
-		rows = append(rows, row)
+		t.Add(row...)
 	}
-	writeAligned(b, rows)
+	_ = t.WriteText(b, 0) // a Builder takes everything
+}
+
+// numbers is a table whose columns but the first are numbers; header names the
+// first ones.
+func numbers(header ...string) table.Table {
+	return table.Table{Header: header, Right: slices.Concat([]bool{false}, slices.Repeat([]bool{true}, 8))}
 }
 
 // counts are the lines that mean something without a single completed pod.
@@ -132,26 +135,3 @@ var figures = []figure{
 }
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }
-
-// writeAligned writes rows of cells, the first column to the left, the others to
-// the right.
-func writeAligned(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				line.WriteString(cell + pad)
-			} else {
-				line.WriteString("  " + pad + cell)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-}

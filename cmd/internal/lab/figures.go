@@ -63,7 +63,7 @@ func NewFiguresCommand() *cobra.Command {
 
 func (f *figuresFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if f.list {
-		return listFigures(stdout)
+		return figures.WriteCatalogue(stdout)
 	}
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
@@ -108,13 +108,4 @@ func (f *figuresFlags) chosen() ([]figures.Figure, error) {
 		ids[i] = strings.TrimSpace(id)
 	}
 	return figures.ByID(ids...)
-}
-
-func listFigures(out io.Writer) error {
-	var b strings.Builder
-	for _, f := range figures.All() {
-		fmt.Fprintf(&b, "%-8s %s: %s\n", f.ID, f.Title, f.Claim)
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
 }

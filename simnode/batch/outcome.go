@@ -1,22 +1,10 @@
-package demo
+package batch
 
-import (
-	"time"
+import "time"
 
-	"github.com/spazio-scheduler/spazio/simnode/batch"
-)
-
-// BatchRecord is what became of one batch, pod by pod.
-type BatchRecord struct {
-	Profile string      `json:"profile"`
-	Pods    []PodRecord `json:"pods"`
-	// Scheduler is what the scheduler spent on it.
-	Scheduler Effort `json:"scheduler"`
-}
-
-// PodRecord is what became of one pod. Times are virtual seconds from the
-// submission of the batch's first pod; nil says that it has not happened.
-type PodRecord struct {
+// Outcome is a Record for other programs, as JSON. Times are virtual seconds from
+// the submission of the batch's first pod; nil says that it has not happened.
+type Outcome struct {
 	Name string `json:"name"`
 	Node string `json:"node"`
 	// Work and Startup are in seconds, Memory in bytes.
@@ -30,8 +18,8 @@ type PodRecord struct {
 	Failed  bool     `json:"failed,omitempty"`
 }
 
-// newBatchRecord puts a batch in order of its plan.
-func newBatchRecord(profile string, records []batch.Record, spent Effort) BatchRecord {
+// Outcomes returns what became of each pod, in the order of the records.
+func Outcomes(records []Record) []Outcome {
 	var start time.Time
 	for _, r := range records {
 		if start.IsZero() || !r.Created.IsZero() && r.Created.Before(start) {
@@ -45,12 +33,12 @@ func newBatchRecord(profile string, records []batch.Record, spent Effort) BatchR
 		seconds := at.Sub(start).Seconds()
 		return &seconds
 	}
-	b := BatchRecord{Profile: profile, Scheduler: spent}
-	for _, r := range records {
-		b.Pods = append(b.Pods, PodRecord{
+	outcomes := make([]Outcome, len(records))
+	for i, r := range records {
+		outcomes[i] = Outcome{
 			Name: r.Name, Node: r.Node, Work: r.Work.Seconds(), Startup: r.Startup.Seconds(), Memory: r.Memory,
 			Created: since(r.Created), Bound: since(r.Bound), Running: since(r.Running), Done: since(r.Done), Failed: r.Failed,
-		})
+		}
 	}
-	return b
+	return outcomes
 }
