@@ -9,7 +9,8 @@ import (
 // by field. It is a plain value, safe for concurrent reading.
 type Config struct {
 	// CPUHalfLife and MemoryHalfLife are those of the histograms that
-	// recommendations are made of; 0 means 24 and 48 hours.
+	// recommendations are made of; 0 means the default preset's, 12 and 24 hours.
+	// Another preset is what was evaluated under its own only: see For.
 	CPUHalfLife, MemoryHalfLife time.Duration
 	// PodHalfLife is that of the evidence over pods; 0 means 7 days.
 	PodHalfLife time.Duration
@@ -27,8 +28,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.CPUHalfLife = orDefault(c.CPUHalfLife, defaultHalfLife)
-	c.MemoryHalfLife = orDefault(c.MemoryHalfLife, 2*defaultHalfLife)
+	c = c.For(Spazio())
 	c.PodHalfLife = orDefault(c.PodHalfLife, 7*day)
 	c.Slots = orDefault(c.Slots, defaultSlots)
 	c.SlotPods = orDefault(c.SlotPods, 8)
@@ -38,6 +38,14 @@ func (c Config) withDefaults() Config {
 	if c.Zone == nil {
 		c.Zone = time.UTC
 	}
+	return c
+}
+
+// For is the configuration with the half-lives that a preset's rules are meant for,
+// where it says nothing of them.
+func (c Config) For(p Preset) Config {
+	c.CPUHalfLife = orDefault(c.CPUHalfLife, p.CPU.HalfLife)
+	c.MemoryHalfLife = orDefault(c.MemoryHalfLife, p.Memory.HalfLife)
 	return c
 }
 

@@ -145,6 +145,6 @@ func (c *container) amounts(at time.Time, by Preset) Amounts {
 	}
 	return Amounts{
 		CPU:    c.histories[0].Target(at, by.CPU),
-		Memory: max(memory*(1+by.Memory.Margin), c.afterKills(at)),
+		Memory: max(by.Memory.above(memory), c.afterKills(at)),
 	}
 }

@@ -157,6 +157,20 @@ func (h *Histogram) Quantile(p float64) float64 {
 	return h.upper(h.low + i)
 }
 
+// Mean is the weighted mean of where the samples' buckets end, 0 without samples.
+func (h *Histogram) Mean() float64 {
+	if h.total == 0 {
+		return 0
+	}
+	sum := 0.
+	for i, w := range h.weights {
+		if w > 0 {
+			sum += w * h.upper(h.low+i)
+		}
+	}
+	return sum / h.total
+}
+
 // upper is what stands for the values of a bucket.
 func (h *Histogram) upper(bucket int) float64 {
 	return h.scale.Upper(min(bucket, h.scale.Buckets-2))

@@ -10,7 +10,7 @@ type HistoryConfig struct {
 	// HalfLife of a sample's weight; 0 means 24 hours, the autoscaler's for CPU.
 	HalfLife time.Duration
 	// PeakHalfLife is an eighth of how long a peak is remembered; 0 means 48 hours,
-	// so that a peak of two weeks ago counts.
+	// so that a peak of two weeks ago counts, and peaks are those of days.
 	PeakHalfLife time.Duration
 	// Slots of equal length that a day is divided into; 0 means 4, 1 means none.
 	Slots int
@@ -28,8 +28,9 @@ const (
 	// the same hours of one day say little about the next.
 	slotDays = 2
 	// peakHalfLives is the age at which a sample weighs 2⁻⁸ and its peak is
-	// forgotten, in whole half-lives.
+	// forgotten, in half-lives; peaks are kept by halves of them.
 	peakHalfLives = 8
+	peakSpans     = 2*peakHalfLives + 1
 	// recentSpan and recentSpans are how the last hours' peaks are kept.
 	recentSpan, recentSpans = 5 * time.Minute, 36
 )
@@ -62,8 +63,8 @@ func (c HistoryConfig) Validate() error {
 	if c.HalfLife < time.Millisecond {
 		return refuse("HistoryConfig.HalfLife", c.HalfLife, "at least 1ms, or 0 for the default")
 	}
-	if c.PeakHalfLife < time.Millisecond {
-		return refuse("HistoryConfig.PeakHalfLife", c.PeakHalfLife, "at least 1ms, or 0 for the default")
+	if c.PeakHalfLife < 2*time.Millisecond {
+		return refuse("HistoryConfig.PeakHalfLife", c.PeakHalfLife, "at least 2ms, or 0 for the default")
 	}
 	if c.Slots < 0 || c.Slots > maxSlots {
 		return refuse("HistoryConfig.Slots", c.Slots, "from 1 to 24, or 0 for the default")
@@ -120,7 +121,7 @@ func newSamplesOf(c HistoryConfig) (s samplesOf, err error) {
 	if s.histogram, err = NewHistogram(c.Scale, c.HalfLife); err != nil {
 		return s, err
 	}
-	s.peaks, err = NewPeaks(c.PeakHalfLife, peakHalfLives+1)
+	s.peaks, err = NewPeaks(c.PeakHalfLife/2, peakSpans)
 	return s, err
 }
 
@@ -166,14 +167,21 @@ type Rule struct {
 	// Percentile of the weighted samples, in (0, 1]; 0 means the largest sample
 	// that weighs at least 2⁻⁸.
 	Percentile float64
+	// Daily takes the percentile of the days' largest samples, weighted by HalfLife.
+	Daily bool
+	// Mean takes the weighted mean, whatever the percentile.
+	Mean bool
 	// Pods takes that percentile of the peaks of pods' memory, if that is more. A
 	// History knows no pods: it is Profile.Recommend that looks. 0 means no.
 	Pods float64
 	// Recent takes the largest sample of that last time, if that is more; up to 3
 	// hours. 0 means no.
 	Recent time.Duration
-	// Margin is added to it, as a share.
-	Margin float64
+	// Margin is added to it, as a share; LeastMargin is the least that is, in cores
+	// or bytes.
+	Margin, LeastMargin float64
+	// Least is the least that is recommended, in cores or bytes.
+	Least float64
 	// Slots looks at the samples of the same slot of the day alone, once they are
 	// of two days.
 	Slots bool
@@ -192,14 +200,26 @@ func (r Rule) Validate() error {
 		return refuse("Rule.HalfLife", r.HalfLife, "not negative")
 	case !(r.Margin >= 0) || r.Margin > 100:
 		return refuse("Rule.Margin", r.Margin, "in [0, 100]")
+	case !(r.LeastMargin >= 0) || r.LeastMargin > maxBytes:
+		return refuse("Rule.LeastMargin", r.LeastMargin, "in [0, 2^50]")
+	case !(r.Least >= 0) || r.Least > maxBytes:
+		return refuse("Rule.Least", r.Least, "in [0, 2^50]")
 	}
 	return nil
 }
 
-// Target is what the rule says is enough from a time on, 0 without samples.
-func (h *History) Target(at time.Time, r Rule) float64 { return h.level(at, r) * (1 + r.Margin) }
+// above is what the rule makes of a level: the margin, and no less than the least.
+func (r Rule) above(level float64) float64 {
+	if level == 0 {
+		return 0 // nothing is known
+	}
+	return max(level+max(r.Margin*level, r.LeastMargin), r.Least)
+}
 
-// level is the target without its margin.
+// Target is what the rule says is enough from a time on, 0 without samples.
+func (h *History) Target(at time.Time, r Rule) float64 { return r.above(h.level(at, r)) }
+
+// level is the target without margins.
 func (h *History) level(at time.Time, r Rule) float64 {
 	of := &h.whole
 	if r.Slots && len(h.slots) > 0 {
@@ -208,14 +228,19 @@ func (h *History) level(at time.Time, r Rule) float64 {
 			of = s
 		}
 	}
-	target := 0.
-	if r.Percentile == 0 {
-		target = of.peaks.Max(at)
-	} else {
-		target = of.histogram.Quantile(r.Percentile)
+	level := 0.
+	switch {
+	case r.Mean:
+		level = of.histogram.Mean()
+	case r.Percentile == 0:
+		level = of.peaks.Max(at)
+	case r.Daily:
+		level = of.peaks.quantile(r.Percentile, h.config.HalfLife)
+	default:
+		level = of.histogram.Quantile(r.Percentile)
 	}
 	if r.Recent > 0 {
-		target = max(target, h.recent.maxSince(at, r.Recent))
+		level = max(level, h.recent.maxSince(at, r.Recent))
 	}
-	return target
+	return level
 }

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -92,6 +93,28 @@ func (p *Peaks) max(from int64) (largest float64) {
 		largest = max(largest, p.largest[n%int64(len(p.largest))])
 	}
 	return largest
+}
+
+// quantile is the largest sample of a span below or at which the share p of the
+// spans' weight lies, each halved every half-life of its age; 0 without samples.
+func (p *Peaks) quantile(share float64, halfLife time.Duration) float64 {
+	type weighed struct{ value, weight float64 }
+	var spans []weighed
+	total := 0.
+	for n := max(p.newest-int64(len(p.largest))+1, 0); n <= p.newest; n++ {
+		if v := p.largest[n%int64(len(p.largest))]; v >= 0 {
+			w := math.Exp2(-float64((p.newest-n)*p.span) / float64(halfLife))
+			spans, total = append(spans, weighed{v, w}), total+w
+		}
+	}
+	slices.SortFunc(spans, func(a, b weighed) int { return cmp.Compare(a.value, b.value) })
+	below := 0.
+	for _, s := range spans {
+		if below += s.weight; below >= total*(share-tie) {
+			return s.value
+		}
+	}
+	return 0
 }
 
 // Merge adds the samples of another Peaks of the same spans, which is not modified.

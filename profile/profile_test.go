@@ -381,7 +381,7 @@ func ExampleProfile() {
 	fmt.Printf("request %.2f cores\n", requests[0].Target.CPU)
 	// Output:
 	// 0.7 cores, 300 MB, confidence 0.75
-	// request 0.81 cores
+	// request 0.74 cores
 }
 
 func BenchmarkDemand(b *testing.B) {

@@ -63,7 +63,17 @@ const lowerPercentile, upperPercentile = .5, .95
 // at is the preset at another percentile of the samples alone.
 func (p Preset) at(percentile float64) Preset {
 	for _, r := range []*Rule{&p.CPU, &p.Memory} {
-		r.Percentile, r.Recent, r.Pods = percentile, 0, 0
+		r.Percentile, r.Mean, r.Recent, r.Pods = percentile, false, 0, 0
+	}
+	return p
+}
+
+// among is the preset for each of a pod's containers: what it gives at least is a
+// pod's.
+func (p Preset) among(containers int) Preset {
+	for _, r := range []*Rule{&p.CPU, &p.Memory} {
+		r.LeastMargin /= float64(max(containers, 1))
+		r.Least /= float64(max(containers, 1))
 	}
 	return p
 }
@@ -78,11 +88,13 @@ func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommend
 	if err := within.Validate(); err != nil {
 		return nil, err
 	}
+	names := slices.Sorted(maps.Keys(p.containers))
+	if len(names) > 1 && names[0] == "" {
+		names = names[1:]
+	}
+	by = by.among(len(names))
 	var all []Recommendation
-	for _, name := range slices.Sorted(maps.Keys(p.containers)) {
-		if name == "" && len(p.containers) > 1 {
-			continue
-		}
+	for _, name := range names {
 		c := p.containers[name]
 		target := c.amounts(at, by)
 		lower := c.amounts(at, by.at(lowerPercentile))

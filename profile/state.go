@@ -405,7 +405,7 @@ func (c *container) decode(d *decoder) {
 func (h *History) decode(d *decoder, most float64) {
 	for _, s := range h.parts() {
 		s.histogram = d.histogram(h.config.Scale, h.config.HalfLife)
-		s.peaks = d.peaks(h.config.PeakHalfLife, peakHalfLives+1, most)
+		s.peaks = d.peaks(h.config.PeakHalfLife/2, peakSpans, most)
 		s.days = int(min(d.uint(), maxCount))
 		s.lastDay = int64(min(d.uint(), maxSeconds))
 		if d.err != nil {

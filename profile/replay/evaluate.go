@@ -148,17 +148,33 @@ func (t *tally) merge(o tally) {
 // for a prediction count for nothing; without any the score's N is 0. A job that
 // takes nothing adds to the sums and has no overhead of its own.
 func Evaluate(s []Series, p Predictor, o Options) (Score, error) {
+	tallies, err := evaluateEach(s, p, o)
+	return score(tallies, -1), err
+}
+
+func evaluateEach(s []Series, p Predictor, o Options) ([]tally, error) {
 	if err := o.Validate(); err != nil {
-		return Score{}, err
+		return nil, err
 	}
 	o = o.withDefaults()
+	tallies := make([]tally, len(s))
+	for i, s := range s {
+		var err error
+		if tallies[i], err = evaluate(o.Part.of(s), p, o); err != nil {
+			return nil, err
+		}
+	}
+	return tallies, nil
+}
+
+// score is that of all series but one.
+func score(tallies []tally, without int) Score {
 	var all tally
 	var ratios float64
 	var rated int
-	for _, s := range s {
-		t, err := evaluate(o.Part.of(s), p, o)
-		if err != nil {
-			return Score{}, err
+	for i, t := range tallies {
+		if i == without {
+			continue
 		}
 		if t.mean > 0 {
 			ratios += t.predicted/t.mean - 1
@@ -174,7 +190,7 @@ func Evaluate(s []Series, p Predictor, o Options) (Score, error) {
 		score.Overhead, score.OverheadMean = all.predicted/all.mean-1, ratios/float64(rated)
 		score.Pinball = all.loss / all.mean
 	}
-	return score, nil
+	return score
 }
 
 func evaluate(s Series, p Predictor, o Options) (t tally, err error) {
@@ -185,6 +201,7 @@ func evaluate(s Series, p Predictor, o Options) (t tally, err error) {
 	if err != nil {
 		return t, err
 	}
+	seer, _ := f.(seer)
 	end := 0
 	for i, at := range s.Times {
 		if err := f.Observe(at, s.Values[i]); err != nil {
@@ -201,6 +218,9 @@ func evaluate(s Series, p Predictor, o Options) (t tally, err error) {
 		}
 		if end > i+1 { // no hole in the series
 			mean, largest := summary(s.Values[i+1 : end])
+			if seer != nil {
+				seer.foresee(largest)
+			}
 			t.add(f.Predict(at), mean, largest)
 		}
 	}

@@ -82,6 +82,21 @@ func (f *decayed) Predict(at time.Time) float64 {
 	return math.Exp2(f.keys[i]-f.age(at)) * (1 + f.rule.Margin)
 }
 
+// Oracle predicts the largest sample that comes: no predictor that always holds
+// takes less.
+func Oracle() Predictor {
+	return Predictor{Name: "oracle", New: func(Resource) (Forecaster, error) { return new(oracle), nil }}
+}
+
+// seer is told the largest sample of the window before it is asked.
+type seer interface{ foresee(largest float64) }
+
+type oracle struct{ largest float64 }
+
+func (o *oracle) Observe(time.Time, float64) error { return nil }
+func (o *oracle) Predict(time.Time) float64        { return o.largest }
+func (o *oracle) foresee(largest float64)          { o.largest = largest }
+
 // percentiles are those that curves are drawn over.
 var percentiles = []float64{.3, .5, .6, .7, .8, .85, .9, .93, .95, .97, .98, .99, .995, .999, 1}
 
@@ -94,6 +109,9 @@ type Curve struct {
 	Own Score `json:"own"`
 	// Swept are its scores by percentile.
 	Swept []Point `json:"swept"`
+
+	own   []tally
+	swept [][]tally
 }
 
 // Point is the score at a percentile. It is a plain value, safe for concurrent
@@ -103,8 +121,8 @@ type Point struct {
 	Score
 }
 
-// Curves evaluates every preset and the thesis's literal form on the series of a
-// resource, the default preset first.
+// Curves evaluates every preset, the thesis's literal form, and who knows what
+// comes on the series of a resource, the default preset first.
 func Curves(s []Series, r Resource, o Options) ([]Curve, error) {
 	s = slices.DeleteFunc(slices.Clone(s), func(s Series) bool { return s.Resource != r })
 	var curves []Curve
@@ -115,24 +133,49 @@ func Curves(s []Series, r Resource, o Options) ([]Curve, error) {
 		}
 		curves = append(curves, c)
 	}
-	c, err := curve(s, r, profile.Seed(), literal, o)
-	return append(curves, c), err
+	written, err := curve(s, r, profile.Seed(), literal, o)
+	if err != nil {
+		return nil, err
+	}
+	best := Curve{Name: Oracle().Name, Resource: r}
+	if best.own, err = evaluateEach(s, Oracle(), o); err != nil {
+		return nil, err
+	}
+	best.rate(-1)
+	return append(curves, written, best), nil
 }
 
 func curve(s []Series, r Resource, p profile.Preset, of func(profile.Preset) Predictor, o Options) (c Curve, err error) {
 	c = Curve{Name: of(p).Name, Resource: r}
-	if c.Own, err = Evaluate(s, of(p), o); err != nil {
+	if c.own, err = evaluateEach(s, of(p), o); err != nil {
 		return c, err
 	}
+	p.CPU.Mean, p.Memory.Mean = false, false
 	for _, percentile := range percentiles {
 		p.CPU.Percentile, p.Memory.Percentile = percentile, percentile
-		score, err := Evaluate(s, of(p), o)
+		tallies, err := evaluateEach(s, of(p), o)
 		if err != nil {
 			return c, err
 		}
-		c.Swept = append(c.Swept, Point{percentile, score})
+		c.swept = append(c.swept, tallies)
 	}
+	c.rate(-1)
 	return c, nil
+}
+
+// rate makes the scores of all series but one.
+func (c *Curve) rate(without int) {
+	c.Own, c.Swept = score(c.own, without), nil
+	for i, tallies := range c.swept {
+		c.Swept = append(c.Swept, Point{percentiles[i], score(tallies, without)})
+	}
+}
+
+// Without is the curve over all series but one, by its number among those of the
+// resource: what depends on one series is no finding.
+func (c Curve) Without(series int) Curve {
+	c.rate(series)
+	return c
 }
 
 // OverheadAt is the curve's overhead at a quality, between the percentiles on

@@ -22,8 +22,9 @@ type Row struct {
 	Series   int    `json:"series"`
 	replay.Curve
 	// Default is the overhead of the default preset, swept, at this one's own
-	// quality, NaN where it does not reach that.
-	Default float64 `json:"-"`
+	// quality, NaN where it does not reach that. LeftOut is the largest ratio of the
+	// two overheads when one of the series is left out, whichever that is.
+	Default, LeftOut float64 `json:"-"`
 }
 
 // Run evaluates every recommender on the series of each resource that has any.
@@ -44,21 +45,39 @@ func Run(series []replay.Series, o replay.Options) (Result, error) {
 			return Result{}, err
 		}
 		for _, c := range curves {
-			result.Rows = append(result.Rows, Row{resource.String(), n, c, curves[0].OverheadAt(c.Own.Quality)})
+			result.Rows = append(result.Rows, Row{resource.String(), n, c, curves[0].OverheadAt(c.Own.Quality), leftOut(curves[0], c, n)})
 		}
 	}
 	return result, nil
 }
 
-// MarshalJSON writes the default preset's overhead as null where there is none.
+// leftOut is the largest ratio of the default's overhead to a peer's, at the peer's
+// quality, with each series left out in turn.
+func leftOut(byDefault, peer replay.Curve, series int) (worst float64) {
+	for i := range series {
+		own := peer.Without(i).Own
+		ratio := byDefault.Without(i).OverheadAt(own.Quality) / own.Overhead
+		if own.N == 0 || math.IsNaN(ratio) {
+			return math.NaN()
+		}
+		worst = max(worst, ratio)
+	}
+	return worst
+}
+
+// MarshalJSON writes what there is not as null.
 func (r Row) MarshalJSON() ([]byte, error) {
 	type plain Row
 	row := struct {
 		plain
 		Default *float64 `json:"defaultOverhead"`
+		LeftOut *float64 `json:"leftOutRatio"`
 	}{plain: plain(r)}
 	if !math.IsNaN(r.Default) {
 		row.Default = &r.Default
+	}
+	if !math.IsNaN(r.LeftOut) {
+		row.LeftOut = &r.LeftOut
 	}
 	return json.Marshal(row)
 }
@@ -68,11 +87,11 @@ func (r Result) Table() table.Table {
 	t := table.Table{
 		Title: "Predictions for the next window: the share that held, and what they were above the mean",
 		Header: []string{"resource", "series", "recommender", "quality", "overhead", "default's overhead at that quality",
-			"overhead, mean of series", "pinball", "predictions"},
+			"most of it, a series left out", "overhead, mean of series", "pinball", "predictions"},
 	}
 	for _, row := range r.Rows {
 		s := row.Own
-		t.Add(row.Resource, strconv.Itoa(row.Series), row.Name, decimal(s.Quality), decimal(s.Overhead), decimal(row.Default),
+		t.Add(row.Resource, strconv.Itoa(row.Series), row.Name, decimal(s.Quality), decimal(s.Overhead), decimal(row.Default), decimal(row.LeftOut),
 			decimal(s.OverheadMean), decimal(s.Pinball), strconv.Itoa(s.N))
 	}
 	return t

@@ -55,7 +55,7 @@ func TestProfileEvaluate(t *testing.T) {
 		t.Fatalf("%v in %s", err, out)
 	}
 	rows := made.Rows
-	if len(rows) != 12 || rows[0].Name != "spazio" || rows[0].Resource != "cpu" || rows[6].Resource != "memory" || len(rows[0].Swept) < 5 {
+	if len(rows) != 16 || rows[0].Name != "spazio" || rows[0].Resource != "cpu" || rows[8].Resource != "memory" || len(rows[0].Swept) < 5 {
 		t.Errorf("rows %+v", rows)
 	}
 	if q := rows[0].Own.Quality; q < .9 || q > 1 {
