@@ -9,6 +9,8 @@ type Chart struct{ Panels []Panel }
 type Panel struct {
 	Title string
 	X, Y  Axis
+	// Tall is twice as high, for lines that lie close together.
+	Tall bool
 	// Spans are shaded behind the data.
 	Spans []Span
 	// Series are drawn in order, the later over the earlier.

@@ -88,5 +88,9 @@ func (a Axis) apply(axis *plot.Axis) {
 
 func (p Panel) height() vg.Length {
 	row := max(rowHeight, dotHeight*vg.Length(len(p.Series)))
-	return max(panelHeight, rowsAround+row*vg.Length(len(p.Y.Names)))
+	least := panelHeight
+	if p.Tall {
+		least *= 2
+	}
+	return max(least, rowsAround+row*vg.Length(len(p.Y.Names)))
 }

@@ -104,20 +104,20 @@ func decimal(v float64) string {
 	return strconv.FormatFloat(v, 'f', 4, 64)
 }
 
-// Save draws the curves of both resources into a file ending in .png or .svg.
+// Save draws the curves of both resources into a file ending in .png or .svg: what
+// failed grows to the right, what it cost upwards, so that low and left is better.
 func (r Result) Save(path string) error {
 	var c chart.Chart
 	for _, resource := range []string{"cpu", "memory"} {
 		panel := chart.Panel{
-			Title: fmt.Sprintf("%s: overhead over quality, percentile swept", resource),
-			X:     chart.Axis{Label: "share of predictions that held"},
+			Title: fmt.Sprintf("%s: overhead over failures, percentile swept; the dot is the recommender as it is", resource),
+			X:     chart.Axis{Label: "share of predictions that failed", Log: true, Min: leastFailed, Max: mostFailed},
 			Y:     chart.Axis{Label: "overhead"},
+			Tall:  true,
 		}
 		for _, row := range r.Rows {
 			if row.Resource == resource {
-				panel.Series = append(panel.Series, row.line())
-				panel.Series = append(panel.Series, chart.Series{Name: row.Name, Style: chart.Dots,
-					Points: []chart.Point{{X: row.Own.Quality, Y: row.Own.Overhead}}})
+				panel.Series = append(panel.Series, row.drawn()...)
 			}
 		}
 		if len(panel.Series) > 0 {
@@ -127,10 +127,30 @@ func (r Result) Save(path string) error {
 	return c.WriteFile(path)
 }
 
-func (r Row) line() chart.Series {
+// What is drawn: fewer failures are none to speak of, more are of no use.
+const leastFailed, mostFailed = 1e-3, .25
+
+// drawn are the row's curve and its own point, as far as they are worth drawing.
+func (r Row) drawn() []chart.Series {
 	line := chart.Series{Name: r.Name}
-	for _, p := range r.Swept {
-		line.Points = append(line.Points, chart.Point{X: p.Quality, Y: p.Overhead})
+	if len(r.Swept) == 0 { // who never fails, at whatever percentile
+		line.Style = chart.Dashed
+		line.Points = []chart.Point{{X: leastFailed, Y: r.Own.Overhead}, {X: mostFailed, Y: r.Own.Overhead}}
+		return []chart.Series{line}
 	}
-	return line
+	for _, p := range r.Swept {
+		if at, ok := place(p.Score); ok {
+			line.Points = append(line.Points, at)
+		}
+	}
+	all := []chart.Series{line}
+	if at, ok := place(r.Own); ok {
+		all = append(all, chart.Series{Name: r.Name, Style: chart.Dots, Points: []chart.Point{at}})
+	}
+	return all
+}
+
+func place(s replay.Score) (at chart.Point, ok bool) {
+	failed := 1 - s.Quality
+	return chart.Point{X: max(failed, leastFailed), Y: s.Overhead}, failed <= mostFailed
 }
