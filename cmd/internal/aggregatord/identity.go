@@ -12,8 +12,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api/identity"
+	"github.com/spazio-scheduler/spazio/api/identity/access"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/access"
 )
 
 // defaultAudience is the aggregator's alone.

@@ -20,9 +20,9 @@ import (
 
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/api/identity/access"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/access"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	_ "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/spazio-scheduler/spazio/api/identity/access"
 	_ "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/cmd/internal/access"
 )
 
 // TestEveryMethodHasARight, whoever serves it.
