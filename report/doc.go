@@ -3,6 +3,7 @@
 // It decides nothing and knows nothing of Kubernetes.
 //
 //   - table: rows in columns that fit a terminal
+//   - screen: what changes, in place on a terminal
 //   - chart: panels of lines, dots and bands with their legends, as SVG and PNG
 //   - page: headings, paragraphs, tables and pictures, as Markdown or HTML
 //   - ratio: the ratio of paired measurements with its interval

@@ -4,8 +4,11 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
+	golang.org/x/term v0.39.0
 	gonum.org/v1/plot v0.17.0
 )
+
+require golang.org/x/sys v0.40.0 // indirect
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect

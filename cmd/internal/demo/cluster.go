@@ -70,7 +70,7 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 		if err := step.run(ctx, d); err != nil {
 			return nil, fmt.Errorf("start the %s: %w", step.what, err)
 		}
-		d.screen.printf("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
+		d.screen.Printf("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
 	}
 	return c, nil
 }
@@ -97,7 +97,7 @@ func (c *cluster) writeKubeconfig(d *demo) error {
 	if err := embedded.WriteKubeconfig(c.kubeconfig, c.plane.RESTConfig()); err != nil {
 		return err
 	}
-	d.screen.printf("kubectl --kubeconfig %s get pods,nodes -o wide", c.kubeconfig)
+	d.screen.Printf("kubectl --kubeconfig %s get pods,nodes -o wide", c.kubeconfig)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 				run.Observe(e)
 			}
 		},
-		OnError: func(err error) { d.screen.printf("%v", err) },
+		OnError: func(err error) { d.screen.Printf("%v", err) },
 	})
 	if err != nil {
 		return err

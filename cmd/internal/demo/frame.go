@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
@@ -40,9 +39,9 @@ func (f Frame) Progress() string {
 		f.Profile, f.Elapsed.Seconds(), f.Done, f.Total, f.Running, f.Bound, waiting)
 }
 
-// Lines renders the frame as a table of at most the given size, in columns and
-// lines; a size of 0 is no limit. What does not fit is counted in the last line.
-func (f Frame) Lines(width, height int) []string {
+// Lines renders the frame as a table of at most so many lines; 0 is no limit. What
+// does not fit is counted in the last line.
+func (f Frame) Lines(height int) []string {
 	t := numbers("node", "avail", "in flight", "running", "signal k", "limiting")
 	for _, n := range f.Nodes {
 		t.Add(n.cells()...)
@@ -53,9 +52,6 @@ func (f Frame) Lines(width, height int) []string {
 	if height > 0 && len(lines) > height {
 		hidden := len(lines) - height + 1
 		lines = append(lines[:max(height-1, 0)], fmt.Sprintf("… and %d more nodes", hidden))
-	}
-	for i := range lines {
-		lines[i] = truncate(lines[i], width)
 	}
 	return lines
 }
@@ -69,11 +65,4 @@ func (n NodeView) cells() []string {
 		limiting = "-"
 	}
 	return []string{n.Name, number(n.Avail), fmt.Sprint(n.InFlight), fmt.Sprint(n.Running), number(n.K), limiting}
-}
-
-func truncate(s string, width int) string {
-	if width <= 0 || utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	return string([]rune(s)[:width])
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/spazio-scheduler/spazio/report/screen"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
@@ -39,12 +40,12 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 		return fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, os.ErrExist)
 	}
 	c = c.withDefaults()
-	screen := newScreen(o.Progress)
-	defer screen.release()
+	shown := screen.New(o.Progress, screen.TerminalSize(o.Progress))
+	defer shown.Release()
 
-	services, running := newServices(ctx, func(err error) { screen.printf("%v", err) })
+	services, running := newServices(ctx, func(err error) { shown.Printf("%v", err) })
 	defer services.stop()
-	d := &demo{config: c, options: o, screen: screen, services: services}
+	d := &demo{config: c, options: o, screen: shown, services: services}
 	err = d.run(running)
 	switch cause := context.Cause(running); {
 	case ctx.Err() != nil && d.done:
@@ -62,7 +63,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 type demo struct {
 	config   Config
 	options  Options
-	screen   *screen
+	screen   *screen.Screen
 	services *services
 	cluster  *cluster
 	result   Result
@@ -70,7 +71,7 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
-	d.screen.printf("%s", d.config)
+	d.screen.Printf("%s", d.config)
 	if d.cluster, err = startCluster(ctx, d); err != nil {
 		return err
 	}
@@ -83,9 +84,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	d.screen.release()
-	if d.screen.terminal() {
-		d.screen.printf("")
+	d.screen.Release()
+	if d.screen.Terminal() {
+		d.screen.Printf("")
 	}
 	if err := d.options.OnResult(d.result); err != nil {
 		return fmt.Errorf("write the result: %w", err)
@@ -99,7 +100,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 
 // keep shows the nodes until ctx ends: there is room for pods of the user's own.
 func (d *demo) keep(ctx context.Context) {
-	d.screen.printf("the cluster is kept until Ctrl-C; kubectl --kubeconfig %s", d.cluster.kubeconfig)
+	d.screen.Printf("the cluster is kept until Ctrl-C; kubectl --kubeconfig %s", d.cluster.kubeconfig)
 	start := d.cluster.clock.Now()
 	view := newView(d.screen, func() Frame {
 		return Frame{Profile: "kept", Elapsed: d.cluster.clock.Now().Sub(start), Nodes: d.cluster.nodes()}
@@ -110,7 +111,7 @@ func (d *demo) keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-view.ticker.C:
-			if d.screen.terminal() {
+			if d.screen.Terminal() {
 				view.show()
 			}
 		}

@@ -36,6 +36,6 @@ func (c *cluster) explain(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.services.start("debug server", server.Run)
-	d.screen.printf("spazio top --watch --scheduler http://%s (or spazio explain POD)", server.Addr())
+	d.screen.Printf("spazio top --watch --scheduler http://%s (or spazio explain POD)", server.Addr())
 	return nil
 }

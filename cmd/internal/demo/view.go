@@ -1,6 +1,10 @@
 package demo
 
-import "time"
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/report/screen"
+)
 
 // How often a run is shown: often enough on a terminal to look alive, and as
 // lines not so often as to bury what else is there.
@@ -11,24 +15,24 @@ const (
 
 // view shows a run while it goes on.
 type view struct {
-	screen *screen
+	screen *screen.Screen
 	frame  func() Frame
 	ticker *time.Ticker
 }
 
-func newView(s *screen, frame func() Frame) *view {
+func newView(s *screen.Screen, frame func() Frame) *view {
 	period := linePeriod
-	if s.terminal() {
+	if s.Terminal() {
 		period = framePeriod
 	}
 	return &view{screen: s, frame: frame, ticker: time.NewTicker(period)}
 }
 
 func (v *view) show() {
-	if v.screen.terminal() {
-		v.screen.draw(v.frame())
+	if v.screen.Terminal() {
+		v.screen.Draw(v.frame().Lines)
 	} else {
-		v.screen.printf("%s", v.frame().Progress())
+		v.screen.Printf("%s", v.frame().Progress())
 	}
 }
 
@@ -36,7 +40,7 @@ func (v *view) show() {
 func (v *view) finish() {
 	v.ticker.Stop()
 	v.show()
-	v.screen.release()
+	v.screen.Release()
 }
 
 func (v *view) stop() { v.ticker.Stop() }
