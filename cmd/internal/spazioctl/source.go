@@ -14,7 +14,7 @@ type scheduler struct {
 }
 
 func (s *scheduler) flags(f *pflag.FlagSet) {
-	s.Flags(f, "scheduler", "kube-system", "9694")
+	s.Flags(f, "scheduler", "spazio-system", "9694")
 	f.StringVar(&s.pod, "scheduler-pod", "", "the scheduler's pod"+debugsource.Remotely+" (default: the leader)")
 	f.StringVar(&s.lease, "scheduler-lease", "spazio-scheduler", "lease that names the leader"+debugsource.Remotely)
 }

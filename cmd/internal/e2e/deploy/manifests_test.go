@@ -1,0 +1,199 @@
+package deploy
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+)
+
+const (
+	root     = "../../../.."
+	rendered = root + "/deploy/rendered/"
+	install  = "install"
+
+	systemNamespace, agentNamespace = "spazio-system", "spazio-agent"
+)
+
+// variants are the names of all files of manifests.
+func variants(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(rendered + "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".yaml"); name != "kustomization" {
+			names = append(names, name)
+		}
+	}
+	if !slices.Contains(names, install) {
+		t.Fatalf("no %s among %v", install, names)
+	}
+	return names
+}
+
+// manifests returns the objects of a file in its order.
+func manifests(t *testing.T, file string) (objects []*unstructured.Unstructured) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(text), "\n---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(part), &o.Object); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if len(o.Object) > 0 {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
+func variant(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	return manifests(t, rendered+name+".yaml")
+}
+
+// all returns the objects of a kind as their type.
+func all[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) (typed []T) {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() != kind {
+			continue
+		}
+		var one T
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, &one, true); err != nil {
+			t.Fatalf("%s %s: %v", kind, o.GetName(), err)
+		}
+		typed = append(typed, one)
+	}
+	return typed
+}
+
+// A workload is what pods are made from.
+type workload struct {
+	name, namespace string
+	template        corev1.PodTemplateSpec
+}
+
+func workloads(t *testing.T, objects []*unstructured.Unstructured) (found []workload) {
+	t.Helper()
+	add := func(meta metav1.ObjectMeta, template corev1.PodTemplateSpec) {
+		found = append(found, workload{meta.Name, meta.Namespace, template})
+	}
+	for _, w := range all[appsv1.DaemonSet](t, objects, "DaemonSet") {
+		add(w.ObjectMeta, w.Spec.Template)
+	}
+	for _, w := range all[appsv1.Deployment](t, objects, "Deployment") {
+		add(w.ObjectMeta, w.Spec.Template)
+	}
+	for _, w := range all[appsv1.StatefulSet](t, objects, "StatefulSet") {
+		add(w.ObjectMeta, w.Spec.Template)
+	}
+	for _, w := range all[batchv1.Job](t, objects, "Job") {
+		add(w.ObjectMeta, w.Spec.Template)
+	}
+	for _, w := range all[batchv1.CronJob](t, objects, "CronJob") {
+		add(w.ObjectMeta, w.Spec.JobTemplate.Spec.Template)
+	}
+	return found
+}
+
+// server is the process's API server as the manifests meet it.
+type server struct{ dynamic.Interface }
+
+func connect(t *testing.T) server {
+	t.Helper()
+	config := cluster.Plane(t).RESTConfig()
+	config.ContentType = ""
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{client}
+}
+
+// apply applies an object as kubectl does on the server's side, strictly, or only
+// asks what that would do.
+func (s server) apply(t *testing.T, o *unstructured.Unstructured, dryRun bool) error {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := metav1.PatchOptions{FieldManager: "test", Force: new(true), FieldValidation: metav1.FieldValidationStrict}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+	_, err = s.Resource(resource).Namespace(o.GetNamespace()).Patch(t.Context(), o.GetName(), "application/apply-patch+yaml", text, options)
+	return err
+}
+
+// install applies the objects, in namespaces that stay.
+func (s server) install(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range objects {
+		cluster.Eventually(t, o.GetKind()+" "+o.GetName()+" is applied", func() (bool, any) {
+			err := s.apply(t, o, false)
+			return err == nil, err
+		})
+	}
+}
+
+// foreign are the modules that have the definitions of others' custom resources.
+var foreign = []struct{ module, files string }{
+	{"github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_*.yaml"},
+	{"github.com/prometheus-operator/prometheus-operator", "example/prometheus-operator-crd/monitoring.coreos.com_*monitors.yaml"},
+}
+
+// define installs all custom resources that manifests have, the profiler's from the
+// manifests themselves.
+func (s server) define(t *testing.T) {
+	t.Helper()
+	var definitions []*unstructured.Unstructured
+	for _, f := range foreign {
+		// tools/deploy pins the version.
+		command := exec.Command("go", "mod", "download", "-json", f.module)
+		command.Dir, command.Env = root+"/tools/deploy", append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		out, err := command.Output()
+		if err != nil {
+			t.Fatalf("%v: %v %s", command, err, out)
+		}
+		var module struct{ Dir string }
+		if err := json.Unmarshal(out, &module); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(module.Dir, f.files))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no %s: %v", f.module, f.files, err)
+		}
+		for _, file := range files {
+			definitions = append(definitions, manifests(t, file)...)
+		}
+	}
+	for _, o := range variant(t, "profiler") {
+		if o.GetKind() == "CustomResourceDefinition" {
+			definitions = append(definitions, o)
+		}
+	}
+	s.install(t, definitions)
+}

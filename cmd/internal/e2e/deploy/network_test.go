@@ -1,0 +1,240 @@
+package deploy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// peer is an end of a connection: a pod, or what is outside the cluster, which no
+// selector selects.
+type peer struct {
+	name, namespace string
+	labels          map[string]string
+	outside         bool
+}
+
+// network says who may connect to whom, by the policies' rules as the API
+// documents them. Ports are numbers and addresses are not looked at: our policies
+// name none.
+type network struct {
+	policies   []networkingv1.NetworkPolicy
+	namespaces map[string]map[string]string // labels by name
+}
+
+// allows says whether a connection passes at both of its ends.
+func (n network) allows(t *testing.T, from, to peer, protocol corev1.Protocol, port int32) bool {
+	t.Helper()
+	return n.passes(t, networkingv1.PolicyTypeEgress, from, to, protocol, port) && n.passes(t, networkingv1.PolicyTypeIngress, to, from, protocol, port)
+}
+
+// passes says whether the policies of one end let the other through: all do where
+// no policy of that direction selects the end.
+func (n network) passes(t *testing.T, direction networkingv1.PolicyType, end, other peer, protocol corev1.Protocol, port int32) bool {
+	t.Helper()
+	selected := false
+	for _, p := range n.policies {
+		if end.outside || p.Namespace != end.namespace || !slices.Contains(p.Spec.PolicyTypes, direction) || !selects(t, &p.Spec.PodSelector, end.labels) {
+			continue
+		}
+		selected = true
+		if direction == networkingv1.PolicyTypeIngress {
+			for _, rule := range p.Spec.Ingress {
+				if n.named(t, p.Namespace, rule.From, other) && listed(t, rule.Ports, protocol, port) {
+					return true
+				}
+			}
+			continue
+		}
+		for _, rule := range p.Spec.Egress {
+			if n.named(t, p.Namespace, rule.To, other) && listed(t, rule.Ports, protocol, port) {
+				return true
+			}
+		}
+	}
+	return !selected
+}
+
+// named says whether a rule of a namespace is about the peer; one without peers is
+// about all.
+func (n network) named(t *testing.T, namespace string, peers []networkingv1.NetworkPolicyPeer, other peer) bool {
+	t.Helper()
+	for _, p := range peers {
+		if p.IPBlock != nil {
+			t.Fatal("a policy names addresses, which this evaluator does not know")
+		}
+		inNamespace := other.namespace == namespace
+		if p.NamespaceSelector != nil {
+			inNamespace = selects(t, p.NamespaceSelector, n.namespaces[other.namespace])
+		}
+		if !other.outside && inNamespace && (p.PodSelector == nil || selects(t, p.PodSelector, other.labels)) {
+			return true
+		}
+	}
+	return len(peers) == 0
+}
+
+func listed(t *testing.T, ports []networkingv1.NetworkPolicyPort, protocol corev1.Protocol, port int32) bool {
+	t.Helper()
+	for _, p := range ports {
+		if p.Port == nil || p.Port.StrVal != "" || p.EndPort != nil {
+			t.Fatal("a policy's port is no single number, which this evaluator does not know")
+		}
+		if p.Port.IntVal == port && (p.Protocol == nil && protocol == corev1.ProtocolTCP || p.Protocol != nil && *p.Protocol == protocol) {
+			return true
+		}
+	}
+	return len(ports) == 0
+}
+
+func selects(t *testing.T, selector *metav1.LabelSelector, of map[string]string) bool {
+	t.Helper()
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Matches(labels.Set(of))
+}
+
+// connections are what the programs need, by variant: from, to and TCP port. Where
+// to is "", it is anywhere that lets them in.
+var connections = map[string][]connection{
+	"": { // every variant
+		{"spazio-agent", "spazio-scheduler", 9690}, {"spazio-agent", "spazio-aggregator", 9692},
+		{"spazio-aggregator", "spazio-aggregator", 9692},
+		{"spazio-scheduler", "", 443}, {"spazio-scheduler", "", 6443},
+		{"spazio-aggregator", "", 443}, {"spazio-aggregator", "", 6443},
+		{"prometheus", "spazio-agent", 9700}, {"prometheus", "spazio-aggregator", 9701}, {"prometheus", "spazio-scheduler", 10259},
+	},
+	"agent-kube": {{"spazio-agent", "", 443}, {"spazio-agent", "", 6443}},
+	"profiler": {
+		{"spazio-agent", "spazio-profiler", 9696}, {"prometheus", "spazio-profiler", 9702},
+		{"spazio-profiler", "", 443}, {"spazio-profiler", "", 6443},
+	},
+}
+
+type connection struct {
+	from, to string
+	port     int32
+}
+
+// Of all that could connect to each other just what has to can.
+func TestNetworkPolicies(t *testing.T) {
+	for _, name := range variants(t) {
+		t.Run(name, func(t *testing.T) {
+			objects := variant(t, name)
+			n := network{policies: all[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy"), namespaces: map[string]map[string]string{}}
+			peers, ports := peersOf(t, objects)
+			for _, p := range peers {
+				// As the API server labels namespaces.
+				n.namespaces[p.namespace] = map[string]string{corev1.LabelMetadataName: p.namespace}
+			}
+			wanted := append(slices.Clone(connections[""]), connections[name]...)
+			if name != "cert-manager" {
+				wanted = append(wanted, connection{"spazio-certs", "", 443}, connection{"spazio-certs", "", 6443})
+			}
+			count := 0
+			for _, from := range peers {
+				for _, to := range peers {
+					for _, port := range ports {
+						for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+							want := allowed(wanted, from, to, protocol, port)
+							if got := n.allows(t, from, to, protocol, port); got != want {
+								t.Errorf("%s/%s to %s/%s, %s %d: allowed is %v, want %v", from.namespace, from.name, to.namespace, to.name, protocol, port, got, want)
+							}
+							count++
+						}
+					}
+				}
+			}
+			t.Logf("%d possible connections", count)
+		})
+	}
+}
+
+// peersOf are our pods and others, and the ports are all that any of them has.
+func peersOf(t *testing.T, objects []*unstructured.Unstructured) (peers []peer, ports []int32) {
+	t.Helper()
+	known := map[int32]bool{22: true, 53: true, 80: true, 443: true, 6443: true, 9100: true}
+	for port := int32(9690); port <= 9704; port++ {
+		known[port] = true
+	}
+	for _, w := range workloads(t, objects) {
+		name := w.template.Labels["app.kubernetes.io/name"]
+		peers = append(peers, peer{name: name, namespace: w.namespace, labels: w.template.Labels})
+		for _, c := range w.template.Spec.Containers {
+			for _, p := range c.Ports {
+				known[p.ContainerPort] = true
+			}
+		}
+	}
+	peers = append(peers,
+		peer{name: "prometheus", namespace: "monitoring", labels: map[string]string{"app.kubernetes.io/name": "prometheus"}},
+		peer{name: "pretender", namespace: "default", labels: map[string]string{"app.kubernetes.io/name": "spazio-agent"}},
+		peer{name: "pretended scheduler", namespace: "default", labels: map[string]string{"app.kubernetes.io/name": "spazio-scheduler"}},
+		peer{name: "stranger", namespace: systemNamespace},
+		peer{name: "stranger", namespace: agentNamespace},
+		peer{name: "coredns", namespace: "kube-system", labels: map[string]string{"k8s-app": "kube-dns"}},
+		peer{name: "outside", outside: true},
+	)
+	return peers, slices.Sorted(maps.Keys(known))
+}
+
+// allowed says what the policies should. Pods outside our namespaces have none.
+func allowed(wanted []connection, from, to peer, protocol corev1.Protocol, port int32) bool {
+	ours := func(p peer) bool { return p.namespace == systemNamespace || p.namespace == agentNamespace }
+	if !ours(from) && !ours(to) {
+		return true
+	}
+	if ours(from) && !ours(to) && port == 53 {
+		return true
+	}
+	if protocol != corev1.ProtocolTCP {
+		return false
+	}
+	is := func(p peer, name string) bool {
+		return p.name == name && (ours(p) || name == "prometheus")
+	}
+	for _, c := range wanted {
+		if c.port == port && is(from, c.from) && (c.to == "" && !ours(to) || is(to, c.to)) {
+			return true
+		}
+	}
+	return false
+}
+
+// A policy that is not there is noticed.
+func TestEvaluatorSeesEachPolicy(t *testing.T) {
+	objects := variant(t, "profiler")
+	full := network{policies: all[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy"), namespaces: map[string]map[string]string{}}
+	peers, ports := peersOf(t, objects)
+	for _, p := range peers {
+		full.namespaces[p.namespace] = map[string]string{corev1.LabelMetadataName: p.namespace}
+	}
+	flows := func(n network) string {
+		found := ""
+		for _, from := range peers {
+			for _, to := range peers {
+				for _, port := range ports {
+					found += fmt.Sprint(n.allows(t, from, to, corev1.ProtocolTCP, port))
+				}
+			}
+		}
+		return found
+	}
+	want := flows(full)
+	for i, p := range full.policies {
+		less := full
+		less.policies = slices.Delete(slices.Clone(full.policies), i, i+1)
+		if flows(less) == want {
+			t.Errorf("without the policy %s/%s everything is as before", p.Namespace, p.Name)
+		}
+	}
+}
