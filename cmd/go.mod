@@ -148,10 +148,8 @@ require (
 	gonum.org/v1/gonum v0.17.0 // indirect
 	gonum.org/v1/plot v0.17.0 // indirect
 	k8s.io/apiextensions-apiserver v0.36.3 // indirect
-	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/cloud-provider v0.36.3 // indirect
 	k8s.io/cluster-bootstrap v0.36.3 // indirect
-	k8s.io/component-helpers v0.36.3 // indirect
 	k8s.io/controller-manager v0.36.3 // indirect
 	k8s.io/cri-api v0.36.3 // indirect
 	k8s.io/csi-translation-lib v0.36.3 // indirect
@@ -186,7 +184,9 @@ require (
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
+	k8s.io/apiserver v0.36.3
 	k8s.io/component-base v0.36.3
+	k8s.io/component-helpers v0.36.3
 	k8s.io/kube-scheduler v0.36.3
 	k8s.io/streaming v0.36.3
 )

@@ -2,6 +2,7 @@
 // real API server, the real scheduler, real gRPC between agents, scheduler and
 // aggregator, each role inside the test process or as a process of its own.
 //
+//	deploy      the manifests: taken, admitted, and no right too few or too many
 //	failures    agents, schedulers, nodes and the API server that end or are slow
 //	strangers   callers that lie, forge or only take up room
 //	waking      pods that wait, and places that become free for them

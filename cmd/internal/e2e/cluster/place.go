@@ -20,10 +20,10 @@ import (
 // Node reports those that its running pods leave free. It is the kubelet's
 // machine and the agent in one.
 type PlaceNode struct {
-	name       string
-	schedulers []string
-	happened   chan simnode.Transition
-	gone       chan struct{}
+	name     string
+	reports  publish.SignalsConfig // where to
+	happened chan simnode.Transition
+	gone     chan struct{}
 
 	mu          sync.Mutex
 	signals     *publish.Signals // nil while the node has no agent
@@ -39,9 +39,9 @@ type PlaceNode struct {
 	most        int             // the most pods held at once
 }
 
-func newPlaceNode(name string, places int, schedulers []string) *PlaceNode {
+func newPlaceNode(name string, places int) *PlaceNode {
 	return &PlaceNode{
-		name: name, schedulers: schedulers, places: places,
+		name: name, places: places,
 		happened: make(chan simnode.Transition, simnode.MaxPods), gone: make(chan struct{}),
 		held: map[string]bool{}, running: map[string]bool{},
 	}
@@ -50,9 +50,8 @@ func newPlaceNode(name string, places int, schedulers []string) *PlaceNode {
 // StartAgent begins to report, until killAgent or the test's end.
 func (n *PlaceNode) StartAgent(t testing.TB) {
 	t.Helper()
-	signals, err := publish.NewSignals(publish.SignalsConfig{
-		Targets: n.schedulers, Backoff: publish.Backoff{Max: 500 * time.Millisecond},
-	})
+	n.reports.Backoff = publish.Backoff{Max: 500 * time.Millisecond}
+	signals, err := publish.NewSignals(n.reports)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,14 +214,22 @@ const Places = 4
 // and their kubelet until the test ends.
 func NewPlaceNodes(t testing.TB, client kubernetes.Interface, count, places int, schedulers ...string) []*PlaceNode {
 	t.Helper()
+	return NewPlaceNodesWith(t, client, count, places, func(string) publish.SignalsConfig { return publish.SignalsConfig{Targets: schedulers} })
+}
+
+// NewPlaceNodesWith is NewPlaceNodes with agents that report as they are told to
+// for their node, which is registered by then.
+func NewPlaceNodesWith(t testing.TB, client kubernetes.Interface, count, places int, reports func(node string) publish.SignalsConfig) []*PlaceNode {
+	t.Helper()
 	nodes := make([]*PlaceNode, count)
 	machines := make([]simnode.Machine, count)
 	for i := range nodes {
-		nodes[i] = newPlaceNode(fmt.Sprintf("place-%02d", i), places, schedulers)
+		nodes[i] = newPlaceNode(fmt.Sprintf("place-%02d", i), places)
 		machines[i] = nodes[i]
 	}
 	Join(t, simnode.Config{Client: client, Machines: machines})
 	for _, n := range nodes {
+		n.reports = reports(n.name)
 		n.StartAgent(t)
 	}
 	return nodes

@@ -18,10 +18,10 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// Command is a role run as a process of its own.
+// Command is a role run as a process of its own, or a program if that is given.
 type Command struct {
-	Role string
-	Args []string
+	Role, Program string
+	Args          []string
 
 	process *exec.Cmd
 	output  *lockedBuffer
@@ -48,9 +48,12 @@ func (b *lockedBuffer) String() string {
 // Start starts the process, which the end of the test kills.
 func (c *Command) Start(t *testing.T) {
 	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	binary := c.Program
+	if binary == "" {
+		var err error
+		if binary, err = os.Executable(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	process, output := exec.Command(binary, c.Args...), &lockedBuffer{}
 	process.Env = append(os.Environ(), roleVariable+"="+c.Role)
@@ -68,9 +71,17 @@ func (c *Command) Start(t *testing.T) {
 			_ = process.Wait()
 		}
 		if t.Failed() {
-			t.Logf("%s said:\n%s", c.Role, output)
+			t.Logf("%s%s said:\n%s", c.Role, c.Program, output)
 		}
 	})
+}
+
+// Run starts the process and waits for its end. The error is its own.
+func (c *Command) Run(t *testing.T) (output string, err error) {
+	t.Helper()
+	c.Start(t)
+	err = c.process.Wait()
+	return c.output.String(), err
 }
 
 // Kill ends the process as kill -9 does.

@@ -1,22 +1,102 @@
 package deploy
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// auditLog is what the API server was asked. It is safe for concurrent use.
+// request is what was asked of the API server about a resource, and the answer's
+// code.
+type request struct {
+	verb, group, resource, namespace, name string
+	code                                   int32
+}
+
+func (r request) String() string {
+	return fmt.Sprintf("%s %s.%s %s/%s: %d", r.verb, r.resource, r.group, r.namespace, r.name, r.code)
+}
+
+// rule is the least that grants it.
+func (r request) rule() rbacv1.PolicyRule {
+	rule := rbacv1.PolicyRule{Verbs: []string{r.verb}, APIGroups: []string{r.group}, Resources: []string{r.resource}}
+	if r.name != "" {
+		rule.ResourceNames = []string{r.name}
+	}
+	return rule
+}
+
+// auditLog is what the API server was asked, by whom. It is safe for concurrent
+// use.
 type auditLog struct {
 	mu     sync.Mutex
-	events []auditv1.Event
+	events map[string]map[request]bool
 }
 
 // audited is the process's log.
 var audited auditLog
 
 func (l *auditLog) add(e auditv1.Event) {
+	if e.ObjectRef == nil || e.ResponseStatus == nil {
+		return // every account may ask for what is no resource, such as the version
+	}
+	r := request{
+		verb: e.Verb, group: e.ObjectRef.APIGroup, resource: e.ObjectRef.Resource, namespace: e.ObjectRef.Namespace, name: e.ObjectRef.Name,
+		code: e.ResponseStatus.Code,
+	}
+	if e.ObjectRef.Subresource != "" {
+		r.resource += "/" + e.ObjectRef.Subresource
+	}
+	if r.verb == "create" && e.ObjectRef.Subresource == "" {
+		r.name = "" // it is not known when the right is looked at
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.events = append(l.events, e)
+	if l.events == nil {
+		l.events = map[string]map[request]bool{}
+	}
+	if l.events[e.User.Username] == nil {
+		l.events[e.User.Username] = map[request]bool{}
+	}
+	l.events[e.User.Username][r] = true
+}
+
+// asked returns each kind of request once, by who made it.
+func (l *auditLog) asked() map[string][]request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	asked := map[string][]request{}
+	for user, requests := range l.events {
+		asked[user] = slices.SortedFunc(maps.Keys(requests), func(a, b request) int { return cmp.Compare(a.String(), b.String()) })
+	}
+	return asked
+}
+
+// role returns the rules of a role that the API server has.
+func (s server) role(t *testing.T, ref rbacv1.RoleRef, namespace string) []rbacv1.PolicyRule {
+	t.Helper()
+	resource := schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterroles"}
+	if ref.Kind == "Role" {
+		resource.Resource = "roles"
+	} else {
+		namespace = ""
+	}
+	o, err := s.Resource(resource).Namespace(namespace).Get(t.Context(), ref.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role rbacv1.ClusterRole // a Role has the same rules
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+		t.Fatal(err)
+	}
+	return role.Rules
 }

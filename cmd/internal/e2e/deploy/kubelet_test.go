@@ -1,0 +1,231 @@
+package deploy
+
+import (
+	"context"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/simnode"
+)
+
+// kubelet runs the pods of workloads as processes of this machine: volumes are
+// directories, ports are free ones of loopback, and what reaches the API server
+// does so with the token of the pod's service account.
+type kubelet struct {
+	client kubernetes.Interface
+	dirs   string
+}
+
+// container is one that runs, or is about to.
+type container struct {
+	*cluster.Command
+	pod *corev1.Pod
+	// volumes are the directories by the paths that they are mounted at.
+	volumes map[string]string
+	// ports are the addresses instead of each ":port".
+	ports map[int]string
+	// kubeconfig is that of the pod's service account.
+	kubeconfig string
+}
+
+// find returns the workload of a name.
+func find(t *testing.T, all []workload, name string) workload {
+	t.Helper()
+	i := slices.IndexFunc(all, func(w workload) bool { return strings.HasPrefix(w.name, name) })
+	if i < 0 {
+		t.Fatalf("no workload %s", name)
+	}
+	return all[i]
+}
+
+// place makes a pod of a workload on a node and prepares its container.
+func (k kubelet) place(t *testing.T, w workload, node string) *container {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: w.name + "-", Labels: w.template.Labels, Annotations: map[string]string{simnode.AnnotationWork: "0"}},
+		Spec:       *w.template.Spec.DeepCopy(),
+	}
+	pod.Spec.NodeName = node
+	pod, err := k.client.CoreV1().Pods(w.namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		now := int64(0)
+		_ = k.client.CoreV1().Pods(w.namespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	})
+	c := &container{pod: pod, volumes: map[string]string{}, ports: map[int]string{}}
+	if automount := pod.Spec.AutomountServiceAccountToken; automount != nil && *automount {
+		c.kubeconfig = k.kubeconfig(t, pod)
+	}
+	spec := pod.Spec.Containers[0]
+	for _, mount := range spec.VolumeMounts {
+		i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
+		c.volumes[mount.MountPath] = k.volume(t, pod, pod.Spec.Volumes[i])
+	}
+	for _, port := range spec.Ports {
+		c.ports[int(port.ContainerPort)] = freeAddress(t)
+	}
+	var args []string
+	for _, arg := range spec.Args {
+		args = append(args, c.here(strings.ReplaceAll(arg, "$(NODE_NAME)", node), "="))
+	}
+	if c.kubeconfig != "" && w.name != scheduler { // kube-scheduler has it in its configuration
+		args = append(args, "--kubeconfig="+c.kubeconfig)
+	}
+	c.Command = command(t, spec, args...)
+	return c
+}
+
+// here puts this machine's paths and addresses into a text that has them after a
+// sign.
+func (c *container) here(text, after string) string {
+	for path, dir := range c.volumes {
+		text = strings.ReplaceAll(text, after+path+"/", after+dir+"/")
+	}
+	for port, address := range c.ports {
+		text = strings.ReplaceAll(text, after+":"+strconv.Itoa(port), after+address)
+	}
+	return text
+}
+
+// port is the number of the address instead of a port.
+func (c *container) port(t *testing.T, of int) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(c.ports[of])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func (k kubelet) dir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(k.dirs, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func write(t *testing.T, dir, name string, text []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// volume makes a directory of what the volume holds. Items have to be there.
+func (k kubelet) volume(t *testing.T, pod *corev1.Pod, v corev1.Volume) string {
+	t.Helper()
+	if v.HostPath != nil {
+		return v.HostPath.Path
+	}
+	dir := k.dir(t)
+	core := k.client.CoreV1()
+	switch {
+	case v.Secret != nil:
+		secret, err := core.Secrets(pod.Namespace).Get(t.Context(), v.Secret.SecretName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(t, dir, v.Name, secret.Data, v.Secret.Items)
+	case v.ConfigMap != nil:
+		configMap, err := core.ConfigMaps(pod.Namespace).Get(t.Context(), v.ConfigMap.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := map[string][]byte{}
+		for key, text := range configMap.Data {
+			data[key] = []byte(text)
+		}
+		fill(t, dir, v.Name, data, v.ConfigMap.Items)
+	case v.Projected != nil:
+		for _, source := range v.Projected.Sources {
+			token := source.ServiceAccountToken
+			if token == nil {
+				t.Fatalf("volume %s projects something else than tokens", v.Name)
+			}
+			write(t, dir, token.Path, []byte(k.token(t, pod, token.Audience)))
+		}
+	case v.EmptyDir == nil:
+		t.Fatalf("volume %s is of a kind that this kubelet does not know", v.Name)
+	}
+	return dir
+}
+
+func fill(t *testing.T, dir, volume string, data map[string][]byte, items []corev1.KeyToPath) {
+	t.Helper()
+	if len(items) == 0 {
+		for _, key := range slices.Sorted(maps.Keys(data)) {
+			items = append(items, corev1.KeyToPath{Key: key, Path: key})
+		}
+	}
+	for _, item := range items {
+		if len(data[item.Key]) == 0 {
+			t.Fatalf("volume %s waits for the key %s", volume, item.Key)
+		}
+		write(t, dir, item.Path, data[item.Key])
+	}
+}
+
+// token is one of the pod's service account, bound to the pod.
+func (k kubelet) token(t *testing.T, pod *corev1.Pod, audience string) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+	}}
+	if audience != "" {
+		request.Spec.Audiences = []string{audience}
+	}
+	got, err := k.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(t.Context(), pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Status.Token
+}
+
+func (k kubelet) kubeconfig(t *testing.T, pod *corev1.Pod) string {
+	t.Helper()
+	config := rest.AnonymousClientConfig(cluster.Plane(t).RESTConfig())
+	config.BearerToken = k.token(t, pod, "")
+	path := filepath.Join(k.dir(t), "kubeconfig")
+	if err := embedded.WriteKubeconfig(path, config); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// loopback resolves every name.
+type loopback struct{}
+
+func (loopback) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, nil
+}

@@ -1,0 +1,326 @@
+package deploy
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/component-helpers/auth/rbac/validation"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// The programs, as the manifests run them and with no rights but the manifests',
+// are refused nothing, and each right is used: from the first certificates through
+// a batch and its leader's death to the next certificates.
+func TestRights(t *testing.T) {
+	const (
+		nodeCount = 4
+		podCount  = 80
+	)
+	client, _ := cluster.Connect(t)
+	s, k := connect(t), kubelet{client: client, dirs: t.TempDir()}
+	objects := variant(t, install)
+	s.install(t, objects)
+	all := workloads(t, objects)
+
+	k.certificates(t, all)
+	aggregator := k.place(t, find(t, all, "spazio-aggregator"), "")
+	aggregator.Args = slices.DeleteFunc(aggregator.Args, func(arg string) bool { return strings.HasPrefix(arg, "--peer=") }) // it has no name here
+	aggregator.Start(t)
+	var schedulers []*container
+	for range 2 {
+		schedulers = append(schedulers, k.scheduler(t, all))
+	}
+	agents := map[string]*container{}
+	nodes := cluster.NewPlaceNodesWith(t, client, nodeCount, cluster.Places, func(node string) publish.SignalsConfig {
+		a := k.place(t, find(t, all, "spazio-agent"), node)
+		agents[node] = a
+		if a.kubeconfig != "" {
+			t.Error("the agent's pod is given a token for the API server")
+		}
+		var targets []string
+		for _, s := range schedulers {
+			targets = append(targets, renumber(t, flag(t, a, "schedulers"), s.port(t, 9690)))
+		}
+		return publish.SignalsConfig{
+			Targets: targets, Resolver: loopback{},
+			Transport: transport.Config{CAFile: flag(t, a, "tls-ca-file")}, TokenFile: flag(t, a, "token-file"),
+		}
+	})
+	for _, s := range schedulers {
+		cluster.WaitMetric(t, s.scraper(t), `spazio_nodes{state="fresh"}`, nodeCount)
+	}
+	for node, a := range agents {
+		push(t, aggregator, a, node)
+	}
+
+	log := cluster.WatchPods(t, client)
+	more := cluster.Batch{Prefix: "batch", Pods: podCount / 2, Startup: 500 * time.Millisecond, Work: 100 * time.Millisecond}
+	cluster.Submit(t, client, more)
+	log.WaitBound(t, podCount/4)
+	lead(t, schedulers).Kill(t)
+	more.Prefix = "orphans"
+	cluster.Submit(t, client, more)
+	log.WaitSucceeded(t, podCount)
+	cluster.CheckHeld(t, nodes)
+	k.certificates(t, all)
+	judge(t, s, objects)
+}
+
+// The agent that asks the API server which pods run needs its two rights alone.
+func TestRightsOfTheAgentThatAsks(t *testing.T) {
+	client, _ := cluster.Connect(t)
+	s, k := connect(t), kubelet{client: client, dirs: t.TempDir()}
+	objects := variant(t, install)
+	s.install(t, objects)
+	k.certificates(t, workloads(t, objects))
+	objects = variant(t, "agent-kube")
+	s.install(t, objects)
+	a := k.place(t, find(t, workloads(t, objects), "spazio-agent"), "asking")
+	a.Args = append(a.Args, "--listen=127.0.0.1:0")
+	a.Start(t)
+	cluster.Eventually(t, "the agent is healthy", func() (bool, any) {
+		response, err := http.Get("http://" + a.ports[9700] + "/healthz")
+		if err != nil {
+			return false, err
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK, response.Status
+	})
+	judge(t, s, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetName() != "spazio-agent" }))
+}
+
+// certificates runs spazio-certs to its end.
+func (k kubelet) certificates(t *testing.T, all []workload) {
+	t.Helper()
+	if output, err := k.place(t, find(t, all, "spazio-certs"), "").Run(t); err != nil {
+		t.Fatalf("spazio-certs: %v\n%s", err, output)
+	}
+}
+
+// scheduler starts a replica.
+func (k kubelet) scheduler(t *testing.T, all []workload) *container {
+	t.Helper()
+	c := k.place(t, find(t, all, scheduler), "")
+	path := flag(t, c, "config")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := "clientConnection:\n  kubeconfig: " + c.kubeconfig + "\n" + c.here(string(text), " ")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, arg := range c.Args {
+		c.Args[i] = strings.ReplaceAll(arg, "--secure-port=10259", "--secure-port="+c.port(t, 10259))
+	}
+	c.Args = append(c.Args, "--bind-address=127.0.0.1", "--debug-listen=", "--authentication-kubeconfig="+c.kubeconfig, "--authorization-kubeconfig="+c.kubeconfig)
+	c.Start(t)
+	return c
+}
+
+// scraper asks the scheduler as an administrator.
+func (c *container) scraper(t *testing.T) cluster.Scraper {
+	t.Helper()
+	return cluster.NewScraper("https://"+c.ports[10259], cluster.Plane(t).RESTConfig().BearerToken)
+}
+
+// flag returns what a container's flag is set to.
+func flag(t *testing.T, c *container, name string) string {
+	t.Helper()
+	for _, arg := range c.Args {
+		if value, ok := strings.CutPrefix(arg, "--"+name+"="); ok {
+			return value
+		}
+	}
+	t.Fatalf("no --%s in %q", name, c.Args)
+	return ""
+}
+
+// renumber gives a target another port.
+func renumber(t *testing.T, target, port string) string {
+	t.Helper()
+	return target[:strings.LastIndexByte(target, ':')+1] + port
+}
+
+// lead returns the scheduler that leads.
+func lead(t *testing.T, schedulers []*container) (found *container) {
+	t.Helper()
+	cluster.Eventually(t, "a leader", func() (bool, any) {
+		for _, s := range schedulers {
+			if led, err := s.scraper(t).Value(`leader_election_master_status{name="kube-scheduler"}`); err == nil && led == 1 {
+				found = s
+			}
+		}
+		return found != nil, nil
+	})
+	return found
+}
+
+// push tells the aggregator a model as the node's agent does.
+func push(t *testing.T, aggregator, a *container, node string) {
+	t.Helper()
+	model, err := svd.Update(svd.Model{}, [][]float64{{.5, .2}, {.4, .1}}, svd.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := transport.DialOptions(aggregator.ports[9692], transport.Config{CAFile: flag(t, a, "tls-ca-file")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(flag(t, a, "aggregator"), ":")
+	connection, err := grpc.NewClient(aggregator.ports[9692], append(options, transport.Token(flag(t, a, "aggregator-token-file")), grpc.WithAuthority(name))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	request := &spaziov1.PushRequest{Local: api.FromLocal(agent.Local{Node: node, Incarnation: 1, Sequence: 1, Schema: "e2e", Model: model.State()})}
+	cluster.Eventually(t, "the aggregator takes the model of "+node, func() (bool, any) {
+		_, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), request)
+		return err == nil, err
+	})
+}
+
+// judge holds what the API server was asked in the accounts' names against the
+// rules that the objects give them.
+func judge(t *testing.T, s server, objects []*unstructured.Unstructured) {
+	t.Helper()
+	grants := grantsOf(t, s, objects)
+	if len(grants) == 0 {
+		t.Fatal("the manifests give nobody any right")
+	}
+	cluster.Eventually(t, "every right of the manifests is used", func() (bool, any) {
+		idle := idle(grants, audited.asked())
+		return len(idle) == 0, strings.Join(idle, "\n")
+	})
+	asked := audited.asked()
+	for _, account := range slices.Sorted(maps.Keys(grants)) {
+		for _, r := range asked[account] {
+			if r.code == http.StatusForbidden {
+				t.Errorf("%s was refused %s", account, r)
+			} else if !covered(grants[account], []request{r}) {
+				t.Errorf("%s was granted %s, by none of its bindings", account, r)
+			}
+		}
+		t.Logf("%s: %d kinds of requests", account, len(asked[account]))
+	}
+}
+
+// grant is what a binding gives: its rules, in one namespace or, if that is empty,
+// everywhere.
+type grant struct {
+	binding, namespace string
+	rules              []rbacv1.PolicyRule
+	// whole says that the role is Kubernetes' own, and ours only the binding.
+	whole bool
+}
+
+// grantsOf returns what the objects' bindings give, by account.
+func grantsOf(t *testing.T, s server, objects []*unstructured.Unstructured) map[string][]grant {
+	t.Helper()
+	roles := map[string][]rbacv1.PolicyRule{}
+	for _, r := range all[rbacv1.ClusterRole](t, objects, "ClusterRole") {
+		roles["ClusterRole "+r.Name] = r.Rules
+	}
+	for _, r := range all[rbacv1.Role](t, objects, "Role") {
+		roles["Role "+r.Namespace+"/"+r.Name] = r.Rules
+	}
+	grants := map[string][]grant{}
+	add := func(subjects []rbacv1.Subject, namespace, binding string, ref rbacv1.RoleRef) {
+		key := ref.Kind + " " + ref.Name
+		if ref.Kind == "Role" {
+			key = ref.Kind + " " + namespace + "/" + ref.Name
+		}
+		g := grant{binding: binding, namespace: namespace, rules: roles[key]}
+		if g.rules == nil {
+			g.rules, g.whole = s.role(t, ref, namespace), true
+		}
+		for _, subject := range subjects {
+			account := fmt.Sprintf("system:serviceaccount:%s:%s", subject.Namespace, subject.Name)
+			grants[account] = append(grants[account], g)
+		}
+	}
+	for _, b := range all[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
+		add(b.Subjects, "", b.Name, b.RoleRef)
+	}
+	for _, b := range all[rbacv1.RoleBinding](t, objects, "RoleBinding") {
+		add(b.Subjects, b.Namespace, b.Namespace+"/"+b.Name, b.RoleRef)
+	}
+	return grants
+}
+
+// idle names the rules of each account without which all that it asked for would
+// still be granted: verb by verb, resource by resource, name by name.
+func idle(grants map[string][]grant, asked map[string][]request) (found []string) {
+	for account, given := range grants {
+		for i, g := range given {
+			if g.whole {
+				less := slices.Delete(slices.Clone(given), i, i+1)
+				if covered(less, asked[account]) {
+					found = append(found, account+" needs no binding "+g.binding)
+				}
+				continue
+			}
+			var parts []rbacv1.PolicyRule
+			for _, rule := range g.rules {
+				parts = append(parts, breakdown(rule)...)
+			}
+			for j, part := range parts {
+				less := slices.Clone(given)
+				less[i].rules = slices.Delete(slices.Clone(parts), j, j+1)
+				if covered(less, asked[account]) {
+					found = append(found, fmt.Sprintf("%s, %s: nothing asks for %v %v/%v %v", account, g.binding, part.Verbs, part.APIGroups, part.Resources, part.ResourceNames))
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// breakdown takes a rule apart, which validation.BreakdownRule does as far as
+// resources.
+func breakdown(rule rbacv1.PolicyRule) (parts []rbacv1.PolicyRule) {
+	for _, part := range validation.BreakdownRule(rule) {
+		if len(part.ResourceNames) == 0 {
+			parts = append(parts, part)
+		}
+		for _, name := range part.ResourceNames {
+			one := part
+			one.ResourceNames = []string{name}
+			parts = append(parts, one)
+		}
+	}
+	return parts
+}
+
+// covered says whether the grants give all that is asked for.
+func covered(grants []grant, asked []request) bool {
+	for _, r := range asked {
+		var rules []rbacv1.PolicyRule
+		for _, g := range grants {
+			if g.namespace == "" || g.namespace == r.namespace {
+				rules = append(rules, g.rules...)
+			}
+		}
+		if ok, _ := validation.Covers(rules, []rbacv1.PolicyRule{r.rule()}); !ok {
+			return false
+		}
+	}
+	return true
+}
