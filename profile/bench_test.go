@@ -1,6 +1,7 @@
 package profile_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -50,6 +51,36 @@ func BenchmarkEvidenceTake(b *testing.B) {
 		at = at.Add(time.Minute)
 		e, _ = e.Take(at, s[i&1023].value, 1, c)
 		i++
+	}
+}
+
+// A window of one of the live pods of a workload, each on a node of its own.
+func BenchmarkObserve(b *testing.B) {
+	for _, pods := range []int{1, 15, 300} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			p := newProfile(b, profile.Config{})
+			at := start
+			i := 0
+			step := func() {
+				w := profile.Window{
+					Pod: fmt.Sprint("pod", i%pods), Node: fmt.Sprint("node", i%pods), Age: at.Sub(start) + time.Hour, Span: time.Minute,
+					CPUSeconds: 50 + float64(i%7), StalledSeconds: 3, Memory: 1e8 + 1e6*float64(i%11), MemoryPeak: 1.2e8,
+				}
+				if err := p.Observe(at, w); err != nil {
+					b.Fatal(err)
+				}
+				if i++; i%pods == 0 {
+					at = at.Add(time.Minute)
+				}
+			}
+			for range 2 * pods {
+				step()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
+			}
+		})
 	}
 }
 

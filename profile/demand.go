@@ -40,6 +40,30 @@ func Blend(own Evidence, prior Share, k float64) Share {
 	return Share{Amount: both.Mean, SD: math.Sqrt(max(both.Var, 0)), Confidence: min((n+believed)/(n+k), 1)}
 }
 
+// Prior is what a pod of a workload will take that nobody knows yet, from what the
+// pods of others have shown that are alike, as by their template: none of these
+// counts for more than four times the median one. It is itself believed like K pods
+// at most (Blend).
+func (c Config) Prior(cpu, memory []Evidence) Demand {
+	c = c.withDefaults()
+	return Demand{CPU: c.prior(cpu), Memory: c.prior(memory)}
+}
+
+func (c *Config) prior(others []Evidence) Share {
+	var all []Evidence
+	var sum Evidence
+	for _, e := range others {
+		if e.Pods > 0 {
+			all = append(all, e)
+		}
+		if e.At.After(sum.At) {
+			sum.At = e.At
+		}
+	}
+	sum.poolLimited(all, sum.At, c.PodHalfLife)
+	return Blend(sum, Share{}, c.Credibility)
+}
+
 func (s Share) check(field string) error {
 	switch {
 	case !(s.Amount >= 0) || math.IsInf(s.Amount, 1):

@@ -231,20 +231,25 @@ func (s *scope) evidence(r int) Evidence {
 			newest = all[i].At
 		}
 	}
-	halfLife := s.profile.config.PodHalfLife
-	for i := range all {
-		all[i].age(newest, newest.Sub(all[i].At), halfLife)
-	}
-	most := nodeReach * median(all)
 	sum := Evidence{At: newest}
 	if rest.Pods > 0 {
-		rest.age(newest, newest.Sub(rest.At), halfLife)
+		rest.age(newest, newest.Sub(rest.At), s.profile.config.PodHalfLife)
 		sum.pool(rest.Pods, rest.Mean, rest.Var)
 	}
-	for i := range all {
-		sum.pool(min(all[i].Pods, most), all[i].Mean, all[i].Var)
-	}
+	sum.poolLimited(all, newest, s.profile.config.PodHalfLife)
 	return sum
+}
+
+// poolLimited adds evidences as of a time, none with more weight than nodeReach
+// times the median. They are modified.
+func (e *Evidence) poolLimited(all []Evidence, at time.Time, halfLife time.Duration) {
+	for i := range all {
+		all[i].age(at, at.Sub(all[i].At), halfLife)
+	}
+	most := nodeReach * median(all)
+	for i := range all {
+		e.pool(min(all[i].Pods, most), all[i].Mean, all[i].Var)
+	}
 }
 
 // byNode is the evidence of each node, in the order of their keys. It is valid
