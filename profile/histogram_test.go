@@ -256,6 +256,33 @@ func TestHistogramStateRefuses(t *testing.T) {
 	}
 }
 
+// Buckets around it that weigh nothing are not stored, nor is a sample of nothing
+// lost when it is merged.
+func TestStatesAreTrimmed(t *testing.T) {
+	h, err := profile.HistogramState{Scale: profile.CPU, HalfLife: time.Hour, Reference: 5, Low: 3, Weights: []float64{0, 2, 0, 1, 0, 0}}.Histogram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := profile.HistogramState{Scale: profile.CPU, HalfLife: time.Hour, Reference: 5, Low: 4, Weights: []float64{2, 0, 1}}
+	if d := cmp.Diff(want, h.State()); d != "" {
+		t.Error(d)
+	}
+	a, err := profile.NewPeaks(time.Hour, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := profile.NewPeaks(time.Hour, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(a.Add(start, 0), b.Merge(a)); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(a.State(), b.State()); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestScale(t *testing.T) {
 	all := edges()
 	for i, edge := range all {

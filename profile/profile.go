@@ -144,7 +144,6 @@ func (p *Profile) Gone(pod string) {
 	}
 	if i := slices.IndexFunc(p.live, func(l livePod) bool { return l.pod == key }); i >= 0 {
 		p.leave(&p.live[i])
-		p.dirty = true
 	}
 }
 

@@ -155,6 +155,109 @@ func TestProfileRestarts(t *testing.T) {
 	}
 }
 
+// A pod's later reading replaces its earlier one, and is not held against it.
+func TestProfileReplacesReadings(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 10 {
+		w := window("a", 5, 1e8)
+		if i == 0 {
+			w.CPUSeconds = 6
+		}
+		w.Age, w.Ended = time.Duration(i+1)*time.Minute, false
+		observe(t, p, start.Add(time.Duration(i)*time.Minute), w)
+	}
+	if d := p.Demand(start, 0).CPU; math.Abs(d.Amount-4.51) > 1e-9 || d.Confidence != .5 {
+		t.Errorf("%+v, want one pod of 4.51 cores", d)
+	}
+}
+
+// What a pod weighs grows with its age, up to the median pod's.
+func TestProfileWeighsByAge(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	w := window("young", 1, 1e8)
+	w.Age, w.Span, w.CPUSeconds, w.Ended = 5*time.Second, 5*time.Second, 5, false
+	observe(t, p, start, w)
+	if d := p.Demand(start, 0).CPU; math.Abs(d.Confidence-1./3) > 1e-9 {
+		t.Errorf("%+v, want half a pod: five of ten seconds", d)
+	}
+	w.Ended = true
+	observe(t, p, start, w)
+	if d := p.Demand(start, 0).CPU; math.Abs(d.Confidence-.5) > 1e-9 {
+		t.Errorf("%+v, want one pod at its end", d)
+	}
+	// Pods live for an hour: ten minutes are as good, one is a tenth of that.
+	p = newProfile(t, profile.Config{})
+	w = window("old", 1, 1e8)
+	w.Age = time.Hour
+	observe(t, p, start, w)
+	w = window("new", 1, 1e8)
+	w.Ended = false
+	observe(t, p, start, w)
+	if cpu, _ := p.Evidence(); math.Abs(cpu.Pods-1.1) > 1e-9 {
+		t.Errorf("%v pods, want one and a tenth", cpu.Pods)
+	}
+}
+
+// A pod in doubt that lives on is one of the three, however they ended.
+func TestProfileRestartsOfLivePods(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 9 {
+		observe(t, p, start, window(fmt.Sprint("old", i), .5, 1e8))
+	}
+	for i, ended := range []bool{false, true, true} {
+		w := window(fmt.Sprint("new", i), 2, 1e8)
+		w.Ended = ended
+		observe(t, p, start, w)
+	}
+	w := window("new0", 2, 1e8)
+	observe(t, p, start, w)
+	if cpu, _ := p.Evidence(); math.Abs(cpu.Pods-3) > 1e-9 || math.Abs(cpu.Mean-2) > 1e-9 {
+		t.Errorf("%v pods of %v cores, want the three", cpu.Pods, cpu.Mean)
+	}
+}
+
+// The dearest of each resource, whichever slot that is of.
+func TestProfileDearestOfEach(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	midnight := start.Truncate(24 * time.Hour)
+	for hour := range 72 {
+		cores, bytes := 1.6, 1e8
+		if hour%24 >= 12 {
+			cores, bytes = 1, 1.6e8
+		}
+		observe(t, p, midnight.Add(time.Duration(hour)*time.Hour), window(fmt.Sprint(hour), cores, bytes))
+	}
+	at := midnight.Add(72 * time.Hour)
+	d := p.Demand(at, 13*time.Hour)
+	if math.Abs(d.CPU.Amount-1.6) > 1e-9 || math.Abs(d.Memory.Amount-1.6e8) > 1 {
+		t.Errorf("%+v, want the morning's cores and the afternoon's memory", d)
+	}
+	slots := p.Slots()
+	if len(slots) != 4 {
+		t.Fatalf("%d slots", len(slots))
+	}
+	for i, s := range slots {
+		if morning := i < 2; morning != (s.CPU.Amount > 1.3) || morning == (s.Memory.Amount > 1.3e8) {
+			t.Errorf("slot %d: %+v", i, s)
+		}
+	}
+	// They are the caller's.
+	slots[0] = profile.Demand{}
+	if p.Slots()[0] == slots[0] {
+		t.Error("the caller's change is seen")
+	}
+	// Of another zone they say nothing.
+	q := restored(t, profile.Config{Zone: time.FixedZone("east", 6*3600)}, p.State())
+	for i, s := range q.Slots() {
+		if math.Abs(s.CPU.Amount-1.3) > .01 {
+			t.Errorf("slot %d of another zone: %+v, want the day's", i, s)
+		}
+	}
+	if got := p.Lifetime(.9); got < time.Minute || got > 67*time.Second {
+		t.Errorf("pods live for %v, want a minute and a bucket", got)
+	}
+}
+
 func TestProfileRevision(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	with := func(revision, pod string, cores float64, age time.Duration) profile.Window {

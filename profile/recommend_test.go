@@ -71,6 +71,73 @@ func TestRecommendAfterKills(t *testing.T) {
 	}
 }
 
+// A slot counts for itself once it has seen two days; until then it is the day.
+func TestRuleSlots(t *testing.T) {
+	h, err := profile.NewHistory(profile.HistoryConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	midnight := start.Truncate(24 * time.Hour)
+	slots := profile.Rule{Slots: true}
+	for day := range 2 {
+		for hour := range 24 {
+			cores := 4.
+			if hour < 6 {
+				cores = 1
+			}
+			if err := h.Add(midnight.Add(time.Duration(24*day+hour)*time.Hour), cores, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := h.Target(midnight.Add(48*time.Hour), slots), []float64{4, 1}[day]; got != want {
+			t.Errorf("after day %d the night takes %v, want %v", day, got, want)
+		}
+	}
+	if got := h.Target(midnight.Add(48*time.Hour), profile.Rule{}); got != 4 {
+		t.Errorf("without slots %v, want 4", got)
+	}
+	upper := profile.CPU.Upper(profile.CPU.Bucket(1))
+	if got := h.Target(midnight.Add(48*time.Hour), profile.Rule{Slots: true, Mean: true, Margin: .5}); math.Abs(got-1.5*upper) > 1e-9 {
+		t.Errorf("the night's mean and half: %v, want %v", got, 1.5*upper)
+	}
+}
+
+func TestRulesRefused(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for field, rules := range map[string][]profile.Rule{
+		"Rule.Percentile":  {{Percentile: -.1}, {Percentile: 1.1}, {Percentile: nan}},
+		"Rule.Pods":        {{Pods: -.1}, {Pods: 1.1}, {Pods: nan}},
+		"Rule.Recent":      {{Recent: -1}, {Recent: 3*time.Hour + 1}},
+		"Rule.HalfLife":    {{HalfLife: -1}},
+		"Rule.Margin":      {{Margin: -1}, {Margin: 101}, {Margin: nan}},
+		"Rule.LeastMargin": {{LeastMargin: -1}, {LeastMargin: 1<<50 + 1}, {LeastMargin: nan}},
+		"Rule.Least":       {{Least: -1}, {Least: inf}, {Least: nan}},
+	} {
+		for _, r := range rules {
+			refused(t, field, r.Validate())
+			refused(t, field, profile.Preset{CPU: r}.Validate())
+			refused(t, field, profile.Preset{Memory: r}.Validate())
+		}
+	}
+	for _, r := range []profile.Rule{{Percentile: 1, Pods: 1, Recent: 3 * time.Hour, Margin: 100, LeastMargin: 1 << 50, Least: 1 << 50}, {}} {
+		if err := r.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for field, b := range map[string]profile.Bounds{
+		"Bounds.Min.CPU": {Min: profile.Amounts{CPU: nan}}, "Bounds.Min.Memory": {Min: profile.Amounts{Memory: inf}},
+		"Bounds.Max.CPU": {Max: profile.Amounts{CPU: -1}}, "Bounds.Max.Memory": {Max: profile.Amounts{Memory: nan}},
+	} {
+		refused(t, field, b.Validate())
+	}
+	if err := (profile.Bounds{Min: profile.Amounts{CPU: 1}, Max: profile.Amounts{CPU: 1, Memory: inf}}).Validate(); err != nil {
+		t.Error(err)
+	}
+	if _, err := profile.NewHistory(profile.HistoryConfig{HalfLife: time.Millisecond, PeakHalfLife: 2 * time.Millisecond, Slots: 24}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	r := profile.Recommendation{Target: profile.Amounts{CPU: .5, Memory: 3e8}}
 	if got, want := r.Limits(), (profile.Amounts{CPU: 1, Memory: 6e8}); got != want {

@@ -101,10 +101,7 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, ended bo
 func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended bool) (restarted bool) {
 	s.doubts[r] = slices.DeleteFunc(s.doubts[r], func(d doubt) bool { return d.pod == l.pod && d.node == l.node })
 	others := s.others(r)
-	for _, d := range s.doubts[r] {
-		others.Doubts[others.Doubt] = d.amount
-		others.Doubt++
-	}
+	others.Doubt = len(s.doubts[r]) // whose values believe knows
 	config := s.profile.config.evidence(r)
 	switch others.take(l.at, x, weight, &config) {
 	case Taken:

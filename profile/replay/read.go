@@ -88,7 +88,6 @@ func ReadCSV(name string, r io.Reader) ([]Series, error) {
 	if strings.Contains(header, ";") {
 		rows.Comma = ';'
 	}
-	rows.TrimLeadingSpace = true
 	rows.ReuseRecord = true
 	names, err := rows.Read()
 	if err != nil {

@@ -194,6 +194,13 @@ func TestCurves(t *testing.T) {
 	var names []string
 	for _, c := range curves {
 		names = append(names, c.Name)
+		if c.Name == "oracle" {
+			if c.Own.Quality != 1 || len(c.Swept) != 0 {
+				t.Errorf("who knows what comes: %+v", c)
+			}
+		} else if len(c.Swept) < 10 {
+			t.Errorf("%s: swept over %d percentiles", c.Name, len(c.Swept))
+		}
 		last := 0.
 		for _, p := range c.Swept {
 			if p.Overhead < last-1e-9 && p.Percentile > .5 {
@@ -221,6 +228,32 @@ func TestCurves(t *testing.T) {
 	}
 }
 
+// The scores without a series are those of the others.
+func TestCurveWithout(t *testing.T) {
+	series := []replay.Series{
+		every(replay.CPU, 4*perDay, func(i int) float64 { return 1 + math.Sin(float64(i*i)) }),
+		every(replay.Memory, 9, func(int) float64 { return 1 }),
+		every(replay.CPU, 4*perDay, func(i int) float64 { return 3 + math.Cos(float64(i*i*i)) }),
+	}
+	all, err := replay.Curves(series, replay.CPU, replay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := replay.Curves(series[:1], replay.CPU, replay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range all {
+		got := c.Without(1)
+		if d := cmp.Diff(first[i].Swept, got.Swept); d != "" || got.Own != first[i].Own {
+			t.Errorf("%s (-first alone +without the second):\n%s", c.Name, d)
+		}
+		if c.Own == got.Own && c.Name != "oracle" {
+			t.Errorf("%s: nothing was left out", c.Name)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	dir := fstest.MapFS{
 		"a.csv":     {Data: []byte("timestamp,cpu_cores,memory_bytes\n2026-11-02T00:00:00Z,.5,1e6\n2026-11-02T00:05:00Z,1,2e6\n")},
@@ -228,9 +261,13 @@ func TestRead(t *testing.T) {
 		"b/gwa.csv": {Data: []byte("Timestamp [ms];\tCPU cores;\tCPU usage [%];\tMemory usage [KB]\n1793577600;\t4;\t25;\t2.5\n")},
 		"d.json": {Data: []byte(`{"status":"success","data":{"resultType":"matrix","result":[
 			{"metric":{"__name__":"container_memory_working_set_bytes","pod":"p"},"values":[[1793577600.5,"7"]]}]}}`)},
-		"other.csv":  {Data: []byte("owner,count\nx,1\n")},
-		"other.json": {Data: []byte(`{"a":1}`)},
-		"note.txt":   {Data: []byte("no series")},
+		"other.csv":   {Data: []byte("owner,count\nx,1\n")},
+		"other.json":  {Data: []byte(`{"a":1}`)},
+		"note.txt":    {Data: []byte("no series")},
+		"e.csv/f.csv": {Data: []byte("timestamp,memory_bytes\n2026-11-02T00:00:00Z,8\n")},
+		"g.json": {Data: []byte(`{"data":{"resultType":"matrix","result":[
+			{"metric":{"__name__":"resident_bytes"},"values":[[1793577600,"9"]]},{"metric":{"__name__":"cores"},"values":[[1793577600,"3"]]}]}}`)},
+		"memory.json": {Data: []byte(`{"data":{"resultType":"matrix","result":[{"metric":{},"values":[[1793577600,"4"]]}]}}`)},
 	}
 	got, err := replay.ReadDir(dir)
 	if err != nil {
@@ -250,6 +287,10 @@ func TestRead(t *testing.T) {
 		{Name: "b/gwa.csv", Resource: replay.Memory, Times: times(0), Values: []float64{2560}},
 		{Name: `d.json{__name__="container_memory_working_set_bytes",pod="p"}`, Resource: replay.Memory,
 			Times: times(500 * time.Millisecond), Values: []float64{7}},
+		{Name: "e.csv/f.csv", Resource: replay.Memory, Times: times(0), Values: []float64{8}},
+		{Name: `g.json{__name__="resident_bytes"}`, Resource: replay.Memory, Times: times(0), Values: []float64{9}},
+		{Name: `g.json{__name__="cores"}`, Resource: replay.CPU, Times: times(0), Values: []float64{3}},
+		{Name: "memory.json{}", Resource: replay.Memory, Times: times(0), Values: []float64{4}},
 	}
 	if d := cmp.Diff(want, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); d != "" {
 		t.Errorf("series (-want +got):\n%s", d)
