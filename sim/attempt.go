@@ -84,7 +84,7 @@ func (s *cluster) fits(m *machine, pod int32) bool {
 	if len(m.assigned) >= s.MaxPods {
 		return false
 	}
-	request, allocatable := s.pods[pod].request(), m.allocatable
+	request, allocatable := &s.claims[pod].request, &m.allocatable
 	return (request.CPU == 0 || m.requested.CPU+request.CPU <= allocatable.CPU+1e-9) &&
 		(request.Memory == 0 || m.requested.Memory+request.Memory <= allocatable.Memory)
 }
@@ -92,17 +92,29 @@ func (s *cluster) fits(m *machine, pod int32) bool {
 // place assumes the pod on the node and binds it.
 func (s *cluster) place(pod int32, m *machine) {
 	m.assigned = append(m.assigned, pod)
-	m.count(&s.pods[pod])
+	m.count(&s.claims[pod])
 	s.records[pod].Node, s.records[pod].Bound = int(m.index), s.now-s.Warmup
 	s.policy.bound(m, pod)
 	s.agenda.add(event{at: s.now + s.Latency, kind: announced, node: m.index, pod: pod})
 }
 
+// claim is what a pod declares.
+type claim struct {
+	request baseline.Resources
+	nonzero baseline.Resources // as kube-scheduler scores it
+	limit   baseline.Resources // at least the request
+}
+
+func claimOf(p *Pod) claim {
+	request := p.request()
+	return claim{request, baseline.NonZero(request), p.Limit.Max(request)}
+}
+
 // count adds what a pod declares.
-func (m *machine) count(p *Pod) {
-	m.requested = m.requested.Plus(p.request())
-	m.nonzero = m.nonzero.Plus(baseline.NonZero(p.request()))
-	m.limits = m.limits.Plus(p.Limit.Max(p.Request))
+func (m *machine) count(c *claim) {
+	m.requested = m.requested.Plus(c.request)
+	m.nonzero = m.nonzero.Plus(c.nonzero)
+	m.limits = m.limits.Plus(c.limit)
 }
 
 // announce has the kubelet start a pod whose bind the API has.
@@ -129,7 +141,7 @@ func (s *cluster) forget(m *machine, pod int32) {
 	// Summed anew, for differences of floats drift.
 	m.requested, m.nonzero, m.limits = baseline.Resources{}, baseline.Resources{}, baseline.Resources{}
 	for _, other := range m.assigned {
-		m.count(&s.pods[other])
+		m.count(&s.claims[other])
 	}
 	s.policy.gone(m, pod)
 	if s.policy.wakes() {

@@ -70,6 +70,7 @@ type sampler interface {
 type cluster struct {
 	Config
 	pods    []Pod
+	claims  []claim // of the pods
 	records []Record
 	// refusals are those since the pod was created.
 	refusals []int32
@@ -132,7 +133,7 @@ func checked(c Config, pods []Pod) (Config, error) {
 
 func newCluster(c Config, pods []Pod) (*cluster, error) {
 	s := &cluster{
-		Config: c, pods: pods, records: make([]Record, len(pods)), refusals: make([]int32, len(pods)),
+		Config: c, pods: pods, claims: make([]claim, len(pods)), records: make([]Record, len(pods)), refusals: make([]int32, len(pods)),
 		ties:  rand.New(rand.NewPCG(c.Seed, streamTies)),
 		order: make([]int32, len(pods)),
 	}
@@ -150,6 +151,7 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 		s.nodes = append(s.nodes, m)
 	}
 	for i, p := range pods {
+		s.claims[i] = claimOf(&pods[i])
 		s.records[i] = Record{Node: -1, Bound: -1, Running: -1, Done: -1}
 		s.order[i] = int32(i)
 		if p.Server.Rate == 0 {

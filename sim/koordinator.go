@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/spazio-scheduler/spazio/sim/baseline"
+import (
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
 
 // LoadAware is Koordinator's plugin of that name beside kube-scheduler's scores,
 // as in its profile.
@@ -15,6 +18,14 @@ type loadAwarePolicy struct {
 	plugin    baseline.LoadAware
 	koordlets *koordlets
 	estimates []baseline.Resources // by pod
+	missing   []missing            // by node
+}
+
+// missing is what a node's last report lacks of its pods, those alone of which it
+// lacks something.
+type missing struct {
+	known bool
+	parts []baseline.Resources
 }
 
 // Start implements Scheduler.
@@ -24,17 +35,38 @@ func (o LoadAware) Start(c *Cluster) (Policy, error) {
 	for i, pod := range c.run.pods {
 		estimates[i] = o.Plugin.Estimate(pod.request(), pod.Limit)
 	}
-	return &loadAwarePolicy{plain{c.run}, o.Plugin, k, estimates}, err
+	return &loadAwarePolicy{plain{c.run}, o.Plugin, k, estimates, make([]missing, len(c.run.nodes))}, err
 }
 
-func (p *loadAwarePolicy) start()         { p.koordlets.begin() }
-func (p *loadAwarePolicy) handle(e event) { p.koordlets.report(e) }
+func (p *loadAwarePolicy) start() { p.koordlets.begin() }
+
+func (p *loadAwarePolicy) handle(e event) {
+	p.koordlets.report(e)
+	p.missing[e.node].known = false
+}
+
+func (p *loadAwarePolicy) bound(m *machine, _ int32)           { p.missing[m.index].known = false }
+func (p *loadAwarePolicy) gone(m *machine, _ int32)            { p.missing[m.index].known = false }
+func (p *loadAwarePolicy) phase(m *machine, _ node.Transition) { p.missing[m.index].known = false }
 
 // expected is the usage with the pod: what was measured, what it lacks of the
 // pods that are too young for it, and the pod itself.
 func (p *loadAwarePolicy) expected(m *machine, pod int32) baseline.Resources {
+	sum := p.koordlets.seen[m.index].usage.Plus(p.estimates[pod])
+	for _, part := range p.lacks(m) {
+		sum = sum.Plus(part)
+	}
+	return sum
+}
+
+// lacks is what the node's report lacks of the pods that are too young for it.
+func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
+	of := &p.missing[m.index]
+	if of.known {
+		return of.parts
+	}
+	of.known, of.parts = true, of.parts[:0]
 	seen := &p.koordlets.seen[m.index]
-	sum := seen.usage.Plus(p.estimates[pod])
 	for _, other := range m.assigned {
 		known := p.koordlets.pods[other]
 		young := seen.at-(p.c.records[other].Bound+p.c.Warmup) < p.koordlets.options.Interval
@@ -42,10 +74,12 @@ func (p *loadAwarePolicy) expected(m *machine, pod int32) baseline.Resources {
 			known, young = podView{}, true // of an earlier life, or of none
 		}
 		if young {
-			sum = sum.Plus(p.estimates[other].Minus(known.usage).Max(baseline.Resources{}))
+			if part := p.estimates[other].Minus(known.usage).Max(baseline.Resources{}); part != (baseline.Resources{}) {
+				of.parts = append(of.parts, part)
+			}
 		}
 	}
-	return sum
+	return of.parts
 }
 
 func (p *loadAwarePolicy) Admits(node, pod int) bool {

@@ -19,8 +19,8 @@ func (p defaultPolicy) Score(scores []float64, nodes []int, pod int) {
 
 // defaultScore is the sum of kube-scheduler's own scores.
 func (s *cluster) defaultScore(m *machine, pod int32) float64 {
-	request := s.pods[pod].request()
+	c := &s.claims[pod]
 	return float64(
-		baseline.LeastAllocated(m.allocatable, m.nonzero.Plus(baseline.NonZero(request))) +
-			baseline.BalancedAllocation(m.allocatable, m.requested, request))
+		baseline.LeastAllocated(m.allocatable, m.nonzero.Plus(c.nonzero)) +
+			baseline.BalancedAllocation(m.allocatable, m.requested, c.request))
 }

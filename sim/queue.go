@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Timing of kube-scheduler's queue, its defaults in seconds.
 const (
@@ -21,7 +18,7 @@ const (
 type queue struct {
 	active  heap[queued]
 	backoff heap[backing]
-	parked  []waiting // by number
+	parked  parking
 	// epoch counts the rises of free slots; see waiting.tried.
 	epoch int
 }
@@ -75,61 +72,63 @@ func windowOf(at float64) float64 { return math.Floor(at / backoffWindow) }
 // park keeps a pod that was refused so many times in a row, oldest first.
 func (q *queue) park(pod int32, refusals int, now float64) {
 	pause := math.Min(firstBackoff*math.Exp2(float64(refusals-1)), lastBackoff)
-	at, _ := slices.BinarySearchFunc(q.parked, pod, func(w waiting, pod int32) int { return int(w.pod - pod) })
-	q.parked = slices.Insert(q.parked, at, waiting{queued{pod, now}, windowOf(now + pause), q.epoch})
+	q.parked.add(waiting{queued{pod, now}, windowOf(now + pause), q.epoch})
 }
 
 // wake makes up to n of the parked pods active that have not been tried since
 // the last rise, oldest first, back-off or not.
 func (q *queue) wake(n int) {
-	kept := 0
-	for i, w := range q.parked {
+	for w := range q.parked.all() {
 		if n == 0 {
-			kept += copy(q.parked[kept:], q.parked[i:])
-			break
+			return
 		}
 		if w.tried == q.epoch {
-			q.parked[kept] = w
-			kept++
 			continue
 		}
 		n--
-		q.active.push(w.queued)
+		q.activate(w)
 	}
-	q.parked = q.parked[:kept]
+}
+
+// activate has a parked pod tried.
+func (q *queue) activate(w *waiting) {
+	q.active.push(w.queued)
+	q.parked.remove(w.pod)
 }
 
 // rouse makes up to n of the parked pods active that are chosen, oldest first.
 func (q *queue) rouse(n int, chosen func(pod int32) bool) {
-	q.parked = slices.DeleteFunc(q.parked, func(w waiting) bool {
-		if n == 0 || !chosen(w.pod) {
-			return false
+	if n == 0 {
+		return
+	}
+	for w := range q.parked.all() {
+		if !chosen(w.pod) {
+			continue
 		}
-		n--
-		q.active.push(w.queued)
-		return true
-	})
+		q.activate(w)
+		if n--; n == 0 {
+			return
+		}
+	}
 }
 
 // shake has all parked pods tried again, those whose back-off is not over last.
 func (q *queue) shake(now float64) {
-	for _, w := range q.parked {
+	for w := range q.parked.all() {
 		if w.window < windowOf(now) {
-			q.active.push(w.queued)
+			q.activate(w)
 		} else {
 			q.backoff.push(backing{w.queued, w.window})
+			q.parked.remove(w.pod)
 		}
 	}
-	q.parked = q.parked[:0]
 }
 
 // flush makes the pods active that have been parked for long.
 func (q *queue) flush(now float64) {
-	q.parked = slices.DeleteFunc(q.parked, func(w waiting) bool {
-		if now-w.since < flushAge {
-			return false
+	for w := range q.parked.all() {
+		if now-w.since >= flushAge {
+			q.activate(w)
 		}
-		q.active.push(w.queued)
-		return true
-	})
+	}
 }

@@ -440,7 +440,7 @@ func (s *spazio) gone(m *machine, pod int32) {
 	s.ledger.Progress(k, reserve.Ended)
 	s.ledger.Delete(k, at(s.c.now))
 	s.refresh(a)
-	if s.slots > 0 && len(s.c.queue.parked) > 0 {
+	if s.slots > 0 && s.c.queue.parked.count > 0 {
 		s.rise(1)
 	}
 }

@@ -38,6 +38,11 @@ func (c *container) next() float64 {
 	return math.Inf(1)
 }
 
+// rests says that a pod just works until it ends: most do, most of the time.
+func (c *container) rests() bool {
+	return c.phase == Killed || c.phase == Running && math.IsInf(min(c.nextRequest, c.grows), 1)
+}
+
 // Model is one node, advanced in virtual time. It is not safe for concurrent
 // use.
 type Model struct {
@@ -46,6 +51,7 @@ type Model struct {
 	now    float64
 
 	containers []*container // in order of arrival
+	pending    []*container // those of them that await something, in the same order
 	removals   []Transition // sandboxes of pods that have ended, by time
 	nextPhase  float64      // the least next of all containers
 	classes    []*class     // none empty
@@ -153,6 +159,7 @@ func (m *Model) Bind(at float64, p Pod) error {
 		nextRequest: math.Inf(1), grows: math.Inf(1),
 	}
 	m.containers = append(m.containers, c)
+	m.pending = append(m.pending, c)
 	m.nextPhase = min(m.nextPhase, c.next())
 	return nil
 }
@@ -164,8 +171,10 @@ func (m *Model) Kill(id PodID) bool {
 	if i < 0 {
 		return false
 	}
-	m.evict(m.containers[i])
+	killed := m.containers[i]
+	m.evict(killed)
 	m.containers = slices.Delete(m.containers, i, i+1)
+	m.pending = slices.DeleteFunc(m.pending, func(c *container) bool { return c == killed })
 	m.schedule()
 	m.rebalance()
 	return true
@@ -221,7 +230,7 @@ func (m *Model) AdvanceTo(dst []Transition, to float64) []Transition {
 // is false where none will ever change.
 func (m *Model) NextChange() (at float64, ok bool) {
 	next := math.Inf(1)
-	for _, c := range m.containers {
+	for _, c := range m.pending {
 		if c.phase != Running {
 			next = min(next, c.next())
 		}
@@ -315,7 +324,7 @@ func (m *Model) settle(dst []Transition) []Transition {
 	}
 	dst = m.end(dst)
 	if m.nextPhase <= m.now+settled {
-		for _, c := range m.containers {
+		for _, c := range m.pending {
 			dst = m.enter(dst, c)
 		}
 		dst = m.fit(dst)
@@ -365,7 +374,9 @@ func (m *Model) end(dst []Transition) []Transition {
 		}
 	}
 	if ended {
-		m.containers = slices.DeleteFunc(m.containers, func(c *container) bool { return c.phase == Succeeded })
+		succeeded := func(c *container) bool { return c.phase == Succeeded }
+		m.containers = slices.DeleteFunc(m.containers, succeeded)
+		m.pending = slices.DeleteFunc(m.pending, succeeded)
 		m.used = m.memory()
 	}
 	return dst
@@ -550,8 +561,9 @@ func (m *Model) drop(c *class) {
 
 // schedule finds the next change of a phase.
 func (m *Model) schedule() {
+	m.pending = slices.DeleteFunc(m.pending, (*container).rests)
 	m.nextPhase = math.Inf(1)
-	for _, c := range m.containers {
+	for _, c := range m.pending {
 		m.nextPhase = min(m.nextPhase, c.next())
 	}
 }
