@@ -299,7 +299,7 @@ func TestSummarise(t *testing.T) {
 		Nodes: 1, Cores: 2, End: 12, Span: 20, Busy: 10, Most: 3, MostPerCore: 1.5, Done: 9, Lost: 1,
 		Pods: []sim.Pod{{Created: 2, Work: 4}, {Created: 3, Work: 2, Cores: .5}, {Created: 4, Work: 1}},
 		Records: []sim.Record{
-			{Running: 4, Done: 12}, {Running: 4, Done: 8, Kills: 1}, {Done: -1},
+			{Bound: 3, Running: 4, Done: 12}, {Bound: 3.5, Running: 4, Done: 8, Kills: 1}, {Bound: 11, Done: -1},
 		},
 		Responses: []float64{1, 3},
 	}
@@ -307,7 +307,7 @@ func TestSummarise(t *testing.T) {
 		"useful_share": .4, "makespan": 10, "run_mean": 6, "run_p50": 4, "run_p95": 8, "run_p99": 8,
 		"sojourn_mean": 7.5, "sojourn_p50": 5, "sojourn_p95": 10, "sojourn_p99": 10,
 		"slowdown_mean": 1.5, "slowdown_p50": 1, "slowdown_p95": 2, "slowdown_p99": 2,
-		"slowdown_jain": .9, "unfinished": 1, "least_share": 1, "kills": 1, "most_pods_per_core": 1.5,
+		"slowdown_jain": .9, "wait_max": 7, "unfinished": 1, "least_share": 1, "kills": 1, "most_pods_per_core": 1.5,
 		"cpu_wait": 0, "memory_overload": 0, "utilisation": .25,
 		"server_mean": 2, "server_p50": 1, "server_p95": 3, "server_p99": 3,
 	}
@@ -317,5 +317,14 @@ func TestSummarise(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// Residents wait for nobody, and have a slowdown of their own.
+	r.Pods[1].On, r.Records[1].Bound = 1, 30
+	for _, m := range sim.Summarise(r) {
+		want, ok := map[string]float64{"wait_max": 7, "resident_slowdown_mean": 1, "resident_slowdown_p99": 1, "slowdown_p99": 2}[m.Name]
+		if ok && m.Value != want {
+			t.Errorf("with a resident: %s is %g, want %g", m.Name, m.Value, want)
+		}
 	}
 }

@@ -21,6 +21,8 @@ type Metric struct {
 //   - run: from running to done, of the last attempt; sojourn: from creation;
 //     mean, p50, p95 and p99
 //   - slowdown: run time over that alone on a node, and its Jain index
+//   - resident slowdown: the same of the pods that are on nodes from the start
+//   - wait: the longest time from a pod's creation to its last bind
 //   - unfinished: pods that the horizon cut off
 //   - least share: the pods that the node with fewest ran, over the mean of all
 //   - most pods a core: pods running on a node at once, over its cores
@@ -29,8 +31,8 @@ type Metric struct {
 //   - utilisation: busy share of the cores over the whole run
 //   - server: mean and p99 of response times
 func Summarise(r Result) []Metric {
-	var run, sojourn, slowdown []float64
-	kills, unfinished, first := 0, 0, math.Inf(1)
+	var run, sojourn, slowdown, resident []float64
+	kills, unfinished, first, wait := 0, 0, math.Inf(1), math.Inf(-1)
 	for i, record := range r.Records {
 		p := r.Pods[i]
 		if p.Server.Rate > 0 {
@@ -38,6 +40,9 @@ func Summarise(r Result) []Metric {
 		}
 		first = math.Min(first, p.Created)
 		kills += record.Kills
+		if p.On == 0 && record.Bound >= 0 {
+			wait = math.Max(wait, record.Bound-p.Created)
+		}
 		if record.Done < 0 {
 			unfinished++
 			continue
@@ -45,6 +50,9 @@ func Summarise(r Result) []Metric {
 		run = append(run, record.Done-record.Running)
 		sojourn = append(sojourn, record.Done-p.Created)
 		slowdown = append(slowdown, (record.Done-record.Running)/p.Solo())
+		if p.On > 0 {
+			resident = append(resident, slowdown[len(slowdown)-1])
+		}
 	}
 	var m metrics
 	if len(run) > 0 {
@@ -54,6 +62,12 @@ func Summarise(r Result) []Metric {
 		m.quantiles("sojourn", "s", sojourn)
 		m.quantiles("slowdown", "1", slowdown)
 		m.add("slowdown_jain", jain(slowdown), "1")
+	}
+	if len(resident) > 0 {
+		m.quantiles("resident_slowdown", "1", resident)
+	}
+	if r.Span > 0 && wait >= 0 {
+		m.add("wait_max", wait, "s")
 	}
 	m.add("unfinished", float64(unfinished), "pods")
 	if r.Span > 0 {

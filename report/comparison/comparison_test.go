@@ -79,7 +79,7 @@ func TestColumns(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for metric, want := range map[string]string{
-		"makespan": "makespan", "run_mean": "mean run time", "sojourn_p99": "99th percentile of the sojourn time",
+		"makespan": "makespan", "wait_max": "longest wait", "run_mean": "mean run time", "sojourn_p99": "99th percentile of the sojourn time",
 		"run_p50": "median run time", "slowdown_jain": "Jain's index of the slowdown", "useful_share": "useful share",
 		"most_pods_per_core": "most pods per core", "server_p95": "95th percentile of the response time of servers",
 	} {

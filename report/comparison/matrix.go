@@ -67,6 +67,7 @@ var foremost = map[string][]string{
 	"b3":   {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
 	"b3io": {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
 	"s1":   {"server_p99", "makespan", "run_mean", "sojourn_mean"},
+	"o1":   {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
 	"h1":   {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
 	"f1":   {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
 	"w1":   {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},

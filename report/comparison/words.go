@@ -31,6 +31,8 @@ func Words(metric string) string {
 	switch {
 	case statistic == "mean":
 		return "mean " + of(base)
+	case statistic == "max":
+		return "longest " + of(base)
 	case statistic == "p50":
 		return "median " + of(base)
 	case statistic == "jain":

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 
@@ -193,6 +194,13 @@ var experiments = []Experiment{
 		},
 	},
 	{
+		Name: "o1", Title: "Overdue pods",
+		Question: "For an hour others take all cores of every node, or twice as many, and a pod a node of ten core-seconds comes a minute later: how long does it wait, and what does it cost those that are there?",
+		defaults: Params{Duration: 3600}, partial: true, idle: true,
+		sweep: Sweep{Work: []float64{10}, Load: []float64{1, 2}, Fleet: []string{"19x4"}},
+		build: crowded,
+	},
+	{
 		Name: "h1", Title: "Background load from traces",
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
@@ -229,6 +237,22 @@ var experiments = []Experiment{
 			return p.cluster(), pods, err
 		},
 	},
+}
+
+// crowded are pods that take so many times all cores of every node for the span of
+// the experiment, and a pod a node that comes when they have run for a sixtieth of it.
+func crowded(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+	var pods []sim.Pod
+	for n, cores := range p.each() {
+		for range int(math.Ceil(p.Load * float64(cores))) {
+			pods = append(pods, sim.Pod{On: n + 1, Work: p.Duration / max(p.Load, 1), Cores: 1})
+		}
+	}
+	late := make([]sim.Pod, p.Nodes)
+	for i := range late {
+		late[i] = sim.Pod{Created: p.Duration/60 + float64(i)/10, Work: p.Work}
+	}
+	return p.cluster(), append(pods, workload.StartUp(seed, late)...), nil
 }
 
 // OneFleet returns the experiment on the first of its fleets.

@@ -265,6 +265,12 @@ func TestJudge(t *testing.T) {
 			map[string]string{"sojourn_mean/default ≤ 1.05": "1.06 false", "run_mean/default ≤ 1.03": "1.00 true"},
 		},
 		{
+			"overdue pods", // the wait in seconds, the others' slowdown to that without them
+			cases(t, "o1", experiment.Params{}, experiment.Sweep{Load: []float64{2}}),
+			values{"wait_max": {"default": {1, 1}, "spazio": {655, 667}}, "resident_slowdown_p99": {"idle": {2, 2}, "spazio": {2.5, 2.5}}},
+			map[string]string{"wait_max ≤ 660": "661.00 false", "resident_slowdown_p99/idle ≤ 1.31": "1.25 true"},
+		},
+		{
 			"memory",
 			cases(t, "b3io", experiment.Params{Nodes: 3}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}}),
 			values{"kills": {"default": {100, 100}, "spazio": {3, 0}}, "makespan": {"default": {9, 9}, "spazio": {9, 9}}},
@@ -339,6 +345,30 @@ func TestComputedRows(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"makespan", "sojourn_mean"}, metrics); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Without the bound on waiting, its experiment misses its target.
+func TestOverdueMissesWithoutABound(t *testing.T) {
+	for _, test := range []struct {
+		set   []string
+		holds map[string]bool
+	}{
+		{nil, map[string]bool{"wait_max ≤ 660": true, "resident_slowdown_p99/idle ≤ 1.31": true}},
+		{[]string{"trickle.off=true"}, map[string]bool{"wait_max ≤ 660": false, "resident_slowdown_p99/idle ≤ 1.31": true}},
+	} {
+		o1 := cases(t, "o1", experiment.Params{Nodes: 3, Cores: 4, Set: test.set}, experiment.Sweep{Load: []float64{2}})
+		rows, err := experiment.Run(t.Context(), o1, experiment.Options{Schedulers: []string{experiment.Spazio}, Seeds: []uint64{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, v := range experiment.Judge(o1, rows, experiment.Spazio) {
+			got[v.Claim] = v.Holds
+		}
+		if diff := cmp.Diff(test.holds, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", test.set, diff)
+		}
 	}
 }
 

@@ -202,11 +202,12 @@ func bound(c sim.Config, pods []sim.Pod) ([]sim.Metric, error) {
 // idleSpan is how long servers run alone, in seconds.
 const idleSpan = 300
 
-// idle keeps the servers and adds a pod of a millisecond whose end ends the run.
+// idle keeps what is on the nodes from the start and adds a pod of a millisecond whose
+// end ends the run where there are servers alone.
 func idle(pods []sim.Pod) []sim.Pod {
 	alone := []sim.Pod{{Created: idleSpan, Work: .001}}
 	for _, p := range pods {
-		if p.Server.Rate > 0 {
+		if p.On > 0 {
 			alone = append(alone, p)
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	// rows of the makespan and the mean sojourn alone.
 	CentralQueue = "central-queue"
 	LowerBound   = "lower-bound"
-	// Idle runs a workload's servers alone.
+	// Idle runs alone what a workload has on its nodes from the start, such as servers.
 	Idle = "idle"
 )
 

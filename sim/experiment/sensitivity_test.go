@@ -31,6 +31,8 @@ func TestConstantsAreComplete(t *testing.T) {
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
 		// Of samples that go missing, and of pods that another scheduler placed.
 		"agent.max-age", "agent.init-lead",
+		// Of pods whose demand is known, as none here is.
+		"rules.spread", "rules.caution", "rules.cpufill",
 		// Of pods that wait for longer than these runs last.
 		"trickle.max-wait",
 		// Only its ratio to alpha counts.

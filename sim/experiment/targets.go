@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
+	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -27,6 +29,7 @@ const (
 	ratioToIdle
 	ratioToBest   // of the mean to the best of all other schedulers that place pods
 	ratioToTimely // the same, of those that end within timely of the lower bound
+	itself        // the metric, in its unit
 )
 
 // timely is how much longer than the lower bound a peer may take that does not buy one
@@ -112,6 +115,9 @@ var targets = []target{
 	{in("s1").requests(workload.RequestServers), "server_p99", ratioToIdle, false, 1.05},
 	{in("s1"), "useful_share", ratioToDefault, true, .75},
 
+	{in("o1"), "wait_max", itself, false, (reserve.Trickle{}.WithDefaults().MaxWait + time.Minute).Seconds()},
+	{in("o1").cores(4), "resident_slowdown_p99", ratioToIdle, false, 1.05 * (1 + 1./4)},
+
 	{in("h1"), "slowdown_p99", ratioToDefault, false, .75},
 	{in("h1"), "slowdown_p99", ratioToBest, false, 1},
 	{in("h1"), "sojourn_mean", ratioToDefault, false, .97},
@@ -162,6 +168,8 @@ type measures struct {
 
 func (m measures) of(t target, label, scheduler string) (Interval, bool) {
 	switch t.against {
+	case itself:
+		return interval(m.means, label, t.metric, scheduler)
 	case ratioToBest:
 		return best(m.means, label, t.metric, scheduler, func(string) bool { return true })
 	case ratioToTimely:
@@ -177,8 +185,12 @@ func (m measures) of(t target, label, scheduler string) (Interval, bool) {
 		}
 		return best(m.means, label, t.metric, scheduler, func(peer string) bool { return makespans[peer] <= timely*bound })
 	}
-	for _, l := range m.ratios[t.against] {
-		if l.Experiment == label && l.Scheduler == scheduler && l.Metric == t.metric {
+	return interval(m.ratios[t.against], label, t.metric, scheduler)
+}
+
+func interval(lines []Line, label, metric, scheduler string) (Interval, bool) {
+	for _, l := range lines {
+		if l.Experiment == label && l.Scheduler == scheduler && l.Metric == metric {
 			return l.Interval, true
 		}
 	}
@@ -205,6 +217,9 @@ func best(lines []Line, label, metric, scheduler string, counts func(peer string
 }
 
 func (t target) claim() string {
+	if t.against == itself {
+		return fmt.Sprintf("%s ≤ %.4g", t.metric, t.bound)
+	}
 	of := map[against]string{
 		ratioToDefault: Default, ratioToRequests: RequestsRight, ratioToQueue: CentralQueue, ratioToIdle: Idle,
 		ratioToBest: "best of the others", ratioToTimely: fmt.Sprintf("best of the others within %g × lower-bound", timely),
