@@ -360,6 +360,7 @@ func TestPlanWaitsForTheBundles(t *testing.T) {
 		s.run(now, 99)
 	}
 	s.run(began.Add(370*day), 1) // ends before the bundles are stored
+	s.run(began.Add(375*day), 1)
 	leaves := len(*s.leaves["scheduler"])
 	now := began.Add(395 * day)
 	s.run(now, 99)
