@@ -39,6 +39,9 @@ type HubOptions struct {
 	// and the pods in flight as they were when it was granted, that pod not
 	// included. It is called with the node locked and must not call back.
 	OnReserve func(node string, signal reserve.Signal, flight reserve.Flight)
+	// Review is how long an answer of the API server about an agent's token counts,
+	// also for an open stream; default 10 min.
+	Review time.Duration
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"net"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -32,7 +36,8 @@ func (h *Hub) reviewer(args SpazioArgs, handle fwk.Handle) (*identity.Reviewer, 
 	}
 	return identity.NewReviewer(identity.Config{
 		Reviews: client.TokenReviews(), ServiceAccount: args.AgentServiceAccount, Audience: args.TokenAudience,
-		Node: func(name string) bool { return !h.synced.Load() || h.nodes.get(name) != nil },
+		Fresh: h.options.Review,
+		Node:  func(name string) bool { return !h.synced.Load() || h.nodes.get(name) != nil },
 	}), nil
 }
 
@@ -78,4 +83,37 @@ func (h *Hub) identify(ctx context.Context) (identity.Agent, error) {
 	result, end := identity.Judge(err)
 	h.metrics.identity(result)
 	return agent, end
+}
+
+const (
+	// soonest is how long an open stream's token is left alone at least: while the
+	// API server is away, a reviewer would be ready to try again much sooner.
+	soonest = time.Minute
+	// spread keeps apart the streams that all began with a scheduler's start.
+	spread = 30 * time.Second
+)
+
+// untilReview is when an open stream's token is to be reviewed again: as soon as
+// the API server's last word on it no longer counts, never if nobody is asked.
+func (h *Hub) untilReview(a identity.Agent) time.Duration {
+	if h.identities == nil {
+		return math.MaxInt64
+	}
+	if h.options.Review > 0 {
+		return max(time.Until(a.Review), h.options.Review)
+	}
+	return max(time.Until(a.Review), soonest) + rand.N(spread)
+}
+
+// review asks again whose stream it is, and returns until when that counts. Only
+// the API server's refusal is an error, not its absence.
+func (h *Hub) review(ctx context.Context, agent identity.Agent) (identity.Agent, error) {
+	again, err := h.identify(ctx)
+	switch code := status.Code(err); {
+	case code == codes.Unauthenticated || code == codes.PermissionDenied:
+		return agent, err
+	case err == nil:
+		return again, nil
+	}
+	return agent, nil
 }

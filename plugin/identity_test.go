@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,6 +132,75 @@ func TestAgentsShowWhoTheyAre(t *testing.T) {
 		t.Errorf("without an API server a stream ended with %v", got)
 	}
 	s.settle(agent.Report{Avail: 4}) // whoever is known goes on
+}
+
+// TestDeletedAgentFallsSilent: an open stream ends when the API server no longer
+// accepts its token, however long that still lasts, and not before.
+func TestDeletedAgentFallsSilent(t *testing.T) {
+	identity := transporttest.SelfSigned(t, "127.0.0.1")
+	var asked atomic.Int64
+	var deleted, away atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch {
+		case away.Load():
+			http.Error(w, "away", http.StatusServiceUnavailable)
+		case deleted.Load():
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(authenticationv1.TokenReview{
+				TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"},
+				Status:   authenticationv1.TokenReviewStatus{Error: "the pod is gone"},
+			})
+		default:
+			reviews(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c := newCluster(t, setup{
+		nodes: 1, config: &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
+		options: plugin.HubOptions{Review: 5 * time.Millisecond},
+		args: plugin.SpazioArgs{
+			TLSCertFile: identity.CertFile, TLSKeyFile: identity.KeyFile,
+			AgentServiceAccount: "spazio/agent", MaxAge: metav1.Duration{Duration: time.Hour},
+		},
+	})
+	s := c.publishWith(identity, tokenOf(nodeName(0), time.Hour), nodeName(0))
+	s.settle(agent.Report{Avail: 3})
+	c.eventually("the token is reviewed again", func() bool { return asked.Load() > 3 })
+	s.settle(agent.Report{Avail: 4})
+	away.Store(true)
+	before := asked.Load()
+	c.eventually("the API server is asked while it is away", func() bool { return asked.Load() > before })
+	s.settle(agent.Report{Avail: 5})
+	// It is not asked again for ten seconds, so that its return can't be waited
+	// for here; another stream's token is a new one.
+	away.Store(false)
+	s = c.publishWith(identity, tokenOf(nodeName(0), 2*time.Hour), nodeName(0))
+	s.settle(agent.Report{Incarnation: 2, Sequence: 1, Avail: 6})
+	deleted.Store(true)
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := s.Recv(); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	c.eventually("the stream ends", func() bool {
+		select {
+		case err := <-ended:
+			if status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), "the pod is gone") {
+				t.Errorf("the stream ended with %v", err)
+			}
+			return true
+		default:
+			return false
+		}
+	})
+	if got := c.publishWith(identity, tokenOf(nodeName(0), 3*time.Hour), nodeName(0)).ends(); got != codes.Unauthenticated {
+		t.Errorf("coming again ended with %v", got)
+	}
 }
 
 // TestTokensAreNotSentInPlaintext: neither end can be set up to do so.

@@ -32,6 +32,7 @@ const (
 	closedSlow        = "slow_reader"
 	closedSuperseded  = "superseded"
 	closedExpired     = "token_expired"
+	closedRefused     = "token_refused"
 	closedStrangers   = "strangers"
 )
 
@@ -100,7 +101,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
 	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),
-		closedIdle, closedSlow, closedSuperseded, closedExpired, closedStrangers)
+		closedIdle, closedSlow, closedSuperseded, closedExpired, closedRefused, closedStrangers)
 	m.identities = resolve(newCounters("identities_total", "Agents' tokens, by what the API server said; unknown if it could not be asked, throttled if it was not.", "result"),
 		identity.Accepted, identity.Refused, identity.Unknown, identity.Throttled)
 	return m

@@ -62,9 +62,9 @@ const (
 )
 
 // Publish receives an agent's reports and sends it notices until either side
-// ends, the scheduler stops, the agent's token expires, the agent no longer
-// reads or no longer reports, or a newer stream reports on the same node. Too
-// many streams that have yet to report are refused.
+// ends, the scheduler stops, the agent's token expires or the API server no longer
+// accepts it, the agent no longer reads or no longer reports, or a newer stream
+// reports on the same node. Too many streams that have yet to report are refused.
 func (s *signalServer) Publish(stream publishStream) error {
 	m := s.hub.metrics
 	m.streams.Inc()
@@ -95,11 +95,21 @@ func (s *signalServer) Publish(stream publishStream) error {
 	// failed a status of its own. It ends when this handler has returned.
 	received := make(chan error, 1)
 	s.hub.tasks.Go(func() { received <- s.receive(stream, sub) })
-	select {
-	case err := <-received:
-		return err
-	case why := <-sub.ended:
-		return s.hub.parted(why)
+	review := time.NewTimer(s.hub.untilReview(agent))
+	defer review.Stop()
+	for {
+		select {
+		case err := <-received:
+			return err
+		case why := <-sub.ended:
+			return s.hub.parted(why)
+		case <-review.C:
+			if agent, err = s.hub.review(ctx, agent); err != nil {
+				s.hub.metrics.closed(closedRefused)
+				return err
+			}
+			review.Reset(s.hub.untilReview(agent))
+		}
 	}
 }
 

@@ -50,6 +50,9 @@ type Agent struct {
 	Node string
 	// Until is when the token expires; zero if it does not say.
 	Until time.Time
+	// Review is when the API server is to be asked again: until then Identify
+	// repeats its answer.
+	Review time.Time
 }
 
 // Config of a Reviewer.
@@ -159,12 +162,15 @@ func (r *Reviewer) ask(ctx context.Context, caller *caller, id digest, claims Cl
 	}
 	switch {
 	case err == nil:
-		r.memory.accept(id, agent, r.now().Add(r.config.Fresh))
+		agent.Review = r.now().Add(r.config.Fresh)
 	case known && ctx.Err() == nil:
-		r.memory.accept(id, former, r.now().Add(askAgain))
-		return former, nil
+		agent, err = former, nil
+		agent.Review = r.now().Add(askAgain)
+	default:
+		return agent, err
 	}
-	return agent, err
+	r.memory.known.Add(id, agent, knownFor)
+	return agent, nil
 }
 
 func (r *Reviewer) review(ctx context.Context, claims Claims, token string) (Agent, error) {

@@ -55,8 +55,8 @@ func TestIdentify(t *testing.T) {
 		want   identity.Agent
 		err    error
 	}{
-		{name: "an agent's", token: token, want: identity.Agent{Node: "node-1", Until: until}},
-		{name: "without end", token: forever, want: identity.Agent{Node: "node-1"}},
+		{name: "an agent's", token: token, want: identity.Agent{Node: "node-1", Until: until, Review: noon.Add(10 * time.Minute)}},
+		{name: "without end", token: forever, want: identity.Agent{Node: "node-1", Review: noon.Add(10 * time.Minute)}},
 		{name: "none", err: identity.ErrToken},
 		{name: "no JWT", token: "abc", err: identity.ErrToken},
 		{name: "not valid", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {

@@ -46,16 +46,9 @@ type memory struct {
 	refused *cache.LRUExpireCache // digest to error
 	mu      sync.Mutex
 	callers *cache.LRUExpireCache // netip.Addr to *caller
-	known   *cache.LRUExpireCache // digest to acceptance
+	known   *cache.LRUExpireCache // digest to Agent
 	// reviewed are the tokens under review; a channel is closed at its end.
 	reviewed map[digest]chan struct{}
-}
-
-// acceptance is what the API server said of a token, and when it is to be asked
-// again.
-type acceptance struct {
-	agent Agent
-	due   time.Time
 }
 
 // caller is an address that has shown a token.
@@ -125,17 +118,14 @@ func (m *memory) accepted(token digest, now time.Time) (agent Agent, due bool) {
 	if !ok {
 		return Agent{}, true
 	}
-	return a.(acceptance).agent, !now.Before(a.(acceptance).due)
+	agent = a.(Agent)
+	return agent, !now.Before(agent.Review)
 }
 
 // knows says whether the token was accepted before.
 func (m *memory) knows(token digest) bool {
 	_, ok := m.known.Get(token)
 	return ok
-}
-
-func (m *memory) accept(token digest, agent Agent, due time.Time) {
-	m.known.Add(token, acceptance{agent, due}, knownFor)
 }
 
 // alone waits until nobody else has the token reviewed; then others wait for
