@@ -81,7 +81,7 @@ type Config struct {
 	// another: a receiver must not be able to show a node's token to the next.
 	AggregatorTokenFile string
 	// Refresh is how often dns:/// names among the schedulers are looked up,
-	// besides whenever a stream fails; default 5 s.
+	// besides whenever a stream fails; default 30 s.
 	Refresh time.Duration
 	// Backoff is the wait between attempts to reach a peer, default 100 ms to 5 s.
 	Backoff publish.Backoff

@@ -30,7 +30,7 @@ type SignalsConfig struct {
 	// headless service of Kubernetes does. TLS certificates of the latter are
 	// checked against the name.
 	Targets []string
-	// Refresh is how often names are looked up; default 5 s. They are looked up
+	// Refresh is how often names are looked up; default 30 s. They are looked up
 	// ahead of time, at most once a second, when a stream fails.
 	Refresh time.Duration
 	// Resolver looks the names up; nil is the system's, in Go.
@@ -107,7 +107,7 @@ func NewSignals(c SignalsConfig) (*Signals, error) {
 	}
 	s := &Signals{
 		config:   c,
-		refresh:  orDefault(c.Refresh, 5*time.Second),
+		refresh:  orDefault(c.Refresh, 30*time.Second),
 		resolver: c.Resolver,
 		metrics:  metrics,
 		logger:   orDefault(c.Logger, slog.New(slog.DiscardHandler)),
