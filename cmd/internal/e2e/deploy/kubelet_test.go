@@ -26,10 +26,7 @@ import (
 // kubelet runs the pods of workloads as processes of this machine: volumes are
 // directories, ports are free ones of loopback, and what reaches the API server
 // does so with the token of the pod's service account.
-type kubelet struct {
-	client kubernetes.Interface
-	dirs   string
-}
+type kubelet struct{ client kubernetes.Interface }
 
 // container is one that runs, or is about to.
 type container struct {
@@ -114,15 +111,6 @@ func (c *container) port(t *testing.T, of int) string {
 	return port
 }
 
-func (k kubelet) dir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(k.dirs, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 func write(t *testing.T, dir, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -138,7 +126,7 @@ func (k kubelet) volume(t *testing.T, pod *corev1.Pod, v corev1.Volume) string {
 	if v.HostPath != nil {
 		return v.HostPath.Path
 	}
-	dir := k.dir(t)
+	dir := t.TempDir()
 	core := k.client.CoreV1()
 	switch {
 	case v.Secret != nil:
@@ -206,7 +194,7 @@ func (k kubelet) kubeconfig(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
 	config := rest.AnonymousClientConfig(cluster.Plane(t).RESTConfig())
 	config.BearerToken = k.token(t, pod, "")
-	path := filepath.Join(k.dir(t), "kubeconfig")
+	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := embedded.WriteKubeconfig(path, config); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestRights(t *testing.T) {
 		podCount  = 80
 	)
 	client, _ := cluster.Connect(t)
-	s, k := connect(t), kubelet{client: client, dirs: t.TempDir()}
+	s, k := connect(t), kubelet{client}
 	objects := variant(t, install)
 	s.install(t, objects)
 	all := workloads(t, objects)
@@ -85,7 +85,7 @@ func TestRights(t *testing.T) {
 // The agent that asks the API server which pods run needs its two rights alone.
 func TestRightsOfTheAgentThatAsks(t *testing.T) {
 	client, _ := cluster.Connect(t)
-	s, k := connect(t), kubelet{client: client, dirs: t.TempDir()}
+	s, k := connect(t), kubelet{client}
 	objects := variant(t, install)
 	s.install(t, objects)
 	k.certificates(t, workloads(t, objects))
