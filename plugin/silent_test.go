@@ -67,8 +67,8 @@ func TestSilentNodeTakesItsLineAlone(t *testing.T) {
 	}
 }
 
-// TestSlowStartByCores: the first step on a node is half of the cores that the API
-// says it has, and follows them.
+// TestSlowStartByCores: the first step on a node is a pod for each of the cores that
+// the API says it has, and follows them.
 func TestSlowStartByCores(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{2, 4, 16, 64})
@@ -79,7 +79,7 @@ func TestSlowStartByCores(t *testing.T) {
 		}
 		return c.state(nodeName(node)).InFlight
 	}
-	for i, want := range []float64{2, 2, 8, 32} {
+	for i, want := range []float64{2, 4, 16, 64} {
 		streams[i].settle(agent.Report{Avail: 1000})
 		if got := fill(i); got != want {
 			t.Errorf("%v pods in flight on %s, want %v", got, nodeName(i), want)
@@ -90,7 +90,7 @@ func TestSlowStartByCores(t *testing.T) {
 	if _, err := c.client.CoreV1().Nodes().Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the node has slots for its new cores", func() bool { return c.state(nodeName(0)).Slots == 14 })
+	c.eventually("the node has slots for its new cores", func() bool { return c.state(nodeName(0)).Slots == 30 })
 }
 
 // TestSilentNodeKeepsItsLineAsPodsEnd: what it had shown to bear it still bears.

@@ -183,8 +183,8 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{48})
 	streams[0].settle(busy(-3, 100))
-	// Of half the cores in flight, which is slow start's line, two are free.
-	daemons := make([]*v1.Pod, 22)
+	// Of a pod a core in flight, which is slow start's line, two are free.
+	daemons := make([]*v1.Pod, 46)
 	for i := range daemons {
 		daemons[i] = newPod(100+i, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} })
 	}
@@ -204,7 +204,7 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 	c.place(pods[0])
 	c.place(pods[1])
 	if node, _ := c.schedule(pods[2], c.infos); node != "" {
-		t.Error("a 25th pod in flight to 48 cores of which no report has listed any")
+		t.Error("a 49th pod in flight to 48 cores of which no report has listed any")
 	}
 	streams[0].settle(busy(-3, 100, keyOf(0), keyOf(1)))
 	c.place(pods[2])

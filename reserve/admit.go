@@ -63,10 +63,11 @@ type Rules struct {
 	// Epsilon is the room that must be left for any pod, in pods: default 1,
 	// range (0, ∞). A pod that demands more needs its demand.
 	Epsilon float64
-	// Burst and Growth are slow start's line: at most max(Burst·max(1, cores/4) +
+	// Burst and Growth are slow start's line: at most max(Burst·max(1, cores/2) +
 	// Growth·n, allowance) pods in flight. Defaults 2 and ½, so that the first step
-	// is half of the cores: without the line one wrong signal put 86 pods on a
-	// 4-core node in a fluid simulation, with it 12, and steeper lines let them
+	// is a pod a core, which is what an agent takes a pod for that knows of none.
+	// Without the line one wrong signal put 86 pods on a 4-core node in a fluid
+	// simulation, and with a first step of 2 it put 12; steeper lines let them
 	// through. Ranges (0, ∞).
 	Burst, Growth float64
 	// Spread is φ, how much what a known pod takes is taken to differ from what is
@@ -88,7 +89,7 @@ const (
 	defaultGrowth  = .5
 	// burstCores are the cores for which Burst is meant; larger nodes have as much
 	// of it a core.
-	burstCores = 4
+	burstCores = 2
 	defaultSpread  = .5
 	defaultCaution = 1
 	defaultCPUFill = 1.7
@@ -181,7 +182,7 @@ func (r Reason) Full() bool {
 func Free(avail, inflight float64) float64 { return avail - inflight }
 
 // Limit returns slow start's bound on the pods in flight: max(Burst·max(1,
-// cores/4) + Growth·n, allowance).
+// cores/2) + Growth·n, allowance).
 func Limit(s Signal, r Rules) float64 {
 	r = r.WithDefaults()
 	return math.Max(r.Burst*math.Max(s.Cores/burstCores, 1)+r.Growth*float64(s.Pods), s.Allowance)

@@ -9,7 +9,7 @@
 //
 // A pod is admitted where free(n) ≥ max(demand, ε), and, as long as reports
 // have not confirmed the pods in flight, where inflight(n) < max(2·max(1,
-// cores/4) + n/2, allowance(n)): slow start, which bounds what a wrong signal can
+// cores/2) + n/2, allowance(n)): slow start, which bounds what a wrong signal can
 // cost.
 // A pod whose workload is known ([Demand]) is held against what the node has left
 // of each resource, and so is any pod beside such ones in flight: see [Fits]. Slow

@@ -206,7 +206,7 @@ func TestSpazioWithoutFreshSignals(t *testing.T) {
 	}
 }
 
-// The first step on a node without a pod is half of its cores.
+// The first step on a node without a pod is a pod a core.
 func TestSlowStartByCores(t *testing.T) {
 	for _, cores := range []int{4, 16, 64} {
 		pods := make([]sim.Pod, 3*cores)
@@ -220,7 +220,8 @@ func TestSlowStartByCores(t *testing.T) {
 				ahead++
 			}
 		}
-		if want := cores / 2; ahead != want {
+		// What daemons take makes the room a part of a pod less than that.
+		if want := cores - 1; ahead != want {
 			t.Errorf("%d cores: %d pods bound before any had started, want %d", cores, ahead, want)
 		}
 	}

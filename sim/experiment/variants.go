@@ -135,7 +135,7 @@ func reference() sim.Spazio {
 			Settle:      600 * time.Millisecond,
 			MinInterval: 100 * time.Millisecond,
 		},
-		Rules:   reserve.Rules{Epsilon: 1, Burst: 2, Growth: .5},
+		Rules:   reserve.Rules{Epsilon: 1, Burst: 1, Growth: .5},
 		Trickle: reserve.Trickle{Off: true},
 		Weight:  5,
 		Push:    1,
