@@ -25,8 +25,11 @@ func Join(t testing.TB, c simnode.Config) []*simnode.Node {
 	return fleet.Nodes()
 }
 
-// Register makes a node that nothing runs on, of 32 cores, so that requests never
-// decide.
+// Cores are those of a node: so many that requests never decide. Slow start's
+// first step is a pod for each.
+const Cores = 32
+
+// Register makes a node that nothing runs on.
 func Register(t testing.TB, client kubernetes.Interface, node string) {
 	t.Helper()
 	if err := simnode.Register(t.Context(), client, largeNode(node)); err != nil {
@@ -35,5 +38,5 @@ func Register(t testing.TB, client kubernetes.Interface, node string) {
 }
 
 func largeNode(name string) simnode.NodeSpec {
-	return simnode.NodeSpec{Name: name, Cores: 32, Memory: 128 << 30}
+	return simnode.NodeSpec{Name: name, Cores: Cores, Memory: 128 << 30}
 }

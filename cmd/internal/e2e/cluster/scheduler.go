@@ -103,7 +103,7 @@ func (r *Reservations) Observe(node string, s reserve.Signal, f reserve.Flight) 
 		r.on = map[string]int{}
 	}
 	r.on[node]++
-	slowStart := max(2+float64(s.Pods)/2, s.Allowance)
+	slowStart := max(s.Cores+float64(s.Pods)/2, s.Allowance) // nodes have more than two cores
 	if s.Saturated || s.Avail-f.Demand < 1 || f.Demand-f.Stalled-f.Overdue >= slowStart {
 		r.faults = append(r.faults, fmt.Sprintf("%s: %+v with %+v", node, s, f))
 	}

@@ -27,7 +27,7 @@ import (
 // start lets through if it was not. Once the agent is back its reports count
 // again.
 func TestDeadAgent(t *testing.T) {
-	const waiting = 6
+	const waiting = cluster.Cores + 4
 	client, kubeconfig := cluster.Connect(t)
 	for _, c := range []struct {
 		policy reserve.StalePolicy
@@ -35,7 +35,7 @@ func TestDeadAgent(t *testing.T) {
 		dead   int // pods placed while the agent is dead
 	}{
 		{policy: reserve.Neutral, last: 0, dead: 0},
-		{policy: reserve.Neutral, last: 20, dead: 2},
+		{policy: reserve.Neutral, last: 20, dead: cluster.Cores},
 		{policy: reserve.Allow, last: 0, dead: waiting},
 		{policy: reserve.Reject, last: 20, dead: 0},
 	} {
@@ -99,7 +99,7 @@ func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, re
 // pods that wait it gets what slow start lets through on an empty node, and that
 // not at once: it may be full still.
 func TestSilentNode(t *testing.T) {
-	const nodes, waiting, line, maxAge = 10, 500, 2, 2 * time.Minute
+	const nodes, waiting, line, maxAge = 10, 500, cluster.Cores, 2 * time.Minute
 	client, kubeconfig := cluster.Connect(t)
 	var seen cluster.Reservations
 	var clock warped
@@ -134,10 +134,11 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// A hundred pods with an image that nobody has, and forty of which kubelet says
-// nothing, lie on nodes with room. Three hours later a good pod is bound at once.
+// A hundred pods with an image that nobody has, and as many as slow start lets
+// through of which kubelet says nothing, lie on nodes with room. Three hours later a good pod is bound at once.
 func TestPodsThatNeverStart(t *testing.T) {
-	const nodes, room, bad, mute, maxAge = 20, 9, 100, 40, 2 * time.Hour
+	const nodes, room, bad, maxAge = 2, 100, 100, 2 * time.Hour
+	const mute = nodes * cluster.Cores
 	client, kubeconfig := cluster.Connect(t)
 	var seen cluster.Reservations
 	var clock warped
@@ -273,7 +274,7 @@ func TestSlowAPIServer(t *testing.T) {
 
 // Pods are deleted after their Reserve, while their binding is on its way.
 func TestPodsDeletedWhileReserved(t *testing.T) {
-	const nodes, pods = 4, 8 // slow start admits two pods at once to an empty node
+	const nodes, pods = 4, 8
 	client, kubeconfig := cluster.Connect(t)
 	way, held := newLink(t, kubeconfig, 0)
 	var seen cluster.Reservations
