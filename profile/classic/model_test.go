@@ -70,6 +70,12 @@ func TestUpdates(t *testing.T) {
 	if at, ok := m.GetJobUpdateTime(job("x")); ok {
 		t.Errorf("an unknown job was updated at %v", at)
 	}
+	if err := m.UpdateJob(start, job("fresh"), classic.Sample{At: start, Value: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if cores, ok := m.GetJobPrediction(start, job("fresh")); !ok || cores < 1.15 {
+		t.Errorf("a job inserted by its update is predicted %v, %v", cores, ok)
+	}
 	bad := classic.Sample{At: start, Value: math.NaN()}
 	if err := errors.Join(m.UpdateJob(start, job("new"), bad), m.InsertJob(start, job("b"), []classic.Sample{bad})); !errors.Is(err, profile.ErrInvalid) {
 		t.Error(err)
@@ -84,7 +90,7 @@ func TestUpdates(t *testing.T) {
 	if err := m.PrintModel(&b, start); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Split(b.String(), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[0], "shop/Deployment/a\t2026-11-22 08:01:00\t0") {
+	if lines := strings.Split(b.String(), "\n"); len(lines) != 5 || !strings.HasPrefix(lines[0], "shop/Deployment/a\t2026-11-22 08:01:00\t0") {
 		t.Errorf("printed %q", b.String())
 	}
 }
