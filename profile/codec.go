@@ -136,7 +136,7 @@ func (d *decoder) optional(what string) time.Time {
 func (d *decoder) time(what string) time.Time {
 	ns := d.int()
 	at := time.Unix(0, ns)
-	if ns <= 0 || checkTime(at) != nil {
+	if ns < 0 || checkTime(at) != nil {
 		d.fail(refuse("state."+what, ns, "a time from 1970 to 2255"))
 		return time.Time{}
 	}

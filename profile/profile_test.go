@@ -71,10 +71,6 @@ func TestProfileCountsPods(t *testing.T) {
 // Whatever the order in which pods' windows come, the evidence is the same.
 func TestProfileOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	type observed struct {
-		at time.Time
-		w  profile.Window
-	}
 	var all []observed
 	for i := range 60 {
 		w := window(fmt.Sprint("pod", i), .9+.2*r.Float64(), 1e8*(.9+.2*r.Float64()))

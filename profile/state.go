@@ -372,7 +372,7 @@ func (s *scope) decode(d *decoder) {
 	s.newest = int64(min(d.uint(), maxSeconds))
 	for r := range s.rest {
 		k := kept{d.float("evidence.pods", maxCount), d.float("evidence.mean", maxValue), d.float("evidence.variance", maxValue), d.int()}
-		if k.pods > 0 && (k.at <= 0 || checkTime(time.Unix(0, k.at)) != nil) {
+		if k.pods > 0 && (k.at < 0 || checkTime(time.Unix(0, k.at)) != nil) {
 			d.fail(refuse("state.evidence.at", k.at, "a time from 1970 to 2255"))
 		}
 		s.rest[r] = k
