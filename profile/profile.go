@@ -87,6 +87,9 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
+	if checkTime(at.Add(-w.Age)) != nil {
+		return refuse("Window.Age", w.Age, "no longer than since 1970")
+	}
 	if err := p.record(at, &w); err != nil {
 		return err
 	}

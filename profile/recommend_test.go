@@ -397,6 +397,7 @@ func TestWindowRefuses(t *testing.T) {
 	for field, change := range map[string]func(*profile.Window){
 		"Window.Container":        func(w *profile.Window) { w.Container = long },
 		"Window.Revision":         func(w *profile.Window) { w.Revision = long },
+		"Window.Age":              func(w *profile.Window) { w.Age = 100 * 365 * 24 * time.Hour },
 		"Window.Memory":           func(w *profile.Window) { w.Memory = -1 },
 		"Window.Demand[0].Bucket": func(w *profile.Window) { w.Demand = []profile.DemandTime{{176, 1}} },
 		"Window.Demand[1].Bucket": func(w *profile.Window) { w.Demand = []profile.DemandTime{{5, 1}, {5, 1}} },
