@@ -25,7 +25,7 @@ type Profile struct {
 	began      time.Time // of the revision's first pod
 	prices     prices
 	dirty      bool
-	scratch    []Evidence
+	scratch    []Evidence // of workloads on many nodes
 }
 
 // New returns a profile that knows nothing.

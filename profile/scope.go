@@ -20,7 +20,7 @@ type scope struct {
 	days   int
 	newest int64 // day
 	// known is the evidence as it was stale changes ago.
-	known [resources]Evidence
+	known [resources]kept
 	stale [resources]int
 }
 
@@ -133,9 +133,9 @@ func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended 
 // time in proportion to their number.
 func (s *scope) others(r int) Evidence {
 	if s.stale[r]*staleShare > len(s.profile.live)+len(s.nodes) {
-		s.known[r], s.stale[r] = s.evidence(r), 0
+		s.known[r], s.stale[r] = keep(s.evidence(r)), 0
 	}
-	return s.known[r]
+	return s.known[r].evidence()
 }
 
 // believe takes the doubts in.
@@ -180,7 +180,8 @@ func (s *scope) fold() {
 		return cmp.Or(cmp.Compare(max(a.ended[0].at, a.ended[1].at), max(b.ended[0].at, b.ended[1].at)), cmp.Compare(a.key, b.key))
 	})
 	for r := range oldest.ended {
-		most := nodeReach * median(s.byNode(r))
+		var few [mostNodes]Evidence
+		most := nodeReach * median(s.byNode(few[:0], r))
 		e := oldest.ended[r].evidence()
 		e.Pods = min(e.Pods, most)
 		s.rest[r] = keep(s.rest[r].evidence().Merge(e, s.profile.config.evidence(r)))
@@ -220,7 +221,15 @@ func (s *scope) restrict(n float64) {
 // evidence is that of all pods of a resource, whatever the order they came in: no
 // node counts for more than nodeReach times the median.
 func (s *scope) evidence(r int) Evidence {
-	all := s.byNode(r)
+	var few [mostNodes]Evidence
+	all := few[:0]
+	if len(s.nodes)+len(s.profile.live) > mostNodes {
+		all = s.profile.scratch[:0]
+	}
+	all = s.byNode(all, r)
+	if len(all) > mostNodes {
+		s.profile.scratch = all
+	}
 	rest := s.rest[r].evidence()
 	newest := rest.At
 	for i := range all {
@@ -249,11 +258,9 @@ func (e *Evidence) poolLimited(all []Evidence, at time.Time, halfLife time.Durat
 	}
 }
 
-// byNode is the evidence of each node, in the order of their keys. It is valid
-// until it is asked for again.
-func (s *scope) byNode(r int) []Evidence {
+// byNode appends the evidence of each node, in the order of their keys.
+func (s *scope) byNode(all []Evidence, r int) []Evidence {
 	halfLife := s.profile.config.PodHalfLife
-	all := s.profile.scratch[:0]
 	nodes, live := s.nodes, s.profile.live
 	for len(nodes) > 0 || len(live) > 0 {
 		var e Evidence
@@ -272,7 +279,6 @@ func (s *scope) byNode(r int) []Evidence {
 			all = append(all, e)
 		}
 	}
-	s.profile.scratch = all
 	return all
 }
 

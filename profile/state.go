@@ -126,7 +126,7 @@ func (s *scope) folded(r, live int) kept {
 	if live == len(s.profile.live) && len(s.nodes) == 0 {
 		return s.rest[r]
 	}
-	most := nodeReach * median(s.byNode(r))
+	most := nodeReach * median(s.byNode(nil, r))
 	stored := s.profile.live[:live]
 	weights := make([][resources]float64, live)
 	for i := range stored {
@@ -136,7 +136,7 @@ func (s *scope) folded(r, live int) kept {
 	}
 	config := s.profile.config.evidence(r)
 	sum := s.rest[r].evidence()
-	for _, e := range s.byNode(r) {
+	for _, e := range s.byNode(nil, r) {
 		e.Pods = min(e.Pods, most)
 		sum = sum.Merge(e, config)
 	}
@@ -360,8 +360,9 @@ func (d *decoder) live(slots int) (l livePod) {
 		own.seconds = d.float("live.seconds", maxSeconds)
 		own.peak = d.float("live.peak", maxBytes)
 		own.weight = [resources]float64{d.float("live.weight", 1), d.float("live.weight", 1)}
-		if !(own.seconds > 0) {
-			d.fail(refuse("state.live.seconds", own.seconds, "above 0"))
+		// Rounding adds less than a millionth.
+		if own.cpu > 2*maxCores*(1+1e-6)*own.seconds || own.seconds == 0 {
+			d.fail(refuse("state.live.cpu", own.cpu, "of at most 8192 cores"))
 		}
 	}
 	return l
