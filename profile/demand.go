@@ -66,9 +66,9 @@ func (c *Config) prior(others []Evidence) Share {
 
 func (s Share) check(field string) error {
 	switch {
-	case !(s.Amount >= 0) || math.IsInf(s.Amount, 1):
+	case !(s.Amount >= 0) || s.Amount > maxValue:
 		return refuse(field+".Amount", s.Amount, "finite and not negative")
-	case !(s.SD >= 0) || math.IsInf(s.SD, 1):
+	case !(s.SD >= 0) || s.SD > maxValue:
 		return refuse(field+".SD", s.SD, "finite and not negative")
 	case !(s.Confidence >= 0) || s.Confidence > 1:
 		return refuse(field+".Confidence", s.Confidence, "in [0, 1]")

@@ -221,15 +221,16 @@ func (s *scope) restrict(n float64) {
 // evidence is that of all pods of a resource, whatever the order they came in: no
 // node counts for more than nodeReach times the median.
 func (s *scope) evidence(r int) Evidence {
-	var few [mostNodes]Evidence
-	all := few[:0]
-	if len(s.nodes)+len(s.profile.live) > mostNodes {
-		all = s.profile.scratch[:0]
+	if len(s.nodes)+len(s.profile.live) <= mostNodes {
+		var few [mostNodes]Evidence
+		return s.pooled(s.byNode(few[:0], r), r)
 	}
-	all = s.byNode(all, r)
-	if len(all) > mostNodes {
-		s.profile.scratch = all
-	}
+	s.profile.scratch = s.byNode(s.profile.scratch[:0], r)
+	return s.pooled(s.profile.scratch, r)
+}
+
+// pooled is the evidence of all nodes and the rest.
+func (s *scope) pooled(all []Evidence, r int) Evidence {
 	rest := s.rest[r].evidence()
 	newest := rest.At
 	for i := range all {

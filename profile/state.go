@@ -372,13 +372,17 @@ func (s *scope) decode(d *decoder) {
 	s.seen, s.days = int(min(d.uint(), maxCount)), int(min(d.uint(), maxCount))
 	s.newest = int64(min(d.uint(), maxSeconds))
 	for r := range s.rest {
-		k := kept{d.float("evidence.pods", maxCount), d.float("evidence.mean", maxValue), d.float("evidence.variance", maxValue), d.int()}
+		k := kept{d.float("evidence.pods", maxCount), d.float("evidence.mean", maxBytes), d.float("evidence.variance", maxValue), d.int()}
+		// Bhatia and Davis, 2000: no values from 0 to M vary more about their mean.
+		if k.variance > k.mean*(maxBytes*(1+1e-6)-k.mean) {
+			d.fail(refuse("state.evidence.variance", k.variance, "of values within bounds"))
+		}
 		if k.pods > 0 && (k.at < 0 || checkTime(time.Unix(0, k.at)) != nil) {
 			d.fail(refuse("state.evidence.at", k.at, "a time from 1970 to 2255"))
 		}
 		s.rest[r] = k
 		for n := d.count("doubts", maxDoubts, 8+8+8+1+1); n > 0; n-- {
-			doubt := doubt{node: d.key(), pod: d.key(), amount: d.float("doubt", maxValue), at: d.time("doubt.at")}
+			doubt := doubt{node: d.key(), pod: d.key(), amount: d.float("doubt", maxBytes), at: d.time("doubt.at")}
 			doubt.ended = d.flags()[0]
 			s.doubts[r] = append(s.doubts[r], doubt)
 		}
