@@ -1,0 +1,55 @@
+package profiler_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
+)
+
+// BenchmarkFleet is a window of each pod in turn, with what follows from it: 10,000
+// workloads of 15 pods on 5,000 nodes. B/fleet is what is held in the end.
+func BenchmarkFleet(b *testing.B) {
+	const nodes, workloads, pods = 5_000, 10_000, 150_000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	c := newCluster(b, profiler.Config{MaxOfNamespace: workloads})
+	for n := range pods {
+		w := deployment(fmt.Sprint("workload-", n%workloads))
+		c.store.Pod(c.at, profiler.Pod{UID: uid(n), Node: fmt.Sprint("node-", n%nodes), Workload: w, Template: uint64(n%workloads) + 1, Always: true})
+	}
+	names := make([]string, nodes)
+	for i := range names {
+		names[i] = fmt.Sprint("node-", i)
+	}
+	one := func(i int) {
+		c.at = c.at.Add(time.Minute / pods)
+		n := i % pods
+		w := window(n, .1*float64(n%workloads%7+1), 1e8*float64(n%workloads%11+1))
+		w.Demand = []agent.DemandTime{{Bucket: uint32(5 + i%3), Millis: 30_000}, {Bucket: uint32(9 + i%5), Millis: 30_000}}
+		c.send(names[n%nodes], w)
+	}
+	for i := range pods {
+		one(i)
+	}
+	c.publish()
+	i := pods
+	b.ReportAllocs()
+	for b.Loop() {
+		one(i)
+		i++
+		if i%500 == 0 {
+			for _, u := range c.store.Changed(c.at, 10) {
+				c.store.Published(u)
+			}
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(c)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc), "B/fleet")
+}

@@ -1,0 +1,260 @@
+package profiler
+
+import (
+	"math"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// Update is what to publish of a workload, or that it has gone.
+type Update struct {
+	Workload profile.Workload
+	// Gone: the workload's objects are to be deleted; the rest is empty.
+	Gone bool
+	// Since is when the first of what is new was observed.
+	Since time.Time
+
+	At        time.Time
+	Revision  string
+	Pods      int64
+	Demand    profile.Demand
+	Slots     []profile.Demand
+	P50, P90  time.Duration // of lifetimes, 0 while no pod has ended
+	Throttled float64
+	OOMKills  uint64
+	// Recommendations are within the bounds of the object's Spec.
+	Recommendations []profile.Recommendation
+	// Contradicted is when pods last contradicted what was known, Measured when one
+	// was last measured; zero if never.
+	Contradicted, Measured time.Time
+}
+
+// Spec is what the owner of a profile's object asks for.
+type Spec struct {
+	Preset string
+	Bounds profile.Bounds
+}
+
+// Object is what the API has of a workload.
+type Object struct {
+	Workload profile.Workload
+	Spec     Spec
+	// Demand is what is published, At when it was found; zero if nothing is.
+	Demand profile.Demand
+	At     time.Time
+}
+
+// mark says that something of the workload was observed.
+func (s *Store) mark(at time.Time, w *workload) {
+	if w.pending.IsZero() {
+		w.pending = at
+	}
+	if w.queued {
+		return
+	}
+	if !w.object.exists {
+		if _, ok := w.says(at); ok {
+			w.queued = true
+			s.first.push(w)
+		}
+		return
+	}
+	if !w.marked {
+		w.marked = true
+		s.changed = append(s.changed, w)
+	}
+}
+
+// Changed returns at most so many updates, most urgent first: workloads never
+// published, each namespace in turn; those whose amounts changed, or whose
+// confidence did by an eighth; those that were published a while ago; those that
+// went. Each is the caller's to answer for, with Published or Failed.
+func (s *Store) Changed(at time.Time, most int) []Update {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep(at)
+	var updates []Update
+	add := func(w *workload) {
+		if u, ok := s.update(at, w); ok {
+			updates = append(updates, u)
+		}
+	}
+	for tries := s.first.count; tries > 0 && len(updates) < most; tries-- {
+		switch w := s.first.pop(); {
+		case w.dropped:
+		case at.Before(w.retry):
+			s.first.push(w)
+		default:
+			// Another replica may have published it since.
+			if w.queued = false; w.object.exists {
+				s.mark(at, w)
+			} else {
+				add(w)
+			}
+		}
+	}
+	s.judge(at)
+	for len(s.urgent) > 0 && len(updates) < most {
+		w := s.urgent[0]
+		s.urgent = s.urgent[1:]
+		if w.queued = false; !w.dropped && s.news(at, w) {
+			add(w)
+		}
+	}
+	for len(updates) < most {
+		w := s.refreshes.pop(at)
+		if w == nil {
+			break
+		}
+		s.refreshes.push(w, at.Add(s.config.Refresh))
+		if w.measured.After(w.object.at) && at.Sub(w.object.at) >= s.config.Refresh && !w.queued {
+			add(w)
+		}
+	}
+	for len(s.gone) > 0 && len(updates) < most {
+		of := s.gone[0]
+		s.gone = s.gone[1:]
+		if s.workloads[of] == nil { // it may have come back
+			updates = append(updates, Update{Workload: of, Gone: true, Since: at})
+		}
+	}
+	return updates
+}
+
+// judge finds which observed workloads differ from what is published.
+func (s *Store) judge(at time.Time) {
+	for i, w := range s.changed {
+		s.changed[i] = nil
+		if w.marked = false; !w.dropped && !w.queued && s.news(at, w) {
+			w.queued = true
+			s.urgent = append(s.urgent, w)
+		}
+	}
+	s.changed = s.changed[:0]
+}
+
+// news says whether there is something to publish of a workload now.
+func (s *Store) news(at time.Time, w *workload) bool {
+	d, ok := w.says(at)
+	if !ok || w.object.exists && !differs(d, w.object.demand) {
+		w.pending = time.Time{}
+		return false
+	}
+	return !at.Before(w.retry) // else the next window asks again
+}
+
+// confidenceStep is the change of confidence that is published.
+const confidenceStep = .125
+
+// differs says whether others should hear of a demand who were told another.
+func differs(d, published profile.Demand) bool {
+	return differ(d.CPU, published.CPU) || differ(d.Memory, published.Memory)
+}
+
+// differ holds an amount against the published one, which was rounded up to a step of
+// an eighth of an octave: what has come below by a step more would be published as
+// less again and again otherwise.
+func differ(s, published profile.Share) bool {
+	const rounding = 1e-9
+	above := s.Amount > published.Amount*(1+rounding)
+	below := s.Amount < published.Amount*math.Exp2(-2./8)*(1-rounding)
+	return above || below || math.Abs(s.Confidence-published.Confidence) >= confidenceStep
+}
+
+// update is what there is to say of a workload; not ok if there is nothing.
+func (s *Store) update(at time.Time, w *workload) (Update, bool) {
+	d, ok := w.says(at)
+	if !ok {
+		return Update{}, false
+	}
+	u := Update{
+		Workload: w.of, Since: w.pending, At: at, Revision: w.profile.Revision(), Pods: w.pods, Demand: d.Published(),
+		P50: w.profile.Lifetime(.5), P90: w.profile.Lifetime(.9), Throttled: w.profile.Throttled(), OOMKills: w.profile.OOMKills(),
+		Contradicted: w.restarted, Measured: w.measured,
+	}
+	if u.Since.IsZero() {
+		u.Since = at
+	}
+	if slots := w.profile.Slots(); len(slots) > 1 {
+		for _, d := range slots {
+			u.Slots = append(u.Slots, d.Published())
+		}
+	}
+	// Bounds that exclude one another have been refused by the API server.
+	u.Recommendations, _ = w.profile.Recommend(at, s.preset(w.object.spec.Preset), w.object.spec.Bounds)
+	w.pending = time.Time{}
+	return u, true
+}
+
+// preset is the one of a name, else that of the configuration.
+func (s *Store) preset(name string) profile.Preset {
+	for _, p := range profile.Presets() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return s.config.Preset
+}
+
+// Published says that the API has an update.
+func (s *Store) Published(u Update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.workloads[u.Workload]; w != nil && !u.Gone {
+		w.object.exists, w.object.demand, w.object.at = true, u.Demand, u.At
+		w.retry = time.Time{}
+	}
+}
+
+// retryAfter is after what time a workload whose update failed has its next.
+const retryAfter = 5 * time.Second
+
+// Failed says that the API did not take an update.
+func (s *Store) Failed(at time.Time, u Update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.workloads[u.Workload]
+	switch {
+	case u.Gone && w == nil:
+		s.gone = append(s.gone, u.Workload)
+	case !u.Gone && w != nil:
+		w.retry, w.pending = at.Add(retryAfter), u.Since
+		s.mark(at, w)
+	}
+}
+
+// Observed says what the API has of a workload, whoever wrote it: this replica may be
+// the one that writes next.
+func (s *Store) Observed(at time.Time, o Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !nameable(o.Workload, "") {
+		return
+	}
+	w := s.workloads[o.Workload]
+	if w == nil {
+		var err error
+		if w, err = s.workload(at, o.Workload, 0); err != nil {
+			return
+		}
+		if !o.At.IsZero() {
+			w.seen = o.At
+		}
+	}
+	changed := w.object.spec != o.Spec || w.object.demand != o.Demand
+	w.object = object{exists: true, demand: o.Demand, at: o.At, spec: o.Spec}
+	if changed {
+		s.mark(at, w)
+	}
+}
+
+// Lost says that the API has no object of a workload any more.
+func (s *Store) Lost(at time.Time, of profile.Workload) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.workloads[of]; w != nil {
+		w.object = object{}
+		s.mark(at, w)
+	}
+}

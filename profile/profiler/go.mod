@@ -1,0 +1,28 @@
+module github.com/spazio-scheduler/spazio/profile/profiler
+
+go 1.26.0
+
+require (
+	github.com/spazio-scheduler/spazio/agent v0.1.0
+	github.com/spazio-scheduler/spazio/profile v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
+)
+
+require (
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
+)
+
+replace (
+	github.com/spazio-scheduler/spazio/agent => ../../agent
+	github.com/spazio-scheduler/spazio/api => ../../api
+	github.com/spazio-scheduler/spazio/capacity => ../../capacity
+	github.com/spazio-scheduler/spazio/filter => ../../filter
+	github.com/spazio-scheduler/spazio/kalman => ../../kalman
+	github.com/spazio-scheduler/spazio/profile => ../
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../v1alpha1
+	github.com/spazio-scheduler/spazio/reserve => ../../reserve
+	github.com/spazio-scheduler/spazio/svd => ../../svd
+)

@@ -1,0 +1,129 @@
+package profiler
+
+import (
+	"encoding/binary"
+	"time"
+	"unique"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Pod is what the API says of a pod. It is a plain value, safe for concurrent
+// reading.
+type Pod struct {
+	UID string
+	// Node is empty while the pod is bound to none.
+	Node     string
+	Workload profile.Workload
+	Revision string
+	Template uint64
+	// Always says that the pod is restarted when it ends, so lives on.
+	Always bool
+	// Containers have an ID, those of a pod with more than one.
+	Containers []Container
+}
+
+// Container names a container of a pod by the key of its ID. It is a plain value,
+// safe for concurrent use.
+type Container struct {
+	Key  uint64
+	Name string
+}
+
+// pod is what is kept of one: there are many.
+type pod struct {
+	of         *workload // nil: unnamed
+	node       unique.Handle[string]
+	revision   unique.Handle[string]
+	containers []Container
+	always     bool
+	measured   bool
+	gone       bool
+}
+
+// departure is a pod that is kept for a while after its end.
+type departure struct {
+	at  time.Time
+	pod reserve.PodKey
+}
+
+// Pod says that a pod is there, or has changed. It returns whether nothing is known
+// of its workload.
+func (s *Store) Pod(at time.Time, p Pod) (unknown bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := reserve.KeyOf(p.UID)
+	kept := s.pods[key]
+	if kept == nil {
+		kept = &pod{revision: unique.Make(p.Revision), always: p.Always}
+		if nameable(p.Workload, p.Revision) {
+			w, err := s.workload(at, p.Workload, p.Template)
+			if err != nil { // New has seen the configuration
+				return false
+			}
+			kept.of = w
+			s.become(w, p.Template)
+			s.expect(w)
+			s.saw(at, w)
+			s.mark(at, w)
+		}
+		s.pods[key] = kept
+	}
+	kept.node, kept.gone = unique.Make(p.Node), false
+	kept.containers = p.Containers
+	s.release(at, key)
+	if kept.of == nil {
+		return false
+	}
+	_, says := kept.of.says(at)
+	return !says
+}
+
+// Gone says that the API no longer has a pod. Its last window may still be on its
+// way.
+func (s *Store) Gone(at time.Time, uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := reserve.KeyOf(uid)
+	if p := s.pods[key]; p != nil && !p.gone {
+		p.gone = true
+		s.departed = append(s.departed, departure{at.Add(s.config.Wait), key})
+	}
+}
+
+// bury forgets pods that have gone a while ago.
+func (s *Store) bury(at time.Time) {
+	for len(s.departed) > 0 && !s.departed[0].at.After(at) {
+		key := s.departed[0].pod
+		s.departed = s.departed[1:]
+		p := s.pods[key]
+		if p == nil || !p.gone {
+			continue
+		}
+		if p.of != nil && p.measured {
+			p.of.profile.Gone(nameOf(key))
+		}
+		delete(s.pods, key)
+	}
+}
+
+// nameOf is what a profile knows a pod by.
+func nameOf(key reserve.PodKey) string {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(key))
+	return string(b[:])
+}
+
+// container names one of the pod's, the pod itself by 0.
+func (p *pod) container(key uint64) (name string, ok bool) {
+	if key == 0 {
+		return "", true
+	}
+	for _, c := range p.containers {
+		if c.Key == key {
+			return c.Name, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,66 @@
+package profiler
+
+// Result is what became of a window.
+type Result uint8
+
+// Results.
+const (
+	// Accepted: its workload's profile has it.
+	Accepted Result = iota
+	// Duplicate: the node sent it before.
+	Duplicate
+	// Waiting: its pod, or container, is not known yet.
+	Waiting
+	// Expired: it waited for too long. It was counted as Waiting before.
+	Expired
+	// Overflow: it should wait, and too many do.
+	Overflow
+	// Foreign: its pod is bound to another node.
+	Foreign
+	// Unnamed: its pod's workload, or revision, has no name that an object may have.
+	Unnamed
+	// Refused: no pod can have used that.
+	Refused
+	// Crowded: too many nodes send.
+	Crowded
+
+	// ResultCount is how many there are.
+	ResultCount = int(Crowded) + 1
+)
+
+var resultNames = [ResultCount]string{
+	Accepted: "accepted", Duplicate: "duplicate", Waiting: "waiting", Expired: "expired", Overflow: "overflow",
+	Foreign: "foreign", Unnamed: "unnamed", Refused: "refused", Crowded: "crowded",
+}
+
+// String implements fmt.Stringer.
+func (r Result) String() string {
+	if int(r) < ResultCount {
+		return resultNames[r]
+	}
+	return "unknown"
+}
+
+// Stats is what a Store has seen so far, and what it holds.
+type Stats struct {
+	// Windows by what became of them.
+	Windows [ResultCount]uint64
+	// Restarts counts workloads whose pods contradicted what was known of them.
+	Restarts uint64
+	// Evicted workloads went to make room, Forgotten ones because nothing was seen
+	// of them.
+	Evicted, Forgotten uint64
+	// Workloads, Pods and WaitingWindows are kept, Unpublished workloads have
+	// something to publish.
+	Workloads, Pods, WaitingWindows, Unpublished int
+}
+
+// Stats returns the counts.
+func (s *Store) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stats
+	st.Workloads, st.Pods, st.WaitingWindows = len(s.workloads), len(s.pods), s.waiting.count
+	st.Unpublished = s.first.count + len(s.urgent)
+	return st
+}

@@ -1,0 +1,114 @@
+package profiler
+
+import (
+	"cmp"
+	"container/list"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Config of a Store. The zero value of a field is its default. It is a plain value,
+// safe for concurrent reading.
+type Config struct {
+	// Profile says how a workload's profile learns.
+	Profile profile.Config
+	// Preset makes recommendations where a profile names no other; the zero value
+	// means profile.Spazio.
+	Preset profile.Preset
+	// MaxWorkloads bounds the workloads, default 20,000; MaxOfNamespace those of a
+	// namespace, default 2,000.
+	MaxWorkloads, MaxOfNamespace int
+	// Forget is how long a workload is kept of which nothing is seen, default 14
+	// days.
+	Forget time.Duration
+	// Wait is how long a window waits for its pod, and how long a pod that has gone
+	// may still be measured, default 10 min. MaxWaiting bounds those windows,
+	// default 10,000.
+	Wait       time.Duration
+	MaxWaiting int
+	// Refresh is after what time a profile is published that changed little, and
+	// the oldest that a checkpoint gets; default 10 min.
+	Refresh time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.Preset.Name == "" {
+		c.Preset = profile.Spazio()
+	}
+	c.MaxWorkloads = cmp.Or(c.MaxWorkloads, 20_000)
+	c.MaxOfNamespace = cmp.Or(c.MaxOfNamespace, 2_000)
+	c.Forget = cmp.Or(c.Forget, 14*24*time.Hour)
+	c.Wait = cmp.Or(c.Wait, 10*time.Minute)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
+	c.Refresh = cmp.Or(c.Refresh, 10*time.Minute)
+	return c
+}
+
+// Validate returns a *FieldError, or a *profile.FieldError of what is that
+// package's.
+func (c Config) Validate() error {
+	if err := c.Profile.Validate(); err != nil {
+		return err
+	}
+	if c.Preset.Name != "" {
+		if err := c.Preset.Validate(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.MaxWorkloads < 0:
+		return refuse("MaxWorkloads", c.MaxWorkloads, "above 0, or 0 for the default")
+	case c.MaxOfNamespace < 0:
+		return refuse("MaxOfNamespace", c.MaxOfNamespace, "above 0, or 0 for the default")
+	case c.Forget < 0:
+		return refuse("Forget", c.Forget, "above 0, or 0 for the default")
+	case c.Wait < 0:
+		return refuse("Wait", c.Wait, "above 0, or 0 for the default")
+	case c.MaxWaiting < 0:
+		return refuse("MaxWaiting", c.MaxWaiting, "above 0, or 0 for the default")
+	case c.Refresh < 0:
+		return refuse("Refresh", c.Refresh, "above 0, or 0 for the default")
+	}
+	return nil
+}
+
+// Store keeps the profiles of a cluster's workloads. It is safe for concurrent use.
+type Store struct {
+	config Config
+
+	mu        sync.Mutex
+	pods      map[reserve.PodKey]*pod
+	departed  []departure
+	waiting   waitingWindows
+	senders   map[string]*sender
+	workloads map[profile.Workload]*workload
+	recent    *list.List // of *workload, the one seen last in front
+	of        map[string]*list.List
+	groups    map[groupKey][]*workload
+	demand    []profile.DemandTime // scratch
+
+	first     turns       // never published
+	changed   []*workload // observed since they were judged
+	urgent    []*workload // judged to differ from what is published
+	refreshes rota
+	saves     rota
+	gone      []profile.Workload // whose objects are to go
+	stats     Stats
+}
+
+// New returns a Store that knows nothing.
+func New(c Config) (*Store, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	return &Store{
+		config: c, pods: map[reserve.PodKey]*pod{}, senders: map[string]*sender{},
+		waiting:   waitingWindows{of: map[reserve.PodKey][]waitingWindow{}},
+		workloads: map[profile.Workload]*workload{}, recent: list.New(), of: map[string]*list.List{},
+		groups: map[groupKey][]*workload{},
+	}, nil
+}

@@ -1,0 +1,520 @@
+package profiler_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+var start = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+
+// cluster feeds a store as the API and the agents do.
+type cluster struct {
+	t        testing.TB
+	store    *profiler.Store
+	at       time.Time
+	sequence map[string]uint64
+}
+
+func newCluster(t testing.TB, c profiler.Config) *cluster {
+	t.Helper()
+	s, err := profiler.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{t: t, store: s, at: start, sequence: map[string]uint64{}}
+}
+
+func deployment(name string) profile.Workload {
+	return profile.Workload{Namespace: "default", Kind: "Deployment", Name: name}
+}
+
+// uid is of the form that the API server gives.
+func uid(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000000", n) }
+
+func (c *cluster) pod(n int, node string, w profile.Workload) {
+	c.store.Pod(c.at, profiler.Pod{UID: uid(n), Node: node, Workload: w, Always: true})
+}
+
+// window is a minute of a pod of some age.
+func window(n int, cores, memory float64) agent.Window {
+	return agent.Window{Pod: reserve.KeyOf(uid(n)), Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory}
+}
+
+func (c *cluster) send(node string, windows ...agent.Window) profiler.Results {
+	c.sequence[node]++
+	return c.store.Windows(c.at, agent.UsageBatch{Node: node, Incarnation: 1, Sequence: c.sequence[node], Windows: windows})
+}
+
+// publish answers for all updates that are due, in their order.
+func (c *cluster) publish() []profiler.Update {
+	updates := c.store.Changed(c.at, math.MaxInt)
+	for _, u := range updates {
+		c.store.Published(u)
+	}
+	return updates
+}
+
+func names(updates []profiler.Update) (names []string) {
+	for _, u := range updates {
+		name := u.Workload.Namespace + "/" + u.Workload.Name
+		if u.Gone {
+			name += " gone"
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func want(t testing.TB, what string, got profiler.Results, result profiler.Result, n int) {
+	t.Helper()
+	var all profiler.Results
+	all[result] = n
+	if got != all {
+		t.Errorf("%s: %v, want %d %s", what, got, n, result)
+	}
+}
+
+func TestAFirstWindowIsPublishedAtOnce(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	if got := c.publish(); got != nil {
+		t.Errorf("published before anything was measured: %v", names(got))
+	}
+	want(t, "a pod's window", c.send("a", window(1, .5, 1<<30)), profiler.Accepted, 1)
+	got := c.publish()
+	if len(got) != 1 || got[0].Workload != deployment("web") || got[0].Pods != 1 || !got[0].Since.Equal(start) {
+		t.Fatalf("updates %+v", got)
+	}
+	// One pod gives ½; amounts are published rounded up, by 9 % at most.
+	d := got[0].Demand
+	if d.CPU.Confidence != .5 || d.CPU.Amount < .5 || d.CPU.Amount > .55 || d.Memory.Amount < 1<<30 || d.Memory.Amount > 1.1*(1<<30) {
+		t.Errorf("demand %+v", d)
+	}
+	if len(got[0].Slots) != 4 || len(got[0].Recommendations) != 1 || got[0].Recommendations[0].Target.CPU < .5 {
+		t.Errorf("slots %v, recommendations %v", got[0].Slots, got[0].Recommendations)
+	}
+	if got := c.publish(); got != nil {
+		t.Errorf("published again: %v", names(got))
+	}
+}
+
+func TestWindowsOfUnknownPodsWait(t *testing.T) {
+	c := newCluster(t, profiler.Config{MaxWaiting: 3})
+	want(t, "of an unknown pod", c.send("a", window(1, 1, 1e9), window(2, 1, 1e9), window(3, 1, 1e9)), profiler.Waiting, 3)
+	want(t, "one too many", c.send("a", window(4, 1, 1e9)), profiler.Overflow, 1)
+	c.at = c.at.Add(time.Minute)
+	c.pod(1, "", deployment("web")) // not bound yet
+	if got := c.publish(); got != nil {
+		t.Errorf("published: %v", names(got))
+	}
+	c.pod(1, "a", deployment("web"))
+	if got := c.publish(); len(got) != 1 || !got[0].Since.Equal(start) && !got[0].Since.Equal(c.at) {
+		t.Errorf("after the pod was shown: %+v", got)
+	}
+	c.pod(2, "b", deployment("web"))
+	if got := c.store.Stats(); got.Windows[profiler.Accepted] != 1 || got.Windows[profiler.Foreign] != 1 || got.WaitingWindows != 1 {
+		t.Errorf("stats %+v", got)
+	}
+	c.at = start.Add(10 * time.Minute)
+	c.send("a")
+	if got := c.store.Stats(); got.Windows[profiler.Expired] != 1 || got.WaitingWindows != 0 {
+		t.Errorf("stats after ten minutes %+v", got)
+	}
+	c.pod(3, "a", deployment("late"))
+	if got := c.publish(); got != nil {
+		t.Errorf("what expired was published: %v", names(got))
+	}
+}
+
+// A container's window waits until the API names the container.
+func TestContainersAreNamedByTheirIDs(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	of := func(key uint64, memory float64) agent.Window {
+		w := window(1, .1, memory)
+		w.Container = key
+		return w
+	}
+	want(t, "the pod's", c.send("a", window(1, .2, 3e9)), profiler.Accepted, 1)
+	want(t, "containers'", c.send("a", of(7, 1e9), of(8, 2e9)), profiler.Waiting, 2)
+	c.store.Pod(c.at, profiler.Pod{UID: uid(1), Node: "a", Workload: deployment("web"), Containers: []profiler.Container{{Key: 8, Name: "main"}, {Key: 7, Name: "proxy"}}})
+	got := c.publish()
+	if len(got) != 1 || len(got[0].Recommendations) != 2 || got[0].Recommendations[0].Container != "main" || got[0].Recommendations[0].Target.Memory < 2e9 || got[0].Recommendations[1].Target.Memory > 1.6e9 {
+		t.Errorf("updates %+v", got)
+	}
+}
+
+func TestANodeSpeaksOfItsPodsAlone(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	want(t, "another node's pod", c.send("b", window(1, 100, 1e12)), profiler.Foreign, 1)
+	impossible := window(1, 5000, 1e9)
+	want(t, "5,000 cores", c.send("a", impossible), profiler.Refused, 1)
+	c.store.Pod(c.at, profiler.Pod{UID: uid(2), Node: "a", Workload: profile.Workload{Namespace: "default", Kind: "Workload", Name: string(make([]byte, 300))}})
+	want(t, "a workload that no object can name", c.send("a", window(2, 1, 1e9)), profiler.Unnamed, 1)
+	if got := c.publish(); got != nil {
+		t.Errorf("published: %v", names(got))
+	}
+}
+
+func TestDuplicates(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	send := func(after time.Duration, incarnation, sequence uint64) profiler.Results {
+		return c.store.Windows(start.Add(after), agent.UsageBatch{Node: "a", Incarnation: incarnation, Sequence: sequence, Windows: []agent.Window{window(1, 1, 1e9)}})
+	}
+	for _, test := range []struct {
+		after                 time.Duration
+		incarnation, sequence uint64
+		want                  profiler.Result
+	}{
+		{0, 2, 5, profiler.Accepted}, {0, 2, 5, profiler.Duplicate}, {0, 2, 4, profiler.Duplicate}, {0, 2, 6, profiler.Accepted},
+		{time.Minute, 1, 9, profiler.Duplicate}, {time.Minute, 3, 1, profiler.Accepted}, {time.Minute, 2, 7, profiler.Duplicate},
+		{time.Hour, 3, 1, profiler.Duplicate},
+		// Silent for so long, its clock may have been set back.
+		{time.Hour, 1, 1, profiler.Accepted}, {time.Hour, 1, 2, profiler.Accepted},
+	} {
+		want(t, fmt.Sprint(test), send(test.after, test.incarnation, test.sequence), test.want, 1)
+	}
+}
+
+func TestOnlyChangesArePublished(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	for n := range 40 {
+		c.pod(n, "a", deployment("web"))
+	}
+	measure := func(from, to int, cores, memory float64) {
+		c.at = c.at.Add(time.Second)
+		for n := from; n < to; n++ {
+			c.send("a", window(n, cores, memory))
+		}
+	}
+	measure(0, 1, .5, 1e9)
+	var confidence []float64
+	for n := 1; n < 40; n++ {
+		for _, u := range c.publish() {
+			confidence = append(confidence, u.Demand.Memory.Confidence)
+		}
+		measure(n, n+1, .5, 1e9)
+	}
+	// n/(n+1) in steps of at least an eighth, rounded to sixteenths.
+	if want := []float64{.5, .6875, .8125, .9375}; !cmp.Equal(confidence, want) {
+		t.Errorf("published at confidences %v, want %v", confidence, want)
+	}
+	c.publish()
+	measure(0, 40, .49, 1.01e9)
+	if got := c.publish(); got != nil {
+		t.Errorf("2 %% were published: %+v", got)
+	}
+	// All by a half: within what pods of one workload may differ by.
+	measure(0, 40, .5, 1.5e9)
+	measure(0, 40, .5, 1.5e9)
+	got := c.publish()
+	if len(got) != 1 || got[0].Demand.Memory.Amount < 1.4e9 {
+		t.Fatalf("a half more: %+v", got)
+	}
+	// The same again ten minutes later, if anything was measured since.
+	c.at = got[0].At.Add(10 * time.Minute)
+	if again := c.publish(); again != nil {
+		t.Errorf("published without news: %v", names(again))
+	}
+	measure(0, 1, .5, 1.5e9)
+	c.at = got[0].At.Add(21 * time.Minute)
+	if again := c.publish(); len(again) != 1 {
+		t.Errorf("not published again: %v", names(again))
+	}
+}
+
+// TestAmountsBesideAStepAreQuiet: an amount that wavers about a step of what is
+// published is not published each time.
+func TestAmountsBesideAStepAreQuiet(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	writes := 0
+	for i := range 100 {
+		c.at = c.at.Add(time.Second)
+		c.send("a", window(1, .5, []float64{.99, 1.01}[i%2]*(1<<30)))
+		writes += len(c.publish())
+	}
+	if writes > 2 {
+		t.Errorf("published %d times", writes)
+	}
+}
+
+func TestFailedUpdatesComeAgain(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	c.send("a", window(1, .5, 1e9))
+	u := c.store.Changed(c.at, 10)
+	if len(u) != 1 {
+		t.Fatalf("updates %v", names(u))
+	}
+	c.store.Failed(c.at, u[0])
+	if got := c.store.Changed(c.at, 10); got != nil {
+		t.Errorf("at once: %v", names(got))
+	}
+	c.at = c.at.Add(time.Minute)
+	if got := c.publish(); len(got) != 1 || !got[0].Since.Equal(start) {
+		t.Errorf("later: %+v", got)
+	}
+	c.store.Lost(c.at, deployment("web"))
+	if got := c.publish(); len(got) != 1 {
+		t.Errorf("after its object was deleted: %v", names(got))
+	}
+	// Somebody edits what was published.
+	c.store.Observed(c.at, profiler.Object{Workload: deployment("web"), Demand: profile.Demand{CPU: profile.Share{Amount: 64, Confidence: 1}}, At: c.at})
+	if got := c.publish(); len(got) != 1 || got[0].Demand.CPU.Amount > 1 {
+		t.Errorf("after its object was edited: %+v", got)
+	}
+}
+
+func TestSpecBoundsRecommendations(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	spec := profiler.Spec{Preset: "seed", Bounds: profile.Bounds{Max: profile.Amounts{CPU: .1, Memory: 1e8}}}
+	c.store.Observed(c.at, profiler.Object{Workload: deployment("web"), Spec: spec})
+	c.send("a", window(1, .5, 1e9))
+	got := c.publish()
+	if len(got) != 1 || len(got[0].Recommendations) != 1 {
+		t.Fatalf("updates %+v", got)
+	}
+	if r := got[0].Recommendations[0]; r.Target != (profile.Amounts{CPU: .1, Memory: 1e8}) || r.Uncapped.Memory < 1.15e9 {
+		t.Errorf("recommendation %+v", r)
+	}
+}
+
+// Whoever invents names takes his own namespace's room.
+func TestBoundsOfWorkloads(t *testing.T) {
+	c := newCluster(t, profiler.Config{MaxOfNamespace: 3, MaxWorkloads: 5})
+	seen := func(n int, namespace, name string) {
+		c.at = c.at.Add(time.Second)
+		w := profile.Workload{Namespace: namespace, Kind: "Job", Name: name}
+		c.pod(n, "a", w)
+		c.send("a", window(n, .5, 1e9))
+	}
+	seen(1, "quiet", "one")
+	seen(2, "quiet", "two")
+	c.publish()
+	for n := range 10 {
+		seen(10+n, "loud", fmt.Sprint(n))
+	}
+	got := names(c.publish())
+	if want := []string{"loud/7", "loud/8", "loud/9"}; !cmp.Equal(got, append(want, "loud/0 gone", "loud/1 gone", "loud/2 gone", "loud/3 gone", "loud/4 gone", "loud/5 gone", "loud/6 gone")) {
+		t.Errorf("updates %q", got)
+	}
+	// The one of all that was seen least lately goes.
+	seen(1, "quiet", "one")
+	seen(3, "other", "three")
+	if got := names(c.publish()); !cmp.Equal(got, []string{"other/three", "quiet/two gone"}) {
+		t.Errorf("updates %q", got)
+	}
+	// A pod whose workload went brings it back.
+	c.at = c.at.Add(time.Second)
+	c.send("a", window(2, .5, 1e9))
+	if got := names(c.publish()); !cmp.Equal(got, []string{"quiet/two", "loud/7 gone"}) {
+		t.Errorf("updates %q", got)
+	}
+	c.at = c.at.Add(14 * 24 * time.Hour)
+	c.publish()
+	if st := c.store.Stats(); st.Workloads != 0 || st.Forgotten != 5 || st.Evicted != 9 {
+		t.Errorf("after two weeks: %+v", st)
+	}
+}
+
+func TestNamespacesTakeTurns(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	for n := range 100 {
+		c.pod(n, "a", profile.Workload{Namespace: "loud", Kind: "Job", Name: fmt.Sprint(n)})
+		c.send("a", window(n, .5, 1e9))
+	}
+	c.pod(1000, "a", deployment("web"))
+	c.send("a", window(1000, .5, 1e9))
+	if got := names(c.store.Changed(c.at, 2)); !cmp.Equal(got, []string{"loud/0", "default/web"}) {
+		t.Errorf("first %q", got)
+	}
+}
+
+// A job with a new name each run is known by its template.
+func TestTemplatesArePriors(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	run := func(n int, template uint64) {
+		w := profile.Workload{Namespace: "default", Kind: "Job", Name: fmt.Sprint("run", n)}
+		c.store.Pod(c.at, profiler.Pod{UID: uid(n), Node: "a", Workload: w, Template: template})
+	}
+	for n := range 3 {
+		run(n, 7)
+		c.send("a", window(n, .5, 1e9))
+	}
+	c.publish()
+	run(3, 7)
+	run(4, 8)
+	got := c.publish()
+	if len(got) != 1 || got[0].Workload.Name != "run3" || got[0].Demand.Memory.Confidence != .75 || got[0].Demand.Memory.Amount < 1e9 {
+		t.Errorf("updates before anything was measured: %+v", got)
+	}
+}
+
+// One node that lies is not the workload.
+func TestAHostileNodeIsBounded(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	n := 0
+	for i := range 20 {
+		n++
+		c.pod(n, fmt.Sprint("node", i), deployment("web"))
+		c.send(fmt.Sprint("node", i), window(n, .5, 1e9))
+	}
+	for range 500 {
+		n++
+		c.pod(n, "evil", deployment("web"))
+		c.send("evil", window(n, .5, 1.7e9)) // within what contradicts nothing
+	}
+	// At most 4 of 24.
+	if got := c.store.State(c.at).Workloads[0].Demand.Memory.Amount; got > 1.14e9 {
+		t.Errorf("500 pods of a node make it %.3g of 1e9", got)
+	}
+}
+
+func TestCheckpoints(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	for n := range 5 {
+		c.pod(n, "a", deployment("web"))
+		c.send("a", window(n, .5, 1e9))
+	}
+	c.publish()
+	if got := c.store.Checkpoints(c.at, 10); got != nil {
+		t.Errorf("at once: %d", len(got))
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	saved := c.store.Checkpoints(c.at, 10)
+	if len(saved) != 1 || saved[0].Pods != 5 {
+		t.Fatalf("checkpoints %+v", saved)
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	if got := c.store.Checkpoints(c.at, 10); got != nil {
+		t.Errorf("without news: %d", len(got))
+	}
+
+	next := newCluster(t, profiler.Config{})
+	next.at = c.at
+	if err := next.store.Restore(c.at, saved[0]); err != nil {
+		t.Fatal(err)
+	}
+	got := next.publish()
+	if len(got) != 1 || got[0].Pods != 5 || got[0].Demand != c.store.State(c.at).Workloads[0].Published {
+		t.Errorf("restored %+v, was %+v", got, c.store.State(c.at).Workloads[0])
+	}
+
+	bad := saved[0]
+	bad.State = append([]byte{99}, bad.State[1:]...)
+	if err := next.store.Restore(c.at, bad); !errors.Is(err, profile.ErrVersion) {
+		t.Errorf("of another version: %v", err)
+	}
+	bad.State = saved[0].State[:20]
+	var at *profile.FieldError
+	if err := next.store.Restore(c.at, bad); !errors.As(err, &at) {
+		t.Errorf("cut short: %v", err)
+	}
+	// What is measured already counts more.
+	fresh := newCluster(t, profiler.Config{})
+	fresh.pod(1, "a", deployment("web"))
+	fresh.send("a", window(1, 2, 4e9))
+	if err := fresh.store.Restore(fresh.at, saved[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got := fresh.publish(); len(got) != 1 || got[0].Demand.Memory.Amount < 4e9 {
+		t.Errorf("restored over what was measured: %+v", got)
+	}
+}
+
+func TestPodsAreForgotten(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	c.send("a", window(1, .5, 1e9))
+	c.store.Gone(c.at, uid(1))
+	c.at = c.at.Add(5 * time.Minute)
+	want(t, "the last window of a pod that went", c.send("a", window(1, .5, 1e9)), profiler.Accepted, 1)
+	c.at = c.at.Add(5 * time.Minute)
+	want(t, "later", c.send("a", window(1, .5, 1e9)), profiler.Waiting, 1)
+	if st := c.store.Stats(); st.Pods != 0 || st.Workloads != 1 {
+		t.Errorf("stats %+v", st)
+	}
+}
+
+// Replicas that hear the same know the same, whoever writes.
+func TestAStandbyKnowsAll(t *testing.T) {
+	leader, standby := newCluster(t, profiler.Config{}), newCluster(t, profiler.Config{})
+	for n := range 50 {
+		for _, c := range []*cluster{leader, standby} {
+			c.at = start.Add(time.Duration(n) * time.Second)
+			c.pod(n, "a", deployment(fmt.Sprint(n%5)))
+			c.send("a", window(n, float64(n%5), 1e9*float64(1+n%5)))
+		}
+		for _, u := range leader.publish() {
+			standby.store.Observed(standby.at, profiler.Object{Workload: u.Workload, Demand: u.Demand, At: u.At})
+		}
+	}
+	if got := names(standby.publish()); got != nil {
+		t.Errorf("a new leader writes again: %q", got)
+	}
+	a, b := leader.store.State(leader.at), standby.store.State(standby.at)
+	if diff := cmp.Diff(a.Workloads, b.Workloads); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	c := newCluster(t, profiler.Config{MaxOfNamespace: 10, MaxWorkloads: 20, MaxWaiting: 50})
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			for i := range 300 {
+				at, n := start.Add(time.Duration(i)*time.Second), (g*300+i)%97
+				node := fmt.Sprint("node", g)
+				w := profile.Workload{Namespace: fmt.Sprint("n", n%4), Kind: "Job", Name: fmt.Sprint(n % 31)}
+				c.store.Windows(at, agent.UsageBatch{Node: node, Incarnation: 1, Sequence: uint64(i + 1), Windows: []agent.Window{window(n, .5, 1e9)}})
+				c.store.Pod(at, profiler.Pod{UID: uid(n), Node: node, Workload: w, Template: uint64(n % 3)})
+				for _, u := range c.store.Changed(at, 2) {
+					if i%3 == 0 {
+						c.store.Failed(at, u)
+					} else {
+						c.store.Published(u)
+					}
+				}
+				for _, saved := range c.store.Checkpoints(at, 1) {
+					_ = c.store.Restore(at, saved)
+				}
+				if i%7 == 0 {
+					c.store.Gone(at, uid(n))
+				}
+			}
+		})
+	}
+	all.Wait()
+	if st := c.store.Stats(); st.Workloads > 20 || st.WaitingWindows > 50 {
+		t.Errorf("stats %+v", st)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for _, c := range []profiler.Config{{MaxWorkloads: -1}, {MaxOfNamespace: -1}, {Forget: -1}, {Wait: -1}, {MaxWaiting: -1}, {Refresh: -1}} {
+		var field *profiler.FieldError
+		if _, err := profiler.New(c); !errors.As(err, &field) || !errors.Is(err, profiler.ErrInvalid) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	var field *profile.FieldError
+	if _, err := profiler.New(profiler.Config{Profile: profile.Config{Slots: 25}}); !errors.As(err, &field) {
+		t.Errorf("25 slots: %v", err)
+	}
+}

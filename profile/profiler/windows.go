@@ -1,0 +1,140 @@
+package profiler
+
+import (
+	"time"
+	"unique"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// Results count windows by what became of them.
+type Results [ResultCount]int
+
+// sender is what is known of a node's batches.
+type sender struct {
+	incarnation, sequence uint64
+	at                    time.Time
+}
+
+const (
+	// mostSenders is four times the nodes of the largest clusters.
+	mostSenders = 20_000
+	// silence is after what time an agent may come again with a clock that was set
+	// back, and be forgotten where there are too many.
+	silence = 10 * time.Minute
+)
+
+// Windows takes in a batch of a node's agent, which arrived at a time. Who calls
+// answers for its being that node's. Windows of a batch that came before, or is
+// older, count as duplicates.
+func (s *Store) Windows(at time.Time, b agent.UsageBatch) Results {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep(at)
+	var results Results
+	if why := s.hear(at, &b); why != Accepted {
+		results[why] = len(b.Windows)
+		s.stats.Windows[why] += uint64(len(b.Windows))
+		return results
+	}
+	for i := range b.Windows {
+		w := &b.Windows[i]
+		result := s.observe(at, b.Node, w)
+		if result == Waiting {
+			result = s.wait(at, b.Node, w)
+		}
+		results[result]++
+		s.stats.Windows[result]++
+	}
+	return results
+}
+
+// hear tells whether a batch is news.
+func (s *Store) hear(at time.Time, b *agent.UsageBatch) Result {
+	known := s.senders[b.Node]
+	if known == nil {
+		if len(s.senders) >= mostSenders {
+			for node, sender := range s.senders {
+				if at.Sub(sender.at) >= silence {
+					delete(s.senders, node)
+				}
+			}
+		}
+		if len(s.senders) >= mostSenders {
+			return Crowded
+		}
+		s.senders[b.Node] = &sender{b.Incarnation, b.Sequence, at}
+		return Accepted
+	}
+	again := b.Incarnation == known.incarnation && b.Sequence <= known.sequence
+	older := b.Incarnation < known.incarnation && at.Before(known.at.Add(silence))
+	if again || older {
+		return Duplicate
+	}
+	*known = sender{b.Incarnation, b.Sequence, at}
+	return Accepted
+}
+
+// observe gives a window to its workload's profile; Waiting if it can't yet.
+func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
+	p := s.pods[w.Pod]
+	switch {
+	case p == nil || p.node.Value() == "":
+		return Waiting
+	case p.node != unique.Make(node):
+		return Foreign
+	case p.of == nil:
+		return Unnamed
+	}
+	container, ok := p.container(w.Container)
+	if !ok {
+		return Waiting
+	}
+	if p.of.dropped {
+		of, err := s.workload(at, p.of.of, p.of.template)
+		if err != nil {
+			return Refused
+		}
+		p.of, p.measured = of, false
+	}
+	of := p.of
+	if err := of.profile.Observe(at, s.window(w, p, node, container)); err != nil {
+		return Refused
+	}
+	if !p.measured {
+		p.measured = true
+		of.pods++
+	}
+	if r := of.profile.Restarts(); r > of.restarts {
+		s.stats.Restarts += uint64(r - of.restarts)
+		of.restarts, of.restarted = r, at
+	}
+	if at.After(of.measured) {
+		of.measured = at
+	}
+	s.saw(at, of)
+	s.mark(at, of)
+	return Accepted
+}
+
+// window is what a profile takes in; its Demand is valid until the next call.
+func (s *Store) window(w *agent.Window, p *pod, node, container string) profile.Window {
+	s.demand = s.demand[:0]
+	for _, d := range w.Demand {
+		s.demand = append(s.demand, profile.DemandTime(d))
+	}
+	return profile.Window{
+		Pod: nameOf(w.Pod), Container: container, Node: node, Revision: p.revision.Value(),
+		Age: w.Age, Span: w.Span, CPUSeconds: w.CPU, StalledSeconds: w.Stalled, Unstalled: !w.Pressure, Demand: s.demand,
+		Memory: w.Memory, MemoryPeak: w.MemoryPeak, Periods: w.Periods, ThrottledPeriods: w.ThrottledPeriods,
+		OOMKills: w.OOMKills, Always: p.always, Ended: w.Ended,
+	}
+}
+
+// sweep lets go of what has waited, or been away, for too long.
+func (s *Store) sweep(at time.Time) {
+	s.expire(at)
+	s.bury(at)
+	s.forget(at)
+}

@@ -1,0 +1,129 @@
+package profiler
+
+import (
+	"container/list"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// workload is what is kept of one.
+type workload struct {
+	of       profile.Workload
+	template uint64
+	profile  *profile.Profile
+	inRecent *list.Element
+	inOf     *list.Element // of its namespace
+
+	seen      time.Time // its last pod or window
+	measured  time.Time // its last window
+	pods      int64     // measured
+	restarts  int
+	restarted time.Time
+
+	object  object
+	pending time.Time // since when there is something to publish; zero: there is not
+	marked  bool      // in Store.changed
+	queued  bool      // in Store.first or Store.urgent
+	retry   time.Time // no write before
+	saved   time.Time // the last window that a checkpoint has
+	dropped bool
+}
+
+// object is what the API has of a workload.
+type object struct {
+	exists bool
+	demand profile.Demand // as published
+	at     time.Time
+	spec   Spec
+}
+
+// says returns what is known of the workload's pods, ok if it is anything.
+func (w *workload) says(at time.Time) (d profile.Demand, ok bool) {
+	d = w.profile.Demand(at, 0)
+	return d, d.CPU.Confidence > 0 || d.Memory.Confidence > 0
+}
+
+// nameable says whether objects can name the workload and its revision.
+func nameable(w profile.Workload, revision string) bool {
+	return w.Namespace != "" && w.Kind != "" && w.Name != "" && len(w.Kind) <= 63 && len(w.Name) <= 253 && len(revision) <= 253
+}
+
+// workload returns the one of that name, made if there is none.
+func (s *Store) workload(at time.Time, of profile.Workload, template uint64) (*workload, error) {
+	if w := s.workloads[of]; w != nil {
+		return w, nil
+	}
+	p, err := profile.New(s.config.Profile)
+	if err != nil {
+		return nil, err
+	}
+	return s.add(at, &workload{of: of, template: template, profile: p}), nil
+}
+
+// add keeps a workload, for which others may have to go.
+func (s *Store) add(at time.Time, w *workload) *workload {
+	siblings := s.of[w.of.Namespace]
+	if siblings == nil {
+		siblings = list.New()
+		s.of[w.of.Namespace] = siblings
+	}
+	if siblings.Len() >= s.config.MaxOfNamespace {
+		s.evict(siblings)
+	}
+	if s.recent.Len() >= s.config.MaxWorkloads {
+		s.evict(s.recent)
+	}
+	// The last one of a namespace takes its list along.
+	if s.of[w.of.Namespace] == nil {
+		s.of[w.of.Namespace] = siblings
+	}
+	s.workloads[w.of] = w
+	w.inRecent, w.inOf = s.recent.PushFront(w), siblings.PushFront(w)
+	w.seen = at
+	s.join(w)
+	s.saves.push(w, at.Add(s.config.Refresh))
+	s.refreshes.push(w, at.Add(s.config.Refresh))
+	return w
+}
+
+func (s *Store) evict(from *list.List) {
+	if w, ok := from.Back().Value.(*workload); ok {
+		s.stats.Evicted++
+		s.drop(w)
+	}
+}
+
+// drop forgets a workload; its objects are to go.
+func (s *Store) drop(w *workload) {
+	w.dropped = true
+	delete(s.workloads, w.of)
+	s.recent.Remove(w.inRecent)
+	siblings := s.of[w.of.Namespace]
+	if siblings.Remove(w.inOf); siblings.Len() == 0 {
+		delete(s.of, w.of.Namespace)
+	}
+	s.leave(w)
+	s.gone = append(s.gone, w.of)
+}
+
+// saw moves the workload to the front.
+func (s *Store) saw(at time.Time, w *workload) {
+	if at.After(w.seen) {
+		w.seen = at
+	}
+	s.recent.MoveToFront(w.inRecent)
+	s.of[w.of.Namespace].MoveToFront(w.inOf)
+}
+
+// forget drops workloads that nothing was seen of for long.
+func (s *Store) forget(at time.Time) {
+	for e := s.recent.Back(); e != nil; e = s.recent.Back() {
+		w, ok := e.Value.(*workload)
+		if !ok || at.Sub(w.seen) < s.config.Forget {
+			return
+		}
+		s.stats.Forgotten++
+		s.drop(w)
+	}
+}
