@@ -1,6 +1,8 @@
 package profiler
 
 import (
+	"time"
+
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/profile"
@@ -73,4 +75,18 @@ func (s *Store) expect(w *workload) {
 	prior := profile.Demand{CPU: profile.Blend(cpu, profile.Share{}, k), Memory: profile.Blend(memory, profile.Share{}, k)}
 	// An amount out of range would be an error of Evidence; there is no prior then.
 	_ = w.profile.SetPrior(prior)
+}
+
+// Expect makes a demand from elsewhere, as from recorded history, the prior of a
+// workload of which nothing was measured; it is believed by half at most.
+func (s *Store) Expect(at time.Time, of profile.Workload, d profile.Demand) {
+	const half = .5
+	d.CPU.Confidence, d.Memory.Confidence = min(d.CPU.Confidence, half), min(d.Memory.Confidence, half)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.workloads[of]
+	if w == nil || !w.measured.IsZero() || w.profile.SetPrior(d) != nil {
+		return
+	}
+	s.mark(at, w)
 }

@@ -53,6 +53,33 @@ type departure struct {
 func (s *Store) Pod(at time.Time, p Pod) (unknown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.show(at, &p)
+}
+
+// Pods says which pods there are: others have gone. It returns the workloads that
+// nothing is known of, each once.
+func (s *Store) Pods(at time.Time, all []Pod) (unknown []profile.Workload) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	there := make(map[reserve.PodKey]bool, len(all))
+	asked := map[profile.Workload]bool{}
+	for i := range all {
+		p := &all[i]
+		there[reserve.KeyOf(p.UID)] = true
+		if s.show(at, p) && !asked[p.Workload] {
+			asked[p.Workload] = true
+			unknown = append(unknown, p.Workload)
+		}
+	}
+	for key, p := range s.pods {
+		if !there[key] {
+			s.depart(at, key, p)
+		}
+	}
+	return unknown
+}
+
+func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 	key := reserve.KeyOf(p.UID)
 	kept := s.pods[key]
 	if kept == nil {
@@ -86,7 +113,13 @@ func (s *Store) Gone(at time.Time, uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := reserve.KeyOf(uid)
-	if p := s.pods[key]; p != nil && !p.gone {
+	if p := s.pods[key]; p != nil {
+		s.depart(at, key, p)
+	}
+}
+
+func (s *Store) depart(at time.Time, key reserve.PodKey, p *pod) {
+	if !p.gone {
 		p.gone = true
 		s.departed = append(s.departed, departure{at.Add(s.config.Wait), key})
 	}

@@ -12,6 +12,14 @@ type WorkloadProfileCheckpoint struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Workload WorkloadReference `json:"workload"`
+	// Template is a hash of the containers of the workload's pods, in hexadecimal.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{16}$`
+	Template string `json:"template,omitempty"`
+	// Pods were measured.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Pods int64 `json:"pods,omitempty"`
 	// Version is that of data.
 	// +kubebuilder:validation:Minimum=1
 	Version int32 `json:"version"`

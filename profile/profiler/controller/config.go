@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/profile/profiler"
+)
+
+// Config of a Controller. The zero value of a field is its default.
+type Config struct {
+	Store *profiler.Store
+	// REST leads to the API server.
+	REST *rest.Config
+	// Heard has a token when there may be something to write; nil is a look every
+	// tenth of a second.
+	Heard <-chan struct{}
+	// LeaseNamespace is where the lease is, which says who writes; empty is the
+	// pod's own namespace.
+	LeaseNamespace string
+	// WriteRate bounds the writes a second, default 10. Four seconds' worth may come
+	// at once.
+	WriteRate float64
+	// LeaseDuration is after what time a leader that is silent is replaced, default
+	// 15 s.
+	LeaseDuration time.Duration
+	// History, if set, is asked about workloads that nothing is known of.
+	History History
+	// Registerer gets the metrics; nil registers none.
+	Registerer prometheus.Registerer
+	// Logger gets what is missing or fails; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Validate returns a *profiler.FieldError.
+func (c Config) Validate() error {
+	refuse := func(field string, value any) error {
+		return &profiler.FieldError{Field: field, Value: value, Err: profiler.ErrInvalid}
+	}
+	switch {
+	case c.Store == nil:
+		return refuse("Store", nil)
+	case c.REST == nil:
+		return refuse("REST", nil)
+	case !(c.WriteRate >= 0) || c.WriteRate > 1e6:
+		return refuse("WriteRate", c.WriteRate)
+	case c.LeaseDuration < 0 || c.LeaseDuration > 0 && c.LeaseDuration < time.Second:
+		return refuse("LeaseDuration", c.LeaseDuration)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	c.WriteRate = cmp.Or(c.WriteRate, 10)
+	c.LeaseDuration = cmp.Or(c.LeaseDuration, 15*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}

@@ -1,0 +1,209 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+var errName = errors.New("its name is not that of its workload")
+
+// Controller follows the API server and writes to it. Its methods are safe for
+// concurrent use; Run is called once.
+type Controller struct {
+	config   Config
+	logger   *slog.Logger
+	metrics  *metrics
+	scheme   *runtime.Scheme
+	client   client.Client
+	pods     rest.Interface
+	profiles rest.Interface
+	objects  *objects
+	podStore *podStore
+	asker    *asker
+	restored chan struct{}
+	leads    atomic.Bool
+	quiet    quiet
+}
+
+// New checks the config; nothing is connected yet.
+func New(c Config) (*Controller, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	// Writes are bounded here, and what is read must not wait for them.
+	c.REST = rest.CopyConfig(c.REST)
+	c.REST.QPS = -1
+	r := &Controller{config: c, logger: c.Logger, restored: make(chan struct{}), scheme: runtime.NewScheme()}
+	err := errors.Join(v1alpha1.AddToScheme(r.scheme), authorizationv1.AddToScheme(r.scheme), clientgoscheme.AddToScheme(r.scheme))
+	if err != nil {
+		return nil, err
+	}
+	if r.metrics, err = newMetrics(c.Registerer); err != nil {
+		return nil, err
+	}
+	if r.client, err = client.New(c.REST, client.Options{Scheme: r.scheme}); err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	if r.pods, err = podClient(c.REST); err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	if r.profiles, err = profileClient(c.REST); err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	r.asker = newAsker(c, r.metrics)
+	r.podStore = &podStore{store: c.Store, unknown: r.asker.add, synced: make(chan struct{})}
+	r.objects = &objects{store: c.Store, of: map[types.NamespacedName]kept{}, strange: func(name types.NamespacedName, why error) {
+		r.metrics.strange.Inc()
+		r.complain("strange", "a profile is passed over", "profile", name.String(), "error", why)
+	}}
+	return r, nil
+}
+
+// Ready says that checkpoints have been read and the pods are known: windows count
+// from now on.
+func (c *Controller) Ready() error {
+	for _, wait := range []struct {
+		what string
+		done <-chan struct{}
+	}{{"checkpoints are being read", c.restored}, {"pods are being listed", c.podStore.synced}} {
+		select {
+		case <-wait.done:
+		default:
+			return errors.New(wait.what)
+		}
+	}
+	return nil
+}
+
+// Leads says whether this replica writes.
+func (c *Controller) Leads() bool { return c.leads.Load() }
+
+// Restored is closed when checkpoints have been read, or there is no right to.
+// Windows should be heard from then on.
+func (c *Controller) Restored() <-chan struct{} { return c.restored }
+
+// Run follows and writes until ctx ends, which is no error.
+func (c *Controller) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { c.watchRights(ctx) })
+	c.restore(ctx)
+	close(c.restored)
+	all.Go(func() { c.follow(ctx, c.pods, "pods", &corev1.Pod{}, c.podStore) })
+	all.Go(func() { c.follow(ctx, c.profiles, v1alpha1.Profiles, &v1alpha1.WorkloadProfile{}, c.objects) })
+	all.Go(func() { c.asker.run(ctx) })
+	for ctx.Err() == nil {
+		err := c.lead(ctx)
+		c.leads.Store(false)
+		c.metrics.leader.Set(0)
+		if ctx.Err() != nil {
+			break
+		}
+		// A replica that lost the lease knows as much as before.
+		c.logger.Warn("this replica does not write any more; it stands by", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return nil
+}
+
+// lead stands by until it has the lease and then writes, until it loses it.
+func (c *Controller) lead(ctx context.Context) error {
+	off, grace := metricsserver.Options{BindAddress: "0"}, time.Second
+	renew, retry := c.config.LeaseDuration*2/3, c.config.LeaseDuration*2/15
+	m, err := manager.New(c.config.REST, manager.Options{
+		Scheme: c.scheme, Logger: logr.FromSlogHandler(c.logger.Handler()),
+		Metrics: off, HealthProbeBindAddress: "0", GracefulShutdownTimeout: &grace,
+		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: c.leaseNamespace(),
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &c.config.LeaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
+	})
+	if err != nil {
+		return err
+	}
+	w := newWriter(c, m.GetEventRecorder(leaseName))
+	if err := m.Add(w); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+// leaseName is also who reports events.
+const leaseName = "spazio-profiler"
+
+// namespaceFile is where a pod finds its namespace.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+func (c *Controller) leaseNamespace() string {
+	if c.config.LeaseNamespace != "" {
+		return c.config.LeaseNamespace
+	}
+	text, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return "kube-system"
+	}
+	return cmp.Or(strings.TrimSpace(string(text)), "kube-system")
+}
+
+// complain logs a line once a minute of each kind.
+func (c *Controller) complain(kind, message string, args ...any) {
+	if c.quiet.allow(time.Now(), kind) {
+		c.logger.Error(message+"; one line a minute is logged", args...)
+	}
+}
+
+// quiet lets a kind of line through once a minute. Safe for concurrent use.
+type quiet struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func (q *quiet) allow(at time.Time, kind string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.last == nil {
+		q.last = map[string]time.Time{}
+	}
+	if last, ok := q.last[kind]; ok && at.Sub(last) < time.Minute {
+		return false
+	}
+	q.last[kind] = at
+	return true
+}
+
+// identityOf is how an object names a workload's template.
+func identityOf(template uint64) string {
+	if template == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%016x", template)
+}
+
+func objectName(w profile.Workload) types.NamespacedName {
+	return types.NamespacedName{Namespace: w.Namespace, Name: v1alpha1.NameOf(w)}
+}

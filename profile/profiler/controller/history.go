@@ -1,0 +1,117 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
+)
+
+// History tells what the pods of a workload took before the profiler heard of it.
+type History interface {
+	// Demand returns an error that wraps ErrNoHistory where there is none.
+	Demand(ctx context.Context, of profile.Workload, at time.Time) (profile.Demand, error)
+}
+
+// ErrNoHistory says that a workload has none.
+var ErrNoHistory = errors.New("no history")
+
+const (
+	// mostAsked bounds the workloads that wait for an answer; another is asked about
+	// when its next pod comes.
+	mostAsked = 4096
+	// askers work at once: what history is read from has other work.
+	askers = 4
+	// answerTime is what an answer may take.
+	answerTime = time.Minute
+	// askOnce is for how long a workload is not asked about again.
+	askOnce = time.Hour
+)
+
+// asker asks about workloads that nothing is known of, aside: no pod waits for an
+// answer. Safe for concurrent use.
+type asker struct {
+	history History
+	store   *profiler.Store
+	metrics *metrics
+	failed  func(of profile.Workload, err error)
+	queue   chan profile.Workload
+
+	mu    sync.Mutex
+	asked map[profile.Workload]time.Time
+}
+
+func newAsker(c Config, m *metrics) *asker {
+	logger := c.Logger
+	return &asker{
+		history: c.History, store: c.Store, metrics: m, queue: make(chan profile.Workload, mostAsked), asked: map[profile.Workload]time.Time{},
+		failed: func(of profile.Workload, err error) {
+			logger.Warn("no history of a workload", "workload", of.String(), "error", err)
+		},
+	}
+}
+
+// add asks about a workload unless it has been of late.
+func (a *asker) add(of profile.Workload) {
+	if a.history == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if last, ok := a.asked[of]; ok && now.Sub(last) < askOnce {
+		return
+	}
+	if len(a.asked) >= 4*mostAsked {
+		for of, last := range a.asked {
+			if now.Sub(last) >= askOnce {
+				delete(a.asked, of)
+			}
+		}
+	}
+	select {
+	case a.queue <- of:
+		a.asked[of] = now
+	default:
+		a.metrics.history.WithLabelValues("overflow").Inc()
+	}
+}
+
+func (a *asker) run(ctx context.Context) {
+	if a.history == nil {
+		return
+	}
+	var all sync.WaitGroup
+	for range askers {
+		all.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case of := <-a.queue:
+					a.ask(ctx, of)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (a *asker) ask(ctx context.Context, of profile.Workload) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	d, err := a.history.Demand(ctx, of, time.Now())
+	switch {
+	case errors.Is(err, ErrNoHistory):
+		a.metrics.history.WithLabelValues("none").Inc()
+	case err != nil:
+		a.metrics.history.WithLabelValues("failed").Inc()
+		a.failed(of, err)
+	default:
+		a.metrics.history.WithLabelValues("answered").Inc()
+		a.store.Expect(time.Now(), of, d)
+	}
+}

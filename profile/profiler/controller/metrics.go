@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+type metrics struct {
+	writes   *prometheus.CounterVec
+	delay    prometheus.Histogram
+	missing  *prometheus.GaugeVec
+	failures *prometheus.CounterVec
+	restored *prometheus.CounterVec
+	history  *prometheus.CounterVec
+	strange  prometheus.Counter
+	leader   prometheus.Gauge
+}
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	const prefix = "spazio_profiler_"
+	m := &metrics{
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "writes_total", Help: "Requests that write an object, by its kind and what came of them.",
+		}, []string{"kind", "result"}),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: prefix + "write_delay_seconds", Help: "Time from what was observed to its being published.",
+			Buckets: prometheus.ExponentialBuckets(.01, 2, 16),
+		}),
+		missing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: prefix + "missing_rights", Help: "1 for a right that the API server does not grant.",
+		}, []string{"verb", "resource"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "watch_failures_total", Help: "Lists and watches that failed, by resource.",
+		}, []string{"resource"}),
+		restored: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "checkpoints_total", Help: "Checkpoints found at the start, by what came of them.",
+		}, []string{"result"}),
+		history: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "history_queries_total", Help: "Questions about workloads' history, by what came of them.",
+		}, []string{"result"}),
+		strange: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: prefix + "strange_objects_total", Help: "Profiles passed over because their name or amounts are not such as this program writes.",
+		}),
+		leader: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: prefix + "leader", Help: "1 while this replica writes.",
+		}),
+	}
+	if r == nil {
+		return m, nil
+	}
+	var err error
+	for _, c := range []prometheus.Collector{m.writes, m.delay, m.missing, m.failures, m.restored, m.history, m.strange, m.leader} {
+		err = errors.Join(err, r.Register(c))
+	}
+	return m, err
+}
+
+// resultOf names what became of a request.
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case apierrors.IsForbidden(err):
+		return "forbidden"
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return "absent"
+	case apierrors.IsConflict(err):
+		return "conflict"
+	case apierrors.IsInvalid(err):
+		return "invalid"
+	}
+	return "failed"
+}

@@ -1,0 +1,156 @@
+package controller
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// podStore passes pods on to the profiler's Store and keeps none. Its methods are
+// called by one reflector.
+type podStore struct {
+	store   *profiler.Store
+	unknown func(profile.Workload)
+	synced  chan struct{}
+	once    sync.Once
+}
+
+var _ cache.TransformingStore = (*podStore)(nil)
+
+// slimPod is a pod stripped on arrival.
+type slimPod struct {
+	namespace, name string
+	pod             profiler.Pod
+}
+
+// GetObjectMeta is what a list in progress tells pods apart by.
+func (p *slimPod) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name}
+}
+
+// Transformer strips the pods of a list in progress.
+func (s *podStore) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) {
+		if pod, ok := object.(*corev1.Pod); ok {
+			return &slimPod{pod.Namespace, pod.Name, podOf(pod)}, nil
+		}
+		return object, nil
+	}
+}
+
+func slim(object any) (profiler.Pod, bool) {
+	switch o := object.(type) {
+	case *slimPod:
+		return o.pod, true
+	case *corev1.Pod:
+		return podOf(o), true
+	}
+	return profiler.Pod{}, false
+}
+
+// Add shows a pod to the Store.
+func (s *podStore) Add(object any) error {
+	if pod, ok := slim(object); ok && s.store.Pod(time.Now(), pod) {
+		s.unknown(pod.Workload)
+	}
+	return nil
+}
+
+// Update does the same.
+func (s *podStore) Update(object any) error { return s.Add(object) }
+
+// Delete says that a pod has gone.
+func (s *podStore) Delete(object any) error {
+	if pod, ok := slim(object); ok {
+		s.store.Gone(time.Now(), pod.UID)
+	}
+	return nil
+}
+
+// Replace shows all pods that there are.
+func (s *podStore) Replace(objects []any, _ string) error {
+	pods := make([]profiler.Pod, 0, len(objects))
+	for i, o := range objects {
+		if pod, ok := slim(o); ok {
+			pods = append(pods, pod)
+		}
+		objects[i] = nil
+	}
+	for _, of := range s.store.Pods(time.Now(), pods) {
+		s.unknown(of)
+	}
+	s.once.Do(func() { close(s.synced) })
+	return nil
+}
+
+// Resync has nothing to do.
+func (s *podStore) Resync() error { return nil }
+
+// podOf strips a pod.
+func podOf(p *corev1.Pod) profiler.Pod {
+	of, revision, template := profile.Identify(metaOf(p))
+	return profiler.Pod{
+		UID: string(p.UID), Node: p.Spec.NodeName, Workload: of, Revision: revision, Template: template,
+		Always: p.Spec.RestartPolicy == corev1.RestartPolicyAlways, Containers: containersOf(p),
+	}
+}
+
+func metaOf(p *corev1.Pod) profile.Meta {
+	m := profile.Meta{
+		Namespace: p.Namespace, Name: p.Name, GenerateName: p.GenerateName,
+		Labels: p.Labels, Annotations: p.Annotations, Created: p.CreationTimestamp.Time,
+	}
+	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
+		m.Controller = profile.Owner{Kind: owner.Kind, Name: owner.Name}
+	}
+	for i := range p.Spec.Containers {
+		c := &p.Spec.Containers[i]
+		m.Containers = append(m.Containers, profile.Container{
+			Name: c.Name, Image: c.Image, Command: append(c.Command[:len(c.Command):len(c.Command)], c.Args...),
+			Requests: texts(c.Resources.Requests), Limits: texts(c.Resources.Limits),
+		})
+	}
+	return m
+}
+
+func texts(list corev1.ResourceList) map[string]string {
+	if len(list) == 0 {
+		return nil
+	}
+	m := make(map[string]string, len(list))
+	for name, q := range list {
+		m[string(name)] = q.String()
+	}
+	return m
+}
+
+// containersOf names those of a pod with more than one, by the keys of their IDs: of
+// a container that runs again, of the last one too.
+func containersOf(p *corev1.Pod) (all []profiler.Container) {
+	if len(p.Status.ContainerStatuses)+len(p.Status.InitContainerStatuses) < 2 {
+		return nil
+	}
+	add := func(id, name string) {
+		if _, id, ok := strings.Cut(id, "://"); ok && id != "" {
+			all = append(all, profiler.Container{Key: uint64(reserve.KeyOf(id)), Name: name})
+		}
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range statuses {
+			s := &statuses[i]
+			add(s.ContainerID, s.Name)
+			if last := s.LastTerminationState.Terminated; last != nil && last.ContainerID != s.ContainerID {
+				add(last.ContainerID, s.Name)
+			}
+		}
+	}
+	return all
+}

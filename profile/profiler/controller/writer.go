@@ -1,0 +1,213 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/profile/profiler"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+const (
+	// burstSeconds' worth of writes may come at once, so that a batch of unknown
+	// workloads is priced soon.
+	burstSeconds = 4
+	// writesOfFirst are those of a profile that is not there: itself and its status.
+	writesOfFirst = 2
+	// between looks where nothing was heard.
+	idle = 100 * time.Millisecond
+	// firstPause doubles with each failed write up to the longest.
+	firstPause, longestPause = 200 * time.Millisecond, 30 * time.Second
+	// oneInFour writes is a checkpoint's where one is due, however much changes.
+	oneInFour = 4
+)
+
+// writer writes while its replica leads. It is for one goroutine.
+type writer struct {
+	*Controller
+	events   events.EventRecorder
+	limit    *rate.Limiter
+	turn     int
+	failures int
+	paused   time.Time
+}
+
+func newWriter(c *Controller, recorder events.EventRecorder) *writer {
+	burst := max(writesOfFirst, int(burstSeconds*c.config.WriteRate))
+	return &writer{Controller: c, events: recorder, limit: rate.NewLimiter(rate.Limit(c.config.WriteRate), burst)}
+}
+
+// Start implements manager.Runnable: it is called when this replica has the lease.
+func (w *writer) Start(ctx context.Context) error {
+	w.logger.Info("this replica writes")
+	w.leads.Store(true)
+	w.metrics.leader.Set(1)
+	ticker := time.NewTicker(idle)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.config.Heard:
+		case <-ticker.C:
+		}
+		w.round(ctx)
+	}
+}
+
+// round writes what is due, as far as the rate goes.
+func (w *writer) round(ctx context.Context) {
+	for ctx.Err() == nil {
+		now := time.Now()
+		if now.Before(w.paused) || w.limit.TokensAt(now) < writesOfFirst {
+			return
+		}
+		w.turn++
+		if w.turn%oneInFour == 0 && w.save(ctx, now) {
+			continue
+		}
+		if !w.publish(ctx, now) && !w.save(ctx, now) {
+			return
+		}
+	}
+}
+
+// request makes one request that writes, and counts it.
+func (w *writer) request(kind string, name types.NamespacedName, verb string, do func() error) error {
+	w.limit.Allow()
+	err := do()
+	result := resultOf(err)
+	w.metrics.writes.WithLabelValues(kind, result).Inc()
+	if err != nil && result != "conflict" && result != "canceled" {
+		w.complain(verb+kind+result, "an object is not written", "verb", verb, "kind", kind, "object", name.String(), "result", result, "error", err)
+	}
+	return err
+}
+
+// after notes whether a write went well: while none does, they come seldom.
+func (w *writer) after(now time.Time, err error) {
+	if err == nil {
+		w.failures = 0
+		return
+	}
+	w.paused = now.Add(min(firstPause<<min(w.failures, 10), longestPause))
+	w.failures++
+}
+
+// publish writes one update; false if there is none.
+func (w *writer) publish(ctx context.Context, now time.Time) bool {
+	updates := w.config.Store.Changed(now, 1)
+	if len(updates) == 0 {
+		return false
+	}
+	u := updates[0]
+	err := w.write(ctx, u)
+	w.after(time.Now(), err)
+	if err != nil {
+		w.config.Store.Failed(time.Now(), u)
+		return true
+	}
+	w.config.Store.Published(u)
+	if !u.Gone {
+		w.metrics.delay.Observe(time.Since(u.Since).Seconds())
+	}
+	return true
+}
+
+const (
+	profileKind    = "profile"
+	checkpointKind = "checkpoint"
+)
+
+func (w *writer) write(ctx context.Context, u profiler.Update) error {
+	name := objectName(u.Workload)
+	if u.Gone {
+		return w.delete(ctx, name)
+	}
+	known, there := w.objects.get(name)
+	o := &v1alpha1.WorkloadProfile{}
+	o.Namespace, o.Name, o.ResourceVersion = name.Namespace, name.Name, known.version
+	o.Spec.Workload, o.Status.Conditions = v1alpha1.Reference(u.Workload), known.conditions
+	if !there {
+		err := w.request(profileKind, name, "create", func() error { return w.client.Create(ctx, o) })
+		if apierrors.IsAlreadyExists(err) {
+			err = w.client.Get(ctx, name, o)
+		}
+		if err != nil {
+			return err
+		}
+		w.objects.keep(o)
+	}
+	contradicted := fill(&o.Status, u)
+	err := w.request(profileKind, name, "update", func() error { return w.client.Status().Update(ctx, o) })
+	if apierrors.IsConflict(err) {
+		if err = w.client.Get(ctx, name, o); err != nil {
+			return err
+		}
+		contradicted = fill(&o.Status, u)
+		err = w.request(profileKind, name, "update", func() error { return w.client.Status().Update(ctx, o) })
+	}
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			w.objects.lose(name) // it, or all of them
+		}
+		return err
+	}
+	w.objects.keep(o)
+	if contradicted {
+		w.events.Eventf(o, nil, corev1.EventTypeWarning, v1alpha1.Contradicted, "Measure", "three pods in a row took something else than was known of %s; that begins anew", u.Workload)
+	}
+	return nil
+}
+
+// delete takes a workload's objects away, but for a profile that its owner asks
+// something of.
+func (w *writer) delete(ctx context.Context, name types.NamespacedName) error {
+	gone := func(kind string, o client.Object) error {
+		o.SetNamespace(name.Namespace)
+		o.SetName(name.Name)
+		return w.request(kind, name, "delete", func() error { return client.IgnoreNotFound(w.client.Delete(ctx, o)) })
+	}
+	if known, there := w.objects.get(name); there && !known.owned {
+		if err := gone(profileKind, &v1alpha1.WorkloadProfile{}); err != nil {
+			return err
+		}
+	}
+	return gone(checkpointKind, &v1alpha1.WorkloadProfileCheckpoint{})
+}
+
+// save writes one checkpoint; false if none is due.
+func (w *writer) save(ctx context.Context, now time.Time) bool {
+	due := w.config.Store.Checkpoints(now, 1)
+	if len(due) == 0 {
+		return false
+	}
+	o := checkpointOf(due[0])
+	name := client.ObjectKeyFromObject(o)
+	// A merge patch is one request where there is an object already.
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"template":%q,"pods":%d,"version":%d,"data":%q}`, o.Template, o.Pods, o.Version, encode(o.Data)))
+	if o.Template == "" {
+		patch = client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"pods":%d,"version":%d,"data":%q}`, o.Pods, o.Version, encode(o.Data)))
+	}
+	sent := &v1alpha1.WorkloadProfileCheckpoint{ObjectMeta: o.ObjectMeta}
+	err := w.client.Patch(ctx, sent, patch)
+	if apierrors.IsNotFound(err) {
+		err = w.request(checkpointKind, name, "create", func() error { return w.client.Create(ctx, o) })
+	} else {
+		patched := err
+		err = w.request(checkpointKind, name, "patch", func() error { return patched })
+	}
+	w.after(time.Now(), err)
+	if err != nil {
+		w.config.Store.Unsaved(due[0])
+	}
+	return true
+}
