@@ -61,6 +61,10 @@ replace github.com/spazio-scheduler/spazio/profile => ../profile
 
 replace github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
 
+replace github.com/spazio-scheduler/spazio/profile/profiler => ../profile/profiler
+
+replace github.com/spazio-scheduler/spazio/profile/prometheus => ../profile/prometheus
+
 replace github.com/spazio-scheduler/spazio/node => ../node
 
 replace github.com/spazio-scheduler/spazio/embedded => ../embedded

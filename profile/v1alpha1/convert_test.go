@@ -3,6 +3,7 @@ package v1alpha1_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,27 @@ func TestNamesAreNamesAndDiffer(t *testing.T) {
 	}
 	if got := v1alpha1.NameOf(profile.Workload{Namespace: "any", Kind: "Deployment", Name: "web"}); !strings.HasPrefix(got, "deployment-web-") || len(got) != len("deployment-web-")+8 {
 		t.Errorf("name %q", got)
+	}
+}
+
+// A profile may ask for each preset that there is, and for no other.
+func TestPresetsAreThoseOfProfile(t *testing.T) {
+	crds, err := v1alpha1.CRDs()
+	if err != nil || len(crds) != 2 {
+		t.Fatal(len(crds), err)
+	}
+	_, list, found := strings.Cut(string(crds[1]), "preset:")
+	_, list, _ = strings.Cut(list, "enum:\n")
+	list, _, _ = strings.Cut(list, "type:")
+	var want []string
+	for _, p := range profile.Presets() {
+		want = append(want, p.Name)
+	}
+	slices.Sort(want)
+	got := strings.Fields(strings.ReplaceAll(list, "- ", ""))
+	slices.Sort(got)
+	if !found || !slices.Equal(got, want) {
+		t.Errorf("the definition has %q, package profile %q", got, want)
 	}
 }
 

@@ -9,8 +9,8 @@
 // given before anything is read or written. NameOf is the name of a workload's
 // objects, FromDemand and Demand.Value convert amounts.
 //
-// For an informer of client-go, a rest.Config with GroupVersion, APIPath "/apis" and
-// NegotiatedSerializer Codecs makes a REST client of
+// For an informer of client-go, a rest.Config with GroupVersion, APIPath "/apis",
+// ContentType "application/json" and NegotiatedSerializer Codecs makes a REST client of
 //
 //	cache.NewListWatchFromClient(client, v1alpha1.Profiles, namespace, fields.Everything())
 //

@@ -47,7 +47,7 @@ type WorkloadProfileSpec struct {
 	// Preset is by whose rules the recommendation is made; the default is the
 	// profiler's.
 	// +optional
-	// +kubebuilder:validation:Enum=spazio;seed;vpa;autopilot;koordlet
+	// +kubebuilder:validation:Enum=spazio;seed;vpa;autopilot;autopilot-batch;koordlet
 	Preset string `json:"preset,omitempty"`
 	// MinAllowed and MaxAllowed bound the recommendation for each container.
 	// +optional

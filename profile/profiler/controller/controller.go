@@ -56,6 +56,7 @@ func New(c Config) (*Controller, error) {
 	// Writes are bounded here, and what is read must not wait for them.
 	c.REST = rest.CopyConfig(c.REST)
 	c.REST.QPS = -1
+	c.REST.ContentType, c.REST.AcceptContentTypes = runtime.ContentTypeJSON, ""
 	r := &Controller{config: c, logger: c.Logger, restored: make(chan struct{}), scheme: runtime.NewScheme()}
 	err := errors.Join(v1alpha1.AddToScheme(r.scheme), authorizationv1.AddToScheme(r.scheme), clientgoscheme.AddToScheme(r.scheme))
 	if err != nil {
@@ -139,22 +140,22 @@ func (c *Controller) lead(ctx context.Context) error {
 	m, err := manager.New(c.config.REST, manager.Options{
 		Scheme: c.scheme, Logger: logr.FromSlogHandler(c.logger.Handler()),
 		Metrics: off, HealthProbeBindAddress: "0", GracefulShutdownTimeout: &grace,
-		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: c.leaseNamespace(),
+		LeaderElection: true, LeaderElectionID: LeaseName, LeaderElectionNamespace: c.leaseNamespace(),
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &c.config.LeaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
 	})
 	if err != nil {
 		return err
 	}
-	w := newWriter(c, m.GetEventRecorder(leaseName))
+	w := newWriter(c, m.GetEventRecorder(LeaseName))
 	if err := m.Add(w); err != nil {
 		return err
 	}
 	return m.Start(ctx)
 }
 
-// leaseName is also who reports events.
-const leaseName = "spazio-profiler"
+// LeaseName is the lease of who writes, and who reports events.
+const LeaseName = "spazio-profiler"
 
 // namespaceFile is where a pod finds its namespace.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"

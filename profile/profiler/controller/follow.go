@@ -33,6 +33,7 @@ func podClient(config *rest.Config) (rest.Interface, error) {
 
 func profileClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, ""
 	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &v1alpha1.GroupVersion, "/apis", v1alpha1.Codecs
 	return rest.RESTClientFor(config)
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -12,12 +11,9 @@ import (
 
 // History tells what the pods of a workload took before the profiler heard of it.
 type History interface {
-	// Demand returns an error that wraps ErrNoHistory where there is none.
+	// Demand returns a demand without confidence where nothing is known.
 	Demand(ctx context.Context, of profile.Workload, at time.Time) (profile.Demand, error)
 }
-
-// ErrNoHistory says that a workload has none.
-var ErrNoHistory = errors.New("no history")
 
 const (
 	// mostAsked bounds the workloads that wait for an answer; another is asked about
@@ -105,7 +101,7 @@ func (a *asker) ask(ctx context.Context, of profile.Workload) {
 	defer cancel()
 	d, err := a.history.Demand(ctx, of, time.Now())
 	switch {
-	case errors.Is(err, ErrNoHistory):
+	case err == nil && d.CPU.Confidence == 0 && d.Memory.Confidence == 0:
 		a.metrics.history.WithLabelValues("none").Inc()
 	case err != nil:
 		a.metrics.history.WithLabelValues("failed").Inc()

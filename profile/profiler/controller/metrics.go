@@ -32,7 +32,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}),
 		missing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: prefix + "missing_rights", Help: "1 for a right that the API server does not grant.",
-		}, []string{"verb", "resource"}),
+		}, []string{"group", "resource", "verb"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "watch_failures_total", Help: "Lists and watches that failed, by resource.",
 		}, []string{"resource"}),

@@ -14,7 +14,9 @@ import (
 // Right is one that a profiler needs, and what does not work without.
 type Right struct {
 	Group, Resource, Subresource, Verb string
-	Without                            string
+	// Lease says that it is needed for the lease alone.
+	Lease   bool
+	Without string
 }
 
 // String is "update workloadprofiles/status".
@@ -27,7 +29,7 @@ func (r Right) path() string {
 	return r.Resource + "/" + r.Subresource
 }
 
-// Rights are all that a profiler needs; those of the lease in its namespace alone.
+// Rights are all that a profiler needs, if its lease is there already.
 func Rights() []Right {
 	const (
 		noPods        = "no pod is known, and no window counts"
@@ -44,7 +46,7 @@ func Rights() []Right {
 	group := v1alpha1.GroupVersion.Group
 	rights := []Right{{Resource: "pods", Verb: "list", Without: noPods}, {Resource: "pods", Verb: "watch", Without: noPods}}
 	add := func(group, resource, subresource, verb, without string) {
-		rights = append(rights, Right{group, resource, subresource, verb, without})
+		rights = append(rights, Right{Group: group, Resource: resource, Subresource: subresource, Verb: verb, Without: without})
 	}
 	add(group, v1alpha1.Profiles, "", "get", "profiles that somebody else wrote are not updated")
 	add(group, v1alpha1.Profiles, "", "list", noProfiles)
@@ -56,24 +58,30 @@ func Rights() []Right {
 	add(group, v1alpha1.Checkpoints, "", "create", notSaved)
 	add(group, v1alpha1.Checkpoints, "", "patch", notSaved)
 	add(group, v1alpha1.Checkpoints, "", "delete", notDeleted)
-	for _, verb := range []string{"get", "create", "update"} {
-		add("coordination.k8s.io", "leases", "", verb, noLease)
+	for _, group := range []string{"", "events.k8s.io"} {
+		add(group, "events", "", "create", noEvents)
+		add(group, "events", "", "patch", noEvents)
 	}
-	add("events.k8s.io", "events", "", "create", noEvents)
-	add("events.k8s.io", "events", "", "patch", noEvents)
 	add("authentication.k8s.io", "tokenreviews", "", "create", nobodyIsKnown)
+	for _, verb := range []string{"get", "update"} {
+		rights = append(rights, Right{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Lease: true, Without: noLease})
+	}
 	return rights
 }
 
-// Rules are the rights as a ClusterRole has them.
-func Rules() []rbacv1.PolicyRule {
+// Rules are rights as a role has them: those of the lease name it.
+func Rules(rights []Right) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
-	for _, r := range Rights() {
+	for _, r := range rights {
 		i := slices.IndexFunc(rules, func(rule rbacv1.PolicyRule) bool {
 			return rule.APIGroups[0] == r.Group && rule.Resources[0] == r.path()
 		})
 		if i < 0 {
-			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{r.path()}})
+			rule := rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{r.path()}}
+			if r.Lease {
+				rule.ResourceNames = []string{LeaseName}
+			}
+			rules = append(rules, rule)
 			i = len(rules) - 1
 		}
 		rules[i].Verbs = append(rules[i].Verbs, r.Verb)
@@ -102,8 +110,8 @@ func (c *Controller) watchRights(ctx context.Context) {
 
 func (c *Controller) checkRight(ctx context.Context, r Right) {
 	attributes := &authorizationv1.ResourceAttributes{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Verb: r.Verb}
-	if r.Resource == "leases" {
-		attributes.Namespace = c.leaseNamespace()
+	if r.Lease {
+		attributes.Namespace, attributes.Name = c.leaseNamespace(), LeaseName
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
 	if err := c.client.Create(ctx, review); err != nil {
@@ -117,5 +125,5 @@ func (c *Controller) checkRight(ctx context.Context, r Right) {
 		missing = 1
 		c.logger.Error("a right is missing", "right", r.String(), "group", r.Group, "without", r.Without)
 	}
-	c.metrics.missing.WithLabelValues(r.Verb, r.path()).Set(missing)
+	c.metrics.missing.WithLabelValues(r.Group, r.path(), r.Verb).Set(missing)
 }

@@ -200,6 +200,7 @@ func (w *writer) save(ctx context.Context, now time.Time) bool {
 	sent := &v1alpha1.WorkloadProfileCheckpoint{ObjectMeta: o.ObjectMeta}
 	err := w.client.Patch(ctx, sent, patch)
 	if apierrors.IsNotFound(err) {
+		w.limit.Allow()
 		err = w.request(checkpointKind, name, "create", func() error { return w.client.Create(ctx, o) })
 	} else {
 		patched := err

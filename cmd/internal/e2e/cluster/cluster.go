@@ -16,6 +16,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/profilerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/embedded"
 )
@@ -25,6 +26,7 @@ const roleVariable = "SPAZIO_E2E_ROLE"
 
 var roles = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) int{
 	"aggregator": aggregatord.Main,
+	"profiler":   profilerd.Main,
 	"scheduler":  schedulerd.Main,
 }
 

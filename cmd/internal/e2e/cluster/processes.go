@@ -84,6 +84,9 @@ func (c *Command) Run(t *testing.T) (output string, err error) {
 	return c.output.String(), err
 }
 
+// Said is what the process has written so far.
+func (c *Command) Said() string { return c.output.String() }
+
 // Kill ends the process as kill -9 does.
 func (c *Command) Kill(t *testing.T) {
 	t.Helper()

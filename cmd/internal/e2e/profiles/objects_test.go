@@ -73,6 +73,7 @@ func dynamicClient(t *testing.T) dynamic.Interface {
 func typedClient(t *testing.T) rest.Interface {
 	t.Helper()
 	config := cluster.Plane(t).RESTConfig()
+	config.ContentType = "application/json"
 	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &v1alpha1.GroupVersion, "/apis", v1alpha1.Codecs
 	client, err := rest.RESTClientFor(config)
 	if err != nil {

@@ -1,0 +1,104 @@
+// Package profilerd is the command spazio-profiler: a gRPC UsageService, the
+// controller that follows and writes the API's objects, metrics and health.
+package profilerd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// Main runs the command until it fails or ctx ends, and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
+}
+
+// NewCommand returns the command with its flags at their defaults.
+func NewCommand() *cobra.Command {
+	config := Config{Listen: "127.0.0.1:9696", DebugListen: "127.0.0.1:9697", TokenAudience: "spazio-profiler"}
+	var log command.Log
+	var preset, zone string
+	c := &cobra.Command{
+		Use:     "spazio-profiler",
+		Short:   "Learn what workloads take, and tell schedulers and people",
+		Version: command.Version(),
+		Long: "spazio-profiler takes in what agents measure of pods (spazio-agent --usage on), learns\n" +
+			"what each workload takes, and keeps that in WorkloadProfile objects. Replicas all hear\n" +
+			"the agents; the one with the lease writes.",
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if config.Logger, err = log.Logger(c.ErrOrStderr()); err != nil {
+				return err
+			}
+			klog.SetSlogLogger(config.Logger)
+			ctrllog.SetLogger(logr.FromSlogHandler(config.Logger.Handler()))
+			config.debugDefault = !c.Flags().Changed("debug-listen")
+			if config.Store.Preset, err = presetOf(preset); err != nil {
+				return command.Usage(err)
+			}
+			if config.Store.Profile.Zone, err = time.LoadLocation(zone); err != nil {
+				return command.Usage(fmt.Errorf("--slot-zone: %w", err))
+			}
+			if err := config.Validate(); err != nil {
+				return command.Usage(err)
+			}
+			service, err := New(c.Context(), config)
+			if err != nil {
+				return endpoint.Refused(err)
+			}
+			return service.Run(c.Context())
+		},
+	}
+	flags := c.Flags()
+	flags.Bool("version", false, "version of spazio-profiler") // some libraries' flag of that name is not boolean
+	flags.StringVar(&config.Listen, "listen", config.Listen, "host:port of the UsageService")
+	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9702; empty for none")
+	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+DebugPath+", what is known as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
+	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
+	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of who writes (default the pod's own)")
+	endpoint.ServerFlags(flags, &config.Transport)
+	flags.StringVar(&config.AgentServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
+	flags.StringVar(&config.TokenAudience, "token-audience", config.TokenAudience, "audience of the agents' tokens")
+	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots of the day that amounts are told apart by, 1 for none")
+	flags.StringVar(&zone, "slot-zone", "UTC", "time zone in which the day begins")
+	flags.DurationVar(&config.Store.Profile.CPUHalfLife, "half-life-cpu", 24*time.Hour, "age at which a sample of CPU weighs half in recommendations")
+	flags.DurationVar(&config.Store.Profile.MemoryHalfLife, "half-life-memory", 48*time.Hour, "the same of memory")
+	flags.StringVar(&preset, "preset", profile.Spazio().Name, "whose rules recommendations follow: "+presets())
+	flags.Float64Var(&config.WriteRate, "write-rate", 10, "most writes to the API server a second")
+	flags.IntVar(&config.Store.MaxWorkloads, "max-workloads", 20_000, "most workloads kept")
+	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
+	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
+	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")
+	flags.StringVar(&config.Prometheus.TokenFile, "prometheus-token-file", "", "bearer token shown to it, read again for each query")
+	flags.IntVar(&config.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
+	flags.IntVar(&config.Limits.Strangers, "max-strangers", 0, "most connections of one address that have not yet sent a batch (default 256)")
+	command.LogFlags(flags, &log)
+	return c
+}
+
+func presetOf(name string) (profile.Preset, error) {
+	for _, p := range profile.Presets() {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return profile.Preset{}, fmt.Errorf("--preset: %q is none of %s", name, presets())
+}
+
+func presets() string {
+	var names []string
+	for _, p := range profile.Presets() {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}

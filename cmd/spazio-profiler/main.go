@@ -1,0 +1,10 @@
+// Command spazio-profiler learns what workloads take from what agents measure of
+// their pods, and tells schedulers and people.
+package main
+
+import (
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/profilerd"
+)
+
+func main() { command.Main(profilerd.Main) }

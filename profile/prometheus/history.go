@@ -1,0 +1,181 @@
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// History asks a Prometheus server. It is safe for concurrent use.
+type History struct {
+	config  Config
+	api     promv1.API
+	turns   chan struct{}
+	dropped atomic.Uint64
+}
+
+// New checks the config; nothing is asked yet.
+func New(c Config) (*History, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	tripper, err := newTripper(c)
+	if err != nil {
+		return nil, err
+	}
+	client, err := api.NewClient(api.Config{Address: c.Address, RoundTripper: tripper})
+	if err != nil {
+		return nil, &FieldError{Field: "Address", Value: c.Address, Err: err}
+	}
+	return &History{config: c, api: promv1.NewAPI(client), turns: make(chan struct{}, c.AtOnce)}, nil
+}
+
+// Dropped counts series that were passed over, as none of a pod's use can be.
+func (h *History) Dropped() uint64 { return h.dropped.Load() }
+
+// half is all that use without waiting is worth.
+const half = .5
+
+// Demand is what the workload's pods took until a time: looked back on from then, as
+// far as there are too few of them. There is no confidence where nothing is known of
+// them. Errors are a *HistoryError.
+func (h *History) Demand(ctx context.Context, of profile.Workload, at time.Time) (profile.Demand, error) {
+	names := podNames(of)
+	if names == "" {
+		return profile.Demand{}, nil
+	}
+	cpu, memory := series{}, series{}
+	for end := at; at.Sub(end) < h.config.Back && len(memory) < h.config.Pods; end = end.Add(-h.config.Chunk) {
+		if err := h.read(ctx, h.config.Queries.CPU, of.Namespace, names, end, cpu); err != nil {
+			return profile.Demand{}, err
+		}
+		if err := h.read(ctx, h.config.Queries.Memory, of.Namespace, names, end, memory); err != nil {
+			return profile.Demand{}, err
+		}
+	}
+	return profile.Demand{CPU: cpu.share((*pod).mean), Memory: memory.share((*pod).peak)}, nil
+}
+
+// series are what pods took, by their names.
+type series map[string]*pod
+
+type pod struct {
+	sum, most float64
+	n         int
+	last      time.Time
+}
+
+func (p *pod) mean() float64 { return p.sum / float64(p.n) }
+func (p *pod) peak() float64 { return p.most }
+
+// share is the evidence of the pods.
+func (s series) share(value func(*pod) float64) profile.Share {
+	var e profile.Evidence
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		e, _ = e.Take(s[name].last, value(s[name]), 1, profile.EvidenceConfig{Steady: true})
+	}
+	share := profile.Blend(e, profile.Share{}, 0)
+	share.Confidence = min(share.Confidence, half)
+	return share
+}
+
+// read adds what a query says of the chunk that ends at a time.
+func (h *History) read(ctx context.Context, query, namespace, names string, end time.Time, into series) error {
+	query = strings.NewReplacer("$namespace", quoted(namespace), "$pods", quoted(names)).Replace(query)
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+	case <-ctx.Done():
+		return &HistoryError{Query: query, Err: context.Cause(ctx)}
+	}
+	// Both ends of a range are in its answer: chunks don't share a sample.
+	span := promv1.Range{Start: end.Add(-h.config.Chunk + h.config.Step), End: end, Step: h.config.Step}
+	value, _, err := h.api.QueryRange(ctx, query, span)
+	if err != nil {
+		return &HistoryError{Query: query, Err: err}
+	}
+	matrix, ok := value.(model.Matrix)
+	if !ok {
+		return &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", ErrAnswer, value)}
+	}
+	for _, stream := range matrix {
+		if !into.add(stream) {
+			h.dropped.Add(1)
+		}
+	}
+	return nil
+}
+
+// quoted is text as it stands within a PromQL string.
+func quoted(text string) string {
+	q := strconv.Quote(text)
+	return q[1 : len(q)-1]
+}
+
+// most is beyond the bytes and cores of any machine.
+const most = 1 << 50
+
+// add takes a series in unless it has no pod, or a value or an order that no use has.
+func (s series) add(stream *model.SampleStream) bool {
+	if stream == nil || len(stream.Values) == 0 || len(stream.Metric["pod"]) == 0 {
+		return false
+	}
+	for i, v := range stream.Values {
+		if x := float64(v.Value); !(x >= 0) || x > most || math.IsInf(x, 0) || i > 0 && v.Timestamp <= stream.Values[i-1].Timestamp {
+			return false
+		}
+	}
+	name := string(stream.Metric["pod"])
+	p := s[name]
+	if p == nil {
+		p = &pod{}
+		s[name] = p
+	}
+	for _, v := range stream.Values {
+		p.sum += float64(v.Value)
+		p.most = max(p.most, float64(v.Value))
+		p.n++
+	}
+	if last := stream.Values[len(stream.Values)-1].Timestamp.Time(); last.After(p.last) {
+		p.last = last
+	}
+	return true
+}
+
+// letters are what Kubernetes makes suffixes of
+// (k8s.io/apimachinery/pkg/util/rand).
+const letters = "[bcdfghjklmnpqrstvwxz2456789]"
+
+// podNames is a regular expression of the names that a workload's controller gives to
+// its pods, empty if nothing says which they are.
+func podNames(of profile.Workload) string {
+	name := regexp.QuoteMeta(of.Name)
+	switch of.Kind {
+	case "Deployment":
+		return name + "-" + letters + "{1,10}-" + letters + "{5}"
+	case "StatefulSet":
+		return name + "-[0-9]+"
+	case "CronJob":
+		return name + "-[0-9]{8,10}-" + letters + "{5}"
+	case "Pod":
+		return name + "(-?" + letters + "{5})?"
+	case "Workload":
+		return ""
+	}
+	// A Job's own name may end in a generated suffix that is no part of the workload's.
+	return name + "(-" + letters + "{5})?-" + letters + "{5}"
+}
