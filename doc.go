@@ -18,7 +18,7 @@
 //	capacity   the signal k and the availability in pods
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	agent      a node's pipeline, a pure state machine over the five above
-//	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes
+//	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the service, profile/prometheus history
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams
@@ -37,7 +37,8 @@
 //	svd filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	svd  ←  aggregate                      telemetry  ←  node
 //	agent, aggregate  ←  sim  ←  report    telemetry, sim  ←  simnode
-//	profile  ←  report, profile/v1alpha1
+//	profile  ←  report, profile/v1alpha1, profile/prometheus
+//	api, profile/v1alpha1  ←  profile/profiler
 //	all of these, and embedded  ←  cmd
 //
 // cmd is imported by nothing, and bench starts its programs as processes. Only

@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/spazio-scheduler/spazio/profile v0.0.0-00010101000000-000000000000
+	github.com/spazio-scheduler/spazio/profile v0.1.0
 	k8s.io/apimachinery v0.36.3
 )
 
