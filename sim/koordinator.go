@@ -26,6 +26,9 @@ type loadAwarePolicy struct {
 type missing struct {
 	known bool
 	parts []baseline.Resources
+	// fits is what came of the last question: pods of one estimate are alike.
+	asked, fits bool
+	estimate    baseline.Resources
 }
 
 // Start implements Scheduler.
@@ -65,7 +68,7 @@ func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
 	if of.known {
 		return of.parts
 	}
-	of.known, of.parts = true, of.parts[:0]
+	of.known, of.asked, of.parts = true, false, of.parts[:0]
 	seen := &p.koordlets.seen[m.index]
 	for _, other := range m.assigned {
 		known := p.koordlets.pods[other]
@@ -83,8 +86,12 @@ func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
 }
 
 func (p *loadAwarePolicy) Admits(node, pod int) bool {
-	m := p.c.nodes[node]
-	return p.plugin.Fits(p.expected(m, int32(pod)), m.allocatable)
+	m, of := p.c.nodes[node], &p.missing[node]
+	if estimate := p.estimates[pod]; !of.known || !of.asked || of.estimate != estimate {
+		of.fits = p.plugin.Fits(p.expected(m, int32(pod)), m.allocatable)
+		of.asked, of.estimate = true, estimate
+	}
+	return of.fits
 }
 
 func (p *loadAwarePolicy) Score(scores []float64, nodes []int, pod int) {

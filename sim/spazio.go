@@ -319,7 +319,7 @@ func (s *spazio) handle(e event) {
 		a.reported, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
 		s.refresh(a)
 	case overdue:
-		s.rouse()
+		s.ripen(e.pod)
 	case shown: // the API shows the pod running
 		s.ledger.Delete(s.key(e.pod), at(s.c.now))
 		s.refresh(a)
@@ -417,7 +417,7 @@ func (s *spazio) bound(m *machine, pod int32) {
 	if trickled {
 		s.ledger.MarkTrickled(s.key(pod))
 	}
-	s.waits.since[pod] = none
+	s.admitted(pod)
 	s.refresh(a)
 }
 

@@ -4,15 +4,16 @@ import "github.com/spazio-scheduler/spazio/reserve"
 
 // waits are of the pods that were refused for want of measured room.
 type waits struct {
-	since  []float64 // by pod, none if it does not wait
-	places int       // for overdue pods, of all nodes
+	since  []float64      // by pod, none if it does not wait
+	late   map[int32]bool // those that are overdue
+	places int            // for overdue pods, of all nodes
 }
 
 // none stands for a time that never was.
 const none = -1
 
 func newWaits(pods int) waits {
-	w := waits{since: make([]float64, pods)}
+	w := waits{since: make([]float64, pods), late: map[int32]bool{}}
 	for i := range w.since {
 		w.since[i] = none
 	}
@@ -26,6 +27,20 @@ func (s *spazio) wait(pod int32) {
 	}
 	s.waits.since[pod] = s.c.now
 	s.c.agenda.add(event{at: s.c.now + s.options.Trickle.WithDefaults().MaxWait.Seconds(), kind: overdue, pod: pod})
+}
+
+// ripen notes that a pod may be overdue by now.
+func (s *spazio) ripen(pod int32) {
+	if s.overdue(pod) {
+		s.waits.late[pod] = true
+	}
+	s.rouse()
+}
+
+// admitted ends the wait of a pod.
+func (s *spazio) admitted(pod int32) {
+	s.waits.since[pod] = none
+	delete(s.waits.late, pod)
 }
 
 func (s *spazio) overdue(pod int32) bool {
@@ -48,7 +63,11 @@ func (s *spazio) offer(a *spazioAgent) {
 }
 
 // rouse has as many overdue pods tried as there are places.
-func (s *spazio) rouse() { s.c.queue.rouse(s.waits.places, s.overdue) }
+func (s *spazio) rouse() {
+	if len(s.waits.late) > 0 {
+		s.c.queue.rouse(s.waits.places, s.overdue)
+	}
+}
 
 // free is the room beyond the pods in flight.
 func (a *spazioAgent) free() float64 { return reserve.Free(a.signal.Avail, a.account.InFlight()) }

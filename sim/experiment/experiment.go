@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -52,9 +53,10 @@ type Params struct {
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
 
-	sizes  []int      // of the fleet
-	mixed  bool       // the pods differ in what they take
-	spazio sim.Spazio // with Set
+	recordings *recordings // of Trace, shared by all cases of it
+	sizes      []int       // of the fleet
+	mixed      bool        // the pods differ in what they take
+	spazio     sim.Spazio  // with Set
 }
 
 // Sweep lists the values that cases are made of, one a combination. An empty
@@ -215,7 +217,7 @@ var experiments = []Experiment{
 		defaults:   Params{Duration: 600, mixed: true},
 		sweep:      Sweep{Load: []float64{.1}, Fleet: []string{Small}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			functions, err := workload.ReadFunctions(p.Trace)
+			functions, err := p.recordings.functions()
 			if err != nil {
 				return sim.Config{}, nil, err
 			}
@@ -286,6 +288,20 @@ func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error)
 	}
 }
 
+// recordings are a trace, parsed once and only read from then on, by many runs at
+// a time.
+type recordings struct {
+	utilisations func() ([]workload.Utilisation, error)
+	functions    func() ([]workload.Function, error)
+}
+
+func newRecordings(trace fs.FS) *recordings {
+	return &recordings{
+		utilisations: sync.OnceValues(func() ([]workload.Utilisation, error) { return workload.ReadUtilisations(trace) }),
+		functions:    sync.OnceValues(func() ([]workload.Function, error) { return workload.ReadFunctions(trace) }),
+	}
+}
+
 // What hidden loads take of the cores, and how much faster than recorded.
 const (
 	hiddenShare = .3
@@ -294,10 +310,11 @@ const (
 
 func hidden(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	c := p.cluster()
-	traces, err := workload.ReadUtilisations(p.Trace)
+	read, err := p.recordings.utilisations()
 	if err != nil {
 		return c, nil, err
 	}
+	traces := slices.Clone(read)
 	for i := range traces {
 		traces[i] = traces[i].Half(p.half())
 	}
@@ -361,6 +378,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	alike := p.Nodes > 0 || p.Cores > 0
 	p.mixed, p.Fleet, p.sizes = e.defaults.mixed, "", nil
 	p.Swap = p.Swap || e.defaults.Swap
+	p.recordings = newRecordings(p.Trace)
 	given := p.Set
 	p.Set, p.spazio = nil, sim.Spazio{}
 	cases := []Case{{Label: e.Name, Experiment: e, Params: p}}

@@ -30,6 +30,9 @@ type Options struct {
 	// Observe, if set, is told of each run, in the order of the rows; the lower bound
 	// is none. Calls do not overlap.
 	Observe func(c Case, scheduler string, seed uint64, r sim.Result)
+	// Kept, if set, has the rows of runs that need not be made again, and takes those of
+	// the others. It does not go with Observe.
+	Kept *Kept
 	// Progress, if set, is told after each run how many of all have ended. Calls
 	// do not overlap.
 	Progress func(done, all int)
@@ -55,6 +58,10 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 	var mu sync.Mutex
 	next, done := 0, 0
 	results := make([]outcome, len(tasks))
+	var shared *memo
+	if o.Observe == nil {
+		shared = newMemo()
+	}
 	observed := 0
 	for range max(o.Workers, 1) {
 		running.Go(func() {
@@ -66,7 +73,7 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 				if i >= len(tasks) || ctx.Err() != nil {
 					return
 				}
-				result, err := tasks[i].run(ctx)
+				result, err := tasks[i].runOrRecall(ctx, o.Kept, shared)
 				if err != nil {
 					cancel(fmt.Errorf("%s under %s, seed %d: %w", tasks[i].kase.Label, tasks[i].scheduler, tasks[i].seed, err))
 					return
@@ -128,7 +135,20 @@ func plan(cases []Case, o Options) ([]task, error) {
 // initShortest is the shortest init container in seconds.
 const initShortest = .3
 
-func (t task) run(ctx context.Context) (outcome, error) {
+// runOrRecall makes the run unless its rows were kept.
+func (t task) runOrRecall(ctx context.Context, kept *Kept, shared *memo) (outcome, error) {
+	if rows := kept.of(t); rows != nil {
+		return outcome{rows: rows}, nil
+	}
+	ended, err := t.run(ctx, shared)
+	if err == nil {
+		kept.add(t, ended.rows)
+	}
+	return ended, err
+}
+
+// run makes the run, or takes the metrics of one like it; shared may be nil.
+func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
 	config, pods, err := t.kase.Experiment.build(t.kase.Params, t.seed)
 	if err != nil {
 		return outcome{}, err
@@ -144,7 +164,23 @@ func (t task) run(ctx context.Context) (outcome, error) {
 		}
 	}
 	config.Seed = t.seed
-	result, metrics, err := t.metrics(ctx, config, pods)
+	if t.scheduler == Idle {
+		pods = idle(pods)
+	}
+	if err := t.place(&config); err != nil {
+		return outcome{}, err
+	}
+	var result *sim.Result
+	run := func() (metrics []sim.Metric, err error) {
+		result, metrics, err = t.metrics(ctx, config, pods)
+		return metrics, err
+	}
+	var metrics []sim.Metric
+	if shared != nil {
+		metrics, err = shared.metrics(t.computed(), config, pods, run)
+	} else {
+		metrics, err = run()
+	}
 	if err != nil {
 		return outcome{}, err
 	}
@@ -169,6 +205,18 @@ func (t task) observe(o Options, ended *outcome) {
 	ended.result = nil
 }
 
+// place makes the scheduler of the run, if it is one that places pods.
+func (t task) place(c *sim.Config) (err error) {
+	switch t.scheduler {
+	case LowerBound, CentralQueue:
+	case Idle:
+		c.Scheduler = sim.Default{}
+	default:
+		c.Scheduler, err = SchedulerOf(t.scheduler, t.kase.Params)
+	}
+	return err
+}
+
 // metrics are those of the pods under the task's scheduler.
 func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.Result, []sim.Metric, error) {
 	var result sim.Result
@@ -179,15 +227,18 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.R
 		return nil, metrics, err
 	case CentralQueue:
 		result, err = sim.CentralQueue(c, pods)
-	case Idle:
-		c.Scheduler = sim.Default{}
-		result, err = sim.Run(ctx, c, idle(pods))
 	default:
-		if c.Scheduler, err = SchedulerOf(t.scheduler, t.kase.Params); err == nil {
-			result, err = sim.Run(ctx, c, pods)
-		}
+		result, err = sim.Run(ctx, c, pods)
 	}
 	return &result, sim.Summarise(result), err
+}
+
+// computed names what places no pods; a scheduler that does is in the configuration.
+func (t task) computed() string {
+	if t.scheduler == LowerBound || t.scheduler == CentralQueue {
+		return t.scheduler
+	}
+	return ""
 }
 
 // bound is the lower bound of the metrics that have one.

@@ -45,6 +45,7 @@ type simulateFlags struct {
 	plan
 	list     bool
 	workload string
+	keep     string
 	records  records
 }
 
@@ -63,7 +64,7 @@ func NewSimulateCommand() *cobra.Command {
   spazio-lab simulate h1 --trace path/to/series --report h1.html
   spazio-lab simulate b1 --set agent.churn-hold=500ms
   spazio-lab simulate --workload pods.csv --fleet 4x16 --seeds 3 --pods records.csv --timeline load.csv
-  spazio-lab simulate all --held-out --trace h1=series --trace f1=functions --report evaluation.md`,
+  spazio-lab simulate all --held-out --trace h1=series --trace f1=functions --keep runs.jsonl --report evaluation.md`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -73,6 +74,7 @@ func NewSimulateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the experiments, the schedulers and the constants, and end")
 	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare; \"all\" for all of the experiment's (default: those that answer its question, of the experiment \"all\" all)")
 	cmd.Flags().StringVar(&f.workload, "workload", "", "CSV of pods to run beside or in the place of experiments: arrival (s) and work (core-seconds), and optionally cores, memory (bytes), threads, owner")
+	cmd.Flags().StringVar(&f.keep, "keep", "", "file in which runs are kept: those in it are not made again, others are added; not with --pods or --timeline")
 	f.records.bind(cmd.Flags())
 	cmd.AddCommand(newSensitivityCommand())
 	return cmd
@@ -108,8 +110,12 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if err != nil {
 		return err
 	}
+	done, err := f.kept(&options)
+	if err != nil {
+		return errors.Join(err, finish())
+	}
 	rows, err := experiment.Run(ctx, cases, options)
-	if err := errors.Join(usage(err), finish()); err != nil {
+	if err := errors.Join(usage(err), finish(), done()); err != nil {
 		return err
 	}
 	c := comparison.Comparison{Cases: cases, Rows: rows, LeftOut: left, Runs: f.runs()}
@@ -117,6 +123,24 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		return err
 	}
 	return f.output.write(stdout, rows, comparison.Rows(rows), c.Tables(f.output.width())...)
+}
+
+// kept has the runs of --keep taken and added to; the function it returns ends that.
+func (f *simulateFlags) kept(o *experiment.Options) (done func() error, err error) {
+	if f.keep == "" {
+		return func() error { return nil }, nil
+	}
+	if o.Observe != nil {
+		return nil, command.Usage(fmt.Errorf("--keep has no pods and no timelines: %w", ErrFlag))
+	}
+	file, err := os.OpenFile(f.keep, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if o.Kept, err = experiment.Keep(file, revision()); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", f.keep, err), file.Close())
+	}
+	return func() error { return errors.Join(o.Kept.Err(), file.Close()) }, nil
 }
 
 // given is the case of the pods of --workload, if there is one.

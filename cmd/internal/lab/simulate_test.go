@@ -143,6 +143,39 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// A second command takes the runs that the first has kept, and adds to them.
+func TestKeep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runs")
+	few := func(seeds string) string {
+		out, err := simulated(t, with("--seeds", seeds, "--keep", file, "-o", "csv")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	lines := func() int {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(content, []byte("\n"))
+	}
+	few("2")
+	if got := lines(); got != 1+2*2 {
+		t.Errorf("two seeds of two schedulers: %d lines", got)
+	}
+	want, err := simulated(t, with("-o", "csv")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := few("3"); got != want || lines() != 1+3*2 {
+		t.Errorf("%d lines after three seeds; rows differ: %v", lines(), got != want)
+	}
+	if _, err := simulated(t, with("--keep", file, "--pods", filepath.Join(t.TempDir(), "pods"))...); !errors.Is(err, lab.ErrFlag) {
+		t.Errorf("--keep with --pods: error %v", err)
+	}
+}
+
 func TestReports(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"r.html", "r.md"} {

@@ -1,0 +1,101 @@
+package experiment
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// ErrOtherBuild refuses runs that another build has kept.
+var ErrOtherBuild = errors.New("experiment: kept by another build")
+
+// Kept are the rows of runs that have ended, in a file that grows by a line with each:
+// a long comparison can be broken off and gone on with, or made in parts. It is safe
+// for concurrent use.
+type Kept struct {
+	mu   sync.Mutex
+	to   io.Writer
+	rows map[string][]Row
+	err  error
+}
+
+// keptLine is a line of the file; the first names the build alone.
+type keptLine struct {
+	Build string `json:"build,omitempty"`
+	Run   string `json:"run,omitempty"`
+	Rows  []Row  `json:"rows,omitempty"`
+}
+
+// Keep reads what a build has kept and goes on at its end. A line that a run was cut
+// off in is left out. The error is ErrOtherBuild, or that of the file.
+func Keep(file io.ReadWriter, build string) (*Kept, error) {
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	k := &Kept{to: file, rows: map[string][]Row{}}
+	lines := bytes.Split(text, []byte("\n"))
+	for i, line := range lines {
+		var l keptLine
+		whole := json.Unmarshal(line, &l) == nil
+		switch {
+		case i == 0 && len(text) > 0 && l.Build != build:
+			return nil, fmt.Errorf("%w: %q, this is %q", ErrOtherBuild, l.Build, build)
+		case whole && len(l.Rows) > 0:
+			k.rows[l.Run] = l.Rows
+		}
+	}
+	switch {
+	case len(text) == 0:
+		k.write(keptLine{Build: build})
+	case text[len(text)-1] != '\n':
+		_, k.err = file.Write([]byte("\n"))
+	}
+	return k, k.err
+}
+
+// Err is the first error of writing.
+func (k *Kept) Err() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.err
+}
+
+func (k *Kept) of(t task) []Row {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.rows[t.name()]
+}
+
+func (k *Kept) add(t task, rows []Row) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rows[t.name()] = rows
+	k.write(keptLine{Run: t.name(), Rows: rows})
+}
+
+func (k *Kept) write(l keptLine) {
+	line, err := json.Marshal(l)
+	if err == nil {
+		_, err = k.to.Write(append(line, '\n'))
+	}
+	k.err = errors.Join(k.err, err)
+}
+
+// name tells a run from all others of a build.
+func (t task) name() string {
+	p := t.kase.Params
+	p.recordings = nil // of Trace
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", p))
+	return fmt.Sprintf("%s %s %d %x", t.kase.Label, t.scheduler, t.seed, sum[:8])
+}

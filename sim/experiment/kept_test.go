@@ -1,0 +1,130 @@
+package experiment_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// file is one that is read from its start and written at its end.
+type file struct {
+	io.Reader
+	*bytes.Buffer
+}
+
+func (f file) Read(p []byte) (int, error) { return f.Reader.Read(p) }
+
+func opened(content string) file {
+	return file{strings.NewReader(content), bytes.NewBufferString(content)}
+}
+
+func kept(t *testing.T, f file, cases []experiment.Case, o experiment.Options) []experiment.Row {
+	t.Helper()
+	var err error
+	if o.Kept, err = experiment.Keep(f, "a build"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := experiment.Run(t.Context(), cases, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Kept.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// A comparison that was broken off goes on where it was, and ends as one in one piece.
+func TestKeptRunsAreNotMadeAgain(t *testing.T) {
+	p := experiment.Params{Nodes: 1, Pods: 8}
+	b1 := cases(t, "b1", p, experiment.Sweep{Work: []float64{1, 2}, Law: []workload.Law{workload.Equal}})
+	o := experiment.Options{Schedulers: []string{experiment.Default, experiment.LowerBound}, Seeds: []uint64{1, 2}}
+	want, err := experiment.Run(t.Context(), b1, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	first := opened("")
+	kept(t, first, b1[:1], o)
+	cut := first.String()
+	cut = cut[:len(cut)-20] // its last line is torn
+	second := opened(cut)
+	if diff := cmp.Diff(want, kept(t, second, b1, o)); diff != "" {
+		t.Errorf("in two pieces (-want +got):\n%s", diff)
+	}
+	// What the file says is believed.
+	forged := strings.Replace(second.String(), `"makespan","value":`, `"makespan","value":1234`, 1)
+	if got := kept(t, opened(forged), b1, o); cmp.Equal(want, got) {
+		t.Error("a run that was kept was made again")
+	}
+	// Under the same names something else was run.
+	p.Cluster.Latency = .5
+	later := cases(t, "b1", p, experiment.Sweep{Work: []float64{1, 2}, Law: []workload.Law{workload.Equal}})
+	if got := kept(t, opened(second.String()), later, o); cmp.Equal(want, got) {
+		t.Error("runs of another latency were taken")
+	}
+	if _, err := experiment.Keep(opened(second.String()), "another"); !errors.Is(err, experiment.ErrOtherBuild) {
+		t.Errorf("another build's: error %v", err)
+	}
+}
+
+// What ran under another name gives the same rows as if it ran again: Observe has
+// every run made.
+func TestRunsAlikeAreMadeOnce(t *testing.T) {
+	p := experiment.Params{Nodes: 2, Pods: 20, Duration: 40}
+	sweep := experiment.Sweep{Work: []float64{2}, Load: []float64{.5}}
+	var all []experiment.Case
+	for _, name := range []string{"finding-1-arrivals", "finding-6", "w1", "s1", "b2", "h1"} {
+		p.Trace = traces[name]
+		all = append(all, cases(t, name, p, sweep)...)
+	}
+	o := experiment.Options{Seeds: []uint64{1, 2}, Workers: 3}
+	shared, err := experiment.Run(t.Context(), all, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Observe = func(experiment.Case, string, uint64, sim.Result) {}
+	each, err := experiment.Run(t.Context(), all, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(each, shared); diff != "" {
+		t.Errorf("(-each on its own +shared):\n%s", diff)
+	}
+}
+
+// counting is a directory that counts the files opened.
+type counting struct {
+	fs.FS
+	opened *atomic.Int64
+}
+
+func (c counting) Open(name string) (fs.File, error) {
+	if name != "." {
+		c.opened.Add(1)
+	}
+	return c.FS.Open(name)
+}
+
+// A trace is read once, however many runs replay it.
+func TestTracesAreReadOnce(t *testing.T) {
+	for name, files := range traces {
+		var opened atomic.Int64
+		p := experiment.Params{Nodes: 2, Duration: 60, Trace: counting{files, &opened}}
+		o := experiment.Options{Schedulers: []string{experiment.Default, "coin"}, Seeds: []uint64{1, 2, 3}, Workers: 2}
+		runWith(t, cases(t, name, p, experiment.Sweep{Load: []float64{.3, .4}}), o, 2)
+		if got := int(opened.Load()); got != len(files) {
+			t.Errorf("%s: %d files opened of %d", name, got, len(files))
+		}
+	}
+}
