@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// link is a way to the API server that is slow, and can be held: then nothing
-// that clients say arrives, while they go on hearing of what happens.
+// link is a way to a server that is slow, and can be held: then nothing that
+// clients say arrives, while they go on hearing of what happens.
 type link struct {
 	target   string
 	delay    time.Duration // of each direction
@@ -34,27 +34,43 @@ func newLink(t *testing.T, kubeconfig string, delay time.Duration) (l *link, slo
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l = &link{delay: delay, listener: listener, open: make(chan struct{}), connections: map[net.Conn]bool{}}
-	close(l.open)
 	for _, c := range config.Clusters {
 		server, err := url.Parse(c.Server)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.target, server.Host = server.Host, listener.Addr().String()
+		l = newLinkTo(t, server.Host, delay)
+		server.Host = l.listener.Addr().String()
 		c.Server = server.String()
 	}
 	slow = filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, slow); err != nil {
 		t.Fatal(err)
 	}
+	return l, slow
+}
+
+func newLinkTo(t *testing.T, target string, delay time.Duration) *link {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{target: target, delay: delay, listener: listener, open: make(chan struct{}), connections: map[net.Conn]bool{}}
+	close(l.open)
 	l.serving.Go(l.serve)
 	t.Cleanup(l.close)
-	return l, slow
+	return l
+}
+
+// cut ends the connections that there are.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.connections {
+		c.Close()
+	}
+	clear(l.connections)
 }
 
 func (l *link) serve() {

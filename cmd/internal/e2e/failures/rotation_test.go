@@ -1,0 +1,176 @@
+package failures
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// stage is what is stored at a time of a rotation: the scheduler's certificate
+// and the bundle.
+type stage struct {
+	leaf   certs.Pair
+	bundle []byte
+}
+
+// stages are those of a year's change of authority. The planner's days pass
+// before the test, so that all that it makes is in force: an authority alone; the
+// next is known; it signs; the first has left.
+func stages(t *testing.T) (all []stage) {
+	t.Helper()
+	const name, day = "scheduler", 24 * time.Hour
+	wanted := map[string]certs.Leaf{name: {Names: []string{"localhost"}}}
+	stored, now := certs.State{Bundles: map[string][]byte{"all": nil}}, time.Now()
+	for _, days := range []time.Duration{-400, -61, -30, -29, 0, 8} {
+		var err error
+		if stored, _, err = certs.Plan(wanted, stored, now.Add(days*day)); err != nil {
+			t.Fatal(err)
+		}
+		if days != -400 && days != -29 {
+			all = append(all, stage{stored.Leaves[name], stored.Bundles["all"]})
+		}
+	}
+	return all
+}
+
+// put replaces a file at once, as a kubelet does.
+func put(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path+"~", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+"~", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ages watches how old the newest report of a node gets at most.
+type ages struct {
+	hub  *plugin.Hub
+	mu   sync.Mutex
+	most time.Duration
+}
+
+func (a *ages) watch(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			for _, s := range a.hub.Snapshot() {
+				a.mu.Lock()
+				a.most = max(a.most, s.Age)
+				a.mu.Unlock()
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	t.Cleanup(func() { cancel(); watching.Wait() })
+}
+
+func (a *ages) oldest() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.most
+}
+
+// rotate runs a batch while a scheduler's certificate and its agents' bundles are
+// exchanged stage by stage. Half of the agents are always a stage behind, and
+// each exchange ends all connections. It returns the greatest age of a report, as
+// soon as that is beyond the limit.
+func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
+	const nodes, each = 6, 24
+	client, kubeconfig := cluster.Connect(t)
+	dir := t.TempDir()
+	leaf, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	exchange := func(s stage) {
+		put(t, key, s.leaf.Key)
+		put(t, leaf, s.leaf.Certificate)
+	}
+	exchange(stages[0])
+	var seen cluster.Reservations
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{
+		TLSCertFile: leaf, TLSKeyFile: key, StalePolicy: "Reject", MaxAge: metav1.Duration{Duration: limit},
+	}, plugin.HubOptions{OnReserve: seen.Observe})
+	way := newLinkTo(t, hub.Addr().String(), 0)
+	_, port, err := net.SplitHostPort(way.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle := func(node string) string { return filepath.Join(dir, node) }
+	machines := cluster.NewPlaceNodesWith(t, client, nodes, cluster.Places, func(node string) publish.SignalsConfig {
+		put(t, bundle(node), stages[0].bundle)
+		return publish.SignalsConfig{Targets: []string{net.JoinHostPort("localhost", port)}, Transport: transport.Config{CAFile: bundle(node)}}
+	})
+	cluster.WaitFresh(t, hub, nodes)
+	watched := &ages{hub: hub}
+	watched.watch(t)
+	// again waits until each node has reported over a new connection.
+	again := func(what string) (late bool) {
+		way.cut()
+		began := time.Now()
+		cluster.Eventually(t, what+": all nodes report again", func() (bool, any) {
+			fresh := 0
+			for _, s := range hub.Snapshot() {
+				if s.Signal == "fresh" && s.Age < time.Since(began) {
+					fresh++
+				}
+			}
+			late = watched.oldest() > limit
+			return fresh == nodes || late, fresh
+		})
+		return late
+	}
+	log := cluster.WatchPods(t, client)
+	pods := 0
+	for i := 1; i < len(stages); i++ {
+		cluster.Submit(t, client, cluster.Batch{Prefix: "batch-" + string(rune('0'+i)), Pods: each, Startup: 50 * time.Millisecond, Work: 200 * time.Millisecond})
+		for n, m := range machines {
+			put(t, bundle(m.Name()), stages[i-n%2].bundle)
+		}
+		if again("new bundles") {
+			return watched.oldest()
+		}
+		exchange(stages[i])
+		if again("a new certificate") {
+			return watched.oldest()
+		}
+		pods += each
+		log.WaitSucceeded(t, pods)
+	}
+	seen.Check(t, pods)
+	cluster.CheckHeld(t, machines)
+	cluster.CheckNothingLeft(t, client, hub)
+	return watched.oldest()
+}
+
+// TestRotation: authority and certificate are exchanged during batches, and no
+// report is older than counts: nobody decides on an older one, nor does without.
+func TestRotation(t *testing.T) {
+	const maxAge = time.Minute
+	if oldest := rotate(t, stages(t), maxAge); oldest > maxAge {
+		t.Errorf("a report was %v old, more than the %v for which it counts", oldest, maxAge)
+	}
+}
+
+// TestRotationNeedsOverlap: without it, those who are behind are lost, which
+// TestRotation would see.
+func TestRotationNeedsOverlap(t *testing.T) {
+	const maxAge = 2 * time.Second
+	planned := stages(t)
+	first, last := planned[0], planned[len(planned)-1]
+	if oldest := rotate(t, []stage{first, last}, maxAge); oldest <= maxAge {
+		t.Errorf("no report was older than %v", oldest)
+	}
+}
