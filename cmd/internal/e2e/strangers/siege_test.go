@@ -2,6 +2,7 @@ package strangers
 
 import (
 	"context"
+	"crypto/tls"
 	"net/netip"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ type strangers struct {
 	size, frame    int
 	from           netip.Addr
 	method, target string
+	tls            *tls.Config // nil speaks plaintext
 
 	connections []*transporttest.Intruder
 	calling     sync.WaitGroup
@@ -41,7 +43,7 @@ type strangers struct {
 func (s *strangers) begin(t *testing.T) {
 	t.Helper()
 	for range s.calls / s.each {
-		i, err := transporttest.Intrude(t.Context(), s.target, s.from, nil)
+		i, err := transporttest.Intrude(t.Context(), s.target, s.from, s.tls)
 		if err != nil {
 			continue // refused
 		}
