@@ -159,11 +159,12 @@ func (p *Pipeline) allow(pods capacity.Pods) (float64, error) {
 // with fewer a core idles as often as pods end together.
 func (p *Pipeline) coreSlots(i int) float64 {
 	c, cores := p.channels[i], p.config.Cores
-	core, room := 1/(2*cores), 2*c.Capacity-1
+	capacity := max(c.Capacity-c.Known.Taken, 0)
+	room := 2*capacity - 1
 	if p.config.NoPressure {
-		core, room = 1/cores, c.Capacity
+		room = capacity
 	}
-	if p.config.NoCoreSlots || p.config.Channels[i].Name != CPU || !p.known[i] || c.Cost < nearlyCore*core {
+	if p.config.NoCoreSlots || p.config.Channels[i].Name != CPU || !p.costKnown[i] || c.Cost < nearlyCore*p.coreShare() {
 		return 0
 	}
 	free := math.Ceil(cores * min(max(room, 0), 1)) // other load takes whole ones
@@ -186,7 +187,7 @@ func (p *Pipeline) bounds(pods capacity.Pods) capacity.Bounds {
 			continue
 		}
 		b.Free = min(b.Free, max(1-c.Usage, 0))
-		if p.known[i] {
+		if p.costKnown[i] {
 			b.Room = min(b.Room, room.Pods())
 		}
 	}

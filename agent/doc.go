@@ -55,6 +55,14 @@
 // is full of pods which end before others start does not saturate the node.
 // There is no allowance until pods have ended, nor one below a whole pod.
 //
+// # Pods that are known
+//
+// The notice of a bind may tell what the pod takes (Bind.Demand), and Usage what it
+// was then measured to take. The estimator learns from what the other pods take, and
+// a report tells the room in shares (ChannelReport.Room), the less of what the usage
+// leaves and of what the capacity leaves beside what all pods are expected to take.
+// A pod that is not what was told is a Surprise.
+//
 // # Explanation and replay
 //
 // Pipeline.Why explains the last report: what was sampled, what each channel

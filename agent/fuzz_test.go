@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -30,8 +31,19 @@ func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 	switch a % 8 {
 	case 0:
 		s.p.Churn(s.at)
+		if c > 100 {
+			s.p.Usage(s.at, []agent.PodReading{{
+				Pod: key, Age: time.Duration(b) * time.Second / 8, Older: b > 200, Ended: c > 240, Pressure: c%2 > 0,
+				CPU: time.Duration(c) * time.Second / 16, Stalled: time.Duration(b) * time.Second / 16, Memory: uint64(c) << 26,
+			}})
+		}
 	case 1:
-		s.p.Bound(s.at, agent.Bind{Pod: key, Inits: int(c%4) - 1, InitsKnown: c&16 != 0})
+		known := profile.Demand{}
+		if c > 128 {
+			known.CPU = profile.Share{Amount: float64(c-128) / 16, SD: float64(b%4) / 4, Confidence: float64(c%9) / 8}
+			known.Memory = profile.Share{Amount: float64(b) * 1e8, SD: float64(b%4) * 1e9, Confidence: float64(b%9) / 8}
+		}
+		s.p.Bound(s.at, agent.Bind{Pod: key, Inits: int(c%4) - 1, InitsKnown: c&16 != 0, Demand: known})
 	case 2:
 		sizes := []float64{float64(1 + b%64), float64(c) * 1e8}
 		return agent.Report{}, false, s.p.Resize(sizes)
@@ -124,6 +136,9 @@ func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 	}
 	for _, c := range r.Channels {
 		if !(c.Cost > 0) || !(c.CostSD >= 0) || !(c.Capacity >= 0) || !(c.Usage >= 0 && c.Usage <= 1) || math.IsInf(c.Cost+c.CostSD+c.Capacity, 0) {
+			t.Fatalf("channel %+v", c)
+		}
+		if !(c.Unit > 0) || !(c.Ahead >= 0) || !(c.Most >= 0 && c.Most <= c.Capacity) || !(c.Room >= -1e6 && c.Room <= 1e6) {
 			t.Fatalf("channel %+v", c)
 		}
 	}

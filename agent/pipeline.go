@@ -9,6 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -41,12 +42,15 @@ type Pipeline struct {
 	verdicts  []kalman.Verdict
 	tested    []kalman.Innovation
 	channels  []capacity.Channel
-	known     []bool
+	costKnown []bool
 
-	pods  podLog
-	churn churnWindow
-	pace  paceLog
-	slots float64 // that the last allowance is for
+	pods podLog
+	// loads and taken are what kalman.Observation gets of known pods.
+	loads, taken []float64
+	surprises    []MadeSurprise
+	churn        churnWindow
+	pace         paceLog
+	slots        float64 // that the last allowance is for
 
 	sequence uint64
 	pacer    pacer
@@ -80,9 +84,9 @@ func New(c Config) (*Pipeline, error) {
 	p := &Pipeline{
 		config: c, given: given, bank: bank, estimator: estimator,
 		usage: make([]float64, d), demand: make([]float64, d), headroom: make([]float64, d),
-		raw: make([]float64, d),
+		raw: make([]float64, d), loads: make([]float64, d), taken: make([]float64, d),
 		own: estimator.EstimatesTo(nil), verdicts: estimator.VerdictsTo(nil), tested: estimator.InnovationsTo(nil),
-		channels: make([]capacity.Channel, d), known: make([]bool, d),
+		channels: make([]capacity.Channel, d), costKnown: make([]bool, d),
 		why:   Why{Channels: make([]WhyChannel, d), Model: WhyModel{Direction: make([]float64, 0, d)}},
 		block: make([][]float64, c.Model.Block),
 		pace:  paceLog{lead: c.InitLead},
@@ -163,8 +167,12 @@ func (p *Pipeline) learn(at time.Time) error {
 		p.headroom[i] = 1 - y
 	}
 	measured := p.measured(at)
+	for i := range p.taken {
+		k, taken := p.known(i, at)
+		p.loads[i], p.taken[i] = max(float64(measured)-k.Measured, 0), taken
+	}
 	err := p.estimator.Step(kalman.Observation{
-		Headroom: p.headroom, Pods: float64(measured),
+		Headroom: p.headroom, Pods: float64(measured), Load: p.loads, Known: p.taken,
 		Churn: p.churn.recent(at, p.config.ChurnHold), Moving: math.Abs(float64(p.pods.loading - measured)),
 		Halt: (p.pods.held > 0 || p.config.HaltOnChurn) && p.churning(at),
 	})
@@ -187,6 +195,7 @@ func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
 	p.pace.advance(at, p.config.PaceHalfLife)
 	gone, changed := p.pods.set(at, pods, &p.pace.way)
 	p.pace.ended(at, gone)
+	p.pods.bury(at, gone, p.config.Settle)
 	p.recount(at)
 	p.pending = p.pending || changed
 	return p.reportEvent(at)
@@ -205,17 +214,24 @@ func (p *Pipeline) recount(at time.Time) {
 
 // Bound says that a scheduler has bound a pod to this node: a container is about
 // to start, and how long that takes is measured. Of a pod that runs already only
-// the number of its init containers is news.
+// the number of its init containers and what is known of it are news.
 func (p *Pipeline) Bound(at time.Time, b Bind) {
 	at = at.UTC()
 	if b.InitsKnown = b.InitsKnown && b.Inits >= 0; !b.InitsKnown {
 		b.Inits = 0
+	}
+	if b.Demand.Validate() != nil {
+		b.Demand = profile.Demand{}
 	}
 	r := p.pods.find(b.Pod)
 	if r == nil {
 		p.Churn(at)
 		p.pace.expect(at, b)
 		return
+	}
+	if b.Demand != (profile.Demand{}) {
+		r.Demand = b.Demand
+		p.pods.count()
 	}
 	if b.InitsKnown && !r.InitsKnown {
 		r.Inits, r.InitsKnown = b.Inits, true

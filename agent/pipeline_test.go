@@ -109,8 +109,8 @@ func TestColdStart(t *testing.T) {
 		Node: "n1", Incarnation: 7, Sequence: 1, SampledAt: n.at, Schema: "test/v1",
 		Avail: 3, K: 100, Limiting: "cpu",
 		Channels: []agent.ChannelReport{
-			{Name: "cpu", Usage: .25, Capacity: .75, Cost: .25},
-			{Name: "memory", Usage: .1, Capacity: .9, Cost: .125},
+			{Name: "cpu", Usage: .25, Capacity: .75, Cost: .25, Room: .75, Unit: 1. / 8, Most: .75},
+			{Name: "memory", Usage: .1, Capacity: .9, Cost: .125, Room: .9, Unit: 1 / 16e9, PodSD: .125, Most: .9},
 		},
 		Flags: agent.Flags{CostUnknown: true, WarmingUp: true},
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -59,6 +60,8 @@ type Bind struct {
 	// anything only if InitsKnown.
 	Inits      int
 	InitsKnown bool
+	// Demand is what is known of what the pod takes; zero is nothing.
+	Demand profile.Demand
 }
 
 // PodRecord is what is known of a pod on the node.
@@ -78,6 +81,17 @@ type PodRecord struct {
 	Earlier bool
 	// Loads says that its own containers run, Loaded that they ever did.
 	Loads, Loaded bool
+	// Since is when Loads changed last, zero if it never did.
+	Since time.Time `json:",omitzero"`
+	// Demand is what was told of the pod, and Use what was measured of it.
+	Demand profile.Demand `json:",omitzero"`
+	Use    PodUse         `json:",omitzero"`
+}
+
+// EndedPod is a pod that has ended, whose load the usage may show for a moment more.
+type EndedPod struct {
+	At time.Time
+	PodRecord
 }
 
 // counts says that the pod is one of n: from its first container to its end.
@@ -119,7 +133,11 @@ func (r *PodRecord) load(at time.Time, lead time.Duration) (began bool) {
 	if r.InitsKnown {
 		own = r.Earlier || r.Starts > r.Inits
 	}
-	r.Loads = own && r.State == PodRunning
+	loads := own && r.State == PodRunning
+	if loads != r.Loads && (r.Loaded || !r.Earlier) {
+		r.Since = at
+	}
+	r.Loads = loads
 	began = r.Loads && !r.Loaded
 	r.Loaded = r.Loaded || r.Loads
 	return began
@@ -134,6 +152,23 @@ type podLog struct {
 	// history holds the pods that load the node since one settling time ago,
 	// oldest first; the first entry also stands for all time before it.
 	history []PodCount
+	// ended are the pods that ended since then, oldest first, known counts those of
+	// the records of which it is known what they take.
+	ended []EndedPod
+	known int
+}
+
+// bury keeps pods that have ended for as long as a usage may show them.
+func (l *podLog) bury(at time.Time, gone []PodRecord, settle time.Duration) {
+	l.ended = slices.DeleteFunc(l.ended, func(e EndedPod) bool { return at.Sub(e.At) >= settle })
+	for _, r := range gone {
+		if r.Loads || !r.Since.IsZero() {
+			l.ended = append(l.ended, EndedPod{at, r})
+		}
+	}
+	if len(l.ended) == 0 {
+		l.ended = nil
+	}
 }
 
 // set replaces the pods. gone are the records of those that have ended; changed
@@ -177,7 +212,7 @@ func arrive(key reserve.PodKey, way *[]BoundPod) PodRecord {
 	r := PodRecord{Pod: Pod{Key: key}}
 	if i := slices.IndexFunc(*way, func(b BoundPod) bool { return b.Pod == key }); i >= 0 {
 		b := (*way)[i]
-		r.BoundAt, r.Inits, r.InitsKnown = b.At, b.Inits, b.InitsKnown
+		r.BoundAt, r.Inits, r.InitsKnown, r.Demand = b.At, b.Inits, b.InitsKnown, b.Demand
 		*way = slices.Delete(*way, i, i+1)
 	}
 	return r
@@ -209,12 +244,13 @@ func (l *podLog) conclude(at time.Time, lead time.Duration, began func(*PodRecor
 
 // count sums up the records.
 func (l *podLog) count() {
-	l.counted, l.held, l.loading = 0, 0, 0
+	l.counted, l.held, l.loading, l.known = 0, 0, 0, 0
 	for i := range l.records {
 		r := &l.records[i]
 		l.counted += one(r.counts())
 		l.held += one(r.held())
 		l.loading += one(r.Loads)
+		l.known += one(r.knows())
 	}
 }
 

@@ -46,13 +46,15 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 		if p.fleet.costs != nil {
 			e = kalman.Pool(e, p.fleet.costs[i], p.config.FleetSpread, 0)
 		}
+		known, taken := p.known(i, at)
 		if !e.Started { // room as measured: pods that were there before must not count against it
-			e.Level, e.MeanPods = 1-p.usage[i], pods.Measured
+			e.Level, e.MeanPods = min(1-p.usage[i]+taken, 1), max(pods.Measured-known.Measured, 0)
 		}
-		p.known[i] = e.Known
+		p.costKnown[i] = e.Known
 		p.channels[i] = capacity.Channel{
 			Usage: p.usage[i], Capacity: e.Capacity(), Cost: e.Cost, CostSD: e.CostSD,
 			PodSD: p.config.podSD(p.config.Channels[i], e.Cost), Reserve: p.config.Channels[i].Reserve,
+			Known: known,
 		}
 	}
 	options := p.config.Avail
@@ -86,11 +88,12 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 		Node: p.config.Node, Incarnation: p.config.Incarnation, Sequence: p.sequence,
 		SampledAt: p.at, Schema: p.config.Schema,
 		Avail: avail.Pods, Allowance: avail.Allowance, Absorbed: p.pods.keysTo(nil),
-		Saturated: avail.Saturated, K: signal.K, Limiting: limiting.Name,
-		Channels: make([]ChannelReport, len(p.channels)),
+		Saturated: avail.Saturated, Floored: avail.Floored, K: signal.K, Limiting: limiting.Name,
+		Surprises: p.recentSurprises(at),
+		Channels:  make([]ChannelReport, len(p.channels)),
 		Flags: Flags{
 			Churn:       p.churning(at),
-			CostUnknown: !p.known[avail.Limiting],
+			CostUnknown: !p.costKnown[avail.Limiting],
 			NoPressure:  p.config.NoPressure,
 			WarmingUp:   p.blocks == 0,
 		},
@@ -101,6 +104,7 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 			Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD,
 		}
 	}
+	p.rooms(at, avail.Allowance, r.Channels)
 	p.remember(&r, at, t, avail, signal)
 	return r, true, nil
 }

@@ -7,10 +7,29 @@ import (
 
 // Signal is what a scheduler decides by.
 func (r *Report) Signal() reserve.Signal {
-	return reserve.Signal{
+	s := reserve.Signal{
 		Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated,
-		MemoryRoom: r.memoryRoom(),
+		MemoryRoom: r.memoryRoom(), Floored: r.Floored,
 	}
+	for i := range r.Channels {
+		c := &r.Channels[i]
+		room := c.room()
+		switch {
+		case c.Unit > 0 && c.Name == CPU:
+			s.Rooms[reserve.CPU] = room
+		case c.Unit > 0 && c.Name == Memory:
+			s.Rooms[reserve.Memory] = room
+		case s.Rest == (reserve.Room{}) || (room.Left+room.Ahead)*s.Rest.Cost < (s.Rest.Left+s.Rest.Ahead)*room.Cost:
+			room.Unit = 0
+			s.Rest = room
+		}
+	}
+	return s
+}
+
+// room is what a scheduler decides on pods of known workloads by.
+func (c *ChannelReport) room() reserve.Room {
+	return reserve.Room{Left: c.Room, Ahead: c.Ahead, Unit: c.Unit, Cost: c.Cost + c.CostSD, SD: c.PodSD, Most: c.Most}
 }
 
 // memoryRoom is how many pods more the memory alone would hold: (1 − y)/(c + sd),

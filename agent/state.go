@@ -48,6 +48,10 @@ type State struct {
 	// load it since one settling time ago, as they came.
 	Pods    []PodRecord
 	History []PodCount
+	// Ended are the pods that ended within one settling time, and Surprises those of
+	// which the next reports tell, both as they came.
+	Ended     []EndedPod     `json:",omitempty"`
+	Surprises []MadeSurprise `json:",omitempty"`
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
 	// churn window; zero before any.
 	ChurnFirst, ChurnLast time.Time
@@ -119,7 +123,8 @@ func (p *Pipeline) State() State {
 		},
 		Estimator: p.estimator.StatesTo(nil),
 		Verdicts:  slices.Clone(p.verdicts), Innovations: slices.Clone(p.tested),
-		Pods: slices.Clone(p.pods.records), History: slices.Clone(p.pods.history),
+		Pods: slices.Clone(p.pods.records), History: slices.Clone(p.pods.history), Ended: slices.Clone(p.pods.ended),
+		Surprises:  slices.Clone(p.surprises),
 		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
 		Pace: PaceState{
 			At: p.pace.at, Ends: p.pace.pace.Ends, Lived: p.pace.pace.Lived, Startup: p.pace.pace.Startup,
@@ -165,7 +170,8 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	copy(p.demand, s.Demand)
 	copy(p.verdicts, s.Verdicts)
 	copy(p.tested, s.Innovations)
-	p.pods = podLog{records: slices.Clone(s.Pods), history: slices.Clone(s.History)}
+	p.pods = podLog{records: slices.Clone(s.Pods), history: slices.Clone(s.History), ended: slices.Clone(s.Ended)}
+	p.surprises = slices.Clone(s.Surprises)
 	p.pods.count()
 	p.churn = churnWindow{first: s.ChurnFirst, last: s.ChurnLast}
 	p.pace = paceLog{
@@ -272,6 +278,14 @@ func (s State) validateEvents() error {
 			return refuse(index("State.Pods", i, ""), r, "is no pod")
 		}
 	}
+	for i, r := range s.records() {
+		if r.Demand.Validate() != nil || !r.Use.valid() {
+			return refuse(index("State.Pods", i, ""), r, "is of no demand or use")
+		}
+	}
+	if len(s.Surprises) > MaxSurprises {
+		return refuse("len(State.Surprises)", len(s.Surprises), "must be at most %d", MaxSurprises)
+	}
 	for i, h := range s.History {
 		if h.Count < 0 || h.Count > kalman.MaxPods {
 			return refuse(index("State.History", i, ""), h.Count, "must be in [0, 1e6]")
@@ -286,4 +300,17 @@ func (s State) validateEvents() error {
 		return refuse("State.Reported", s.Reported, "must be a number")
 	}
 	return nil
+}
+
+// records are those of the pods there are and of those that have ended.
+func (s State) records() []PodRecord {
+	records := slices.Clone(s.Pods)
+	for _, e := range s.Ended {
+		records = append(records, e.PodRecord)
+	}
+	return records
+}
+
+func (u *PodUse) valid() bool {
+	return u.Readings >= 0 && u.Cores >= 0 && u.Cores <= MaxWindowCores && u.Peak >= 0 && !math.IsInf(u.Peak, 0)
 }

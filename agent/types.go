@@ -35,6 +35,12 @@ type Report struct {
 	// Channels holds one entry per channel in schema order.
 	Channels []ChannelReport
 	Flags    Flags
+	// Floored says that Avail was raised to one pod because every channel is less
+	// than half full.
+	Floored bool
+	// Surprises are the pods that were lately found to take something else than was
+	// told of them, at most MaxSurprises.
+	Surprises []Surprise
 }
 
 // ChannelReport explains one channel of a Report.
@@ -45,6 +51,17 @@ type ChannelReport struct {
 	// Capacity is C, the headroom at zero pods; Cost is c, the share of the
 	// channel one pod takes; CostSD is the standard deviation of Cost.
 	Capacity, Cost, CostSD float64
+	// Room is the share that the pods in Absorbed leave, what is kept free taken off;
+	// it may be negative. Ahead is the Report's Allowance as a share.
+	Room, Ahead float64
+	// Unit is the share that a core or a byte is, 0 for a channel that is counted in
+	// typical pods alone.
+	Unit float64
+	// PodSD is the standard deviation of what single pods take about Cost, 0 where
+	// exceeding the room does no harm that a pod's end would not mend.
+	PodSD float64
+	// Most is the Room there would be without pods.
+	Most float64
 }
 
 // Flags are the doubts that ride with a Report.

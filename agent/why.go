@@ -169,6 +169,13 @@ type WhyChannel struct {
 	Model        float64 `json:"model"`
 	Slots        float64 `json:"slots"`
 	Mode         string  `json:"mode"`
+	// Room is what the pods leave, and Ahead the allowance, both as shares. Known are
+	// the pods of which it is known what they take, λ of each: Known of n, and Taken
+	// is the share that they are expected to take.
+	Room  float64 `json:"room"`
+	Ahead float64 `json:"ahead"`
+	Known float64 `json:"known,omitzero"`
+	Taken float64 `json:"taken,omitzero"`
 }
 
 // WhyEstimate is C, c and sd(c) of a channel; an unknown cost is the prior.
@@ -214,6 +221,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	p.rememberModel(s)
 	for i := range w.Channels {
 		p.rememberChannel(i, pods)
+		w.Channels[i].Room, w.Channels[i].Ahead = r.Channels[i].Room, r.Channels[i].Ahead
 	}
 }
 
@@ -246,8 +254,9 @@ func (p *Pipeline) rememberChannel(i int, pods capacity.Pods) {
 		Name: p.config.Channels[i].Name,
 		Raw:  p.raw[i], Filtered: p.usage[i], Demand: p.demand[i], Headroom: 1 - p.usage[i],
 		Own:          explain(p.own[i]),
-		Pooled:       WhyEstimate{used.Capacity, used.Cost, used.CostSD, p.known[i]},
+		Pooled:       WhyEstimate{used.Capacity, used.Cost, used.CostSD, p.costKnown[i]},
 		CautiousCost: room.Cost, Spread: room.Spread, Reserve: used.Reserve, Signal: room.Signal, Model: room.Model, Slots: used.Slots, Mode: room.Mode.String(),
+		Known: used.Known.Now, Taken: used.Known.Taken,
 	}
 	if p.blocks > 0 {
 		c.Verdict = p.verdicts[i].String()

@@ -56,6 +56,7 @@ func checkWhy(t *testing.T, r agent.Report, w agent.Why) {
 	for i, c := range w.Channels {
 		p := agent.ChannelReport{
 			Name: c.Name, Usage: c.Filtered, Capacity: c.Pooled.Capacity, Cost: c.Pooled.Cost, CostSD: c.Pooled.CostSD,
+			Room: c.Room, Ahead: c.Ahead, Unit: r.Channels[i].Unit, PodSD: c.Spread, Most: max(c.Pooled.Capacity-c.Reserve, 0),
 		}
 		if d := cmp.Diff(r.Channels[i], p); d != "" {
 			t.Fatalf("channel (-report +why):\n%s", d)

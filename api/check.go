@@ -37,6 +37,21 @@ func checkRange(field string, x, low, high float64) error {
 	return refuse(field, x, fmt.Errorf("%w: %g to %g", ErrRange, low, high))
 }
 
+// ranged is a number and its range.
+type ranged struct {
+	field        string
+	x, low, high float64
+}
+
+func checkRanges(numbers []ranged) error {
+	for _, n := range numbers {
+		if err := checkRange(n.field, n.x, n.low, n.high); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // element puts the path of a list's element before the field that err names.
 func element(list string, i int, err error) error {
 	return under(fmt.Sprintf("%s[%d]", list, i), err)

@@ -60,6 +60,15 @@ func TestToReportRefuses(t *testing.T) {
 		{"channels[0].capacity", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].Capacity = inf }},
 		{"channels[0].cost", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].Cost = nan }},
 		{"channels[0].cost_sd", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].CostSd = -1 }},
+		{"channels[1].room", api.ErrRange, func(m *spaziov1.Report) { m.Channels[1].Room = -1001 }},
+		{"channels[1].room", api.ErrRange, func(m *spaziov1.Report) { m.Channels[1].Room = nan }},
+		{"channels[0].unit", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].Unit = -1e-9 }},
+		{"channels[0].pod_sd", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].PodSd = inf }},
+		{"channels[0].ahead", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].Ahead = -1 }},
+		{"channels[0].most", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].Most = nan }},
+		{"surprises", api.ErrLength, func(m *spaziov1.Report) { m.Surprises = make([]*spaziov1.Surprise, agent.MaxSurprises+1) }},
+		{"surprises[1].cpu_ratio", api.ErrRange, func(m *spaziov1.Report) { m.Surprises[1].CpuRatio = nan }},
+		{"surprises[0].memory_ratio", api.ErrRange, func(m *spaziov1.Report) { m.Surprises[0].MemoryRatio = 1e7 }},
 	} {
 		t.Run(tt.field, func(t *testing.T) {
 			m := api.FromReport(report())

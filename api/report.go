@@ -26,6 +26,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 		CostUnknown: r.Flags.CostUnknown,
 		NoPressure:  r.Flags.NoPressure,
 		WarmingUp:   r.Flags.WarmingUp,
+		Floored:     r.Floored,
 	}
 	if !r.SampledAt.IsZero() {
 		m.SampledAtUnixNanos = r.SampledAt.UnixNano()
@@ -34,7 +35,13 @@ func FromReport(r agent.Report) *spaziov1.Report {
 		m.Absorbed[i] = uint64(key)
 	}
 	for i, c := range r.Channels {
-		m.Channels[i] = &spaziov1.ChannelEstimate{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSd: c.CostSD}
+		m.Channels[i] = &spaziov1.ChannelEstimate{
+			Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSd: c.CostSD,
+			Room: c.Room, Unit: c.Unit, PodSd: c.PodSD, Ahead: c.Ahead, Most: c.Most,
+		}
+	}
+	for _, s := range r.Surprises {
+		m.Surprises = append(m.Surprises, &spaziov1.Surprise{Pod: uint64(s.Pod), CpuRatio: s.CPURatio, MemoryRatio: s.MemoryRatio})
 	}
 	return m
 }
@@ -61,6 +68,7 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 			NoPressure:  m.GetNoPressure(),
 			WarmingUp:   m.GetWarmingUp(),
 		},
+		Floored: m.GetFloored(),
 	}
 	if nanos := m.GetSampledAtUnixNanos(); nanos != 0 {
 		r.SampledAt = time.Unix(0, nanos).UTC()
@@ -75,7 +83,13 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 		r.Channels = make([]agent.ChannelReport, len(m.GetChannels()))
 	}
 	for i, c := range m.GetChannels() {
-		r.Channels[i] = agent.ChannelReport{Name: c.GetName(), Usage: c.GetUsage(), Capacity: c.GetCapacity(), Cost: c.GetCost(), CostSD: c.GetCostSd()}
+		r.Channels[i] = agent.ChannelReport{
+			Name: c.GetName(), Usage: c.GetUsage(), Capacity: c.GetCapacity(), Cost: c.GetCost(), CostSD: c.GetCostSd(),
+			Room: c.GetRoom(), Unit: c.GetUnit(), PodSD: c.GetPodSd(), Ahead: c.GetAhead(), Most: c.GetMost(),
+		}
+	}
+	for _, s := range m.GetSurprises() {
+		r.Surprises = append(r.Surprises, agent.Surprise{Pod: reserve.PodKey(s.GetPod()), CPURatio: s.GetCpuRatio(), MemoryRatio: s.GetMemoryRatio()})
 	}
 	return r, nil
 }
@@ -124,6 +138,16 @@ func CheckReport(m *spaziov1.Report) error {
 			return element("channels", i, err)
 		}
 	}
+	if n := len(m.GetSurprises()); n > agent.MaxSurprises {
+		return refuseLength("surprises", n, agent.MaxSurprises)
+	}
+	for i, s := range m.GetSurprises() {
+		if err := checkRanges([]ranged{
+			{"cpu_ratio", s.GetCpuRatio(), 0, agent.MaxSurprise}, {"memory_ratio", s.GetMemoryRatio(), 0, agent.MaxSurprise},
+		}); err != nil {
+			return element("surprises", i, err)
+		}
+	}
 	return nil
 }
 
@@ -131,14 +155,15 @@ func checkChannel(c *spaziov1.ChannelEstimate) error {
 	if err := checkName("name", c.GetName(), false); err != nil {
 		return err
 	}
-	if err := checkRange("usage", c.GetUsage(), -usageSlack, 1+usageSlack); err != nil {
-		return err
-	}
-	if err := checkRange("capacity", c.GetCapacity(), -MaxPods, MaxPods); err != nil {
-		return err
-	}
-	if err := checkRange("cost", c.GetCost(), -MaxPods, MaxPods); err != nil {
-		return err
-	}
-	return checkRange("cost_sd", c.GetCostSd(), 0, MaxPods)
+	return checkRanges([]ranged{
+		{"usage", c.GetUsage(), -usageSlack, 1 + usageSlack},
+		{"capacity", c.GetCapacity(), -MaxPods, MaxPods},
+		{"cost", c.GetCost(), -MaxPods, MaxPods},
+		{"cost_sd", c.GetCostSd(), 0, MaxPods},
+		{"room", c.GetRoom(), -agent.MaxRoom, agent.MaxRoom},
+		{"unit", c.GetUnit(), 0, MaxPods},
+		{"pod_sd", c.GetPodSd(), 0, MaxPods},
+		{"ahead", c.GetAhead(), 0, agent.MaxRoom},
+		{"most", c.GetMost(), 0, MaxPods},
+	})
 }

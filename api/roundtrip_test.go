@@ -24,10 +24,13 @@ func report() agent.Report {
 		Absorbed:  []reserve.PodKey{0, 1, math.MaxUint64},
 		Saturated: true, Limiting: "cpu",
 		Channels: []agent.ChannelReport{
-			{Name: "cpu", Usage: 1, Capacity: .9, Cost: .25, CostSD: .05},
-			{Name: "memory", Usage: 0, Capacity: -.1, Cost: .01, CostSD: 0},
+			{Name: "cpu", Usage: 1, Capacity: .9, Cost: .25, CostSD: .05, Room: -.25, Unit: .125, Ahead: .5, Most: .75},
+			{Name: "memory", Usage: 0, Capacity: -.1, Cost: .01, CostSD: 0, Room: 1, Unit: 1e-9, PodSD: .25, Most: 1},
 		},
 		Flags: agent.Flags{Churn: true, CostUnknown: true, NoPressure: true, WarmingUp: true},
+
+		Floored:   true,
+		Surprises: []agent.Surprise{{Pod: 3, CPURatio: 2, MemoryRatio: .5}, {Pod: math.MaxUint64}},
 	}
 }
 

@@ -11,6 +11,11 @@ type Observation struct {
 	Headroom []float64
 	// Pods is the number of pods whose load Headroom shows, in [0, MaxPods].
 	Pods float64
+	// Load and Known are for pods of which it is known what they take, one value a
+	// channel each: Known is the share that Headroom lacks for them, at least 0, and
+	// Load, in [0, MaxPods], counts in place of Pods, which counts them, too. nil is
+	// Pods, and nothing known. What a channel is full by is Headroom alone.
+	Load, Known []float64
 	// Churn says that pods come and go, so that Headroom is a noisy reading
 	// (package doc, Churn). Moving is the number of pods, in [0, MaxPods], that
 	// have come or gone so lately that Headroom may show them or not; it means
@@ -57,8 +62,16 @@ func (p *PerChannel) Step(o Observation) error {
 	if len(o.Headroom) != len(p.states) {
 		return refuseLength("Headroom", len(o.Headroom), len(p.states))
 	}
+	for _, f := range [...]struct {
+		name   string
+		values []float64
+	}{{"Load", o.Load}, {"Known", o.Known}} {
+		if f.values != nil && len(f.values) != len(p.states) {
+			return refuseLength(f.name, len(f.values), len(p.states))
+		}
+	}
 	for i, z := range o.Headroom {
-		if err := check(z, o.Pods); err != nil {
+		if err := check(z, o.pods(i), o.known(i)); err != nil {
 			return fmt.Errorf("channel %d: %w", i, err)
 		}
 	}
@@ -74,12 +87,28 @@ func (p *PerChannel) Step(o Observation) error {
 	for i, z := range o.Headroom {
 		s, t, tested := &p.states[i], &p.tunings[i], &p.innovations[i]
 		if o.Churn {
-			p.verdicts[i] = s.stepChurn(z, o.Pods, o.Moving, t, tested)
+			p.verdicts[i] = s.stepChurn(reading{z, o.known(i)}, o.pods(i), o.Moving, t, tested)
 		} else {
-			p.verdicts[i] = s.step(z, o.Pods, t, tested)
+			p.verdicts[i] = s.step(reading{z, o.known(i)}, o.pods(i), t, tested)
 		}
 	}
 	return nil
+}
+
+// pods is the number of pods that count in a channel, known the share that others
+// take.
+func (o *Observation) pods(channel int) float64 {
+	if o.Load == nil {
+		return o.Pods
+	}
+	return o.Load[channel]
+}
+
+func (o *Observation) known(channel int) float64 {
+	if o.Known == nil {
+		return 0
+	}
+	return o.Known[channel]
 }
 
 // EstimatesTo writes one estimate a channel into dst, grown as append does, and

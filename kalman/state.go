@@ -140,24 +140,33 @@ func Step(s State, z, n float64, c Config) (State, Verdict, error) {
 	if err := s.Validate(); err != nil {
 		return s, Outlier, err
 	}
-	if err := check(z, n); err != nil {
+	if err := check(z, n, 0); err != nil {
 		return s, Outlier, err
 	}
 	t := c.tuning()
 	var tested Innovation
-	v := s.step(z, n, &t, &tested)
+	v := s.step(reading{headroom: z}, n, &t, &tested)
 	return s, v, nil
 }
 
-func check(z, n float64) error {
+func check(z, n, known float64) error {
 	if !(z >= 0 && z <= 1) {
 		return refuse("Headroom", z, "must be in [0, 1]")
 	}
 	if !(n >= 0 && n <= MaxPods) {
 		return refuse("Pods", n, "must be in [0, 1e6]")
 	}
+	if !(known >= 0) {
+		return refuse("Known", known, "must not be negative")
+	}
 	return nil
 }
+
+// reading is a headroom, and the share that pods take of whom it is known.
+type reading struct{ headroom, known float64 }
+
+// without is the headroom that there would be without the known pods.
+func (z reading) without() float64 { return min(z.headroom+z.known, 1) }
 
 // Innovation is the test that a measurement underwent. It is zero where there
 // was none: for a frozen or censored measurement and for the first.
@@ -169,15 +178,16 @@ type Innovation struct {
 
 // step is Step in place, on valid arguments: the gates that all methods share
 // around the method's own update. It says in tested what the gate has seen.
-func (s *State) step(z, n float64, t *tuning, tested *Innovation) Verdict {
+func (s *State) step(read reading, n float64, t *tuning, tested *Innovation) Verdict {
 	*tested = Innovation{}
 	if !s.Started {
-		return s.begin(z, n, 0, t)
+		return s.begin(read, n, 0, t)
 	}
 	r := s.noise(t)
-	if s.bounds(z, n, r, false, t) {
+	if s.bounds(read, n, r, false, t) {
 		return Censored
 	}
+	z := read.without()
 	differ := s.drift(n, r, t)
 	nu, variance, cost := s.innovation(z, n, r, t.Method)
 	*tested = Innovation{nu, variance}
@@ -208,15 +218,16 @@ func churnNoise(cost, n, moving float64, t *tuning) float64 {
 
 // stepChurn is step while pods come and go. It leaves alone what belongs to pods
 // that stay: what they differ by, and the noise.
-func (s *State) stepChurn(z, n, moving float64, t *tuning, tested *Innovation) Verdict {
+func (s *State) stepChurn(read reading, n, moving float64, t *tuning, tested *Innovation) Verdict {
 	*tested = Innovation{}
 	if !s.Started {
-		return s.begin(z, n, churnNoise(t.Prior, n, moving, t), t)
+		return s.begin(read, n, churnNoise(t.Prior, n, moving, t), t)
 	}
 	r := s.noise(t) + churnNoise(s.Cost, n, moving, t)
-	if s.bounds(z, n, r, true, t) {
+	if s.bounds(read, n, r, true, t) {
 		return Censored
 	}
+	z := read.without()
 	nu, variance, _ := s.innovation(z, n, r, t.Method)
 	*tested = Innovation{nu, variance}
 	if nu*nu > t.Gate*variance {
@@ -228,11 +239,12 @@ func (s *State) stepChurn(z, n, moving float64, t *tuning, tested *Innovation) V
 
 // bounds says that the measurement is a bound which the estimate meets, and so
 // teaches nothing (package doc, Full channels).
-func (s *State) bounds(z, n, r float64, churn bool, t *tuning) bool {
+func (s *State) bounds(read reading, n, r float64, churn bool, t *tuning) bool {
+	z := read.headroom
 	if z <= t.censored || z >= contended {
 		s.Contended = 0
 	}
-	nu, variance, _ := s.innovation(z, n, r, t.Method)
+	nu, variance, _ := s.innovation(read.without(), n, r, t.Method)
 	if nu <= 0 { // less room than expected
 		return false
 	}
@@ -256,11 +268,11 @@ func (s *State) noise(t *tuning) float64 { return min(max(s.DiffVar/2, t.minNois
 
 // begin takes the first measurement, of Config.Noise and the given variance
 // besides.
-func (s *State) begin(z, n, variance float64, t *tuning) Verdict {
-	if z <= t.censored {
+func (s *State) begin(read reading, n, variance float64, t *tuning) Verdict {
+	if read.headroom <= t.censored {
 		return Censored
 	}
-	*s = start(z, n, t)
+	*s = start(read.without(), n, t)
 	s.LevelVar += variance
 	return Taken
 }

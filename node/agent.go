@@ -10,10 +10,10 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/node/publish"
-	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -137,9 +137,11 @@ func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 	if bound == nil {
 		return
 	}
-	a.Bound(agent.Bind{
-		Pod: reserve.PodKey(bound.GetPod()), Inits: int(bound.GetInitContainers()), InitsKnown: bound.InitContainers != nil,
-	})
+	b, err := api.ToBind(bound)
+	if err != nil {
+		a.config.Logger.Warn("notice of a bind", "error", err) // the bind itself stands
+	}
+	a.Bound(b)
 }
 
 // Bound says that a pod has been bound to this node: its containers are about to

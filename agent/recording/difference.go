@@ -29,6 +29,8 @@ func Difference(a, b agent.Report) (text string, differs bool) {
 		{"K", same(a.K, b.K), a.K, b.K},
 		{"Limiting", a.Limiting == b.Limiting, a.Limiting, b.Limiting},
 		{"Flags", a.Flags == b.Flags, a.Flags, b.Flags},
+		{"Floored", a.Floored == b.Floored, a.Floored, b.Floored},
+		{"Surprises", slices.Equal(a.Surprises, b.Surprises), a.Surprises, b.Surprises},
 		{"len(Channels)", len(a.Channels) == len(b.Channels), len(a.Channels), len(b.Channels)},
 	} {
 		if !f.same {
@@ -38,7 +40,8 @@ func Difference(a, b agent.Report) (text string, differs bool) {
 	for i, c := range a.Channels {
 		d := b.Channels[i]
 		if c.Name != d.Name || !same(c.Usage, d.Usage) || !same(c.Capacity, d.Capacity) ||
-			!same(c.Cost, d.Cost) || !same(c.CostSD, d.CostSD) {
+			!same(c.Cost, d.Cost) || !same(c.CostSD, d.CostSD) || !same(c.Room, d.Room) || !same(c.Ahead, d.Ahead) ||
+			!same(c.Unit, d.Unit) || !same(c.PodSD, d.PodSD) || !same(c.Most, d.Most) {
 			return fmt.Sprintf("Channels[%d]: %+v and %+v", i, c, d), true
 		}
 	}

@@ -68,16 +68,21 @@
 //	            avail f, allowance f, k f, limiting s, channels [name s, usage f,
 //	            capacity f, cost f, sd f], flags b: 1 saturated, 2 churn,
 //	            4 cost unknown, 8 no pressure, 16 warming up, 32 absorbed follows
-//	            as [k]; otherwise it is the pods known that are not pending
+//	            as [k], otherwise it is the pods known that are not pending;
+//	            64 floored, 128 there follow for each channel room f, ahead f,
+//	            unit f, pod sd f, most f, and surprises [pod k, cpu f, memory f]
 //	8 dropped   t, reason s: a sample that could not be taken
 //	9 gap       t, u: so many records were lost before this one
 //	10 mark     t, s: a remark
 //	11 bound    t, k, b, u: the notice of a pod's bind, whether it says how many
-//	            init containers the pod has, and how many
+//	            init containers the pod has, and how many; then, if anything is known
+//	            of what it takes, amount f, sd f, confidence f of CPU and memory
 //	12 sizes    t, [f]: the sizes of the channels, as agent.Pipeline.Resize gets them
+//	13 usage    t, [pod k, flags b: 1 older, 2 ended, 4 pressure, age u, cpu u,
+//	            stalled u in ns, memory u, peak u]: what pods took
 //
 // The first record is a header. A snapshot follows it and every gap, before any
-// other record. Samples, pods, churn, bound, sizes and fleet are inputs; a report
+// other record. Samples, pods, churn, bound, sizes, usage and fleet are inputs; a report
 // follows the input that caused it.
 //
 // # Crashes

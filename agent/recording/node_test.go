@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -93,9 +94,16 @@ func (n *node) tick(event float64) {
 	}
 	if n.rng.Float64() < event {
 		b := agent.Bind{Pod: reserve.PodKey(n.rng.Uint64()), Inits: n.rng.IntN(4) - 1, InitsKnown: n.rng.IntN(2) == 0}
+		if n.rng.IntN(2) == 0 {
+			b.Demand.CPU = profile.Share{Amount: n.rng.Float64(), SD: n.rng.Float64(), Confidence: n.rng.Float64()}
+			b.Demand.Memory = profile.Share{Amount: 1e9 * n.rng.Float64(), Confidence: n.rng.Float64()}
+		}
 		n.recorder.Bound(n.at, b)
 		n.pipeline.Bound(n.at, b)
 		n.bound = append(n.bound, b.Pod)
+	}
+	if n.rng.Float64() < event {
+		n.usage()
 	}
 	if n.rng.Float64() < event/20 {
 		n.resize()
@@ -124,6 +132,20 @@ func (n *node) tick(event float64) {
 	n.spike = max(n.spike-1, 0)
 	n.recorder.Sample(n.at, n.y)
 	n.report(n.pipeline.Sample(n.at, n.y))
+}
+
+// usage reads the pods, and a container, which counts for nothing.
+func (n *node) usage() {
+	readings := []agent.PodReading{{Pod: 1, Container: 2, Age: time.Hour}}
+	for _, p := range n.pods {
+		readings = append(readings, agent.PodReading{
+			Pod: p.Key, Age: time.Duration(n.rng.Int64N(1e11)) - 1e9, Older: n.rng.IntN(9) == 0, Ended: n.rng.IntN(9) == 0,
+			CPU: time.Duration(n.rng.Int64N(1e11)), Stalled: time.Duration(n.rng.Int64N(1e10)), Pressure: n.rng.IntN(2) == 0,
+			Memory: n.rng.Uint64N(1 << 31), MemoryPeak: n.rng.Uint64N(1 << 32),
+		})
+	}
+	n.recorder.Usage(n.at, readings)
+	n.pipeline.Usage(n.at, readings)
 }
 
 // refused is what a pipeline does not take, or takes for another thing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -28,11 +29,13 @@ const (
 	KindMark
 	KindBound
 	KindSizes
+	KindUsage
 )
 
 var kinds = [...]string{
 	KindHeader: "header", KindSnapshot: "snapshot", KindSample: "sample", KindPods: "pods", KindChurn: "churn",
 	KindFleet: "fleet", KindReport: "report", KindDropped: "dropped", KindGap: "gap", KindMark: "mark", KindBound: "bound", KindSizes: "sizes",
+	KindUsage: "usage",
 }
 
 func (k Kind) String() string {
@@ -57,6 +60,9 @@ type Record struct {
 	// Pods are all pods on the node, ascending; Bind is the notice of one.
 	Pods []agent.Pod
 	Bind agent.Bind
+	// Readings are those of pods, of which a pipeline takes no more than is kept: no
+	// containers, and neither throttling nor kills.
+	Readings []agent.PodReading
 	// Fleet and Report are set for these kinds.
 	Fleet  *agent.Fleet
 	Report *agent.Report
@@ -115,7 +121,68 @@ func differ(last, next []agent.Pod, gone, changed func(agent.Pod)) {
 
 func appendBind(dst []byte, at time.Time, b agent.Bind) []byte {
 	dst = appendKey(appendTime(append(dst, byte(KindBound)), at), b.Pod)
-	return appendUint(appendBool(dst, b.InitsKnown && b.Inits >= 0), uint64(max(b.Inits, 0)))
+	dst = appendUint(appendBool(dst, b.InitsKnown && b.Inits >= 0), uint64(max(b.Inits, 0)))
+	if b.Demand == (profile.Demand{}) {
+		return dst
+	}
+	for _, s := range [...]profile.Share{b.Demand.CPU, b.Demand.Memory} {
+		dst = appendFloat(appendFloat(appendFloat(dst, s.Amount), s.SD), s.Confidence)
+	}
+	return dst
+}
+
+// Bits of a reading.
+const (
+	bitOlder = 1 << iota
+	bitEnded
+	bitPressure
+)
+
+func appendUsage(dst []byte, at time.Time, readings []agent.PodReading) []byte {
+	dst = appendTime(append(dst, byte(KindUsage)), at)
+	pods := uint64(0)
+	for i := range readings {
+		if readings[i].Container == 0 {
+			pods++
+		}
+	}
+	dst = appendUint(dst, pods)
+	for i := range readings {
+		r := &readings[i]
+		if r.Container != 0 {
+			continue
+		}
+		bits := byte(0)
+		for i, set := range [...]bool{r.Older, r.Ended, r.Pressure} {
+			if set {
+				bits |= 1 << i
+			}
+		}
+		dst = append(appendKey(dst, r.Pod), bits)
+		for _, d := range [...]time.Duration{r.Age, r.CPU, r.Stalled} {
+			dst = appendUint(dst, uint64(d))
+		}
+		dst = appendUint(appendUint(dst, r.Memory), r.MemoryPeak)
+	}
+	return dst
+}
+
+func (b *body) readings() []agent.PodReading {
+	return list(b, 14, func() agent.PodReading {
+		r := agent.PodReading{Pod: b.key()}
+		bits := b.byte()
+		r.Older, r.Ended, r.Pressure = bits&bitOlder != 0, bits&bitEnded != 0, bits&bitPressure != 0
+		r.Age, r.CPU, r.Stalled = time.Duration(b.uint()), time.Duration(b.uint()), time.Duration(b.uint())
+		r.Memory, r.MemoryPeak = b.uint(), b.uint()
+		return r
+	})
+}
+
+func (b *body) demand() (d profile.Demand) {
+	for _, s := range [...]*profile.Share{&d.CPU, &d.Memory} {
+		s.Amount, s.SD, s.Confidence = b.float(), b.float(), b.float()
+	}
+	return d
 }
 
 // Bits of a report.
@@ -126,6 +193,8 @@ const (
 	bitNoPressure
 	bitWarmingUp
 	bitAbsorbed
+	bitFloored
+	bitRooms
 )
 
 // appendReport encodes r; known are the pods that the reader expects in it.
@@ -142,7 +211,7 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 	absorbed := !slices.Equal(r.Absorbed, known)
 	bits := byte(0)
 	for i, set := range [...]bool{
-		r.Saturated, r.Flags.Churn, r.Flags.CostUnknown, r.Flags.NoPressure, r.Flags.WarmingUp, absorbed,
+		r.Saturated, r.Flags.Churn, r.Flags.CostUnknown, r.Flags.NoPressure, r.Flags.WarmingUp, absorbed, r.Floored, true,
 	} {
 		if set {
 			bits |= 1 << i
@@ -151,6 +220,14 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 	dst = append(dst, bits)
 	if absorbed {
 		dst = appendKeys(dst, r.Absorbed)
+	}
+	for i := range r.Channels {
+		c := &r.Channels[i]
+		dst = appendFloat(appendFloat(appendFloat(appendFloat(appendFloat(dst, c.Room), c.Ahead), c.Unit), c.PodSD), c.Most)
+	}
+	dst = appendUint(dst, uint64(len(r.Surprises)))
+	for _, s := range r.Surprises {
+		dst = appendFloat(appendFloat(appendKey(dst, s.Pod), s.CPURatio), s.MemoryRatio)
 	}
 	return dst
 }
@@ -189,6 +266,11 @@ func decodeBody(k Kind, b *body, pods []agent.Pod) (Record, error) {
 	case KindBound:
 		r.At, r.Bind.Pod = b.time(), b.key()
 		r.Bind.InitsKnown, r.Bind.Inits = b.bool(), b.int(math.MaxInt32)
+		if len(b.rest) > 0 {
+			r.Bind.Demand = b.demand()
+		}
+	case KindUsage:
+		r.At, r.Readings = b.time(), b.readings()
 	case KindReport:
 		r.Report = b.report(pods)
 		r.At = r.Report.SampledAt
@@ -272,6 +354,20 @@ func (b *body) report(pods []agent.Pod) *agent.Report {
 		r.Absorbed = b.keys()
 	} else {
 		r.Absorbed = countedTo(nil, pods)
+	}
+	r.Floored = bits&bitFloored != 0
+	if bits&bitRooms == 0 {
+		return r
+	}
+	for i := range r.Channels {
+		c := &r.Channels[i]
+		c.Room, c.Ahead, c.Unit, c.PodSD, c.Most = b.float(), b.float(), b.float(), b.float(), b.float()
+	}
+	surprises := list(b, 24, func() agent.Surprise {
+		return agent.Surprise{Pod: b.key(), CPURatio: b.float(), MemoryRatio: b.float()}
+	})
+	if len(surprises) > 0 {
+		r.Surprises = surprises
 	}
 	return r
 }

@@ -183,6 +183,14 @@ func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 	}
 }
 
+// Usage records the readings that the pipeline is about to get.
+func (r *Recorder) Usage(at time.Time, readings []agent.PodReading) {
+	if r.ready(at) {
+		r.payload = appendUsage(r.payload[:0], at, readings)
+		r.add()
+	}
+}
+
 // Fleet records what Pipeline.SetFleet is about to get. One that has no JSON, as
 // with a cost that is no number, is lost.
 func (r *Recorder) Fleet(at time.Time, f agent.Fleet) {

@@ -72,6 +72,8 @@ func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {
 		r.pipeline.Churn(rec.At)
 	case KindBound:
 		r.pipeline.Bound(rec.At, rec.Bind)
+	case KindUsage:
+		r.pipeline.Usage(rec.At, rec.Readings)
 	case KindFleet:
 		err = r.pipeline.SetFleet(rec.At, *rec.Fleet)
 	case KindSizes:
@@ -161,6 +163,7 @@ func shaped(s agent.State, last, next agent.Config) agent.State {
 func joined(own, heard agent.State) agent.State {
 	own.Fleet = heard.Fleet
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
+	own.Ended, own.Surprises = heard.Ended, heard.Surprises
 	own.ChurnFirst, own.ChurnLast = heard.ChurnFirst, heard.ChurnLast
 	own.Pace = heard.Pace
 	return own

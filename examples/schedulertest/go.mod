@@ -165,6 +165,7 @@ replace (
 	github.com/spazio-scheduler/spazio/embedded => ../../embedded
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
+	github.com/spazio-scheduler/spazio/profile => ../../profile
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/sim => ../../sim
 	github.com/spazio-scheduler/spazio/simnode => ../../simnode

@@ -22,6 +22,9 @@ const (
 	// slackPods and more than slackShare of what was sent last: less than what
 	// the noise of a sample moves them by.
 	slackPods, slackShare = 1. / 8, .02
+	// A room that is not the scarcest is told if it is this much of its channel off:
+	// no offer rests on it but one to pods whose workload is known.
+	slackRoom = 1. / 16
 	// onePod is what a node must have room for to be given any.
 	onePod = 1
 )
@@ -95,7 +98,22 @@ func differs(known, r *agent.Report) bool {
 		known.Flags != r.Flags || known.Saturated != r.Saturated || known.Limiting != r.Limiting ||
 		!slices.Equal(known.Absorbed, r.Absorbed) ||
 		(known.Avail >= onePod) != (r.Avail >= onePod) ||
-		moved(known.Avail, r.Avail) || moved(known.Allowance, r.Allowance)
+		moved(known.Avail, r.Avail) || moved(known.Allowance, r.Allowance) ||
+		news(known.Surprises, r.Surprises) || len(known.Channels) != len(r.Channels) || roomsMoved(known, r)
+}
+
+// news says whether there are surprises that were not told.
+func news(known, surprises []agent.Surprise) bool {
+	return slices.ContainsFunc(surprises, func(s agent.Surprise) bool { return !slices.Contains(known, s) })
+}
+
+func roomsMoved(known, r *agent.Report) bool {
+	for i := range r.Channels {
+		if !(math.Abs(r.Channels[i].Room-known.Channels[i].Room) <= slackRoom) {
+			return true
+		}
+	}
+	return false
 }
 
 // moved says whether x is beyond the tolerance of what is known; NaN is.

@@ -49,6 +49,11 @@ type Report struct {
 	CostUnknown bool               `protobuf:"varint,14,opt,name=cost_unknown,json=costUnknown,proto3" json:"cost_unknown,omitempty"`
 	NoPressure  bool               `protobuf:"varint,15,opt,name=no_pressure,json=noPressure,proto3" json:"no_pressure,omitempty"`
 	WarmingUp   bool               `protobuf:"varint,16,opt,name=warming_up,json=warmingUp,proto3" json:"warming_up,omitempty"`
+	// floored says that avail was raised to one pod because every channel is less
+	// than half full.
+	Floored bool `protobuf:"varint,20,opt,name=floored,proto3" json:"floored,omitempty"`
+	// surprises are the pods lately found to take something else than was told.
+	Surprises []*Surprise `protobuf:"bytes,21,rep,name=surprises,proto3" json:"surprises,omitempty"`
 	// sample_age_nanos is how old the newest sample was when the message was sent,
 	// by the node's steady clock: what waited for a stream is not fresh because it
 	// has just arrived.
@@ -203,6 +208,20 @@ func (x *Report) GetWarmingUp() bool {
 	return false
 }
 
+func (x *Report) GetFloored() bool {
+	if x != nil {
+		return x.Floored
+	}
+	return false
+}
+
+func (x *Report) GetSurprises() []*Surprise {
+	if x != nil {
+		return x.Surprises
+	}
+	return nil
+}
+
 func (x *Report) GetSampleAgeNanos() int64 {
 	if x != nil {
 		return x.SampleAgeNanos
@@ -220,12 +239,23 @@ func (x *Report) GetUnchanged() uint64 {
 // ChannelEstimate explains one channel: usage y in [0,1] after filtering, the
 // headroom at zero pods C, the cost of a pod c and its standard deviation.
 type ChannelEstimate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Usage         float64                `protobuf:"fixed64,2,opt,name=usage,proto3" json:"usage,omitempty"`
-	Capacity      float64                `protobuf:"fixed64,3,opt,name=capacity,proto3" json:"capacity,omitempty"`
-	Cost          float64                `protobuf:"fixed64,4,opt,name=cost,proto3" json:"cost,omitempty"`
-	CostSd        float64                `protobuf:"fixed64,5,opt,name=cost_sd,json=costSd,proto3" json:"cost_sd,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Usage    float64                `protobuf:"fixed64,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	Capacity float64                `protobuf:"fixed64,3,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Cost     float64                `protobuf:"fixed64,4,opt,name=cost,proto3" json:"cost,omitempty"`
+	CostSd   float64                `protobuf:"fixed64,5,opt,name=cost_sd,json=costSd,proto3" json:"cost_sd,omitempty"`
+	// room is the share that the pods in absorbed leave, what is kept free taken off;
+	// most is what it would be without pods.
+	Room float64 `protobuf:"fixed64,6,opt,name=room,proto3" json:"room,omitempty"`
+	// unit is the share that a core or a byte is; 0 means that the channel counts in
+	// typical pods alone.
+	Unit float64 `protobuf:"fixed64,7,opt,name=unit,proto3" json:"unit,omitempty"`
+	// pod_sd is the standard deviation of what single pods take about cost.
+	PodSd float64 `protobuf:"fixed64,8,opt,name=pod_sd,json=podSd,proto3" json:"pod_sd,omitempty"`
+	// ahead is the allowance as a share.
+	Ahead         float64 `protobuf:"fixed64,9,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Most          float64 `protobuf:"fixed64,10,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -295,6 +325,104 @@ func (x *ChannelEstimate) GetCostSd() float64 {
 	return 0
 }
 
+func (x *ChannelEstimate) GetRoom() float64 {
+	if x != nil {
+		return x.Room
+	}
+	return 0
+}
+
+func (x *ChannelEstimate) GetUnit() float64 {
+	if x != nil {
+		return x.Unit
+	}
+	return 0
+}
+
+func (x *ChannelEstimate) GetPodSd() float64 {
+	if x != nil {
+		return x.PodSd
+	}
+	return 0
+}
+
+func (x *ChannelEstimate) GetAhead() float64 {
+	if x != nil {
+		return x.Ahead
+	}
+	return 0
+}
+
+func (x *ChannelEstimate) GetMost() float64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+// Surprise is a pod that takes far more, or far less, than was told of it: measured
+// over told, 0 of what nothing was told.
+type Surprise struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// pod is the first 8 bytes of the pod's UID.
+	Pod           uint64  `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	CpuRatio      float64 `protobuf:"fixed64,2,opt,name=cpu_ratio,json=cpuRatio,proto3" json:"cpu_ratio,omitempty"`
+	MemoryRatio   float64 `protobuf:"fixed64,3,opt,name=memory_ratio,json=memoryRatio,proto3" json:"memory_ratio,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Surprise) Reset() {
+	*x = Surprise{}
+	mi := &file_spazio_v1_signal_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Surprise) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Surprise) ProtoMessage() {}
+
+func (x *Surprise) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_signal_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Surprise.ProtoReflect.Descriptor instead.
+func (*Surprise) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Surprise) GetPod() uint64 {
+	if x != nil {
+		return x.Pod
+	}
+	return 0
+}
+
+func (x *Surprise) GetCpuRatio() float64 {
+	if x != nil {
+		return x.CpuRatio
+	}
+	return 0
+}
+
+func (x *Surprise) GetMemoryRatio() float64 {
+	if x != nil {
+		return x.MemoryRatio
+	}
+	return 0
+}
+
 // Notice tells an agent what the scheduler knows of its node before the
 // container runtime does.
 type Notice struct {
@@ -310,7 +438,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_spazio_v1_signal_proto_msgTypes[2]
+	mi := &file_spazio_v1_signal_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -322,7 +450,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_signal_proto_msgTypes[2]
+	mi := &file_spazio_v1_signal_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -335,7 +463,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{2}
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Notice) GetEvent() isNotice_Event {
@@ -386,6 +514,8 @@ type PodBound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// pod is the first 8 bytes of the pod's UID.
 	Pod uint64 `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// demand is what is known of what the pod takes; unset is nothing.
+	Demand *PodDemand `protobuf:"bytes,2,opt,name=demand,proto3" json:"demand,omitempty"`
 	// init_containers is how many containers start ahead of the pod's own, those
 	// that go on beside it included: what they take says nothing of the pod. Unset
 	// means that the scheduler does not say.
@@ -396,7 +526,7 @@ type PodBound struct {
 
 func (x *PodBound) Reset() {
 	*x = PodBound{}
-	mi := &file_spazio_v1_signal_proto_msgTypes[3]
+	mi := &file_spazio_v1_signal_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +538,7 @@ func (x *PodBound) String() string {
 func (*PodBound) ProtoMessage() {}
 
 func (x *PodBound) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_signal_proto_msgTypes[3]
+	mi := &file_spazio_v1_signal_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +551,7 @@ func (x *PodBound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodBound.ProtoReflect.Descriptor instead.
 func (*PodBound) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{3}
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PodBound) GetPod() uint64 {
@@ -431,9 +561,102 @@ func (x *PodBound) GetPod() uint64 {
 	return 0
 }
 
+func (x *PodBound) GetDemand() *PodDemand {
+	if x != nil {
+		return x.Demand
+	}
+	return nil
+}
+
 func (x *PodBound) GetInitContainers() uint32 {
 	if x != nil && x.InitContainers != nil {
 		return *x.InitContainers
+	}
+	return 0
+}
+
+// PodDemand is what pods of a workload were measured to take: mean and standard
+// deviation, and a confidence in [0, 1], 0 for what nobody knows.
+type PodDemand struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	CpuCores         float64                `protobuf:"fixed64,1,opt,name=cpu_cores,json=cpuCores,proto3" json:"cpu_cores,omitempty"`
+	CpuSd            float64                `protobuf:"fixed64,2,opt,name=cpu_sd,json=cpuSd,proto3" json:"cpu_sd,omitempty"`
+	CpuConfidence    float64                `protobuf:"fixed64,3,opt,name=cpu_confidence,json=cpuConfidence,proto3" json:"cpu_confidence,omitempty"`
+	MemoryBytes      float64                `protobuf:"fixed64,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	MemorySd         float64                `protobuf:"fixed64,5,opt,name=memory_sd,json=memorySd,proto3" json:"memory_sd,omitempty"`
+	MemoryConfidence float64                `protobuf:"fixed64,6,opt,name=memory_confidence,json=memoryConfidence,proto3" json:"memory_confidence,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *PodDemand) Reset() {
+	*x = PodDemand{}
+	mi := &file_spazio_v1_signal_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PodDemand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PodDemand) ProtoMessage() {}
+
+func (x *PodDemand) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_signal_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PodDemand.ProtoReflect.Descriptor instead.
+func (*PodDemand) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PodDemand) GetCpuCores() float64 {
+	if x != nil {
+		return x.CpuCores
+	}
+	return 0
+}
+
+func (x *PodDemand) GetCpuSd() float64 {
+	if x != nil {
+		return x.CpuSd
+	}
+	return 0
+}
+
+func (x *PodDemand) GetCpuConfidence() float64 {
+	if x != nil {
+		return x.CpuConfidence
+	}
+	return 0
+}
+
+func (x *PodDemand) GetMemoryBytes() float64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *PodDemand) GetMemorySd() float64 {
+	if x != nil {
+		return x.MemorySd
+	}
+	return 0
+}
+
+func (x *PodDemand) GetMemoryConfidence() float64 {
+	if x != nil {
+		return x.MemoryConfidence
 	}
 	return 0
 }
@@ -442,7 +665,7 @@ var File_spazio_v1_signal_proto protoreflect.FileDescriptor
 
 const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\n" +
-	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\xb6\x04\n" +
+	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\x83\x05\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
@@ -462,23 +685,43 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\vno_pressure\x18\x0f \x01(\bR\n" +
 	"noPressure\x12\x1d\n" +
 	"\n" +
-	"warming_up\x18\x10 \x01(\bR\twarmingUp\x12(\n" +
+	"warming_up\x18\x10 \x01(\bR\twarmingUp\x12\x18\n" +
+	"\afloored\x18\x14 \x01(\bR\afloored\x121\n" +
+	"\tsurprises\x18\x15 \x03(\v2\x13.spazio.v1.SurpriseR\tsurprises\x12(\n" +
 	"\x10sample_age_nanos\x18\x17 \x01(\x03R\x0esampleAgeNanos\x12\x1c\n" +
-	"\tunchanged\x18\x18 \x01(\x04R\tunchanged\"\x84\x01\n" +
+	"\tunchanged\x18\x18 \x01(\x04R\tunchanged\"\xed\x01\n" +
 	"\x0fChannelEstimate\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05usage\x18\x02 \x01(\x01R\x05usage\x12\x1a\n" +
 	"\bcapacity\x18\x03 \x01(\x01R\bcapacity\x12\x12\n" +
 	"\x04cost\x18\x04 \x01(\x01R\x04cost\x12\x17\n" +
-	"\acost_sd\x18\x05 \x01(\x01R\x06costSd\"r\n" +
+	"\acost_sd\x18\x05 \x01(\x01R\x06costSd\x12\x12\n" +
+	"\x04room\x18\x06 \x01(\x01R\x04room\x12\x12\n" +
+	"\x04unit\x18\a \x01(\x01R\x04unit\x12\x15\n" +
+	"\x06pod_sd\x18\b \x01(\x01R\x05podSd\x12\x14\n" +
+	"\x05ahead\x18\t \x01(\x01R\x05ahead\x12\x12\n" +
+	"\x04most\x18\n" +
+	" \x01(\x01R\x04most\"\\\n" +
+	"\bSurprise\x12\x10\n" +
+	"\x03pod\x18\x01 \x01(\x06R\x03pod\x12\x1b\n" +
+	"\tcpu_ratio\x18\x02 \x01(\x01R\bcpuRatio\x12!\n" +
+	"\fmemory_ratio\x18\x03 \x01(\x01R\vmemoryRatio\"r\n" +
 	"\x06Notice\x122\n" +
 	"\tpod_bound\x18\x01 \x01(\v2\x13.spazio.v1.PodBoundH\x00R\bpodBound\x12+\n" +
 	"\x10takes_heartbeats\x18\x03 \x01(\bH\x00R\x0ftakesHeartbeatsB\a\n" +
-	"\x05event\"^\n" +
+	"\x05event\"\x8c\x01\n" +
 	"\bPodBound\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x06R\x03pod\x12,\n" +
+	"\x06demand\x18\x02 \x01(\v2\x14.spazio.v1.PodDemandR\x06demand\x12,\n" +
 	"\x0finit_containers\x18\x03 \x01(\rH\x00R\x0einitContainers\x88\x01\x01B\x12\n" +
-	"\x10_init_containers2D\n" +
+	"\x10_init_containers\"\xd3\x01\n" +
+	"\tPodDemand\x12\x1b\n" +
+	"\tcpu_cores\x18\x01 \x01(\x01R\bcpuCores\x12\x15\n" +
+	"\x06cpu_sd\x18\x02 \x01(\x01R\x05cpuSd\x12%\n" +
+	"\x0ecpu_confidence\x18\x03 \x01(\x01R\rcpuConfidence\x12!\n" +
+	"\fmemory_bytes\x18\x04 \x01(\x01R\vmemoryBytes\x12\x1b\n" +
+	"\tmemory_sd\x18\x05 \x01(\x01R\bmemorySd\x12+\n" +
+	"\x11memory_confidence\x18\x06 \x01(\x01R\x10memoryConfidence2D\n" +
 	"\rSignalService\x123\n" +
 	"\aPublish\x12\x11.spazio.v1.Report\x1a\x11.spazio.v1.Notice(\x010\x01B;Z9github.com/spazio-scheduler/spazio/api/spazio/v1;spaziov1b\x06proto3"
 
@@ -494,23 +737,27 @@ func file_spazio_v1_signal_proto_rawDescGZIP() []byte {
 	return file_spazio_v1_signal_proto_rawDescData
 }
 
-var file_spazio_v1_signal_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_spazio_v1_signal_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_spazio_v1_signal_proto_goTypes = []any{
 	(*Report)(nil),          // 0: spazio.v1.Report
 	(*ChannelEstimate)(nil), // 1: spazio.v1.ChannelEstimate
-	(*Notice)(nil),          // 2: spazio.v1.Notice
-	(*PodBound)(nil),        // 3: spazio.v1.PodBound
+	(*Surprise)(nil),        // 2: spazio.v1.Surprise
+	(*Notice)(nil),          // 3: spazio.v1.Notice
+	(*PodBound)(nil),        // 4: spazio.v1.PodBound
+	(*PodDemand)(nil),       // 5: spazio.v1.PodDemand
 }
 var file_spazio_v1_signal_proto_depIdxs = []int32{
 	1, // 0: spazio.v1.Report.channels:type_name -> spazio.v1.ChannelEstimate
-	3, // 1: spazio.v1.Notice.pod_bound:type_name -> spazio.v1.PodBound
-	0, // 2: spazio.v1.SignalService.Publish:input_type -> spazio.v1.Report
-	2, // 3: spazio.v1.SignalService.Publish:output_type -> spazio.v1.Notice
-	3, // [3:4] is the sub-list for method output_type
-	2, // [2:3] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	2, // 1: spazio.v1.Report.surprises:type_name -> spazio.v1.Surprise
+	4, // 2: spazio.v1.Notice.pod_bound:type_name -> spazio.v1.PodBound
+	5, // 3: spazio.v1.PodBound.demand:type_name -> spazio.v1.PodDemand
+	0, // 4: spazio.v1.SignalService.Publish:input_type -> spazio.v1.Report
+	3, // 5: spazio.v1.SignalService.Publish:output_type -> spazio.v1.Notice
+	5, // [5:6] is the sub-list for method output_type
+	4, // [4:5] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_spazio_v1_signal_proto_init() }
@@ -518,18 +765,18 @@ func file_spazio_v1_signal_proto_init() {
 	if File_spazio_v1_signal_proto != nil {
 		return
 	}
-	file_spazio_v1_signal_proto_msgTypes[2].OneofWrappers = []any{
+	file_spazio_v1_signal_proto_msgTypes[3].OneofWrappers = []any{
 		(*Notice_PodBound)(nil),
 		(*Notice_TakesHeartbeats)(nil),
 	}
-	file_spazio_v1_signal_proto_msgTypes[3].OneofWrappers = []any{}
+	file_spazio_v1_signal_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_spazio_v1_signal_proto_rawDesc), len(file_spazio_v1_signal_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -30,6 +30,7 @@ type Recorder interface {
 	Pods(at time.Time, pods []agent.Pod)
 	Churn(at time.Time)
 	Bound(at time.Time, b agent.Bind)
+	Usage(at time.Time, readings []agent.PodReading)
 	Fleet(at time.Time, f agent.Fleet)
 	Report(r agent.Report)
 	Dropped(at time.Time, err error)

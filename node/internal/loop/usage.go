@@ -47,6 +47,12 @@ func (l *Loop) readUsage(at time.Time) {
 	for i := range u.read.Pods {
 		u.readings = append(u.readings, readingOf(&u.read.Pods[i]))
 	}
+	if len(u.readings) > 0 {
+		if r := l.recorder; r != nil {
+			r.Usage(at, u.readings)
+		}
+		l.config.Pipeline.Usage(at, u.readings)
+	}
 	if l.config.OnUsage != nil {
 		l.config.OnUsage(at, u.readings)
 	}

@@ -1,0 +1,320 @@
+package agent
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Surprise is a pod that was measured to take far more, or far less, than was told
+// of it. A ratio is measured over told, 0 of what nothing was told.
+type Surprise struct {
+	Pod                   reserve.PodKey
+	CPURatio, MemoryRatio float64
+}
+
+// MadeSurprise is a Surprise and when it was found.
+type MadeSurprise struct {
+	At time.Time
+	Surprise
+}
+
+const (
+	// firstReading is the age from which a reading says what a pod takes.
+	firstReading = time.Second
+	// rememberedReadings is how many readings the mean of a pod's demand spans: a
+	// minute of them.
+	rememberedReadings = 6
+	// memoryFade is in which half of what was told of a pod's memory is given up if it
+	// is not seen to take it.
+	memoryFade = 10 * time.Minute
+	// surpriseMore and surpriseLess are the ratios of a surprise, and settledAge the
+	// age from which a pod that takes less is one. What is less than surpriseLeast of
+	// the channel surprises nobody.
+	surpriseMore  = 1.5
+	surpriseLess  = 2. / 3
+	settledAge    = time.Minute
+	surpriseLeast = .01
+	// surpriseKept is for how long reports tell of a surprise: any may be lost.
+	surpriseKept = 5 * time.Second
+	// MaxSurprises bounds those of a report, MaxSurprise the ratio of one.
+	MaxSurprises = 64
+	MaxSurprise  = 1e6
+	// MaxRoom bounds a room, whatever pods are told to take, in times the channel.
+	MaxRoom = 1000
+)
+
+// PodUse is what a pod was measured to take.
+type PodUse struct {
+	// Readings is the number of spans between readings so far, and Cores their mean
+	// demand: time used and, where it is known, waited.
+	Readings int
+	Cores    float64
+	// Peak is the most memory seen, in bytes.
+	Peak float64
+	// At and Total are the newest reading's time and demand so far.
+	At    time.Time `json:",omitzero"`
+	Total time.Duration
+	// Surprised says that it was a Surprise.
+	Surprised bool
+}
+
+// observe takes in a reading; it says whether there was news.
+func (u *PodUse) observe(at time.Time, r *PodReading) bool {
+	if r.Age < firstReading && !r.Ended {
+		return false
+	}
+	total := r.CPU
+	if r.Pressure {
+		total += r.Stalled
+	}
+	span, used := at.Sub(u.At), total-u.Total
+	if u.At.IsZero() {
+		span, used = r.Age, total
+		if r.Older { // what it took before it was seen tells nothing
+			span = 0
+		}
+	}
+	u.At, u.Total = at, total
+	u.Peak = max(u.Peak, bytesOf(r.MemoryPeak), bytesOf(r.Memory))
+	if span <= 0 || used < 0 {
+		return true
+	}
+	u.Readings++
+	cores := min(used.Seconds()/span.Seconds(), MaxWindowCores)
+	u.Cores += (cores - u.Cores) / float64(min(u.Readings, rememberedReadings))
+	return true
+}
+
+// surprise says whether the pod takes something else than was told.
+func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float64) (s Surprise, is bool) {
+	s.Pod = r.Key
+	ratio := func(told profile.Share, measured, unit float64) float64 {
+		if !(told.Confidence > 0 && told.Amount > 0) {
+			return 0
+		}
+		by := measured / told.Amount
+		more := by >= surpriseMore
+		less := by <= surpriseLess && (reading.Age >= settledAge || reading.Ended)
+		is = is || (more || less) && math.Abs(measured-told.Amount)*unit >= surpriseLeast
+		return min(by, MaxSurprise)
+	}
+	if r.Use.Readings > 0 {
+		s.CPURatio = ratio(r.Demand.CPU, r.Use.Cores, units[reserve.CPU])
+	}
+	s.MemoryRatio = ratio(r.Demand.Memory, r.Use.Peak, units[reserve.Memory])
+	return s, is
+}
+
+// Usage takes readings of pods. What a pod takes follows from them, not from what
+// was told of it, the more there are of them; those of containers are ignored.
+func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
+	at = at.UTC()
+	units := [reserve.Resources]float64{}
+	for i := range p.config.Channels {
+		if resource, unit := p.unit(i); unit > 0 {
+			units[resource] = unit
+		}
+	}
+	for i := range readings {
+		reading := &readings[i]
+		if reading.Container != 0 || reading.Age < 0 {
+			continue
+		}
+		r := p.pods.find(reading.Pod)
+		if r == nil || !r.Use.observe(at, reading) || r.Use.Surprised {
+			continue
+		}
+		if s, is := r.surprise(reading, units); is && len(p.surprises) < MaxSurprises {
+			r.Use.Surprised = true
+			p.surprises = append(p.surprises, MadeSurprise{at, s})
+		}
+	}
+}
+
+// recentSurprises returns what a report tells of surprises, nil for none.
+func (p *Pipeline) recentSurprises(at time.Time) []Surprise {
+	p.surprises = slices.DeleteFunc(p.surprises, func(s MadeSurprise) bool { return at.Sub(s.At) >= surpriseKept })
+	var recent []Surprise
+	for _, s := range p.surprises {
+		recent = append(recent, s.Surprise)
+	}
+	return recent
+}
+
+// unit is the share of a channel that a core, or a byte, is, and which of them; 0
+// for a channel of neither.
+func (p *Pipeline) unit(channel int) (reserve.Resource, float64) {
+	switch ch := &p.config.Channels[channel]; ch.Name {
+	case CPU:
+		return reserve.CPU, p.coreShare()
+	case Memory:
+		return reserve.Memory, 1 / ch.Size
+	}
+	return 0, 0
+}
+
+// coreShare is what a busy core adds to the CPU's usage. With all cores busy and
+// nobody waiting it is a half, for the other half is waiting tasks.
+func (p *Pipeline) coreShare() float64 {
+	if p.config.NoPressure {
+		return 1 / p.config.Cores
+	}
+	return 1 / (2 * p.config.Cores)
+}
+
+// told is what was said of a pod in a channel.
+func (r *PodRecord) told(resource reserve.Resource, unit float64) profile.Share {
+	switch {
+	case unit == 0:
+		return profile.Share{}
+	case resource == reserve.CPU:
+		return r.Demand.CPU
+	}
+	return r.Demand.Memory
+}
+
+// knows says whether anything was told of the pod.
+func (r *PodRecord) knows() bool {
+	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0
+}
+
+// loaded says whether the pod's load was in the usage at a time a moment ago.
+func (r *PodRecord) loaded(at time.Time) bool {
+	if r.Since.After(at) {
+		return !r.Loads
+	}
+	return r.Loads
+}
+
+// expected is the share that the pod is expected to take, where before any reading
+// it was told: measured as far as it was.
+func (r *PodRecord) expected(resource reserve.Resource, unit, told float64, at time.Time) float64 {
+	switch {
+	case unit == 0:
+	case resource == reserve.CPU && r.Use.Readings > 0:
+		n := float64(r.Use.Readings)
+		return (told + n*unit*r.Use.Cores) / (1 + n)
+	case resource == reserve.Memory && r.Use.Peak > 0:
+		age := at.Sub(r.RanAt)
+		return max(unit*r.Use.Peak, told*math.Exp2(-age.Seconds()/memoryFade.Seconds()))
+	}
+	return told
+}
+
+// known sums up what is known of the pods in a channel, nothing where nobody is:
+// how many they are now and were when the usage was taken, and what they take.
+func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured float64) {
+	if p.pods.known == 0 && len(p.pods.ended) == 0 {
+		return capacity.Known{}, 0
+	}
+	resource, unit := p.unit(channel)
+	then := at.Add(-p.config.Settle)
+	add := func(r *PodRecord, now bool) {
+		share := r.told(resource, unit)
+		if !(share.Confidence > 0) {
+			return
+		}
+		takes := share.Confidence * r.expected(resource, unit, unit*share.Amount, at)
+		loaded := r.loaded(then)
+		if now {
+			k.Now += share.Confidence
+			k.Taken += takes
+		}
+		if loaded {
+			k.Measured += share.Confidence
+			measured += takes
+		}
+		switch {
+		case now && !loaded:
+			k.Coming += takes
+		case loaded && !now:
+			k.Coming -= takes
+		}
+	}
+	for i := range p.pods.records {
+		if r := &p.pods.records[i]; r.knows() {
+			add(r, r.counts())
+		}
+	}
+	for i := range p.pods.ended {
+		if e := &p.pods.ended[i]; e.At.After(then) {
+			add(&e.PodRecord, false)
+		}
+	}
+	return k, measured
+}
+
+// rooms fills in what a report says of the room in each channel. left is the less of
+// what the usage leaves, with the pods that it does not show yet and those it shows
+// still, and of what the estimate of the capacity leaves beside the pods that run.
+func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelReport) {
+	then := at.Add(-p.config.Settle)
+	for i := range channels {
+		c, room := &p.channels[i], &channels[i]
+		resource, unit := p.unit(i)
+		typical := c.Room(capacity.Pods{}, p.config.Avail).Cost
+		expected := func(r *PodRecord) float64 {
+			share := r.told(resource, unit)
+			told := share.Confidence*unit*share.Amount + (1-share.Confidence)*typical
+			return r.expected(resource, unit, told, at)
+		}
+		coming, running, mean := 0., 0., typical
+		for j := range p.pods.records {
+			r := &p.pods.records[j]
+			if !r.counts() {
+				continue
+			}
+			e := expected(r)
+			running += e
+			if !r.loaded(then) {
+				coming += e
+			}
+		}
+		for j := range p.pods.ended {
+			if e := &p.pods.ended[j]; e.At.After(then) && e.loaded(then) {
+				coming -= expected(&e.PodRecord)
+			}
+		}
+		if p.pods.counted > 0 {
+			mean = running / float64(p.pods.counted)
+		}
+		room.Most = max(c.Capacity-c.Reserve, 0)
+		left := min(1-c.Usage-c.Reserve-coming, room.Most-running)
+		room.Room, room.Ahead = max(min(left, MaxRoom), -MaxRoom), min(allowance*mean, MaxRoom)
+		room.Unit, room.PodSD = unit, c.PodSD
+	}
+}
+
+// DemandOf is what a pod asks a node for of which that much is known, with the
+// rules' spread φ. A demand that does not validate is that of a typical pod.
+func DemandOf(d profile.Demand, r reserve.Rules) reserve.Demand {
+	if d.Validate() != nil {
+		return reserve.TypicalPod()
+	}
+	spread := r.WithDefaults().Spread
+	asks := reserve.TypicalPod()
+	for i, of := range [reserve.Resources]struct {
+		profile.Share
+		least, most float64
+	}{
+		reserve.CPU:    {d.CPU, 1e-6, reserve.MaxCores},
+		reserve.Memory: {d.Memory, 1, reserve.MaxBytes},
+	} {
+		if of.Confidence == 0 {
+			continue
+		}
+		amount := min(of.Amount, of.most)
+		asks.Typical[i] = 1 - of.Confidence
+		asks.Amount[i] = max(of.Confidence*amount, of.least)
+		asks.Var[i] = min(of.Confidence*(of.SD*of.SD+spread*spread*amount*amount), of.most*of.most)
+	}
+	if d.CPU.Confidence >= .5 {
+		asks.Cores = min(d.CPU.Amount, reserve.MaxCores)
+	}
+	return asks
+}

@@ -1,0 +1,396 @@
+package agent_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// sure is what a pod takes, told without doubt.
+func sure(cores, bytes float64) profile.Demand {
+	return profile.Demand{CPU: profile.Share{Amount: cores, Confidence: 1}, Memory: profile.Share{Amount: bytes, Confidence: 1}}
+}
+
+// come binds a pod of which that much is known, and has it run beside those there.
+func (n *node) come(k reserve.PodKey, d profile.Demand) {
+	n.t.Helper()
+	n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true, Demand: d})
+	n.podsNow = append(n.podsNow, k)
+	n.list(n.podsNow...)
+}
+
+// reading is what a pod took by an age: so many cores of the time, all the time.
+func reading(k reserve.PodKey, age time.Duration, cores float64, bytes uint64) agent.PodReading {
+	return agent.PodReading{Pod: k, Age: age, CPU: time.Duration(cores * float64(age)), Memory: bytes, MemoryPeak: bytes}
+}
+
+// TestRoomsOfKnownPods follows a pod that was told to take 2 of 4 cores and 4 of
+// 16 GB from its start to its end.
+func TestRoomsOfKnownPods(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(20, 0, 0)
+	rooms := func(what string, cpu, memory float64) {
+		t.Helper()
+		r := n.last()
+		if !near(r.Channels[0].Room, cpu, 1e-4) || !near(r.Channels[1].Room, memory, 1e-4) {
+			t.Errorf("%s: %v of the CPU and %v of memory are left, want %v and %v", what, r.Channels[0].Room, r.Channels[1].Room, cpu, memory)
+		}
+	}
+	rooms("empty", 1, 1)
+	n.come(1, sure(2, 4e9))
+	n.samples(1, 0, 0)
+	rooms("before its load shows", .75, .75)
+	for range 30 {
+		n.samples(1, .25, .25)
+	}
+	rooms("as told", .75, .75)
+	if r := n.last(); r.Channels[0].Capacity < .99 || !near(r.Avail, 3, .01) {
+		t.Errorf("a node without other pods has a capacity of %v, and takes %v pods", r.Channels[0].Capacity, r.Avail)
+	}
+	n.p.Usage(n.at, []agent.PodReading{reading(1, time.Second, 3, 6e9)})
+	for range 30 {
+		n.samples(1, .25, .25)
+	}
+	rooms("half of what was told and half of what was measured of the CPU, most of memory", 1-2.5/8, 1-6./16)
+	n.p.Usage(n.at.Add(2*time.Second), []agent.PodReading{reading(1, 6*time.Second, 3, 1e9)})
+	for range 30 {
+		n.samples(1, .25, .25)
+	}
+	rooms("two thirds measured", 1-8./3/8, 1-6./16)
+	for range 30 {
+		n.samples(1, .6, .5)
+	}
+	rooms("what the usage leaves where that is less", .4, .5)
+	n.podsNow = nil
+	n.list()
+	n.samples(1, .6, .5)
+	if r := n.last(); r.Channels[0].Room < .7 || r.Channels[1].Room < .8 {
+		t.Errorf("as it ends %v of the CPU and %v of memory are left", r.Channels[0].Room, r.Channels[1].Room)
+	}
+	n.samples(20, .6, .5)
+	if r := n.last(); !near(r.Channels[0].Room, .4, .05) || !near(r.Channels[1].Room, .5, .05) {
+		t.Errorf("once its load must have gone %v of the CPU and %v of memory are left", r.Channels[0].Room, r.Channels[1].Room)
+	}
+}
+
+// TestMemoryFades: a pod that does not take the memory told gives it up by half in
+// ten minutes, but never what it was seen to take.
+func TestMemoryFades(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(20, 0, 0)
+	n.come(1, sure(.1, 8e9))
+	n.samples(20, .02, .05)
+	n.p.Usage(n.at, []agent.PodReading{reading(1, 2*time.Second, .1, 1e9)})
+	for age, want := range map[time.Duration]float64{0: .5, 10 * time.Minute: .25, 20 * time.Minute: .125, 50 * time.Minute: 1. / 16} {
+		m := newNode(t, config())
+		p, err := agent.FromState(n.p.Config(), n.p.State())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.p, m.at = p, n.at.Add(age)
+		m.samples(10, .02, .05)
+		if got := m.last().Channels[1].Room; !near(got, 1-want, .01) {
+			t.Errorf("after %v %v of memory is left, want %v", age, got, 1-want)
+		}
+	}
+}
+
+// TestCostIsThatOfPodsNobodyKnows: pods of a tenth of the CPU come and go beside
+// known ones of four times that. Where they are told apart the cost is the small
+// ones'; where they are not, theirs is a mean.
+func TestCostIsThatOfPodsNobodyKnows(t *testing.T) {
+	cost := func(d profile.Demand) float64 {
+		c := config()
+		c.Alike, c.NoCoreSlots = true, true
+		n := newNode(t, c)
+		rng := rand.New(rand.NewPCG(3, 14))
+		small, large := 0, 0
+		next := reserve.PodKey(1)
+		for range 300 {
+			switch rng.IntN(4) {
+			case 0:
+				if small < 5 {
+					n.come(next<<1, profile.Demand{})
+					small++
+					next++
+				}
+			case 1:
+				if large < 1 {
+					n.come(next<<1|1, d)
+					large++
+					next++
+				}
+			default:
+				if len(n.podsNow) > 0 {
+					if k := n.podsNow[0]; k&1 == 1 {
+						large--
+					} else {
+						small--
+					}
+					n.podsNow = n.podsNow[1:]
+					n.list(n.podsNow...)
+				}
+			}
+			load := .1*float64(small) + .4*float64(large)
+			for range 30 {
+				n.samples(1, min(max(load+.005*rng.NormFloat64(), 0), 1), .01)
+			}
+		}
+		return n.last().Channels[0].Cost
+	}
+	if told := cost(profile.Demand{CPU: profile.Share{Amount: 3.2, Confidence: 1}}); !near(told, .1, .01) {
+		t.Errorf("beside known pods the cost is %v, want .1", told)
+	}
+	if untold := cost(profile.Demand{}); untold < .13 {
+		t.Errorf("beside pods of .4 that nobody knows the cost is %v", untold)
+	}
+}
+
+// TestAvailBesideKnownPods: what a node offers is in pods nobody knows, and known
+// ones take their own room.
+func TestAvailBesideKnownPods(t *testing.T) {
+	for _, test := range []struct {
+		cores, want float64
+	}{{.5, 4 - .25}, {2, 3}, {6, 1}} {
+		n := newNode(t, config())
+		n.samples(20, 0, 0)
+		n.come(1, sure(test.cores, 1e6))
+		for range 30 {
+			n.samples(1, test.cores/8, 0)
+		}
+		if got := n.last(); !near(got.Avail-got.Allowance, test.want, .05) {
+			t.Errorf("beside a pod of %v cores there is room for %v typical pods of a core, want %v", test.cores, got.Avail, test.want)
+		}
+	}
+}
+
+// TestUsageTellsNothingOfAvail: readings of pods of which nobody told leave what a
+// scheduler goes by as it was.
+func TestUsageTellsNothingOfAvail(t *testing.T) {
+	run := func(read bool) (lines []string) {
+		n := newNode(t, config())
+		n.visit = func(r agent.Report) { lines = append(lines, exact(r)) }
+		rng, noise := rand.New(rand.NewPCG(8, 8)), rand.New(rand.NewPCG(9, 9))
+		for tick := range 600 {
+			if tick%40 == 0 {
+				n.pods(rng.IntN(6))
+			}
+			if read && tick%10 == 0 {
+				for _, k := range n.podsNow {
+					n.p.Usage(n.at, []agent.PodReading{reading(k, time.Duration(tick)*time.Second, noise.Float64(), 1e9)})
+				}
+			}
+			load := .1 * float64(len(n.podsNow))
+			n.samples(1, load, load)
+		}
+		return lines
+	}
+	without := run(false)
+	if len(without) < 50 {
+		t.Fatalf("only %d reports", len(without))
+	}
+	if d := cmp.Diff(without, run(true)); d != "" {
+		t.Errorf("with readings (-without +with):\n%s", d)
+	}
+}
+
+func TestSurprises(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		told     profile.Demand
+		readings []agent.PodReading
+		want     []agent.Surprise
+	}{
+		{"as told", sure(1, 1e9), []agent.PodReading{reading(1, time.Minute, 1, 1e9)}, nil},
+		{"nothing told", profile.Demand{}, []agent.PodReading{reading(1, time.Minute, 4, 9e9)}, nil},
+		{
+			"half as much again", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 1.5, 1e9)},
+			[]agent.Surprise{{Pod: 1, CPURatio: 1.5, MemoryRatio: 1}},
+		},
+		{"hardly half as much again", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 1.49, 1.49e9)}, nil},
+		{
+			"memory", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 1, 2e9)},
+			[]agent.Surprise{{Pod: 1, CPURatio: 1, MemoryRatio: 2}},
+		},
+		{"too young", sure(1, 1e9), []agent.PodReading{reading(1, 999*time.Millisecond, 4, 9e9)}, nil},
+		{"less so far", sure(1, 1e9), []agent.PodReading{reading(1, 59*time.Second, .5, 1e8)}, nil},
+		{
+			"less after a minute", sure(1, 1e9), []agent.PodReading{reading(1, time.Minute, .5, 1e9)},
+			[]agent.Surprise{{Pod: 1, CPURatio: .5, MemoryRatio: 1}},
+		},
+		{
+			"less at the end", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second / 2, Ended: true, CPU: time.Second / 2, MemoryPeak: 5e8}},
+			[]agent.Surprise{{Pod: 1, CPURatio: 1, MemoryRatio: .5}},
+		},
+		{"too little to matter", sure(.01, 1e6), []agent.PodReading{reading(1, time.Second, .04, 9e6)}, nil},
+		{"a container", sure(1, 1e9), []agent.PodReading{{Pod: 1, Container: 7, Age: time.Minute, CPU: time.Hour}}, nil},
+		{"another pod", sure(1, 1e9), []agent.PodReading{reading(2, time.Minute, 4, 9e9)}, nil},
+		{
+			"waiting counts as demand", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, CPU: time.Second, Stalled: time.Second, Pressure: true, MemoryPeak: 1e9}},
+			[]agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: 1}},
+		},
+		{
+			"once a pod", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 2e9), reading(1, 2*time.Second, 4, 4e9)},
+			[]agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: 2}},
+		},
+		{"one that was there before", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, Older: true, CPU: time.Hour, MemoryPeak: 1e9}}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n := newNode(t, config())
+			n.samples(20, 0, 0)
+			n.come(1, test.told)
+			for i, r := range test.readings {
+				n.p.Usage(n.at.Add(time.Duration(i)*time.Second), []agent.PodReading{r})
+			}
+			n.samples(10, 0, 0)
+			if d := cmp.Diff(test.want, n.last().Surprises); d != "" {
+				t.Errorf("surprises (-want +got):\n%s", d)
+			}
+			n.samples(60, 0, 0)
+			if got := n.last().Surprises; got != nil {
+				t.Errorf("six seconds later: %v", got)
+			}
+		})
+	}
+}
+
+// TestSurprisesAreBounded: a report has no more of them than the wire takes.
+func TestSurprisesAreBounded(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(20, 0, 0)
+	var readings []agent.PodReading
+	for k := reserve.PodKey(1); k <= 2*agent.MaxSurprises; k++ {
+		n.p.Bound(n.at, agent.Bind{Pod: k, Demand: sure(1, 1e9)})
+		n.podsNow = append(n.podsNow, k)
+		readings = append(readings, reading(k, time.Second, 4, 1e9))
+	}
+	n.list(n.podsNow...)
+	n.p.Usage(n.at, readings)
+	n.samples(10, 0, 0)
+	if got := len(n.last().Surprises); got != agent.MaxSurprises {
+		t.Errorf("%d surprises, want %d", got, agent.MaxSurprises)
+	}
+}
+
+func TestDemandOf(t *testing.T) {
+	rules := reserve.Rules{}
+	for _, test := range []struct {
+		name string
+		in   profile.Demand
+		want reserve.Demand
+	}{
+		{"nobody knows", profile.Demand{}, reserve.TypicalPod()},
+		{"an amount without confidence", profile.Demand{CPU: profile.Share{Amount: 3}}, reserve.TypicalPod()},
+		{
+			"half known", profile.Demand{
+				CPU:    profile.Share{Amount: 2, SD: 1, Confidence: .5},
+				Memory: profile.Share{Amount: 4e9, SD: 1e9, Confidence: .25},
+			},
+			reserve.Demand{
+				Typical: [2]float64{.5, .75}, Amount: [2]float64{1, 1e9},
+				Var: [2]float64{.5 * (1 + 1), .25 * (1e18 + 4e18)}, Cores: 2,
+			},
+		},
+		{"memory alone", profile.Demand{Memory: profile.Share{Amount: 2, Confidence: 1}},
+			reserve.Demand{Typical: [2]float64{1, 0}, Amount: [2]float64{0, 2}, Var: [2]float64{0, 1}}},
+		{"little known", profile.Demand{CPU: profile.Share{Amount: 4, Confidence: .25}},
+			reserve.Demand{Typical: [2]float64{.75, 1}, Amount: [2]float64{1, 0}, Var: [2]float64{1, 0}}},
+		{"known to take nothing", profile.Demand{CPU: profile.Share{Confidence: 1}, Memory: profile.Share{Confidence: 1}},
+			reserve.Demand{Amount: [2]float64{1e-6, 1}}},
+		{"no number", profile.Demand{CPU: profile.Share{Amount: math.NaN(), Confidence: 1}}, reserve.TypicalPod()},
+	} {
+		got := agent.DemandOf(test.in, rules)
+		if d := cmp.Diff(test.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, d)
+		}
+	}
+	huge := agent.DemandOf(profile.Demand{
+		CPU: profile.Share{Amount: 1e9, SD: 1e9, Confidence: 1}, Memory: profile.Share{Amount: 1e30, SD: 1e30, Confidence: 1},
+	}, rules)
+	if err := huge.Validate(); err != nil {
+		t.Errorf("more than any node has: %v", err)
+	}
+}
+
+// TestStateOfKnownPods stops a pipeline amid known pods, readings and surprises; the
+// one that goes on from its state says the same.
+func TestStateOfKnownPods(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 14))
+	n := newNode(t, config())
+	var keys []reserve.PodKey
+	for tick := range 1500 {
+		if tick%20 == 0 {
+			k := reserve.PodKey(tick + 1)
+			n.come(k, profile.Demand{
+				CPU:    profile.Share{Amount: rng.Float64(), SD: .1, Confidence: rng.Float64()},
+				Memory: profile.Share{Amount: 1e9 * rng.Float64(), SD: 1e8, Confidence: rng.Float64()},
+			})
+			keys = append(keys, k)
+		}
+		if tick%37 == 0 && len(n.podsNow) > 3 {
+			n.podsNow = n.podsNow[1:]
+			n.list(n.podsNow...)
+		}
+		if k := keys[rng.IntN(len(keys))]; tick%9 == 0 {
+			n.p.Usage(n.at, []agent.PodReading{reading(k, time.Duration(1+rng.IntN(100))*time.Second, rng.Float64()*2, uint64(2e9*rng.Float64()))})
+		}
+		load := min(.05*float64(len(n.podsNow))+.01*rng.Float64(), 1)
+		if tick%100 == 50 {
+			p, err := agent.FromState(n.p.Config(), n.p.State())
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := *n
+			other.p, other.reports = p, nil
+			before := len(n.reports)
+			n.samples(10, load, load)
+			other.samples(10, load, load)
+			if d := cmp.Diff(n.reports[before:], other.reports); d != "" {
+				t.Fatalf("tick %d: %s", tick, d)
+			}
+			continue
+		}
+		n.samples(1, load, load)
+	}
+	surprised := 0
+	for _, r := range n.reports {
+		surprised += len(r.Surprises)
+		if s := r.Signal(); !(s.Rooms[0].Left <= 1) || !(s.Rooms[1].Left <= 1) || s.Rooms[0].Unit != 1./8 || s.Rest != (reserve.Room{}) {
+			t.Fatalf("a signal of %+v", s)
+		}
+	}
+	if surprised == 0 {
+		t.Error("no surprises")
+	}
+}
+
+// TestSignalOfOtherChannels: the scarcest channel of neither CPU nor memory bounds
+// all pods.
+func TestSignalOfOtherChannels(t *testing.T) {
+	r := agent.Report{Avail: 3, Floored: true, Channels: []agent.ChannelReport{
+		{Name: agent.CPU, Room: .5, Ahead: .1, Unit: .125, Cost: .2, CostSD: .05, Most: .9},
+		{Name: agent.Memory, Room: .6, Unit: 1e-9, Cost: .1, PodSD: .3, Most: .8},
+		{Name: "disk", Room: .4, Cost: .1, Most: 1},
+		{Name: "network", Room: .3, Cost: .1, CostSD: .1, Ahead: .05, Most: 1},
+		{Name: "pids", Room: .9, Cost: .1, Most: 1},
+	}}
+	s := r.Signal()
+	want := reserve.Signal{
+		Avail: 3, Floored: true, MemoryRoom: s.MemoryRoom,
+		Rooms: [2]reserve.Room{
+			{Left: .5, Ahead: .1, Unit: .125, Cost: .25, Most: .9},
+			{Left: .6, Unit: 1e-9, Cost: .1, SD: .3, Most: .8},
+		},
+		Rest: reserve.Room{Left: .3, Ahead: .05, Cost: .2, Most: 1},
+	}
+	if d := cmp.Diff(want, s); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
