@@ -176,6 +176,23 @@ func TestEvidenceFloor(t *testing.T) {
 	}
 }
 
+// What follows at once ages by a short series: as exact as the exponential.
+func TestEvidenceAgesExactly(t *testing.T) {
+	for _, seconds := range []int{1, 60, 600, 872, 873, 3600} {
+		var e profile.Evidence
+		at := start.Add(time.Duration(seconds) * time.Second)
+		e, _ = e.Take(start, 1, 1, profile.EvidenceConfig{})
+		e, _ = e.Take(at, 1, 1, profile.EvidenceConfig{})
+		want := math.Pow(.5, float64(seconds)/week.Seconds())
+		if got := e.Pods - 1; math.Abs(got-want) > 4e-16 {
+			t.Errorf("after %d s %v, off by %v", seconds, got, got-want)
+		}
+	}
+	if err := (profile.EvidenceConfig{HalfLife: time.Second}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEvidenceRefuses(t *testing.T) {
 	var e profile.Evidence
 	e, _ = e.Take(start, 1, 1, profile.EvidenceConfig{})

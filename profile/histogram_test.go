@@ -284,6 +284,9 @@ func TestStatesAreTrimmed(t *testing.T) {
 }
 
 func TestScale(t *testing.T) {
+	if err := (profile.Scale{First: 1, Ratio: 1.1, Buckets: 1024}).Validate(); err != nil {
+		t.Error(err)
+	}
 	all := edges()
 	for i, edge := range all {
 		near(t, "upper", profile.CPU.Upper(i), edge)

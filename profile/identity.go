@@ -102,8 +102,8 @@ func scheduled(name string, created time.Time) (string, bool) {
 	if i < 1 || !allIn(name[i+1:], "0123456789") {
 		return "", false
 	}
-	minute, err := strconv.ParseInt(name[i+1:], 10, 64)
-	if err != nil || minute > 1<<32 {
+	minute, err := strconv.ParseInt(name[i+1:], 10, 33) // in 16,000 years
+	if err != nil {
 		return "", false
 	}
 	return name[:i], created.Sub(time.Unix(60*minute, 0)).Abs() <= scheduleReach

@@ -21,6 +21,9 @@ func TestIdentify(t *testing.T) {
 	annotated.Annotations = map[string]string{profile.WorkloadAnnotation: "SparkApplication/etl"}
 	bare := annotated
 	bare.Annotations = map[string]string{profile.WorkloadAnnotation: "etl"}
+	noKind, noName := annotated, annotated
+	noKind.Annotations = map[string]string{profile.WorkloadAnnotation: "/etl"}
+	noName.Annotations = map[string]string{profile.WorkloadAnnotation: "Job/"}
 	for name, c := range map[string]struct {
 		meta     profile.Meta
 		kind     string
@@ -29,6 +32,8 @@ func TestIdentify(t *testing.T) {
 	}{
 		"annotation":            {annotated, "SparkApplication", "etl", ""},
 		"annotation, name only": {bare, "Workload", "etl", ""},
+		"annotation, no kind":   {noKind, "Workload", "/etl", ""},
+		"annotation, no name":   {noName, "Workload", "Job/", ""},
 		"deployment":            {owned("ReplicaSet", "cart-7d9c5b8f6d"), "Deployment", "cart", "7d9c5b8f6d"},
 		"replica set alone":     {owned("ReplicaSet", "cart"), "ReplicaSet", "cart", ""},
 		"another hash":          {owned("ReplicaSet", "cart-5d9c5b8f6d"), "ReplicaSet", "cart-5d9c5b8f6d", ""},

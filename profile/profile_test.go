@@ -365,13 +365,72 @@ func TestProfilePrior(t *testing.T) {
 
 func TestProfileGone(t *testing.T) {
 	p := newProfile(t, profile.Config{})
-	w := window("a", 1, 1e8)
+	w := window("a", 1, 4e8)
 	w.Ended = false
 	observe(t, p, start, w)
 	before := p.Demand(start, 0)
 	p.Gone("a")
 	p.Gone("unknown")
 	demandNear(t, "gone", p.Demand(start, 0), before)
+	// Whoever has its name now is another.
+	w.Memory, w.MemoryPeak = 1e8, 1e8
+	observe(t, p, start, w)
+	if cpu, _ := p.Evidence(); cpu.Pods != 2 {
+		t.Errorf("%v pods, want two", cpu.Pods)
+	}
+	if got := recommend(t, p, start, profile.Preset{Memory: profile.Rule{Percentile: 1e-9, Pods: .4}}, profile.Bounds{}).Target.Memory; got > 1.2e8 {
+		t.Errorf("P40 of two pods %v, want the lower", got)
+	}
+}
+
+// Demand follows what is learnt, down too, and for how long pods live.
+func TestDemandFollows(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 9 {
+		observe(t, p, start, window(fmt.Sprint("old", i), 3, 1e8))
+	}
+	if got := p.Slots()[0].CPU.Amount; got != 3 {
+		t.Errorf("%v cores a slot", got)
+	}
+	for i := range 3 {
+		observe(t, p, start, window(fmt.Sprint("new", i), .5, 1e8))
+	}
+	if got := p.Slots()[0].CPU.Amount; math.Abs(got-.5) > 1e-9 {
+		t.Errorf("%v cores a slot after a restart", got)
+	}
+	for _, lives := range []time.Duration{0, time.Minute, 48 * time.Hour} {
+		if got := p.Demand(start, lives).CPU.Amount; math.Abs(got-.5) > 1e-9 {
+			t.Errorf("%v cores for %v after a restart", got, lives)
+		}
+	}
+	// From now on they live for ever: the dearest slot, which is not this one.
+	p = newProfile(t, profile.Config{SlotPods: 1, SlotDays: 1, Slots: 2})
+	midnight := start.Truncate(24 * time.Hour)
+	observe(t, p, midnight.Add(13*time.Hour), window("noon", 2, 1e8))
+	observe(t, p, midnight.Add(25*time.Hour), window("night", 1, 1e8))
+	night := midnight.Add(48 * time.Hour)
+	if got := p.Demand(night, 0).CPU.Amount; got != 1 {
+		t.Errorf("a minute at night takes %v cores", got)
+	}
+	w := window("for ever", 1, 1e8)
+	w.Always, w.Ended = true, false
+	observe(t, p, night, w)
+	if got := p.Demand(night, 0).CPU.Amount; got != 2 {
+		t.Errorf("for ever takes %v cores", got)
+	}
+}
+
+// Many pods of one day say nothing of a slot.
+func TestProfileSlotOfOneDay(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	midnight := start.Truncate(24 * time.Hour)
+	for i := range 20 {
+		observe(t, p, midnight.Add(time.Duration(i)*time.Minute), window(fmt.Sprint("night", i), 1, 1e8))
+		observe(t, p, midnight.Add(12*time.Hour).Add(time.Duration(i)*time.Minute), window(fmt.Sprint("noon", i), 1.6, 1e8))
+	}
+	if got := p.Demand(midnight, time.Minute).CPU.Amount; math.Abs(got-1.3) > .01 {
+		t.Errorf("%v cores, want the day's 1.3", got)
+	}
 }
 
 func TestRecommend(t *testing.T) {

@@ -175,6 +175,15 @@ func TestRecommendPercentileOfPods(t *testing.T) {
 	if got := recommend(t, p, at, pods, profile.Bounds{}).Target.Memory; got > 1.2e8 {
 		t.Errorf("P5 of pods, the live one: %v bytes, want its 100 MB", got)
 	}
+	// A pod whose memory nobody measured is none of them.
+	for i := range 30 {
+		observe(t, p, at, window(fmt.Sprint("blind", i), .1, 0))
+	}
+	pods.Memory.Pods = .5
+	if got := recommend(t, p, at, pods, profile.Bounds{}).Target.Memory; got < 4e8 {
+		t.Errorf("the median pod, beside some not measured: %v bytes", got)
+	}
+	pods.Memory.Pods = .05
 	// Gone without a last window, it stays one of ten.
 	p.Gone("long")
 	if got := recommend(t, p, at, pods, profile.Bounds{}).Target.Memory; got > 1.2e8 {
@@ -409,7 +418,7 @@ func TestWindowRefuses(t *testing.T) {
 	}
 	w := window("a", 1, 1)
 	w.Demand = []profile.DemandTime{{5, 30000}, {175, 30001}}
-	w.CPUSeconds = 4096 * 60
+	w.CPUSeconds, w.Container, w.Revision = 4096*60, long[:253], long[:253]
 	observe(t, p, start, w)
 	// A workload's pods name at most 64 containers.
 	p = newProfile(t, profile.Config{})

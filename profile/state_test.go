@@ -1,10 +1,13 @@
 package profile_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -126,6 +129,54 @@ func TestStateIsSmall(t *testing.T) {
 	cpu2, memory2 := q.Evidence()
 	if math.Abs(cpu.Mean-cpu2.Mean) > .05*cpu.Mean || math.Abs(memory.Mean-memory2.Mean) > .05*memory.Mean {
 		t.Errorf("%v and %v, restored %v and %v", cpu.Mean, memory.Mean, cpu2.Mean, memory2.Mean)
+	}
+}
+
+// To store a profile changes nothing in it.
+func TestStateLeavesTheProfile(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 60 {
+		w := window(fmt.Sprint(i), 1+float64(i%7)/10, 1e8+1e6*float64(i))
+		w.Ended, w.Node = i > 40, fmt.Sprint("n", i%30)
+		observe(t, p, start.Add(time.Duration(i)*time.Second), w)
+	}
+	before := p.Demand(start, 0)
+	first := p.State()
+	if d := cmp.Diff(first, p.State()); d != "" {
+		t.Error("the second state is another")
+	}
+	observe(t, p, start.Add(time.Hour), window("another", 9, 1e9)) // a doubt, so that prices are made anew
+	after := p.Demand(start, 0)
+	if math.Abs(after.CPU.Amount-before.CPU.Amount) > 1e-9 || math.Abs(after.CPU.Confidence-before.CPU.Confidence) > 1e-9 {
+		t.Errorf("%+v, and before %+v", after, before)
+	}
+}
+
+// Pods out of order would be found no more.
+func TestRestoreRefusesDisorder(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	key := func(name string) []byte {
+		h := fnv.New64a()
+		h.Write([]byte(name))
+		return h.Sum(nil)
+	}
+	for _, node := range []string{"a", "b"} {
+		w := window("pod", 1, 1e8)
+		w.Node, w.Ended = node, false
+		observe(t, p, start, w)
+	}
+	state := p.State()
+	i, j := bytes.Index(state, key("a")), bytes.Index(state, key("b"))
+	i, j = min(i, j), max(i, j)
+	size := j - i
+	if i < 0 || j+size > len(state) {
+		t.Fatalf("pods at %d and %d", i, j)
+	}
+	swapped := slices.Concat(state[:i], state[j:j+size], state[i:j], state[j+size:])
+	twice := slices.Concat(state[:j], state[i:j], state[j+size:])
+	for _, state := range [][]byte{swapped, twice} {
+		_, err := profile.Restore(profile.Config{}, state)
+		refused(t, "state.live", err)
 	}
 }
 

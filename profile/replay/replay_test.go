@@ -200,6 +200,8 @@ func TestCurves(t *testing.T) {
 			}
 		} else if len(c.Swept) < 10 {
 			t.Errorf("%s: swept over %d percentiles", c.Name, len(c.Swept))
+		} else if c.Name != "vpa" && c.Swept[0].Overhead >= c.Swept[len(c.Swept)-1].Overhead {
+			t.Errorf("%s: the same overhead at %v and %v", c.Name, c.Swept[0].Percentile, c.Swept[len(c.Swept)-1].Percentile)
 		}
 		last := 0.
 		for _, p := range c.Swept {
