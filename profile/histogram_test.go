@@ -267,6 +267,9 @@ func TestStatesAreTrimmed(t *testing.T) {
 	if d := cmp.Diff(want, h.State()); d != "" {
 		t.Error(d)
 	}
+	if got, want := h.Quantile(0), profile.CPU.Upper(4); got != want {
+		t.Errorf("the least %v, want %v", got, want)
+	}
 	a, err := profile.NewPeaks(time.Hour, 3)
 	if err != nil {
 		t.Fatal(err)

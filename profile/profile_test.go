@@ -212,6 +212,22 @@ func TestProfileRestartsOfLivePods(t *testing.T) {
 	}
 }
 
+// Live pods of before a restart count no more, until they are read again.
+func TestProfileRestartsForgetLivePods(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 12 {
+		w := window(fmt.Sprint(i), .5, 1e8)
+		if i >= 9 {
+			w.CPUSeconds = 120
+		}
+		w.Ended = false
+		observe(t, p, start, w)
+	}
+	if cpu, memory := p.Evidence(); cpu.Pods != 3 || cpu.Mean != 2 || memory.Pods != 12 {
+		t.Errorf("%v pods of %v cores, %v of memory, want the last three and all", cpu.Pods, cpu.Mean, memory.Pods)
+	}
+}
+
 // The dearest of each resource, whichever slot that is of.
 func TestProfileDearestOfEach(t *testing.T) {
 	p := newProfile(t, profile.Config{})
@@ -227,6 +243,11 @@ func TestProfileDearestOfEach(t *testing.T) {
 	d := p.Demand(at, 13*time.Hour)
 	if math.Abs(d.CPU.Amount-1.6) > 1e-9 || math.Abs(d.Memory.Amount-1.6e8) > 1 {
 		t.Errorf("%+v, want the morning's cores and the afternoon's memory", d)
+	}
+	for _, lives := range []time.Duration{20 * time.Hour, 48 * time.Hour} {
+		if d := p.Demand(at, lives); math.Abs(d.CPU.Amount-1.6) > 1e-9 {
+			t.Errorf("for %v %+v, want the morning's cores", lives, d.CPU)
+		}
 	}
 	slots := p.Slots()
 	if len(slots) != 4 {

@@ -102,6 +102,31 @@ func TestRuleSlots(t *testing.T) {
 	}
 }
 
+// The last hour's peak, and not an older one.
+func TestRuleRecent(t *testing.T) {
+	h, err := profile.NewHistory(profile.HistoryConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := start
+	for i := range 100 {
+		at = at.Add(5 * time.Minute)
+		cores := 1.
+		if i == 77 { // 110 minutes before the last
+			cores = 8
+		}
+		if err := h.Add(at, cores, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for recent, want := range map[time.Duration]float64{time.Hour: 1.1, 2 * time.Hour: 8, 3 * time.Hour: 8, 0: 1.1} {
+		got := h.Target(at, profile.Rule{Percentile: .5, Recent: recent})
+		if got < want*.9 || got > want*1.06 {
+			t.Errorf("of %v: %v, want %v", recent, got, want)
+		}
+	}
+}
+
 func TestRulesRefused(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for field, rules := range map[string][]profile.Rule{

@@ -198,6 +198,11 @@ func TestStateKeepsDoubts(t *testing.T) {
 		if d := p.Demand(start, 0).CPU; math.Abs(d.Amount-2) > 1e-9 || math.Abs(d.Confidence-.75) > 1e-9 || p.Restarts() != 1 {
 			t.Errorf("a restart before the contradiction %d: %+v after %d restarts", restart, d, p.Restarts())
 		}
+		// The one of them that lives on is still one.
+		observe(t, p, start, window("new1", 2, 1e8))
+		if cpu, _ := p.Evidence(); math.Abs(cpu.Pods-3) > 1e-9 {
+			t.Errorf("a restart before the contradiction %d: %v pods", restart, cpu.Pods)
+		}
 	}
 }
 
@@ -214,6 +219,21 @@ func TestRestoreUnderAnotherConfig(t *testing.T) {
 		observe(t, q, start, window("more", 1.5, 1e8))
 		if got := q.Demand(start, 0).CPU; math.Abs(got.Confidence-10./11) > 1e-9 {
 			t.Errorf("%s: %+v of ten pods", name, got)
+		}
+	}
+}
+
+// Pods whose waiting nobody measures are half believed under any configuration.
+func TestRestoreUnstalled(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 9 {
+		w := window(fmt.Sprint(i), 1, 1e8)
+		w.Unstalled = true
+		observe(t, p, start, w)
+	}
+	for _, c := range []profile.Config{{}, {Slots: 1}} {
+		if d := restored(t, c, p.State()).Demand(start, 0); d.CPU.Confidence != .5 || math.Abs(d.Memory.Confidence-.9) > 1e-9 {
+			t.Errorf("%d slots: %+v", c.Slots, d)
 		}
 	}
 }
