@@ -164,7 +164,7 @@ func (r *Reviewer) ask(ctx context.Context, caller *caller, id digest, claims Cl
 	case err == nil:
 		agent.Review = r.now().Add(r.config.Fresh)
 	case known && ctx.Err() == nil:
-		agent, err = former, nil
+		agent = former
 		agent.Review = r.now().Add(askAgain)
 	default:
 		return agent, err
