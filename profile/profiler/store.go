@@ -13,7 +13,8 @@ import (
 // Config of a Store. The zero value of a field is its default. It is a plain value,
 // safe for concurrent reading.
 type Config struct {
-	// Profile says how a workload's profile learns.
+	// Profile says how a workload's profile learns; half-lives it does not name are
+	// those that the preset's rules are meant for.
 	Profile profile.Config
 	// Preset makes recommendations where a profile names no other; the zero value
 	// means profile.Spazio.
@@ -38,6 +39,7 @@ func (c Config) withDefaults() Config {
 	if c.Preset.Name == "" {
 		c.Preset = profile.Spazio()
 	}
+	c.Profile = c.Profile.For(c.Preset)
 	c.MaxWorkloads = cmp.Or(c.MaxWorkloads, 20_000)
 	c.MaxOfNamespace = cmp.Or(c.MaxOfNamespace, 2_000)
 	c.Forget = cmp.Or(c.Forget, 14*24*time.Hour)

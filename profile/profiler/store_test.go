@@ -385,6 +385,37 @@ func TestAHostileNodeIsBounded(t *testing.T) {
 	}
 }
 
+// A profile forgets as the rules that it is asked by expect: with an hour's
+// half-life the last of many hours counts.
+func TestHalfLivesAreThePresets(t *testing.T) {
+	rule := profile.Rule{HalfLife: time.Hour, Percentile: .5}
+	for name, c := range map[string]struct {
+		preset profile.Preset
+		want   float64
+	}{
+		"an hour": {profile.Preset{Name: "short", CPU: rule, Memory: rule}, 1},
+		"default": {profile.Spazio(), 4},
+	} {
+		store := newCluster(t, profiler.Config{Preset: c.preset})
+		store.pod(1, "a", deployment("web"))
+		for hour := range 12 {
+			cores := 4.
+			if hour >= 10 {
+				cores = 1
+			}
+			store.at = store.at.Add(time.Hour)
+			store.send("a", window(1, cores, 1e8))
+		}
+		updates := store.publish()
+		if len(updates) == 0 || len(updates[0].Recommendations) != 1 {
+			t.Fatalf("%s: %+v", name, updates)
+		}
+		if got := updates[0].Recommendations[0].Target.CPU; got < c.want || got > 1.15*c.want {
+			t.Errorf("%s: %v cores, want some %v", name, got, c.want)
+		}
+	}
+}
+
 func TestCheckpoints(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	for n := range 5 {
