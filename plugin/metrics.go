@@ -57,6 +57,7 @@ type metricSet struct {
 	notices     map[string]metrics.CounterMetric
 	closings    map[string]metrics.CounterMetric
 	identities  map[string]metrics.CounterMetric
+	notAfter    *metrics.GaugeVec
 }
 
 // registerMetrics registers the metrics with the scheduler's registry, once for
@@ -85,6 +86,11 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		Help: "Nodes by the state of their signal: fresh, stale or missing.",
 	}, []string{"state"})
 	legacyregistry.MustRegister(nodes)
+	m.notAfter = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Namespace: namespace, Name: "certificate_not_after_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "When a certificate in the files of the signal server ends, in seconds since 1970: its own, or of the authorities of clients the first.",
+	}, []string{"use"})
+	legacyregistry.MustRegister(m.notAfter)
 	m.nodes = make(map[string]metrics.GaugeMetric)
 	for _, state := range []string{signalFresh, signalStale, signalMissing} {
 		m.nodes[state] = nodes.WithLabelValues(state)
@@ -145,6 +151,18 @@ func (m *metricSet) rejected(byReason *[reserve.NoMemory + 1]int) {
 		if n := byReason[reason]; n > 0 {
 			m.rejections[reason].Add(float64(n))
 		}
+	}
+}
+
+// readCertificates is how often the files of the certificates are read for the
+// metrics: they change within weeks.
+const readCertificates = time.Minute
+
+// certificates sets when they end; now and then is enough.
+func (h *Hub) certificates() {
+	h.metrics.notAfter.Reset()
+	for use, end := range h.args.Transport().NotAfter() {
+		h.metrics.notAfter.WithLabelValues(use).Set(float64(end.Unix()))
 	}
 }
 

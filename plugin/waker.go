@@ -31,6 +31,9 @@ func (h *Hub) wake(ctx context.Context) {
 	defer ticker.Stop()
 	gauges := time.NewTicker(gauging)
 	defer gauges.Stop()
+	certificates := time.NewTicker(readCertificates)
+	defer certificates.Stop()
+	h.certificates()
 	timer := time.NewTimer(inspection)
 	defer timer.Stop()
 	var last time.Time
@@ -49,6 +52,9 @@ func (h *Hub) wake(ctx context.Context) {
 			continue
 		case <-gauges.C:
 			h.gauge(h.now())
+			continue
+		case <-certificates.C:
+			h.certificates()
 			continue
 		}
 		last = time.Now()

@@ -60,7 +60,7 @@ func NewHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 	return &HTTP{
 		listener: listener,
 		server: &http.Server{
-			Handler:           handler(c),
+			Handler:           Handler(c),
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
 			WriteTimeout:      c.WriteTimeout,
@@ -110,7 +110,8 @@ func listen(ctx context.Context, c HTTPConfig) (net.Listener, error) {
 	return tls.NewListener(listener, config), nil
 }
 
-func handler(c HTTPConfig) http.Handler {
+// Handler is what NewHTTP serves, for servers of another make.
+func Handler(c HTTPConfig) http.Handler {
 	gatherer := c.Gatherer
 	if gatherer == nil {
 		gatherer = prometheus.DefaultGatherer

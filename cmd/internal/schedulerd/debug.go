@@ -20,11 +20,14 @@ const DefaultDebugListen = "127.0.0.1:9694"
 // handlers.
 type debugServer struct {
 	listen string
-	hub    *plugin.Hub
+	// authenticate asks the API server who may see what is shown.
+	authenticate bool
+	hub          *plugin.Hub
 }
 
 func (d *debugServer) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&d.listen, "debug-listen", d.listen, "host:port of "+plugin.DebugPath+", which spazio top and explain ask, and of /metrics, on loopback; empty for none")
+	flags.StringVar(&d.listen, "debug-listen", d.listen, "host:port of "+plugin.DebugPath+", which spazio top and explain ask, and of /metrics, on loopback unless --debug-authentication; empty for none")
+	flags.BoolVar(&d.authenticate, "debug-authentication", false, "serve --debug-listen over TLS, also beyond loopback, to whom the API server knows by a token or client certificate and gives the right to get the path, as kube-scheduler's own port")
 }
 
 // start serves until ctx ends or stop is called, which waits for the end. A busy
@@ -34,10 +37,17 @@ func (d *debugServer) start(ctx context.Context, flags *pflag.FlagSet) (stop fun
 	if d.listen == "" {
 		return func() {}, nil
 	}
-	server, err := endpoint.NewDebug(ctx, endpoint.HTTPConfig{
+	shown := endpoint.HTTPConfig{
 		Addr: d.listen, Gatherer: legacyregistry.DefaultGatherer,
 		Handlers: map[string]http.Handler{plugin.DebugPath: d.hub.Handler()},
-	})
+	}
+	if d.authenticate {
+		if stop, err = serveKnown(flags, shown); err != nil {
+			return nil, fmt.Errorf("--debug-authentication: %w", err)
+		}
+		return stop, nil
+	}
+	server, err := endpoint.NewDebug(ctx, shown)
 	if err != nil && !flags.Changed("debug-listen") {
 		klog.FromContext(ctx).Info("No debug server: spazio top and explain can't ask this scheduler", "address", d.listen, "err", err)
 		return func() {}, nil

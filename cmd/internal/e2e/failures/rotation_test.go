@@ -1,7 +1,10 @@
 package failures
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/pem"
 	"net"
 	"os"
 	"path/filepath"
@@ -53,6 +56,20 @@ func put(t *testing.T, path string, text []byte) {
 	}
 	if err := os.Rename(path+"~", path); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// shown fails the test unless a server shows a certificate to whoever connects.
+func shown(t *testing.T, address string, leaf certs.Pair) {
+	t.Helper()
+	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	block, _ := pem.Decode(leaf.Certificate)
+	if got := connection.ConnectionState().PeerCertificates[0]; !bytes.Equal(got.Raw, block.Bytes) {
+		t.Errorf("the server shows the certificate of %v, by %q", got.NotBefore, got.Issuer.CommonName)
 	}
 }
 
@@ -143,6 +160,7 @@ func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
 			return watched.oldest()
 		}
 		exchange(stages[i])
+		shown(t, hub.Addr().String(), stages[i].leaf)
 		if again("a new certificate") {
 			return watched.oldest()
 		}

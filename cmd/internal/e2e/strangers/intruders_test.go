@@ -236,6 +236,13 @@ func TestIntruders(t *testing.T) {
 	cluster.WaitMetric(t, doors[0].metrics, `spazio_nodes{state="missing"}`, 2)
 	cluster.WaitMetric(t, doors[1].metrics, "spazio_aggregator_ready", 1)
 
+	pair, err := tls.LoadX509KeyPair(server.CertFile, server.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range doors {
+		cluster.WaitMetric(t, d.metrics, `spazio_certificate_not_after_seconds{use="own"}`, float64(pair.Leaf.NotAfter.Unix()))
+	}
 	var lingering sync.WaitGroup
 	for _, d := range doors {
 		for _, dribble := range []bool{false, true} {
