@@ -282,7 +282,7 @@ func TestPlanMends(t *testing.T) {
 		{"no authority's key", func(s *certs.State) { s.Authority.Key = nil }, nil, 2},
 		{"no authority", func(s *certs.State) { s.Authority = certs.Pair{} }, nil, 2},
 		{"no authority, and a leaf lost", func(s *certs.State) { s.Authority = certs.Pair{}; delete(s.Leaves, "scheduler") }, []string{"scheduler"}, 2},
-		{"withdrawn", func(s *certs.State) { s.Authority, s.Leaves = certs.Pair{}, nil }, []string{"aggregator", "scheduler"}, 1},
+		{"withdrawn", func(s *certs.State) { s.Authority, s.Leaves = certs.Pair{}, map[string]certs.Pair{} }, []string{"aggregator", "scheduler"}, 1},
 		{"a stranger's leaf", func(s *certs.State) { s.Leaves["scheduler"] = stranger(t).Leaves["scheduler"] }, []string{"scheduler"}, 1},
 		{"a former authority that is none", func(s *certs.State) { s.Former = s.Leaves["scheduler"].Certificate }, nil, 1},
 		{"all of it", func(s *certs.State) {
