@@ -62,19 +62,16 @@ func (s *Store) expect(w *workload) {
 	if len(members) < 2 || w.pods >= fewPods {
 		return
 	}
-	var cpu, memory profile.Evidence
-	var c profile.EvidenceConfig
+	var cpu, memory []profile.Evidence
 	for _, m := range members[max(0, len(members)-mostAlike):] {
 		if m == w {
 			continue
 		}
 		itsCPU, itsMemory := m.profile.Evidence()
-		cpu, memory = cpu.Merge(itsCPU, c), memory.Merge(itsMemory, c)
+		cpu, memory = append(cpu, itsCPU), append(memory, itsMemory)
 	}
-	k := s.config.Profile.Credibility
-	prior := profile.Demand{CPU: profile.Blend(cpu, profile.Share{}, k), Memory: profile.Blend(memory, profile.Share{}, k)}
 	// An amount out of range would be an error of Evidence; there is no prior then.
-	_ = w.profile.SetPrior(prior)
+	_ = w.profile.SetPrior(s.config.Profile.Prior(cpu, memory))
 }
 
 // Expect makes a demand from elsewhere, as from recorded history, the prior of a

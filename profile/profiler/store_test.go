@@ -365,6 +365,32 @@ func TestTemplatesArePriors(t *testing.T) {
 	}
 }
 
+// One workload of many pods is not all that are alike: 40 pods count as four.
+func TestPriorsAreOfWorkloads(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	pods := 0
+	run := func(name string, node int, memory float64) {
+		pods++
+		w := profile.Workload{Namespace: "default", Kind: "Job", Name: name}
+		c.store.Pod(c.at, profiler.Pod{UID: uid(pods), Node: fmt.Sprint(node), Workload: w, Template: 7})
+		if memory > 0 {
+			c.send(fmt.Sprint(node), window(pods, .5, memory))
+		}
+	}
+	for n := range 4 {
+		run(fmt.Sprint("small", n), n, 1e9)
+	}
+	for n := range 40 {
+		run("large", n, 3e9)
+	}
+	run("new", 1, 0)
+	for _, w := range c.store.State(c.at).Workloads {
+		if got := w.Demand.Memory.Amount; w.Workload.Name == "new" && (got < 1.9e9 || got > 2.3e9) {
+			t.Errorf("%.3g bytes, want some 2e9", got)
+		}
+	}
+}
+
 // One node that lies is not the workload.
 func TestAHostileNodeIsBounded(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
