@@ -3,6 +3,7 @@
 //	go run ./bench/perf        what the plugin costs a scheduler, on Kubernetes' scheduler_perf
 //	go run ./bench/footprint   what the agent takes of its node
 //	go run ./bench/loadgen     what a fleet's models cost an aggregator
+//	go run ./bench/profileload what a fleet's pods cost a profiler
 //	go run ./bench/contention  how well measures of CPU contention tell the tasks that want to run
 //	go run ./bench/crowd       what many containers at once cost a real kernel
 //	go run ./bench/validate    the simulator beside the demo's cluster on the same pods

@@ -95,7 +95,8 @@ type Service struct {
 	server     *grpc.Server
 	health     *health.Server
 	listener   net.Listener
-	shown      []*endpoint.HTTP
+	metrics    *endpoint.HTTP // nil without MetricsListen
+	debug      *endpoint.HTTP // nil without DebugListen
 }
 
 // New opens the listeners, so that a busy port is known at once. The caller must Run
@@ -190,31 +191,35 @@ func (s *Service) listen(ctx context.Context, c Config, callers *access.Callers,
 }
 
 // show opens the HTTP servers.
-func (s *Service) show(ctx context.Context, c Config, registry *prometheus.Registry) error {
+func (s *Service) show(ctx context.Context, c Config, registry *prometheus.Registry) (err error) {
 	shown := endpoint.HTTPConfig{Gatherer: registry, Ready: s.controller.Ready, Addr: c.MetricsListen}
 	if c.MetricsListen != "" {
-		h, err := endpoint.NewMetrics(ctx, shown)
-		if err != nil {
+		if s.metrics, err = endpoint.NewMetrics(ctx, shown); err != nil {
 			return fmt.Errorf("--metrics-listen: %w", err)
 		}
-		s.shown = append(s.shown, h)
 	}
 	if c.DebugListen == "" {
 		return nil
 	}
-	shown.Addr, shown.Handlers = c.DebugListen, map[string]http.Handler{"GET " + DebugPath: http.HandlerFunc(s.debug)}
-	switch h, err := endpoint.NewDebug(ctx, shown); {
-	case err == nil:
-		s.shown = append(s.shown, h)
-	case c.debugDefault:
+	shown.Addr, shown.Handlers = c.DebugListen, map[string]http.Handler{"GET " + DebugPath: http.HandlerFunc(s.state)}
+	if s.debug, err = endpoint.NewDebug(ctx, shown); err != nil && c.debugDefault {
 		s.logger.Info("no debug server: its address is taken", "address", c.DebugListen, "error", err)
-	default:
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("--debug-listen: %w", err)
 	}
 	return nil
 }
 
-func (s *Service) debug(w http.ResponseWriter, _ *http.Request) {
+func addressOf(h *endpoint.HTTP) net.Addr {
+	if h == nil {
+		return nil
+	}
+	return h.Addr()
+}
+
+func (s *Service) state(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(s.store.State(time.Now())) // who asked has gone
 }
@@ -222,12 +227,14 @@ func (s *Service) debug(w http.ResponseWriter, _ *http.Request) {
 // Run serves until ctx ends, which is no error, or a part fails. All ports are free
 // and all goroutines gone when it returns.
 func (s *Service) Run(ctx context.Context) error {
-	s.logger.Info("profiler is listening", "grpc", s.listener.Addr())
+	s.logger.Info("profiler is listening", "grpc", s.listener.Addr(), "metrics", addressOf(s.metrics), "debug", addressOf(s.debug))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.controller.Run(ctx) })
 	group.Go(func() error { return s.serve(ctx) })
-	for _, h := range s.shown {
-		group.Go(func() error { return h.Run(ctx) })
+	for _, h := range []*endpoint.HTTP{s.metrics, s.debug} {
+		if h != nil {
+			group.Go(func() error { return h.Run(ctx) })
+		}
 	}
 	err := group.Wait()
 	s.logger.Info("profiler has stopped", "workloads", s.store.Stats().Workloads)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -65,7 +67,7 @@ func New(c Config) (*Controller, error) {
 	if r.metrics, err = newMetrics(c.Registerer); err != nil {
 		return nil, err
 	}
-	if r.client, err = client.New(c.REST, client.Options{Scheme: r.scheme}); err != nil {
+	if r.client, err = client.New(c.REST, client.Options{Scheme: r.scheme, Mapper: mapper()}); err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}
 	if r.pods, err = podClient(c.REST); err != nil {
@@ -81,6 +83,16 @@ func New(c Config) (*Controller, error) {
 		r.complain("strange", "a profile is passed over", "profile", name.String(), "error", why)
 	}}
 	return r, nil
+}
+
+// mapper knows the resources that are written, so that the API server need not be
+// asked which there are: definitions may come and go.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(v1alpha1.GroupVersion.WithKind("WorkloadProfile"), meta.RESTScopeNamespace)
+	m.Add(v1alpha1.GroupVersion.WithKind("WorkloadProfileCheckpoint"), meta.RESTScopeNamespace)
+	m.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	return m
 }
 
 // Ready says that checkpoints have been read and the pods are known: windows count
@@ -138,7 +150,8 @@ func (c *Controller) lead(ctx context.Context) error {
 	off, grace := metricsserver.Options{BindAddress: "0"}, time.Second
 	renew, retry := c.config.LeaseDuration*2/3, c.config.LeaseDuration*2/15
 	m, err := manager.New(c.config.REST, manager.Options{
-		Scheme: c.scheme, Logger: logr.FromSlogHandler(c.logger.Handler()),
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
+		Scheme:         c.scheme, Logger: logr.FromSlogHandler(c.logger.Handler()),
 		Metrics: off, HealthProbeBindAddress: "0", GracefulShutdownTimeout: &grace,
 		LeaderElection: true, LeaderElectionID: LeaseName, LeaderElectionNamespace: c.leaseNamespace(),
 		LeaderElectionReleaseOnCancel: true,

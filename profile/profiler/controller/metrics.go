@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 type metrics struct {
@@ -68,7 +67,7 @@ func resultOf(err error) string {
 		return "canceled"
 	case apierrors.IsForbidden(err):
 		return "forbidden"
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+	case apierrors.IsNotFound(err):
 		return "absent"
 	case apierrors.IsConflict(err):
 		return "conflict"

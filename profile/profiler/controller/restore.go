@@ -6,7 +6,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/spazio-scheduler/spazio/profile"
@@ -24,7 +23,7 @@ func (c *Controller) restore(ctx context.Context) {
 		list := &v1alpha1.WorkloadProfileCheckpointList{}
 		err := c.client.List(ctx, list, client.Limit(pageSize), client.Continue(next))
 		switch {
-		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
 			c.metrics.failures.WithLabelValues(v1alpha1.Checkpoints).Inc()
 			c.logger.Error("checkpoints are not read; starting without", "verb", "list", "resource", v1alpha1.Checkpoints, "error", err)
 			return

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// apiServer is as much of one as a profiler talks to: it shows the pods, takes
+// whatever is written, and keeps nothing but versions.
+type apiServer struct {
+	config  config
+	server  *http.Server
+	address string
+	version atomic.Uint64
+	writes  atomic.Uint64
+
+	mu       sync.Mutex
+	watchers map[chan []byte]bool
+}
+
+const group = "profile.spazio-scheduler.github.io"
+
+func startAPIServer(c config) (*apiServer, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &apiServer{config: c, address: "http://" + l.Addr().String(), watchers: map[chan []byte]bool{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/pods", s.pods)
+	mux.HandleFunc("GET /apis/"+group+"/v1alpha1/workloadprofiles", s.profiles)
+	mux.HandleFunc("GET /apis/"+group+"/v1alpha1/workloadprofilecheckpoints", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, fmt.Appendf(nil, `{"kind":"WorkloadProfileCheckpointList","apiVersion":%q,"metadata":{"resourceVersion":"1"},"items":[]}`, group+"/v1alpha1"))
+	})
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusCreated, []byte(`{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`))
+	})
+	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, fmt.Appendf(nil, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":%q,"namespace":%q,"resourceVersion":"1"},"spec":{}}`, r.PathValue("name"), r.PathValue("namespace")))
+	})
+	mux.HandleFunc("/", s.write)
+	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() { _ = s.server.Serve(l) }()
+	return s, nil
+}
+
+func (s *apiServer) stop() { _ = s.server.Close() }
+
+// kubeconfig leads to the server.
+func (s *apiServer) kubeconfig(path string) error {
+	return os.WriteFile(path, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{}}]}`, s.address), 0o600)
+}
+
+func answer(w http.ResponseWriter, code int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}
+
+// namespaces that the workloads are in: a profiler takes 2,000 workloads of each.
+const namespaces = 10
+
+func (s *apiServer) pod(n int) []byte {
+	workload := n % s.config.workloads
+	name := fmt.Sprintf("workload-%05d-5d4f8c7b9", workload)
+	return fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"%s-%05d","namespace":"namespace-%d","uid":%q,"resourceVersion":"1","creationTimestamp":"2026-11-22T00:00:00Z","labels":{"app":"workload","pod-template-hash":"5d4f8c7b9"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":%q,"uid":"1","controller":true}]},"spec":{"nodeName":%q,"restartPolicy":"Always","containers":[{"name":"main","image":"registry.example/workload-%05d:v1","command":["/workload"],"resources":{"requests":{"cpu":"100m","memory":"128Mi"}}}]},"status":{"phase":"Running","containerStatuses":[{"name":"main","containerID":"containerd://%064x","image":"","imageID":"","ready":true,"restartCount":0}]}}`,
+		name, n, workload%namespaces, podUID(n), name, nodeName(n%s.config.nodes), workload, n+1)
+}
+
+// stream begins the answer to a watch with what there is.
+func stream(w http.ResponseWriter, kind, version string, each func(add func([]byte))) http.Flusher {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	each(func(object []byte) { fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", object) })
+	fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", kind, version)
+	flusher, _ := w.(http.Flusher)
+	flusher.Flush()
+	return flusher
+}
+
+func (s *apiServer) pods(w http.ResponseWriter, r *http.Request) {
+	if r.FormValue("watch") == "" {
+		http.Error(w, "lists are streamed here", http.StatusBadRequest)
+		return
+	}
+	stream(w, "Pod", "v1", func(add func([]byte)) {
+		for n := range s.config.pods {
+			add(s.pod(n))
+		}
+	})
+	<-r.Context().Done()
+}
+
+func (s *apiServer) profiles(w http.ResponseWriter, r *http.Request) {
+	if r.FormValue("watch") == "" {
+		http.Error(w, "lists are streamed here", http.StatusBadRequest)
+		return
+	}
+	flusher := stream(w, "WorkloadProfile", group+"/v1alpha1", func(func([]byte)) {})
+	events := make(chan []byte, 1024)
+	s.mu.Lock()
+	s.watchers[events] = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.watchers, events)
+		s.mu.Unlock()
+	}()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case object := <-events:
+			fmt.Fprintf(w, `{"type":"MODIFIED","object":%s}`+"\n", object)
+			flusher.Flush()
+		}
+	}
+}
+
+// write takes whatever is written, and tells those who watch.
+func (s *apiServer) write(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
+		answer(w, http.StatusNotFound, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	object := map[string]any{}
+	if err != nil || json.Unmarshal(body, &object) != nil {
+		http.Error(w, "JSON is spoken here", http.StatusUnsupportedMediaType)
+		return
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		object["metadata"] = metadata
+	}
+	metadata["resourceVersion"] = fmt.Sprint(s.version.Add(1) + 1)
+	ours := strings.HasPrefix(r.URL.Path, "/apis/"+group)
+	if ours {
+		s.writes.Add(1)
+		object["apiVersion"] = group + "/v1alpha1"
+	}
+	code := http.StatusOK
+	if r.Method == http.MethodPost {
+		code = http.StatusCreated
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	answer(w, code, text)
+	if !ours || !strings.Contains(r.URL.Path, "/workloadprofiles") {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for events := range s.watchers {
+		select {
+		case events <- text:
+		default: // a watcher that is behind hears of the next
+		}
+	}
+}

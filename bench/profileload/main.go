@@ -1,0 +1,106 @@
+// Command profileload measures a profiler under the load of a fleet: it runs
+// spazio-profiler in a process of its own, with an API server that this program
+// stands for, streams what the pods of many nodes take over gRPC on loopback, as
+// their agents do, and prints what that costs the profiler.
+//
+//	go run ./bench/profileload
+//
+// Each node has a connection and a log of its own (agent.UsageLog): a reading of each
+// pod every ten seconds, a window a minute. While the workloads are published for the
+// first time, the profiler writes as often as it may, and that is in what is measured.
+// CPU time is that of the process by the operating system's account.
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/bench/internal/program"
+)
+
+func main() { program.Main(command()) }
+
+// gcPercent lets this process's heap grow fivefold before it is collected: it stands
+// for thousands of agents, each of which has but its own.
+const gcPercent = 400
+
+// config of one measurement.
+type config struct {
+	profiler                            string
+	nodes, pods, workloads, connections int
+	warmUp, duration                    time.Duration
+	arguments                           []string
+}
+
+func command() *cobra.Command {
+	var c config
+	root := &cobra.Command{
+		Use:   "profileload",
+		Short: "Measure spazio-profiler while the windows of many pods come",
+		Args:  program.Valid(func() error { return c.validate() }),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			debug.SetGCPercent(gcPercent)
+			r, err := measure(cmd.Context(), c, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			r.write(cmd.OutOrStdout())
+			return nil
+		},
+	}
+	f := root.Flags()
+	f.StringVar(&c.profiler, "profiler", "", "spazio-profiler to run (default built from this tree)")
+	f.IntVar(&c.nodes, "nodes", 5000, "nodes")
+	f.IntVar(&c.pods, "pods", 150_000, "pods on them")
+	f.IntVar(&c.workloads, "workloads", 10_000, "workloads of the pods")
+	f.IntVar(&c.connections, "connections", 0, "connections that the nodes share (default one each)")
+	f.DurationVar(&c.warmUp, "warm-up", 90*time.Second, "time before measuring")
+	f.DurationVar(&c.duration, "duration", 2*time.Minute, "time measured")
+	f.StringSliceVar(&c.arguments, "argument", nil, "argument of spazio-profiler; repeatable")
+	return root
+}
+
+func (c *config) validate() error {
+	if c.connections == 0 {
+		c.connections = c.nodes
+	}
+	switch {
+	case c.nodes < 1:
+		return fmt.Errorf("--nodes: %d is not positive", c.nodes)
+	case c.pods < c.nodes:
+		return fmt.Errorf("--pods: %d is less than one a node", c.pods)
+	case c.workloads < 1 || c.workloads > c.pods:
+		return fmt.Errorf("--workloads: %d is not from 1 to the pods", c.workloads)
+	case c.connections < 1 || c.connections > c.nodes:
+		return fmt.Errorf("--connections: %d is not from 1 to the nodes", c.connections)
+	case c.warmUp < 0:
+		return fmt.Errorf("--warm-up: %v is negative", c.warmUp)
+	case c.duration <= 0:
+		return fmt.Errorf("--duration: %v is not positive", c.duration)
+	}
+	return nil
+}
+
+// result is what a run found.
+type result struct {
+	config               config
+	seconds              float64
+	cores, ownCores      float64
+	resident, peak, heap float64 // MiB
+	batches, windows     float64 // a second
+	refused              float64
+	writes               float64 // a second
+	workloads, pods      float64
+}
+
+func (r result) write(w io.Writer) {
+	fmt.Fprintf(w, "%d nodes, %d pods, %d workloads, over %d connections for %.0f s\n", r.config.nodes, r.config.pods, r.config.workloads, r.config.connections, r.seconds)
+	fmt.Fprintf(w, "batches           %.0f/s with %.0f windows/s accepted, %.0f others in all\n", r.batches, r.windows, r.refused)
+	fmt.Fprintf(w, "writes            %.1f/s\n", r.writes)
+	fmt.Fprintf(w, "profiler          %.3f cores, %.1f MiB resident, %.1f at most, %.1f MiB of heap in use; %.0f workloads, %.0f pods\n", r.cores, r.resident, r.peak, r.heap, r.workloads, r.pods)
+	fmt.Fprintf(w, "load generator    %.2f cores\n", r.ownCores)
+}

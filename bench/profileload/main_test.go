@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/bench/internal/program"
+)
+
+func TestMeasure(t *testing.T) {
+	profiler, err := program.Build(t.Context(), "spazio-profiler", t.TempDir(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	args := []string{"--profiler", profiler, "--nodes", "20", "--pods", "100", "--workloads", "10", "--warm-up", "15s", "--duration", "5s"}
+	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
+		t.Fatalf("exit code %d, stderr %q", code, &stderr)
+	}
+	for _, part := range []string{`20 nodes, 100 pods, 10 workloads, over 20 connections for 5 s`, `, 0 others in all`, `profiler +0\.\d+ cores, \d\d.*; 10 workloads, 100 pods`} {
+		if !regexp.MustCompile(part).MatchString(stdout.String()) {
+			t.Errorf("no %q in\n%s", part, &stdout)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for _, args := range [][]string{
+		{"--nodes", "0"}, {"--pods", "1"}, {"--workloads", "0"}, {"--connections", "6000"}, {"--duration", "0s"}, {"--warm-up", "-1s"}, {"--nonsense"}, {"word"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.Usage || stderr.Len() == 0 || stdout.Len() > 0 {
+			t.Errorf("%q: exit code %d, stderr %q, stdout %q", args, code, &stderr, &stdout)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if code := program.Run(t.Context(), command(), []string{"--profiler", os.DevNull}, &stdout, &stderr); code != program.Failure || stdout.Len() > 0 {
+		t.Errorf("no program: exit code %d, stderr %q", code, &stderr)
+	}
+}
