@@ -194,7 +194,8 @@ func results(c config, before, after used) result {
 	const windows, accepted = "spazio_profiler_windows_total{", `spazio_profiler_windows_total{result="accepted"}`
 	r := result{
 		config: c, seconds: wall.Seconds(), resident: after.resident, peak: after.peak, heap: after.metrics["go_memstats_heap_inuse_bytes"] / (1 << 20),
-		cores: (after.server - before.server).Seconds() / wall.Seconds(), ownCores: (after.client - before.client).Seconds() / wall.Seconds(),
+		stacks: after.metrics["go_memstats_stack_inuse_bytes"] / (1 << 20),
+		cores:  (after.server - before.server).Seconds() / wall.Seconds(), ownCores: (after.client - before.client).Seconds() / wall.Seconds(),
 		batches: rate(`spazio_profiler_batches_total{result="accepted"}`), windows: rate(accepted),
 		writes:    float64(after.writes-before.writes) / wall.Seconds(),
 		workloads: after.metrics["spazio_profiler_workloads"], pods: after.metrics["spazio_profiler_pods"],

@@ -169,7 +169,6 @@ func (c Config) callers(kube *rest.Config, logger *slog.Logger) (*access.Callers
 func (s *Service) listen(ctx context.Context, c Config, callers *access.Callers, registry *prometheus.Registry) error {
 	c.Limits.Age = cmp.Or(c.Limits.Age, time.Hour)
 	c.Limits.Message = cmp.Or(c.Limits.Message, 64<<10+1<<10)
-	c.Limits.Streams = cmp.Or(c.Limits.Streams, 4)
 	c.Transport.Tokens = c.AgentServiceAccount != ""
 	guard, err := transport.NewGuard(c.Limits)
 	if err != nil {
@@ -183,12 +182,17 @@ func (s *Service) listen(ctx context.Context, c Config, callers *access.Callers,
 		options = append(options, grpc.ChainUnaryInterceptor(callers.Unary), grpc.ChainStreamInterceptor(callers.Stream))
 	}
 	registry.MustRegister(calls{guard, callers})
+	options = append(options, grpc.ReadBufferSize(readBuffer))
 	s.server, s.health = grpc.NewServer(options...), health.NewServer()
 	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	grpc_health_v1.RegisterHealthServer(s.server, s.health)
 	s.listener, err = guard.Listen(ctx, c.Listen, c.Transport)
 	return err
 }
+
+// readBuffer is that of a connection: a batch of a node's pods takes some hundred
+// bytes, and there are thousands of nodes.
+const readBuffer = 1 << 10
 
 // show opens the HTTP servers.
 func (s *Service) show(ctx context.Context, c Config, registry *prometheus.Registry) (err error) {

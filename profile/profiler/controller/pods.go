@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -87,7 +88,10 @@ func (s *podStore) Replace(objects []any, _ string) error {
 	for _, of := range s.store.Pods(time.Now(), pods) {
 		s.unknown(of)
 	}
-	s.once.Do(func() { close(s.synced) })
+	s.once.Do(func() {
+		debug.FreeOSMemory() // the list took many times what is kept
+		close(s.synced)
+	})
 	return nil
 }
 

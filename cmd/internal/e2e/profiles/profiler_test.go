@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/node/publish"
@@ -122,11 +127,6 @@ func podOf(t *testing.T, client kubernetes.Interface, deployment, node string, n
 // nodeAgent is the client by which an agent tells what pods of its node take.
 type nodeAgent struct {
 	usages *publish.Usages
-	began  time.Time
-
-	mu       sync.Mutex
-	readings []agent.PodReading
-	ages     int
 }
 
 // startAgent starts one, which reads its pods ten times a second until the test's
@@ -139,7 +139,7 @@ func startAgent(t *testing.T, c publish.UsagesConfig) *nodeAgent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &nodeAgent{usages: usages, began: time.Now()}
+	a := &nodeAgent{usages}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = usages.Run(ctx) })
@@ -165,6 +165,19 @@ func (a *nodeAgent) read(pod *corev1.Pod, cores float64, memory uint64) {
 	a.usages.Take(time.Now(), []agent.PodReading{{
 		Pod: reserve.KeyOf(string(pod.UID)), Age: age, CPU: time.Duration(cores * float64(age)), Pressure: true, Memory: memory, MemoryPeak: memory,
 	}})
+}
+
+// readContainers is the same of a pod and its containers, by their IDs.
+func (a *nodeAgent) readContainers(pod *corev1.Pod, memory map[string]uint64) {
+	var readings []agent.PodReading
+	for id, bytes := range memory {
+		r := agent.PodReading{Pod: reserve.KeyOf(string(pod.UID)), Age: 10 * time.Second, CPU: time.Second, Pressure: true, Memory: bytes, MemoryPeak: bytes}
+		if id != "" {
+			r.Container = uint64(reserve.KeyOf(id))
+		}
+		readings = append(readings, r)
+	}
+	a.usages.Take(time.Now(), readings)
 }
 
 // published waits for a profile that satisfies a condition.
@@ -273,7 +286,215 @@ func TestMissingRightsAreNamed(t *testing.T) {
 			if n := strings.Count(p.Said(), "a right is missing"); n != 1 {
 				t.Errorf("%d rights are said to be missing", n)
 			}
-			p.Kill(t)
+			p.Interrupt(t)
 		})
 	}
+}
+
+// A standby hears what the leader hears, and goes on where it stopped.
+func TestAStandbyTakesOver(t *testing.T) {
+	client, _ := cluster.Connect(t)
+	define(t, dynamicClient(t))
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	kubeconfig := grant(t, client, "replica", controller.Rights())
+	leader := startProfiler(t, kubeconfig)
+	cluster.WaitMetric(t, leader.metrics(), "spazio_profiler_leader", 1)
+	standby := startProfiler(t, kubeconfig)
+	cluster.WaitMetric(t, standby.metrics(), "spazio_profiler_pods", 0)
+	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{leader.address, standby.address}})
+	for n := range 3 {
+		a.read(podOf(t, client, fmt.Sprint("known-", n), "node-a", 1), .1, 200<<20)
+	}
+	for n := range 3 {
+		published(t, fmt.Sprint("known-", n), about(200<<20))
+	}
+	cluster.WaitMetric(t, standby.metrics(), `spazio_profiler_windows_total{result="accepted"}`, 3)
+	leader.Kill(t)
+	a.read(podOf(t, client, "late", "node-a", 1), .1, 300<<20)
+	published(t, "late", about(300<<20))
+	// The late one and its status, nothing that was there.
+	cluster.WaitMetric(t, standby.metrics(), `spazio_profiler_writes_total{kind="profile",result="ok"}`, 2)
+	standby.Interrupt(t)
+}
+
+// An agent that shows its token speaks of its own node's pods; nobody else does.
+func TestTokensAreOfNodes(t *testing.T) {
+	client, _ := cluster.Connect(t)
+	define(t, dynamicClient(t))
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	for _, node := range []string{"node-mine", "node-other"} {
+		cluster.Register(t, client, node)
+		t.Cleanup(func() { _ = client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}) })
+	}
+	for _, account := range []string{"usage-agent", "stranger"} {
+		if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	identity := transporttest.SelfSigned(t, "127.0.0.1")
+	p := startProfiler(t, grant(t, client, "reviewer", controller.Rights()),
+		"--tls-cert-file", identity.CertFile, "--tls-private-key-file", identity.KeyFile, "--agent-service-account", metav1.NamespaceDefault+"/usage-agent")
+	mine, other := podOf(t, client, "mine", "node-mine", 1), podOf(t, client, "other", "node-other", 1)
+	as := func(node, account, audience string) *nodeAgent {
+		return startAgent(t, publish.UsagesConfig{
+			Node: node, Targets: []string{p.address}, Transport: transport.Config{CAFile: identity.CAFile}, TokenFile: tokenOf(t, client, account, audience, "node-mine"),
+		})
+	}
+	honest := as("node-mine", "usage-agent", "spazio-profiler")
+	honest.read(mine, .1, 100<<20)
+	published(t, "mine", about(100<<20))
+	// A pod of another node, by an agent of this one.
+	honest.read(other, 9, 64<<30)
+	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_windows_total{result="foreign"}`, 1)
+	for _, liar := range []struct{ node, account, audience, metric string }{
+		{"node-other", "usage-agent", "spazio-profiler", `spazio_profiler_batches_total{result="foreign"}`},
+		{"node-mine", "stranger", "spazio-profiler", `spazio_identities_total{result="refused"}`},
+		{"node-mine", "usage-agent", "spazio-scheduler", `spazio_identities_total{result="refused"}`},
+	} {
+		before, err := p.metrics().Value(liar.metric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		as(liar.node, liar.account, liar.audience).read(other, 9, 64<<30)
+		cluster.Eventually(t, fmt.Sprint(liar, " is refused and counted"), func() (bool, any) {
+			now, err := p.metrics().Value(liar.metric)
+			return err == nil && now > before, fmt.Sprint(now, err)
+		})
+	}
+	state, err := p.state(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range state.Workloads {
+		if w.Workload.Name == "other" && w.Pods > 0 {
+			t.Errorf("a liar was believed: %+v", w)
+		}
+	}
+	p.Interrupt(t)
+	if said := p.Said(); !strings.Contains(said, "a call was refused") {
+		t.Errorf("the log does not say who was refused: %s", said)
+	}
+}
+
+// tokenOf returns the file of a token as the kubelet gives one to an agent's pod.
+func tokenOf(t *testing.T, client kubernetes.Interface, account, audience, node string) string {
+	t.Helper()
+	pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: account + "-"},
+		Spec:       corev1.PodSpec{NodeName: node, ServiceAccountName: account, Containers: []corev1.Container{{Name: "main", Image: "spazio.invalid/none"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences: []string{audience}, BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+	}}
+	got, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).CreateToken(t.Context(), account, request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(got.Status.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A pod's containers are told apart by the IDs in its status.
+func TestContainersAreTheStatuss(t *testing.T) {
+	client, _ := cluster.Connect(t)
+	define(t, dynamicClient(t))
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	p := startProfiler(t, grant(t, client, "containers", controller.Rights()))
+	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
+	pod := podOf(t, client, "pair", "node-a", 1)
+	const main, proxy = "aaaaaaaaaaaaaaaa01", "bbbbbbbbbbbbbbbb02"
+	a.readContainers(pod, map[string]uint64{"": 500 << 20, main: 400 << 20, proxy: 50 << 20})
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+		{Name: "main", ContainerID: "containerd://" + main}, {Name: "proxy", ContainerID: "containerd://" + proxy},
+	}}
+	if _, err := client.CoreV1().Pods(metav1.NamespaceDefault).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_windows_total{result="accepted"}`, 3)
+	// The next window of the pod publishes what its containers should ask for.
+	a.read(podOf(t, client, "pair", "node-a", 2), .1, 500<<20)
+	cluster.Eventually(t, "recommendations", func() (bool, any) {
+		r := published(t, "pair", about(500<<20)).Status.Recommendation
+		var names []string
+		if r != nil {
+			for _, c := range r.ContainerRecommendations {
+				names = append(names, fmt.Sprint(c.ContainerName, " ", c.Target.Memory.Value() >= 400<<20))
+			}
+		}
+		return slices.Equal(names, []string{"main true", "proxy false"}), names
+	})
+	p.Interrupt(t)
+}
+
+// What is shown follows Prometheus' rules for names.
+func TestMetricsPassTheLinter(t *testing.T) {
+	client, _ := cluster.Connect(t)
+	define(t, dynamicClient(t))
+	p := startProfiler(t, grant(t, client, "linted", controller.Rights()))
+	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_leader", 1)
+	response, err := http.Get("http://" + p.debug + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	problems, err := promlint.New(response.Body).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	p.Interrupt(t)
+}
+
+// From the first window of an unknown workload to its status in the API.
+func TestFirstPricesComeSoon(t *testing.T) {
+	const workloads = 40
+	client, _ := cluster.Connect(t)
+	define(t, dynamicClient(t))
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	p := startProfiler(t, grant(t, client, "timed", controller.Rights()))
+	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_leader", 1)
+	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
+	watch, err := typedClient(t).Get().Namespace(metav1.NamespaceDefault).Resource(v1alpha1.Profiles).VersionedParams(&metav1.ListOptions{Watch: true}, metav1.ParameterCodec).Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	var mu sync.Mutex
+	began := map[string]time.Time{}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		ticker := time.NewTicker(250 * time.Millisecond) // each is two of ten writes a second
+		defer ticker.Stop()
+		for n := range workloads {
+			pod := podOf(t, client, fmt.Sprint("timed-", n), "node-a", 1)
+			<-ticker.C
+			mu.Lock()
+			began[fmt.Sprint("timed-", n)] = time.Now()
+			mu.Unlock()
+			a.read(pod, .1, 100<<20)
+		}
+	})
+	var took []time.Duration
+	for event := range watch.ResultChan() {
+		o, ok := event.Object.(*v1alpha1.WorkloadProfile)
+		mu.Lock()
+		from, timed := began[o.Spec.Workload.Name]
+		if ok && timed && o.Status.Demand != nil {
+			took = append(took, time.Since(from))
+			delete(began, o.Spec.Workload.Name)
+		}
+		mu.Unlock()
+		if len(took) == workloads {
+			break
+		}
+	}
+	reading.Wait()
+	slices.Sort(took)
+	t.Logf("first window to status: p50 %v, p99 %v, most %v of %d", took[workloads/2], took[workloads*99/100], took[workloads-1], workloads)
+	p.Interrupt(t)
 }
