@@ -20,8 +20,9 @@ type Pod struct {
 	// Memory in bytes, held while it runs: all at once, or growing over its first
 	// Ramp seconds.
 	Memory, Ramp float64
-	// Owner names what made it: a recommender tells the pods of one owner alike.
-	Owner string
+	// Workload names what made it, as profile.Identify does: profiles and recommenders
+	// take the pods of one workload for alike. Revision is that of its template.
+	Workload, Revision string
 	// Startup is the latency from its start by the kubelet to running, or to its
 	// first init container, in seconds, as long as the node is not full.
 	Startup float64

@@ -57,7 +57,7 @@ func PodTable(r Result) [][]string {
 	for i, p := range r.Pods {
 		record, request := r.Records[i], p.request()
 		rows = append(rows, []string{
-			strconv.Itoa(i), p.Owner, number(p.Created), number(p.width()), strconv.Itoa(p.Threads), number(p.Work), number(p.Memory),
+			strconv.Itoa(i), p.Workload, number(p.Created), number(p.width()), strconv.Itoa(p.Threads), number(p.Work), number(p.Memory),
 			number(request.CPU), number(request.Memory),
 			come(float64(record.Node)), come(record.Bound), come(record.Running), come(record.Done),
 			strconv.Itoa(record.Attempts), strconv.Itoa(record.Kills),

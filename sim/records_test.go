@@ -16,7 +16,7 @@ import (
 func TestWritePods(t *testing.T) {
 	r := sim.Result{
 		Pods: []sim.Pod{
-			{Created: 1.5, Work: 4, Cores: 2, Threads: 3, Memory: 100, Owner: "a,b", Limit: baseline.Resources{CPU: .5}},
+			{Created: 1.5, Work: 4, Cores: 2, Threads: 3, Memory: 100, Workload: "a,b", Limit: baseline.Resources{CPU: .5}},
 			{Work: 1},
 		},
 		Records: []sim.Record{

@@ -11,6 +11,10 @@ type class struct {
 	rate   float64 // core-seconds a second that one thread receives at present
 	served float64 // core-seconds that a thread received since the class was empty
 
+	// uses and waits are the shares of the time in which one thread holds a core and
+	// waits for one, used and waited their sums like served.
+	uses, waits, used, waited float64
+
 	threads []thread // a heap, the least target first
 	server  *container
 }
@@ -56,7 +60,7 @@ func (c *class) remove(i int) thread {
 		c.sift(i, last)
 	}
 	if len(c.threads) == 0 {
-		c.served = 0 // keeps the clock small and so precise
+		c.served, c.used, c.waited = 0, 0, 0 // keeps the clock small and so precise
 	}
 	return out
 }
@@ -132,9 +136,12 @@ func share(classes []*class, cores, speed, pace float64) (wanted, held float64) 
 		fill(classes, cores)
 	}
 	for _, c := range classes {
+		c.waits = max(c.want-c.rate, 0)
 		if c.slows() {
 			c.rate *= speed
+			c.waits *= speed // for the rest of the time it waits for memory
 		}
+		c.uses = c.rate * pace
 		wanted += c.asked(speed)
 		held += c.rate * float64(len(c.threads))
 		c.rate *= pace

@@ -16,6 +16,7 @@ type container struct {
 	initEnd        float64 // of one that waits
 	class          *class
 	began          float64 // what the class had served when the pod joined
+	before         Usage   // what it had used and waited
 	threads        int     // that have work left
 	held           float64 // bytes of its memory
 	grows          float64 // when it takes more
@@ -55,6 +56,7 @@ type Model struct {
 	removals   []Transition // sandboxes of pods that have ended, by time
 	nextPhase  float64      // the least next of all containers
 	classes    []*class     // none empty
+	ended      []endedPod   // since AdvanceTo was called last
 	bursts     *class       // in classes while not empty
 	background *class       // the same
 	free       []*class     // for reuse
@@ -204,6 +206,7 @@ func (m *Model) SetBackground(cores float64) error {
 // AdvanceTo runs the node until the given time and appends the transitions that
 // happened, in order of time, to dst. A time in the past changes nothing.
 func (m *Model) AdvanceTo(dst []Transition, to float64) []Transition {
+	m.ended = m.ended[:0]
 	for m.now <= to {
 		next := max(m.now, min(m.nextBurst, m.nextPhase))
 		if len(m.removals) > 0 {
@@ -296,6 +299,8 @@ func (c *container) done() float64 {
 func (m *Model) run(step float64) {
 	for _, c := range m.classes {
 		c.served += c.rate * step
+		c.used += c.uses * step
+		c.waited += c.waits * step
 	}
 	t := &m.totals
 	t.Busy += m.held * m.pace() * step
@@ -353,6 +358,7 @@ func (m *Model) end(dst []Transition) []Transition {
 	for i := 0; i < len(m.classes); i++ {
 		c := m.classes[i]
 		for c.kind != loading && len(c.threads) > 0 && c.threads[0].target-c.served <= settled {
+			used := c.threads[0].usage()
 			t := c.remove(0)
 			switch {
 			case c.kind == serving:
@@ -362,6 +368,7 @@ func (m *Model) end(dst []Transition) []Transition {
 			case t.pod != nil && t.pod.threads > 1: // the others end now, too
 				t.pod.threads--
 			case t.pod != nil:
+				m.ended = append(m.ended, endedPod{t.pod.ID, used})
 				t.pod.phase, t.pod.class, ended = Succeeded, nil, true
 				dst = append(dst, Transition{m.now, t.pod.ID, Succeeded})
 				m.removals = append(m.removals, Transition{m.now + m.params.Teardown.Seconds(), t.pod.ID, Removed})
@@ -444,6 +451,7 @@ func (m *Model) begin(c *container) {
 	n := float64(c.Threads)
 	c.class = m.classOf(working, c.Weight/n, min(c.Cores/n/m.pace(), 1))
 	c.began, c.threads = c.class.served, c.Threads
+	c.before = Usage{CPU: c.class.used, Stalled: c.class.waited}
 	for range c.Threads {
 		c.class.add(thread{target: c.began + c.Work/n, pod: c})
 	}
@@ -486,6 +494,7 @@ func (m *Model) fit(dst []Transition) []Transition {
 			return dst
 		}
 		c := m.containers[victim]
+		m.ended = append(m.ended, endedPod{c.ID, c.usage()})
 		m.evict(c)
 		m.containers = slices.Delete(m.containers, victim, victim+1)
 		m.used = m.memory()

@@ -70,7 +70,7 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 		case RequestRight:
 			p.Request, p.Weight = need(p), 0
 		case RequestP98:
-			p.Request, p.Weight = needs[p.Owner], 0
+			p.Request, p.Weight = needs[p.Workload], 0
 		default:
 			return nil, refuse("requests", r, "none, over, under, mixed, right, p98 or servers")
 		}
@@ -92,7 +92,7 @@ func percentiles(pods []sim.Pod) map[string]baseline.Resources {
 	for _, p := range pods {
 		if p.Server.Rate == 0 {
 			n := need(p)
-			cpu[p.Owner], memory[p.Owner] = append(cpu[p.Owner], n.CPU), append(memory[p.Owner], n.Memory)
+			cpu[p.Workload], memory[p.Workload] = append(cpu[p.Workload], n.CPU), append(memory[p.Workload], n.Memory)
 		}
 	}
 	all := map[string]baseline.Resources{}

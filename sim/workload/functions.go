@@ -214,7 +214,7 @@ func (s streams) invoke(pods []sim.Pod, f Function, start, count float64) []sim.
 	}
 	for now := gap(s.arrivals, count); now < 60; now += gap(s.arrivals, count) {
 		p := s.pod(start+now, draw(f.Duration, s.works.Float64()), Equal)
-		p.Memory, p.Owner = draw(f.Memory, s.choices.Float64()), f.Name
+		p.Memory, p.Workload = draw(f.Memory, s.choices.Float64()), f.Name
 		pods = append(pods, p)
 	}
 	return pods

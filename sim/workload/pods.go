@@ -67,7 +67,7 @@ func podOf(header, cells []string) (sim.Pod, error) {
 	for i, cell := range cells {
 		cell = strings.TrimSpace(cell)
 		if header[i] == "owner" {
-			p.Owner = cell
+			p.Workload = cell
 			continue
 		}
 		if cell == "" && header[i] != "arrival" && header[i] != "work" {

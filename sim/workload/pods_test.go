@@ -16,7 +16,7 @@ func TestReadPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []sim.Pod{{Owner: "web", Created: 1.5, Work: 10, Memory: 1e9, Cores: 2, Threads: 4}, {Work: 3}}
+	want := []sim.Pod{{Workload: "web", Created: 1.5, Work: 10, Memory: 1e9, Cores: 2, Threads: 4}, {Work: 3}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

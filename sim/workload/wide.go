@@ -40,7 +40,7 @@ func Wide(seed uint64, n int, work float64, law Law) ([]sim.Pod, error) {
 		p := &pods[i]
 		u := choices.Float64()
 		for _, w := range widths {
-			p.Cores, p.Owner = w.cores, w.owner
+			p.Cores, p.Workload = w.cores, w.owner
 			if u -= w.share; u < 0 {
 				break
 			}

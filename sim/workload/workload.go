@@ -145,11 +145,11 @@ func Mixed(seed uint64, n int, work float64, law Law, memory float64, m Mix) ([]
 		switch u := s.choices.Float64(); {
 		case u < m.MemoryShare:
 			p.Cores, p.Memory, p.Ramp = m.Cores, math.Round(m.Memory*memory), m.Ramp
-			p.Owner = "memory"
+			p.Workload = "memory"
 		case u < m.MemoryShare+m.WaitingShare:
-			p.Cores, p.Owner = m.WaitingCores, "waiting"
+			p.Cores, p.Workload = m.WaitingCores, "waiting"
 		default:
-			p.Owner = "cpu"
+			p.Workload = "cpu"
 			continue
 		}
 		p.Work *= p.Cores

@@ -73,7 +73,7 @@ func TestMixed(t *testing.T) {
 		p.Startup = 0
 		kinds[p]++
 	}
-	for _, p := range []sim.Pod{{Work: 10, Owner: "cpu"}, {Work: 1, Cores: .1, Memory: 120, Ramp: 5, Owner: "memory"}, {Work: 2, Cores: .2, Owner: "waiting"}} {
+	for _, p := range []sim.Pod{{Work: 10, Workload: "cpu"}, {Work: 1, Cores: .1, Memory: 120, Ramp: 5, Workload: "memory"}, {Work: 2, Cores: .2, Workload: "waiting"}} {
 		if n := kinds[p]; n < 900 || n > 1100 {
 			t.Errorf("%d pods like %+v, want a third of 3000", n, p)
 		}
@@ -86,9 +86,9 @@ var machine = baseline.Resources{CPU: 4, Memory: 1000}
 // asks for more than a node has, and servers are left alone.
 func TestDeclareNeeds(t *testing.T) {
 	server := sim.Pod{On: 1, Server: node.Server{Rate: 1, Work: 1}}
-	pods := []sim.Pod{{Work: 1}, {Work: 1, Cores: 8, Memory: 2000, Owner: "wide"}, {Work: 1, Cores: .1, Owner: "wide"}, server}
+	pods := []sim.Pod{{Work: 1}, {Work: 1, Cores: 8, Memory: 2000, Workload: "wide"}, {Work: 1, Cores: .1, Workload: "wide"}, server}
 	for i := range 100 { // 1 to 100 bytes
-		pods = append(pods, sim.Pod{Work: 1, Cores: float64(i+1) / 100, Memory: float64(100 - i), Owner: "many"})
+		pods = append(pods, sim.Pod{Work: 1, Cores: float64(i+1) / 100, Memory: float64(100 - i), Workload: "many"})
 	}
 	for request, want := range map[workload.Requests][]baseline.Resources{
 		workload.RequestRight: {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: .1}, {}, {CPU: .01, Memory: 100}},
@@ -137,10 +137,10 @@ func TestWide(t *testing.T) {
 	}
 	owners := map[string]float64{}
 	for _, p := range pods {
-		if cores, ok := owners[p.Owner]; ok && cores != p.Cores {
-			t.Fatalf("owner %q has pods of %g and %g cores", p.Owner, cores, p.Cores)
+		if cores, ok := owners[p.Workload]; ok && cores != p.Cores {
+			t.Fatalf("owner %q has pods of %g and %g cores", p.Workload, cores, p.Cores)
 		}
-		owners[p.Owner] = p.Cores
+		owners[p.Workload] = p.Cores
 	}
 }
 

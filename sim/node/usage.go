@@ -1,0 +1,45 @@
+package node
+
+import "slices"
+
+// Usage is what a pod's own containers have taken since the first of them began to
+// run, as its cgroup shows it: CPU time in core-seconds, the seconds in which one of its
+// threads waited for a core, and the bytes that it holds and the most it ever held.
+type Usage struct{ CPU, Stalled, Memory, Peak float64 }
+
+// endedPod is a pod that is no more, and what it took.
+type endedPod struct {
+	id    PodID
+	usage Usage
+}
+
+// Usage returns what a running pod has taken so far, or one that has ended during the
+// last call of AdvanceTo; ok is false for others. What init containers and servers'
+// requests take is not in it.
+func (m *Model) Usage(id PodID) (u Usage, ok bool) {
+	if i := m.find(id); i >= 0 && m.containers[i].phase == Running {
+		return m.containers[i].usage(), true
+	}
+	if i := slices.IndexFunc(m.ended, func(e endedPod) bool { return e.id == id }); i >= 0 {
+		return m.ended[i].usage, true
+	}
+	return Usage{}, false
+}
+
+// usage of a pod's threads, which all wait at the same times: that is when some do.
+func (c *container) usage() Usage {
+	u := Usage{Memory: c.held, Peak: c.held}
+	if c.class != nil && c.class.kind == working {
+		u.CPU = float64(c.Threads) * (c.class.used - c.before.CPU)
+		u.Stalled = c.class.waited - c.before.Stalled
+	}
+	return u
+}
+
+// usage is that of the thread's pod, if it has one.
+func (t *thread) usage() Usage {
+	if t.pod == nil {
+		return Usage{}
+	}
+	return t.pod.usage()
+}
