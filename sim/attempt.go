@@ -103,11 +103,12 @@ type claim struct {
 	request baseline.Resources
 	nonzero baseline.Resources // as kube-scheduler scores it
 	limit   baseline.Resources // at least the request
+	weight  float64            // its share of full cores
 }
 
 func claimOf(p *Pod) claim {
 	request := p.request()
-	return claim{request, baseline.NonZero(request), p.Limit.Max(request)}
+	return claim{request, baseline.NonZero(request), p.Limit.Max(request), p.weight()}
 }
 
 // count adds what a pod declares.
@@ -125,7 +126,7 @@ func (s *cluster) announce(m *machine, pod int32) {
 	m.starts = at + 1/s.KubeletRate
 	s.advance(m)
 	s.fail(m.model.Bind(at, node.Pod{
-		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Threads: p.Threads, Weight: p.weight(),
+		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Threads: p.Threads, Weight: s.claims[pod].weight,
 		Memory: p.Memory, Ramp: p.Ramp, Startup: p.Startup, Init: p.Init, Server: p.Server,
 	}))
 	s.schedule(m)

@@ -264,6 +264,7 @@ func (s *cluster) handle(e event) {
 		s.agenda.add(event{at: s.now + s.restartDelay(s.records[e.pod].Kills), kind: resubmitted, pod: e.pod})
 	case resubmitted: // as a new pod
 		s.refusals[e.pod] = 0
+		s.declare(e.pod)
 		s.queue.push(e.pod, s.now)
 	case flushed:
 		s.queue.flush(s.now)
@@ -302,6 +303,7 @@ func (s *cluster) load(m *machine) {
 }
 
 func (s *cluster) create(pod int32) {
+	s.declare(pod)
 	s.queue.push(pod, s.now)
 	s.attempt()
 }

@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/spazio-scheduler/spazio/reserve"
+import (
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
 
 // event is something that happens at a time.
 type event struct {
@@ -31,12 +34,16 @@ const (
 	timed                        // what Every was asked for is due
 	noted                        // the timeline's next moment
 	overdue                      // the pod may have waited for room for too long
+	readout                      // an agent reads the pod
+	uploaded                     // the node's windows may be on their way
+	priced                       // what is known of a workload is published
 )
 
 // report is what a scheduler keeps of an agent.Report.
 type report struct {
-	signal   reserve.Signal
-	absorbed []reserve.PodKey
+	signal    reserve.Signal
+	absorbed  []reserve.PodKey
+	surprises []agent.Surprise
 }
 
 // agenda is what is going to happen.

@@ -8,7 +8,7 @@ require (
 	github.com/spazio-scheduler/spazio/aggregate v0.1.0
 	github.com/spazio-scheduler/spazio/capacity v0.1.0
 	github.com/spazio-scheduler/spazio/kalman v0.1.0
-	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/profile v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	gonum.org/v1/gonum v0.17.0

@@ -15,6 +15,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
+// TestGoldenProfiles keeps what becomes of each pod of workloads that have little in
+// common where they are counted by what is known of them.
+func TestGoldenProfiles(t *testing.T) {
+	var trace strings.Builder
+	r := run(t, sim.Config{Nodes: 3, Scheduler: sim.Spazio{Profiles: sim.Profiles{On: true}}, Seed: 14}, apart(14, 120))
+	write(&trace, r)
+	golden(t, "profiles.golden", trace.String())
+}
+
 // TestGolden keeps what becomes of each pod of a mixed workload under Spazio, in a
 // small cluster and on nodes of unlike sizes. What is not meant to change decisions
 // must leave it as it is.
@@ -25,16 +34,27 @@ func TestGolden(t *testing.T) {
 		{Sizes: []int{2, 4, 16}, Scheduler: sim.Spazio{NodeReserve: .2}, Seed: 3},
 	} {
 		r := run(t, c, mixed(14, 80))
-		for i, record := range r.Records {
-			fmt.Fprintf(&trace, "%d: node %d bound %.9g running %.9g done %.9g attempts %d kills %d\n",
-				i, record.Node, record.Bound, record.Running, record.Done, record.Attempts, record.Kills)
-		}
-		fmt.Fprintf(&trace, "end %.9g waited %.9g over %.9g most %d\n", r.End, r.Waited, r.Overcommitted, r.Most)
+		write(&trace, r)
 	}
 
-	path := filepath.Join("testdata", "decisions.golden")
+	golden(t, "decisions.golden", trace.String())
+}
+
+// write writes what became of each pod.
+func write(trace *strings.Builder, r sim.Result) {
+	for i, record := range r.Records {
+		fmt.Fprintf(trace, "%d: node %d bound %.9g running %.9g done %.9g attempts %d kills %d\n",
+			i, record.Node, record.Bound, record.Running, record.Done, record.Attempts, record.Kills)
+	}
+	fmt.Fprintf(trace, "end %.9g waited %.9g over %.9g most %d\n", r.End, r.Waited, r.Overcommitted, r.Most)
+}
+
+// golden compares a trace with the file that keeps it.
+func golden(t *testing.T, name, trace string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(trace.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(trace), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +62,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(string(want), trace.String()); d != "" {
+	if d := cmp.Diff(string(want), trace); d != "" {
 		t.Errorf("decisions changed; if they should have, run go test -run Golden -update (-want +got):\n%s", d)
 	}
 }

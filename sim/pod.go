@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
@@ -121,4 +122,7 @@ type Record struct {
 	// Attempts is how often the scheduler tried it, Kills how often it was
 	// killed for its memory and began anew.
 	Attempts, Kills int
+	// Expected is what the scheduler expected of it by its workload's profile when it
+	// was bound, nothing if it did not know.
+	Expected profile.Demand
 }

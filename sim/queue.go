@@ -75,19 +75,21 @@ func (q *queue) park(pod int32, refusals int, now float64) {
 	q.parked.add(waiting{queued{pod, now}, windowOf(now + pause), q.epoch})
 }
 
-// wake makes up to n of the parked pods active that have not been tried since
-// the last rise, oldest first, back-off or not.
-func (q *queue) wake(n int) {
+// wake makes up to n of the parked pods active that the given kind of room is for and
+// that have not been tried since its last rise, oldest first, back-off or not. It
+// returns how many.
+func (q *queue) wake(n int, rose int, kind func(pod int32) bool) (woken int) {
 	for w := range q.parked.all() {
-		if n == 0 {
-			return
+		if woken >= n {
+			break
 		}
-		if w.tried == q.epoch {
+		if w.tried >= rose || !kind(w.pod) {
 			continue
 		}
-		n--
+		woken++
 		q.activate(w)
 	}
+	return woken
 }
 
 // activate has a parked pod tried.

@@ -10,6 +10,8 @@ type Result struct {
 	// Nodes and Cores size the cluster.
 	Nodes int
 	Cores float64
+	// Memory is that of all nodes in bytes.
+	Memory float64
 	// End is when the last pod ended, or the horizon.
 	End float64
 	// Done and Lost are what all pods with work did in core-seconds, and what of
@@ -43,6 +45,7 @@ func (s *cluster) result() Result {
 		r.End = s.now - s.Warmup
 	}
 	for _, m := range s.nodes {
+		r.Memory += m.capacity.Memory
 		s.transit = m.model.AdvanceTo(s.transit[:0], s.now)
 		t := m.model.Totals()
 		r.Done, r.Lost, r.Busy = r.Done+t.Pods, r.Lost+t.Lost, r.Busy+t.Busy

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -41,6 +40,8 @@ type Spazio struct {
 	Pressure bool
 	// NoFleet leaves out the aggregator, NoPooling the fleet's costs alone.
 	NoFleet, NoPooling bool
+	// Profiles have pods counted at what their workloads are known to take.
+	Profiles Profiles
 	// BlindBinds leaves the number of a pod's init containers out of the notice of
 	// its bind, as if another scheduler had placed it.
 	BlindBinds bool
@@ -59,9 +60,6 @@ const (
 const (
 	schema = "v2;cpu=half-runnable;memory=available"
 )
-
-// podDemand is what every pod asks for.
-var podDemand = reserve.TypicalPod()
 
 // epoch is the time 0 of a run.
 var epoch = time.Unix(1_000_000_000, 0)
@@ -82,9 +80,11 @@ type spazio struct {
 	aggregator *aggregate.Aggregator
 	fleet      agent.Fleet
 	merged     float64 // when fleet was merged
-	slots      int     // of all nodes
 	waits      waits
-	literal    bool // see Scalar
+	classes    []class
+	active     []int     // the classes of which something became known
+	profiler   *profiler // nil without profiles
+	literal    bool      // see Scalar
 	raw        []float64
 	whole      []int64
 }
@@ -96,6 +96,7 @@ type nodeAgent interface {
 	Pods(at time.Time, pods []agent.Pod) (agent.Report, bool, error)
 	Churn(at time.Time)
 	Bound(at time.Time, b agent.Bind)
+	Usage(at time.Time, readings []agent.PodReading)
 	Why() (agent.Why, bool)
 	Local() (agent.Local, bool)
 	SetFleet(at time.Time, f agent.Fleet) error
@@ -112,10 +113,9 @@ type spazioAgent struct {
 	account  *reserve.Account
 	validity reserve.Validity
 	reported reserve.Signal
-	signal   reserve.Signal // reported, held to what the ledger has seen
-	verdict  reserve.Verdict
-	slots    int
-	places   int // for overdue pods
+	signal   reserve.Signal  // reported, held to what the ledger has seen
+	verdict  reserve.Verdict // on a pod of which nothing is known
+	places   int             // for overdue pods
 }
 
 // Validate returns a *FieldError, or what a part's options are refused for.
@@ -136,7 +136,7 @@ func (o Spazio) Validate() error {
 			return err
 		}
 	}
-	return errors.Join(o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Trickle.Validate(), o.Aggregate.Validate())
+	return errors.Join(o.Profiles.Validate(), o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Trickle.Validate(), o.Aggregate.Validate())
 }
 
 // pipeline is the configuration of an agent but for its node's name.
@@ -159,6 +159,13 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	o.Freshness = o.Freshness.WithDefaults()
 	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1), waits: newWaits(len(c.pods))}
 	var err error
+	if o.Profiles.On {
+		if s.profiler, err = newProfiler(c, o.Profiles); err != nil {
+			return nil, err
+		}
+		s.profiler.read, s.profiler.published = s.read, s.learn
+	}
+	s.classes = newClasses(s.profiler, len(c.nodes))
 	if s.aggregator, err = aggregate.New(o.Aggregate); err != nil {
 		return nil, err
 	}
@@ -168,7 +175,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	}
 	for i, m := range c.nodes {
 		config := o.pipeline(m.model.Params())
-		config.Node = fmt.Sprintf("node-%06d", i)
+		config.Node = nodeName(i)
 		config.Channels[0].Reserve = o.NodeReserve
 		if servers[i] {
 			config.Channels[0].Reserve = max(o.ServerReserve, o.NodeReserve)
@@ -186,11 +193,6 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 		})
 	}
 	return s, nil
-}
-
-// key is a pod's in one of its lives; a killed one comes back as another.
-func (s *spazio) key(pod int32) reserve.PodKey {
-	return reserve.PodKey(uint64(pod)<<16 | uint64(s.c.records[pod].Kills))
 }
 
 // The node's side.
@@ -220,7 +222,7 @@ func (s *spazio) phase(m *machine, t node.Transition) {
 	if t.Phase != node.Removed {
 		a.pipeline.Churn(now)
 	}
-	key := s.key(int32(t.Pod))
+	key := s.c.key(int32(t.Pod))
 	if t.Phase == node.Failed {
 		key-- // it comes back as another
 	}
@@ -228,8 +230,23 @@ func (s *spazio) phase(m *machine, t node.Transition) {
 		s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: shown, node: m.index, pod: int32(t.Pod)})
 	}
 	a.see(key, t.Phase)
+	if s.profiler != nil {
+		s.profiler.phase(m, t)
+	}
 	report, due, err := a.pipeline.Pods(now, a.pods)
 	s.send(m, &report, due, err)
+}
+
+// start has the profiler tell what it knows.
+func (s *spazio) start() {
+	if s.profiler != nil {
+		s.profiler.start()
+	}
+}
+
+// read tells the agent of a reading that it made for the profiler.
+func (s *spazio) read(m *machine, r agent.PodReading) {
+	s.agents[m.index].pipeline.Usage(at(s.c.now), []agent.PodReading{r})
 }
 
 // see brings the pods of a node's source up to date.
@@ -261,7 +278,7 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
-		report: &report{signal: signal, absorbed: r.Absorbed},
+		report: &report{signal: signal, absorbed: r.Absorbed, surprises: r.Surprises},
 	})
 }
 
@@ -310,6 +327,9 @@ func (s *spazio) merge(now time.Time) {
 // The scheduler's side.
 
 func (s *spazio) handle(e event) {
+	if s.profiler != nil && s.profiler.handle(e) {
+		return
+	}
 	a := &s.agents[e.node]
 	switch e.kind {
 	case reported:
@@ -317,17 +337,24 @@ func (s *spazio) handle(e event) {
 			s.ledger.Absorb(a.name, 1, e.report.absorbed, at(s.c.now))
 		}
 		a.reported, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
-		s.refresh(a)
+		s.refresh(int(e.node))
+		s.surprised(e.node, e.report.surprises)
 	case overdue:
 		s.ripen(e.pod)
+		if s.classOf(e.pod) != typicalPods {
+			s.c.queue.rouse(1, func(pod int32) bool { return pod == e.pod })
+		}
 	case shown: // the API shows the pod running
-		s.ledger.Delete(s.key(e.pod), at(s.c.now))
-		s.refresh(a)
+		s.ledger.Delete(s.c.key(e.pod), at(s.c.now))
+		s.refresh(int(e.node))
 	case published: // the notice of a bind arrives at the agent
 		s.c.advance(s.c.nodes[e.node])
-		b := agent.Bind{Pod: s.key(e.pod)}
+		b := agent.Bind{Pod: s.c.key(e.pod)}
 		if !s.options.BlindBinds {
 			b.Inits, b.InitsKnown = s.c.pods[e.pod].Init.Containers, true
+		}
+		if k := s.classOf(e.pod); k != typicalPods && !s.options.Profiles.Scalar {
+			b.Demand = s.classes[k].known
 		}
 		a.pipeline.Bound(at(s.c.now), b)
 	}
@@ -339,7 +366,8 @@ func (s *spazio) now() time.Duration     { return elapsed(s.c.now) }
 func (s *spazio) moment() reserve.Moment { return reserve.Moment{Now: s.now()} }
 
 // refresh decides anew for a node and wakes pods if it gained slots.
-func (s *spazio) refresh(a *spazioAgent) {
+func (s *spazio) refresh(node int) {
+	a := &s.agents[node]
 	flight := a.account.Flight()
 	switch {
 	case s.literal: // its ledger confirms nothing
@@ -347,26 +375,18 @@ func (s *spazio) refresh(a *spazioAgent) {
 	case a.validity.Fresh(s.now()):
 		a.signal = a.account.Cap(a.reported, at(s.c.now))
 	}
-	a.verdict = reserve.Judge(a.signal, flight, podDemand, s.rules)
-	slots := s.options.Freshness.Slots(a.validity, s.moment(), a.signal, flight, podDemand, s.rules)
-	rise := slots - a.slots
-	s.slots += rise
-	a.slots = slots
-	if rise > 0 {
-		s.rise(rise)
-	}
+	a.verdict = reserve.Judge(a.signal, flight, reserve.TypicalPod(), s.rules)
+	s.count(node, typicalPods)
+	s.countKnown(node)
 	s.offer(a)
-}
-
-func (s *spazio) rise(slots int) {
-	s.c.queue.epoch++
-	s.c.queue.wake(slots)
 }
 
 // refused leaves the turn to the next pod while there is room for one.
 func (s *spazio) refused() {
-	if s.slots > 0 {
-		s.c.queue.wake(1)
+	for k := range s.roomy {
+		if s.wake(k, 1) > 0 {
+			return
+		}
 	}
 }
 
@@ -375,16 +395,25 @@ func (s *spazio) everyNode() bool { return true }
 
 func (s *spazio) Admits(node, pod int) bool {
 	a := &s.agents[node]
-	reason := s.options.Freshness.Admit(a.validity, s.moment(), a.verdict)
+	reason := s.verdict(a, int32(pod))
 	switch {
 	case reason == reserve.Admitted:
 		return true
 	case s.overdue(int32(pod)):
-		return a.places > 0
+		return s.places(a, int32(pod)) > 0
 	case reason.Full():
 		s.wait(int32(pod))
 	}
 	return false
+}
+
+// verdict is what the plugin's filter says of a node for a pod.
+func (s *spazio) verdict(a *spazioAgent, pod int32) reserve.Reason {
+	verdict := a.verdict
+	if k := s.classOf(pod); s.profiler != nil {
+		verdict = reserve.Judge(a.signal, a.account.Flight(), s.asks(a, k), s.rules)
+	}
+	return s.options.Freshness.Admit(a.validity, s.moment(), verdict)
 }
 
 // score adds the plugin's normalised score to kube-scheduler's own.
@@ -392,13 +421,13 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 	now, lowest := s.now(), 0.
 	if s.overdue(int32(pod)) {
 		for _, i := range nodes {
-			lowest = min(lowest, s.agents[i].free())
+			lowest = min(lowest, s.free(&s.agents[i], int32(pod)))
 		}
 	}
 	s.raw = s.raw[:0]
 	for _, i := range nodes {
 		a := &s.agents[i]
-		raw := reserve.Score(a.free()-lowest, a.signal.K, s.c.ties.Float64(), s.options.Ranking)
+		raw := reserve.Score(s.free(a, int32(pod))-lowest, a.signal.K, s.c.ties.Float64(), s.options.Ranking)
 		if !s.options.Freshness.Ranked(a.validity, now) {
 			raw = math.NaN()
 		}
@@ -412,17 +441,27 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 
 func (s *spazio) bound(m *machine, pod int32) {
 	a := &s.agents[m.index]
-	trickled := s.overdue(pod) && s.options.Freshness.Admit(a.validity, s.moment(), a.verdict) != reserve.Admitted
-	s.c.fail(s.ledger.Reserve(a.name, s.key(pod), podDemand, at(s.c.now)))
+	trickled := s.overdue(pod) && s.verdict(a, pod) != reserve.Admitted
+	k := s.classOf(pod)
+	s.c.fail(s.ledger.Reserve(a.name, s.c.key(pod), s.asks(a, k), at(s.c.now)))
+	s.c.records[pod].Expected = s.classes[k].known
+	s.unplaced(pod, -1)
 	if trickled {
-		s.ledger.MarkTrickled(s.key(pod))
+		s.ledger.MarkTrickled(s.c.key(pod))
 	}
 	s.admitted(pod)
-	s.refresh(a)
+	s.refresh(int(m.index))
+}
+
+// unplaced counts the pods of a workload that have no node.
+func (s *spazio) unplaced(pod int32, more int) {
+	if s.profiler != nil && s.profiler.of[pod] >= 0 {
+		s.classes[1+s.profiler.of[pod]].left += more
+	}
 }
 
 func (s *spazio) announced(m *machine, pod int32) {
-	s.ledger.Confirm(s.key(pod))
+	s.ledger.Confirm(s.c.key(pod))
 	if s.literal {
 		return
 	}
@@ -432,15 +471,17 @@ func (s *spazio) announced(m *machine, pod int32) {
 // gone frees what the pod held; where it held a request, too, any parked pod may
 // fit now.
 func (s *spazio) gone(m *machine, pod int32) {
-	a := &s.agents[m.index]
-	k := s.key(pod)
+	k := s.c.key(pod)
 	if s.c.records[pod].Running < 0 { // killed: its key was that of its last life
 		k--
+		s.unplaced(pod, 1)
 	}
 	s.ledger.Progress(k, reserve.Ended)
 	s.ledger.Delete(k, at(s.c.now))
-	s.refresh(a)
-	if s.slots > 0 && s.c.queue.parked.count > 0 {
-		s.rise(1)
+	s.refresh(int(m.index))
+	for class := range s.roomy {
+		if s.c.queue.parked.count > 0 {
+			s.rise(class, 1)
+		}
 	}
 }

@@ -29,6 +29,12 @@ type Metric struct {
 //   - cpu wait, memory overload: node-seconds in which a thread waited for a
 //     core, and in which pods asked for more memory than there is
 //   - utilisation: busy share of the cores over the whole run
+//   - wait of the largest tenth: from the creation of those pods to their last bind, in
+//     the mean, where workloads are named; the larger share of the cluster's cores or
+//     memory is a pod's size
+//   - profiled: the share of the pods that were bound at what their workload was known
+//     to take; cpu and memory ratio: what these took over what was expected of them, as
+//     far as there was confidence, p10, p50 and p90
 //   - server: mean and p99 of response times
 func Summarise(r Result) []Metric {
 	var run, sojourn, slowdown, resident []float64
@@ -78,6 +84,7 @@ func Summarise(r Result) []Metric {
 		m.add("memory_overload", r.Overcommitted, "node s")
 		m.add("utilisation", r.Busy/(r.Span*r.Cores), "1")
 	}
+	m = append(m, demands(r)...)
 	if len(r.Responses) > 0 {
 		m.quantiles("server", "s", r.Responses)
 	}
@@ -102,7 +109,7 @@ func (m *metrics) quantiles(name, unit string, values []float64) {
 		name string
 		p    float64
 	}{{"_p50", .5}, {"_p95", .95}, {"_p99", .99}} {
-		m.add(name+q.name, sorted[max(0, int(math.Ceil(q.p*float64(len(sorted))))-1)], unit) // the nearest rank
+		m.add(name+q.name, nearestRank(sorted, q.p), unit)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *spazio) overdue(pod int32) bool {
 func (s *spazio) offer(a *spazioAgent) {
 	places := 0
 	if a.validity.Fresh(s.now()) {
-		places = s.options.Trickle.Places(a.signal, a.account.Flight(), podDemand, a.account.Trickled(), a.cores, s.rules)
+		places = s.placesFor(a, typicalPods)
 	}
 	rise := places - a.places
 	a.places = places
@@ -69,5 +69,19 @@ func (s *spazio) rouse() {
 	}
 }
 
-// free is the room beyond the pods in flight.
-func (a *spazioAgent) free() float64 { return reserve.Free(a.signal.Avail, a.account.InFlight()) }
+// places are those of a node for an overdue pod.
+func (s *spazio) places(a *spazioAgent, pod int32) int {
+	if k := s.classOf(pod); k != typicalPods && a.validity.Fresh(s.now()) {
+		return s.placesFor(a, k)
+	}
+	return a.places
+}
+
+func (s *spazio) placesFor(a *spazioAgent, k int) int {
+	return s.options.Trickle.Places(a.signal, a.account.Flight(), s.asks(a, k), a.account.Trickled(), a.cores, s.rules)
+}
+
+// free is the room beyond the pods in flight, in typical pods.
+func (s *spazio) free(a *spazioAgent, pod int32) float64 {
+	return reserve.FreeFor(a.signal, a.account.Flight(), s.asks(a, s.classOf(pod)))
+}

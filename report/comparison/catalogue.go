@@ -21,6 +21,14 @@ func WriteCatalogue(w io.Writer) error {
 		}
 	}
 	b.WriteString("  " + experiment.All + "    stands for all of these\n")
+	profiles, err := experiment.ByGroup(experiment.Profiles)
+	if err != nil {
+		return err
+	}
+	b.WriteString(experiment.Profiles + ", which stands for all of\n")
+	for _, e := range profiles {
+		fmt.Fprintf(&b, "  %-6s %s: %s\n", e.Name, e.Title, e.Question)
+	}
 	findings, err := experiment.ByGroup(experiment.Findings)
 	if err != nil {
 		return err

@@ -66,12 +66,16 @@ var foremost = map[string][]string{
 	"":     {"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core"},
 	"b3":   {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
 	"b3io": {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
-	"s1":   {"server_p99", "makespan", "run_mean", "sojourn_mean"},
-	"o1":   {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
-	"h1":   {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
-	"f1":   {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
-	"w1":   {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"p1":   profiles, "p2": profiles, "p3": profiles, "p4": profiles, "p5": profiles, "p7": profiles, "p8": profiles,
+	"s1": {"server_p99", "makespan", "run_mean", "sojourn_mean"},
+	"o1": {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
+	"h1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"f1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"w1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
 }
+
+// profiles are what experiments on profiles are about.
+var profiles = []string{"makespan", "sojourn_mean", "slowdown_p99", "wait_largest_tenth", "memory_overload", "kills", "profiled", "memory_ratio_p50"}
 
 // columns are the metrics of the lines, what tells most first: those that the
 // experiment is about, those that schedulers are judged by, and the others as they

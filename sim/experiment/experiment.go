@@ -52,6 +52,10 @@ type Params struct {
 
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
+	// Mix says which experiment's pods a batch has whose workloads have names, "b3" or
+	// "b3io", and Belief what is known of workloads from the start.
+	Mix    string
+	Belief Belief
 
 	recordings *recordings // of Trace, shared by all cases of it
 	sizes      []int       // of the fleet
@@ -66,6 +70,8 @@ type Sweep struct {
 	Law        []workload.Law
 	Requests   []workload.Requests
 	Memory     []float64
+	Mix        []string
+	Belief     []Belief
 	// Fleet lists names of fleets, see Sizes.
 	Fleet []string
 }
@@ -114,7 +120,7 @@ func Experiments() []Experiment { return slices.Clone(experiments) }
 
 // ByName finds an experiment; the error is a *NameError.
 func ByName(name string) (Experiment, error) {
-	for _, e := range slices.Concat(experiments, findings) {
+	for _, e := range slices.Concat(experiments, profiles, findings) {
 		if strings.EqualFold(e.Name, name) {
 			return e, nil
 		}
@@ -155,7 +161,7 @@ var experiments = []Experiment{
 		Question: "As B3, but a third each: a core; a tenth of one and memory; a fifth of one and nothing else, as pods that wait for disk or network.",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
-		build: mixture(workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3}),
+		build: mixture(thirds),
 	},
 	{
 		Name: "b4", Title: "A batch of unlike pods",
@@ -280,6 +286,9 @@ func (e Experiment) FewSchedulers() Experiment {
 	return e
 }
 
+// thirds are of pods that compute, that press on memory and that wait.
+var thirds = workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3}
+
 func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error) {
 	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 		c := p.cluster()
@@ -380,13 +389,15 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	p.Swap = p.Swap || e.defaults.Swap
 	p.recordings = newRecordings(p.Trace)
 	given := p.Set
-	p.Set, p.spazio = nil, sim.Spazio{}
+	p.Set, p.spazio = nil, e.defaults.spazio
 	cases := []Case{{Label: e.Name, Experiment: e, Params: p}}
 	cases = expand(cases, "work", s.Work, e.sweep.Work, func(p *Params, v float64) { p.Work = v })
 	cases = expand(cases, "load", s.Load, e.sweep.Load, func(p *Params, v float64) { p.Load = v })
 	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.Law = v })
 	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.Requests = v })
 	cases = expand(cases, "memory", s.Memory, e.sweep.Memory, func(p *Params, v float64) { p.Memory = v })
+	cases = expand(cases, "mix", s.Mix, e.sweep.Mix, func(p *Params, v string) { p.Mix = v })
+	cases = expand(cases, "belief", s.Belief, e.sweep.Belief, func(p *Params, v Belief) { p.Belief = v })
 	if !alike {
 		cases = expand(cases, "fleet", s.Fleet, e.sweep.Fleet, func(p *Params, v string) { p.Fleet = v })
 	}

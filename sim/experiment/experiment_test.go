@@ -65,7 +65,11 @@ func TestEveryExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range slices.Concat(experiment.Experiments(), findings) {
+	profiles, err := experiment.ByGroup(experiment.Profiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range slices.Concat(experiment.Experiments(), profiles, findings) {
 		t.Run(e.Name, func(t *testing.T) {
 			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}
 			if trace, ok := traces[e.Name]; ok {
@@ -76,7 +80,7 @@ func TestEveryExperiment(t *testing.T) {
 			for _, s := range experiment.Schedulers() {
 				o.Schedulers = append(o.Schedulers, s.Name)
 			}
-			if strings.HasPrefix(e.Name, "finding") { // under its own
+			if strings.HasPrefix(e.Name, "finding") || strings.HasPrefix(e.Name, "p") { // under its own
 				o.Schedulers = nil
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))

@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Names of groups of experiments, for ByGroup: All is all but those on the
-// findings.
+// Names of groups of experiments, for ByGroup: All is all but those on profiles and on
+// the findings.
 const (
 	All      = "all"
 	Findings = "findings"
@@ -19,8 +19,11 @@ const (
 // Findings, or for the number of one ("finding-1"), or the one of that very name.
 // The error is a *NameError.
 func ByGroup(name string) ([]Experiment, error) {
-	if strings.EqualFold(name, All) {
+	switch {
+	case strings.EqualFold(name, All):
 		return slices.Clone(experiments), nil
+	case strings.EqualFold(name, Profiles):
+		return slices.Clone(profiles), nil
 	}
 	if e, err := ByName(name); err == nil {
 		return []Experiment{e}, nil

@@ -42,6 +42,7 @@ func Sizes(fleet string) ([]int, error) {
 
 // complete fills in what follows from the fleet.
 func (p *Params) complete(e Experiment) error {
+	p.profiles()
 	if p.Fleet != "" {
 		var err error
 		if p.sizes, err = Sizes(p.Fleet); err != nil {

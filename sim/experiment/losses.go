@@ -66,7 +66,7 @@ func Losses(cases []Case, rows []Row, scheduler string) []Loss {
 
 // other says that a scheduler places pods and is none of this repository's.
 func other(scheduler string) bool {
-	return scheduler != Spazio && scheduler != Reserving && scheduler != CentralQueue && scheduler != LowerBound && scheduler != Idle
+	return scheduler != Spazio && scheduler != Units && scheduler != Reserving && scheduler != CentralQueue && scheduler != LowerBound && scheduler != Idle
 }
 
 func better(metric string, a, b float64) bool {

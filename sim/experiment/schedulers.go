@@ -73,8 +73,9 @@ func kube(Params) sim.Scheduler { return sim.Default{} }
 // metricsServer has Trimaran take the newest value, without a deviation.
 var metricsServer = sim.LoadWatcher{Latest: true}
 
-// Schedulers lists all; the variants of the source and what places no pods are last.
-func Schedulers() []Named { return slices.Clone(schedulers) }
+// Schedulers lists all; after the variants of the source and what places no pods come
+// those of the experiments on profiles.
+func Schedulers() []Named { return slices.Concat(schedulers, profiled, recommenders()) }
 
 // Field is what experiments compare by default: all but variants.
 func Field() []string {
@@ -112,7 +113,7 @@ func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
 }
 
 func byName(name string) (Named, error) {
-	for _, s := range slices.Concat(schedulers, variants) {
+	for _, s := range slices.Concat(schedulers, profiled, recommenders(), variants) {
 		if s.Name == name {
 			return s, nil
 		}

@@ -12,10 +12,10 @@ import (
 
 // unset are the fields of sim.Spazio that are no settings: those that the
 // simulator sets, the prior, which follows from pods-per-core, centring, which the
-// pipeline refuses, and the policy for stale nodes, of which there are none.
+// pipeline refuses, the policy for stale nodes, of which there are none, and a place on earth.
 var unset = []string{
 	"agent.node", "agent.incarnation", "agent.schema", "agent.channels", "agent.cores", "agent.no-pressure",
-	"agent.estimator.prior", "agent.model.centre", "freshness.policy",
+	"agent.estimator.prior", "agent.model.centre", "freshness.policy", "profiles.config.zone",
 }
 
 func settings(s *sim.Spazio) option.Fields {

@@ -27,9 +27,12 @@ const (
 	ratioToRequests
 	ratioToQueue
 	ratioToIdle
+	ratioToPooled
 	ratioToBest   // of the mean to the best of all other schedulers that place pods
 	ratioToTimely // the same, of those that end within timely of the lower bound
-	itself        // the metric, in its unit
+	// ratioToRecommender is the same, of those whose requests a recommender writes.
+	ratioToRecommender
+	itself // the metric, in its unit
 )
 
 // timely is how much longer than the lower bound a peer may take that does not buy one
@@ -130,16 +133,18 @@ var targets = []target{
 func Judge(cases []Case, rows []Row, scheduler string) []Verdict {
 	var verdicts []Verdict
 	measured := measures{
+		rows:  rows,
 		means: Summarise(rows),
 		ratios: map[against][]Line{
 			ratioToDefault:  Ratios(rows, Default),
 			ratioToRequests: Ratios(rows, RequestsRight),
 			ratioToQueue:    Ratios(rows, CentralQueue),
 			ratioToIdle:     Ratios(rows, Idle),
+			ratioToPooled:   Ratios(rows, Pooled),
 		},
 	}
 	for _, c := range cases {
-		for _, t := range targets {
+		for _, t := range slices.Concat(targets, profileTargets) {
 			if !t.applies(c) {
 				continue
 			}
@@ -162,6 +167,7 @@ const tolerance = 1e-9
 
 // measures are what targets are held against.
 type measures struct {
+	rows   []Row
 	means  []Line
 	ratios map[against][]Line
 }
@@ -172,6 +178,12 @@ func (m measures) of(t target, label, scheduler string) (Interval, bool) {
 		return interval(m.means, label, t.metric, scheduler)
 	case ratioToBest:
 		return best(m.means, label, t.metric, scheduler, func(string) bool { return true })
+	case ratioToRecommender:
+		name, ok := bestRecommender(m.means, label, t.metric)
+		if !ok {
+			return Interval{}, false
+		}
+		return interval(Ratios(m.rows, name), label, t.metric, scheduler)
 	case ratioToTimely:
 		makespans := map[string]float64{}
 		for _, l := range m.means {
@@ -221,8 +233,9 @@ func (t target) claim() string {
 		return fmt.Sprintf("%s ≤ %.4g", t.metric, t.bound)
 	}
 	of := map[against]string{
-		ratioToDefault: Default, ratioToRequests: RequestsRight, ratioToQueue: CentralQueue, ratioToIdle: Idle,
-		ratioToBest: "best of the others", ratioToTimely: fmt.Sprintf("best of the others within %g × lower-bound", timely),
+		ratioToDefault: Default, ratioToRequests: RequestsRight, ratioToQueue: CentralQueue, ratioToIdle: Idle, ratioToPooled: Pooled,
+		ratioToRecommender: "best recommender",
+		ratioToBest:        "best of the others", ratioToTimely: fmt.Sprintf("best of the others within %g × lower-bound", timely),
 	}[t.against]
 	sign := "≤"
 	if t.atLeast {

@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// demands are the figures of a run whose pods are of workloads.
+func demands(r Result) []Metric {
+	type sized struct{ size, wait float64 }
+	var waits []sized
+	var ratios [2][]float64
+	profiled, bound := 0, 0
+	for i, record := range r.Records {
+		p := &r.Pods[i]
+		if p.Workload == "" || p.Server.Rate > 0 || record.Bound < 0 || r.Memory == 0 {
+			continue
+		}
+		bound++
+		waits = append(waits, sized{math.Max(p.width()/r.Cores, p.Memory/r.Memory), record.Bound - p.Created})
+		if record.Expected != (profile.Demand{}) {
+			profiled++
+		}
+		for of, pair := range [2]struct {
+			told  profile.Share
+			takes float64
+		}{{record.Expected.CPU, p.width()}, {record.Expected.Memory, p.Memory}} {
+			if pair.told.Confidence > 0 && pair.told.Amount > 0 {
+				ratios[of] = append(ratios[of], pair.takes/pair.told.Amount)
+			}
+		}
+	}
+	if bound == 0 {
+		return nil
+	}
+	var m metrics
+	slices.SortStableFunc(waits, func(a, b sized) int { return cmp.Compare(b.size, a.size) })
+	largest := waits[:(bound+9)/10]
+	sum := 0.
+	for _, w := range largest {
+		sum += w.wait
+	}
+	m.add("wait_largest_tenth", sum/float64(len(largest)), "s")
+	m.add("profiled", float64(profiled)/float64(bound), "1")
+	for of, name := range []string{"cpu_ratio", "memory_ratio"} {
+		if len(ratios[of]) == 0 {
+			continue
+		}
+		slices.Sort(ratios[of])
+		for _, q := range []struct {
+			name string
+			p    float64
+		}{{"_p10", .1}, {"_p50", .5}, {"_p90", .9}} {
+			m.add(name+q.name, nearestRank(ratios[of], q.p), "1")
+		}
+	}
+	return m
+}
+
+// nearestRank is a quantile of sorted values.
+func nearestRank(sorted []float64, p float64) float64 {
+	return sorted[max(0, int(math.Ceil(p*float64(len(sorted))))-1)]
+}

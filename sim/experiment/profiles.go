@@ -1,0 +1,228 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// Profiles is the group of the experiments on job profiles, for ByGroup.
+const Profiles = "profiles"
+
+// Names of what Spazio with profiles is compared with.
+const (
+	// Units is Spazio with profiles whatever the experiment.
+	Units = "spazio-units"
+	// Pooled is Spazio without: each pod is a typical one.
+	Pooled = "spazio-pooled"
+	scalar = "spazio-scalar"
+	// recommender and recommenderOnline go before the name of a preset: the default
+	// profile with requests that the recommender writes, who knows all pods from the
+	// start, or learns in the run.
+	recommender       = "requests-"
+	recommenderOnline = "learnt-"
+)
+
+var profiled = []Named{
+	{Units, "Spazio, each pod counted at what its workload is known to take", func(p Params) sim.Scheduler {
+		p.spazio.Profiles.On = true
+		return p.spazio
+	}},
+	{Pooled, "Spazio, every pod counted as a typical one", func(p Params) sim.Scheduler {
+		p.spazio.Profiles = sim.Profiles{}
+		return p.spazio
+	}},
+	{scalar, "Spazio, each pod counted for so many typical ones as its largest part is", func(p Params) sim.Scheduler {
+		p.spazio.Profiles.On, p.spazio.Profiles.Scalar = true, true
+		return p.spazio
+	}},
+}
+
+// recommenders are kube-scheduler with requests of each preset.
+func recommenders() []Named {
+	var named []Named
+	for _, preset := range profile.Presets() {
+		named = append(named,
+			Named{recommender + preset.Name, "the default profile with requests of the recommender " + preset.Name + ", who knows all pods from the start", func(Params) sim.Scheduler {
+				return sim.Recommended{Preset: preset, Profiles: sim.Profiles{Known: 1, Frozen: true}}
+			}},
+			Named{recommenderOnline + preset.Name, "the same, who learns in the run", func(Params) sim.Scheduler {
+				return sim.Recommended{Preset: preset}
+			}})
+	}
+	return named
+}
+
+// recommends says whether a scheduler's requests are a recommender's.
+func recommends(scheduler string) bool {
+	return slices.ContainsFunc(recommenders(), func(n Named) bool { return n.Name == scheduler })
+}
+
+// bestRecommender is the one whose requests have the least mean of a metric.
+func bestRecommender(means []Line, label, metric string) (name string, ok bool) {
+	least := math.Inf(1)
+	for _, l := range means {
+		if l.Experiment == label && l.Metric == metric && recommends(l.Scheduler) && l.Mean < least {
+			name, least = l.Scheduler, l.Mean
+		}
+	}
+	return name, name != ""
+}
+
+// ProfiledField are what the experiments on profiles compare.
+func ProfiledField() []string {
+	names := []string{Spazio, Pooled, scalar, Default, RequestsRight}
+	for _, n := range recommenders() {
+		names = append(names, n.Name)
+	}
+	return append(names, "load-aware", CentralQueue, LowerBound)
+}
+
+// Belief is what is known of the workloads when a run begins, "" for nothing: "x0.3"
+// for three tenths of what they take, and "rollout" for what holds until, in the middle
+// of it, their memory doubles.
+type Belief string
+
+const rollout Belief = "rollout"
+
+// known is by what factor knowledge is off, 0 for none.
+func (b Belief) known() float64 {
+	text, ok := strings.CutPrefix(string(b), "x")
+	if !ok {
+		return 0
+	}
+	factor, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	return factor
+}
+
+// profiles completes what the scheduler knows.
+func (p *Params) profiles() { p.spazio.Profiles.Known = p.Belief.known() }
+
+var memorySized = node.Params{}.WithDefaults().Memory
+
+// unlike are workloads that have little in common: a batch where there is no load, or
+// arrivals.
+func unlike(w workload.Workloads) func(Params, uint64) (sim.Config, []sim.Pod, error) {
+	return func(p Params, seed uint64) (c sim.Config, pods []sim.Pod, err error) {
+		c = p.cluster()
+		if p.Load == 0 && p.Belief != rollout {
+			pods, err = workload.Unlike(seed, p.Pods, p.Work, p.Law, memorySized, w)
+			return c, pods, err
+		}
+		load := p.Load
+		orElse(&load, .7)
+		pods, err = workload.UnlikeArrivals(seed, load, p.cores(), p.Work, p.Duration, p.Law, memorySized, w)
+		if p.Belief == rollout {
+			workload.RollOut(pods, p.Duration/2, 2, memorySized*mostRolledOut)
+		}
+		return c, pods, err
+	}
+}
+
+// mostRolledOut is what a pod takes at most of a node's memory, so that it can run.
+const mostRolledOut = .9
+
+// on19 are the thesis's nodes.
+var on19 = []string{"19x4"}
+
+// counting has Spazio count by profiles.
+var counting = sim.Spazio{Profiles: sim.Profiles{On: true}}
+
+var profiles = []Experiment{
+	{
+		Name: "p1", Title: "Mixed batches whose workloads have names",
+		Question: "The pods of B3 and of B3IO: what does it gain to count each at what its workload was measured to take?",
+		defaults: Params{mixed: true, spazio: counting}, perCore: batchPerCore, schedulers: ProfiledField(),
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Mix: []string{"b3", "b3io"}, Fleet: on19},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			if p.Mix == "b3io" {
+				return mixture(thirds)(p, seed)
+			}
+			return mixture(workload.Mix{})(p, seed)
+		},
+	},
+	{
+		Name: "p2", Title: "A batch of twenty workloads that have little in common",
+		Question: "2,000 pods of 20 s, a twentieth of a core to one and .3 to 30 % of a node's memory, alike within a fifth in a workload, and none declares anything: who packs them?",
+		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
+		build: unlike(workload.Workloads{}),
+	},
+	{
+		Name: "p3", Title: "Arrivals of unlike workloads",
+		Question: "The same pods arrive as a Poisson process: who does no harm while there is room, and who finds it when there is little?",
+		defaults: Params{Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		sweep: Sweep{Work: []float64{20}, Load: []float64{.5, .7, .9}, Fleet: on19},
+		build: unlike(workload.Workloads{}),
+	},
+	{
+		Name: "p4", Title: "Profiles that are wrong, until measured",
+		Question: "What is known of all workloads at first is three tenths or three times what they take, or in the middle of arrivals a rollout doubles their memory: what does it cost?",
+		defaults: Params{Pods: 2000, Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		sweep: Sweep{Work: []float64{20}, Belief: []Belief{"x0.3", "x3", rollout}, Fleet: on19},
+		build: unlike(workload.Workloads{}),
+	},
+	{
+		Name: "p5", Title: "Profiles that are wrong and stay so",
+		Question:   "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler see that it is lied to?",
+		defaults:   Params{Pods: 2000, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}},
+		schedulers: []string{Spazio, Pooled, Default, CentralQueue, LowerBound},
+		sweep:      Sweep{Work: []float64{20}, Belief: []Belief{"x0.1", "x0.5", "x3"}, Fleet: on19},
+		build:      unlike(workload.Workloads{}),
+	},
+	{
+		Name: "p7", Title: "Memory that grows for a minute",
+		Question: "Pods run for 100 s and take their memory over the first 60: do profiles know ahead what readings do not show yet?",
+		defaults: Params{Duration: 800, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		sweep: Sweep{Work: []float64{100}, Load: []float64{.5, .7}, Fleet: on19},
+		build: unlike(workload.Workloads{Ramp: 60}),
+	},
+	{
+		Name: "p8", Title: "One-off pods",
+		Question: "The batch of P2, but no name repeats: what do profiles cost where they can know nothing?",
+		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
+		build: unlike(workload.Workloads{OneOff: true}),
+	},
+}
+
+// swapping limits targets to nodes that swap, killing to those that kill pods.
+func (r rule) swapping() rule { return func(c Case) bool { return r(c) && c.Params.Swap } }
+func (r rule) killing() rule  { return func(c Case) bool { return r(c) && !c.Params.Swap } }
+
+func (r rule) mix(name string) rule { return func(c Case) bool { return r(c) && c.Params.Mix == name } }
+
+// atLoad limits targets to arrivals at a load.
+func (r rule) atLoad(load float64) rule {
+	return func(c Case) bool { return r(c) && c.Params.Load == load }
+}
+
+// profileTargets are what counting by profiles should reach, most against Spazio
+// without.
+var profileTargets = []target{
+	{in("p1").mix("b3").law(workload.Equal), "makespan", ratioToPooled, false, .95},
+	{in("p1"), "sojourn_mean", ratioToPooled, false, .85},
+	{in("p2"), "makespan", ratioToPooled, false, .8},
+	{in("p2"), "sojourn_mean", ratioToPooled, false, .65},
+	{in("p2").swapping(), "memory_overload", ratioToPooled, false, .1},
+	{in("p2").killing(), "kills", ratioToPooled, false, .1},
+	{in("p3").atLoad(.7), "sojourn_mean", ratioToPooled, false, .5},
+	{in("p3").atLoad(.7), "slowdown_p99", ratioToPooled, false, .5},
+	{in("p1", "p2"), "makespan", ratioToRecommender, false, .8},
+	{in("p1", "p2"), "sojourn_mean", ratioToRecommender, false, .75},
+	{in("p4", "p8"), "sojourn_mean", ratioToPooled, false, 1},
+	{in("p4", "p8").swapping(), "memory_overload", ratioToPooled, false, 1},
+	{in("p4", "p8").killing(), "kills", ratioToPooled, false, 1},
+	{in("p5"), "makespan", ratioToPooled, false, 1.15},
+	{in("p5"), "sojourn_mean", ratioToPooled, false, 1.15},
+	{in("p1", "p2", "p3", "p4", "p7", "p8"), "wait_largest_tenth", ratioToPooled, false, 1},
+}

@@ -1,0 +1,312 @@
+package sim_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+const gib = 1 << 30
+
+// alike are so many pods of one workload, there at once.
+func alike(n int, p sim.Pod) []sim.Pod {
+	pods := make([]sim.Pod, n)
+	for i := range pods {
+		pods[i] = p
+		pods[i].Workload = "alike"
+	}
+	return pods
+}
+
+func counting(p sim.Profiles) sim.Spazio {
+	p.On = true
+	return sim.Spazio{Profiles: p}
+}
+
+// TestKnownMemory: of pods that are known to take 4 of a node's 16 GiB three fit beside
+// the system's .8: the third needs a quarter of the memory and, for it may take half as
+// much again, an eighth, where .45 is left; a fourth .375 where .2 is.
+func TestKnownMemory(t *testing.T) {
+	pods := alike(40, sim.Pod{Work: 2, Cores: .1, Memory: 4 * gib, Ramp: 5})
+	r := run(t, sim.Config{Nodes: 1, Scheduler: counting(sim.Profiles{Known: 1}), Seed: 1}, pods)
+	if r.Most != 3 || kills(r) != 0 {
+		t.Errorf("known: %d at once, %d killed", r.Most, kills(r))
+	}
+	if r := run(t, sim.Config{Nodes: 1, Scheduler: counting(sim.Profiles{Known: .5}), Seed: 1}, pods); r.Most <= 3 {
+		t.Errorf("known to take half of that: %d at once", r.Most)
+	}
+	if r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Spazio{}, Seed: 1}, pods); r.Most <= 3 || kills(r) == 0 {
+		t.Errorf("without profiles: %d at once, %d killed", r.Most, kills(r))
+	}
+}
+
+// TestKnownCPU: a core is an eighth of the CPU's channel, half of which is waiting.
+// Pods that are known fill 1.7 of 2: six, for seven are .875. Filled to 2 it is seven,
+// for eight leave nothing to the system.
+func TestKnownCPU(t *testing.T) {
+	pods := alike(40, sim.Pod{Work: 60})
+	for _, c := range []struct {
+		fill float64
+		most int
+	}{{1.7, 6}, {2, 7}} {
+		s := counting(sim.Profiles{Known: 1})
+		s.Rules.CPUFill = c.fill
+		if r := run(t, sim.Config{Nodes: 1, Scheduler: s, Seed: 1}, pods); r.Most != c.most {
+			t.Errorf("fill %g: %d at once, want %d", c.fill, r.Most, c.most)
+		}
+	}
+}
+
+func kills(r sim.Result) (n int) {
+	for _, record := range r.Records {
+		n += record.Kills
+	}
+	return n
+}
+
+// TestFirstReading: what is known of a workload counts from its first pod's first
+// reading and the way to the scheduler on, and not before.
+func TestFirstReading(t *testing.T) {
+	var pods []sim.Pod
+	for i := range 40 {
+		pods = append(pods, sim.Pod{Created: float64(i) / 4, Work: 10, Cores: .1, Memory: gib, Workload: "w"})
+	}
+	for _, p := range []sim.Profiles{{}, {First: 3}, {Delay: 5}} {
+		r := run(t, sim.Config{Nodes: 3, Scheduler: counting(p), Seed: 1}, pods)
+		first, delay := 1., 2.
+		if p.First > 0 {
+			first = p.First
+		}
+		if p.Delay > 0 {
+			delay = p.Delay
+		}
+		known := r.Records[0].Running + first + delay
+		for i, record := range r.Records {
+			if math.Abs(record.Bound-known) < .05 {
+				continue // what takes milliseconds decides
+			}
+			if got, want := record.Expected != (profile.Demand{}), record.Bound > known; got != want {
+				t.Errorf("%+v: pod %d bound at %g: known %v, the first price is of %g", p, i, record.Bound, got, known)
+			}
+		}
+		last := r.Records[len(pods)-1].Expected
+		if last.CPU.Amount < .1-1e-9 || last.CPU.Amount > .11 || last.Memory.Amount < gib || last.Memory.Amount > 1.1*gib {
+			t.Errorf("%+v: at last %+v is expected of a tenth of a core and a GiB", p, last)
+		}
+	}
+}
+
+// named gives the pods of mixed workloads.
+func named(pods []sim.Pod) []sim.Pod {
+	for i := range pods {
+		if p := &pods[i]; p.Server.Rate == 0 {
+			p.Workload = fmt.Sprintf("%g cores, %g bytes", p.Cores, p.Memory)
+		}
+	}
+	return pods
+}
+
+// TestProfilesOff: without profiles, or where nobody has a name, every decision is as if
+// there were none.
+func TestProfilesOff(t *testing.T) {
+	for seed := range uint64(3) {
+		c := sim.Config{Nodes: 5, Scheduler: sim.Spazio{}, Seed: seed}
+		want := run(t, c, mixed(seed, 150))
+
+		c.Scheduler = sim.Spazio{Profiles: sim.Profiles{Known: 3, First: 2, Scalar: true}}
+		got := run(t, c, named(mixed(seed, 150)))
+		if d := cmp.Diff(want.Records, got.Records); d != "" {
+			t.Fatalf("off, seed %d (-without +with):\n%s", seed, d)
+		}
+		c.Scheduler = counting(sim.Profiles{})
+		got = run(t, c, mixed(seed, 150))
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("nobody has a name, seed %d (-without +with):\n%s", seed, d)
+		}
+	}
+}
+
+func TestProfilesConserve(t *testing.T) {
+	for _, s := range []sim.Scheduler{
+		counting(sim.Profiles{}), counting(sim.Profiles{Scalar: true}), counting(sim.Profiles{Known: .2}), counting(sim.Profiles{Known: 5, Frozen: true}),
+		counting(sim.Profiles{Snapshot: true, Usage: true}), sim.Recommended{}, sim.Recommended{Preset: profile.VPA()},
+	} {
+		for seed := range uint64(2) {
+			for _, overcommit := range []node.Overcommit{node.Swap, node.Kill} {
+				pods := named(mixed(seed, 150))
+				conserved(t, run(t, sim.Config{Nodes: 5, Node: node.Params{Overcommit: overcommit}, Scheduler: s, Seed: seed}, pods), overcommit)
+			}
+		}
+	}
+}
+
+// apart are pods of ten workloads that have little in common.
+func apart(seed uint64, n int) []sim.Pod {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var kinds []sim.Pod
+	for i := range 10 {
+		kinds = append(kinds, sim.Pod{Workload: fmt.Sprint(i), Cores: .05 * math.Pow(20, rng.Float64()), Memory: .05 * math.Pow(100, rng.Float64()) * gib, Ramp: 2})
+	}
+	pods := make([]sim.Pod, n)
+	for i := range pods {
+		pods[i] = kinds[rng.IntN(len(kinds))]
+		pods[i].Work, pods[i].Startup = 15*pods[i].Cores, node.StartupLatency(rng)
+	}
+	return pods
+}
+
+// over sums up the node-seconds over memory, and the mean sojourn, of a few seeds.
+func over(t *testing.T, s sim.Spazio) (overload, sojourn float64) {
+	t.Helper()
+	for seed := range uint64(4) {
+		r := run(t, sim.Config{Nodes: 6, Node: node.Params{Overcommit: node.Swap}, Scheduler: s, Seed: seed}, apart(seed, 400))
+		overload += r.Overcommitted
+		sojourn += metric(t, r, "sojourn_mean") / 4
+	}
+	return overload, sojourn
+}
+
+// Each part of counting by profiles does what it is for: without it pods wait longer or
+// nodes run over their memory.
+func TestPartsOfProfiles(t *testing.T) {
+	overload, sojourn := over(t, counting(sim.Profiles{}))
+	worse := func(name string, s sim.Spazio, sojournBy, overloadBy float64) {
+		t.Helper()
+		o, w := over(t, s)
+		t.Logf("%s: %.1f s, %.0f node s; with it %.1f, %.0f", name, w, o, sojourn, overload)
+		if w < sojourn*sojournBy || o < overload*overloadBy {
+			t.Errorf("%s: sojourn %.1f s, %.0f node s over memory; with it %.1f, %.0f", name, w, o, sojourn, overload)
+		}
+	}
+	worse("without profiles", sim.Spazio{}, 1.1, 1)
+	worse("one number a pod", counting(sim.Profiles{Scalar: true}), 1.02, 0)
+	worse("not repriced", counting(sim.Profiles{Snapshot: true}), 1, 0)
+	worse("read late", counting(sim.Profiles{First: 10}), 1, 0)
+	narrow := counting(sim.Profiles{})
+	narrow.Rules.Spread = 1e-6
+	worse("no spread", narrow, 0, 1.2)
+}
+
+// TestWrongProfile: a profile that says half of what pods take for ever is dropped when
+// three nodes were surprised; of two the word is not enough.
+func TestWrongProfile(t *testing.T) {
+	for _, c := range []struct {
+		nodes    int
+		profiles sim.Profiles
+		dropped  bool
+	}{
+		{3, sim.Profiles{Known: .5, Frozen: true}, true},
+		{2, sim.Profiles{Known: .5, Frozen: true}, false},
+		{3, sim.Profiles{Known: .5, Frozen: true, Believed: true}, false},
+		{3, sim.Profiles{Known: 1, Frozen: true}, false},
+	} {
+		var pods []sim.Pod
+		for i := range 60 {
+			pods = append(pods, sim.Pod{Created: float64(i), Work: 1, Cores: .1, Memory: 3 * gib, Workload: "w"})
+		}
+		r := run(t, sim.Config{Nodes: c.nodes, Scheduler: counting(c.profiles), Seed: 1}, pods)
+		if r.Records[0].Expected == (profile.Demand{}) {
+			t.Errorf("%+v: nothing known of the first pod", c)
+		}
+		if got := r.Records[59].Expected == (profile.Demand{}); got != c.dropped {
+			t.Errorf("%+v: dropped %v", c, got)
+		}
+	}
+	// What the profiler learns meanwhile is newer, and believed again.
+	var pods []sim.Pod
+	for i := range 60 {
+		pods = append(pods, sim.Pod{Created: float64(i), Work: 1, Cores: .1, Memory: 3 * gib, Workload: "w"})
+	}
+	r := run(t, sim.Config{Nodes: 3, Scheduler: counting(sim.Profiles{Known: .5}), Seed: 1}, pods)
+	if last := r.Records[59].Expected.Memory.Amount; last < 3*gib || last > 3.3*gib {
+		t.Errorf("corrected: %g expected of 3 GiB", last)
+	}
+}
+
+// TestRecommended: the thesis's recommender has pods request the peak of their memory
+// and 15 %: of 15.2 GiB that are not the system's 13 times 1.15 fit. One that learns
+// knows nothing of the pods that are there first.
+func TestRecommended(t *testing.T) {
+	pod := sim.Pod{Work: 1, Cores: .05, Memory: gib}
+	clairvoyant := sim.Recommended{Preset: profile.Seed(), Profiles: sim.Profiles{Known: 1, Frozen: true}}
+	if r := run(t, sim.Config{Nodes: 1, Scheduler: clairvoyant, Seed: 1}, alike(60, pod)); r.Most != 13 || kills(r) > 0 {
+		t.Errorf("who knows all: %d at once, %d killed", r.Most, kills(r))
+	}
+	learning := sim.Recommended{Preset: profile.Seed()}
+	if r := run(t, sim.Config{Nodes: 1, Scheduler: learning, Seed: 1}, alike(60, pod)); r.Most <= 13 {
+		t.Errorf("who learns: %d at once", r.Most)
+	}
+	pods := alike(61, pod)
+	for i := range pods[1:] {
+		pods[1+i].Created = 100
+	}
+	if r := run(t, sim.Config{Nodes: 1, Scheduler: learning, Seed: 1}, pods); r.Most != 13 {
+		t.Errorf("who has seen one pod end: %d at once", r.Most)
+	}
+	// Nothing is recommended beyond a node.
+	if r := run(t, sim.Config{Nodes: 1, Scheduler: clairvoyant, Seed: 1}, alike(3, sim.Pod{Work: 1, Memory: 15 * gib})); r.Most != 1 || metric(t, r, "unfinished") > 0 {
+		t.Errorf("of 15 GiB: %d at once, %g unfinished", r.Most, metric(t, r, "unfinished"))
+	}
+}
+
+// TestDemandMetrics: ten pods, the largest by its memory, two that were known, what they
+// took over what was expected.
+func TestDemandMetrics(t *testing.T) {
+	r := sim.Result{Cores: 40, Memory: 1000, Nodes: 10, Span: 100, End: 100}
+	for i := range 11 {
+		p := sim.Pod{Work: 1, Cores: .5, Memory: 10, Workload: "w"}
+		record := sim.Record{Node: 0, Bound: float64(i), Running: float64(i), Done: 100}
+		switch i {
+		case 3: // a tenth of the memory
+			p.Memory, p.Created = 100, 1
+			record.Expected.Memory = profile.Share{Amount: 50, Confidence: .5}
+		case 5: // less of the cores
+			p.Cores = 2
+			record.Expected.CPU = profile.Share{Amount: 8, Confidence: 1}
+		case 10:
+			p.Workload = ""
+		}
+		r.Pods, r.Records = append(r.Pods, p), append(r.Records, record)
+	}
+	for name, want := range map[string]float64{
+		"wait_largest_tenth": 2, "profiled": .2, "cpu_ratio_p50": .25, "memory_ratio_p90": 2, "memory_ratio_p10": 2,
+	} {
+		if got := metric(t, r, name); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s = %g, want %g", name, got, want)
+		}
+	}
+}
+
+func TestProfilesRefuse(t *testing.T) {
+	for _, p := range []sim.Profiles{
+		{First: -1}, {Delay: math.NaN()}, {Known: math.Inf(1)}, {Frozen: true},
+		{Config: profile.Config{Slots: 25}},
+	} {
+		_, err := sim.Run(t.Context(), sim.Config{Scheduler: counting(p)}, nil)
+		var own *sim.FieldError
+		var config *profile.FieldError
+		if !errors.As(err, &own) && !errors.As(err, &config) {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	bad := profile.Seed()
+	bad.CPU.Percentile = 2
+	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: sim.Recommended{Preset: bad}}, nil); err == nil {
+		t.Error("a percentile of 2 was taken")
+	}
+	var rules *reserve.FieldError
+	s := counting(sim.Profiles{})
+	s.Rules.Spread = -1
+	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, nil); !errors.As(err, &rules) {
+		t.Errorf("spread −1: %v", err)
+	}
+}

@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// Recommended is kube-scheduler's default profile where a recommender writes what a pod
+// requests when it is created, as a webhook does: what its preset recommends by what is
+// known of the pod's workload by then, and nothing of one that nobody knows.
+type Recommended struct {
+	Preset profile.Preset
+	// Profiles says how it learns; On, Delay and what concerns the ledger count for
+	// nothing. Known and Frozen make it clairvoyant.
+	Profiles Profiles
+}
+
+// declarer is a policy that writes what pods request.
+type declarer interface {
+	request(pod int32) baseline.Resources
+}
+
+type recommendedPolicy struct {
+	defaultPolicy
+	preset   profile.Preset
+	profiler *profiler
+	most     baseline.Resources
+}
+
+// Start implements Scheduler.
+func (o Recommended) Start(c *Cluster) (Policy, error) {
+	if err := o.Preset.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.Profiles.Validate(); err != nil {
+		return nil, err
+	}
+	o.Profiles.Config = o.Profiles.Config.For(o.Preset)
+	learns, err := newProfiler(c.run, o.Profiles)
+	if err != nil {
+		return nil, err
+	}
+	p := &recommendedPolicy{defaultPolicy{plain{c.run}}, o.Preset, learns, baseline.Resources{}}
+	for _, m := range c.run.nodes {
+		p.most = p.most.Max(m.allocatable)
+	}
+	return p, nil
+}
+
+func (p *recommendedPolicy) start()                              { p.profiler.start() }
+func (p *recommendedPolicy) phase(m *machine, t node.Transition) { p.profiler.phase(m, t) }
+func (p *recommendedPolicy) handle(e event)                      { p.profiler.handle(e) }
+
+// request is no more than the largest node has: more would never run.
+func (p *recommendedPolicy) request(pod int32) baseline.Resources {
+	n := p.profiler.of[pod]
+	if n < 0 {
+		return baseline.Resources{}
+	}
+	all, err := p.profiler.workloads[n].profile.Recommend(at(p.c.now), p.preset, profile.Bounds{})
+	p.c.fail(err)
+	var sum baseline.Resources
+	for _, r := range all {
+		sum = sum.Plus(baseline.Resources{CPU: r.Target.CPU, Memory: r.Target.Memory})
+	}
+	return baseline.Resources{CPU: math.Min(sum.CPU, p.most.CPU), Memory: math.Min(sum.Memory, p.most.Memory)}
+}
+
+// bestEffort is the weight of a pod that requests nothing beside others that do: 2
+// shares where a core is 1024.
+const bestEffort = 2. / 1024
+
+// declare has a pod request what the policy writes, if it does.
+func (s *cluster) declare(pod int32) {
+	d, ok := s.policy.(declarer)
+	if !ok {
+		return
+	}
+	request := d.request(pod)
+	s.claims[pod] = claim{request, baseline.NonZero(request), s.pods[pod].Limit.Max(request), bestEffort}
+	if request.CPU > 0 {
+		s.claims[pod].weight = request.CPU
+	}
+}
