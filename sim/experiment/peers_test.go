@@ -39,6 +39,9 @@ func scenarios() map[string]scenario {
 	beside := sim.Pod{Work: 500, Cores: .05, Request: baseline.Resources{CPU: .5}, Limit: baseline.Resources{CPU: 4}}
 	pair := []sim.Pod{beside, beside}
 	pair[0].On, pair[1].On = 1, 2
+	limited := []sim.Pod{beside, beside}
+	limited[0].On, limited[1].On = 1, 2
+	limited[0].Limit.CPU, limited[1].Limit.CPU = 8, .5
 	requested := sim.Pod{On: 1, Work: 500, Cores: .01, Request: baseline.Resources{CPU: 2}}
 	batch := make([]sim.Pod, 40)
 	for i := range batch {
@@ -51,6 +54,8 @@ func scenarios() map[string]scenario {
 		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, trickle(20, 1150)...), 2},
 		// Half of the first node is requested, and not used.
 		"requested": {sim.Config{}, append([]sim.Pod{requested}, trickle(20, 200)...), 1},
+		// The pod on the first node may use more than the node has, and both use nothing.
+		"limited": {sim.Config{}, append(limited, trickle(20, 200)...), 2},
 		// Forty pods at once that declare nothing.
 		"batch": {sim.Config{}, batch, 0},
 		// The same beside a server on the first node.
@@ -97,10 +102,10 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 		experiment.Default:       {of("hidden", chance), of("requested", none)},
 		"target-load-packing":    append(watcher, of("requested", some)), // in the place of kube-scheduler's scores
 		"target-load-packing-ms": append(newest, of("requested", some)),
-		"load-variation":         append(watcher, of("requested", none)), // beside them
-		"load-variation-ms":      append(newest, of("requested", none)),
-		"low-risk":               append(watcher, of("requested", none)),
-		"low-risk-ms":            append(newest, of("requested", none)),
+		"load-variation":         append(watcher, of("requested", none), of("limited", chance)), // beside them
+		"load-variation-ms":      append(newest, of("requested", none), of("limited", chance)),
+		"low-risk":               append(watcher, of("requested", none), of("limited", none)),
+		"low-risk-ms":            append(newest, of("requested", none), of("limited", none)),
 		"load-aware":             {of("hidden", none), of("requested", none)},
 		"round-robin":            {of("hidden", [2]int{10, 10}), of("requested", [2]int{10, 10})},
 		"two-choices":            {of("hidden", none), of("swapped", all)},
