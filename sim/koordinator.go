@@ -27,8 +27,8 @@ type missing struct {
 	known bool
 	parts []baseline.Resources
 	// fits is what came of the last question: pods of one estimate are alike.
-	asked, fits bool
-	estimate    baseline.Resources
+	fits     bool
+	estimate baseline.Resources
 }
 
 // Start implements Scheduler.
@@ -68,7 +68,7 @@ func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
 	if of.known {
 		return of.parts
 	}
-	of.known, of.asked, of.parts = true, false, of.parts[:0]
+	of.known, of.parts = true, of.parts[:0]
 	seen := &p.koordlets.seen[m.index]
 	for _, other := range m.assigned {
 		known := p.koordlets.pods[other]
@@ -87,9 +87,9 @@ func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
 
 func (p *loadAwarePolicy) Admits(node, pod int) bool {
 	m, of := p.c.nodes[node], &p.missing[node]
-	if estimate := p.estimates[pod]; !of.known || !of.asked || of.estimate != estimate {
+	if estimate := p.estimates[pod]; !of.known || of.estimate != estimate {
 		of.fits = p.plugin.Fits(p.expected(m, int32(pod)), m.allocatable)
-		of.asked, of.estimate = true, estimate
+		of.estimate = estimate
 	}
 	return of.fits
 }

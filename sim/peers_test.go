@@ -62,6 +62,37 @@ func TestPeersSeeHiddenLoad(t *testing.T) {
 	}
 }
 
+// One report is enough: that of a minute from the node's start.
+func TestLoadAwareBelievesTheFirstReport(t *testing.T) {
+	for seed := range uint64(4) {
+		background := loads(1, []float64{4}, []float64{0})
+		r := run(t, sim.Config{Nodes: 2, Scheduler: sim.LoadAware{}, Background: background, Seed: seed}, trickle(10, 57, .1))
+		if got := onFirst(r); got != 0 {
+			t.Errorf("seed %d: %d of 10 pods on the node that is full", seed, got)
+		}
+	}
+}
+
+// Of a node that is half full a small pod gets what a large one, a moment before, does
+// not.
+func TestLoadAwareAsksForEachPod(t *testing.T) {
+	pods := []sim.Pod{{Created: 100, Work: 1, Request: baseline.Resources{CPU: 1}}, {Created: 100.01, Work: 1}}
+	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.LoadAware{}, Background: loads(1, []float64{2.2}, nil)[:1], Seed: 1, Horizon: 200}, pods)
+	if large, small := r.Records[0].Bound, r.Records[1].Bound; large >= 0 || small < 100 || small > 101 {
+		t.Errorf("the large pod was bound at %g s, the small one at %g s", large, small)
+	}
+}
+
+// Memory that nobody declared is seen, too.
+func TestHiddenMemoryIsSeen(t *testing.T) {
+	pods := append([]sim.Pod{{On: 1, Work: 1000, Cores: .01, Memory: 12 << 30}}, trickle(20, 400, 5)...)
+	busier := loads(1, []float64{0}, []float64{.4}) // the second has the busier CPU
+	r := run(t, sim.Config{Nodes: 2, Scheduler: sim.TwoChoices{}, Background: busier, Seed: 4, Horizon: 1000}, pods)
+	if got := onFirst(r) - 1; got != 0 {
+		t.Errorf("%d of 20 pods on the node whose memory is taken", got)
+	}
+}
+
 // The newest scrape is the newest though the window has been full for long.
 func TestLatestScrape(t *testing.T) {
 	background := loads(1000, []float64{4, 0}, []float64{0, 4})

@@ -350,6 +350,19 @@ func TestComputedRows(t *testing.T) {
 	if diff := cmp.Diff([]string{"makespan", "sojourn_mean"}, metrics); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	// Before the central queue's four cores pods run alone, and no node is there to kill any.
+	rows, err = experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{experiment.CentralQueue}, Seeds: []uint64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) == 0 {
+		t.Error("no rows of the central queue")
+	}
+	for _, r := range rows {
+		if r.Metric == "slowdown_p99" && math.Abs(r.Value-1) > 1e-9 || r.Metric == "kills" {
+			t.Errorf("central queue: %s is %g", r.Metric, r.Value)
+		}
+	}
 }
 
 // Without the bound on waiting, its experiment misses its target.
@@ -387,6 +400,34 @@ func TestSwapIsHandedOn(t *testing.T) {
 		if i < 0 || (rows[i].Value > 0) == swap {
 			t.Errorf("swap is %v: rows %+v", swap, rows)
 		}
+	}
+}
+
+// Nodes of the findings on mixed pods swap, as the prototype's did.
+func TestFindingsSwap(t *testing.T) {
+	c := cases(t, "finding-8", experiment.Params{Nodes: 1, Pods: 60}, experiment.Sweep{})
+	rows, err := experiment.Run(t.Context(), c, experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Metric == "kills" && r.Value != 0 || r.Metric == "memory_overload" && r.Value == 0 {
+			t.Errorf("%s is %g", r.Metric, r.Value)
+		}
+	}
+}
+
+// Progress hears of every run.
+func TestProgress(t *testing.T) {
+	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 4}, experiment.Sweep{Work: []float64{1}})
+	var got []string
+	o := experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1, 2}}
+	o.Progress = func(done, all int) { got = append(got, fmt.Sprintf("%d of %d", done, all)) }
+	if _, err := experiment.Run(t.Context(), b1, o); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"1 of 4", "2 of 4", "3 of 4", "4 of 4"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

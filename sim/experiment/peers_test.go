@@ -236,7 +236,10 @@ func TestFleets(t *testing.T) {
 		got.Machines() != "2 nodes of 4 cores, 1 nodes of 64 cores" {
 		t.Errorf("%s: %d nodes, %d cores, %d pods, %s", c[0].Label, got.Nodes, got.Cores, got.Pods, got.Machines())
 	}
-	for _, bad := range []string{"", "4", "0x4", "4x0", "ax4", "4xb", "1000000x4", "4x4+"} {
+	if sizes, err := experiment.Sizes("1x2+99999x1"); len(sizes) != 100_000 || err != nil {
+		t.Errorf("the largest fleet has %d nodes, error %v", len(sizes), err)
+	}
+	for _, bad := range []string{"1x2+100000x1", "", "4", "0x4", "4x0", "ax4", "4xb", "1000000x4", "4x4+"} {
 		var name *experiment.NameError
 		if _, err := experiment.Sizes(bad); !errors.As(err, &name) {
 			t.Errorf("%q: error %v", bad, err)

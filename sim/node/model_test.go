@@ -653,3 +653,38 @@ func TestRampKills(t *testing.T) {
 		t.Errorf("%g bytes held, want 65", got)
 	}
 }
+
+// A pod that is killed before it runs never does.
+func TestKilledPodsDoNotStart(t *testing.T) {
+	m, err := node.New(node.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Bind(0, node.Pod{ID: 1, Work: 1, Startup: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if !m.Kill(1) {
+		t.Fatal("it was not there")
+	}
+	if got := m.AdvanceTo(nil, 60); len(got) > 0 {
+		t.Errorf("after its kill: %+v", got)
+	}
+	if at, ok := m.NextChange(); ok {
+		t.Errorf("something is to change at %g s", at)
+	}
+}
+
+// What a pod that has ended would have taken of memory changes nothing any more.
+func TestEndedPodsDoNotGrow(t *testing.T) {
+	m, err := node.New(node.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Bind(0, node.Pod{ID: 1, Work: 1, Memory: 1 << 30, Ramp: 100}); err != nil {
+		t.Fatal(err)
+	}
+	m.AdvanceTo(nil, 30)
+	if at, ok := m.NextChange(); ok {
+		t.Errorf("at 30 s something is to change at %g s", at)
+	}
+}

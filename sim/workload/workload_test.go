@@ -225,7 +225,7 @@ func TestReadUtilisations(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "no such columns": "a,b\n1,2\n", "one row": "timestamp,value\n1,2\n",
 		"no number": "timestamp,value\n1,x\n2,3\n", "negative": "timestamp,value\n1,-1\n2,3\n",
-		"backwards": "timestamp,value\n2,1\n1,3\n", "a short row": "timestamp,value\n1\n2,3\n",
+		"backwards": "timestamp,value\n2,1\n1,3\n", "a short row": "timestamp,value\n1\n2,3\n", "one column": "timestamp,other\n1,2\n2,3\n",
 	} {
 		_, err := workload.ReadUtilisations(fstest.MapFS{"x.csv": {Data: []byte(text)}})
 		if !errors.Is(err, workload.ErrTrace) {
