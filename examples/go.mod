@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/spazio-scheduler/spazio/capacity v0.1.0
+	github.com/spazio-scheduler/spazio/profile v0.1.0
 	github.com/spazio-scheduler/spazio/sim v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 )
@@ -18,7 +19,6 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/spazio-scheduler/spazio/api v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/net v0.49.0 // indirect
 	golang.org/x/sync v0.19.0 // indirect
