@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -60,6 +61,8 @@ type Explanation struct {
 	OverdueSince *time.Time `json:"overdueSince,omitempty"`
 	// Attempt is the last scheduling attempt, nil if none is remembered.
 	Attempt *Attempt `json:"attempt,omitempty"`
+	// Workload is what is known of what the pod takes; nil where profiles are off.
+	Workload *WorkloadState `json:"workload,omitempty"`
 	// Nodes are all nodes as they are now, by name.
 	Nodes []NodeVerdict `json:"nodes"`
 }
@@ -79,6 +82,25 @@ type Attempt struct {
 	InFlight float64 `json:"inFlight,omitempty"`
 }
 
+// WorkloadState is what is known of what a workload's pods take.
+type WorkloadState struct {
+	// Workload is namespace/kind/name.
+	Workload string `json:"workload"`
+	// Source is profile, typical, for a workload of which nothing is known, or off,
+	// for one whose profile is not to be looked at.
+	Source string     `json:"source"`
+	CPU    ShareState `json:"cpu"`
+	Memory ShareState `json:"memory"`
+}
+
+// ShareState is a mean and a standard deviation, in cores or bytes, and how far both
+// are believed, from 0 to 1.
+type ShareState struct {
+	Amount     float64 `json:"amount"`
+	SD         float64 `json:"sd"`
+	Confidence float64 `json:"confidence"`
+}
+
 // NodeVerdict is a node as a pod would find it.
 type NodeVerdict struct {
 	NodeState
@@ -86,6 +108,9 @@ type NodeVerdict struct {
 	// scheduler weighs it with other plugins' and without the chance that decides
 	// between near-ties; absent where the pod is refused.
 	Score *int64 `json:"score,omitempty"`
+	// ByProfile is what Reason would be if known pods were counted as what they
+	// take; empty where nothing is known of the pod.
+	ByProfile string `json:"byProfile,omitempty"`
 }
 
 // Explain says what the plugin knows of a pod, given as namespace/name or as
@@ -114,7 +139,28 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 		ranking = profile.ranking
 	}
 	e.Nodes = h.verdicts(ranking)
+	h.explainWorkload(&e, pod)
 	return e, nil
+}
+
+// explainWorkload fills in what is known of the pod, and what that would change.
+func (h *Hub) explainWorkload(e *Explanation, pod *v1.Pod) {
+	if h.profiling.off() {
+		return
+	}
+	d, source := h.told(pod)
+	e.Workload = &WorkloadState{
+		Workload: h.workloads.identify(pod).String(), Source: source, CPU: ShareState(d.CPU), Memory: ShareState(d.Memory),
+	}
+	if source != sourceProfile {
+		return
+	}
+	demand, at := agent.DemandOf(d, h.rules.admit), h.moment()
+	for i := range e.Nodes {
+		if n := h.nodes.get(e.Nodes[i].Node); n != nil {
+			e.Nodes[i].ByProfile = h.rules.byProfile(n.view.Load(), demand, at).String()
+		}
+	}
 }
 
 // wait fills in since when the pod waits for room, if it does.

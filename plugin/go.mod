@@ -6,7 +6,8 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/spazio-scheduler/spazio/agent v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/profile v0.1.0
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	google.golang.org/grpc v1.79.3
 	k8s.io/api v0.36.3
@@ -91,6 +92,7 @@ replace (
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/profile => ../profile
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 )

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,10 @@ type HubOptions struct {
 	// and the pods in flight as they were when it was granted, that pod not
 	// included. It is called with the node locked and must not call back.
 	OnReserve func(node string, signal reserve.Signal, flight reserve.Flight)
+	// Profiles is where WorkloadProfiles are; default the scheduler's API server.
+	// ProfilesRetry is how often it is asked again that has none; default 5 min.
+	Profiles      cache.ListerWatcher
+	ProfilesRetry time.Duration
 	// Review is how long an answer of the API server about an agent's token counts,
 	// also for an open stream; default 10 min.
 	Review time.Duration
@@ -71,6 +76,10 @@ type Hub struct {
 
 	// strangers are the streams that have not reported yet.
 	strangers *transport.Quota
+	// workloads are what profiles say of pods, profiling how they are followed.
+	workloads workloads
+	profiling profiling
+
 	// identities reviews the agents' tokens; nil asks nobody.
 	identities *identity.Reviewer
 
@@ -151,6 +160,9 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if h.identities, err = h.reviewer(args, handle); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	if h.profiling.source, err = h.profileSource(args, handle); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	synced, err := h.follow(ctx, handle.SharedInformerFactory())
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -162,6 +174,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	h.tasks.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), synced...) {
 			h.inventory()
+			h.followProfiles(ctx)
 		}
 	})
 	klog.FromContext(ctx).Info("Receiving capacity reports", "plugin", Name, "address", listener.Addr())
@@ -178,9 +191,10 @@ func (h *Hub) configure(args SpazioArgs) error {
 		return err
 	}
 	h.ledger, h.start, h.args, h.retry = ledger, h.clock(), args, args.RetryPeriod.Duration
+	h.profiling.halfLife, h.profiling.retry = args.ProfileHalfLife.Duration, cmp.Or(h.options.ProfilesRetry, profilesRetry)
 	h.idle, h.rate, h.burst = args.IdleTimeout.Duration, args.MaxReportRate, float64(args.ReportBurst)
 	h.rules = rules{
-		admit:     reserve.Rules{Epsilon: args.Epsilon}.WithDefaults(),
+		admit:     reserve.Rules{Epsilon: args.Epsilon, CPUFill: args.CPUFill}.WithDefaults(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
 		trickle:   args.Trickle(),
 	}

@@ -34,6 +34,8 @@ const (
 	closedExpired     = "token_expired"
 	closedRefused     = "token_refused"
 	closedStrangers   = "strangers"
+	differenceRefuse  = "refuse"
+	differenceAdmit   = "admit"
 )
 
 // metricSet holds the counters, resolved once: the decisions' path looks up no
@@ -58,6 +60,9 @@ type metricSet struct {
 	closings    map[string]metrics.CounterMetric
 	identities  map[string]metrics.CounterMetric
 	notAfter    *metrics.GaugeVec
+	// priced, repriced and differences are of profiles.
+	priced, differences map[string]metrics.CounterMetric
+	repriced            *metrics.Counter
 }
 
 // registerMetrics registers the metrics with the scheduler's registry, once for
@@ -80,7 +85,11 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 			Help: "Pods bound to a node without measured room because they had waited for maxWait.",
 		}),
 	}
-	legacyregistry.MustRegister(m.signalAge, m.free, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue)
+	m.repriced = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: namespace, Name: "profile_repriced_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods in flight whose demand changed because their workload's profile did.",
+	})
+	legacyregistry.MustRegister(m.repriced, m.signalAge, m.free, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue)
 	nodes := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "nodes", StabilityLevel: metrics.ALPHA,
 		Help: "Nodes by the state of their signal: fresh, stale or missing.",
@@ -103,6 +112,10 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	}
 	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry, causeOverdue)
 	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
+	m.priced = resolve(newCounters("profile_pods_total", "Pods reserved, by where what is known of what they take comes from.", "source"),
+		sourceProfile, sourceTypical, sourceOff)
+	m.differences = resolve(newCounters("profile_observed_differences_total", "Decisions that profiles, which are but observed, would reverse: pods placed that they would refuse the node, and pods refused by all nodes that they would place.", "decision"),
+		differenceRefuse, differenceAdmit)
 	m.reports = resolve(newCounters("reports_total", "Reports received, by result; a heartbeat says that the last one still holds.", "result"),
 		reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)

@@ -26,6 +26,9 @@ type view struct {
 	// sampled is when the report's newest sample was taken, since the Hub's start.
 	sampled time.Duration
 	flight  reserve.Flight
+	// known is what those of the flight ask for whose workloads are known. No
+	// decision rests on it: in flight all count as typical pods.
+	known reserve.Known
 	// signal is the report's, held to what the ledger has seen.
 	signal reserve.Signal
 }
@@ -94,6 +97,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		flight: n.account.Flight(), report: n.report, sampled: n.sampled,
 		validity: r.freshness.Awaited(n.since), refusals: refusalsFor(n.report),
 	}
+	v.known, v.flight.Known = v.flight.Known, reserve.Known{}
 	if n.report != nil {
 		v.validity = r.freshness.Reported(n.sampled)
 		// A node that falls silent keeps the line that it had: pods that end there
@@ -111,6 +115,14 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		n.square.put(v)
 	}
 	return n.recount(r, v, at)
+}
+
+// byProfile is what admitView would say of a pod of the demand if known pods were
+// counted as what they take.
+func (r *rules) byProfile(v *view, d reserve.Demand, at reserve.Moment) reserve.Reason {
+	flight := v.flight
+	flight.Known = v.known
+	return r.freshness.Admit(v.validity, at, reserve.Judge(v.signal, flight, d, r.admit))
 }
 
 // recount updates the slots of n, whose mutex is held: those of an unchanged

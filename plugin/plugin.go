@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -79,6 +80,9 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	c, t := p.judge(a)
 	if !since.IsZero() && h.rules.trickle.Overdue(h.clock().Sub(since)) {
 		p.trickle(c, &t)
+	}
+	if c.open == 0 && since.IsZero() {
+		h.compareRefused(pod, c)
 	}
 	if granted != nil && !c.admitsNode(granted) {
 		h.waiting.release(pod.UID)
@@ -227,11 +231,11 @@ func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 // question and the entry are one step: the node is locked meanwhile.
 func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) *fwk.Status {
 	h := p.hub
-	key := reserve.KeyOf(string(pod.UID))
+	key, demand := reserve.KeyOf(string(pod.UID)), h.demand(pod)
 	n := h.nodes.get(name)
 	if n == nil {
 		// The node's own event is late; nothing can have been reported of it.
-		return p.reserved(state, pod, name, nil, h.ledger.Reserve(name, key, podDemand, h.clock()))
+		return p.reserved(state, pod, name, nil, h.ledger.Reserve(name, key, demand, h.clock()))
 	}
 	n.mu.Lock()
 	slots := n.slots
@@ -249,9 +253,10 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		}
 		if !trickled {
 			h.observe(n, v, at.Now)
+			h.compare(v, demand, at)
 		}
 	}
-	err := h.ledger.Reserve(name, key, podDemand, h.clock())
+	err := h.ledger.Reserve(name, key, demand, h.clock())
 	if trickled && err == nil {
 		p.reservedOverdue(state, key)
 	}
@@ -260,6 +265,9 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	n.mu.Unlock()
 	if risen { // the signal turned stale
 		h.waiting.rise(n)
+	}
+	if err == nil {
+		h.priced(pod)
 	}
 	return p.reserved(state, pod, name, v, err)
 }
@@ -272,6 +280,30 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	h.metrics.age(now - v.sampled)
 	if h.options.OnReserve != nil {
 		h.options.OnReserve(n.name, v.signal, v.flight)
+	}
+}
+
+// compare counts a granted reservation that would not have been granted if known
+// pods were counted as what they take.
+func (h *Hub) compare(v *view, d reserve.Demand, at reserve.Moment) {
+	if !h.profiling.off() && h.rules.byProfile(v, d, at) != reserve.Admitted {
+		h.metrics.differences[differenceRefuse].Inc()
+	}
+}
+
+// compareRefused counts a pod that no node takes and one would if known pods were
+// counted as what they take.
+func (h *Hub) compareRefused(pod *v1.Pod, c *cycle) {
+	d, source := h.told(pod)
+	if source != sourceProfile {
+		return
+	}
+	demand := agent.DemandOf(d, h.rules.admit)
+	for _, n := range c.directory.nodes {
+		if h.rules.byProfile(n.view.Load(), demand, c.at) == reserve.Admitted {
+			h.metrics.differences[differenceAdmit].Inc()
+			return
+		}
 	}
 }
 
@@ -298,6 +330,7 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 	if !p.hub.ledger.Unreserve(name, reserve.KeyOf(string(pod.UID))) {
 		return
 	}
+	p.hub.workloads.leave(pod.UID)
 	p.hub.waiting.failed(pod, p.hub.now())
 	if n := p.hub.nodes.get(name); n != nil {
 		p.hub.refresh(n)

@@ -172,16 +172,16 @@ func (h *Hub) podPending(pod *v1.Pod) {
 
 // podBound records a bound pod and says whether that was news.
 func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
-	n := h.nodes.get(pod.Spec.NodeName)
+	n, demand := h.nodes.get(pod.Spec.NodeName), h.demand(pod)
 	if n == nil {
 		// The node's event is still to come, or the node is gone: there are no
 		// decisions to keep consistent.
-		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, podDemand, h.clock())
+		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
 		h.ledger.Progress(key, progressOf(pod))
 		return entered, err
 	}
 	n.mu.Lock()
-	entered, err := h.ledger.Bound(n.name, key, podDemand, h.clock())
+	entered, err := h.ledger.Bound(n.name, key, demand, h.clock())
 	moved := h.ledger.Progress(key, progressOf(pod))
 	change := 0
 	if entered || moved {
@@ -200,6 +200,7 @@ func (h *Hub) podGone(pod *v1.Pod) {
 		return
 	}
 	h.waiting.drop(pod.UID)
+	h.workloads.leave(pod.UID)
 	key := reserve.KeyOf(string(pod.UID))
 	if progressOf(pod) == reserve.Ended {
 		h.ledger.Progress(key, reserve.Ended)

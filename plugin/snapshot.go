@@ -72,6 +72,8 @@ type ChannelState struct {
 	Capacity float64 `json:"capacity"`
 	Cost     float64 `json:"cost"`
 	CostSD   float64 `json:"costSD"`
+	// Room is what the pods that run leave; it may be negative.
+	Room float64 `json:"room"`
 }
 
 // Snapshot returns all nodes by name.
@@ -110,7 +112,7 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s.Avail, s.Allowance, s.Running, s.K = r.Avail, r.Allowance, len(r.Absorbed), r.K
 	s.Saturated, s.Limiting, s.Flags = r.Saturated, r.Limiting, r.Flags
 	for _, c := range r.Channels {
-		s.Channels = append(s.Channels, ChannelState{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD})
+		s.Channels = append(s.Channels, ChannelState{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD, Room: c.Room})
 	}
 	return s
 }

@@ -89,11 +89,13 @@ const (
 	defaultGrowth  = .5
 	// burstCores are the cores for which Burst is meant; larger nodes have as much
 	// of it a core.
-	burstCores = 2
+	burstCores     = 2
 	defaultSpread  = .5
 	defaultCaution = 1
-	defaultCPUFill = 1.7
 )
+
+// DefaultCPUFill keeps known pods from filling a core to 2, half of which waits.
+const DefaultCPUFill = 1.7
 
 // Validate returns a *FieldError for a field that is negative or not finite.
 func (r Rules) Validate() error {
@@ -132,7 +134,7 @@ func (r Rules) WithDefaults() Rules {
 		r.Caution = defaultCaution
 	}
 	if r.CPUFill == 0 {
-		r.CPUFill = defaultCPUFill
+		r.CPUFill = DefaultCPUFill
 	}
 	return r
 }

@@ -64,6 +64,7 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
@@ -135,6 +136,7 @@ replace (
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
 	github.com/spazio-scheduler/spazio/plugin => ../../plugin
 	github.com/spazio-scheduler/spazio/profile => ../../profile
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
 )

@@ -23,6 +23,7 @@ func TestArgsDefaults(t *testing.T) {
 		Listen:  "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
 		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5,
 		IdleTimeout: d(15 * time.Second), MaxReportRate: 20, ReportBurst: 40,
+		Profiles: "Observe", ProfileHalfLife: d(24 * time.Hour), CPUFill: 1.7,
 		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",
 	}
 	if diff := cmp.Diff(want, config.SpazioArgs{}.WithDefaults()); diff != "" {
@@ -62,6 +63,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative, MaxWait: &negative,
 		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
 		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxStrangers: -1, AgentServiceAccount: "agent",
+		Profiles: "On", ProfileHalfLife: negative, CPUFill: 2.5,
 	}
 	all, ok := args.Validate().(interface{ Unwrap() []error })
 	if !ok {
@@ -80,7 +82,8 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true, "maxWait": true,
 		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "optOutToleration": true,
-		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true}
+		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true,
+		"profiles": true, "profileHalfLife": true, "cpuFill": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

@@ -109,6 +109,17 @@ type SpazioArgs struct {
 	// TieWidth is the difference in free pods below which chance decides between
 	// nodes; default 0.5.
 	TieWidth float64
+	// Profiles says what becomes of WorkloadProfiles: Off or Observe (default).
+	// Observe decides as if there were none, and counts where it would be decided
+	// otherwise; see the metric spazio_profile_observed_differences_total. Where the
+	// API server has no such objects it is as Off.
+	Profiles string
+	// ProfileHalfLife is the age of a profile at which it is half believed; default
+	// 24 h.
+	ProfileHalfLife metav1.Duration
+	// CPUFill is how many cores' worth of demand a core is filled to by pods whose
+	// profiles are known; default 1.7, at most 2.
+	CPUFill float64
 	// OptOutAnnotation names the annotation that, set to "true", exempts a pod
 	// from the plugin; default spazio-scheduler.github.io/opt-out.
 	OptOutAnnotation string
@@ -129,6 +140,12 @@ const (
 	DefaultReportBurst   = 40
 	DefaultTokenAudience = "spazio-scheduler"
 	DefaultOptOut        = "spazio-scheduler.github.io/opt-out"
+
+	// ProfilesOff and ProfilesObserve are the values of Profiles.
+	ProfilesOff            = "Off"
+	ProfilesObserve        = "Observe"
+	DefaultProfileHalfLife = 24 * time.Hour
+	DefaultCPUFill         = reserve.DefaultCPUFill
 
 	defaultEpsilon  = 1
 	defaultTieWidth = .5
@@ -153,6 +170,9 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	setDefault(&a.MaxReportRate, DefaultMaxReportRate)
 	setDefault(&a.ReportBurst, DefaultReportBurst)
 	setDefault(&a.TieWidth, defaultTieWidth)
+	setDefault(&a.Profiles, ProfilesObserve)
+	setDefault(&a.ProfileHalfLife.Duration, DefaultProfileHalfLife)
+	setDefault(&a.CPUFill, DefaultCPUFill)
 	setDefault(&a.OptOutAnnotation, DefaultOptOut)
 	setDefault(&a.OptOutToleration, DefaultOptOut)
 	return a

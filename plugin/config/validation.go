@@ -43,6 +43,9 @@ func (a SpazioArgs) Validate() error {
 		errs = append(errs, invalid("stalePolicy", a.StalePolicy,
 			fmt.Sprintf("must be %v, %v or %v", reserve.Neutral, reserve.Reject, reserve.Allow)))
 	}
+	if a.Profiles != ProfilesOff && a.Profiles != ProfilesObserve {
+		errs = append(errs, invalid("profiles", a.Profiles, "must be Off or Observe"))
+	}
 	for _, f := range []struct{ name, value string }{{"optOutAnnotation", a.OptOutAnnotation}, {"optOutToleration", a.OptOutToleration}} {
 		for _, problem := range validation.IsQualifiedName(f.value) {
 			errs = append(errs, invalid(f.name, f.value, problem))
@@ -75,6 +78,7 @@ func (a SpazioArgs) validateTimes() (errs []error) {
 	}{
 		{"maxAge", a.MaxAge.Duration}, {"startupGrace", a.StartupGrace.Duration}, {"retryPeriod", a.RetryPeriod.Duration},
 		{"assumedTTL", a.AssumedTTL.Duration}, {"maxWait", a.MaxWait.Duration},
+		{"profileHalfLife", a.ProfileHalfLife.Duration},
 	} {
 		if d.value < 0 {
 			errs = append(errs, invalid(d.name, d.value, "must not be negative"))
@@ -93,7 +97,7 @@ func (a SpazioArgs) validateNumbers() (errs []error) {
 		value, most float64
 	}{
 		{"epsilon", a.Epsilon, math.MaxFloat64}, {"kWeight", a.KWeight, 1}, {"tieWidth", a.TieWidth, math.MaxFloat64},
-		{"maxReportRate", a.MaxReportRate, math.MaxFloat64},
+		{"maxReportRate", a.MaxReportRate, math.MaxFloat64}, {"cpuFill", a.CPUFill, 2},
 	} {
 		if !(f.value >= 0 && f.value <= f.most) {
 			errs = append(errs, invalid(f.name, f.value, "must be a number between 0 and "+fmt.Sprint(f.most)))

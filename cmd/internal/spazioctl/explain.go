@@ -110,11 +110,34 @@ func describe(out io.Writer, e plugin.Explanation) {
 	if !e.Ours {
 		fmt.Fprintln(out, "the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options")
 	}
+	describeWorkload(out, e.Workload)
 	describeWait(out, e)
 	describeAttempt(out, e.Attempt)
 	if e.Unscheduled != "" {
 		fmt.Fprintf(out, "the scheduler, of all its plugins: %s\n", e.Unscheduled)
 	}
+}
+
+// describeWorkload tells what is known of what the pod takes.
+func describeWorkload(out io.Writer, w *plugin.WorkloadState) {
+	switch {
+	case w == nil:
+	case w.Source == "profile":
+		fmt.Fprintf(out, "its workload %s takes %.3g ± %.2g cores (confidence %.2g) and %.3g ± %.2g GiB (%.2g); profiles are but observed: what they would decide otherwise is in brackets\n",
+			w.Workload, w.CPU.Amount, w.CPU.SD, w.CPU.Confidence, w.Memory.Amount/gib, w.Memory.SD/gib, w.Memory.Confidence)
+	default:
+		fmt.Fprintf(out, "its workload is %s, of which nothing is known (%s): it counts as a typical pod\n", w.Workload, w.Source)
+	}
+}
+
+const gib = 1 << 30
+
+// verdict adds what profiles would decide, where that is something else.
+func verdict(n plugin.NodeVerdict) string {
+	if n.ByProfile == "" || n.ByProfile == n.Reason {
+		return n.Reason
+	}
+	return n.Reason + " (" + n.ByProfile + ")"
 }
 
 // describeWait tells of a pod that waits for measured room, or did for too long.
@@ -157,7 +180,7 @@ var explainColumns = []column[plugin.NodeVerdict]{
 	{title: "INFLIGHT", number: true, cell: func(n plugin.NodeVerdict) string { return fmt.Sprintf("%.1f", n.InFlight) }},
 	{title: "FREE", number: true, cell: func(n plugin.NodeVerdict) string { return known(n.NodeState, n.Free) }},
 	{title: "AGE", number: true, cell: func(n plugin.NodeVerdict) string { return age(n.NodeState) }},
-	{title: "VERDICT", cell: func(n plugin.NodeVerdict) string { return n.Reason }},
+	{title: "VERDICT", cell: verdict},
 	{title: "SHORTEST", cell: func(n plugin.NodeVerdict) string { return orNone(n.Limiting) }},
 	{title: "CHANNELS", cell: func(n plugin.NodeVerdict) string { return orNone(channels(n.Channels)) }},
 	{title: "DOUBTS", cell: func(n plugin.NodeVerdict) string { return doubts(n.Flags) }},

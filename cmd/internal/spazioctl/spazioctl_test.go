@@ -74,6 +74,19 @@ func waited(pod string) plugin.Explanation {
 	return e
 }
 
+// profiled are pods of a workload of which something is known, or nothing.
+func profiled(pod string) plugin.Explanation {
+	e := explanation()
+	e.Pod, e.Workload = pod, &plugin.WorkloadState{Workload: "shop/Deployment/cart", Source: "typical"}
+	if pod == "shop/known" {
+		e.Workload.Source = "profile"
+		e.Workload.CPU = plugin.ShareState{Amount: .25, SD: .05, Confidence: .9375}
+		e.Workload.Memory = plugin.ShareState{Amount: 3 << 30, SD: 1 << 29, Confidence: 1}
+		e.Nodes[0].ByProfile, e.Nodes[1].ByProfile, e.Nodes[2].ByProfile = "admitted", "admitted", "no memory"
+	}
+	return e
+}
+
 // debug is a scheduler's debug address below prefix.
 func debug(t *testing.T, prefix string) *http.ServeMux {
 	mux := http.NewServeMux()
@@ -85,6 +98,8 @@ func debug(t *testing.T, prefix string) *http.ServeMux {
 			answer = explanation()
 		case "shop/early", "shop/late", "shop/placed":
 			answer = waited(pod)
+		case "shop/known", "shop/unknown":
+			answer = profiled(pod)
 		default:
 			http.Error(w, "no such pod", http.StatusNotFound)
 			return
@@ -165,6 +180,24 @@ func TestExplainsTheWait(t *testing.T) {
 	} {
 		if code, out, errs := run(t.Context(), "explain", pod, "--scheduler", url); code != command.ExitOK || !strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d, said %q and\n%s", pod, code, errs, out)
+		}
+	}
+}
+
+func TestExplainsTheWorkload(t *testing.T) {
+	url := serveOn(t, debug(t, ""))
+	for pod, want := range map[string][]string{
+		"shop/known": {
+			"its workload shop/Deployment/cart takes 0.25 ± 0.05 cores (confidence 0.94) and 3 ± 0.5 GiB (1)",
+			"admitted (no memory)", "no room (admitted)", "admitted              -",
+		},
+		"shop/unknown": {"its workload is shop/Deployment/cart, of which nothing is known (typical): it counts as a typical pod\n"},
+	} {
+		code, out, errs := run(t.Context(), "explain", pod, "--scheduler", url)
+		for _, part := range want {
+			if code != command.ExitOK || !strings.Contains(out, part) {
+				t.Errorf("%s: exit code %d, said %q, no %q in\n%s", pod, code, errs, part, out)
+			}
 		}
 	}
 }

@@ -36,10 +36,13 @@ type SpazioArgs struct {
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 	MaxStrangers   int32 `json:"maxStrangers,omitempty"`
 
-	KWeight          float64 `json:"kWeight,omitempty"`
-	TieWidth         float64 `json:"tieWidth,omitempty"`
-	OptOutAnnotation string  `json:"optOutAnnotation,omitempty"`
-	OptOutToleration string  `json:"optOutToleration,omitempty"`
+	KWeight          float64         `json:"kWeight,omitempty"`
+	TieWidth         float64         `json:"tieWidth,omitempty"`
+	Profiles         string          `json:"profiles,omitempty"`
+	ProfileHalfLife  metav1.Duration `json:"profileHalfLife,omitzero"`
+	CPUFill          float64         `json:"cpuFill,omitempty"`
+	OptOutAnnotation string          `json:"optOutAnnotation,omitempty"`
+	OptOutToleration string          `json:"optOutToleration,omitempty"`
 }
 
 // DeepCopyInto writes a copy to out.

@@ -1,0 +1,196 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+// profilesRetry is how often an API server without WorkloadProfiles, or one that
+// does not let them be read, is asked again.
+const profilesRetry = 5 * time.Minute
+
+// profilesSoon is the same for one that did not answer.
+const profilesSoon = 10 * time.Second
+
+// profiling is how profiles are followed. They are off until the API server has
+// told all there are.
+type profiling struct {
+	source   cache.ListerWatcher
+	halfLife time.Duration
+	retry    time.Duration
+	on       atomic.Bool
+}
+
+func (p *profiling) off() bool { return !p.on.Load() }
+
+// profileSource is where the profiles are, nil where none are to be looked for.
+func (h *Hub) profileSource(args SpazioArgs, handle fwk.Handle) (cache.ListerWatcher, error) {
+	switch {
+	case args.Profiles == config.ProfilesOff:
+		return nil, nil
+	case h.options.Profiles != nil:
+		return h.options.Profiles, nil
+	case handle.KubeConfig() == nil:
+		return nil, nil
+	}
+	// JSON, whatever the scheduler speaks: the API server has its definitions'
+	// objects in nothing else.
+	c := rest.CopyConfig(handle.KubeConfig())
+	c.APIPath, c.GroupVersion, c.NegotiatedSerializer = "/apis", &v1alpha1.GroupVersion, v1alpha1.Codecs
+	c.ContentType, c.AcceptContentTypes = "application/json", "application/json"
+	client, err := rest.RESTClientFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("client for workload profiles: %w", err)
+	}
+	return cache.NewListWatchFromClient(client, v1alpha1.Profiles, metav1.NamespaceAll, fields.Everything()), nil
+}
+
+// followProfiles keeps what is known of workloads up to date until ctx ends.
+func (h *Hub) followProfiles(ctx context.Context) {
+	if h.profiling.source == nil {
+		return
+	}
+	logger, told := klog.FromContext(ctx), false
+	for ctx.Err() == nil {
+		err := h.askForProfiles(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if !told { // once until they are there again
+			logger.Info("Workload profiles are off: every pod counts as a typical one", "reason", err)
+			told = true
+		}
+		if errors.Is(err, errProfilesGone) {
+			told = false
+		}
+		retry := h.profiling.retry
+		if !absent(err) {
+			retry = min(retry, profilesSoon)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+	}
+}
+
+// absent says that the API server has no profiles, or none to be read.
+func absent(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || errors.Is(err, errProfilesGone)
+}
+
+// errProfilesGone says that there were profiles, and are no more.
+var errProfilesGone = errors.New("the API server no longer has them, or no longer lets them be read")
+
+// askForProfiles follows the profiles until there are none to follow, and then
+// forgets them.
+func (h *Hub) askForProfiles(ctx context.Context) error {
+	if _, err := h.profiling.source.List(metav1.ListOptions{Limit: 1}); err != nil {
+		return err
+	}
+	run, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	informer := cache.NewSharedInformer(h.profiling.source, &v1alpha1.WorkloadProfile{}, 0)
+	err := errors.Join(
+		informer.SetTransform(stripProfile),
+		informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+			if absent(err) {
+				stop(errProfilesGone)
+				return
+			}
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { h.profileSeen(ctx, obj) },
+		UpdateFunc: func(_, obj any) { h.profileSeen(ctx, obj) },
+		DeleteFunc: func(obj any) {
+			if p, ok := lastState[*v1alpha1.WorkloadProfile](obj); ok {
+				h.learn(p.Spec.Workload.In(p.Namespace), nil)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	h.tasks.Go(func() {
+		if cache.WaitForCacheSync(run.Done(), registration.HasSynced) {
+			h.profiling.on.Store(true)
+			h.repriceAll()
+		}
+	})
+	informer.RunWithContext(run)
+	h.profiling.on.Store(false)
+	for _, of := range h.workloads.known() {
+		h.learn(of, nil)
+	}
+	return context.Cause(run)
+}
+
+// stripProfile keeps what a scheduler reads of a profile.
+func stripProfile(obj any) (any, error) {
+	p, ok := obj.(*v1alpha1.WorkloadProfile)
+	if !ok {
+		return obj, nil
+	}
+	return &v1alpha1.WorkloadProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, ResourceVersion: p.ResourceVersion},
+		Spec:       v1alpha1.WorkloadProfileSpec{Workload: p.Spec.Workload, Mode: p.Spec.Mode},
+		Status:     v1alpha1.WorkloadProfileStatus{ObservedAt: p.Status.ObservedAt, Demand: p.Status.Demand},
+	}, nil
+}
+
+// profileSeen takes in a profile. One that makes no sense says nothing; one whose
+// name is not that of its workload is not the profiler's, and says nothing of it.
+func (h *Hub) profileSeen(ctx context.Context, obj any) {
+	p, ok := obj.(*v1alpha1.WorkloadProfile)
+	if !ok {
+		return
+	}
+	of := p.Spec.Workload.In(p.Namespace)
+	if p.Name != v1alpha1.NameOf(of) {
+		return
+	}
+	read, err := priceOf(p)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Workload profile not taken", "profile", klog.KObj(p))
+		h.learn(of, nil)
+		return
+	}
+	h.learn(of, &read)
+}
+
+// repriceAll prices the pods that entered the ledger before the profiles were
+// known.
+func (h *Hub) repriceAll() {
+	pods, err := h.pods.List(labels.Everything())
+	if err != nil {
+		return // a lister of a cache has none
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && !isTerminal(pod) && !isMirror(pod) {
+			h.workloads.enter(h.workloads.identify(pod), pod.UID)
+		}
+	}
+	for _, of := range h.workloads.known() {
+		h.reprice(of)
+	}
+}
