@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -52,18 +53,20 @@ func admitted(t *testing.T, target string, trust transport.Config, token string)
 	return time.Since(began)
 }
 
-// inventNames pushes the models of so many nodes with the token of another, and
-// returns those for which the answer was not a refusal.
+// inventNames pushes the models of so many nodes with the token of another, at the
+// forger's pace, so that it takes no more of the machine than that, and returns
+// those for which the answer was not a refusal.
 func inventNames(t *testing.T, target string, trust transport.Config, token string, names int) (accepted []string) {
 	var next atomic.Int64
 	var mu sync.Mutex
 	var inventing sync.WaitGroup
+	pace := rate.NewLimiter(2000, 100)
 	for range 8 {
 		connection := tlsFrom(t, target, impostor, trust)
 		defer connection.Close()
 		for range 4 {
 			inventing.Go(func() {
-				for n := next.Add(1); n <= int64(names); n = next.Add(1) {
+				for n := next.Add(1); n <= int64(names) && pace.Wait(t.Context()) == nil; n = next.Add(1) {
 					name := fmt.Sprintf("invented-%05d", n)
 					if err := sayModel(withToken(t.Context(), token), connection, name, 1, 0); status.Code(err) != codes.PermissionDenied {
 						mu.Lock()
@@ -146,8 +149,8 @@ func TestFlood(t *testing.T) {
 		return took, most
 	}
 	cluster.Submit(t, client, batch)
-	quiet, before := serve(tokens[:agents])
 	log.WaitSucceeded(t, pods+len(machines)) // the agents' pods among them
+	quiet, before := serve(tokens[:agents])
 
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(read(t, server.CAFile)))
@@ -168,8 +171,8 @@ func TestFlood(t *testing.T) {
 	}
 	batch.Prefix = "during"
 	cluster.Submit(t, client, batch)
-	besieged, most := serve(tokens[agents:])
 	log.WaitSucceeded(t, 2*pods+len(machines))
+	besieged, most := serve(tokens[agents:])
 	if names := <-accepted; len(names) > 0 {
 		t.Errorf("%d names were not refused, such as %s", len(names), names[0])
 	}
