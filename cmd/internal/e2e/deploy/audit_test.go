@@ -70,6 +70,13 @@ func (l *auditLog) add(e auditv1.Event) {
 	l.events[e.User.Username][r] = true
 }
 
+// forget empties the log.
+func (l *auditLog) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = nil
+}
+
 // asked returns each kind of request once, by who made it.
 func (l *auditLog) asked() map[string][]request {
 	l.mu.Lock()
