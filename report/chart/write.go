@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image/color"
@@ -71,9 +72,20 @@ func (c Chart) WriteSVG(w io.Writer) error {
 	}
 	canvas := vgsvg.New(width, l.height)
 	l.draw(draw.New(canvas))
-	_, err = canvas.WriteTo(w)
+	var svg bytes.Buffer
+	if _, err := canvas.WriteTo(&svg); err != nil {
+		return err
+	}
+	_, err = w.Write(bytes.ReplaceAll(svg.Bytes(), []byte(measured), []byte(measured+alike)))
 	return err
 }
+
+// The font that labels are measured in, and those as wide, which most machines have one
+// of: in a wider one labels would run over each other.
+const (
+	measured = "font-family:Liberation Serif"
+	alike    = ",Tinos,Times New Roman,Nimbus Roman,Times,serif"
+)
 
 // layout is the panels with their places.
 type layout struct {

@@ -91,6 +91,7 @@ func TestWords(t *testing.T) {
 		"b1": "b1", "b1/work=0.1/law=exponential": "pods of 0.1 core-seconds, exponential sizes",
 		"b2/work=1/load=1.2": "pods of 1 core-seconds, load of 120 %", "w1/requests=over": "requests too high", "w1/requests=mixed": "mixed requests",
 		"b3/memory=0.5/rules.growth=2": "50 % press on memory, rules.growth 2", "b1/cores=16": "16 cores a node",
+		"s1/requests=servers/fleet=16x4+8x16+2x64": "requests of servers alone, 16 nodes of 4, 8 of 16, 2 of 64 cores",
 	} {
 		if got := comparison.CaseWords(label); got != want {
 			t.Errorf("%s: %q, want %q", label, got, want)
@@ -121,6 +122,39 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(string(to.Bytes()), want) {
 			t.Errorf("no %q in the report", want)
 		}
+	}
+}
+
+// Cases on several fleets have a panel a fleet in one picture.
+func TestPanelsByFleet(t *testing.T) {
+	e, err := experiment.ByName("b1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := e.Cases(experiment.Params{}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}, Fleet: []string{"2x4", "1x8+1x16"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := comparison.Comparison{Cases: two, Rows: append(rows(two[0], "makespan"), rows(two[1], "makespan")...), Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
+	to := &page.Markdown{}
+	if err := set.Report(to, "base"); err != nil {
+		t.Fatal(err)
+	}
+	files := to.Files()
+	if len(files) != 1 {
+		t.Fatalf("%d pictures", len(files))
+	}
+	svg := string(files[0].Data)
+	for _, want := range []string{"2 nodes of 4 cores", "1 nodes of 8, 1 of 16 cores"} {
+		if strings.Count(svg, want) != 1 {
+			t.Errorf("%q is there %d times", want, strings.Count(svg, want))
+		}
+	}
+	if n := strings.Count(svg, "pods of 1 core-seconds"); n != 2 {
+		t.Errorf("the case is in %d legends", n)
+	}
+	if !strings.Contains(svg, "Times New Roman") {
+		t.Error("labels have one font alone")
 	}
 }
 

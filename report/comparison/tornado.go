@@ -38,5 +38,5 @@ func (s Sensitivity) picture() ([]byte, error) {
 		panel.X.Min = 1 / (1 + 2*tolerance) // no effect can be drawn
 	}
 	panel.Marks = []chart.Mark{{X: 1}, {Name: within, X: 1 - tolerance}, {Name: within, X: 1 + tolerance}}
-	return drawn(panel)
+	return drawn([]chart.Panel{panel})
 }

@@ -71,6 +71,8 @@ func settingWords(key, value string) string {
 		return fmt.Sprintf("load of %.3g %%", 100*share)
 	case key == "memory" && err == nil:
 		return fmt.Sprintf("%.3g %% press on memory", 100*share)
+	case key == "fleet":
+		return fleetWords(value)
 	case key == "cores":
 		return value + " cores a node"
 	}
@@ -85,8 +87,26 @@ func requestWords(value string) string {
 		return "requests too high"
 	case "under":
 		return "requests too low"
+	case "servers":
+		return "requests of servers alone"
 	}
 	return value + " requests"
+}
+
+// fleetWords reads 16x4+2x64 as 16 nodes of 4 and 2 of 64 cores.
+func fleetWords(fleet string) string {
+	var parts []string
+	for i, part := range strings.Split(fleet, "+") {
+		nodes, cores, ok := strings.Cut(part, "x")
+		if !ok {
+			return "fleet " + fleet
+		}
+		if i == 0 {
+			nodes += " nodes"
+		}
+		parts = append(parts, nodes+" of "+cores)
+	}
+	return strings.Join(parts, ", ") + " cores"
 }
 
 // number keeps three digits.
