@@ -33,7 +33,9 @@ type batch struct {
 	Nodes int     `json:"nodes"`
 	Cores int     `json:"cores"`
 	Rate  float64 `json:"rate"`
-	Seed  uint64  `json:"seed"`
+	// Request is what a pod requests in cores.
+	Request float64 `json:"requestCPU"`
+	Seed    uint64  `json:"seed"`
 }
 
 // ran is a batch and what became of it under each profile: what spazio-demo
@@ -82,7 +84,7 @@ func runDemo(ctx context.Context, path string, b batch, progress io.Writer) (ran
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	cmd := exec.CommandContext(ctx, path, "--output", "json", "--records", "--real-node=false",
 		"--profiles", spazio+","+defaultScheduler,
-		"--pods", strconv.Itoa(b.Pods), "--cpu-seconds", number(b.Work), "--work-distribution", b.Law,
+		"--request-cpu", number(b.Request), "--pods", strconv.Itoa(b.Pods), "--cpu-seconds", number(b.Work), "--work-distribution", b.Law,
 		"--nodes", strconv.Itoa(b.Nodes), "--cores", strconv.Itoa(b.Cores), "--rate", number(b.Rate),
 		"--seed", strconv.FormatUint(b.Seed, 10))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

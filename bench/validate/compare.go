@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
@@ -65,7 +66,9 @@ func observe(b batch, o outcome) (sim.Result, error) {
 		if _, ok := nodes[p.Node]; !ok {
 			nodes[p.Node] = len(nodes)
 		}
-		r.Pods = append(r.Pods, sim.Pod{Created: *p.Created, Work: p.Work, Startup: p.Startup, Memory: p.Memory})
+		r.Pods = append(r.Pods, sim.Pod{
+			Created: *p.Created, Work: p.Work, Startup: p.Startup, Memory: p.Memory, Request: baseline.Resources{CPU: b.Request},
+		})
 		r.Records = append(r.Records, sim.Record{Node: nodes[p.Node], Bound: *p.Bound, Running: *p.Running, Done: *p.Done})
 		r.End = math.Max(r.End, *p.Done)
 		r.Done += p.Work

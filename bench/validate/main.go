@@ -43,6 +43,7 @@ func command() *cobra.Command {
 	f.IntVar(&o.batch.Pods, "pods", 300, "pods in the batch")
 	f.Float64Var(&o.batch.Work, "work", 5, "mean CPU time of a pod in seconds")
 	f.Float64Var(&o.batch.Rate, "rate", 0, "Poisson arrivals a second; 0 submits the batch at once")
+	f.Float64Var(&o.batch.Request, "request-cpu", 0, "cores that a pod requests; 0 for none")
 	f.StringVar(&o.batch.Law, "law", "equal", "law of the CPU time: equal or exponential")
 	f.UintSliceVar(&o.seeds, "seeds", []uint{1, 2, 3}, "seeds, separated by commas")
 	f.Float64Var(&o.tolerance, "tolerance", .1, "how far a ratio may be from 1")
@@ -66,6 +67,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("--pods: %d is not positive", o.batch.Pods)
 	case !(o.batch.Work > 0):
 		return fmt.Errorf("--work: %v is not positive", o.batch.Work)
+	case !(o.batch.Request >= 0):
+		return fmt.Errorf("--request-cpu: %v is not at least 0", o.batch.Request)
 	case !(o.batch.Rate >= 0):
 		return fmt.Errorf("--rate: %v is not at least 0", o.batch.Rate)
 	case o.batch.Law != "equal" && o.batch.Law != "exponential":

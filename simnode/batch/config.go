@@ -27,6 +27,8 @@ type Config struct {
 	Distribution Distribution `json:"workDistribution"`
 	// Memory is what a pod takes in bytes; default 64 MiB.
 	Memory float64 `json:"memoryBytes"`
+	// RequestCPU is what a pod requests in cores; 0 is nothing.
+	RequestCPU float64 `json:"requestCPU"`
 	// Rate is the mean of Poisson arrivals per virtual second; 0 submits all
 	// pods at once.
 	Rate float64 `json:"rate"`
@@ -55,6 +57,7 @@ func (e *FieldError) Unwrap() error { return e.Err }
 const (
 	maxPods    = 100_000
 	maxSeconds = 1e6
+	maxRequest = 1024
 )
 
 // Validate returns a *FieldError for the first field out of range.
@@ -72,6 +75,8 @@ func (c Config) Validate() error {
 		return invalid("Distribution", c.Distribution, fmt.Sprintf("%s or %s", Equal, Exponential))
 	case !finite(c.Memory):
 		return invalid("Memory", c.Memory, "a number of bytes")
+	case !finite(c.RequestCPU) || c.RequestCPU > maxRequest:
+		return invalid("RequestCPU", c.RequestCPU, fmt.Sprintf("cores, at most %d", maxRequest))
 	case !finite(c.Rate):
 		return invalid("Rate", c.Rate, "pods a second, 0 for all at once")
 	}

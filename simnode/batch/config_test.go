@@ -37,6 +37,7 @@ func TestConfigValidate(t *testing.T) {
 		{"Distribution", batch.Config{Distribution: "normal"}},
 		{"Memory", batch.Config{Memory: math.NaN()}},
 		{"Rate", batch.Config{Rate: math.Inf(1)}},
+		{"RequestCPU", batch.Config{RequestCPU: -1}},
 	}
 	for _, test := range tests {
 		err := test.config.Validate()

@@ -14,6 +14,8 @@ type Task struct {
 	Work    time.Duration
 	Startup time.Duration
 	Memory  float64
+	// RequestCPU is what it requests in cores.
+	RequestCPU float64
 }
 
 // Plan returns the pods of a configuration in order of arrival. The
@@ -42,6 +44,8 @@ func Plan(c Config) ([]Task, error) {
 			Work:    max(shortestWork, time.Duration(seconds*float64(time.Second))),
 			Startup: simnode.StartupLatency(startups),
 			Memory:  c.Memory,
+
+			RequestCPU: c.RequestCPU,
 		}
 	}
 	return tasks, nil

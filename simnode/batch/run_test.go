@@ -26,7 +26,7 @@ func closed(c <-chan struct{}) bool {
 // A run follows its own pods through their phases and ends with the last one.
 func TestRunFollowsItsPods(t *testing.T) {
 	client := fake.NewClientset()
-	run := batch.NewRun("mine", []batch.Task{{Work: time.Second, Memory: 1 << 20}, {Work: 2 * time.Second}})
+	run := batch.NewRun("mine", []batch.Task{{Work: time.Second, Memory: 1 << 20}, {Work: 2 * time.Second, RequestCPU: 1.5}})
 	if err := run.Submit(t.Context(), client, simnode.Clock{}); err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +37,13 @@ func TestRunFollowsItsPods(t *testing.T) {
 	first := pods.Items[0]
 	if first.Name != "mine-1" || first.Spec.SchedulerName != "mine" || first.Annotations[simnode.AnnotationWork] != "1" || first.Annotations[simnode.AnnotationMemory] != "1048576" {
 		t.Errorf("the first pod is %s of %s, %v", first.Name, first.Spec.SchedulerName, first.Annotations)
+	}
+
+	if got := first.Spec.Containers[0].Resources.Requests; len(got) != 0 {
+		t.Errorf("the first pod requests %v", got)
+	}
+	if got := pods.Items[1].Spec.Containers[0].Resources.Requests.Cpu().String(); got != "1500m" {
+		t.Errorf("the second pod requests %s", got)
 	}
 
 	steps := []struct {

@@ -3,19 +3,21 @@ package batch
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/simnode"
 )
 
-// pod declares nothing to the scheduler; what it will do is known to its node
-// alone.
+// pod declares to the scheduler what it requests, if anything; what it will do is
+// known to its node alone.
 func (r *Run) pod(name string, t Task) *corev1.Pod {
 	no := false
 	return &corev1.Pod{
@@ -33,8 +35,21 @@ func (r *Run) pod(name string, t Task) *corev1.Pod {
 			SchedulerName:                r.scheduler,
 			RestartPolicy:                corev1.RestartPolicyNever,
 			AutomountServiceAccountToken: &no,
-			Containers:                   []corev1.Container{{Name: "burn", Image: "spazio.invalid/burn"}},
+			Containers: []corev1.Container{{
+				Name: "burn", Image: "spazio.invalid/burn", Resources: t.resources(),
+			}},
 		},
+	}
+}
+
+// resources are what a pod requests.
+func (t Task) resources() corev1.ResourceRequirements {
+	if t.RequestCPU == 0 {
+		return corev1.ResourceRequirements{}
+	}
+	milli := int64(math.Ceil(1000 * t.RequestCPU))
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI)},
 	}
 }
 

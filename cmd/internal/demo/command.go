@@ -73,6 +73,7 @@ func newCommand() *cobra.Command {
 func (f *flags) bind(set *pflag.FlagSet) {
 	c := Config{}.withDefaults()
 	set.IntVar(&f.config.Pods, "pods", c.Pods, "pods in the batch")
+	set.Float64Var(&f.config.RequestCPU, "request-cpu", 0, "cores that a pod requests; 0 for none")
 	set.Float64Var(&f.config.CPUSeconds, "cpu-seconds", c.CPUSeconds, "mean CPU time of a pod in seconds")
 	set.StringVar(&f.distribution, "work-distribution", string(c.Distribution), "law of the CPU time: equal or exponential")
 	set.StringVar(&f.memory, "memory", "64Mi", "memory of a pod")
