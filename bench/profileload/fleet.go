@@ -15,6 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/bench/internal/program"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -31,8 +32,6 @@ type fleet struct {
 	connections []*grpc.ClientConn
 	streams     atomic.Int64
 	failed      atomic.Int64
-	mu          sync.Mutex
-	failure     error
 }
 
 func newFleet(c config, target string) (*fleet, func(), error) {
@@ -71,21 +70,16 @@ func (f *fleet) run(ctx context.Context) {
 				return
 			case <-start.C:
 			}
-			if err := f.stream(ctx, n, random); err != nil && ctx.Err() == nil {
-				f.failed.Add(1)
-				f.mu.Lock()
-				f.failure = err
-				f.mu.Unlock()
+			// An agent comes again, too.
+			for ctx.Err() == nil {
+				if err := f.stream(ctx, n, random); err != nil && ctx.Err() == nil {
+					f.failed.Add(1)
+					_ = program.Sleep(ctx, time.Second)
+				}
 			}
 		})
 	}
 	nodes.Wait()
-}
-
-func (f *fleet) reason() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.failure
 }
 
 // pod is one as its agent reads it.
