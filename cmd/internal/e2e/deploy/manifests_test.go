@@ -190,10 +190,11 @@ func (s server) define(t *testing.T) {
 			definitions = append(definitions, manifests(t, file)...)
 		}
 	}
-	for _, o := range variant(t, "profiler") {
-		if o.GetKind() == "CustomResourceDefinition" {
-			definitions = append(definitions, o)
-		}
-	}
-	s.install(t, definitions)
+	s.install(t, append(definitions, profiles(t)...))
+}
+
+// profiles are the definitions of the profiler's custom resources.
+func profiles(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	return slices.DeleteFunc(variant(t, "profiler"), func(o *unstructured.Unstructured) bool { return o.GetKind() != "CustomResourceDefinition" })
 }

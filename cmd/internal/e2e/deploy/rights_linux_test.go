@@ -40,6 +40,7 @@ func TestRights(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	s, k := connect(t), kubelet{client}
 	objects := variant(t, install)
+	s.install(t, profiles(t)) // which the scheduler looks for
 	s.begin(t, client, objects)
 	all := workloads(t, objects)
 
