@@ -19,8 +19,13 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // common where they are counted by what is known of them.
 func TestGoldenProfiles(t *testing.T) {
 	var trace strings.Builder
-	r := run(t, sim.Config{Nodes: 3, Scheduler: sim.Spazio{Profiles: sim.Profiles{On: true}}, Seed: 14}, apart(14, 120))
-	write(&trace, r)
+	for _, c := range []sim.Config{
+		{Nodes: 3, Scheduler: counting(sim.Profiles{}), Seed: 14},
+		{Sizes: []int{2, 4, 16}, Scheduler: counting(sim.Profiles{Known: 1}), Seed: 3},
+		{Nodes: 3, Scheduler: counting(sim.Profiles{Known: 1, Scalar: true}), Seed: 14},
+	} {
+		write(&trace, run(t, c, apart(14, 120)))
+	}
 	golden(t, "profiles.golden", trace.String())
 }
 
