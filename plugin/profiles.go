@@ -100,7 +100,7 @@ var errProfilesGone = errors.New("the API server no longer has them, or no longe
 // askForProfiles follows the profiles until there are none to follow, and then
 // forgets them.
 func (h *Hub) askForProfiles(ctx context.Context) error {
-	if _, err := h.profiling.source.List(metav1.ListOptions{Limit: 1}); err != nil {
+	if _, err := cache.ToListerWatcherWithContext(h.profiling.source).ListWithContext(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
 	run, stop := context.WithCancelCause(ctx)
