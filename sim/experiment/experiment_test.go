@@ -275,6 +275,12 @@ func TestJudge(t *testing.T) {
 			map[string]string{"wait_max ≤ 660": "661.00 false", "resident_slowdown_p99/idle ≤ 1.31": "1.25 true"},
 		},
 		{
+			"nothing is killed under any",
+			cases(t, "b3", experiment.Params{Nodes: 3}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}}),
+			values{"kills": {"default": {0, 0}, "spazio": {0, 0}}},
+			map[string]string{"kills/default ≤ 0.02": "1.00 true"},
+		},
+		{
 			"memory",
 			cases(t, "b3io", experiment.Params{Nodes: 3}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}}),
 			values{"kills": {"default": {100, 100}, "spazio": {3, 0}}, "makespan": {"default": {9, 9}, "spazio": {9, 9}}},
