@@ -87,6 +87,7 @@ type spazio struct {
 	literal    bool      // see Scalar
 	raw        []float64
 	whole      []int64
+	reading    []float64 // of the node that is sampled
 }
 
 // nodeAgent is what runs on a node: an [agent.Pipeline], or one that a variant
@@ -203,11 +204,11 @@ func (s *spazio) sample(m *machine) {
 	if !ok {
 		return
 	}
-	y := [...]float64{r.CPU(), r.Memory}
+	s.reading = append(s.reading[:0], r.CPU(), r.Memory)
 	if s.options.Pressure {
-		y[0] = r.PressuredCPU()
+		s.reading[0] = r.PressuredCPU()
 	}
-	report, due, err := a.pipeline.Sample(at(s.c.now), y[:])
+	report, due, err := a.pipeline.Sample(at(s.c.now), s.reading)
 	s.send(m, &report, due, err)
 	if due && !s.options.NoFleet && s.c.now-a.pushed >= s.options.Push-samplePeriod/2 {
 		s.push(a)
