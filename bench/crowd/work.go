@@ -43,7 +43,7 @@ func (l load) prepare() func() {
 			for range 1 << 16 {
 				x = x*6364136223846793005 + 1442695040888963407
 			}
-			sink = x
+			runtime.KeepAlive(x) // or the compiler drops the work
 		}
 	}
 	next := cycle(l.bytes)
@@ -52,12 +52,9 @@ func (l load) prepare() func() {
 		for range 1 << 12 {
 			at = next[at]
 		}
-		sink = uint64(at)
+		runtime.KeepAlive(at)
 	}
 }
-
-// sink keeps the compiler from dropping the work.
-var sink uint64
 
 // cycle returns a ring through all cache lines of an array of so many bytes, in
 // random order: next[i] is what comes after i.
