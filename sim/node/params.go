@@ -69,7 +69,7 @@ type Crowding struct{ Each, Most float64 }
 // real kernel.
 var (
 	Cached = Crowding{Each: .085, Most: 1.3}
-	Large  = Crowding{Each: .5, Most: .75}
+	Large  = Crowding{Each: .6, Most: .8}
 )
 
 // Validate returns a *FieldError for the first field out of range.
