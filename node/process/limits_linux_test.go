@@ -30,9 +30,13 @@ func TestMain(m *testing.M) {
 	}
 	fmt.Println(debug.SetMemoryLimit(-1), debug.SetGCPercent(50), runtime.GOMAXPROCS(0))
 	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	for _, t := range threads {
-		var stat []byte
-		if stat, err = os.ReadFile("/proc/self/task/" + t.Name() + "/stat"); err != nil {
+		stat, err := os.ReadFile("/proc/self/task/" + t.Name() + "/stat")
+		if err != nil {
 			continue // it has ended
 		}
 		_, after, _ := strings.Cut(string(stat), ") ")
