@@ -410,6 +410,24 @@ func TestSwapIsHandedOn(t *testing.T) {
 }
 
 // Nodes of the findings on mixed pods swap, as the prototype's did.
+// Ten pods of a core on four cores take turns, 2.5 a core, and lose 1.5·.085 by it in
+// b5; in b1, of the same pods, nothing.
+func TestCrowdingIsB5s(t *testing.T) {
+	run := map[string]float64{}
+	for _, name := range []string{"b1", "b5"} {
+		batch := cases(t, name, experiment.Params{Nodes: 1, Pods: 10}, experiment.Sweep{Work: []float64{60}, Law: []workload.Law{workload.Equal}})
+		rows, err := experiment.Run(t.Context(), batch, experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(rows, func(r experiment.Row) bool { return r.Metric == "run_mean" })
+		run[name] = rows[i].Value
+	}
+	if ratio := run["b5"] / run["b1"]; math.Abs(ratio-(1+1.5*.085)) > .02 {
+		t.Errorf("pods of b5 run %.3f times as long as those of b1, want 1.1275", ratio)
+	}
+}
+
 func TestFindingsSwap(t *testing.T) {
 	c := cases(t, "finding-8", experiment.Params{Nodes: 1, Pods: 60}, experiment.Sweep{})
 	rows, err := experiment.Run(t.Context(), c, experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}})
