@@ -14,11 +14,12 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// peer is a scheduler and an aggregator at one address, to be killed and
-// started again.
+// peer is a scheduler, an aggregator and a profiler at one address, to be killed
+// and started again.
 type peer struct {
 	spaziov1.UnimplementedSignalServiceServer
 	spaziov1.UnimplementedModelServiceServer
+	spaziov1.UnimplementedUsageServiceServer
 
 	t       *testing.T
 	addr    string
@@ -26,18 +27,21 @@ type peer struct {
 	ended   chan error
 	reports chan *spaziov1.Report
 	pushes  chan *spaziov1.LocalModel
+	usages  chan *spaziov1.UsageBatch
 	// hold, if set, keeps streams from being read until it is closed.
 	hold chan struct{}
 	// notice and answer, if set, are what a stream or a push is answered with.
 	notice *spaziov1.Notice
 	answer *spaziov1.PushResponse
 	err    error
+	// refuse, if set, says which batches end their stream, and with what.
+	refuse func(*spaziov1.UsageBatch) error
 	// tls is the server's identity; the zero value is plaintext.
 	tls transport.Config
 }
 
 func newPeer(t *testing.T) *peer {
-	p := &peer{t: t, addr: "127.0.0.1:0", reports: make(chan *spaziov1.Report, 1<<16), pushes: make(chan *spaziov1.LocalModel, 1<<10)}
+	p := &peer{t: t, addr: "127.0.0.1:0", reports: make(chan *spaziov1.Report, 1<<16), pushes: make(chan *spaziov1.LocalModel, 1<<10), usages: make(chan *spaziov1.UsageBatch, 1<<10)}
 	t.Cleanup(p.kill)
 	return p
 }
@@ -62,6 +66,7 @@ func (p *peer) start() {
 	p.ended = make(chan error, 1)
 	spaziov1.RegisterSignalServiceServer(p.server, p)
 	spaziov1.RegisterModelServiceServer(p.server, p)
+	spaziov1.RegisterUsageServiceServer(p.server, p)
 	go func(server *grpc.Server, listener net.Listener, ended chan error) { ended <- server.Serve(listener) }(p.server, listener, p.ended)
 }
 
@@ -104,6 +109,24 @@ func (p *peer) Push(_ context.Context, r *spaziov1.PushRequest) (*spaziov1.PushR
 		return nil, p.err
 	}
 	return p.answer, nil
+}
+
+func (p *peer) Report(stream spaziov1.UsageService_ReportServer) error {
+	for {
+		b, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		p.usages <- b
+		if p.refuse != nil {
+			if err := p.refuse(b); err != nil {
+				return err
+			}
+		}
+		if err := stream.Send(&spaziov1.UsageAck{Incarnation: b.Incarnation, Sequence: b.Sequence}); err != nil {
+			return err
+		}
+	}
 }
 
 // receive waits for one value.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
@@ -34,7 +36,7 @@ type UsagesConfig struct {
 	Backoff Backoff
 	// Registerer gets the metrics; nil registers none.
 	Registerer prometheus.Registerer
-	// Logger gets one line per lost profiler; nil logs nothing.
+	// Logger gets one line per profiler that is lost or refuses; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -77,7 +79,7 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 			return nil, err
 		}
 		u.streams = append(u.streams, &usageStream{
-			target: target, options: options, backoff: c.Backoff.withDefaults(), log: log, wake: make(chan struct{}, 1),
+			target: target, options: options, backoff: c.Backoff.withDefaults(), log: log, wake: make(chan struct{}, 1), lost: dropped,
 			logger: orDefault(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
 		})
 	}
@@ -112,6 +114,7 @@ type usageStream struct {
 	backoff Backoff
 	logger  *slog.Logger
 	wake    chan struct{} // holds a token while there may be a batch to send
+	lost    prometheus.Counter
 
 	mu      sync.Mutex
 	log     *agent.UsageLog
@@ -140,7 +143,12 @@ func (s *usageStream) next(sent uint64) (agent.UsageBatch, bool) {
 
 func (s *usageStream) run(ctx context.Context) {
 	reconnect(ctx, s.backoff, s.session, func(err error, first bool) {
-		if first {
+		refused := (*refusedError)(nil)
+		switch {
+		case !first:
+		case errors.As(err, &refused):
+			s.logger.Error("profiler refuses a batch; its windows are dropped", "windows", refused.windows, "error", err)
+		default:
 			s.logger.Warn("profiler is away", "error", err)
 		}
 	})
@@ -160,20 +168,52 @@ func (s *usageStream) session(ctx context.Context) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.receive(report) }()
-	sent := uint64(0)
+	sent, err := s.send(report, ended)
+	if status.Code(err) == codes.InvalidArgument {
+		return s.drop(sent, err)
+	}
+	return err
+}
+
+// send returns when receiving has ended, with the reason, and the sequence number of
+// the batch that was sent last.
+func (s *usageStream) send(report spaziov1.UsageService_ReportClient, ended <-chan error) (sent uint64, err error) {
 	for {
 		if b, ok := s.next(sent); ok {
 			sent = b.Sequence
 			if report.Send(api.FromUsage(b)) != nil {
-				return <-ended
+				return sent, <-ended
 			}
 		}
 		select {
 		case err := <-ended:
-			return err
+			return sent, err
 		case <-s.wake:
 		}
 	}
+}
+
+// refusedError is why a batch was given up.
+type refusedError struct {
+	windows int
+	err     error
+}
+
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
+
+// drop gives up the batch under way if it is the one that was sent last on the stream
+// that ended: what a profiler can't read it refuses each time.
+func (s *usageStream) drop(sent uint64, why error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.log.Unacknowledged()
+	if !ok || b.Sequence != sent {
+		return why
+	}
+	s.log.Acknowledge(b.Incarnation, b.Sequence)
+	s.lost.Add(float64(len(b.Windows)))
+	return &refusedError{len(b.Windows), why}
 }
 
 func (s *usageStream) receive(report spaziov1.UsageService_ReportClient) error {

@@ -1,0 +1,124 @@
+package publish_test
+
+import (
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+const (
+	dropped     = "spazio_agent_windows_dropped_total"
+	refusedLine = "profiler refuses a batch; its windows are dropped"
+)
+
+// usageAgent is an agent that measures pods of its node.
+type usageAgent struct {
+	*publish.Usages
+	at time.Time
+}
+
+func usages(t *testing.T, c publish.UsagesConfig) *usageAgent {
+	t.Helper()
+	c.Node, c.Incarnation, c.Backoff = "node-1", 1, publish.Backoff{Min: soon, Max: 2 * soon}
+	u, err := publish.NewUsages(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, u.Run)
+	return &usageAgent{u, time.Now()}
+}
+
+// read is the first reading of a pod.
+func (a *usageAgent) read(pod reserve.PodKey) {
+	const age = 10 * time.Second
+	a.at = a.at.Add(age)
+	a.Take(a.at, []agent.PodReading{{Pod: pod, Age: age, CPU: age / 2, Pressure: true, Memory: 1 << 20, MemoryPeak: 1 << 20}})
+}
+
+// told returns the pods of the next batch that the profiler gets. Time goes on.
+func (a *usageAgent) told(t *testing.T, p *peer) (pods []uint64) {
+	t.Helper()
+	var b *spaziov1.UsageBatch
+	waitFor(t, "a batch", func() bool {
+		a.at = a.at.Add(time.Second)
+		a.Take(a.at, nil)
+		select {
+		case b = <-p.usages:
+		default:
+		}
+		return b != nil
+	})
+	for _, w := range b.GetWindows() {
+		pods = append(pods, w.GetPod())
+	}
+	return pods
+}
+
+// A batch that a profiler can't read is sent once: it is dropped and counted, and the
+// next goes out.
+func TestRefusedBatchIsDropped(t *testing.T) {
+	p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+	const bad = 2
+	p.refuse = func(b *spaziov1.UsageBatch) error {
+		if slices.ContainsFunc(b.GetWindows(), func(w *spaziov1.PodWindow) bool { return w.GetPod() == bad }) {
+			return status.Error(codes.InvalidArgument, "windows[0].cpu_seconds")
+		}
+		return nil
+	}
+	p.start()
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Registerer: registry, Logger: slog.New(log)})
+	for pod := range uint64(4) {
+		a.read(reserve.PodKey(pod))
+		if got := a.told(t, p); !slices.Equal(got, []uint64{pod}) {
+			t.Fatalf("a batch of pods %v, want %v", got, pod)
+		}
+	}
+	waitFor(t, "the window counts as dropped", func() bool { return value(t, registry, dropped, "") == 1 })
+	waitFor(t, "a line about it", func() bool { return log.count(refusedLine) == 1 })
+	if n := log.count("profiler is away"); n != 0 {
+		t.Errorf("%d lines that the profiler is away", n)
+	}
+}
+
+// A profiler that refuses the caller, or fails, gets the batch again.
+func TestUnacknowledgedBatchIsSentAgain(t *testing.T) {
+	for _, code := range []codes.Code{codes.PermissionDenied, codes.ResourceExhausted, codes.Unavailable, codes.Unauthenticated} {
+		t.Run(code.String(), func(t *testing.T) {
+			p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+			const failures = 3
+			var batches atomic.Int32
+			p.refuse = func(*spaziov1.UsageBatch) error {
+				if batches.Add(1) > failures {
+					return nil
+				}
+				return status.Error(code, "not now")
+			}
+			p.start()
+			a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Registerer: registry, Logger: slog.New(log)})
+			a.read(1)
+			for range failures + 1 {
+				if got := a.told(t, p); !slices.Equal(got, []uint64{1}) {
+					t.Fatalf("a batch of pods %v", got)
+				}
+			}
+			a.read(2)
+			if got := a.told(t, p); !slices.Equal(got, []uint64{2}) {
+				t.Fatalf("then one of pods %v", got)
+			}
+			if n := value(t, registry, dropped, ""); n != 0 || log.count(refusedLine) != 0 {
+				t.Errorf("%v windows dropped, %d lines", n, log.count(refusedLine))
+			}
+		})
+	}
+}
