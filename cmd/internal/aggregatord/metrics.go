@@ -32,9 +32,6 @@ var (
 // identitiesDesc has the name that it has at the scheduler.
 var identitiesDesc = prometheus.NewDesc("spazio_identities_total", "Calls by what was found of who makes them; unknown if the API server could not be asked, throttled if it was not.", []string{"result"}, nil)
 
-// notAfterDesc, too.
-var notAfterDesc = prometheus.NewDesc("spazio_certificate_not_after_seconds", "When a certificate in the aggregator's files ends, in seconds since 1970: its own, or of the authorities of servers or clients the first.", []string{"use"}, nil)
-
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("spazio_aggregator_"+name, help, labels, nil)
 }
@@ -44,7 +41,7 @@ func (s statistics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		pushesDesc, refusalsDesc, versionDesc, nodesDesc, clippedDesc, groupsDesc, readyDesc,
 		peersDesc, exchangesDesc, statesDesc, lagDesc, savesDesc, ageDesc, bytesDesc,
-		callersDesc, identitiesDesc, notAfterDesc,
+		callersDesc, identitiesDesc,
 	} {
 		out <- d
 	}
@@ -77,9 +74,6 @@ func (s statistics) Collect(out chan<- prometheus.Metric) {
 		for result, n := range callers.Results() {
 			count(identitiesDesc, n, result)
 		}
-	}
-	for use, end := range s.service.transport.NotAfter() {
-		out <- prometheus.MustNewConstMetric(notAfterDesc, prometheus.GaugeValue, float64(end.Unix()), use)
 	}
 	clipped := 0
 	for _, g := range models.Globals() {

@@ -107,25 +107,24 @@ func (c Config) peers(onError func(string, error)) modelserver.PeersConfig {
 
 // Service is an aggregator with its listeners open. Run is called once.
 type Service struct {
-	logger    *slog.Logger
-	transport transport.Config
-	models    *modelserver.Server
-	peers     *modelserver.Peers  // nil without targets
-	snapshot  *modelserver.Keeper // nil without a file
-	guard     *transport.Guard
-	callers   *access.Callers // nil where nobody is known
-	server    *grpc.Server
-	health    *health.Server
-	listener  net.Listener
-	metrics   *endpoint.HTTP // nil without MetricsListen
-	debug     *endpoint.HTTP // nil without DebugListen
+	logger   *slog.Logger
+	models   *modelserver.Server
+	peers    *modelserver.Peers  // nil without targets
+	snapshot *modelserver.Keeper // nil without a file
+	guard    *transport.Guard
+	callers  *access.Callers // nil where nobody is known
+	server   *grpc.Server
+	health   *health.Server
+	listener net.Listener
+	metrics  *endpoint.HTTP // nil without MetricsListen
+	debug    *endpoint.HTTP // nil without DebugListen
 }
 
 // New reads the snapshot and opens the listeners, so that a busy port is known
 // at once. A snapshot that is no good is logged, and the service starts
 // without. The caller must Run or Close the service.
 func New(ctx context.Context, c Config) (*Service, error) {
-	s := &Service{logger: c.Logger, transport: c.Transport}
+	s := &Service{logger: c.Logger}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -164,7 +163,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		s.snapshot.Restore()
 	}
 	registry, seconds := prometheus.NewRegistry(), newPushSeconds()
-	registry.MustRegister(seconds, ticks, statistics{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(seconds, ticks, statistics{s}, endpoint.Certificates{Transport: c.Transport}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.guard, err = transport.NewGuard(limits(c.Limits)); err != nil {
 		return nil, err
 	}

@@ -181,7 +181,7 @@ func (s *Service) listen(ctx context.Context, c Config, callers *access.Callers,
 	if callers != nil {
 		options = append(options, grpc.ChainUnaryInterceptor(callers.Unary), grpc.ChainStreamInterceptor(callers.Stream))
 	}
-	registry.MustRegister(calls{guard, callers})
+	registry.MustRegister(calls{guard, callers}, endpoint.Certificates{Transport: c.Transport})
 	options = append(options, grpc.ReadBufferSize(readBuffer))
 	s.server, s.health = grpc.NewServer(options...), health.NewServer()
 	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)

@@ -60,7 +60,6 @@ func Rights() []Right {
 	add(group, v1alpha1.Checkpoints, "", "delete", notDeleted)
 	for _, group := range []string{"", "events.k8s.io"} {
 		add(group, "events", "", "create", noEvents)
-		add(group, "events", "", "patch", noEvents)
 	}
 	add("authentication.k8s.io", "tokenreviews", "", "create", nobodyIsKnown)
 	for _, verb := range []string{"get", "update"} {

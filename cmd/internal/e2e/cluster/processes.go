@@ -22,6 +22,8 @@ import (
 type Command struct {
 	Role, Program string
 	Args          []string
+	// Env is added to this process's environment.
+	Env []string
 
 	process *exec.Cmd
 	output  *lockedBuffer
@@ -56,7 +58,7 @@ func (c *Command) Start(t *testing.T) {
 		}
 	}
 	process, output := exec.Command(binary, c.Args...), &lockedBuffer{}
-	process.Env = append(os.Environ(), roleVariable+"="+c.Role)
+	process.Env = append(append(os.Environ(), c.Env...), roleVariable+"="+c.Role)
 	process.Stdout, process.Stderr = output, output
 	if _, err := process.StdinPipe(); err != nil {
 		t.Fatal(err)

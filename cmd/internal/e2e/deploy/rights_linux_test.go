@@ -85,7 +85,7 @@ func TestRights(t *testing.T) {
 	log.WaitSucceeded(t, podCount)
 	cluster.CheckHeld(t, nodes)
 	k.certificates(t, all)
-	judge(t, s, objects, nil)
+	judge(t, s, objects)
 }
 
 // The agent that asks the API server which pods run needs its two rights alone.
@@ -109,7 +109,7 @@ func TestRightsOfTheAgentThatAsks(t *testing.T) {
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK, response.Status
 	})
-	judge(t, s, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetName() != "spazio-agent" }), nil)
+	judge(t, s, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetName() != "spazio-agent" }))
 }
 
 // certificates runs spazio-certs to its end.
@@ -204,15 +204,15 @@ func push(t *testing.T, aggregator, a *container, node string) {
 }
 
 // judge holds what the API server was asked in the accounts' names against the
-// rules that the objects give them. What is rare may stay unused.
-func judge(t *testing.T, s server, objects []*unstructured.Unstructured, rare []string) {
+// rules that the objects give them.
+func judge(t *testing.T, s server, objects []*unstructured.Unstructured) {
 	t.Helper()
 	grants := grantsOf(t, s, objects)
 	if len(grants) == 0 {
 		t.Fatal("the manifests give nobody any right")
 	}
 	cluster.Eventually(t, "every right of the manifests is used", func() (bool, any) {
-		idle := slices.DeleteFunc(idle(grants, audited.asked()), func(rule string) bool { return slices.Contains(rare, rule) })
+		idle := idle(grants, audited.asked())
 		return len(idle) == 0, strings.Join(idle, "\n")
 	})
 	asked := audited.asked()
