@@ -1,0 +1,95 @@
+// Command images makes the images of Spazio's programs: ko builds each program on
+// a base that is made here, in memory, and holds no shell and no authorities.
+// Neither a container engine nor, once the modules are there, the network is needed.
+//
+//	GOWORK=off go run -C tools/images . -to layout:DIR      an OCI image layout
+//	GOWORK=off go run -C tools/images . -to tar:FILE        the same as an archive
+//	GOWORK=off go run -C tools/images . -to push:ADDRESS    into a registry
+//	GOWORK=off go run -C tools/images . -verify             builds twice and compares
+//
+// A commit has one digest an image, whoever builds it where: the toolchain is
+// go.work's, the environment's settings of the compiler do not count, and all
+// times are the commit's. That holds for a clone; a git worktree and one with
+// changes are built too, with a warning.
+//
+// The programs are built within the workspace, as everywhere else in the tree: the
+// siblings that cmd/go.mod requires need not be published. This module alone lies
+// outside of it, for ko's dependencies are many.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// command returns the exit code: 2 for what it was not asked rightly.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	opts, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(stderr, err)
+		return 2
+	}
+	if opts.verify {
+		err = verify(ctx, opts, stdout, stderr)
+	} else {
+		err = run(ctx, opts, stdout, stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// run builds the images one after the other and hands each on as it is built.
+func run(ctx context.Context, opts options, stdout, stderr io.Writer) (err error) {
+	src, err := open(ctx, opts.root)
+	if err != nil {
+		return err
+	}
+	for _, doubt := range src.doubts {
+		fmt.Fprintln(stderr, "warning:", doubt)
+	}
+	if err := src.pin(ctx); err != nil {
+		return err
+	}
+	dst, err := opts.to.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dst.abandon()) }()
+	digests := map[string]string{}
+	for _, p := range opts.programs {
+		img, err := src.build(ctx, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		if err := dst.add(ctx, img); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		digests[p.name] = img.digest.String()
+		fmt.Fprintf(stdout, "%s@%s\n", opts.to.repository(p.name), img.digest)
+	}
+	if err := dst.commit(ctx); err != nil {
+		return err
+	}
+	if opts.digests == "" {
+		return nil
+	}
+	return writeDigests(opts.digests, digests)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+func TestHostileOptions(t *testing.T) {
+	for _, args := range [][]string{
+		nil,
+		{"-to", ""},
+		{"-to", "layout"},
+		{"-to", "layout:"},
+		{"-to", "disk:/tmp/x"},
+		{"-to", ":x"},
+		{"-to", "push:"},
+		{"-to", "push:nohost/path"},
+		{"-to", "push:nohost"},
+		{"-to", "push:host:port/x"},
+		{"-to", "push:http://host/x"},
+		{"-to", "push:127.0.0.1:5000/UPPER"},
+		{"-to", "push:127.0.0.1:5000/a b"},
+		{"-to", "push:127.0.0.1:5000/x@sha256:00"},
+		{"-to", "push:127.0.0.1:5000", "-tag", ""},
+		{"-to", "layout:x", "-tag", "a/b"},
+		{"-to", "layout:x", "-tag", strings.Repeat("a", 129)},
+		{"-to", "layout:x", "-insecure"},
+		{"-to", "layout:x", "-only", "nobody"},
+		{"-to", "layout:x", "-only", "../../etc"},
+		{"-to", "layout:x", "-only", "agent,"},
+		{"-to", "layout:x", "-only", "agent,spazio-agent"},
+		{"-to", "layout:x", "-platforms", "windows/amd64"},
+		{"-to", "layout:x", "-platforms", "linux/amd64/v3"},
+		{"-to", "layout:x", "-platforms", "linux/amd64,linux/amd64"},
+		{"-to", "layout:x", "-platforms", "a/b/c/d"},
+		{"-to", "layout:x", "-platforms", "linux"},
+		{"-to", "layout:x", "-platforms", "linux/amd64", "-all"},
+		{"-to", "layout:x", "stray"},
+		{"-verify", "-to", "layout:x"},
+		{"-verify", "-digests", "x"},
+	} {
+		_, err := parse(args, &bytes.Buffer{})
+		var field *FieldError
+		if !errors.As(err, &field) || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	for _, args := range [][]string{{"-nonsense"}, {"-all=perhaps"}, {"-to"}} {
+		if code, _, stderr := invoke(t, args...); code != 2 || stderr == "" {
+			t.Errorf("%q: exit code %d, %q", args, code, stderr)
+		}
+	}
+	if code, _, stderr := invoke(t, "-h"); code != 0 || !strings.Contains(stderr, "-verify") {
+		t.Errorf("-h: exit code %d, %q", code, stderr)
+	}
+}
+
+func TestChoice(t *testing.T) {
+	own := []string{"linux/" + runtime.GOARCH}
+	both := []string{"linux/amd64", "linux/arm64"}
+	for _, c := range []struct {
+		args      []string
+		agent     []string
+		scheduler []string
+	}{
+		{nil, both, own},
+		{[]string{"-all"}, both, both},
+		{[]string{"-platforms", "linux/arm64"}, []string{"linux/arm64"}, []string{"linux/arm64"}},
+	} {
+		opts, err := parse(append([]string{"-to", "layout:x"}, c.args...), &bytes.Buffer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, p := range opts.programs {
+			for _, platform := range p.platforms {
+				got[p.name] = append(got[p.name], platform.String())
+			}
+		}
+		if len(got) != len(names) || !slices.Equal(got["spazio-agent"], c.agent) || !slices.Equal(got["spazio-scheduler"], c.scheduler) {
+			t.Errorf("%q: %v", c.args, got)
+		}
+	}
+}
+
+// TestNames: the images are those that the chart names.
+func TestNames(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/chart/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type schema struct {
+		Properties map[string]json.RawMessage
+	}
+	at := func(raw []byte, property string) json.RawMessage {
+		var s schema
+		if err := json.Unmarshal(raw, &s); err != nil {
+			t.Fatal(err)
+		}
+		return s.Properties[property]
+	}
+	var digests schema
+	if err := json.Unmarshal(at(at(text, "images"), "digests"), &digests); err != nil {
+		t.Fatal(err)
+	}
+	if chart := slices.Sorted(maps.Keys(digests.Properties)); !slices.Equal(chart, names) {
+		t.Errorf("the chart knows %q, this module %q", chart, names)
+	}
+}
+
+// TestToolchain: this module is run with the toolchain that it builds with.
+func TestToolchain(t *testing.T) {
+	work, err := toolchain("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mod.Toolchain == nil || mod.Toolchain.Name != work {
+		t.Errorf("go.mod pins %v, go.work %s", mod.Toolchain, work)
+	}
+}
+
+func TestNoSource(t *testing.T) {
+	tree := newTree(t, nil)
+	without := func(files map[string]string) string {
+		dir := t.TempDir()
+		writeFiles(t, dir, files)
+		return dir
+	}
+	for name, root := range map[string]string{
+		"nothing":         filepath.Join(tree, "nowhere"),
+		"no workspace":    t.TempDir(),
+		"no commit":       without(map[string]string{"go.work": tiny["go.work"]}),
+		"bad workspace":   without(map[string]string{"go.work": "what?"}),
+		"no toolchain":    without(map[string]string{"go.work": "go 1.26.0\n"}),
+		"other toolchain": without(map[string]string{"go.work": "go 1.26.0\n\ntoolchain go1.27.1\n"}),
+	} {
+		code, _, stderr := invoke(t, "-root", root, "-to", "layout:"+filepath.Join(t.TempDir(), "images"))
+		if code != 1 || !strings.HasPrefix(stderr, "images: ") {
+			t.Errorf("%s: exit code %d, %s", name, code, stderr)
+		}
+	}
+}
