@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,9 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if o.output == "json" {
 		return encode(out, e, false)
 	}
-	describe(out, e)
+	if _, err := fmt.Fprintln(out, e.Text()); err != nil {
+		return err
+	}
 	return write(out, explainColumns, e.Nodes)
 }
 
@@ -100,74 +101,6 @@ func (o *explainOptions) choose(nodes []plugin.NodeVerdict, matching *regexp.Reg
 	return nodes
 }
 
-// describe says in words what is known of the pod.
-func describe(out io.Writer, e plugin.Explanation) {
-	fmt.Fprintf(out, "pod %s (%s) of profile %s is %s", e.Pod, e.UID, orNone(e.Profile), e.State)
-	if e.Node != "" {
-		fmt.Fprintf(out, " on node %s", e.Node)
-	}
-	fmt.Fprintln(out)
-	if !e.Ours {
-		fmt.Fprintln(out, "the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options")
-	}
-	describeWorkload(out, e.Workload)
-	describeWait(out, e)
-	describeAttempt(out, e.Attempt)
-	if e.Unscheduled != "" {
-		fmt.Fprintf(out, "the scheduler, of all its plugins: %s\n", e.Unscheduled)
-	}
-}
-
-// describeWorkload tells what is known of what the pod takes.
-func describeWorkload(out io.Writer, w *plugin.WorkloadState) {
-	switch {
-	case w == nil:
-	case w.Source == "profile":
-		fmt.Fprintf(out, "its workload %s takes %.3g ± %.2g cores (confidence %.2g) and %.3g ± %.2g GiB (%.2g); profiles are but observed: what they would decide otherwise is in brackets\n",
-			w.Workload, w.CPU.Amount, w.CPU.SD, w.CPU.Confidence, w.Memory.Amount/gib, w.Memory.SD/gib, w.Memory.Confidence)
-	default:
-		fmt.Fprintf(out, "its workload is %s, of which nothing is known (%s): it counts as a typical pod\n", w.Workload, w.Source)
-	}
-}
-
-const gib = 1 << 30
-
-// verdict adds what profiles would decide, where that is something else.
-func verdict(n plugin.NodeVerdict) string {
-	if n.ByProfile == "" || n.ByProfile == n.Reason {
-		return n.Reason
-	}
-	return n.Reason + " (" + n.ByProfile + ")"
-}
-
-// describeWait tells of a pod that waits for measured room, or did for too long.
-func describeWait(out io.Writer, e plugin.Explanation) {
-	switch {
-	case e.OverdueSince != nil:
-		fmt.Fprintf(out, "it has waited for measured room since %s and is overdue since %s: a node without room may take it where memory is not full\n",
-			e.RoomSince.Format(time.RFC3339), e.OverdueSince.Format(time.RFC3339))
-	case e.RoomSince != nil:
-		fmt.Fprintf(out, "it has waited for measured room since %s\n", e.RoomSince.Format(time.RFC3339))
-	case e.Overdue:
-		fmt.Fprintln(out, "it was overdue: its node took it without measured room")
-	}
-}
-
-func describeAttempt(out io.Writer, a *plugin.Attempt) {
-	if a == nil {
-		fmt.Fprintln(out, "no scheduling attempt is remembered")
-		return
-	}
-	fmt.Fprintf(out, "last attempt at %s: %d of %s had room", a.At.Format(time.RFC3339), a.WithRoom, plural(a.Nodes, "node"))
-	for _, r := range a.Refusals {
-		fmt.Fprintf(out, ", %d %s", r.Nodes, r.Message)
-	}
-	fmt.Fprintln(out)
-	if a.Reserved != "" {
-		fmt.Fprintf(out, "reserved on %s, which had %.1f available and %.1f in flight\n", a.Reserved, a.Avail, a.InFlight)
-	}
-}
-
 var explainColumns = []column[plugin.NodeVerdict]{
 	{title: "NODE", cell: func(n plugin.NodeVerdict) string { return n.Node }},
 	{title: "SCORE", number: true, cell: func(n plugin.NodeVerdict) string {
@@ -180,7 +113,7 @@ var explainColumns = []column[plugin.NodeVerdict]{
 	{title: "INFLIGHT", number: true, cell: func(n plugin.NodeVerdict) string { return fmt.Sprintf("%.1f", n.InFlight) }},
 	{title: "FREE", number: true, cell: func(n plugin.NodeVerdict) string { return known(n.NodeState, n.Free) }},
 	{title: "AGE", number: true, cell: func(n plugin.NodeVerdict) string { return age(n.NodeState) }},
-	{title: "VERDICT", cell: verdict},
+	{title: "VERDICT", cell: plugin.NodeVerdict.Verdict},
 	{title: "SHORTEST", cell: func(n plugin.NodeVerdict) string { return orNone(n.Limiting) }},
 	{title: "CHANNELS", cell: func(n plugin.NodeVerdict) string { return orNone(channels(n.Channels)) }},
 	{title: "DOUBTS", cell: func(n plugin.NodeVerdict) string { return doubts(n.Flags) }},

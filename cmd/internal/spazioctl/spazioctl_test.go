@@ -58,32 +58,15 @@ func explanation() plugin.Explanation {
 	}
 }
 
-// waited are pods that wait for room, or did.
-func waited(pod string) plugin.Explanation {
-	e := plugin.Explanation{Pod: pod, Profile: "spazio", Ours: true, State: "waiting"}
-	since := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
-	late := since.Add(10 * time.Minute)
-	switch pod {
-	case "shop/late":
-		e.RoomSince, e.Overdue, e.OverdueSince = &since, true, &late
-	case "shop/early":
-		e.RoomSince = &since
-	default:
-		e.Overdue = true
-	}
-	return e
-}
-
-// profiled are pods of a workload of which something is known, or nothing.
+// profiled is a pod of a workload of which something is known.
 func profiled(pod string) plugin.Explanation {
 	e := explanation()
-	e.Pod, e.Workload = pod, &plugin.WorkloadState{Workload: "shop/Deployment/cart", Source: "typical"}
-	if pod == "shop/known" {
-		e.Workload.Source = "profile"
-		e.Workload.CPU = plugin.ShareState{Amount: .25, SD: .05, Confidence: .9375}
-		e.Workload.Memory = plugin.ShareState{Amount: 3 << 30, SD: 1 << 29, Confidence: 1}
-		e.Nodes[0].ByProfile, e.Nodes[1].ByProfile, e.Nodes[2].ByProfile = "admitted", "admitted", "no memory"
+	e.Pod, e.Workload = pod, &plugin.WorkloadState{
+		Workload: "shop/Deployment/cart", Source: "profile",
+		CPU:    plugin.ShareState{Amount: .25, SD: .05, Confidence: .9375},
+		Memory: plugin.ShareState{Amount: 3 << 30, SD: 1 << 29, Confidence: 1},
 	}
+	e.Nodes[0].ByProfile, e.Nodes[1].ByProfile, e.Nodes[2].ByProfile = "admitted", "admitted", "no memory"
 	return e
 }
 
@@ -96,9 +79,7 @@ func debug(t *testing.T, prefix string) *http.ServeMux {
 		case "":
 		case "shop/cart", "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f":
 			answer = explanation()
-		case "shop/early", "shop/late", "shop/placed":
-			answer = waited(pod)
-		case "shop/known", "shop/unknown":
+		case "shop/known":
 			answer = profiled(pod)
 		default:
 			http.Error(w, "no such pod", http.StatusNotFound)
@@ -171,33 +152,15 @@ worker-10      -    0.5       0.0   0.5    21s  no room   memory    -           
 	}
 }
 
-func TestExplainsTheWait(t *testing.T) {
-	url := serveOn(t, debug(t, ""))
-	for pod, want := range map[string]string{
-		"shop/early":  "it has waited for measured room since 2026-05-04T03:02:01Z\n",
-		"shop/late":   "since 2026-05-04T03:02:01Z and is overdue since 2026-05-04T03:12:01Z: a node without room may take it",
-		"shop/placed": "it was overdue: its node took it without measured room\n",
-	} {
-		if code, out, errs := run(t.Context(), "explain", pod, "--scheduler", url); code != command.ExitOK || !strings.Contains(out, want) {
-			t.Errorf("%s: exit code %d, said %q and\n%s", pod, code, errs, out)
-		}
-	}
-}
-
 func TestExplainsTheWorkload(t *testing.T) {
 	url := serveOn(t, debug(t, ""))
-	for pod, want := range map[string][]string{
-		"shop/known": {
-			"its workload shop/Deployment/cart takes 0.25 ± 0.05 cores (confidence 0.94) and 3 ± 0.5 GiB (1)",
-			"admitted (no memory)", "no room (admitted)", "admitted              -",
-		},
-		"shop/unknown": {"its workload is shop/Deployment/cart, of which nothing is known (typical): it counts as a typical pod\n"},
+	code, out, errs := run(t.Context(), "explain", "shop/known", "--scheduler", url)
+	for _, part := range []string{
+		"its workload shop/Deployment/cart takes 0.25 ± 0.05 cores (confidence 0.94) and 3 ± 0.5 GiB (1)",
+		"admitted (no memory)", "no room (admitted)", "admitted              -",
 	} {
-		code, out, errs := run(t.Context(), "explain", pod, "--scheduler", url)
-		for _, part := range want {
-			if code != command.ExitOK || !strings.Contains(out, part) {
-				t.Errorf("%s: exit code %d, said %q, no %q in\n%s", pod, code, errs, part, out)
-			}
+		if code != command.ExitOK || !strings.Contains(out, part) {
+			t.Errorf("exit code %d, said %q, no %q in\n%s", code, errs, part, out)
 		}
 	}
 }

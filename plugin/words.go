@@ -1,0 +1,93 @@
+package plugin
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Text says in words, for people, what is known of the pod; of the nodes it says
+// nothing. Lines are separated, and the last is not ended.
+func (e Explanation) Text() string {
+	lines := []string{e.place()}
+	if !e.Ours {
+		lines = append(lines, "the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options")
+	}
+	if e.Workload != nil {
+		lines = append(lines, e.Workload.text())
+	}
+	if wait := e.waited(); wait != "" {
+		lines = append(lines, wait)
+	}
+	lines = append(lines, e.Attempt.lines()...)
+	if e.Unscheduled != "" {
+		lines = append(lines, "the scheduler, of all its plugins: "+e.Unscheduled)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// place says which pod it is, and where.
+func (e Explanation) place() string {
+	profile := e.Profile
+	if profile == "" {
+		profile = "-"
+	}
+	text := fmt.Sprintf("pod %s (%s) of profile %s is %s", e.Pod, e.UID, profile, e.State)
+	if e.Node != "" {
+		text += " on node " + e.Node
+	}
+	return text
+}
+
+const gib = 1 << 30
+
+// text says what is known of what the pod takes.
+func (w WorkloadState) text() string {
+	if w.Source != sourceProfile {
+		return fmt.Sprintf("its workload is %s, of which nothing is known (%s): it counts as a typical pod", w.Workload, w.Source)
+	}
+	return fmt.Sprintf("its workload %s takes %.3g ± %.2g cores (confidence %.2g) and %.3g ± %.2g GiB (%.2g); profiles are but observed: what they would decide otherwise is in brackets",
+		w.Workload, w.CPU.Amount, w.CPU.SD, w.CPU.Confidence, w.Memory.Amount/gib, w.Memory.SD/gib, w.Memory.Confidence)
+}
+
+// waited tells of a pod that waits for measured room, or did for too long.
+func (e Explanation) waited() string {
+	switch {
+	case e.OverdueSince != nil && e.RoomSince != nil:
+		return fmt.Sprintf("it has waited for measured room since %s and is overdue since %s: a node without room may take it where memory is not full",
+			e.RoomSince.Format(time.RFC3339), e.OverdueSince.Format(time.RFC3339))
+	case e.RoomSince != nil:
+		return "it has waited for measured room since " + e.RoomSince.Format(time.RFC3339)
+	case e.Overdue:
+		return "it was overdue: its node took it without measured room"
+	}
+	return ""
+}
+
+// lines say what a scheduling attempt saw, and did.
+func (a *Attempt) lines() []string {
+	if a == nil {
+		return []string{"no scheduling attempt is remembered"}
+	}
+	nodes := "nodes"
+	if a.Nodes == 1 {
+		nodes = "node"
+	}
+	saw := fmt.Sprintf("last attempt at %s: %d of %d %s had room", a.At.Format(time.RFC3339), a.WithRoom, a.Nodes, nodes)
+	for _, r := range a.Refusals {
+		saw += fmt.Sprintf(", %d %s", r.Nodes, r.Message)
+	}
+	if a.Reserved == "" {
+		return []string{saw}
+	}
+	return []string{saw, fmt.Sprintf("reserved on %s, which had %.1f available and %.1f in flight", a.Reserved, a.Avail, a.InFlight)}
+}
+
+// Verdict is the Reason, and in brackets what profiles would decide where that is
+// something else.
+func (n NodeVerdict) Verdict() string {
+	if n.ByProfile == "" || n.ByProfile == n.Reason {
+		return n.Reason
+	}
+	return n.Reason + " (" + n.ByProfile + ")"
+}
