@@ -3,9 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,13 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
 // Batch is a number of like pods.
@@ -84,131 +79,32 @@ func Submit(t testing.TB, client kubernetes.Interface, b Batch) {
 	creating.Wait()
 }
 
-// RemovePods takes page by page: the API server gives no request the time to
-// delete ten thousand pods.
+// RemovePods removes all pods.
 func RemovePods(t testing.TB, client kubernetes.Interface) {
 	t.Helper()
-	const page = 500
-	pods, grace := client.CoreV1().Pods(metav1.NamespaceDefault), int64(0)
-	for {
-		err := pods.DeleteCollection(context.Background(), metav1.DeleteOptions{GracePeriodSeconds: &grace}, metav1.ListOptions{Limit: page})
-		if err != nil {
-			t.Errorf("delete the pods: %v", err)
-			return
-		}
-		left, err := pods.List(context.Background(), metav1.ListOptions{Limit: 1})
-		if err != nil {
-			t.Errorf("list the pods: %v", err)
-			return
-		}
-		if len(left.Items) == 0 {
-			return
-		}
+	if err := batch.Remove(context.Background(), client); err != nil {
+		t.Error(err)
 	}
 }
 
 // PodLog follows what the API server says of all pods.
-type PodLog struct {
-	mu    sync.Mutex
-	bound map[types.UID]binding
-	ended map[types.UID]corev1.PodPhase
-	moved []string // pods that were bound to two nodes
-}
+type PodLog struct{ *batch.Log }
 
-type binding struct {
-	Pod, Node string
-	At        time.Time // when the watch told
-}
-
-// WatchPods follows the pods until the test ends.
+// WatchPods follows the pods until the test ends, and fails it for one that was
+// bound to two nodes.
 func WatchPods(t testing.TB, client kubernetes.Interface) *PodLog {
 	t.Helper()
-	l := &PodLog{bound: map[types.UID]binding{}, ended: map[types.UID]corev1.PodPhase{}}
-	informer := coreinformers.NewPodInformer(client, metav1.NamespaceDefault, 0, cache.Indexers{})
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    l.see,
-		UpdateFunc: func(_, pod any) { l.see(pod) },
-	})
+	l, err := batch.Watch(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { informer.RunWithContext(ctx) })
 	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-		for _, moved := range l.moved {
+		l.Close()
+		for _, moved := range l.Moved() {
 			t.Errorf("bound twice: %s", moved)
 		}
 	})
-	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
-		t.Fatal("the pods are not being watched")
-	}
-	return l
-}
-
-func (l *PodLog) see(obj any) {
-	pod, node := obj.(*corev1.Pod), obj.(*corev1.Pod).Spec.NodeName
-	if node == "" {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if known, ok := l.bound[pod.UID]; !ok {
-		l.bound[pod.UID] = binding{pod.Name, node, time.Now()}
-	} else if known.Node != node {
-		l.moved = append(l.moved, fmt.Sprintf("%s, to %s and %s", pod.Name, known.Node, node))
-	}
-	if phase := pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
-		l.ended[pod.UID] = phase
-	}
-}
-
-// Counts returns the pods that were ever bound and those that succeeded.
-func (l *PodLog) Counts() (bound, succeeded int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, phase := range l.ended {
-		if phase == corev1.PodSucceeded {
-			succeeded++
-		}
-	}
-	return len(l.bound), succeeded
-}
-
-// Bindings returns all bindings so far.
-func (l *PodLog) Bindings() map[types.UID]binding {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.bound)
-}
-
-// PerNode counts the bindings of the pods with the given prefix.
-func (l *PodLog) PerNode(prefix string) map[string]int {
-	counts := map[string]int{}
-	for _, b := range l.Bindings() {
-		if strings.HasPrefix(b.Pod, prefix+"-") {
-			counts[b.Node]++
-		}
-	}
-	return counts
-}
-
-// LongestPause returns the longest time without a binding that ended between
-// two moments.
-func (l *PodLog) LongestPause(from, to time.Time) (longest time.Duration) {
-	var times []time.Time
-	for _, b := range l.Bindings() {
-		times = append(times, b.At)
-	}
-	slices.SortFunc(times, time.Time.Compare)
-	for i := 1; i < len(times); i++ {
-		if times[i].After(from) && times[i].Before(to) {
-			longest = max(longest, times[i].Sub(times[i-1]))
-		}
-	}
-	return longest
+	return &PodLog{l}
 }
 
 // WaitBound waits for n pods to be bound.

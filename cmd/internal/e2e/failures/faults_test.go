@@ -118,7 +118,7 @@ func TestSilentNode(t *testing.T) {
 		t.Helper()
 		log.WaitBound(t, want)
 		cluster.Eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-want, hub.Waiting() })
-		if got := log.PerNode("waiting"); len(got) > 1 || got[silent.Name()] != want {
+		if got := log.Bindings().PerNode("waiting-"); len(got) > 1 || got[silent.Name()] != want {
 			t.Errorf("%s: pods by node %v, want %d on %s", what, got, want, silent.Name())
 		}
 	}
@@ -235,7 +235,7 @@ func TestAllAgentsDead(t *testing.T) {
 		// The prefix tells the profiles' pods apart, for the log keeps them all.
 		cluster.Submit(t, client, cluster.Batch{Prefix: profile, Profile: profile, Pods: nodes * each, Cores: 2, Work: time.Hour})
 		cluster.Eventually(t, "the pods of "+profile+" are bound", func() (bool, any) {
-			placed[profile] = log.PerNode(profile)
+			placed[profile] = log.Bindings().PerNode(profile + "-")
 			bound := 0
 			for _, n := range placed[profile] {
 				bound += n
@@ -303,7 +303,7 @@ func TestPodsDeletedWhileReserved(t *testing.T) {
 	// What was deleted must not cost its node anything.
 	cluster.Submit(t, client, cluster.Batch{Prefix: "next", Pods: nodes * cluster.Places, Work: time.Second})
 	log.WaitSucceeded(t, pods/2+nodes*cluster.Places)
-	if bound := log.PerNode(deleted.Prefix); len(bound) > 0 {
+	if bound := log.Bindings().PerNode(deleted.Prefix + "-"); len(bound) > 0 {
 		t.Errorf("deleted pods were bound: %v", bound)
 	}
 	seen.Check(t, pods+nodes*cluster.Places)
@@ -376,7 +376,7 @@ func TestManyPendingPods(t *testing.T) {
 		node.Set(1+i/len(nodes), false)
 		log.WaitBound(t, i+1)
 		t.Logf("place %d was given away within %v", i+1, time.Since(begin))
-		if urgent := log.PerNode("urgent"); urgent[nodes[0].Name()] != 1 {
+		if urgent := log.Bindings().PerNode("urgent-"); urgent[nodes[0].Name()] != 1 {
 			t.Errorf("place %d: urgent pods by node %v, want the first place's", i+1, urgent)
 		}
 		if all, _ := seen.Counts(""); all != i+1 {

@@ -126,7 +126,7 @@ func TestKilledLeadersHandOver(t *testing.T) {
 	log.WaitSucceeded(t, podCount)
 	killed = append(killed, time.Now())
 	for i := range 2 {
-		t.Logf("after the death of leader %d nothing was bound for %v", i+1, log.LongestPause(killed[i], killed[i+1]))
+		t.Logf("after the death of leader %d nothing was bound for %v", i+1, log.Bindings().LongestPause(killed[i], killed[i+1]))
 	}
 
 	cluster.CheckHeld(t, nodes)

@@ -122,7 +122,7 @@ func TestOlderPodsThatFitElsewhere(t *testing.T) {
 			for i := range rises {
 				t.Logf("place %d was given away within %v", i+1, c.rise(t, i+1))
 			}
-			if given := c.log.PerNode("young")[c.here.Name()]; given != rises {
+			if given := c.log.Bindings().PerNode("young-")[c.here.Name()]; given != rises {
 				t.Errorf("%d of %d places were given to the pods that wait for them", given, rises)
 			}
 			if failed := vain(t) - before; failed > rises {

@@ -40,7 +40,7 @@ func TestOverduePods(t *testing.T) {
 	if pods, places := overdue(hub); pods != all || places != 0 {
 		t.Errorf("%d overdue pods and %d places on %d nodes", pods, places, nodeCount)
 	}
-	for node, pods := range log.PerNode("late") {
+	for node, pods := range log.Bindings().PerNode("late-") {
 		if pods != each {
 			t.Errorf("node %s has %d overdue pods", node, pods)
 		}

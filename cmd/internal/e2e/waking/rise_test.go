@@ -28,7 +28,7 @@ func TestRisesBindPendingPods(t *testing.T) {
 		r.raise(n, 3)
 	}
 	r.wait(t, nodeCount)
-	for node, pods := range r.log.PerNode("waiting") {
+	for node, pods := range r.log.Bindings().PerNode("waiting-") {
 		if pods != 3 {
 			t.Errorf("node %s rose 3 times and was given %d pods", node, pods)
 		}
