@@ -163,7 +163,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		s.snapshot.Restore()
 	}
 	registry, seconds := prometheus.NewRegistry(), newPushSeconds()
-	registry.MustRegister(seconds, ticks, statistics{s}, endpoint.Certificates{Transport: c.Transport}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), connections{s}, endpoint.Certificates{Transport: c.Transport}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.guard, err = transport.NewGuard(limits(c.Limits)); err != nil {
 		return nil, err
 	}
