@@ -1,7 +1,4 @@
-// Package certs is the command spazio-certs: it stores in a cluster what package
-// api/certs plans. The objects are there before it, for it has no right to
-// create any: a Secret with the authority, one for each server, and a ConfigMap
-// with the authorities that are trusted in each namespace.
+// Package certs is the command spazio-certs.
 package certs
 
 import (
@@ -10,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
-	plan "github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/api/identity/authority"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
@@ -26,7 +25,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 type options struct {
-	config             Config
+	config             authority.Config
+	servers, peers     []string
 	kubeconfig, output string
 	timeout            time.Duration
 	log                command.Log
@@ -52,8 +52,8 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.config.Namespace, "namespace", "spazio-system", "where the servers and the Secrets are")
 	flags.StringVar(&o.config.AgentNamespace, "agent-namespace", "spazio-agent", "where the agents are; empty if that is --namespace")
 	flags.StringVar(&o.config.ClusterDomain, "cluster-domain", "cluster.local", "what the names of services end with")
-	flags.StringArrayVar(&o.config.Servers, "server", []string{"spazio-scheduler"}, "server whose Secret is NAME-tls, and other services that it is reached by, NAME,SERVICE...; repeatable")
-	flags.StringArrayVar(&o.config.Peers, "peer", []string{"spazio-aggregator,spazio-aggregator-peers"}, "the same for one that shows its certificate as a client, too")
+	flags.StringArrayVar(&o.servers, "server", []string{"spazio-scheduler"}, "server whose Secret is NAME-tls, and other services that it is reached by, NAME,SERVICE...; repeatable")
+	flags.StringArrayVar(&o.peers, "peer", []string{"spazio-aggregator,spazio-aggregator-peers"}, "the same for one that shows its certificate as a client, too")
 	flags.BoolVar(&o.config.DryRun, "dry-run", false, "say what would be changed and change nothing")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
@@ -77,8 +77,10 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	changes, err := Ensure(ctx, client, o.config, time.Now, logger)
-	if errors.Is(err, plan.ErrInvalid) {
+	o.config.Logger = logger
+	o.config.Servers = append(named(o.servers, false), named(o.peers, true)...)
+	changes, err := authority.Ensure(ctx, client, o.config)
+	if errors.Is(err, certs.ErrInvalid) {
 		return command.Usage(err)
 	}
 	if err != nil && len(changes) == 0 {
@@ -87,15 +89,24 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return errors.Join(o.print(stdout, changes), err)
 }
 
+// named are the servers of flags, each NAME[,SERVICE]...
+func named(flags []string, client bool) (servers []authority.Server) {
+	for _, f := range flags {
+		services := strings.Split(f, ",")
+		servers = append(servers, authority.Server{Name: services[0], Services: services[1:], Client: client})
+	}
+	return servers
+}
+
 // print shows what was changed, also before a failure.
-func (o options) print(out io.Writer, changes []plan.Change) error {
+func (o options) print(out io.Writer, changes []certs.Change) error {
 	if o.output == "json" {
 		if changes == nil {
-			changes = []plan.Change{}
+			changes = []certs.Change{}
 		}
 		return json.NewEncoder(out).Encode(struct {
-			Changes []plan.Change `json:"changes"`
-			DryRun  bool          `json:"dryRun,omitempty"`
+			Changes []certs.Change `json:"changes"`
+			DryRun  bool           `json:"dryRun,omitempty"`
 		}{changes, o.config.DryRun})
 	}
 	if len(changes) == 0 {

@@ -1,0 +1,82 @@
+package authority
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/api/certs"
+)
+
+// Config says what Ensure looks after.
+type Config struct {
+	// Namespace is that of the servers, the Secrets and one ConfigMap;
+	// AgentNamespace has the other ConfigMap, unless it is empty or the same.
+	Namespace, AgentNamespace string
+	// ClusterDomain is what the names of services end with, such as cluster.local.
+	ClusterDomain string
+	// Servers are those with a certificate.
+	Servers []Server
+	// DryRun changes nothing: Ensure returns what it would change first.
+	DryRun bool
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Logger hears of each object that was stored; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Server is one with a certificate.
+type Server struct {
+	// Name is that of its service; its Secret is NAME-tls.
+	Name string
+	// Services are others that it is reached by.
+	Services []string
+	// Client says that it shows the certificate also as a client.
+	Client bool
+}
+
+var errTwice = fmt.Errorf("%w: named twice", certs.ErrInvalid)
+
+// Validate returns a *certs.FieldError, which wraps certs.ErrInvalid, for the first
+// server that is named twice or has a name that is none.
+func (c Config) Validate() error {
+	seen := map[string]bool{}
+	for _, s := range c.Servers {
+		if seen[s.Name] {
+			return &certs.FieldError{Field: "Servers", Value: s.Name, Err: errTwice}
+		}
+		seen[s.Name] = true
+	}
+	return certs.Validate(c.leaves())
+}
+
+// leaves are the certificates, by the names of the servers.
+func (c Config) leaves() map[string]certs.Leaf {
+	leaves := map[string]certs.Leaf{}
+	for _, s := range c.Servers {
+		leaf := certs.Leaf{Client: s.Client, Names: certs.ServiceNames(s.Name, c.Namespace, c.ClusterDomain)}
+		for _, service := range s.Services {
+			leaf.Names = append(leaf.Names, certs.ServiceNames(service, c.Namespace, c.ClusterDomain)...)
+		}
+		leaves[s.Name] = leaf
+	}
+	return leaves
+}
+
+// places are the namespaces with a bundle.
+func (c Config) places() []string {
+	if c.AgentNamespace == "" || c.AgentNamespace == c.Namespace {
+		return []string{c.Namespace}
+	}
+	return []string{c.Namespace, c.AgentNamespace}
+}
+
+func (c Config) withDefaults() Config {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
