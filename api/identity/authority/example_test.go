@@ -3,6 +3,7 @@ package authority_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,7 @@ func ExampleEnsure() {
 			fmt.Println(err)
 		}
 		for _, c := range changes {
-			fmt.Println(now.Format(time.DateOnly), c.Kind, c.Name)
+			fmt.Println(strings.TrimSpace(fmt.Sprintln(now.Format(time.DateOnly), c.Kind, c.Name)))
 		}
 		now = now.AddDate(0, 0, 1)
 	}
