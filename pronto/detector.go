@@ -1,0 +1,130 @@
+package pronto
+
+import "math"
+
+// Defaults and bounds of a DetectorConfig.
+const (
+	// DefaultLag is a second of samples at 10 Hz, the rate of the thesis (§4.2).
+	DefaultLag = 10
+	// DefaultThreshold and DefaultInfluence are those at which a Gaussian noise is
+	// flagged once in some hundred samples of a window of ten, whose own deviation
+	// is uncertain, and at which a level that lasts is taken for one within a few
+	// samples.
+	DefaultThreshold = 3.5
+	DefaultInfluence = .5
+	// MaxLag bounds the memory of a detector.
+	MaxLag = 1 << 16
+	// MaxThreshold bounds how many standard deviations can be asked for.
+	MaxThreshold = 1e6
+	// MaxMagnitude bounds the absolute value of a sample.
+	MaxMagnitude = 1e100
+	// Flat is the least distance from the mean that is flagged: what a signal that
+	// is constant but for rounding does not leave.
+	Flat = 1e-9
+)
+
+// DetectorConfig says what a peak is. The zero value is the documented default.
+type DetectorConfig struct {
+	// Lag is w, the number of values that a value is held against, in [2, MaxLag];
+	// 0 means DefaultLag.
+	Lag int
+	// Threshold is α, how many of their standard deviations it is away from their
+	// mean, in (0, MaxThreshold]; 0 means DefaultThreshold.
+	Threshold float64
+	// Influence is how much of a flagged value enters the window, the rest being
+	// the value before, in [0, 1]: at 0 peaks leave no trace, and a new level is a
+	// peak for ever; nil means DefaultInfluence.
+	Influence *float64
+}
+
+// Validate returns a *FieldError for the first field that is out of range.
+func (c DetectorConfig) Validate() error {
+	if c.Lag != 0 {
+		if err := checkRange("Lag", float64(c.Lag), 2, MaxLag); err != nil {
+			return err
+		}
+	}
+	if c.Threshold != 0 {
+		if err := checkRange("Threshold", c.Threshold, math.SmallestNonzeroFloat64, MaxThreshold); err != nil {
+			return err
+		}
+	}
+	if c.Influence != nil {
+		return checkRange("Influence", *c.Influence, 0, 1)
+	}
+	return nil
+}
+
+func (c DetectorConfig) lag() int {
+	if c.Lag == 0 {
+		return DefaultLag
+	}
+	return c.Lag
+}
+
+// Detector finds peaks in a stream of values by a smoothed z-score: a value is
+// flagged if it is further than Threshold standard deviations from the mean of
+// the Lag values before it, of which flagged ones count by their Influence only.
+// The first Lag values are never flagged.
+//
+// A Detector is for one goroutine.
+type Detector struct {
+	window
+	threshold, influence float64
+}
+
+// NewDetector returns a detector that has seen nothing. The error is that of
+// [DetectorConfig.Validate].
+func NewDetector(c DetectorConfig) (*Detector, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	d := newDetector(c)
+	return &d, nil
+}
+
+// newDetector is NewDetector of a valid configuration.
+func newDetector(c DetectorConfig) Detector {
+	d := Detector{window: newWindow(c.lag()), threshold: c.Threshold, influence: DefaultInfluence}
+	if d.threshold == 0 {
+		d.threshold = DefaultThreshold
+	}
+	if c.Influence != nil {
+		d.influence = *c.Influence
+	}
+	return d
+}
+
+// Step takes the next value and returns 1 if it is a peak above the window before
+// it, −1 if it is one below, and 0 otherwise. A value that is not finite or beyond
+// MaxMagnitude is a *FieldError and changes nothing.
+func (d *Detector) Step(v float64) (flag int8, err error) {
+	if err := sampleError(v); err != nil {
+		return 0, &FieldError{"v", v, err}
+	}
+	return d.step(v), nil
+}
+
+// step is Step of a valid value.
+func (d *Detector) step(v float64) (flag int8) {
+	if d.full {
+		m := d.moments()
+		if far := v - m.mean; math.Abs(far) > max(d.threshold*m.deviation(), Flat) {
+			flag = 1
+			if far < 0 {
+				flag = -1
+			}
+			v = d.influence*v + (1-d.influence)*d.last()
+		}
+	}
+	d.push(v)
+	return flag
+}
+
+// Window returns how many values the window holds, at most Lag, their mean and
+// their standard deviation, divided by their number. Flagged values are in it as
+// their influence left them.
+func (d *Detector) Window() (n int, mean, deviation float64) {
+	m := d.moments()
+	return d.len(), m.mean, m.deviation()
+}
