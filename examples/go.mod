@@ -74,3 +74,5 @@ replace github.com/spazio-scheduler/spazio/simnode => ../simnode
 replace github.com/spazio-scheduler/spazio/report => ../report
 
 replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity
+
+replace github.com/spazio-scheduler/spazio/deploy => ../deploy

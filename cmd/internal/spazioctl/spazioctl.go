@@ -2,7 +2,7 @@
 // and, as a plugin of kubectl, kubectl-spazio. Its commands ask a scheduler how it
 // sees the nodes and why a pod is where it is or waits, a node's agent for the
 // reasons of its last report, and an aggregator for the fleet's models, all by
-// package debugsource. It builds without k8s.io/kubernetes.
+// package debugsource; others install Spazio and remove it, by package deploy. It builds without k8s.io/kubernetes.
 package spazioctl
 
 import (
@@ -33,10 +33,10 @@ func newCommand(name, shown string) *cobra.Command {
 	pflag.CommandLine = pflag.NewFlagSet(name, pflag.ContinueOnError)
 	root := &cobra.Command{
 		Use:         name,
-		Short:       "Show what Spazio knows of a cluster",
+		Short:       "Install Spazio in a cluster, and show what it knows of it",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
 		Version:     command.Version(),
 	}
-	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand())
+	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newUninstallCommand())
 	return root
 }

@@ -1,0 +1,212 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/deploy"
+)
+
+func objects(t *testing.T, c deploy.Config) []*unstructured.Unstructured {
+	t.Helper()
+	if c.Registry == "" {
+		c.Registry = "registry.example/spazio"
+	}
+	all, err := c.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// inventory are the cluster's objects, but for what the API server makes by itself
+// while the test runs.
+func inventory(t *testing.T, c *deploy.Cluster) (all []deploy.ID) {
+	t.Helper()
+	cluster.Eventually(t, "the cluster's objects can be listed", func() (bool, any) {
+		var err error
+		all, err = c.Inventory(t.Context())
+		return err == nil, err
+	})
+	return slices.DeleteFunc(all, func(id deploy.ID) bool { return id.Resource == "apiservices" && strings.Contains(id.Name, "profile") })
+}
+
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// What is installed goes without a trace, whatever its components.
+func TestLeavesNoTrace(t *testing.T) {
+	c, _ := control(t)
+	for _, components := range [][]string{nil, {"cgroup-v1"}, {"agent-kube"}, {"profiler", "cgroup-v1"}} {
+		t.Run(strings.Join(components, " "), func(t *testing.T) {
+			wanted := objects(t, deploy.Config{Components: components})
+			before := inventory(t, c)
+			problems, err := c.Preflight(t.Context(), wanted)
+			if err != nil || len(problems) > 0 {
+				t.Fatalf("%v, %v", problems, err)
+			}
+			if after := inventory(t, c); !slices.Equal(after, before) {
+				t.Errorf("looking at the cluster has changed it: %v", difference(before, after))
+			}
+			if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			installed, err := c.Installed(t.Context())
+			if err != nil || len(installed) != len(wanted) {
+				t.Errorf("%d objects are installed, want %d: %v", len(installed), len(wanted), err)
+			}
+			if more := difference(before, inventory(t, c)); len(more) < len(wanted) {
+				t.Errorf("%d objects more than before, want %d at least", len(more), len(wanted))
+			}
+			if err := c.Uninstall(patient(t), deploy.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if more := difference(before, inventory(t, c)); len(more) > 0 {
+				t.Errorf("left are %v", more)
+			}
+		})
+	}
+}
+
+// difference are those that are in one of the lists alone.
+func difference(a, b []deploy.ID) (odd []deploy.ID) {
+	for _, pair := range [][2][]deploy.ID{{a, b}, {b, a}} {
+		for _, id := range pair[0] {
+			if !slices.Contains(pair[1], id) {
+				odd = append(odd, id)
+			}
+		}
+	}
+	return odd
+}
+
+// remove leaves the server as it was, also after a failure.
+func remove(t *testing.T, c *deploy.Cluster) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), cluster.Patience)
+	defer cancel()
+	if err := c.Uninstall(ctx, deploy.Options{Force: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever step an installation or a removal ends at, it is done again.
+func TestInterrupted(t *testing.T) {
+	c, _ := control(t)
+	wanted := objects(t, deploy.Config{Components: []string{"profiler"}})
+	before := inventory(t, c)
+	defer remove(t, c)
+	interrupted := func(what func(context.Context, deploy.Options) error, at int) error {
+		ctx, cancel := context.WithCancel(patient(t))
+		defer cancel()
+		seen := 0
+		return what(ctx, deploy.Options{Progress: func(s deploy.Step) {
+			if seen++; seen == at && s.Action != deploy.Waiting {
+				cancel()
+			}
+		}})
+	}
+	install := func(ctx context.Context, o deploy.Options) error { return c.Install(ctx, wanted, o) }
+	for _, at := range []int{1, 2, 4, 20, len(wanted)} {
+		if err := interrupted(install, at); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted at step %d: %v", at, err)
+		}
+		if err := install(patient(t), deploy.Options{}); err != nil {
+			t.Fatalf("again after step %d: %v", at, err)
+		}
+		for _, again := range []int{1, 3, 30} {
+			if err := interrupted(c.Uninstall, again); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatalf("removal interrupted at step %d: %v", again, err)
+			}
+		}
+		if err := c.Uninstall(patient(t), deploy.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if more := difference(before, inventory(t, c)); len(more) > 0 {
+			t.Fatalf("left are %v", more)
+		}
+	}
+}
+
+// Two installations do not mix, and one and a removal leave all or nothing.
+func TestTwoAtOnce(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	var both sync.WaitGroup
+	for _, tag := range []string{"one", "two"} {
+		wanted := objects(t, deploy.Config{Tag: tag})
+		both.Go(func() {
+			if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+				t.Errorf("%s: %v", tag, err)
+			}
+		})
+	}
+	both.Wait()
+	if tags := tagsOf(t, client); len(tags) != 1 {
+		t.Errorf("images are of %v, want one tag", tags)
+	}
+	wanted := objects(t, deploy.Config{Tag: "three"})
+	both.Go(func() {
+		if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+			t.Errorf("install: %v", err)
+		}
+	})
+	both.Go(func() {
+		if err := c.Uninstall(patient(t), deploy.Options{}); err != nil {
+			t.Errorf("uninstall: %v", err)
+		}
+	})
+	both.Wait()
+	installed, err := c.Installed(t.Context())
+	if err != nil || len(installed) != 0 && len(installed) != len(wanted) {
+		t.Errorf("%d of %d objects are there: %v", len(installed), len(wanted), err)
+	}
+}
+
+func tagsOf(t *testing.T, client kubernetes.Interface) (tags []string) {
+	t.Helper()
+	for _, namespace := range []string{deploy.SystemNamespace, deploy.AgentNamespace} {
+		add := func(spec corev1.PodSpec) {
+			_, tag, _ := strings.Cut(spec.Containers[0].Image, ":")
+			if !slices.Contains(tags, tag) {
+				tags = append(tags, tag)
+			}
+		}
+		deployments, err := client.AppsV1().Deployments(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range deployments.Items {
+			add(o.Spec.Template.Spec)
+		}
+		daemons, err := client.AppsV1().DaemonSets(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range daemons.Items {
+			add(o.Spec.Template.Spec)
+		}
+		crons, err := client.BatchV1().CronJobs(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range crons.Items {
+			add(o.Spec.JobTemplate.Spec.Template.Spec)
+		}
+	}
+	return tags
+}

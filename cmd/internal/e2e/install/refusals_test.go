@@ -1,0 +1,415 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
+	"github.com/spazio-scheduler/spazio/deploy"
+)
+
+// installer are rules that suffice to install: each is looked for below.
+func installer() []rbacv1.PolicyRule {
+	verbs := []string{"get", "list", "create", "patch", "delete"}
+	rule := func(group string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+	}
+	return []rbacv1.PolicyRule{
+		rule("", "namespaces", "serviceaccounts", "secrets", "configmaps", "services"),
+		rule("apps", "daemonsets", "deployments"),
+		rule("batch", "jobs", "cronjobs"),
+		rule("policy", "poddisruptionbudgets"),
+		rule("networking.k8s.io", "networkpolicies"),
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: append(verbs, "update")},
+		{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, Verbs: append(verbs, "bind", "escalate")},
+	}
+}
+
+// grant makes a user with rules, and returns his view of the cluster.
+func grant(t *testing.T, client kubernetes.Interface, user string, rules []rbacv1.PolicyRule) *deploy.Cluster {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	}
+	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = client.RbacV1().ClusterRoles().Delete(context.Background(), user, metav1.DeleteOptions{})
+		_ = client.RbacV1().ClusterRoleBindings().Delete(context.Background(), user, metav1.DeleteOptions{})
+	})
+	if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range rules { // the authorizer follows a moment later
+		cluster.Eventually(t, user+" has its rights", func() (bool, any) {
+			got, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]},
+			}}, metav1.CreateOptions{})
+			return err == nil && got.Status.Allowed, err
+		})
+	}
+	config, err := cluster.Plane(t).UserConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := deploy.Connect(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Each right that is missing is named before anything is changed, and who has them
+// all needs no more.
+func TestMissingRights(t *testing.T) {
+	admin, client := control(t)
+	defer remove(t, admin)
+	wanted := objects(t, deploy.Config{})
+	before := inventory(t, admin)
+	for i, tt := range []struct {
+		group, resource, verb string
+		want                  []string
+	}{
+		{"", "namespaces", "create", []string{"create namespaces"}},
+		{"apps", "daemonsets", "patch", []string{"patch daemonsets.apps in spazio-agent"}},
+		{"batch", "cronjobs", "get", []string{"get cronjobs.batch in spazio-system"}},
+		{"coordination.k8s.io", "leases", "create", []string{"create leases.coordination.k8s.io in spazio-system"}},
+		{"rbac.authorization.k8s.io", "roles", "escalate", []string{
+			"update secrets spazio-ca in spazio-system, or escalate roles.rbac.authorization.k8s.io spazio-system/spazio-certs, to give it",
+			"update configmaps spazio-trust in spazio-agent, or escalate roles.rbac.authorization.k8s.io spazio-agent/spazio-certs, to give it",
+		}},
+		{"rbac.authorization.k8s.io", "clusterroles", "escalate", []string{
+			"create tokenreviews.authentication.k8s.io, or escalate clusterroles.rbac.authorization.k8s.io spazio-aggregator, to give it",
+		}},
+	} {
+		t.Run(tt.verb+" "+tt.resource, func(t *testing.T) {
+			user := "installer-" + string(rune('a'+i))
+			rules := installer()
+			for j := range rules {
+				if rules[j].APIGroups[0] != tt.group || !slices.Contains(rules[j].Resources, tt.resource) {
+					continue
+				}
+				less := *rules[j].DeepCopy()
+				less.Resources = []string{tt.resource}
+				less.Verbs = slices.DeleteFunc(less.Verbs, func(verb string) bool { return verb == tt.verb })
+				rules[j].Resources = slices.DeleteFunc(rules[j].Resources, func(r string) bool { return r == tt.resource })
+				rules = append(rules, less)
+				if len(rules[j].Resources) == 0 {
+					rules = slices.Delete(rules, j, j+1)
+				}
+				break
+			}
+			c := grant(t, client, user, rules)
+			problems, err := c.Preflight(t.Context(), wanted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range tt.want {
+				if !slices.Contains(problems, deploy.Problem{About: "rights", Text: want}) {
+					t.Errorf("nobody says %q, but %q", want, problems)
+				}
+			}
+			for _, p := range problems {
+				if !strings.Contains(p.Text, tt.verb) {
+					t.Errorf("there is nothing wrong about %q", p)
+				}
+			}
+		})
+	}
+	if more := difference(before, slices.DeleteFunc(inventory(t, admin), func(id deploy.ID) bool { return strings.HasPrefix(id.Name, "installer-") })); len(more) > 0 {
+		t.Errorf("changed were %v", more)
+	}
+	c := grant(t, client, "installer", installer())
+	problems, err := c.Preflight(t.Context(), wanted)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("with all rights: %q, %v", problems, err)
+	}
+	if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+		t.Errorf("with all rights: %v", err)
+	}
+}
+
+// A namespace that the cluster lacks the resource for is said, and images of no
+// registry.
+func TestPreflight(t *testing.T) {
+	c, _ := control(t)
+	config := deploy.Config{Components: []string{"cert-manager"}}
+	wanted, err := config.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := c.Preflight(t.Context(), wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := map[string]int{}
+	for _, p := range problems {
+		about[p.About]++
+	}
+	if about["resource"] == 0 || about["images"] != 1 || about["rights"] != 0 {
+		t.Errorf("%+v", problems)
+	}
+}
+
+// Nobody's pods are left waiting.
+func TestUninstallRefuses(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	if err := c.Install(patient(t), objects(t, deploy.Config{}), deploy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := corev1.PodSpec{SchedulerName: deploy.SchedulerName, RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i.example"}}}
+	labels := map[string]string{"app": "x"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod}
+	always := *template.DeepCopy()
+	always.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	meta := metav1.ObjectMeta{Name: "user", Namespace: metav1.NamespaceDefault}
+	create, now := metav1.CreateOptions{}, int64(0)
+	remove := metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: new(metav1.DeletePropagationBackground)}
+	for resource, make := range map[string]struct{ make, remove func() error }{
+		"pods": {
+			func() error {
+				_, err := client.CoreV1().Pods(meta.Namespace).Create(t.Context(), &corev1.Pod{ObjectMeta: meta, Spec: pod}, create)
+				return err
+			},
+			func() error { return client.CoreV1().Pods(meta.Namespace).Delete(t.Context(), meta.Name, remove) },
+		},
+		"deployments.apps": {
+			func() error {
+				_, err := client.AppsV1().Deployments(meta.Namespace).Create(t.Context(), &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Selector: selector, Template: always}}, create)
+				return err
+			},
+			func() error {
+				return client.AppsV1().Deployments(meta.Namespace).Delete(t.Context(), meta.Name, remove)
+			},
+		},
+		"replicasets.apps": {
+			func() error {
+				_, err := client.AppsV1().ReplicaSets(meta.Namespace).Create(t.Context(), &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: always}}, create)
+				return err
+			},
+			func() error {
+				return client.AppsV1().ReplicaSets(meta.Namespace).Delete(t.Context(), meta.Name, remove)
+			},
+		},
+		"daemonsets.apps": {
+			func() error {
+				_, err := client.AppsV1().DaemonSets(meta.Namespace).Create(t.Context(), &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: always}}, create)
+				return err
+			},
+			func() error { return client.AppsV1().DaemonSets(meta.Namespace).Delete(t.Context(), meta.Name, remove) },
+		},
+		"statefulsets.apps": {
+			func() error {
+				_, err := client.AppsV1().StatefulSets(meta.Namespace).Create(t.Context(), &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: always}}, create)
+				return err
+			},
+			func() error {
+				return client.AppsV1().StatefulSets(meta.Namespace).Delete(t.Context(), meta.Name, remove)
+			},
+		},
+		"replicationcontrollers": {
+			func() error {
+				_, err := client.CoreV1().ReplicationControllers(meta.Namespace).Create(t.Context(), &corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Selector: labels, Template: &always}}, create)
+				return err
+			},
+			func() error {
+				return client.CoreV1().ReplicationControllers(meta.Namespace).Delete(t.Context(), meta.Name, remove)
+			},
+		},
+		"podtemplates": {
+			func() error {
+				_, err := client.CoreV1().PodTemplates(meta.Namespace).Create(t.Context(), &corev1.PodTemplate{ObjectMeta: meta, Template: always}, create)
+				return err
+			},
+			func() error {
+				return client.CoreV1().PodTemplates(meta.Namespace).Delete(t.Context(), meta.Name, remove)
+			},
+		},
+		"cronjobs.batch": {
+			func() error {
+				_, err := client.BatchV1().CronJobs(meta.Namespace).Create(t.Context(), &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{
+					Schedule: "@yearly", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
+				}}, create)
+				return err
+			},
+			func() error { return client.BatchV1().CronJobs(meta.Namespace).Delete(t.Context(), meta.Name, remove) },
+		},
+	} {
+		t.Run(resource, func(t *testing.T) {
+			if err := make.make(); err != nil {
+				t.Fatal(err)
+			}
+			before := inventory(t, c)
+			err := c.Uninstall(patient(t), deploy.Options{})
+			var used *deploy.InUseError
+			if !errors.As(err, &used) || !errors.Is(err, deploy.ErrInUse) || len(used.Users) != 1 || used.Users[0].String() != resource+" default/user" {
+				t.Errorf("%v", err)
+			}
+			if less := difference(before, inventory(t, c)); len(less) > 0 {
+				t.Errorf("changed were %v", less)
+			}
+			if err := make.remove(); err != nil {
+				t.Fatal(err)
+			}
+			if users, err := c.Users(t.Context()); err != nil || len(users) > 0 {
+				t.Errorf("afterwards %v, %v", users, err)
+			}
+		})
+	}
+	// Others are of no concern: who has ended, who has another scheduler.
+	elsewhere := *pod.DeepCopy()
+	elsewhere.SchedulerName = corev1.DefaultSchedulerName
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}, Spec: elsewhere}, create); err != nil {
+		t.Fatal(err)
+	}
+	ended, err := client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ended"}, Spec: pod}, create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended.Status.Phase = corev1.PodSucceeded
+	if _, err := client.CoreV1().Pods("default").UpdateStatus(t.Context(), ended, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.RemovePods(t, client)
+	if users, err := c.Users(t.Context()); err != nil || len(users) > 0 {
+		t.Errorf("%v, %v", users, err)
+	}
+	if _, err := client.CoreV1().Pods(deploy.SystemNamespace).Create(t.Context(), lodger(), create); err != nil {
+		t.Fatal(err)
+	}
+	if users, err := c.Users(t.Context()); err != nil || len(users) != 1 || users[0].Name != "lodger" {
+		t.Errorf("a lodger: %v, %v", users, err)
+	}
+}
+
+// lodger is a pod of somebody else, as the namespace admits it.
+func lodger() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lodger"}, Spec: corev1.PodSpec{
+		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Containers: []corev1.Container{{Name: "c", Image: "i.example", SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}}},
+	}}
+}
+
+// What was installed is kept: certificates, and what somebody else has set unless
+// it is taken over.
+func TestInstallAgain(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	wanted := objects(t, deploy.Config{})
+	if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := client.CoreV1().Secrets(deploy.SystemNamespace).Get(t.Context(), "spazio-ca", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = map[string][]byte{"ca.key": []byte("k")}
+	if _, err := client.CoreV1().Secrets(deploy.SystemNamespace).Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	actions := map[deploy.Action]int{}
+	count := deploy.Options{Progress: func(s deploy.Step) { actions[s.Action]++ }}
+	if err := c.Install(patient(t), wanted, count); err != nil {
+		t.Fatal(err)
+	}
+	if actions[deploy.Unchanged] != len(wanted) || actions[deploy.Created]+actions[deploy.Configured] > 0 {
+		t.Errorf("%v of %d objects", actions, len(wanted))
+	}
+	secret, err = client.CoreV1().Secrets(deploy.SystemNamespace).Get(t.Context(), "spazio-ca", metav1.GetOptions{})
+	if err != nil || string(secret.Data["ca.key"]) != "k" {
+		t.Errorf("the authority's key is %q, %v", secret.Data, err)
+	}
+	scale := []byte(`{"spec":{"replicas":3}}`)
+	if _, err := client.AppsV1().Deployments(deploy.SystemNamespace).Patch(t.Context(), "spazio-aggregator", types.MergePatchType, scale, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Install(patient(t), wanted, deploy.Options{}); err == nil || !strings.Contains(err.Error(), "somebody") || !strings.Contains(err.Error(), "replicas") {
+		t.Errorf("somebody else's replicas: %v", err)
+	}
+	if err := c.Install(patient(t), wanted, deploy.Options{Force: true}); err != nil {
+		t.Error(err)
+	}
+	d, err := client.AppsV1().Deployments(deploy.SystemNamespace).Get(t.Context(), "spazio-aggregator", metav1.GetOptions{})
+	if err != nil || *d.Spec.Replicas != 2 {
+		t.Errorf("%v", err)
+	}
+}
+
+// The commands say how it went, in words and as JSON.
+func TestCommands(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	_, kubeconfig := cluster.Connect(t)
+	run := func(code int, args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if got := spazioctl.Main(t.Context(), append(args, "--kubeconfig="+kubeconfig), &stdout, &stderr); got != code {
+			t.Fatalf("%q: exit code %d, want %d: %s %s", args, got, code, &stdout, &stderr)
+		}
+		return stdout.String() + stderr.String()
+	}
+	before := inventory(t, c)
+	type outcome struct {
+		OK       bool
+		DryRun   bool
+		Problems []deploy.Problem
+		Steps    []deploy.Step
+		Error    string
+	}
+	parse := func(text string) (o outcome) {
+		t.Helper()
+		if err := json.NewDecoder(strings.NewReader(text)).Decode(&o); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return o
+	}
+	if text := run(command.ExitFailure, "install"); !strings.Contains(text, "registry") || !strings.Contains(text, "nothing was changed") {
+		t.Errorf("without a registry: %s", text)
+	}
+	if o := parse(run(command.ExitOK, "install", "--registry=r.example", "--dry-run", "-o=json")); !o.OK || !o.DryRun || len(o.Steps) == 0 {
+		t.Errorf("a dry run: %+v", o)
+	}
+	if more := difference(before, inventory(t, c)); len(more) > 0 {
+		t.Errorf("a dry run has changed %v", more)
+	}
+	if text := run(command.ExitOK, "install", "--registry=r.example"); !strings.Contains(text, "Spazio runs.") {
+		t.Errorf("%s", text)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "user"}, Spec: corev1.PodSpec{SchedulerName: "spazio", Containers: []corev1.Container{{Name: "c", Image: "i.example"}}}}
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.RemovePods(t, client)
+	if o := parse(run(command.ExitFailure, "uninstall", "-o=json")); o.OK || !strings.Contains(o.Error, "pods default/user") {
+		t.Errorf("in use: %+v", o)
+	}
+	if o := parse(run(command.ExitOK, "uninstall", "--force", "-o=json")); !o.OK || len(o.Steps) < len(objects(t, deploy.Config{})) {
+		t.Errorf("by force: %+v", o)
+	}
+	if text := run(command.ExitOK, "uninstall", "--force"); !strings.Contains(text, "Nothing of Spazio is left.") {
+		t.Errorf("again: %s", text)
+	}
+}

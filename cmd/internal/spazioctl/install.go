@@ -1,0 +1,266 @@
+package spazioctl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/deploy"
+)
+
+// target are the flags of commands that change a cluster, or look at it whole.
+type target struct {
+	kubeconfig, context string
+	timeout             time.Duration
+	output              string
+}
+
+func (t *target) flags(f *pflag.FlagSet, timeout time.Duration) {
+	f.StringVar(&t.kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's)")
+	f.StringVar(&t.context, "context", "", "the kubeconfig's context, if not its current one")
+	f.DurationVar(&t.timeout, "timeout", timeout, "time after which to give up; what was done stays, and the command can be run again")
+	f.StringVarP(&t.output, "output", "o", "text", "text or json")
+}
+
+// open checks the flags and connects.
+func (t *target) open() (*deploy.Cluster, *rest.Config, error) {
+	switch {
+	case t.output != "text" && t.output != "json":
+		return nil, nil, command.Usage(fmt.Errorf("--output: %q is neither text nor json", t.output))
+	case t.timeout <= 0:
+		return nil, nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = t.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
+	if err != nil {
+		return nil, nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+	}
+	cluster, err := deploy.Connect(config)
+	if err != nil {
+		return nil, nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+	}
+	return cluster, config, nil
+}
+
+// steps are told as they happen, or together at the end.
+type steps struct {
+	out  io.Writer
+	json bool
+	all  []deploy.Step
+}
+
+func (s *steps) add(step deploy.Step) {
+	s.all = append(s.all, step)
+	if s.json {
+		return
+	}
+	text := string(step.Action)
+	if step.Text != "" {
+		text += ": " + step.Text
+	}
+	fmt.Fprintf(s.out, "%s %s\n", step.Object, text)
+}
+
+// outcome is what a command says with --output json.
+type outcome struct {
+	OK       bool             `json:"ok"`
+	DryRun   bool             `json:"dryRun,omitempty"`
+	Problems []deploy.Problem `json:"problems,omitempty"`
+	Steps    []deploy.Step    `json:"steps"`
+	Error    string           `json:"error,omitempty"`
+}
+
+// conclude writes the outcome, or in words that all is well, and returns err.
+func (s *steps) conclude(o outcome, err error, words string) error {
+	if !s.json {
+		if err == nil {
+			fmt.Fprintln(s.out, words)
+		}
+		return err
+	}
+	o.OK, o.Steps = err == nil, s.all
+	if o.Steps == nil {
+		o.Steps = []deploy.Step{}
+	}
+	if err != nil {
+		o.Error = command.OneLine(err)
+	}
+	encoder := json.NewEncoder(s.out)
+	encoder.SetIndent("", "  ")
+	return errors.Join(err, encoder.Encode(o))
+}
+
+// configFlags are the flags that say what is installed.
+type configFlags struct {
+	config  deploy.Config
+	digests string
+}
+
+func (c *configFlags) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.config.Registry, "registry", "", "where the images are, such as registry.example/spazio")
+	f.StringVar(&c.config.Tag, "tag", "dev", "tag of the images")
+	f.StringVar(&c.digests, "digests", "", "file of a JSON object that gives programs, such as spazio-agent, the digests of their images")
+	f.StringSliceVar(&c.config.Components, "component", nil, "what is added to the defaults, repeatable: "+strings.Join(deploy.Components(), ", "))
+}
+
+// parse reads the file of digests.
+func (c *configFlags) parse() error {
+	if c.digests == "" {
+		return c.config.Validate()
+	}
+	text, err := os.ReadFile(c.digests)
+	if err == nil {
+		err = json.Unmarshal(text, &c.config.Digests)
+	}
+	if err != nil {
+		return fmt.Errorf("--digests: %w", err)
+	}
+	return c.config.Validate()
+}
+
+// installOptions are the flags of spazio install.
+type installOptions struct {
+	target
+	configFlags
+	options deploy.Options
+	print   bool
+}
+
+// newInstallCommand returns the command spazio install.
+func newInstallCommand() *cobra.Command {
+	o := installOptions{}
+	c := &cobra.Command{
+		Use:   "install",
+		Short: "Install Spazio in a cluster, or bring it up to date",
+		Long: "spazio install applies the manifests that it carries, on the server's side, and waits\n" +
+			"until they run. Before, it says what is in the way, each missing right among it, and\n" +
+			"changes nothing then. It may be interrupted and run again; what somebody else has\n" +
+			"set of the same fields it takes over with --force alone.",
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
+	}
+	f := c.Flags()
+	o.target.flags(f, 5*time.Minute)
+	o.configFlags.flags(f)
+	f.BoolVar(&o.options.DryRun, "dry-run", false, "ask the API server what it would say, and store nothing")
+	f.BoolVar(&o.options.Force, "force", false, "take over fields that others have set")
+	f.BoolVar(&o.options.NoWait, "no-wait", false, "do not wait until the pods run")
+	f.BoolVar(&o.print, "print", false, "print the manifests, and ask no cluster")
+	return c
+}
+
+var errPreflight = errors.New("the cluster is not ready for it, and nothing was changed")
+
+func (o *installOptions) run(ctx context.Context, out io.Writer) error {
+	if err := o.parse(); err != nil {
+		return command.Usage(err)
+	}
+	objects, err := o.config.Objects()
+	if err != nil {
+		return command.Usage(err)
+	}
+	if o.print {
+		return printObjects(out, objects)
+	}
+	cluster, _, err := o.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	told := &steps{out: out, json: o.output == "json"}
+	problems, err := cluster.Preflight(ctx, objects)
+	if err == nil && len(problems) > 0 {
+		err = errPreflight
+		for _, p := range problems {
+			if !told.json {
+				fmt.Fprintf(out, "%s: %s\n", p.About, p.Text)
+			}
+		}
+	}
+	if err == nil {
+		o.options.Progress = told.add
+		err = cluster.Install(ctx, objects, o.options)
+	}
+	return told.conclude(outcome{DryRun: o.options.DryRun, Problems: problems}, err, o.verdict())
+}
+
+// printObjects writes YAML documents.
+func printObjects(out io.Writer, objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "---\n%s", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdict is what is true after success.
+func (o *installOptions) verdict() string {
+	switch {
+	case o.options.DryRun:
+		return "The API server takes all of it. Nothing was changed."
+	case o.options.NoWait:
+		return "Everything is stored. \"spazio check\" says whether it works."
+	}
+	return "Spazio runs. Give pods \"schedulerName: spazio\"; \"spazio check --probe\" tries one."
+}
+
+// uninstallOptions are the flags of spazio uninstall.
+type uninstallOptions struct {
+	target
+	options deploy.Options
+}
+
+// newUninstallCommand returns the command spazio uninstall.
+func newUninstallCommand() *cobra.Command {
+	o := uninstallOptions{}
+	c := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Remove Spazio from a cluster",
+		Long: "spazio uninstall removes all that was installed, with whatever components, and waits\n" +
+			"until it is gone. It refuses while pods, or what makes pods, name the scheduler, for they\n" +
+			"would wait for ever, and while others have pods or volumes in our namespaces. The profiles\n" +
+			"of workloads go, too. Helm's record of a release goes with \"helm uninstall\" alone.",
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
+	}
+	f := c.Flags()
+	o.target.flags(f, 5*time.Minute)
+	f.BoolVar(&o.options.DryRun, "dry-run", false, "say what would be removed")
+	f.BoolVar(&o.options.Force, "force", false, "remove it although it is needed")
+	f.BoolVar(&o.options.NoWait, "no-wait", false, "do not wait until all is gone")
+	return c
+}
+
+func (o *uninstallOptions) run(ctx context.Context, out io.Writer) error {
+	cluster, _, err := o.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	told := &steps{out: out, json: o.output == "json"}
+	o.options.Progress = told.add
+	words := "Nothing of Spazio is left."
+	if o.options.DryRun || o.options.NoWait {
+		words = "That is all of Spazio."
+	}
+	return told.conclude(outcome{DryRun: o.options.DryRun}, cluster.Uninstall(ctx, o.options), words)
+}

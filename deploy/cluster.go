@@ -1,0 +1,179 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// Cluster is an API server that is installed into. It is safe for concurrent use.
+type Cluster struct {
+	client   kubernetes.Interface
+	dynamic  dynamic.Interface
+	resource meta.ResettableRESTMapper
+	// pause is the time between two looks at what somebody else changes.
+	pause time.Duration
+}
+
+// Connect prepares clients; the API server is not asked anything yet.
+func Connect(config *rest.Config) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 50, 100
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	config.ContentType = "" // what is not known by type has no protobuf
+	dynamic, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	return &Cluster{
+		client: client, dynamic: dynamic, pause: time.Second,
+		resource: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
+	}, nil
+}
+
+// Client returns the typed client.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// ID names an object in its cluster.
+type ID struct {
+	Group     string `json:"group,omitempty"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String is as kubectl names it: deployments.apps spazio-system/spazio-scheduler.
+func (i ID) String() string {
+	name := i.Name
+	if i.Namespace != "" {
+		name = i.Namespace + "/" + name
+	}
+	return schema.GroupResource{Group: i.Group, Resource: i.Resource}.String() + " " + name
+}
+
+func (i ID) compare(j ID) int { return strings.Compare(i.String(), j.String()) }
+
+// mapped is an object with the resource that it is of.
+type mapped struct {
+	*unstructured.Unstructured
+	id      ID
+	version string
+}
+
+// locate asks what resource an object is of. A *meta.NoKindMatchError says that
+// the cluster has none.
+func (c *Cluster) locate(o *unstructured.Unstructured) (mapped, error) {
+	kind := o.GroupVersionKind()
+	m, err := c.resource.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		c.resource.Reset() // it may have been defined since
+		m, err = c.resource.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	if err != nil {
+		return mapped{}, fmt.Errorf("deploy: %s %s: %w", kind.Kind, o.GetName(), err)
+	}
+	return mapped{o, ID{m.Resource.Group, m.Resource.Resource, o.GetNamespace(), o.GetName()}, m.Resource.Version}, nil
+}
+
+// of returns the client of an object's resource.
+func (c *Cluster) of(m mapped) dynamic.ResourceInterface {
+	return c.dynamic.Resource(schema.GroupVersionResource{Group: m.id.Group, Version: m.version, Resource: m.id.Resource}).Namespace(m.id.Namespace)
+}
+
+// passing says whether an error may be over in a moment.
+func passing(err error) bool {
+	if isOwned(err) {
+		return false
+	}
+	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsConflict(err) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err)
+}
+
+// until does something again and again until it is done or fails for good, or ctx
+// ends: then the error says what was the last reason.
+func (c *Cluster) until(ctx context.Context, something func() (done bool, err error)) error {
+	for {
+		done, err := something()
+		if done || err != nil && !passing(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(c.pause):
+		}
+	}
+}
+
+// Inventory names all objects of all resources that can be listed, sorted, but for
+// events: a cluster makes those by itself. A resource in two API groups is listed
+// in both.
+func (c *Cluster) Inventory(ctx context.Context) ([]ID, error) {
+	lists, err := c.client.Discovery().ServerPreferredResources()
+	if err != nil {
+		return nil, fmt.Errorf("deploy: what the cluster has: %w", err)
+	}
+	var found []ID
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, lists) {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("deploy: what the cluster has: %w", err)
+		}
+		for _, r := range list.APIResources {
+			if r.Name == "events" {
+				continue
+			}
+			all, err := c.list(ctx, group.WithResource(r.Name), metav1.ListOptions{})
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range all {
+				found = append(found, ID{group.Group, r.Name, o.GetNamespace(), o.GetName()})
+			}
+		}
+	}
+	slices.SortFunc(found, ID.compare)
+	return found, nil
+}
+
+// page is how many objects are asked for at once.
+const page = 500
+
+// list returns the objects of a resource in all namespaces; none of one that the
+// cluster does not have.
+func (c *Cluster) list(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (found []unstructured.Unstructured, err error) {
+	options.Limit = page
+	for {
+		list, err := c.dynamic.Resource(resource).List(ctx, options)
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("deploy: list %s: %w", resource.GroupResource(), err)
+		}
+		found = append(found, list.Items...)
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return found, nil
+		}
+	}
+}

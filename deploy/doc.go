@@ -1,0 +1,19 @@
+// Package deploy is Spazio's manifests, and what puts them into a cluster and
+// takes them out again: the same objects as kubectl, Helm and kustomize make of
+// the files beside it.
+//
+//	config := deploy.Config{Registry: "registry.example/spazio", Components: []string{"cgroup-v1"}}
+//	objects, err := config.Objects()
+//	cluster, err := deploy.Connect(restConfig)
+//	problems, err := cluster.Preflight(ctx, objects)
+//	err = cluster.Install(ctx, objects, deploy.Options{})
+//	err = cluster.Uninstall(ctx, deploy.Options{})
+//
+// Everything is asked again of the API server at every step, so that what was
+// interrupted is run again; nothing is kept elsewhere. A Lease in the system's
+// namespace keeps two installations from mixing.
+//
+// The files are generated from the chart by tools/deploy. What the chart's values
+// offer beyond [Config] takes Helm. Package deploy/check says whether what was
+// installed works.
+package deploy

@@ -1,0 +1,193 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Options of an installation, or of a removal. The zero value is ready to use.
+type Options struct {
+	// Manager is whom the fields of the objects belong to, default "spazio".
+	Manager string
+	// DryRun asks the API server for everything and stores nothing.
+	DryRun bool
+	// Force takes over the fields that others have set; a removal does not ask who
+	// still needs the scheduler.
+	Force bool
+	// NoWait returns when the objects are stored.
+	NoWait bool
+	// Progress, if set, hears of each step, one at a time.
+	Progress func(Step)
+}
+
+func (o Options) manager() string {
+	if o.Manager == "" {
+		return "spazio"
+	}
+	return o.Manager
+}
+
+func (o Options) tell(s Step) {
+	if o.Progress != nil {
+		o.Progress(s)
+	}
+}
+
+// Step is something that was done, or is waited for.
+type Step struct {
+	Object ID `json:"object"`
+	// Action is one of the constants.
+	Action Action `json:"action"`
+	// Text says what is waited for.
+	Text string `json:"text,omitempty"`
+}
+
+// Action is what a Step did.
+type Action string
+
+// What steps do.
+const (
+	Created    Action = "created"
+	Configured Action = "configured"
+	Unchanged  Action = "unchanged"
+	Waiting    Action = "waiting"
+	Ready      Action = "ready"
+	Deleted    Action = "deleted"
+)
+
+// Install applies the objects in their order and waits until the workloads among
+// them run and what runs once has ended, or ctx does. What is there already is
+// changed to what the objects say, and keeps what they do not speak of: so
+// certificates survive, and an installation that was interrupted is run again.
+// Another one that is under way is waited for. Objects are not changed.
+func (c *Cluster) Install(ctx context.Context, objects []*unstructured.Unstructured, options Options) error {
+	objects = slices.Clone(objects)
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	first := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return rank(o) > 0 })
+	if first < 0 {
+		first = len(objects)
+	}
+	rest := func(ctx context.Context) error {
+		if err := c.apply(ctx, objects[first:], options); err != nil || options.DryRun || options.NoWait {
+			return err
+		}
+		return c.WaitReady(ctx, objects, options)
+	}
+	for {
+		if err := c.apply(ctx, objects[:first], options); err != nil {
+			return err
+		}
+		if options.DryRun {
+			return rest(ctx)
+		}
+		// Whoever removes takes the namespace along that the lock is in.
+		if err := c.alone(ctx, options, rest); !errors.Is(err, errNoRoom) {
+			return err
+		}
+	}
+}
+
+func (c *Cluster) apply(ctx context.Context, objects []*unstructured.Unstructured, options Options) error {
+	for _, o := range objects {
+		var m mapped
+		err := c.until(ctx, func() (bool, error) {
+			var err error
+			m, err = c.locate(o)
+			return err == nil, err
+		})
+		if err != nil {
+			return err
+		}
+		action, err := c.applyOne(ctx, m, options)
+		if err != nil {
+			return fmt.Errorf("deploy: %s: %w", m.id, err)
+		}
+		options.tell(Step{Object: m.id, Action: action})
+		if o.GetKind() == "CustomResourceDefinition" && !options.DryRun {
+			if err := c.established(ctx, m); err != nil {
+				return fmt.Errorf("deploy: %s: %w", m.id, err)
+			}
+		}
+	}
+	return nil
+}
+
+// applyOne applies an object; it waits for a namespace that ends to be gone, or
+// that has just begun to be known.
+func (c *Cluster) applyOne(ctx context.Context, o mapped, options Options) (action Action, err error) {
+	told := false
+	err = c.until(ctx, func() (bool, error) {
+		before, err := c.of(o).Get(ctx, o.id.Name, getOptions)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, err
+		}
+		if err == nil && before.GetDeletionTimestamp() != nil {
+			if !told {
+				options.tell(Step{o.id, Waiting, "it is being deleted"})
+			}
+			told = true
+			return false, nil
+		}
+		after, err := c.patch(ctx, o, options)
+		switch {
+		case apierrors.IsNotFound(err) && options.DryRun && o.id.Namespace != "":
+			action = Created // with its namespace
+			return true, nil
+		case apierrors.IsNotFound(err) && o.id.Namespace != "", err != nil && terminating(err):
+			return false, nil
+		case isOwned(err):
+			return false, fmt.Errorf("%w: somebody else has set them; take them over by force", err)
+		case err != nil:
+			return false, err
+		}
+		switch {
+		case before == nil || before.GetUID() == "":
+			action = Created
+		case before.GetResourceVersion() != after.GetResourceVersion():
+			action = Configured
+		default:
+			action = Unchanged
+		}
+		return true, nil
+	})
+	return action, err
+}
+
+// isOwned says whether fields belong to another manager, which is a conflict that
+// does not pass.
+func isOwned(err error) bool {
+	return apierrors.IsConflict(err) && apierrors.HasStatusCause(err, "FieldManagerConflict")
+}
+
+// established waits until a definition's resource is served.
+func (c *Cluster) established(ctx context.Context, o mapped) error {
+	return c.until(ctx, func() (bool, error) {
+		now, err := c.of(o).Get(ctx, o.id.Name, getOptions)
+		if err != nil {
+			return false, err
+		}
+		return condition(now, "Established") == "True", nil
+	})
+}
+
+// condition returns the status of an object's condition.
+func condition(o *unstructured.Unstructured, kind string) string {
+	status, _ := conditionOf(o, kind)
+	return status
+}
+
+func conditionOf(o *unstructured.Unstructured, kind string) (status, message string) {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, one := range conditions {
+		if one, ok := one.(map[string]any); ok && one["type"] == kind {
+			status, _ = one["status"].(string)
+			message, _ = one["message"].(string)
+		}
+	}
+	return status, message
+}

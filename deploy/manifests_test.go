@@ -1,0 +1,243 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/deploy"
+)
+
+var digest = "sha256:" + strings.Repeat("5a", 32)
+
+// rendered are the objects of a file that the chart makes, by their names.
+func rendered(t *testing.T, variant string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile("rendered/" + variant + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*unstructured.Unstructured
+	for _, part := range strings.Split(string(text), "\n---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(part), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if len(o.Object) > 0 {
+			all = append(all, o)
+		}
+	}
+	return byName(t, all)
+}
+
+// byName returns the objects as JSON has them.
+func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
+	t.Helper()
+	named := map[string]any{}
+	for _, o := range objects {
+		text, err := json.Marshal(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plain any
+		if err := json.Unmarshal(text, &plain); err != nil {
+			t.Fatal(err)
+		}
+		named[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = plain
+	}
+	return named
+}
+
+// Without images of its own, a component makes of the defaults what the chart
+// makes of the values.
+func TestObjectsAreTheChart(t *testing.T) {
+	variants, err := filepath.Glob("rendered/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, file := range variants {
+		variant := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if variant == "kustomization" {
+			continue
+		}
+		tried++
+		config := deploy.Config{Components: []string{variant}}
+		if variant == "install" {
+			config.Components = nil
+		}
+		objects, err := config.Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := byName(t, objects), rendered(t, variant)
+		for name, object := range want {
+			if !reflect.DeepEqual(got[name], object) {
+				t.Errorf("%s: %s differs from the chart's", variant, name)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: %d objects, want %d", variant, len(got), len(want))
+		}
+	}
+	if want := len(deploy.Components()) + 1; tried != want {
+		t.Errorf("%d variants are rendered, and there are %d", tried, want)
+	}
+}
+
+// images are those of all containers, sorted.
+func images(t *testing.T, objects []*unstructured.Unstructured) (all []string) {
+	t.Helper()
+	for _, o := range objects {
+		template := []string{"spec", "template", "spec", "containers"}
+		if o.GetKind() == "CronJob" {
+			template = append([]string{"spec", "jobTemplate"}, template...)
+		}
+		containers, _, _ := unstructured.NestedSlice(o.Object, template...)
+		for _, c := range containers {
+			all = append(all, c.(map[string]any)["image"].(string))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func TestImages(t *testing.T) {
+	for _, tt := range []struct {
+		config deploy.Config
+		want   []string
+	}{
+		{deploy.Config{}, []string{
+			"registry.invalid/spazio/spazio-agent:dev", "registry.invalid/spazio/spazio-aggregator:dev",
+			"registry.invalid/spazio/spazio-certs:dev", "registry.invalid/spazio/spazio-scheduler:dev",
+		}},
+		{deploy.Config{Registry: "127.0.0.1:5000/x", Tag: "v1", Digests: map[string]string{"spazio-scheduler": digest}}, []string{
+			"127.0.0.1:5000/x/spazio-agent:v1", "127.0.0.1:5000/x/spazio-aggregator:v1",
+			"127.0.0.1:5000/x/spazio-certs:v1", "127.0.0.1:5000/x/spazio-scheduler@" + digest,
+		}},
+		{deploy.Config{Registry: "r.example", Components: []string{"agent-kube"}}, []string{
+			"r.example/spazio-agent-kube:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-scheduler:dev",
+		}},
+	} {
+		objects, err := tt.config.Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := images(t, objects); !slices.Equal(got, tt.want) {
+			t.Errorf("%+v: %q, want %q", tt.config, got, tt.want)
+		}
+	}
+}
+
+// A Job can't be changed: one with another image, or with another server to
+// certify, has another name, and the same one the same.
+func TestJobsAreNamedByWhatTheyRun(t *testing.T) {
+	names := map[string]string{}
+	for _, config := range []deploy.Config{
+		{}, {Tag: "dev"}, {Registry: "r.example"}, {Registry: "r.example", Tag: "v2"}, {Digests: map[string]string{"spazio-certs": digest}},
+		{Components: []string{"profiler"}}, {Registry: "r.example", Components: []string{"profiler"}},
+		{Registry: "r.example", Components: []string{"cgroup-v1"}}, // which is of the agent alone
+	} {
+		objects, err := config.Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Job" })
+		spec, err := json.Marshal(objects[i].Object["spec"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := objects[i].GetName()
+		if known, ok := names[name]; ok && known != string(spec) {
+			t.Errorf("%s is a name of two Jobs", name)
+		}
+		names[name] = string(spec)
+	}
+	if len(names) != 6 {
+		t.Errorf("%d names of 6 Jobs: %v", len(names), names)
+	}
+}
+
+func TestObjectsRefuse(t *testing.T) {
+	for field, configs := range map[string][]deploy.Config{
+		"Components": {
+			{Components: []string{"nothing"}}, {Components: []string{"profiler", "profiler"}}, {Components: []string{""}},
+			{Components: []string{"cgroup-v1", "monitoring", "agent-kube"}}, {Components: []string{"profiler", "cert-manager"}},
+		},
+		"Registry": {{Registry: "https://r.example"}, {Registry: "r.example/"}, {Registry: "r.example/UPPER"}, {Registry: "-x"}, {Registry: "a b"}, {Registry: "r.example:port"}},
+		"Tag":      {{Tag: "a:b"}, {Tag: "-x"}, {Tag: strings.Repeat("x", 129)}, {Tag: "a\nb"}},
+		"Digests":  {{Digests: map[string]string{"spazio-agnet": digest}}},
+		"Digests[spazio-agent]": {
+			{Digests: map[string]string{"spazio-agent": "sha256:5a"}}, {Digests: map[string]string{"spazio-agent": ""}},
+			{Digests: map[string]string{"spazio-agent": digest[7:]}},
+		},
+	} {
+		for _, config := range configs {
+			objects, err := config.Objects()
+			var refused *deploy.FieldError
+			if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, deploy.ErrInvalid) || objects != nil {
+				t.Errorf("%+v: %v", config, err)
+			}
+		}
+	}
+}
+
+// Every two components either go together or are refused.
+func TestPairsOfComponents(t *testing.T) {
+	names := deploy.Components()
+	if len(names) < 5 {
+		t.Fatalf("components are %v", names)
+	}
+	refused := 0
+	for i, a := range names {
+		for _, b := range names[i+1:] {
+			for _, pair := range [][]string{{a, b}, {b, a}} {
+				objects, err := deploy.Config{Components: pair}.Objects()
+				if errors.Is(err, deploy.ErrInvalid) {
+					refused++
+					continue
+				}
+				if err != nil || len(objects) == 0 {
+					t.Errorf("%v: %v", pair, err)
+				}
+			}
+		}
+	}
+	if refused != 2*4 {
+		t.Errorf("%d orders of pairs are refused, want those of four pairs", refused)
+	}
+}
+
+func FuzzImages(f *testing.F) {
+	f.Add("registry.example/spazio", "v1.2")
+	f.Add("a", "spazio-certs-e9625a19")
+	f.Fuzz(func(t *testing.T, registry, tag string) {
+		config := deploy.Config{Registry: registry, Tag: tag, Components: []string{"profiler"}}
+		objects, err := config.Objects()
+		if err != nil {
+			if !errors.Is(err, deploy.ErrInvalid) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if registry == "" {
+			registry = "registry.invalid/spazio"
+		}
+		if tag == "" {
+			tag = "dev"
+		}
+		for _, image := range images(t, objects) {
+			if !strings.HasPrefix(image, registry+"/spazio-") || !strings.HasSuffix(image, ":"+tag) {
+				t.Errorf("%q, of %q and %q", image, registry, tag)
+			}
+		}
+	})
+}
