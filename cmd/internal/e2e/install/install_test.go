@@ -29,8 +29,15 @@ func objects(t *testing.T, c deploy.Config) []*unstructured.Unstructured {
 	return all
 }
 
-// inventory are the cluster's objects, but for what the API server makes by itself
-// while the test runs.
+// selfMade begins the names of what the API server makes by itself, at its start
+// and later.
+var selfMade = []string{
+	"ipaddresses.networking.k8s.io 10.0.0.1", "services default/kubernetes", "endpoints default/kubernetes",
+	"endpointslices.discovery.k8s.io default/kubernetes", "configmaps kube-system/", "leases.coordination.k8s.io kube-system/apiserver-",
+	"flowschemas.", "prioritylevelconfigurations.", "servicecidrs.", "priorityclasses.", "apiservices.",
+}
+
+// inventory are the cluster's objects that somebody has made.
 func inventory(t *testing.T, c *deploy.Cluster) (all []deploy.ID) {
 	t.Helper()
 	cluster.Eventually(t, "the cluster's objects can be listed", func() (bool, any) {
@@ -38,7 +45,9 @@ func inventory(t *testing.T, c *deploy.Cluster) (all []deploy.ID) {
 		all, err = c.Inventory(t.Context())
 		return err == nil, err
 	})
-	return slices.DeleteFunc(all, func(id deploy.ID) bool { return id.Resource == "apiservices" && strings.Contains(id.Name, "profile") })
+	return slices.DeleteFunc(all, func(id deploy.ID) bool {
+		return slices.ContainsFunc(selfMade, func(prefix string) bool { return strings.HasPrefix(id.String(), prefix) })
+	})
 }
 
 func patient(t *testing.T) context.Context {
