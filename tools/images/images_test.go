@@ -88,7 +88,7 @@ func TestImage(t *testing.T) {
 		if got := string(files["var/run/ko/LICENSE"]); got != tiny["LICENSE"] {
 			t.Errorf("%s has the licence %q", want, got)
 		}
-		if want == "linux/"+runtime.GOARCH {
+		if want == runtime.GOOS+"/"+runtime.GOARCH {
 			if got := start(t, files["ko-app/spazio-agent"]); got != "from the sibling" {
 				t.Errorf("the program says %q", got)
 			}
@@ -110,10 +110,33 @@ func start(t *testing.T, binary []byte, args ...string) string {
 	return string(out)
 }
 
+// TestAgent: this repository's agent is small enough for every node, and starts.
+func TestAgent(t *testing.T) {
+	restoreEnvironment(t)
+	arch := runtime.GOARCH
+	if arch != "arm64" {
+		arch = "amd64"
+	}
+	images := made(t, "../..", "-only", "agent", "-platforms", "linux/"+arch)
+	if err := images[0].check(t.Output()); err != nil {
+		t.Error(err)
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != arch {
+		return
+	}
+	files, err := images[0].parts[0].files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := start(t, files["ko-app/spazio-agent"], "--help"); !strings.Contains(got, "--listen") {
+		t.Errorf("--help says %s", got)
+	}
+}
+
 // TestScheduler: it says what Kubernetes it is, and is made for this machine alone.
 func TestScheduler(t *testing.T) {
-	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		return
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return // it would be made for a platform that this machine does not run
 	}
 	images := made(t, newTree(t, nil), "-only", "scheduler")
 	if len(images[0].parts) != 1 {

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,7 +32,7 @@ func TestPush(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			root := newTree(t, nil)
-			address := serve(t, registry.New(append(options, registry.Logger(log.New(io.Discard, "", 0)))...))
+			address := serve(t, registry.New(append(options, registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)))...))
 			code, stdout, stderr := invoke(t, "-root", root, "-to", "push:"+address+"/team", "-tag", "v7", "-only", "agent")
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)

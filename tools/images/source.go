@@ -119,6 +119,11 @@ var fetching = []string{
 	"GOMODCACHE", "GOCACHE", "GOPATH",
 }
 
+// ignored are settings that would change what is compiled, or by what.
+var ignored = []string{
+	"GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "GODEBUG", "GOFIPS140", "GO111MODULE", "GOROOT", "KOCACHE", "KO_GO_PATH",
+}
+
 // pin sets the environment of this process, which ko hands to the toolchain, so
 // that the same commit is compiled the same everywhere: within its workspace, as
 // if nothing else were set. Builds of several sources take processes of their own.
@@ -131,9 +136,7 @@ func (s *source) pin(ctx context.Context) error {
 	if err := json.Unmarshal([]byte(text), &settings); err != nil {
 		return fmt.Errorf("go env: %w", err)
 	}
-	for _, name := range []string{
-		"GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "GODEBUG", "GOFIPS140", "GO111MODULE", "GOROOT", "KOCACHE", "KO_GO_PATH",
-	} {
+	for _, name := range ignored {
 		settings[name] = ""
 	}
 	settings["GOENV"] = "off"

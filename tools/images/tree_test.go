@@ -109,15 +109,7 @@ func main() {
 // modules come from a proxy of files: nothing is asked of the network.
 func newTree(t *testing.T, over map[string]string) string {
 	t.Helper()
-	for _, name := range fetching {
-		t.Setenv(name, os.Getenv(name))
-	}
-	for _, name := range []string{"GOENV", "GOWORK", "GOFLAGS", "GOTOOLCHAIN", "GOAMD64", "GOARM64", "CGO_ENABLED", "GOOS", "GOARCH", "GOEXPERIMENT", "GODEBUG", "GOFIPS140", "GO111MODULE", "GOROOT", "KOCACHE", "KO_GO_PATH"} {
-		t.Setenv(name, os.Getenv(name)) // restored after run has pinned it
-		if os.Getenv(name) == "" {
-			os.Unsetenv(name)
-		}
-	}
+	restoreEnvironment(t)
 	proxy, sums := newProxy(t)
 	t.Setenv("GOPROXY", "file://"+filepath.ToSlash(proxy))
 	t.Setenv("GOSUMDB", "off")
@@ -131,6 +123,21 @@ func newTree(t *testing.T, over map[string]string) string {
 	git(t, root, "init", "--quiet")
 	commit(t, root)
 	return root
+}
+
+// restoreEnvironment has the test end with the environment that it began with, which
+// run pins. The settings that the images must not depend on are as if never set.
+func restoreEnvironment(t *testing.T) {
+	t.Helper()
+	for _, name := range fetching {
+		t.Setenv(name, os.Getenv(name))
+	}
+	for _, name := range append([]string{"GOENV", "GOWORK", "GOTOOLCHAIN", "GOAMD64", "GOARM64", "CGO_ENABLED"}, ignored...) {
+		t.Setenv(name, os.Getenv(name))
+		if os.Getenv(name) == "" {
+			os.Unsetenv(name)
+		}
+	}
 }
 
 func commit(t *testing.T, root string) {
