@@ -32,12 +32,12 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	)
 	flags.SetOutput(stderr)
 	flags.StringVar(&opts.root, "root", "../..", "directory of the repository")
-	flags.StringVar(&to, "to", "", "where the images go: layout:DIR, tar:FILE or push:ADDRESS")
+	flags.StringVar(&to, "to", "", "where the images go: layout:DIR, tar:FILE (absolute paths) or push:ADDRESS")
 	flags.StringVar(&only, "only", "", "these programs alone, comma-separated (all: "+strings.Join(names, ",")+")")
 	flags.StringVar(&platforms, "platforms", "", "these platforms alone, comma-separated (default: linux/amd64,linux/arm64, of the scheduler this machine's architecture alone)")
 	flags.BoolVar(&all, "all", false, "both platforms of the scheduler too")
 	flags.StringVar(&tag, "tag", "dev", "tag of the images")
-	flags.StringVar(&opts.digests, "digests", "", "file for the digest of each program, as JSON")
+	flags.StringVar(&opts.digests, "digests", "", "file (an absolute path) for the digest of each program, as JSON")
 	flags.BoolVar(&insecure, "insecure", false, "push over plain HTTP (an address of the loopback is always asked so)")
 	flags.BoolVar(&opts.verify, "verify", false, "build two clones of the commit at two paths with two empty build caches; fail if digests differ, an image is too large, or its bill of materials is not what the program was built from")
 	if err := flags.Parse(args); err != nil {
@@ -59,8 +59,22 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		}
 		return opts, nil
 	}
+	if opts.digests != "" {
+		if err := absolute("digests", opts.digests); err != nil {
+			return options{}, err
+		}
+	}
 	opts.to, err = parseTarget(to, tag, insecure)
 	return opts, err
+}
+
+// absolute refuses a path that would be looked up where go run -C has gone: within
+// the tree, where what is written counts as a change of it.
+func absolute(field, path string) error {
+	if filepath.IsAbs(path) {
+		return nil
+	}
+	return invalid(field, path, "want an absolute path")
 }
 
 // choose returns the programs in their order, each with its platforms.
@@ -136,11 +150,10 @@ func parseTarget(to, tag string, insecure bool) (target, error) {
 	if insecure {
 		return nil, invalid("insecure", true, "it is for push:ADDRESS")
 	}
-	place, err := filepath.Abs(place)
-	if err != nil {
-		return nil, invalid("to", to, err.Error())
+	if err := absolute("to", place); err != nil {
+		return nil, err
 	}
-	switch kind {
+	switch place = filepath.Clean(place); kind {
 	case "layout":
 		return &directory{place, tag}, nil
 	case "tar":

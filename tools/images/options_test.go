@@ -21,6 +21,9 @@ func TestHostileOptions(t *testing.T) {
 		{"-to", ""},
 		{"-to", "layout"},
 		{"-to", "layout:"},
+		{"-to", "layout:x"},
+		{"-to", "tar:x.tar"},
+		{"-to", "layout:/x", "-digests", "digests.json"},
 		{"-to", "disk:/tmp/x"},
 		{"-to", ":x"},
 		{"-to", "push:"},
@@ -32,21 +35,21 @@ func TestHostileOptions(t *testing.T) {
 		{"-to", "push:127.0.0.1:5000/a b"},
 		{"-to", "push:127.0.0.1:5000/x@sha256:00"},
 		{"-to", "push:127.0.0.1:5000", "-tag", ""},
-		{"-to", "layout:x", "-tag", "a/b"},
-		{"-to", "layout:x", "-tag", strings.Repeat("a", 129)},
-		{"-to", "layout:x", "-insecure"},
-		{"-to", "layout:x", "-only", "nobody"},
-		{"-to", "layout:x", "-only", "../../etc"},
-		{"-to", "layout:x", "-only", "agent,"},
-		{"-to", "layout:x", "-only", "agent,spazio-agent"},
-		{"-to", "layout:x", "-platforms", "windows/amd64"},
-		{"-to", "layout:x", "-platforms", "linux/amd64/v3"},
-		{"-to", "layout:x", "-platforms", "linux/amd64,linux/amd64"},
-		{"-to", "layout:x", "-platforms", "a/b/c/d"},
-		{"-to", "layout:x", "-platforms", "linux"},
-		{"-to", "layout:x", "-platforms", "linux/amd64", "-all"},
-		{"-to", "layout:x", "stray"},
-		{"-verify", "-to", "layout:x"},
+		{"-to", "layout:/x", "-tag", "a/b"},
+		{"-to", "layout:/x", "-tag", strings.Repeat("a", 129)},
+		{"-to", "layout:/x", "-insecure"},
+		{"-to", "layout:/x", "-only", "nobody"},
+		{"-to", "layout:/x", "-only", "../../etc"},
+		{"-to", "layout:/x", "-only", "agent,"},
+		{"-to", "layout:/x", "-only", "agent,spazio-agent"},
+		{"-to", "layout:/x", "-platforms", "windows/amd64"},
+		{"-to", "layout:/x", "-platforms", "linux/amd64/v3"},
+		{"-to", "layout:/x", "-platforms", "linux/amd64,linux/amd64"},
+		{"-to", "layout:/x", "-platforms", "a/b/c/d"},
+		{"-to", "layout:/x", "-platforms", "linux"},
+		{"-to", "layout:/x", "-platforms", "linux/amd64", "-all"},
+		{"-to", "layout:/x", "stray"},
+		{"-verify", "-to", "layout:/x"},
 		{"-verify", "-digests", "x"},
 	} {
 		_, err := parse(args, &bytes.Buffer{})
@@ -77,7 +80,7 @@ func TestChoice(t *testing.T) {
 		{[]string{"-all"}, both, both},
 		{[]string{"-platforms", "linux/arm64"}, []string{"linux/arm64"}, []string{"linux/arm64"}},
 	} {
-		opts, err := parse(append([]string{"-to", "layout:x"}, c.args...), &bytes.Buffer{})
+		opts, err := parse(append([]string{"-to", "layout:/x"}, c.args...), &bytes.Buffer{})
 		if err != nil {
 			t.Fatal(err)
 		}
