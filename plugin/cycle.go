@@ -28,6 +28,8 @@ type cycle struct {
 	reach *reach
 	rises func(*node)
 	at    reserve.Moment
+	// asks is what the pod is decided on by.
+	asks reserve.Demand
 	// verdicts are those of the directory's nodes, nil where all are admitted;
 	// open counts the admitted.
 	verdicts []verdict
@@ -37,6 +39,7 @@ type cycle struct {
 	overdue  bool
 	lowest   float64
 	trickled bool
+	short    reserve.Reason // there
 	// refusals put the verdicts into words.
 	refusals []*refusals
 	// statuses has a place for each refused node, given counts those given away.
@@ -51,13 +54,14 @@ type cycle struct {
 // Clone implements fwk.StateData.
 func (c *cycle) Clone() fwk.StateData { return c }
 
-// judge decides for all nodes as they are now and counts the refused.
-func (p *spazio) judge(a *attempt) (c *cycle, t tally) {
+// judge decides for all nodes as they are now on a pod of a demand and counts the
+// refused.
+func (p *spazio) judge(a *attempt, asks reserve.Demand) (c *cycle, t tally) {
 	h := p.hub
 	d, at := h.nodes.list(), h.moment()
-	c = &cycle{directory: d, attempt: a, at: at}
+	c = &cycle{directory: d, attempt: a, at: at, asks: asks}
 	for i := range d.board {
-		v, _ := h.rules.judge(&d.board[i], at)
+		v := c.judge(i, &h.rules)
 		if v.reason() == reserve.Admitted {
 			continue
 		}
@@ -69,6 +73,30 @@ func (p *spazio) judge(a *attempt) (c *cycle, t tally) {
 	}
 	c.open, c.refusals = len(d.nodes)-t.nodes, allRefusals()
 	return c, t
+}
+
+// judge decides for the i-th node as it is now.
+func (c *cycle) judge(i int, r *rules) verdict {
+	if c.asks == podDemand {
+		v, _ := r.judge(&c.directory.board[i], c.at)
+		return v
+	}
+	v := c.directory.nodes[i].view.Load()
+	return verdict(v.refusals.id)<<8 | verdict(r.admitDemand(v, c.asks, c.at))
+}
+
+// free returns the newest room of the i-th node for the pod, NaN if it is not ranked
+// by that.
+func (c *cycle) free(i int, r *rules) float64 {
+	if c.asks == podDemand {
+		_, free := r.judge(&c.directory.board[i], c.at)
+		return float64(free)
+	}
+	v := c.directory.nodes[i].view.Load()
+	if !r.freshness.Ranked(v.validity, c.at.Now) {
+		return math.NaN()
+	}
+	return v.freeFor(c.asks)
 }
 
 // admits says whether the cycle saw room on the i-th node.
@@ -87,7 +115,7 @@ func (c *cycle) admitsNode(n *node) bool {
 // pod.
 func (c *cycle) learn(i int, r *rules) {
 	c.reach.add(c.directory.ids[i])
-	if verdict, _ := r.judge(&c.directory.board[i], c.at); verdict.reason() == reserve.Admitted {
+	if c.judge(i, r).reason() == reserve.Admitted {
 		c.rises(c.directory.nodes[i])
 	}
 }
@@ -108,12 +136,12 @@ func (c *cycle) refuse(i int) *fwk.Status {
 // not ranked. Most nodes of a large cluster are never scored: to note the room of
 // all beforehand takes longer.
 func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
-	s := &c.directory.board[i]
-	_, free := by.judge(s, c.at)
-	if math.IsNaN(float64(free)) {
-		return float64(free)
+	free := c.free(i, by)
+	if math.IsNaN(free) {
+		return free
 	}
-	return reserve.Score(float64(free)-c.lowest, math.Float64frombits(s.k.Load()), u, r)
+	k := math.Float64frombits(c.directory.board[i].k.Load())
+	return reserve.Score(free-c.lowest, k, u, r)
 }
 
 // names returns the admitted nodes.

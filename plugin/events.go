@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // EventsToRegister names the events of the API that may help a pod the plugin
@@ -21,13 +23,14 @@ func (p *spazio) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 
 // nodeChanged queues a pod where a node that has room now may have become fit
 // for it: a rise that came while the node was tainted was tried in vain.
-func (p *spazio) nodeChanged(_ klog.Logger, _ *v1.Pod, _, after any) (fwk.QueueingHint, error) {
+func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, _, after any) (fwk.QueueingHint, error) {
 	node, ok := after.(*v1.Node)
 	if !ok {
 		return fwk.Queue, nil
 	}
-	n := p.hub.nodes.get(node.Name)
-	if n == nil || p.hub.rules.slots(n.view.Load(), p.hub.moment()) > 0 {
+	h := p.hub
+	n := h.nodes.get(node.Name)
+	if n == nil || h.rules.admitDemand(n.view.Load(), h.asks(h.told(pod)), h.moment()) == reserve.Admitted {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil

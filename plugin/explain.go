@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -138,7 +137,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	if profile != nil {
 		ranking = profile.ranking
 	}
-	e.Nodes = h.verdicts(ranking)
+	e.Nodes = h.verdicts(ranking, h.kindOf(pod).asks)
 	h.explainWorkload(&e, pod)
 	return e, nil
 }
@@ -148,14 +147,14 @@ func (h *Hub) explainWorkload(e *Explanation, pod *v1.Pod) {
 	if h.profiling.off() {
 		return
 	}
-	d, source := h.told(pod)
+	k := h.told(pod)
 	e.Workload = &WorkloadState{
-		Workload: h.workloads.identify(pod).String(), Source: source, CPU: ShareState(d.CPU), Memory: ShareState(d.Memory),
+		Workload: h.workloads.identify(pod).String(), Source: k.source, CPU: ShareState(k.demand.CPU), Memory: ShareState(k.demand.Memory),
 	}
-	if source != sourceProfile {
+	if k.source != sourceProfile {
 		return
 	}
-	demand, at := agent.DemandOf(d, h.rules.admit), h.moment()
+	demand, at := h.demand(k), h.moment()
 	for i := range e.Nodes {
 		if n := h.nodes.get(e.Nodes[i].Node); n != nil {
 			e.Nodes[i].ByProfile = h.rules.byProfile(n.view.Load(), demand, at).String()
@@ -234,19 +233,23 @@ func (s *outline) export() *Attempt {
 	return &Attempt{At: s.at, Nodes: s.nodes, WithRoom: s.open, Refusals: s.refusals}
 }
 
-// verdicts returns all nodes, those that admit a pod with their score.
-func (h *Hub) verdicts(ranking reserve.Ranking) []NodeVerdict {
-	states := h.Snapshot()
-	list := make([]NodeVerdict, len(states))
-	raw := make([]float64, 0, len(states))
-	for i, s := range states {
+// verdicts returns all nodes as a pod of a demand finds them, those that admit it with
+// their score.
+func (h *Hub) verdicts(ranking reserve.Ranking, asks reserve.Demand) []NodeVerdict {
+	nodes, at := h.nodes.list().nodes, h.moment()
+	list := make([]NodeVerdict, len(nodes))
+	raw := make([]float64, 0, len(nodes))
+	for i, n := range nodes {
+		v := n.view.Load()
+		s, reason := h.nodeState(n, v, at), h.rules.admitDemand(v, asks, at)
+		s.Reason = reason.String()
 		list[i].NodeState = s
-		if s.Reason != reserve.Admitted.String() {
+		if reason != reserve.Admitted {
 			continue
 		}
 		score := math.NaN()
-		if s.Signal == signalFresh || s.Signal == signalStale && h.rules.freshness.Policy == reserve.Allow {
-			score = reserve.Score(s.Free, s.K, 0, ranking)
+		if h.rules.freshness.Ranked(v.validity, at.Now) {
+			score = reserve.Score(v.freeFor(asks), s.K, 0, ranking)
 		}
 		raw = append(raw, score)
 	}

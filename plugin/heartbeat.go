@@ -44,7 +44,7 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 	now := h.now()
 	sampled, newest := now-b.SampleAge, version{base.incarnation, b.Sequence}
 	n.mu.Lock()
-	change, held := 0, n.held.Load()
+	risen, held := false, n.held.Load()
 	switch {
 	case held != nil && versionOf(held.report) == base:
 		n.held.Store(&arrival{held.report, held.at, sampled})
@@ -57,11 +57,11 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 		result = reportLimited
 	default:
 		n.sampled, n.newest = sampled, newest
-		change = h.refreshLocked(n)
+		risen = h.refreshLocked(n)
 		result = reportHeartbeat
 	}
 	n.mu.Unlock()
-	if change > 0 {
+	if risen {
 		h.waiting.rise(n)
 	}
 	return result, err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/identity"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -69,6 +70,9 @@ type Hub struct {
 	rules  rules
 	pulse  pulse
 	retry  time.Duration
+	// reclassed is when what waiting pods ask for was last brought up to date; the
+	// waker's alone.
+	reclassed time.Duration
 	// idle is how long a stream may go without a report; rate and burst limit
 	// the reports of a node.
 	idle        time.Duration
@@ -90,8 +94,10 @@ type Hub struct {
 	// profiles are the plugins made so far, by the names of their profiles.
 	profiles map[string]*spazio
 
-	// pods is set before the Hub counts as started, and never changes.
-	pods listers.PodLister
+	// pods is set before the Hub counts as started, and never changes; podIndex is
+	// for profiles that decide alone.
+	pods     listers.PodLister
+	podIndex cache.Indexer
 
 	tasks sync.WaitGroup
 }
@@ -197,6 +203,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 		admit:     reserve.Rules{Epsilon: args.Epsilon, CPUFill: args.CPUFill}.WithDefaults(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
 		trickle:   args.Trickle(),
+		byDemand:  args.Profiles == config.ProfilesOn,
 	}
 	return nil
 }
@@ -240,19 +247,27 @@ func (h *Hub) node(name string) *node {
 // refresh makes the node's state visible and wakes pods if it gained slots.
 func (h *Hub) refresh(n *node) {
 	n.mu.Lock()
-	change := h.refreshLocked(n)
+	risen := h.refreshLocked(n)
 	n.mu.Unlock()
-	if change > 0 {
+	if risen {
 		h.waiting.rise(n)
 	}
 }
 
 // refreshLocked is refresh for a caller that holds the node's mutex and
 // announces the rise itself, after its last change.
-func (h *Hub) refreshLocked(n *node) int {
-	change := n.refresh(&h.rules, h.moment(), h.clock())
+func (h *Hub) refreshLocked(n *node) (risen bool) {
+	at := h.moment()
+	change := n.refresh(&h.rules, at, h.clock())
 	h.slots.Add(int64(change))
-	return change
+	return h.recountClasses(n, h.waiting.classes.list(), at) || change > 0
+}
+
+// recountLocked is refreshLocked where nothing but the time has changed.
+func (h *Hub) recountLocked(n *node, at reserve.Moment) (risen bool) {
+	change := n.recount(&h.rules, n.view.Load(), at)
+	h.slots.Add(int64(change))
+	return h.recountClasses(n, h.waiting.classes.list(), at) || change > 0
 }
 
 // inventory runs when the informers have delivered all that existed: nodes that
@@ -282,7 +297,7 @@ func (h *Hub) removeNode(name string) {
 	}
 	n.mu.Lock()
 	n.inAPI, n.removed = false, true
-	h.slots.Add(int64(n.recount(&h.rules, n.view.Load(), h.moment())))
+	h.recountLocked(n, h.moment())
 	n.mu.Unlock()
 	h.tainted.set(n, nil)
 	h.ledger.Release(n.account)

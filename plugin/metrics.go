@@ -8,6 +8,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/identity"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -62,7 +63,9 @@ type metricSet struct {
 	notAfter    *metrics.GaugeVec
 	// priced, repriced and differences are of profiles.
 	priced, differences map[string]metrics.CounterMetric
-	repriced            *metrics.Counter
+	repriced, dropped   *metrics.Counter
+	surprises           *metrics.Counter
+	errorRatio          map[string]metrics.ObserverMetric
 }
 
 // registerMetrics registers the metrics with the scheduler's registry, once for
@@ -89,7 +92,25 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		Namespace: namespace, Name: "profile_repriced_total", StabilityLevel: metrics.ALPHA,
 		Help: "Pods in flight whose demand changed because their workload's profile did.",
 	})
-	legacyregistry.MustRegister(m.repriced, m.signalAge, m.free, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue)
+	m.dropped = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: namespace, Name: "profile_dropped_total", StabilityLevel: metrics.ALPHA,
+		Help: "Profiles no longer believed because pods on several nodes contradicted them, until they are newer.",
+	})
+	m.surprises = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: namespace, Name: "profile_surprises_total", StabilityLevel: metrics.ALPHA,
+		Help: "Pods that took far more, or far less, than their nodes were told.",
+	})
+	ratios := metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Namespace: namespace, Name: "profile_error_ratio", StabilityLevel: metrics.ALPHA,
+		Help:    "What those pods took over what was told of them, by resource.",
+		Buckets: metrics.ExponentialBuckets(1./16, 2, 10),
+	}, []string{"resource"})
+	m.errorRatio = make(map[string]metrics.ObserverMetric)
+	legacyregistry.MustRegister(ratios)
+	for _, r := range []reserve.Resource{reserve.CPU, reserve.Memory} {
+		m.errorRatio[r.String()] = ratios.WithLabelValues(r.String())
+	}
+	legacyregistry.MustRegister(m.dropped, m.surprises, m.repriced, m.signalAge, m.free, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue)
 	nodes := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "nodes", StabilityLevel: metrics.ALPHA,
 		Help: "Nodes by the state of their signal: fresh, stale or missing.",
@@ -113,7 +134,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry, causeOverdue)
 	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
 	m.priced = resolve(newCounters("profile_pods_total", "Pods reserved, by where what is known of what they take comes from.", "source"),
-		sourceProfile, sourceTypical, sourceOff)
+		sourceProfile, sourceTypical, sourceContradicted, sourceOff)
 	m.differences = resolve(newCounters("profile_observed_differences_total", "Decisions that profiles, which are but observed, would reverse: pods placed that they would refuse the node, and pods refused by all nodes that they would place.", "decision"),
 		differenceRefuse, differenceAdmit)
 	m.reports = resolve(newCounters("reports_total", "Reports received, by result; a heartbeat says that the last one still holds.", "result"),
@@ -157,6 +178,17 @@ func (m *metricSet) report(result string)            { m.reports[result].Inc() }
 func (m *metricSet) notice(result string)            { m.notices[result].Inc() }
 func (m *metricSet) closed(reason string)            { m.closings[reason].Inc() }
 func (m *metricSet) identity(result string)          { m.identities[result].Inc() }
+
+// surprised counts a pod that took something else than was told; a ratio of 0 is of
+// what nothing was told.
+func (m *metricSet) surprised(s agent.Surprise) {
+	m.surprises.Inc()
+	for i, ratio := range [reserve.Resources]float64{reserve.CPU: s.CPURatio, reserve.Memory: s.MemoryRatio} {
+		if ratio > 0 {
+			m.errorRatio[reserve.Resource(i).String()].Observe(ratio)
+		}
+	}
+}
 
 // rejected adds the nodes that one attempt found without room.
 func (m *metricSet) rejected(byReason *[reserve.NoMemory + 1]int) {

@@ -26,11 +26,19 @@ type view struct {
 	// sampled is when the report's newest sample was taken, since the Hub's start.
 	sampled time.Duration
 	flight  reserve.Flight
-	// known is what those of the flight ask for whose workloads are known. No
-	// decision rests on it: in flight all count as typical pods.
+	// known is what those of the flight ask for whose workloads are known. Where
+	// profiles are but observed it is not in flight, on which decisions rest.
 	known reserve.Known
 	// signal is the report's, held to what the ledger has seen.
 	signal reserve.Signal
+}
+
+// freeFor is the room for pods of a demand beyond those in flight, in typical pods.
+func (v *view) freeFor(d reserve.Demand) float64 {
+	if d == podDemand {
+		return v.free
+	}
+	return reserve.FreeFor(v.signal, v.flight, d)
 }
 
 // fresh says whether decisions at now rest on the signal.
@@ -64,10 +72,12 @@ type node struct {
 	// signal is the report's as it was capped when the report last counted.
 	signal  reserve.Signal
 	sampled time.Duration
-	// slots is what the node last added to the Hub's total.
-	slots  int
-	stream *subscriber
-	bucket bucket
+	// slots is what the node last added to the Hub's total, classes what to those of
+	// other pods that wait than typical ones; nil where there never were any.
+	slots   int
+	classes *[maxClasses]classSlots
+	stream  *subscriber
+	bucket  bucket
 	// held is the newest report that came too early, nil for none; an arrival is
 	// never changed, only replaced.
 	held atomic.Pointer[arrival]
@@ -78,14 +88,24 @@ type rules struct {
 	admit     reserve.Rules
 	freshness reserve.Freshness
 	trickle   reserve.Trickle
+	// byDemand says that pods are counted as what they are known to take.
+	byDemand bool
 }
 
-// admitView decides for a node as seen in v.
+// admitView decides for a node as seen in v on a typical pod.
 func (r *rules) admitView(v *view, at reserve.Moment) reserve.Reason {
 	return r.freshness.Admit(v.validity, at, v.verdict)
 }
 
-// slots counts the pods that admitView would let in.
+// admitDemand is admitView for a pod of any demand.
+func (r *rules) admitDemand(v *view, d reserve.Demand, at reserve.Moment) reserve.Reason {
+	if d == podDemand {
+		return r.admitView(v, at)
+	}
+	return r.freshness.Admit(v.validity, at, reserve.Judge(v.signal, v.flight, d, r.admit))
+}
+
+// slots counts the typical pods that admitView would let in.
 func (r *rules) slots(v *view, at reserve.Moment) int {
 	return r.freshness.Slots(v.validity, at, v.signal, v.flight, podDemand, r.admit)
 }
@@ -97,7 +117,9 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		flight: n.account.Flight(), report: n.report, sampled: n.sampled,
 		validity: r.freshness.Awaited(n.since), refusals: refusalsFor(n.report),
 	}
-	v.known, v.flight.Known = v.flight.Known, reserve.Known{}
+	if v.known = v.flight.Known; !r.byDemand {
+		v.flight.Known = reserve.Known{}
+	}
 	if n.report != nil {
 		v.validity = r.freshness.Reported(n.sampled)
 		// A node that falls silent keeps the line that it had: pods that end there
@@ -105,7 +127,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		if v.validity.Fresh(at.Now) {
 			n.signal = n.account.Cap(n.report.Signal(), clock)
 		}
-		v.free = reserve.Free(n.signal.Avail, v.flight.Demand)
+		v.free = reserve.FreeFor(n.signal, v.flight, podDemand)
 	}
 	n.signal.Cores = float64(n.cores.Load())
 	v.signal = n.signal

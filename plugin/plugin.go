@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -72,12 +71,16 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	a := new(attempt)
-	granted, since := h.waiting.begin(pod, p.handle, a, h.now())
+	a, k := new(attempt), h.kindOf(pod)
+	granted, since := h.waiting.begin(pod, p.handle, a, k, h.now())
+	if now := h.kindOf(pod); now != k { // its profile has changed and may have missed it
+		h.waiting.reclass(k.workload, now.asks)
+		k = now
+	}
 	if !h.synced.Load() {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
-	c, t := p.judge(a)
+	c, t := p.judge(a, k.asks)
 	if !since.IsZero() && h.rules.trickle.Overdue(h.clock().Sub(since)) {
 		p.trickle(c, &t)
 	}
@@ -166,7 +169,7 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
-		c, _ := p.judge(new(attempt))
+		c, _ := p.judge(new(attempt), p.hub.kindOf(pod).asks)
 		p.remember(state, c)
 	}
 	return nil
@@ -231,19 +234,22 @@ func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 // question and the entry are one step: the node is locked meanwhile.
 func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) *fwk.Status {
 	h := p.hub
-	key, demand := reserve.KeyOf(string(pod.UID)), h.demand(pod)
+	key, demand := reserve.KeyOf(string(pod.UID)), h.enter(pod)
 	n := h.nodes.get(name)
 	if n == nil {
 		// The node's own event is late; nothing can have been reported of it.
-		return p.reserved(state, pod, name, nil, h.ledger.Reserve(name, key, demand, h.clock()))
+		err := h.ledger.Reserve(name, key, demand, h.clock())
+		h.repriced(pod, key, demand)
+		return p.reserved(state, pod, name, nil, err)
 	}
 	n.mu.Lock()
 	slots := n.slots
-	h.refreshLocked(n)
-	v, at, trickled := n.view.Load(), h.moment(), false
+	before := h.refreshLocked(n)
+	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
 	if !p.exempt(pod) {
-		reason := h.rules.admitView(v, at)
-		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, at)
+		asks := h.asks(h.told(pod))
+		reason = h.rules.admitDemand(v, asks, at)
+		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, asks, at)
 		if reason != reserve.Admitted && !trickled {
 			n.mu.Unlock()
 			// Another node may have room for it.
@@ -253,15 +259,17 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		}
 		if !trickled {
 			h.observe(n, v, at.Now)
-			h.compare(v, demand, at)
+			h.compare(pod, v, at)
 		}
 	}
 	err := h.ledger.Reserve(name, key, demand, h.clock())
+	h.repriced(pod, key, demand)
 	if trickled && err == nil {
-		p.reservedOverdue(state, key)
+		p.reservedOverdue(state, key, reason)
 	}
-	h.refreshLocked(n)
-	risen := n.slots > slots
+	after := h.refreshLocked(n)
+	// For typical pods the two are one change; other classes may be raised in vain.
+	risen := n.slots > slots || n.classes != nil && (before || after)
 	n.mu.Unlock()
 	if risen { // the signal turned stale
 		h.waiting.rise(n)
@@ -284,9 +292,16 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 }
 
 // compare counts a granted reservation that would not have been granted if known
-// pods were counted as what they take.
-func (h *Hub) compare(v *view, d reserve.Demand, at reserve.Moment) {
-	if !h.profiling.off() && h.rules.byProfile(v, d, at) != reserve.Admitted {
+// pods were counted as what they take, unless they are.
+func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment) {
+	if h.profiling.off() {
+		return
+	}
+	k := h.told(pod)
+	if h.rules.byDemand && (k.decides || k.source != sourceProfile) {
+		return
+	}
+	if h.rules.byProfile(v, h.demand(k), at) != reserve.Admitted {
 		h.metrics.differences[differenceRefuse].Inc()
 	}
 }
@@ -294,11 +309,11 @@ func (h *Hub) compare(v *view, d reserve.Demand, at reserve.Moment) {
 // compareRefused counts a pod that no node takes and one would if known pods were
 // counted as what they take.
 func (h *Hub) compareRefused(pod *v1.Pod, c *cycle) {
-	d, source := h.told(pod)
-	if source != sourceProfile {
+	k := h.told(pod)
+	if k.source != sourceProfile || h.rules.byDemand && k.decides {
 		return
 	}
-	demand := agent.DemandOf(d, h.rules.admit)
+	demand := h.demand(k)
 	for _, n := range c.directory.nodes {
 		if h.rules.byProfile(n.view.Load(), demand, c.at) == reserve.Admitted {
 			h.metrics.differences[differenceAdmit].Inc()
@@ -342,9 +357,9 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) {
 	key := reserve.KeyOf(string(pod.UID))
 	p.hub.ledger.Confirm(key)
-	p.hub.notify(name, bindOf(key, pod))
+	p.hub.notify(name, p.hub.bindOf(key, pod))
 	if c, err := p.cycle(state); err == nil && c.trickled {
-		p.announceOverdue(pod, name)
+		p.announceOverdue(pod, name, c.short)
 	}
 }
 
@@ -352,10 +367,16 @@ func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 type signature struct {
 	Demand float64
 	Exempt bool
+	// Asks is for pods that are known to ask for something else than typical ones.
+	Asks *reserve.Demand `json:",omitempty"`
 }
 
 // SignPod lets pods that the plugin treats alike share a scheduling result;
 // without it batching would be off for the whole profile.
 func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: signature{Demand: podDemand.Pods(), Exempt: p.exempt(pod)}}}, nil
+	s := signature{Demand: podDemand.Pods(), Exempt: p.exempt(pod)}
+	if asks := p.hub.kindOf(pod).asks; asks != podDemand {
+		s.Asks = &asks
+	}
+	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: s}}, nil
 }

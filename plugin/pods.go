@@ -23,7 +23,12 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 	logger := klog.FromContext(ctx)
 	lister := factory.Core().V1().Pods().Lister()
 	h.pods = lister
-	h.waiting.retry, h.waiting.start = h.retry, h.start
+	if h.rules.byDemand {
+		if err := h.indexPods(factory); err != nil {
+			return nil, err
+		}
+	}
+	h.waiting.retry, h.waiting.start, h.waiting.rules = h.retry, h.start, &h.rules
 	h.waiting.waits = func(pod *v1.Pod) bool {
 		current, err := lister.Pods(pod.Namespace).Get(pod.Name)
 		return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
@@ -78,6 +83,22 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 	return []cache.InformerSynced{pods.HasSynced, nodes.HasSynced}, nil
 }
 
+// indexPods has the informer know which pods are on a node.
+func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
+	informer := factory.Core().V1().Pods().Informer()
+	err := informer.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" {
+			return []string{pod.Spec.NodeName}, nil
+		}
+		return nil, nil
+	}})
+	if err != nil {
+		return fmt.Errorf("index pods: %w", err)
+	}
+	h.podIndex = informer.GetIndexer()
+	return nil
+}
+
 // lastState returns the object of a delete event, which after a missed deletion
 // is wrapped and may be anything.
 func lastState[T metav1.Object](obj any) (T, bool) {
@@ -100,10 +121,10 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	}
 	n.inAPI = true
 	n.cores.Store(coresOf(object))
-	change := h.refreshLocked(n)
+	risen := h.refreshLocked(n)
 	n.mu.Unlock()
 	h.nodeTainted(n, object)
-	if change > 0 {
+	if risen {
 		h.waiting.rise(n)
 	}
 }
@@ -153,7 +174,7 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 		return
 	}
 	if entered && h.synced.Load() {
-		h.notify(pod.Spec.NodeName, bindOf(key, pod))
+		h.notify(pod.Spec.NodeName, h.bindOf(key, pod))
 	}
 }
 
@@ -172,23 +193,25 @@ func (h *Hub) podPending(pod *v1.Pod) {
 
 // podBound records a bound pod and says whether that was news.
 func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
-	n, demand := h.nodes.get(pod.Spec.NodeName), h.demand(pod)
+	n, demand := h.nodes.get(pod.Spec.NodeName), h.enter(pod)
 	if n == nil {
 		// The node's event is still to come, or the node is gone: there are no
 		// decisions to keep consistent.
 		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
+		h.repriced(pod, key, demand)
 		h.ledger.Progress(key, progressOf(pod))
 		return entered, err
 	}
 	n.mu.Lock()
 	entered, err := h.ledger.Bound(n.name, key, demand, h.clock())
+	h.repriced(pod, key, demand)
 	moved := h.ledger.Progress(key, progressOf(pod))
-	change := 0
+	risen := false
 	if entered || moved {
-		change = h.refreshLocked(n)
+		risen = h.refreshLocked(n)
 	}
 	n.mu.Unlock()
-	if change > 0 {
+	if risen {
 		h.waiting.rise(n)
 	}
 	return entered, err
@@ -200,6 +223,7 @@ func (h *Hub) podGone(pod *v1.Pod) {
 		return
 	}
 	h.waiting.drop(pod.UID)
+	h.workloads.end(pod.UID, pod.Spec.NodeName)
 	h.workloads.leave(pod.UID)
 	key := reserve.KeyOf(string(pod.UID))
 	if progressOf(pod) == reserve.Ended {

@@ -135,6 +135,7 @@ func (h *Hub) askForProfiles(ctx context.Context) error {
 		if cache.WaitForCacheSync(run.Done(), registration.HasSynced) {
 			h.profiling.on.Store(true)
 			h.repriceAll()
+			h.introduceAll()
 		}
 	})
 	informer.RunWithContext(run)

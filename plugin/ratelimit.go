@@ -44,7 +44,8 @@ type arrival struct {
 func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string) {
 	a := arrival{report: r, at: h.now()}
 	a.sampled = a.at - age
-	change := 0
+	risen := false
+	var surprises []agent.Surprise
 	n.mu.Lock()
 	switch {
 	case n.outdated(a):
@@ -58,13 +59,14 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 		if held := n.held.Load(); held != nil && versionOf(held.report).after(versionOf(r)) {
 			a = *held
 		}
-		change = h.apply(n, a)
+		risen, surprises = h.apply(n, a)
 		result = reportAccepted
 	}
 	n.mu.Unlock()
-	if change > 0 {
+	if risen {
 		h.waiting.rise(n)
 	}
+	h.surprised(n.name, surprises)
 	return result
 }
 
@@ -74,23 +76,25 @@ func (n *node) outdated(a arrival) bool {
 }
 
 // release applies the report that n, whose mutex is held, holds back, if there
-// is one and its rate allows. It returns by how much the slots changed.
-func (h *Hub) release(n *node, now time.Duration) int {
+// is one and its rate allows. It returns what apply does.
+func (h *Hub) release(n *node, now time.Duration) (risen bool, surprises []agent.Surprise) {
 	held := n.held.Load()
 	if held == nil || !n.bucket.take(now, h.rate, h.burst) {
-		return 0
+		return false, nil
 	}
 	return h.apply(n, *held)
 }
 
-// apply makes a report that of n, whose mutex is held.
-func (h *Hub) apply(n *node, a arrival) int {
+// apply makes a report that of n, whose mutex is held, and returns whether it has
+// more room for pods of some kind, and the surprises that are news.
+func (h *Hub) apply(n *node, a arrival) (risen bool, surprises []agent.Surprise) {
 	r := a.report
+	surprises = news(r, n.report)
 	h.ledger.Absorb(n.name, r.Incarnation, r.Absorbed, h.clock())
 	n.report, n.sampled = r, a.sampled
 	n.held.Store(nil)
 	n.newest, n.signal = versionOf(r), n.account.Cap(r.Signal(), h.clock())
-	return h.refreshLocked(n)
+	return h.refreshLocked(n), surprises
 }
 
 // version orders the reports of a node.

@@ -70,8 +70,8 @@ func newRefusals(id int, channel string) *refusals {
 	r.text[reserve.Stale] = []string{"node(s) without a current capacity report"}
 	r.text[reserve.Saturated] = []string{"node(s) saturated" + shortest}
 	r.text[reserve.NoRoom] = []string{"node(s) without room for another pod" + shortest}
-	r.text[reserve.NoCPU] = []string{"node(s) without room for what the pod's workload takes of the CPU"}
-	r.text[reserve.NoMemory] = []string{"node(s) without room for what the pod's workload takes of memory"}
+	r.text[reserve.NoCPU] = []string{"node(s) without enough CPU for what the pod is expected to take"}
+	r.text[reserve.NoMemory] = []string{"node(s) without enough memory for what the pod is expected to take"}
 	r.text[reserve.SlowStart] = []string{"node(s) with too many pods still starting"}
 	return r
 }

@@ -10,11 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // round activates the pods that the slots of the due nodes are granted to, and
 // says after how long there is more to do, 0 for not before the next rise.
-func (w *waiting) round(ctx context.Context, now time.Duration) (activated int, again time.Duration) {
+func (w *waiting) round(ctx context.Context, at reserve.Moment) (activated int, again time.Duration) {
+	now := at.Now
 	w.mu.Lock()
 	due := make([]*node, 0, len(w.due))
 	for n := range w.due {
@@ -24,7 +27,16 @@ func (w *waiting) round(ctx context.Context, now time.Duration) (activated int, 
 	clear(w.due)
 	w.mu.Unlock()
 	// A node's mutex is never taken with w.mu held.
-	o := newOffer(due, func(n *node) int { return n.slots })
+	o := newOffer(due, w.classes.list(), func(n *node, v *view, c *class) int {
+		switch {
+		case c == nil:
+			return n.slots
+		case !n.inAPI:
+			return 0
+		}
+		return w.rules.classSlotsOf(v, v.flight, c, at)
+	})
+	o.recount = func(v *view, f reserve.Flight, c *class) int { return w.rules.classSlotsOf(v, f, c, at) }
 
 	w.mu.Lock()
 	chosen := w.choose(o, now)
@@ -53,7 +65,7 @@ func (w *waiting) choose(o *offer, now time.Duration) []activation {
 	})
 	for _, p := range w.granted {
 		if i, due := o.place[p.granted.id]; due {
-			o.give(i, p.until)
+			o.give(i, w.classes.at(p.class), p.until)
 		}
 		o.wait(c.again(p))
 	}
@@ -62,7 +74,7 @@ func (w *waiting) choose(o *offer, now time.Duration) []activation {
 		o.wait(c.again(p))
 	}
 	for _, p := range w.order {
-		if o.open == 0 {
+		if !o.open() {
 			break
 		}
 		if !p.anywhere {
@@ -93,16 +105,20 @@ type activation struct {
 // that was activated before and has not come is activated again, but no slot is
 // kept for it any more.
 func (c *chooser) offer(p *waitingPod, o *offer) {
-	r := p.attempt.reach.Load()
+	r, of := p.attempt.reach.Load(), c.w.classes.at(p.class)
+	l := o.lot(of)
+	if l == nil { // the class is younger than the round: what rises for it is due again
+		return
+	}
 	if p.granted != nil {
-		o.postpone(r, p.until)
+		o.postpone(l, r, p.until)
 		return
 	}
 	if p.pause > c.now {
-		o.postpone(r, p.pause)
+		o.postpone(l, r, p.pause)
 		return
 	}
-	i, found := o.find(r)
+	i, found := o.find(l, r)
 	if !found {
 		return
 	}
@@ -111,12 +127,12 @@ func (c *chooser) offer(p *waitingPod, o *offer) {
 		return
 	}
 	if !first {
-		o.postpone(r, p.pause)
+		o.postpone(l, r, p.pause)
 		return
 	}
 	p.granted, p.until = o.nodes[i], c.now+grantTime
 	c.w.granted = append(c.w.granted, p)
-	o.give(i, p.until)
+	o.give(i, of, p.until)
 	o.wait(p.pause)
 }
 
@@ -140,18 +156,27 @@ func (c *chooser) activate(p *waitingPod) bool {
 	return true
 }
 
-// overdue returns at most n of the pods that wait for some node and were
-// neither tried nor activated for the slow retry's period.
-func (w *waiting) overdue(n int, now time.Duration) []activation {
+// overdue returns at most most of the pods that wait for some node and were neither
+// tried nor activated for the slow retry's period, and no more of a class than it has
+// slots; typical are those of typical pods.
+func (w *waiting) overdue(typical int64, most int, now time.Duration) []activation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := chooser{w: w, now: now}
+	left := map[*class]int64{nil: typical}
+	for _, of := range w.classes.list() {
+		left[of] = of.slots.Load()
+	}
 	for _, p := range w.order {
-		if len(c.chosen) >= n {
+		if len(c.chosen) >= most {
 			break
 		}
-		if now-p.last >= w.retry && p.pause <= now && !p.attempt.reach.Load().empty() {
-			c.activate(p)
+		of := w.classes.at(p.class)
+		if left[of] <= 0 {
+			continue
+		}
+		if now-p.last >= w.retry && p.pause <= now && !p.attempt.reach.Load().empty() && c.activate(p) {
+			left[of]--
 		}
 	}
 	for _, uid := range c.ghosts {
@@ -162,74 +187,139 @@ func (w *waiting) overdue(n int, now time.Duration) []activation {
 
 // offer is what a round has to give: the slots of the due nodes.
 type offer struct {
-	// nodes, slots and pending are by place: the slots left, and whether the node
-	// stays due because a slot is kept for a pod, or a pod that waits for it can't
-	// be activated yet. place leads from an id to a place.
+	// nodes, views, flights and pending are by place: the flight with the pods that
+	// slots are kept for, and whether the node stays due because there are such, or a
+	// pod that waits for it can't be activated yet. place leads from an id to a place.
 	nodes   []*node
-	slots   []int
+	views   []*view
+	flights []reserve.Flight
 	pending []bool
 	place   map[int]int
-	// wanted has the bits of the nodes with slots left, by id; words are the
-	// places of its words with any, open counts the nodes.
-	wanted []uint64
-	words  []int
-	open   int
+	// lots are the slots by class.
+	lots []*lot
+	// recount counts a node's slots for a class anew beside a pod of another; nil where
+	// pods of all classes share the same.
+	recount func(v *view, f reserve.Flight, c *class) int
 	// next is when a pod can be activated or a slot is no longer kept, 0 for
 	// never.
 	next time.Duration
 }
 
-// newOffer asks for the slots of nodes, each with its mutex held.
-func newOffer(nodes []*node, slotsOf func(*node) int) *offer {
-	o := &offer{place: make(map[int]int)}
+// lot is what there is for the pods of a class.
+type lot struct {
+	class *class
+	// slots are those left, by place.
+	slots []int
+	// wanted has the bits of the nodes with slots left, by id; words are the
+	// places of its words with any, open counts the nodes.
+	wanted []uint64
+	words  []int
+	open   int
+}
+
+// newOffer asks for the slots of nodes, each with its mutex held, for typical pods
+// and the given classes.
+func newOffer(nodes []*node, classes []*class, slotsOf func(*node, *view, *class) int) *offer {
+	o := &offer{place: make(map[int]int), lots: make([]*lot, 1+len(classes))}
+	o.lots[0] = &lot{}
+	for i, c := range classes {
+		o.lots[1+i] = &lot{class: c}
+	}
+	slots := make([]int, len(o.lots))
 	for _, n := range nodes {
+		some := false
 		n.mu.Lock()
-		id, slots := n.id, slotsOf(n)
+		id, v := n.id, n.view.Load()
+		for i, l := range o.lots {
+			slots[i] = max(slotsOf(n, v, l.class), 0)
+			some = some || slots[i] > 0
+		}
 		n.mu.Unlock()
-		if slots <= 0 {
+		if !some {
 			continue
 		}
 		o.place[id] = len(o.nodes)
-		o.nodes, o.slots = append(o.nodes, n), append(o.slots, slots)
-		if word := id / wordBits; word >= len(o.wanted) {
-			o.wanted = append(o.wanted, make([]uint64, word+1-len(o.wanted))...)
+		o.nodes, o.views, o.flights = append(o.nodes, n), append(o.views, v), append(o.flights, v.flight)
+		for i, l := range o.lots {
+			l.add(id, slots[i])
 		}
-		o.wanted[id/wordBits] |= 1 << (id % wordBits)
 	}
-	o.pending, o.open = make([]bool, len(o.nodes)), len(o.nodes)
-	for i, word := range o.wanted {
-		if word != 0 {
-			o.words = append(o.words, i)
+	o.pending = make([]bool, len(o.nodes))
+	for _, l := range o.lots {
+		for i, word := range l.wanted {
+			if word != 0 {
+				l.words = append(l.words, i)
+			}
 		}
 	}
 	return o
 }
 
-// give takes a slot of the i-th node, which stays due until then.
-func (o *offer) give(i int, until time.Duration) {
+// add appends a node's slots.
+func (l *lot) add(id, slots int) {
+	l.slots = append(l.slots, slots)
+	if slots == 0 {
+		return
+	}
+	if word := id / wordBits; word >= len(l.wanted) {
+		l.wanted = append(l.wanted, make([]uint64, word+1-len(l.wanted))...)
+	}
+	l.wanted[id/wordBits] |= 1 << (id % wordBits)
+	l.open++
+}
+
+// set lowers the slots at a place.
+func (l *lot) set(i, id, slots int) {
+	if l.slots[i] > 0 && slots <= 0 {
+		l.wanted[id/wordBits] &^= 1 << (id % wordBits)
+		l.open--
+	}
+	l.slots[i] = max(slots, 0)
+}
+
+// open says whether there is anything left.
+func (o *offer) open() bool {
+	return slices.ContainsFunc(o.lots, func(l *lot) bool { return l.open > 0 })
+}
+
+// lot returns what there is for a class, nil if that is not known.
+func (o *offer) lot(of *class) *lot {
+	for _, l := range o.lots {
+		if l.class == of {
+			return l
+		}
+	}
+	return nil
+}
+
+// give gives a pod of a class a slot of the i-th node, which stays due until then.
+func (o *offer) give(i int, to *class, until time.Duration) {
 	o.pending[i] = true
 	o.wait(until)
-	if o.slots[i]--; o.slots[i] == 0 {
-		id := o.nodes[i].id
-		o.wanted[id/wordBits] &^= 1 << (id % wordBits)
-		o.open--
+	o.flights[i] = o.flights[i].With(1, to.demand())
+	for _, l := range o.lots {
+		left := l.slots[i] - 1
+		if l.class != to && l.slots[i] > 0 && o.recount != nil {
+			left = min(o.recount(o.views[i], o.flights[i], l.class), l.slots[i])
+		}
+		l.set(i, o.nodes[i].id, left)
 	}
 }
 
-// find returns the place of a node with a slot that is in r.
-func (o *offer) find(r *reach) (i int, found bool) {
-	for _, word := range o.words {
-		if both := o.wanted[word] & r.word(word); both != 0 {
+// find returns the place of a node with a slot of a lot that is in r.
+func (o *offer) find(l *lot, r *reach) (i int, found bool) {
+	for _, word := range l.words {
+		if both := l.wanted[word] & r.word(word); both != 0 {
 			return o.place[word*wordBits+bits.TrailingZeros64(both)], true
 		}
 	}
 	return 0, false
 }
 
-// postpone keeps the nodes with a slot that are in r due until then.
-func (o *offer) postpone(r *reach, until time.Duration) {
-	for _, word := range o.words {
-		for both := o.wanted[word] & r.word(word); both != 0; both &= both - 1 {
+// postpone keeps the nodes with a slot of a lot that are in r due until then.
+func (o *offer) postpone(l *lot, r *reach, until time.Duration) {
+	for _, word := range l.words {
+		for both := l.wanted[word] & r.word(word); both != 0; both &= both - 1 {
 			o.pending[o.place[word*wordBits+bits.TrailingZeros64(both)]] = true
 			o.wait(until)
 		}

@@ -102,7 +102,7 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s := NodeState{
 		Node: n.name, Signal: v.state(at.Now), InFlight: v.flight.Demand, Stalled: v.flight.Stalled,
 		Slots: h.rules.slots(v, at), Reason: h.rules.admitView(v, at).String(),
-		Overdue: n.account.Trickled(), OverduePlaces: h.rules.places(n, v, at),
+		Overdue: n.account.Trickled(), OverduePlaces: h.rules.places(n, v, podDemand, at),
 	}
 	if v.report == nil {
 		return s

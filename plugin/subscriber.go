@@ -1,12 +1,15 @@
 package plugin
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -14,10 +17,19 @@ import (
 type bind struct {
 	pod   reserve.PodKey
 	inits uint32 // init containers
+	// demand is what decisions take the pod to take, zero for a typical one.
+	demand profile.Demand
 }
 
-func bindOf(key reserve.PodKey, pod *v1.Pod) bind {
-	return bind{key, uint32(len(pod.Spec.InitContainers))}
+func (h *Hub) bindOf(key reserve.PodKey, pod *v1.Pod) bind {
+	b := bind{pod: key, inits: uint32(len(pod.Spec.InitContainers))}
+	if !h.rules.byDemand {
+		return b
+	}
+	if k := h.told(pod); k.decides {
+		b.demand = k.demand
+	}
+	return b
 }
 
 // noticeBacklog is how many notices may wait for an agent: more than a node
@@ -51,8 +63,11 @@ type subscriber struct {
 // outbox is the notices that wait to be sent. While there are some, a goroutine
 // sends them: most agents get none for most of the time.
 type outbox struct {
-	mu      sync.Mutex
-	binds   []bind
+	mu    sync.Mutex
+	binds []bind
+	// many is how many came at once, of a node's pods; they don't count for
+	// noticeBacklog.
+	many    int
 	sending bool
 	closed  bool
 }
@@ -78,16 +93,34 @@ func (s *subscriber) offer(b bind) (queued bool) {
 	if o.closed {
 		return false
 	}
-	if len(o.binds) == noticeBacklog {
+	if len(o.binds) >= noticeBacklog+o.many {
 		s.end(errSlow)
 		return false
 	}
-	o.binds = append(o.binds, b)
+	s.queue(b)
+	return true
+}
+
+// offerAll queues what there is to tell of a node's pods, once or twice a stream.
+func (s *subscriber) offerAll(binds []bind) {
+	o := &s.notices
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || len(binds) == 0 {
+		return
+	}
+	o.many = len(binds)
+	s.queue(binds...)
+}
+
+// queue has notices sent; the outbox is locked.
+func (s *subscriber) queue(binds ...bind) {
+	o := &s.notices
+	o.binds = append(o.binds, binds...)
 	if !o.sending {
 		o.sending = true
 		s.spawn(s.send)
 	}
-	return true
 }
 
 // send sends notices until none is left or the stream ends.
@@ -99,7 +132,7 @@ func (s *subscriber) send() {
 		}
 		for _, b := range binds {
 			notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{
-				Pod: uint64(b.pod), InitContainers: &b.inits,
+				Pod: uint64(b.pod), InitContainers: &b.inits, Demand: api.FromDemand(b.demand),
 			}}}
 			if s.stream.Send(notice) != nil {
 				s.notices.close() // the receiver learns why
@@ -148,7 +181,49 @@ func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
 		n.stream.end(errSuperseded)
 	}
 	sub.node, n.stream = n, sub
+	h.introduce(n)
 	return true
+}
+
+// byNode is the index of the pods of each node.
+const byNode = "spazio-scheduler.github.io/node"
+
+// introduce tells the agent of n, whose mutex is held, what its pods are known to
+// take: those that it lists and those in flight. One that has ended must not be
+// expected to start.
+func (h *Hub) introduce(n *node) {
+	if !h.rules.byDemand || h.profiling.off() || n.stream == nil || n.report == nil {
+		return
+	}
+	pods, err := h.podIndex.ByIndex(byNode, n.name)
+	if err != nil {
+		return // there is no such index before the first New
+	}
+	var binds []bind
+	for _, object := range pods {
+		pod, ok := object.(*v1.Pod)
+		if !ok || isTerminal(pod) || isMirror(pod) {
+			continue
+		}
+		key := reserve.KeyOf(string(pod.UID))
+		known, claimed := h.ledger.Pod(key)
+		if !claimed || known.Node != n.name || known.Absorbed && !slices.Contains(n.report.Absorbed, key) {
+			continue
+		}
+		if b := h.bindOf(key, pod); b.demand != (profile.Demand{}) {
+			binds = append(binds, b)
+		}
+	}
+	n.stream.offerAll(binds)
+}
+
+// introduceAll does so for all nodes.
+func (h *Hub) introduceAll() {
+	for _, n := range h.nodes.list().nodes {
+		n.mu.Lock()
+		h.introduce(n)
+		n.mu.Unlock()
+	}
 }
 
 func (h *Hub) unsubscribe(sub *subscriber) {

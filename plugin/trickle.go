@@ -53,13 +53,13 @@ func refusedSince(pod *v1.Pod) time.Time {
 	return time.Time{}
 }
 
-// places returns how many overdue pods a node as seen in v takes besides those
-// that have room.
-func (r *rules) places(n *node, v *view, at reserve.Moment) int {
+// places returns how many overdue pods of a demand a node as seen in v takes besides
+// those that have room.
+func (r *rules) places(n *node, v *view, d reserve.Demand, at reserve.Moment) int {
 	if !v.fresh(at.Now) {
 		return 0
 	}
-	return r.trickle.Places(v.signal, v.flight, podDemand, n.account.Trickled(), int(n.cores.Load()), r.admit)
+	return r.trickle.Places(v.signal, v.flight, d, n.account.Trickled(), int(n.cores.Load()), r.admit)
 }
 
 // trickle admits the cycle's pod, which is overdue, to the nodes that have places
@@ -73,29 +73,29 @@ func (p *spazio) trickle(c *cycle, t *tally) {
 			continue
 		}
 		v := n.view.Load()
-		if p.hub.rules.places(n, v, c.at) == 0 {
+		if p.hub.rules.places(n, v, c.asks, c.at) == 0 {
 			continue
 		}
 		t.remove(c.verdicts[i])
 		c.verdicts[i] = verdict(reserve.Admitted)
 		c.open++
-		c.overdue, c.lowest = true, min(c.lowest, v.free)
+		c.overdue, c.lowest = true, min(c.lowest, v.freeFor(c.asks))
 	}
 }
 
 // mayTrickle says whether a cycle's pod may go to a node without room, whose mutex
 // is held.
-func (p *spazio) mayTrickle(state fwk.CycleState, n *node, v *view, at reserve.Moment) bool {
+func (p *spazio) mayTrickle(state fwk.CycleState, n *node, v *view, asks reserve.Demand, at reserve.Moment) bool {
 	c, err := p.cycle(state)
-	return err == nil && c.overdue && p.hub.rules.places(n, v, at) > 0
+	return err == nil && c.overdue && p.hub.rules.places(n, v, asks, at) > 0
 }
 
 // reservedOverdue notes a pod that was reserved on a node without room, whose mutex
 // is held: the next such pod must find it there.
-func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey) {
+func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey, short reserve.Reason) {
 	p.hub.ledger.MarkTrickled(key)
 	if c, err := p.cycle(state); err == nil {
-		c.trickled = true
+		c.trickled, c.short = true, short
 	}
 }
 
@@ -106,13 +106,13 @@ func (h *Hub) wakeOverdue(ctx context.Context, at reserve.Moment) {
 		return
 	}
 	d := h.nodes.list()
-	o := newOffer(d.nodes, func(n *node) int {
+	o := newOffer(d.nodes, h.waiting.classes.list(), func(n *node, v *view, c *class) int {
 		if !n.inAPI {
 			return 0
 		}
-		return h.rules.places(n, n.view.Load(), at)
+		return h.rules.places(n, v, c.demand(), at)
 	})
-	if o.open == 0 {
+	if !o.open() {
 		return
 	}
 	if woken := h.waiting.trickle(o, &h.rules.trickle, at.Now); len(woken) > 0 {
@@ -154,7 +154,7 @@ func (w *waiting) trickle(o *offer, t *reserve.Trickle, now time.Duration) []act
 	defer w.mu.Unlock()
 	c := chooser{w: w, now: now}
 	for _, p := range w.order {
-		if o.open == 0 || len(c.chosen) == overdueMost {
+		if !o.open() || len(c.chosen) == overdueMost {
 			break
 		}
 		if p.granted != nil || p.pause > now || !p.overdue(t, w.start.Add(now)) {
@@ -165,8 +165,13 @@ func (w *waiting) trickle(o *offer, t *reserve.Trickle, now time.Duration) []act
 		if r == nil && now-p.last < w.retry {
 			continue
 		}
-		if i, found := o.find(r); found && c.activate(p) {
-			o.give(i, p.pause)
+		of := w.classes.at(p.class)
+		l := o.lot(of)
+		if l == nil {
+			continue
+		}
+		if i, found := o.find(l, r); found && c.activate(p) {
+			o.give(i, of, p.pause)
 		}
 	}
 	for _, uid := range c.ghosts {
@@ -229,10 +234,14 @@ func (p *spazio) overdueMessage() string {
 }
 
 // announceOverdue tells of an overdue pod that was bound.
-func (p *spazio) announceOverdue(pod *v1.Pod, node string) {
+func (p *spazio) announceOverdue(pod *v1.Pod, node string, short reserve.Reason) {
 	p.hub.metrics.overdue.Inc()
+	which := ""
+	if short == reserve.NoCPU || short == reserve.NoMemory {
+		which = fmt.Sprintf(" (%s)", short)
+	}
 	if recorder := p.handle.EventRecorder(); recorder != nil {
 		recorder.Eventf(pod, nil, v1.EventTypeWarning, overdueReason, "Binding",
-			"%s: bound to %s, which has none either", p.overdueMessage(), node)
+			"%s: bound to %s, which has none either%s", p.overdueMessage(), node, which)
 	}
 }

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // waiting knows the pods that have been tried and are not yet reserved, each
@@ -30,9 +34,15 @@ type waiting struct {
 	// began that are times here; both are set like waits.
 	retry time.Duration
 	start time.Time
+	// rules are the Hub's.
+	rules *rules
+	// classes are those of the pods; mu guards all but what is published.
+	classes classes
 
 	mu   sync.Mutex
 	pods map[types.UID]*waitingPod
+	// byWorkload counts them.
+	byWorkload map[profile.Workload]int
 	// order are the pods by comparePods.
 	order []*waitingPod
 	seen  uint64
@@ -80,6 +90,9 @@ type waitingPod struct {
 	// there is none or other plugins refuse it all.
 	since time.Time
 	bytes int
+	// workload is the pod's, class the place of the class of what it asks for.
+	workload profile.Workload
+	class    int
 	// activations counts those since the last attempt; the next one comes not
 	// before pause.
 	activations int
@@ -97,6 +110,12 @@ type failure struct {
 	count int
 	// until is when the pod may be activated next.
 	until time.Duration
+}
+
+// kind is what a pod is and what decisions take it to ask for.
+type kind struct {
+	workload profile.Workload
+	asks     reserve.Demand
 }
 
 // attempt is what is remembered of a pod's last scheduling attempt; it holds on
@@ -117,7 +136,7 @@ type outline struct {
 
 func newWaiting() *waiting {
 	return &waiting{
-		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod),
+		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), byWorkload: make(map[profile.Workload]int),
 		due: make(map[*node]struct{}), failures: make(map[types.UID]failure),
 	}
 }
@@ -127,13 +146,13 @@ func newWaiting() *waiting {
 // PodActivator is set, which it is not while New runs. It returns the node whose
 // slot the pod was activated for, if it is still kept, and since when it waits for
 // room.
-func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, now time.Duration) (granted *node, since time.Time) {
+func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind, now time.Duration) (granted *node, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.pods[pod.UID]
 	if p == nil {
 		w.seen++
-		p = &waitingPod{arrival: w.seen, priority: priorityOf(pod), since: refusedSince(pod)}
+		p = &waitingPod{arrival: w.seen, priority: priorityOf(pod), since: refusedSince(pod), class: typicalClass}
 		w.pods[pod.UID] = p
 		at, _ := slices.BinarySearchFunc(w.order, p, comparePods)
 		w.order = slices.Insert(w.order, at, p)
@@ -141,6 +160,8 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, now time.Dur
 		p.since = time.Time{} // other plugins refused it all nodes
 	}
 	w.account(p, 0)
+	w.classify(p, k.asks)
+	w.assign(p, k.workload)
 	p.pod, p.handle, p.attempt, p.last = pod, handle, a, now
 	p.activations, p.pause, p.anywhere = 0, w.failures[pod.UID].until, false
 	if p.granted != nil {
@@ -172,6 +193,55 @@ func (w *waiting) account(p *waitingPod, bytes int) bool {
 	w.bytes += bytes - p.bytes
 	p.bytes = bytes
 	return true
+}
+
+// classify puts a pod into the class of a demand; w.mu is held.
+func (w *waiting) classify(p *waitingPod, asks reserve.Demand) {
+	place := w.classes.join(asks)
+	w.classes.leave(p.class)
+	p.class = place
+}
+
+// assign notes a pod's workload, the zero one for none; w.mu is held.
+func (w *waiting) assign(p *waitingPod, of profile.Workload) {
+	if w.byWorkload[p.workload]--; w.byWorkload[p.workload] <= 0 {
+		delete(w.byWorkload, p.workload)
+	}
+	if p.workload = of; of != (profile.Workload{}) {
+		w.byWorkload[of]++
+	}
+}
+
+// reclass has a workload's pods ask for something else, and returns its class and
+// whether there are any that asked for another.
+func (w *waiting) reclass(of profile.Workload, asks reserve.Demand) (c *class, moved bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byWorkload[of] == 0 {
+		return nil, false
+	}
+	for _, p := range w.order {
+		if p.workload == of {
+			before := p.class
+			w.classify(p, asks)
+			c, moved = w.classes.at(p.class), moved || p.class != before
+		}
+	}
+	return c, moved
+}
+
+// workloads returns those of the pods.
+func (w *waiting) workloads() []profile.Workload {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.byWorkload))
+}
+
+// sweep forgets classes without pods.
+func (w *waiting) sweep() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.classes.sweep()
 }
 
 // release gives up the slot that was kept for a pod.
@@ -217,6 +287,9 @@ func (w *waiting) forget(uid types.UID) {
 	}
 	delete(w.pods, uid)
 	w.account(p, 0)
+	w.classes.leave(p.class)
+	p.class = typicalClass
+	w.assign(p, profile.Workload{})
 	p.granted, p.anywhere = nil, false
 	if at, found := slices.BinarySearchFunc(w.order, p, comparePods); found {
 		w.order = slices.Delete(w.order, at, at+1)

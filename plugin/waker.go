@@ -58,7 +58,7 @@ func (h *Hub) wake(ctx context.Context) {
 			continue
 		}
 		last = time.Now()
-		activated, again := h.waiting.round(ctx, h.now())
+		activated, again := h.waiting.round(ctx, h.moment())
 		if again > 0 {
 			timer.Reset(again)
 		}
@@ -80,20 +80,23 @@ func (h *Hub) inspect(ctx context.Context) {
 			continue // what time changes of a node begins when its report is too old
 		}
 		n.mu.Lock()
-		held := h.release(n, now)
-		change := n.recount(&h.rules, n.view.Load(), at)
+		held, surprises := h.release(n, now)
+		changed := h.recountLocked(n, at)
 		n.mu.Unlock()
-		h.slots.Add(int64(change))
-		if held > 0 || change > 0 {
+		if held || changed {
 			h.waiting.rise(n)
 		}
+		h.surprised(n.name, surprises)
 	}
 	h.expire(ctx)
-	if slots := min(h.slots.Load(), overdueMost); slots > 0 {
-		if late := h.waiting.overdue(int(slots), now); len(late) > 0 {
-			h.metrics.activations(causeRetry, len(late))
-			activate(ctx, late)
-		}
+	if now-h.reclassed >= h.retry {
+		h.reclassed = now
+		h.reclassAll()
+	}
+	h.waiting.sweep()
+	if late := h.waiting.overdue(h.slots.Load(), overdueMost, now); len(late) > 0 {
+		h.metrics.activations(causeRetry, len(late))
+		activate(ctx, late)
 	}
 	h.wakeOverdue(ctx, at)
 }

@@ -15,24 +15,25 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Where what is known of a pod comes from: its workload's profile, none, or one
-// that is not to be looked at.
+// Where what is known of a pod comes from: its workload's profile, none, one that
+// pods were measured to contradict, or one that is not to be looked at.
 const (
-	sourceProfile = "profile"
-	sourceTypical = "typical"
-	sourceOff     = "off"
+	sourceProfile      = "profile"
+	sourceTypical      = "typical"
+	sourceContradicted = "contradicted"
+	sourceOff          = "off"
 )
 
 // price is what a profile says of its workload's pods. It is never changed.
 type price struct {
 	demand   profile.Demand
 	observed time.Time
-	off      bool
+	mode     v1alpha1.Mode
 }
 
 // priceOf reads a profile; the error is a *FieldError of v1alpha1.
 func priceOf(p *v1alpha1.WorkloadProfile) (price, error) {
-	read := price{off: p.Spec.Mode == v1alpha1.Off}
+	read := price{mode: p.Spec.Mode}
 	if p.Status.ObservedAt != nil {
 		read.observed = p.Status.ObservedAt.Time
 	}
@@ -65,21 +66,40 @@ const confidenceSteps = 16
 type workloads struct {
 	mu     sync.RWMutex
 	prices map[profile.Workload]price
+	doubts map[profile.Workload]*doubts
 	// of holds the workload of each pod in the ledger, bound the pods of each.
-	of    map[types.UID]profile.Workload
+	of    map[reserve.PodKey]profile.Workload
 	bound map[profile.Workload]map[reserve.PodKey]struct{}
+	// ended are the pods that ended last, of which a report may still tell: a ring,
+	// next is the place of the oldest.
+	ended [endedMost]endedPod
+	next  int
+}
+
+// endedMost pods end within the seconds for which reports tell of a pod.
+const endedMost = 1024
+
+type endedPod struct {
+	key  reserve.PodKey
+	of   profile.Workload
+	node string
 }
 
 // identify returns a pod's workload.
 func (w *workloads) identify(pod *v1.Pod) profile.Workload {
-	w.mu.RLock()
-	workload, known := w.of[pod.UID]
-	w.mu.RUnlock()
-	if known {
+	if workload, known := w.workloadOf(reserve.KeyOf(string(pod.UID))); known {
 		return workload
 	}
-	workload, _, _ = profile.Identify(metaOf(pod))
+	workload, _, _ := profile.Identify(metaOf(pod))
 	return workload
+}
+
+// workloadOf is that of a pod in the ledger.
+func (w *workloads) workloadOf(key reserve.PodKey) (of profile.Workload, known bool) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	of, known = w.of[key]
+	return of, known
 }
 
 // metaOf leaves out the containers, which tell templates apart, not workloads.
@@ -94,12 +114,13 @@ func metaOf(pod *v1.Pod) profile.Meta {
 	return m
 }
 
-// price returns what is known of a workload, and whether anything is.
-func (w *workloads) price(of profile.Workload) (price, bool) {
+// price returns what is known of a workload, whether anything is, and whether it is
+// contradicted.
+func (w *workloads) price(of profile.Workload) (p price, known, contradicted bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	p, known := w.prices[of]
-	return p, known
+	p, known = w.prices[of]
+	return p, known, known && w.doubts[of].contradict(p)
 }
 
 // set replaces what is known of a workload, nil for nothing more, and says whether
@@ -113,6 +134,7 @@ func (w *workloads) set(of profile.Workload, p *price) bool {
 		return false
 	case p == nil:
 		delete(w.prices, of)
+		delete(w.doubts, of)
 	default:
 		if w.prices == nil {
 			w.prices = make(map[profile.Workload]price)
@@ -149,66 +171,155 @@ func (w *workloads) enter(of profile.Workload, uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
-		w.of = make(map[types.UID]profile.Workload)
+		w.of = make(map[reserve.PodKey]profile.Workload)
 		w.bound = make(map[profile.Workload]map[reserve.PodKey]struct{})
 	}
 	if w.bound[of] == nil {
 		w.bound[of] = make(map[reserve.PodKey]struct{})
 	}
-	w.of[uid] = of
-	w.bound[of][reserve.KeyOf(string(uid))] = struct{}{}
+	key := reserve.KeyOf(string(uid))
+	w.of[key] = of
+	w.bound[of][key] = struct{}{}
+}
+
+// end remembers a pod for a while that has ended on a node.
+func (w *workloads) end(uid types.UID, node string) {
+	key := reserve.KeyOf(string(uid))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if of, known := w.of[key]; known {
+		w.ended[w.next] = endedPod{key, of, node}
+		w.next = (w.next + 1) % endedMost
+	}
+}
+
+// on returns the workload of a pod that is on a node, or has lately ended there.
+func (w *workloads) on(node string, key reserve.PodKey, ledger *reserve.Ledger) (of profile.Workload, known bool) {
+	if of, known := w.workloadOf(key); known {
+		pod, there := ledger.Pod(key)
+		return of, there && pod.Node == node
+	}
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	for i := range w.ended {
+		if e := &w.ended[i]; e.key == key && e.node == node {
+			return e.of, true
+		}
+	}
+	return of, false
 }
 
 // leave forgets a pod that is no longer in the ledger.
 func (w *workloads) leave(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	of, known := w.of[uid]
+	key := reserve.KeyOf(string(uid))
+	of, known := w.of[key]
 	if !known {
 		return
 	}
-	delete(w.of, uid)
-	delete(w.bound[of], reserve.KeyOf(string(uid)))
+	delete(w.of, key)
+	delete(w.bound[of], key)
 	if len(w.bound[of]) == 0 {
 		delete(w.bound, of)
 	}
 }
 
-// told is what is known of a pod, and where that comes from.
-func (h *Hub) told(pod *v1.Pod) (profile.Demand, string) {
+// knowledge is what is known of a pod.
+type knowledge struct {
+	// demand is zero where nothing is known.
+	demand profile.Demand
+	source string
+	// decides says that decisions are to rest on it, as far as the scheduler's own
+	// setting lets them.
+	decides bool
+}
+
+// told is what is known of a pod.
+func (h *Hub) told(pod *v1.Pod) knowledge {
 	if h.profiling.off() {
-		return profile.Demand{}, sourceOff
+		return knowledge{source: sourceOff}
 	}
-	p, known := h.workloads.price(h.workloads.identify(pod))
+	return h.toldOf(h.workloads.identify(pod))
+}
+
+// toldOf is what is known of a workload's pods.
+func (h *Hub) toldOf(of profile.Workload) knowledge {
+	p, known, contradicted := h.workloads.price(of)
 	switch {
 	case !known:
-		return profile.Demand{}, sourceTypical
-	case p.off:
-		return profile.Demand{}, sourceOff
+		return knowledge{source: sourceTypical}
+	case p.mode == v1alpha1.Off:
+		return knowledge{source: sourceOff}
+	case contradicted:
+		return knowledge{source: sourceContradicted}
 	}
 	d := p.at(h.clock(), h.profiling.halfLife)
 	if d == (profile.Demand{}) {
-		return d, sourceTypical
+		return knowledge{source: sourceTypical}
 	}
-	return d, sourceProfile
+	return knowledge{demand: d, source: sourceProfile, decides: p.mode != v1alpha1.Observe}
 }
 
-// demand is what the ledger counts a pod as that is about to enter it, and from
-// then on is repriced.
-func (h *Hub) demand(pod *v1.Pod) reserve.Demand {
-	if h.profiling.off() {
-		return reserve.TypicalPod()
+// demand is what a pod is known to ask for, decided on or not.
+func (h *Hub) demand(k knowledge) reserve.Demand {
+	if k.source != sourceProfile {
+		return podDemand
 	}
-	d, _ := h.told(pod)
-	h.workloads.enter(h.workloads.identify(pod), pod.UID)
-	return agent.DemandOf(d, h.rules.admit)
+	return agent.DemandOf(k.demand, h.rules.admit)
+}
+
+// asks is what decisions take a pod to ask for, counts what the ledger does: where
+// profiles are but observed the ledger knows what would be decided by.
+func (h *Hub) asks(k knowledge) reserve.Demand {
+	if !h.rules.byDemand || !k.decides {
+		return podDemand
+	}
+	return h.demand(k)
+}
+
+// kindOf is a pod's workload and what decisions take it to ask for, the zero workload
+// where none is asked about.
+func (h *Hub) kindOf(pod *v1.Pod) kind {
+	if !h.rules.byDemand {
+		return kind{asks: podDemand}
+	}
+	of := h.workloads.identify(pod)
+	return kind{of, h.asks(h.toldNow(of))}
+}
+
+func (h *Hub) counts(k knowledge) reserve.Demand {
+	if h.rules.byDemand {
+		return h.asks(k)
+	}
+	return h.demand(k)
+}
+
+// enter notes a pod that is about to enter the ledger, so that it is repriced from
+// then on, and returns what the ledger counts it as. Once it has entered, repriced
+// has to follow.
+func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
+	if h.profiling.off() {
+		return podDemand
+	}
+	of := h.workloads.identify(pod)
+	h.workloads.enter(of, pod.UID)
+	return h.counts(h.toldOf(of))
+}
+
+// repriced brings a pod up to date that entered the ledger at a demand: its profile
+// may have changed meanwhile.
+func (h *Hub) repriced(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
+	if h.profiling.off() {
+		return
+	}
+	if d := h.counts(h.told(pod)); d != at {
+		_, _, _ = h.ledger.Reprice(key, d) // what is wrong with it, Reserve or Bound has told
+	}
 }
 
 // priced counts a pod by where what is known of it comes from.
-func (h *Hub) priced(pod *v1.Pod) {
-	_, source := h.told(pod)
-	h.metrics.priced[source].Inc()
-}
+func (h *Hub) priced(pod *v1.Pod) { h.metrics.priced[h.told(pod).source].Inc() }
 
 // learn takes in what a workload's profile now says, nil for nothing more.
 func (h *Hub) learn(of profile.Workload, p *price) {
@@ -217,20 +328,13 @@ func (h *Hub) learn(of profile.Workload, p *price) {
 	}
 }
 
-// reprice brings a workload's pods in the ledger up to what is known of it, and the
-// nodes that they are in flight to.
+// reprice brings a workload's pods in the ledger up to what is known of it, the
+// nodes that they are in flight to, and the pods that wait.
 func (h *Hub) reprice(of profile.Workload) {
-	pods := h.workloads.pods(of)
-	if len(pods) == 0 {
-		return
-	}
-	d := reserve.TypicalPod()
-	if p, known := h.workloads.price(of); known && !p.off {
-		d = agent.DemandOf(p.at(h.clock(), h.profiling.halfLife), h.rules.admit)
-	}
+	k := h.toldNow(of)
 	changed := make(map[string]struct{})
-	for _, key := range pods {
-		if node, moved, err := h.ledger.Reprice(key, d); err == nil && moved {
+	for _, key := range h.workloads.pods(of) {
+		if node, moved, err := h.ledger.Reprice(key, h.counts(k)); err == nil && moved {
 			h.metrics.repriced.Inc()
 			changed[node] = struct{}{}
 		}
@@ -240,4 +344,5 @@ func (h *Hub) reprice(of profile.Workload) {
 			h.refresh(n)
 		}
 	}
+	h.reclass(of, h.asks(k))
 }

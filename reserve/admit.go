@@ -94,8 +94,12 @@ const (
 	defaultCaution = 1
 )
 
-// DefaultCPUFill keeps known pods from filling a core to 2, half of which waits.
-const DefaultCPUFill = 1.7
+const (
+	// DefaultCPUFill keeps known pods from filling a core to 2, half of which waits.
+	DefaultCPUFill = 1.7
+	// MaxCPUFill keeps nothing free for them.
+	MaxCPUFill = fullCores
+)
 
 // Validate returns a *FieldError for a field that is negative or not finite.
 func (r Rules) Validate() error {
@@ -246,7 +250,7 @@ func Slots(s Signal, f Flight, d Demand, r Rules) int {
 // more in flight is admitted with less, so it doubles its steps and then halves
 // the last: a division would round.
 func slots(f Flight, d Demand, admits func(Flight) bool) int {
-	refuses := func(earlier int) bool { return !admits(f.plus(float64(earlier), d)) }
+	refuses := func(earlier int) bool { return !admits(f.With(float64(earlier), d)) }
 	if pods := d.Pods(); !(pods > 0 && pods <= math.MaxFloat64) || refuses(0) {
 		return 0
 	}

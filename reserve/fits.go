@@ -42,8 +42,8 @@ type Known struct {
 // typical is Σ(1−λ) of all pods in flight.
 func (f *Flight) typical(i Resource) float64 { return f.Demand - f.Known.Pods + f.Known.Typical[i] }
 
-// plus is the flight with n pods more of a demand.
-func (f Flight) plus(n float64, d Demand) Flight {
+// With is the flight with n pods more of a demand.
+func (f Flight) With(n float64, d Demand) Flight {
 	f.Demand += n * d.Pods()
 	f.Cores += n * d.Cores
 	if !d.known() {

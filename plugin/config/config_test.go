@@ -63,7 +63,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative, MaxWait: &negative,
 		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
 		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxStrangers: -1, AgentServiceAccount: "agent",
-		Profiles: "On", ProfileHalfLife: negative, CPUFill: 2.5,
+		Profiles: "Sometimes", ProfileHalfLife: negative, CPUFill: 2.5,
 	}
 	all, ok := args.Validate().(interface{ Unwrap() []error })
 	if !ok {

@@ -109,10 +109,11 @@ type SpazioArgs struct {
 	// TieWidth is the difference in free pods below which chance decides between
 	// nodes; default 0.5.
 	TieWidth float64
-	// Profiles says what becomes of WorkloadProfiles: Off or Observe (default).
-	// Observe decides as if there were none, and counts where it would be decided
-	// otherwise; see the metric spazio_profile_observed_differences_total. Where the
-	// API server has no such objects it is as Off.
+	// Profiles says what becomes of WorkloadProfiles: Off, Observe (default) or On.
+	// On counts a pod as what its workload's profile says it takes. Observe decides as
+	// if there were none, and counts where it would be decided otherwise; see the
+	// metric spazio_profile_observed_differences_total. Where the API server has no
+	// such objects both are as Off.
 	Profiles string
 	// ProfileHalfLife is the age of a profile at which it is half believed; default
 	// 24 h.
@@ -141,9 +142,10 @@ const (
 	DefaultTokenAudience = "spazio-scheduler"
 	DefaultOptOut        = "spazio-scheduler.github.io/opt-out"
 
-	// ProfilesOff and ProfilesObserve are the values of Profiles.
+	// ProfilesOff, ProfilesObserve and ProfilesOn are the values of Profiles.
 	ProfilesOff            = "Off"
 	ProfilesObserve        = "Observe"
+	ProfilesOn             = "On"
 	DefaultProfileHalfLife = 24 * time.Hour
 	DefaultCPUFill         = reserve.DefaultCPUFill
 

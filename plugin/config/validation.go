@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +44,8 @@ func (a SpazioArgs) Validate() error {
 		errs = append(errs, invalid("stalePolicy", a.StalePolicy,
 			fmt.Sprintf("must be %v, %v or %v", reserve.Neutral, reserve.Reject, reserve.Allow)))
 	}
-	if a.Profiles != ProfilesOff && a.Profiles != ProfilesObserve {
-		errs = append(errs, invalid("profiles", a.Profiles, "must be Off or Observe"))
+	if !slices.Contains([]string{ProfilesOff, ProfilesObserve, ProfilesOn}, a.Profiles) {
+		errs = append(errs, invalid("profiles", a.Profiles, "must be Off, Observe or On"))
 	}
 	for _, f := range []struct{ name, value string }{{"optOutAnnotation", a.OptOutAnnotation}, {"optOutToleration", a.OptOutToleration}} {
 		for _, problem := range validation.IsQualifiedName(f.value) {
