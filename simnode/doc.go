@@ -21,5 +21,6 @@
 //
 // A [Node] is also what a node's agent of package node wants to see: it samples
 // like a telemetry.Reader and is a source of pod events. A [Machine] of the
-// caller's own making may do anything else with the pods that it is given.
+// caller's own making may do anything else with the pods that it is given; on a [Timed]
+// each takes the time that it was made for, whatever else runs.
 package simnode

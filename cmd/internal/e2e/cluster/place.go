@@ -20,10 +20,9 @@ import (
 // Node reports those that its running pods leave free. It is the kubelet's
 // machine and the agent in one.
 type PlaceNode struct {
-	name     string
-	reports  publish.SignalsConfig // where to
-	happened chan simnode.Transition
-	gone     chan struct{}
+	*simnode.Timed
+	name    string
+	reports publish.SignalsConfig // where to
 
 	mu          sync.Mutex
 	signals     *publish.Signals // nil while the node has no agent
@@ -33,18 +32,22 @@ type PlaceNode struct {
 	last        agent.Report
 	places      int
 	saturated   bool
-	memory      float64         // the pods that memory holds, 0 if it is not reported
-	held        map[string]bool // by UID, from the bind on
-	running     map[string]bool // by UID, from the start on
-	most        int             // the most pods held at once
+	memory      float64  // the pods that memory holds, 0 if it is not reported
+	running     []string // by UID
 }
 
 func newPlaceNode(name string, places int) *PlaceNode {
-	return &PlaceNode{
-		name: name, places: places,
-		happened: make(chan simnode.Transition, simnode.MaxPods), gone: make(chan struct{}),
-		held: map[string]bool{}, running: map[string]bool{},
-	}
+	n := &PlaceNode{name: name, places: places}
+	n.Timed = simnode.NewTimed(largeNode(name), n.ran)
+	return n
+}
+
+// ran hears which pods run.
+func (n *PlaceNode) ran(running []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.running = running
+	n.report()
 }
 
 // StartAgent begins to report, until killAgent or the test's end.
@@ -75,69 +78,8 @@ func (n *PlaceNode) KillAgent() {
 	n.endAgent()
 }
 
-// Spec is a simnode.Machine's.
-func (n *PlaceNode) Spec() simnode.NodeSpec { return largeNode(n.name) }
-
 // Name is the node's.
 func (n *PlaceNode) Name() string { return n.name }
-
-// Bind starts the pod after its start-up time; until then the node does not
-// report it.
-func (n *PlaceNode) Bind(p simnode.Pod) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.held[p.UID] = true
-	n.most = max(n.most, len(n.held))
-	time.AfterFunc(p.Startup, func() {
-		if !n.started(p.UID) {
-			return
-		}
-		n.tell(p.UID, simnode.Running)
-		time.AfterFunc(p.Work, func() {
-			n.Kill(p.UID)
-			n.tell(p.UID, simnode.Succeeded)
-		})
-	})
-	return nil
-}
-
-// started says whether the pod was still to be started.
-func (n *PlaceNode) started(uid string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.held[uid] {
-		return false
-	}
-	n.running[uid] = true
-	n.report()
-	return true
-}
-
-func (n *PlaceNode) tell(uid string, phase simnode.Phase) {
-	select {
-	case n.happened <- simnode.Transition{At: time.Now(), UID: uid, Phase: phase}:
-	case <-n.gone:
-	}
-}
-
-// Kill frees the pod's place.
-func (n *PlaceNode) Kill(uid string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.held, uid)
-	if n.running[uid] {
-		delete(n.running, uid)
-		n.report()
-	}
-}
-
-// MostHeld returns the most pods that were on the node at once, whether running
-// or not.
-func (n *PlaceNode) MostHeld() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.most
-}
 
 // Set changes the node and reports it, and returns when.
 func (n *PlaceNode) Set(places int, saturated bool) time.Time {
@@ -166,7 +108,7 @@ func (n *PlaceNode) report() {
 		Node: n.name, Incarnation: n.incarnation, Sequence: n.sequence, SampledAt: time.Now(), Schema: "places",
 		Avail: float64(n.places - len(n.running)), Saturated: n.saturated, K: float64(max(n.places, 0)),
 	}
-	for uid := range n.running {
+	for _, uid := range n.running {
 		r.Absorbed = append(r.Absorbed, reserve.KeyOf(uid))
 	}
 	slices.Sort(r.Absorbed)
@@ -187,24 +129,23 @@ func (n *PlaceNode) LastReport() agent.Report {
 
 // Run reports twice a second besides.
 func (n *PlaceNode) Run(ctx context.Context, emit func(simnode.Transition)) error {
-	defer close(n.gone)
-	ticker := time.NewTicker(500 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		n.mu.Lock()
-		n.report()
-		n.mu.Unlock()
-		for waiting := true; waiting; {
+	var reporting sync.WaitGroup
+	defer reporting.Wait()
+	reporting.Go(func() {
+		ticker := time.NewTicker(500 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			n.mu.Lock()
+			n.report()
+			n.mu.Unlock()
 			select {
 			case <-ctx.Done():
-				return nil
-			case t := <-n.happened:
-				emit(t)
+				return
 			case <-ticker.C:
-				waiting = false
 			}
 		}
-	}
+	})
+	return n.Timed.Run(ctx, emit)
 }
 
 // Places are those of a node in most tests.
@@ -240,8 +181,9 @@ func NewPlaceNodesWith(t testing.TB, client kubernetes.Interface, count, places 
 func CheckHeld(t testing.TB, nodes []*PlaceNode) {
 	t.Helper()
 	for _, n := range nodes {
+		most := n.MostHeld() // not under n.mu: the machine calls ran
 		n.mu.Lock()
-		most, places := n.most, n.places
+		places := n.places
 		n.mu.Unlock()
 		if most > places {
 			t.Errorf("node %s held %d pods at once, has %d places", n.name, most, places)
