@@ -8,36 +8,6 @@ import (
 	"google.golang.org/grpc"
 )
 
-// connections shows who calls, and who was refused.
-type connections struct{ service *Service }
-
-var callersDesc = prometheus.NewDesc("spazio_aggregator_refused_callers_total", "Connections closed because there were too many of them, or of calls.", []string{"cause"}, nil)
-
-// identitiesDesc has the name that it has at the scheduler.
-var identitiesDesc = prometheus.NewDesc("spazio_identities_total", "Calls by what was found of who makes them; unknown if the API server could not be asked, throttled if it was not.", []string{"result"}, nil)
-
-// Describe implements prometheus.Collector.
-func (c connections) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{callersDesc, identitiesDesc} {
-		out <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c connections) Collect(out chan<- prometheus.Metric) {
-	count := func(d *prometheus.Desc, n uint64, label string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), label)
-	}
-	guard := c.service.guard.Stats()
-	count(callersDesc, guard.Refused, "connections")
-	count(callersDesc, guard.Overcalled, "calls")
-	if callers := c.service.callers; callers != nil {
-		for result, n := range callers.Results() {
-			count(identitiesDesc, n, result)
-		}
-	}
-}
-
 func newTickSeconds() prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "spazio_aggregator_tick_seconds",

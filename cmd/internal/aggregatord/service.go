@@ -1,7 +1,6 @@
 package aggregatord
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +14,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/api/identity/access"
+	"github.com/spazio-scheduler/spazio/api/identity/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 )
 
@@ -35,21 +31,13 @@ type Config struct {
 	// debugDefault says that nobody asked for DebugListen: another aggregator of
 	// this machine may have it.
 	debugDefault bool
-	// Transport has ClientCAFile for replicas that know each other by their
-	// certificates. Its Tokens is the service's own.
-	Transport transport.Config
-	// AgentServiceAccount is the agents', as namespace/name: each push must then
-	// show a token of it for TokenAudience, default spazio-aggregator, that is
-	// bound to a pod, and is believed of that pod's node alone. Empty asks nobody;
-	// beyond loopback ClientCAFile or Transport.Insecure is needed then.
-	AgentServiceAccount, TokenAudience string
-	// Kubeconfig leads to the API server that is asked; empty is the pod's own.
+	// Callers says who may call the service; its Listen, Reviews, Options and Logger
+	// are the service's own. Limits are limits' where they are zero, the audience is
+	// spazio-aggregator, and Peers are the hosts of Peers.Targets.
+	Callers server.Config
+	// Kubeconfig leads to the API server that is asked whose a token is; empty is the
+	// pod's own.
 	Kubeconfig string
-	// PeerNames are those of the replicas' service, one of which another replica's
-	// certificate must be for; default the hosts of Peers.Targets.
-	PeerNames []string
-	// Limits bound what callers can hold; see limits for the service's own.
-	Limits transport.Limits
 	// Server says how models are merged. What it calls is the service's own.
 	Server modelserver.Config
 	// Peers says where the other replicas are. Its Transport and OnError are the
@@ -65,13 +53,7 @@ type Config struct {
 
 // Validate returns what the config's parts refuse.
 func (c Config) Validate() error {
-	if err := c.Transport.Validate(); err != nil {
-		return err
-	}
-	if err := c.Limits.Validate(); err != nil {
-		return err
-	}
-	if err := c.validateIdentity(); err != nil {
+	if err := c.callers().Validate(); err != nil {
 		return err
 	}
 	if err := c.peers(nil).Validate(); err != nil {
@@ -88,20 +70,8 @@ func (c Config) Validate() error {
 	return c.Server.Validate()
 }
 
-// limits are those of transport, but for pushes: they are over in milliseconds,
-// an agent makes one at a time, and the largest takes 35 KiB. They lose nothing
-// by a connection's end.
-func limits(l transport.Limits) transport.Limits {
-	l.Calls = cmp.Or(l.Calls, 1024)
-	l.CallsOfOne = cmp.Or(l.CallsOfOne, 256)
-	l.CallTime = cmp.Or(l.CallTime, 10*time.Second)
-	l.Message = cmp.Or(l.Message, 64<<10)
-	l.Age = cmp.Or(l.Age, time.Hour)
-	return l
-}
-
 func (c Config) peers(onError func(string, error)) modelserver.PeersConfig {
-	c.Peers.Transport, c.Peers.OnError = c.Transport, onError
+	c.Peers.Transport, c.Peers.OnError = c.Callers.Transport, onError
 	return c.Peers
 }
 
@@ -111,13 +81,8 @@ type Service struct {
 	models   *modelserver.Server
 	peers    *modelserver.Peers  // nil without targets
 	snapshot *modelserver.Keeper // nil without a file
-	guard    *transport.Guard
-	callers  *access.Callers // nil where nobody is known
-	server   *grpc.Server
-	health   *health.Server
-	listener net.Listener
-	metrics  *endpoint.HTTP // nil without MetricsListen
-	debug    *endpoint.HTTP // nil without DebugListen
+	server   *server.Server
+	shown    *endpoint.Servers
 }
 
 // New reads the snapshot and opens the listeners, so that a busy port is known
@@ -131,12 +96,13 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	callers := c.callers()
+	callers.Logger = s.logger
 	var err error
-	if s.callers, err = c.callers(s.logger); err != nil {
+	if callers.Reviews, err = c.reviews(); err != nil {
 		return nil, err
 	}
-	c.Transport.Tokens = c.AgentServiceAccount != ""
-	if s.callers != nil {
+	if callers.Knows() {
 		c.Server.Identify = identify
 	}
 	ticks := newTickSeconds()
@@ -162,44 +128,29 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		}
 		s.snapshot.Restore()
 	}
-	registry, seconds := prometheus.NewRegistry(), newPushSeconds()
-	registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), connections{s}, endpoint.Certificates{Transport: c.Transport}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if s.guard, err = transport.NewGuard(limits(c.Limits)); err != nil {
+	seconds := newPushSeconds()
+	callers.Options = append(callers.Options, grpc.ChainUnaryInterceptor(observe(seconds)))
+	if s.server, err = server.New(ctx, callers); err != nil {
 		return nil, err
 	}
-	if err := s.register(c.Transport, seconds); err != nil {
-		return nil, err
+	spaziov1.RegisterModelServiceServer(s.server, s.models)
+	if s.peers != nil { // others are answered only where there are some
+		spaziov1.RegisterPeerServiceServer(s.server, s.models)
 	}
-	if s.listener, err = s.guard.Listen(ctx, c.Listen, c.Transport); err != nil {
-		return nil, err
-	}
-	if err := s.show(ctx, c, registry); err != nil {
-		return nil, errors.Join(err, s.Close())
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), s.server.Collector("aggregator"),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
+		Shown: endpoint.HTTPConfig{
+			Gatherer: registry, Health: s.healthy(c.Server.Tick), Ready: s.ready,
+			Handlers: map[string]http.Handler{modelserver.DebugPath: s.models.Handler()},
+		},
+		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.debugDefault, Logger: s.logger,
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.server.Close())
 	}
 	return s, nil
-}
-
-// show opens the HTTP servers.
-func (s *Service) show(ctx context.Context, c Config, registry *prometheus.Registry) (err error) {
-	shown := endpoint.HTTPConfig{Gatherer: registry, Health: s.healthy(c.Server.Tick), Ready: s.ready}
-	if c.MetricsListen != "" {
-		shown.Addr = c.MetricsListen
-		if s.metrics, err = endpoint.NewMetrics(ctx, shown); err != nil {
-			return fmt.Errorf("--metrics-listen: %w", err)
-		}
-	}
-	if c.DebugListen == "" {
-		return nil
-	}
-	shown.Addr, shown.Handlers = c.DebugListen, map[string]http.Handler{modelserver.DebugPath: s.models.Handler()}
-	if s.debug, err = endpoint.NewDebug(ctx, shown); err != nil && c.debugDefault {
-		s.logger.Info("no debug server: its address is taken", "address", c.DebugListen, "error", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("--debug-listen: %w", err)
-	}
-	return nil
 }
 
 var errNotReady = errors.New("pushes are not answered with models yet")
@@ -211,61 +162,24 @@ func (s *Service) ready() error {
 	return nil
 }
 
-// register makes the gRPC server. Other replicas are answered only where there
-// are some.
-func (s *Service) register(c transport.Config, seconds prometheus.Histogram) error {
-	options, err := s.guard.ServerOptions(c)
-	if err != nil {
-		return err
-	}
-	options = append(options, grpc.ChainUnaryInterceptor(observe(seconds)))
-	if s.callers != nil {
-		options = append(options, grpc.ChainUnaryInterceptor(s.callers.Unary), grpc.ChainStreamInterceptor(s.callers.Stream))
-	}
-	s.server = grpc.NewServer(options...)
-	s.health = health.NewServer()
-	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	grpc_health_v1.RegisterHealthServer(s.server, s.health)
-	spaziov1.RegisterModelServiceServer(s.server, s.models)
-	if s.peers != nil {
-		spaziov1.RegisterPeerServiceServer(s.server, s.models)
-	}
-	return nil
-}
-
 func (s *Service) peerLost(peer string, err error) {
 	s.logger.Warn("another replica can't be reached; trying again", "peer", peer, "error", err)
 }
 
 // Addr is where the ModelService listens.
-func (s *Service) Addr() net.Addr { return s.listener.Addr() }
+func (s *Service) Addr() net.Addr { return s.server.Addr() }
 
 // MetricsAddr is where /metrics, /healthz and /readyz are, or nil.
-func (s *Service) MetricsAddr() net.Addr { return addressOf(s.metrics) }
+func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
 
 // DebugAddr is where the models are shown, or nil.
-func (s *Service) DebugAddr() net.Addr { return addressOf(s.debug) }
-
-func addressOf(h *endpoint.HTTP) net.Addr {
-	if h == nil {
-		return nil
-	}
-	return h.Addr()
-}
+func (s *Service) DebugAddr() net.Addr { return s.shown.DebugAddr() }
 
 // Models is the server behind the service, for those in the same process.
 func (s *Service) Models() *modelserver.Server { return s.models }
 
 // Close frees the ports of a service that was never run.
-func (s *Service) Close() error {
-	err := s.listener.Close()
-	for _, h := range []*endpoint.HTTP{s.metrics, s.debug} {
-		if h != nil {
-			err = errors.Join(err, h.Close())
-		}
-	}
-	return err
-}
+func (s *Service) Close() error { return errors.Join(s.server.Close(), s.shown.Close()) }
 
 // Run serves until ctx ends, which is no error, or a part fails. All ports are
 // free and all goroutines gone when it returns.
@@ -273,13 +187,9 @@ func (s *Service) Run(ctx context.Context) error {
 	s.logger.Info("aggregator is listening", "grpc", s.Addr(), "metrics", s.MetricsAddr(), "debug", s.DebugAddr())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.models.Run(ctx) })
-	group.Go(func() error { return s.serve(ctx) })
+	group.Go(func() error { return s.server.Run(ctx) })
 	group.Go(func() error { return s.announce(ctx) })
-	for _, h := range []*endpoint.HTTP{s.metrics, s.debug} {
-		if h != nil {
-			group.Go(func() error { return h.Run(ctx) })
-		}
-	}
+	group.Go(func() error { return s.shown.Run(ctx) })
 	if s.peers != nil {
 		group.Go(func() error { return s.peers.Run(ctx) })
 	}
@@ -297,10 +207,8 @@ func (s *Service) Run(ctx context.Context) error {
 // readyPoll is how often readiness is looked at until it is there.
 const readyPoll = 10 * time.Millisecond
 
-// announce tells health checks once pushes are answered with models, and again
-// when they will no longer be.
+// announce tells health checks once pushes are answered with models.
 func (s *Service) announce(ctx context.Context) error {
-	defer s.health.Shutdown()
 	ticker := time.NewTicker(readyPoll)
 	defer ticker.Stop()
 	for !s.models.Ready() {
@@ -310,28 +218,7 @@ func (s *Service) announce(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
-	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_SERVING)
-	<-ctx.Done()
-	return nil
-}
-
-// stopGrace is how long calls in progress may delay the end.
-const stopGrace = time.Second
-
-func (s *Service) serve(ctx context.Context) error {
-	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(s.listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve %s: %w", s.Addr(), err)
-	case <-ctx.Done():
-	}
-	force := time.AfterFunc(stopGrace, s.server.Stop)
-	defer force.Stop()
-	s.server.GracefulStop()
-	if err := <-served; !errors.Is(err, grpc.ErrServerStopped) { // ended before it began
-		return err
-	}
+	s.server.SetServing()
 	return nil
 }
 

@@ -2,22 +2,18 @@ package endpoint_test
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 )
@@ -195,30 +191,5 @@ func TestRefused(t *testing.T) {
 		if code := command.Execute(t.Context(), c, nil, io.Discard, io.Discard); code != test.code {
 			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)
 		}
-	}
-}
-
-// TestCertificates: files are read at each scrape.
-func TestCertificates(t *testing.T) {
-	files := transporttest.SelfSigned(t, "127.0.0.1")
-	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(endpoint.Certificates{Transport: transport.Config{CertFile: files.CertFile, KeyFile: files.KeyFile}})
-	want := fmt.Sprintf(`
-		# HELP spazio_certificate_not_after_seconds When a certificate in the process's files ends, in seconds since 1970: its own, or of the authorities of servers or clients the first.
-		# TYPE spazio_certificate_not_after_seconds gauge
-		spazio_certificate_not_after_seconds{use="own"} %d
-	`, pair.Leaf.NotAfter.Unix())
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
-		t.Error(err)
-	}
-	if err := os.Remove(files.CertFile); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := testutil.GatherAndCount(registry); n != 0 || err != nil {
-		t.Errorf("%d metrics of a file that is gone, %v", n, err)
 	}
 }

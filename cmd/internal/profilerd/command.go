@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/spazio-scheduler/spazio/api/identity/server"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/profile"
@@ -32,7 +33,7 @@ const gcPercent = 40
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
-	config := Config{Listen: "127.0.0.1:9696", DebugListen: "127.0.0.1:9697", TokenAudience: "spazio-profiler"}
+	config := Config{Listen: "127.0.0.1:9696", DebugListen: "127.0.0.1:9697", Callers: server.Config{Audience: "spazio-profiler"}}
 	var log command.Log
 	var preset, zone string
 	c := &cobra.Command{
@@ -75,9 +76,9 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+DebugPath+", what is known as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of who writes (default the pod's own)")
-	endpoint.ServerFlags(flags, &config.Transport)
-	flags.StringVar(&config.AgentServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
-	flags.StringVar(&config.TokenAudience, "token-audience", config.TokenAudience, "audience of the agents' tokens")
+	endpoint.ServerFlags(flags, &config.Callers.Transport)
+	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
+	flags.StringVar(&config.Callers.Audience, "token-audience", config.Callers.Audience, "audience of the agents' tokens")
 	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots of the day that amounts are told apart by, 1 for none")
 	flags.StringVar(&zone, "slot-zone", "UTC", "time zone in which the day begins")
 	flags.DurationVar(&config.Store.Profile.CPUHalfLife, "half-life-cpu", 0, "age at which a sample of CPU weighs half in recommendations (default the preset's)")
@@ -89,8 +90,8 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")
 	flags.StringVar(&config.Prometheus.TokenFile, "prometheus-token-file", "", "bearer token shown to it, read again for each query")
-	flags.IntVar(&config.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
-	flags.IntVar(&config.Limits.Strangers, "max-strangers", 0, "most connections of one address that have not yet sent a batch (default 256)")
+	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
+	flags.IntVar(&config.Callers.Limits.Strangers, "max-strangers", 0, "most connections of one address that have not yet sent a batch (default 256)")
 	command.LogFlags(flags, &log)
 	return c
 }

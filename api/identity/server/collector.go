@@ -1,0 +1,49 @@
+package server
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// These have the names that they have at the scheduler.
+var (
+	identitiesDesc = prometheus.NewDesc("spazio_identities_total", "Calls by what was found of who makes them; unknown if the API server could not be asked, throttled if it was not.", []string{"result"}, nil)
+	notAfterDesc   = prometheus.NewDesc("spazio_certificate_not_after_seconds", "When a certificate in the process's files ends, in seconds since 1970: its own, or of the authorities of servers or clients the first.", []string{"use"}, nil)
+)
+
+// collector shows who calls, who was refused, and until when certificates are good.
+type collector struct {
+	server  *Server
+	refused *prometheus.Desc
+}
+
+// Collector returns the server's metrics: spazio_PROGRAM_refused_callers_total by
+// cause, spazio_identities_total by result where callers are known, and
+// spazio_certificate_not_after_seconds by use where there are files, which are read at
+// each scrape, for they are replaced. It is safe for concurrent use.
+func (s *Server) Collector(program string) prometheus.Collector {
+	return collector{s, prometheus.NewDesc("spazio_"+program+"_refused_callers_total",
+		"Connections closed because there were too many of them, or of calls.", []string{"cause"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.refused, identitiesDesc, notAfterDesc} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	count := func(d *prometheus.Desc, n uint64, label string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), label)
+	}
+	guard := c.server.guard.Stats()
+	count(c.refused, guard.Refused, "connections")
+	count(c.refused, guard.Overcalled, "calls")
+	if callers := c.server.callers; callers != nil {
+		for result, n := range callers.Results() {
+			count(identitiesDesc, n, result)
+		}
+	}
+	for use, end := range c.server.transport.NotAfter() {
+		out <- prometheus.MustNewConstMetric(notAfterDesc, prometheus.GaugeValue, float64(end.Unix()), use)
+	}
+}

@@ -1,0 +1,90 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ServersConfig says what a program's HTTP servers show.
+type ServersConfig struct {
+	// Shown is what both show, but for its Handlers, which are the debug server's
+	// alone. Its Addr is not used.
+	Shown HTTPConfig
+	// Metrics and Debug are the values of --metrics-listen and --debug-listen, each
+	// empty for none.
+	Metrics, Debug string
+	// DebugDefault says that nobody asked for Debug: another program of this machine
+	// may have the address.
+	DebugDefault bool
+	// Logger hears of that.
+	Logger *slog.Logger
+}
+
+// Servers are the HTTP servers of a program: one of what probes and Prometheus read,
+// wherever it is told to listen (NewMetrics), and one of the same and of what is for
+// people, on loopback (NewDebug). Its methods are safe for concurrent use, but Run is
+// called once.
+type Servers struct{ metrics, debug *HTTP } // nil for none
+
+// NewServers opens the listeners. The caller must Run or Close the servers.
+func NewServers(ctx context.Context, c ServersConfig) (s *Servers, err error) {
+	s = &Servers{}
+	if c.Metrics != "" {
+		c.Shown.Addr = c.Metrics
+		if s.metrics, err = NewMetrics(ctx, c.Shown); err != nil {
+			return nil, fmt.Errorf("--metrics-listen: %w", err)
+		}
+	}
+	if c.Debug == "" {
+		return s, nil
+	}
+	c.Shown.Addr = c.Debug
+	if s.debug, err = NewDebug(ctx, c.Shown); err != nil && c.DebugDefault {
+		c.Logger.Info("no debug server: its address is taken", "address", c.Debug, "error", err)
+		return s, nil
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--debug-listen: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// MetricsAddr is where the first listens, or nil.
+func (s *Servers) MetricsAddr() net.Addr { return addressOf(s.metrics) }
+
+// DebugAddr is where the second listens, or nil.
+func (s *Servers) DebugAddr() net.Addr { return addressOf(s.debug) }
+
+func addressOf(h *HTTP) net.Addr {
+	if h == nil {
+		return nil
+	}
+	return h.Addr()
+}
+
+func (s *Servers) each(do func(*HTTP)) {
+	for _, h := range []*HTTP{s.metrics, s.debug} {
+		if h != nil {
+			do(h)
+		}
+	}
+}
+
+// Run serves until ctx ends, which is no error, or serving fails; without servers it
+// returns at once.
+func (s *Servers) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	s.each(func(h *HTTP) { group.Go(func() error { return h.Run(ctx) }) })
+	return group.Wait()
+}
+
+// Close frees the ports of servers that were never run.
+func (s *Servers) Close() (err error) {
+	s.each(func(h *HTTP) { err = errors.Join(err, h.Close()) })
+	return err
+}

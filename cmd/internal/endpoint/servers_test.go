@@ -1,0 +1,93 @@
+package endpoint_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+)
+
+func shown() endpoint.HTTPConfig {
+	return endpoint.HTTPConfig{
+		Gatherer: prometheus.NewRegistry(),
+		Handlers: map[string]http.Handler{"GET /debug/more": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "more") })},
+	}
+}
+
+// TestServers: debug data are at one of the two addresses.
+func TestServers(t *testing.T) {
+	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Metrics: "127.0.0.1:0", Debug: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	for _, test := range []struct {
+		addr net.Addr
+		path string
+		want int
+	}{
+		{s.MetricsAddr(), "/healthz", 200}, {s.MetricsAddr(), "/debug/more", 404},
+		{s.DebugAddr(), "/healthz", 200}, {s.DebugAddr(), "/debug/more", 200},
+	} {
+		if code, _ := get(t, test.addr, test.path); code != test.want {
+			t.Errorf("%s at %v: %d, want %d", test.path, test.addr, code, test.want)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoServers(t *testing.T) {
+	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{})
+	if err != nil || s.MetricsAddr() != nil || s.DebugAddr() != nil {
+		t.Fatalf("%v, at %v and %v", err, s.MetricsAddr(), s.DebugAddr())
+	}
+	if err := errors.Join(s.Run(t.Context()), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServersRefuse: a debug address that nobody asked for may be another's; what is
+// refused leaves no port behind.
+func TestServersRefuse(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	taken := busy.Addr().String()
+	var log bytes.Buffer
+	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{
+		Shown: shown(), Debug: taken, DebugDefault: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil || s.DebugAddr() != nil || !strings.Contains(log.String(), taken) {
+		t.Errorf("by default: %v, logged %q", err, &log)
+	}
+	for flag, c := range map[string]endpoint.ServersConfig{
+		"--metrics-listen": {Metrics: taken},
+		"--debug-listen":   {Metrics: "127.0.0.1:0", Debug: taken},
+	} {
+		c.Shown = shown()
+		if _, err := endpoint.NewServers(t.Context(), c); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s at a busy address: %v", flag, err)
+		}
+	}
+	var plaintext *transport.PlaintextError
+	if _, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Debug: ":0"}); !errors.As(err, &plaintext) {
+		t.Errorf("debug data beyond loopback: %v", err)
+	}
+}
