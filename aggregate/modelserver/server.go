@@ -109,7 +109,8 @@ type Server struct {
 	published atomic.Pointer[publication]
 	counts    counters
 	held      atomic.Bool
-	readers   atomic.Int32 // of changes
+	readers   atomic.Int32              // of changes
+	alive     atomic.Pointer[time.Time] // when it was made or last published
 
 	// mu guards what merging works on. A push never takes it.
 	mu        sync.Mutex
@@ -129,6 +130,8 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{config: c, aggregate: a, mailbox: newMailbox(c.Queue, c.QueueBytes, c.Aggregate.WithDefaults().CallerShare)}
 	s.published.Store(&publication{})
+	made := time.Now()
+	s.alive.Store(&made)
 	s.held.Store(c.Hold)
 	return s, nil
 }
@@ -221,6 +224,7 @@ func (s *Server) locked(do func()) {
 func (s *Server) tick() {
 	began := time.Now()
 	s.refresh()
+	s.alive.Store(&began)
 	s.config.OnTick(time.Since(began))
 }
 

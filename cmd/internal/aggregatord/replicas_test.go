@@ -130,6 +130,10 @@ func TestReplicasAsProcesses(t *testing.T) {
 		newNode(t, addrs[n%3]).models.Offer(local(fmt.Sprint("node-", n), n%2))
 	}
 	agree(t, 6, shown...)
+	eventually(t, func() (bool, any) { // an interval may pass before it is kept
+		_, err := os.Stat(snapshots[1])
+		return err == nil, err
+	})
 	replicas[1].kill()
 	newNode(t, addrs[0]).models.Offer(local("late", 0))
 	agree(t, 7, shown[0], shown[2])

@@ -3,7 +3,6 @@ package aggregatord
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -142,7 +141,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
 		Shown: endpoint.HTTPConfig{
-			Gatherer: registry, Health: s.healthy(c.Server.Tick), Ready: s.ready,
+			Gatherer: registry, Health: s.models.Healthy, Ready: s.ready,
 			Handlers: map[string]http.Handler{modelserver.DebugPath: s.models.Handler()},
 		},
 		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.debugDefault, Logger: s.logger,
@@ -204,42 +203,10 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// readyPoll is how often readiness is looked at until it is there.
-const readyPoll = 10 * time.Millisecond
-
 // announce tells health checks once pushes are answered with models.
 func (s *Service) announce(ctx context.Context) error {
-	ticker := time.NewTicker(readyPoll)
-	defer ticker.Stop()
-	for !s.models.Ready() {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	if s.models.AwaitReady(ctx) == nil {
+		s.server.SetServing()
 	}
-	s.server.SetServing()
 	return nil
-}
-
-// lateTicks is how many ticks the worker may miss before the service counts as
-// unhealthy: an eigen-decomposition of the largest models takes milliseconds.
-const lateTicks = 20
-
-// healthy says whether models are still being published.
-func (s *Service) healthy(tick time.Duration) func() error {
-	if tick == 0 {
-		tick = time.Second
-	}
-	started := time.Now()
-	return func() error {
-		last := s.models.Stats().At
-		if last.IsZero() {
-			last = started
-		}
-		if late := time.Since(last); late > lateTicks*tick {
-			return fmt.Errorf("no model was published for %s", late.Round(time.Millisecond))
-		}
-		return nil
-	}
 }
