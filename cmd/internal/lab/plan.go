@@ -1,9 +1,9 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -73,19 +73,7 @@ func (p *plan) validate() error {
 }
 
 func (p *plan) seedsNamed() []uint64 {
-	first := p.firstSeed
-	switch {
-	case first > 0:
-	case p.params.HeldOut:
-		first = experiment.FirstHeldOut
-	default:
-		first = 1
-	}
-	seeds := make([]uint64, p.seeds)
-	for i := range seeds {
-		seeds[i] = first + uint64(i)
-	}
-	return seeds
+	return experiment.Seeds(p.seeds, p.firstSeed, p.params.HeldOut)
 }
 
 // runs says which runs these are, for a report.
@@ -104,77 +92,35 @@ func (p *plan) options(stderr io.Writer) experiment.Options {
 	}
 }
 
-// cases are those of all experiments named, and the experiments of groups that
-// are left out for want of a trace.
-func (p *plan) cases(names []string) (cases []experiment.Case, left []experiment.Experiment, err error) {
-	sweep := p.sweep
-	if p.wholeFleets() {
-		sweep.Fleet = nil
+// selection is what the flags ask for of the experiments named.
+func (p *plan) selection(names []string) experiment.Selection {
+	s := experiment.Selection{
+		Names: names, Params: p.params, Sweep: p.sweep, Traces: map[string]fs.FS{},
+		EveryFleet: isEvery(p.sweep.Fleet), EveryScheduler: isEvery(p.schedulers),
+	}
+	if s.EveryFleet {
+		s.Sweep.Fleet = nil
 	}
 	for _, l := range p.laws {
-		sweep.Law = append(sweep.Law, workload.Law(l))
+		s.Sweep.Law = append(s.Sweep.Law, workload.Law(l))
 	}
 	for _, r := range p.requests {
-		sweep.Requests = append(sweep.Requests, workload.Requests(r))
+		s.Sweep.Requests = append(s.Sweep.Requests, workload.Requests(r))
 	}
-	for _, name := range names {
-		group, err := experiment.ByGroup(name)
-		if err != nil {
-			return nil, nil, err
+	for _, t := range p.traces {
+		of, directory, ok := strings.Cut(t, "=")
+		if _, err := experiment.ByName(of); !ok || err != nil {
+			of, directory = "", t // a directory whose name may have a = in it
 		}
-		whole := strings.EqualFold(name, experiment.All)
-		for _, e := range group {
-			params := p.params
-			if directory := p.trace(e.Name); directory != "" {
-				params.Trace = os.DirFS(directory)
-			}
-			more, err := p.narrowed(e, whole).Cases(params, sweep)
-			if len(group) > 1 && errors.Is(err, experiment.ErrNoTrace) {
-				left = append(left, e)
-				continue
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			cases = append(cases, more...)
-		}
+		s.Traces[strings.ToLower(of)] = os.DirFS(directory)
 	}
-	return cases, left, nil
+	return s
 }
 
 // every is the value of --fleet and --schedulers that stands for all there are.
 const every = "all"
 
 func isEvery(values []string) bool { return len(values) == 1 && strings.EqualFold(values[0], every) }
-
-func (p *plan) wholeFleets() bool { return isEvery(p.sweep.Fleet) }
-
-// narrowed is an experiment on one fleet and under few schedulers, which answers
-// within a minute, where not the whole of it was asked for.
-func (p *plan) narrowed(e experiment.Experiment, whole bool) experiment.Experiment {
-	if !whole && !p.wholeFleets() {
-		e = e.OneFleet()
-	}
-	if !whole && !isEvery(p.schedulers) {
-		e = e.FewSchedulers()
-	}
-	return e
-}
-
-// trace is the directory given for an experiment, or for any.
-func (p *plan) trace(name string) string {
-	general := ""
-	for _, t := range p.traces {
-		of, directory, ok := strings.Cut(t, "=")
-		if ok && strings.EqualFold(of, name) {
-			return directory
-		}
-		if _, err := experiment.ByName(of); !ok || err != nil {
-			general = t // a directory whose name may have a = in it
-		}
-	}
-	return general
-}
 
 // writeReport writes the page that --report asks for. fill writes into it; names of
 // files beside it begin with base.

@@ -58,7 +58,7 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 	if len(args) == 0 {
 		args = []string{"b1", "b2", "b3"}
 	}
-	cases, _, err := f.cases(args)
+	cases, _, err := f.selection(args).Cases()
 	if err != nil {
 		return usage(err)
 	}

@@ -93,15 +93,15 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if err := f.records.apply(&f.params); err != nil {
 		return command.Usage(err)
 	}
-	cases, left, err := f.cases(args)
+	selection := f.selection(args)
+	var err error
+	if selection.Given, err = f.given(); err != nil {
+		return usage(err)
+	}
+	cases, left, err := selection.Cases()
 	if err != nil {
 		return usage(err)
 	}
-	given, err := f.given()
-	if err != nil {
-		return usage(err)
-	}
-	cases = append(cases, given...)
 	for _, e := range left {
 		fmt.Fprintf(stderr, "%s is left out: --trace %s=DIR would be %s\n", e.Name, e.Name, e.NeedsTrace)
 	}
@@ -143,8 +143,8 @@ func (f *simulateFlags) kept(o *experiment.Options) (done func() error, err erro
 	return func() error { return errors.Join(o.Kept.Err(), file.Close()) }, nil
 }
 
-// given is the case of the pods of --workload, if there is one.
-func (f *simulateFlags) given() ([]experiment.Case, error) {
+// given is the experiment of the pods of --workload, if there is one.
+func (f *simulateFlags) given() ([]experiment.Experiment, error) {
 	if f.workload == "" {
 		return nil, nil
 	}
@@ -158,11 +158,7 @@ func (f *simulateFlags) given() ([]experiment.Case, error) {
 		return nil, fmt.Errorf("%s: %w", f.workload, err)
 	}
 	name := strings.TrimSuffix(filepath.Base(f.workload), filepath.Ext(f.workload))
-	fleets := f.sweep.Fleet
-	if f.wholeFleets() {
-		fleets = nil
-	}
-	return f.narrowed(experiment.Given(name, pods), false).Cases(f.params, experiment.Sweep{Fleet: fleets})
+	return []experiment.Experiment{experiment.Given(name, pods)}, nil
 }
 
 // usage marks errors that are the caller's.
