@@ -7,27 +7,55 @@ import (
 	"path/filepath"
 )
 
-// writeDigests writes the digest of each program, as the chart's images.digests
-// takes them. The file is whole or as it was.
-func writeDigests(file string, digests map[string]string) (err error) {
+// digestsFile becomes a file of the digest of each program, as the chart's
+// images.digests takes them. It is whole, or the file is as it was.
+type digestsFile struct {
+	path   string
+	staged *os.File
+}
+
+// newDigestsFile makes sure that it can be written, before anything is built. None
+// is asked for by an empty path.
+func newDigestsFile(path string) (*digestsFile, error) {
+	if path == "" {
+		return &digestsFile{}, nil
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, invalid("digests", path, "it is no file")
+	}
+	staged, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, invalid("digests", path, err.Error())
+	}
+	return &digestsFile{path, staged}, nil
+}
+
+func (d *digestsFile) commit(digests map[string]string) error {
+	if d.staged == nil {
+		return nil
+	}
 	text, err := json.MarshalIndent(digests, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return invalid("digests", file, err.Error())
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if _, err = f.Write(append(text, '\n')); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err = errors.Join(f.Chmod(0o644), f.Close()); err != nil {
+	if _, err := d.staged.Write(append(text, '\n')); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), file)
+	if err := errors.Join(d.staged.Chmod(0o644), d.staged.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(d.staged.Name(), d.path); err != nil {
+		return err
+	}
+	d.staged = nil
+	return nil
+}
+
+// abandon leaves nothing of what was not committed.
+func (d *digestsFile) abandon() error {
+	if d.staged == nil {
+		return nil
+	}
+	d.staged.Close()
+	return os.Remove(d.staged.Name())
 }

@@ -180,6 +180,26 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestIncompleteSums: what the toolchain adds to go.work.sum does not change the tree.
+func TestIncompleteSums(t *testing.T) {
+	root := newTree(t, map[string]string{"cmd/go.sum": ""})
+	images := made(t, root, "-only", "agent", "-platforms", "linux/"+runtime.GOARCH)
+	if changes := git(t, root, "status", "--porcelain"); changes != "" {
+		t.Errorf("changed %s", changes)
+	}
+	files, err := images[0].parts[0].files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := linkedModules(files["ko-app/spazio-agent"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(strings.Join(modules, " "), "dirty") {
+		t.Errorf("the program is built from %q", modules)
+	}
+}
+
 func TestUnlicensed(t *testing.T) {
 	root := newTree(t, map[string]string{
 		"cmd/go.mod":               strings.Replace(tiny["cmd/go.mod"], "require (", "require (\n\texample.org/unlicensed v0.1.0", 1),
@@ -274,6 +294,38 @@ func TestUnwritable(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s%s", to, code, stdout, stderr)
 		}
 	}
+}
+
+func TestUnwritableDigests(t *testing.T) {
+	root := newTree(t, nil)
+	parent := t.TempDir()
+	for _, file := range []string{parent, filepath.Join(parent, "no", "digests.json")} {
+		code, stdout, stderr := invoke(t, "-root", root, "-to", "layout:"+filepath.Join(parent, "images"), "-digests", file)
+		if code != 1 || stdout != "" || !strings.Contains(stderr, "images: digests = "+file) {
+			t.Errorf("%s: exit code %d, %s%s", file, code, stdout, stderr)
+		}
+	}
+	nothingIn(t, parent)
+}
+
+// writes changes the tree when the first image is done.
+type writes struct{ file string }
+
+func (w writes) Write(p []byte) (int, error) {
+	return len(p), os.WriteFile(w.file, nil, 0o644)
+}
+
+// TestChanged: what is built while the tree changes is thrown away.
+func TestChanged(t *testing.T) {
+	root := newTree(t, nil)
+	parent := t.TempDir()
+	var stderr bytes.Buffer
+	code := command(t.Context(), []string{"-root", root, "-to", "tar:" + filepath.Join(parent, "images.tar"), "-platforms", "linux/" + runtime.GOARCH, "-only", "agent"},
+		writes{filepath.Join(root, "cmd", "new.go")}, &stderr)
+	if code != 1 || !strings.Contains(stderr.String(), "cmd/new.go") {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+	nothingIn(t, parent)
 }
 
 // TestTar: an archive holds what the layout holds.

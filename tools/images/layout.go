@@ -48,11 +48,15 @@ func replaceable(dir string) error {
 // replace moves a directory to where an older one may be.
 func replace(staged, dir string) error {
 	old := staged + ".old"
-	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := os.Rename(dir, old)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return os.Rename(staged, dir)
+	case err != nil:
 		return err
 	}
 	if err := os.Rename(staged, dir); err != nil {
-		return err
+		return errors.Join(err, os.Rename(old, dir))
 	}
 	return os.RemoveAll(old)
 }

@@ -56,7 +56,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// run builds the images one after the other and hands each on as it is built.
+// run builds the images and hands them on.
 func run(ctx context.Context, opts options, stdout, stderr io.Writer) (err error) {
 	src, err := open(ctx, opts.root)
 	if err != nil {
@@ -65,31 +65,51 @@ func run(ctx context.Context, opts options, stdout, stderr io.Writer) (err error
 	for _, doubt := range src.doubts {
 		fmt.Fprintln(stderr, "warning:", doubt)
 	}
-	if err := src.pin(ctx); err != nil {
+	scratch, err := os.MkdirTemp("", "images")
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	if err := src.pin(ctx, scratch); err != nil {
+		return err
+	}
+	file, err := newDigestsFile(opts.digests)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.abandon()) }()
 	dst, err := opts.to.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dst.abandon()) }()
-	digests := map[string]string{}
-	for _, p := range opts.programs {
-		img, err := src.build(ctx, p)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-		if err := dst.add(ctx, img); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-		digests[p.name] = img.digest.String()
-		fmt.Fprintf(stdout, "%s@%s\n", opts.to.repository(p.name), img.digest)
+	digests, err := produce(ctx, src, opts, dst, stdout)
+	if err != nil {
+		return err
+	}
+	if err := src.unchanged(ctx); err != nil {
+		return err
 	}
 	if err := dst.commit(ctx); err != nil {
 		return err
 	}
-	if opts.digests == "" {
-		return nil
+	return file.commit(digests)
+}
+
+// produce builds the images one after the other and hands each on as it is built,
+// so that what is wrong with where they go is known with the first.
+func produce(ctx context.Context, src *source, opts options, dst destination, stdout io.Writer) (map[string]string, error) {
+	digests := map[string]string{}
+	for _, p := range opts.programs {
+		img, err := src.build(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		if err := dst.add(ctx, img); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		digests[p.name] = img.digest.String()
+		fmt.Fprintf(stdout, "%s@%s\n", opts.to.repository(p.name), img.digest)
 	}
-	return writeDigests(opts.digests, digests)
+	return digests, nil
 }

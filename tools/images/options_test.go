@@ -123,7 +123,7 @@ func TestNames(t *testing.T) {
 
 // TestToolchain: this module is run with the toolchain that it builds with.
 func TestToolchain(t *testing.T) {
-	work, err := toolchain("../..")
+	_, work, err := workspace("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

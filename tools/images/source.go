@@ -21,9 +21,11 @@ import (
 // source is a work tree of a commit.
 type source struct {
 	root      string
+	work      *modfile.WorkFile
 	toolchain string    // what go.work pins
 	revision  string    // the commit's hash
 	created   time.Time // when it was committed
+	changes   string    // what is in the tree beyond it, as git says it
 	stamped   bool      // the toolchain can tell the programs their commit
 	doubts    []string  // why digests may not be the commit's
 }
@@ -36,7 +38,7 @@ func open(ctx context.Context, root string) (*source, error) {
 		return nil, invalid("root", root, err.Error())
 	}
 	s := &source{root: root}
-	if s.toolchain, err = toolchain(root); err != nil {
+	if s.work, s.toolchain, err = workspace(root); err != nil {
 		return nil, err
 	}
 	if got := runtime.Version(); got != s.toolchain {
@@ -57,11 +59,11 @@ func open(ctx context.Context, root string) (*source, error) {
 
 // doubt notes what makes other digests than a clean clone has.
 func (s *source) doubt(ctx context.Context) error {
-	changes, err := output(ctx, s.root, nil, "git", "status", "--porcelain")
-	if err != nil {
+	var err error
+	if s.changes, err = s.status(ctx); err != nil {
 		return err
 	}
-	if changes != "" {
+	if s.changes != "" {
 		s.doubts = append(s.doubts, "there are changes beyond "+s.revision+": the images are not that commit's")
 	}
 	// The toolchain stamps no program in a worktree, whose .git is a file.
@@ -76,21 +78,35 @@ func (s *source) doubt(ctx context.Context) error {
 	return nil
 }
 
-// toolchain is the one that go.work pins.
-func toolchain(root string) (string, error) {
+func (s *source) status(ctx context.Context) (string, error) {
+	return output(ctx, s.root, nil, "git", "status", "--porcelain")
+}
+
+// unchanged fails if the tree was written to since it was opened, and the images may
+// be of two.
+func (s *source) unchanged(ctx context.Context) error {
+	changes, err := s.status(ctx)
+	if err != nil || changes == s.changes {
+		return err
+	}
+	return invalid("root", s.root, "changed while images were built:\n"+changes)
+}
+
+// workspace reads go.work, and the toolchain that it pins.
+func workspace(root string) (*modfile.WorkFile, string, error) {
 	file := filepath.Join(root, "go.work")
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", invalid("root", root, err.Error())
+		return nil, "", invalid("root", root, err.Error())
 	}
 	work, err := modfile.ParseWork(file, text, nil)
 	if err != nil {
-		return "", invalid("root", root, err.Error())
+		return nil, "", invalid("root", root, err.Error())
 	}
-	if work.Toolchain == nil {
-		return "", invalid(file, "toolchain", "it pins none")
+	if work.Go == nil || work.Toolchain == nil {
+		return nil, "", invalid(file, "toolchain", "it pins none")
 	}
-	return work.Toolchain.Name, nil
+	return work, work.Toolchain.Name, nil
 }
 
 // required is the version of a module that the programs require.
@@ -124,10 +140,46 @@ var ignored = []string{
 	"GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "GODEBUG", "GOFIPS140", "GO111MODULE", "GOROOT", "KOCACHE", "KO_GO_PATH",
 }
 
+// copyWorkspace makes a go.work of the same modules in another directory. The
+// toolchain adds to go.work.sum what it misses there: beside the original that would
+// be a change of the tree, and the programs would call themselves dirty.
+func (s *source) copyWorkspace(dir string) (string, error) {
+	if len(s.work.Replace) > 0 {
+		return "", invalid(filepath.Join(s.root, "go.work"), "replace", "only modules may have any")
+	}
+	work := &modfile.WorkFile{Syntax: &modfile.FileSyntax{}}
+	if err := work.AddGoStmt(s.work.Go.Version); err != nil {
+		return "", err
+	}
+	for _, use := range s.work.Use {
+		path := use.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.root, path)
+		}
+		if err := work.AddUse(path, ""); err != nil {
+			return "", err
+		}
+	}
+	file := filepath.Join(dir, "go.work")
+	if err := os.WriteFile(file, modfile.Format(work.Syntax), 0o644); err != nil {
+		return "", err
+	}
+	sums, err := os.ReadFile(filepath.Join(s.root, "go.work.sum"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return file, os.WriteFile(file+".sum", sums, 0o644)
+}
+
 // pin sets the environment of this process, which ko hands to the toolchain, so
 // that the same commit is compiled the same everywhere: within its workspace, as
 // if nothing else were set. Builds of several sources take processes of their own.
-func (s *source) pin(ctx context.Context) error {
+// The directory is for a copy of the workspace.
+func (s *source) pin(ctx context.Context, dir string) error {
+	work, err := s.copyWorkspace(dir)
+	if err != nil {
+		return err
+	}
 	text, err := output(ctx, s.root, nil, "go", append([]string{"env", "-json"}, fetching...)...)
 	if err != nil {
 		return err
@@ -140,7 +192,7 @@ func (s *source) pin(ctx context.Context) error {
 		settings[name] = ""
 	}
 	settings["GOENV"] = "off"
-	settings["GOWORK"] = filepath.Join(s.root, "go.work")
+	settings["GOWORK"] = work
 	settings["GOTOOLCHAIN"] = s.toolchain
 	settings["GOAMD64"] = "v1"
 	settings["GOARM64"] = "v8.0"

@@ -69,6 +69,7 @@ func rebuild(ctx context.Context, src *source, dir string, choice []string, stde
 	cmd := exec.CommandContext(ctx, self, append([]string{"-root", clone, "-to", "layout:" + made}, choice...)...)
 	cmd.Env = append(os.Environ(), "GOCACHE="+filepath.Join(dir, "cache"))
 	cmd.Stderr = stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it cleans up
 	return layout.Path(made), cmd.Run()
 }
 
