@@ -73,6 +73,22 @@ func (c *Cluster) Rollouts(ctx context.Context, objects []*unstructured.Unstruct
 	return found, nil
 }
 
+// InstalledRollouts says how far the workloads are that are installed.
+func (c *Cluster) InstalledRollouts(ctx context.Context) ([]Rollout, error) {
+	located, err := c.installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, o := range located {
+		// Jobs of former versions and of the past days tell nothing.
+		if o.GetKind() != "Job" {
+			objects = append(objects, o.Unstructured)
+		}
+	}
+	return c.Rollouts(ctx, objects)
+}
+
 func waitedFor(objects []*unstructured.Unstructured) (found []*unstructured.Unstructured) {
 	for _, kind := range workloads {
 		for _, o := range objects {

@@ -50,7 +50,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	defer reader.Close()
 	o.node.Meter = reader
 	registry := prometheus.NewRegistry()
-	if err := registerProcess(registry); err != nil {
+	if err := errors.Join(registerProcess(registry), registerCgroups(registry, o.telemetry.CgroupRoot)); err != nil {
 		return err
 	}
 	o.node.Registerer = registry

@@ -74,6 +74,12 @@ func (s *Source) Open(find Finder) (Fetcher, error) {
 		}
 		return &direct{base: base, client: &http.Client{Timeout: s.Timeout}}, nil
 	}
+	return s.OpenRemote(find)
+}
+
+// OpenRemote returns the way to the pod, also where neither Kubeconfig nor Context
+// is given: then as kubectl reaches the API server.
+func (s *Source) OpenRemote(find Finder) (Fetcher, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.Kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context}).ClientConfig()

@@ -37,6 +37,6 @@ func newCommand(name, shown string) *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
 		Version:     command.Version(),
 	}
-	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newUninstallCommand())
+	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newCheckCommand(), newUninstallCommand())
 	return root
 }

@@ -1,0 +1,347 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/deploy"
+)
+
+// Status of a Result.
+type Status string
+
+// What became of a check.
+const (
+	OK      Status = "ok"
+	Failed  Status = "failed"
+	Unknown Status = "unknown" // it can't be told
+)
+
+// Result is that of one check.
+type Result struct {
+	// Name is version, rights, rollouts, nodes, signals, certificates, clocks or
+	// probe.
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	// Text is one line, Details are what it sums up.
+	Text    string   `json:"text"`
+	Details []string `json:"details,omitempty"`
+}
+
+// Report is what was found, in the order of the checks.
+type Report struct {
+	// OK says that nothing has failed.
+	OK      bool     `json:"ok"`
+	Results []Result `json:"checks"`
+}
+
+// Signal is what the scheduler knows of a node.
+type Signal struct {
+	Node string
+	// Fresh says that its reports arrive; State is what the scheduler calls it.
+	Fresh bool
+	State string
+	// NoPressure says that its kernel lacks the pressure information asked for.
+	NoPressure bool
+}
+
+// Config is what is asked, and whom. Cluster is required; what is nil is unknown.
+type Config struct {
+	Cluster *deploy.Cluster
+	// Signals asks the scheduler for its nodes.
+	Signals func(context.Context) ([]Signal, error)
+	// Certificates asks the servers when the certificates that they use end, by
+	// server and use.
+	Certificates func(context.Context) (map[string]time.Time, error)
+	// Cgroup asks a node's agent which version of control groups it sees. At most
+	// AskedNodes are asked, default 20, for each takes a connection.
+	Cgroup     func(ctx context.Context, node string) (string, error)
+	AskedNodes int
+	// Probe, unless nil, tries a pod.
+	Probe *Probe
+	// Now is the time; nil is time.Now.
+	Now func() time.Time
+}
+
+// Limits of what passes.
+const (
+	// CertificateLeft is what a certificate has left when runs of spazio-certs have
+	// failed for nine days.
+	CertificateLeft = 21 * 24 * time.Hour
+	// ClockSkew is far beyond what a synchronized clock is off, and what
+	// certificates are made to bear is ten times as much.
+	ClockSkew = 30 * time.Second
+)
+
+const defaultAsked = 20
+
+// Run runs all checks. Its error is that of a Config without a Cluster.
+func Run(ctx context.Context, c Config) (Report, error) {
+	if c.Cluster == nil {
+		return Report{}, &deploy.FieldError{Field: "Cluster", Value: nil, Err: fmt.Errorf("%w: must be given", deploy.ErrInvalid)}
+	}
+	if c.AskedNodes < 0 {
+		return Report{}, &deploy.FieldError{Field: "AskedNodes", Value: c.AskedNodes, Err: fmt.Errorf("%w: must not be negative", deploy.ErrInvalid)}
+	}
+	c.AskedNodes = cmp.Or(c.AskedNodes, defaultAsked)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	nodes, nodesErr := c.nodes(ctx)
+	signals, signalsErr := c.signals(ctx)
+	results := []Result{
+		c.version(ctx), c.rights(ctx), c.rollouts(ctx),
+		c.kernels(ctx, nodes, nodesErr, signals), heard(nodes, nodesErr, signals, signalsErr),
+		c.certificates(ctx), c.clocks(ctx, nodes),
+	}
+	if c.Probe != nil {
+		results = append(results, c.probe(ctx))
+	}
+	report := Report{OK: true, Results: results}
+	for _, r := range results {
+		report.OK = report.OK && r.Status != Failed
+	}
+	return report, nil
+}
+
+// failed is the result of a question that failed itself.
+func failed(name string, err error) Result {
+	return Result{Name: name, Status: Failed, Text: err.Error()}
+}
+
+func (c Config) version(ctx context.Context) Result {
+	r := Result{Name: "version", Status: OK}
+	v, err := c.Cluster.Version(ctx)
+	switch {
+	case err != nil:
+		return failed(r.Name, err)
+	case !v.Known():
+		r.Status, r.Text = Unknown, fmt.Sprintf("the API server calls itself %s; the scheduler is of 1.%d", v.Text, deploy.SchedulerMinor)
+	default:
+		r.Text = fmt.Sprintf("the API server is %s, the scheduler of 1.%d", v.Text, deploy.SchedulerMinor)
+		if err := v.Supported(); err != nil {
+			r.Status, r.Text = Failed, err.Error()
+		}
+	}
+	return r
+}
+
+// needed are the rights of whoever looks after Spazio: those of the commands that
+// ask a pod, and of this package.
+var needed = []authorizationv1.ResourceAttributes{
+	{Verb: "list", Resource: "nodes"},
+	{Verb: "list", Resource: "pods", Namespace: deploy.SystemNamespace},
+	{Verb: "list", Resource: "pods", Namespace: deploy.AgentNamespace},
+	{Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Namespace: deploy.SystemNamespace},
+	{Verb: "create", Resource: "pods", Subresource: "portforward", Namespace: deploy.SystemNamespace},
+	{Verb: "create", Resource: "pods", Subresource: "portforward", Namespace: deploy.AgentNamespace},
+}
+
+func (c Config) rights(ctx context.Context) Result {
+	missing, err := c.Cluster.Missing(ctx, needed)
+	switch {
+	case err != nil:
+		return failed("rights", err)
+	case len(missing) > 0:
+		return Result{"rights", Failed, fmt.Sprintf("%d of %d rights are missing to look after it", len(missing), len(needed)), missing}
+	}
+	return Result{Name: "rights", Status: OK, Text: "you may look after it"}
+}
+
+func (c Config) rollouts(ctx context.Context) Result {
+	found, err := c.Cluster.InstalledRollouts(ctx)
+	if err != nil {
+		return failed("rollouts", err)
+	}
+	r := Result{Name: "rollouts", Status: OK, Text: fmt.Sprintf("%d workloads run", len(found))}
+	for _, one := range found {
+		if !one.Ready {
+			r.Status = Failed
+			r.Details = append(r.Details, one.Object.String()+": "+one.Text)
+		}
+	}
+	if r.Status == Failed {
+		r.Text = fmt.Sprintf("%d of %d workloads do not run", len(r.Details), len(found))
+	}
+	if len(found) == 0 {
+		r.Status, r.Text = Failed, "nothing is installed"
+	}
+	return r
+}
+
+// nodes are the names of those that agents are for, sorted.
+func (c Config) nodes(ctx context.Context) (names []string, err error) {
+	list, err := c.Cluster.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=linux"})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range list.Items {
+		names = append(names, n.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (c Config) signals(ctx context.Context) (map[string]Signal, error) {
+	if c.Signals == nil {
+		return nil, nil
+	}
+	all, err := c.Signals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]Signal{}
+	for _, s := range all {
+		named[s.Node] = s
+	}
+	return named, nil
+}
+
+// kernels says which nodes lack what agents measure by.
+func (c Config) kernels(ctx context.Context, nodes []string, err error, signals map[string]Signal) Result {
+	r := Result{Name: "nodes", Status: OK}
+	if err != nil {
+		return failed(r.Name, err)
+	}
+	for _, node := range nodes {
+		if signals[node].NoPressure {
+			r.Details = append(r.Details, node+": its kernel has no pressure stall information")
+		}
+	}
+	without := len(r.Details)
+	versions := map[string]int{}
+	if c.Cgroup != nil {
+		for _, node := range nodes[:min(len(nodes), c.AskedNodes)] {
+			version, err := c.Cgroup(ctx, node)
+			if err != nil {
+				version = "unknown"
+				r.Details = append(r.Details, fmt.Sprintf("%s: %v", node, err))
+			}
+			versions[version]++
+		}
+	}
+	text := []string{fmt.Sprintf("%d nodes", len(nodes))}
+	for _, version := range sortedKeys(versions) {
+		text = append(text, fmt.Sprintf("control groups %s on %d", version, versions[version]))
+	}
+	if left := len(nodes) - c.AskedNodes; left > 0 && c.Cgroup != nil {
+		text = append(text, fmt.Sprintf("%d not asked", left))
+	}
+	if without > 0 {
+		text = append(text, fmt.Sprintf("%d without pressure", without))
+	}
+	r.Text = strings.Join(text, ", ")
+	if len(nodes) > 0 && versions["unknown"] == len(versions) && signals == nil {
+		r.Status = Unknown
+	}
+	return r
+}
+
+func sortedKeys(m map[string]int) (keys []string) {
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// heard compares the nodes with those that the scheduler hears of.
+func heard(nodes []string, err error, signals map[string]Signal, signalsErr error) Result {
+	r := Result{Name: "signals", Status: OK}
+	switch err := errors.Join(err, signalsErr); {
+	case err != nil:
+		return failed(r.Name, err)
+	case signals == nil:
+		r.Status, r.Text = Unknown, "the scheduler was not asked"
+		return r
+	}
+	fresh := 0
+	for _, node := range nodes {
+		s, known := signals[node]
+		switch {
+		case s.Fresh:
+			fresh++
+		case !known:
+			r.Details = append(r.Details, node+": the scheduler does not know it")
+		default:
+			r.Details = append(r.Details, node+": "+s.State)
+		}
+	}
+	r.Text = fmt.Sprintf("%d of %d nodes are heard", fresh, len(nodes))
+	if fresh < len(nodes) || len(nodes) == 0 {
+		r.Status = Failed
+	}
+	return r
+}
+
+func (c Config) certificates(ctx context.Context) Result {
+	r := Result{Name: "certificates", Status: OK}
+	if c.Certificates == nil {
+		r.Status, r.Text = Unknown, "the servers were not asked"
+		return r
+	}
+	ends, err := c.Certificates(ctx)
+	if err != nil {
+		return failed(r.Name, err)
+	}
+	if len(ends) == 0 {
+		r.Status, r.Text = Unknown, "the servers have none"
+		return r
+	}
+	first := ""
+	for name, end := range ends {
+		if first == "" || end.Before(ends[first]) || end.Equal(ends[first]) && name < first {
+			first = name
+		}
+		if left := end.Sub(c.Now()); left < CertificateLeft {
+			r.Status = Failed
+			r.Details = append(r.Details, fmt.Sprintf("%s ends on %s", name, end.UTC().Format(time.DateOnly)))
+		}
+	}
+	slices.Sort(r.Details)
+	r.Text = fmt.Sprintf("the first to end is %s, in %d days", first, int(ends[first].Sub(c.Now())/(24*time.Hour)))
+	return r
+}
+
+// clocks compares the time that a node's kubelet writes into its lease with the
+// API server's when it was written, which is in whole seconds.
+func (c Config) clocks(ctx context.Context, nodes []string) Result {
+	r := Result{Name: "clocks", Status: OK}
+	leases, err := c.Cluster.Client().CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return failed(r.Name, err)
+	}
+	compared, most := 0, time.Duration(0)
+	for _, l := range leases.Items {
+		written := time.Time{}
+		for _, f := range l.ManagedFields {
+			if f.Time != nil && f.Time.After(written) {
+				written = f.Time.Time
+			}
+		}
+		if l.Spec.RenewTime == nil || written.IsZero() || !slices.Contains(nodes, l.Name) {
+			continue
+		}
+		compared++
+		skew := l.Spec.RenewTime.Sub(written)
+		most = max(most, skew.Abs())
+		if skew.Abs() > ClockSkew {
+			r.Status = Failed
+			r.Details = append(r.Details, fmt.Sprintf("%s: %v off the API server's", l.Name, skew.Round(time.Second)))
+		}
+	}
+	r.Text = fmt.Sprintf("%d of %d nodes are within %v of the API server", compared-len(r.Details), len(nodes), max(most.Round(time.Second), time.Second))
+	if compared == 0 {
+		r.Status, r.Text = Unknown, "no node writes the time"
+	}
+	return r
+}
