@@ -111,22 +111,43 @@ func (c *container) port(t *testing.T, of int) string {
 	return port
 }
 
-func write(t *testing.T, dir, name string, text []byte) string {
+// write puts a file in the place of another at once.
+func write(t *testing.T, dir, name string, text []byte) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// volume makes a directory of what the volume holds. Items have to be there.
+// volume makes a directory of what the volume holds.
 func (k kubelet) volume(t *testing.T, pod *corev1.Pod, v corev1.Volume) string {
 	t.Helper()
 	if v.HostPath != nil {
 		return v.HostPath.Path
 	}
 	dir := t.TempDir()
+	k.load(t, pod, v, dir)
+	return dir
+}
+
+// refresh brings the container's certificates up to date.
+func (k kubelet) refresh(t *testing.T, c *container) {
+	t.Helper()
+	for _, mount := range c.pod.Spec.Containers[0].VolumeMounts {
+		i := slices.IndexFunc(c.pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
+		if v := c.pod.Spec.Volumes[i]; v.Secret != nil || v.Name == "trust" {
+			k.load(t, c.pod, v, c.volumes[mount.MountPath])
+		}
+	}
+}
+
+// load puts what a volume holds into a directory. Items have to be there.
+func (k kubelet) load(t *testing.T, pod *corev1.Pod, v corev1.Volume, dir string) {
+	t.Helper()
 	core := k.client.CoreV1()
 	switch {
 	case v.Secret != nil:
@@ -156,7 +177,6 @@ func (k kubelet) volume(t *testing.T, pod *corev1.Pod, v corev1.Volume) string {
 	case v.EmptyDir == nil:
 		t.Fatalf("volume %s is of a kind that this kubelet does not know", v.Name)
 	}
-	return dir
 }
 
 func fill(t *testing.T, dir, volume string, data map[string][]byte, items []corev1.KeyToPath) {

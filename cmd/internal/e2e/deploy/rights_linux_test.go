@@ -1,6 +1,9 @@
 package deploy
 
 import (
+	"bytes"
+	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 	"maps"
 	"net/http"
@@ -31,7 +34,8 @@ import (
 
 // The programs, as the manifests run them and with no rights but the manifests',
 // are refused nothing, and each right is used: from the first certificates through
-// a batch and its leader's death to the next certificates.
+// a batch, the exchange of all certificates and of the authority, and the leader's
+// death.
 func TestRights(t *testing.T) {
 	const (
 		nodeCount = 4
@@ -79,6 +83,13 @@ func TestRights(t *testing.T) {
 	more := cluster.Batch{Prefix: "batch", Pods: podCount / 2, Startup: 500 * time.Millisecond, Work: 100 * time.Millisecond}
 	cluster.Submit(t, client, more)
 	log.WaitBound(t, podCount/4)
+	k.rotate(t, all, append(slices.Collect(maps.Values(agents)), append(schedulers, aggregator)...))
+	for _, s := range schedulers {
+		k.waitServed(t, s, scheduler)
+	}
+	for node, a := range agents {
+		push(t, aggregator, a, node)
+	}
 	lead(t, schedulers).Kill(t)
 	more.Prefix = "orphans"
 	cluster.Submit(t, client, more)
@@ -118,6 +129,45 @@ func (k kubelet) certificates(t *testing.T, all []workload) {
 	if output, err := k.place(t, find(t, all, "spazio-certs"), "").Run(t); err != nil {
 		t.Fatalf("spazio-certs: %v\n%s", err, output)
 	}
+}
+
+// rotate withdraws the authority and all that it has signed, has spazio-certs make
+// anew what is missing, and brings it to those who run.
+func (k kubelet) rotate(t *testing.T, all []workload, running []*container) {
+	t.Helper()
+	secrets := k.client.CoreV1().Secrets(systemNamespace)
+	for _, name := range []string{"spazio-ca", scheduler + "-tls", "spazio-aggregator-tls"} {
+		secret, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret.Data = nil
+		if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.certificates(t, all)
+	for _, c := range running {
+		k.refresh(t, c)
+	}
+}
+
+// waitServed waits until a server shows the certificate that is stored for it.
+func (k kubelet) waitServed(t *testing.T, c *container, name string) {
+	t.Helper()
+	secret, err := k.client.CoreV1().Secrets(systemNamespace).Get(t.Context(), name+"-tls", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(secret.Data["tls.crt"])
+	cluster.Eventually(t, c.Args[0]+" shows its new certificate", func() (bool, any) {
+		connection, err := tls.Dial("tcp", c.ports[9690], &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		if err != nil {
+			return false, err
+		}
+		defer connection.Close()
+		return bytes.Equal(connection.ConnectionState().PeerCertificates[0].Raw, block.Bytes), nil
+	})
 }
 
 // scheduler starts a replica.
