@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,8 +42,8 @@ type apiServer struct {
 	done   chan struct{}
 }
 
-func listen(port int) (net.Listener, error) {
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+func listen(address netip.AddrPort) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address.String())
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver's port: %w", err)
 	}
@@ -75,19 +75,20 @@ func startAPIServer(ctx context.Context, dir string, listener net.Listener, o *o
 	return a, nil
 }
 
-// serverOptions returns those of upstream with what a loopback server without
-// controllers needs changed.
-func serverOptions(dir string, listener net.Listener, etcd string, callers *authority, rbac bool) *options.ServerRunOptions {
-	loopback := net.IPv4(127, 0, 0, 1)
+// serverOptions returns those of upstream with what this server needs changed.
+func serverOptions(config Config, dir string, listener net.Listener, etcd string, callers *authority) *options.ServerRunOptions {
+	address := net.IP(config.address().AsSlice())
 	o := options.NewServerRunOptions()
 	o.SecureServing.Listener = listener
-	o.SecureServing.BindAddress = loopback
+	o.SecureServing.BindAddress = address
 	o.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
-	o.SecureServing.ExternalAddress = loopback
+	o.SecureServing.ExternalAddress = address
 	o.SecureServing.ServerCert.CertDirectory = dir
-	o.GenericServerRunOptions.AdvertiseAddress = loopback
+	o.GenericServerRunOptions.AdvertiseAddress = address
 	// The endpoint of the service kubernetes may not be a loopback address.
-	o.EndpointReconcilerType = "none"
+	if address.IsLoopback() {
+		o.EndpointReconcilerType = "none"
+	}
 	o.ServiceClusterIPRanges = "10.0.0.0/16"
 	o.Etcd.StorageConfig.Transport.ServerList = []string{etcd}
 	o.ServiceAccountSigningKeyFile = callers.serviceAccountKey
@@ -97,12 +98,25 @@ func serverOptions(dir string, listener net.Listener, etcd string, callers *auth
 	o.Authentication.ClientCert.ClientCA = callers.caFile
 	o.Authentication.Anonymous.Allow = false
 	o.Authorization.Modes = []string{modes.ModeAlwaysAllow}
-	if rbac {
+	if config.RBAC {
 		o.Authorization.Modes = []string{modes.ModeRBAC}
 	}
-	// Nobody would make the service accounts or take the taints away.
-	o.Admission.GenericAdmission.DisablePlugins = []string{"ServiceAccount", "TaintNodesByCondition"}
+	if config.Managed {
+		forKubelets(o, callers)
+	} else {
+		// Nobody would make the service accounts or take the taints away.
+		o.Admission.GenericAdmission.DisablePlugins = []string{"ServiceAccount", "TaintNodesByCondition"}
+	}
 	return o
+}
+
+// forKubelets lets kubelets do what they may on their own nodes, and the server
+// call them.
+func forKubelets(o *options.ServerRunOptions, callers *authority) {
+	o.Authorization.Modes = append([]string{modes.ModeNode}, o.Authorization.Modes...)
+	o.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
+	o.KubeletConfig.TLSClientConfig.CertFile = callers.serverCert
+	o.KubeletConfig.TLSClientConfig.KeyFile = callers.serverKey
 }
 
 // assemble takes upstream's steps from options to a server that can run.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -48,8 +49,18 @@ type Config struct {
 	Dir string
 	// Logger is told when the control plane starts and stops; default: nobody.
 	Logger *slog.Logger
-	// APIPort is the loopback port of kube-apiserver; 0 picks a free one.
+	// Address is the one of this machine's on which kube-apiserver listens; default
+	// 127.0.0.1. Real pods reach one that is not loopback, as the service kubernetes;
+	// then set RBAC. etcd stays out of their reach.
+	Address netip.Addr
+	// APIPort is the port of kube-apiserver; 0 picks a free one.
 	APIPort int
+	// Managed says that kubelets and a controller manager will run beside, by
+	// configurations of UserConfig: pods get service accounts and nodes the taint
+	// not-ready, which a controller manager sees to, and users of the group
+	// system:nodes have the rights of their node. The cluster's ranges are
+	// 10.0.0.0/16 for services and what the kubelets say for pods.
+	Managed bool
 	// RBAC authorizes by the roles and bindings in the API, and gives all rights
 	// to the administrator of RESTConfig alone. Without, every credential has
 	// all rights.
@@ -74,6 +85,9 @@ func (c Config) Validate() error {
 	if c.APIPort < 0 || c.APIPort > 65535 {
 		return refuse("APIPort", c.APIPort, "0 to 65535")
 	}
+	if c.Address.IsValid() && (c.Address.IsUnspecified() || c.Address.IsMulticast() || c.Address.Zone() != "") {
+		return refuse("Address", c.Address, "one address of this machine")
+	}
 	dir, err := c.dir()
 	if err != nil {
 		return err
@@ -84,6 +98,14 @@ func (c Config) Validate() error {
 		return refuse("Dir", c.Dir, fmt.Sprintf("a path shorter by %d bytes, for a socket in it", longest-maxSocketPath))
 	}
 	return nil
+}
+
+// address is where the API server listens.
+func (c Config) address() netip.Addr {
+	if !c.Address.IsValid() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return c.Address
 }
 
 // dir is the absolute path of the directory to work in.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -34,7 +35,8 @@ type ControlPlane struct {
 var started atomic.Bool
 
 // Start runs a control plane until Close, and returns when its API is ready and
-// pods can be created in the namespace default. A ctx that ends early abandons
+// pods can be created in the namespace default (with [Config.Managed] as soon as
+// the controller manager has made its service account). A ctx that ends early abandons
 // the start, nothing more. When Start fails it leaves neither ports nor files
 // behind.
 func Start(ctx context.Context, config Config) (*ControlPlane, error) {
@@ -72,7 +74,7 @@ func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
 	if c.authority, err = newAuthority(c.dir); err != nil {
 		return err
 	}
-	listener, err := listen(config.APIPort)
+	listener, err := listen(netip.AddrPortFrom(config.address(), uint16(config.APIPort)))
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
 		return errors.Join(ErrStarted, listener.Close())
 	}
 	c.log.redirectKlog(c.fail)
-	options := serverOptions(c.dir, listener, c.etcd.endpoint, c.authority, config.RBAC)
+	options := serverOptions(config, c.dir, listener, c.etcd.endpoint, c.authority)
 	var audit *auditHook
 	if config.Audit != nil {
 		audit = &auditHook{call: config.Audit}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,7 +42,12 @@ func TestStartRefuses(t *testing.T) {
 			var field *embedded.FieldError
 			return errors.As(err, &field) && field.Field == "APIPort" && errors.Is(err, embedded.ErrInvalid)
 		}},
-		"busy port": {embedded.Config{Dir: dir, APIPort: port}, func(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }},
+		"any address": {embedded.Config{Dir: dir, Address: netip.IPv4Unspecified()}, func(err error) bool {
+			var field *embedded.FieldError
+			return errors.As(err, &field) && field.Field == "Address" && errors.Is(err, embedded.ErrInvalid)
+		}},
+		"another's address": {embedded.Config{Dir: dir, Address: netip.MustParseAddr("203.0.113.1")}, func(err error) bool { return errors.Is(err, syscall.EADDRNOTAVAIL) }},
+		"busy port":         {embedded.Config{Dir: dir, APIPort: port}, func(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }},
 		"path too long for a socket": {embedded.Config{Dir: filepath.Join(dir, strings.Repeat("x", 100))}, func(err error) bool {
 			var field *embedded.FieldError
 			return errors.As(err, &field) && field.Field == "Dir" && errors.Is(err, embedded.ErrInvalid)

@@ -41,6 +41,9 @@ type authority struct {
 
 	serviceAccountKey string
 
+	// The server's own as a client of kubelets.
+	serverCert, serverKey string
+
 	caFile string
 	ca     *x509.Certificate
 	caKey  *ecdsa.PrivateKey
@@ -52,6 +55,8 @@ func newAuthority(dir string) (*authority, error) {
 		adminToken:        newToken(),
 		tokenFile:         filepath.Join(dir, "tokens.csv"),
 		serviceAccountKey: filepath.Join(dir, "service-account.key"),
+		serverCert:        filepath.Join(dir, "kubelet-client.crt"),
+		serverKey:         filepath.Join(dir, "kubelet-client.key"),
 		caFile:            filepath.Join(dir, "client-ca.crt"),
 	}
 	line := a.adminToken + "," + adminUser + "," + adminUser + "," + adminGroup + "\n"
@@ -64,7 +69,22 @@ func newAuthority(dir string) (*authority, error) {
 	if err := a.makeCA(); err != nil {
 		return nil, fmt.Errorf("client CA: %w", err)
 	}
+	if err := a.writeServer(); err != nil {
+		return nil, fmt.Errorf("the server's certificate for kubelets: %w", err)
+	}
 	return a, nil
+}
+
+// writeServer writes what kube-apiserver shows to kubelets.
+func (a *authority) writeServer() error {
+	certificate, key, err := a.issue("kube-apiserver-kubelet-client", []string{adminGroup})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(a.serverCert, certificate, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(a.serverKey, key, 0o600)
 }
 
 func newToken() string {
@@ -153,6 +173,10 @@ func (c *ControlPlane) UserConfig(name string, groups ...string) (*rest.Config, 
 	}
 	return config, nil
 }
+
+// ClientCA returns the certificate, as PEM, of the authority that vouches for the
+// users of UserConfig, and for the API server where it calls a kubelet.
+func (c *ControlPlane) ClientCA() []byte { return encodeCertificate(c.authority.ca.Raw) }
 
 // ServiceAccountConfig returns a new client configuration like RESTConfig's for a
 // service account, by a token, and makes the account if there is none of that

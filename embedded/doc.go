@@ -1,5 +1,5 @@
 // Package embedded runs etcd and kube-apiserver inside the calling process, on
-// loopback and over a temporary directory, for a test or a demonstration that
+// loopback unless told otherwise and over a temporary directory, for a test or a demonstration that
 // wants the real API without a cluster.
 //
 // There is one control plane a process, once: kube-apiserver keeps feature gates,
@@ -19,7 +19,9 @@
 // There is no controller manager: nodes and pods are what the caller makes of
 // them (package simnode brings nodes that run pods). Hence pods need no service
 // account, nodes get no not-ready taint, namespaces that are deleted stay, and
-// the cluster roles that are made of others (admin, edit, view) are empty.
+// the cluster roles that are made of others (admin, edit, view) are empty. A caller
+// who runs one, and real kubelets, says so by [Config.Managed] and gives them an
+// address that pods reach.
 //
 // # Who may do what
 //

@@ -1,7 +1,11 @@
 package embedded_test
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -197,4 +202,50 @@ func throughFile(t *testing.T, config *rest.Config) *rest.Config {
 		t.Fatal(err)
 	}
 	return read
+}
+
+// A managed control plane on another address is reached there, by kubelets with the
+// rights of their own node, and waits for service accounts and readiness.
+func TestManaged(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	address := netip.MustParseAddr("127.0.0.2")
+	plane, err := embedded.Start(t.Context(), embedded.Config{Address: address, Managed: true, RBAC: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plane.Close()
+	server, err := url.Parse(plane.RESTConfig().Host)
+	if err != nil || server.Hostname() != address.String() {
+		t.Errorf("server %v, %v, want it on %v", server, err, address)
+	}
+	kubelet := userOf(t, plane, "system:node:a", "system:nodes")
+	nodes := clientOf(t, kubelet).CoreV1().Nodes()
+	create := func(name string) (*corev1.Node, error) {
+		return nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	}
+	own, err := create("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(own.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeNotReady }) {
+		t.Errorf("taints %v, without %s", own.Spec.Taints, corev1.TaintNodeNotReady)
+	}
+	if _, err := create("b"); !apierrors.IsForbidden(err) {
+		t.Errorf("a kubelet made another's node: %v", err)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}},
+	}
+	_, err = clientOf(t, plane.RESTConfig()).CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("a pod without service account: %v", err)
+	}
+	if block, _ := pem.Decode(plane.ClientCA()); block == nil {
+		t.Error("no client CA")
+	} else if ca, err := x509.ParseCertificate(block.Bytes); err != nil || !ca.IsCA {
+		t.Errorf("client CA %v, %v", ca, err)
+	}
 }

@@ -1,0 +1,186 @@
+//go:build realnode && linux
+
+package realnode
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+)
+
+var record = flag.String("record", "", "a directory for the recording of the node's agent")
+
+// Our manifests as they are rendered bring our programs up on a real node, and a pod
+// of the profile spazio runs.
+func TestInstall(t *testing.T) {
+	install(t)
+	create(t, worker("first", spazio, "-cpu=100ms"))
+	succeeds(t, "first")
+}
+
+var (
+	installed sync.Once
+	// applied are the objects that install made, and beforeInstall what was there.
+	applied       []*unstructured.Unstructured
+	beforeInstall []string
+)
+
+// install applies our manifests, once a run, and returns when our programs are ready.
+func install(t *testing.T) {
+	t.Helper()
+	installed.Do(func() {
+		variant := "cgroup-v1"
+		if unified() {
+			variant = "install"
+		}
+		objects := manifests(t, filepath.Join(repository, "deploy/rendered", variant+".yaml"))
+		if *record != "" {
+			recordOn(t, objects)
+		}
+		beforeInstall, applied = inventory(t), objects
+		apply(t, objects)
+	})
+	eventually(t, "our programs are ready", node.ready)
+}
+
+// manifests returns the objects of a file in its order.
+func manifests(t *testing.T, file string) (objects []*unstructured.Unstructured) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(text), "\n---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(part), &o.Object); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if len(o.Object) > 0 {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
+// apply does what `kubectl apply --server-side` does.
+func apply(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	client := dynamicClient(t)
+	for _, o := range objects {
+		text, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := metav1.PatchOptions{FieldManager: "kubectl", Force: new(true), FieldValidation: metav1.FieldValidationStrict}
+		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		if _, err := client.Resource(resource).Namespace(o.GetNamespace()).Patch(t.Context(), o.GetName(),
+			"application/apply-patch+yaml", text, options); err != nil {
+			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+// dynamicClient may do everything with any object.
+func dynamicClient(t *testing.T) *dynamic.DynamicClient {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig(node.work, "admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// ready says which of our programs is not.
+func (n *realNode) ready(ctx context.Context) error {
+	all := metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=spazio"}
+	deployments, err := n.client.AppsV1().Deployments("").List(ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, d := range deployments.Items {
+		if d.Status.ObservedGeneration < d.Generation || d.Status.ReadyReplicas < *d.Spec.Replicas || d.Status.UpdatedReplicas < *d.Spec.Replicas {
+			return fmt.Errorf("deployment %s: %+v", d.Name, d.Status)
+		}
+	}
+	sets, err := n.client.AppsV1().DaemonSets("").List(ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, s := range sets.Items {
+		if s.Status.ObservedGeneration < s.Generation || s.Status.NumberReady < 1 || s.Status.NumberReady < s.Status.DesiredNumberScheduled {
+			return fmt.Errorf("daemon set %s: %+v", s.Name, s.Status)
+		}
+	}
+	jobs, err := n.client.BatchV1().Jobs("").List(ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs.Items {
+		if !complete(&j) {
+			return fmt.Errorf("job %s: %+v", j.Name, j.Status)
+		}
+	}
+	if len(deployments.Items) == 0 || len(sets.Items) == 0 {
+		return fmt.Errorf("%d deployments and %d daemon sets of ours", len(deployments.Items), len(sets.Items))
+	}
+	return nil
+}
+
+func complete(j *batchv1.Job) bool { return j.Status.Succeeded > 0 }
+
+// recordOn has the agent write a recording to a directory of the machine.
+func recordOn(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	dir, err := filepath.Abs(*record)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o777)
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o777) // the agent is nobody
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GetKind() != "DaemonSet" || o.GetName() != "spazio-agent" {
+			continue
+		}
+		add := func(value any, of map[string]any, fields ...string) {
+			list, _, err := unstructured.NestedSlice(of, fields...)
+			if err == nil {
+				err = unstructured.SetNestedSlice(of, append(list, value), fields...)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		template := []string{"spec", "template", "spec"}
+		containers, _, _ := unstructured.NestedSlice(o.Object, append(template, "containers")...)
+		agent := containers[0].(map[string]any)
+		add("--record=/record", agent, "args")
+		add(map[string]any{"name": "record", "mountPath": "/record"}, agent, "volumeMounts")
+		if err := unstructured.SetNestedSlice(o.Object, containers, append(template, "containers")...); err != nil {
+			t.Fatal(err)
+		}
+		add(map[string]any{"name": "record", "hostPath": map[string]any{"path": dir}}, o.Object, append(template, "volumes")...)
+	}
+}

@@ -1,0 +1,71 @@
+//go:build realnode && linux
+
+package realnode
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// role is what this process is for: the test binary starts itself twice more, as the
+// first process of a PID namespace, which only buries, and as the one with the tests
+// in it, which again starts itself as the control plane.
+const role = "SPAZIO_REALNODE_ROLE"
+
+// workVariable names the directory that holds everything the node writes.
+const workVariable = "SPAZIO_REALNODE_WORK"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "":
+		os.Exit(outside())
+	case "init":
+		os.Exit(first())
+	case "plane":
+		os.Exit(plane())
+	default:
+		os.Exit(inside(m))
+	}
+}
+
+// inside runs the tests on a node that is there from the first to the last.
+func inside(m *testing.M) int {
+	n, err := startNode(os.Getenv(workVariable))
+	if err != nil {
+		complain("start the node", err)
+		complain("stop it", n.stop())
+		return 1
+	}
+	node = n
+	code := m.Run()
+	for _, run := range notBuilt {
+		fmt.Println("realnode: not built:", run)
+	}
+	if err := n.stop(); err != nil {
+		complain("stop the node", err)
+		return 1
+	}
+	return code
+}
+
+// notBuilt are what a real node is to show and no test here does.
+var notBuilt = []string{
+	"(a) the four ways to install (server-side apply alone)",
+	"(c) the sources of pods against each other",
+	"(d) bursts, from a recording",
+	"(e) a server's p99 beside a batch",
+	"(g) intruders from a pod",
+	"(h) check, top, explain, why, model",
+	"(i) upgrade from the parent commit",
+	"the soak",
+}
+
+// node is the one that the tests run on.
+var node *realNode
+
+func complain(what string, err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "realnode: %s: %v\n", what, err)
+	}
+}

@@ -1,0 +1,73 @@
+//go:build realnode && linux
+
+package realnode
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+var large = flag.Float64("large", 0, "the share of the machine's free memory that a container takes, as in .9; 0 leaves that test out")
+
+// Beside a container that takes nearly all memory no neighbour is killed, the node
+// keeps within its memory, and takes pods again.
+func TestLargeContainer(t *testing.T) {
+	if *large == 0 {
+		t.Log("not run: it takes the machine's memory, see the flag -large")
+		return
+	}
+	install(t)
+	const neighbours = 12
+	mebibytes := int(*large * float64(available(t)) / (1 << 20))
+	before, big := available(t), newFates()
+	big.submit(t, "large", 1, func(name string) *corev1.Pod {
+		return worker(name, spazio, fmt.Sprintf("-memory=%dMi", mebibytes), "-grow=10s", "-sleep=30s")
+	})
+	eventually(t, "the container holds most of what it takes", func(context.Context) error {
+		if now := available(t); before-now < int64(mebibytes)*9/10<<20 {
+			return fmt.Errorf("%d MiB are available", now>>20)
+		}
+		return nil
+	})
+	least := available(t)
+	f := newFates()
+	f.submit(t, "small", neighbours, func(name string) *corev1.Pod { return worker(name, spazio, "-memory=128Mi", "-cpu=1s") })
+	for n := 1; n <= neighbours; n++ {
+		f.wait(t, n)
+		least = min(least, available(t))
+	}
+	b := f.figures(t)
+	big.wait(t, 1)
+	big.figures(t)
+	t.Logf("beside %d MiB: neighbours' makespan %.1f s, queue %.1f s; at least %d MiB available", mebibytes, b.Makespan, b.Queue, least>>20)
+	if least < 100<<20 {
+		t.Errorf("only %d MiB of memory were left", least>>20)
+	}
+}
+
+// available is the machine's memory in bytes that nobody needs.
+func available(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kibibytes, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kibibytes << 10
+		}
+	}
+	t.Fatal("no MemAvailable in /proc/meminfo")
+	return 0
+}

@@ -1,0 +1,121 @@
+// The program work is what test pods run: it takes memory and a given amount of CPU
+// time, however long that lasts, sleeps, and writes down when it did so, since
+// Kubernetes tells a container's times in whole seconds.
+//
+//	work [-cpu 5s] [-memory 64Mi [-grow 10s]] [-sleep 3s] [-exit 0]
+//	work pause
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// note is where a container leaves its last words, which the pod's status shows.
+const note = "/dev/termination-log"
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "pause" {
+		pause()
+		return
+	}
+	began := time.Now()
+	cpu := flag.Duration("cpu", 0, "the CPU time to take")
+	var memory bytes
+	flag.Var(&memory, "memory", "the memory to take, as in 64Mi, before anything else")
+	grow := flag.Duration("grow", 0, "how long taking it lasts")
+	sleep := flag.Duration("sleep", 0, "how long to sleep in the end")
+	exit := flag.Int("exit", 0, "the exit code")
+	flag.Parse()
+	held := take(int(memory), *grow)
+	burn(*cpu)
+	time.Sleep(*sleep)
+	last := struct {
+		Began, Ended time.Time
+		CPU          time.Duration
+		Memory       int
+	}{began, time.Now(), used(), len(held)}
+	if text, err := json.Marshal(last); err == nil {
+		_ = os.WriteFile(note, text, 0o644) // a machine without it has nobody to read it
+	}
+	os.Exit(*exit)
+}
+
+// take allocates memory and writes to each page of it, evenly over a time.
+func take(size int, over time.Duration) []byte {
+	held := make([]byte, size)
+	page := os.Getpagesize()
+	begin := time.Now()
+	for i := 0; i < size; i += page {
+		held[i] = 1
+		if i%(1<<20) == 0 {
+			time.Sleep(time.Until(begin.Add(time.Duration(float64(over) * float64(i) / float64(size)))))
+		}
+	}
+	return held
+}
+
+// burn returns when this process has used so much CPU time.
+func burn(until time.Duration) {
+	x := uint64(1)
+	for used() < until {
+		for range 100_000 {
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+	}
+	sink = x
+}
+
+var sink uint64
+
+// used is the CPU time that this process has taken.
+func used() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// pause holds a pod's namespaces until it is told to end, and buries orphans.
+func pause() {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)
+	for s := range signals {
+		if s != syscall.SIGCHLD {
+			return
+		}
+		for {
+			if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
+				break
+			}
+		}
+	}
+}
+
+// bytes is an amount of memory, as a flag.
+type bytes int
+
+func (b *bytes) String() string { return strconv.Itoa(int(*b)) }
+
+func (b *bytes) Set(text string) error {
+	shift := 0
+	for i, unit := range []string{"Ki", "Mi", "Gi"} {
+		if rest, ok := strings.CutSuffix(text, unit); ok {
+			text, shift = rest, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return fmt.Errorf("not an amount of memory: %w", err)
+	}
+	*b = bytes(n << shift)
+	return nil
+}
