@@ -160,7 +160,7 @@ func waitingFor(reason string, init bool) func(*v1.Pod) {
 // TestPodsThatNeverStart block nobody else: not at once where kubelet says why,
 // and not for long where it does not. Their room stays theirs.
 func TestPodsThatNeverStart(t *testing.T) {
-	const nodes, each, room = 20, 5, 7
+	const nodes, each, room = 8, 5, 7
 	for _, test := range []struct {
 		reason string
 		init   bool
