@@ -255,14 +255,14 @@ func (r *Recorder) lose() {
 	r.queue.lose()
 }
 
-// leastPod is less than the bytes of a pod in a snapshot.
+// leastPod is less than the bytes of a pod in a snapshot, running or ended.
 const leastPod = 64
 
 // resume writes what a reader needs to go on: after a gap the state, at the
 // start of a file also the header.
 func (r *Recorder) resume(at time.Time, file bool) bool {
 	state := r.options.State()
-	if len(state.Pods) > maxRecord/leastPod { // it need not be tried, sample after sample
+	if len(state.Pods)+len(state.Ended) > maxRecord/leastPod { // it need not be tried, sample after sample
 		return false
 	}
 	var prologue, payload []byte

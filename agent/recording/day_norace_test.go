@@ -1,6 +1,0 @@
-//go:build !race
-
-package recording_test
-
-// hours of TestDay.
-const hours = 24
