@@ -492,12 +492,15 @@ func (w *twins) drain(t testing.TB) {
 	}
 }
 
-// TestModelOfTheLedger takes a million steps. The pod of each is compared at
-// once, everything at every 16th and before a restart or failover.
+// TestModelOfTheLedger takes a million steps, in short runs a twentieth. The pod of
+// each is compared at once, everything at every 16th and before a restart or failover.
 func TestModelOfTheLedger(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	w := newTwins(t)
-	for i := range 1_000_000 {
+	w, steps := newTwins(t), 1_000_000
+	if testing.Short() {
+		steps /= 20
+	}
+	for i := range steps {
 		w.checkPod(t, w.step(t, rng.IntN))
 		if i%16 == 0 {
 			w.check(t)

@@ -140,7 +140,11 @@ func (o *overloaded) batch(pods int) int {
 // Floods of pods that others bound leave a cost that is right or doubted, and the
 // batch after them has hardly more pods at once than there are cores.
 func TestFloodsDoNotCheapenPods(t *testing.T) {
-	for _, cores := range []int{2, 4, 16, 64} {
+	sizes := []int{2, 4, 16, 64}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	for _, cores := range sizes {
 		for _, steal := range []float64{0, .02, .05, .2} {
 			for seed := range uint64(2) {
 				t.Run(fmt.Sprintf("cores=%d/steal=%g/seed=%d", cores, steal, seed), func(t *testing.T) {

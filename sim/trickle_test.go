@@ -13,11 +13,17 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// busyHour is a cluster of 19 nodes of which loads that no scheduler places take so
-// many times all cores for an hour, and a pod of 10 core-seconds a node.
-func busyHour(t *testing.T, times, cores int, o sim.Spazio, late int) (waits []float64, slowdown float64, r sim.Result) {
+// busyHour is a cluster of 19 nodes, of three in short runs, of which loads that no
+// scheduler places take so many times all cores for an hour, and so many pods a node
+// of 10 core-seconds that come late.
+func busyHour(t *testing.T, times, cores int, o sim.Spazio, each int) (waits []float64, slowdown float64, r sim.Result) {
 	t.Helper()
-	const nodes, hour = 19, 3600
+	const hour = 3600
+	nodes := 19
+	if testing.Short() {
+		nodes = 3
+	}
+	late := each * nodes
 	var pods []sim.Pod
 	for n := range nodes {
 		for range times * cores { // of an hour each
@@ -46,7 +52,7 @@ func busyHour(t *testing.T, times, cores int, o sim.Spazio, late int) (waits []f
 func TestNobodyWaitsForEver(t *testing.T) {
 	for _, c := range []struct{ times, cores int }{{1, 4}, {2, 4}, {2, 16}} {
 		t.Run(fmt.Sprintf("load=%d/cores=%d", c.times, c.cores), func(t *testing.T) {
-			waits, slowdown, r := busyHour(t, c.times, c.cores, sim.Spazio{}, 19)
+			waits, slowdown, r := busyHour(t, c.times, c.cores, sim.Spazio{}, 1)
 			if longest := slices.Max(waits); longest > 660 {
 				t.Errorf("a pod waited for %g s", longest)
 			}
@@ -69,13 +75,13 @@ func TestWaitsForRoom(t *testing.T) {
 		{reserve.Trickle{MaxWait: time.Minute}, 60, 61},
 		{reserve.Trickle{Off: true}, 3000, 3600}, // until the load ends
 	} {
-		waits, _, _ := busyHour(t, 2, 4, sim.Spazio{Trickle: test.trickle}, 19)
+		waits, _, _ := busyHour(t, 2, 4, sim.Spazio{Trickle: test.trickle}, 1)
 		if shortest, longest := slices.Min(waits), slices.Max(waits); shortest < test.least || longest > test.most {
 			t.Errorf("%+v: waits of %g to %g s, want %g to %g", test.trickle, shortest, longest, test.least, test.most)
 		}
 	}
 	// Of more pods than nodes, those beyond take turns.
-	waits, _, r := busyHour(t, 2, 4, sim.Spazio{Trickle: reserve.Trickle{MaxWait: time.Minute}}, 3*19)
+	waits, _, r := busyHour(t, 2, 4, sim.Spazio{Trickle: reserve.Trickle{MaxWait: time.Minute}}, 3)
 	if longest := slices.Max(waits); longest < 90 || longest > 300 || r.Most != 9 {
 		t.Errorf("three pods a node: waits of up to %g s, %d pods at once", longest, r.Most)
 	}

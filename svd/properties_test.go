@@ -141,10 +141,14 @@ func sparse(rng *rand.Rand, d, n int) [][]float64 {
 // For samples ≥ 0 direction and demand are ≥ 0, to the last bit, at rank d and
 // at rank 1: also while a channel goes idle.
 func TestPerronSign(t *testing.T) {
+	models := 600
+	if testing.Short() {
+		models = 60
+	}
 	for _, d := range []int{2, 4, 8, 12, 16, 24} {
 		rng := rand.New(rand.NewPCG(uint64(d), 34))
 		for _, rank := range []int{1, d} {
-			for range 600 / d {
+			for range models / d {
 				var m svd.Model
 				idle := rng.IntN(d)
 				for k := range 40 {

@@ -49,22 +49,15 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Every figure has its files and its caption, and a second run the same bytes.
+// Every figure has its files and its caption, and a second run, which short ones do
+// without, the same bytes.
 func TestAllFigures(t *testing.T) {
-	one, two := t.TempDir(), t.TempDir()
-	first, second := saved(t, one), saved(t, two)
-	if diff := cmp.Diff(first.Rows(), second.Rows()); diff != "" {
-		t.Errorf("the rows differ:\n%s", diff)
-	}
-	wholeness(t, first)
-	files, again := contents(t, one), contents(t, two)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), slices.Sorted(maps.Keys(again))); diff != "" {
-		t.Fatalf("the files differ:\n%s", diff)
-	}
-	for name, data := range files {
-		if data != again[name] {
-			t.Errorf("%s differs from run to run", name)
-		}
+	dir := t.TempDir()
+	album := saved(t, dir)
+	wholeness(t, album)
+	files := contents(t, dir)
+	if !testing.Short() {
+		sameAgain(t, album, files)
 	}
 	for _, f := range figures.All() {
 		base := "figure-" + f.ID
@@ -87,6 +80,24 @@ func TestAllFigures(t *testing.T) {
 	}
 	if strings.Contains(files["README.md"], "NaN") {
 		t.Error("a caption has no number where there should be one")
+	}
+}
+
+// sameAgain makes all figures once more.
+func sameAgain(t *testing.T, album figures.Album, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	if diff := cmp.Diff(album.Rows(), saved(t, dir).Rows()); diff != "" {
+		t.Errorf("the rows differ:\n%s", diff)
+	}
+	again := contents(t, dir)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), slices.Sorted(maps.Keys(again))); diff != "" {
+		t.Fatalf("the files differ:\n%s", diff)
+	}
+	for name, data := range files {
+		if data != again[name] {
+			t.Errorf("%s differs from run to run", name)
+		}
 	}
 }
 
