@@ -71,6 +71,41 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// A state of more pods than a record holds, running or ended, is not encoded for each
+// sample that is lost meanwhile.
+func TestHugeStateIsNotEncoded(t *testing.T) {
+	for name, huge := range map[string]agent.State{
+		"running": {Pods: make([]agent.PodRecord, 20_000)},
+		"ended":   {Ended: make([]agent.EndedPod, 20_000)},
+	} {
+		var state agent.State
+		o := recording.Options{State: func() agent.State { return state }, FileSize: 4 << 10, Buffer: roomy}
+		r, err := recording.Create(t.TempDir(), config(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, y := start, []float64{.5, .5}
+		sample := func() {
+			at = at.Add(100 * time.Millisecond)
+			r.Sample(at, y)
+		}
+		sample()
+		state = huge
+		for range 1000 { // until a new file is due
+			sample()
+		}
+		if a := testing.AllocsPerRun(10, sample); a != 0 {
+			t.Errorf("%s: %v allocations a sample, want none", name, a)
+		}
+		if s := r.Stats(); s.Lost == 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestFlood fills a small buffer as fast as it can: what finds no room is told.
 func TestFlood(t *testing.T) {
 	dir := t.TempDir()
