@@ -32,11 +32,11 @@ const (
 	SchedulerName                   = "spazio"
 )
 
-// What the manifests call images: no registry has any.
-const (
-	noRegistry = "registry.invalid/spazio"
-	noTag      = "dev"
-)
+// NoRegistry is what the manifests call the images' registry: there is none, but
+// nodes may have been given images by that name.
+const NoRegistry = "registry.invalid/spazio"
+
+const noTag = "dev"
 
 // Config says what is installed. The zero value is what is committed, whose
 // images are nowhere: to run them takes a Registry. It is a plain value.
@@ -44,7 +44,7 @@ type Config struct {
 	// Components are added to the defaults; Components() names them all.
 	Components []string
 	// Registry is where the images are, such as registry.example/spazio; empty
-	// leaves them nowhere.
+	// leaves them at NoRegistry.
 	Registry string
 	// Tag is the images', default dev. Digests are taken instead for the programs
 	// they name: spazio-agent is sha256: and 64 hexadecimal digits.
@@ -111,7 +111,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-var image = regexp.MustCompile(regexp.QuoteMeta(noRegistry) + `/([-a-z]+):` + noTag)
+var image = regexp.MustCompile(regexp.QuoteMeta(NoRegistry) + `/([-a-z]+):` + noTag)
 
 // Programs are those that there are images of, sorted.
 func Programs() []string {
@@ -160,7 +160,7 @@ func (c Config) image(was string) string {
 	program := image.FindStringSubmatch(was)[1]
 	registry, tag := c.Registry, c.Tag
 	if registry == "" {
-		registry = noRegistry
+		registry = NoRegistry
 	}
 	if tag == "" {
 		tag = noTag

@@ -56,9 +56,6 @@ func (c *Cluster) Preflight(ctx context.Context, objects []*unstructured.Unstruc
 			located = append(located, m)
 		}
 	}
-	if text := nowhere(objects); text != "" {
-		problems = append(problems, Problem{"images", text})
-	}
 	missing, err := c.missing(ctx, located)
 	if err != nil {
 		return nil, err
@@ -72,15 +69,12 @@ func (c *Cluster) Preflight(ctx context.Context, objects []*unstructured.Unstruc
 	return c.dryRun(ctx, located)
 }
 
-// nowhere says that images are in no registry.
-func nowhere(objects []*unstructured.Unstructured) string {
-	for _, o := range objects {
-		text, err := o.MarshalJSON()
-		if err == nil && strings.Contains(string(text), noRegistry) {
-			return "there is no registry with images: name one that has them"
-		}
+// Preflight says what is in the way whatever the cluster: images that are nowhere.
+func (c Config) Preflight() []Problem {
+	if c.Registry == "" {
+		return []Problem{{"images", "no registry is given that has them: " + NoRegistry + ", said aloud, means that the nodes do"}}
 	}
-	return ""
+	return nil
 }
 
 // missing names the rights that whoever asks has not, of those that it takes to

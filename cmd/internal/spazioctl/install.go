@@ -111,7 +111,7 @@ type configFlags struct {
 }
 
 func (c *configFlags) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.config.Registry, "registry", "", "where the images are, such as registry.example/spazio")
+	f.StringVar(&c.config.Registry, "registry", "", "where the images are, such as registry.example/spazio, or "+deploy.NoRegistry+" where the nodes have them already")
 	f.StringVar(&c.config.Tag, "tag", "dev", "tag of the images")
 	f.StringVar(&c.digests, "digests", "", "file of a JSON object that gives programs, such as spazio-agent, the digests of their images")
 	f.StringSliceVar(&c.config.Components, "component", nil, "what is added to the defaults, repeatable: "+strings.Join(deploy.Components(), ", "))
@@ -183,6 +183,7 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 	defer cancel()
 	told := &steps{out: out, json: o.output == "json"}
 	problems, err := cluster.Preflight(ctx, objects)
+	problems = append(o.config.Preflight(), problems...)
 	if err == nil && len(problems) > 0 {
 		err = errPreflight
 		for _, p := range problems {

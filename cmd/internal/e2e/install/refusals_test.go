@@ -148,8 +148,7 @@ func TestMissingRights(t *testing.T) {
 	}
 }
 
-// A namespace that the cluster lacks the resource for is said, and images of no
-// registry.
+// What the cluster has no resource for is said, and images that are nowhere.
 func TestPreflight(t *testing.T) {
 	c, _ := control(t)
 	config := deploy.Config{Components: []string{"cert-manager"}}
@@ -165,8 +164,13 @@ func TestPreflight(t *testing.T) {
 	for _, p := range problems {
 		about[p.About]++
 	}
-	if about["resource"] == 0 || about["images"] != 1 || about["rights"] != 0 {
+	if about["resource"] == 0 || about["rights"] != 0 {
 		t.Errorf("%+v", problems)
+	}
+	for registry, want := range map[string]int{"": 1, deploy.NoRegistry: 0, "r.example": 0} {
+		if problems := (deploy.Config{Registry: registry}).Preflight(); len(problems) != want {
+			t.Errorf("%q: %+v", registry, problems)
+		}
 	}
 }
 
