@@ -151,19 +151,6 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// TestVerify: two clones agree, and the bill of materials is what was linked.
-func TestVerify(t *testing.T) {
-	root := newTree(t, nil)
-	t.Setenv("IMAGES_COMMAND", "1")
-	code, stdout, stderr := invoke(t, "-root", root, "-verify", "-only", "agent", "-platforms", "linux/"+runtime.GOARCH)
-	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	if !strings.Contains(stdout, "3 modules") {
-		t.Errorf("said %q, want three modules: cmd, lib and dep", stdout)
-	}
-}
-
 // TestEnvironment: what is set in the environment changes nothing.
 func TestEnvironment(t *testing.T) {
 	root := newTree(t, nil)
