@@ -19,7 +19,7 @@ type container struct {
 // podPeak is the largest amount of memory of a live pod.
 type podPeak struct {
 	pod   uint64
-	at    time.Time
+	ns    int64 // since 1970, of its last window
 	bytes float64
 }
 
@@ -50,9 +50,7 @@ func (c *container) observe(at time.Time, w *Window) error {
 	}
 	p := &c.live[i]
 	memory := w.memory(p.bytes)
-	if at.After(p.at) {
-		p.at = at
-	}
+	p.ns = max(p.ns, at.UnixNano())
 	p.bytes = max(p.bytes, memory)
 	err := c.addCPU(at, w)
 	if err == nil {
@@ -109,7 +107,7 @@ func (c *container) end(pod uint64) {
 // addPeak adds a pod's peak, which was checked when it was observed.
 func addPeak(to *Histogram, p podPeak) {
 	if p.bytes > 0 {
-		_ = to.Add(p.at, p.bytes, 1)
+		_ = to.Add(time.Unix(0, p.ns), p.bytes, 1)
 	}
 }
 

@@ -19,8 +19,7 @@ import (
 // It grows as its values spread, and then allocates nothing. A Histogram is for
 // one goroutine at a time.
 type Histogram struct {
-	scale     Scale
-	base      float64   // 1/log(Ratio)
+	scale     *scaling
 	halfLife  int64     // ns
 	reference int64     // half-lives from 1970 to the newest sample
 	low       int       // bucket of weights[0]
@@ -46,11 +45,11 @@ func NewHistogram(s Scale, halfLife time.Duration) (*Histogram, error) {
 	if halfLife < time.Millisecond {
 		return nil, refuse("halfLife", halfLife, "at least 1ms")
 	}
-	return &Histogram{scale: s, base: 1 / math.Log(s.Ratio), halfLife: int64(halfLife)}, nil
+	return &Histogram{scale: scalingOf(s), halfLife: int64(halfLife)}, nil
 }
 
 // Scale returns the histogram's scale.
-func (h *Histogram) Scale() Scale { return h.scale }
+func (h *Histogram) Scale() Scale { return h.scale.Scale }
 
 // HalfLife returns after what time a sample weighs half.
 func (h *Histogram) HalfLife() time.Duration { return time.Duration(h.halfLife) }
@@ -84,7 +83,7 @@ func (h *Histogram) bucket(v float64) int {
 	if !(v >= h.scale.First) {
 		return 0
 	}
-	i := math.Log(v*(h.scale.Ratio-1)/h.scale.First+1) * h.base
+	i := math.Log(v*(h.scale.Ratio-1)/h.scale.First+1) * h.scale.base
 	return int(min(i, float64(h.scale.Buckets-1)))
 }
 
@@ -190,8 +189,8 @@ func (h *Histogram) Merge(o *Histogram) error {
 	if o == nil {
 		return refuse("histogram", o, "given")
 	}
-	if o.scale != h.scale {
-		return refuse("Scale", o.scale, "the same")
+	if o.Scale() != h.Scale() {
+		return refuse("Scale", o.Scale(), "the same")
 	}
 	if o.halfLife != h.halfLife {
 		return refuse("HalfLife", o.HalfLife(), "the same")
@@ -238,7 +237,7 @@ func (h *Histogram) State() HistogramState {
 	for to > from && h.weights[to-1] == 0 {
 		to--
 	}
-	s := HistogramState{Scale: h.scale, HalfLife: h.HalfLife()}
+	s := HistogramState{Scale: h.Scale(), HalfLife: h.HalfLife()}
 	if from < to {
 		s.Reference, s.Low = h.reference, h.low+from
 		s.Weights = append(s.Weights, h.weights[from:to]...)

@@ -73,16 +73,15 @@ func (c HistoryConfig) Validate() error {
 }
 
 // History is what is kept of one resource of one container, for recommendations:
-// the weighted histogram and the peaks of the whole day and of each slot, and the
-// peaks of the last three hours. A History is for one goroutine at a time.
+// the weighted histogram and the peaks of each slot, which make those of the day, and
+// the peaks of the last three hours. A History is for one goroutine at a time.
 type History struct {
 	config HistoryConfig
-	whole  samplesOf
 	slots  []samplesOf
 	recent *Peaks
 }
 
-// samplesOf are those of a slot or of the whole day.
+// samplesOf are those of a slot of the day.
 type samplesOf struct {
 	histogram *Histogram
 	peaks     *Peaks
@@ -101,13 +100,7 @@ func NewHistory(c HistoryConfig) (*History, error) {
 	if h.recent, err = NewPeaks(recentSpan, recentSpans); err != nil {
 		return nil, err
 	}
-	if h.whole, err = newSamplesOf(c); err != nil {
-		return nil, err
-	}
 	for range c.Slots {
-		if c.Slots == 1 {
-			break // the day itself
-		}
 		slot, err := newSamplesOf(c)
 		if err != nil {
 			return nil, err
@@ -128,13 +121,8 @@ func newSamplesOf(c HistoryConfig) (s samplesOf, err error) {
 // Add adds a sample, as Histogram.Add.
 func (h *History) Add(at time.Time, value, weight float64) error {
 	slot, today := slotOf(at, h.config.Zone, h.config.Slots)
-	if err := h.whole.add(at, today, value, weight); err != nil {
+	if err := h.slots[slot].add(at, today, value, weight); err != nil {
 		return err
-	}
-	if len(h.slots) > 0 {
-		if err := h.slots[slot].add(at, today, value, weight); err != nil {
-			return err
-		}
 	}
 	return h.recent.Add(at, value)
 }
@@ -221,13 +209,7 @@ func (h *History) Target(at time.Time, r Rule) float64 { return r.above(h.level(
 
 // level is the target without margins.
 func (h *History) level(at time.Time, r Rule) float64 {
-	of := &h.whole
-	if r.Slots && len(h.slots) > 0 {
-		slot, _ := slotOf(at, h.config.Zone, h.config.Slots)
-		if s := &h.slots[slot]; s.days >= slotDays {
-			of = s
-		}
-	}
+	of := h.of(at, r)
 	level := 0.
 	switch {
 	case r.Mean:
@@ -243,4 +225,24 @@ func (h *History) level(at time.Time, r Rule) float64 {
 		level = max(level, h.recent.maxSince(at, r.Recent))
 	}
 	return level
+}
+
+// of are the samples that a rule looks at: the slot's, or the day's.
+func (h *History) of(at time.Time, r Rule) samplesOf {
+	if len(h.slots) == 1 {
+		return h.slots[0]
+	}
+	if r.Slots {
+		slot, _ := slotOf(at, h.config.Zone, len(h.slots))
+		if s := h.slots[slot]; s.days >= slotDays {
+			return s
+		}
+	}
+	day := samplesOf{h.slots[0].histogram.clone(), h.slots[0].peaks.clone(), 0, 0}
+	for _, s := range h.slots[1:] {
+		// All are of the same scale, half-life and spans.
+		_ = day.histogram.Merge(s.histogram)
+		_ = day.peaks.Merge(s.peaks)
+	}
+	return day
 }

@@ -23,11 +23,13 @@ func keyOf(name string) uint64 {
 // and what that counts for. A later reading of the pod replaces the earlier one.
 type livePod struct {
 	node, pod uint64
-	at        time.Time
+	ns        int64 // since 1970, of its last window
 	slot      int
 	day       reading
 	inSlot    reading
 }
+
+func (l *livePod) at() time.Time { return time.Unix(0, l.ns) }
 
 // reading is a pod's in the evidence of a scope.
 type reading struct {

@@ -13,8 +13,10 @@ import (
 // at a time.
 type Peaks struct {
 	span   int64 // ns
+	spans  int
 	newest int64 // number of the newest span that holds a sample
-	// largest[n mod len] is the largest sample of span n, −1 without any.
+	// largest[n mod len] is the largest sample of span n, −1 without any; nil without
+	// samples, for most are of hours in which nothing runs.
 	largest []float64
 }
 
@@ -26,9 +28,7 @@ func NewPeaks(span time.Duration, spans int) (*Peaks, error) {
 	if spans < 1 || spans > maxBuckets {
 		return nil, refuse("spans", spans, "from 1 to 1024")
 	}
-	p := &Peaks{span: int64(span), largest: make([]float64, spans)}
-	p.clear()
-	return p, nil
+	return &Peaks{span: int64(span), spans: spans}, nil
 }
 
 func (p *Peaks) clear() {
@@ -51,10 +51,18 @@ func (p *Peaks) Add(at time.Time, value float64) error {
 }
 
 func (p *Peaks) add(n int64, value float64) {
+	p.allocate()
 	p.advance(n)
 	if n > p.newest-int64(len(p.largest)) {
 		i := n % int64(len(p.largest))
 		p.largest[i] = max(p.largest[i], value)
+	}
+}
+
+func (p *Peaks) allocate() {
+	if p.largest == nil {
+		p.largest = make([]float64, p.spans)
+		p.clear()
 	}
 }
 
@@ -76,7 +84,7 @@ func (p *Peaks) Max(at time.Time) float64 {
 	if checkTime(at) != nil {
 		return 0
 	}
-	return p.max(max(at.UnixNano()/p.span, p.newest) - int64(len(p.largest)) + 1)
+	return p.max(max(at.UnixNano()/p.span, p.newest) - int64(p.spans) + 1)
 }
 
 // maxSince is the largest sample of the spans that lie within the last time whole.
@@ -89,10 +97,21 @@ func (p *Peaks) maxSince(at time.Time, last time.Duration) float64 {
 
 // max is the largest sample of the spans from one on.
 func (p *Peaks) max(from int64) (largest float64) {
-	for n := max(from, p.newest-int64(len(p.largest))+1, 0); n <= p.newest; n++ {
-		largest = max(largest, p.largest[n%int64(len(p.largest))])
+	for n := max(from, p.first()); n <= p.newest; n++ {
+		largest = max(largest, p.of(n))
 	}
 	return largest
+}
+
+// first is the oldest span that is kept.
+func (p *Peaks) first() int64 { return max(p.newest-int64(p.spans)+1, 0) }
+
+// of is the largest sample of a span that is kept, −1 without any.
+func (p *Peaks) of(n int64) float64 {
+	if p.largest == nil {
+		return -1
+	}
+	return p.largest[n%int64(p.spans)]
 }
 
 // quantile is the largest sample of a span below or at which the share p of the
@@ -101,8 +120,8 @@ func (p *Peaks) quantile(share float64, halfLife time.Duration) float64 {
 	type weighed struct{ value, weight float64 }
 	var spans []weighed
 	total := 0.
-	for n := max(p.newest-int64(len(p.largest))+1, 0); n <= p.newest; n++ {
-		if v := p.largest[n%int64(len(p.largest))]; v >= 0 {
+	for n := p.first(); n <= p.newest; n++ {
+		if v := p.of(n); v >= 0 {
 			w := math.Exp2(-float64((p.newest-n)*p.span) / float64(halfLife))
 			spans, total = append(spans, weighed{v, w}), total+w
 		}
@@ -122,15 +141,21 @@ func (p *Peaks) Merge(o *Peaks) error {
 	if o == nil {
 		return refuse("peaks", o, "given")
 	}
-	if o.span != p.span || len(o.largest) != len(p.largest) {
+	if o.span != p.span || o.spans != p.spans {
 		return refuse("span", time.Duration(o.span), "the same, and as many")
 	}
-	for n := max(o.newest-int64(len(o.largest))+1, 0); n <= o.newest; n++ {
-		if v := o.largest[n%int64(len(o.largest))]; v >= 0 {
+	for n := o.first(); n <= o.newest; n++ {
+		if v := o.of(n); v >= 0 {
 			p.add(n, v)
 		}
 	}
 	return nil
+}
+
+func (p *Peaks) clone() *Peaks {
+	c := *p
+	c.largest = slices.Clone(p.largest)
+	return &c
 }
 
 // PeaksState is a Peaks to store. Largest are by span, the newest last and −1
@@ -143,12 +168,11 @@ type PeaksState struct {
 
 // State returns a copy of the state.
 func (p *Peaks) State() PeaksState {
-	s := PeaksState{Span: time.Duration(p.span), Newest: p.newest, Largest: make([]float64, len(p.largest))}
+	s := PeaksState{Span: time.Duration(p.span), Newest: p.newest, Largest: make([]float64, p.spans)}
 	for i := range s.Largest {
-		n := p.newest - int64(len(p.largest)-1-i)
 		s.Largest[i] = -1
-		if n >= 0 {
-			s.Largest[i] = p.largest[n%int64(len(p.largest))]
+		if n := p.newest - int64(p.spans-1-i); n >= 0 {
+			s.Largest[i] = p.of(n)
 		}
 	}
 	return s
@@ -168,8 +192,9 @@ func (s PeaksState) Peaks() (*Peaks, error) {
 	}
 	p.newest = s.Newest
 	for i, v := range s.Largest {
-		if n := s.Newest - int64(len(s.Largest)-1-i); n >= 0 {
-			p.largest[n%int64(len(p.largest))] = v
+		if n := s.Newest - int64(p.spans-1-i); n >= 0 && v >= 0 {
+			p.allocate()
+			p.largest[n%int64(p.spans)] = v
 		}
 	}
 	return p, nil

@@ -43,7 +43,7 @@ func (p *Profile) price() {
 	p.prices.slots = slices.Grow(p.prices.slots[:0], len(p.slots))
 	for i, s := range p.slots {
 		d := whole
-		if s.seen >= p.config.SlotPods && s.days >= p.config.SlotDays {
+		if s != nil && s.seen >= p.config.SlotPods && s.days >= p.config.SlotDays {
 			d = p.demand(s)
 		}
 		p.prices.slots = append(p.prices.slots, d)

@@ -14,7 +14,7 @@ type Profile struct {
 	containers map[string]*container
 	live       livePods
 	day        *scope
-	slots      []*scope
+	slots      []*scope // nil: no pod was seen in it
 	lives      *Histogram
 	limits     throttling
 	kills      uint64
@@ -39,10 +39,16 @@ func New(c Config) (*Profile, error) {
 		return nil, err
 	}
 	p.day = newScope(p, -1)
-	for slot := range p.config.Slots {
-		p.slots = append(p.slots, newScope(p, slot))
-	}
+	p.slots = make([]*scope, p.config.Slots)
 	return p, nil
+}
+
+// slot is the evidence of a slot of the day.
+func (p *Profile) slot(i int) *scope {
+	if p.slots[i] == nil {
+		p.slots[i] = newScope(p, i)
+	}
+	return p.slots[i]
 }
 
 // SetPrior says what pods like these take: those of the same template, say.
@@ -107,7 +113,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if p.day.observe(l, weight, today, fresh, w.Ended) {
 		p.restarts++
 	}
-	p.slots[slot].observe(l, weight, today, fresh || moved, w.Ended)
+	p.slot(slot).observe(l, weight, today, fresh || moved, w.Ended)
 	if w.Ended {
 		p.leave(l)
 		return p.lives.Add(at, w.Age.Seconds(), 1)
@@ -124,17 +130,17 @@ func (p *Profile) enter(at time.Time, w *Window, slot int) (l *livePod, fresh, m
 	}
 	l = &p.live[i]
 	if l.slot != slot {
-		p.slots[l.slot].end(l)
+		p.slot(l.slot).end(l)
 		l.slot, moved = slot, true
 	}
-	l.at = at
+	l.ns = at.UnixNano()
 	return l, !known, moved
 }
 
 // leave ends a live pod.
 func (p *Profile) leave(l *livePod) {
 	p.day.end(l)
-	p.slots[l.slot].end(l)
+	p.slot(l.slot).end(l)
 	i, _ := p.live.find(l.node, l.pod)
 	p.live = slices.Delete(p.live, i, i+1)
 }
@@ -184,7 +190,9 @@ func (p *Profile) current(at time.Time, w *Window) bool {
 		}
 		p.day.restrict(p.config.RevisionPods)
 		for _, s := range p.slots {
-			s.restrict(p.config.RevisionPods)
+			if s != nil {
+				s.restrict(p.config.RevisionPods)
+			}
 		}
 		p.live = nil
 	}

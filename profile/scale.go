@@ -57,3 +57,23 @@ func (s Scale) Upper(i int) float64 {
 // within is a value that falls into bucket i and is as large as any, but for
 // rounding.
 func (s Scale) within(i int) float64 { return s.Upper(min(i, s.Buckets-2)) * (1 - 1e-9) }
+
+// scaling is a scale with what is made of it once.
+type scaling struct {
+	Scale
+	base float64 // 1/log(Ratio)
+}
+
+// known are the scales of most histograms, of which there are many.
+var known = [...]*scaling{newScaling(CPU), newScaling(Memory), newScaling(Lifetimes)}
+
+func newScaling(s Scale) *scaling { return &scaling{s, 1 / math.Log(s.Ratio)} }
+
+func scalingOf(s Scale) *scaling {
+	for _, k := range known {
+		if k.Scale == s {
+			return k
+		}
+	}
+	return newScaling(s)
+}

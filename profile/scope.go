@@ -103,12 +103,12 @@ func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended 
 	others := s.others(r)
 	others.Doubt = len(s.doubts[r]) // whose values believe knows
 	config := s.profile.config.evidence(r)
-	switch others.take(l.at, x, weight, &config) {
+	switch others.take(l.at(), x, weight, &config) {
 	case Taken:
 		own.weight[r] = weight
 		s.believe(r)
 	case Doubted:
-		s.doubts[r] = append(s.doubts[r], doubt{l.pod, l.node, x, l.at, ended})
+		s.doubts[r] = append(s.doubts[r], doubt{l.pod, l.node, x, l.at(), ended})
 	case Restarted:
 		s.rest[r] = kept{}
 		for i := range s.nodes {
@@ -197,7 +197,7 @@ func (s *scope) end(l *livePod) {
 	}
 	for r, weight := range own.weight {
 		if weight > 0 {
-			s.add(r, l.node, l.at, own.amount(r), weight)
+			s.add(r, l.node, l.at(), own.amount(r), weight)
 		}
 		for i := range s.doubts[r] {
 			if d := &s.doubts[r][i]; d.pod == l.pod && d.node == l.node {
@@ -273,7 +273,7 @@ func (s *scope) byNode(all []Evidence, r int) []Evidence {
 		}
 		for ; len(live) > 0 && live[0].node == key; live = live[1:] {
 			if own := s.of(&live[0]); own != nil && own.weight[r] > 0 {
-				e.add(live[0].at, own.amount(r), own.weight[r], halfLife)
+				e.add(live[0].at(), own.amount(r), own.weight[r], halfLife)
 			}
 		}
 		if e.Pods > 0 {

@@ -63,7 +63,11 @@ func (p *Profile) State() []byte {
 	for i := range live {
 		e.live(&live[i])
 	}
-	for _, s := range append([]*scope{p.day}, p.slots...) {
+	p.day.encode(&e, len(live))
+	for i, s := range p.slots {
+		if s == nil {
+			s = newScope(p, i)
+		}
 		s.encode(&e, len(live))
 	}
 	e.uint(uint64(len(p.containers)))
@@ -87,7 +91,7 @@ func (p *Profile) halfLives() [3]time.Duration {
 func (e *encoder) live(l *livePod) {
 	e.key(l.node)
 	e.key(l.pod)
-	e.time(l.at)
+	e.int(l.ns)
 	e.uint(uint64(l.slot))
 	for _, own := range []*reading{&l.day, &l.inSlot} {
 		e.float(own.cpu)
@@ -167,33 +171,21 @@ func (c *container) encode(e *encoder) {
 	e.uint(uint64(len(live)))
 	for _, p := range live {
 		e.key(p.pod)
-		e.time(p.at)
+		e.int(p.ns)
 		e.single(p.bytes)
 	}
 	e.peaks(c.kills)
 }
 
-// encode writes the slots; the day is their sum.
 func (h *History) encode(e *encoder) {
-	for _, s := range h.parts() {
+	for i := range h.slots {
+		s := &h.slots[i]
 		e.histogram(s.histogram)
 		e.peaks(s.peaks)
 		e.uint(uint64(s.days))
 		e.uint(uint64(s.lastDay))
 	}
 	e.peaks(h.recent)
-}
-
-// parts are the slots, or the day where it is not divided.
-func (h *History) parts() []*samplesOf {
-	if len(h.slots) == 0 {
-		return []*samplesOf{&h.whole}
-	}
-	parts := make([]*samplesOf, len(h.slots))
-	for i := range parts {
-		parts[i] = &h.slots[i]
-	}
-	return parts
 }
 
 // weightSteps are what the largest weight of a histogram is divided into: what is
@@ -332,8 +324,11 @@ func (p *Profile) decode(d *decoder) {
 			d.fail(refuse("state.live", b.pod, "in ascending order"))
 		}
 	}
-	for _, s := range append([]*scope{p.day}, p.slots...) {
-		s.decode(d)
+	p.day.decode(d)
+	for i := range p.slots {
+		if p.slot(i).decode(d); p.slots[i].seen == 0 {
+			p.slots[i] = nil
+		}
 	}
 	for n := d.count("containers", mostContainers, 1); n > 0; n-- {
 		name := d.text("container", maxName)
@@ -348,7 +343,7 @@ func (p *Profile) decode(d *decoder) {
 }
 
 func (d *decoder) live(slots int) (l livePod) {
-	l.node, l.pod, l.at = d.key(), d.key(), d.time("live.at")
+	l.node, l.pod, l.ns = d.key(), d.key(), d.time("live.at").UnixNano()
 	slot := d.uint()
 	if slot >= uint64(slots) {
 		d.fail(refuse("state.live.slot", slot, "a slot"))
@@ -399,7 +394,7 @@ func (c *container) decode(d *decoder) {
 	}
 	c.peaks = d.histogram(Memory, c.peaks.HalfLife())
 	for n := d.count("container.live", stateLive, 8+1+4); n > 0; n-- {
-		c.live = append(c.live, podPeak{d.key(), d.time("container.live.at"), d.single("container.live.bytes", maxBytes)})
+		c.live = append(c.live, podPeak{d.key(), d.time("container.live.at").UnixNano(), d.single("container.live.bytes", maxBytes)})
 	}
 	if !slices.IsSortedFunc(c.live, func(a, b podPeak) int { return cmp.Compare(a.pod, b.pod) }) {
 		d.fail(refuse("state.container.live", len(c.live), "in ascending order"))
@@ -408,20 +403,12 @@ func (c *container) decode(d *decoder) {
 }
 
 func (h *History) decode(d *decoder, most float64) {
-	for _, s := range h.parts() {
+	for i := range h.slots {
+		s := &h.slots[i]
 		s.histogram = d.histogram(h.config.Scale, h.config.HalfLife)
 		s.peaks = d.peaks(h.config.PeakHalfLife/2, peakSpans, most)
 		s.days = int(min(d.uint(), maxCount))
 		s.lastDay = int64(min(d.uint(), maxSeconds))
-		if d.err != nil {
-			return
-		}
-		if s != &h.whole {
-			// Both are of the same scale and half-life.
-			if err := errors.Join(h.whole.histogram.Merge(s.histogram), h.whole.peaks.Merge(s.peaks)); err != nil {
-				d.fail(err)
-			}
-		}
 	}
 	h.recent = d.peaks(recentSpan, recentSpans, most)
 }
