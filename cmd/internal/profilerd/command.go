@@ -27,9 +27,9 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
-// gcPercent is less than Go's 100: most of the heap is profiles, which stay, and little
-// is allocated a second.
-const gcPercent = 40
+// gcPercent is less than Go's 100: most of the heap is profiles and connections, which
+// stay, and little is allocated a second.
+const gcPercent = 10
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {

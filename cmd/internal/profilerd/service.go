@@ -142,7 +142,8 @@ func (c Config) callers() server.Config {
 	callers.Listen = c.Listen
 	callers.Limits.Age = cmp.Or(callers.Limits.Age, time.Hour)
 	callers.Limits.Message = cmp.Or(callers.Limits.Message, 64<<10+1<<10)
-	callers.Options = append(slices.Clip(callers.Options), grpc.ReadBufferSize(readBuffer))
+	// An agent's connection has one stream, whose headers nothing will refer to again.
+	callers.Options = append(slices.Clip(callers.Options), grpc.ReadBufferSize(readBuffer), grpc.HeaderTableSize(0))
 	return callers
 }
 
