@@ -21,6 +21,7 @@ type apiServer struct {
 	address string
 	version atomic.Uint64
 	writes  atomic.Uint64
+	saves   atomic.Uint64 // those of checkpoints
 
 	mu       sync.Mutex
 	watchers map[chan []byte]bool
@@ -37,7 +38,7 @@ func startAPIServer(c config) (*apiServer, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/pods", s.pods)
 	mux.HandleFunc("GET /apis/"+group+"/v1alpha1/workloadprofiles", s.profiles)
-	mux.HandleFunc("GET /apis/"+group+"/v1alpha1/workloadprofilecheckpoints", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /apis/"+group+"/v1alpha1/namespaces/{namespace}/workloadprofilecheckpoints", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, fmt.Appendf(nil, `{"kind":"WorkloadProfileCheckpointList","apiVersion":%q,"metadata":{"resourceVersion":"1"},"items":[]}`, group+"/v1alpha1"))
 	})
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
@@ -146,6 +147,9 @@ func (s *apiServer) write(w http.ResponseWriter, r *http.Request) {
 	ours := strings.HasPrefix(r.URL.Path, "/apis/"+group)
 	if ours {
 		s.writes.Add(1)
+		if strings.Contains(r.URL.Path, "/workloadprofilecheckpoints") {
+			s.saves.Add(1)
+		}
 		object["apiVersion"] = group + "/v1alpha1"
 	}
 	code := http.StatusOK

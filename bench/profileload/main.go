@@ -93,14 +93,14 @@ type result struct {
 	resident, peak, heap, stacks float64 // MiB
 	batches, windows             float64 // a second
 	refused                      float64
-	writes                       float64 // a second
+	writes, saves                float64 // a second, the latter those of checkpoints
 	workloads, pods              float64
 }
 
 func (r result) write(w io.Writer) {
 	fmt.Fprintf(w, "%d nodes, %d pods, %d workloads, over %d connections for %.0f s\n", r.config.nodes, r.config.pods, r.config.workloads, r.config.connections, r.seconds)
 	fmt.Fprintf(w, "batches           %.0f/s with %.0f windows/s accepted, %.0f others in all\n", r.batches, r.windows, r.refused)
-	fmt.Fprintf(w, "writes            %.1f/s\n", r.writes)
+	fmt.Fprintf(w, "writes            %.1f/s, %.1f of them checkpoints\n", r.writes, r.saves)
 	fmt.Fprintf(w, "profiler          %.3f cores, %.1f MiB resident, %.1f at most, %.1f MiB of heap and %.1f of stacks in use; %.0f workloads, %.0f pods\n", r.cores, r.resident, r.peak, r.heap, r.stacks, r.workloads, r.pods)
 	fmt.Fprintf(w, "load generator    %.2f cores\n", r.ownCores)
 }

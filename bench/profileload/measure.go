@@ -146,7 +146,7 @@ type used struct {
 	at             time.Time
 	server, client time.Duration
 	resident, peak float64
-	writes         uint64
+	writes, saves  uint64
 	metrics        map[string]float64
 }
 
@@ -155,7 +155,7 @@ func (p *profiler) use(ctx context.Context, server *apiServer) (u used, err erro
 	if u.metrics, err = p.metrics(ctx); err != nil {
 		return u, err
 	}
-	u.at, u.writes = time.Now(), server.writes.Load()
+	u.at, u.writes, u.saves = time.Now(), server.writes.Load(), server.saves.Load()
 	if u.server, err = process.CPU(pid); err != nil {
 		return u, err
 	}
@@ -198,6 +198,7 @@ func results(c config, before, after used) result {
 		cores:  (after.server - before.server).Seconds() / wall.Seconds(), ownCores: (after.client - before.client).Seconds() / wall.Seconds(),
 		batches: rate(`spazio_profiler_batches_total{result="accepted"}`), windows: rate(accepted),
 		writes:    float64(after.writes-before.writes) / wall.Seconds(),
+		saves:     float64(after.saves-before.saves) / wall.Seconds(),
 		workloads: after.metrics["spazio_profiler_workloads"], pods: after.metrics["spazio_profiler_pods"],
 	}
 	for name, v := range after.metrics {

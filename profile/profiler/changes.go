@@ -25,10 +25,15 @@ type Update struct {
 	OOMKills  uint64
 	// Recommendations are within the bounds of the object's Spec.
 	Recommendations []profile.Recommendation
-	// Contradicted is when pods last contradicted what was known, Measured when one
-	// was last measured; zero if never.
-	Contradicted, Measured time.Time
+	// Contradicted is when pods last contradicted what was known; zero if never.
+	Contradicted time.Time
+	// Stale: no pod was measured for StaleAfter. At is still that of the update before.
+	Stale bool
 }
+
+// StaleAfter is a day without a measurement, in which schedulers have come to believe
+// half.
+const StaleAfter = 24 * time.Hour
 
 // Spec is what the owner of a profile's object asks for.
 type Spec struct {
@@ -43,6 +48,7 @@ type Object struct {
 	// Demand is what is published, At when it was found; zero if nothing is.
 	Demand profile.Demand
 	At     time.Time
+	Stale  bool
 }
 
 // mark says that something of the workload was observed.
@@ -108,7 +114,8 @@ func (s *Store) Changed(at time.Time, most int) []Update {
 			break
 		}
 		s.refreshes.push(w, at.Add(s.config.Refresh))
-		if w.measured.After(w.object.at) && at.Sub(w.object.at) >= s.config.Refresh && !w.queued {
+		refresh := w.measured.After(w.object.at) && at.Sub(w.object.at) >= s.config.Refresh
+		if (refresh || w.stale(at) && !w.object.stale && w.object.exists) && !w.queued {
 			add(w)
 		}
 	}
@@ -137,7 +144,8 @@ func (s *Store) judge(at time.Time) {
 // news says whether there is something to publish of a workload now.
 func (s *Store) news(at time.Time, w *workload) bool {
 	d, ok := w.says(at)
-	if !ok || w.object.exists && !differs(d, w.object.demand) {
+	awake := w.object.stale && !w.stale(at)
+	if !ok || w.object.exists && !awake && !differs(d, w.object.demand) {
 		w.pending = time.Time{}
 		return false
 	}
@@ -171,7 +179,10 @@ func (s *Store) update(at time.Time, w *workload) (Update, bool) {
 	u := Update{
 		Workload: w.of, Since: w.pending, At: at, Revision: w.profile.Revision(), Pods: w.pods, Demand: d.Published(),
 		P50: w.profile.Lifetime(.5), P90: w.profile.Lifetime(.9), Throttled: w.profile.Throttled(), OOMKills: w.profile.OOMKills(),
-		Contradicted: w.restarted, Measured: w.measured,
+		Contradicted: w.restarted, Stale: w.stale(at),
+	}
+	if u.Stale {
+		u.At = w.known()
 	}
 	if u.Since.IsZero() {
 		u.Since = at
@@ -202,7 +213,7 @@ func (s *Store) Published(u Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.workloads[u.Workload]; w != nil && !u.Gone {
-		w.object.exists, w.object.demand, w.object.at = true, u.Demand, u.At
+		w.object.exists, w.object.demand, w.object.at, w.object.stale = true, u.Demand, u.At, u.Stale
 		w.retry = time.Time{}
 	}
 }
@@ -243,7 +254,7 @@ func (s *Store) Observed(at time.Time, o Object) {
 		}
 	}
 	changed := w.object.spec != o.Spec || w.object.demand != o.Demand
-	w.object = object{exists: true, demand: o.Demand, at: o.At, spec: o.Spec}
+	w.object = object{exists: true, demand: o.Demand, at: o.At, stale: o.Stale, spec: o.Spec}
 	if changed {
 		s.mark(at, w)
 	}

@@ -1,12 +1,15 @@
 package profiler
 
 import (
+	"cmp"
+	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// Checkpoint is what a next process begins with. It is a plain value, safe for
+// Checkpoint is what a next process begins with of a workload. It is a plain value, safe for
 // concurrent reading.
 type Checkpoint struct {
 	Workload profile.Workload
@@ -16,32 +19,96 @@ type Checkpoint struct {
 	State []byte
 }
 
-// Checkpoints returns at most so many of workloads that were measured since their
-// last one, which is at least Config.Refresh old; the oldest first.
-func (s *Store) Checkpoints(at time.Time, most int) []Checkpoint {
+// ShardCount is how many parts a Store's checkpoints have.
+const ShardCount = 512
+
+// Shard is a part of a Store's checkpoints: one write keeps some twenty of 10,000
+// workloads. Which shard a workload is in follows from its name alone, so that every
+// replica puts it into the same. It is a plain value, safe for concurrent reading.
+type Shard struct {
+	Number      int // from 0 to ShardCount−1
+	Checkpoints []Checkpoint
+	// Left are workloads for which there was no room.
+	Left int
+}
+
+// mostShard bounds the states of a shard in bytes: in base64 they stay below the
+// 1.5 MB of an object in etcd. With four slots a workload of two containers takes less
+// than 24 KiB.
+const mostShard = 900 << 10
+
+// shard is a part of the workloads. They are few.
+type shard struct {
+	of  []*workload
+	due time.Time // zero: nothing is unsaved
+}
+
+// shardOf is the number of the shard that a workload is in.
+func shardOf(w profile.Workload) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(w.String()))
+	return int(h.Sum32() % ShardCount)
+}
+
+// unsaved says that something of a workload is in no checkpoint yet.
+func (s *Store) unsaved(at time.Time, w *workload) {
+	if of := &s.shards[w.shard]; of.due.IsZero() {
+		of.due = at.Add(s.config.Refresh)
+	}
+}
+
+// Checkpoints returns at most so many shards, of which something has not been saved
+// for Config.Refresh; the one that has waited longest first. Each is whole: what is
+// not in it is to be forgotten.
+func (s *Store) Checkpoints(at time.Time, most int) []Shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Checkpoint
+	var all []Shard
 	for len(all) < most {
-		w := s.saves.pop(at)
-		if w == nil {
+		oldest := -1
+		for i := range s.shards {
+			due := s.shards[i].due
+			if !due.IsZero() && !due.After(at) && (oldest < 0 || due.Before(s.shards[oldest].due)) {
+				oldest = i
+			}
+		}
+		if oldest < 0 {
 			break
 		}
-		s.saves.push(w, at.Add(s.config.Refresh))
-		if w.measured.After(w.saved) {
-			w.saved = w.measured
-			all = append(all, Checkpoint{Workload: w.of, Template: w.template, Pods: w.pods, State: w.profile.State()})
-		}
+		all = append(all, s.shards[oldest].save(oldest))
 	}
 	return all
 }
 
-// Unsaved says that a checkpoint was not kept; it is due again next time.
-func (s *Store) Unsaved(c Checkpoint) {
+// save is the shard as it is, the smallest states first: who makes large ones has no
+// room for them in the end.
+func (of *shard) save(number int) Shard {
+	of.due = time.Time{}
+	saved, size := Shard{Number: number}, 0
+	for _, w := range of.of {
+		if w.pods > 0 {
+			saved.Checkpoints = append(saved.Checkpoints, Checkpoint{Workload: w.of, Template: w.template, Pods: w.pods, State: w.profile.State()})
+		}
+	}
+	all := saved.Checkpoints
+	slices.SortFunc(all, func(a, b Checkpoint) int {
+		return cmp.Or(cmp.Compare(len(a.State), len(b.State)), cmp.Compare(a.Workload.String(), b.Workload.String()))
+	})
+	for i := range all {
+		if size += len(all[i].State); size > mostShard {
+			saved.Checkpoints, saved.Left = all[:i], len(all)-i
+			break
+		}
+	}
+	return saved
+}
+
+// Unsaved says that a shard was not kept; it is due again at once.
+func (s *Store) Unsaved(at time.Time, number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.workloads[c.Workload]; w != nil {
-		w.saved = time.Time{}
+	if number >= 0 && number < ShardCount {
+		s.shards[number].due = at
 	}
 }
 

@@ -17,4 +17,8 @@
 // that was seen least lately, and with its objects it goes. Windows whose pod the
 // API has not shown yet wait, 10,000 of them for ten minutes. How much one node may
 // say of a workload is package profile's. What is refused is counted by reason.
+//
+// Checkpoints are of shards, into which workloads fall by their names: what was
+// measured is in one after Config.Refresh, and 10,000 workloads need less than one
+// write a second.
 package profiler

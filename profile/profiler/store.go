@@ -96,7 +96,7 @@ type Store struct {
 	changed   []*workload // observed since they were judged
 	urgent    []*workload // judged to differ from what is published
 	refreshes rota
-	saves     rota
+	shards    [ShardCount]shard
 	gone      []profile.Workload // whose objects are to go
 	stats     Stats
 }

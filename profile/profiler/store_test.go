@@ -448,36 +448,42 @@ func TestCheckpoints(t *testing.T) {
 		c.pod(n, "a", deployment("web"))
 		c.send("a", window(n, .5, 1e9))
 	}
+	c.pod(5, "a", deployment("never measured"))
 	c.publish()
 	if got := c.store.Checkpoints(c.at, 10); got != nil {
 		t.Errorf("at once: %d", len(got))
 	}
 	c.at = c.at.Add(10 * time.Minute)
-	saved := c.store.Checkpoints(c.at, 10)
-	if len(saved) != 1 || saved[0].Pods != 5 {
-		t.Fatalf("checkpoints %+v", saved)
+	shards := c.store.Checkpoints(c.at, 10)
+	if len(shards) != 1 || len(shards[0].Checkpoints) != 1 || shards[0].Checkpoints[0].Pods != 5 {
+		t.Fatalf("checkpoints %+v", shards)
 	}
+	saved := shards[0].Checkpoints[0]
 	c.at = c.at.Add(10 * time.Minute)
 	if got := c.store.Checkpoints(c.at, 10); got != nil {
 		t.Errorf("without news: %d", len(got))
 	}
+	c.store.Unsaved(c.at, shards[0].Number)
+	if diff := cmp.Diff(shards, c.store.Checkpoints(c.at, 10)); diff != "" {
+		t.Errorf("what was not kept comes again: %s", diff)
+	}
 
 	next := newCluster(t, profiler.Config{})
 	next.at = c.at
-	if err := next.store.Restore(c.at, saved[0]); err != nil {
+	if err := next.store.Restore(c.at, saved); err != nil {
 		t.Fatal(err)
 	}
 	got := next.publish()
-	if len(got) != 1 || got[0].Pods != 5 || got[0].Demand != c.store.State(c.at).Workloads[0].Published {
-		t.Errorf("restored %+v, was %+v", got, c.store.State(c.at).Workloads[0])
+	if len(got) != 1 || got[0].Pods != 5 || got[0].Demand != c.store.State(c.at).Workloads[1].Published {
+		t.Errorf("restored %+v, was %+v", got, c.store.State(c.at).Workloads)
 	}
 
-	bad := saved[0]
+	bad := saved
 	bad.State = append([]byte{99}, bad.State[1:]...)
 	if err := next.store.Restore(c.at, bad); !errors.Is(err, profile.ErrVersion) {
 		t.Errorf("of another version: %v", err)
 	}
-	bad.State = saved[0].State[:20]
+	bad.State = saved.State[:20]
 	var at *profile.FieldError
 	if err := next.store.Restore(c.at, bad); !errors.As(err, &at) {
 		t.Errorf("cut short: %v", err)
@@ -486,11 +492,214 @@ func TestCheckpoints(t *testing.T) {
 	fresh := newCluster(t, profiler.Config{})
 	fresh.pod(1, "a", deployment("web"))
 	fresh.send("a", window(1, 2, 4e9))
-	if err := fresh.store.Restore(fresh.at, saved[0]); err != nil {
+	if err := fresh.store.Restore(fresh.at, saved); err != nil {
 		t.Fatal(err)
 	}
 	if got := fresh.publish(); len(got) != 1 || got[0].Demand.Memory.Amount < 4e9 {
 		t.Errorf("restored over what was measured: %+v", got)
+	}
+}
+
+// Of 3,000 workloads that are measured each minute nothing is older than Refresh in
+// the checkpoints, at less than one write a second; a process that begins with them
+// knows every workload, and its own checkpoints lose none that nobody measures any
+// more.
+func TestCheckpointsAreFreshAndFew(t *testing.T) {
+	const workloads = 3000
+	c := newCluster(t, profiler.Config{MaxOfNamespace: workloads})
+	for n := range workloads {
+		c.pod(n, "a", deployment(fmt.Sprint(n)))
+	}
+	kept, at := map[int]profiler.Shard{}, map[int]time.Time{}
+	writes := 0
+	for second := range 30 * 60 {
+		c.at = start.Add(time.Duration(second) * time.Second)
+		for n := second % 60; n < workloads; n += 60 {
+			c.send("a", window(n, .5, 1e9))
+		}
+		for _, s := range c.store.Checkpoints(c.at, 1) {
+			kept[s.Number], at[s.Number] = s, c.at
+			writes++
+		}
+		if second < 12*60 {
+			continue
+		}
+		for number, when := range at {
+			if age := c.at.Sub(when); age > 11*time.Minute {
+				t.Fatalf("after %d s shard %d is %v old", second, number, age)
+			}
+		}
+	}
+	if writes > 30*60 {
+		t.Errorf("%d writes in half an hour", writes)
+	}
+
+	next := newCluster(t, profiler.Config{MaxOfNamespace: workloads})
+	next.at = c.at
+	restored := 0
+	for _, s := range kept {
+		for _, one := range s.Checkpoints {
+			if err := next.store.Restore(next.at, one); err != nil {
+				t.Fatal(err)
+			}
+			restored++
+		}
+	}
+	if restored != workloads {
+		t.Fatalf("%d workloads restored", restored)
+	}
+	// One that goes on is measured, which makes its shard be written.
+	for n := range 10 {
+		next.pod(n, "a", deployment(fmt.Sprint(n)))
+		next.send("a", window(n, .5, 1e9))
+	}
+	next.at = next.at.Add(10 * time.Minute)
+	for _, s := range next.store.Checkpoints(next.at, profiler.ShardCount) {
+		if len(s.Checkpoints) != len(kept[s.Number].Checkpoints) {
+			t.Errorf("shard %d has %d workloads, %d before the restart", s.Number, len(s.Checkpoints), len(kept[s.Number].Checkpoints))
+		}
+	}
+}
+
+// A workload that is forgotten leaves its shard, in which the others stay.
+func TestCheckpointsForget(t *testing.T) {
+	c := newCluster(t, profiler.Config{MaxOfNamespace: 1})
+	c.pod(1, "a", deployment("old"))
+	c.send("a", window(1, .5, 1e9))
+	c.at = c.at.Add(10 * time.Minute)
+	saved := c.store.Checkpoints(c.at, 10)
+	if len(saved) != 1 || len(saved[0].Checkpoints) != 1 {
+		t.Fatalf("checkpoints %+v", saved)
+	}
+	c.pod(2, "a", deployment("new"))
+	c.at = c.at.Add(10 * time.Minute)
+	got := c.store.Checkpoints(c.at, 10)
+	if len(got) != 1 || got[0].Number != saved[0].Number || len(got[0].Checkpoints) != 0 {
+		t.Errorf("after the workload was dropped: %+v", got)
+	}
+}
+
+// Of a workload that nothing is measured of for a day that is said, once, and without
+// making what is known younger; also where another process published it. What is
+// measured then is said at once.
+func TestIdleWorkloadsAreStale(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("idle"))
+	c.send("a", window(1, .5, 1e9))
+	first := c.publish()
+	if len(first) != 1 || first[0].Stale {
+		t.Fatalf("at first: %+v", first)
+	}
+	other := profiler.Object{Workload: deployment("of another process"), Demand: first[0].Demand, At: start}
+	for ; c.at.Before(start.Add(24 * time.Hour)); c.at = c.at.Add(10 * time.Minute) {
+		if got := c.publish(); got != nil {
+			t.Fatalf("after %v: %q", c.at.Sub(start), names(got))
+		}
+	}
+	got := c.publish()
+	if len(got) != 1 || !got[0].Stale || !got[0].At.Equal(start) || got[0].Demand != first[0].Demand {
+		t.Fatalf("after a day: %+v", got)
+	}
+	next := newCluster(t, profiler.Config{})
+	next.at = c.at
+	next.store.Observed(next.at, other)
+	if err := next.store.Restore(next.at, profiler.Checkpoint{Workload: other.Workload, Pods: 1, State: state(t, c)}); err != nil {
+		t.Fatal(err)
+	}
+	next.at = next.at.Add(10 * time.Minute)
+	if got := next.publish(); len(got) != 1 || !got[0].Stale || !got[0].At.Equal(start) {
+		t.Errorf("of another process: %+v", got)
+	}
+	for range 10 {
+		c.at = c.at.Add(time.Hour)
+		if got := c.publish(); got != nil {
+			t.Fatalf("said again: %q", names(got))
+		}
+	}
+	// A standby has seen that it is said.
+	other.Stale = true
+	standby := newCluster(t, profiler.Config{})
+	standby.at = c.at
+	standby.store.Observed(standby.at, other)
+	if err := standby.store.Restore(standby.at, profiler.Checkpoint{Workload: other.Workload, Pods: 1, State: state(t, c)}); err != nil {
+		t.Fatal(err)
+	}
+	standby.at = standby.at.Add(10 * time.Minute)
+	if got := standby.publish(); got != nil {
+		t.Errorf("a standby says it again: %+v", got)
+	}
+	c.send("a", window(1, .5, 1e9))
+	if got := c.publish(); len(got) != 1 || got[0].Stale || !got[0].At.Equal(c.at) {
+		t.Errorf("measured again: %+v", got)
+	}
+}
+
+// state is that of the checkpoint of a store's one workload.
+func state(t *testing.T, c *cluster) []byte {
+	t.Helper()
+	for number := range profiler.ShardCount {
+		c.store.Unsaved(c.at, number)
+	}
+	for _, s := range c.store.Checkpoints(c.at, profiler.ShardCount) {
+		if len(s.Checkpoints) > 0 {
+			return s.Checkpoints[0].State
+		}
+	}
+	t.Fatal("no checkpoint")
+	return nil
+}
+
+// alike are names of workloads whose checkpoints are in one shard.
+func alike(t *testing.T) (names []string) {
+	t.Helper()
+	const workloads = 20_000
+	c := newCluster(t, profiler.Config{MaxOfNamespace: workloads})
+	for n := range workloads {
+		c.pod(n, "a", deployment(fmt.Sprint(n)))
+		c.send("a", window(n, .5, 1e9))
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	for _, one := range c.store.Checkpoints(c.at, 1)[0].Checkpoints {
+		names = append(names, one.Workload.Name)
+	}
+	return names
+}
+
+// Who makes large checkpoints has no room for them; others have.
+func TestCheckpointsAreBounded(t *testing.T) {
+	const small, containers = 5, 60
+	names := alike(t)
+	c := newCluster(t, profiler.Config{})
+	for n, name := range names {
+		pod := profiler.Pod{UID: uid(n), Node: "a", Workload: deployment(name)}
+		windows := []agent.Window{window(n, .5, 1e9)}
+		for i := 1; i <= containers && n >= small; i++ {
+			pod.Containers = append(pod.Containers, profiler.Container{Key: uint64(i), Name: fmt.Sprint("container-", i)})
+			w := window(n, .5, 1e9)
+			w.Container = uint64(i)
+			windows = append(windows, w)
+		}
+		c.store.Pod(c.at, pod)
+		c.send("a", windows...)
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	shards := c.store.Checkpoints(c.at, profiler.ShardCount)
+	if len(shards) != 1 {
+		t.Fatalf("%d shards", len(shards))
+	}
+	kept, size := map[string]bool{}, 0
+	for _, one := range shards[0].Checkpoints {
+		kept[one.Workload.Name] = true
+		size += len(one.State)
+	}
+	for _, name := range names[:small] {
+		if !kept[name] {
+			t.Errorf("there is no room for small workload %s", name)
+		}
+	}
+	// In base64, with the names beside them, an object may have 1.5 MB.
+	if left := len(names) - len(kept); left == 0 || left != shards[0].Left || size > 1_000_000 || size < 500_000 {
+		t.Errorf("%d of %d left, %d are said to be; %d bytes", left, len(names), shards[0].Left, size)
 	}
 }
 
@@ -548,8 +757,10 @@ func TestManyAtOnce(t *testing.T) {
 						c.store.Published(u)
 					}
 				}
-				for _, saved := range c.store.Checkpoints(at, 1) {
-					_ = c.store.Restore(at, saved)
+				for _, shard := range c.store.Checkpoints(at, 1) {
+					for _, saved := range shard.Checkpoints {
+						_ = c.store.Restore(at, saved)
+					}
 				}
 				if i%7 == 0 {
 					c.store.Gone(at, uid(n))

@@ -115,6 +115,7 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	}
 	s.saw(at, of)
 	s.mark(at, of)
+	s.unsaved(at, of)
 	return Accepted
 }
 

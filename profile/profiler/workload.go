@@ -2,6 +2,7 @@ package profiler
 
 import (
 	"container/list"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
@@ -26,7 +27,7 @@ type workload struct {
 	marked  bool      // in Store.changed
 	queued  bool      // in Store.first or Store.urgent
 	retry   time.Time // no write before
-	saved   time.Time // the last window that a checkpoint has
+	shard   int
 	dropped bool
 }
 
@@ -35,7 +36,22 @@ type object struct {
 	exists bool
 	demand profile.Demand // as published
 	at     time.Time
+	stale  bool
 	spec   Spec
+}
+
+// known is when the last was heard of the workload that is published, or is to be.
+func (w *workload) known() time.Time {
+	if w.object.at.After(w.measured) {
+		return w.object.at
+	}
+	return w.measured
+}
+
+// stale says that it is long ago.
+func (w *workload) stale(at time.Time) bool {
+	known := w.known()
+	return !known.IsZero() && at.Sub(known) >= StaleAfter
 }
 
 // says returns what is known of the workload's pods, ok if it is anything.
@@ -69,10 +85,10 @@ func (s *Store) add(at time.Time, w *workload) *workload {
 		s.of[w.of.Namespace] = siblings
 	}
 	if siblings.Len() >= s.config.MaxOfNamespace {
-		s.evict(siblings)
+		s.evict(at, siblings)
 	}
 	if s.recent.Len() >= s.config.MaxWorkloads {
-		s.evict(s.recent)
+		s.evict(at, s.recent)
 	}
 	// The last one of a namespace takes its list along.
 	if s.of[w.of.Namespace] == nil {
@@ -82,20 +98,21 @@ func (s *Store) add(at time.Time, w *workload) *workload {
 	w.inRecent, w.inOf = s.recent.PushFront(w), siblings.PushFront(w)
 	w.seen = at
 	s.join(w)
-	s.saves.push(w, at.Add(s.config.Refresh))
+	w.shard = shardOf(w.of)
+	s.shards[w.shard].of = append(s.shards[w.shard].of, w)
 	s.refreshes.push(w, at.Add(s.config.Refresh))
 	return w
 }
 
-func (s *Store) evict(from *list.List) {
+func (s *Store) evict(at time.Time, from *list.List) {
 	if w, ok := from.Back().Value.(*workload); ok {
 		s.stats.Evicted++
-		s.drop(w)
+		s.drop(at, w)
 	}
 }
 
 // drop forgets a workload; its objects are to go.
-func (s *Store) drop(w *workload) {
+func (s *Store) drop(at time.Time, w *workload) {
 	w.dropped = true
 	delete(s.workloads, w.of)
 	s.recent.Remove(w.inRecent)
@@ -104,6 +121,10 @@ func (s *Store) drop(w *workload) {
 		delete(s.of, w.of.Namespace)
 	}
 	s.leave(w)
+	of := &s.shards[w.shard]
+	i := slices.Index(of.of, w)
+	of.of = slices.Delete(of.of, i, i+1)
+	s.unsaved(at, w)
 	s.gone = append(s.gone, w.of)
 }
 
@@ -124,6 +145,6 @@ func (s *Store) forget(at time.Time) {
 			return
 		}
 		s.stats.Forgotten++
-		s.drop(w)
+		s.drop(at, w)
 	}
 }

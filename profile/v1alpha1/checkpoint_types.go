@@ -2,8 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// WorkloadProfileCheckpoint is what the profiler knows of a workload, for its next
-// process.
+// WorkloadProfileCheckpoint is what the profiler knows of some workloads, for its next
+// process. It is in the profiler's own namespace: of thousands of workloads there are
+// some hundred checkpoints, whichever namespaces they are of.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=wpc
@@ -11,7 +12,26 @@ type WorkloadProfileCheckpoint struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Workload WorkloadReference `json:"workload"`
+	// Version is that of the workloads' data.
+	// +kubebuilder:validation:Minimum=1
+	Version int32 `json:"version"`
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20000
+	Workloads []WorkloadCheckpoint `json:"workloads"`
+}
+
+// WorkloadCheckpoint is what the profiler knows of a workload.
+type WorkloadCheckpoint struct {
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 	// Template is a hash of the containers of the workload's pods, in hexadecimal.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{16}$`
@@ -20,9 +40,6 @@ type WorkloadProfileCheckpoint struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Pods int64 `json:"pods,omitempty"`
-	// Version is that of data.
-	// +kubebuilder:validation:Minimum=1
-	Version int32 `json:"version"`
 	// Data is the profiler's own.
 	// +kubebuilder:validation:MaxLength=1048576
 	Data []byte `json:"data"`

@@ -2,8 +2,8 @@
 //
 //   - WorkloadProfile, one a workload: its status is the profiler's, for schedulers
 //     and for people; its spec is theirs.
-//   - WorkloadProfileCheckpoint, what the profiler knows, for its next process.
-//     Nobody else watches it.
+//   - WorkloadProfileCheckpoint, what the profiler knows of some of them, for its next
+//     process. Nobody else watches it.
 //
 // CRDs has their definitions, generated from the types, which an API server is
 // given before anything is read or written. NameOf is the name of a workload's

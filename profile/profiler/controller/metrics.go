@@ -16,6 +16,7 @@ type metrics struct {
 	restored *prometheus.CounterVec
 	history  *prometheus.CounterVec
 	strange  prometheus.Counter
+	left     prometheus.Counter
 	leader   prometheus.Gauge
 }
 
@@ -36,13 +37,16 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: prefix + "watch_failures_total", Help: "Lists and watches that failed, by resource.",
 		}, []string{"resource"}),
 		restored: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "checkpoints_total", Help: "Checkpoints found at the start, by what came of them.",
+			Name: prefix + "checkpoints_total", Help: "Workloads' checkpoints found at the start, by what came of them.",
 		}, []string{"result"}),
 		history: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "history_queries_total", Help: "Questions about workloads' history, by what came of them.",
 		}, []string{"result"}),
 		strange: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "strange_objects_total", Help: "Profiles passed over because their name or amounts are not such as this program writes.",
+		}),
+		left: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: prefix + "checkpoints_left_total", Help: "Workloads left out of a checkpoint because it would have become too large.",
 		}),
 		leader: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: prefix + "leader", Help: "1 while this replica writes.",
@@ -52,7 +56,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	var err error
-	for _, c := range []prometheus.Collector{m.writes, m.delay, m.missing, m.failures, m.restored, m.history, m.strange, m.leader} {
+	for _, c := range []prometheus.Collector{m.writes, m.delay, m.missing, m.failures, m.restored, m.history, m.strange, m.left, m.leader} {
 		err = errors.Join(err, r.Register(c))
 	}
 	return m, err

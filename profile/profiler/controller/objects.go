@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -108,6 +109,7 @@ func (s *objects) observe(p *v1alpha1.WorkloadProfile) {
 	if p.Status.ObservedAt != nil {
 		o.At = p.Status.ObservedAt.Time
 	}
+	o.Stale = meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.Stale)
 	if s.keep(p) {
 		s.store.Observed(time.Now(), o)
 	}

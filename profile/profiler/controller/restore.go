@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -13,15 +14,15 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
-// pageSize is how many checkpoints are read at once: some MB at most.
-const pageSize = 200
+// pageSize is how many checkpoints are read at once: some MB.
+const pageSize = 20
 
 // restore begins with the checkpoints that the API has. It waits for an API server
 // that can't be reached, not for rights or definitions.
 func (c *Controller) restore(ctx context.Context) {
 	for next, restored := "", 0; ctx.Err() == nil; {
 		list := &v1alpha1.WorkloadProfileCheckpointList{}
-		err := c.client.List(ctx, list, client.Limit(pageSize), client.Continue(next))
+		err := c.client.List(ctx, list, client.InNamespace(c.leaseNamespace()), client.Limit(pageSize), client.Continue(next))
 		switch {
 		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
 			c.metrics.failures.WithLabelValues(v1alpha1.Checkpoints).Inc()
@@ -38,9 +39,7 @@ func (c *Controller) restore(ctx context.Context) {
 			}
 		default:
 			for i := range list.Items {
-				if c.restoreOne(&list.Items[i]) {
-					restored++
-				}
+				restored += c.restoreOne(&list.Items[i])
 			}
 			if next = list.Continue; next == "" {
 				c.logger.Info("restored checkpoints", "workloads", restored)
@@ -50,26 +49,33 @@ func (c *Controller) restore(ctx context.Context) {
 	}
 }
 
-func (c *Controller) restoreOne(o *v1alpha1.WorkloadProfileCheckpoint) bool {
-	template, _ := strconv.ParseUint(o.Template, 16, 64) // by its pattern, or empty
-	err := c.config.Store.Restore(time.Now(), profiler.Checkpoint{
-		Workload: o.Workload.In(o.Namespace), Template: template, Pods: o.Pods, State: o.Data,
-	})
-	if err != nil {
-		c.metrics.restored.WithLabelValues("refused").Inc()
-		c.complain("checkpoint", "a checkpoint can't be used", "checkpoint", o.Namespace+"/"+o.Name, "error", err)
-		return false
+// restoreOne returns how many workloads of a checkpoint can be used.
+func (c *Controller) restoreOne(o *v1alpha1.WorkloadProfileCheckpoint) (restored int) {
+	for i := range o.Workloads {
+		w := &o.Workloads[i]
+		of := profile.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name}
+		template, _ := strconv.ParseUint(w.Template, 16, 64) // by its pattern, or empty
+		err := c.config.Store.Restore(time.Now(), profiler.Checkpoint{Workload: of, Template: template, Pods: w.Pods, State: w.Data})
+		if err != nil {
+			c.metrics.restored.WithLabelValues("refused").Inc()
+			c.complain("checkpoint", "a checkpoint can't be used", "checkpoint", o.Namespace+"/"+o.Name, "workload", of.String(), "error", err)
+			continue
+		}
+		restored++
+		c.metrics.restored.WithLabelValues("restored").Inc()
 	}
-	c.metrics.restored.WithLabelValues("restored").Inc()
-	return true
+	return restored
 }
 
-// checkpointOf is the object of a checkpoint.
-func checkpointOf(s profiler.Checkpoint) *v1alpha1.WorkloadProfileCheckpoint {
-	name := objectName(s.Workload)
-	o := &v1alpha1.WorkloadProfileCheckpoint{
-		Workload: v1alpha1.Reference(s.Workload), Template: identityOf(s.Template), Pods: s.Pods, Version: profile.StateVersion, Data: s.State,
+// checkpointOf is the object of a shard.
+func (c *Controller) checkpointOf(s profiler.Shard) *v1alpha1.WorkloadProfileCheckpoint {
+	o := &v1alpha1.WorkloadProfileCheckpoint{Version: profile.StateVersion, Workloads: []v1alpha1.WorkloadCheckpoint{}}
+	o.Namespace, o.Name = c.leaseNamespace(), fmt.Sprintf("workloads-%03d", s.Number)
+	for _, one := range s.Checkpoints {
+		o.Workloads = append(o.Workloads, v1alpha1.WorkloadCheckpoint{
+			Namespace: one.Workload.Namespace, Kind: one.Workload.Kind, Name: one.Workload.Name,
+			Template: identityOf(one.Template), Pods: one.Pods, Data: one.State,
+		})
 	}
-	o.Namespace, o.Name = name.Namespace, name.Name
 	return o
 }

@@ -14,9 +14,10 @@ import (
 // Right is one that a profiler needs, and what does not work without.
 type Right struct {
 	Group, Resource, Subresource, Verb string
-	// Lease says that it is needed for the lease alone.
-	Lease   bool
-	Without string
+	// Own says that it is needed in the profiler's own namespace alone, Lease that it
+	// is for the lease there.
+	Own, Lease bool
+	Without    string
 }
 
 // String is "update workloadprofiles/status".
@@ -54,16 +55,16 @@ func Rights() []Right {
 	add(group, v1alpha1.Profiles, "", "create", notPublished)
 	add(group, v1alpha1.Profiles, "", "delete", notDeleted)
 	add(group, v1alpha1.Profiles, "status", "update", notUpdated)
-	add(group, v1alpha1.Checkpoints, "", "list", notRestored)
-	add(group, v1alpha1.Checkpoints, "", "create", notSaved)
-	add(group, v1alpha1.Checkpoints, "", "patch", notSaved)
-	add(group, v1alpha1.Checkpoints, "", "delete", notDeleted)
 	for _, group := range []string{"", "events.k8s.io"} {
 		add(group, "events", "", "create", noEvents)
 	}
 	add("authentication.k8s.io", "tokenreviews", "", "create", nobodyIsKnown)
 	for _, verb := range []string{"get", "update"} {
-		rights = append(rights, Right{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Lease: true, Without: noLease})
+		rights = append(rights, Right{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Own: true, Lease: true, Without: noLease})
+	}
+	for _, r := range []Right{{Verb: "list", Without: notRestored}, {Verb: "create", Without: notSaved}, {Verb: "patch", Without: notSaved}} {
+		r.Group, r.Resource, r.Own = group, v1alpha1.Checkpoints, true
+		rights = append(rights, r)
 	}
 	return rights
 }
@@ -109,8 +110,11 @@ func (c *Controller) watchRights(ctx context.Context) {
 
 func (c *Controller) checkRight(ctx context.Context, r Right) {
 	attributes := &authorizationv1.ResourceAttributes{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Verb: r.Verb}
+	if r.Own {
+		attributes.Namespace = c.leaseNamespace()
+	}
 	if r.Lease {
-		attributes.Namespace, attributes.Name = c.leaseNamespace(), LeaseName
+		attributes.Name = LeaseName
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
 	if err := c.client.Create(ctx, review); err != nil {

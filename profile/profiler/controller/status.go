@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"encoding/base64"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,9 +14,6 @@ import (
 const (
 	// contradictedFor is how long it is said of a workload.
 	contradictedFor = time.Hour
-	// staleAfter is a day without a measurement, in which schedulers have come to
-	// believe half.
-	staleAfter = 24 * time.Hour
 	// mostRecommended is the definitions' bound.
 	mostRecommended = 64
 )
@@ -43,15 +39,19 @@ func fill(s *v1alpha1.WorkloadProfileStatus, u profiler.Update) (contradicted bo
 	if len(u.Recommendations) > 0 {
 		s.Recommendation = recommendationOf(u.Recommendations)
 	}
+	turned := u.At
+	if u.Stale {
+		turned = turned.Add(profiler.StaleAfter)
+	}
 	set := func(kind string, holds bool, reason, otherwise string) bool {
-		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Time{Time: u.At}}
+		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Time{Time: turned}}
 		if !holds {
 			c.Status, c.Reason = metav1.ConditionFalse, otherwise
 		}
 		return meta.SetStatusCondition(&s.Conditions, c) && holds
 	}
 	set(v1alpha1.Ready, true, "Known", "Unknown")
-	set(v1alpha1.Stale, !u.Measured.IsZero() && u.At.Sub(u.Measured) >= staleAfter, "NotMeasured", "Measured")
+	set(v1alpha1.Stale, u.Stale, "NotMeasured", "Measured")
 	return set(v1alpha1.Contradicted, !u.Contradicted.IsZero() && u.At.Sub(u.Contradicted) < contradictedFor, "ThreePods", "AsKnown")
 }
 
@@ -68,5 +68,3 @@ func recommendationOf(all []profile.Recommendation) *v1alpha1.Recommendation {
 	}
 	return r
 }
-
-func encode(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

@@ -2,7 +2,7 @@ package controller
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -168,47 +168,47 @@ func (w *writer) write(ctx context.Context, u profiler.Update) error {
 	return nil
 }
 
-// delete takes a workload's objects away, but for a profile that its owner asks
-// something of.
+// delete takes a workload's profile away, unless its owner asks something of it.
 func (w *writer) delete(ctx context.Context, name types.NamespacedName) error {
-	gone := func(kind string, o client.Object) error {
-		o.SetNamespace(name.Namespace)
-		o.SetName(name.Name)
-		return w.request(kind, name, "delete", func() error { return client.IgnoreNotFound(w.client.Delete(ctx, o)) })
+	known, there := w.objects.get(name)
+	if !there || known.owned {
+		return nil
 	}
-	if known, there := w.objects.get(name); there && !known.owned {
-		if err := gone(profileKind, &v1alpha1.WorkloadProfile{}); err != nil {
-			return err
-		}
-	}
-	return gone(checkpointKind, &v1alpha1.WorkloadProfileCheckpoint{})
+	o := &v1alpha1.WorkloadProfile{}
+	o.Namespace, o.Name = name.Namespace, name.Name
+	return w.request(profileKind, name, "delete", func() error { return client.IgnoreNotFound(w.client.Delete(ctx, o)) })
 }
 
-// save writes one checkpoint; false if none is due.
+// save writes one shard of the checkpoints; false if none is due.
 func (w *writer) save(ctx context.Context, now time.Time) bool {
 	due := w.config.Store.Checkpoints(now, 1)
 	if len(due) == 0 {
 		return false
 	}
-	o := checkpointOf(due[0])
-	name := client.ObjectKeyFromObject(o)
-	// A merge patch is one request where there is an object already.
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"template":%q,"pods":%d,"version":%d,"data":%q}`, o.Template, o.Pods, o.Version, encode(o.Data)))
-	if o.Template == "" {
-		patch = client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"pods":%d,"version":%d,"data":%q}`, o.Pods, o.Version, encode(o.Data)))
+	if left := due[0].Left; left > 0 {
+		w.metrics.left.Add(float64(left))
+		w.complain("left", "a checkpoint has no room for some workloads", "checkpoint", due[0].Number, "workloads", left)
 	}
-	sent := &v1alpha1.WorkloadProfileCheckpoint{ObjectMeta: o.ObjectMeta}
-	err := w.client.Patch(ctx, sent, patch)
-	if apierrors.IsNotFound(err) {
-		w.limit.Allow()
-		err = w.request(checkpointKind, name, "create", func() error { return w.client.Create(ctx, o) })
-	} else {
-		patched := err
-		err = w.request(checkpointKind, name, "patch", func() error { return patched })
-	}
+	err := w.keep(ctx, w.checkpointOf(due[0]))
 	w.after(time.Now(), err)
 	if err != nil {
-		w.config.Store.Unsaved(due[0])
+		w.config.Store.Unsaved(time.Now(), due[0].Number)
 	}
 	return true
+}
+
+// keep writes a checkpoint: a merge patch is one request where there is an object.
+func (w *writer) keep(ctx context.Context, o *v1alpha1.WorkloadProfileCheckpoint) error {
+	patch, err := json.Marshal(map[string]any{"version": o.Version, "workloads": o.Workloads})
+	if err != nil {
+		return err
+	}
+	name := client.ObjectKeyFromObject(o)
+	sent := &v1alpha1.WorkloadProfileCheckpoint{ObjectMeta: o.ObjectMeta}
+	err = w.client.Patch(ctx, sent, client.RawPatch(types.MergePatchType, patch))
+	if apierrors.IsNotFound(err) {
+		w.limit.Allow()
+		return w.request(checkpointKind, name, "create", func() error { return w.client.Create(ctx, o) })
+	}
+	return w.request(checkpointKind, name, "patch", func() error { return err })
 }

@@ -21,6 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -232,7 +233,10 @@ func TestProfilesSurvive(t *testing.T) {
 		}
 		var pods []any
 		for _, o := range list.Items {
-			pods = append(pods, o.Object["pods"])
+			workloads, _, _ := unstructured.NestedSlice(o.Object, "workloads")
+			for _, w := range workloads {
+				pods = append(pods, w.(map[string]any)["pods"])
+			}
 		}
 		return slices.Contains(pods, any(int64(4))) && len(pods) == 2, pods
 	})

@@ -1,0 +1,291 @@
+package controller_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+type object = map[string]any
+
+const group = "/apis/profile.spazio-scheduler.github.io/v1alpha1"
+
+// apiServer is as much of one as a Controller talks to: it keeps objects by their
+// paths, refuses writes of an old version, and streams what changes.
+type apiServer struct {
+	url string
+	// before, if set, is called with each request that writes, outside the lock.
+	before func(method, path string)
+
+	mu       sync.Mutex
+	version  int
+	objects  map[string]object // by path
+	watchers map[chan object]string
+	writes   []string // "METHOD path", those of leases and events aside
+	events   []object
+	conflict int // so many updates to come are refused
+}
+
+func newAPIServer(t *testing.T) *apiServer {
+	t.Helper()
+	s := &apiServer{objects: map[string]object{}, watchers: map[chan object]string{}}
+	s.objects["/apis/coordination.k8s.io/v1/namespaces/system/leases/spazio-profiler"] = object{
+		"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": object{"name": "spazio-profiler", "namespace": "system", "resourceVersion": "1"}, "spec": object{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) { s.watch(w, r, "/api/v1/", "Pod", "v1", "pods") })
+	mux.HandleFunc("GET "+group+"/workloadprofiles", func(w http.ResponseWriter, r *http.Request) {
+		s.watch(w, r, group, "WorkloadProfile", v1alpha1.GroupVersion.String(), "workloadprofiles")
+	})
+	mux.HandleFunc("GET "+group+"/namespaces/{namespace}/workloadprofilecheckpoints", s.checkpoints)
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusCreated, object{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": object{"allowed": true}})
+	})
+	mux.HandleFunc("/", s.handle)
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	s.url = server.URL
+	return s
+}
+
+func (s *apiServer) config() *rest.Config { return &rest.Config{Host: s.url} }
+
+func answer(w http.ResponseWriter, code int, o any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(o)
+}
+
+func refuse(w http.ResponseWriter, code int, reason string) {
+	answer(w, code, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code})
+}
+
+// of are the objects of a resource, whatever their namespace, by their paths.
+func (s *apiServer) of(prefix, resource string) (paths []string) {
+	for _, path := range slices.Sorted(maps.Keys(s.objects)) {
+		if strings.HasPrefix(path, prefix) && strings.Contains(path, "/"+resource+"/") {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, prefix, kind, version, resource string) {
+	if r.FormValue("watch") == "" {
+		refuse(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	changes := make(chan object, 1000)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	send := func(kind string, o object) { _ = json.NewEncoder(w).Encode(object{"type": kind, "object": o}) }
+	s.mu.Lock()
+	if r.FormValue("sendInitialEvents") == "true" {
+		for _, path := range s.of(prefix, resource) {
+			send("ADDED", s.objects[path])
+		}
+	}
+	s.watchers[changes] = resource
+	end := object{"kind": kind, "apiVersion": version, "metadata": object{"resourceVersion": strconv.Itoa(s.version), "annotations": object{"k8s.io/initial-events-end": "true"}}}
+	s.mu.Unlock()
+	send("BOOKMARK", end)
+	w.(http.Flusher).Flush()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watchers, changes)
+	}()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case change := <-changes:
+			_ = json.NewEncoder(w).Encode(change)
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+func (s *apiServer) checkpoints(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items := []object{}
+	for _, path := range s.of(group+"/namespaces/"+r.PathValue("namespace")+"/", "workloadprofilecheckpoints") {
+		items = append(items, s.objects[path])
+	}
+	answer(w, http.StatusOK, object{"kind": "WorkloadProfileCheckpointList", "apiVersion": v1alpha1.GroupVersion.String(), "metadata": object{"resourceVersion": "1"}, "items": items})
+}
+
+// put keeps an object and tells those who watch; mu is held.
+func (s *apiServer) put(path string, o object) {
+	s.version++
+	_, known := s.objects[path]
+	metadata, _ := o["metadata"].(map[string]any)
+	metadata["resourceVersion"] = strconv.Itoa(s.version)
+	s.objects[path] = o
+	kind := "ADDED"
+	if known {
+		kind = "MODIFIED"
+	}
+	s.tell(kind, path, o)
+}
+
+func (s *apiServer) tell(kind, path string, o object) {
+	for changes, resource := range s.watchers {
+		if strings.Contains(path, "/"+resource+"/") {
+			changes <- object{"type": kind, "object": copied(o)}
+		}
+	}
+}
+
+func copied(o object) (c object) {
+	text, _ := json.Marshal(o)
+	_ = json.Unmarshal(text, &c)
+	return c
+}
+
+func (s *apiServer) handle(w http.ResponseWriter, r *http.Request) {
+	ours := strings.HasPrefix(r.URL.Path, group)
+	if s.before != nil && ours && r.Method != http.MethodGet {
+		s.before(r.Method, r.URL.Path)
+	}
+	var body object
+	if r.Method != http.MethodGet {
+		_ = json.NewDecoder(r.Body).Decode(&body)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ours && r.Method != http.MethodGet {
+		s.writes = append(s.writes, r.Method+" "+r.URL.Path)
+	}
+	if strings.HasSuffix(r.URL.Path, "/events") {
+		s.events = append(s.events, body)
+		answer(w, http.StatusCreated, body)
+		return
+	}
+	path := r.URL.Path
+	if r.Method == http.MethodPost {
+		path += "/" + body["metadata"].(map[string]any)["name"].(string)
+	}
+	path, isStatus := strings.CutSuffix(path, "/status")
+	known := s.objects[path]
+	switch {
+	case known == nil && r.Method != http.MethodPost:
+		refuse(w, http.StatusNotFound, "NotFound")
+		return
+	case known != nil && r.Method == http.MethodPost:
+		refuse(w, http.StatusConflict, "AlreadyExists")
+		return
+	case r.Method == http.MethodGet:
+		answer(w, http.StatusOK, known)
+		return
+	case r.Method == http.MethodDelete:
+		delete(s.objects, path)
+		s.version++
+		s.tell("DELETED", path, known)
+		answer(w, http.StatusOK, object{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+		return
+	case r.Method == http.MethodPatch:
+		o := copied(known)
+		maps.Copy(o, body)
+		body = o
+	case r.Method == http.MethodPut:
+		version := body["metadata"].(map[string]any)["resourceVersion"]
+		if s.conflict > 0 || version != "" && version != nil && version != known["metadata"].(map[string]any)["resourceVersion"] {
+			s.conflict = max(s.conflict-1, 0)
+			refuse(w, http.StatusConflict, "Conflict")
+			return
+		}
+	}
+	if isStatus {
+		o := copied(known)
+		o["status"] = body["status"]
+		body = o
+	} else if r.Method == http.MethodPost && strings.Contains(path, "/workloadprofiles/") {
+		delete(body, "status")
+		body["metadata"].(map[string]any)["uid"] = fmt.Sprint("uid-", s.version)
+	}
+	s.put(path, body)
+	code := http.StatusOK
+	if r.Method == http.MethodPost {
+		code = http.StatusCreated
+	}
+	answer(w, code, body)
+}
+
+// edit changes an object behind the controller's back.
+func (s *apiServer) edit(t *testing.T, path string, change func(object)) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := copied(s.objects[path])
+	if o == nil {
+		t.Fatalf("no %s", path)
+	}
+	change(o)
+	s.put(path, o)
+}
+
+func (s *apiServer) remove(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[path]
+	delete(s.objects, path)
+	s.version++
+	s.tell("DELETED", path, o)
+}
+
+// make adds an object.
+func (s *apiServer) make(path string, o any) {
+	text, _ := json.Marshal(o)
+	var made object
+	_ = json.Unmarshal(text, &made)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(path, made)
+}
+
+// pod adds one of a Deployment, bound to a node.
+func (s *apiServer) pod(p *corev1.Pod) { s.make("/api/v1/namespaces/"+p.Namespace+"/pods/"+p.Name, p) }
+
+// written counts the writes whose method and path begin and contain that.
+func (s *apiServer) written(method, part string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.writes {
+		if strings.HasPrefix(w, method) && strings.Contains(w, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// profile is the one at a path, nil without.
+func (s *apiServer) profile(path string) *v1alpha1.WorkloadProfile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects[path] == nil {
+		return nil
+	}
+	text, _ := json.Marshal(s.objects[path])
+	p := &v1alpha1.WorkloadProfile{}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,455 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
+	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// replica is a Controller that runs, with its Store.
+type replica struct {
+	*controller.Controller
+	server   *apiServer
+	store    *profiler.Store
+	registry *prometheus.Registry
+	sequence uint64
+	stop     func()
+}
+
+func start(t *testing.T, s *apiServer, store profiler.Config, c controller.Config) *replica {
+	t.Helper()
+	r := &replica{server: s, registry: prometheus.NewRegistry()}
+	var err error
+	if r.store, err = profiler.New(store); err != nil {
+		t.Fatal(err)
+	}
+	c.Store, c.REST, c.LeaseNamespace, c.Registerer = r.store, s.config(), "system", r.registry
+	if r.Controller, err = controller.New(c); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	stopped := false
+	r.stop = func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		}
+	}
+	t.Cleanup(r.stop)
+	eventually(t, "the replica leads and knows the pods", func() bool { return r.Leads() && r.Ready() == nil })
+	return r
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// podOf is the nth pod of a Deployment, as its controllers make it.
+func podOf(deployment string, n int) *corev1.Pod {
+	return &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: fmt.Sprintf("%s-5d4f8c7b9-%05d", deployment, n), UID: types.UID(fmt.Sprintf("%s-%d", deployment, n)),
+			Labels:          map[string]string{"pod-template-hash": "5d4f8c7b9"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-5d4f8c7b9", UID: "1", Controller: new(true)}},
+		},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "spazio.invalid/" + deployment}}},
+	}
+}
+
+// measure makes the nth pod of a Deployment, and says what it takes.
+func (r *replica) measure(t *testing.T, deployment string, n int, cores, memory float64) {
+	t.Helper()
+	pod := podOf(deployment, n)
+	r.server.pod(pod)
+	r.window(string(pod.UID), cores, memory)
+}
+
+func (r *replica) window(uid string, cores, memory float64) {
+	r.sequence++
+	r.store.Windows(time.Now(), agent.UsageBatch{Node: "node", Incarnation: 1, Sequence: r.sequence, Windows: []agent.Window{{
+		Pod: reserve.KeyOf(uid), Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory,
+	}}})
+}
+
+// pathOf is where the profile of a Deployment is.
+func pathOf(deployment string) string {
+	return group + "/namespaces/default/workloadprofiles/" + v1alpha1.NameOf(workload(deployment))
+}
+
+func workload(deployment string) profile.Workload {
+	return profile.Workload{Namespace: "default", Kind: "Deployment", Name: deployment}
+}
+
+// published waits until the profile of a Deployment is as wanted.
+func (r *replica) published(t *testing.T, deployment string, ok func(*v1alpha1.WorkloadProfile) bool) *v1alpha1.WorkloadProfile {
+	t.Helper()
+	var p *v1alpha1.WorkloadProfile
+	eventually(t, "the profile of "+deployment+" is published", func() bool {
+		p = r.server.profile(pathOf(deployment))
+		return p != nil && p.Status.Demand != nil && ok(p)
+	})
+	return p
+}
+
+// again measures a pod until its workload's profile is published: it may be forgotten
+// before, where the machine is slow.
+func (r *replica) again(t *testing.T, deployment string, memory float64) *v1alpha1.WorkloadProfile {
+	t.Helper()
+	r.measure(t, deployment, 1, .5, memory)
+	var p *v1alpha1.WorkloadProfile
+	eventually(t, "the profile of "+deployment+" is published", func() bool {
+		r.window(string(podOf(deployment, 1).UID), .5, memory)
+		p = r.server.profile(pathOf(deployment))
+		return p != nil && p.Status.Demand != nil && about(memory)(p)
+	})
+	return p
+}
+
+// about wants an amount of memory, which is published rounded up.
+func about(memory float64) func(*v1alpha1.WorkloadProfile) bool {
+	return func(p *v1alpha1.WorkloadProfile) bool {
+		d, err := p.Status.Demand.Value()
+		return err == nil && d.Memory.Amount >= memory && d.Memory.Amount < 1.2*memory
+	}
+}
+
+func conditions(p *v1alpha1.WorkloadProfile) map[string]bool {
+	held := map[string]bool{}
+	for _, c := range p.Status.Conditions {
+		held[c.Type] = c.Status == metav1.ConditionTrue
+	}
+	return held
+}
+
+func TestAMeasuredWorkloadIsPublished(t *testing.T) {
+	r := start(t, newAPIServer(t), profiler.Config{}, controller.Config{})
+	r.measure(t, "web", 1, .5, 1e9)
+	p := r.published(t, "web", about(1e9))
+	if p.Spec != (v1alpha1.WorkloadProfileSpec{Workload: v1alpha1.WorkloadReference{Kind: "Deployment", Name: "web"}}) {
+		t.Errorf("spec %+v", p.Spec)
+	}
+	held := conditions(p)
+	if !held[v1alpha1.Ready] || held[v1alpha1.Stale] || held[v1alpha1.Contradicted] || len(held) != 3 {
+		t.Errorf("conditions %v", held)
+	}
+	if p.Status.Pods != 1 || p.Status.ObservedAt == nil || p.Status.Recommendation == nil || p.Status.Revision != "5d4f8c7b9" {
+		t.Errorf("status %+v", p.Status)
+	}
+}
+
+// What the owner of a profile asks for counts, and stays as it is.
+func TestTheSpecIsTheOwners(t *testing.T) {
+	s := newAPIServer(t)
+	asked := &v1alpha1.WorkloadProfile{TypeMeta: metav1.TypeMeta{Kind: "WorkloadProfile", APIVersion: v1alpha1.GroupVersion.String()}}
+	asked.Namespace, asked.Name, asked.Labels = "default", v1alpha1.NameOf(workload("web")), map[string]string{"team": "shop"}
+	most := resource.MustParse("512Mi")
+	asked.Spec = v1alpha1.WorkloadProfileSpec{
+		Workload: v1alpha1.WorkloadReference{Kind: "Deployment", Name: "web"}, Mode: v1alpha1.On, Preset: "vpa", MaxAllowed: &v1alpha1.Bounds{Memory: &most},
+	}
+	s.make(pathOf("web"), asked)
+	r := start(t, s, profiler.Config{Forget: time.Second}, controller.Config{})
+	p := r.again(t, "web", 4e9)
+	if p.Spec.Mode != v1alpha1.On || p.Spec.Preset != "vpa" || p.Spec.MaxAllowed == nil || p.Spec.MaxAllowed.Memory.Cmp(most) != 0 || p.Labels["team"] != "shop" {
+		t.Errorf("the owner's part is now %+v, labels %v", p.Spec, p.Labels)
+	}
+	got := p.Status.Recommendation.ContainerRecommendations[0]
+	if got.Target.Memory.Cmp(most) != 0 || got.UncappedTarget.Memory.Cmp(most) <= 0 {
+		t.Errorf("recommended %v, without the bounds %v", got.Target.Memory, got.UncappedTarget.Memory)
+	}
+	// Forgotten, it is not deleted: it is the owner's.
+	eventually(t, "the workload is forgotten", func() bool {
+		r.store.Changed(time.Now(), 0)
+		return r.store.Stats().Forgotten > 0
+	})
+	r.again(t, "other", 1e9)
+	if s.written("DELETE", "") != 0 || s.profile(pathOf("web")) == nil {
+		t.Errorf("writes %v", s.writes)
+	}
+}
+
+// A profile that changed behind the writer's back is read and written again.
+func TestConflicts(t *testing.T) {
+	s := newAPIServer(t)
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	r.measure(t, "web", 1, .5, 1e9)
+	r.published(t, "web", about(1e9))
+	s.mu.Lock()
+	s.conflict = 1
+	s.mu.Unlock()
+	s.edit(t, pathOf("web"), func(o object) { o["metadata"].(map[string]any)["labels"] = object{"edited": "yes"} })
+	for n := 2; n <= 4; n++ {
+		r.measure(t, "web", n, .5, 1e9)
+	}
+	p := r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return p.Status.Pods >= 3 })
+	if p.Labels["edited"] != "yes" {
+		t.Errorf("labels %v", p.Labels)
+	}
+	eventually(t, "the conflict counts", func() bool {
+		families, err := r.registry.Gather()
+		if err != nil {
+			return false
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "spazio_profiler_writes_total" && strings.Contains(m.String(), `"conflict"`) {
+					return m.GetCounter().GetValue() >= 1
+				}
+			}
+		}
+		return false
+	})
+}
+
+// A profile that somebody deletes is written again.
+func TestADeletedProfileComesAgain(t *testing.T) {
+	s := newAPIServer(t)
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	r.measure(t, "web", 1, .5, 1e9)
+	first := r.published(t, "web", about(1e9))
+	eventually(t, "the writer has its answer", func() bool {
+		all := r.store.State(time.Now()).Workloads
+		return len(all) == 1 && !all[0].PublishedAt.IsZero()
+	})
+	s.remove(pathOf("web"))
+	r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return p.UID != first.UID && about(1e9)(p) })
+}
+
+// What waits is written as it is when its turn comes, not as it was.
+func TestTheNewestWins(t *testing.T) {
+	s := newAPIServer(t)
+	held, release := make(chan struct{}), make(chan struct{})
+	var first atomic.Bool
+	s.before = func(method, path string) {
+		if method == "PUT" && strings.Contains(path, "blocker") && first.CompareAndSwap(false, true) {
+			close(held)
+			<-release
+		}
+	}
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	r.measure(t, "blocker", 1, .5, 1e9)
+	<-held
+	r.measure(t, "web", 1, .1, 1e8)
+	const newest = 8
+	for n := 2; n <= newest; n++ {
+		r.measure(t, "web", n, .1, 1e8)
+	}
+	eventually(t, "all windows are in the store", func() bool { return r.store.Stats().Windows[profiler.Accepted] == newest+1 })
+	close(release)
+	p := r.published(t, "web", about(1e8))
+	if n := s.written("PUT", v1alpha1.NameOf(workload("web"))); p.Status.Pods != newest || n != 1 {
+		t.Errorf("a profile of %d pods after %d writes", p.Status.Pods, n)
+	}
+}
+
+// However much there is to write, at most WriteRate requests a second do, and four
+// seconds' worth at once.
+func TestWritesAreBounded(t *testing.T) {
+	const rate, workloads = 20, 60
+	s := newAPIServer(t)
+	began := time.Now()
+	r := start(t, s, profiler.Config{Refresh: time.Second}, controller.Config{WriteRate: rate})
+	for n := range workloads {
+		r.measure(t, fmt.Sprint("web-", n), 1, .5, 1e9)
+	}
+	eventually(t, "all are published", func() bool {
+		writes, elapsed := float64(s.written("", "")), time.Since(began).Seconds()
+		// A profile that is not there takes two: the budget is looked at before.
+		if most := 4*rate + rate*elapsed + 2; writes > most {
+			t.Fatalf("%v writes in %.2f s, at most %.0f", writes, elapsed, most)
+		}
+		for n := range workloads {
+			if p := s.profile(pathOf(fmt.Sprint("web-", n))); p == nil || p.Status.Demand == nil {
+				return false
+			}
+		}
+		return true
+	})
+	// Checkpoints have their turn although there is always something to publish.
+	eventually(t, "checkpoints are written", func() bool { return s.written("POST", "checkpoints") > 0 })
+}
+
+// Three pods that take something else than was known are said to contradict it, by a
+// condition and an event.
+func TestContradictions(t *testing.T) {
+	s := newAPIServer(t)
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	for n := range 5 {
+		r.measure(t, "web", n, .5, 1e8)
+	}
+	r.published(t, "web", about(1e8))
+	for n := 5; n < 8; n++ {
+		r.measure(t, "web", n, .5, 4e9)
+	}
+	p := r.published(t, "web", about(4e9))
+	if !conditions(p)[v1alpha1.Contradicted] {
+		t.Errorf("conditions %v", conditions(p))
+	}
+	eventually(t, "there is an event", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, e := range s.events {
+			if e["reason"] == v1alpha1.Contradicted && e["regarding"].(map[string]any)["name"] == p.Name {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// A workload of which nothing is seen for long is deleted, with what is known of it.
+func TestForgottenWorkloadsAreDeleted(t *testing.T) {
+	s := newAPIServer(t)
+	r := start(t, s, profiler.Config{Forget: 2 * time.Second, Refresh: time.Second}, controller.Config{})
+	r.again(t, "web", 1e9)
+	eventually(t, "it is deleted", func() bool { return s.profile(pathOf("web")) == nil })
+	if st := r.store.Stats(); st.Workloads != 0 {
+		t.Errorf("stats %+v", st)
+	}
+}
+
+// A profile that another process wrote, and nothing was measured of for a day, is
+// said to be stale; what is known does not become younger by it.
+func TestIdleWorkloadsAreSaidToBeStale(t *testing.T) {
+	s := newAPIServer(t)
+	r := start(t, s, profiler.Config{Refresh: 200 * time.Millisecond}, controller.Config{})
+	r.measure(t, "web", 1, .5, 1e9)
+	r.published(t, "web", about(1e9))
+	eventually(t, "it is in a checkpoint", func() bool { return s.written("POST", "checkpoints") > 0 })
+	r.stop()
+	longAgo := time.Now().Add(-25 * time.Hour).Truncate(time.Second)
+	s.edit(t, pathOf("web"), func(o object) {
+		o["status"].(map[string]any)["observedAt"] = longAgo.UTC().Format(time.RFC3339)
+	})
+	next := start(t, s, profiler.Config{Refresh: 200 * time.Millisecond}, controller.Config{})
+	p := next.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return conditions(p)[v1alpha1.Stale] })
+	if !p.Status.ObservedAt.Time.Equal(longAgo) || !about(1e9)(p) {
+		t.Errorf("observed at %v, want %v; demand %+v", p.Status.ObservedAt, longAgo, p.Status.Demand)
+	}
+	if at := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Stale).LastTransitionTime; !at.Time.Equal(longAgo.Add(24 * time.Hour)) {
+		t.Errorf("stale since %v", at)
+	}
+	next.measure(t, "web", 2, .5, 1e9)
+	next.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return !conditions(p)[v1alpha1.Stale] })
+}
+
+// A process that begins after another was killed knows what that one kept, but for
+// checkpoints that are not such as it writes.
+func TestCheckpointsAreRestored(t *testing.T) {
+	s := newAPIServer(t)
+	config := profiler.Config{Refresh: 200 * time.Millisecond}
+	r := start(t, s, config, controller.Config{})
+	const workloads = 20
+	for n := range workloads {
+		r.measure(t, fmt.Sprint("web-", n), 1, .5, 1e8*float64(n+1))
+	}
+	saved := func() (n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, path := range s.of(group+"/namespaces/system/", "workloadprofilecheckpoints") {
+			all, _ := s.objects[path]["workloads"].([]any)
+			n += len(all)
+		}
+		return n
+	}
+	eventually(t, "all are in checkpoints", func() bool { return saved() == workloads })
+	r.stop()
+
+	spoilt := ""
+	s.mu.Lock()
+	spoilt = s.of(group, "workloadprofilecheckpoints")[0]
+	s.mu.Unlock()
+	lost := 0
+	s.edit(t, spoilt, func(o object) {
+		all, _ := o["workloads"].([]any)
+		lost = len(all)
+		for _, w := range all {
+			w.(map[string]any)["data"] = "bm90aGluZw=="
+		}
+	})
+	next := start(t, s, config, controller.Config{})
+	state := next.store.State(time.Now())
+	known := 0
+	for _, w := range state.Workloads {
+		if w.Pods == 1 && w.Demand.Memory.Confidence > 0 {
+			known++
+		}
+	}
+	if known != workloads-lost || lost == 0 {
+		t.Errorf("%d workloads are known of %d, %d of them spoilt", known, workloads, lost)
+	}
+	want := fmt.Sprintf(`
+		# HELP spazio_profiler_checkpoints_total Workloads' checkpoints found at the start, by what came of them.
+		# TYPE spazio_profiler_checkpoints_total counter
+		spazio_profiler_checkpoints_total{result="refused"} %d
+		spazio_profiler_checkpoints_total{result="restored"} %d
+	`, lost, workloads-lost)
+	if err := testutil.GatherAndCompare(next.registry, strings.NewReader(want), "spazio_profiler_checkpoints_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A profile whose name is not that of its workload is passed over.
+func TestStrangeProfilesArePassedOver(t *testing.T) {
+	s := newAPIServer(t)
+	strange := &v1alpha1.WorkloadProfile{TypeMeta: metav1.TypeMeta{Kind: "WorkloadProfile", APIVersion: v1alpha1.GroupVersion.String()}}
+	strange.Namespace, strange.Name, strange.Spec.Workload = "default", "mine", v1alpha1.WorkloadReference{Kind: "Deployment", Name: "web"}
+	s.make(group+"/namespaces/default/workloadprofiles/mine", strange)
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	r.measure(t, "web", 1, .5, 1e9)
+	r.published(t, "web", about(1e9))
+	if got := s.profile(group + "/namespaces/default/workloadprofiles/mine"); got.Status.Demand != nil {
+		t.Errorf("status %+v", got.Status)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	store, err := profiler.New(profiler.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := controller.Config{Store: store, REST: newAPIServer(t).config()}
+	for field, spoil := range map[string]func(*controller.Config){
+		"Store": func(c *controller.Config) { c.Store = nil }, "REST": func(c *controller.Config) { c.REST = nil },
+		"WriteRate": func(c *controller.Config) { c.WriteRate = -1 }, "LeaseDuration": func(c *controller.Config) { c.LeaseDuration = time.Millisecond },
+	} {
+		c := good
+		spoil(&c)
+		bad := (*profiler.FieldError)(nil)
+		if _, err := controller.New(c); !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, profiler.ErrInvalid) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := controller.New(good); err != nil {
+		t.Error(err)
+	}
+}
