@@ -26,8 +26,9 @@ const group = "/apis/profile.spazio-scheduler.github.io/v1alpha1"
 // paths, refuses writes of an old version, and streams what changes.
 type apiServer struct {
 	url string
-	// before, if set, is called with each request that writes, outside the lock.
-	before func(method, path string)
+	// before and after, if set, are called with each request that writes, before it
+	// counts and before it is answered.
+	before, after func(method, path string)
 
 	mu       sync.Mutex
 	version  int
@@ -53,7 +54,7 @@ func newAPIServer(t *testing.T) *apiServer {
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusCreated, object{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": object{"allowed": true}})
 	})
-	mux.HandleFunc("/", s.handle)
+	mux.HandleFunc("/", s.serve)
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -159,11 +160,23 @@ func copied(o object) (c object) {
 	return c
 }
 
-func (s *apiServer) handle(w http.ResponseWriter, r *http.Request) {
-	ours := strings.HasPrefix(r.URL.Path, group)
-	if s.before != nil && ours && r.Method != http.MethodGet {
+func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
+	writes := strings.HasPrefix(r.URL.Path, group) && r.Method != http.MethodGet
+	if writes && s.before != nil {
 		s.before(r.Method, r.URL.Path)
 	}
+	answer := httptest.NewRecorder()
+	s.handle(answer, r)
+	if writes && s.after != nil {
+		s.after(r.Method, r.URL.Path)
+	}
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+func (s *apiServer) handle(w http.ResponseWriter, r *http.Request) {
+	ours := strings.HasPrefix(r.URL.Path, group)
 	var body object
 	if r.Method != http.MethodGet {
 		_ = json.NewDecoder(r.Body).Decode(&body)

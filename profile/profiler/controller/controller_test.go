@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -230,18 +231,35 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// A profile that somebody deletes is written again.
+// A profile that somebody deletes is written again, also if it goes before the writer
+// has its answer.
 func TestADeletedProfileComesAgain(t *testing.T) {
 	s := newAPIServer(t)
-	r := start(t, s, profiler.Config{}, controller.Config{})
-	r.measure(t, "web", 1, .5, 1e9)
-	first := r.published(t, "web", about(1e9))
-	eventually(t, "the writer has its answer", func() bool {
+	var r *replica
+	published := func() bool {
 		all := r.store.State(time.Now()).Workloads
 		return len(all) == 1 && !all[0].PublishedAt.IsZero()
-	})
+	}
+	var once sync.Once
+	started := make(chan struct{})
+	s.after = func(method, path string) {
+		if method == "PUT" && strings.Contains(path, "/workloadprofiles/") {
+			once.Do(func() {
+				<-started
+				eventually(t, "the write is seen", published)
+				s.remove(pathOf("web"))
+				eventually(t, "the deletion is seen", func() bool { return !published() })
+			})
+		}
+	}
+	r = start(t, s, profiler.Config{}, controller.Config{})
+	close(started)
+	r.measure(t, "web", 1, .5, 1e9)
+	eventually(t, "the profile is made again", func() bool { return s.written("POST", "/workloadprofiles") == 2 })
+	r.published(t, "web", about(1e9))
 	s.remove(pathOf("web"))
-	r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return p.UID != first.UID && about(1e9)(p) })
+	eventually(t, "and again", func() bool { return s.written("POST", "/workloadprofiles") == 3 })
+	r.published(t, "web", about(1e9))
 }
 
 // What waits is written as it is when its turn comes, not as it was.

@@ -23,6 +23,10 @@ type objects struct {
 
 	mu sync.Mutex
 	of map[types.NamespacedName]kept
+	// writing is the profile that is being written, lost says that it was deleted
+	// meanwhile: the answer to the write is older.
+	writing types.NamespacedName
+	lost    bool
 }
 
 // kept is of one profile.
@@ -145,8 +149,29 @@ func (s *objects) get(name types.NamespacedName) (kept, bool) {
 	return k, ok
 }
 
+// begin and end are around the writing of a profile. What was deleted meanwhile is
+// lost at the end.
+func (s *objects) begin(name types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing, s.lost = name, false
+}
+
+func (s *objects) end() {
+	s.mu.Lock()
+	name, lost := s.writing, s.lost
+	s.writing, s.lost = types.NamespacedName{}, false
+	s.mu.Unlock()
+	if lost {
+		s.lose(name)
+	}
+}
+
 func (s *objects) lose(name types.NamespacedName) {
 	s.mu.Lock()
+	if name == s.writing {
+		s.lost = true
+	}
 	k, ok := s.of[name]
 	delete(s.of, name)
 	s.mu.Unlock()

@@ -109,6 +109,8 @@ func (w *writer) publish(ctx context.Context, now time.Time) bool {
 		return false
 	}
 	u := updates[0]
+	w.objects.begin(objectName(u.Workload))
+	defer w.objects.end()
 	err := w.write(ctx, u)
 	w.after(time.Now(), err)
 	if err != nil {
