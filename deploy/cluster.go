@@ -22,13 +22,16 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// Cluster is an API server that is installed into. It is safe for concurrent use.
+// Cluster is an API server that is installed into. It is safe for concurrent use
+// once Pause is set.
 type Cluster struct {
+	// Pause is the time between two looks at what somebody else changes; Connect
+	// sets a second.
+	Pause time.Duration
+
 	client   kubernetes.Interface
 	dynamic  dynamic.Interface
 	resource meta.ResettableRESTMapper
-	// pause is the time between two looks at what somebody else changes.
-	pause time.Duration
 }
 
 // Connect prepares clients; the API server is not asked anything yet.
@@ -45,7 +48,7 @@ func Connect(config *rest.Config) (*Cluster, error) {
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
 	return &Cluster{
-		client: client, dynamic: dynamic, pause: time.Second,
+		client: client, dynamic: dynamic, Pause: time.Second,
 		resource: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
 	}, nil
 }
@@ -120,7 +123,7 @@ func (c *Cluster) until(ctx context.Context, something func() (done bool, err er
 		select {
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(c.pause):
+		case <-time.After(c.Pause):
 		}
 	}
 }

@@ -19,8 +19,8 @@ const lockName = "spazio-install"
 // How often a lock is renewed, and after what time without that its holder is
 // taken for dead. It is looked at by one's own clock: by no other.
 const (
-	lockRenewal = 3 * time.Second
-	lockLife    = 15 * time.Second
+	lockRenewal = 5 * time.Second
+	lockLife    = 30 * time.Second
 )
 
 // errNoRoom is that of a lock in a namespace that is not there, or ends.
@@ -31,7 +31,7 @@ var errNoRoom = errors.New("the namespace is not there")
 func (c *Cluster) alone(ctx context.Context, options Options, something func(context.Context) error) error {
 	l := &lock{
 		leases: c.client.CoordinationV1().Leases(SystemNamespace), id: ID{coordinationv1.GroupName, "leases", SystemNamespace, lockName},
-		holder: string(uuid.NewUUID()), pause: c.pause,
+		holder: string(uuid.NewUUID()), pause: c.Pause,
 	}
 	if err := l.acquire(ctx, options); err != nil {
 		return err

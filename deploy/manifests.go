@@ -221,11 +221,11 @@ func renameJobs(texts map[string]string) {
 	}
 }
 
-// decode parses YAML documents.
+// decode parses YAML documents; a text at the end of one keeps its line's end.
 func decode(text string) (objects []*unstructured.Unstructured, err error) {
 	for _, part := range strings.Split("\n"+text, "\n---\n") {
 		o := &unstructured.Unstructured{}
-		if err := decodeInto([]byte(part), &o.Object); err != nil {
+		if err := decodeInto([]byte(part+"\n"), &o.Object); err != nil {
 			return nil, err
 		}
 		if len(o.Object) > 0 {

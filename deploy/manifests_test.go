@@ -28,7 +28,7 @@ func rendered(t *testing.T, variant string) map[string]any {
 	var all []*unstructured.Unstructured
 	for _, part := range strings.Split(string(text), "\n---\n") {
 		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(part), &o.Object); err != nil {
+		if err := yaml.Unmarshal([]byte(part+"\n"), &o.Object); err != nil {
 			t.Fatal(err)
 		}
 		if len(o.Object) > 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -202,6 +203,51 @@ func TestComponents(t *testing.T) {
 			both := loader.MergeMaps(variants[a], variants[b])
 			pair := a + " " + b
 			check(t, both, !alone[pair], a, b)
+		}
+	}
+}
+
+// spazio install makes of its components, images and digests what Helm makes of the
+// values: the same objects by the same names.
+func TestInstall(t *testing.T) {
+	c, variants, _ := load(t)
+	digest := "sha256:" + strings.Repeat("a", 64)
+	images := map[string]any{"images": map[string]any{
+		"registry": "example.org/x", "tag": "v1", "digests": map[string]any{"spazio-agent": digest, "spazio-certs": digest},
+	}}
+	digests := filepath.Join(t.TempDir(), "digests.json")
+	if err := os.WriteFile(digests, fmt.Appendf(nil, `{"spazio-agent":%q,"spazio-certs":%q}`, digest, digest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "spazio")
+	command := exec.Command("go", "build", "-o", program, "./cmd/spazio")
+	command.Dir, command.Env = top, append(os.Environ(), "GOWORK="+filepath.Join(top, "go.work"))
+	if text, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for name, values := range variants {
+		helm, err := c.render(loader.MergeMaps(values, images))
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"install", "--print", "--registry=example.org/x", "--tag=v1", "--digests=" + digests}
+		if name != install {
+			args = append(args, "--component="+name)
+		}
+		text, err := exec.Command(program, args...).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		printed, err := split(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !contentOf(t, helm, printed) {
+			t.Errorf("%s: not what Helm makes", name)
 		}
 	}
 }

@@ -35,6 +35,7 @@ func control(t *testing.T) (*deploy.Cluster, kubernetes.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	installed.Pause = 50 * time.Millisecond
 	client, _ := cluster.Connect(t)
 	config.ContentType = ""
 	untyped, err := dynamic.NewForConfig(config)

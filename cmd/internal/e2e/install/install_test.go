@@ -7,8 +7,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -183,6 +186,32 @@ func TestTwoAtOnce(t *testing.T) {
 	installed, err := c.Installed(t.Context())
 	if err != nil || len(installed) != 0 && len(installed) != len(wanted) {
 		t.Errorf("%d of %d objects are there: %v", len(installed), len(wanted), err)
+	}
+}
+
+// An installation that was killed without a word keeps nobody waiting for long.
+func TestAbandoned(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	wanted := objects(t, deploy.Config{})
+	if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	dead := "dead"
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "spazio-install"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &dead}}
+	if _, err := client.CoordinationV1().Leases(deploy.SystemNamespace).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	hurried, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := c.Install(hurried, wanted, deploy.Options{}); !errors.Is(err, deploy.ErrBusy) {
+		t.Errorf("while it may live: %v", err)
+	}
+	if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if _, err := client.CoordinationV1().Leases(deploy.SystemNamespace).Get(t.Context(), "spazio-install", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the lock is still there: %v", err)
 	}
 }
 
