@@ -66,8 +66,8 @@ type UsageBatch struct {
 
 // Bounds of windows and batches.
 const (
-	// MaxWindows is how many a batch may hold. A UsageLog puts half as many into one,
-	// for what travels is bounded in bytes too.
+	// MaxWindows is how many a batch may hold. A UsageLog puts at most half as many into
+	// one, for what travels is bounded in bytes too.
 	MaxWindows = 512
 	// MaxWindowCores bounds CPU, stalled and throttled time over the span.
 	MaxWindowCores = 4096
@@ -294,7 +294,7 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 		return UsageBatch{}, false
 	}
 	slices.SortStableFunc(due, func(a, b *usageEntry) int { return a.began.Compare(b.began) })
-	due = due[:min(len(due), MaxWindows/2)]
+	due = due[:batchable(due)]
 	l.sequence++
 	b = UsageBatch{Node: l.config.Node, Incarnation: l.config.Incarnation, Sequence: l.sequence}
 	for _, p := range due {
@@ -309,6 +309,25 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 	}
 	l.sent, l.next = &b, at.Add(l.config.Gap)
 	return b, true
+}
+
+const (
+	// mostBatchBytes is less than the 64 KiB that a batch may have on the wire.
+	mostBatchBytes = 60 << 10
+	// windowBytes and demandBytes are the most that a window takes there, and each of
+	// its demands.
+	windowBytes, demandBytes = 136, 7
+)
+
+// batchable is how many of the first windows a batch has room for.
+func batchable(due []*usageEntry) int {
+	bytes := 0
+	for i, p := range due {
+		if bytes += windowBytes + demandBytes*len(p.window.Demand); bytes > mostBatchBytes || i >= MaxWindows/2 {
+			return i
+		}
+	}
+	return len(due)
 }
 
 // Unacknowledged returns the batch that was sent last and not acknowledged, for a new

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 func usageBatch() agent.UsageBatch {
@@ -80,6 +82,52 @@ func TestToUsageRefuses(t *testing.T) {
 	}
 	_, err := api.ToUsage(nil)
 	refused(t, err, "usage", api.ErrMissing)
+}
+
+// What a log makes of a full node that had no profiler for ten minutes, in which what
+// its pods take changed all the time, goes over the wire, and nothing of it is lost.
+func TestBatchesOfALogAreTaken(t *testing.T) {
+	log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: strings.Repeat("n", 253), Incarnation: math.MaxUint64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pods, readings = 400, 60
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	var all [pods]agent.PodReading
+	for i := range all {
+		all[i] = agent.PodReading{Pod: reserve.PodKey(math.MaxUint64 - uint64(i)), Container: math.MaxUint64, Older: true, Age: 1000 * time.Hour, Pressure: true}
+	}
+	for n := range readings {
+		at = at.Add(10 * time.Second)
+		for i := range all {
+			r := &all[i]
+			r.Age += 10 * time.Second
+			r.CPU += time.Duration(float64(n*n) * 1e7)
+			r.Stalled, r.Throttled = r.CPU, r.CPU
+			r.Periods, r.ThrottledPeriods, r.OOMKills = r.Periods+1<<28, r.ThrottledPeriods+1<<28, r.OOMKills+1<<28
+			r.Memory, r.MemoryPeak = 1<<49+1, 1<<49+1
+		}
+		log.Take(at, all[:])
+	}
+	sent := map[reserve.PodKey]bool{}
+	for {
+		b, ok := log.Batch(at)
+		if !ok {
+			break
+		}
+		got, err := api.ToUsage(api.FromUsage(b))
+		if err != nil {
+			t.Fatalf("a batch of %d windows: %v", len(b.Windows), err)
+		}
+		for _, w := range got.Windows {
+			sent[w.Pod] = true
+		}
+		log.Acknowledge(b.Incarnation, b.Sequence)
+		at = at.Add(time.Second)
+	}
+	if len(sent) != pods {
+		t.Errorf("%d of %d pods", len(sent), pods)
+	}
 }
 
 func FuzzToUsage(f *testing.F) {
