@@ -786,3 +786,31 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Errorf("25 slots: %v", err)
 	}
 }
+
+// Whatever a checkpoint holds, it is taken, or refused without a trace.
+func FuzzCheckpoint(f *testing.F) {
+	p, err := profile.New(profile.Config{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := p.Observe(start, profile.Window{Pod: "a", Node: "n", Age: time.Hour, Span: time.Minute, CPUSeconds: 30, Memory: 1e9}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add("default", "Deployment", "web", uint64(1), int64(3), p.State())
+	f.Add("", "", "", uint64(0), int64(-1), []byte{})
+	f.Fuzz(func(t *testing.T, namespace, kind, name string, template uint64, pods int64, state []byte) {
+		c := newCluster(t, profiler.Config{})
+		err := c.store.Restore(c.at, profiler.Checkpoint{
+			Workload: profile.Workload{Namespace: namespace, Kind: kind, Name: name}, Template: template, Pods: pods, State: state,
+		})
+		if n := c.store.Stats().Workloads; err != nil && n != 0 || err == nil && n != 1 {
+			t.Fatalf("%d workloads, %v", n, err)
+		}
+		for _, u := range c.publish() {
+			if err := u.Demand.Validate(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.store.State(c.at)
+	})
+}

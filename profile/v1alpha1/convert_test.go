@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -95,4 +96,43 @@ func TestBadDemandsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
+}
+
+// Whatever a profile says, it is an amount that a scheduler can count with, or the
+// error names the field; and what is written of it is read again.
+func FuzzDemand(f *testing.F) {
+	f.Add([]byte(`{"cpu":{"amount":"250m","sd":"20m","confidence":"0.9375"},"memory":{"amount":"300Mi","sd":"0","confidence":"1"}}`))
+	f.Add([]byte(`{"cpu":{"amount":"-1","confidence":"NaN"},"memory":{"amount":"1e400"}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var d v1alpha1.Demand
+		if json.Unmarshal(text, &d) != nil {
+			return
+		}
+		got, err := d.Value()
+		if err != nil {
+			if field := (*v1alpha1.FieldError)(nil); !errors.As(err, &field) || !errors.Is(err, v1alpha1.ErrInvalid) {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		if err := got.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := v1alpha1.FromDemand(got).Value()
+		if err != nil || again.Validate() != nil {
+			t.Fatalf("%+v is written as %+v: %v", got, v1alpha1.FromDemand(got), err)
+		}
+	})
+}
+
+// Whatever a workload is called, its objects have a name that the API server takes.
+func FuzzNameOf(f *testing.F) {
+	f.Add("Deployment", "web")
+	f.Add("-", ".")
+	f.Fuzz(func(t *testing.T, kind, name string) {
+		got := v1alpha1.NameOf(profile.Workload{Kind: kind, Name: name})
+		if wrong := validation.IsDNS1123Subdomain(got); len(wrong) > 0 {
+			t.Errorf("%q: %v", got, wrong)
+		}
+	})
 }
