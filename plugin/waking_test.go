@@ -25,6 +25,14 @@ func patient(nodes int) setup {
 	return setup{nodes: nodes, args: plugin.SpazioArgs{RetryPeriod: hour, MaxAge: hour}}
 }
 
+// still is patient, and time goes by only if the test has it so: a slot that is kept
+// for a pod which does not come for it goes to no other meanwhile.
+func still(nodes int) (setup, *clock) {
+	s, clock := patient(nodes), newClock()
+	s.options.Now = clock.Now
+	return s, clock
+}
+
 // refuse tries pods in vain.
 func (c *cluster) refuse(pods ...*v1.Pod) {
 	c.t.Helper()
@@ -37,7 +45,8 @@ func (c *cluster) refuse(pods ...*v1.Pod) {
 }
 
 func TestRiseWakesTheHighestPriorities(t *testing.T) {
-	c := newCluster(t, patient(2))
+	setup, clock := still(2)
+	c := newCluster(t, setup)
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 0})
@@ -55,6 +64,7 @@ func TestRiseWakesTheHighestPriorities(t *testing.T) {
 		}
 	}
 	c.woken()
+	clock.advance(150 * time.Millisecond)
 	time.Sleep(150 * time.Millisecond)
 	if got := c.woken(); len(got) > 0 {
 		t.Errorf("woken without a slot: %v", got)
@@ -65,7 +75,8 @@ func TestRiseWakesTheHighestPriorities(t *testing.T) {
 }
 
 func TestSlowStartHeadroomWakes(t *testing.T) {
-	c := newCluster(t, patient(1))
+	setup, _ := still(1)
+	c := newCluster(t, setup)
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 10})
 	for i := range 2 {
@@ -208,7 +219,8 @@ func TestRiseDuringAnAttempt(t *testing.T) {
 // old it is and however often the node rises; it is when its own node rises.
 func TestRiseWakesThoseWhoWaitForTheNode(t *testing.T) {
 	const older = 100
-	c := newCluster(t, patient(3))
+	setup, clock := still(3)
+	c := newCluster(t, setup)
 	client := c.dial()
 	var streams []*stream
 	for i := range 3 {
@@ -230,6 +242,7 @@ func TestRiseWakesThoseWhoWaitForTheNode(t *testing.T) {
 	c.arrive(young)
 	attempt(young, c.infos...)
 	for range 20 {
+		clock.advance(time.Second)
 		streams[0].settle(agent.Report{Avail: 1})
 		c.eventually("the young pod is woken", func() bool { return c.peek()["pod-100"] })
 		streams[0].settle(agent.Report{Avail: 0})
