@@ -3,47 +3,86 @@ package plugin_test
 import (
 	"context"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
 // fleet is a cluster whose nodes have all reported; full of them have no room.
 func fleet(b testing.TB, nodes, full int) (*cluster, []*stream) {
-	c := newCluster(b, setup{nodes: nodes, args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}}})
+	return fleetOf(b, setup{nodes: nodes}, full)
+}
+
+func fleetOf(b testing.TB, s setup, full int) (*cluster, []*stream) {
+	nodes := s.nodes
+	s.args.MaxAge.Duration = time.Hour
+	c := newCluster(b, s)
 	client := c.dial()
 	streams := make([]*stream, nodes)
 	for i := range streams {
 		streams[i] = c.open(client, nodeName(i))
 		streams[i].report(fleetReport(i, full))
+		if i%64 == 63 || i == nodes-1 { // a busy machine would take them for too many strangers
+			c.eventually("the node has reported", func() bool {
+				n, _ := c.hub.Node(nodeName(i))
+				return n.Signal == "fresh"
+			})
+		}
 	}
 	c.eventually("all nodes have reported", func() bool {
-		for _, s := range c.hub.Snapshot() {
-			if s.Signal != "fresh" {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(c.hub.Snapshot(), func(s plugin.NodeState) bool { return s.Signal != "fresh" })
 	})
 	return c, streams
 }
 
 // fleetReport is that of the i-th node. Full nodes lie scattered.
 func fleetReport(i, full int) agent.Report {
-	r := agent.Report{Avail: float64(2 + i%16), K: 3, Limiting: "cpu", Absorbed: keys(i*30, i*30+30)}
+	r := measured(float64(2 + i%16))
+	r.K, r.Absorbed = 3, keys(i*30, i*30+30)
+	r.Channels[0].Room, r.Channels[1].Room = float64(4+i%16)/20, float64(4+i%13)/16
 	if i*7919%5000 < full {
-		r.Avail = .5
+		r.Avail, r.Channels[0].Room, r.Channels[1].Room = .5, .2, .02
 	}
 	return r
 }
+
+// profiledFleet is a fleet whose pods are all of known workloads, on each node one in
+// flight.
+func profiledFleet(b testing.TB, nodes, full int) (*cluster, []*stream) {
+	profiles, at := make([]v1alpha1.WorkloadProfile, workloadsOfFleet), time.Now()
+	for i := range profiles {
+		profiles[i] = profileOf(workloadOfFleet(i), at, float64(1+i%8)/64, float64(1+i%7)*gib/16)
+	}
+	probe := podOfDeployment(1<<21, workloadOfFleet(workloadsOfFleet-1))
+	c, streams := fleetOf(b, setup{
+		nodes: nodes, objects: []runtime.Object{probe}, args: plugin.SpazioArgs{Profiles: "On"},
+		options: plugin.HubOptions{Profiles: newShelf(profiles...)},
+	}, full)
+	c.eventually("profiles are known", func() bool {
+		w := c.explain(probe).Workload
+		return w != nil && w.Source == "profile"
+	})
+	for i := range nodes {
+		pod := podOfDeployment(1<<22+i, workloadOfFleet(i))
+		if status := c.Reserve(b.Context(), &cycleState{}, pod, nodeName(i)); i*7919%5000 >= full && !status.IsSuccess() {
+			b.Fatal(status.Reasons())
+		}
+	}
+	return c, streams
+}
+
+const workloadsOfFleet = 64
+
+func workloadOfFleet(i int) string { return fmt.Sprint("web-", i%workloadsOfFleet) }
 
 // cycleOnce runs what the plugin adds to a scheduling cycle in which all nodes
 // are visited and all with room are scored.
@@ -98,31 +137,66 @@ func BenchmarkCycle(b *testing.B) {
 	const nodes = 5000
 	for _, full := range []int{0, 10, 2000, 4950, 5000} {
 		for _, rate := range []int{0, 5000} {
-			b.Run(fmt.Sprintf("nodes=%d/full=%d/reports=%d", nodes, full, rate), func(b *testing.B) {
-				c, streams := fleet(b, nodes, full)
-				ctx, stop := context.WithCancel(context.Background())
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					publishAt(ctx, streams, rate, full)
-				}()
-				pods, w := make([]*v1.Pod, 1024), newVisits(c)
-				for i := range pods {
-					pods[i] = newPod(1<<20 + i)
-				}
-				runtime.LockOSThread()
-				defer runtime.UnlockOSThread()
-				b.ReportAllocs()
-				start := threadTime(b)
-				for i := 0; b.Loop(); i++ {
-					c.cycleOnce(b, pods[i%len(pods)], w)
-				}
-				b.ReportMetric(float64(threadTime(b)-start)/float64(b.N), "cpu-ns/op")
-				stop()
-				<-done
+			cycles(b, fmt.Sprintf("nodes=%d/full=%d/reports=%d", nodes, full, rate), rate, full, func(b *testing.B) (*cluster, []*stream) {
+				return fleet(b, nodes, full)
+			})
+			cycles(b, fmt.Sprintf("profiles/nodes=%d/full=%d/reports=%d", nodes, full, rate), rate, full, func(b *testing.B) (*cluster, []*stream) {
+				return profiledFleet(b, nodes, full)
 			})
 		}
 	}
+}
+
+func cycles(b *testing.B, name string, rate, full int, build func(*testing.B) (*cluster, []*stream)) {
+	b.Run(name, func(b *testing.B) {
+		c, streams := build(b)
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			publishAt(ctx, streams, rate, full)
+		}()
+		pods, w := make([]*v1.Pod, 1024), newVisits(c)
+		for i := range pods {
+			pods[i] = podOfDeployment(1<<20+i, workloadOfFleet(i))
+		}
+		goruntime.LockOSThread()
+		defer goruntime.UnlockOSThread()
+		b.ReportAllocs()
+		start := threadTime(b)
+		for i := 0; b.Loop(); i++ {
+			c.cycleOnce(b, pods[i%len(pods)], w)
+		}
+		b.ReportMetric(float64(threadTime(b)-start)/float64(b.N), "cpu-ns/op")
+		stop()
+		<-done
+	})
+}
+
+// BenchmarkReprice changes what is known of a workload of which 1,000 pods are in
+// flight, on as many nodes, and of as many pods of others beside them.
+func BenchmarkReprice(b *testing.B) {
+	const pods = 1000
+	c, _ := profiledFleet(b, pods, 0)
+	for i := range pods {
+		if status := c.Reserve(b.Context(), &cycleState{}, podOfDeployment(1<<23+i, "many"), nodeName(i)); !status.IsSuccess() {
+			b.Fatal(status.Reasons())
+		}
+	}
+	at := time.Now()
+	one, other := profileOf("many", at, .125, gib/8), profileOf("many", at, .25, gib/16)
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	b.ReportAllocs()
+	start := threadTime(b)
+	for i := 0; b.Loop(); i++ {
+		p := &one
+		if i%2 > 0 {
+			p = &other
+		}
+		c.hub.Learn(p)
+	}
+	b.ReportMetric(float64(threadTime(b)-start)/float64(b.N), "cpu-ns/op")
 }
 
 // publishAt sends reports round robin at the given rate a second.

@@ -13,23 +13,62 @@ import (
 //
 // A cycle may see a change's new decision with the old validity or, if the
 // change came while it read, the other way round. Both were true of the node at
-// the time.
+// the time. Of a brief it sees all of one or nothing.
+//
+// It is as large as a line of the processor's cache.
 type square struct {
 	// validity is a reserve.Validity.
 	validity atomic.Int64
 	// decision holds the free pods as the bits of a float32 in the upper half, the
-	// refusals' id from bit 8, and the verdict below: Unseen from bit 4, Reported.
+	// number of the brief from bit 22, its flags from bit 16, the refusals' id from bit
+	// 8, and the verdict below: Unseen from bit 4, Reported.
 	decision atomic.Uint64
 	// k is the bits of a float64.
 	k atomic.Uint64
+	// brief holds a brief's numbers in pairs; nobody reads it while its own number is
+	// odd.
+	brief [reserve.BriefNumbers / 2]atomic.Uint64
 }
 
-// put writes v. One writer at a time.
+const (
+	briefFlags  = 16
+	briefNumber = 22
+	briefMask   = 1<<10 - 1
+)
+
+// put writes v; one writer at a time.
 func (s *square) put(v *view) {
 	s.k.Store(math.Float64bits(v.signal.K))
-	s.decision.Store(uint64(math.Float32bits(float32(v.free)))<<32 |
-		uint64(v.refusals.id)<<8 | uint64(v.verdict.Unseen)<<4 | uint64(v.verdict.Reported))
+	number := s.decision.Load() >> briefNumber & briefMask
+	if v.briefed {
+		s.decision.Or(1 << briefNumber) // it was even
+		for i := range s.brief {
+			low, high := v.brief.Numbers[2*i], v.brief.Numbers[2*i+1]
+			s.brief[i].Store(uint64(math.Float32bits(high))<<32 | uint64(math.Float32bits(low)))
+		}
+		number = (number + 2) & briefMask
+	}
+	decision := uint64(math.Float32bits(float32(v.free)))<<32 | number<<briefNumber |
+		uint64(v.refusals.id)<<8 | uint64(v.verdict.Unseen)<<4 | uint64(v.verdict.Reported)
+	if v.briefed {
+		decision |= uint64(v.brief.Flags) << briefFlags
+	}
+	s.decision.Store(decision)
 	s.validity.Store(int64(v.validity))
+}
+
+// read returns the brief, unless it is being written, and the decision beside it.
+func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
+	decision = s.decision.Load()
+	if decision>>briefNumber&1 != 0 {
+		return decision, false
+	}
+	b.Flags = reserve.BriefFlags(decision >> briefFlags & (1<<(briefNumber-briefFlags) - 1))
+	for i := range s.brief {
+		pair := s.brief[i].Load()
+		b.Numbers[2*i], b.Numbers[2*i+1] = math.Float32frombits(uint32(pair)), math.Float32frombits(uint32(pair>>32))
+	}
+	return decision, (decision^s.decision.Load())>>briefNumber&briefMask == 0
 }
 
 // verdict is the reason for which a cycle refuses a node, or that it admits it,
@@ -44,7 +83,7 @@ func (d verdict) id() int                { return int(d >> 8) }
 func (r *rules) judge(s *square, at reserve.Moment) (verdict, float32) {
 	validity, decision := reserve.Validity(s.validity.Load()), s.decision.Load()
 	free := math.Float32frombits(uint32(decision >> 32))
-	d := verdict(decision & 0xff00)
+	d := verdict(decision & 0xff00) // the id alone
 	said := reserve.Verdict{Reported: reserve.Reason(decision & 0xf), Unseen: reserve.Reason(decision >> 4 & 0xf)}
 	if validity.Fresh(at.Now) {
 		return d | verdict(said.Reported), free

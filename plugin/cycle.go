@@ -28,8 +28,11 @@ type cycle struct {
 	reach *reach
 	rises func(*node)
 	at    reserve.Moment
-	// asks is what the pod is decided on by.
-	asks reserve.Demand
+	// asks is what the pod is decided on by, question the same for briefs, if known
+	// says that it is not a typical pod.
+	asks     reserve.Demand
+	question reserve.Question
+	known    bool
 	// verdicts are those of the directory's nodes, nil where all are admitted;
 	// open counts the admitted.
 	verdicts []verdict
@@ -60,6 +63,7 @@ func (p *spazio) judge(a *attempt, asks reserve.Demand) (c *cycle, t tally) {
 	h := p.hub
 	d, at := h.nodes.list(), h.moment()
 	c = &cycle{directory: d, attempt: a, at: at, asks: asks}
+	c.question, c.known = reserve.Ask(asks, h.rules.admit)
 	for i := range d.board {
 		v := c.judge(i, &h.rules)
 		if v.reason() == reserve.Admitted {
@@ -77,9 +81,16 @@ func (p *spazio) judge(a *attempt, asks reserve.Demand) (c *cycle, t tally) {
 
 // judge decides for the i-th node as it is now.
 func (c *cycle) judge(i int, r *rules) verdict {
-	if c.asks == podDemand {
-		v, _ := r.judge(&c.directory.board[i], c.at)
+	s := &c.directory.board[i]
+	if !c.known {
+		v, _ := r.judge(s, c.at)
 		return v
+	}
+	var brief reserve.Brief
+	if decision, ok := s.read(&brief); ok && reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
+		if reason, sure := brief.Fits(&c.question); sure {
+			return verdict(decision&0xff00) | verdict(reason)
+		}
 	}
 	v := c.directory.nodes[i].view.Load()
 	return verdict(v.refusals.id)<<8 | verdict(r.admitDemand(v, c.asks, c.at))
@@ -88,9 +99,16 @@ func (c *cycle) judge(i int, r *rules) verdict {
 // free returns the newest room of the i-th node for the pod, NaN if it is not ranked
 // by that.
 func (c *cycle) free(i int, r *rules) float64 {
-	if c.asks == podDemand {
-		_, free := r.judge(&c.directory.board[i], c.at)
+	s := &c.directory.board[i]
+	if !c.known {
+		_, free := r.judge(s, c.at)
 		return float64(free)
+	}
+	var brief reserve.Brief
+	if _, ok := s.read(&brief); ok && reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
+		if free, sure := brief.Free(&c.question); sure {
+			return free
+		}
 	}
 	v := c.directory.nodes[i].view.Load()
 	if !r.freshness.Ranked(v.validity, c.at.Now) {

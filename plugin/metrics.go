@@ -37,6 +37,8 @@ const (
 	closedStrangers   = "strangers"
 	differenceRefuse  = "refuse"
 	differenceAdmit   = "admit"
+	interruptedAbsent = "absent"
+	interruptedError  = "error"
 )
 
 // metricSet holds the counters, resolved once: the decisions' path looks up no
@@ -63,6 +65,7 @@ type metricSet struct {
 	notAfter    *metrics.GaugeVec
 	// priced, repriced and differences are of profiles.
 	priced, differences map[string]metrics.CounterMetric
+	interruptions       map[string]metrics.CounterMetric
 	repriced, dropped   *metrics.Counter
 	surprises           *metrics.Counter
 	errorRatio          map[string]metrics.ObserverMetric
@@ -137,6 +140,8 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		sourceProfile, sourceTypical, sourceContradicted, sourceOff)
 	m.differences = resolve(newCounters("profile_observed_differences_total", "Decisions that profiles, which are but observed, would reverse: pods placed that they would refuse the node, and pods refused by all nodes that they would place.", "decision"),
 		differenceRefuse, differenceAdmit)
+	m.interruptions = resolve(newCounters("profile_interruptions_total", "Attempts to follow profiles that ended: absent if the API server has none or does not let them be read.", "cause"),
+		interruptedAbsent, interruptedError)
 	m.reports = resolve(newCounters("reports_total", "Reports received, by result; a heartbeat says that the last one still holds.", "result"),
 		reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)

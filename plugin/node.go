@@ -31,6 +31,9 @@ type view struct {
 	known reserve.Known
 	// signal is the report's, held to what the ledger has seen.
 	signal reserve.Signal
+	// brief is of signal and flight, if briefed says so: where profiles decide.
+	brief   reserve.Brief
+	briefed bool
 }
 
 // freeFor is the room for pods of a demand beyond those in flight, in typical pods.
@@ -132,6 +135,9 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 	n.signal.Cores = float64(n.cores.Load())
 	v.signal = n.signal
 	v.verdict = reserve.Judge(v.signal, v.flight, podDemand, r.admit)
+	if r.byDemand {
+		v.brief, v.briefed = reserve.MakeBrief(v.signal, v.flight, r.admit), true
+	}
 	n.view.Store(v)
 	if n.square != nil {
 		n.square.put(v)

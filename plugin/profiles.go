@@ -71,6 +71,11 @@ func (h *Hub) followProfiles(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		cause := interruptedError
+		if absent(err) {
+			cause = interruptedAbsent
+		}
+		h.metrics.interruptions[cause].Inc()
 		if !told { // once until they are there again
 			logger.Info("Workload profiles are off: every pod counts as a typical one", "reason", err)
 			told = true

@@ -1,0 +1,93 @@
+package reserve_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// TestBriefEqualsFits: what a brief is sure of is what Fits and FreeFor say, also where
+// a pod just fits, and it is hardly ever unsure.
+func TestBriefEqualsFits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 9))
+	share := func() float64 { return math.Round(rng.Float64()*64) / 64 }
+	const rounds = 200_000
+	unsure, seen := 0, map[reserve.Reason]int{}
+	for range rounds {
+		rules := reserve.Rules{Spread: .5, Caution: .5 + rng.Float64(), CPUFill: []float64{0, 1, 2}[rng.IntN(3)]}
+		s := reserve.Signal{
+			Avail: 8*rng.Float64() - 1, Pods: rng.IntN(4), Saturated: rng.IntN(20) == 0, Floored: rng.IntN(3) == 0, Cores: float64(rng.IntN(9)),
+			Rooms: [2]reserve.Room{
+				{Left: 1.2*share() - .1, Ahead: share() / 8, Most: share(), Unit: 1. / 8, Cost: share() / 4},
+				{Left: 1.2*share() - .1, Ahead: share() / 8, Most: share(), Unit: 1. / (16 * gib), Cost: share() / 4, SD: share() / 16},
+			},
+		}
+		if rng.IntN(10) == 0 {
+			s.Rooms[rng.IntN(2)].Unit = 0
+		}
+		if rng.IntN(10) == 0 {
+			s.Rest = reserve.Room{Left: share(), Cost: share()}
+		}
+		demand := func() reserve.Demand {
+			d := reserve.TypicalPod()
+			for i, most := range [2]float64{4, 16 * gib} {
+				confidence := math.Round(rng.Float64()*16) / 16
+				amount := share() * share() * most
+				d.Typical[i] = 1 - confidence
+				d.Amount[i], d.Var[i] = confidence*amount, confidence*amount*amount*rng.Float64()*rng.Float64()
+			}
+			return d
+		}
+		var f reserve.Flight
+		for range rng.IntN(5) {
+			f = f.With(1, demand())
+		}
+		d := demand()
+		b := reserve.MakeBrief(s, f, rules)
+		q, ok := reserve.Ask(d, rules)
+		if !ok {
+			continue
+		}
+		want := reserve.Fits(s, f, d, rules)
+		reason, sure := b.Fits(&q)
+		if sure && reason != want {
+			t.Fatalf("%v, want %v: %+v with %+v for %+v", reason, want, s, f, d)
+		}
+		if !sure && s.Rooms[0].Unit > 0 && s.Rooms[1].Unit > 0 && s.Rest == (reserve.Room{}) {
+			unsure++
+		}
+		seen[want]++
+		free, sure := b.Free(&q)
+		if wanted := reserve.FreeFor(s, f, d); sure && math.Abs(free-wanted) > 1e-4*(1+math.Abs(wanted)) && free != wanted {
+			t.Fatalf("free %v, want %v", free, wanted)
+		}
+	}
+	if unsure > rounds/100 {
+		t.Errorf("unsure of %d in %d", unsure, rounds)
+	}
+	for _, reason := range []reserve.Reason{reserve.Admitted, reserve.Saturated, reserve.NoCPU, reserve.NoMemory, reserve.SlowStart} {
+		if seen[reason] < rounds/500 {
+			t.Errorf("%v came up %d times", reason, seen[reason])
+		}
+	}
+}
+
+// TestBriefLeavesTheEdgeToFits: a pod that just fits, or just does not, is none that a
+// brief is sure of.
+func TestBriefLeavesTheEdgeToFits(t *testing.T) {
+	s := fourCores()
+	for _, room := range []float64{.25, math.Nextafter(.25, 0), math.Nextafter(.25, 1)} {
+		s.Rooms[reserve.Memory].Left = room
+		d := knownPod(.1, 4*gib)
+		b := reserve.MakeBrief(s, reserve.Flight{}, reserve.Rules{})
+		q, _ := reserve.Ask(d, reserve.Rules{})
+		if reason, sure := b.Fits(&q); sure {
+			t.Errorf("sure of %v with a room of %v", reason, room)
+		}
+	}
+	if _, ok := reserve.Ask(reserve.TypicalPod(), reserve.Rules{}); ok {
+		t.Error("a typical pod is none of a known workload")
+	}
+}
