@@ -85,11 +85,14 @@ type Attempt struct {
 type WorkloadState struct {
 	// Workload is namespace/kind/name.
 	Workload string `json:"workload"`
-	// Source is profile, typical, for a workload of which nothing is known, or off,
+	// Source is profile, typical, for a workload of which nothing is known,
+	// contradicted, for one whose pods were measured to take something else, or off,
 	// for one whose profile is not to be looked at.
-	Source string     `json:"source"`
-	CPU    ShareState `json:"cpu"`
-	Memory ShareState `json:"memory"`
+	Source string `json:"source"`
+	// Decides says that decisions rest on it.
+	Decides bool       `json:"decides,omitempty"`
+	CPU     ShareState `json:"cpu"`
+	Memory  ShareState `json:"memory"`
 }
 
 // ShareState is a mean and a standard deviation, in cores or bytes, and how far both
@@ -110,6 +113,11 @@ type NodeVerdict struct {
 	// ByProfile is what Reason would be if known pods were counted as what they
 	// take; empty where nothing is known of the pod.
 	ByProfile string `json:"byProfile,omitempty"`
+	// Takes is what the pod would take of each resource in typical pods, and Binding
+	// which of them has the least left beside it; absent where nothing is known of it
+	// or the node does not count in resources.
+	Takes   map[string]float64 `json:"takes,omitempty"`
+	Binding string             `json:"binding,omitempty"`
 }
 
 // Explain says what the plugin knows of a pod, given as namespace/name or as
@@ -149,7 +157,7 @@ func (h *Hub) explainWorkload(e *Explanation, pod *v1.Pod) {
 	}
 	k := h.told(pod)
 	e.Workload = &WorkloadState{
-		Workload: h.workloads.identify(pod).String(), Source: k.source, CPU: ShareState(k.demand.CPU), Memory: ShareState(k.demand.Memory),
+		Workload: h.workloads.identify(pod).String(), Source: k.source, Decides: h.rules.byDemand && k.decides, CPU: ShareState(k.demand.CPU), Memory: ShareState(k.demand.Memory),
 	}
 	if k.source != sourceProfile {
 		return
@@ -157,7 +165,25 @@ func (h *Hub) explainWorkload(e *Explanation, pod *v1.Pod) {
 	demand, at := h.demand(k), h.moment()
 	for i := range e.Nodes {
 		if n := h.nodes.get(e.Nodes[i].Node); n != nil {
-			e.Nodes[i].ByProfile = h.rules.byProfile(n.view.Load(), demand, at).String()
+			v := n.view.Load()
+			e.Nodes[i].ByProfile = h.rules.byProfile(v, demand, at).String()
+			e.Nodes[i].share(v, demand)
+		}
+	}
+}
+
+// share fills in what a pod of a demand takes of the node.
+func (n *NodeVerdict) share(v *view, d reserve.Demand) {
+	flight := v.flight
+	flight.Known = v.known
+	shares, binding, ok := reserve.Shares(v.signal, flight, d)
+	if !ok {
+		return
+	}
+	n.Binding, n.Takes = binding.String(), make(map[string]float64, len(shares))
+	for i, share := range shares {
+		if share > 0 {
+			n.Takes[reserve.Resource(i).String()] = share
 		}
 	}
 }

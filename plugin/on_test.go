@@ -106,8 +106,14 @@ func TestProfilesDecide(t *testing.T) {
 		t.Errorf("refused for %v", reasons(status))
 	}
 	e := c.explain(light)
-	if e.Nodes[0].Reason != "admitted" || e.Nodes[1].Reason != "admitted" || e.Nodes[0].Score == nil {
+	if e.Nodes[0].Reason != "admitted" || e.Nodes[1].Reason != "admitted" || e.Nodes[0].Score == nil || !e.Workload.Decides {
 		t.Errorf("explained as %+v", e.Nodes)
+	}
+	if diff := cmp.Diff(map[string]float64{"cpu": .125, "memory": .25}, e.Nodes[1].Takes); diff != "" || e.Nodes[1].Binding != "memory" {
+		t.Errorf("binding is %q, what it takes (-want +got):\n%s", e.Nodes[1].Binding, diff)
+	}
+	if n := e.Nodes[0]; n.Cores == nil || *n.Cores != 7.5 || n.Bytes == nil || *n.Bytes != 7*gib {
+		t.Errorf("left are %v and %v", n.Cores, n.Bytes)
 	}
 	if e := c.explain(stranger); e.Nodes[0].Reason != "admitted" || e.Nodes[1].Reason != "no room" || e.Nodes[1].Score != nil {
 		t.Errorf("explained as %+v", e.Nodes)

@@ -55,6 +55,10 @@ type NodeState struct {
 	// waited for maxWait; OverduePlaces is how many it would take besides.
 	Overdue       int `json:"overdue,omitempty"`
 	OverduePlaces int `json:"overduePlaces,omitempty"`
+	// Cores and Bytes are what is left for pods whose workloads are known, beside those
+	// that run and those in flight; absent where the node does not count in them.
+	Cores *float64 `json:"cores,omitempty"`
+	Bytes *float64 `json:"bytes,omitempty"`
 	// Reason says why the node takes no pod, or "admitted".
 	Reason string      `json:"reason"`
 	Flags  agent.Flags `json:"flags"`
@@ -111,10 +115,20 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s.Age, s.Free = at.Now-v.sampled, v.free
 	s.Avail, s.Allowance, s.Running, s.K = r.Avail, r.Allowance, len(r.Absorbed), r.K
 	s.Saturated, s.Limiting, s.Flags = r.Saturated, r.Limiting, r.Flags
+	s.Cores, s.Bytes = v.spare(reserve.CPU), v.spare(reserve.Memory)
 	for _, c := range r.Channels {
 		s.Channels = append(s.Channels, ChannelState{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD, Room: c.Room})
 	}
 	return s
+}
+
+// spare is what is left of a resource, nil where the node does not count in it.
+func (v *view) spare(i reserve.Resource) *float64 {
+	if !(v.signal.Rooms[i].Unit > 0) {
+		return nil
+	}
+	left := reserve.Spare(v.signal, v.flight, i)
+	return &left
 }
 
 // Ledger counts the pods that the Hub keeps track of.

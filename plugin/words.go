@@ -43,11 +43,18 @@ const gib = 1 << 30
 
 // text says what is known of what the pod takes.
 func (w WorkloadState) text() string {
+	if w.Source == sourceContradicted {
+		return fmt.Sprintf("its workload is %s, whose pods were measured to take something else than its profile says: it counts as a typical pod", w.Workload)
+	}
 	if w.Source != sourceProfile {
 		return fmt.Sprintf("its workload is %s, of which nothing is known (%s): it counts as a typical pod", w.Workload, w.Source)
 	}
-	return fmt.Sprintf("its workload %s takes %.3g ± %.2g cores (confidence %.2g) and %.3g ± %.2g GiB (%.2g); profiles are but observed: what they would decide otherwise is in brackets",
-		w.Workload, w.CPU.Amount, w.CPU.SD, w.CPU.Confidence, w.Memory.Amount/gib, w.Memory.SD/gib, w.Memory.Confidence)
+	then := "profiles are but observed: what they would decide otherwise is in brackets"
+	if w.Decides {
+		then = "that is what is decided by"
+	}
+	return fmt.Sprintf("its workload %s takes %.3g ± %.2g cores (confidence %.2g) and %.3g ± %.2g GiB (%.2g); %s",
+		w.Workload, w.CPU.Amount, w.CPU.SD, w.CPU.Confidence, w.Memory.Amount/gib, w.Memory.SD/gib, w.Memory.Confidence, then)
 }
 
 // waited tells of a pod that waits for measured room, or did for too long.

@@ -56,6 +56,18 @@ reserved on worker-1, which had 7.2 available and 2.0 in flight`},
 	}
 }
 
+func TestTextTellsWhatDecides(t *testing.T) {
+	for source, want := range map[string]string{
+		"profile":      "; that is what is decided by",
+		"contradicted": "whose pods were measured to take something else than its profile says: it counts as a typical pod",
+	} {
+		e := plugin.Explanation{Workload: &plugin.WorkloadState{Workload: "shop/Deployment/cart", Source: source, Decides: true}}
+		if text := e.Text(); !strings.Contains(text, want) || strings.Contains(text, "observed") {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	for _, test := range []struct{ reason, byProfile, want string }{
 		{"admitted", "", "admitted"}, {"admitted", "admitted", "admitted"}, {"no room", "admitted", "no room (admitted)"},

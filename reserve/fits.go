@@ -156,18 +156,50 @@ func FreeFor(s Signal, f Flight, d Demand) float64 {
 	}
 	free = math.Inf(1)
 	for i := range Resource(Resources) {
-		room := &s.Rooms[i]
-		if !(room.Cost > 0) {
-			continue
-		}
-		left := room.total() - room.mean(f.typical(i), f.Known.Amount[i]) - room.mean(d.Typical[i], d.Amount[i])
-		if room.Unit == 0 {
-			left = room.total() - room.Cost*(f.Demand+d.Pods())
-		}
-		free = math.Min(free, left/room.Cost+1)
+		free = math.Min(free, s.Rooms[i].free(&f, &d, i))
 	}
 	if s.Rest.Cost > 0 {
 		free = math.Min(free, s.Rest.total()/s.Rest.Cost-f.Demand-d.Pods()+1)
 	}
 	return free
+}
+
+// free is what is left of a resource beside a pod, and that pod, in typical pods.
+func (r *Room) free(f *Flight, d *Demand, i Resource) float64 {
+	if !(r.Cost > 0) {
+		return math.Inf(1)
+	}
+	left := r.total() - r.mean(f.typical(i), f.Known.Amount[i]) - r.mean(d.Typical[i], d.Amount[i])
+	if r.Unit == 0 {
+		left = r.total() - r.Cost*(f.Demand+d.Pods())
+	}
+	return left/r.Cost + 1
+}
+
+// Shares returns what a pod takes of each resource of a node, in typical pods, and
+// which resource has the least left beside it. A resource that the node can't count
+// in has a share of 0; ok is false where that is so of both.
+func Shares(s Signal, f Flight, d Demand) (shares [Resources]float64, binding Resource, ok bool) {
+	least := math.Inf(1)
+	for i := range Resource(Resources) {
+		room := &s.Rooms[i]
+		if !(room.Unit > 0 && room.Cost > 0) {
+			continue
+		}
+		shares[i] = room.mean(d.Typical[i], d.Amount[i]) / room.Cost
+		if free := room.free(&f, &d, i); !ok || free < least {
+			least, binding, ok = free, i, true
+		}
+	}
+	return shares, binding, ok
+}
+
+// Spare is what the pods in flight leave of a resource, in cores or bytes, 0 where the
+// node does not count in these. It may be negative.
+func Spare(s Signal, f Flight, i Resource) float64 {
+	room := &s.Rooms[i]
+	if !(room.Unit > 0) {
+		return 0
+	}
+	return (room.total() - room.mean(f.typical(i), f.Known.Amount[i])) / room.Unit
 }

@@ -321,3 +321,33 @@ func BenchmarkFits(b *testing.B) {
 		}
 	}
 }
+
+// TestShares: what a pod takes in typical pods, what is short of, and what is left.
+func TestShares(t *testing.T) {
+	s, flight := fourCores(), reserve.Flight{}.With(1, knownPod(2, 4*gib))
+	for _, test := range []struct {
+		d       reserve.Demand
+		want    [2]float64
+		binding reserve.Resource
+	}{
+		{knownPod(2, 2*gib), [2]float64{4, 1}, reserve.Memory}, // 4 and 5 typical pods are left beside it
+		{knownPod(.5, 8*gib), [2]float64{1, 4}, reserve.Memory},
+		{knownPod(5, gib), [2]float64{10, .5}, reserve.CPU},
+	} {
+		got, binding, ok := reserve.Shares(s, flight, test.d)
+		if !ok || got != test.want || binding != test.binding {
+			t.Errorf("%+v: %v, %v, %v; want %v, %v", test.d, got, binding, ok, test.want, test.binding)
+		}
+	}
+	if cores, bytes := reserve.Spare(s, flight, reserve.CPU), reserve.Spare(s, flight, reserve.Memory); cores != 6 || bytes != 12*gib {
+		t.Errorf("%v cores and %v bytes are left, want 6 and 12 GiB", cores, bytes)
+	}
+	s.Rooms[reserve.CPU].Unit = 0
+	if got, binding, ok := reserve.Shares(s, flight, knownPod(5, 2*gib)); !ok || got != [2]float64{0, 1} || binding != reserve.Memory {
+		t.Errorf("without cores: %v, %v, %v", got, binding, ok)
+	}
+	s.Rooms[reserve.Memory].Unit = 0
+	if _, _, ok := reserve.Shares(s, flight, one); ok || reserve.Spare(s, flight, reserve.Memory) != 0 {
+		t.Error("a node that counts in pods alone has shares")
+	}
+}

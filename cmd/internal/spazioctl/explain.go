@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -114,7 +115,28 @@ var explainColumns = []column[plugin.NodeVerdict]{
 	{title: "FREE", number: true, cell: func(n plugin.NodeVerdict) string { return known(n.NodeState, n.Free) }},
 	{title: "AGE", number: true, cell: func(n plugin.NodeVerdict) string { return age(n.NodeState) }},
 	{title: "VERDICT", cell: plugin.NodeVerdict.Verdict},
+	{title: "TAKES", optional: true, cell: takes},
 	{title: "SHORTEST", cell: func(n plugin.NodeVerdict) string { return orNone(n.Limiting) }},
 	{title: "CHANNELS", cell: func(n plugin.NodeVerdict) string { return orNone(channels(n.Channels)) }},
 	{title: "DOUBTS", cell: func(n plugin.NodeVerdict) string { return doubts(n.Flags) }},
+}
+
+// takes is what a known pod takes of a node in typical pods, first of the resource that
+// has the least left.
+func takes(n plugin.NodeVerdict) string {
+	resources := slices.Sorted(maps.Keys(n.Takes))
+	slices.SortStableFunc(resources, func(a, b string) int {
+		switch n.Binding {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return 0
+	})
+	parts := make([]string, len(resources))
+	for i, r := range resources {
+		parts[i] = fmt.Sprintf("%s %.2g", r, n.Takes[r])
+	}
+	return orNone(strings.Join(parts, ", "))
 }

@@ -67,6 +67,7 @@ func profiled(pod string) plugin.Explanation {
 		Memory: plugin.ShareState{Amount: 3 << 30, SD: 1 << 29, Confidence: 1},
 	}
 	e.Nodes[0].ByProfile, e.Nodes[1].ByProfile, e.Nodes[2].ByProfile = "admitted", "admitted", "no memory"
+	e.Nodes[2].Takes, e.Nodes[2].Binding = map[string]float64{"cpu": .5, "memory": 3}, "memory"
 	return e
 }
 
@@ -152,12 +153,34 @@ worker-10      -    0.5       0.0   0.5    21s  no room   memory    -           
 	}
 }
 
+// A node that counts in resources tells what is left of them.
+func TestTopTellsRooms(t *testing.T) {
+	cores, bytes := 1.25, 12.5*(1<<30)
+	s := status()
+	s.Nodes[0].Cores, s.Nodes[0].Bytes = &cores, &bytes
+	url := serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := json.NewEncoder(w).Encode(s); err != nil {
+			t.Error(err)
+		}
+	}))
+	code, out, errs := run(t.Context(), "top", "--scheduler", url)
+	want := `3 nodes; 3 pods waiting, 2 in flight (1 assumed, 1 bound), 42 counted
+NODE       SIGNAL     AGE  AVAIL  INFLIGHT  FREE  SLOTS  CORES   GIB  PODS    K  SHORTEST  VERDICT   DOUBTS
+worker-1   fresh    300ms    7.2       2.0   5.2      5    1.2  12.5    12  3.0  cpu       admitted
+worker-10  fresh      21s    0.5       0.0   0.5      0      -     -    30  0.2  memory    no room   churn,cost-unknown
+éloigné    missing      -      -       0.0     -    any      -     -     -    -  -         admitted
+`
+	if diff := cmp.Diff(want, out); code != command.ExitOK || diff != "" {
+		t.Errorf("exit code %d, said %q (-want +got):\n%s", code, errs, diff)
+	}
+}
+
 func TestExplainsTheWorkload(t *testing.T) {
 	url := serveOn(t, debug(t, ""))
 	code, out, errs := run(t.Context(), "explain", "shop/known", "--scheduler", url)
 	for _, part := range []string{
 		"its workload shop/Deployment/cart takes 0.25 ± 0.05 cores (confidence 0.94) and 3 ± 0.5 GiB (1)",
-		"admitted (no memory)", "no room (admitted)", "admitted              -",
+		"admitted (no memory)", "no room (admitted)", "admitted              -", "memory 3, cpu 0.5",
 	} {
 		if code != command.ExitOK || !strings.Contains(out, part) {
 			t.Errorf("exit code %d, said %q, no %q in\n%s", code, errs, part, out)

@@ -3,6 +3,7 @@ package spazioctl
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,12 +20,17 @@ type column[T any] struct {
 	// number aligns to the right.
 	number bool
 	cell   func(T) string
+	// optional leaves the column out where it says nothing of any row.
+	optional bool
 }
 
 // write prints rows as wide as they are.
 func write[T any](out io.Writer, columns []column[T], rows []T) error {
 	t := table.Table{Rows: make([][]string, len(rows))}
 	for _, c := range columns {
+		if c.optional && !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != none }) {
+			continue
+		}
 		t.Header, t.Right = append(t.Header, c.title), append(t.Right, c.number)
 		for i, row := range rows {
 			t.Rows[i] = append(t.Rows[i], c.cell(row))

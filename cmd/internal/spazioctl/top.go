@@ -116,6 +116,8 @@ var topColumns = []column[plugin.NodeState]{
 	{title: "INFLIGHT", number: true, cell: func(n plugin.NodeState) string { return fmt.Sprintf("%.1f", n.InFlight) }},
 	{title: "FREE", number: true, cell: func(n plugin.NodeState) string { return known(n, n.Free) }},
 	{title: "SLOTS", number: true, cell: slots},
+	{title: "CORES", number: true, optional: true, cell: func(n plugin.NodeState) string { return left(n.Cores, 1) }},
+	{title: "GIB", number: true, optional: true, cell: func(n plugin.NodeState) string { return left(n.Bytes, gib) }},
 	{title: "PODS", number: true, cell: count},
 	{title: "K", number: true, cell: func(n plugin.NodeState) string { return known(n, n.K) }},
 	{title: "SHORTEST", cell: func(n plugin.NodeState) string { return orNone(n.Limiting) }},
@@ -128,4 +130,14 @@ func showStatus(out io.Writer, s plugin.Status) error {
 	fmt.Fprintf(out, "%s; %s waiting, %d in flight (%d assumed, %d bound), %d counted\n",
 		plural(len(s.Nodes), "node"), plural(s.Waiting, "pod"), l.Assumed+l.Bound, l.Assumed, l.Bound, l.Absorbed)
 	return write(out, topColumns, s.Nodes)
+}
+
+const gib = 1 << 30
+
+// left formats what is left for pods that are known, in a unit.
+func left(amount *float64, unit float64) string {
+	if amount == nil {
+		return none
+	}
+	return fmt.Sprintf("%.1f", *amount/unit)
 }

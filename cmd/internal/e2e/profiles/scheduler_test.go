@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,8 @@ const (
 // fleet are nodes whose pods take memory by their Deployment's name; it reports on
 // them, and reads their pods for a profiler.
 type fleet struct {
+	// heavy and light are Deployments that no other test has.
+	heavy, light string
 	t      *testing.T
 	client kubernetes.Interface
 	names  []string
@@ -53,7 +56,8 @@ type fleet struct {
 // startFleet runs until the test's end.
 func startFleet(t *testing.T, client kubernetes.Interface, nodes int, scheduler, profiler string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, client: client, read: map[string]bool{}, most: map[string]int64{}, surprises: map[string][]uint64{}}
+	id := strconv.FormatInt(time.Now().UnixNano(), 36)
+	f := &fleet{heavy: "heavy" + id, light: "light" + id, t: t, client: client, read: map[string]bool{}, most: map[string]int64{}, surprises: map[string][]uint64{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for i := range nodes {
@@ -90,7 +94,7 @@ func deploymentOf(pod *corev1.Pod) string {
 }
 
 func memoryOf(pod *corev1.Pod) int64 {
-	if deploymentOf(pod) == "heavy" {
+	if strings.HasPrefix(pod.Name, "heavy") {
 		return heavyMemory
 	}
 	return lightMemory
@@ -294,23 +298,23 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	cluster.WaitFresh(t, hub, 3)
 
 	// Nobody knows the first ones.
-	f.submit("heavy", 1, 1)
-	f.submit("light", 1, 1)
-	f.waitBound("heavy", 1)
-	f.waitBound("light", 1)
-	heavy, light := f.pod("heavy", 1), f.pod("light", 1)
+	f.submit(f.heavy, 1, 1)
+	f.submit(f.light, 1, 1)
+	f.waitBound(f.heavy, 1)
+	f.waitBound(f.light, 1)
+	heavy, light := f.pod(f.heavy, 1), f.pod(f.light, 1)
 	waitSource(t, hub, heavy, "profile", nil)
 	waitSource(t, hub, light, "profile", nil)
 
 	// There is memory for six heavy pods, and for the light ones beside them.
-	f.submit("heavy", 2, 6)
-	f.submit("light", 2, 15)
-	f.waitBound("light", 16)
-	f.waitBound("heavy", 6)
+	f.submit(f.heavy, 2, 6)
+	f.submit(f.light, 2, 15)
+	f.waitBound(f.light, 16)
+	f.waitBound(f.heavy, 6)
 	f.checkMemory()
 	cluster.Eventually(t, "the seventh is told what it waits for", func() (bool, any) {
 		for i := 2; i <= 7; i++ {
-			for _, c := range f.pod("heavy", i).Status.Conditions {
+			for _, c := range f.pod(f.heavy, i).Status.Conditions {
 				if c.Type == corev1.PodScheduled && strings.Contains(c.Message, "without enough memory for what the pod is expected to take") {
 					return true, nil
 				}
@@ -322,7 +326,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	// A node that lies about its own pods, and about those of others, is one node.
 	f.mu.Lock()
 	for i := 1; i <= 7; i++ {
-		f.surprises["sized-0"] = append(f.surprises["sized-0"], uint64(reserve.KeyOf(string(f.pod("heavy", i).UID))))
+		f.surprises["sized-0"] = append(f.surprises["sized-0"], uint64(reserve.KeyOf(string(f.pod(f.heavy, i).UID))))
 	}
 	f.mu.Unlock()
 	cluster.Eventually(t, "its surprises are counted", func() (bool, any) {
@@ -337,7 +341,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	// Nobody measures any more: what was known is still known.
 	p.Kill(t)
 	for i := 1; i <= 6; i++ {
-		if pod := f.pod("heavy", i); pod.Spec.NodeName != "" {
+		if pod := f.pod(f.heavy, i); pod.Spec.NodeName != "" {
 			if err := client.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
 				t.Fatal(err)
 			}
@@ -345,7 +349,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 		}
 	}
 	cluster.Eventually(t, "the seventh goes where one has gone", func() (bool, any) {
-		bound, waiting := f.bound("heavy")
+		bound, waiting := f.bound(f.heavy)
 		return bound == 6 && waiting == 0, fmt.Sprint(bound, waiting)
 	})
 	f.checkMemory()
@@ -353,21 +357,21 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	// Without a definition all are typical pods; nobody is lost.
 	undefine(t, objects)
 	waitSource(t, hub, light, "", nil)
-	f.submit("light", 17, 2)
-	f.waitBound("light", 18)
+	f.submit(f.light, 17, 2)
+	f.waitBound(f.light, 18)
 	define(t, objects)
 	p.Start(t)
 	waitSource(t, hub, light, "profile", nil)
 
 	// Who owns a workload may keep its profile from deciding.
-	edited := published(t, "light", about(lightMemory))
+	edited := published(t, f.light, about(lightMemory))
 	edited.Spec.Mode = v1alpha1.Off
 	if err := typedClient(t).Put().Namespace(metav1.NamespaceDefault).Resource(v1alpha1.Profiles).Name(edited.Name).Body(edited).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	waitSource(t, hub, light, "off", nil)
-	f.submit("light", 19, 2)
-	f.waitBound("light", 20)
+	f.submit(f.light, 19, 2)
+	f.waitBound(f.light, 20)
 	f.checkMemory()
 	p.Interrupt(t)
 }
@@ -384,13 +388,13 @@ func TestSchedulersWithoutRights(t *testing.T) {
 			hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique(name), verbs...), deciding(), often())
 			f := startFleet(t, client, 1, hub.Addr().String(), "127.0.0.1:1")
 			cluster.WaitFresh(t, hub, 1)
-			f.submit("light", 1, 3)
-			f.waitBound("light", 3)
+			f.submit(f.light, 1, 3)
+			f.waitBound(f.light, 3)
 			cluster.Eventually(t, "it is counted", func() (bool, any) {
 				n := metric(t, "spazio_profile_interruptions_total", "absent")
 				return n > before, n
 			})
-			waitSource(t, hub, f.pod("light", 1), "", nil)
+			waitSource(t, hub, f.pod(f.light, 1), "", nil)
 		})
 	}
 }
