@@ -40,11 +40,11 @@ const (
 type fleet struct {
 	// heavy and light are Deployments that no other test has.
 	heavy, light string
-	t      *testing.T
-	client kubernetes.Interface
-	names  []string
-	usage  []*nodeAgent
-	sends  []*publish.Signals
+	t            *testing.T
+	client       kubernetes.Interface
+	names        []string
+	usage        []*nodeAgent
+	sends        []*publish.Signals
 
 	mu        sync.Mutex
 	sequence  uint64
