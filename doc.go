@@ -28,6 +28,7 @@
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
 //	simnode    simulated kubelets and this machine as a node, for any API server
 //	embedded   etcd and an API server in one process
+//	podforward HTTP to a port on a pod's loopback, to which the API server forwards
 //	deploy     the manifests for a cluster, and what installs and removes them
 //	report     tables, plots and pages of runs and recordings
 //	cmd        the programs: spazio, spazio-lab, spazio-demo, and the agent, aggregator and scheduler
@@ -41,7 +42,7 @@
 //	agent, aggregate  ←  sim  ←  report    telemetry, sim  ←  simnode
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
-//	all of these, embedded and deploy  ←  cmd
+//	all of these, embedded, podforward and deploy  ←  cmd
 //
 // cmd is imported by nothing, and bench starts its programs as processes. Only
 // embedded, cmd's spazio-demo and spazio-scheduler, bench, examples/scheduler and

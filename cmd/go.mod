@@ -167,6 +167,7 @@ require (
 	k8s.io/metrics v0.36.3 // indirect
 	k8s.io/mount-utils v0.36.3 // indirect
 	k8s.io/pod-security-admission v0.36.3 // indirect
+	k8s.io/streaming v0.36.3 // indirect
 )
 
 require (
@@ -178,6 +179,7 @@ require (
 	github.com/spazio-scheduler/spazio/embedded v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
+	github.com/spazio-scheduler/spazio/podforward v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
 	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
 	github.com/spazio-scheduler/spazio/profile/prometheus v0.1.0
@@ -193,6 +195,5 @@ require (
 	k8s.io/component-base v0.36.3
 	k8s.io/component-helpers v0.36.3
 	k8s.io/kube-scheduler v0.36.3
-	k8s.io/streaming v0.36.3
 	sigs.k8s.io/controller-runtime v0.24.1
 )

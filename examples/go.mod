@@ -76,3 +76,5 @@ replace github.com/spazio-scheduler/spazio/report => ../report
 replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity
 
 replace github.com/spazio-scheduler/spazio/deploy => ../deploy
+
+replace github.com/spazio-scheduler/spazio/podforward => ../podforward

@@ -8,14 +8,15 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/podforward"
 )
 
 // Source says which program to ask. Flags gives the fields their defaults.
@@ -26,7 +27,8 @@ type Source struct {
 	// API server instead, which forwards to Port on the loopback of a pod in
 	// Namespace.
 	Kubeconfig, Context string
-	Namespace, Port     string
+	Namespace           string
+	Port                int
 	// Timeout bounds one question.
 	Timeout time.Duration
 
@@ -35,14 +37,14 @@ type Source struct {
 
 // Flags binds the fields to flags: --PROGRAM is the URL. The port is that of the
 // debug address, here and in the pod.
-func (s *Source) Flags(f *pflag.FlagSet, program, namespace, port string) {
+func (s *Source) Flags(f *pflag.FlagSet, program, namespace string, port int) {
 	s.program = program
-	f.StringVar(&s.URL, program, "http://127.0.0.1:"+port, "URL of the "+program+"'s debug address")
+	f.StringVar(&s.URL, program, "http://127.0.0.1:"+strconv.Itoa(port), "URL of the "+program+"'s debug address")
 	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "have the API server of this kubeconfig forward to the pod; it takes the right to create pods/portforward")
 	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one; without --kubeconfig of the usual one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
 	f.StringVar(&s.Namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod"+Remotely)
-	f.StringVar(&s.Port, program+"-port", port, "port of the debug address in the pod"+Remotely)
+	f.IntVar(&s.Port, program+"-port", port, "port of the debug address in the pod"+Remotely)
 }
 
 // Remotely ends the help of flags that mean something for pods alone.
@@ -56,45 +58,50 @@ var (
 	errNoURL    = errors.New("not an http or https URL")
 )
 
-// Fetcher gets the answer to a query. Safe for concurrent use.
-type Fetcher interface {
-	Fetch(ctx context.Context, path string, query url.Values) ([]byte, error)
+// Fetcher asks a program. Safe for concurrent use.
+type Fetcher struct {
+	base   *url.URL
+	client *http.Client
 }
 
 // Open checks the source and returns the way to its URL, or to the pod that is
 // found anew for each query.
-func (s *Source) Open(find Finder) (Fetcher, error) {
+func (s *Source) Open(find podforward.Finder) (*Fetcher, error) {
 	if s.Timeout <= 0 {
 		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	if !s.Remote() {
-		base, err := url.Parse(s.URL)
-		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-			return nil, command.Usage(fmt.Errorf("--%s %q: %w", s.program, s.URL, errNoURL))
-		}
-		return &direct{base: base, client: &http.Client{Timeout: s.Timeout}}, nil
+	if s.Remote() {
+		return s.OpenRemote(find)
 	}
-	return s.OpenRemote(find)
+	base, err := url.Parse(s.URL)
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return nil, command.Usage(fmt.Errorf("--%s %q: %w", s.program, s.URL, errNoURL))
+	}
+	return &Fetcher{base: base, client: &http.Client{Timeout: s.Timeout}}, nil
 }
 
 // OpenRemote returns the way to the pod, also where neither Kubeconfig nor Context
 // is given: then as kubectl reaches the API server.
-func (s *Source) OpenRemote(find Finder) (Fetcher, error) {
+func (s *Source) OpenRemote(find podforward.Finder) (*Fetcher, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.Kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context}).ClientConfig()
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	client, err := kubernetes.NewForConfig(config)
+	through, err := podforward.New(podforward.Config{Cluster: config, Namespace: s.Namespace, Port: s.Port, Find: find})
+	if bad := (*podforward.FieldError)(nil); errors.As(err, &bad) {
+		return nil, command.Usage(fmt.Errorf("--%s-%s: %w", s.program, strings.ToLower(bad.Field), err))
+	}
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return &forwarded{source: *s, config: config, client: client, find: find}, nil
+	base := &url.URL{Scheme: "http", Host: "localhost:" + strconv.Itoa(s.Port)}
+	return &Fetcher{base: base, client: &http.Client{Transport: through, Timeout: s.Timeout}}, nil
 }
 
 // Ask decodes the answer.
-func Ask[T any](ctx context.Context, f Fetcher, path string, query url.Values) (T, error) {
+func Ask[T any](ctx context.Context, f *Fetcher, path string, query url.Values) (T, error) {
 	var answer T
 	text, err := f.Fetch(ctx, path, query)
 	if err != nil {
@@ -109,30 +116,28 @@ func Ask[T any](ctx context.Context, f Fetcher, path string, query url.Values) (
 // mostAnswer bounds what is read: some 200 bytes for each channel of a node.
 const mostAnswer = 64 << 20
 
-type direct struct {
-	base   *url.URL
-	client *http.Client
-}
-
-// Fetch asks the URL.
-func (d *direct) Fetch(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	target := d.base.JoinPath(path)
+// Fetch gets the answer to a query.
+func (f *Fetcher) Fetch(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	target := f.base.JoinPath(path)
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", d.base.Host, err)
+		return nil, fmt.Errorf("ask %s: %w", f.base.Host, err)
 	}
-	response, err := d.client.Do(request)
+	response, err := f.client.Do(request)
+	if asked := (*url.Error)(nil); errors.As(err, &asked) {
+		err = asked.Err // whom, is said here
+	}
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", d.base.Host, err)
+		return nil, fmt.Errorf("ask %s: %w", f.base.Host, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("the answer of %s: %w", d.base.Host, err)
+		return nil, fmt.Errorf("the answer of %s: %w", f.base.Host, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s: %s", d.base.Host, response.Status, strings.TrimSpace(string(text)))
+		return nil, fmt.Errorf("%s answered %s: %s", f.base.Host, response.Status, strings.TrimSpace(string(text)))
 	}
 	return text, nil
 }

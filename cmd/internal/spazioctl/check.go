@@ -20,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/deploy/check"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/podforward"
 )
 
 // checkOptions are the flags of spazio check.
@@ -83,18 +84,18 @@ func (o *checkOptions) run(ctx context.Context, out io.Writer) error {
 const askTimeout = 10 * time.Second
 
 // source reaches the programs' debug data through the API server.
-func (o *checkOptions) source(namespace, port string, find debugsource.Finder) (debugsource.Fetcher, error) {
+func (o *checkOptions) source(namespace string, port int, find podforward.Finder) (*debugsource.Fetcher, error) {
 	s := debugsource.Source{Kubeconfig: o.kubeconfig, Context: o.context, Namespace: namespace, Port: port, Timeout: askTimeout}
 	return s.OpenRemote(find)
 }
 
 // config asks the programs where they show themselves.
 func (o *checkOptions) config(cluster *deploy.Cluster) (check.Config, error) {
-	scheduler, err := o.source(deploy.SystemNamespace, "9694", debugsource.Leader("spazio-scheduler"))
+	scheduler, err := o.source(deploy.SystemNamespace, 9694, podforward.Leader("spazio-scheduler"))
 	if err != nil {
 		return check.Config{}, err
 	}
-	aggregator, err := o.source(deploy.SystemNamespace, "9693", debugsource.Selected("app.kubernetes.io/name=spazio-aggregator", ""))
+	aggregator, err := o.source(deploy.SystemNamespace, 9693, podforward.Selected("app.kubernetes.io/name=spazio-aggregator", ""))
 	if err != nil {
 		return check.Config{}, err
 	}
@@ -116,7 +117,7 @@ func (o *checkOptions) config(cluster *deploy.Cluster) (check.Config, error) {
 	return c, nil
 }
 
-func signals(ctx context.Context, scheduler debugsource.Fetcher) (all []check.Signal, err error) {
+func signals(ctx context.Context, scheduler *debugsource.Fetcher) (all []check.Signal, err error) {
 	status, err := debugsource.Ask[plugin.Status](ctx, scheduler, plugin.DebugPath, nil)
 	for _, n := range status.Nodes {
 		all = append(all, check.Signal{Node: n.Node, Fresh: n.Signal == "fresh", State: n.Signal, NoPressure: n.Flags.NoPressure})
@@ -125,7 +126,7 @@ func signals(ctx context.Context, scheduler debugsource.Fetcher) (all []check.Si
 }
 
 // notAfter adds when the certificates end that a program uses.
-func notAfter(ctx context.Context, program string, f debugsource.Fetcher, ends map[string]time.Time) error {
+func notAfter(ctx context.Context, program string, f *debugsource.Fetcher, ends map[string]time.Time) error {
 	values, err := metric(ctx, f, "spazio_certificate_not_after_seconds", "use")
 	if err != nil {
 		return fmt.Errorf("%s: %w", program, err)
@@ -138,7 +139,7 @@ func notAfter(ctx context.Context, program string, f debugsource.Fetcher, ends m
 
 // cgroup asks a node's agent which control groups it sees.
 func (o *checkOptions) cgroup(ctx context.Context, node string) (string, error) {
-	agent, err := o.source(deploy.AgentNamespace, "9691", debugsource.Selected("app.kubernetes.io/name=spazio-agent", node))
+	agent, err := o.source(deploy.AgentNamespace, 9691, podforward.Selected("app.kubernetes.io/name=spazio-agent", node))
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +151,7 @@ func (o *checkOptions) cgroup(ctx context.Context, node string) (string, error) 
 }
 
 // metric returns the values of a gauge by its one label, as a program shows them.
-func metric(ctx context.Context, f debugsource.Fetcher, name, label string) (map[string]float64, error) {
+func metric(ctx context.Context, f *debugsource.Fetcher, name, label string) (map[string]float64, error) {
 	text, err := f.Fetch(ctx, "/metrics", nil)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
+	"github.com/spazio-scheduler/spazio/podforward"
 )
 
 // modelOptions are the flags of spazio model.
@@ -36,7 +37,7 @@ func newModelCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
 	}
 	f := c.Flags()
-	o.source.Flags(f, "aggregator", "spazio-system", "9693")
+	o.source.Flags(f, "aggregator", "spazio-system", 9693)
 	f.StringVar(&o.pod, "aggregator-pod", "", "the aggregator's pod"+debugsource.Remotely+" (default: any of its replicas)")
 	f.StringVar(&o.selector, "aggregator-selector", "app.kubernetes.io/name=spazio-aggregator", "labels of the replicas' pods"+debugsource.Remotely)
 	f.StringVar(&o.schema, "schema", "", "show the model of this schema alone")
@@ -48,9 +49,9 @@ func (o *modelOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err := o.display.validate(); err != nil {
 		return command.Usage(err)
 	}
-	find := debugsource.Selected(o.selector, "")
+	find := podforward.Selected(o.selector, "")
 	if o.pod != "" {
-		find = debugsource.Named(o.pod)
+		find = podforward.Named(o.pod)
 	}
 	aggregator, err := o.source.Open(find)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
+	"github.com/spazio-scheduler/spazio/podforward"
 )
 
 // scheduler are the flags that say which scheduler is asked: the leading one
@@ -14,14 +15,14 @@ type scheduler struct {
 }
 
 func (s *scheduler) flags(f *pflag.FlagSet) {
-	s.Flags(f, "scheduler", "spazio-system", "9694")
+	s.Flags(f, "scheduler", "spazio-system", 9694)
 	f.StringVar(&s.pod, "scheduler-pod", "", "the scheduler's pod"+debugsource.Remotely+" (default: the leader)")
 	f.StringVar(&s.lease, "scheduler-lease", "spazio-scheduler", "lease that names the leader"+debugsource.Remotely)
 }
 
-func (s *scheduler) open() (debugsource.Fetcher, error) {
+func (s *scheduler) open() (*debugsource.Fetcher, error) {
 	if s.pod != "" {
-		return s.Open(debugsource.Named(s.pod))
+		return s.Open(podforward.Named(s.pod))
 	}
-	return s.Open(debugsource.Leader(s.lease))
+	return s.Open(podforward.Leader(s.lease))
 }

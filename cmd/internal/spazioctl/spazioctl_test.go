@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -22,14 +20,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/streaming/pkg/httpstream"
-	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -258,11 +254,11 @@ func TestThroughTheAPIServer(t *testing.T) {
 	why.HandleFunc("GET /debug/why", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "worker-1 has room for 7.2 pods", r.FormValue("format"))
 	})
-	forwardPort(t, mux, "system/pods/scheduler-b", "9694", scheduler)
-	forwardPort(t, mux, "system/pods/chosen", "1234", scheduler)
-	forwardPort(t, mux, "agents/pods/agent-2", "9691", serveOn(t, why))
-	forwardPort(t, mux, "system/pods/aggregator-b", "9693", aggregator(t, local("a", "cpu,memory", 0, 2)))
-	forwardPort(t, mux, "system/pods/aggregator-c", "9793", aggregator(t))
+	podforwardtest.Forward(t, mux, "system", "scheduler-b", 9694, strings.TrimPrefix(scheduler, "http://"))
+	podforwardtest.Forward(t, mux, "system", "chosen", 1234, strings.TrimPrefix(scheduler, "http://"))
+	podforwardtest.Forward(t, mux, "agents", "agent-2", 9691, strings.TrimPrefix(serveOn(t, why), "http://"))
+	podforwardtest.Forward(t, mux, "system", "aggregator-b", 9693, strings.TrimPrefix(aggregator(t, local("a", "cpu,memory", 0, 2)), "http://"))
+	podforwardtest.Forward(t, mux, "system", "aggregator-c", 9793, strings.TrimPrefix(aggregator(t), "http://"))
 	ready := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 	mux.HandleFunc("GET /api/v1/namespaces/system/pods", func(w http.ResponseWriter, r *http.Request) {
 		pods := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
@@ -336,43 +332,6 @@ func TestThroughTheAPIServer(t *testing.T) {
 			}
 		})
 	}
-}
-
-// forwardPort forwards a pod's port to a server as the API server does.
-func forwardPort(t *testing.T, mux *http.ServeMux, pod, port, url string) {
-	mux.HandleFunc("POST /api/v1/namespaces/"+pod+"/portforward", func(w http.ResponseWriter, r *http.Request) {
-		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
-			t.Error(err)
-		}
-		streams := make(chan httpstream.Stream, 2)
-		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
-			streams <- s
-			return nil
-		})
-		if connection == nil {
-			t.Error("no connection")
-			return
-		}
-		defer connection.Close()
-		wrong, data := <-streams, <-streams
-		if data.Headers().Get(corev1.PortHeader) != port {
-			fmt.Fprint(wrong, "nobody listens")
-			wrong.Close()
-			<-connection.CloseChan()
-			return
-		}
-		backend, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer backend.Close()
-		go func() { _, _ = io.Copy(backend, data) }()
-		_, _ = io.Copy(data, backend)
-		data.Close()
-		wrong.Close()
-		<-connection.CloseChan()
-	})
 }
 
 func TestRefusals(t *testing.T) {

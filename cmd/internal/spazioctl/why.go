@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
+	"github.com/spazio-scheduler/spazio/podforward"
 )
 
 // whyPath is where an agent explains its last report.
@@ -36,7 +37,7 @@ func newWhyCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args) },
 	}
 	f := c.Flags()
-	o.source.Flags(f, "agent", "spazio-agent", "9691")
+	o.source.Flags(f, "agent", "spazio-agent", 9691)
 	f.StringVar(&o.selector, "agent-selector", "app.kubernetes.io/name=spazio-agent", "labels of the agents' pods"+debugsource.Remotely)
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	return c
@@ -51,7 +52,7 @@ func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) err
 	if o.source.Remote() != (len(nodes) == 1) {
 		return command.Usage(errWhichNode)
 	}
-	agent, err := o.source.Open(debugsource.Selected(o.selector, strings.Join(nodes, "")))
+	agent, err := o.source.Open(podforward.Selected(o.selector, strings.Join(nodes, "")))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package debugsource
+package podforward
 
 import (
 	"context"
@@ -12,12 +12,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Finder returns the name of the pod in a namespace that is to be asked.
+// Finder returns the name of the pod in a namespace that is to be asked. It is called
+// concurrently.
 type Finder func(ctx context.Context, client kubernetes.Interface, namespace string) (string, error)
 
+// Errors of the Finders here, wrapped; others are the API server's.
 var (
-	errNoLeader = errors.New("nobody holds the lease")
-	errNoPod    = errors.New("no pod runs there")
+	ErrNoLeader = errors.New("nobody holds the lease")
+	ErrNoPod    = errors.New("no pod runs there")
 )
 
 // Named is the pod of that name.
@@ -25,8 +27,8 @@ func Named(pod string) Finder {
 	return func(context.Context, kubernetes.Interface, string) (string, error) { return pod, nil }
 }
 
-// Leader is the pod that holds the lease: identities are the pod's name, an
-// underscore and a UUID.
+// Leader is the pod that holds the lease, whose identities are the pod's name, alone or
+// before an underscore and what makes it unique.
 func Leader(lease string) Finder {
 	return func(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
 		l, err := client.CoordinationV1().Leases(namespace).Get(ctx, lease, metav1.GetOptions{})
@@ -34,7 +36,7 @@ func Leader(lease string) Finder {
 			return "", fmt.Errorf("find the leader: %w", err)
 		}
 		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
-			return "", fmt.Errorf("find the leader: lease %s/%s: %w", namespace, lease, errNoLeader)
+			return "", fmt.Errorf("find the leader: lease %s/%s: %w", namespace, lease, ErrNoLeader)
 		}
 		holder := *l.Spec.HolderIdentity
 		if at := strings.LastIndexByte(holder, '_'); at > 0 {
@@ -44,8 +46,8 @@ func Leader(lease string) Finder {
 	}
 }
 
-// Selected is a pod with the labels, on the node unless that is empty: a ready
-// one if there is one.
+// Selected is a pod with the labels, on the node unless that is empty: a ready one if
+// there is one, and none that is being deleted.
 func Selected(labels, node string) Finder {
 	return func(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
 		options := metav1.ListOptions{LabelSelector: labels}
@@ -67,7 +69,7 @@ func Selected(labels, node string) Finder {
 			}
 		}
 		if found == "" {
-			return "", fmt.Errorf("find a pod with %s in namespace %s %s: %w", labels, namespace, options.FieldSelector, errNoPod)
+			return "", fmt.Errorf("find a pod with %s in namespace %s %s: %w", labels, namespace, options.FieldSelector, ErrNoPod)
 		}
 		return found, nil
 	}

@@ -1,0 +1,212 @@
+package podforward_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/podforward/podforwardtest"
+)
+
+// greeter listens on a loopback, as in a pod, and returns where.
+func greeter(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/never" {
+			<-r.Context().Done()
+			return
+		}
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, text)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// cluster is an API server that forwards port 9694 of a pod.
+func cluster(t *testing.T) *rest.Config {
+	t.Helper()
+	mux := http.NewServeMux()
+	podforwardtest.Forward(t, mux, "system", "pod-1", 9694, greeter(t))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+func client(t *testing.T, c podforward.Config) *http.Client {
+	t.Helper()
+	transport, err := podforward.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Transport: transport}
+}
+
+// TestRoundTrip: requests with a body and without end at the pod, one after the other
+// and at a time.
+func TestRoundTrip(t *testing.T) {
+	c := client(t, podforward.Config{Cluster: cluster(t), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")})
+	ended := make(chan error)
+	const asked = 8
+	for i := range asked {
+		go func() {
+			response, err := c.Post(fmt.Sprintf("http://any/path?i=%d", i), "text/plain", strings.NewReader("body"))
+			if err != nil {
+				ended <- err
+				return
+			}
+			text, err := io.ReadAll(response.Body)
+			if want := fmt.Sprintf("POST /path?i=%d body", i); string(text) != want {
+				err = errors.Join(err, fmt.Errorf("answered %q, want %q", text, want))
+			}
+			ended <- errors.Join(err, response.Body.Close())
+		}()
+	}
+	for range asked {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRoundTripFails(t *testing.T) {
+	lost := errors.New("lost")
+	config := podforward.Config{Cluster: cluster(t), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}
+	for name, change := range map[string]func(*podforward.Config){
+		"forward port 9694 of pod pod-2": func(c *podforward.Config) { c.Find = podforward.Named("pod-2") },
+		"EOF":                            func(c *podforward.Config) { c.Port = 1 }, // nobody listens
+		"lost": func(c *podforward.Config) {
+			c.Find = func(context.Context, kubernetes.Interface, string) (string, error) { return "", lost }
+		},
+	} {
+		c := config
+		change(&c)
+		response, err := client(t, c).Get("http://pod/")
+		if err == nil {
+			response.Body.Close()
+			t.Errorf("%s: answered %s", name, response.Status)
+		} else if name != "EOF" && !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pod/never", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client(t, config).Do(request)
+		ended <- err
+	}()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("a request that was given up: %v", err)
+	}
+}
+
+func TestFinders(t *testing.T) {
+	holder := func(name, identity string) runtime.Object {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &identity}}
+	}
+	pod := func(name, app string, ready corev1.ConditionStatus) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: name, Labels: map[string]string{"app": app}},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: ready}}},
+		}
+	}
+	leaving := pod("a-leaving", "two", corev1.ConditionTrue)
+	now := metav1.Now()
+	leaving.DeletionTimestamp, leaving.Finalizers = &now, []string{"x/y"}
+	kube := fake.NewClientset(
+		holder("held", "pod-b_0b3f6f0e-4f4e"), holder("plain", "pod-c"), holder("given-up", ""),
+		leaving, pod("b-starting", "two", corev1.ConditionFalse), pod("c-ready", "two", corev1.ConditionTrue), pod("d-starting", "one", corev1.ConditionFalse),
+	)
+	for name, test := range map[string]struct {
+		find podforward.Finder
+		want string
+		err  error
+	}{
+		"named":               {podforward.Named("pod-a"), "pod-a", nil},
+		"leader":              {podforward.Leader("held"), "pod-b", nil},
+		"leader by name":      {podforward.Leader("plain"), "pod-c", nil},
+		"nobody leads":        {podforward.Leader("given-up"), "", podforward.ErrNoLeader},
+		"a ready one":         {podforward.Selected("app=two", ""), "c-ready", nil},
+		"the only one":        {podforward.Selected("app=one", ""), "d-starting", nil},
+		"none with the label": {podforward.Selected("app=none", "node-1"), "", podforward.ErrNoPod},
+	} {
+		got, err := test.find(t.Context(), kube, "system")
+		if got != test.want || !errors.Is(err, test.err) {
+			t.Errorf("%s: %q, %v; want %q, %v", name, got, err, test.want, test.err)
+		}
+	}
+	if _, err := podforward.Leader("none")(t.Context(), kube, "system"); err == nil || !strings.Contains(err.Error(), "find the leader") {
+		t.Errorf("no such lease: %v", err)
+	}
+}
+
+// TestSelectedOnANode asks the API server for the pods of that node alone.
+func TestSelectedOnANode(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/namespaces/system/pods", func(w http.ResponseWriter, r *http.Request) {
+		pods := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+		if r.FormValue("fieldSelector") == "spec.nodeName=node-1" && r.FormValue("labelSelector") == "app=agent" {
+			pods.Items = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "agent-1"}}}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(pods); err != nil {
+			t.Error(err)
+		}
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	kube, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pod, err := podforward.Selected("app=agent", "node-1")(t.Context(), kube, "system"); err != nil || pod != "agent-1" {
+		t.Errorf("%q, %v", pod, err)
+	}
+	if _, err := podforward.Selected("app=agent", "node-2")(t.Context(), kube, "system"); !errors.Is(err, podforward.ErrNoPod) {
+		t.Errorf("a node without: %v", err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := podforward.Config{Cluster: &rest.Config{}, Namespace: "n", Port: 1, Find: podforward.Named("p")}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	for field, change := range map[string]func(*podforward.Config){
+		"Cluster":   func(c *podforward.Config) { c.Cluster = nil },
+		"Namespace": func(c *podforward.Config) { c.Namespace = "" },
+		"Port":      func(c *podforward.Config) { c.Port = 65536 },
+		"Find":      func(c *podforward.Config) { c.Find = nil },
+	} {
+		c := good
+		change(&c)
+		_, err := podforward.New(c)
+		var bad *podforward.FieldError
+		if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, podforward.ErrInvalid) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

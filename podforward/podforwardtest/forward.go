@@ -1,0 +1,55 @@
+// Package podforwardtest plays the API server that forwards ports, for tests.
+package podforwardtest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+)
+
+// Forward has a mux forward a pod's port to what listens at addr, as an API server
+// does; of the pod's other ports it says that nobody listens.
+func Forward(t testing.TB, mux *http.ServeMux, namespace, pod string, port int, addr string) {
+	path := fmt.Sprintf("POST /api/v1/namespaces/%s/pods/%s/portforward", namespace, pod)
+	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
+			t.Error(err)
+		}
+		streams := make(chan httpstream.Stream, 2)
+		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
+			streams <- s
+			return nil
+		})
+		if connection == nil {
+			t.Error("no connection")
+			return
+		}
+		defer connection.Close()
+		wrong, data := <-streams, <-streams
+		if data.Headers().Get(corev1.PortHeader) != strconv.Itoa(port) {
+			fmt.Fprint(wrong, "nobody listens")
+			wrong.Close()
+			<-connection.CloseChan()
+			return
+		}
+		backend, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer backend.Close()
+		go func() { _, _ = io.Copy(backend, data) }()
+		_, _ = io.Copy(data, backend)
+		data.Close()
+		wrong.Close()
+		<-connection.CloseChan()
+	})
+}

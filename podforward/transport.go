@@ -1,0 +1,161 @@
+package podforward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// Config of a Transport. All fields are needed.
+type Config struct {
+	// Cluster leads to the API server.
+	Cluster *rest.Config
+	// Namespace is that of the pods.
+	Namespace string
+	// Port is the one on the pod's loopback.
+	Port int
+	// Find says which pod is asked.
+	Find Finder
+}
+
+// ErrInvalid is wrapped by every FieldError.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// FieldError names a field of a Config that can't be used, and its value.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("podforward: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Validate returns a *FieldError for the first field that can't be used.
+func (c Config) Validate() error {
+	refuse := func(field string, value any, want string) error {
+		return &FieldError{field, value, fmt.Errorf("%w: want %s", ErrInvalid, want)}
+	}
+	switch {
+	case c.Cluster == nil:
+		return refuse("Cluster", nil, "the way to an API server")
+	case c.Namespace == "":
+		return refuse("Namespace", c.Namespace, "a namespace")
+	case c.Port < 1 || c.Port > 65535:
+		return refuse("Port", c.Port, "1 to 65535")
+	case c.Find == nil:
+		return refuse("Find", nil, "a Finder")
+	}
+	return nil
+}
+
+// Transport is an http.RoundTripper whose requests end at the pod, whatever host their
+// URL names. Each has a connection to the API server of its own, which ends with the
+// response's body or the request's context. It is safe for concurrent use.
+type Transport struct {
+	config Config
+	client kubernetes.Interface
+}
+
+// New returns a Transport that has asked nobody. Errors are *FieldError, or client-go's
+// of a Cluster that it can't make a client of.
+func New(c Config) (*Transport, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(c.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return &Transport{config: c, client: client}, nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx := request.Context()
+	pod, err := t.config.Find(ctx, t.client, t.config.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := t.connect(pod)
+	if err != nil {
+		return nil, fmt.Errorf("forward port %d of pod %s: %w", t.config.Port, pod, err)
+	}
+	stop := context.AfterFunc(ctx, func() { connection.Close() })
+	end := func() {
+		stop()
+		connection.Close()
+	}
+	over := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return t.stream(connection) },
+	}
+	response, err := over.RoundTrip(request)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	response.Body = &body{response.Body, end}
+	return response, nil
+}
+
+// body ends the connection that it came by.
+type body struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b *body) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}
+
+// connect opens the connection whose streams the API server forwards.
+func (t *Transport) connect(pod string) (httpstream.Connection, error) {
+	round, upgrader, err := spdy.RoundTripperFor(t.config.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	target := t.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.config.Namespace).Name(pod).SubResource("portforward").URL()
+	connection, _, err := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: round}, http.MethodPost, target).Dial(portforward.PortForwardProtocolV1Name)
+	return connection, err
+}
+
+// stream opens a pair of streams: one that says what is wrong, and the data's.
+func (t *Transport) stream(connection httpstream.Connection) (net.Conn, error) {
+	headers := http.Header{}
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	headers.Set(corev1.PortHeader, strconv.Itoa(t.config.Port))
+	headers.Set(corev1.PortForwardRequestIDHeader, "0")
+	wrong, err := connection.CreateStream(headers)
+	if err != nil {
+		return nil, err
+	}
+	_ = wrong.Close() // nothing is said on it from here
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := connection.CreateStream(headers)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		if text, _ := io.ReadAll(wrong); len(text) > 0 {
+			_ = data.Reset() // the port can't be reached
+		}
+	}()
+	return streamConn{data}, nil
+}
