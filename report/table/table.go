@@ -36,7 +36,7 @@ const between = 2 // blanks between columns
 func (t Table) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
 	if t.Title != "" {
-		for _, line := range wrap(t.Title, width) {
+		for _, line := range Wrap(t.Title, width) {
 			b.WriteString(line + "\n")
 		}
 	}
@@ -105,7 +105,7 @@ func narrow(widths, least []int, width int) {
 	}
 }
 
-// longestPart is the length of the longest part that wrap does not break.
+// longestPart is the length of the longest part that Wrap does not break.
 func longestPart(name string) int {
 	longest, length := 0, 0
 	for _, r := range name {
@@ -127,7 +127,7 @@ func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
 	cells := make([][]string, len(widths))
 	height := 1
 	for i := range min(len(row), len(widths)) {
-		cells[i] = wrap(row[i], widths[i])
+		cells[i] = Wrap(row[i], widths[i])
 		height = max(height, len(cells[i]))
 	}
 	for k := range height {
@@ -149,9 +149,9 @@ func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
 	}
 }
 
-// wrap breaks a text into lines of at most width letters, at blanks, else after one
+// Wrap breaks a text into lines of at most width letters, at blanks, else after one
 // of /_, where there are any; a width of 0 is no bound.
-func wrap(text string, width int) []string {
+func Wrap(text string, width int) []string {
 	var lines []string
 	rest := []rune(text)
 	for width > 0 && len(rest) > width {

@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/report"
 	"github.com/spazio-scheduler/spazio/report/replay"
+	"github.com/spazio-scheduler/spazio/report/table"
 )
 
 // ErrDiffers says that --verify found a report that differs.
@@ -40,7 +41,7 @@ what the reports would have been with other options, and with --plot it draws
 the signal, the channels, the pods and the estimates.
 
 The options of --set are
-` + lines(replay.Names(), 78) + `.
+` + strings.Join(table.Wrap(strings.Join(replay.Names(), ", "), 78), "\n") + `.
 estimator, rule, caution, allowance, block and half-life are short for
 estimator.method, avail.rule, avail.caution, avail.allowance, model.block and
 model.half-life.
@@ -65,27 +66,6 @@ no difference.`,
 	v.BoolVar(&f.verify, "verify", false, "fail if a report differs")
 	v.BoolVar(&f.dump, "dump", false, "print the records as lines of JSON and replay nothing")
 	return c
-}
-
-// lines joins names with commas into lines no longer than width.
-func lines(names []string, width int) string {
-	var b strings.Builder
-	used := 0
-	for i, name := range names {
-		if i > 0 {
-			b.WriteByte(',')
-			if used+len(name)+2 > width {
-				b.WriteByte('\n')
-				used = 0
-			} else {
-				b.WriteByte(' ')
-				used++
-			}
-		}
-		b.WriteString(name)
-		used += len(name) + 1
-	}
-	return b.String()
 }
 
 func (f replayFlags) run(path string, stdout, stderr io.Writer) error {

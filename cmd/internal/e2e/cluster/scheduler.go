@@ -2,14 +2,16 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -35,14 +37,24 @@ func StartScheduler(t testing.TB, kubeconfig string, args plugin.SpazioArgs, o p
 			t.Errorf("scheduler: %v", err)
 		}
 	})
-	judge := watchRoom(t, s.Hub())
+	room := plugintest.WatchRoom(s.Hub())
 	stop = sync.OnceFunc(func() {
-		judge()
+		judge(t, room.Stop())
 		cancel()
 		running.Wait()
 	})
 	t.Cleanup(stop)
 	return s.Hub(), stop
+}
+
+// judge holds a scheduler to its promise: no pod waits for longer than the slow retry
+// while a node has room.
+func judge(t testing.TB, longest time.Duration) {
+	if longest > config.DefaultRetryPeriod {
+		t.Errorf("pods waited for %v while a node had room, more than the slow retry of %v", longest, config.DefaultRetryPeriod)
+	} else if longest > 0 {
+		t.Logf("pods waited for at most %v while a node had room", longest)
+	}
 }
 
 // WaitFresh waits until the scheduler has heard of n nodes.
@@ -79,47 +91,18 @@ func WaitEmpty(t testing.TB, hub *plugin.Hub) {
 	})
 }
 
-// Reservations judges every reservation by the rule as it is written down.
-type Reservations struct {
-	mu     sync.Mutex
-	count  int
-	on     map[string]int
-	faults []string
-}
+// Reservations judges every reservation.
+type Reservations struct{ plugintest.Reservations }
 
-// Counts returns all reservations, and those on a node.
-func (r *Reservations) Counts(node string) (all, there int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.count, r.on[node]
-}
-
-// Observe is a HubOptions.OnReserve.
-func (r *Reservations) Observe(node string, s reserve.Signal, f reserve.Flight) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.count++
-	if r.on == nil {
-		r.on = map[string]int{}
-	}
-	r.on[node]++
-	slowStart := max(s.Cores+float64(s.Pods)/2, s.Allowance) // nodes have more than two cores
-	if s.Saturated || s.Avail-f.Demand < 1 || f.Demand-f.Stalled-f.Overdue >= slowStart {
-		r.faults = append(r.faults, fmt.Sprintf("%s: %+v with %+v", node, s, f))
-	}
-}
-
-// Check fails the test for every reservation that should not have been, and
-// for fewer than n.
+// Check fails the test for every reservation that should not have been,
+// and for fewer than n.
 func (r *Reservations) Check(t testing.TB, n int) {
 	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, fault := range r.faults {
+	for _, fault := range r.Faults() {
 		t.Errorf("reserved against the signal: %s", fault)
 	}
-	if r.count < n {
-		t.Errorf("%d reservations were made on a signal, want at least %d", r.count, n)
+	if count, _ := r.Counts(""); count < n {
+		t.Errorf("%d reservations were made on a signal, want at least %d", count, n)
 	}
 }
 

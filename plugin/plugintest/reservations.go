@@ -1,0 +1,52 @@
+package plugintest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Reservations judges every reservation by the rule as it is written down, and not as
+// the plugin has it: a node takes a pod if it is not saturated, has one available
+// beyond those in flight, and slow start leaves a place. The zero value is ready. It is
+// safe for concurrent use.
+type Reservations struct {
+	mu     sync.Mutex
+	count  int
+	on     map[string]int
+	faults []string
+}
+
+// Observe is a plugin.HubOptions.OnReserve.
+func (r *Reservations) Observe(node string, s reserve.Signal, f reserve.Flight) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count++
+	if r.on == nil {
+		r.on = map[string]int{}
+	}
+	r.on[node]++
+	slowStart := max(max(s.Cores, leastStart)+float64(s.Pods)/2, s.Allowance)
+	if s.Saturated || s.Avail-f.Demand < 1 || f.Demand-f.Stalled-f.Overdue >= slowStart {
+		r.faults = append(r.faults, fmt.Sprintf("%s: %+v with %+v", node, s, f))
+	}
+}
+
+// leastStart are the pods that slow start lets an empty node of any size begin with.
+const leastStart = 2
+
+// Counts returns all reservations, and those on a node.
+func (r *Reservations) Counts(node string) (all, there int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count, r.on[node]
+}
+
+// Faults describes the reservations that should not have been.
+func (r *Reservations) Faults() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.faults)
+}

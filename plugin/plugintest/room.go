@@ -1,0 +1,85 @@
+package plugintest
+
+import (
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// glance is how often a Room looks.
+const glance = 50 * time.Millisecond
+
+// Hub is what a Room looks at: a *plugin.Hub.
+type Hub interface {
+	Waiting() int
+	Ledger() reserve.Census
+	Snapshot() []plugin.NodeState
+}
+
+// Room looks for pods that wait while a node has room, with nothing happening to
+// either: a scheduler with the plugin promises that this takes no longer than its slow
+// retry. It is safe for concurrent use.
+type Room struct {
+	hub  Hub
+	stop func()
+
+	mu      sync.Mutex
+	waiting int
+	census  reserve.Census
+	// idle is how long this has gone on, longest the most it ever did. A glance
+	// counts as no more than its interval, for when the whole machine stands
+	// still nobody waits for the scheduler.
+	idle, longest time.Duration
+}
+
+// WatchRoom looks until Stop is called.
+func WatchRoom(hub Hub) *Room {
+	r := &Room{hub: hub}
+	done := make(chan struct{})
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		ticker := time.NewTicker(glance)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				r.look()
+			}
+		}
+	})
+	r.stop = sync.OnceFunc(func() {
+		close(done)
+		looking.Wait()
+	})
+	return r
+}
+
+func (r *Room) look() {
+	waiting, census := r.hub.Waiting(), r.hub.Ledger()
+	slots := 0
+	for _, s := range r.hub.Snapshot() {
+		slots += s.Slots
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if waiting > 0 && slots > 0 && waiting == r.waiting && census == r.census {
+		r.idle += glance
+	} else {
+		r.idle = 0
+	}
+	r.longest = max(r.longest, r.idle)
+	r.waiting, r.census = waiting, census
+}
+
+// Stop ends the watch and returns the longest time for which pods waited while a node
+// had room. It may be called again.
+func (r *Room) Stop() time.Duration {
+	r.stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.longest
+}
