@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -90,7 +89,7 @@ func (w *workloads) identify(pod *v1.Pod) profile.Workload {
 	if workload, known := w.workloadOf(reserve.KeyOf(string(pod.UID))); known {
 		return workload
 	}
-	workload, _, _ := profile.Identify(metaOf(pod))
+	workload, _, _ := profile.Identify(v1alpha1.MetaOf(pod)) // containers tell templates apart, not workloads
 	return workload
 }
 
@@ -100,18 +99,6 @@ func (w *workloads) workloadOf(key reserve.PodKey) (of profile.Workload, known b
 	defer w.mu.RUnlock()
 	of, known = w.of[key]
 	return of, known
-}
-
-// metaOf leaves out the containers, which tell templates apart, not workloads.
-func metaOf(pod *v1.Pod) profile.Meta {
-	m := profile.Meta{
-		Namespace: pod.Namespace, Name: pod.Name, GenerateName: pod.GenerateName,
-		Labels: pod.Labels, Annotations: pod.Annotations, Created: pod.CreationTimestamp.Time,
-	}
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		m.Controller = profile.Owner{Kind: owner.Kind, Name: owner.Name}
-	}
-	return m
 }
 
 // price returns what is known of a workload, whether anything is, and whether it is

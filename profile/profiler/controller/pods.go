@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -108,13 +109,7 @@ func podOf(p *corev1.Pod) profiler.Pod {
 }
 
 func metaOf(p *corev1.Pod) profile.Meta {
-	m := profile.Meta{
-		Namespace: p.Namespace, Name: p.Name, GenerateName: p.GenerateName,
-		Labels: p.Labels, Annotations: p.Annotations, Created: p.CreationTimestamp.Time,
-	}
-	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
-		m.Controller = profile.Owner{Kind: owner.Kind, Name: owner.Name}
-	}
+	m := v1alpha1.MetaOf(p)
 	for i := range p.Spec.Containers {
 		c := &p.Spec.Containers[i]
 		m.Containers = append(m.Containers, profile.Container{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -266,23 +265,10 @@ func TestContainerdAway(t *testing.T) {
 // Whatever is lost of what happens, the set ends as containerd does.
 func TestStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2} {
-		rnd := rand.New(rand.NewPCG(seed, 0))
 		var simulated daemon
 		s := serve(t, &simulated)
 		r := run(t, containerd.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond})
-		simulated.node.Storm(rnd, 600, func() {
-			if rnd.IntN(2) == 0 {
-				simulated.node.Disconnect()
-				return
-			}
-			s.Down()
-			simulated.node.StartContainer(simulated.node.StartPod())
-			s.Up()
-		})
-		t.Logf("seed %d: %d pods", seed, len(simulated.node.Pods()))
-		r.Until(simulated.node.Pods()...)
-		r.UntilPresent(simulated.node.Present()...)
-		r.Stop()
+		sourcetest.Storm(t, seed, simulated.node, s, r)
 	}
 }
 

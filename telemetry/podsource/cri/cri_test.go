@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -307,23 +306,10 @@ func TestEventsOutOfOrder(t *testing.T) {
 // Whatever is lost of what happens, the set ends as the runtime does.
 func TestStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
-		rnd := rand.New(rand.NewPCG(seed, 0))
 		simulated := runtime{noEvents: seed == 3}
 		s := serve(t, &simulated)
 		r := run(t, cri.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond, Poll: 5 * time.Millisecond})
-		simulated.node.Storm(rnd, 600, func() {
-			if rnd.IntN(2) == 0 {
-				simulated.node.Disconnect()
-				return
-			}
-			s.Down()
-			simulated.node.StartContainer(simulated.node.StartPod())
-			s.Up()
-		})
-		t.Logf("seed %d: %d pods", seed, len(simulated.node.Pods()))
-		r.Until(simulated.node.Pods()...)
-		r.UntilPresent(simulated.node.Present()...)
-		r.Stop()
+		sourcetest.Storm(t, seed, simulated.node, s, r)
 	}
 }
 

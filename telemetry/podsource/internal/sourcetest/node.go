@@ -246,3 +246,24 @@ func (n *Node) Storm(r *rand.Rand, steps int, disrupt func()) {
 	}
 	n.Drop(false)
 }
+
+// Storm has a node live through a storm in which connections break, and the runtime is
+// away while a pod starts: whatever is lost of what happens, the recorder has to end as
+// the node does.
+func Storm(t testing.TB, seed uint64, n *Node, s *Server, r *Recorder) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	n.Storm(random, 600, func() {
+		if random.IntN(2) == 0 {
+			n.Disconnect()
+			return
+		}
+		s.Down()
+		n.StartContainer(n.StartPod())
+		s.Up()
+	})
+	t.Logf("seed %d: %d pods", seed, len(n.Pods()))
+	r.Until(n.Pods()...)
+	r.UntilPresent(n.Present()...)
+	r.Stop()
+}
