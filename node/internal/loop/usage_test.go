@@ -1,0 +1,150 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// meter has one reading at each sample, and fails at every second.
+type meter struct{ reads int }
+
+func (m *meter) Observe(time.Time, []telemetry.Pod) {}
+
+func (m *meter) ReadTo(dst *telemetry.Usage, _ time.Time) error {
+	m.reads++
+	dst.Pods = append(dst.Pods[:0], telemetry.PodReading{UID: "pod-1", Age: time.Duration(m.reads) * time.Second, CPU: time.Duration(m.reads) * time.Second / 2})
+	if m.reads%2 == 0 {
+		return errors.New("a cgroup can't be read")
+	}
+	return nil
+}
+
+// TestLoopReadsUsage behind each sample, and passes the readings on.
+func TestLoopReadsUsage(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics, err := loop.NewUsageMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readings := make(chan agent.PodReading, 10000)
+	log := &syncBuffer{}
+	r := &running{t: t, pods: newFakePods(), metrics: registry}
+	r.run(loop.Config{
+		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
+		OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {},
+		Usage: &meter{}, UsageMetrics: metrics, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		OnUsage: func(_ time.Time, got []agent.PodReading) {
+			for _, reading := range got {
+				readings <- reading
+			}
+		},
+	})
+	for i := range time.Duration(4) {
+		select {
+		case got := <-readings:
+			if got.Pod != reserve.KeyOf("pod-1") || got.Age != (i+1)*time.Second || got.CPU != (i+1)*time.Second/2 || got.Container != 0 {
+				t.Errorf("reading %d is %+v", i, got)
+			}
+		case <-t.Context().Done():
+			t.Fatal("no reading")
+		}
+	}
+	waitFor(t, "readings that are counted", func() bool {
+		return r.counter("spazio_agent_usage_reads_total", "ok") >= 4 && r.counter("spazio_agent_usage_reads_total", "failed") >= 2
+	})
+	waitFor(t, "failures in the log", func() bool { return strings.Count(log.String(), "usage of pods not read") >= 2 })
+}
+
+// sick is a pod source with its health.
+type sick struct {
+	*fakePods
+	mu  sync.Mutex
+	err error
+}
+
+func (s *sick) Health() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+func TestPodSourceHealthIsAMetric(t *testing.T) {
+	source, registry := &sick{fakePods: newFakePods()}, prometheus.NewRegistry()
+	if _, err := loop.NewMetrics(registry, source); err != nil {
+		t.Fatal(err)
+	}
+	r := &running{t: t, metrics: registry}
+	if healthy := r.counter("spazio_agent_pod_source_healthy"); healthy != 1 {
+		t.Errorf("a source that sees pods: %v", healthy)
+	}
+	source.err = errors.New("blind")
+	if healthy := r.counter("spazio_agent_pod_source_healthy"); healthy != 0 {
+		t.Errorf("a blind source: %v", healthy)
+	}
+	taken := prometheus.WrapRegistererWith(prometheus.Labels{"of": "another"}, registry)
+	if _, err := loop.NewMetrics(taken, source); err == nil {
+		t.Error("the names are taken by others of other labels, and nobody says so")
+	}
+}
+
+// losses is a recorder of lost samples alone; good ones it counts.
+type losses struct {
+	loop.Recorder
+	lost chan error
+	good *atomic.Int64
+}
+
+func (l losses) Sample(time.Time, []float64)  { l.good.Add(1) }
+func (losses) Sizes(time.Time, []float64)     {}
+func (losses) Pods(time.Time, []agent.Pod)    {}
+func (losses) Churn(time.Time)                {}
+func (losses) Report(agent.Report)            {}
+func (l losses) Dropped(_ time.Time, e error) { l.lost <- e }
+
+// TestLostSamplesAreRecorded each, and a line in the log is about the first of a
+// series.
+func TestLostSamplesAreRecorded(t *testing.T) {
+	broken := errors.New("broken")
+	sampler, log, recorder := &fakeSampler{err: broken}, &syncBuffer{}, losses{lost: make(chan error, 1<<16), good: &atomic.Int64{}}
+	l := loop.New(loop.Config{
+		Pipeline: newPipeline(t), Sampler: sampler, Pods: newFakePods(), Period: time.Millisecond, Now: fastClock(),
+		OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {}, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx, recorder) }()
+	for series := range 2 {
+		for range 5 {
+			if err := <-recorder.lost; !errors.Is(err, broken) {
+				t.Errorf("lost for %v", err)
+			}
+		}
+		before := recorder.good.Load()
+		sampler.fail(nil)
+		waitFor(t, "a good sample", func() bool { return recorder.good.Load() > before })
+		for len(recorder.lost) > 0 {
+			<-recorder.lost
+		}
+		if lines := strings.Count(log.String(), "sample dropped"); lines != series+1 {
+			t.Errorf("%d lines of %d series", lines, series+1)
+		}
+		sampler.fail(broken)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
