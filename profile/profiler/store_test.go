@@ -442,6 +442,31 @@ func TestHalfLivesAreThePresets(t *testing.T) {
 	}
 }
 
+// What a node has sent is known for as long as there is room, however long ago.
+func TestABatchIsHeardOnce(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	b := agent.UsageBatch{Node: "a", Incarnation: 1, Sequence: 1, Windows: []agent.Window{window(1, .5, 1e9)}}
+	want(t, "the batch", c.store.Windows(c.at, b), profiler.Accepted, 1)
+	c.at = c.at.Add(time.Hour)
+	c.pod(2, "b", deployment("web"))
+	want(t, "another node's", c.send("b", window(2, .5, 1e9)), profiler.Accepted, 1)
+	want(t, "the batch, an hour later", c.store.Windows(c.at, b), profiler.Duplicate, 1)
+}
+
+// For how long which demand held is what is recommended, not its mean.
+func TestDemandsAreRecommended(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	w := window(1, .5, 1e9)
+	w.Demand = []agent.DemandTime{{Bucket: agent.DemandBucket(.1), Millis: 45_000}, {Bucket: agent.DemandBucket(2), Millis: 15_000}}
+	c.send("a", w)
+	got := c.publish()
+	if len(got) != 1 || len(got[0].Recommendations) != 1 || got[0].Recommendations[0].Target.CPU < 1.9 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestCheckpoints(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	for n := range 5 {

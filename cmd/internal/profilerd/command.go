@@ -29,7 +29,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // gcPercent is less than Go's 100: most of the heap is profiles and connections, which
 // stay, and little is allocated a second.
-const gcPercent = 10
+const gcPercent = 15
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {

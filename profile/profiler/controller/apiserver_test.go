@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -36,7 +37,8 @@ type apiServer struct {
 	watchers map[chan object]string
 	writes   []string // "METHOD path", those of leases and events aside
 	events   []object
-	conflict int // so many updates to come are refused
+	conflict int    // so many updates to come are refused
+	denied   string // the verb that nobody may use
 }
 
 func newAPIServer(t *testing.T) *apiServer {
@@ -51,9 +53,7 @@ func newAPIServer(t *testing.T) *apiServer {
 		s.watch(w, r, group, "WorkloadProfile", v1alpha1.GroupVersion.String(), "workloadprofiles")
 	})
 	mux.HandleFunc("GET "+group+"/namespaces/{namespace}/workloadprofilecheckpoints", s.checkpoints)
-	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusCreated, object{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": object{"allowed": true}})
-	})
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", s.review)
 	mux.HandleFunc("/", s.serve)
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
@@ -74,6 +74,13 @@ func answer(w http.ResponseWriter, code int, o any) {
 
 func refuse(w http.ResponseWriter, code int, reason string) {
 	answer(w, code, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code})
+}
+
+func (s *apiServer) review(w http.ResponseWriter, r *http.Request) {
+	var review authorizationv1.SelfSubjectAccessReview
+	_ = json.NewDecoder(r.Body).Decode(&review)
+	allowed := review.Spec.ResourceAttributes == nil || review.Spec.ResourceAttributes.Verb != s.denied
+	answer(w, http.StatusCreated, object{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": object{"allowed": allowed}})
 }
 
 // of are the objects of a resource, whatever their namespace, by their paths.

@@ -294,11 +294,15 @@ func TestTheNewestWins(t *testing.T) {
 func TestWritesAreBounded(t *testing.T) {
 	const rate, workloads = 20, 60
 	s := newAPIServer(t)
+	all := make(chan struct{})
+	s.before = func(string, string) { <-all }
 	began := time.Now()
 	r := start(t, s, profiler.Config{Refresh: time.Second}, controller.Config{WriteRate: rate})
 	for n := range workloads {
 		r.measure(t, fmt.Sprint("web-", n), 1, .5, 1e9)
 	}
+	eventually(t, "all are measured", func() bool { return r.store.Stats().Windows[profiler.Accepted] == workloads })
+	close(all)
 	eventually(t, "all are published", func() bool {
 		writes, elapsed := float64(s.written("", "")), time.Since(began).Seconds()
 		// A profile that is not there takes two: the budget is looked at before.
@@ -312,8 +316,74 @@ func TestWritesAreBounded(t *testing.T) {
 		}
 		return true
 	})
-	// Checkpoints have their turn although there is always something to publish.
-	eventually(t, "checkpoints are written", func() bool { return s.written("POST", "checkpoints") > 0 })
+	// While there was something to publish checkpoints had their turn, one in four.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	saved, made := 0, 0
+	for _, w := range s.writes {
+		switch {
+		case !strings.HasPrefix(w, "POST"):
+		case strings.Contains(w, "checkpoints"):
+			saved++
+		default:
+			made++
+		}
+		if made == workloads {
+			break
+		}
+		if saved > made/3+1 {
+			t.Fatalf("%d checkpoints beside %d new profiles", saved, made)
+		}
+	}
+	if saved == 0 {
+		t.Error("no checkpoint before the last new profile")
+	}
+}
+
+// A right that the API server does not give is named.
+func TestAMissingRightIsShown(t *testing.T) {
+	s := newAPIServer(t)
+	s.denied = "patch"
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	eventually(t, "the right is said to be missing", func() bool {
+		families, err := r.registry.Gather()
+		if err != nil {
+			return false
+		}
+		missing, granted := 0, 0
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() != "spazio_profiler_missing_rights" {
+					continue
+				}
+				if m.GetGauge().GetValue() == 0 {
+					granted++
+				} else if strings.Contains(m.String(), "workloadprofilecheckpoints") {
+					missing++
+				}
+			}
+		}
+		return missing == 1 && missing+granted == len(controller.Rights())
+	})
+}
+
+// A window of a container that has run again counts for the container.
+func TestContainersOfBefore(t *testing.T) {
+	s := newAPIServer(t)
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	pod := podOf("web", 1)
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "main", ContainerID: "containerd://now", LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://before"}}},
+		{Name: "side", ContainerID: "containerd://side"},
+	}
+	s.pod(pod)
+	for _, id := range []string{"now", "before", "side"} {
+		r.sequence++
+		r.store.Windows(time.Now(), agent.UsageBatch{Node: "node", Incarnation: 1, Sequence: r.sequence, Windows: []agent.Window{{
+			Pod: reserve.KeyOf(string(pod.UID)), Container: uint64(reserve.KeyOf(id)), Age: time.Hour, Span: time.Minute, CPU: 30, Memory: 1e9,
+		}}})
+	}
+	eventually(t, "all windows count", func() bool { return r.store.Stats().Windows[profiler.Accepted] == 3 })
 }
 
 // Three pods that take something else than was known are said to contradict it, by a
