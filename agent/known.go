@@ -33,11 +33,13 @@ const (
 	// is not seen to take it.
 	memoryFade = 10 * time.Minute
 	// surpriseMore and surpriseLess are the ratios of a surprise, and settledAge the
-	// age from which a pod that takes less is one. What is less than surpriseLeast of
-	// the channel surprises nobody.
+	// age from which a pod that takes less is one, doneAge where it has ended: one that
+	// lived for less has not shown what others take. What is less than surpriseLeast
+	// of the channel surprises nobody.
 	surpriseMore  = 1.5
 	surpriseLess  = 2. / 3
 	settledAge    = time.Minute
+	doneAge       = 10 * time.Second
 	surpriseLeast = .01
 	// surpriseKept is for how long reports tell of a surprise: any may be lost.
 	surpriseKept = 5 * time.Second
@@ -90,6 +92,12 @@ func (u *PodUse) observe(at time.Time, r *PodReading) bool {
 	return true
 }
 
+// settled says whether the pod would not have taken more, had it lived on: it was
+// not killed, and old enough.
+func (r *PodReading) settled() bool {
+	return r.Age >= settledAge || r.Ended && r.Age >= doneAge && r.OOMKills == 0
+}
+
 // surprise says whether the pod takes something else than was told.
 func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float64) (s Surprise, is bool) {
 	s.Pod = r.Key
@@ -99,7 +107,7 @@ func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float
 		}
 		by := measured / told.Amount
 		more := by >= surpriseMore
-		less := by <= surpriseLess && (reading.Age >= settledAge || reading.Ended)
+		less := by <= surpriseLess && reading.settled()
 		is = is || (more || less) && math.Abs(measured-told.Amount)*unit >= surpriseLeast
 		return min(by, MaxSurprise)
 	}

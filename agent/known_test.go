@@ -226,9 +226,15 @@ func TestSurprises(t *testing.T) {
 			[]agent.Surprise{{Pod: 1, CPURatio: .5, MemoryRatio: 1}},
 		},
 		{
-			"less at the end", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second / 2, Ended: true, CPU: time.Second / 2, MemoryPeak: 5e8}},
+			"less at the end", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: 10 * time.Second, Ended: true, CPU: 10 * time.Second, MemoryPeak: 5e8}},
 			[]agent.Surprise{{Pod: 1, CPURatio: 1, MemoryRatio: .5}},
 		},
+		{"less at an early end", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: 9 * time.Second, Ended: true, CPU: time.Second, MemoryPeak: 5e8}}, nil},
+		{
+			"more at an early end", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second / 2, Ended: true, CPU: time.Second / 2, MemoryPeak: 2e9}},
+			[]agent.Surprise{{Pod: 1, CPURatio: 1, MemoryRatio: 2}},
+		},
+		{"less when it was killed", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: 30 * time.Second, Ended: true, OOMKills: 1, CPU: 30 * time.Second, MemoryPeak: 5e8}}, nil},
 		{"too little to matter", sure(.01, 1e6), []agent.PodReading{reading(1, time.Second, .04, 9e6)}, nil},
 		{"a container", sure(1, 1e9), []agent.PodReading{{Pod: 1, Container: 7, Age: time.Minute, CPU: time.Hour}}, nil},
 		{"another pod", sure(1, 1e9), []agent.PodReading{reading(2, time.Minute, 4, 9e9)}, nil},

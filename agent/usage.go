@@ -79,7 +79,7 @@ const (
 type UsageLogConfig struct {
 	Node        string
 	Incarnation uint64
-	// Every is the length of a window, but for a pod's first two; default one minute.
+	// Every is the length of a window, but for a pod's first four; default one minute.
 	Every time.Duration
 	// Gap is the least time from one batch to the next; default 1 s.
 	Gap time.Duration
@@ -115,8 +115,8 @@ func (c UsageLogConfig) withDefaults() UsageLogConfig {
 }
 
 // UsageLog turns readings of pods into windows for one profiler. A window is a minute
-// long, but a pod's first two are as long as it takes to the first two readings, and
-// its last one goes at once. One batch is under way at a time; until it is
+// long, but a pod's first four are as long as it takes to the first four readings, by
+// which most have all their memory, and its last one goes at once. One batch is under way at a time; until it is
 // acknowledged the windows of each pod that follow grow together, for they are sums:
 // what is kept is bounded by the pods and not by the time.
 //
@@ -129,6 +129,10 @@ type UsageLog struct {
 	next     time.Time   // no batch before
 	dropped  UsageDropped
 }
+
+// earlyReadings is how many of a pod go at once: at 1, 2, 5 and 10 s, as it is read.
+// With fewer what it held at 2 s would stand for it until it is a minute old.
+const earlyReadings = 4
 
 // UsageDropped counts what a UsageLog has lost.
 type UsageDropped struct {
@@ -199,7 +203,7 @@ func (l *UsageLog) take(at time.Time, r *PodReading) {
 	if r.Ended && p.window.Span == 0 {
 		delete(l.entries, key)
 	}
-	p.due = p.due || p.readings <= 2 || r.Ended || at.Sub(p.began) >= l.config.Every
+	p.due = p.due || p.readings <= earlyReadings || r.Ended || at.Sub(p.began) >= l.config.Every
 }
 
 // add begins the log of a pod: with nothing taken, at its beginning.

@@ -33,7 +33,7 @@ func batch(t *testing.T, l *agent.UsageLog, at time.Time) agent.UsageBatch {
 
 const second = time.Second
 
-// TestUsageWindows: a pod's first two readings and its last go at once, what is between
+// TestUsageWindows: a pod's first four readings and its last go at once, what is between
 // by the minute.
 func TestUsageWindows(t *testing.T) {
 	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 5})
@@ -73,24 +73,29 @@ func TestUsageWindows(t *testing.T) {
 		t.Errorf("second (-want +got):\n%s", d)
 	}
 	l.Acknowledge(5, 2)
-	for s := 15.; s <= 55; s += 10 {
+	take(10, later)
+	if b := batch(t, l, at(10)); b.Windows[0].Span != 5*second || b.Windows[0].MemoryPeak != 0 {
+		t.Errorf("fourth %+v", b)
+	}
+	l.Acknowledge(5, 3)
+	for s := 20.; s <= 60; s += 10 {
 		take(s, later)
 		if b, ok := l.Batch(at(s)); ok {
 			t.Errorf("%v s: %+v", s, b)
 		}
 	}
 	later.CPU = 8 * second
-	take(65, later)
-	if b := batch(t, l, at(65)); b.Windows[0].Span != 60*second || b.Windows[0].CPU != 1 || b.Windows[0].OOMKills != 0 {
+	take(70, later)
+	if b := batch(t, l, at(70)); b.Windows[0].Span != 60*second || b.Windows[0].CPU != 1 || b.Windows[0].OOMKills != 0 {
 		t.Errorf("after a minute %+v", b)
 	}
-	l.Acknowledge(5, 3)
+	l.Acknowledge(5, 4)
 	later.CPU, later.Ended = 9*second, true
-	take(65.3, later)
-	if _, ok := l.Batch(at(65.3)); ok {
+	take(70.3, later)
+	if _, ok := l.Batch(at(70.3)); ok {
 		t.Error("two batches within a second")
 	}
-	if b := batch(t, l, at(66)); !b.Windows[0].Ended || b.Windows[0].CPU != 1 || b.Windows[0].Span != 300*time.Millisecond {
+	if b := batch(t, l, at(71)); !b.Windows[0].Ended || b.Windows[0].CPU != 1 || b.Windows[0].Span != 300*time.Millisecond {
 		t.Errorf("at the end %+v", b)
 	}
 }

@@ -88,9 +88,10 @@ func (v Verdict) String() string {
 
 const (
 	// bandSigmas and bandShare make the band around the mean that contradicts
-	// nothing: 3·max(s, x̄/4, floor). Three deviations are the usual limit of a
-	// control chart (Shewhart, 1931); a quarter stands in while few pods say
-	// little about s.
+	// nothing: 3·max(s, min(x, x̄)/4, floor). Three deviations are the usual limit
+	// of a control chart (Shewhart, 1931); a quarter stands in while few pods say
+	// little about s. It is of the less of the two, so that a mean three times too
+	// large is contradicted as one three times too small is.
 	bandSigmas, bandShare = 3, .25
 	// unitSlack forgives the rounding of a weight of one.
 	unitSlack = 1e-9
@@ -139,7 +140,7 @@ func (e *Evidence) contradicted(x, weight, floor float64) bool {
 		return false
 	}
 	off = math.Abs(off) / bandSigmas
-	return off > e.Mean*bandShare && off > floor && off*off > e.Var
+	return off > min(x, e.Mean)*bandShare && off > floor && off*off > e.Var
 }
 
 // accept adds the doubts as pods of a time.

@@ -91,7 +91,7 @@ func (w *naive) take(s sample) profile.Verdict {
 	if len(w.taken) > 0 {
 		at := latest(append(append([]sample(nil), w.taken...), w.doubts...))
 		_, mean, variance := moments(w.taken, at, week)
-		band := 3 * math.Max(math.Sqrt(variance), math.Max(mean/4, w.floor))
+		band := 3 * math.Max(math.Sqrt(variance), math.Max(math.Min(s.value, mean)/4, w.floor))
 		if high := s.value > mean; math.Abs(s.value-mean) > band && (high || s.weight == 1) {
 			w.doubts = append(w.doubts, s)
 			if len(w.doubts) < 3 {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-const resources = 2
+// resources are the CPU and, memoryOf, memory.
+const resources, memoryOf = 2, 1
 
 // keyOf is the FNV-1a hash of the name of a pod or a node: names are compared often
 // and kept for every pod.

@@ -107,16 +107,20 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	slot, today := slotOf(at, p.config.Zone, len(p.slots))
 	weight := p.weight(&w)
 	l, fresh, moved := p.enter(at, &w, slot)
-	memory := w.memory(l.day.peak)
+	before := l.day.peak
+	memory := w.memory(before)
 	l.day.add(&w, memory)
 	l.inSlot.add(&w, memory)
-	if p.day.observe(l, weight, today, fresh, w.Ended) {
+	growing := w.growing(before, weight)
+	if p.day.observe(l, weight, today, fresh, growing, w.Ended) {
 		p.restarts++
 	}
-	p.slot(slot).observe(l, weight, today, fresh || moved, w.Ended)
+	p.slot(slot).observe(l, weight, today, fresh || moved, growing, w.Ended)
 	if w.Ended {
 		p.leave(l)
-		return p.lives.Add(at, w.Age.Seconds(), 1)
+		if !w.killed() {
+			return p.lives.Add(at, w.Age.Seconds(), 1)
+		}
 	}
 	return nil
 }
@@ -205,14 +209,20 @@ func (p *Profile) current(at time.Time, w *Window) bool {
 const leastFull, mostFull = 10 * time.Second, 10 * time.Minute
 
 // weight is that of a pod at its age: full from the median age of the workload's
-// ended pods on, and at its own end.
+// ended pods on, of one that has ended from half of it on: what a node holds at any
+// time is rather of pods that live long.
 func (p *Profile) weight(w *Window) float64 {
-	full := leastFull
-	if median := p.lives.Quantile(.5); median > 0 {
-		full = time.Duration(min(max(median, leastFull.Seconds()), mostFull.Seconds()) * float64(time.Second))
+	median := p.lives.Quantile(.5)
+	full := leastFull.Seconds()
+	switch {
+	case w.Ended:
+		full = min(median/2, mostFull.Seconds())
+	case median > 0:
+		full = min(max(median, full), mostFull.Seconds())
 	}
-	if w.Ended || w.Age >= full {
+	age := max(w.Age.Seconds(), w.Span.Seconds())
+	if age >= full {
 		return 1
 	}
-	return max(w.Age.Seconds(), w.Span.Seconds()) / full.Seconds()
+	return age / full
 }

@@ -61,9 +61,11 @@ func TestProfileCountsPods(t *testing.T) {
 	}
 	demandNear(t, "one pod", p.Demand(start, 0), profile.Demand{
 		CPU: profile.Share{Amount: 2, Confidence: .5}, Memory: profile.Share{Amount: 3e8, Confidence: .5}})
-	observe(t, p, start.Add(3*time.Minute), window("b", 1, 1.5e8))
+	b := window("b", 1.2, 1.5e8)
+	b.Age = 3 * time.Minute
+	observe(t, p, start.Add(3*time.Minute), b)
 	d := p.Demand(start, 0)
-	if math.Abs(d.CPU.Amount-1.5) > 1e-3 || math.Abs(d.CPU.Confidence-2./3) > 1e-3 || math.Abs(d.CPU.SD-.5) > 1e-3 {
+	if math.Abs(d.CPU.Amount-1.6) > 1e-3 || math.Abs(d.CPU.Confidence-2./3) > 1e-3 || math.Abs(d.CPU.SD-.4) > 1e-3 {
 		t.Errorf("two pods: %+v", d)
 	}
 }
@@ -181,6 +183,25 @@ func TestProfileWeighsByAge(t *testing.T) {
 	if d := p.Demand(start, 0).CPU; math.Abs(d.Confidence-.5) > 1e-9 {
 		t.Errorf("%+v, want one pod at its end", d)
 	}
+	// Of pods that live for a minute one that ends sooner than after half of it is
+	// the less of one the sooner it does.
+	p = newProfile(t, profile.Config{})
+	for i := range 3 {
+		observe(t, p, start, window(fmt.Sprint(i), 1, 1e8))
+	}
+	before, _ := p.Evidence()
+	for _, c := range []struct{ age, weight float64 }{{40, 1}, {3, .1}} {
+		w := window(fmt.Sprint("ended at ", c.age), 1, 1e8)
+		w.Age = time.Duration(c.age * float64(time.Second))
+		w.Span, w.CPUSeconds = w.Age, c.age
+		observe(t, p, start, w)
+		cpu, _ := p.Evidence()
+		// Lifetimes are known to a bucket.
+		if more := cpu.Pods - before.Pods; math.Abs(more-c.weight) > .1*c.weight {
+			t.Errorf("one that ended at %v s weighs %v, want %v", c.age, more, c.weight)
+		}
+		before = cpu
+	}
 	// Pods live for an hour: ten minutes are as good, one is a tenth of that.
 	p = newProfile(t, profile.Config{})
 	w = window("old", 1, 1e8)
@@ -191,6 +212,90 @@ func TestProfileWeighsByAge(t *testing.T) {
 	observe(t, p, start, w)
 	if cpu, _ := p.Evidence(); math.Abs(cpu.Pods-1.1) > 1e-9 {
 		t.Errorf("%v pods, want one and a tenth", cpu.Pods)
+	}
+}
+
+// A young pod whose memory grows has not shown what it takes, nor has one that was
+// killed: it says something where that is more than others take.
+func TestProfileGrowingMemory(t *testing.T) {
+	early := func(p *profile.Profile, pod string, peaks ...float64) (memory profile.Evidence) {
+		before := time.Duration(0)
+		for i, peak := range peaks {
+			age := []time.Duration{time.Second, 2 * time.Second, 5 * time.Second}[i]
+			observe(t, p, start.Add(age), profile.Window{Pod: pod, Node: "n", Age: age, Span: age - before, CPUSeconds: (age - before).Seconds(), Memory: peak, MemoryPeak: peak})
+			before = age
+		}
+		_, memory = p.Evidence()
+		return memory
+	}
+	for _, c := range []struct {
+		name      string
+		peaks     []float64
+		pods, say float64
+	}{
+		{"one reading", []float64{1e8}, 0, 0},
+		{"grows", []float64{1e8, 2e8}, 0, 0},
+		{"grows on, but is as old as half of all", []float64{1e8, 2e8, 5e8}, .5, 5e8},
+		{"all at once", []float64{5e8, 5e8}, .2, 5e8},
+		{"grown by hardly anything", []float64{5e8, 5.4e8}, .2, 5.4e8},
+		{"is less now", []float64{1e8, 5e8, 2e8}, .5, 5e8},
+	} {
+		p := newProfile(t, profile.Config{})
+		if e := early(p, "a", c.peaks...); math.Abs(e.Pods-c.pods) > 1e-6 || math.Abs(e.Mean-c.say) > 1 {
+			t.Errorf("%s: %v pods of %v bytes, want %v of %v", c.name, e.Pods, e.Mean, c.pods, c.say)
+		}
+		if cpu, _ := p.Evidence(); cpu.Pods == 0 {
+			t.Errorf("%s: nothing of the CPU", c.name)
+		}
+	}
+	p := newProfile(t, profile.Config{})
+	observe(t, p, start, window("old", 1, 1e9))
+	if e := early(p, "young", 1e8, 3e8); math.Abs(e.Mean-1e9) > 1 || math.Abs(e.Pods-1) > 1e-6 {
+		t.Errorf("%v pods of %v bytes, want the old one alone", e.Pods, e.Mean)
+	}
+	if e := early(p, "larger", 5e8, 1.2e9); !(e.Mean > 1.001e9) {
+		t.Errorf("%v bytes: one that takes more is not heard", e.Mean)
+	}
+	killed := func(pod string, bytes float64) (memory profile.Evidence) {
+		w := window(pod, 1, bytes)
+		w.OOMKills = 1
+		observe(t, p, start, w)
+		_, memory = p.Evidence()
+		return memory
+	}
+	before := early(p, "another", 1e8)
+	if e := killed("small", 3e8); e != before {
+		t.Errorf("killed at less than others take: %+v, before %+v", e, before)
+	}
+	if e := killed("large", 1.5e9); !(e.Mean > before.Mean) {
+		t.Errorf("killed at more than others take: %v bytes, before %v", e.Mean, before.Mean)
+	}
+	// Nor does it say how long pods live.
+	observe(t, p, start, window("lives", 1, 1e9))
+	life := p.Lifetime(.5)
+	for i := range 9 {
+		w := window(fmt.Sprint("dies", i), 1, 1e8)
+		w.Age, w.Span, w.CPUSeconds, w.OOMKills = time.Second, time.Second, 1, 1
+		observe(t, p, start, w)
+	}
+	if p.Lifetime(.5) != life {
+		t.Errorf("pods live for %v, without those killed %v", p.Lifetime(.5), life)
+	}
+}
+
+// A profile three times too large is found out as one three times too small is.
+func TestProfileRestartsDownwards(t *testing.T) {
+	for _, factor := range []float64{3, 1. / 3} {
+		p := newProfile(t, profile.Config{})
+		for i := range 50 {
+			observe(t, p, start, window(fmt.Sprint("old", i), factor, factor*1e9))
+		}
+		for i := range 3 {
+			observe(t, p, start, window(fmt.Sprint("new", i), 1, 1e9))
+		}
+		if cpu, memory := p.Evidence(); math.Abs(cpu.Mean-1) > 1e-9 || math.Abs(memory.Mean-1e9) > 1 || p.Restarts() != 1 {
+			t.Errorf("%.2f times the truth: %v cores, %v bytes after %d restarts", factor, cpu.Mean, memory.Mean, p.Restarts())
+		}
 	}
 }
 

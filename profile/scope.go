@@ -79,8 +79,10 @@ func (s *scope) of(l *livePod) *reading {
 	return nil
 }
 
-// observe takes a live pod's reading and says whether it restarted the evidence.
-func (s *scope) observe(l *livePod, weight float64, today int64, fresh, ended bool) (restarted bool) {
+// observe takes a live pod's reading and says whether it restarted the evidence. Of
+// a pod that is growing memory is a lower bound of what the pod will take, which says
+// nothing if it is less than others'.
+func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing, ended bool) (restarted bool) {
 	if today > s.newest {
 		s.days, s.newest = s.days+1, today
 	}
@@ -90,6 +92,11 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, ended bo
 	own := s.of(l)
 	for r, x := range own.amounts() {
 		own.weight[r] = 0
+		if r == memoryOf && growing && s.under(r, x, ended) {
+			s.withdraw(r, l)
+			s.stale[r]++
+			continue
+		}
 		if s.judge(r, l, own, x, weight, ended) {
 			restarted = true
 		}
@@ -99,7 +106,7 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, ended bo
 
 // judge holds a reading against the other pods'.
 func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended bool) (restarted bool) {
-	s.doubts[r] = slices.DeleteFunc(s.doubts[r], func(d doubt) bool { return d.pod == l.pod && d.node == l.node })
+	s.withdraw(r, l)
 	others := s.others(r)
 	others.Doubt = len(s.doubts[r]) // whose values believe knows
 	config := s.profile.config.evidence(r)
@@ -126,6 +133,19 @@ func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended 
 	}
 	s.stale[r]++
 	return false
+}
+
+// under says whether x is a lower bound that says nothing beside the other pods. Where
+// there are none it is all there is if the pod has ended, and otherwise there is more
+// to come.
+func (s *scope) under(r int, x float64, ended bool) bool {
+	others := s.others(r)
+	return others.Pods == 0 && !ended || x <= others.Mean
+}
+
+// withdraw drops the doubt that an earlier reading of the pod was.
+func (s *scope) withdraw(r int, l *livePod) {
+	s.doubts[r] = slices.DeleteFunc(s.doubts[r], func(d doubt) bool { return d.pod == l.pod && d.node == l.node })
 }
 
 // others is the evidence to hold a reading against. Of few pods it is exact; of

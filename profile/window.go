@@ -94,6 +94,27 @@ func (w *Window) validateDemand() error {
 // cores is the mean demand.
 func (w *Window) cores() float64 { return (w.CPUSeconds + w.StalledSeconds) / w.Span.Seconds() }
 
+// killed says that the pod ended for want of memory, and not when it was done.
+func (w *Window) killed() bool { return w.Ended && w.OOMKills > 0 }
+
+const (
+	// grownBy is by what share of its peak a young pod's memory has to grow in a
+	// window for it to be taken to grow further.
+	grownBy = .1
+	// young is the weight of a pod below which it is. Of an older one, what it takes is
+	// what there is to say, be it that it grows for ever.
+	young = .5
+)
+
+// growing says whether the pod's memory would have grown on after the window, given
+// its peak before it and what the pod weighs: then it is less than what the pod takes.
+func (w *Window) growing(peak, weight float64) bool {
+	if w.Ended {
+		return w.killed()
+	}
+	return weight < young && max(w.Memory, w.MemoryPeak) > (1+grownBy)*peak
+}
+
 // memory is the most memory of the span, given the pod's peak before it: a peak
 // that grew did so in this span, and readings may have missed it.
 func (w *Window) memory(peak float64) float64 {

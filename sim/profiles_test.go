@@ -189,11 +189,13 @@ func TestPartsOfProfiles(t *testing.T) {
 	}
 	worse("without profiles", sim.Spazio{}, 1.1, 1)
 	worse("one number a pod", counting(sim.Profiles{Scalar: true}), 1.02, 0)
-	worse("not repriced", counting(sim.Profiles{Snapshot: true}), 1, 0)
 	worse("read late", counting(sim.Profiles{First: 10}), 1, 0)
 	narrow := counting(sim.Profiles{})
 	narrow.Rules.Spread = 1e-6
 	worse("no spread", narrow, 0, 1.2)
+	// What was right at first needs not be repriced: what was wrong does.
+	overload, sojourn = over(t, counting(sim.Profiles{Known: .2}))
+	worse("not repriced", counting(sim.Profiles{Known: .2, Snapshot: true}), 1.02, 1.05)
 }
 
 // TestWrongProfile: a profile that says half of what pods take for ever is dropped when
