@@ -270,6 +270,14 @@ func TestProfileGrowingMemory(t *testing.T) {
 	if e := killed("large", 1.5e9); !(e.Mean > before.Mean) {
 		t.Errorf("killed at more than others take: %v bytes, before %v", e.Mean, before.Mean)
 	}
+	// Where nobody else was seen it is all there is.
+	first := newProfile(t, profile.Config{})
+	w := window("first", 1, 3e8)
+	w.OOMKills = 1
+	observe(t, first, start, w)
+	if _, memory := first.Evidence(); memory.Pods != 1 || memory.Mean != 3e8 {
+		t.Errorf("the only pod, killed: %+v", memory)
+	}
 	// Nor does it say how long pods live.
 	observe(t, p, start, window("lives", 1, 1e9))
 	life := p.Lifetime(.5)
