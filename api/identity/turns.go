@@ -178,6 +178,10 @@ func acquire(ctx context.Context, own, all chan struct{}) error {
 			return context.Cause(ctx)
 		}
 	}
+	if ctx.Err() != nil { // its end and the place came together
+		release(own, all)
+		return context.Cause(ctx)
+	}
 	return nil
 }
 
