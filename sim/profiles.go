@@ -30,6 +30,9 @@ type Profiles struct {
 	// Known, if above 0, has all pods of each workload known from the start, what they
 	// take off by that factor: 1 is right.
 	Known float64
+	// Day is how many seconds of the run are a day to the profiler, from midnight on:
+	// default one, 86,400.
+	Day float64
 	// Frozen has the profiler learn nothing in the run.
 	Frozen bool
 	// Usage takes what pods use of the CPU for what they would take, waiting or not.
@@ -43,6 +46,7 @@ type Profiles struct {
 const (
 	defaultFirst = 1
 	defaultDelay = 2
+	day          = 24 * time.Hour
 )
 
 // readingAges are those of the readings after the first, and readingPeriod is from one
@@ -51,12 +55,16 @@ var readingAges = []float64{2, 5, 10}
 
 const readingPeriod = 10
 
+// shortestDay bounds what runs take for a day.
+const shortestDay = 60
+
 // writePeriod is after how many seconds a profile is written whose demand is as it was.
 const writePeriod = 600
 
 func (p Profiles) withDefaults() Profiles {
 	setDefault(&p.First, defaultFirst)
 	setDefault(&p.Delay, defaultDelay)
+	setDefault(&p.Day, day.Seconds())
 	return p
 }
 
@@ -65,15 +73,29 @@ func (p Profiles) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"Profiles.First", p.First}, {"Profiles.Delay", p.Delay}, {"Profiles.Known", p.Known}} {
+	}{{"Profiles.First", p.First}, {"Profiles.Delay", p.Delay}, {"Profiles.Day", p.Day}, {"Profiles.Known", p.Known}} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return refuse(f.name, f.value, "a finite number ≥ 0")
 		}
+	}
+	if p.Day > 0 && p.Day < shortestDay {
+		return refuse("Profiles.Day", p.Day, "at least a minute, or 0 for the default")
 	}
 	if p.Frozen && p.Known == 0 {
 		return refuse("Profiles.Frozen", p.Frozen, "something known")
 	}
 	return p.Config.Validate()
+}
+
+// pace is how much faster than the run time passes for the profiler.
+func (p *Profiles) pace() float64 { return day.Seconds() / p.Day }
+
+// time is what it is to the profiler at a time of the run.
+func (p *Profiles) time(seconds float64) time.Time {
+	if p.Day == day.Seconds() {
+		return at(seconds)
+	}
+	return epoch.Truncate(day).Add(elapsed(seconds * p.pace()))
 }
 
 // after is a pod's age at the reading after one.
@@ -173,7 +195,7 @@ func (p *profiler) start() {
 	for n := range p.workloads {
 		w := &p.workloads[n]
 		for i, pod := range w.pods {
-			p.c.fail(w.profile.Observe(at(0), p.whole(i, &p.c.pods[pod])))
+			p.c.fail(w.profile.Observe(p.options.time(0), p.whole(i, &p.c.pods[pod])))
 		}
 		w.sent = price{p.demand(w), 0}
 		p.published(int32(n), w.sent)
@@ -193,8 +215,15 @@ func (p *profiler) whole(i int, pod *Pod) profile.Window {
 }
 
 func (p *profiler) demand(w *learnt) profile.Demand {
-	return w.profile.Demand(at(p.c.now), 0).Published()
+	lives := time.Duration(0)
+	if p.options.Day != day.Seconds() { // the profile's own would be too short
+		lives = elapsed(p.options.pace() * w.profile.Lifetime(reach).Seconds())
+	}
+	return w.profile.Demand(p.options.time(p.c.now), lives).Published()
 }
+
+// reach is the quantile of lives that a pod is priced for.
+const reach = .9
 
 // phase has a pod read from the time that it runs until it has ended.
 func (p *profiler) phase(m *machine, t node.Transition) {
@@ -285,7 +314,7 @@ func (p *profiler) observe(on string, from *agent.Window) {
 	pod := podOf(from.Pod)
 	n := p.of[pod]
 	w := &p.workloads[n]
-	p.c.fail(w.profile.Observe(at(p.c.now), profile.Window{
+	p.c.fail(w.profile.Observe(p.options.time(p.c.now), profile.Window{
 		Pod: strconv.FormatUint(uint64(from.Pod), 16), Node: on, Revision: p.c.pods[pod].Revision,
 		Age: from.Age, Span: from.Span, CPUSeconds: from.CPU, StalledSeconds: from.Stalled, Unstalled: !from.Pressure,
 		Demand: demandTimes(from.Demand), Memory: from.Memory, MemoryPeak: from.MemoryPeak,

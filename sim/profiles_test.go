@@ -288,9 +288,38 @@ func TestDemandMetrics(t *testing.T) {
 	}
 }
 
+// TestDays: in days of 400 s, by the second half of which pods take twice the memory, a
+// profiler that tells halves of the day apart expects of the third day's pods what they
+// take, and one that does not expects something between.
+func TestDays(t *testing.T) {
+	var pods []sim.Pod
+	for i := range 1200 {
+		p := sim.Pod{Created: float64(i), Work: 1, Cores: .1, Memory: gib, Workload: "w"}
+		if i%400 >= 200 {
+			p.Memory *= 1.5
+		}
+		pods = append(pods, p)
+	}
+	for _, slots := range []int{1, 2} {
+		s := counting(sim.Profiles{Day: 400, Config: profile.Config{Slots: slots}})
+		r := run(t, sim.Config{Nodes: 4, Scheduler: s, Seed: 1}, pods)
+		off := 0
+		for i := 800; i < 1200; i++ {
+			told := r.Records[i].Expected.Memory.Amount / pods[i].Memory
+			if told < .95 || told > 1.15 {
+				off++
+			}
+		}
+		// Pods may live across the middle of the day, and prices take seconds.
+		if apart := slots == 2; apart && off > 80 || !apart && off < 200 {
+			t.Errorf("%d slots: %d of 400 pods are expected to take something else than they do", slots, off)
+		}
+	}
+}
+
 func TestProfilesRefuse(t *testing.T) {
 	for _, p := range []sim.Profiles{
-		{First: -1}, {Delay: math.NaN()}, {Known: math.Inf(1)}, {Frozen: true},
+		{First: -1}, {Delay: math.NaN()}, {Day: -1}, {Day: 59}, {Known: math.Inf(1)}, {Frozen: true},
 		{Config: profile.Config{Slots: 25}},
 	} {
 		_, err := sim.Run(t.Context(), sim.Config{Scheduler: counting(p)}, nil)

@@ -66,7 +66,7 @@ var foremost = map[string][]string{
 	"":     {"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core"},
 	"b3":   {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
 	"b3io": {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
-	"p1":   profiles, "p2": profiles, "p3": profiles, "p4": profiles, "p5": profiles, "p7": profiles, "p8": profiles,
+	"p1":   profiles, "p2": profiles, "p3": profiles, "p4": profiles, "p5": profiles, "p6": profiles, "p7": profiles, "p8": profiles,
 	"s1": {"server_p99", "makespan", "run_mean", "sojourn_mean"},
 	"o1": {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
 	"h1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},

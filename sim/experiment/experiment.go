@@ -56,6 +56,8 @@ type Params struct {
 	// "b3io", and Belief what is known of workloads from the start.
 	Mix    string
 	Belief Belief
+	// Slots is into how many a profiler divides the day, 0 for its default.
+	Slots int
 
 	recordings *recordings // of Trace, shared by all cases of it
 	sizes      []int       // of the fleet
@@ -72,6 +74,7 @@ type Sweep struct {
 	Memory     []float64
 	Mix        []string
 	Belief     []Belief
+	Slots      []int
 	// Fleet lists names of fleets, see Sizes.
 	Fleet []string
 }
@@ -398,6 +401,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	cases = expand(cases, "memory", s.Memory, e.sweep.Memory, func(p *Params, v float64) { p.Memory = v })
 	cases = expand(cases, "mix", s.Mix, e.sweep.Mix, func(p *Params, v string) { p.Mix = v })
 	cases = expand(cases, "belief", s.Belief, e.sweep.Belief, func(p *Params, v Belief) { p.Belief = v })
+	cases = expand(cases, "slots", s.Slots, e.sweep.Slots, func(p *Params, v int) { p.Slots = v })
 	if !alike {
 		cases = expand(cases, "fleet", s.Fleet, e.sweep.Fleet, func(p *Params, v string) { p.Fleet = v })
 	}

@@ -35,7 +35,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		"rules.spread", "rules.caution", "rules.cpufill",
 		"profiles.believed", "profiles.config.cpuhalf-life", "profiles.config.credibility", "profiles.config.memory-half-life",
 		"profiles.config.pod-half-life", "profiles.config.revision-pods", "profiles.config.slot-days", "profiles.config.slot-pods",
-		"profiles.config.slots", "profiles.delay", "profiles.first", "profiles.frozen", "profiles.known", "profiles.on",
+		"profiles.config.slots", "profiles.day", "profiles.delay", "profiles.first", "profiles.frozen", "profiles.known", "profiles.on",
 		"profiles.scalar", "profiles.snapshot", "profiles.usage",
 		// Of pods that wait for longer than these runs last.
 		"trickle.max-wait",

@@ -117,6 +117,16 @@ func UnlikeArrivals(seed uint64, load, cores, seconds, duration float64, law Law
 	return pods, nil
 }
 
+// Nightly has the pods that are created in the second half of each day, of so many
+// seconds, take so many times the memory, no more than most.
+func Nightly(pods []sim.Pod, day, times, most float64) {
+	for i := range pods {
+		if p := &pods[i]; math.Mod(p.Created, day) >= day/2 {
+			p.Memory = math.Min(p.Memory*times, most)
+		}
+	}
+}
+
 // RollOut has the pods that are created from a time on take so many times the memory,
 // no more than most, as of a new revision of all their workloads.
 func RollOut(pods []sim.Pod, from, times, most float64) {

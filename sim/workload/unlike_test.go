@@ -106,6 +106,15 @@ func TestRollOut(t *testing.T) {
 	}
 }
 
+func TestNightly(t *testing.T) {
+	pods := []sim.Pod{{Created: 0, Memory: 10}, {Created: 49, Memory: 10}, {Created: 50, Memory: 10}, {Created: 99, Memory: 80}, {Created: 101, Memory: 10}, {Created: 350, Memory: 30}}
+	workload.Nightly(pods, 100, 2, 100)
+	want := []sim.Pod{{Created: 0, Memory: 10}, {Created: 49, Memory: 10}, {Created: 50, Memory: 20}, {Created: 99, Memory: 100}, {Created: 101, Memory: 10}, {Created: 350, Memory: 60}}
+	if d := cmp.Diff(want, pods); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestUnlikeRefuses(t *testing.T) {
 	for _, w := range []workload.Workloads{{Count: -1}, {CoresLeast: -1}, {MemoryMost: math.NaN()}, {Spread: 1}, {Spread: -1}, {Ramp: math.Inf(1)}} {
 		if _, err := workload.Unlike(1, 10, 20, workload.Equal, nodeMemory, w); !isField(err) {
