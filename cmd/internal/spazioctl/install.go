@@ -243,7 +243,7 @@ func newUninstallCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
 	}
 	f := c.Flags()
-	o.target.flags(f, 5*time.Minute)
+	o.flags(f, 5*time.Minute)
 	f.BoolVar(&o.options.DryRun, "dry-run", false, "say what would be removed")
 	f.BoolVar(&o.options.Force, "force", false, "remove it although it is needed")
 	f.BoolVar(&o.options.NoWait, "no-wait", false, "do not wait until all is gone")
