@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// nobody is the user whom images run as, that of the images of Spazio.
+// nobody is the user whom images run as, as the tree's own do.
 const nobody = 65532
 
 // An image holds one static program and nothing else but an empty /tmp.
@@ -24,19 +24,11 @@ type image struct {
 	name      string
 	program   string
 	arguments []string
-	ours      bool // from cmd
 }
-
-// registry is what the manifests call the place of our images.
-const registry = "registry.invalid/spazio/"
 
 var images = []image{
 	{name: "localhost/pause:1", program: "work", arguments: []string{"pause"}},
 	{name: "localhost/work:1", program: "work"},
-	{name: registry + "spazio-agent:dev", program: "spazio-agent", ours: true},
-	{name: registry + "spazio-aggregator:dev", program: "spazio-aggregator", ours: true},
-	{name: registry + "spazio-certs:dev", program: "spazio-certs", ours: true},
-	{name: registry + "spazio-scheduler:dev", program: "spazio-scheduler", ours: true},
 }
 
 // write writes the image of a program in bin as an archive.

@@ -1,11 +1,12 @@
 // The program node makes what a Kubernetes node of its own takes, from Go modules
 // alone: the programs of Kubernetes and containerd at the versions that go.mod and
-// runtime/go.mod pin, and images of the tree's programs and of the one in work.
+// runtime/go.mod pin, the command spazio, and images: the tree's own by tools/images,
+// and one of the program in work.
 //
 //	GOWORK=off go run -C tools/node . -to DIR
 //
-// DIR/bin gets the programs, DIR/images an archive of each image, ready for
-// `ctr images import`, under the names that the manifests in deploy have.
+// DIR/bin gets the programs, DIR/images archives of the images for `ctr images
+// import`, under the names that the manifests in deploy have.
 // runc is not among them: it wants libseccomp, and Debian has it.
 package main
 
@@ -16,12 +17,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"runtime"
 	"strings"
 )
-
-// repository is the tree's root from here.
-const repository = "../.."
 
 func main() {
 	to := flag.String("to", "", "the directory to fill")
@@ -36,6 +34,9 @@ func main() {
 	}
 }
 
+// inPods are the tree's programs that the manifests run in pods.
+const inPods = "spazio-agent,spazio-aggregator,spazio-certs,spazio-scheduler"
+
 func fill(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -45,20 +46,21 @@ func fill(dir string) error {
 	if err := errors.Join(os.MkdirAll(bin, 0o755), os.MkdirAll(archives, 0o755)); err != nil {
 		return err
 	}
-	var commands []string
-	for _, i := range images {
-		if i.ours {
-			commands = append(commands, "./cmd/"+i.program)
+	for _, step := range []struct {
+		dir, workspace string
+		arguments      []string
+	}{
+		{"../images", "off", []string{"run", ".", "-to", "tar:" + filepath.Join(archives, "spazio.tar"),
+			"-only", inPods, "-platforms", "linux/" + runtime.GOARCH}},
+		{"../../cmd", "", build(bin, "./spazio")},
+		{".", "off", build(bin, "tool", "./work")},
+		// A module of its own: containerd and CoreDNS want a newer client-go than
+		// this Kubernetes.
+		{"runtime", "off", build(bin, "tool", "./coredns")},
+	} {
+		if err := command(step.dir, step.workspace, step.arguments); err != nil {
+			return err
 		}
-	}
-	// runtime is a module of its own: containerd and CoreDNS want a newer
-	// client-go than this Kubernetes.
-	if err := errors.Join(
-		build(repository, "", bin, commands...),
-		build(".", "off", bin, "tool", "./work"),
-		build("runtime", "off", bin, "tool", "./coredns"),
-	); err != nil {
-		return err
 	}
 	for _, i := range images {
 		if err := i.write(bin, archives); err != nil {
@@ -68,15 +70,19 @@ func fill(dir string) error {
 	return nil
 }
 
-// build compiles packages, statically, from a directory and with a workspace or "off";
-// those of the workspace as tools/images does, so that each is compiled once.
-func build(dir, workspace, to string, packages ...string) error {
-	command := exec.Command("go", append([]string{"build", "-trimpath=" + strconv.FormatBool(workspace != "off"), "-ldflags=-s -w", "-o", to + "/"}, packages...)...)
-	command.Dir = dir
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+workspace)
-	command.Stdout, command.Stderr = os.Stderr, os.Stderr
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("%s in %s: %w", strings.Join(command.Args, " "), dir, err)
+// build are the go command's arguments to compile packages.
+func build(to string, packages ...string) []string {
+	return append([]string{"build", "-ldflags=-s -w", "-o", to + "/"}, packages...)
+}
+
+// command runs the go command in a directory, with the workspace named or "off".
+func command(dir, workspace string, arguments []string) error {
+	c := exec.Command("go", arguments...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+workspace)
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%s in %s: %w", strings.Join(c.Args, " "), dir, err)
 	}
 	return nil
 }

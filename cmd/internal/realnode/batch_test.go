@@ -271,6 +271,7 @@ func run(t *testing.T, label, scheduler string, count int, arguments ...string) 
 		b = f.figures(t)
 		m.since(t, &b)
 		b.Scheduler, b.Load = scheduler, load
+		t.Logf("%+v", b)
 	})
 	return b
 }

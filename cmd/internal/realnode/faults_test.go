@@ -26,6 +26,7 @@ func room() int { return runtime.NumCPU() + 3 }
 // pods that ended: no more run at once than without.
 func TestInitContainers(t *testing.T) {
 	install(t)
+	quiet(t)
 	f := newFates()
 	f.submit(t, "init", 20, func(name string) *corev1.Pod {
 		pod := worker(name, spazio, "-cpu=4s")
@@ -46,6 +47,7 @@ func TestInitContainers(t *testing.T) {
 // that can.
 func TestBadImage(t *testing.T) {
 	install(t)
+	quiet(t)
 	const bad, good = 40, 10
 	missing := newFates()
 	missing.submit(t, "bad", bad, func(name string) *corev1.Pod {
@@ -139,6 +141,7 @@ func TestAPIServerAway(t *testing.T) {
 // filled submits a batch and returns when the node is full.
 func filled(t *testing.T, label string, count int) *fates {
 	t.Helper()
+	quiet(t)
 	f := newFates()
 	f.submit(t, label, count, func(name string) *corev1.Pod { return worker(name, spazio, "-cpu=4s") })
 	f.wait(t, 1)

@@ -8,9 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,41 +20,81 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/deploy"
 )
 
 var record = flag.String("record", "", "a directory for the recording of the node's agent")
 
-// Our manifests as they are rendered bring our programs up on a real node, and a pod
-// of the profile spazio runs.
+// The command installs Spazio on a real node, finds that it works, and a pod of its
+// profile runs.
 func TestInstall(t *testing.T) {
 	install(t)
+	quiet(t)
+	command(t, "check", "--probe")
 	create(t, worker("first", spazio, "-cpu=100ms"))
 	succeeds(t, "first")
 }
 
 var (
-	installed sync.Once
-	// applied are the objects that install made, and beforeInstall what was there.
-	applied       []*unstructured.Unstructured
+	// installed says that our programs are on the node.
+	installed bool
+	// beforeInstall are the objects that were there before they ever were.
 	beforeInstall []string
 )
 
-// install applies our manifests, once a run, and returns when our programs are ready.
+// install has our programs on the node, by the command spazio install, and returns
+// when they are ready.
 func install(t *testing.T) {
 	t.Helper()
-	installed.Do(func() {
-		variant := "cgroup-v1"
-		if unified() {
-			variant = "install"
-		}
-		objects := manifests(t, filepath.Join(repository, "deploy/rendered", variant+".yaml"))
+	installBy(t, func() {
 		if *record != "" {
+			objects := rendered(t)
 			recordOn(t, objects)
+			apply(t, objects)
+			return
 		}
-		beforeInstall, applied = inventory(t), objects
-		apply(t, objects)
+		arguments := []string{"install", "--registry", deploy.NoRegistry}
+		if !unified() {
+			arguments = append(arguments, "--component", "cgroup-v1")
+		}
+		command(t, arguments...)
 	})
+}
+
+// installBy installs in some way, unless that has been done.
+func installBy(t *testing.T, way func()) {
+	t.Helper()
+	if !installed {
+		if beforeInstall == nil {
+			beforeInstall = inventory(t)
+		}
+		installed = true
+		way()
+	}
 	eventually(t, "our programs are ready", node.ready)
+}
+
+// command runs spazio as the cluster's administrator.
+func command(t *testing.T, arguments ...string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), program(node.work, "spazio"), arguments...)
+	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig(node.work, "admin"))
+	out, err := c.CombinedOutput()
+	t.Logf("spazio %s:\n%s", strings.Join(arguments, " "), out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rendered are the manifests for this machine.
+func rendered(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	variant := "cgroup-v1"
+	if unified() {
+		variant = "install"
+	}
+	return manifests(t, filepath.Join(repository, "deploy/rendered", variant+".yaml"))
 }
 
 // manifests returns the objects of a file in its order.

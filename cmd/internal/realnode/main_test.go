@@ -51,12 +51,12 @@ func inside(m *testing.M) int {
 
 // notBuilt are what a real node is to show and no test here does.
 var notBuilt = []string{
-	"(a) the four ways to install (server-side apply alone)",
+	"(a) installing by Helm and by kustomize (server-side apply and spazio install are)",
 	"(c) the sources of pods against each other",
 	"(d) bursts, from a recording",
 	"(e) a server's p99 beside a batch",
 	"(g) intruders from a pod",
-	"(h) check, top, explain, why, model",
+	"(h) top, explain, why, model (check is)",
 	"(i) upgrade from the parent commit",
 	"the soak",
 }

@@ -17,7 +17,12 @@ var (
 	pairs   = flag.Int("pairs", 1, "how many pairs of batches to run of each kind")
 	figures = flag.String("figures", "", "a file for the pairs' figures, as JSON")
 	loaded  = flag.Bool("loaded", false, "don't wait for a quiet machine")
+	kinds   = kindsFlag{{30, 5}, {100, 2}}
 )
+
+func init() {
+	flag.Var(&kinds, "kinds", "the kinds of batches: pods and seconds of CPU time of each, as in 30x5,100x2")
+}
 
 // A kind of batch: so many pods, each of so many seconds of CPU time.
 type kind struct {
@@ -27,12 +32,28 @@ type kind struct {
 
 func (k kind) String() string { return fmt.Sprintf("%d pods of %d s", k.pods, k.seconds) }
 
+type kindsFlag []kind
+
+func (f *kindsFlag) String() string { return fmt.Sprint([]kind(*f)) }
+
+func (f *kindsFlag) Set(text string) error {
+	*f = nil
+	for part := range strings.SplitSeq(text, ",") {
+		var k kind
+		if _, err := fmt.Sscanf(part, "%dx%d", &k.pods, &k.seconds); err != nil {
+			return fmt.Errorf("%q is not PODSxSECONDS: %w", part, err)
+		}
+		*f = append(*f, k)
+	}
+	return nil
+}
+
 // TestPairs runs the same batch under the default scheduler and under Spazio in turn,
 // and holds the one against the other. The pods request nothing.
 func TestPairs(t *testing.T) {
 	install(t)
 	var all []pair
-	for _, k := range []kind{{30, 5}, {100, 2}} {
+	for _, k := range kinds {
 		var some []pair
 		for i := range *pairs {
 			p := pair{Kind: k.String()}
@@ -47,9 +68,7 @@ func TestPairs(t *testing.T) {
 		}
 		all = append(all, some...)
 		t.Logf("%v\n%s", k, table(some))
-		if k.seconds == 5 {
-			t.Log(bars(some))
-		}
+		t.Logf("the bars, which are for 30 pods of 5 s:\n%s", bars(some))
 	}
 	if *figures != "" {
 		text, err := json.MarshalIndent(all, "", "  ")

@@ -9,34 +9,46 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 )
 
-// What our manifests made is gone when they are: every object of every resource is one
-// that was there before. (The last test: file names give the order.)
-func TestUninstall(t *testing.T) {
-	install(t)
-	client := dynamicClient(t)
-	for _, o := range slices.Backward(applied) {
-		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
-		background := metav1.DeletePropagationBackground
-		if err := client.Resource(resource).Namespace(o.GetNamespace()).Delete(t.Context(), o.GetName(),
-			metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
-		}
+// However Spazio was installed, a pod of its profile runs, and the command removes
+// it: every object of every resource is one that was there before. (The last test:
+// file names give the order.)
+func TestWays(t *testing.T) {
+	if installed {
+		uninstall(t)
 	}
+	t.Run("kubectl apply --server-side", func(t *testing.T) {
+		installBy(t, func() { apply(t, rendered(t)) })
+		quiet(t)
+		create(t, worker("applied", spazio, "-cpu=100ms"))
+		succeeds(t, "applied")
+	})
+	uninstall(t)
+}
+
+// uninstall removes our programs and whatever came with them.
+func uninstall(t *testing.T) {
+	t.Helper()
+	command(t, "uninstall")
+	installed = false
 	eventually(t, "nothing of ours is left", func(context.Context) error {
-		if left := slices.DeleteFunc(inventory(t), func(o string) bool { return slices.Contains(beforeInstall, o) }); len(left) > 0 {
+		if left := without(inventory(t), beforeInstall); len(left) > 0 {
 			return fmt.Errorf("left are %v", left)
 		}
 		return nil
 	})
-	if lost := slices.DeleteFunc(slices.Clone(beforeInstall), func(o string) bool { return slices.Contains(inventory(t), o) }); len(lost) > 0 {
+	if lost := without(beforeInstall, inventory(t)); len(lost) > 0 {
 		t.Errorf("gone with it are %v", lost)
 	}
+}
+
+// without are the names that the others lack.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(o string) bool { return slices.Contains(others, o) })
 }
 
 // passing are resources whose objects come and go by themselves.
