@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/util/errors"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -115,6 +116,8 @@ func serverOptions(config Config, dir string, listener net.Listener, etcd string
 func forKubelets(o *options.ServerRunOptions, callers *authority) {
 	o.Authorization.Modes = append([]string{modes.ModeNode}, o.Authorization.Modes...)
 	o.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
+	// Nobody here resolves the names of nodes.
+	o.KubeletConfig.PreferredAddressTypes = []string{string(corev1.NodeInternalIP)}
 	o.KubeletConfig.TLSClientConfig.CertFile = callers.serverCert
 	o.KubeletConfig.TLSClientConfig.KeyFile = callers.serverKey
 }
