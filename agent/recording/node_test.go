@@ -194,7 +194,7 @@ func (n *node) change() {
 		n.pods = n.pods[:len(n.pods)-1]
 	case choice == 1 && len(n.pods) > 0:
 		p := &n.pods[n.rng.IntN(len(n.pods))]
-		if p.State = agent.PodState(n.rng.IntN(3)); p.State == agent.PodRunning {
+		if p.State = agent.PodState(n.rng.IntN(3)); p.State == agent.PodRunning && p.Starts < unknown {
 			p.Starts++
 		}
 	case len(n.pods) < 6:
@@ -207,9 +207,13 @@ func (n *node) change() {
 	n.report(n.pipeline.Pods(n.at, n.pods))
 }
 
+// unknown are the starts of a pod that was there before its source of pods, as
+// telemetry.StartsUnknown is.
+const unknown = math.MaxInt
+
 // comer is a pod that was bound, or one that nobody told of.
 func (n *node) comer() agent.Pod {
-	pod := agent.Pod{State: agent.PodState(n.rng.IntN(3)), Starts: n.rng.IntN(2)}
+	pod := agent.Pod{State: agent.PodState(n.rng.IntN(3)), Starts: []int{0, 1, unknown}[n.rng.IntN(3)]}
 	if len(n.bound) == 0 {
 		pod.Key = reserve.PodKey(n.rng.Uint64())
 		return pod

@@ -288,7 +288,7 @@ func decodeBody(k Kind, b *body, pods []agent.Pod) (Record, error) {
 func (b *body) pods(known []agent.Pod) []agent.Pod {
 	gone := b.keys()
 	changed := list(b, 10, func() agent.Pod {
-		return agent.Pod{Key: b.key(), State: agent.PodState(b.byte()), Starts: b.int(math.MaxInt32)}
+		return agent.Pod{Key: b.key(), State: agent.PodState(b.byte()), Starts: b.int(math.MaxInt)}
 	})
 	keys := make([]reserve.PodKey, len(changed))
 	for i, p := range changed {
