@@ -153,10 +153,10 @@ func (p *Pipeline) allow(pods capacity.Pods) (float64, error) {
 }
 
 // coreSlots is the number of pods that keep all cores busy at once where a pod is
-// known to take about a core, and 0 elsewhere. With all cores busy and nobody
-// waiting the CPU's usage is a half, for the other half is waiting tasks, so it would
-// take as many pods again, which share what there is. Half a √cores is kept waiting:
-// with fewer a core idles as often as pods end together.
+// known to take about a core, and of those besides that idle, and 0 elsewhere. With
+// all cores busy and nobody waiting the CPU's usage is a half, for the other half is
+// waiting tasks, so it would take as many pods again, which share what there is. Half a
+// √cores is kept waiting: with fewer a core idles as often as pods end together.
 func (p *Pipeline) coreSlots(i int) float64 {
 	c, cores := p.channels[i], p.config.Cores
 	capacity := max(c.Capacity-c.Known.Taken, 0)
@@ -168,7 +168,16 @@ func (p *Pipeline) coreSlots(i int) float64 {
 		return 0
 	}
 	free := math.Ceil(cores * min(max(room, 0), 1)) // other load takes whole ones
-	return free + max(1, math.Sqrt(free)/2)
+	return free + max(1, math.Sqrt(free)/2) + p.idle(capacity, c.Cost)
+}
+
+// idle is how many of the pods that ran before the agent take nothing of a channel of
+// which one that was seen to come takes c: the daemons of a real node. There is no
+// headroom at zero pods beyond the whole of a channel; C = 1 + c·idle is where the line
+// through what pods left ends if idle ones are counted among them. Pods that came later
+// have been seen to take what they take, in c.
+func (p *Pipeline) idle(capacity, cost float64) float64 {
+	return min(max(math.Round((capacity-1)/cost), 0), float64(p.pods.earlier))
 }
 
 // bounds says what an allowance has to fit in. Pods share the CPU as they come

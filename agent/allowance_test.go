@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -146,5 +147,34 @@ func TestSlotsKnowTheCore(t *testing.T) {
 				t.Errorf("%v pods, want %v to %v", got, tt.low, tt.high)
 			}
 		})
+	}
+}
+
+// TestIdlePodsTakeNoSlots: the daemons of a node, which ran before its agent, take none
+// of the places that pods of a core each have. At one core busy of all there is room for
+// the others, and one waits.
+func TestIdlePodsTakeNoSlots(t *testing.T) {
+	for _, cores := range []int{2, 4, 16, 64} {
+		for _, daemons := range []int{0, 1, 5, 12} {
+			c := config()
+			c.Cores = float64(cores)
+			n := newNode(t, c)
+			n.list(seq(daemons)...)
+			n.podsNow = seq(daemons)
+			n.samples(100, .001, .1)
+			for round := range 3 { // pods come one by one, and go
+				for busy := range cores {
+					n.pods(daemons + busy + 1)
+					n.samples(30, float64(busy+1)/float64(2*cores), .1)
+				}
+				n.pods(daemons + 1)
+				n.samples(30, 1/float64(2*cores), .1)
+				places := n.last().Avail + 1
+				low, high := float64(cores), float64(cores)+math.Max(1, math.Sqrt(float64(cores))/2)+1
+				if !(places >= low && places <= high) {
+					t.Errorf("%d cores, %d daemons, round %d: places for %.2f pods, want %v to %v", cores, daemons, round, places, low, high)
+				}
+			}
+		}
 	}
 }

@@ -156,6 +156,8 @@ type podLog struct {
 	// the records of which it is known what they take.
 	ended []EndedPod
 	known int
+	// earlier counts those of n that ran before the source was asked.
+	earlier int
 }
 
 // bury keeps pods that have ended for as long as a usage may show them.
@@ -244,13 +246,14 @@ func (l *podLog) conclude(at time.Time, lead time.Duration, began func(*PodRecor
 
 // count sums up the records.
 func (l *podLog) count() {
-	l.counted, l.held, l.loading, l.known = 0, 0, 0, 0
+	l.counted, l.held, l.loading, l.known, l.earlier = 0, 0, 0, 0, 0
 	for i := range l.records {
 		r := &l.records[i]
 		l.counted += one(r.counts())
 		l.held += one(r.held())
 		l.loading += one(r.Loads)
 		l.known += one(r.knows())
+		l.earlier += one(r.counts() && r.Earlier)
 	}
 }
 
