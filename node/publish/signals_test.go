@@ -67,13 +67,16 @@ func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
 	arrives(t, killed, 1)
 	arrives(t, other, 1)
 	killed.kill()
-	for i := range uint64(50) { // the other one misses nothing meanwhile
-		s.Send(report(2+i), time.Now())
-		arrives(t, other, 2+i)
-	}
+	newest := uint64(1)
+	waitFor(t, "reports that were missed", func() bool { // not while the stream's end is still to be seen
+		newest++
+		s.Send(report(newest), time.Now())
+		arrives(t, other, newest) // which misses nothing meanwhile
+		return newest > 50 && value(t, registry, "spazio_signal_reports_missed_total", killed.addr) > 0
+	})
 	killed.start() // and nothing is sent after this
-	if first := receive(t, killed.reports).GetSequence(); first != 51 {
-		t.Errorf("the first report after the restart is %d, want the newest, 51", first)
+	if first := receive(t, killed.reports).GetSequence(); first != newest {
+		t.Errorf("the first report after the restart is %d, want the newest, %d", first, newest)
 	}
 	for name, want := range map[string]bool{
 		"spazio_signal_reports_total": true, "spazio_signal_reports_missed_total": true,
