@@ -59,7 +59,7 @@ func ParseClaims(token string) (Claims, error) {
 	}
 	claims := Claims{Subject: raw.Sub, Audiences: raw.Aud, Node: raw.Kubernetes.Node.Name}
 	if raw.Exp != nil {
-		if !(*raw.Exp > 0 && *raw.Exp <= maxExpiry) {
+		if !(*raw.Exp >= 1 && *raw.Exp <= maxExpiry) {
 			return Claims{}, fmt.Errorf("%w: it expires at %v", errNoJWT, *raw.Exp)
 		}
 		claims.Until = time.Unix(int64(math.Floor(*raw.Exp)), 0)

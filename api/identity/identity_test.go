@@ -112,7 +112,7 @@ func TestIdentify(t *testing.T) {
 // again.
 func FuzzParseClaims(f *testing.F) {
 	for _, payload := range []string{
-		`{"exp":1800000000}`, `{"exp":1e300}`, `{"exp":-1}`, `{"exp":"x"}`, `{`, ``, `{"exp":1.5}`,
+		`{"exp":1800000000}`, `{"exp":1e300}`, `{"exp":-1}`, `{"exp":"x"}`, `{`, ``, `{"exp":1.5}`, `{"exp":0.5}`,
 		`{"aud":"a"}`, `{"aud":["a","b"]}`, `{"aud":1}`, `{"sub":"s","kubernetes.io":{"node":{"name":"n"}}}`,
 	} {
 		f.Add(jwt(payload))

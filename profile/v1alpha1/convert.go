@@ -85,12 +85,15 @@ func (d Demand) Value() (profile.Demand, error) {
 	return profile.Demand{CPU: cpu, Memory: memory}, err
 }
 
+// counts says whether a scheduler can count with a share.
+func counts(s profile.Share) bool { return profile.Demand{CPU: s}.Validate() == nil }
+
 func (s Share) value(field string) (profile.Share, error) {
 	amount, sd := s.Amount.AsApproximateFloat64(), s.SD.AsApproximateFloat64()
-	if !(amount >= 0) || math.IsInf(amount, 1) {
+	if !counts(profile.Share{Amount: amount}) {
 		return profile.Share{}, refuse(field+".amount", s.Amount.String(), "finite and not negative")
 	}
-	if !(sd >= 0) || math.IsInf(sd, 1) {
+	if !counts(profile.Share{SD: sd}) {
 		return profile.Share{}, refuse(field+".sd", s.SD.String(), "finite and not negative")
 	}
 	confidence, err := s.Confidence.Value()

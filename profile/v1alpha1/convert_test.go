@@ -103,6 +103,8 @@ func TestBadDemandsAreRefused(t *testing.T) {
 func FuzzDemand(f *testing.F) {
 	f.Add([]byte(`{"cpu":{"amount":"250m","sd":"20m","confidence":"0.9375"},"memory":{"amount":"300Mi","sd":"0","confidence":"1"}}`))
 	f.Add([]byte(`{"cpu":{"amount":"-1","confidence":"NaN"},"memory":{"amount":"1e400"}}`))
+	f.Add([]byte(`{"memory":{"amount":"1e200"}}`))
+	f.Add([]byte(`{"cpu":{"sd":"1e200"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var d v1alpha1.Demand
 		if json.Unmarshal(text, &d) != nil {
