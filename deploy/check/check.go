@@ -240,7 +240,11 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 		text = append(text, fmt.Sprintf("%d without pressure", without))
 	}
 	r.Text = strings.Join(text, ", ")
-	if len(nodes) > 0 && versions["unknown"] == len(versions) && signals == nil {
+	asked := 0
+	for _, n := range versions {
+		asked += n
+	}
+	if len(nodes) > 0 && versions["unknown"] == asked && signals == nil {
 		r.Status = Unknown
 	}
 	return r

@@ -86,6 +86,22 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	boom := errors.New("boom")
+	// Where no node answers and the scheduler is not asked nothing is known; one answer
+	// is something.
+	for answers, want := range map[string]check.Status{"": check.Unknown, "near": check.OK} {
+		config := well
+		config.Signals = nil
+		config.Cgroup = func(_ context.Context, node string) (string, error) {
+			if node == answers {
+				return "v2", nil
+			}
+			return "", boom
+		}
+		report, err := check.Run(patient(t), config)
+		if r := result(t, report, "nodes"); err != nil || r.Status != want || !strings.Contains(strings.Join(r.Details, " "), "far: boom") {
+			t.Errorf("with an answer of %q: %+v, %v; want %s", answers, r, err, want)
+		}
+	}
 	for _, tt := range []struct {
 		name, check, says string
 		change            func(*check.Config)
