@@ -160,7 +160,7 @@ type WhyChannel struct {
 	// u·c⁺ + √u·gσ = h, which is h/c⁺ without a spread, Signal is
 	// U(h − reserve) + n₀ − n; Model is U(C − reserve − c·n), without a spread
 	// (C − reserve)/c⁺ − n. Slots is how many pods of a core each the CPU takes
-	// whatever its usage, 0 where they take less; and Mode says which of the two, or
+	// whatever its usage, beside those that idle, 0 where they take less; and Mode says which of the two, or
 	// Slots − n, held for this channel.
 	CautiousCost float64 `json:"cautiousCost"`
 	Spread       float64 `json:"spread"`

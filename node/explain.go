@@ -59,7 +59,7 @@ func bound(w agent.Why) string {
 			continue
 		}
 		if c.Mode == "slots" {
-			return fmt.Sprintf("%s decides, by its cores, of which each pod takes about one: slots − n = %.1f − %d = %.2f (what is measured would say %.2f).",
+			return fmt.Sprintf("%s decides, by its cores, of which each pod that does not idle takes about one: slots − n = %.1f − %d = %.2f (what is measured would say %.2f).",
 				c.Name, c.Slots, w.Pods, c.Slots-float64(w.Pods), c.Signal)
 		}
 		if c.Mode == "model" {

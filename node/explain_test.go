@@ -115,7 +115,7 @@ func TestExplainSays(t *testing.T) {
 		{channel(func(c *agent.WhyChannel) { c.Mode = "model" }), "cpu decides, by what the model expects: C/c⁺ − n = 1.100/0.250 − 2 = 2.40 (the signal would say 2.00).", "U("},
 		{channel(func(c *agent.WhyChannel) { c.Spread = .1 }), "by what is measured: U(h) + n₀ − n = U(0.500) + 2 − 2 = 2.00", "c⁺ + n₀"},
 		{channel(func(c *agent.WhyChannel) { c.Spread = .1 }), "Pods differ in cpu: U(x) is the u of u·0.250 + √u·0.100 = x.", ""},
-		{channel(func(c *agent.WhyChannel) { c.Slots, c.Mode = 5, "slots" }), "cpu decides, by its cores, of which each pod takes about one: slots − n = 5.0 − 2 = 3.00 (what is measured would say 2.00).", "U("},
+		{channel(func(c *agent.WhyChannel) { c.Slots, c.Mode = 5, "slots" }), "cpu decides, by its cores, of which each pod that does not idle takes about one: slots − n = 5.0 − 2 = 3.00 (what is measured would say 2.00).", "U("},
 		{channel(func(c *agent.WhyChannel) { c.Spread, c.Mode = .1, "model" }), "U(C − c⁺·n) = U(1.100 − 0.250·2) = 2.40", ""},
 		{channel(func(c *agent.WhyChannel) { c.Spread, c.Mode, c.Model = .1, "model", -1 }), "C/c⁺ − n = 1.100/0.250 − 2 = -1.00", "U(C"},
 		{channel(func(c *agent.WhyChannel) { c.Reserve = .2 }), "(h − reserve)/c⁺ + n₀ − n = (0.500 − 0.200)/0.250", ""},

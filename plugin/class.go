@@ -113,16 +113,8 @@ func (h *Hub) reclassAll() {
 		return
 	}
 	for _, of := range h.waiting.workloads() {
-		h.reclass(of, h.asks(h.toldNow(of)))
+		h.reclass(of, h.asks(h.toldOf(of)))
 	}
-}
-
-// toldNow is toldOf while profiles may be off.
-func (h *Hub) toldNow(of profile.Workload) knowledge {
-	if h.profiling.off() {
-		return knowledge{source: sourceOff}
-	}
-	return h.toldOf(of)
 }
 
 // classes are those of the pods that wait. All but list are called with the mutex of

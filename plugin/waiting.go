@@ -41,8 +41,8 @@ type waiting struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*waitingPod
-	// byWorkload counts them.
-	byWorkload map[profile.Workload]int
+	// byWorkload are those of each workload.
+	byWorkload map[profile.Workload]map[*waitingPod]struct{}
 	// order are the pods by comparePods.
 	order []*waitingPod
 	seen  uint64
@@ -136,7 +136,7 @@ type outline struct {
 
 func newWaiting() *waiting {
 	return &waiting{
-		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), byWorkload: make(map[profile.Workload]int),
+		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), byWorkload: make(map[profile.Workload]map[*waitingPod]struct{}),
 		due: make(map[*node]struct{}), failures: make(map[types.UID]failure),
 	}
 }
@@ -204,12 +204,16 @@ func (w *waiting) classify(p *waitingPod, asks reserve.Demand) {
 
 // assign notes a pod's workload, the zero one for none; w.mu is held.
 func (w *waiting) assign(p *waitingPod, of profile.Workload) {
-	if w.byWorkload[p.workload]--; w.byWorkload[p.workload] <= 0 {
+	if delete(w.byWorkload[p.workload], p); len(w.byWorkload[p.workload]) == 0 {
 		delete(w.byWorkload, p.workload)
 	}
-	if p.workload = of; of != (profile.Workload{}) {
-		w.byWorkload[of]++
+	if p.workload = of; of == (profile.Workload{}) {
+		return
 	}
+	if w.byWorkload[of] == nil {
+		w.byWorkload[of] = make(map[*waitingPod]struct{})
+	}
+	w.byWorkload[of][p] = struct{}{}
 }
 
 // reclass has a workload's pods ask for something else, and returns its class and
@@ -217,15 +221,10 @@ func (w *waiting) assign(p *waitingPod, of profile.Workload) {
 func (w *waiting) reclass(of profile.Workload, asks reserve.Demand) (c *class, moved bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.byWorkload[of] == 0 {
-		return nil, false
-	}
-	for _, p := range w.order {
-		if p.workload == of {
-			before := p.class
-			w.classify(p, asks)
-			c, moved = w.classes.at(p.class), moved || p.class != before
-		}
+	for p := range w.byWorkload[of] {
+		before := p.class
+		w.classify(p, asks)
+		c, moved = w.classes.at(p.class), moved || p.class != before
 	}
 	return c, moved
 }

@@ -224,7 +224,7 @@ type knowledge struct {
 
 // told is what is known of a pod.
 func (h *Hub) told(pod *v1.Pod) knowledge {
-	if h.profiling.off() {
+	if h.profiling.off() { // and nobody need ask whose the pod is
 		return knowledge{source: sourceOff}
 	}
 	return h.toldOf(h.workloads.identify(pod))
@@ -232,6 +232,9 @@ func (h *Hub) told(pod *v1.Pod) knowledge {
 
 // toldOf is what is known of a workload's pods.
 func (h *Hub) toldOf(of profile.Workload) knowledge {
+	if h.profiling.off() {
+		return knowledge{source: sourceOff}
+	}
 	p, known, contradicted := h.workloads.price(of)
 	switch {
 	case !known:
@@ -256,8 +259,7 @@ func (h *Hub) demand(k knowledge) reserve.Demand {
 	return agent.DemandOf(k.demand, h.rules.admit)
 }
 
-// asks is what decisions take a pod to ask for, counts what the ledger does: where
-// profiles are but observed the ledger knows what would be decided by.
+// asks is what decisions take a pod to ask for.
 func (h *Hub) asks(k knowledge) reserve.Demand {
 	if !h.rules.byDemand || !k.decides {
 		return podDemand
@@ -272,9 +274,11 @@ func (h *Hub) kindOf(pod *v1.Pod) kind {
 		return kind{asks: podDemand}
 	}
 	of := h.workloads.identify(pod)
-	return kind{of, h.asks(h.toldNow(of))}
+	return kind{of, h.asks(h.toldOf(of))}
 }
 
+// counts is what the ledger takes a pod to ask for: where profiles are but observed it
+// knows what would be decided by.
 func (h *Hub) counts(k knowledge) reserve.Demand {
 	if h.rules.byDemand {
 		return h.asks(k)
@@ -318,7 +322,7 @@ func (h *Hub) learn(of profile.Workload, p *price) {
 // reprice brings a workload's pods in the ledger up to what is known of it, the
 // nodes that they are in flight to, and the pods that wait.
 func (h *Hub) reprice(of profile.Workload) {
-	k := h.toldNow(of)
+	k := h.toldOf(of)
 	changed := make(map[string]struct{})
 	for _, key := range h.workloads.pods(of) {
 		if node, moved, err := h.ledger.Reprice(key, h.counts(k)); err == nil && moved {

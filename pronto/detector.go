@@ -7,7 +7,7 @@ const (
 	// DefaultLag is a second of samples at 10 Hz, the rate of the thesis (§4.2).
 	DefaultLag = 10
 	// DefaultThreshold and DefaultInfluence are those at which a Gaussian noise is
-	// flagged once in some hundred samples of a window of ten, whose own deviation
+	// flagged once in some seventy samples of a window of ten, whose own deviation
 	// is uncertain, and at which a level that lasts is taken for one within a few
 	// samples.
 	DefaultThreshold = 3.5

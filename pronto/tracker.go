@@ -183,10 +183,10 @@ func (t *Tracker) learn(y []float64) error {
 // shares no storage with the Tracker, and is empty before the first block.
 func (t *Tracker) Model() svd.Model { return t.local.Clone() }
 
-// Basis returns the singular values of the directions that samples are projected
-// on, in descending order: this node's own or, after [Tracker.Adopt], the adopted
-// model's. It is appended to dst.
-func (t *Tracker) Basis(dst []float64) []float64 { return append(dst, t.basis.sigma...) }
+// SigmaTo writes the singular values of the directions that samples are projected on,
+// in descending order, to dst and returns it, grown as append does: this node's own or,
+// after [Tracker.Adopt], the adopted model's.
+func (t *Tracker) SigmaTo(dst []float64) []float64 { return append(dst[:0], t.basis.sigma...) }
 
 // Adopt replaces the directions and their weights by those of m, a centred model
 // of as many channels, such as the fleet's or a blend of it with [Tracker.Model].

@@ -357,7 +357,7 @@ func TestTruncatedEnergy(t *testing.T) {
 	if want := (pronto.Signal{R: .5, Reject: true, Flags: []int8{1}, Projection: []float64{9}}); !cmp.Equal(s, want) {
 		t.Errorf("%+v, want %+v", s, want)
 	}
-	if got := tracker.Basis([]float64{7}); !cmp.Equal(got, []float64{7, 2}) {
+	if got := tracker.SigmaTo([]float64{7, 8}); !cmp.Equal(got, []float64{2}) {
 		t.Errorf("singular values %v", got)
 	}
 }

@@ -1,17 +1,16 @@
 package spazioctl
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
@@ -51,7 +50,7 @@ func newCheckCommand() *cobra.Command {
 var errUnwell = errors.New("a check has failed")
 
 func (o *checkOptions) run(ctx context.Context, out io.Writer) error {
-	cluster, _, err := o.open()
+	cluster, err := o.open()
 	if err != nil {
 		return err
 	}
@@ -156,15 +155,17 @@ func metric(ctx context.Context, f *debugsource.Fetcher, name, label string) (ma
 	if err != nil {
 		return nil, err
 	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("/metrics: %w", err)
+	}
 	values := map[string]float64{}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		rest, ok := strings.CutPrefix(lines.Text(), name+"{"+label+`="`)
-		if !ok {
-			continue
-		}
-		value, number, _ := strings.Cut(rest, `"} `)
-		if n, err := strconv.ParseFloat(number, 64); err == nil {
-			values[value] = n
+	for _, m := range families[name].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == label {
+				values[l.GetValue()] = m.GetGauge().GetValue()
+			}
 		}
 	}
 	return values, nil

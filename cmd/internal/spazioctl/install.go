@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
@@ -36,24 +35,35 @@ func (t *target) flags(f *pflag.FlagSet, timeout time.Duration) {
 }
 
 // open checks the flags and connects.
-func (t *target) open() (*deploy.Cluster, *rest.Config, error) {
+func (t *target) open() (*deploy.Cluster, error) {
 	switch {
 	case t.output != "text" && t.output != "json":
-		return nil, nil, command.Usage(fmt.Errorf("--output: %q is neither text nor json", t.output))
+		return nil, command.Usage(fmt.Errorf("--output: %q is neither text nor json", t.output))
 	case t.timeout <= 0:
-		return nil, nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
+		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = t.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
 	if err != nil {
-		return nil, nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	cluster, err := deploy.Connect(config)
 	if err != nil {
-		return nil, nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return cluster, config, nil
+	return cluster, nil
+}
+
+// do connects and has work done within the time that there is, which tells its steps.
+func (t *target) do(ctx context.Context, out io.Writer, work func(context.Context, *deploy.Cluster, *steps) error) error {
+	cluster, err := t.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	return work(ctx, cluster, &steps{out: out, json: t.output == "json"})
 }
 
 // steps are told as they happen, or together at the end.
@@ -99,9 +109,7 @@ func (s *steps) conclude(o outcome, err error, words string) error {
 	if err != nil {
 		o.Error = command.OneLine(err)
 	}
-	encoder := json.NewEncoder(s.out)
-	encoder.SetIndent("", "  ")
-	return errors.Join(err, encoder.Encode(o))
+	return errors.Join(err, encode(s.out, o, false))
 }
 
 // configFlags are the flags that say what is installed.
@@ -175,28 +183,23 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 	if o.print {
 		return printObjects(out, objects)
 	}
-	cluster, _, err := o.open()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	told := &steps{out: out, json: o.output == "json"}
-	problems, err := cluster.Preflight(ctx, objects)
-	problems = append(o.config.Preflight(), problems...)
-	if err == nil && len(problems) > 0 {
-		err = errPreflight
-		for _, p := range problems {
-			if !told.json {
-				fmt.Fprintf(out, "%s: %s\n", p.About, p.Text)
+	return o.do(ctx, out, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
+		problems, err := cluster.Preflight(ctx, objects)
+		problems = append(o.config.Preflight(), problems...)
+		if err == nil && len(problems) > 0 {
+			err = errPreflight
+			for _, p := range problems {
+				if !told.json {
+					fmt.Fprintf(out, "%s: %s\n", p.About, p.Text)
+				}
 			}
 		}
-	}
-	if err == nil {
-		o.options.Progress = told.add
-		err = cluster.Install(ctx, objects, o.options)
-	}
-	return told.conclude(outcome{DryRun: o.options.DryRun, Problems: problems}, err, o.verdict())
+		if err == nil {
+			o.options.Progress = told.add
+			err = cluster.Install(ctx, objects, o.options)
+		}
+		return told.conclude(outcome{DryRun: o.options.DryRun, Problems: problems}, err, o.verdict())
+	})
 }
 
 // printObjects writes YAML documents.
@@ -251,17 +254,12 @@ func newUninstallCommand() *cobra.Command {
 }
 
 func (o *uninstallOptions) run(ctx context.Context, out io.Writer) error {
-	cluster, _, err := o.open()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	told := &steps{out: out, json: o.output == "json"}
-	o.options.Progress = told.add
-	words := "Nothing of Spazio is left."
-	if o.options.DryRun || o.options.NoWait {
-		words = "That is all of Spazio."
-	}
-	return told.conclude(outcome{DryRun: o.options.DryRun}, cluster.Uninstall(ctx, o.options), words)
+	return o.do(ctx, out, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
+		o.options.Progress = told.add
+		words := "Nothing of Spazio is left."
+		if o.options.DryRun || o.options.NoWait {
+			words = "That is all of Spazio."
+		}
+		return told.conclude(outcome{DryRun: o.options.DryRun}, cluster.Uninstall(ctx, o.options), words)
+	})
 }
