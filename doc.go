@@ -29,7 +29,7 @@
 //	simnode    simulated kubelets and this machine as a node, for any API server
 //	embedded   etcd and an API server in one process
 //	podforward HTTP to a port on a pod's loopback, to which the API server forwards
-//	deploy     the manifests for a cluster, and what installs and removes them
+//	deploy     the manifests for a cluster, and what installs, checks and removes them
 //	report     tables, plots and pages of runs and recordings
 //	cmd        the programs: spazio, spazio-lab, spazio-demo, and the agent, aggregator and scheduler
 //	bench      programs that measure the others, which they start as processes; never published
@@ -42,7 +42,8 @@
 //	agent, aggregate  ←  sim  ←  report    telemetry, sim  ←  simnode
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
-//	all of these, embedded, podforward and deploy  ←  cmd
+//	podforward  ←  deploy
+//	all of these and embedded  ←  cmd
 //
 // cmd is imported by nothing, and bench starts its programs as processes. Only
 // embedded, cmd's spazio-demo and spazio-scheduler, bench, examples/scheduler and

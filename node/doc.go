@@ -21,7 +21,8 @@
 // returns they have ended and what they opened is closed. The Meter is its
 // caller's to close. Nothing of the process is touched: no signals, no limits, no
 // priority, no global registry or logger, no listening. An embedder that has an
-// HTTP server mounts [Agent.Handler] and asks [Agent.Health] and [Agent.Ready].
+// HTTP server mounts [Agent.Handler] and asks [Agent.Health] and [Agent.Ready]; package
+// endpoint is such a server.
 //
 // # What it needs of the host
 //

@@ -3,13 +3,12 @@
 // by whoever may create pods/portforward, and by nobody else. No port is opened on this
 // machine.
 //
-//	t, err := podforward.New(podforward.Config{
+//	c, err := podforward.NewClient(podforward.Config{
 //		Cluster: config, Namespace: "spazio-system", Port: 9694,
 //		Find: podforward.Leader("spazio-scheduler"),
-//	})
-//	client := &http.Client{Transport: t, Timeout: 5 * time.Second}
-//	response, err := client.Get("http://pod/debug/spazio")
+//	}, 5*time.Second)
+//	status, err := podforward.Decode[plugin.Status](ctx, c, plugin.DebugPath, nil)
 //
 // The pod is found anew for each request, by its name, by a lease that it holds or by
-// its labels ([Finder]).
+// its labels ([Finder]). A [Transport] is the same for an http.Client of one's own.
 package podforward

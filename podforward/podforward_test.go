@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -122,6 +124,59 @@ func TestRoundTripFails(t *testing.T) {
 		t.Errorf("a request that was given up: %v", err)
 	}
 }
+
+// A program says what it shows, on this machine or in a pod, and who fails to is named.
+func TestClient(t *testing.T) {
+	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/below/state":
+			fmt.Fprintf(w, `{"of":%q}`, r.FormValue("of"))
+		case "/below/long":
+			_, _ = io.CopyN(w, zeros{}, 64<<20+1)
+		default:
+			http.Error(w, "nothing here\n", http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(program.Close)
+	type state struct{ Of string }
+	c, err := podforward.DirectClient(program.URL+"/below", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := podforward.Decode[state](t.Context(), c, "/state", url.Values{"of": {"a&b"}}); err != nil || got.Of != "a&b" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := c.Get(t.Context(), "/long", nil); !errors.Is(err, podforward.ErrTooLong) {
+		t.Errorf("an endless answer: %v", err)
+	}
+	if _, err := c.Get(t.Context(), "/none", nil); err == nil || !strings.Contains(err.Error(), "404 Not Found: nothing here") {
+		t.Errorf("nothing there: %v", err)
+	}
+	if _, err := podforward.Decode[[]int](t.Context(), c, "/state", nil); err == nil || !strings.Contains(err.Error(), "the answer to /state") {
+		t.Errorf("not what was expected: %v", err)
+	}
+	pod, err := podforward.NewClient(podforward.Config{Cluster: cluster(t), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := pod.Get(t.Context(), "/path", nil); err != nil || string(text) != "GET /path " {
+		t.Errorf("%q, %v", text, err)
+	}
+	for _, base := range []string{"", "127.0.0.1:1", "ftp://host", "http://", "http://%"} {
+		var bad *podforward.FieldError
+		if _, err := podforward.DirectClient(base, 0); !errors.As(err, &bad) || bad.Value != base || !errors.Is(err, podforward.ErrInvalid) {
+			t.Errorf("%q: %v", base, err)
+		}
+	}
+	if _, err := podforward.NewClient(podforward.Config{}, 0); !errors.Is(err, podforward.ErrInvalid) {
+		t.Errorf("no cluster: %v", err)
+	}
+}
+
+// zeros never end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestFinders(t *testing.T) {
 	holder := func(name, identity string) runtime.Object {

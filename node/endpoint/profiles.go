@@ -15,8 +15,8 @@ const longestProfile = 10 * time.Minute
 // They show the process's memory and can stop it for a while, so that addr must
 // be on loopback whatever else is allowed: else the error wraps a
 // *transport.PlaintextError. The caller must Run or Close the server.
-func NewProfiles(ctx context.Context, addr string) (*HTTP, error) {
-	h, err := NewHTTP(ctx, HTTPConfig{
+func NewProfiles(ctx context.Context, addr string) (*Server, error) {
+	h, err := New(ctx, Config{
 		Addr: addr, WriteTimeout: longestProfile,
 		Handlers: map[string]http.Handler{
 			"GET /debug/pprof/":        http.HandlerFunc(pprof.Index),

@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// HTTPConfig says what an HTTP server shows, and to whom.
-type HTTPConfig struct {
+// Config says what an HTTP server shows, and to whom.
+type Config struct {
 	// Addr is host:port, on loopback unless Transport allows more.
 	Addr string
 	// Transport is for what lies beyond loopback, which stays plaintext all the
@@ -37,9 +37,9 @@ type HTTPConfig struct {
 	WriteTimeout time.Duration
 }
 
-// HTTP serves GET /metrics, /healthz and /readyz. Its methods are safe for
+// Server serves GET /metrics, /healthz and /readyz. Its methods are safe for
 // concurrent use, but Run is called once.
-type HTTP struct {
+type Server struct {
 	server   *http.Server
 	listener net.Listener
 }
@@ -47,9 +47,9 @@ type HTTP struct {
 // shutdownGrace is how long a scrape in progress may delay the end.
 const shutdownGrace = time.Second
 
-// NewHTTP opens the listener, so that a busy port is known before anything
+// New opens the listener, so that a busy port is known before anything
 // else starts. The caller must Run or Close the server.
-func NewHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
+func New(ctx context.Context, c Config) (*Server, error) {
 	listener, err := listen(ctx, c)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func NewHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = 30 * time.Second
 	}
-	return &HTTP{
+	return &Server{
 		listener: listener,
 		server: &http.Server{
 			Handler:           Handler(c),
@@ -73,9 +73,9 @@ func NewHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 // loopback, as by a port-forward: nobody asks there who calls, so that addr must
 // be on it whatever else is allowed. Else the error wraps a
 // *transport.PlaintextError.
-func NewDebug(ctx context.Context, c HTTPConfig) (*HTTP, error) {
+func NewDebug(ctx context.Context, c Config) (*Server, error) {
 	c.Transport = transport.Config{}
-	h, err := NewHTTP(ctx, c)
+	h, err := New(ctx, c)
 	if plaintext := (*transport.PlaintextError)(nil); errors.As(err, &plaintext) {
 		return nil, fmt.Errorf("debug data is for loopback alone: %w", err)
 	}
@@ -85,15 +85,15 @@ func NewDebug(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 // NewMetrics opens a server of /metrics, /healthz and /readyz alone, in plaintext
 // wherever it listens: probes and Prometheus need no key of ours, and a cluster's
 // network policies say who else gets there.
-func NewMetrics(ctx context.Context, c HTTPConfig) (*HTTP, error) {
+func NewMetrics(ctx context.Context, c Config) (*Server, error) {
 	c.Handlers, c.Transport = nil, transport.Config{Insecure: true}
-	return NewHTTP(ctx, c)
+	return New(ctx, c)
 }
 
 // listen keeps loopback in plaintext, for curl and probes, whatever TLS files
 // the process has for its peers. Beyond, they are used, except that scrapers
 // and probes need no certificate of their own.
-func listen(ctx context.Context, c HTTPConfig) (net.Listener, error) {
+func listen(ctx context.Context, c Config) (net.Listener, error) {
 	listener, err := transport.Listen(ctx, c.Addr, transport.Config{})
 	var plaintext *transport.PlaintextError
 	if !errors.As(err, &plaintext) {
@@ -110,8 +110,8 @@ func listen(ctx context.Context, c HTTPConfig) (net.Listener, error) {
 	return tls.NewListener(listener, config), nil
 }
 
-// Handler is what NewHTTP serves, for servers of another make.
-func Handler(c HTTPConfig) http.Handler {
+// Handler is what New serves, for servers of another make.
+func Handler(c Config) http.Handler {
 	gatherer := c.Gatherer
 	if gatherer == nil {
 		gatherer = prometheus.DefaultGatherer
@@ -138,7 +138,7 @@ func probe(check func() error) http.Handler {
 		if check != nil {
 			if err := check(); err != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
-				fmt.Fprintln(w, command.OneLine(err))
+				fmt.Fprintln(w, oneLine(err))
 				return
 			}
 		}
@@ -146,12 +146,17 @@ func probe(check func() error) http.Handler {
 	})
 }
 
+// oneLine is an error without line breaks, as probes show it.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
 // Addr is where the server listens.
-func (h *HTTP) Addr() net.Addr { return h.listener.Addr() }
+func (h *Server) Addr() net.Addr { return h.listener.Addr() }
 
 // Run serves until ctx ends, which is no error, or serving fails. The port is
 // free again when it returns.
-func (h *HTTP) Run(ctx context.Context) error {
+func (h *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- h.server.Serve(h.listener) }()
 	select {
@@ -171,4 +176,4 @@ func (h *HTTP) Run(ctx context.Context) error {
 }
 
 // Close frees the port of a server that was never run.
-func (h *HTTP) Close() error { return h.listener.Close() }
+func (h *Server) Close() error { return h.listener.Close() }

@@ -11,11 +11,9 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
 func get(t *testing.T, addr net.Addr, path string) (int, string) {
@@ -32,14 +30,14 @@ func get(t *testing.T, addr net.Addr, path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-func TestHTTP(t *testing.T) {
+func TestServer(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "spazio_test_total"})
 	registry.MustRegister(counter)
 	counter.Add(3)
 	ill := make(chan error, 1)
 	ill <- nil
-	h, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{
+	h, err := endpoint.New(t.Context(), endpoint.Config{
 		Addr: "127.0.0.1:0", Gatherer: registry,
 		// A CA file is for the process's peers; loopback stays plaintext.
 		Transport: transport.Config{CAFile: "/nonexistent"},
@@ -81,14 +79,14 @@ func TestBusyPortAndPlaintext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	if _, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{Addr: busy.Addr().String()}); err == nil || !strings.Contains(err.Error(), "address already in use") {
+	if _, err := endpoint.New(t.Context(), endpoint.Config{Addr: busy.Addr().String()}); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a busy port: %v", err)
 	}
 	var plaintext *transport.PlaintextError
-	if _, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{Addr: ":0"}); !errors.As(err, &plaintext) {
+	if _, err := endpoint.New(t.Context(), endpoint.Config{Addr: ":0"}); !errors.As(err, &plaintext) {
 		t.Errorf("plaintext beyond loopback: %v", err)
 	}
-	open, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{Addr: ":0", Transport: transport.Config{Insecure: true}})
+	open, err := endpoint.New(t.Context(), endpoint.Config{Addr: ":0", Transport: transport.Config{Insecure: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +94,7 @@ func TestBusyPortAndPlaintext(t *testing.T) {
 }
 
 func TestReadyAndHandlers(t *testing.T) {
-	h, err := endpoint.NewHTTP(t.Context(), endpoint.HTTPConfig{
+	h, err := endpoint.New(t.Context(), endpoint.Config{
 		Addr: "127.0.0.1:0", Gatherer: prometheus.NewRegistry(), Ready: func() error { return errors.New("not yet") },
 		Handlers: map[string]http.Handler{"GET /more": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "more") })},
 	})
@@ -113,7 +111,7 @@ func TestReadyAndHandlers(t *testing.T) {
 
 // TestMetricsShowNothingElse wherever they are.
 func TestMetricsShowNothingElse(t *testing.T) {
-	h, err := endpoint.NewMetrics(t.Context(), endpoint.HTTPConfig{
+	h, err := endpoint.NewMetrics(t.Context(), endpoint.Config{
 		Addr: ":0", Gatherer: prometheus.NewRegistry(),
 		Handlers: map[string]http.Handler{"GET /debug/more": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "more") })},
 	})
@@ -153,7 +151,7 @@ func TestProfilesAreForLoopbackAlone(t *testing.T) {
 	}
 }
 
-func serveUntilTheEnd(t *testing.T, h *endpoint.HTTP) {
+func serveUntilTheEnd(t *testing.T, h *endpoint.Server) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -164,32 +162,4 @@ func serveUntilTheEnd(t *testing.T, h *endpoint.HTTP) {
 			t.Errorf("Run: %v", err)
 		}
 	})
-}
-
-func TestTransportFlags(t *testing.T) {
-	var config transport.Config
-	c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return nil }}
-	endpoint.ServerFlags(c.Flags(), &config)
-	args := []string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c", "--tls-client-ca-file=d", "--insecure"}
-	if code := command.Execute(t.Context(), c, args, io.Discard, io.Discard); code != command.ExitOK {
-		t.Errorf("exit code %d", code)
-	}
-	if want := (transport.Config{CertFile: "a", KeyFile: "b", CAFile: "c", ClientCAFile: "d", Insecure: true}); config != want {
-		t.Errorf("config is %+v, want %+v", config, want)
-	}
-}
-
-// A refusal of plaintext is the caller's error, any other is not.
-func TestRefused(t *testing.T) {
-	refusal := fmt.Errorf("start: %w", &transport.PlaintextError{Action: "listen on", Addr: ":1"})
-	strangers := fmt.Errorf("start: %w", &transport.StrangersError{Addr: ":1"})
-	for _, test := range []struct {
-		err  error
-		code int
-	}{{refusal, command.ExitUsage}, {strangers, command.ExitUsage}, {errors.New("disk full"), command.ExitFailure}, {nil, command.ExitOK}} {
-		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return endpoint.Refused(test.err) }}
-		if code := command.Execute(t.Context(), c, nil, io.Discard, io.Discard); code != test.code {
-			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)
-		}
-	}
 }

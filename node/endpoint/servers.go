@@ -14,14 +14,13 @@ import (
 type ServersConfig struct {
 	// Shown is what both show, but for its Handlers, which are the debug server's
 	// alone. Its Addr is not used.
-	Shown HTTPConfig
-	// Metrics and Debug are the values of --metrics-listen and --debug-listen, each
-	// empty for none.
+	Shown Config
+	// Metrics and Debug are the host:port of either, empty for none.
 	Metrics, Debug string
 	// DebugDefault says that nobody asked for Debug: another program of this machine
 	// may have the address.
 	DebugDefault bool
-	// Logger hears of that.
+	// Logger hears of that; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -29,7 +28,7 @@ type ServersConfig struct {
 // wherever it is told to listen (NewMetrics), and one of the same and of what is for
 // people, on loopback (NewDebug). Its methods are safe for concurrent use, but Run is
 // called once.
-type Servers struct{ metrics, debug *HTTP } // nil for none
+type Servers struct{ metrics, debug *Server } // nil for none
 
 // NewServers opens the listeners. The caller must Run or Close the servers.
 func NewServers(ctx context.Context, c ServersConfig) (s *Servers, err error) {
@@ -37,7 +36,7 @@ func NewServers(ctx context.Context, c ServersConfig) (s *Servers, err error) {
 	if c.Metrics != "" {
 		c.Shown.Addr = c.Metrics
 		if s.metrics, err = NewMetrics(ctx, c.Shown); err != nil {
-			return nil, fmt.Errorf("--metrics-listen: %w", err)
+			return nil, fmt.Errorf("serve the metrics: %w", err)
 		}
 	}
 	if c.Debug == "" {
@@ -45,11 +44,13 @@ func NewServers(ctx context.Context, c ServersConfig) (s *Servers, err error) {
 	}
 	c.Shown.Addr = c.Debug
 	if s.debug, err = NewDebug(ctx, c.Shown); err != nil && c.DebugDefault {
-		c.Logger.Info("no debug server: its address is taken", "address", c.Debug, "error", err)
+		if c.Logger != nil {
+			c.Logger.Info("no debug server: its address is taken", "address", c.Debug, "error", err)
+		}
 		return s, nil
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--debug-listen: %w", err), s.Close())
+		return nil, errors.Join(fmt.Errorf("serve the debug data: %w", err), s.Close())
 	}
 	return s, nil
 }
@@ -60,15 +61,15 @@ func (s *Servers) MetricsAddr() net.Addr { return addressOf(s.metrics) }
 // DebugAddr is where the second listens, or nil.
 func (s *Servers) DebugAddr() net.Addr { return addressOf(s.debug) }
 
-func addressOf(h *HTTP) net.Addr {
+func addressOf(h *Server) net.Addr {
 	if h == nil {
 		return nil
 	}
 	return h.Addr()
 }
 
-func (s *Servers) each(do func(*HTTP)) {
-	for _, h := range []*HTTP{s.metrics, s.debug} {
+func (s *Servers) each(do func(*Server)) {
+	for _, h := range []*Server{s.metrics, s.debug} {
 		if h != nil {
 			do(h)
 		}
@@ -79,12 +80,12 @@ func (s *Servers) each(do func(*HTTP)) {
 // returns at once.
 func (s *Servers) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	s.each(func(h *HTTP) { group.Go(func() error { return h.Run(ctx) }) })
+	s.each(func(h *Server) { group.Go(func() error { return h.Run(ctx) }) })
 	return group.Wait()
 }
 
 // Close frees the ports of servers that were never run.
 func (s *Servers) Close() (err error) {
-	s.each(func(h *HTTP) { err = errors.Join(err, h.Close()) })
+	s.each(func(h *Server) { err = errors.Join(err, h.Close()) })
 	return err
 }

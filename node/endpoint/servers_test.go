@@ -14,11 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
-func shown() endpoint.HTTPConfig {
-	return endpoint.HTTPConfig{
+func shown() endpoint.Config {
+	return endpoint.Config{
 		Gatherer: prometheus.NewRegistry(),
 		Handlers: map[string]http.Handler{"GET /debug/more": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "more") })},
 	}
@@ -77,13 +77,13 @@ func TestServersRefuse(t *testing.T) {
 	if err != nil || s.DebugAddr() != nil || !strings.Contains(log.String(), taken) {
 		t.Errorf("by default: %v, logged %q", err, &log)
 	}
-	for flag, c := range map[string]endpoint.ServersConfig{
-		"--metrics-listen": {Metrics: taken},
-		"--debug-listen":   {Metrics: "127.0.0.1:0", Debug: taken},
+	for what, c := range map[string]endpoint.ServersConfig{
+		"the metrics":    {Metrics: taken},
+		"the debug data": {Metrics: "127.0.0.1:0", Debug: taken},
 	} {
 		c.Shown = shown()
-		if _, err := endpoint.NewServers(t.Context(), c); err == nil || !strings.Contains(err.Error(), flag) {
-			t.Errorf("%s at a busy address: %v", flag, err)
+		if _, err := endpoint.NewServers(t.Context(), c); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s at a busy address: %v", what, err)
 		}
 	}
 	var plaintext *transport.PlaintextError

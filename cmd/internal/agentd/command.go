@@ -15,7 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -83,7 +83,7 @@ schedulers were given, a stream to one is open; and /debug/why, which explains t
 last report as JSON or, with ?format=text, in words. Probes and Prometheus reach the
 first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return endpoint.Refused(o.run(c.Context(), c.ErrOrStderr()))
+			return tlsflags.Refused(o.run(c.Context(), c.ErrOrStderr()))
 		},
 	}
 	f := c.Flags()
@@ -93,7 +93,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
 	o.limits.bind(f)
-	endpoint.TransportFlags(f, &o.node.Transport)
+	tlsflags.Client(f, &o.node.Transport)
 	command.LogFlags(f, &o.log)
 	return c
 }

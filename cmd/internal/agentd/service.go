@@ -14,8 +14,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -104,7 +104,7 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 
 // server is the HTTP server of a flag.
 type server struct {
-	*endpoint.HTTP
+	*endpoint.Server
 	flag string
 }
 
@@ -112,7 +112,7 @@ type servers []server
 
 // listeners opens the servers, as far as it gets.
 func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometheus.Registry) (opened servers, err error) {
-	shown := endpoint.HTTPConfig{
+	shown := endpoint.Config{
 		Addr: o.listen, Gatherer: registry, Health: a.Health, Ready: a.Ready,
 		Handlers: map[string]http.Handler{"GET /debug/why": a.Handler()},
 	}
@@ -120,11 +120,11 @@ func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometh
 	scraped.Addr = o.metrics
 	for _, one := range []struct {
 		flag, addr string
-		open       func() (*endpoint.HTTP, error)
+		open       func() (*endpoint.Server, error)
 	}{
-		{"listen", o.listen, func() (*endpoint.HTTP, error) { return endpoint.NewDebug(ctx, shown) }},
-		{"metrics-listen", o.metrics, func() (*endpoint.HTTP, error) { return endpoint.NewMetrics(ctx, scraped) }},
-		{"debug-listen", o.debugListen, func() (*endpoint.HTTP, error) { return endpoint.NewProfiles(ctx, o.debugListen) }},
+		{"listen", o.listen, func() (*endpoint.Server, error) { return endpoint.NewDebug(ctx, shown) }},
+		{"metrics-listen", o.metrics, func() (*endpoint.Server, error) { return endpoint.NewMetrics(ctx, scraped) }},
+		{"debug-listen", o.debugListen, func() (*endpoint.Server, error) { return endpoint.NewProfiles(ctx, o.debugListen) }},
 	} {
 		if one.addr == "" && one.flag != "listen" {
 			continue

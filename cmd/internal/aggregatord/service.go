@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
 // Config of an aggregator service.
@@ -140,7 +140,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), s.server.Collector("aggregator"),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
-		Shown: endpoint.HTTPConfig{
+		Shown: endpoint.Config{
 			Gatherer: registry, Health: s.models.Healthy, Ready: s.ready,
 			Handlers: map[string]http.Handler{modelserver.DebugPath: s.models.Handler()},
 		},

@@ -1,4 +1,4 @@
-// Package debugsource asks our programs for their debug data, which each shows
-// on loopback alone: on this machine by its URL, from elsewhere by package
-// podforward.
+// Package debugsource is the flags that say where our programs show their debug data,
+// which each does on loopback alone: on this machine by a URL, from elsewhere by
+// package podforward.
 package debugsource

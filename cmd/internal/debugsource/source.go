@@ -1,18 +1,14 @@
 package debugsource
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
@@ -53,91 +49,43 @@ const Remotely = " (with --kubeconfig or --context)"
 // Remote says whether a pod is asked through the API server.
 func (s *Source) Remote() bool { return s.Kubeconfig != "" || s.Context != "" }
 
-var (
-	errPositive = errors.New("must be positive")
-	errNoURL    = errors.New("not an http or https URL")
-)
-
-// Fetcher asks a program. Safe for concurrent use.
-type Fetcher struct {
-	base   *url.URL
-	client *http.Client
-}
+var errPositive = errors.New("must be positive")
 
 // Open checks the source and returns the way to its URL, or to the pod that is
 // found anew for each query.
-func (s *Source) Open(find podforward.Finder) (*Fetcher, error) {
+func (s *Source) Open(find podforward.Finder) (*podforward.Client, error) {
 	if s.Timeout <= 0 {
 		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	if s.Remote() {
-		return s.OpenRemote(find)
+	if !s.Remote() {
+		c, err := podforward.DirectClient(s.URL, s.Timeout)
+		if err != nil {
+			return nil, command.Usage(fmt.Errorf("--%s: %w", s.program, err))
+		}
+		return c, nil
 	}
-	base, err := url.Parse(s.URL)
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-		return nil, command.Usage(fmt.Errorf("--%s %q: %w", s.program, s.URL, errNoURL))
-	}
-	return &Fetcher{base: base, client: &http.Client{Timeout: s.Timeout}}, nil
-}
-
-// OpenRemote returns the way to the pod, also where neither Kubeconfig nor Context
-// is given: then as kubectl reaches the API server.
-func (s *Source) OpenRemote(find podforward.Finder) (*Fetcher, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.Kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context}).ClientConfig()
+	cluster, err := Cluster(s.Kubeconfig, s.Context)
 	if err != nil {
-		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, err
 	}
-	through, err := podforward.New(podforward.Config{Cluster: config, Namespace: s.Namespace, Port: s.Port, Find: find})
+	c, err := podforward.NewClient(podforward.Config{Cluster: cluster, Namespace: s.Namespace, Port: s.Port, Find: find}, s.Timeout)
 	if bad := (*podforward.FieldError)(nil); errors.As(err, &bad) {
 		return nil, command.Usage(fmt.Errorf("--%s-%s: %w", s.program, strings.ToLower(bad.Field), err))
 	}
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	base := &url.URL{Scheme: "http", Host: "localhost:" + strconv.Itoa(s.Port)}
-	return &Fetcher{base: base, client: &http.Client{Transport: through, Timeout: s.Timeout}}, nil
+	return c, nil
 }
 
-// Ask decodes the answer.
-func Ask[T any](ctx context.Context, f *Fetcher, path string, query url.Values) (T, error) {
-	var answer T
-	text, err := f.Fetch(ctx, path, query)
+// Cluster leads to the API server as kubectl gets there, with the flags --kubeconfig
+// and --context. Its error is one of usage.
+func Cluster(kubeconfig, context string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	if err != nil {
-		return answer, err
+		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return answer, fmt.Errorf("the answer to %s: %w", path, err)
-	}
-	return answer, nil
-}
-
-// mostAnswer bounds what is read: some 200 bytes for each channel of a node.
-const mostAnswer = 64 << 20
-
-// Fetch gets the answer to a query.
-func (f *Fetcher) Fetch(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	target := f.base.JoinPath(path)
-	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", f.base.Host, err)
-	}
-	response, err := f.client.Do(request)
-	if asked := (*url.Error)(nil); errors.As(err, &asked) {
-		err = asked.Err // whom, is said here
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", f.base.Host, err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
-	if err != nil {
-		return nil, fmt.Errorf("the answer of %s: %w", f.base.Host, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s: %s", f.base.Host, response.Status, strings.TrimSpace(string(text)))
-	}
-	return text, nil
+	return config, nil
 }

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -28,7 +28,7 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 
 // explain serves what spazio top and spazio explain ask, and says how.
 func (c *cluster) explain(ctx context.Context, d *demo) error {
-	server, err := endpoint.NewHTTP(ctx, endpoint.HTTPConfig{
+	server, err := endpoint.New(ctx, endpoint.Config{
 		Addr: loopback, Gatherer: legacyregistry.DefaultGatherer,
 		Handlers: map[string]http.Handler{plugin.DebugPath: c.hub.Handler()},
 	})

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -64,7 +64,7 @@ func NewCommand() *cobra.Command {
 			}
 			service, err := New(c.Context(), config)
 			if err != nil {
-				return endpoint.Refused(err)
+				return tlsflags.Refused(err)
 			}
 			return service.Run(c.Context())
 		},
@@ -76,7 +76,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+DebugPath+", what is known as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of who writes (default the pod's own)")
-	endpoint.ServerFlags(flags, &config.Callers.Transport)
+	tlsflags.Server(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
 	flags.StringVar(&config.Callers.Audience, "token-audience", config.Callers.Audience, "audience of the agents' tokens")
 	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots of the day that amounts are told apart by, 1 for none")

@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/identity/access"
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/profiler/usageserver"
@@ -123,7 +123,7 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	spaziov1.RegisterUsageServiceServer(s.server, batches)
 	registry.MustRegister(s.server.Collector("profiler"))
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
-		Shown: endpoint.HTTPConfig{
+		Shown: endpoint.Config{
 			Gatherer: registry, Ready: s.controller.Ready,
 			Handlers: map[string]http.Handler{"GET " + DebugPath: http.HandlerFunc(s.state)},
 		},

@@ -17,13 +17,13 @@ import (
 	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
 // serveKnown serves over TLS what callers may see by the API server's word, the
 // way kube-scheduler does on its own port, whose flags count here, too. stop
 // waits for the end.
-func serveKnown(flags *pflag.FlagSet, shown endpoint.HTTPConfig) (stop func(), err error) {
+func serveKnown(flags *pflag.FlagSet, shown endpoint.Config) (stop func(), err error) {
 	text := func(name string) string {
 		flag := flags.Lookup(name)
 		if flag == nil {

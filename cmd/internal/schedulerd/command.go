@@ -19,7 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
@@ -69,7 +69,7 @@ func NewCommand() *cobra.Command {
 		}
 		return err
 	}
-	c.RunE = func(c *cobra.Command, args []string) error { return endpoint.Refused(run(c, args)) }
+	c.RunE = func(c *cobra.Command, args []string) error { return tlsflags.Refused(run(c, args)) }
 	return c
 }
 

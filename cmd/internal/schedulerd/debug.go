@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/endpoint"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -37,7 +37,7 @@ func (d *debugServer) start(ctx context.Context, flags *pflag.FlagSet) (stop fun
 	if d.listen == "" {
 		return func() {}, nil
 	}
-	shown := endpoint.HTTPConfig{
+	shown := endpoint.Config{
 		Addr: d.listen, Gatherer: legacyregistry.DefaultGatherer,
 		Handlers: map[string]http.Handler{plugin.DebugPath: d.hub.Handler()},
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/podforward"
 )
 
 // explainOptions are the flags of spazio explain.
@@ -70,7 +70,7 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if !strings.Contains(pod, "/") && !uid.MatchString(pod) {
 		pod = o.namespace + "/" + pod
 	}
-	e, err := debugsource.Ask[plugin.Explanation](ctx, scheduler, plugin.DebugPath, url.Values{"pod": {pod}})
+	e, err := podforward.Decode[plugin.Explanation](ctx, scheduler, plugin.DebugPath, url.Values{"pod": {pod}})
 	if err != nil {
 		return err
 	}

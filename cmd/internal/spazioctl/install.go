@@ -13,10 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/deploy"
 )
 
@@ -35,29 +36,27 @@ func (t *target) flags(f *pflag.FlagSet, timeout time.Duration) {
 }
 
 // open checks the flags and connects.
-func (t *target) open() (*deploy.Cluster, error) {
+func (t *target) open() (*rest.Config, *deploy.Cluster, error) {
 	switch {
 	case t.output != "text" && t.output != "json":
-		return nil, command.Usage(fmt.Errorf("--output: %q is neither text nor json", t.output))
+		return nil, nil, command.Usage(fmt.Errorf("--output: %q is neither text nor json", t.output))
 	case t.timeout <= 0:
-		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
+		return nil, nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = t.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
+	config, err := debugsource.Cluster(t.kubeconfig, t.context)
 	if err != nil {
-		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, nil, err
 	}
 	cluster, err := deploy.Connect(config)
 	if err != nil {
-		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return cluster, nil
+	return config, cluster, nil
 }
 
 // do connects and has work done within the time that there is, which tells its steps.
 func (t *target) do(ctx context.Context, out io.Writer, work func(context.Context, *deploy.Cluster, *steps) error) error {
-	cluster, err := t.open()
+	_, cluster, err := t.open()
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (o *modelOptions) run(ctx context.Context, out, errs io.Writer) error {
 		query.Set("schema", o.schema)
 	}
 	return repeat(ctx, o.display, out, errs, func() (modelserver.Status, error) {
-		return debugsource.Ask[modelserver.Status](ctx, aggregator, modelserver.DebugPath, query)
+		return podforward.Decode[modelserver.Status](ctx, aggregator, modelserver.DebugPath, query)
 	}, showModels)
 }
 

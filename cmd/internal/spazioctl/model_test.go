@@ -138,7 +138,7 @@ func TestModelFailures(t *testing.T) {
 		line string
 	}{
 		{[]string{"--aggregator", "http://" + gone.Addr().String()}, 1, "connection refused"},
-		{[]string{"--aggregator", "elsewhere:9692"}, 2, "not an http or https URL"},
+		{[]string{"--aggregator", "elsewhere:9692"}, 2, "want an http or https URL"},
 		{[]string{"--output", "yaml"}, 2, "neither table nor json"},
 		{[]string{"--interval", "0s"}, 2, "--interval"},
 		{[]string{"--timeout", "-1s"}, 2, "--timeout"},

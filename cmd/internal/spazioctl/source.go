@@ -20,7 +20,7 @@ func (s *scheduler) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.lease, "scheduler-lease", "spazio-scheduler", "lease that names the leader"+debugsource.Remotely)
 }
 
-func (s *scheduler) open() (*debugsource.Fetcher, error) {
+func (s *scheduler) open() (*podforward.Client, error) {
 	if s.pod != "" {
 		return s.Open(podforward.Named(s.pod))
 	}

@@ -2,7 +2,8 @@
 // and, as a plugin of kubectl, kubectl-spazio. Its commands ask a scheduler how it
 // sees the nodes and why a pod is where it is or waits, a node's agent for the
 // reasons of its last report, and an aggregator for the fleet's models, all by
-// package debugsource; others install Spazio and remove it, by package deploy. It builds without k8s.io/kubernetes.
+// package podforward; others install Spazio, look after it and remove it, by package
+// deploy. It builds without k8s.io/kubernetes.
 package spazioctl
 
 import (

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,12 +19,14 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
+	"github.com/spazio-scheduler/spazio/deploy/check"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -331,6 +334,34 @@ func TestThroughTheAPIServer(t *testing.T) {
 				t.Errorf("printed %q, said %q, want %q", out, errs, test.want)
 			}
 		})
+	}
+}
+
+// spazio check reads what this scheduler shows.
+func TestCheckReadsTheScheduler(t *testing.T) {
+	mux := http.NewServeMux()
+	podforwardtest.Forward(t, mux, "spazio-system", "scheduler-b", 9694, strings.TrimPrefix(serveOn(t, debug(t, "")), "http://"))
+	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/spazio-system/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
+		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("scheduler-b")}}
+		lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(lease); err != nil {
+			t.Error(err)
+		}
+	})
+	programs, err := check.NewPrograms(&rest.Config{Host: serveOn(t, mux)}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signals, err := programs.Signals(t.Context())
+	want := []check.Signal{{Node: "worker-1", Fresh: true, State: "fresh"}, {Node: "worker-10", Fresh: true, State: "fresh"}, {Node: "éloigné", State: "missing"}}
+	slices.SortFunc(signals, func(a, b check.Signal) int { return strings.Compare(a.Node, b.Node) })
+	if diff := cmp.Diff(want, signals); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	waiting := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: explanation().UID}}
+	if listed, err := programs.Listed(t.Context(), waiting); err != nil || listed {
+		t.Errorf("a pod that waits is listed: %v, %v", listed, err)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/podforward"
 )
 
 // topOptions are the flags of spazio top.
@@ -88,7 +88,7 @@ func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	return repeat(ctx, o.display, out, errs, func() (plugin.Status, error) {
-		status, err := debugsource.Ask[plugin.Status](ctx, scheduler, plugin.DebugPath, nil)
+		status, err := podforward.Decode[plugin.Status](ctx, scheduler, plugin.DebugPath, nil)
 		status.Nodes = o.choose(status.Nodes, matching)
 		return status, err
 	}, showStatus)

@@ -56,7 +56,7 @@ func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) err
 	if err != nil {
 		return err
 	}
-	text, err := agent.Fetch(ctx, whyPath, url.Values{"format": {o.output}})
+	text, err := agent.Get(ctx, whyPath, url.Values{"format": {o.output}})
 	if err != nil {
 		return err
 	}

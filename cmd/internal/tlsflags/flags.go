@@ -1,4 +1,6 @@
-package endpoint
+// Package tlsflags is what the commands that talk to each other have in common: their
+// flags for TLS, and whose fault it is that it was refused.
+package tlsflags
 
 import (
 	"errors"
@@ -9,18 +11,18 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// TransportFlags binds the fields of c to the TLS flags that commands share.
-// What c holds is the default.
-func TransportFlags(flags *pflag.FlagSet, c *transport.Config) {
+// Client binds the fields of c to the flags of whoever calls others. What c holds is
+// the default.
+func Client(flags *pflag.FlagSet, c *transport.Config) {
 	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents")
 	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file")
 	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that servers' certificates must come from (default the system's)")
 	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
 }
 
-// ServerFlags binds what a gRPC server has besides: whom it knows its clients by.
-func ServerFlags(flags *pflag.FlagSet, c *transport.Config) {
-	TransportFlags(flags, c)
+// Server binds what a gRPC server has besides: whom it knows its clients by.
+func Server(flags *pflag.FlagSet, c *transport.Config) {
+	Client(flags, c)
 	flags.StringVar(&c.ClientCAFile, "tls-client-ca-file", c.ClientCAFile, "PEM authorities that clients' certificates must come from")
 }
 

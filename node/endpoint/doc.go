@@ -1,0 +1,16 @@
+// Package endpoint is the HTTP server of a program's metrics, health, profiles and of
+// what else it shows: a node's agent's, and that of any other of Spazio's programs.
+//
+//	s, err := endpoint.NewServers(ctx, endpoint.ServersConfig{
+//		Shown: endpoint.Config{
+//			Gatherer: registry, Health: agent.Health, Ready: agent.Ready,
+//			Handlers: map[string]http.Handler{"GET /debug/why": agent.Handler()},
+//		},
+//		Metrics: ":9700", Debug: "127.0.0.1:9691",
+//	})
+//	err = s.Run(ctx)
+//
+// The rule is where what is shown to whom: metrics and probes to whoever gets there
+// ([NewMetrics]), anything else to loopback alone, where nobody is asked who calls
+// ([NewDebug], [NewProfiles]), unless the handlers ask and TLS is given ([New]).
+package endpoint

@@ -1,0 +1,90 @@
+package podforward
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Client asks a program for what it shows by HTTP. It is safe for concurrent use.
+type Client struct {
+	base *url.URL
+	http *http.Client
+}
+
+// NewClient returns the Client of a port on a pod's loopback. An answer may take as
+// long as timeout; 0 is no bound but the context's. Errors are those of New.
+func NewClient(c Config, timeout time.Duration) (*Client, error) {
+	through, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	base := &url.URL{Scheme: "http", Host: "localhost:" + strconv.Itoa(c.Port)}
+	return &Client{base: base, http: &http.Client{Transport: through, Timeout: timeout}}, nil
+}
+
+// DirectClient returns the Client of a program that this machine reaches by itself,
+// at the http or https URL that its paths are below. Errors are *FieldError.
+func DirectClient(base string, timeout time.Duration) (*Client, error) {
+	at, err := url.Parse(base)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
+		return nil, &FieldError{"base", base, fmt.Errorf("%w: want an http or https URL", ErrInvalid)}
+	}
+	return &Client{base: at, http: &http.Client{Timeout: timeout}}, nil
+}
+
+// mostAnswer bounds what is read: some 200 bytes for each channel of a node.
+const mostAnswer = 64 << 20
+
+// ErrTooLong is that of an answer beyond 64 MiB, wrapped.
+var ErrTooLong = errors.New("the answer is too long")
+
+// Get returns the answer to a query. One that is not 200 is an error which says what
+// the program has said.
+func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	target := c.base.JoinPath(path)
+	target.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
+	}
+	response, err := c.http.Do(request)
+	if asked := (*url.Error)(nil); errors.As(err, &asked) {
+		err = asked.Err // whom, is said here
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
+	if err == nil && len(text) > mostAnswer {
+		err = ErrTooLong
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the answer of %s: %w", c.base.Host, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s: %s", c.base.Host, response.Status, strings.TrimSpace(string(text)))
+	}
+	return text, nil
+}
+
+// Decode gets an answer in JSON.
+func Decode[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	var answer T
+	text, err := c.Get(ctx, path, query)
+	if err != nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return answer, fmt.Errorf("the answer to %s: %w", path, err)
+	}
+	return answer, nil
+}
