@@ -94,6 +94,9 @@ func (c *container) find(pod uint64) (i int, known bool) {
 	})
 }
 
+// newest is the span of time, of recentSpan, in which the container was last measured.
+func (c *container) newest() int64 { return c.histories[1].recent.newest }
+
 // end keeps a pod's peak.
 func (c *container) end(pod uint64) {
 	i, known := c.find(pod)

@@ -82,20 +82,34 @@ func (p Preset) among(containers int) Preset {
 // pod itself, whose name is empty, only if no container was measured apart. After a
 // kill for want of memory that is at least what the kill asks for.
 func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommendation, error) {
+	names := slices.Sorted(maps.Keys(p.containers))
+	if len(names) > 1 && names[0] == "" {
+		names = names[1:]
+	}
+	return p.recommend(at, by, within, names, func(name string) *container { return p.containers[name] })
+}
+
+// RecommendFor is Recommend for the containers that pods have now, by their names: not
+// for one that pods had once, and by its own name for one that is alone in its pod.
+// What was not measured is left out.
+func (p *Profile) RecommendFor(at time.Time, by Preset, within Bounds, containers []string) ([]Recommendation, error) {
+	return p.recommend(at, by, within, containers, func(name string) *container { return p.containerOf(name, len(containers) == 1) })
+}
+
+func (p *Profile) recommend(at time.Time, by Preset, within Bounds, names []string, of func(string) *container) ([]Recommendation, error) {
 	if err := by.Validate(); err != nil {
 		return nil, err
 	}
 	if err := within.Validate(); err != nil {
 		return nil, err
 	}
-	names := slices.Sorted(maps.Keys(p.containers))
-	if len(names) > 1 && names[0] == "" {
-		names = names[1:]
-	}
 	by = by.among(len(names))
 	var all []Recommendation
 	for _, name := range names {
-		c := p.containers[name]
+		c := of(name)
+		if c == nil {
+			continue
+		}
 		target := c.amounts(at, by)
 		lower := c.amounts(at, by.at(lowerPercentile))
 		upper := c.amounts(at, by.at(upperPercentile))
@@ -106,4 +120,32 @@ func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommend
 		})
 	}
 	return all, nil
+}
+
+// apartSpans is how much later a pod must have been measured than its container for
+// that to be no longer measured apart: at its end a pod is for some seconds.
+const apartSpans = int64(time.Hour / recentSpan)
+
+// containerOf is what is known of a container, nil without. One that is alone in its
+// pod is measured as the pod, unless there are init containers beside it.
+func (p *Profile) containerOf(name string, alone bool) *container {
+	apart, whole := p.containers[name], p.containers[""]
+	if !alone || whole == nil || apart != nil && whole.newest()-apart.newest() < apartSpans {
+		return apart
+	}
+	return whole
+}
+
+// Peak is the largest amount of memory that a live pod was seen with, or one of its
+// containers, as RecommendFor names them; 0 if it was not measured.
+func (p *Profile) Peak(pod, container string, containers []string) float64 {
+	c := p.containerOf(container, len(containers) == 1)
+	if c == nil {
+		return 0
+	}
+	i, known := c.find(keyOf(pod))
+	if !known {
+		return 0
+	}
+	return c.live[i].bytes
 }

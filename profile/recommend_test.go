@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -454,4 +456,86 @@ func TestWindowRefuses(t *testing.T) {
 	}
 	w.Container = "one more"
 	refused(t, "Window.Container", p.Observe(start, w))
+}
+
+// What is recommended is for the containers that pods have now, each by its name: one
+// that is alone is its pod, however long ago it had company.
+func TestRecommendForTheContainersOfNow(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	at := start
+	minutes := func(n int, all map[string]float64) {
+		for range n {
+			for container, memory := range all {
+				w := window("a", memory/1e9, memory)
+				w.Container, w.Ended = container, false
+				observe(t, p, at, w)
+			}
+			at = at.Add(time.Minute)
+		}
+	}
+	largest := rule(profile.Rule{})
+	says := func(names ...string) map[string]float64 {
+		t.Helper()
+		all, err := p.RecommendFor(at, largest, profile.Bounds{}, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, r := range all {
+			got[r.Container] = math.Round(r.Target.Memory/1e6) * 1e6
+		}
+		return got
+	}
+	if got := says("main"); len(got) != 0 {
+		t.Errorf("before anything was measured: %v", got)
+	}
+	minutes(10, map[string]float64{"": 3e8})
+	want := func(got, want map[string]float64) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	want(says("main"), map[string]float64{"main": 3e8})
+	minutes(10, map[string]float64{"": 5e8, "main": 4e8, "proxy": 1e8, "init": 2e8})
+	want(says("main", "proxy"), map[string]float64{"main": 4e8, "proxy": 1e8})
+	// An init container beside it: the pod has taken more than it ever did.
+	want(says("main"), map[string]float64{"main": 4e8})
+	want(says("main", "new"), map[string]float64{"main": 4e8})
+	// The proxy goes, and only the pod is measured.
+	minutes(120, map[string]float64{"": 9e8})
+	want(says("main"), map[string]float64{"main": 9e8})
+	_, err := p.RecommendFor(at, profile.Preset{}, profile.Bounds{Min: profile.Amounts{CPU: -1}}, []string{"main"})
+	refused(t, "Bounds.Min.CPU", err)
+}
+
+// The peak of a pod is its own, and of its containers each its own.
+func TestPeakOfALivePod(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for pod, all := range map[string]map[string]float64{"a": {"": 5e8, "main": 4e8, "proxy": 1e8}, "b": {"": 9e8, "main": 8e8, "proxy": 1e8}} {
+		for container, memory := range all {
+			w := window(pod, .1, memory)
+			w.Container, w.Ended = container, false
+			observe(t, p, start, w)
+			w.MemoryPeak = memory / 2
+			observe(t, p, start.Add(time.Minute), w)
+		}
+	}
+	both := []string{"main", "proxy"}
+	for _, test := range []struct {
+		pod, container string
+		containers     []string
+		want           float64
+	}{
+		{"a", "main", both, 4e8}, {"a", "proxy", both, 1e8}, {"b", "main", both, 8e8}, {"a", "main", both[:1], 4e8},
+		{"c", "main", both, 0}, {"a", "other", both, 0}, {"a", "other", []string{"other"}, 5e8},
+	} {
+		if got := p.Peak(test.pod, test.container, test.containers); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+	p.Gone("a")
+	if got := p.Peak("a", "main", both); got != 0 {
+		t.Errorf("of a pod that has gone: %v", got)
+	}
 }

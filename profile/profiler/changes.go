@@ -29,6 +29,8 @@ type Update struct {
 	Contradicted time.Time
 	// Stale: no pod was measured for StaleAfter. At is still that of the update before.
 	Stale bool
+
+	again bool
 }
 
 // StaleAfter is a day without a measurement, in which schedulers have come to believe
@@ -115,7 +117,7 @@ func (s *Store) Changed(at time.Time, most int) []Update {
 		}
 		s.refreshes.push(w, at.Add(s.config.Refresh))
 		refresh := w.measured.After(w.object.at) && at.Sub(w.object.at) >= s.config.Refresh
-		if (refresh || w.stale(at) && !w.object.stale && w.object.exists) && !w.queued {
+		if (refresh || w.again || w.stale(at) && !w.object.stale && w.object.exists) && !w.queued {
 			add(w)
 		}
 	}
@@ -145,7 +147,7 @@ func (s *Store) judge(at time.Time) {
 func (s *Store) news(at time.Time, w *workload) bool {
 	d, ok := w.says(at)
 	awake := w.object.stale && !w.stale(at)
-	if !ok || w.object.exists && !awake && !differs(d, w.object.demand) {
+	if !ok || w.object.exists && !awake && !w.again && !differs(d, w.object.demand) {
 		w.pending = time.Time{}
 		return false
 	}
@@ -179,8 +181,9 @@ func (s *Store) update(at time.Time, w *workload) (Update, bool) {
 	u := Update{
 		Workload: w.of, Since: w.pending, At: at, Revision: w.profile.Revision(), Pods: w.pods, Demand: d.Published(),
 		P50: w.profile.Lifetime(.5), P90: w.profile.Lifetime(.9), Throttled: w.profile.Throttled(), OOMKills: w.profile.OOMKills(),
-		Contradicted: w.restarted, Stale: w.stale(at),
+		Contradicted: w.restarted, Stale: w.stale(at), again: w.again,
 	}
+	w.again = false
 	if u.Stale {
 		u.At = w.known()
 	}
@@ -192,8 +195,7 @@ func (s *Store) update(at time.Time, w *workload) (Update, bool) {
 			u.Slots = append(u.Slots, d.Published())
 		}
 	}
-	// Bounds that exclude one another have been refused by the API server.
-	u.Recommendations, _ = w.profile.Recommend(at, s.preset(w.object.spec.Preset), w.object.spec.Bounds)
+	u.Recommendations = s.recommend(at, w)
 	w.pending = time.Time{}
 	return u, true
 }
@@ -230,7 +232,7 @@ func (s *Store) Failed(at time.Time, u Update) {
 	case u.Gone && w == nil:
 		s.gone = append(s.gone, u.Workload)
 	case !u.Gone && w != nil:
-		w.retry, w.pending = at.Add(retryAfter), u.Since
+		w.retry, w.pending, w.again = at.Add(retryAfter), u.Since, w.again || u.again
 		s.mark(at, w)
 	}
 }

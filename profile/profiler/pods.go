@@ -22,6 +22,9 @@ type Pod struct {
 	Always bool
 	// Containers have an ID, those of a pod with more than one.
 	Containers []Container
+	// Names are those of the containers that recommendations are for: without those
+	// that only begin the pod.
+	Names []string
 }
 
 // Container names a container of a pod by the key of its ID. It is a plain value,
@@ -90,6 +93,9 @@ func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 				return false
 			}
 			kept.of = w
+			if len(p.Names) > 0 {
+				w.containers = p.Names
+			}
 			s.become(w, p.Template)
 			s.expect(w)
 			s.saw(at, w)

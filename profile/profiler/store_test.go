@@ -839,3 +839,91 @@ func FuzzCheckpoint(f *testing.F) {
 		c.store.State(c.at)
 	})
 }
+
+// What is recommended names the containers of the pods of now, one that is alone too.
+func TestRecommendationsNameContainers(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	if _, ok := c.store.Advise(c.at, deployment("web")); ok {
+		t.Error("advice about a workload that nobody knows")
+	}
+	show := func(n int, names ...string) {
+		c.store.Pod(c.at, profiler.Pod{UID: uid(n), Node: "a", Workload: deployment("web"), Always: true, Names: names})
+	}
+	show(1, "main")
+	if _, ok := c.store.Advise(c.at, deployment("web")); ok {
+		t.Error("advice before anything was measured")
+	}
+	named := func() (all []string) {
+		t.Helper()
+		advice, ok := c.store.Advise(c.at, deployment("web"))
+		if !ok || advice.Stale || advice.Demand.Memory.Confidence < .5 {
+			t.Fatalf("%+v, %v", advice, ok)
+		}
+		for _, r := range advice.Recommendations {
+			all = append(all, fmt.Sprintf("%s %.0f", r.Container, r.Uncapped.CPU*10))
+		}
+		return all
+	}
+	c.send("a", window(1, .5, 1<<30))
+	if diff := cmp.Diff([]string{"main 5"}, named()); diff != "" {
+		t.Error(diff)
+	}
+	if got := c.publish(); len(got) != 1 || len(got[0].Recommendations) != 1 || got[0].Recommendations[0].Container != "main" {
+		t.Errorf("published %+v", got)
+	}
+	if got := c.store.Peak(uid(1), "main"); got != 1<<30 {
+		t.Errorf("peak %v", got)
+	}
+	if got := c.store.Peak(uid(2), "main"); got != 0 {
+		t.Errorf("peak of a pod that nobody knows: %v", got)
+	}
+	// A pod of another template, whose containers have not been measured apart.
+	show(2, "app", "proxy")
+	if got := named(); got != nil {
+		t.Errorf("recommended %v", got)
+	}
+	c.at = c.at.Add(profiler.StaleAfter)
+	if advice, ok := c.store.Advise(c.at, deployment("web")); !ok || !advice.Stale {
+		t.Errorf("after a day %+v, %v", advice, ok)
+	}
+}
+
+// What a Store does not know may have a workload published, until it is.
+func TestAgainIsPublished(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.store.Again(c.at, deployment("web"))
+	c.pod(1, "a", deployment("web"))
+	c.send("a", window(1, .5, 1<<30))
+	if got := c.publish(); len(got) != 1 {
+		t.Fatalf("published %v", names(got))
+	}
+	c.store.Again(c.at, deployment("web"))
+	got := c.store.Changed(c.at, math.MaxInt)
+	if len(got) != 1 {
+		t.Fatalf("published %v", names(got))
+	}
+	c.store.Failed(c.at, got[0])
+	if got := c.publish(); got != nil {
+		t.Errorf("at once after a failure: %v", names(got))
+	}
+	// A window asks again once the failure is a while ago.
+	c.at = c.at.Add(time.Minute)
+	c.send("a", window(1, .5, 1<<30))
+	if got := c.publish(); len(got) != 1 {
+		t.Errorf("published %v", names(got))
+	}
+	c.send("a", window(1, .5, 1<<30))
+	if got := c.publish(); got != nil {
+		t.Errorf("published once more: %v", names(got))
+	}
+	// Without a window it is a refresh that does.
+	c.store.Again(c.at, deployment("web"))
+	for _, u := range c.store.Changed(c.at, math.MaxInt) {
+		c.store.Failed(c.at, u)
+	}
+	c.store.Changed(c.at, math.MaxInt)
+	c.at = c.at.Add(time.Hour)
+	if got := c.publish(); len(got) != 1 {
+		t.Errorf("at a refresh %v", names(got))
+	}
+}

@@ -13,8 +13,10 @@ type workload struct {
 	of       profile.Workload
 	template uint64
 	profile  *profile.Profile
-	inRecent *list.Element
-	inOf     *list.Element // of its namespace
+	// containers are those of the pod that was shown last; nil is not known.
+	containers []string
+	inRecent   *list.Element
+	inOf       *list.Element // of its namespace
 
 	seen      time.Time // its last pod or window
 	measured  time.Time // its last window
@@ -26,6 +28,7 @@ type workload struct {
 	pending time.Time // since when there is something to publish; zero: there is not
 	marked  bool      // in Store.changed
 	queued  bool      // in Store.first or Store.urgent
+	again   bool      // to be published whatever was measured
 	retry   time.Time // no write before
 	shard   int
 	dropped bool

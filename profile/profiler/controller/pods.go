@@ -104,8 +104,22 @@ func podOf(p *corev1.Pod) profiler.Pod {
 	of, revision, template := profile.Identify(metaOf(p))
 	return profiler.Pod{
 		UID: string(p.UID), Node: p.Spec.NodeName, Workload: of, Revision: revision, Template: template,
-		Always: p.Spec.RestartPolicy == corev1.RestartPolicyAlways, Containers: containersOf(p),
+		Always: p.Spec.RestartPolicy == corev1.RestartPolicyAlways, Containers: containersOf(p), Names: namesOf(p),
 	}
+}
+
+// namesOf are the containers that go on: init containers too, that are restarted
+// always.
+func namesOf(p *corev1.Pod) (names []string) {
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			names = append(names, c.Name)
+		}
+	}
+	for i := range p.Spec.Containers {
+		names = append(names, p.Spec.Containers[i].Name)
+	}
+	return names
 }
 
 func metaOf(p *corev1.Pod) profile.Meta {

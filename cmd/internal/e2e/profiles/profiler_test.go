@@ -108,16 +108,21 @@ func (p *process) state(t *testing.T) (profiler.State, error) {
 	return s, json.NewDecoder(response.Body).Decode(&s)
 }
 
-// podOf makes a pod as a Deployment's controllers do, bound to a node.
-func podOf(t *testing.T, client kubernetes.Interface, deployment, node string, n int) *corev1.Pod {
+// podOf makes a pod as a Deployment's controllers do, bound to a node, of a container
+// main and others beside it.
+func podOf(t *testing.T, client kubernetes.Interface, deployment, node string, n int, beside ...string) *corev1.Pod {
 	t.Helper()
 	controls := true
+	var containers []corev1.Container
+	for _, name := range append([]string{"main"}, beside...) {
+		containers = append(containers, corev1.Container{Name: name, Image: "spazio.invalid/" + deployment})
+	}
 	pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("%s-5d4f8c7b9-%05d", deployment, n), Labels: map[string]string{"pod-template-hash": "5d4f8c7b9"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-5d4f8c7b9", UID: "1", Controller: &controls}},
 		},
-		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "spazio.invalid/" + deployment}}},
+		Spec: corev1.PodSpec{NodeName: node, Containers: containers},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +224,7 @@ func TestProfilesSurvive(t *testing.T) {
 	a.read(podOf(t, client, "heavy", "node-a", 1), .5, heavy)
 	published(t, "light", about(light))
 	first := published(t, "heavy", about(heavy))
-	if r := first.Status.Recommendation; r == nil || len(r.ContainerRecommendations) != 1 || r.ContainerRecommendations[0].Target.Memory.Value() < heavy {
+	if r := first.Status.Recommendation; r == nil || len(r.ContainerRecommendations) != 1 || r.ContainerRecommendations[0].ContainerName != "main" || r.ContainerRecommendations[0].Target.Memory.Value() < heavy {
 		t.Errorf("recommendation %+v", r)
 	}
 	for n := 2; n <= 4; n++ {
@@ -411,7 +416,7 @@ func TestContainersAreTheStatuss(t *testing.T) {
 	t.Cleanup(func() { cluster.RemovePods(t, client) })
 	p := startProfiler(t, grant(t, client, "containers", controller.Rights()))
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
-	pod := podOf(t, client, "pair", "node-a", 1)
+	pod := podOf(t, client, "pair", "node-a", 1, "proxy")
 	const main, proxy = "aaaaaaaaaaaaaaaa01", "bbbbbbbbbbbbbbbb02"
 	a.readContainers(pod, map[string]uint64{"": 500 << 20, main: 400 << 20, proxy: 50 << 20})
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
@@ -422,7 +427,7 @@ func TestContainersAreTheStatuss(t *testing.T) {
 	}
 	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_windows_total{result="accepted"}`, 3)
 	// The next window of the pod publishes what its containers should ask for.
-	a.read(podOf(t, client, "pair", "node-a", 2), .1, 500<<20)
+	a.read(podOf(t, client, "pair", "node-a", 2, "proxy"), .1, 500<<20)
 	cluster.Eventually(t, "recommendations", func() (bool, any) {
 		r := published(t, "pair", about(500<<20)).Status.Recommendation
 		var names []string

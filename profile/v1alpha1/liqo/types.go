@@ -1,0 +1,76 @@
+package liqo
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is that of the package's objects.
+var GroupVersion = schema.GroupVersion{Group: "webapp.liqo.io.profiling", Version: "v1"}
+
+// The resources' names.
+const (
+	MemoryProfiles     = "memoryprofiles"
+	CPUProfiles        = "cpuprofiles"
+	ConnectionProfiles = "connectionprofiles"
+)
+
+// MemoryProfile is what a pod of a job takes of memory. It is a plain value, safe for
+// concurrent reading.
+type MemoryProfile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec MemoryProfileSpec `json:"spec"`
+}
+
+// MemoryProfileSpec is that of a MemoryProfile.
+type MemoryProfileSpec struct {
+	MemoryProfiling MemoryProfiling `json:"memoryProfiling"`
+}
+
+// MemoryProfiling is in bytes.
+type MemoryProfiling struct {
+	UpdateTime Time  `json:"updateTime"`
+	Value      int64 `json:"value"`
+}
+
+// CPUProfile is what a pod of a job takes of CPU. It is a plain value, safe for
+// concurrent reading.
+type CPUProfile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec CPUProfileSpec `json:"spec"`
+}
+
+// CPUProfileSpec is that of a CPUProfile.
+type CPUProfileSpec struct {
+	CPUProfiling CPUProfiling `json:"cpuProfiling"`
+}
+
+// CPUProfiling is in cores.
+type CPUProfiling struct {
+	UpdateTime Time  `json:"updateTime"`
+	Value      Cores `json:"value"`
+}
+
+// ConnectionProfile is what one job sends to another. It is a plain value, safe for
+// concurrent reading.
+type ConnectionProfile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ConnectionProfileSpec `json:"spec"`
+}
+
+// ConnectionProfileSpec is that of a ConnectionProfile.
+type ConnectionProfileSpec struct {
+	// BandwidthRequirement is in bytes a second.
+	BandwidthRequirement Rate   `json:"bandwidth_requirement"`
+	DestinationJob       string `json:"destination_job"`
+	DestinationNamespace string `json:"destination_namespace"`
+	SourceJob            string `json:"source_job"`
+	SourceNamespace      string `json:"source_namespace"`
+	UpdateTime           Time   `json:"update_time"`
+}
