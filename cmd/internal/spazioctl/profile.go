@@ -1,0 +1,219 @@
+package spazioctl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/profile/profiler/view"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+// profileOptions are the flags of spazio profile's commands.
+type profileOptions struct {
+	kubeconfig, context, namespace string
+	timeout                        time.Duration
+	output                         string
+	all, limits                    bool
+}
+
+// profiles are what a command has read.
+type profiles []v1alpha1.WorkloadProfile
+
+// newProfileCommand returns the commands spazio profile.
+func newProfileCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "profile",
+		Short: "Show what workloads take, and should request",
+		Long:  "spazio profile reads the WorkloadProfiles that spazio-profiler writes.",
+	}
+	add := func(use, short, long string, args cobra.PositionalArgs, outputs []string, show func(*profileOptions, io.Writer, profiles) error, flags func(*profileOptions, *pflag.FlagSet)) {
+		o := &profileOptions{}
+		c := &cobra.Command{Use: use, Short: short, Long: long, Args: args, RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(outputs, o.output) {
+				return command.Usage(fmt.Errorf("--output: %q is none of %s", o.output, strings.Join(outputs, ", ")))
+			}
+			read, err := o.read(c.Context(), args)
+			if err != nil {
+				return err
+			}
+			return show(o, c.OutOrStdout(), read)
+		}}
+		f := c.Flags()
+		f.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's)")
+		f.StringVar(&o.context, "context", "", "the kubeconfig's context, if not its current one")
+		f.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the workloads (default the context's)")
+		f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time that an answer may take")
+		f.StringVarP(&o.output, "output", "o", outputs[0], strings.Join(outputs, ", "))
+		flags(o, f)
+		root.AddCommand(c)
+	}
+	everywhere := func(o *profileOptions, f *pflag.FlagSet) {
+		f.BoolVarP(&o.all, "all-namespaces", "A", false, "workloads of all namespaces")
+	}
+	add("list", "List workloads and what their pods take", "", cobra.NoArgs, []string{"table", "json"}, (*profileOptions).list, everywhere)
+	add("show KIND/NAME", "Show all that is known of a workload", "KIND is Deployment if left out.", cobra.ExactArgs(1), []string{"text", "json"}, (*profileOptions).show,
+		func(*profileOptions, *pflag.FlagSet) {})
+	add("recommend [KIND/NAME]", "Print what containers should request",
+		"spazio profile recommend prints what containers should request, of one workload or of\n"+
+			"all of a namespace. With -o yaml it prints what gives them that:\n\n"+
+			"  spazio profile recommend deployment/web -o yaml | kubectl apply --server-side --force-conflicts -f -\n\n"+
+			"Whoever else sets the requests then no longer owns them.",
+		cobra.MaximumNArgs(1), []string{"table", "yaml", "json"}, (*profileOptions).recommend, func(o *profileOptions, f *pflag.FlagSet) {
+			everywhere(o, f)
+			f.BoolVar(&o.limits, "limits", false, "also limits, of twice the requests")
+		})
+	return root
+}
+
+// read asks the API server for one profile, or for all.
+func (o *profileOptions) read(ctx context.Context, args []string) (profiles, error) {
+	if o.timeout <= 0 {
+		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
+	config, err := loaded.ClientConfig()
+	if err != nil {
+		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+	}
+	if o.namespace == "" {
+		if o.namespace, _, err = loaded.Namespace(); err != nil {
+			return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		}
+	}
+	client, err := view.NewClient(config)
+	if err != nil {
+		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	if len(args) == 0 {
+		if o.all {
+			o.namespace = ""
+		}
+		return client.List(ctx, o.namespace)
+	}
+	p, err := client.Get(ctx, o.namespace, args[0])
+	if errors.Is(err, view.ErrInvalid) {
+		return nil, command.Usage(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return profiles{*p}, nil
+}
+
+// listColumns are of spazio profile list.
+var listColumns = []column[v1alpha1.WorkloadProfile]{
+	{title: "NAMESPACE", cell: func(p v1alpha1.WorkloadProfile) string { return p.Namespace }},
+	{title: "WORKLOAD", cell: workloadOf},
+	{title: "CPU", number: true, cell: amount(func(d *v1alpha1.Demand) string { return d.CPU.Amount.String() })},
+	{title: "MEMORY", number: true, cell: amount(func(d *v1alpha1.Demand) string { return d.Memory.Amount.String() })},
+	{title: "CONFIDENCE", number: true, cell: amount(func(d *v1alpha1.Demand) string { return string(d.Memory.Confidence) })},
+	{title: "PODS", number: true, cell: func(p v1alpha1.WorkloadProfile) string { return strconv.FormatInt(p.Status.Pods, 10) }},
+	{title: "MODE", cell: func(p v1alpha1.WorkloadProfile) string { return orNone(string(p.Spec.Mode)) }, optional: true},
+	{title: "CONDITIONS", cell: func(p v1alpha1.WorkloadProfile) string { return orNone(strings.Join(view.Holds(&p), ",")) }, optional: true},
+}
+
+func workloadOf(p v1alpha1.WorkloadProfile) string {
+	return p.Spec.Workload.Kind + "/" + p.Spec.Workload.Name
+}
+
+func amount(of func(*v1alpha1.Demand) string) func(v1alpha1.WorkloadProfile) string {
+	return func(p v1alpha1.WorkloadProfile) string {
+		if p.Status.Demand == nil {
+			return none
+		}
+		return of(p.Status.Demand)
+	}
+}
+
+func (o *profileOptions) list(out io.Writer, all profiles) error {
+	if o.output == "json" {
+		return encode(out, v1alpha1.WorkloadProfileList{Items: all}, false)
+	}
+	return write(out, listColumns, all)
+}
+
+func (o *profileOptions) show(out io.Writer, all profiles) error {
+	if o.output == "json" {
+		return encode(out, all[0], false)
+	}
+	_, err := io.WriteString(out, view.Text(time.Now(), &all[0]))
+	return err
+}
+
+// advice is what is recommended for a container.
+type advice struct {
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"`
+	v1alpha1.ContainerRecommendation
+}
+
+var adviceColumns = []column[advice]{
+	{title: "NAMESPACE", cell: func(a advice) string { return a.Namespace }},
+	{title: "WORKLOAD", cell: func(a advice) string { return a.Workload }},
+	{title: "CONTAINER", cell: func(a advice) string { return orNone(a.ContainerName) }},
+	{title: "CPU", number: true, cell: func(a advice) string { return a.Target.CPU.String() }},
+	{title: "FROM", number: true, cell: func(a advice) string { return a.LowerBound.CPU.String() }},
+	{title: "TO", number: true, cell: func(a advice) string { return a.UpperBound.CPU.String() }},
+	{title: "MEMORY", number: true, cell: func(a advice) string { return a.Target.Memory.String() }},
+	{title: "FROM", number: true, cell: func(a advice) string { return a.LowerBound.Memory.String() }},
+	{title: "TO", number: true, cell: func(a advice) string { return a.UpperBound.Memory.String() }},
+}
+
+func (o *profileOptions) recommend(out io.Writer, all profiles) error {
+	if o.output == "yaml" {
+		return o.manifests(out, all)
+	}
+	rows := []advice{}
+	for _, p := range all {
+		if p.Status.Recommendation != nil {
+			for _, c := range p.Status.Recommendation.ContainerRecommendations {
+				rows = append(rows, advice{p.Namespace, workloadOf(p), c})
+			}
+		}
+	}
+	if o.output == "json" {
+		return encode(out, rows, false)
+	}
+	return write(out, adviceColumns, rows)
+}
+
+// manifests prints what to apply. Of many workloads those that can't be changed are
+// passed over, in a comment.
+func (o *profileOptions) manifests(out io.Writer, all profiles) error {
+	for i := range all {
+		manifest, err := view.Manifest(&all[i], o.limits)
+		if err != nil && len(all) == 1 {
+			return err
+		}
+		if err != nil {
+			fmt.Fprintf(out, "---\n# %s in namespace %s: %s\n", workloadOf(all[i]), all[i].Namespace, command.OneLine(err))
+			continue
+		}
+		text, err := json.Marshal(manifest)
+		if err != nil {
+			return err
+		}
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "---\n%s", text)
+	}
+	return nil
+}

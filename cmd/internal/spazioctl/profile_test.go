@@ -1,0 +1,179 @@
+package spazioctl_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+const webProfile = `{"apiVersion": "profile.spazio-scheduler.github.io/v1alpha1", "kind": "WorkloadProfile", "metadata": {"name": "w", "namespace": "shop"},
+"spec": {"workload": {"kind": "Deployment", "name": "web"}}, "status": {"observedAt": "2026-11-22T09:00:00Z", "pods": 31,
+"demand": {"cpu": {"amount": "250m", "sd": "20m", "confidence": "0.9375"}, "memory": {"amount": "200Mi", "sd": "0", "confidence": "1"}},
+"recommendation": {"containerRecommendations": [{"containerName": "main", "target": {"cpu": "300m", "memory": "300Mi"},
+"lowerBound": {"cpu": "200m", "memory": "250Mi"}, "upperBound": {"cpu": "400m", "memory": "350Mi"}}]},
+"conditions": [{"type": "Stale", "status": "True", "reason": "NotMeasured", "message": "", "lastTransitionTime": "2026-11-22T09:00:00Z"}]}}`
+
+const jobProfile = `{"metadata": {"name": "j", "namespace": "shop"}, "spec": {"workload": {"kind": "Job", "name": "once"}}}`
+
+// profileServer answers as an API server that has two profiles in one namespace, and is
+// the kubeconfig that leads there.
+func profileServer(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	const group = "/apis/profile.spazio-scheduler.github.io/v1alpha1/"
+	mux := http.NewServeMux()
+	say := func(path, text string) {
+		mux.HandleFunc("GET "+group+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(text))
+		})
+	}
+	list := `{"apiVersion": "profile.spazio-scheduler.github.io/v1alpha1", "kind": "WorkloadProfileList", "metadata": {}, "items": [` + webProfile + "," + jobProfile + "]}"
+	say("workloadprofiles", list)
+	say("namespaces/shop/workloadprofiles", list)
+	say("namespaces/shop/workloadprofiles/"+v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: "web"}), webProfile)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.URL}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", Namespace: "shop"}
+	config.CurrentContext = "c"
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+func TestProfiles(t *testing.T) {
+	kubeconfig := profileServer(t)
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"list": {[]string{"list"}, `
+NAMESPACE  WORKLOAD         CPU  MEMORY  CONFIDENCE  PODS  CONDITIONS
+shop       Deployment/web  250m   200Mi           1    31  Stale
+shop       Job/once           -       -           -     0  -
+`},
+		"recommend": {[]string{"recommend", "-A"}, `
+NAMESPACE  WORKLOAD        CONTAINER   CPU  FROM    TO  MEMORY   FROM     TO
+shop       Deployment/web  main       300m  200m  400m   300Mi  250Mi  350Mi
+`},
+		"yaml": {[]string{"recommend", "web", "-o", "yaml", "--limits"}, `
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+spec:
+  template:
+    spec:
+      containers:
+      - name: main
+        resources:
+          limits:
+            cpu: 600m
+            memory: 600Mi
+          requests:
+            cpu: 300m
+            memory: 300Mi
+`},
+		"yaml of all": {[]string{"recommend", "-o", "yaml"}, `
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+spec:
+  template:
+    spec:
+      containers:
+      - name: main
+        resources:
+          requests:
+            cpu: 300m
+            memory: 300Mi
+---
+# Job/once in namespace shop: view: workload.kind = Job: invalid configuration or input: must be a kind whose template can change
+`},
+		"json": {[]string{"recommend", "deployment/web", "--output", "json"}, `
+[
+  {
+    "namespace": "shop",
+    "workload": "Deployment/web",
+    "containerName": "main",
+    "target": {
+      "cpu": "300m",
+      "memory": "300Mi"
+    },
+    "lowerBound": {
+      "cpu": "200m",
+      "memory": "250Mi"
+    },
+    "upperBound": {
+      "cpu": "400m",
+      "memory": "350Mi"
+    },
+    "uncappedTarget": {
+      "cpu": "0",
+      "memory": "0"
+    }
+  }
+]
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := run(t.Context(), append(append([]string{"profile"}, test.args...), "--kubeconfig", kubeconfig)...)
+			if code != 0 || errs != "" {
+				t.Fatalf("exit %d: %s", code, errs)
+			}
+			if diff := cmp.Diff(strings.TrimLeft(test.want, "\n"), out); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	code, out, errs := run(t.Context(), "profile", "show", "web", "--kubeconfig", kubeconfig)
+	if code != 0 || !strings.Contains(out, "recommended  main: cpu 300m") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	for _, output := range []string{"list", "show web"} {
+		code, out, errs := run(t.Context(), append(append([]string{"profile"}, strings.Fields(output)...), "--kubeconfig", kubeconfig, "-o", "json")...)
+		if code != 0 || !strings.Contains(out, `"pods": 31`) {
+			t.Errorf("exit %d: %s%s", code, out, errs)
+		}
+	}
+}
+
+func TestProfileRefuses(t *testing.T) {
+	kubeconfig := profileServer(t)
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"list", "-o", "yaml"}, command.ExitUsage, "--output"},
+		{[]string{"list", "--timeout", "0s"}, command.ExitUsage, "--timeout"},
+		{[]string{"show", "a/b/c"}, command.ExitUsage, "workload = a/b/c"},
+		{[]string{"show"}, command.ExitUsage, "accepts 1 arg"},
+		{[]string{"show", "cart"}, command.ExitFailure, "Deployment/cart in namespace shop"},
+		{[]string{"list", "-n", "other"}, command.ExitFailure, "list profiles"},
+		{[]string{"list", "--context", "none"}, command.ExitUsage, "--kubeconfig"},
+	} {
+		code, _, errs := run(t.Context(), append(append([]string{"profile"}, test.args...), "--kubeconfig", kubeconfig)...)
+		if code != test.code || !strings.Contains(errs, test.says) {
+			t.Errorf("%v: exit %d, %s", test.args, code, errs)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// Package view shows WorkloadProfiles to people: List and Get read them, Text describes
+// one, and Manifest is what its owner applies to follow the recommendation.
+package view
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+// ErrInvalid is what every FieldError wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// FieldError names a field and the value it was refused for. It is a plain value,
+// safe for concurrent reading.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+// Error implements error.
+func (e *FieldError) Error() string { return fmt.Sprintf("view: %s = %v: %v", e.Field, e.Value, e.Err) }
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+func refuse(field string, value any, want string) error {
+	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// Client reads profiles. It is safe for concurrent use.
+type Client struct{ rest rest.Interface }
+
+// NewClient prepares a client; the API server is not asked anything yet.
+func NewClient(config *rest.Config) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = "application/json", ""
+	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &v1alpha1.GroupVersion, "/apis", v1alpha1.Codecs
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("view: %w", err)
+	}
+	return &Client{client}, nil
+}
+
+// pageSize is how many profiles are read at once.
+const pageSize = 500
+
+// List returns the profiles of a namespace, all if it is empty, in the order of their
+// namespaces and workloads.
+func (c *Client) List(ctx context.Context, namespace string) ([]v1alpha1.WorkloadProfile, error) {
+	var all []v1alpha1.WorkloadProfile
+	for next := ""; ; {
+		var list v1alpha1.WorkloadProfileList
+		// The codecs know no parameters; these two are all there are.
+		request := c.rest.Get().Namespace(namespace).Resource(v1alpha1.Profiles).Param("limit", fmt.Sprint(pageSize))
+		if next != "" {
+			request = request.Param("continue", next)
+		}
+		if err := request.Do(ctx).Into(&list); err != nil {
+			return nil, fmt.Errorf("list profiles: %w", err)
+		}
+		all = append(all, list.Items...)
+		if next = list.Continue; next == "" {
+			break
+		}
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.WorkloadProfile) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Spec.Workload.Kind, b.Spec.Workload.Kind), cmp.Compare(a.Spec.Workload.Name, b.Spec.Workload.Name))
+	})
+	return all, nil
+}
+
+// Get returns the profile of a workload of a namespace. The kind may be in lower case,
+// and is Deployment where there is none, as in "web".
+func (c *Client) Get(ctx context.Context, namespace, workload string) (*v1alpha1.WorkloadProfile, error) {
+	of, err := Parse(workload)
+	if err != nil {
+		return nil, err
+	}
+	p := &v1alpha1.WorkloadProfile{}
+	err = c.rest.Get().Namespace(namespace).Resource(v1alpha1.Profiles).Name(v1alpha1.NameOf(of.In(namespace))).Do(ctx).Into(p)
+	if err != nil {
+		return nil, fmt.Errorf("profile of %s/%s in namespace %s: %w", of.Kind, of.Name, namespace, err)
+	}
+	return p, nil
+}
+
+// kinds are those that kubectl's users write in lower case.
+var kinds = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CronJob", "Job", "Pod", "Workload"}
+
+// Parse reads KIND/NAME, or the name of a Deployment.
+func Parse(workload string) (v1alpha1.WorkloadReference, error) {
+	kind, name, ok := strings.Cut(workload, "/")
+	if !ok {
+		kind, name = kinds[0], workload
+	}
+	if kind == "" || name == "" || strings.Contains(name, "/") {
+		return v1alpha1.WorkloadReference{}, refuse("workload", workload, "KIND/NAME, or the name of a Deployment")
+	}
+	for _, k := range kinds {
+		if strings.EqualFold(k, kind) {
+			kind = k
+		}
+	}
+	return v1alpha1.Reference(profile.Workload{Kind: kind, Name: name}), nil
+}
+
+// Holds names the conditions that hold, but for Ready.
+func Holds(p *v1alpha1.WorkloadProfile) (names []string) {
+	for _, c := range p.Status.Conditions {
+		if c.Status == metav1.ConditionTrue && c.Type != v1alpha1.Ready {
+			names = append(names, c.Type)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
