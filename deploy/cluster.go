@@ -34,10 +34,13 @@ type Cluster struct {
 	resource meta.ResettableRESTMapper
 }
 
-// Connect prepares clients; the API server is not asked anything yet.
+// Connect prepares clients; the API server is not asked anything yet. Of a config
+// that does not say how often it may be, it is asked 50 times a second.
 func Connect(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = 50, 100
+	if config.QPS == 0 {
+		config.QPS, config.Burst = 50, 100
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)

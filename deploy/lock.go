@@ -17,11 +17,20 @@ import (
 const lockName = "spazio-install"
 
 // How often a lock is renewed, and after what time without that its holder is
-// taken for dead. It is looked at by one's own clock: by no other.
+// taken for dead. The lock says so itself, and it is looked at by one's own clock:
+// by no other.
 const (
 	lockRenewal = 5 * time.Second
 	lockLife    = 30 * time.Second
 )
+
+// lifeOf is what a held lock says of its life.
+func lifeOf(l *coordinationv1.Lease) time.Duration {
+	if seconds := l.Spec.LeaseDurationSeconds; seconds != nil && *seconds > 0 {
+		return time.Duration(*seconds) * time.Second
+	}
+	return lockLife
+}
 
 // errNoRoom is that of a lock in a namespace that is not there, or ends.
 var errNoRoom = errors.New("the namespace is not there")
@@ -66,7 +75,9 @@ type lock struct {
 func (l *lock) lease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: lockName, Labels: map[string]string{partOf: SchedulerName}},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &l.holder, RenewTime: &metav1.MicroTime{Time: time.Now()}},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &l.holder, LeaseDurationSeconds: new(int32(lockLife / time.Second)), RenewTime: &metav1.MicroTime{Time: time.Now()},
+		},
 	}
 }
 
@@ -89,8 +100,8 @@ func (l *lock) acquire(ctx context.Context, options Options) error {
 		switch {
 		case err == nil && held.ResourceVersion != seen:
 			seen, since = held.ResourceVersion, time.Now()
-			options.tell(Step{l.id, Waiting, ErrBusy.Error()})
-		case err == nil && time.Since(since) > lockLife:
+			options.tell(Step{l.id, Waiting, fmt.Sprintf("%v, or was killed less than %v ago", ErrBusy, lifeOf(held))})
+		case err == nil && time.Since(since) > lifeOf(held):
 			// Whoever else finds so deletes this version, or none.
 			_ = l.leases.Delete(ctx, lockName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &seen}})
 			continue

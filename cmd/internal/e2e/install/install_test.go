@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -189,28 +188,51 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// An installation that was killed without a word keeps nobody waiting for long.
+// An installation that was killed without a word keeps others waiting for the life
+// that its lock has left, and no longer.
 func TestAbandoned(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
 	wanted := objects(t, deploy.Config{})
-	if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+	leases := client.CoordinationV1().Leases(deploy.SystemNamespace)
+	var held *coordinationv1.Lease
+	if err := c.Install(patient(t), wanted, deploy.Options{Progress: func(s deploy.Step) {
+		if s.Action == deploy.Ready && held == nil {
+			held, _ = leases.Get(t.Context(), "spazio-install", metav1.GetOptions{})
+		}
+	}}); err != nil {
 		t.Fatal(err)
 	}
-	dead := "dead"
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "spazio-install"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &dead}}
-	if _, err := client.CoordinationV1().Leases(deploy.SystemNamespace).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+	if held == nil || held.Spec.LeaseDurationSeconds == nil || *held.Spec.LeaseDurationSeconds != 30 {
+		t.Fatalf("the lock does not say how long it lives without a word: %+v", held)
+	}
+	abandoned := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "spazio-install"}, Spec: held.Spec}
+	abandoned, err := leases.Create(t.Context(), abandoned, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	hurried, cancel := context.WithTimeout(t.Context(), time.Second)
+	hurried, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if err := c.Install(hurried, wanted, deploy.Options{}); !errors.Is(err, deploy.ErrBusy) {
+	if err := c.Install(hurried, wanted, deploy.Options{Progress: func(s deploy.Step) {
+		if s.Action == deploy.Waiting && s.Object.Name == "spazio-install" {
+			cancel()
+		}
+	}}); !errors.Is(err, deploy.ErrBusy) {
 		t.Errorf("while it may live: %v", err)
 	}
-	if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
-		t.Errorf("afterwards: %v", err)
+	abandoned.Spec.LeaseDurationSeconds = new(int32(1))
+	if _, err := leases.Update(t.Context(), abandoned, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := client.CoordinationV1().Leases(deploy.SystemNamespace).Get(t.Context(), "spazio-install", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	told := ""
+	if err := c.Install(patient(t), wanted, deploy.Options{Progress: func(s deploy.Step) {
+		if s.Action == deploy.Waiting && s.Object.Name == "spazio-install" {
+			told = s.Text
+		}
+	}}); err != nil || !strings.Contains(told, "less than 1s ago") {
+		t.Errorf("afterwards: %v, told %q", err, told)
+	}
+	if _, err := leases.Get(t.Context(), "spazio-install", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the lock is still there: %v", err)
 	}
 }
