@@ -12,8 +12,9 @@ type event struct {
 	kind eventKind
 	node int32
 	pod  int32
-	// report is that of kind reported.
-	report *report
+	// report is that of kind reported, rejects what there is of it under Pronto.
+	report  *report
+	rejects bool
 }
 
 type eventKind uint8

@@ -19,6 +19,13 @@
 // at 100 Hz, with the moments at which each source of events told of them; run
 // batches is a minute at 10 Hz with pods alone and ten at once.
 //
+// mixes takes half an hour and, with --runtime runc, root. Pods come and go at rates that
+// change by the half minute and compute π, train, keep a core busy or do nothing; an
+// agent without its streams records the machine's pressure, memory and IO in the
+// format of package agent/recording:
+//
+//	/tmp/record mixes --runtime runc --out mixes
+//
 // Samples are those of package telemetry, at 10 Hz. Package measured has the
 // format.
 package main

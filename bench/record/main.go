@@ -21,7 +21,7 @@ func main() { program.Main(command()) }
 
 func command() *cobra.Command {
 	root := &cobra.Command{Use: "record", Short: "Record what a machine shows under a known load"}
-	root.AddCommand(workCommand(), sweepCommand(), podsCommand())
+	root.AddCommand(workCommand(), sweepCommand(), podsCommand(), mixesCommand())
 	return root
 }
 
