@@ -18,7 +18,7 @@
 //	capacity   the signal k and the availability in pods
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	agent      a node's pipeline, a pure state machine over the five above
-//	pronto     Pronto's rejection signal over svd's centred model; nothing here uses it yet
+//	pronto     Pronto's rejection signal over svd's centred model; a peer of sim
 //	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the service, profile/prometheus history
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
@@ -39,7 +39,7 @@
 //
 //	svd filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	svd  ←  aggregate, pronto              telemetry  ←  node
-//	agent, aggregate  ←  sim  ←  report    telemetry, sim  ←  simnode
+//	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim  ←  simnode
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
 //	podforward  ←  deploy

@@ -173,6 +173,7 @@ require (
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/report v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/sim v0.1.0
@@ -206,3 +207,5 @@ replace (
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
 	github.com/spazio-scheduler/spazio/telemetry/podsource => ../telemetry/podsource
 )
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

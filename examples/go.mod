@@ -34,6 +34,7 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/node v0.1.0
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	gonum.org/v1/gonum v0.17.0 // indirect
@@ -78,3 +79,5 @@ replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity
 replace github.com/spazio-scheduler/spazio/deploy => ../deploy
 
 replace github.com/spazio-scheduler/spazio/podforward => ../podforward
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

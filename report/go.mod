@@ -23,6 +23,7 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0
 	github.com/spazio-scheduler/spazio/kalman v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/sim v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
@@ -43,3 +44,5 @@ replace (
 )
 
 replace github.com/spazio-scheduler/spazio/profile => ../profile
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

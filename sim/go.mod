@@ -14,7 +14,10 @@ require (
 	gonum.org/v1/gonum v0.17.0
 )
 
-require github.com/spazio-scheduler/spazio/filter v0.1.0
+require (
+	github.com/spazio-scheduler/spazio/filter v0.1.0
+	github.com/spazio-scheduler/spazio/pronto v0.1.0
+)
 
 replace (
 	github.com/spazio-scheduler/spazio/agent => ../agent
@@ -27,3 +30,5 @@ replace (
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 )
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

@@ -63,3 +63,5 @@ replace (
 	github.com/spazio-scheduler/spazio/svd => ../svd
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
 )
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

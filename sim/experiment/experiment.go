@@ -92,8 +92,10 @@ type Experiment struct {
 	// has no nodes, would not know of the rest.
 	partial bool
 	idle    bool
-	// schedulers are compared by default; nil means Field.
+	// schedulers are compared by default; nil means Field. Where they are chosen, all of
+	// them answer the question.
 	schedulers []string
+	chosen     bool
 	build      func(p Params, seed uint64) (sim.Config, []sim.Pod, error)
 }
 
@@ -273,8 +275,11 @@ func (e Experiment) OneFleet() Experiment {
 }
 
 // FewSchedulers returns the experiment under those of its schedulers that are
-// Leading or that Field does not have.
+// Leading or that Field does not have, or as it is where its question names them.
 func (e Experiment) FewSchedulers() Experiment {
+	if e.chosen {
+		return e
+	}
 	own := e.schedulers
 	if len(own) == 0 {
 		own = Field()

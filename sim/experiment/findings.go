@@ -84,11 +84,26 @@ var findings = []Experiment{
 		"Five mixes of CPU-bound pods and pods that press on memory.", []string{Default, "scalar", Reference, Spazio}),
 	arrivals("finding-9-arrivals", .66, "One cost along u₁ or one a channel: light load",
 		"Five pods of 10 s arrive a second.", []string{Default, "scalar", Reference, Spazio}),
+	batches("finding-10-batch", []float64{1, 10}, "Pronto's rejection signal and a batch",
+		"What do rejections at peaks change, beside a coin that rejects as often, and what its variants: each node on its own, weights by variance, other metrics, rejections that last?", prontos()),
+	arrivals("finding-10-arrivals", .8, "Pronto's rejection signal and arrivals",
+		"The same where pods of 10 s take four fifths of the cores.", prontos()),
+	batches("finding-11", []float64{1, 10}, "An allowance as TCP's window",
+		"The first draft raises what a node offers beyond its room while pods do not take longer, and halves it when they do: what does that gain?",
+		[]string{Default, Reference, "allowance-1", "over-provision", "over-provision-open", Spazio}),
+}
+
+// prontos are Pronto, what it is held against, and its variants.
+func prontos() []string {
+	return []string{
+		Default, Spazio, "coin", Pronto, ProntoCoin, "pronto-alone", "pronto-energy", "pronto-signed", "pronto-utilisation", "pronto-each",
+		"pronto-lasting", "pronto-lasting-coin",
+	}
 }
 
 func arrivals(name string, load float64, title, question string, schedulers []string) Experiment {
 	return Experiment{
-		Name: name, Title: title, Question: question, schedulers: schedulers,
+		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
 		defaults: Params{Duration: 300, Law: workload.Equal},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{load}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
@@ -100,7 +115,7 @@ func arrivals(name string, load float64, title, question string, schedulers []st
 
 func batches(name string, work []float64, title, question string, schedulers []string) Experiment {
 	return Experiment{
-		Name: name, Title: title, Question: question, schedulers: schedulers,
+		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
 		defaults: Params{Pods: 1000}, sweep: Sweep{Work: work, Law: workload.Laws()},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
@@ -111,7 +126,7 @@ func batches(name string, work []float64, title, question string, schedulers []s
 
 func mixes(name string, shares []float64, title, question string, schedulers []string) Experiment {
 	return Experiment{
-		Name: name, Title: title, Question: question, schedulers: schedulers,
+		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
 		defaults: Params{Pods: 1000, Law: workload.Exponential, mixed: true, Swap: true}, // as the prototype's nodes
 		sweep:    Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, Memory: shares},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {

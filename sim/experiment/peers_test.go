@@ -2,7 +2,12 @@ package experiment_test
 
 import (
 	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,6 +38,18 @@ func background(first, second []float64, step float64) []sim.Series {
 	return []sim.Series{{Step: step, Cores: first}, {Step: step, Cores: second}}
 }
 
+// peaks are .1 s each of four cores or none: four from .15 s before each multiple of a
+// period on, for a length, all in seconds. What is before the workload is five seconds.
+func peaks(span, period, length float64) []float64 {
+	cores := make([]float64, int(10*span))
+	for i := range cores {
+		if math.Mod(float64(i)/10+.15, period) < length {
+			cores[i] = 4
+		}
+	}
+	return cores
+}
+
 // scenarios of two nodes of four cores.
 func scenarios() map[string]scenario {
 	// One pod on each node declares much and uses little, which LowRisk wants to see.
@@ -56,6 +73,8 @@ func scenarios() map[string]scenario {
 		"requested": {sim.Config{}, append([]sim.Pod{requested}, trickle(20, 200)...), 1},
 		// The pod on the first node may use more than the node has, and both use nothing.
 		"limited": {sim.Config{}, append(limited, trickle(20, 200)...), 2},
+		// The first node is full for .3 s each five seconds, when a pod comes.
+		"peaks": {sim.Config{Background: background(peaks(1400, 5, .3), []float64{0}, .1)}, append(pair, trickle(20, 400)...), 2},
 		// Forty pods at once that declare nothing.
 		"batch": {sim.Config{}, batch, 0},
 		// The same beside a server on the first node.
@@ -92,7 +111,7 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 		scenario  string
 		low, high int // of the 20 or 40 pods on the first node
 	}
-	all, none, chance, some := [2]int{20, 20}, [2]int{0, 0}, [2]int{3, 17}, [2]int{1, 20}
+	all, none, chance, some, few := [2]int{20, 20}, [2]int{0, 0}, [2]int{3, 17}, [2]int{1, 20}, [2]int{0, 6}
 	of := func(name string, bounds [2]int) expected { return expected{name, bounds[0], bounds[1]} }
 	// The window of 15 minutes still sees the load of the first node, the newest value
 	// that of the second.
@@ -110,6 +129,7 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 		"round-robin":            {of("hidden", [2]int{10, 10}), of("requested", [2]int{10, 10})},
 		"two-choices":            {of("hidden", none), of("swapped", all)},
 		"coin":                   {of("hidden", chance), of("requested", chance)},
+		experiment.Pronto:        {of("peaks", none), of("hidden", chance), of("requested", few)}, // blind to a load that lasts
 		experiment.Spazio:        {of("hidden", none), of("swapped", all)},
 	}
 	for _, s := range experiment.Schedulers() {
@@ -138,6 +158,8 @@ var elsewhere = map[string]bool{
 	experiment.CentralQueue: true, experiment.LowerBound: true,
 	// TestReserving
 	experiment.Reserving: true,
+	// TestProntoDiffersFromAll
+	experiment.ProntoCoin: true,
 	// TestRequestsAreDeclared
 	"requests-right": true, "requests-p98": true, "requests-wrong": true,
 	// TestSourcesDiffer
@@ -153,6 +175,53 @@ func TestReserving(t *testing.T) {
 			t.Errorf("seed %d: %d pods beside the server with a reserve, %d without", seed, reserved, open)
 		}
 	}
+}
+
+// In a batch, among arrivals and beside a load that nobody declared Pronto does as no
+// other scheduler does, nor as a coin that rejects as often: its rejections are what
+// sets it apart from the default.
+func TestProntoDiffersFromAll(t *testing.T) {
+	for _, c := range slices.Concat(
+		cases(t, "b1", experiment.Params{Nodes: 3, Pods: 500}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}}),
+		cases(t, "b2", experiment.Params{Nodes: 3, Duration: 60}, experiment.Sweep{Work: []float64{10}, Load: []float64{.8}}),
+		cases(t, "h1", experiment.Params{Nodes: 3, Duration: 60, Trace: leapingTrace()}, experiment.Sweep{Load: []float64{.4}}),
+	) {
+		rows, err := experiment.Run(t.Context(), []experiment.Case{c}, experiment.Options{
+			Schedulers: append(experiment.Field(), experiment.ProntoCoin), Seeds: []uint64{1, 2},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[string][]float64{}
+		for _, r := range rows {
+			if r.Metric == "makespan" || r.Metric == "sojourn_mean" {
+				of[r.Scheduler] = append(of[r.Scheduler], r.Value)
+			}
+		}
+		for name, values := range of {
+			if name != experiment.Pronto && alike(values, of[experiment.Pronto]) {
+				t.Errorf("%s: %s does as pronto", c.Label, name)
+			}
+			if name != experiment.ProntoCoin && alike(values, of[experiment.ProntoCoin]) {
+				t.Errorf("%s: %s does as pronto's coin", c.Label, name)
+			}
+		}
+	}
+}
+
+// alike says that values differ by no more than rounding.
+func alike(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*math.Abs(x) })
+}
+
+// leapingTrace is a series that leaps from a tenth of a node to most of it.
+func leapingTrace() fstest.MapFS {
+	var b strings.Builder
+	b.WriteString("timestamp,value\n")
+	for i := range 60 {
+		fmt.Fprintf(&b, "%d,%d\n", 10*i, 10+80*(i%3/2))
+	}
+	return fstest.MapFS{"a.csv": {Data: []byte(b.String())}}
 }
 
 // The thesis's algorithm fills nodes further than the default one, and each guard

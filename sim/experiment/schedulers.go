@@ -17,6 +17,9 @@ const (
 	// RequestsRight is Default where every pod's owner knows what it needs.
 	RequestsRight = "requests-right"
 	requestsP98   = "requests-p98"
+	// Pronto is the thesis's point of departure, ProntoCoin what its rejections are worth.
+	Pronto        = "pronto"
+	ProntoCoin    = "pronto-coin"
 	requestsWrong = "requests-wrong"
 	// CentralQueue and LowerBound are computed, see package sim; the bound has
 	// rows of the makespan and the mean sojourn alone.
@@ -52,6 +55,8 @@ var schedulers = []Named{
 	{"round-robin", "the next node that fits", func(Params) sim.Scheduler { return sim.RoundRobin{} }},
 	{"two-choices", "of two nodes drawn that which uses less, on metrics-server", func(Params) sim.Scheduler { return sim.TwoChoices{} }},
 	{"coin", "any node that fits", func(Params) sim.Scheduler { return sim.Coin{} }},
+	{Pronto, "Pronto's rejection signal, federated, beside the default profile", func(Params) sim.Scheduler { return sim.Pronto{} }},
+	{ProntoCoin, "the same, by a coin that comes up as often", prontoWith(func(p *sim.Pronto) { p.ByChance = true })},
 	{"source", "Spazio as the thesis has it, without guards", func(Params) sim.Scheduler { return source(0) }},
 	{"source-signal", "the same, never above the signal", func(Params) sim.Scheduler { return source(1) }},
 	{"source-pooled", "the same, costs pooled with the fleet's", func(Params) sim.Scheduler { return source(2) }},
@@ -81,7 +86,7 @@ func Schedulers() []Named { return slices.Concat(schedulers, profiled, recommend
 func Field() []string {
 	var names []string
 	for _, s := range schedulers {
-		if !strings.HasPrefix(s.Name, "source") && s.Name != Reserving {
+		if !strings.HasPrefix(s.Name, "source") && s.Name != Reserving && s.Name != ProntoCoin {
 			names = append(names, s.Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 )
@@ -60,8 +61,38 @@ var variants = []Named{
 		s.Agent.Avail.NeverSaturated = true
 		s.Rules.Burst = 1e6
 	})},
+	{"over-provision", "reference, ahead as the first draft has it: a pod more while pods do not take longer, else half", func(Params) sim.Scheduler {
+		return sim.OverProvision{Spazio: reference()}
+	}},
+	{"over-provision-open", "the same, even when full", func(Params) sim.Scheduler {
+		s := sim.OverProvision{Spazio: reference()}
+		s.Agent.Avail.NeverSaturated = true
+		return s
+	}},
 	{"scalar", "reference, one cost a node along u₁", func(Params) sim.Scheduler { return sim.Scalar{Spazio: reference()} }},
+
+	{"pronto-alone", "pronto, each node on its own", prontoWith(func(p *sim.Pronto) { p.NoFleet = true })},
+	{"pronto-energy", "pronto, peaks weighed by the variance of their direction", prontoWith(func(p *sim.Pronto) { p.Tracker.Weight = pronto.WeightEnergy })},
+	{"pronto-signed", "pronto, peaks below the mean against those above", prontoWith(func(p *sim.Pronto) { p.Tracker.Signed = true })},
+	{"pronto-utilisation", "pronto on utilisation and memory, as the first draft", prontoWith(func(p *sim.Pronto) { p.Metrics = sim.UtilisationMetrics })},
+	{"pronto-each", "pronto on utilisation, waiting threads, pressure and memory", prontoWith(func(p *sim.Pronto) { p.Metrics = sim.EachMetric })},
+	{"pronto-lasting", "pronto, a rejection stands for five seconds", prontoWith(lasting)},
+	{"pronto-lasting-coin", "the same, by a coin that comes up as often", prontoWith(func(p *sim.Pronto) {
+		lasting(p)
+		p.ByChance = true
+	})},
 }
+
+func prontoWith(change func(*sim.Pronto)) func(Params) sim.Scheduler {
+	return func(Params) sim.Scheduler {
+		var p sim.Pronto
+		change(&p)
+		return p
+	}
+}
+
+// lasting has a rejection stand for as long as most pods take to start.
+func lasting(p *sim.Pronto) { p.Tracker.Window = 5 * time.Second }
 
 // source is the thesis's algorithm, literally: one pair of scalar filters a node
 // that share an innovation, on k along u₁ in units of the typical load, halted

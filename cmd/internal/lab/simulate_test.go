@@ -338,10 +338,10 @@ func TestFirstAnswer(t *testing.T) {
 	}{
 		{[]string{"b1"}, 1, 8, false},
 		{[]string{"b1", "--fleet", "all"}, 4, 8, false},
-		{[]string{"b1", "--schedulers", "all"}, 1, 17, true},
+		{[]string{"b1", "--schedulers", "all"}, 1, 18, true},
 		{[]string{"b1", "--schedulers", "coin"}, 1, 1, true},
 		{[]string{"b1", "--fleet", "2x4,3x2"}, 2, 8, false},
-		{[]string{"all"}, 5, 19, true}, // with the fleet of o1, the reserve and the idle servers of s1
+		{[]string{"all"}, 5, 20, true}, // with the fleet of o1, the reserve and the idle servers of s1
 		{[]string{"s1"}, 1, 9, false},  // without the central queue
 	}
 	for _, test := range tests {

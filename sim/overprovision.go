@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// OverProvision is Spazio with the allowance of the first draft of the thesis (§3.7.2)
+// beside its own, for comparison. As TCP does with its window, a node that offers more
+// than it has room for goes on raising that while its pods do not take longer, and
+// halves it when they do: of each Window pods that end it sums up the squares of their
+// run times; where the sum is at most Threshold times the least of the windows before,
+// the allowance grows by a pod.
+type OverProvision struct {
+	Spazio
+	// Window is n, at least 1; default 10.
+	Window int
+	// Threshold is at least 1; default 1.1.
+	Threshold float64
+}
+
+// remembered is how many windows a new one is held against: against the last alone the
+// allowance would creep up without end.
+const remembered = 10
+
+// Start implements Scheduler.
+func (o OverProvision) Start(c *Cluster) (Policy, error) {
+	setDefault(&o.Window, 10)
+	setDefault(&o.Threshold, 1.1)
+	if o.Window < 1 {
+		return nil, refuse("Window", o.Window, "at least 1")
+	}
+	if !(o.Threshold >= 1) || math.IsInf(o.Threshold, 1) {
+		return nil, refuse("Threshold", o.Threshold, "a finite number, at least 1")
+	}
+	s, err := o.build(c.run)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.agents {
+		s.agents[i].pipeline = &providingAgent{nodeAgent: s.agents[i].pipeline, window: o.Window, threshold: o.Threshold}
+	}
+	return s, nil
+}
+
+// providingAgent adds the allowance to what an agent offers.
+type providingAgent struct {
+	nodeAgent
+	window    int
+	threshold float64
+
+	running   []runningPod
+	allowance float64
+	ended     int
+	sum       float64 // of the squares of the window's run times
+	sums      []float64
+}
+
+type runningPod struct {
+	key   reserve.PodKey
+	since time.Time
+}
+
+func (a *providingAgent) Sample(at time.Time, y []float64) (agent.Report, bool, error) {
+	return a.revise(a.nodeAgent.Sample(at, y))
+}
+
+func (a *providingAgent) Pods(at time.Time, pods []agent.Pod) (agent.Report, bool, error) {
+	still := a.running[:0:0]
+	runs := make(map[reserve.PodKey]bool, len(pods))
+	for _, p := range pods {
+		runs[p.Key] = p.State == agent.PodRunning
+	}
+	for _, p := range a.running {
+		if !runs[p.key] {
+			a.end(at.Sub(p.since).Seconds())
+			continue
+		}
+		still = append(still, p)
+		delete(runs, p.key)
+	}
+	for _, p := range pods {
+		if runs[p.Key] {
+			still = append(still, runningPod{p.Key, at})
+		}
+	}
+	a.running = still
+	return a.revise(a.nodeAgent.Pods(at, pods))
+}
+
+// end takes a run time.
+func (a *providingAgent) end(seconds float64) {
+	a.sum += seconds * seconds
+	if a.ended++; a.ended%a.window != 0 {
+		return
+	}
+	least := math.Inf(1)
+	for _, s := range a.sums {
+		least = math.Min(least, s)
+	}
+	if a.sum <= a.threshold*least {
+		a.allowance++
+	} else {
+		a.allowance /= 2
+	}
+	if a.sums = append(a.sums, a.sum); len(a.sums) > remembered {
+		a.sums = a.sums[1:]
+	}
+	a.sum = 0
+}
+
+// revise adds the allowance to a report, but where a channel is full.
+func (a *providingAgent) revise(r agent.Report, due bool, err error) (agent.Report, bool, error) {
+	if due && err == nil && !r.Saturated {
+		r.Avail += a.allowance
+		r.Allowance += a.allowance
+	}
+	return r, due, err
+}
