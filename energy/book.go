@@ -1,0 +1,302 @@
+package energy
+
+import (
+	"cmp"
+	"container/list"
+	"math"
+	"slices"
+	"time"
+)
+
+// Defaults and bounds of a Book.
+const (
+	DefaultHalfLife  = time.Minute
+	DefaultWeight    = .5
+	DefaultMinAge    = 10 * time.Second
+	DefaultAbsence   = time.Minute
+	DefaultWorkloads = 4096
+	// MaxPods bounds the pods that a Book knows, of all workloads together.
+	MaxPods = 1 << 18
+	// maxWorkloadName bounds a workload's name, in bytes.
+	maxWorkloadName = 1024
+)
+
+// BookConfig says how a Book learns. The zero value is the documented default.
+type BookConfig struct {
+	// HalfLife is when what was observed counts half; 0 means DefaultHalfLife.
+	HalfLife time.Duration
+	// ByRound makes a round of observations, one of each replica, count by Weight
+	// whatever time has passed, as the seed has it, and HalfLife nothing.
+	ByRound bool
+	// Weight is what a round counts, in (0, 1]; 0 means DefaultWeight.
+	Weight float64
+	// MinAge is for how long a pod does not teach after it was first observed, since
+	// starting takes more than running; 0 means DefaultMinAge.
+	MinAge time.Duration
+	// Absence is after which time without an observation a pod is no replica any
+	// more; 0 means DefaultAbsence.
+	Absence time.Duration
+	// Workloads is how many workloads are remembered; the least recently observed
+	// go. 0 means DefaultWorkloads.
+	Workloads int
+}
+
+// Validate returns a *FieldError for the first field that is out of range.
+func (c BookConfig) Validate() error {
+	for _, f := range [...]struct {
+		name  string
+		value time.Duration
+	}{{"HalfLife", c.HalfLife}, {"MinAge", c.MinAge}, {"Absence", c.Absence}} {
+		if f.value < 0 {
+			return refuse(f.name, f.value, "positive")
+		}
+	}
+	if c.Workloads < 0 || c.Workloads > MaxPods {
+		return refuse("Workloads", c.Workloads, "in [0, 262144]")
+	}
+	return amount("Weight", c.Weight, 1)
+}
+
+func (c BookConfig) withDefaults() BookConfig {
+	for _, f := range [...]struct {
+		value *time.Duration
+		or    time.Duration
+	}{{&c.HalfLife, DefaultHalfLife}, {&c.MinAge, DefaultMinAge}, {&c.Absence, DefaultAbsence}} {
+		if *f.value == 0 {
+			*f.value = f.or
+		}
+	}
+	if c.Weight == 0 {
+		c.Weight = DefaultWeight
+	}
+	if c.Workloads == 0 {
+		c.Workloads = DefaultWorkloads
+	}
+	return c
+}
+
+// Observation is what a pod has taken lately.
+type Observation struct {
+	Pod uint64
+	At  time.Time
+	// Cores is how many it kept busy, and Watts what it was charged for that, where
+	// Metered.
+	Cores, Watts float64
+	Metered      bool
+}
+
+// Estimate is what a pod of a workload takes.
+type Estimate struct {
+	Cores float64
+	// Watts is 0 where no observation was metered; SD is how far one is from it.
+	Watts, SD float64
+	// Pods is how many replicas were observed lately.
+	Pods int
+	// Known says that it is the workload's own; else it is the mean of all workloads,
+	// and of none one core.
+	Known bool
+}
+
+// Book remembers what pods of each workload take. It is for one goroutine.
+type Book struct {
+	config    BookConfig
+	workloads map[string]*list.Element // of *entry
+	recent    *list.List               // the most recently observed in front
+	pods      int
+	mean      bookMean
+}
+
+type entry struct {
+	name string
+	pods map[uint64]replica
+	// started says that cores is told, metered that watts is.
+	started, metered       bool
+	cores, watts, variance float64
+	swept                  time.Time
+}
+
+// replica is when a pod was first and last observed.
+type replica struct{ first, last time.Time }
+
+// bookMean is the mean of all workloads, kept while nothing has changed.
+type bookMean struct {
+	Estimate
+	valid bool
+}
+
+// NewBook returns an empty book. The error is that of [BookConfig.Validate].
+func NewBook(c BookConfig) (*Book, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Book{config: c.withDefaults(), workloads: map[string]*list.Element{}, recent: list.New()}, nil
+}
+
+// Observe takes what a pod of a workload has taken. What is no amount, and a time
+// before the pod's last, is a *FieldError and changes nothing.
+func (b *Book) Observe(workload string, o Observation) error {
+	if err := checkObservation(workload, &o); err != nil {
+		return err
+	}
+	if at, ok := b.workloads[workload]; ok {
+		if p, ok := at.Value.(*entry).pods[o.Pod]; ok && o.At.Before(p.last) {
+			return refuse("At", o.At, "no earlier than the pod's last observation")
+		}
+	}
+	e := b.entry(workload)
+	b.sweep(e, o.At)
+	p, known := e.pods[o.Pod]
+	if !known {
+		e.pods[o.Pod] = replica{o.At, o.At}
+		b.pods++
+		b.evict()
+		return nil
+	}
+	since := o.At.Sub(p.last)
+	p.last = o.At
+	e.pods[o.Pod] = p
+	if o.At.Sub(p.first) < b.config.MinAge {
+		return nil
+	}
+	e.learn(&o, b.gain(since, len(e.pods)))
+	b.mean.valid = false
+	return nil
+}
+
+func checkObservation(workload string, o *Observation) error {
+	if len(workload) == 0 || len(workload) > maxWorkloadName {
+		return refuse("workload", workload, "of 1 to 1024 bytes")
+	}
+	if err := amount("Cores", o.Cores, MaxCores); err != nil {
+		return err
+	}
+	return amount("Watts", o.Watts, MaxWatts)
+}
+
+// entry returns the workload's, made if it is new, as the most recent.
+func (b *Book) entry(workload string) *entry {
+	if at, ok := b.workloads[workload]; ok {
+		b.recent.MoveToFront(at)
+		return at.Value.(*entry)
+	}
+	e := &entry{name: workload, pods: map[uint64]replica{}}
+	b.workloads[workload] = b.recent.PushFront(e)
+	return e
+}
+
+// evict forgets the workloads that were observed least recently, as long as there are
+// too many or too many pods of them.
+func (b *Book) evict() {
+	for b.recent.Len() > 1 && (b.recent.Len() > b.config.Workloads || b.pods > MaxPods) {
+		last := b.recent.Back()
+		e := b.recent.Remove(last).(*entry)
+		delete(b.workloads, e.name)
+		b.pods -= len(e.pods)
+		b.mean.valid = false
+	}
+	if b.pods > MaxPods { // all of the one workload that is left
+		clear(b.recent.Front().Value.(*entry).pods)
+		b.pods = 0
+	}
+}
+
+// sweep forgets replicas that are gone, now and then.
+func (b *Book) sweep(e *entry, now time.Time) {
+	if now.Sub(e.swept) < b.config.Absence/4 {
+		return
+	}
+	e.swept = now
+	for pod, p := range e.pods {
+		if now.Sub(p.last) > b.config.Absence {
+			delete(e.pods, pod)
+			b.pods--
+		}
+	}
+}
+
+// gain is what one of so many replicas counts after a time: a round over all of them
+// counts what one alone would.
+func (b *Book) gain(since time.Duration, replicas int) float64 {
+	r := float64(replicas)
+	if b.config.ByRound {
+		return 1 - math.Pow(1-b.config.Weight, 1/r)
+	}
+	return 1 - math.Exp2(-float64(since)/float64(b.config.HalfLife)/r)
+}
+
+func (e *entry) learn(o *Observation, gain float64) {
+	if !e.started {
+		e.cores, e.started = o.Cores, true
+	} else {
+		e.cores += gain * (o.Cores - e.cores)
+	}
+	switch {
+	case !o.Metered:
+	case !e.metered:
+		e.watts, e.metered = o.Watts, true
+	default:
+		miss := o.Watts - e.watts
+		e.watts += gain * miss
+		e.variance = (1 - gain) * (e.variance + gain*miss*miss)
+	}
+}
+
+// Estimate returns what a pod of the workload will take. It teaches nothing.
+func (b *Book) Estimate(workload string) Estimate {
+	if at, ok := b.workloads[workload]; ok {
+		if e := at.Value.(*entry); e.started {
+			return Estimate{Cores: e.cores, Watts: e.watts, SD: math.Sqrt(e.variance), Pods: len(e.pods), Known: true}
+		}
+	}
+	return b.unknown()
+}
+
+// unknown is the mean of all workloads, each counting once.
+func (b *Book) unknown() Estimate {
+	if b.mean.valid {
+		return b.mean.Estimate
+	}
+	var sum Estimate
+	var squares, started, metered float64
+	for at := b.recent.Front(); at != nil; at = at.Next() {
+		e := at.Value.(*entry)
+		if !e.started {
+			continue
+		}
+		started++
+		sum.Cores += e.cores
+		if e.metered {
+			metered++
+			sum.Watts += e.watts
+			squares += e.variance + e.watts*e.watts
+		}
+	}
+	if sum.Cores = share(sum.Cores, started); started == 0 {
+		sum.Cores = 1
+	}
+	sum.Watts = share(sum.Watts, metered)
+	sum.SD = math.Sqrt(max(share(squares, metered)-sum.Watts*sum.Watts, 0))
+	b.mean = bookMean{sum, true}
+	return sum
+}
+
+// WorkloadEstimate is a workload's name and what a pod of it takes.
+type WorkloadEstimate struct {
+	Workload string
+	Estimate
+}
+
+// LargestTo puts the n known workloads into dst whose pods take most watts, the
+// largest first and equals by name; dst grows as append does and is returned.
+func (b *Book) LargestTo(dst []WorkloadEstimate, n int) []WorkloadEstimate {
+	dst = dst[:0]
+	for at := b.recent.Front(); at != nil; at = at.Next() {
+		if e := at.Value.(*entry); e.metered {
+			dst = append(dst, WorkloadEstimate{e.name, b.Estimate(e.name)})
+		}
+	}
+	slices.SortFunc(dst, func(x, y WorkloadEstimate) int {
+		return cmp.Or(cmp.Compare(y.Watts, x.Watts), cmp.Compare(x.Workload, y.Workload))
+	})
+	return dst[:min(max(n, 0), len(dst))]
+}

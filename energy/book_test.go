@@ -1,0 +1,229 @@
+package energy_test
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/energy"
+)
+
+func newBook(t testing.TB, c energy.BookConfig) *energy.Book {
+	t.Helper()
+	b, err := energy.NewBook(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func observe(t testing.TB, b *energy.Book, workload string, pod uint64, seconds, cores, watts float64) {
+	t.Helper()
+	o := energy.Observation{Pod: pod, At: after(seconds), Cores: cores, Watts: watts, Metered: watts > 0}
+	if err := b.Observe(workload, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }
+
+// TestBookHalfLife: a pod that changes from 2 cores and 20 W to 4 and 40 is halfway after
+// a half-life, however often it was looked at and however many replicas it is.
+func TestBookHalfLife(t *testing.T) {
+	for _, step := range []float64{1, 5, 30} {
+		for _, replicas := range []int{1, 3, 7} {
+			b := newBook(t, energy.BookConfig{HalfLife: 30 * time.Second})
+			for at := 0.0; at <= 30; at += step {
+				for pod := range replicas {
+					observe(t, b, "web", uint64(pod), at, 2, 20)
+				}
+			}
+			for at := 30 + step; at <= 60; at += step {
+				for pod := range replicas {
+					observe(t, b, "web", uint64(pod), at, 4, 40)
+				}
+			}
+			e := b.Estimate("web")
+			if !near(e.Cores, 3) || !near(e.Watts, 30) || e.Pods != replicas || !e.Known {
+				t.Errorf("%d replicas each %v s: %+v", replicas, step, e)
+			}
+		}
+	}
+}
+
+// TestBookSeedsRule: a round over all replicas leaves half of the old, as in the seed,
+// whatever time it took.
+func TestBookSeedsRule(t *testing.T) {
+	for _, replicas := range []int{1, 2, 5} {
+		b := newBook(t, energy.BookConfig{ByRound: true, MinAge: time.Second})
+		for round, cores := range []float64{9, 1, 3, 7} { // the first shows pods alone
+			for pod := range replicas {
+				observe(t, b, "web", uint64(pod), float64(round*7), cores, 0)
+			}
+		}
+		if e := b.Estimate("web"); !near(e.Cores, ((1+3)/2.+7)/2) || e.Watts != 0 {
+			t.Errorf("%d replicas: %+v", replicas, e)
+		}
+	}
+}
+
+// TestBookStarts: a pod does not teach before it is 10 s old, and one observation is
+// none.
+func TestBookStarts(t *testing.T) {
+	b := newBook(t, energy.BookConfig{})
+	observe(t, b, "web", 1, 0, 8, 80)
+	observe(t, b, "web", 1, 9.9, 8, 80)
+	if e := b.Estimate("web"); e.Known {
+		t.Fatal("taught by a start:", e)
+	}
+	observe(t, b, "web", 1, 10, 2, 20)
+	if d := cmp.Diff(energy.Estimate{Cores: 2, Watts: 20, Pods: 1, Known: true}, b.Estimate("web")); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestBookUnknown: a workload never seen takes what all take in the mean, each counting
+// once, and with nobody there one core.
+func TestBookUnknown(t *testing.T) {
+	b := newBook(t, energy.BookConfig{})
+	if d := cmp.Diff(energy.Estimate{Cores: 1}, b.Estimate("new")); d != "" {
+		t.Error(d)
+	}
+	for at := 0.0; at <= 20; at += 10 {
+		observe(t, b, "small", 1, at, 1, 10)
+		observe(t, b, "small", 2, at, 1, 10)
+		observe(t, b, "large", 3, at, 4, 30)
+		observe(t, b, "unmetered", 4, at, 4, 0)
+	}
+	if d := cmp.Diff(energy.Estimate{Cores: 3, Watts: 20, SD: 10}, b.Estimate("new")); d != "" {
+		t.Error(d)
+	}
+	observe(t, b, "large", 3, 20+60, 10, 30) // halfway to 10
+	if e := b.Estimate("new"); !near(e.Cores, (1+7+4)/3.) {
+		t.Error("after a change:", e)
+	}
+}
+
+// TestBookSpread: the deviation of readings that alternate.
+func TestBookSpread(t *testing.T) {
+	b := newBook(t, energy.BookConfig{HalfLife: 100 * time.Second})
+	for i := range 2000 {
+		observe(t, b, "web", 1, float64(i), 1, 20+4*float64(i%2))
+	}
+	if e := b.Estimate("web"); math.Abs(e.Watts-22) > .1 || math.Abs(e.SD-2) > .1 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestBookAbsence: a replica that is gone does not slow the others' learning.
+func TestBookAbsence(t *testing.T) {
+	b := newBook(t, energy.BookConfig{ByRound: true})
+	for at := 0.0; at <= 20; at += 10 {
+		for pod := range 9 {
+			observe(t, b, "web", uint64(pod), at, 1, 0)
+		}
+	}
+	for at := 30.0; at <= 200; at += 10 {
+		observe(t, b, "web", 0, at, 1, 0)
+	}
+	if e := b.Estimate("web"); e.Pods != 1 {
+		t.Fatal(e)
+	}
+	observe(t, b, "web", 0, 210, 3, 0)
+	if e := b.Estimate("web"); !near(e.Cores, 2) {
+		t.Error(e)
+	}
+}
+
+// TestBookForgets the workloads least recently seen.
+func TestBookForgets(t *testing.T) {
+	b := newBook(t, energy.BookConfig{Workloads: 3})
+	see := func(name string, at float64) {
+		observe(t, b, name, 1, at, 2, 20)
+		observe(t, b, name, 1, at+10, 2, 20)
+	}
+	for i := range 3 {
+		see("w"+strconv.Itoa(i), float64(i))
+	}
+	observe(t, b, "w0", 1, 100, 2, 20)
+	see("new", 101)
+	var known []string
+	for _, name := range []string{"w0", "w1", "w2", "new"} {
+		if b.Estimate(name).Known {
+			known = append(known, name)
+		}
+	}
+	if d := cmp.Diff([]string{"w0", "w2", "new"}, known); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestBookLargest: by watts, equals by name.
+func TestBookLargest(t *testing.T) {
+	b := newBook(t, energy.BookConfig{})
+	for name, watts := range map[string]float64{"a": 10, "b": 30, "c": 30, "d": 20, "unmetered": 0} {
+		observe(t, b, name, 1, 0, 1, watts)
+		observe(t, b, name, 1, 10, 1, watts)
+	}
+	for n, want := range map[int][]string{3: {"b", "c", "d"}, 0: nil, 10: {"b", "c", "d", "a"}, -1: nil} {
+		var got []string
+		for _, w := range b.LargestTo(nil, n) {
+			got = append(got, w.Workload)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%d largest: %s", n, d)
+		}
+	}
+}
+
+// TestBookBounds: replicas without end are no memory without end, and workloads that are
+// still observed go on.
+func TestBookBounds(t *testing.T) {
+	b := newBook(t, energy.BookConfig{})
+	for pod := range uint64(energy.MaxPods + 10) {
+		observe(t, b, "many", pod, 0, 1, 10)
+	}
+	if n := b.Estimate("many").Pods; n > energy.MaxPods {
+		t.Error(n, "pods")
+	}
+	observe(t, b, "web", 1, 1, 2, 20)
+	observe(t, b, "web", 1, 11, 2, 20)
+	if e := b.Estimate("web"); !e.Known {
+		t.Error(e)
+	}
+}
+
+// TestBookRefuses what is no observation, and learns nothing of it.
+func TestBookRefuses(t *testing.T) {
+	b := newBook(t, energy.BookConfig{})
+	observe(t, b, "web", 1, 0, 2, 20)
+	observe(t, b, "web", 1, 20, 2, 20)
+	good := energy.Observation{Pod: 1, At: after(30), Cores: 1, Watts: 1, Metered: true}
+	for name, c := range map[string]struct {
+		workload string
+		change   func(*energy.Observation)
+		field    string
+	}{
+		"no name":      {"", func(*energy.Observation) {}, "workload"},
+		"long name":    {string(make([]byte, 1025)), func(*energy.Observation) {}, "workload"},
+		"cores":        {"web", func(o *energy.Observation) { o.Cores = math.NaN() }, "Cores"},
+		"many cores":   {"web", func(o *energy.Observation) { o.Cores = 5000 }, "Cores"},
+		"watts":        {"web", func(o *energy.Observation) { o.Watts = -1 }, "Watts"},
+		"time is past": {"web", func(o *energy.Observation) { o.At = after(19) }, "At"},
+	} {
+		o := good
+		c.change(&o)
+		err := b.Observe(c.workload, o)
+		var refused *energy.FieldError
+		if !errors.As(err, &refused) || refused.Field != c.field {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d := cmp.Diff(energy.Estimate{Cores: 2, Watts: 20, Pods: 1, Known: true}, b.Estimate("web")); d != "" {
+		t.Error(d)
+	}
+}

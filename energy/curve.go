@@ -1,0 +1,190 @@
+package energy
+
+import "math"
+
+// Knots is how many points a Curve has, at utilisations 0, .1, … 1.
+const Knots = 11
+
+const (
+	// DefaultGain is how much of an error a reading mends.
+	DefaultGain = .1
+	// knownWeight is how many readings at a knot make it known.
+	knownWeight = 5
+	// guessed is the least relative deviation of what no reading was near.
+	guessed = .2
+	// maxPower bounds a power in watts.
+	maxPower = 1e6
+)
+
+// CurveConfig is what is known of a node before it was measured. The zero value is
+// nothing.
+type CurveConfig struct {
+	// Idle and Max are the power at no load and at full, in watts; both 0 means
+	// unknown.
+	Idle, Max float64
+	// Gain is how much of an error a reading mends once the curve is known, in
+	// (0, 1]; 0 means DefaultGain.
+	Gain float64
+}
+
+// Validate returns a *FieldError for the first field that is out of range.
+func (c CurveConfig) Validate() error {
+	if err := amount("Max", c.Max, maxPower); err != nil {
+		return err
+	}
+	if err := amount("Idle", c.Idle, c.Max); err != nil {
+		return err
+	}
+	return amount("Gain", c.Gain, 1)
+}
+
+// Level is a power that a Curve tells.
+type Level struct {
+	// Watts is the power and SD the standard deviation of a reading about it.
+	Watts, SD float64
+	// Extrapolated says that no reading was near: SD is then at least a fifth.
+	Extrapolated bool
+}
+
+// Curve learns a node's power by its utilisation, the busy share of its cores: a
+// piecewise linear function, fitted by normalised least mean squares, that does not
+// fall. A knot's first ten readings count alike, later ones by Gain.
+//
+// A Curve is for one goroutine.
+type Curve struct {
+	gain  float64
+	prior [2]float64 // power at 0 and 1; both 0: none
+	state CurveState
+	fit   curveFit
+	dirty bool
+}
+
+// NewCurve returns a curve that has learnt nothing. The error is that of
+// [CurveConfig.Validate].
+func NewCurve(c CurveConfig) (*Curve, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	k := &Curve{gain: c.Gain, prior: [2]float64{c.Idle, c.Max}, dirty: true}
+	if k.gain == 0 {
+		k.gain = DefaultGain
+	}
+	return k, nil
+}
+
+// Learn takes the mean power of an interval and the utilisation of the same interval,
+// u ∈ [0, 1] and watts ∈ [0, 1e6]; else it is a *FieldError and learns nothing.
+func (k *Curve) Learn(u, watts float64) error {
+	if err := amount("u", u, 1); err != nil {
+		return err
+	}
+	if err := amount("watts", watts, maxPower); err != nil {
+		return err
+	}
+	j, high := position(u)
+	low := 1 - high
+	s := &k.state
+	k.begin(j, watts)
+	w, n, v := s.Watts[j:j+2], s.Weight[j:j+2], s.Variance[j:j+2]
+	miss := watts - (low*w[0] + high*w[1])
+	norm := low*low + high*high
+	for i, h := range [2]float64{low, high} {
+		gain := max(k.gain, 1/(1+n[i]))
+		w[i] = min(max(w[i]+gain*h*miss/norm, 0), maxPower)
+		if n[i] > 0 { // the first reading misses by what the knot began at
+			v[i] += gain * h * h / norm * (miss*miss - v[i])
+		}
+		n[i] = min(n[i]+h*h, maxWeight)
+	}
+	k.dirty = true
+	return nil
+}
+
+// maxWeight is where a knot's weight stops: beyond 1/Gain it changes nothing.
+const maxWeight = 1e6
+
+// begin gives knots j and j+1 a value, if they have none yet, to which the first
+// reading is an error: the prior's, the other knot's, or the reading itself.
+func (k *Curve) begin(j int, watts float64) {
+	s := &k.state
+	for i := j; i <= j+1; i++ {
+		other := 2*j + 1 - i
+		switch {
+		case s.Weight[i] > 0:
+		case k.prior[1] > 0:
+			s.Watts[i] = k.prior[0] + (k.prior[1]-k.prior[0])*float64(i)/(Knots-1)
+		case s.Weight[other] > 0:
+			s.Watts[i] = s.Watts[other]
+		default:
+			s.Watts[i] = watts
+		}
+	}
+}
+
+// position returns the knot at or below u and how far above it u is, in [0, 1].
+func position(u float64) (int, float64) {
+	x := u * (Knots - 1)
+	j := min(int(x), Knots-2)
+	return j, x - float64(j)
+}
+
+// At returns the power at utilisation u, which is taken to be in [0, 1]; known is
+// false while there is neither a reading nor a prior.
+func (k *Curve) At(u float64) (level Level, known bool) {
+	k.read()
+	if !k.fit.known {
+		return Level{}, false
+	}
+	return k.fit.at(clamp(u)), true
+}
+
+// Marginal returns the watts that a whole machine's load would add at the rate at
+// which the load from u to u+du does, where it ends at 1; by a node's cores that is
+// watts a core. Nothing to add, du = 0, gives the slope at u.
+func (k *Curve) Marginal(u, du float64) (slope Level, known bool) {
+	k.read()
+	if !k.fit.known {
+		return Level{}, false
+	}
+	from, to := clamp(u), clamp(u+max(du, 0))
+	if to-from < minStep {
+		to = min(from+minStep, 1)
+		from = to - minStep
+	}
+	a, b := k.fit.at(from), k.fit.at(to)
+	// A knot is known better than a reading about it, by what its gain averages.
+	sharp := math.Sqrt(k.gain / (2 - k.gain))
+	return Level{
+		Watts:        max(b.Watts-a.Watts, 0) / (to - from),
+		SD:           sharp * math.Hypot(a.SD, b.SD) / (to - from),
+		Extrapolated: a.Extrapolated || b.Extrapolated,
+	}, true
+}
+
+// minStep is the least change of utilisation that a slope is told of.
+const minStep = .01
+
+// Idle returns the power without load; known is false while no reading was near.
+func (k *Curve) Idle() (watts float64, known bool) { return k.end(0) }
+
+// Max returns the power at full load; known is false while no reading was near.
+func (k *Curve) Max() (watts float64, known bool) { return k.end(1) }
+
+func (k *Curve) end(u float64) (float64, bool) {
+	l, known := k.At(u)
+	return l.Watts, known && !l.Extrapolated
+}
+
+func (k *Curve) read() {
+	if k.dirty {
+		k.fit = k.fitted()
+		k.dirty = false
+	}
+}
+
+func clamp(u float64) float64 {
+	if !(u > 0) {
+		return 0
+	}
+	return min(u, 1)
+}

@@ -1,0 +1,270 @@
+package energy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/energy"
+)
+
+func newCurve(t testing.TB, c energy.CurveConfig) *energy.Curve {
+	t.Helper()
+	k, err := energy.NewCurve(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func learn(t testing.TB, k *energy.Curve, u, watts float64) {
+	t.Helper()
+	if err := k.Learn(u, watts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCurveLearns true power curves, with noise, from utilisations all over: linear
+// ones, a concave one (Fan et al., ISCA 2007) and one that is steep at its end.
+func TestCurveLearns(t *testing.T) {
+	for name, power := range map[string]func(u float64) float64{
+		"linear":  func(u float64) float64 { return 40 + 80*u },
+		"large":   func(u float64) float64 { return 90 + 210*u },
+		"concave": func(u float64) float64 { return 40 + 80*(2*u-math.Pow(u, 1.4)) },
+		"convex":  func(u float64) float64 { return 40 + 80*u*u*u },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newCurve(t, energy.CurveConfig{})
+			random := rand.New(rand.NewPCG(5, 5))
+			for range 20_000 {
+				u := random.Float64()
+				learn(t, k, u, power(u)+2*random.NormFloat64())
+			}
+			for u := 0.0; u <= 1; u += .05 {
+				l, known := k.At(u)
+				// Half a knot's distance from a curve of this bend is a watt or less.
+				if !known || l.Extrapolated || math.Abs(l.Watts-power(u)) > 3 {
+					t.Errorf("at %.2f: %+v, want %v", u, l, power(u))
+				}
+				if l.SD < 1.4 || l.SD > 3.5 {
+					t.Errorf("at %.2f a deviation of %v, readings have 2", u, l.SD)
+				}
+			}
+			idle, known := k.Idle()
+			if !known || math.Abs(idle-power(0)) > 3 {
+				t.Error("idle", idle, known)
+			}
+			full, known := k.Max()
+			if !known || math.Abs(full-power(1)) > 3 {
+				t.Error("max", full, known)
+			}
+		})
+	}
+}
+
+// TestCurveFirstReadings: without a prior the first ten at a knot count alike.
+func TestCurveFirstReadings(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{})
+	if _, known := k.At(.5); known {
+		t.Error("known before any reading")
+	}
+	if _, known := k.Marginal(.5, .1); known {
+		t.Error("a slope before any reading")
+	}
+	sum := 0.0
+	for i, watts := range []float64{60, 64, 50, 70, 66, 58} {
+		learn(t, k, .3, watts)
+		sum += watts
+		if l, known := k.At(.3); known != (i >= 4) || known && math.Abs(l.Watts-sum/float64(i+1)) > 1e-9 {
+			t.Errorf("after %d readings: %+v, %v", i+1, l, known)
+		}
+	}
+}
+
+// TestCurveEnds: beyond what was read the nearest slope goes on, at a fifth's doubt at
+// least, and says so; between it is a straight line.
+func TestCurveEnds(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{})
+	for range 10 {
+		for _, at := range [][2]float64{{.2, 50}, {.3, 60}, {.6, 75}} {
+			learn(t, k, at[0], at[1])
+		}
+	}
+	for _, c := range []struct {
+		u, watts, sd float64
+		extrapolated bool
+	}{
+		{0, 30, 6, true}, {.1, 40, 8, true}, {.2, 50, 0, false}, {.25, 55, 0, false}, {.4, 65, 0, false}, {.6, 75, 0, false},
+		{.8, 85, 17, true}, {1, 95, 19, true}, {-1, 30, 6, true}, {2, 95, 19, true},
+	} {
+		l, known := k.At(c.u)
+		if !known || math.Abs(l.Watts-c.watts) > 1e-9 || math.Abs(l.SD-c.sd) > 1e-9 || l.Extrapolated != c.extrapolated {
+			t.Errorf("at %v: %+v, want %+v", c.u, l, c)
+		}
+	}
+	if _, known := k.Idle(); known {
+		t.Error("idle is known, and was not read")
+	}
+	for _, c := range []struct {
+		u, du, watts float64
+		extrapolated bool
+	}{{.2, .1, 100, false}, {.3, .3, 50, false}, {.25, .1, 75, false}, {.6, 0, 50, true}, {1, .5, 50, true}, {.2, 0, 100, false}} {
+		s, known := k.Marginal(c.u, c.du)
+		if !known || math.Abs(s.Watts-c.watts) > 1e-6 || s.Extrapolated != c.extrapolated {
+			t.Errorf("slope at %v over %v: %+v, want %+v", c.u, c.du, s, c)
+		}
+	}
+	steep := newCurve(t, energy.CurveConfig{})
+	for range 10 {
+		learn(t, steep, .4, 10)
+		learn(t, steep, .5, 90)
+	}
+	if l, _ := steep.At(0); l.Watts != 0 {
+		t.Error("a negative power is continued:", l)
+	}
+}
+
+// TestCurvePrior: what the nameplate says holds until it is measured, and bends to the
+// one knot that was.
+func TestCurvePrior(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{Idle: 40, Max: 120})
+	if l, known := k.At(.5); !known || math.Abs(l.Watts-80) > 1e-9 || math.Abs(l.SD-16) > 1e-9 || !l.Extrapolated {
+		t.Error(l, known)
+	}
+	if s, known := k.Marginal(.5, .25); !known || math.Abs(s.Watts-80) > 1e-9 || !s.Extrapolated {
+		t.Error(s, known)
+	}
+	for range 10 {
+		learn(t, k, .5, 90)
+	}
+	for u, watts := range map[float64]float64{0: 50, .5: 90, 1: 130} {
+		if l, _ := k.At(u); math.Abs(l.Watts-watts) > 1e-9 {
+			t.Errorf("at %v: %+v, want %v", u, l, watts)
+		}
+	}
+	one := newCurve(t, energy.CurveConfig{})
+	for range 10 {
+		learn(t, one, .5, 90)
+	}
+	if l, known := one.At(1); !known || l.Watts != 90 || !l.Extrapolated || l.SD != 18 {
+		t.Error("one knot without prior:", l, known)
+	}
+}
+
+// TestCurveDoesNotFall: readings that fall are pooled, weighted by their number. The
+// twin finds the best such fit by its min-max formula.
+func TestCurveDoesNotFall(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 6))
+	for range 300 {
+		k := newCurve(t, energy.CurveConfig{Gain: 1e-9})
+		var mean, weight [energy.Knots]float64
+		for i := range energy.Knots {
+			n := 5 + random.IntN(20)
+			for range n {
+				watts := 100 + 50*random.Float64()
+				learn(t, k, float64(i)/10, watts)
+				mean[i] += watts
+			}
+			mean[i] /= float64(n)
+			weight[i] = float64(n)
+		}
+		for i := range energy.Knots {
+			want := math.Inf(-1)
+			for low := 0; low <= i; low++ {
+				least := math.Inf(1)
+				for high := i; high < energy.Knots; high++ {
+					var sum, total float64
+					for j := low; j <= high; j++ {
+						sum += weight[j] * mean[j]
+						total += weight[j]
+					}
+					least = min(least, sum/total)
+				}
+				want = max(want, least)
+			}
+			if l, _ := k.At(float64(i) / 10); math.Abs(l.Watts-want) > 1e-6 {
+				t.Fatalf("knot %d: %v, want %v", i, l.Watts, want)
+			}
+		}
+	}
+}
+
+// TestCurveFollows: a machine whose power has changed is known anew after some fifty
+// readings.
+func TestCurveFollows(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{})
+	for range 1000 {
+		learn(t, k, .5, 80)
+	}
+	for range 50 {
+		learn(t, k, .5, 100)
+	}
+	if l, _ := k.At(.5); math.Abs(l.Watts-100) > 20*math.Pow(.9, 50)+1e-9 || l.Watts == 100 {
+		t.Error(l)
+	}
+}
+
+// TestCurveState: a curve that was written down and read is the same one, and what none
+// can have learnt is refused.
+func TestCurveState(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{})
+	for i := range 50 {
+		learn(t, k, float64(i)/49, 40+float64(i))
+	}
+	text, err := json.Marshal(k.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s energy.CurveState
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	other := newCurve(t, energy.CurveConfig{})
+	if err := other.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	learn(t, k, .33, 60)
+	learn(t, other, .33, 60)
+	if d := cmp.Diff(k.State(), other.State()); d != "" {
+		t.Error(d)
+	}
+	for field, change := range map[string]func(*energy.CurveState){
+		"Watts[3]":     func(s *energy.CurveState) { s.Watts[3] = math.NaN() },
+		"Weight[0]":    func(s *energy.CurveState) { s.Weight[0] = -1 },
+		"Variance[10]": func(s *energy.CurveState) { s.Variance[10] = math.Inf(1) },
+	} {
+		bad := s
+		change(&bad)
+		before, _ := other.At(.5)
+		err := other.SetState(bad)
+		var refused *energy.FieldError
+		if !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+		if after, _ := other.At(.5); after != before {
+			t.Error("a refused state changed the curve")
+		}
+	}
+}
+
+// TestCurveRefuses what is no reading, and learns nothing of it.
+func TestCurveRefuses(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{})
+	for _, c := range []struct {
+		u, watts float64
+		field    string
+	}{{1.01, 50, "u"}, {-.1, 50, "u"}, {math.NaN(), 50, "u"}, {.5, -1, "watts"}, {.5, math.NaN(), "watts"}, {.5, 2e6, "watts"}} {
+		err := k.Learn(c.u, c.watts)
+		var refused *energy.FieldError
+		if !errors.As(err, &refused) || refused.Field != c.field {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if d := cmp.Diff(energy.CurveState{}, k.State()); d != "" {
+		t.Error(d)
+	}
+}

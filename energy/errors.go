@@ -1,0 +1,87 @@
+package energy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrInvalid is what every FieldError wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// FieldError names a field or argument and the value it was refused for. It is a
+// plain value, safe for concurrent reading.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+// Error implements error.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("energy: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// refuse makes a FieldError; want completes "must be".
+func refuse(field string, value any, want string) error {
+	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// amount refuses what is not in [0, most].
+func amount(field string, v, most float64) error {
+	if !(v >= 0 && v <= most) {
+		return refuse(field, v, fmt.Sprintf("in [0, %g]", most))
+	}
+	return nil
+}
+
+// finite says that v is a number.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// Why a zone's reading made no interval.
+var (
+	// ErrPriming is that it is the first of its zone, or of all.
+	ErrPriming = errors.New("no reading before")
+	// ErrNoInterval is that no time has passed since the last.
+	ErrNoInterval = errors.New("no time since the last reading")
+	// ErrBackwards is that a counter that does not wrap has fallen.
+	ErrBackwards = errors.New("the counter ran backwards")
+	// ErrGap is that the counter may have wrapped more than once.
+	ErrGap = errors.New("too long since the last reading to count the wraps")
+	// ErrImplausible is more power than a zone can take, which a reset looks like,
+	// or a counter beyond its range.
+	ErrImplausible = errors.New("more than the zone can take")
+	// ErrMissing is that a zone read before was not read.
+	ErrMissing = errors.New("the zone is gone")
+)
+
+// ZoneError says why an interval lacks a zone.
+type ZoneError struct {
+	Zone string
+	Err  error
+}
+
+// Error implements error.
+func (e *ZoneError) Error() string { return fmt.Sprintf("energy: zone %q: %v", e.Zone, e.Err) }
+
+// Unwrap returns Err, one of the Err variables of this package.
+func (e *ZoneError) Unwrap() error { return e.Err }
+
+// Cause returns a word for Err, for a metric's label.
+func (e *ZoneError) Cause() string {
+	for _, c := range [...]struct {
+		err  error
+		word string
+	}{
+		{ErrPriming, "priming"}, {ErrNoInterval, "no_interval"}, {ErrBackwards, "backwards"},
+		{ErrGap, "gap"}, {ErrImplausible, "implausible"}, {ErrMissing, "missing"},
+	} {
+		if errors.Is(e.Err, c.err) {
+			return c.word
+		}
+	}
+	return "other"
+}

@@ -1,0 +1,440 @@
+package energy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/energy"
+)
+
+var start = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+func after(seconds float64) time.Time {
+	return start.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// counter is a reading of a counter of 1,000 J.
+func counter(zone string, joules, seconds float64) energy.Reading {
+	return energy.Reading{Zone: zone, Counter: uint64(math.Round(joules * 1e6)), Range: 1000e6, At: after(seconds)}
+}
+
+func gauge(zone string, watts, seconds float64) energy.Reading {
+	return energy.Reading{Zone: zone, Gauge: true, Watts: watts, At: after(seconds)}
+}
+
+func newMeter(t testing.TB, c energy.MeterConfig) *energy.Meter {
+	t.Helper()
+	m, err := energy.NewMeter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// causes are the zones of err with the words for why.
+func causes(err error) map[string]string {
+	out := map[string]string{}
+	var list []error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // every error of the list is looked at
+		list = joined.Unwrap()
+	} else if err != nil {
+		list = []error{err}
+	}
+	for _, e := range list {
+		var z *energy.ZoneError
+		if errors.As(e, &z) {
+			out[z.Zone] = z.Cause()
+		}
+	}
+	return out
+}
+
+// TestMeterSteps: two zones; b is always well and takes 20 J in 2 s, and what happens
+// to a is told.
+func TestMeterSteps(t *testing.T) {
+	unlimited := energy.Reading{Zone: "a", Counter: 50e6, At: after(0)}
+	for name, c := range map[string]struct {
+		before, now energy.Reading
+		joules      float64 // of a
+		cause       string
+	}{
+		"goes on":            {counter("a", 100, 0), counter("a", 130, 2), 30, ""},
+		"stands still":       {counter("a", 100, 0), counter("a", 100, 2), 0, ""},
+		"wraps":              {counter("a", 990, 0), counter("a", 5, 2), 15, ""},
+		"reset":              {counter("a", 100, 0), counter("a", 0, 2), 0, "implausible"},
+		"leaps":              {counter("a", 100, 0), counter("a", 301, 2), 0, "implausible"},
+		"just possible":      {counter("a", 100, 0), counter("a", 300, 2), 200, ""},
+		"same time":          {counter("a", 100, 0), counter("a", 130, 0), 0, "no_interval"},
+		"earlier":            {counter("a", 100, 0), counter("a", 130, -1), 0, "no_interval"},
+		"too long":           {counter("a", 100, 0), counter("a", 130, 10), 0, "gap"},
+		"just short enough":  {counter("a", 100, 0), counter("a", 130, 9.99), 30, ""},
+		"beyond its range":   {counter("a", 100, 0), counter("a", 1001, 2), 0, "implausible"},
+		"no range":           {unlimited, energy.Reading{Zone: "a", Counter: 60e6, At: after(1000)}, 10, ""},
+		"no range, fallen":   {unlimited, energy.Reading{Zone: "a", Counter: 40e6, At: after(2)}, 0, "backwards"},
+		"another range":      {unlimited, counter("a", 60, 2), 0, "priming"},
+		"gauge":              {gauge("a", 10, 0), gauge("a", 30, 2), 40, ""},
+		"gauge, implausible": {gauge("a", 10, 0), gauge("a", 101, 2), 0, "implausible"},
+		"counter to gauge":   {counter("a", 10, 0), gauge("a", 10, 2), 0, "priming"},
+		"gone":               {counter("a", 10, 0), energy.Reading{}, 0, "missing"},
+		"new":                {energy.Reading{}, counter("a", 10, 2), 0, "priming"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
+			add := func(a, b energy.Reading) (energy.Interval, error) {
+				if a.Zone == "" {
+					return m.Add([]energy.Reading{b})
+				}
+				return m.Add([]energy.Reading{a, b})
+			}
+			if _, err := add(c.before, counter("b", 500, 0)); !errors.Is(err, energy.ErrPriming) {
+				t.Fatal("first reading:", err)
+			}
+			in, err := add(c.now, counter("b", 520, 2))
+			want := map[string]string{}
+			if c.cause != "" {
+				want["a"] = c.cause
+			}
+			if d := cmp.Diff(want, causes(err)); d != "" {
+				t.Fatal("refused (-want +got):", d)
+			}
+			if in.Partial != (c.cause != "") {
+				t.Error("Partial", in.Partial)
+			}
+			if math.Abs(in.Joules-(20+c.joules)) > 1e-9 {
+				t.Errorf("%v J, want %v", in.Joules, 20+c.joules)
+			}
+			if in.Partial && in.Watts != 0 {
+				t.Error("a partial interval tells the node's power:", in.Watts)
+			}
+			for _, z := range m.TotalsTo(nil) {
+				joules, refused := c.joules, uint64(0)
+				if z.Zone == "b" {
+					joules = 20
+				}
+				// Each zone's first reading is refused as well, but that of a new one alone is one.
+				refused++
+				if z.Zone == "a" && c.cause != "" && c.before.Zone != "" {
+					refused++
+				}
+				if math.Abs(z.Joules-joules) > 1e-9 || z.Refused != refused {
+					t.Errorf("total of %s: %v J, %d refused, want %v, %d", z.Zone, z.Joules, z.Refused, joules, refused)
+				}
+			}
+		})
+	}
+}
+
+// TestMeterGoesOn: after each fault the next good reading is an interval from the
+// faulty one, except where nothing can be told from that.
+func TestMeterGoesOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault energy.Reading
+		again bool // needs a reading more
+	}{
+		"reset":            {counter("a", 0, 2), false},
+		"too long":         {counter("a", 200, 60), false},
+		"earlier":          {counter("a", 200, -5), false},
+		"beyond its range": {counter("a", 1001, 2), true},
+		"gone":             {counter("b", 0, 2), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
+			_, _ = m.Add([]energy.Reading{counter("a", 100, 0)})
+			if _, err := m.Add([]energy.Reading{c.fault}); err == nil {
+				t.Fatal("no fault")
+			}
+			at, from := 62.0, 5.0
+			if c.fault.Zone == "a" && !c.again {
+				at, from = c.fault.At.Sub(start).Seconds()+1, float64(c.fault.Counter)/1e6
+			} else {
+				if _, err := m.Add([]energy.Reading{counter("a", from, at-1)}); causes(err)["a"] != "priming" {
+					t.Fatal("after a reading that tells nothing:", err)
+				}
+			}
+			in, err := m.Add([]energy.Reading{counter("a", from+7, at)})
+			if err != nil || in.Partial || math.Abs(in.Joules-7) > 1e-9 || math.Abs(in.Watts-7) > 1e-9 {
+				t.Fatal(in, err)
+			}
+		})
+	}
+}
+
+// TestParts: what another zone contains is told and neither summed nor missed.
+func TestParts(t *testing.T) {
+	m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
+	part := func(joules, at float64) energy.Reading {
+		r := counter("package-0/core", joules, at)
+		r.Part = true
+		return r
+	}
+	_, _ = m.Add([]energy.Reading{counter("package-0", 0, 0), part(0, 0)})
+	in, err := m.Add([]energy.Reading{counter("package-0", 8, .5), part(6, .5)})
+	if err != nil || in.Joules != 8 || in.Watts != 16 || in.Partial {
+		t.Fatal(in, err)
+	}
+	var told []string
+	for _, z := range in.Zones {
+		told = append(told, z.Zone+" "+strconv.FormatFloat(z.Joules, 'g', -1, 64)+" "+strconv.FormatBool(z.Part))
+	}
+	if d := cmp.Diff([]string{"package-0 8 false", "package-0/core 6 true"}, told); d != "" {
+		t.Error(d)
+	}
+	in, err = m.Add([]energy.Reading{counter("package-0", 9, .75)})
+	if causes(err)["package-0/core"] != "missing" || in.Partial || in.Joules != 1 || in.Watts != 4 {
+		t.Error("without the part:", in, err)
+	}
+}
+
+// TestOwnTimes: a zone that is read late has its own interval, and the node's power is
+// the sum of what each takes.
+func TestOwnTimes(t *testing.T) {
+	m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
+	_, _ = m.Add([]energy.Reading{counter("a", 0, 0), counter("b", 0, 0)})
+	in, err := m.Add([]energy.Reading{counter("a", 10, 1), counter("b", 40, 2)})
+	if err != nil || in.Watts != 30 || in.Joules != 50 {
+		t.Fatal(in, err)
+	}
+	if !in.From.Equal(after(0)) || !in.To.Equal(after(1.5)) {
+		t.Error(in.From, in.To)
+	}
+}
+
+// TestIntervalSD by hand: √((step² + (P·jitter)²)/6) a zone.
+func TestIntervalSD(t *testing.T) {
+	m := newMeter(t, energy.MeterConfig{MaxWatts: 100, Step: .003, Jitter: 10 * time.Millisecond})
+	_, _ = m.Add([]energy.Reading{counter("a", 0, 0), gauge("g", 5, 0)})
+	in, err := m.Add([]energy.Reading{counter("a", .8, 2), gauge("g", 8, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zone := math.Sqrt((.003*.003 + .004*.004) / 6)
+	if math.Abs(in.Zones[0].SD-zone) > 1e-12 || math.Abs(in.Zones[1].SD-3*2/math.Sqrt(12)) > 1e-12 {
+		t.Error(in.Zones)
+	}
+	if want := math.Sqrt(zone*zone + 3); math.Abs(in.SD-want) > 1e-12 {
+		t.Error(in.SD, want)
+	}
+}
+
+// TestWrap: a register of 100 J, in hardware's units of 2⁻¹⁴ J, over a million
+// intervals at up to 90 W: what wraps cost is the unit that its range leaves out.
+func TestWrap(t *testing.T) {
+	const unit = 1.0 / (1 << 14)
+	units := uint64(100 / unit)
+	micro := func(n uint64) uint64 { return uint64(math.Round(float64(n) * unit * 1e6)) }
+	m := newMeter(t, energy.MeterConfig{MaxWatts: 90})
+	random := rand.New(rand.NewPCG(1, 1))
+	var spent float64
+	at := start
+	_, _ = m.Add([]energy.Reading{{Zone: "package-0", Range: micro(units - 1), At: at}})
+	for range 1_000_000 {
+		seconds := .5 + .5*random.Float64()
+		spent += 89 * random.Float64() * seconds
+		at = at.Add(time.Duration(seconds * 1e9))
+		r := energy.Reading{Zone: "package-0", Range: micro(units - 1), Counter: micro(uint64(spent/unit) % units), At: at}
+		if _, err := m.Add([]energy.Reading{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wraps := math.Floor(spent / 100)
+	lost := spent - m.TotalsTo(nil)[0].Joules
+	if lost < -unit || lost > wraps*61e-6+unit {
+		t.Errorf("%v of %v J lost in %v wraps: %v µJ a wrap", lost, spent, wraps, lost/wraps*1e6)
+	}
+	t.Logf("%.1f MJ, %.0f wraps, %.2f µJ lost a wrap", spent/1e6, wraps, lost/wraps*1e6)
+}
+
+// TestMeterTwin: a meter against one that keeps all readings, over faults at random.
+func TestMeterTwin(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 2))
+	for range 200 {
+		m := newMeter(t, energy.MeterConfig{MaxWatts: 50})
+		twin := naiveMeter{max: 50, last: map[string]energy.Reading{}, total: map[string]float64{}}
+		now := 0.0
+		for range 50 {
+			now += random.Float64() * 3
+			if random.IntN(20) == 0 {
+				now -= 4
+			}
+			var all []energy.Reading
+			for i, zone := range []string{"a", "b", "c"} {
+				if random.IntN(8) == 0 {
+					continue
+				}
+				r := counter(zone, math.Mod(now*float64(10*(i+1))+30*random.Float64(), 1000), now)
+				if random.IntN(15) == 0 {
+					r.Counter = uint64(random.IntN(2000e6))
+				}
+				all = append(all, r)
+			}
+			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			if len(all) == 0 {
+				continue
+			}
+			in, _ := m.Add(all)
+			joules, partial := twin.add(all)
+			if math.Abs(in.Joules-joules) > 1e-9 {
+				t.Fatalf("%v J, the twin has %v", in.Joules, joules)
+			}
+			if in.Partial != partial && !in.From.IsZero() {
+				t.Fatalf("partial %v, the twin has %v", in.Partial, partial)
+			}
+		}
+		for _, z := range m.TotalsTo(nil) {
+			if math.Abs(z.Joules-twin.total[z.Zone]) > 1e-6 {
+				t.Fatalf("total of %s: %v, the twin has %v", z.Zone, z.Joules, twin.total[z.Zone])
+			}
+		}
+	}
+}
+
+type naiveMeter struct {
+	max   float64
+	last  map[string]energy.Reading
+	total map[string]float64
+}
+
+func (m *naiveMeter) add(all []energy.Reading) (joules float64, partial bool) {
+	next := map[string]energy.Reading{}
+	for _, r := range all {
+		p, known := m.last[r.Zone]
+		j, ok := m.took(p, r)
+		if known && ok {
+			joules += j
+			m.total[r.Zone] += j
+		} else {
+			partial = true
+		}
+		if r.Counter <= r.Range {
+			next[r.Zone] = r
+		}
+	}
+	for zone := range m.last {
+		gone := true
+		for _, r := range all {
+			gone = gone && r.Zone != zone
+		}
+		partial = partial || gone
+	}
+	m.last = next
+	return joules, partial
+}
+
+func (m *naiveMeter) took(p, r energy.Reading) (float64, bool) {
+	seconds := r.At.Sub(p.At).Seconds()
+	j := float64(r.Counter) - float64(p.Counter)
+	if j < 0 {
+		j += float64(r.Range)
+	}
+	j /= 1e6
+	ok := r.Counter <= r.Range && seconds > 0 && m.max*seconds < float64(r.Range)/1e6 && j <= m.max*seconds
+	return j, ok
+}
+
+// TestMeterState: a meter that was written down and read goes on as the one that was
+// not.
+func TestMeterState(t *testing.T) {
+	one := newMeter(t, energy.MeterConfig{MaxWatts: 100})
+	_, _ = one.Add([]energy.Reading{counter("a", 990, 0), gauge("g", 10, 0)})
+	_, _ = one.Add([]energy.Reading{counter("a", 995, 1), gauge("g", 20, 1)})
+	text, err := json.Marshal(one.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state energy.MeterState
+	if err := json.Unmarshal(text, &state); err != nil {
+		t.Fatal(err)
+	}
+	two := newMeter(t, energy.MeterConfig{MaxWatts: 100})
+	if err := two.SetState(state); err != nil {
+		t.Fatal(err)
+	}
+	next := []energy.Reading{counter("a", 3, 2), gauge("g", 20, 2)}
+	x, errX := one.Add(next)
+	y, errY := two.Add(next)
+	if d := cmp.Diff(x, y); d != "" || errX != nil || errY != nil {
+		t.Error(d, errX, errY)
+	}
+	if d := cmp.Diff(one.TotalsTo(nil), two.TotalsTo(nil)); d != "" {
+		t.Error(d)
+	}
+	if x.Joules != 28 {
+		t.Error(x.Joules)
+	}
+	two.Rebase()
+	if _, err := two.Add([]energy.Reading{counter("a", 4, 3), gauge("g", 20, 3)}); len(causes(err)) != 2 {
+		t.Error("after Rebase:", err)
+	}
+	if d := cmp.Diff(one.TotalsTo(nil)[0].Joules, two.TotalsTo(nil)[0].Joules); d != "" {
+		t.Error("Rebase changed a total:", d)
+	}
+}
+
+// TestMeterRefuses: what is no reading is named, and nothing is changed.
+func TestMeterRefuses(t *testing.T) {
+	many := make([]energy.Reading, energy.MaxZones)
+	for i := range many {
+		many[i] = counter("z"+strconv.Itoa(i), 0, 1)
+	}
+	for name, c := range map[string]struct {
+		readings []energy.Reading
+		field    string
+	}{
+		"none":      {nil, "len(readings)"},
+		"no name":   {[]energy.Reading{counter("a", 1, 1), {At: after(1)}}, "readings[1].Zone"},
+		"long name": {[]energy.Reading{{Zone: string(make([]byte, 257))}}, "readings[0].Zone"},
+		"twice":     {[]energy.Reading{counter("a", 1, 1), counter("a", 1, 1)}, "readings[1].Zone"},
+		"NaN":       {[]energy.Reading{gauge("g", math.NaN(), 1)}, "readings[0].Watts"},
+		"negative":  {[]energy.Reading{gauge("g", -1, 1)}, "readings[0].Watts"},
+		"too many":  {many, "len(readings)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
+			_, _ = m.Add([]energy.Reading{counter("a", 0, 0)})
+			before := m.State()
+			_, err := m.Add(c.readings)
+			var field *energy.FieldError
+			if !errors.As(err, &field) || field.Field != c.field || !errors.Is(err, energy.ErrInvalid) {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(before, m.State()); d != "" {
+				t.Error("changed:", d)
+			}
+			in, err := m.Add([]energy.Reading{counter("a", 1, 1)})
+			if err != nil || in.Joules != 1 {
+				t.Error("the next reading:", in, err)
+			}
+		})
+	}
+}
+
+// TestConfigErrors: each field of each configuration is checked under its name.
+func TestConfigErrors(t *testing.T) {
+	for name, err := range map[string]error{
+		"MaxWatts":  second(energy.NewMeter(energy.MeterConfig{MaxWatts: math.NaN()})),
+		"Step":      second(energy.NewMeter(energy.MeterConfig{Step: -1})),
+		"Jitter":    second(energy.NewMeter(energy.MeterConfig{Jitter: -1})),
+		"Idle":      second(energy.NewCurve(energy.CurveConfig{Idle: 50, Max: 40})),
+		"Max":       second(energy.NewCurve(energy.CurveConfig{Max: math.Inf(1)})),
+		"Gain":      second(energy.NewCurve(energy.CurveConfig{Gain: 1.5})),
+		"HalfLife":  second(energy.NewBook(energy.BookConfig{HalfLife: -1})),
+		"MinAge":    second(energy.NewBook(energy.BookConfig{MinAge: -1})),
+		"Absence":   second(energy.NewBook(energy.BookConfig{Absence: -1})),
+		"Workloads": second(energy.NewBook(energy.BookConfig{Workloads: -1})),
+		"Weight":    second(energy.NewBook(energy.BookConfig{Weight: 2})),
+	} {
+		var field *energy.FieldError
+		if !errors.As(err, &field) || field.Field != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

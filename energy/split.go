@@ -1,0 +1,207 @@
+package energy
+
+import "slices"
+
+// IdlePolicy says whom the energy is charged that a node takes without load.
+type IdlePolicy uint8
+
+const (
+	// Unattributed leaves it in Rest.Idle: no pod causes it.
+	Unattributed IdlePolicy = iota
+	// ByWeight divides it by Consumer.Weight, as between guests by what they rent.
+	ByWeight
+	// ByUsage divides it by CPU time.
+	ByUsage
+)
+
+var idlePolicies = [...]string{"none", "even", "usage"}
+
+// String returns the policy's name.
+func (p IdlePolicy) String() string { return name(idlePolicies[:], int(p)) }
+
+// DynamicRule says how much of an interval's energy is due to load.
+type DynamicRule uint8
+
+const (
+	// ByModel is what exceeds the idle power that a [Curve] has learnt.
+	ByModel DynamicRule = iota
+	// ByRatio is the node's utilisation of it, as Kepler has it: a share of the idle
+	// power too, so that a busy node's pods are charged more for the same work.
+	ByRatio
+)
+
+var dynamicRules = [...]string{"model", "ratio"}
+
+// String returns the rule's name.
+func (r DynamicRule) String() string { return name(dynamicRules[:], int(r)) }
+
+func name(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "unknown"
+}
+
+// Consumer is a pod, or a guest.
+type Consumer struct {
+	Key uint64
+	// CPU is the CPU time it took in the interval, in core-seconds.
+	CPU float64
+	// Weight is its part in the idle energy ByWeight: 1 a pod, a guest's vCPUs.
+	Weight float64
+}
+
+// Account is what is to be divided: an interval's energy and who took CPU time in it.
+type Account struct {
+	// Joules is what the node took, SD its standard deviation.
+	Joules, SD float64
+	// Idle is what it would have taken without load, where IdleKnown.
+	Idle      float64
+	IdleKnown bool
+	// Busy is the CPU time that the machine took, Tree that all pods did, ended ones
+	// included, and Capacity what there was: cores by seconds. All in core-seconds.
+	Busy, Tree, Capacity float64
+	// Weights is what the idle energy is divided by if it exceeds the sum of the
+	// consumers' weights, such as a host's cores: the part that nobody rents is then
+	// nobody's.
+	Weights float64
+	// Residual is how far the energy is from being linear in CPU time, relative: what
+	// a Curve's readings deviate by. It does not average out.
+	Residual  float64
+	Consumers []Consumer
+}
+
+// Share is what a Consumer is charged.
+type Share struct {
+	Key uint64
+	// Joules is all of it, SD its standard deviation and Idle the idle energy in it.
+	Joules, SD, Idle float64
+}
+
+// Rest is what no Consumer is charged, in joules.
+type Rest struct {
+	// Idle is the energy without load, System that of what is no pod, and Ended that
+	// of pods that are no Consumer any more.
+	Idle, System, Ended float64
+	// RatioSplit says that the load's energy was told ByRatio, because the idle power
+	// is not known.
+	RatioSplit bool
+}
+
+// Split divides a node's energy. The zero value charges load to who caused it and
+// nobody for the idle power. It is a plain value.
+type Split struct {
+	Idle    IdlePolicy
+	Dynamic DynamicRule
+}
+
+// AttributeTo divides in.Joules among the consumers, in their order, into dst, which
+// grows as append does and is returned. Shares and Rest sum up to in.Joules but for
+// rounding, whatever the CPU times say. What is no amount, or an unknown policy, is a
+// *FieldError, with dst as it was.
+func (s Split) AttributeTo(dst []Share, in *Account) ([]Share, Rest, error) {
+	if err := s.check(in); err != nil {
+		return dst, Rest{}, err
+	}
+	var used, weights float64
+	for i := range in.Consumers {
+		used += in.Consumers[i].CPU
+		weights += in.Consumers[i].Weight
+	}
+	idle, ratio := s.idle(in)
+	dynamic := in.Joules - idle
+	busy := max(in.Busy, in.Tree, used)
+	a := apportion{account: in, dynamic: dynamic, busy: busy}
+	switch s.Idle {
+	case ByWeight:
+		a.even, a.weights = idle, max(in.Weights, weights)
+	case ByUsage:
+		a.usage = idle
+	}
+	dst = slices.Grow(dst[:0], len(in.Consumers))[:len(in.Consumers)]
+	rest := Rest{Idle: idle, RatioSplit: ratio}
+	for i := range in.Consumers {
+		dst[i] = a.share(&in.Consumers[i])
+		rest.Idle -= dst[i].Idle
+	}
+	rest.Idle = max(rest.Idle, 0)
+	rest.Ended = dynamic * share(max(in.Tree-used, 0), busy)
+	rest.System = dynamic * share(max(busy-max(in.Tree, used), 0), busy)
+	if busy == 0 {
+		rest.System = dynamic
+	}
+	return dst, rest, nil
+}
+
+// idle is the energy that load has not caused, and whether it is told by the ratio for
+// want of a model.
+func (s Split) idle(in *Account) (joules float64, ratio bool) {
+	if s.Dynamic == ByModel && in.IdleKnown {
+		return min(in.Idle, in.Joules), false
+	}
+	return in.Joules * (1 - min(in.Busy/in.Capacity, 1)), s.Dynamic == ByModel
+}
+
+// apportion is what is divided: dynamic and usage by CPU time, of which there was busy,
+// and even by weight.
+type apportion struct {
+	account              *Account
+	dynamic, usage, busy float64
+	even, weights        float64
+}
+
+func (a *apportion) share(c *Consumer) Share {
+	part := share(c.CPU, a.busy)
+	idle := a.usage*part + a.even*share(c.Weight, a.weights)
+	joules := a.dynamic*part + idle
+	return Share{
+		Key: c.Key, Joules: joules, Idle: idle,
+		SD: hypotenuse(share(joules, a.account.Joules)*a.account.SD, joules*a.account.Residual),
+	}
+}
+
+// share is the part that one has of all, in [0, 1]; the quotient of a whole by tiny parts
+// could overflow.
+func share(one, all float64) float64 {
+	if all == 0 {
+		return 0
+	}
+	return one / all
+}
+
+// check refuses what is not an account.
+func (s Split) check(in *Account) error {
+	switch {
+	case int(s.Idle) >= len(idlePolicies):
+		return refuse("Idle", s.Idle, "a policy")
+	case int(s.Dynamic) >= len(dynamicRules):
+		return refuse("Dynamic", s.Dynamic, "a rule")
+	}
+	for _, f := range [...]struct {
+		name  string
+		value float64
+	}{
+		{"Joules", in.Joules}, {"SD", in.SD}, {"Account.Idle", in.Idle}, {"Busy", in.Busy}, {"Tree", in.Tree},
+		{"Capacity", in.Capacity}, {"Weights", in.Weights}, {"Residual", in.Residual},
+	} {
+		if err := amount(f.name, f.value, maxAmount); err != nil {
+			return err
+		}
+	}
+	if in.Capacity == 0 && (s.Dynamic == ByRatio || !in.IdleKnown) {
+		return refuse("Capacity", in.Capacity, "positive where the idle power is not known")
+	}
+	for i := range in.Consumers {
+		c := &in.Consumers[i]
+		if !(c.CPU >= 0 && c.CPU <= maxAmount) {
+			return refuse(element("Consumers", i, "CPU"), c.CPU, "an amount")
+		}
+		if !(c.Weight >= 0 && c.Weight <= maxAmount) {
+			return refuse(element("Consumers", i, "Weight"), c.Weight, "an amount")
+		}
+	}
+	return nil
+}
+
+// maxAmount bounds joules, core-seconds and weights, so that no sum of them overflows.
+const maxAmount = 1e15
