@@ -243,12 +243,17 @@ func (e *entry) learn(o *Observation, gain float64) {
 
 // Estimate returns what a pod of the workload will take. It teaches nothing.
 func (b *Book) Estimate(workload string) Estimate {
-	if at, ok := b.workloads[workload]; ok {
-		if e := at.Value.(*entry); e.started {
-			return Estimate{Cores: e.cores, Watts: e.watts, SD: math.Sqrt(e.variance), Pods: len(e.pods), Known: true}
-		}
+	at, ok := b.workloads[workload]
+	if !ok {
+		return b.unknown()
 	}
-	return b.unknown()
+	e := at.Value.(*entry)
+	if !e.started {
+		mean := b.unknown()
+		mean.Pods = len(e.pods)
+		return mean
+	}
+	return Estimate{Cores: e.cores, Watts: e.watts, SD: math.Sqrt(e.variance), Pods: len(e.pods), Known: true}
 }
 
 // unknown is the mean of all workloads, each counting once.

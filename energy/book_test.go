@@ -77,7 +77,7 @@ func TestBookStarts(t *testing.T) {
 	b := newBook(t, energy.BookConfig{})
 	observe(t, b, "web", 1, 0, 8, 80)
 	observe(t, b, "web", 1, 9.9, 8, 80)
-	if e := b.Estimate("web"); e.Known {
+	if e := b.Estimate("web"); e.Known || e.Pods != 1 {
 		t.Fatal("taught by a start:", e)
 	}
 	observe(t, b, "web", 1, 10, 2, 20)
@@ -180,20 +180,30 @@ func TestBookLargest(t *testing.T) {
 	}
 }
 
-// TestBookBounds: replicas without end are no memory without end, and workloads that are
-// still observed go on.
+// TestBookBounds: replicas without end are no memory without end: at the bound the
+// workloads least recently seen go, and the last one begins to count anew.
 func TestBookBounds(t *testing.T) {
 	b := newBook(t, energy.BookConfig{})
-	for pod := range uint64(energy.MaxPods + 10) {
-		observe(t, b, "many", pod, 0, 1, 10)
+	observe(t, b, "old", 1, 0, 1, 10)
+	observe(t, b, "old", 1, 10, 1, 10)
+	for pod := range uint64(energy.MaxPods - 1) {
+		observe(t, b, "many", pod, 10, 1, 10)
 	}
-	if n := b.Estimate("many").Pods; n > energy.MaxPods {
-		t.Error(n, "pods")
+	if e := b.Estimate("many"); e.Pods != energy.MaxPods-1 || e.Known || !b.Estimate("old").Known {
+		t.Fatal("at the bound:", e)
 	}
-	observe(t, b, "web", 1, 1, 2, 20)
-	observe(t, b, "web", 1, 11, 2, 20)
-	if e := b.Estimate("web"); !e.Known {
-		t.Error(e)
+	observe(t, b, "many", energy.MaxPods, 10, 1, 10)
+	if e := b.Estimate("many"); e.Pods != energy.MaxPods || b.Estimate("old").Known {
+		t.Fatal("one beyond, and another to go:", e)
+	}
+	observe(t, b, "many", energy.MaxPods+1, 10, 1, 10)
+	if n := b.Estimate("many").Pods; n != 0 {
+		t.Fatal(n, "pods beyond the bound")
+	}
+	observe(t, b, "many", 1, 11, 2, 20)
+	observe(t, b, "many", 1, 21, 2, 20)
+	if e := b.Estimate("many"); !e.Known || e.Pods != 1 {
+		t.Error("goes on:", e)
 	}
 }
 

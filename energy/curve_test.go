@@ -193,6 +193,52 @@ func TestCurveDoesNotFall(t *testing.T) {
 	}
 }
 
+// TestCurveBegins by hand:
+// knots begin at the first reading, at their neighbour or at the prior, and share an
+// error by their parts in it.
+func TestCurveBegins(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{})
+	learn(t, k, .32, 60)
+	s := k.State()
+	if !near(s.Watts[3], 60) || !near(s.Watts[4], 60) || !near(s.Weight[3], .64) || !near(s.Weight[4], .04) || s.Variance != [energy.Knots]float64{} {
+		t.Error("first:", s)
+	}
+	learn(t, k, .25, 66) // knot 2 begins at knot 3's 60, and both are 6 short
+	s = k.State()
+	// Parts of ½ each, of norm ½: knot 2 takes the error whole, knot 3 by 1/(1 + .64).
+	if !near(s.Watts[2], 66) || !near(s.Watts[3], 60+6/1.64) || !near(s.Variance[3], 36/1.64/2) || s.Variance[2] != 0 {
+		t.Error("second:", s)
+	}
+	p := newCurve(t, energy.CurveConfig{Idle: 40, Max: 120})
+	learn(t, p, .3, 70)
+	if s := p.State(); !near(s.Watts[3], 70) || !near(s.Watts[4], 72) {
+		t.Error("with a prior of 64 and 72:", s)
+	}
+}
+
+// TestCurveDoubt: a slope's deviation is that of its two ends, which are means of some
+// nineteen readings each; between known knots the larger deviation counts.
+func TestCurveDoubt(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{})
+	s := energy.CurveState{}
+	for i, at := range []int{2, 6} {
+		s.Watts[at], s.Weight[at], s.Variance[at] = 50+20*float64(i), 100, []float64{9, 16}[i]
+	}
+	if err := k.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	slope, _ := k.Marginal(.2, .4)
+	if want := math.Sqrt(.1/1.9) * 5 / .4; !near(slope.SD, want) || !near(slope.Watts, 50) {
+		t.Errorf("%+v, want ± %v", slope, want)
+	}
+	if l, _ := k.At(.4); !near(l.SD, 4) || !near(l.Watts, 60) {
+		t.Errorf("between: %+v", l)
+	}
+	if _, known := k.Marginal(.2, -1); !known {
+		t.Error("a negative step has no slope")
+	}
+}
+
 // TestCurveFollows: a machine whose power has changed is known anew after some fifty
 // readings.
 func TestCurveFollows(t *testing.T) {

@@ -3,7 +3,6 @@ package energy
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // ErrInvalid is what every FieldError wraps.
@@ -37,9 +36,6 @@ func amount(field string, v, most float64) error {
 	}
 	return nil
 }
-
-// finite says that v is a number.
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // Why a zone's reading made no interval.
 var (

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -338,6 +339,76 @@ func (m *naiveMeter) took(p, r energy.Reading) (float64, bool) {
 	return j, ok
 }
 
+// TestMeterStateRefuses what no meter can have read, and goes on as it was.
+func TestMeterStateRefuses(t *testing.T) {
+	good := energy.ZoneState{Last: counter("a", 1000, 0), Primed: true}
+	edge := energy.ZoneState{Last: gauge(string(make([]byte, 256)), math.MaxFloat32, 0), Joules: math.MaxFloat64}
+	stale := good // a counter beyond its range is kept, but nothing begins with it
+	stale.Last.Zone, stale.Last.Counter, stale.Primed = "stale", 2000e6, false
+	if err := (energy.MeterState{Zones: []energy.ZoneState{good, edge, stale}}).Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*energy.ZoneState)
+		field  string
+	}{
+		"no name":          {func(z *energy.ZoneState) { z.Last.Zone = "" }, "Zones[1].Last.Zone"},
+		"long name":        {func(z *energy.ZoneState) { z.Last.Zone = string(make([]byte, 257)) }, "Zones[1].Last.Zone"},
+		"twice":            {func(z *energy.ZoneState) { z.Last.Zone = "a" }, "Zones[1].Last.Zone"},
+		"negative watts":   {func(z *energy.ZoneState) { z.Last.Watts = -1 }, "Zones[1].Last.Watts"},
+		"too many watts":   {func(z *energy.ZoneState) { z.Last.Watts = math.MaxFloat64 }, "Zones[1].Last.Watts"},
+		"beyond its range": {func(z *energy.ZoneState) { z.Last.Counter = 1001e6 }, "Zones[1].Last.Counter"},
+		"negative joules":  {func(z *energy.ZoneState) { z.Joules = -1 }, "Zones[1].Joules"},
+		"infinite joules":  {func(z *energy.ZoneState) { z.Joules = math.Inf(1) }, "Zones[1].Joules"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := good
+			bad.Last.Zone = "b"
+			c.change(&bad)
+			m := newMeter(t, energy.MeterConfig{})
+			err := m.SetState(energy.MeterState{Zones: []energy.ZoneState{good, bad}})
+			var field *energy.FieldError
+			if !errors.As(err, &field) || field.Field != c.field || len(m.TotalsTo(nil)) != 0 {
+				t.Error(err, m.TotalsTo(nil))
+			}
+		})
+	}
+	many := make([]energy.ZoneState, energy.MaxZones+1)
+	for i := range many {
+		many[i] = good
+		many[i].Last.Zone = strconv.Itoa(i)
+	}
+	if err := (energy.MeterState{Zones: many}).Validate(); err == nil {
+		t.Error("more zones than a meter knows")
+	}
+	if err := (energy.MeterState{Zones: many[1:]}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMeterDefaults: zones of up to 1000 W, a step of 61 µJ, a millisecond of jitter.
+func TestMeterDefaults(t *testing.T) {
+	m := newMeter(t, energy.MeterConfig{})
+	read := func(joules, watts, at float64) []energy.Reading {
+		return []energy.Reading{{Zone: "a", Counter: uint64(joules * 1e6), At: after(at)}, gauge("g", watts, at)}
+	}
+	_, _ = m.Add(read(0, 1000, 0))
+	in, err := m.Add(read(600, 0, 1))
+	if want := math.Sqrt((61e-6*61e-6 + .6*.6) / 6); err != nil || math.Abs(in.Zones[0].SD-want) > 1e-9 {
+		t.Error(in, err, want)
+	}
+	in, err = m.Add(read(1600, 1000, 2)) // the most there can be
+	if err != nil || in.Joules != 1500 {
+		t.Error(in, err)
+	}
+	if _, err := m.Add(read(2601, 1001, 3)); len(causes(err)) != 2 {
+		t.Error("more than it can take:", err)
+	}
+	if got := m.TotalsTo([]energy.ZoneTotal{{Zone: "x"}}); len(got) != 2 || got[0].Joules != 1600 {
+		t.Error(got)
+	}
+}
+
 // TestMeterState: a meter that was written down and read goes on as the one that was
 // not.
 func TestMeterState(t *testing.T) {
@@ -394,6 +465,7 @@ func TestMeterRefuses(t *testing.T) {
 		"NaN":       {[]energy.Reading{gauge("g", math.NaN(), 1)}, "readings[0].Watts"},
 		"negative":  {[]energy.Reading{gauge("g", -1, 1)}, "readings[0].Watts"},
 		"too many":  {many, "len(readings)"},
+		"infinite":  {[]energy.Reading{gauge("g", math.Inf(1), 1)}, "readings[0].Watts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
@@ -415,12 +487,33 @@ func TestMeterRefuses(t *testing.T) {
 	}
 }
 
+// TestMeterEdges: the longest name, no power, and as many zones as there may be.
+func TestMeterEdges(t *testing.T) {
+	m := newMeter(t, energy.MeterConfig{})
+	all := []energy.Reading{{Zone: string(make([]byte, 256))}, gauge("g", 0, 0)}
+	for i := len(all); i < energy.MaxZones; i++ {
+		all = append(all, counter("z"+strconv.Itoa(i), 0, 0))
+	}
+	if _, err := m.Add(all); !errors.Is(err, energy.ErrPriming) {
+		t.Fatal(err)
+	}
+	all[1].Watts = math.MaxFloat32
+	all[1].At = after(1)
+	if _, err := m.Add(all); causes(err)["g"] != "implausible" {
+		t.Error(err)
+	}
+	if _, err := m.Add([]energy.Reading{counter("one more", 0, 2)}); err == nil {
+		t.Error("one more is taken")
+	}
+}
+
 // TestConfigErrors: each field of each configuration is checked under its name.
 func TestConfigErrors(t *testing.T) {
 	for name, err := range map[string]error{
 		"MaxWatts":  second(energy.NewMeter(energy.MeterConfig{MaxWatts: math.NaN()})),
 		"Step":      second(energy.NewMeter(energy.MeterConfig{Step: -1})),
-		"Jitter":    second(energy.NewMeter(energy.MeterConfig{Jitter: -1})),
+		"Jitter":    second(energy.NewMeter(energy.MeterConfig{Jitter: time.Hour})),
+		"Jitter ":   second(energy.NewMeter(energy.MeterConfig{Jitter: -1})),
 		"Idle":      second(energy.NewCurve(energy.CurveConfig{Idle: 50, Max: 40})),
 		"Max":       second(energy.NewCurve(energy.CurveConfig{Max: math.Inf(1)})),
 		"Gain":      second(energy.NewCurve(energy.CurveConfig{Gain: 1.5})),
@@ -431,8 +524,21 @@ func TestConfigErrors(t *testing.T) {
 		"Weight":    second(energy.NewBook(energy.BookConfig{Weight: 2})),
 	} {
 		var field *energy.FieldError
-		if !errors.As(err, &field) || field.Field != name {
+		if !errors.As(err, &field) || field.Field != strings.TrimSpace(name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestConfigLimits: what is just allowed.
+func TestConfigLimits(t *testing.T) {
+	for name, err := range map[string]error{
+		"meter": energy.MeterConfig{MaxWatts: 1e6, Step: 1e3, Jitter: time.Minute}.Validate(),
+		"curve": energy.CurveConfig{Idle: 1e6, Max: 1e6, Gain: 1}.Validate(),
+		"book":  energy.BookConfig{Weight: 1, Workloads: energy.MaxPods, HalfLife: 1, MinAge: 1, Absence: 1}.Validate(),
+	} {
+		if err != nil {
+			t.Error(name, err)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestGoodness(t *testing.T) {
 			}
 		})
 	}
-	for _, quality := range []energy.Quality{energy.None, 200} {
+	for _, quality := range []energy.Quality{energy.None, 5, 200} {
 		node.Quality = quality
 		if g := energy.Goodness(&node, 3, 0, 1, energy.Marginal, false); !math.IsNaN(g) {
 			t.Error(quality, g)
@@ -85,8 +85,8 @@ func TestPowerValidate(t *testing.T) {
 // TestNames of what is shown to people.
 func TestNames(t *testing.T) {
 	got := []string{
-		energy.None.String(), energy.Modelled.String(), energy.Platform.String(), energy.Shared.String(), energy.Measured.String(), energy.Quality(9).String(),
-		energy.Flags(0).String(), (energy.Partial | energy.Projected).String(), energy.Flags(1 << 7).String(),
+		energy.None.String(), energy.Modelled.String(), energy.Platform.String(), energy.Shared.String(), energy.Measured.String(), energy.Quality(5).String(),
+		energy.Flags(0).String(), (energy.Partial | energy.Projected).String(), energy.Flags(1 << 5).String(),
 		(energy.Extrapolated | energy.RatioSplit | energy.Gap).String(),
 		energy.Marginal.String(), energy.Remaining.String(),
 		energy.Unattributed.String(), energy.ByWeight.String(), energy.ByUsage.String(), energy.ByModel.String(), energy.ByRatio.String(),

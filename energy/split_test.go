@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -161,6 +162,15 @@ func TestTwinOfScaphandre(t *testing.T) {
 	}
 }
 
+// TestSplitMost: the largest amounts are amounts.
+func TestSplitMost(t *testing.T) {
+	a := energy.Account{Joules: 1e15, SD: 1e15, Idle: 1e15, IdleKnown: true, Busy: 1e15, Tree: 1e15, Capacity: 1e15, Weights: 1e15, Residual: 1e15,
+		Consumers: []energy.Consumer{{CPU: 1e15, Weight: 1e15}}}
+	if got, _, err := (energy.Split{Idle: energy.ByWeight}).AttributeTo(nil, &a); err != nil || got[0].Joules != 1e15 {
+		t.Error(got, err)
+	}
+}
+
 // TestSplitRefuses: what is no account is named, and dst is as it was.
 func TestSplitRefuses(t *testing.T) {
 	good := energy.Account{Joules: 1, Capacity: 1, Consumers: []energy.Consumer{{Key: 1, CPU: 1, Weight: 1}}}
@@ -168,18 +178,20 @@ func TestSplitRefuses(t *testing.T) {
 		split  energy.Split
 		change func(*energy.Account)
 	}{
-		"Idle":                {energy.Split{Idle: 7}, func(*energy.Account) {}},
-		"Dynamic":             {energy.Split{Dynamic: 7}, func(*energy.Account) {}},
-		"Joules":              {energy.Split{}, func(a *energy.Account) { a.Joules = -1 }},
-		"SD":                  {energy.Split{}, func(a *energy.Account) { a.SD = math.NaN() }},
-		"Account.Idle":        {energy.Split{}, func(a *energy.Account) { a.Idle = math.Inf(1) }},
-		"Busy":                {energy.Split{}, func(a *energy.Account) { a.Busy = -1 }},
-		"Tree":                {energy.Split{}, func(a *energy.Account) { a.Tree = 1e16 }},
-		"Capacity":            {energy.Split{}, func(a *energy.Account) { a.Capacity = 0 }},
-		"Weights":             {energy.Split{}, func(a *energy.Account) { a.Weights = -1 }},
-		"Residual":            {energy.Split{}, func(a *energy.Account) { a.Residual = -1 }},
-		"Consumers[0].CPU":    {energy.Split{}, func(a *energy.Account) { a.Consumers[0].CPU = -1 }},
-		"Consumers[0].Weight": {energy.Split{}, func(a *energy.Account) { a.Consumers[0].Weight = math.NaN() }},
+		"Idle":                 {energy.Split{Idle: 3}, func(*energy.Account) {}},
+		"Dynamic":              {energy.Split{Dynamic: 2}, func(*energy.Account) {}},
+		"Joules":               {energy.Split{}, func(a *energy.Account) { a.Joules = -1 }},
+		"SD":                   {energy.Split{}, func(a *energy.Account) { a.SD = math.NaN() }},
+		"Account.Idle":         {energy.Split{}, func(a *energy.Account) { a.Idle = math.Inf(1) }},
+		"Busy":                 {energy.Split{}, func(a *energy.Account) { a.Busy = -1 }},
+		"Tree":                 {energy.Split{}, func(a *energy.Account) { a.Tree = 1e16 }},
+		"Capacity":             {energy.Split{}, func(a *energy.Account) { a.Capacity = 0 }},
+		"Weights":              {energy.Split{}, func(a *energy.Account) { a.Weights = -1 }},
+		"Residual":             {energy.Split{}, func(a *energy.Account) { a.Residual = -1 }},
+		"Consumers[0].CPU":     {energy.Split{}, func(a *energy.Account) { a.Consumers[0].CPU = -1 }},
+		"Consumers[0].CPU ":    {energy.Split{}, func(a *energy.Account) { a.Consumers[0].CPU = 1.1e15 }},
+		"Consumers[0].Weight ": {energy.Split{}, func(a *energy.Account) { a.Consumers[0].Weight = 1.1e15 }},
+		"Consumers[0].Weight":  {energy.Split{}, func(a *energy.Account) { a.Consumers[0].Weight = math.NaN() }},
 	} {
 		a := good
 		a.Consumers = append([]energy.Consumer(nil), good.Consumers...)
@@ -187,7 +199,7 @@ func TestSplitRefuses(t *testing.T) {
 		dst := []energy.Share{{Key: 9, Joules: 9}}
 		got, _, err := c.split.AttributeTo(dst, &a)
 		var refused *energy.FieldError
-		if !errors.As(err, &refused) || refused.Field != field {
+		if !errors.As(err, &refused) || refused.Field != strings.TrimSpace(field) {
 			t.Errorf("%s: %v", field, err)
 		}
 		if d := cmp.Diff([]energy.Share{{Key: 9, Joules: 9}}, got); d != "" {
