@@ -63,7 +63,7 @@ type Tracker struct {
 	// the fleet knows.
 	basis     basis
 	former    basis
-	adopted   bool
+	fleet     svd.Model // what was adopted, empty if nothing was
 	detectors []Detector
 	turn, row []float64
 }
@@ -122,13 +122,20 @@ func (t *Tracker) check(at time.Time, y []float64) error {
 		return &FieldError{"Model.Rank", rank, fmt.Errorf("%w: %d channels", ErrRange, len(y))}
 	}
 	for i, v := range y {
-		err := sampleError(v)
-		if err == nil && t.config.Model.Unit && (v < 0 || v > 1) {
-			err = ErrRange
-		}
-		if err != nil {
+		if err := t.valueError(v); err != nil {
 			return &FieldError{fmt.Sprintf("y[%d]", i), v, err}
 		}
+	}
+	return nil
+}
+
+// valueError is what is wrong with a channel's value.
+func (t *Tracker) valueError(v float64) error {
+	if err := sampleError(v); err != nil {
+		return err
+	}
+	if t.config.Model.Unit && (v < 0 || v > 1) {
+		return ErrRange
 	}
 	return nil
 }
@@ -158,25 +165,44 @@ func (t *Tracker) weigh(flags []int8) float64 {
 
 // learn puts a sample into the block, and a full block into the model.
 func (t *Tracker) learn(y []float64) error {
-	size := t.config.Model.Block
-	if size == 0 {
-		size = svd.DefaultBlock
+	if t.gather(y); t.samples < t.size() {
+		return nil
 	}
+	t.samples = 0
+	if err := svd.UpdateTo(&t.local, t.local, t.block[:t.size()], t.config.Model, &t.ws); err != nil {
+		return within("Model", err) // of no sample that passed check
+	}
+	if !t.Adopted() {
+		t.rebase()
+	}
+	return nil
+}
+
+// size is that of a full block.
+func (t *Tracker) size() int {
+	if t.config.Model.Block == 0 {
+		return svd.DefaultBlock
+	}
+	return t.config.Model.Block
+}
+
+// gather puts a sample into the block.
+func (t *Tracker) gather(y []float64) {
 	if t.samples == len(t.block) {
 		t.block = append(t.block, make([]float64, len(y)))
 	}
 	copy(t.block[t.samples], y)
-	if t.samples++; t.samples < size {
-		return nil
-	}
+	t.samples++
+}
+
+// Reset forgets what the detectors remember and the block being filled, as after a
+// time without samples: what came before is nothing to hold the next ones against.
+// The models and a standing rejection stay.
+func (t *Tracker) Reset() {
 	t.samples = 0
-	if err := svd.UpdateTo(&t.local, t.local, t.block[:size], t.config.Model, &t.ws); err != nil {
-		return within("Model", err) // of no sample that passed check
+	for j := range t.detectors {
+		t.detectors[j].reset()
 	}
-	if !t.adopted {
-		t.rebase(t.local)
-	}
-	return nil
 }
 
 // Model returns the model of this node's own samples: what a fleet merges. It
@@ -195,8 +221,8 @@ func (t *Tracker) SigmaTo(dst []float64) []float64 { return append(dst[:0], t.ba
 func (t *Tracker) Adopt(m svd.Model) error {
 	switch {
 	case m.Dim() == 0:
-		t.adopted = false
-		t.rebase(t.local)
+		t.fleet = svd.Model{}
+		t.rebase()
 		return nil
 	case !m.Centred():
 		return &FieldError{"m.Centred", false, ErrCentring}
@@ -205,15 +231,23 @@ func (t *Tracker) Adopt(m svd.Model) error {
 	case t.dim == 0 && t.config.Model.Rank > m.Dim():
 		return &FieldError{"m.Dim", m.Dim(), fmt.Errorf("%w: Model.Rank is %d", ErrLength, t.config.Model.Rank)}
 	}
-	t.dim, t.adopted = m.Dim(), true
-	t.rebase(m)
+	t.dim, t.fleet = m.Dim(), m.Clone()
+	t.rebase()
 	return nil
 }
 
-// rebase makes m's directions the basis and turns the detectors' memory into it.
-func (t *Tracker) rebase(m svd.Model) {
+// Adopted says whether the directions are those of [Tracker.Adopt].
+func (t *Tracker) Adopted() bool { return t.fleet.Dim() != 0 }
+
+// rebase makes the directions of what was adopted, or else of the own model, the
+// basis and turns the detectors' memory into it.
+func (t *Tracker) rebase() {
 	t.former, t.basis = t.basis, t.former
-	t.basis.set(m)
+	if t.Adopted() {
+		t.basis.set(t.fleet)
+	} else {
+		t.basis.set(t.local)
+	}
 	now, was := t.basis.rank(), t.former.rank()
 	for len(t.detectors) < now {
 		t.detectors = append(t.detectors, newDetector(t.config.Detector))
