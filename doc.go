@@ -17,8 +17,8 @@
 //	kalman     estimators of a node's capacity and of one pod's cost
 //	capacity   the signal k and the availability in pods
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
-//	agent      a node's pipeline, a pure state machine over the five above
-//	pronto     Pronto's rejection signal over svd's centred model; a peer of sim
+//	pronto     Pronto's rejection signal over svd's centred model, pure as well
+//	agent      a node's pipeline, a pure state machine over the six above
 //	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the service, profile/prometheus history
 //	energy     joules by counter, power by load, and the pods' shares; nothing here uses it yet
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
@@ -38,8 +38,8 @@
 //
 // Imports point one way:
 //
-//	svd filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
-//	svd  ←  aggregate, pronto              telemetry  ←  node
+//	svd  ←  pronto, aggregate              telemetry  ←  node
+//	svd pronto filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim  ←  simnode
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler

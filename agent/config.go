@@ -8,6 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -140,6 +141,11 @@ type Config struct {
 	// before it is taken to run a container of its own, until pods on this node
 	// show what they need; 0 means DefaultInitLead.
 	InitLead time.Duration
+
+	// Pronto, if set, has avail follow Pronto's rejection signal over the samples as
+	// they are measured, whatever the room (package doc). Its Model.Rank is at most
+	// the number of channels, its Model.Block at most MaxBlock.
+	Pronto *pronto.Config `json:",omitempty"`
 }
 
 // Validate reports the first field out of its range, as a *FieldError of this
@@ -195,7 +201,26 @@ func (c Config) Validate() error {
 			return refuse(d.name, d.value, "must not be negative")
 		}
 	}
-	return c.validateParts()
+	if err := c.validateParts(); err != nil {
+		return err
+	}
+	return c.validatePronto()
+}
+
+func (c Config) validatePronto() error {
+	if c.Pronto == nil {
+		return nil
+	}
+	if err := c.Pronto.Validate(); err != nil {
+		return fmt.Errorf("agent: Pronto: %w", err)
+	}
+	if m := c.Pronto.Model; m.Rank > len(c.Channels) {
+		return refuse("Pronto.Model.Rank", m.Rank, "must be at most the %d channels", len(c.Channels))
+	}
+	if m := c.Pronto.Model; m.Block > MaxBlock {
+		return refuse("Pronto.Model.Block", m.Block, "must be at most %d", MaxBlock)
+	}
+	return nil
 }
 
 func (c Config) validateParts() error {

@@ -63,6 +63,17 @@
 // leaves and of what the capacity leaves beside what all pods are expected to take.
 // A pod that is not what was told is a Surprise.
 //
+// # Pronto's signal
+//
+// With Config.Pronto a node does not say how many pods fit, but whether it takes
+// any: avail is Unbounded, and 0 while package pronto's signal rejects, which tells
+// peaks in the samples' projections on the directions in which the load varies.
+// The samples are those that were measured, for the filter holds back the very
+// peaks. The report tells no room in shares, so that a scheduler has nothing but
+// avail and its own slow start to go by; the rest of the pipeline goes on as ever.
+// Local and SetFleet are then about the centred model, under a schema that ends with
+// ProntoSchema: what the fleet tells replaces the node's own directions.
+//
 // # Explanation and replay
 //
 // Pipeline.Why explains the last report: what was sampled, what each channel

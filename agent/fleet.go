@@ -16,16 +16,21 @@ type fleetView struct {
 }
 
 // SetFleet uses what the aggregator returned from now on. A fleet of another schema or
-// shape, or with a centred model, is a *FieldError and changes nothing.
+// shape, or with a model that is centred where the node's own is not, or the other way
+// round, is a *FieldError and changes nothing. With Config.Pronto the schema ends with
+// ProntoSchema, and samples are projected on the fleet's directions until it has been
+// silent for FleetHalfLife.
 func (p *Pipeline) SetFleet(at time.Time, f Fleet) error {
 	d := len(p.config.Channels)
 	switch {
-	case f.Schema != p.config.Schema:
-		return refuse("Schema", f.Schema, "want %s", p.config.Schema)
+	case f.Schema != p.modelSchema():
+		return refuse("Schema", f.Schema, "want %s", p.modelSchema())
 	case f.Model.Dim() != 0 && f.Model.Dim() != d:
 		return refuse("Model.Dim", f.Model.Dim(), "want %d", d)
-	case f.Model.Centred():
+	case f.Model.Centred() && p.rejection == nil:
 		return refuse("Model", "centred", "the node's model is not centred")
+	case f.Model.Dim() != 0 && !f.Model.Centred() && p.rejection != nil:
+		return refuse("Model", "not centred", "the node's model is centred")
 	case len(f.Costs) != 0 && len(f.Costs) != d:
 		return refuse("Costs", len(f.Costs), "want %d", d)
 	}
@@ -40,7 +45,13 @@ func (p *Pipeline) SetFleet(at time.Time, f Fleet) error {
 		size := p.config.Channels[i].Size
 		costs[i] = kalman.Fleet{Cost: c.Value / size, SD: c.SD / size}
 	}
-	p.fleet = fleetView{model: f.Model, costs: costs, at: at.UTC()}
+	view := fleetView{costs: costs, at: at.UTC()}
+	if p.rejection == nil {
+		view.model = f.Model
+	} else if err := p.adopt(f.Model); err != nil {
+		return err
+	}
+	p.fleet = view
 	return nil
 }
 
@@ -53,7 +64,11 @@ func (p *Pipeline) share(at time.Time) float64 {
 // Local returns what the node pushes to the aggregator; ok is false before the
 // first full block.
 func (p *Pipeline) Local() (l Local, ok bool) {
-	if p.model.Mass() == 0 {
+	model := p.model
+	if p.rejection != nil {
+		model = p.rejection.tracker.Model()
+	}
+	if model.Mass() == 0 {
 		return Local{}, false
 	}
 	costs := make([]Cost, len(p.own))
@@ -63,6 +78,6 @@ func (p *Pipeline) Local() (l Local, ok bool) {
 	}
 	return Local{
 		Node: p.config.Node, Incarnation: p.config.Incarnation, Sequence: p.blocks,
-		Schema: p.config.Schema, Model: p.model.State(), Costs: costs,
+		Schema: p.modelSchema(), Model: model.State(), Costs: costs,
 	}, true
 }

@@ -8,6 +8,7 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0
 	github.com/spazio-scheduler/spazio/kalman v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
+	github.com/spazio-scheduler/spazio/pronto v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 )
@@ -20,3 +21,5 @@ replace (
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 )
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

@@ -50,7 +50,8 @@ type Pipeline struct {
 	surprises    []MadeSurprise
 	churn        churnWindow
 	pace         paceLog
-	slots        float64 // that the last allowance is for
+	slots        float64    // that the last allowance is for
+	rejection    *rejection // nil unless Config.Pronto is set
 
 	sequence uint64
 	pacer    pacer
@@ -66,8 +67,8 @@ func New(c Config) (*Pipeline, error) {
 		return nil, err
 	}
 	given := c
-	given.Channels = slices.Clone(c.Channels)
-	c = c.withDefaults()
+	given.Channels, given.Pronto = slices.Clone(c.Channels), cloneOf(c.Pronto)
+	c = given.withDefaults()
 	d := len(c.Channels)
 	bank, err := filter.NewBank(d, c.Filter)
 	if err != nil {
@@ -95,6 +96,9 @@ func New(c Config) (*Pipeline, error) {
 	for i := range p.block {
 		p.block[i] = make([]float64, d)
 	}
+	if p.rejection, err = newRejection(c.Pronto); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -109,6 +113,10 @@ func (p *Pipeline) Sample(at time.Time, y []float64) (Report, bool, error) {
 	if p.stale(at) { // what came before says nothing of what comes now
 		p.bank.Reset()
 		p.filled = 0
+		p.rejection.reset()
+	}
+	if err := p.follow(at, y); err != nil {
+		return Report{}, false, err
 	}
 	if _, err := p.bank.StepTo(p.usage, y); err != nil {
 		return Report{}, false, fmt.Errorf("agent: filter: %w", err)

@@ -67,7 +67,7 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 	if err != nil {
 		return a, fmt.Errorf("agent: avail: %w", err)
 	}
-	return a, nil
+	return p.rejection.decide(a), nil
 }
 
 // report assembles the next report.
@@ -104,7 +104,11 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 			Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD,
 		}
 	}
-	p.rooms(at, avail.Allowance, r.Channels)
+	if p.rejection != nil { // it says nothing of the room, which a scheduler would count in
+		r.Limiting, r.Flags.CostUnknown = LimitingPronto, false
+	} else {
+		p.rooms(at, avail.Allowance, r.Channels)
+	}
 	p.remember(&r, at, t, avail, signal)
 	return r, true, nil
 }

@@ -44,7 +44,7 @@ func (p *Pipeline) Resize(sizes []float64) error {
 		if math.Abs(1/r-1) > modelTolerance {
 			p.model, p.effective, p.blended = svd.Model{}, svd.Model{}, 0
 			clear(p.demand)
-			break
+			return p.rejection.relearn(p.config.Pronto)
 		}
 	}
 	return nil

@@ -63,6 +63,8 @@ type State struct {
 	ReportAt time.Time
 	Reported float64
 	Pending  bool
+	// Pronto is nil unless Config.Pronto is set.
+	Pronto *ProntoState `json:",omitempty"`
 }
 
 // PodCount is the number of pods from a time on.
@@ -104,7 +106,7 @@ type FleetState struct {
 // Config returns the configuration that the pipeline was made of.
 func (p *Pipeline) Config() Config {
 	c := p.given
-	c.Channels = slices.Clone(c.Channels)
+	c.Channels, c.Pronto = slices.Clone(c.Channels), cloneOf(c.Pronto)
 	return c
 }
 
@@ -131,6 +133,7 @@ func (p *Pipeline) State() State {
 			Teardown: p.pace.teardown, Lead: p.pace.lead, Way: slices.Clone(p.pace.way),
 		},
 		Sequence: p.sequence, ReportAt: p.pacer.next, Reported: p.reported, Pending: p.pending,
+		Pronto: p.rejection.state(),
 	}
 	for _, y := range p.block[:p.filled] {
 		s.Block = append(s.Block, y...)
@@ -154,6 +157,9 @@ func FromState(c Config, s State) (*Pipeline, error) {
 		return nil, err
 	}
 	if err := p.restoreParts(s); err != nil {
+		return nil, err
+	}
+	if err := p.restoreRejection(s.Pronto); err != nil {
 		return nil, err
 	}
 	d := len(p.usage)

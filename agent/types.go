@@ -30,7 +30,8 @@ type Report struct {
 	Saturated bool
 	// K is the capacity in typical loads (thesis eq. 3.11), for explanation.
 	K float64
-	// Limiting names the channel that is exhausted first; empty if none is.
+	// Limiting names the channel that is exhausted first; empty if none is, and
+	// LimitingPronto where Pronto's signal decides.
 	Limiting string
 	// Channels holds one entry per channel in schema order.
 	Channels []ChannelReport

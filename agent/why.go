@@ -55,7 +55,8 @@ type Why struct {
 	Floored   bool    `json:"floored"`
 	Saturated bool    `json:"saturated"`
 	// Limiting is the channel that bounds Avail and Mode the equation that does,
-	// "signal", "model" or "slots", by the Rule of the configuration.
+	// "signal", "model" or "slots", by the Rule of the configuration; both are
+	// LimitingPronto where Pronto's signal decides.
 	Limiting string `json:"limiting"`
 	Mode     string `json:"mode"`
 	Rule     string `json:"rule"`
@@ -73,6 +74,8 @@ type Why struct {
 	Fleet    WhyFleet     `json:"fleet"`
 	Channels []WhyChannel `json:"channels"`
 	Flags    Flags        `json:"flags"`
+	// Pronto is nil unless Config.Pronto is set.
+	Pronto *WhyPronto `json:"pronto,omitempty"`
 }
 
 // WhyPace is what the start-up allowance follows from.
@@ -199,6 +202,7 @@ func (p *Pipeline) Why() (w Why, ok bool) {
 	w = p.why
 	w.Channels = slices.Clone(w.Channels)
 	w.Model.Direction = slices.Clone(w.Model.Direction)
+	w.Pronto = w.Pronto.clone()
 	return w, true
 }
 
@@ -219,6 +223,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 		w.Fleet.Age = at.Sub(p.fleet.at)
 	}
 	p.rememberModel(s)
+	p.rememberPronto(w)
 	for i := range w.Channels {
 		p.rememberChannel(i, pods)
 		w.Channels[i].Room, w.Channels[i].Ahead = r.Channels[i].Room, r.Channels[i].Ahead

@@ -28,6 +28,7 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
 	golang.org/x/net v0.48.0 // indirect
 	golang.org/x/sys v0.39.0 // indirect
@@ -45,3 +46,5 @@ replace (
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 )
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

@@ -17,6 +17,7 @@ require (
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	golang.org/x/sys v0.39.0 // indirect
 	golang.org/x/text v0.32.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217 // indirect
@@ -31,3 +32,5 @@ replace (
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 )
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

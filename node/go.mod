@@ -30,6 +30,7 @@ require (
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	go.opentelemetry.io/otel v1.41.0 // indirect
 	go.opentelemetry.io/otel/sdk/metric v1.40.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
@@ -50,3 +51,5 @@ replace (
 	github.com/spazio-scheduler/spazio/svd => ../svd
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
 )
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

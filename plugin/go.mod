@@ -51,6 +51,7 @@ require (
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
@@ -98,3 +99,5 @@ replace (
 )
 
 replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity
+
+replace github.com/spazio-scheduler/spazio/pronto => ../pronto

@@ -12,9 +12,9 @@ type Signal struct {
 	// R is the rejection signal, the share of the weight of all directions that are
 	// at a peak: in [0, 1], or in [−1, 1] if Config.Signed.
 	R float64
-	// Reject is whether the node asks for no more work: R has reached Config.Reject
-	// now or within Config.Window.
-	Reject bool
+	// Raised is whether R has reached Config.Reject with this very sample, and Reject
+	// whether the node asks for no more work: R has, now or within Config.Window.
+	Raised, Reject bool
 	// Flags has the detector's word on each direction: −1, 0 or 1.
 	Flags []int8
 	// Projection is v = Uᵀy, the sample in the directions of the model. Flags and
@@ -104,7 +104,8 @@ func (t *Tracker) StepTo(dst *Signal, at time.Time, y []float64) error {
 		dst.Flags = append(dst.Flags, t.detectors[j].step(v))
 	}
 	dst.R = t.weigh(dst.Flags)
-	if dst.R >= t.reject {
+	dst.Raised = dst.R >= t.reject
+	if dst.Raised {
 		t.raised, t.wasRaised = at, true
 	}
 	dst.Reject = t.wasRaised && at.Sub(t.raised) <= t.config.Window
@@ -213,6 +214,16 @@ func (t *Tracker) Model() svd.Model { return t.local.Clone() }
 // in descending order, to dst and returns it, grown as append does: this node's own or,
 // after [Tracker.Adopt], the adopted model's.
 func (t *Tracker) SigmaTo(dst []float64) []float64 { return append(dst[:0], t.basis.sigma...) }
+
+// VectorTo writes direction j of those that samples are projected on, counted from 0,
+// to dst and returns it with a value a channel, grown as append does; with none if
+// there is no such direction.
+func (t *Tracker) VectorTo(dst []float64, j int) []float64 {
+	if j < 0 || j >= t.basis.rank() {
+		return dst[:0]
+	}
+	return append(dst[:0], t.basis.u[j*t.basis.dim:(j+1)*t.basis.dim]...)
+}
 
 // Adopt replaces the directions and their weights by those of m, a centred model
 // of as many channels, such as the fleet's or a blend of it with [Tracker.Model].

@@ -71,7 +71,10 @@ func newNode(t testing.TB, seed uint64, c agent.Config, dir string, o recording.
 			block[i][j] = n.rng.Float64()
 		}
 	}
-	if n.fleet.Model, err = svd.Update(svd.Model{}, block, svd.Options{}); err != nil {
+	if c.Pronto != nil {
+		n.fleet.Schema += agent.ProntoSchema
+	}
+	if n.fleet.Model, err = svd.Update(svd.Model{}, block, svd.Options{Centre: c.Pronto != nil}); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -17,6 +18,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/pronto"
+	"github.com/spazio-scheduler/spazio/svd"
 )
 
 // roomy is a buffer that a test cannot fill before it is written.
@@ -46,7 +49,13 @@ func configs() map[string]agent.Config {
 	}
 	alone.Channels = alone.Channels[:1]
 	alone.OwnModel, alone.Model.Block = true, 7
-	return map[string]agent.Config{"default": config(), "joint": joint, "wide": wide, "alone": alone, "many": many}
+	rejects, ranked := config(), wide
+	rejects.Pronto = &pronto.Config{Window: time.Second}
+	ranked.Pronto = &pronto.Config{Model: svd.Options{Rank: 2, Block: 7, HalfLife: 10}, Detector: pronto.DetectorConfig{Lag: 17, Threshold: 3}, Signed: true}
+	return map[string]agent.Config{
+		"default": config(), "joint": joint, "wide": wide, "alone": alone, "many": many,
+		"pronto": rejects, "pronto of rank 2": ranked,
+	}
 }
 
 // TestReplayIsIdentical records random events and replays them, the whole and
@@ -213,5 +222,45 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := r.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after it: %v", err)
+	}
+}
+
+// TestOverrideOfTheSignal reruns what a node recorded that counted room as one that
+// follows Pronto's signal, and the other way round.
+func TestOverrideOfTheSignal(t *testing.T) {
+	follows := config()
+	follows.Pronto = &pronto.Config{Detector: pronto.DetectorConfig{Threshold: 2}}
+	for name, c := range map[string]struct{ recorded, replayed agent.Config }{
+		"to pronto": {config(), follows}, "to room": {follows, config()},
+	} {
+		dir := t.TempDir()
+		n := newNode(t, 3, c.recorded, dir, recording.Options{Buffer: roomy})
+		n.ticks(500, 0)
+		n.close()
+		var want []agent.Report
+		twin := newNode(t, 3, c.replayed, t.TempDir(), recording.Options{Buffer: roomy})
+		twin.visit = func(r agent.Report) { want = append(want, r) }
+		twin.ticks(500, 0)
+		twin.close()
+		var got []agent.Report
+		r, err := recording.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pair, err := range recording.Replay(r, func(o *agent.Config) { o.Pronto = c.replayed.Pronto }) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pair.Replayed != nil {
+				got = append(got, *pair.Replayed)
+			}
+		}
+		r.Close()
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || len(got) < 50 {
+			t.Errorf("%s: %d reports (-a node that did so all along +replay):\n%s", name, len(got), d)
+		}
+		if rejects := slices.ContainsFunc(got, func(r agent.Report) bool { return r.Limiting == agent.LimitingPronto && r.Avail == 0 }); rejects == (c.replayed.Pronto == nil) {
+			t.Errorf("%s: rejected: %v", name, rejects)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"reflect"
 	"slices"
 	"time"
 
@@ -140,6 +141,9 @@ func shaped(s agent.State, last, next agent.Config) agent.State {
 	}
 	if last.Model.Block != next.Model.Block {
 		s.Block = nil
+	}
+	if !reflect.DeepEqual(last.Pronto, next.Pronto) {
+		s.Pronto = nil
 	}
 	for i := range min(len(last.Channels), len(next.Channels), len(s.Sizes)) {
 		if size := next.Channels[i].Size; size != last.Channels[i].Size {

@@ -19,6 +19,7 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.66.1 // indirect
 	github.com/prometheus/procfs v0.16.1 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217 // indirect
 )
 
@@ -72,3 +73,5 @@ replace github.com/spazio-scheduler/spazio/reserve => ../../reserve
 replace github.com/spazio-scheduler/spazio/svd => ../../svd
 
 replace github.com/spazio-scheduler/spazio/api => ..
+
+replace github.com/spazio-scheduler/spazio/pronto => ../../pronto

@@ -65,6 +65,7 @@ require (
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
@@ -142,3 +143,5 @@ replace (
 )
 
 replace github.com/spazio-scheduler/spazio/api/identity => ../../api/identity
+
+replace github.com/spazio-scheduler/spazio/pronto => ../../pronto

@@ -47,6 +47,7 @@ require (
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
@@ -82,3 +83,5 @@ replace (
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
 )
+
+replace github.com/spazio-scheduler/spazio/pronto => ../../pronto
