@@ -320,15 +320,15 @@ func TestSignal(t *testing.T) {
 		decided int // −1: none
 	}{
 		"none":             {y: []float64{.2, -.2}, want: pronto.Signal{Flags: []int8{0, 0}}, decided: -1},
-		"first":            {y: []float64{1, 0}, want: pronto.Signal{R: .75, Reject: true, Flags: []int8{1, 0}}},
+		"first":            {y: []float64{1, 0}, want: pronto.Signal{R: .75, Raised: true, Reject: true, Flags: []int8{1, 0}}},
 		"second":           {y: []float64{0, 1}, want: pronto.Signal{R: .25, Flags: []int8{0, 1}}, decided: 1},
-		"below counts":     {y: []float64{-1, 0}, want: pronto.Signal{R: .75, Reject: true, Flags: []int8{-1, 0}}},
-		"signed":           {config: pronto.Config{Signed: true}, y: []float64{1, -1}, want: pronto.Signal{R: .5, Reject: true, Flags: []int8{1, -1}}},
+		"below counts":     {y: []float64{-1, 0}, want: pronto.Signal{R: .75, Raised: true, Reject: true, Flags: []int8{-1, 0}}},
+		"signed":           {config: pronto.Config{Signed: true}, y: []float64{1, -1}, want: pronto.Signal{R: .5, Raised: true, Reject: true, Flags: []int8{1, -1}}},
 		"signed below":     {config: pronto.Config{Signed: true}, y: []float64{-1, 0}, want: pronto.Signal{R: -.75, Flags: []int8{-1, 0}}},
-		"energy":           {config: pronto.Config{Weight: pronto.WeightEnergy}, y: []float64{1, 0}, want: pronto.Signal{R: .9, Reject: true, Flags: []int8{1, 0}}},
-		"lower threshold":  {config: pronto.Config{Reject: .25}, y: []float64{0, 1}, want: pronto.Signal{R: .25, Reject: true, Flags: []int8{0, 1}}, decided: 1},
+		"energy":           {config: pronto.Config{Weight: pronto.WeightEnergy}, y: []float64{1, 0}, want: pronto.Signal{R: .9, Raised: true, Reject: true, Flags: []int8{1, 0}}},
+		"lower threshold":  {config: pronto.Config{Reject: .25}, y: []float64{0, 1}, want: pronto.Signal{R: .25, Raised: true, Reject: true, Flags: []int8{0, 1}}, decided: 1},
 		"higher threshold": {config: pronto.Config{Reject: .8}, y: []float64{1, 0}, want: pronto.Signal{R: .75, Flags: []int8{1, 0}}},
-		"both":             {config: pronto.Config{Reject: 1}, y: []float64{5, -5}, want: pronto.Signal{R: 1, Reject: true, Flags: []int8{1, -1}}},
+		"both":             {config: pronto.Config{Reject: 1}, y: []float64{5, -5}, want: pronto.Signal{R: 1, Raised: true, Reject: true, Flags: []int8{1, -1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Projection = tc.y
@@ -354,11 +354,28 @@ func TestTruncatedEnergy(t *testing.T) {
 	step(t, tracker, 0, []float64{0, 0})
 	step(t, tracker, 1, []float64{0, .1})
 	s := step(t, tracker, 2, []float64{0, 9})
-	if want := (pronto.Signal{R: .5, Reject: true, Flags: []int8{1}, Projection: []float64{9}}); !cmp.Equal(s, want) {
+	if want := (pronto.Signal{R: .5, Raised: true, Reject: true, Flags: []int8{1}, Projection: []float64{9}}); !cmp.Equal(s, want) {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 	if got := tracker.SigmaTo([]float64{7, 8}); !cmp.Equal(got, []float64{2}) {
 		t.Errorf("singular values %v", got)
+	}
+	if got := tracker.VectorTo([]float64{7, 8, 9}, 0); !cmp.Equal(got, []float64{0, 1}) {
+		t.Errorf("direction %v", got)
+	}
+	for _, j := range []int{-1, 1} {
+		if got := tracker.VectorTo(nil, j); len(got) != 0 {
+			t.Errorf("direction %d is %v", j, got)
+		}
+	}
+	// A rejection that stands was not raised by the sample that finds it so.
+	tracker = newTracker(t, pronto.Config{Window: time.Minute, Detector: pronto.DetectorConfig{Lag: 2}})
+	adopt(t, tracker, m)
+	for i, raised := range []bool{false, false, true, false} {
+		y := []float64{0, []float64{0, .1, 9, 9}[i]}
+		if s := step(t, tracker, i, y); s.Raised != raised || s.Reject != (i >= 2) {
+			t.Errorf("sample %d: %+v", i, s)
+		}
 	}
 }
 
