@@ -114,6 +114,39 @@ func (c *cluster) place(pod *v1.Pod) string {
 	return best
 }
 
+// An overdue pod whose image is not there keeps its node's place from nobody: the next
+// one comes, and the one after it waits for that one's end.
+func TestOverduePodThatNeverStarts(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{4})
+	streams[0].settle(busy(-3, 10))
+	pods := []*v1.Pod{newPod(0), newPod(1), newPod(2)}
+	c.arrive(pods...)
+	c.refused(pods...)
+	clock.advance(maxWait)
+	c.eventually("the first is woken", func() bool { return c.woken()["pod-0"] })
+	c.place(pods[0])
+	if _, feasible, _ := c.attempt(pods[1], c.infos); len(feasible) > 0 {
+		t.Fatal("two overdue pods are on the node")
+	}
+	stalled, err := c.client.CoreV1().Pods(pods[0].Namespace).Get(t.Context(), pods[0].Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitingFor("ErrImageNeverPull", false)(stalled)
+	c.update(stalled)
+	c.eventually("the second is woken", func() bool { return c.woken()["pod-1"] })
+	if node := c.place(pods[1]); node != nodeName(0) {
+		t.Errorf("the second went to %q", node)
+	}
+	if s := c.state(nodeName(0)); s.Overdue != 1 || s.Stalled != 1 {
+		t.Errorf("%+v, want one overdue pod beside the stalled one", s)
+	}
+	if _, feasible, _ := c.attempt(pods[2], c.infos); len(feasible) > 0 {
+		t.Error("the third did not wait")
+	}
+}
+
 // A pod that was refused for want of room for maxWait is woken and goes to the
 // node with most of it, negative as it is, and the next one elsewhere: one at a
 // time is on a node of few cores, until it is gone.

@@ -50,7 +50,9 @@ func (a *Account) Flight() Flight {
 // scheduler has reserved there, and a report has listed.
 func (a *Account) Confirmed() int { return int(a.confirmed.Load()) }
 
-// Trickled returns the number of the node's claimed pods that MarkTrickled marked.
+// Trickled returns the number of the node's claimed pods that MarkTrickled marked,
+// less those that are [Stalled]: what never starts must not keep the next one waiting
+// for ever.
 func (a *Account) Trickled() int { return int(a.trickled.Load()) }
 
 // Cap returns a report's signal with the two numbers that raise slow start's

@@ -54,7 +54,7 @@ type entry struct {
 func (e *entry) inFlight() bool { return !e.absorbed }
 
 func (e *entry) share() (s share) {
-	if e.trickled {
+	if e.trickled && e.progress != Stalled {
 		s.trickled = 1
 	}
 	if e.absorbed {

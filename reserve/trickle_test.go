@@ -160,3 +160,32 @@ func TestMarkTrickled(t *testing.T) {
 	l.Unreserve("b", 2)
 	check("not bound", 0, 0)
 }
+
+// A marked pod that is stalled takes no place of the next one, whether or not a report
+// lists it, and takes it again when it goes on.
+func TestStalledPodTricklesNot(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var l reserve.Ledger
+	a := l.Account("a")
+	if _, err := l.Bound("a", 1, one, now); err != nil {
+		t.Fatal(err)
+	}
+	l.MarkTrickled(1)
+	for _, absorbed := range []bool{false, true} {
+		if absorbed {
+			l.Absorb("a", 1, []reserve.PodKey{1}, now)
+		}
+		for _, test := range []struct {
+			progress reserve.Progress
+			want     int
+		}{{reserve.Stalled, 0}, {reserve.Initializing, 1}, {reserve.Stalled, 0}, {reserve.Starting, 1}} {
+			l.Progress(1, test.progress)
+			if got := a.Trickled(); got != test.want {
+				t.Errorf("absorbed=%v, progress %v: %d, want %d", absorbed, test.progress, got, test.want)
+			}
+		}
+	}
+	if p, _ := l.Pod(1); !p.Trickled {
+		t.Error("the mark is lost")
+	}
+}

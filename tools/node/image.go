@@ -23,12 +23,14 @@ const nobody = 65532
 type image struct {
 	name      string
 	program   string
+	as        string // its name in the image
 	arguments []string
 }
 
+// A sandbox's process is called pause on every node there is, by which agents know it.
 var images = []image{
-	{name: "localhost/pause:1", program: "work", arguments: []string{"pause"}},
-	{name: "localhost/work:1", program: "work"},
+	{name: "localhost/pause:1", program: "work", as: "pause", arguments: []string{"pause"}},
+	{name: "localhost/work:1", program: "work", as: "work"},
 }
 
 // write writes the image of a program in bin as an archive.
@@ -37,7 +39,7 @@ func (i image) write(bin, dir string) error {
 	if err != nil {
 		return err
 	}
-	layer, err := layerOf(filepath.Join(bin, i.program))
+	layer, err := layerOf(filepath.Join(bin, i.program), i.as)
 	if err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func (i image) write(bin, dir string) error {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", runtime.GOARCH
-	config.Config.Entrypoint = append([]string{"/" + i.program}, i.arguments...)
+	config.Config.Entrypoint = append([]string{"/" + i.as}, i.arguments...)
 	config.Config.User = fmt.Sprintf("%d:%d", nobody, nobody)
 	if made, err = mutate.ConfigFile(made, config); err != nil {
 		return err
@@ -60,7 +62,7 @@ func (i image) write(bin, dir string) error {
 	return tarball.WriteToFile(filepath.Join(dir, file), tag, made)
 }
 
-func layerOf(program string) (v1.Layer, error) {
+func layerOf(program, as string) (v1.Layer, error) {
 	text, err := os.ReadFile(program)
 	if err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func layerOf(program string) (v1.Layer, error) {
 	w := tar.NewWriter(&archive)
 	for _, h := range []*tar.Header{
 		{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777},
-		{Typeflag: tar.TypeReg, Name: filepath.Base(program), Mode: 0o755, Size: int64(len(text))},
+		{Typeflag: tar.TypeReg, Name: as, Mode: 0o755, Size: int64(len(text))},
 	} {
 		if err := w.WriteHeader(h); err != nil {
 			return nil, err

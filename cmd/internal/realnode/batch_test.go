@@ -32,7 +32,7 @@ type batch struct {
 	Startup   float64 // mean seconds from the bind to the program's begin
 	AtOnce    int     // most programs that ran at once
 	Bound     int     // most pods that were bound and had not ended
-	Pressure  float64 // share of the makespan in which some task waited for a CPU
+	Pressure  float64 // share of the time in which some task waited for a CPU
 	Busy      float64 // share of the cores that were busy
 	Load      float64 // load average of the machine before
 }
@@ -134,14 +134,14 @@ func (f *fates) wait(t *testing.T, count int) {
 }
 
 // An interval of a pod's life.
-type interval struct{ from, to time.Time }
+type interval[T any] struct{ from, to T }
 
 // atMost is how many of the intervals overlap at most.
-func atMost(all []interval) (most int) {
+func atMost[T any](all []interval[T], compare func(a, b T) int) (most int) {
 	for _, a := range all {
 		n := 0
 		for _, b := range all {
-			if !b.from.After(a.from) && b.to.After(a.from) {
+			if compare(b.from, a.from) <= 0 && compare(b.to, a.from) > 0 {
 				n++
 			}
 		}
@@ -150,13 +150,20 @@ func atMost(all []interval) (most int) {
 	return most
 }
 
+// perPod makes means of sums over so many pods.
+func (b *batch) perPod(pods int) {
+	for _, sum := range []*float64{&b.Run, &b.Sojourn, &b.Queue, &b.Startup, &b.CPU} {
+		*sum /= float64(max(1, pods))
+	}
+}
+
 // figures sums a batch up whose pods have all ended, and fails the test where one did
 // not end well.
 func (f *fates) figures(t *testing.T) (b batch) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var runs, lives []interval
+	var runs, lives []interval[time.Time]
 	var first, last time.Time
 	for name, pod := range f.ended {
 		w, err := words(pod)
@@ -171,7 +178,7 @@ func (f *fates) figures(t *testing.T) (b batch) {
 		if w.Ended.After(last) {
 			last = w.Ended
 		}
-		runs, lives = append(runs, interval{w.Began, w.Ended}), append(lives, interval{bound, w.Ended})
+		runs, lives = append(runs, interval[time.Time]{w.Began, w.Ended}), append(lives, interval[time.Time]{bound, w.Ended})
 		b.Run += w.Ended.Sub(w.Began).Seconds()
 		b.Sojourn += w.Ended.Sub(created).Seconds()
 		b.Queue += bound.Sub(created).Seconds()
@@ -179,10 +186,8 @@ func (f *fates) figures(t *testing.T) (b batch) {
 		b.CPU += w.CPU.Seconds()
 	}
 	b.Pods, b.Makespan = len(runs), last.Sub(first).Seconds()
-	for _, sum := range []*float64{&b.Run, &b.Sojourn, &b.Queue, &b.Startup, &b.CPU} {
-		*sum /= float64(max(1, len(runs)))
-	}
-	b.AtOnce, b.Bound = atMost(runs), atMost(lives)
+	b.perPod(len(runs))
+	b.AtOnce, b.Bound = atMost(runs, time.Time.Compare), atMost(lives, time.Time.Compare)
 	return b
 }
 

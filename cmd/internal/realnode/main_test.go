@@ -52,13 +52,9 @@ func inside(m *testing.M) int {
 // notBuilt are what a real node is to show and no test here does.
 var notBuilt = []string{
 	"(a) installing by Helm and by kustomize (server-side apply and spazio install are)",
-	"(c) the sources of pods against each other",
-	"(d) bursts, from a recording",
-	"(e) a server's p99 beside a batch",
 	"(g) intruders from a pod",
 	"(h) top, explain, why, model (check is)",
 	"(i) upgrade from the parent commit",
-	"the soak",
 }
 
 // node is the one that the tests run on.

@@ -44,6 +44,7 @@ func TestLargeContainer(t *testing.T) {
 		least = min(least, available(t))
 	}
 	b := f.figures(t)
+	note(t, t.Name(), b)
 	big.wait(t, 1)
 	big.figures(t)
 	t.Logf("beside %d MiB: neighbours' makespan %.1f s, queue %.1f s; at least %d MiB available", mebibytes, b.Makespan, b.Queue, least>>20)

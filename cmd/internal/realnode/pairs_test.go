@@ -3,10 +3,8 @@
 package realnode
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,10 +12,9 @@ import (
 )
 
 var (
-	pairs   = flag.Int("pairs", 1, "how many pairs of batches to run of each kind")
-	figures = flag.String("figures", "", "a file for the pairs' figures, as JSON")
-	loaded  = flag.Bool("loaded", false, "don't wait for a quiet machine")
-	kinds   = kindsFlag{{30, 5}, {100, 2}}
+	pairs  = flag.Int("pairs", 1, "how many pairs of batches to run of each kind")
+	loaded = flag.Bool("loaded", false, "don't wait for a quiet machine")
+	kinds  = kindsFlag{{30, 5}, {100, 2}}
 )
 
 func init() {
@@ -49,10 +46,11 @@ func (f *kindsFlag) Set(text string) error {
 }
 
 // TestPairs runs the same batch under the default scheduler and under Spazio in turn,
-// and holds the one against the other. The pods request nothing.
+// and holds the one against the other, and both against what the simulator says of
+// them. The pods request nothing.
 func TestPairs(t *testing.T) {
 	install(t)
-	var all []pair
+	var all, models []pair
 	for _, k := range kinds {
 		var some []pair
 		for i := range *pairs {
@@ -66,19 +64,13 @@ func TestPairs(t *testing.T) {
 			}
 			some = append(some, p)
 		}
-		all = append(all, some...)
-		t.Logf("%v\n%s", k, table(some))
+		model := simulated(t, k)
+		all, models = append(all, some...), append(models, model)
+		t.Logf("%v\n%s", k, table(append(some, model)))
 		t.Logf("the bars, which are for 30 pods of 5 s:\n%s", bars(some))
 	}
-	if *figures != "" {
-		text, err := json.MarshalIndent(all, "", "  ")
-		if err == nil {
-			err = os.WriteFile(*figures, append(text, '\n'), 0o644)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	}
+	note(t, "pairs", all)
+	note(t, "simulated", models)
 }
 
 // A pair is the same batch under both schedulers, one after the other.

@@ -3,6 +3,7 @@
 package realnode
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -50,11 +51,14 @@ func own(work, name string, c *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
+// errExited is that of a program that ended well, which none is meant to.
+var errExited = errors.New("exit status 0")
+
 // ended says whether it has ended, and with which last words.
 func (p *process) ended() error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("%s ended (%v):\n%s", p.name, p.err, p.tail())
+		return fmt.Errorf("%s ended: %w:\n%s", p.name, cmp.Or(p.err, errExited), p.tail())
 	default:
 		return nil
 	}

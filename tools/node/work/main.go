@@ -3,17 +3,24 @@
 // Kubernetes tells a container's times in whole seconds.
 //
 //	work [-cpu 5s] [-memory 64Mi [-grow 10s]] [-sleep 3s] [-exit 0]
+//	work -cpu 5ms -serve :9000
 //	work pause
+//
+// As a server it takes the CPU time for each byte that it is sent and returns the
+// byte, a connection's bytes in turn, until it is told to end.
 package main
 
 import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -33,15 +40,20 @@ func main() {
 	grow := flag.Duration("grow", 0, "how long taking it lasts")
 	sleep := flag.Duration("sleep", 0, "how long to sleep in the end")
 	exit := flag.Int("exit", 0, "the exit code")
+	serve := flag.String("serve", "", "the address to serve at")
 	flag.Parse()
+	if *serve != "" {
+		fmt.Fprintln(os.Stderr, "work:", server(*serve, *cpu))
+		os.Exit(1)
+	}
 	held := take(int(memory), *grow)
-	burn(*cpu)
+	burn(*cpu, syscall.RUSAGE_SELF)
 	time.Sleep(*sleep)
 	last := struct {
 		Began, Ended time.Time
 		CPU          time.Duration
 		Memory       int
-	}{began, time.Now(), used(), len(held)}
+	}{began, time.Now(), used(syscall.RUSAGE_SELF), len(held)}
 	if text, err := json.Marshal(last); err == nil {
 		_ = os.WriteFile(note, text, 0o644) // a machine without it has nobody to read it
 	}
@@ -62,23 +74,59 @@ func take(size int, over time.Duration) []byte {
 	return held
 }
 
-// burn returns when this process has used so much CPU time.
-func burn(until time.Duration) {
+// server answers at an address, each byte after so much CPU time.
+func server(address string, each time.Duration) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go answer(c, each)
+	}
+}
+
+// rusageThread is RUSAGE_THREAD, which package syscall does not name.
+const rusageThread = 1
+
+// answer serves one connection on a thread of its own, whose CPU time is its alone.
+func answer(c net.Conn, each time.Duration) {
+	defer c.Close()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	request := make([]byte, 1)
+	for {
+		if _, err := c.Read(request); err != nil {
+			return
+		}
+		burn(used(rusageThread)+each, rusageThread)
+		if _, err := c.Write(request); err != nil {
+			return
+		}
+	}
+}
+
+// burn returns when this process, or thread, has used so much CPU time.
+func burn(until time.Duration, who int) {
 	x := uint64(1)
-	for used() < until {
+	for used(who) < until {
 		for range 100_000 {
 			x = x*6364136223846793005 + 1442695040888963407
 		}
 	}
-	sink = x
+	sink.Store(x)
 }
 
-var sink uint64
+// sink keeps the compiler from leaving the work out.
+var sink atomic.Uint64
 
-// used is the CPU time that this process has taken.
-func used() time.Duration {
+// used is the CPU time that this process, or thread, has taken.
+func used(who int) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	if err := syscall.Getrusage(who, &u); err != nil {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())

@@ -1,0 +1,70 @@
+//go:build realnode && linux
+
+package realnode
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
+	"github.com/spazio-scheduler/spazio/report/replay"
+)
+
+// What the node's agent reports through bursts of pods, its recording gives again bit
+// for bit.
+func TestBursts(t *testing.T) {
+	dir := *record
+	if dir == "" {
+		dir = filepath.Join(node.work, "recording")
+		*record = dir
+		defer func() { *record = "" }()
+	}
+	if installed {
+		uninstall(t)
+	}
+	install(t)
+	const bursts, each = 3, 8
+	for range bursts {
+		quiet(t)
+		f := newFates()
+		f.submit(t, "burst", each, func(name string) *corev1.Pod { return worker(name, spazio, "-cpu=1s") })
+		f.wait(t, each)
+		b := f.figures(t)
+		t.Logf("makespan %.1f s, mean run %.1f s, %d at once", b.Makespan, b.Run, b.AtOnce)
+		removeBatch(t, "burst")
+	}
+	// The agent ends in order, and so does its file.
+	uninstall(t)
+	s := replayed(t, dir)
+	note(t, t.Name(), s)
+	t.Logf("%d samples, %d events of pods, %d reports in %d files", s.Samples, s.Churn, s.Recorded.Count, s.Files)
+	if s.Different != 0 || s.Lost != 0 || len(s.Torn) != 0 {
+		t.Errorf("%d of %d reports differ, the first: %s; %d records lost; torn: %v", s.Different, s.Recorded.Count, s.First, s.Lost, s.Torn)
+	}
+	// A burst's pods come and go one by one at least.
+	if s.Recorded.Count == 0 || s.Replayed.Count != s.Recorded.Count || s.Churn < bursts*each {
+		t.Errorf("%+v", s)
+	}
+}
+
+// replayed is what `spazio-lab replay --verify` says of a recording.
+func replayed(t *testing.T, dir string) (s replay.Summary) {
+	t.Helper()
+	var out bytes.Buffer
+	c := lab.NewReplayCommand()
+	c.SetArgs([]string{"--verify", "--output", "json", dir})
+	c.SetOut(&out)
+	c.SetErr(os.Stderr)
+	if err := c.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	return s
+}

@@ -1,0 +1,253 @@
+//go:build realnode && linux
+
+package realnode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/containerd"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/kube"
+)
+
+// sourcesAgree is how long the last source may take to show what the first did, on a
+// machine that does little else. The kubelet looks at its containers once a second,
+// and writes what it saw to the API later.
+const sourcesAgree = 5 * time.Second
+
+// Through churn, all sources of pods, the kubelet's own list among them, come to show
+// the same pods, and none misses one's begin or end.
+func TestSources(t *testing.T) {
+	s := watchSources(t)
+	const steps, each, kept = 6, 3, 2
+	pods := map[types.UID]string{}
+	var standing []*corev1.Pod
+	for step := range steps {
+		for i := range each {
+			pod := worker(fmt.Sprintf("source-%d-%d", step, i), defaults, "-sleep=1h")
+			create(t, pod)
+			pod = get(t, pod.Name)
+			pods[pod.UID] = pod.Name
+			standing = append(standing, pod)
+		}
+		// The next ones come as these go, while some sources still hear of either.
+		s.shown(t, "API", standing)
+		for len(standing) > kept {
+			if err := node.gone(t.Context(), "default", standing[0].Name); err == nil {
+				t.Fatalf("%s was gone", standing[0].Name)
+			}
+			standing = standing[1:]
+		}
+	}
+	s.agree(t, standing)
+	for _, pod := range standing {
+		remove(t, pod)
+	}
+	s.agree(t, nil)
+	lags := s.lags(t, pods)
+	note(t, t.Name(), lags)
+	for _, name := range s.names() {
+		l := lags[name]
+		t.Logf("%-10s behind the first: begins %.2f s (median), %.2f s (most); ends %.2f s, %.2f s",
+			name, l.Begin.Median, l.Begin.Most, l.End.Median, l.End.Most)
+		if most := time.Duration(max(l.Begin.Most, l.End.Most) * float64(time.Second)); most > sourcesAgree && !*loaded {
+			t.Errorf("%s is %v behind, want at most %v", name, most, sourcesAgree)
+		}
+	}
+}
+
+// sources are several sources of the node's pods at work. They are safe for concurrent
+// use.
+type sources struct {
+	mu      sync.Mutex
+	running map[string]map[types.UID]bool
+	begins  map[string]map[types.UID]time.Time
+	ends    map[string]map[types.UID]time.Time
+}
+
+// watchSources follows all sources until the test ends.
+func watchSources(t *testing.T) *sources {
+	t.Helper()
+	s := &sources{
+		running: map[string]map[types.UID]bool{},
+		begins:  map[string]map[types.UID]time.Time{},
+		ends:    map[string]map[types.UID]time.Time{},
+	}
+	groups, err := telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: cgroups})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := containerd.New(containerd.Config{Endpoint: node.socket()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime, err := cri.New(cri.Config{Endpoint: node.socket()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := kube.New(kube.Config{REST: administrator(t), Node: nodeName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	t.Cleanup(func() { cancel(); group.Wait() })
+	for name, source := range map[string]telemetry.PodSource{
+		"cgroup": groups, "containerd": tasks, "cri": runtime, "API": api, "kubelet": kubeletList{},
+	} {
+		s.running[name], s.begins[name], s.ends[name] = map[types.UID]bool{}, map[types.UID]time.Time{}, map[types.UID]time.Time{}
+		group.Go(func() {
+			if err := source.Run(ctx, func(e telemetry.PodEvent) { s.observe(name, e) }); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	return s
+}
+
+// observe takes a source's event.
+func (s *sources) observe(name string, e telemetry.PodEvent) {
+	if !e.Changed {
+		return
+	}
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	running := map[types.UID]bool{}
+	for _, pod := range e.Pods {
+		uid := types.UID(pod.UID)
+		if pod.State != telemetry.PodRunning {
+			continue
+		}
+		if running[uid] = true; !s.running[name][uid] {
+			s.begins[name][uid] = now
+		}
+	}
+	for uid := range s.running[name] {
+		if !running[uid] {
+			s.ends[name][uid] = now
+		}
+	}
+	s.running[name] = running
+}
+
+func (s *sources) names() []string { return slices.Sorted(maps.Keys(s.begins)) }
+
+// shown returns when a source shows all these pods.
+func (s *sources) shown(t *testing.T, name string, pods []*corev1.Pod) {
+	t.Helper()
+	eventually(t, name+" shows the pods", func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, pod := range pods {
+			if !s.running[name][pod.UID] {
+				return errors.New(pod.Name + " is not there")
+			}
+		}
+		return nil
+	})
+}
+
+// agree returns when every source shows, of the pods that this test made, these alone.
+func (s *sources) agree(t *testing.T, pods []*corev1.Pod) {
+	t.Helper()
+	for _, name := range s.names() {
+		s.shown(t, name, pods)
+	}
+	eventually(t, "all sources show the same pods", func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		first := s.running["API"]
+		for name, running := range s.running {
+			if !maps.Equal(first, running) {
+				return fmt.Errorf("the API shows %v, %s %v", first, name, running)
+			}
+		}
+		return nil
+	})
+}
+
+// A lag is how many seconds a source is behind the first that shows a pod's begin, or
+// its end.
+type lag struct{ Begin, End spread }
+
+type spread struct{ Median, Most float64 }
+
+// lags are those over the pods; the test fails where a source missed one.
+func (s *sources) lags(t *testing.T, pods map[types.UID]string) map[string]lag {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	behind := func(times map[string]map[types.UID]time.Time, name, what string) spread {
+		var all []float64
+		for uid, pod := range pods {
+			at, seen := times[name][uid]
+			if !seen {
+				t.Errorf("%s missed the %s of %s", name, what, pod)
+				continue
+			}
+			first := at
+			for _, others := range times {
+				if o, seen := others[uid]; seen && o.Before(first) {
+					first = o
+				}
+			}
+			all = append(all, at.Sub(first).Seconds())
+		}
+		if len(all) == 0 {
+			return spread{}
+		}
+		return spread{median(all), slices.Max(all)}
+	}
+	out := map[string]lag{}
+	for _, name := range s.names() {
+		out[name] = lag{behind(s.begins, name, "begin"), behind(s.ends, name, "end")}
+	}
+	return out
+}
+
+// kubeletList is the kubelet's own view of what runs, asked for several times a second.
+type kubeletList struct{}
+
+func (kubeletList) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
+	for {
+		text, err := node.client.CoreV1().RESTClient().Get().
+			AbsPath("/api/v1/nodes/" + nodeName + "/proxy/runningpods/").DoRaw(ctx)
+		var list corev1.PodList
+		if err == nil {
+			err = json.Unmarshal(text, &list)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("ask the kubelet: %w", err)
+		}
+		e := telemetry.PodEvent{At: time.Now(), Changed: true}
+		for _, pod := range list.Items {
+			if len(pod.Spec.Containers) > 0 {
+				e.Pods = append(e.Pods, telemetry.Pod{UID: string(pod.UID), State: telemetry.PodRunning})
+			}
+		}
+		slices.SortFunc(e.Pods, func(a, b telemetry.Pod) int { return strings.Compare(a.UID, b.UID) })
+		notify(e)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
