@@ -43,7 +43,7 @@ func newMeter(t testing.TB, c energy.MeterConfig) *energy.Meter {
 func causes(err error) map[string]string {
 	out := map[string]string{}
 	var list []error
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // every error of the list is looked at
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		list = joined.Unwrap()
 	} else if err != nil {
 		list = []error{err}

@@ -1,0 +1,136 @@
+package source
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+)
+
+// PowercapConfig says where the counters are. The zero value is this machine's.
+type PowercapConfig struct {
+	// Root is the tree; "" means /sys/class/powercap.
+	Root string
+	// Zones is what the machine's power is the sum of. Psys on a machine without it
+	// means PackageDRAM.
+	Zones Zones
+}
+
+// Powercap reads RAPL's counters. Files stay open; the tree is listed anew each minute
+// and after a file could not be read, for processors come and go.
+type Powercap struct {
+	config PowercapConfig
+	zones  []zone
+	files  []counterFile
+	absent error // of zones that are there and can't be read
+	dirs   []string
+	listed time.Time
+	buffer [maxText]byte
+}
+
+// relist is how often the tree is looked at for what has come.
+const relist = time.Minute
+
+// NewPowercap finds the zones of the tree. The error is a *FieldError, or wraps
+// ErrNoPower or ErrNotPermitted.
+func NewPowercap(c PowercapConfig) (*Powercap, error) {
+	if int(c.Zones) >= len(zonesNames) {
+		return nil, invalid("Zones", uint8(c.Zones), "PackageDRAM or Psys")
+	}
+	if c.Root == "" {
+		c.Root = "/sys/class/powercap"
+	}
+	p := &Powercap{config: c}
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Name implements Source.
+func (p *Powercap) Name() string { return "powercap" }
+
+// Quality implements Source.
+func (p *Powercap) Quality() energy.Quality { return energy.Measured }
+
+// Period implements Source: hardware counts about each millisecond.
+func (p *Powercap) Period() time.Duration { return time.Millisecond }
+
+// Close implements Source.
+func (p *Powercap) Close() error {
+	var errs []error
+	for _, f := range p.files {
+		errs = append(errs, f.file.Close())
+	}
+	p.zones, p.files = nil, nil
+	return errors.Join(errs...)
+}
+
+// open lists the tree and opens each counter; zones that can't be read are left out, of
+// all the error is returned.
+func (p *Powercap) open() error {
+	dirs, err := zoneDirs(p.config.Root)
+	if err != nil {
+		return err
+	}
+	zones, err := findZones(p.config.Root, dirs, p.config.Zones)
+	if err != nil {
+		return err
+	}
+	p.dirs = dirs
+	var refused []error
+	for _, z := range zones {
+		f, err := openCounter(filepath.Join(z.dir, "energy_uj"))
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		p.zones, p.files = append(p.zones, z), append(p.files, f)
+	}
+	p.absent = errors.Join(refused...)
+	if len(p.zones) == 0 {
+		return p.absent
+	}
+	return nil
+}
+
+// follow lists the tree anew if it is time to, and opens it again if it has changed.
+func (p *Powercap) follow(at time.Time) {
+	if p.listed.IsZero() {
+		p.listed = at
+	}
+	if at.Sub(p.listed) < relist {
+		return
+	}
+	p.listed = at
+	if dirs, err := zoneDirs(p.config.Root); err == nil && !slices.Equal(dirs, p.dirs) {
+		_ = p.Close() // files that were read alone
+	}
+}
+
+// ReadTo implements Source.
+func (p *Powercap) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst = dst[:0]
+	p.follow(at)
+	if len(p.zones) == 0 {
+		if err := p.open(); err != nil {
+			return dst, err
+		}
+	}
+	var failed []error
+	for i := range p.zones {
+		z := &p.zones[i]
+		v, err := p.files[i].read(p.buffer[:])
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		dst = append(dst, energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, At: at})
+	}
+	if len(failed) == 0 {
+		return dst, p.absent
+	}
+	return dst, errors.Join(append(failed, p.absent, p.Close())...)
+}

@@ -1,0 +1,206 @@
+package source
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+)
+
+// RedfishConfig says where a management controller tells the machine's power.
+type RedfishConfig struct {
+	// URL is that of a Power resource, such as
+	// https://bmc/redfish/v1/Chassis/1/Power. It has to be https.
+	URL string
+	// TokenFile holds the token of a session; "" asks without. It is read at each
+	// request, so that it can be replaced.
+	TokenFile string
+	// Period is how often it is asked; 0 means 5 s.
+	Period time.Duration
+	// TLS says whom to believe; nil means the system's authorities.
+	TLS *tls.Config
+}
+
+// Validate returns a *FieldError for the first field that is out of range.
+func (c RedfishConfig) Validate() error {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return invalid("URL", c.URL, "an https URL")
+	}
+	if c.Period != 0 && c.Period < time.Second {
+		return invalid("Period", c.Period, "at least 1s")
+	}
+	return nil
+}
+
+// DefaultRedfishPeriod is how often a controller is asked.
+const DefaultRedfishPeriod = 5 * time.Second
+
+// redfishTimeout ends a request.
+const redfishTimeout = 4 * time.Second
+
+// maxRedfish bounds an answer.
+const maxRedfish = 1 << 20
+
+// Redfish shows what a management controller has told lately. A goroutine asks, which
+// Close ends and waits for, so that a reading never waits for the network.
+type Redfish struct {
+	config RedfishConfig
+	client *http.Client
+	end    context.CancelFunc
+	ended  chan struct{}
+
+	mu     sync.Mutex
+	answer redfishAnswer
+
+	told time.Time // by ReadTo
+}
+
+type redfishAnswer struct {
+	watts float64
+	at    time.Time
+	err   error
+}
+
+// NewRedfish begins to ask, until ctx ends or Close.
+func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Period == 0 {
+		c.Period = DefaultRedfishPeriod
+	}
+	ctx, end := context.WithCancel(ctx)
+	r := &Redfish{
+		config: c, end: end, ended: make(chan struct{}),
+		client: &http.Client{
+			Timeout:       redfishTimeout,
+			Transport:     &http.Transport{TLSClientConfig: c.TLS, DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		answer: redfishAnswer{err: ErrUnchanged},
+	}
+	go r.run(ctx)
+	return r, nil
+}
+
+func (r *Redfish) run(ctx context.Context) {
+	defer close(r.ended)
+	tick := time.NewTicker(r.config.Period)
+	defer tick.Stop()
+	for {
+		watts, err := r.ask(ctx)
+		r.mu.Lock()
+		r.answer = redfishAnswer{watts, time.Now(), err}
+		r.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// ask is one request.
+func (r *Redfish) ask(ctx context.Context) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.config.URL, nil)
+	if err != nil {
+		return 0, fmt.Errorf("source: redfish: %w", err)
+	}
+	if r.config.TokenFile != "" {
+		token, err := os.ReadFile(r.config.TokenFile)
+		if err != nil {
+			return 0, fmt.Errorf("source: redfish: %w", err)
+		}
+		request.Header.Set("X-Auth-Token", strings.TrimSpace(string(token)))
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("source: redfish: %w", err)
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return 0, &FieldError{"redfish status", response.Status, fmt.Errorf("%w: the token is refused", ErrNoPower)}
+	default:
+		return 0, &FieldError{"redfish status", response.Status, ErrNoPower}
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxRedfish+1))
+	if err != nil {
+		return 0, fmt.Errorf("source: redfish: %w", err)
+	}
+	return ParseRedfish(body)
+}
+
+// ParseRedfish returns the watts that a Power resource tells: the sum of
+// PowerConsumedWatts over PowerControl.
+func ParseRedfish(body []byte) (float64, error) {
+	if len(body) > maxRedfish {
+		return 0, &FieldError{"redfish answer", len(body), ErrMalformed}
+	}
+	var power struct {
+		PowerControl []struct {
+			PowerConsumedWatts *float64
+		}
+	}
+	if err := json.Unmarshal(body, &power); err != nil {
+		return 0, fmt.Errorf("source: redfish: %w: %w", ErrMalformed, err)
+	}
+	sum, told := 0.0, false
+	for _, c := range power.PowerControl {
+		if c.PowerConsumedWatts != nil {
+			sum, told = sum+*c.PowerConsumedWatts, true
+		}
+		if c.PowerConsumedWatts != nil && !(*c.PowerConsumedWatts >= 0 && *c.PowerConsumedWatts <= energy.MaxWatts) {
+			return 0, &FieldError{"PowerConsumedWatts", *c.PowerConsumedWatts, ErrMalformed}
+		}
+	}
+	if !told {
+		return 0, &FieldError{"PowerControl", len(power.PowerControl), fmt.Errorf("%w: no PowerConsumedWatts", ErrNoPower)}
+	}
+	return sum, nil
+}
+
+// Name implements Source.
+func (r *Redfish) Name() string { return "redfish" }
+
+// Quality implements Source.
+func (r *Redfish) Quality() energy.Quality { return energy.Platform }
+
+// Period implements Source.
+func (r *Redfish) Period() time.Duration { return r.config.Period }
+
+// Close implements Source. It waits for a request that is under way.
+func (r *Redfish) Close() error {
+	r.end()
+	<-r.ended
+	return nil
+}
+
+// ReadTo implements Source. The zone, "platform", is a gauge with the time of its answer.
+func (r *Redfish) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst = dst[:0]
+	r.mu.Lock()
+	answer := r.answer
+	r.mu.Unlock()
+	switch {
+	case answer.err != nil:
+		return dst, answer.err
+	case answer.at.Equal(r.told) && at.Sub(answer.at) > 3*r.config.Period:
+		return dst, ErrStale
+	case answer.at.Equal(r.told):
+		return dst, ErrUnchanged
+	}
+	r.told = answer.at
+	return append(dst, energy.Reading{Zone: "platform", Gauge: true, Watts: answer.watts, At: answer.at}), nil
+}

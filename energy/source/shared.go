@@ -1,0 +1,122 @@
+package source
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+)
+
+// SharedPeriod is how often a host publishes: no oftener, for what a guest can see of
+// the others must be coarse.
+const SharedPeriod = time.Second
+
+// Shared reads the powercap tree that a host publishes for a guest. A host writes each
+// counter's file anew and sets its modification time to when it sampled; so a file is
+// opened at each reading, and its time is the reading's. What is written meanwhile is
+// read the next time: zones of unlike times make no reading.
+//
+// The host's clock need not be the guest's: only its differences count.
+type Shared struct {
+	root    string
+	newest  time.Time // of the tree
+	changed time.Time // by the guest's clock
+}
+
+// NewShared reads the tree at root/class/powercap; "" means /var/lib/spazio/power.
+func NewShared(root string) (*Shared, error) {
+	if root == "" {
+		root = "/var/lib/spazio/power"
+	}
+	s := &Shared{root: filepath.Join(root, "class", "powercap")}
+	if _, err := s.zones(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Name implements Source.
+func (s *Shared) Name() string { return "shared" }
+
+// Quality implements Source.
+func (s *Shared) Quality() energy.Quality { return energy.Shared }
+
+// Period implements Source.
+func (s *Shared) Period() time.Duration { return SharedPeriod }
+
+// Close implements Source.
+func (s *Shared) Close() error { return nil }
+
+func (s *Shared) zones() ([]zone, error) {
+	dirs, err := zoneDirs(s.root)
+	if err != nil {
+		return nil, err
+	}
+	return findZones(s.root, dirs, PackageDRAM)
+}
+
+// ReadTo implements Source. It is ErrUnchanged where the host has published nothing
+// since the last look, as at the first, and after three periods of that ErrStale.
+func (s *Shared) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst = dst[:0]
+	zones, err := s.zones()
+	if err != nil {
+		return dst, err
+	}
+	var refused []error
+	for _, z := range zones {
+		v, sampled, err := readPublished(filepath.Join(z.dir, "energy_uj"))
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		dst = append(dst, energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, At: sampled})
+	}
+	if len(dst) == 0 {
+		return dst, errors.Join(refused...)
+	}
+	if err := s.follow(dst, at); err != nil {
+		return dst[:0], err
+	}
+	return dst, errors.Join(refused...)
+}
+
+// follow says whether readings are newer than the last and of one time.
+func (s *Shared) follow(readings []energy.Reading, at time.Time) error {
+	sampled := readings[0].At
+	same := true
+	for _, r := range readings {
+		same = same && r.At.Equal(sampled)
+	}
+	switch {
+	case s.changed.IsZero(): // the first look can't tell how old it is
+		s.newest, s.changed = sampled, at
+	case same && !sampled.Equal(s.newest):
+		s.newest, s.changed = sampled, at
+		return nil
+	}
+	if at.Sub(s.changed) > 3*SharedPeriod {
+		return ErrStale
+	}
+	return ErrUnchanged
+}
+
+// readPublished reads a counter and when it was sampled, of one and the same file.
+func readPublished(path string) (uint64, time.Time, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, time.Time{}, fileError(path, err)
+	}
+	defer f.Close()
+	v, err := counterFile{path, f}.read(make([]byte, maxText))
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	about, err := f.Stat()
+	if err != nil {
+		return 0, time.Time{}, fileError(path, err)
+	}
+	return v, about.ModTime(), nil
+}

@@ -1,0 +1,107 @@
+package source
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// zone is a directory of a powercap tree.
+type zone struct {
+	name  string // as it is told: its parent's, a slash and its own
+	dir   string
+	limit uint64 // the counter's range
+	part  bool
+}
+
+// findZones are the zones in the directories of a powercap tree, in their order. Those
+// without a name or a range are left out; of all the error is returned.
+func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
+	names := map[string]string{} // by directory
+	told := map[string]bool{}
+	var zones []zone
+	var refused []error
+	for _, dir := range dirs {
+		text, err := readText(filepath.Join(root, dir, "name"))
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		own := strings.TrimSpace(string(text))
+		parent := names[parentDir(dir)]
+		name := own
+		if parent != "" {
+			name = parent + "/" + own
+		}
+		if own == "" || told[name] {
+			name = dir // so that each has its own
+		}
+		names[dir], told[name] = name, true
+		limit, err := readCounter(filepath.Join(root, dir, "max_energy_range_uj"))
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		zones = append(zones, zone{name: name, dir: filepath.Join(root, dir), limit: limit, part: !summed(own, parent, sum)})
+	}
+	if len(zones) == 0 && len(refused) == 0 {
+		refused = append(refused, fileError(root, fs.ErrNotExist))
+	}
+	if len(zones) == 0 {
+		return nil, errors.Join(refused...)
+	}
+	return withSum(zones), nil
+}
+
+// withSum makes all zones at the top count where none would: of a machine that has no
+// psys, or calls its packages otherwise.
+func withSum(zones []zone) []zone {
+	if slices.ContainsFunc(zones, func(z zone) bool { return !z.part }) {
+		return zones
+	}
+	for i := range zones {
+		zones[i].part = strings.Contains(zones[i].name, "/") || zones[i].name == "psys"
+	}
+	return zones
+}
+
+// zoneDirs are the names of the zones' directories, sorted. Of a tree that has both,
+// intel-rapl-mmio shows what intel-rapl does and is left out.
+func zoneDirs(root string) ([]string, error) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, fileError(root, err)
+	}
+	var dirs []string
+	msr := false
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "intel-rapl") && strings.Contains(e.Name(), ":") {
+			dirs = append(dirs, e.Name())
+			msr = msr || strings.HasPrefix(e.Name(), "intel-rapl:")
+		}
+	}
+	if msr {
+		dirs = slices.DeleteFunc(dirs, func(d string) bool { return !strings.HasPrefix(d, "intel-rapl:") })
+	}
+	return dirs, nil
+}
+
+// parentDir is the directory of the zone that contains another: intel-rapl:0 of
+// intel-rapl:0:1.
+func parentDir(dir string) string {
+	if i := strings.LastIndexByte(dir, ':'); strings.Count(dir, ":") > 1 {
+		return dir[:i]
+	}
+	return ""
+}
+
+// summed says that a zone is part of the machine's sum.
+func summed(own, parent string, sum Zones) bool {
+	if sum == Psys {
+		return own == "psys"
+	}
+	return parent == "" && strings.HasPrefix(own, "package-") || parent != "" && own == "dram"
+}
