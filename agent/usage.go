@@ -245,11 +245,11 @@ func (p *PodReading) leadsTo(r *PodReading, span time.Duration) bool {
 
 // add makes the window longer by what was taken between two readings.
 func (w *Window) add(from, to *PodReading, span time.Duration) {
-	cpu, stalled := (to.CPU - from.CPU).Seconds(), (to.Stalled - from.Stalled).Seconds()
+	cpu, stalled, throttled := (to.CPU - from.CPU).Seconds(), (to.Stalled - from.Stalled).Seconds(), (to.Throttled - from.Throttled).Seconds()
 	w.Age, w.Span = to.Age, w.Span+span
 	w.CPU += cpu
 	w.Stalled += stalled
-	w.Throttled += (to.Throttled - from.Throttled).Seconds()
+	w.Throttled += throttled
 	w.Pressure = to.Pressure
 	w.Periods = addCount(w.Periods, to.Periods-from.Periods)
 	w.ThrottledPeriods = addCount(w.ThrottledPeriods, to.ThrottledPeriods-from.ThrottledPeriods)
@@ -257,9 +257,14 @@ func (w *Window) add(from, to *PodReading, span time.Duration) {
 	w.Memory, w.MemoryPeak = max(w.Memory, bytesOf(to.Memory)), max(w.MemoryPeak, bytesOf(to.MemoryPeak), bytesOf(to.Memory))
 	w.Ended = to.Ended
 	if millis := span.Milliseconds(); millis > 0 {
-		w.addDemand(DemandBucket((cpu+stalled)/span.Seconds()), uint32(millis))
+		w.addDemand(DemandBucket((cpu+Waited(stalled, throttled))/span.Seconds()), uint32(millis))
 	}
 }
+
+// Waited is the time in which a pod waited for a core: that in which one of its tasks was
+// stalled, without that in which its limit held it up, which the kernel counts as stalled
+// too. However many cores were free, a pod would not take these.
+func Waited(stalled, throttled float64) float64 { return max(stalled-throttled, 0) }
 
 // addDemand counts a span in which the demand was in a bucket.
 func (w *Window) addDemand(bucket, millis uint32) {

@@ -295,3 +295,20 @@ func TestSteadyUsageLog(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Time that a limit holds a pod up is stalled, as the kernel counts it, and no demand for
+// cores.
+func TestHeldUpIsNotDemand(t *testing.T) {
+	for _, test := range []struct{ stalled, throttled, cores float64 }{{.5, 0, .7}, {.5, .3, .4}, {.5, .9, .2}} {
+		l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 1})
+		seconds := func(s float64) time.Duration { return time.Duration(s * 1e9) }
+		l.Take(start, []agent.PodReading{{
+			Pod: 7, Age: second, CPU: second / 5, Stalled: seconds(test.stalled), Throttled: seconds(test.throttled), Pressure: true,
+		}})
+		w := batch(t, l, start).Windows[0]
+		want := []agent.DemandTime{{Bucket: agent.DemandBucket(test.cores + 1e-9), Millis: 1000}}
+		if d := cmp.Diff(want, w.Demand); d != "" || w.Stalled != test.stalled || w.Throttled != test.throttled {
+			t.Errorf("%+v: %+v: %s", test, w, d)
+		}
+	}
+}

@@ -30,9 +30,11 @@ type ResourceModel struct {
 	jobs   map[Job]*entry
 }
 
-// entry is a job's history and when it was last changed.
+// entry is a job's history, by how much its prediction was corrected, and when it was
+// last changed.
 type entry struct {
 	history *profile.History
+	factor  float64
 	updated time.Time
 }
 
@@ -67,7 +69,7 @@ func (m *ResourceModel) InsertJob(at time.Time, job Job, history []Sample) error
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.jobs[job] = &entry{h, at}
+	m.jobs[job] = &entry{h, noFactor, at}
 	return nil
 }
 
@@ -81,7 +83,7 @@ func (m *ResourceModel) UpdateJob(at time.Time, job Job, s Sample) error {
 		if err != nil {
 			return err
 		}
-		e = &entry{history: h}
+		e = &entry{history: h, factor: noFactor}
 	}
 	if err := e.history.Add(s.At, s.Value, 1); err != nil {
 		return err
@@ -120,9 +122,23 @@ func (m *ResourceModel) GetJobPrediction(at time.Time, job Job) (value float64, 
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if e := m.jobs[job]; e != nil {
-		return e.history.Target(at, m.rule), true
+		return m.prediction(at, e), true
 	}
 	return 0, false
+}
+
+func (m *ResourceModel) prediction(at time.Time, e *entry) float64 {
+	return e.factor * e.history.Target(at, m.rule)
+}
+
+// scale corrects the prediction of a job, if it is there, and says that it is changed.
+func (m *ResourceModel) scale(at time.Time, job Job, by float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.jobs[job]; e != nil {
+		e.factor *= by
+		e.updated = at
+	}
 }
 
 // PrintModel writes a line a job: its name, when it was updated, and the
@@ -132,7 +148,7 @@ func (m *ResourceModel) PrintModel(w io.Writer, at time.Time) error {
 	defer m.mu.RUnlock()
 	for _, j := range m.sorted() {
 		e := m.jobs[j]
-		if _, err := fmt.Fprintf(w, "%v\t%s\t%g\n", j, e.updated.UTC().Format(time.DateTime), e.history.Target(at, m.rule)); err != nil {
+		if _, err := fmt.Fprintf(w, "%v\t%s\t%g\n", j, e.updated.UTC().Format(time.DateTime), m.prediction(at, e)); err != nil {
 			return err
 		}
 	}

@@ -925,5 +925,15 @@ func TestAgainIsPublished(t *testing.T) {
 	c.at = c.at.Add(time.Hour)
 	if got := c.publish(); len(got) != 1 {
 		t.Errorf("at a refresh %v", names(got))
+
+// A limit that holds a pod up does not make it wait for a core.
+func TestHeldUpIsNotDemand(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	w := window(1, .2, 1e9)
+	w.Stalled, w.Throttled = 30, 24
+	c.send("a", w)
+	if got := c.publish()[0].Demand.CPU.Amount; got < .3 || got > .33 {
+		t.Errorf("%v cores, want what it used and waited for, .3", got)
 	}
 }

@@ -17,6 +17,7 @@ type class struct {
 
 	threads []thread // a heap, the least target first
 	server  *container
+	quota   *quota // of the pod whose class alone it is, if it has a limit
 }
 
 type kind uint8
@@ -108,7 +109,12 @@ func (c *class) left() float64 {
 }
 
 // wanted is the rate that the class would take of an idle node.
-func (c *class) wanted() float64 { return c.want * float64(len(c.threads)) }
+func (c *class) wanted() float64 {
+	if c.quota != nil && c.quota.held {
+		return 0
+	}
+	return c.want * float64(len(c.threads))
+}
 
 // total is the weight of all threads.
 func (c *class) total() float64 {

@@ -55,7 +55,14 @@
 // Readings are rounded as the kernel rounds its counters and disturbed by
 // measurement noise.
 //
-// # Limits
+// # CPU limits
+//
+// A pod with a limit has, in each tenth of a second, that share of its core-seconds, as
+// the kernel's bandwidth control gives it: while they last its threads run as others
+// do, then they stand still until the period ends. They wait meanwhile, and no core
+// counts them as waiting for it.
+//
+// # Limits of the model
 //
 // The model is fluid: it knows no time slices, caches, NUMA nodes or
 // hyper-threads, no disk and no network. A pod that waits half of the time wants

@@ -22,6 +22,7 @@ type container struct {
 	grows          float64 // when it takes more
 	requests       *rand.Rand
 	nextRequest    float64
+	quota          *quota // nil without a limit
 }
 
 // next is when the pod enters its next phase unless it is running.
@@ -160,6 +161,9 @@ func (m *Model) Bind(at float64, p Pod) error {
 
 		nextRequest: math.Inf(1), grows: math.Inf(1),
 	}
+	if p.Limit > 0 {
+		c.quota = &quota{limit: p.Limit}
+	}
 	m.containers = append(m.containers, c)
 	m.pending = append(m.pending, c)
 	m.nextPhase = min(m.nextPhase, c.next())
@@ -214,6 +218,9 @@ func (m *Model) AdvanceTo(dst []Transition, to float64) []Transition {
 		}
 		for _, c := range m.classes {
 			next = min(next, m.now+max(c.left(), 0))
+			if c.quota != nil {
+				next = max(m.now, min(next, c.quota.next(m.now, c)))
+			}
 		}
 		if next > to+settled {
 			m.run(to - m.now)
@@ -254,6 +261,9 @@ func (m *Model) NextChange() (at float64, ok bool) {
 	}
 	for _, c := range m.lasting {
 		next = min(next, m.now+c.left())
+		if c.quota != nil { // others are faster while it is held up
+			next = min(next, c.quota.next(m.now, c))
+		}
 	}
 	return next, !math.IsInf(next, 1)
 }
@@ -301,6 +311,9 @@ func (m *Model) run(step float64) {
 		c.served += c.rate * step
 		c.used += c.uses * step
 		c.waited += c.waits * step
+		if c.quota != nil {
+			c.quota.run(c, step)
+		}
 	}
 	t := &m.totals
 	t.Busy += m.held * m.pace() * step
@@ -337,6 +350,11 @@ func (m *Model) settle(dst []Transition) []Transition {
 		m.schedule()
 	}
 	dst = m.remove(dst)
+	for _, c := range m.classes {
+		if c.quota != nil {
+			c.quota.settle(m.now, m.cores)
+		}
+	}
 	m.rebalance()
 	return dst
 }
@@ -449,7 +467,7 @@ func (m *Model) begin(c *container) {
 		return
 	}
 	n := float64(c.Threads)
-	c.class = m.classOf(working, c.Weight/n, min(c.Cores/n/m.pace(), 1))
+	c.class = m.classFor(c, working, c.Weight/n, min(c.Cores/n/m.pace(), 1))
 	c.began, c.threads = c.class.served, c.Threads
 	c.before = Usage{CPU: c.class.used, Stalled: c.class.waited}
 	for range c.Threads {
@@ -475,6 +493,7 @@ func (m *Model) request(c *container) {
 		c.class = m.reuse()
 		*c.class = class{kind: serving, weight: c.Weight, want: 1, server: c, threads: c.class.threads}
 		m.classes = append(m.classes, c.class)
+		m.limit(c)
 	}
 	work := c.requests.ExpFloat64() * c.Server.Work
 	c.class.add(thread{target: c.class.served + work, pod: c, began: m.now})
@@ -535,10 +554,30 @@ func (m *Model) burst(work float64) {
 	m.bursts.add(thread{target: m.bursts.served + work})
 }
 
+// classFor returns the class of a pod: one of its own if it has a limit.
+func (m *Model) classFor(pod *container, k kind, weight, want float64) *class {
+	if pod.quota == nil {
+		return m.classOf(k, weight, want)
+	}
+	pod.class = m.reuse()
+	*pod.class = class{kind: k, weight: weight, want: want, threads: pod.class.threads}
+	m.classes = append(m.classes, pod.class)
+	m.limit(pod)
+	return pod.class
+}
+
+// limit has the quota of a pod, if it has one, hold up its class.
+func (m *Model) limit(pod *container) {
+	if pod.quota != nil {
+		pod.class.quota = pod.quota
+		pod.quota.refill(m.now, m.cores)
+	}
+}
+
 // classOf returns the class of a weight and a want, which the caller fills.
 func (m *Model) classOf(k kind, weight, want float64) *class {
 	for _, c := range m.classes {
-		if c.kind == k && c.weight == weight && c.want == want {
+		if c.kind == k && c.weight == weight && c.want == want && c.quota == nil {
 			return c
 		}
 	}

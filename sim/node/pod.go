@@ -28,6 +28,9 @@ type Pod struct {
 	// Weight is its share of full cores relative to others'; 0 means 1, which
 	// is also the weight of daemons and container starts.
 	Weight float64
+	// Limit is that of its CPU time in cores, which holds up all its threads when it is
+	// used: see the package. 0 is none.
+	Limit float64
 	// Memory in bytes, held while it runs: all at once, or growing evenly in tenths
 	// over the first Ramp seconds.
 	Memory, Ramp float64
@@ -66,7 +69,7 @@ func (p Pod) validate() error {
 		name  string
 		value float64
 	}{
-		{"work", p.Work}, {"cores", p.Cores}, {"weight", p.Weight}, {"memory", p.Memory},
+		{"work", p.Work}, {"cores", p.Cores}, {"weight", p.Weight}, {"limit", p.Limit}, {"memory", p.Memory},
 		{"ramp", p.Ramp}, {"startup", p.Startup}, {"request rate", p.Server.Rate}, {"request work", p.Server.Work},
 		{"init seconds", p.Init.Seconds}, {"init cores", p.Init.Cores}, {"init gap", p.Init.Gap},
 	} {

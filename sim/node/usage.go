@@ -4,8 +4,15 @@ import "slices"
 
 // Usage is what a pod's own containers have taken since the first of them began to
 // run, as its cgroup shows it: CPU time in core-seconds, the seconds in which one of its
-// threads waited for a core, and the bytes that it holds and the most it ever held.
-type Usage struct{ CPU, Stalled, Memory, Peak float64 }
+// threads waited for a core, and the bytes that it holds and the most it ever held. Of
+// a pod with a limit Periods are those in which it had a thread to run, in
+// ThrottledPeriods of which, for Throttled seconds, its limit held it up: these count as
+// waited, as the kernel's do.
+type Usage struct {
+	CPU, Stalled, Memory, Peak float64
+	Throttled                  float64
+	Periods, ThrottledPeriods  uint64
+}
 
 // endedPod is a pod that is no more, and what it took.
 type endedPod struct {
@@ -14,8 +21,8 @@ type endedPod struct {
 }
 
 // Usage returns what a running pod has taken so far, or one that has ended during the
-// last call of AdvanceTo; ok is false for others. What init containers and servers'
-// requests take is not in it.
+// last call of AdvanceTo; ok is false for others. What init containers take is
+// not in it, nor what a server's requests do unless it has a limit.
 func (m *Model) Usage(id PodID) (u Usage, ok bool) {
 	if i := m.find(id); i >= 0 && m.containers[i].phase == Running {
 		return m.containers[i].usage(), true
@@ -29,6 +36,11 @@ func (m *Model) Usage(id PodID) (u Usage, ok bool) {
 // usage of a pod's threads, which all wait at the same times: that is when some do.
 func (c *container) usage() Usage {
 	u := Usage{Memory: c.held, Peak: c.held}
+	if q := c.quota; q != nil {
+		u.CPU, u.Stalled = q.cpu, q.stalled
+		u.Throttled, u.Periods, u.ThrottledPeriods = q.throttled, q.periods, q.throttledPeriods
+		return u
+	}
 	if c.class != nil && c.class.kind == working {
 		u.CPU = float64(c.Threads) * (c.class.used - c.before.CPU)
 		u.Stalled = c.class.waited - c.before.Stalled

@@ -76,7 +76,7 @@ func NewSimulateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.workload, "workload", "", "CSV of pods to run beside or in the place of experiments: arrival (s) and work (core-seconds), and optionally cores, memory (bytes), threads, owner")
 	cmd.Flags().StringVar(&f.keep, "keep", "", "file in which runs are kept: those in it are not made again, others are added; not with --pods or --timeline")
 	f.records.bind(cmd.Flags())
-	cmd.AddCommand(newSensitivityCommand())
+	cmd.AddCommand(newSensitivityCommand(), newTuningCommand())
 	return cmd
 }
 

@@ -1,0 +1,524 @@
+package connection_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/connection"
+)
+
+var start = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+
+func job(name string) connection.Job {
+	return connection.Job{Namespace: "shop", Kind: "Deployment", Name: name}
+}
+
+func flow(from, to string, request, response float64) connection.Flow {
+	return connection.Flow{From: job(from), To: job(to), Request: request, Response: response}
+}
+
+func graph(t testing.TB, c connection.Config) *connection.Graph {
+	t.Helper()
+	g, err := connection.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func observe(t testing.TB, g *connection.Graph, at time.Time, span time.Duration, flows ...connection.Flow) {
+	t.Helper()
+	if err := g.Observe(at, span, flows); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// near forgives the digits that halving takes.
+var near = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b), 1) })
+
+func TestRatesAreOfTheTimeLookedAt(t *testing.T) {
+	g := graph(t, connection.Config{HalfLife: time.Hour})
+	observe(t, g, start, time.Minute, flow("web", "cart", 100, 400), flow("web", "ad", 10, 20))
+	want := []connection.Flow{flow("web", "cart", 100, 400), flow("web", "ad", 10, 20)}
+	if diff := cmp.Diff(want, g.GetJobConnections(job("web")), near); diff != "" {
+		t.Error(diff)
+	}
+	// Two hours on a minute of four times as much weighs four times as much as the first.
+	observe(t, g, start.Add(2*time.Hour), time.Minute, flow("web", "cart", 400, 0), flow("web", "ad", 5, 10), flow("web", "ad", 5, 10))
+	want = []connection.Flow{flow("web", "cart", (100+4*400)/5., 400/5.), flow("web", "ad", 10, 20)}
+	if diff := cmp.Diff(want, g.GetJobConnections(job("web")), near); diff != "" {
+		t.Error(diff)
+	}
+	// A minute of silence counts as one.
+	g = graph(t, connection.Config{HalfLife: time.Hour})
+	observe(t, g, start, time.Minute, flow("web", "cart", 100, 400))
+	observe(t, g, start, time.Minute)
+	if diff := cmp.Diff([]connection.Flow{flow("web", "cart", 50, 200)}, g.GetJobConnections(job("web")), near); diff != "" {
+		t.Error(diff)
+	}
+	if got := g.GetJobConnections(job("unknown")); got != nil {
+		t.Errorf("an unknown job calls %v", got)
+	}
+}
+
+// What is observed late weighs what it would, had it come in time.
+func TestOrderDoesNotMatter(t *testing.T) {
+	at := []time.Time{start, start.Add(3 * time.Hour), start.Add(40 * time.Minute)}
+	var want []connection.Flow
+	for i, order := range [][]int{{0, 2, 1}, {0, 1, 2}} {
+		g := graph(t, connection.Config{HalfLife: time.Hour})
+		for _, n := range order {
+			observe(t, g, at[n], time.Minute, flow("web", "cart", float64(100*(n+1)), 7))
+		}
+		got := g.GetJobConnections(job("web"))
+		if i == 0 {
+			want = got
+		}
+		if diff := cmp.Diff(want, got, near); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestForgotten(t *testing.T) {
+	g := graph(t, connection.Config{HalfLife: time.Minute})
+	observe(t, g, start, time.Minute, flow("web", "cart", 100, 100), flow("web", "ad", 1, 1))
+	for minute := 1; minute < 8; minute++ {
+		observe(t, g, start.Add(time.Duration(minute)*time.Minute), time.Minute, flow("web", "cart", 100, 100))
+	}
+	if got := g.GetJobConnections(job("web")); len(got) != 2 {
+		t.Errorf("%d connections before eight half-lives have passed: %v", len(got), got)
+	}
+	observe(t, g, start.Add(8*time.Minute), time.Minute, flow("web", "cart", 100, 100))
+	if got := g.GetJobConnections(job("web")); len(got) != 1 || got[0].To != job("cart") {
+		t.Errorf("after eight: %v", got)
+	}
+	if got := g.Jobs(); len(got) != 3 {
+		t.Errorf("a job is forgotten that was looked at a while ago: %v", got)
+	}
+	observe(t, g, start.Add(16*time.Minute), time.Minute, flow("web", "cart", 100, 100))
+	if diff := cmp.Diff([]connection.Job{job("cart"), job("web")}, g.Jobs()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUpdates(t *testing.T) {
+	g := graph(t, connection.Config{})
+	if of, ok := g.GetLastUpdatedJob(); ok {
+		t.Errorf("a job of an empty graph: %v", of)
+	}
+	for i, name := range []string{"b", "a", "c"} {
+		if err := g.InsertNewJob(start.Add(time.Duration(i)*time.Minute), job(name), time.Hour, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if of, _ := g.GetLastUpdatedJob(); of != job("b") {
+		t.Errorf("%v, want the one that waits longest", of)
+	}
+	observe(t, g, start.Add(time.Hour), time.Minute, flow("b", "a", 1, 1))
+	if of, _ := g.GetLastUpdatedJob(); of != job("c") {
+		t.Errorf("%v, want the one of no connection", of)
+	}
+	if at, ok := g.GetJobUpdateTime(job("a")); !ok || !at.Equal(start.Add(time.Hour)) {
+		t.Errorf("looked at %v, %v", at, ok)
+	}
+	if at, ok := g.GetJobUpdateTime(job("x")); ok {
+		t.Errorf("an unknown job was looked at %v", at)
+	}
+	// Inserted again it begins anew; who calls it still does.
+	observe(t, g, start.Add(time.Hour), time.Minute, flow("a", "c", 1, 1), flow("b", "a", 1, 1))
+	if err := g.InsertNewJob(start.Add(2*time.Hour), job("a"), time.Hour, []connection.Flow{flow("a", "b", 3, 4), flow("a", "b", 1, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]connection.Flow{flow("a", "b", 4, 4)}, g.GetJobConnections(job("a")), near); diff != "" {
+		t.Error(diff)
+	}
+	if got := g.GetJobConnections(job("b")); len(got) != 1 {
+		t.Errorf("b calls %v", got)
+	}
+	// Of two looked at alike the first by name.
+	g = graph(t, connection.Config{})
+	observe(t, g, start, time.Minute, flow("z", "y", 1, 1))
+	if of, _ := g.GetLastUpdatedJob(); of != job("y") {
+		t.Errorf("%v, want the first by name", of)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	g := graph(t, connection.Config{MaxJobs: 3, MaxConnections: 2})
+	observe(t, g, start, time.Minute, flow("web", "a", 1, 1))
+	observe(t, g, start.Add(time.Minute), time.Minute, flow("web", "b", 5, 5))
+	observe(t, g, start.Add(2*time.Minute), time.Minute, flow("x", "y", 5, 5))
+	if got := g.Jobs(); len(got) != 3 {
+		t.Errorf("%d jobs: %v", len(got), got)
+	}
+	g = graph(t, connection.Config{MaxConnections: 2})
+	observe(t, g, start, time.Minute, flow("web", "a", 1, 1), flow("web", "b", 5, 5), flow("web", "c", 0, 3))
+	if diff := cmp.Diff([]connection.Flow{flow("web", "b", 5, 5), flow("web", "c", 0, 3)}, g.GetJobConnections(job("web")), near); diff != "" {
+		t.Error(diff)
+	}
+	if err := g.InsertNewJob(start, job("web"), time.Minute, []connection.Flow{flow("web", "a", 1, 1), flow("web", "b", 5, 5), flow("web", "c", 0, 3)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.GetJobConnections(job("web")); len(got) != 2 || got[1].To != job("c") {
+		t.Errorf("inserted with %v", got)
+	}
+	observe(t, g, start, time.Minute, flow("web", "web", 100, 100))
+	if got := g.GetJobConnections(job("web")); len(got) != 2 {
+		t.Errorf("it calls itself: %v", got)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	g := graph(t, connection.Config{})
+	observe(t, g, start, time.Minute, flow("web", "cart", 1, 1))
+	good := flow("web", "cart", 2, 2)
+	with := func(change func(f *connection.Flow)) []connection.Flow {
+		f := good
+		change(&f)
+		return []connection.Flow{good, f}
+	}
+	for field, err := range map[string]error{
+		"Flow[1].From":     g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.From.Name = "" })),
+		"Flow[1].To":       g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.To.Namespace = "" })),
+		"Flow[1].Request":  g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.Request = math.NaN() })),
+		"Flow[1].Response": g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.Response = 1<<50 + 1 })),
+		"at":               g.Observe(time.Unix(-1, 0), time.Minute, nil),
+		"span":             g.Observe(start, 0, nil),
+		"job":              g.InsertNewJob(start, connection.Job{}, time.Minute, nil),
+		"Flow[0].From":     g.InsertNewJob(start, job("ad"), time.Minute, []connection.Flow{good}),
+	} {
+		var refused *profile.FieldError
+		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, profile.ErrInvalid) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for _, err := range []error{
+		g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.Request = -1 })),
+		g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.Response = -1 })),
+		g.Observe(time.Time{}, time.Minute, nil),
+		g.Observe(start, 366*24*time.Hour, nil),
+		g.InsertNewJob(start, job("web"), -1, nil),
+	} {
+		if !errors.Is(err, profile.ErrInvalid) {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff([]connection.Flow{flow("web", "cart", 1, 1)}, g.GetJobConnections(job("web")), near); diff != "" {
+		t.Errorf("refused, and changed: %s", diff)
+	}
+	for _, c := range []connection.Config{{HalfLife: 1}, {HalfLife: -time.Hour}, {HalfLife: 366 * 24 * time.Hour}, {Forget: -1}, {MaxJobs: -1}, {MaxConnections: -1}} {
+		if _, err := connection.New(c); !errors.Is(err, profile.ErrInvalid) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for _, r := range []connection.Rule{{Least: -1}, {Least: 1.1}, {Least: math.NaN()}} {
+		if _, err := g.Applications(r); !errors.Is(err, profile.ErrInvalid) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	for _, c := range []connection.Config{{HalfLife: time.Second}, {HalfLife: 365 * 24 * time.Hour}, {Forget: 1, MaxJobs: 1, MaxConnections: 1}} {
+		if _, err := connection.New(c); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// names are the jobs' alone, a line a component.
+func names(components [][]connection.Job) []string {
+	var lines []string
+	for _, jobs := range components {
+		line := ""
+		for _, j := range jobs {
+			line += j.Name + " "
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func applications(t testing.TB, g *connection.Graph, r connection.Rule) []string {
+	t.Helper()
+	all, err := g.Applications(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, a := range all {
+		lines = append(lines, a.Name+": "+names([][]connection.Job{a.Jobs})[0])
+	}
+	return lines
+}
+
+// The thesis's test application has no cycle of calls.
+func TestApplications(t *testing.T) {
+	g := graph(t, connection.Config{})
+	observe(t, g, start, time.Minute,
+		flow("web", "cart", 100, 100), flow("web", "ad", 1, 1), flow("cart", "redis", 10, 10),
+		flow("web", "metrics", .5, .5), flow("cron", "metrics", 5, 0), flow("a", "b", 1, 1), flow("b", "a", 1, 1),
+		flow("idle", "web", 0, 0))
+	literal := []string{"a b ", "ad ", "cart ", "cron ", "idle ", "metrics ", "redis ", "web "}
+	if diff := cmp.Diff(literal, names(g.FindSCC())); diff != "" {
+		t.Errorf("FindSCC: %s", diff)
+	}
+	want := []string{"a: a b ", "ad: ad ", "cart: cart redis web ", "cron: cron metrics ", "idle: idle "}
+	if diff := cmp.Diff(want, applications(t, g, connection.Rule{})); diff != "" {
+		t.Errorf("by calls of 1 %%: %s", diff)
+	}
+	// A call of just the least share counts: ad's are 2 of the 203 bytes that web takes.
+	want = []string{"a: a b ", "ad: ad cart cron metrics redis web ", "idle: idle "}
+	if diff := cmp.Diff(want, applications(t, g, connection.Rule{Least: 1. / 203})); diff != "" {
+		t.Errorf("by smaller ones: %s", diff)
+	}
+	label := func(j connection.Job) string {
+		if slices.Contains([]string{"web", "metrics"}, j.Name) {
+			return "shop"
+		}
+		return ""
+	}
+	want = []string{"a: a b ", "ad: ad ", "cart: cart redis ", "cron: cron ", "idle: idle ", "shop: metrics web "}
+	if diff := cmp.Diff(want, applications(t, g, connection.Rule{Label: label})); diff != "" {
+		t.Errorf("with labels: %s", diff)
+	}
+	want = []string{"a: a b ", "ad: ad ", "cart: cart ", "cron: cron ", "idle: idle ", "metrics: metrics ", "redis: redis ", "web: web "}
+	if diff := cmp.Diff(want, applications(t, g, connection.Rule{Literal: true})); diff != "" {
+		t.Errorf("literally: %s", diff)
+	}
+}
+
+// The same label in another namespace is another application.
+func TestLabelsAreOfANamespace(t *testing.T) {
+	g := graph(t, connection.Config{})
+	other := connection.Job{Namespace: "other", Kind: "Deployment", Name: "web"}
+	observe(t, g, start, time.Minute, connection.Flow{From: other, To: job("web"), Request: 1})
+	if got := applications(t, g, connection.Rule{Label: func(connection.Job) string { return "shop" }}); len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+// kosaraju is the textbook's: order the nodes by when a search leaves them, then
+// search the reversed graph in the reverse order.
+func kosaraju(n int, edges [][2]int) [][]int {
+	out, in := make([][]int, n), make([][]int, n)
+	for _, e := range edges {
+		out[e[0]] = append(out[e[0]], e[1])
+		in[e[1]] = append(in[e[1]], e[0])
+	}
+	var order []int
+	seen := make([]bool, n)
+	var leave func(v int)
+	leave = func(v int) {
+		seen[v] = true
+		for _, w := range out[v] {
+			if !seen[w] {
+				leave(w)
+			}
+		}
+		order = append(order, v)
+	}
+	for v := range n {
+		if !seen[v] {
+			leave(v)
+		}
+	}
+	var components [][]int
+	taken := make([]bool, n)
+	var take func(v int)
+	take = func(v int) {
+		taken[v] = true
+		last := len(components) - 1
+		components[last] = append(components[last], v)
+		for _, w := range in[v] {
+			if !taken[w] {
+				take(w)
+			}
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		if v := order[i]; !taken[v] {
+			components = append(components, nil)
+			take(v)
+		}
+	}
+	for _, c := range components {
+		slices.Sort(c)
+	}
+	slices.SortFunc(components, func(a, b []int) int { return a[0] - b[0] })
+	return components
+}
+
+// randomGraph has some nodes, each called by none or more.
+func randomGraph(rng *rand.Rand) (n int, edges [][2]int) {
+	n = 1 + rng.IntN(12)
+	for range rng.IntN(2*n + 1) {
+		edges = append(edges, [2]int{rng.IntN(n), rng.IntN(n)})
+	}
+	return n, edges
+}
+
+func TestFindSCCIsKosarajus(t *testing.T) {
+	for seed := range uint64(10_000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		n, edges := randomGraph(rng)
+		g := graph(t, connection.Config{})
+		number := func(i int) string { return fmt.Sprintf("%02d", i) }
+		for i := range n {
+			if err := g.InsertNewJob(start, job(number(i)), time.Minute, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var flows []connection.Flow
+		for _, e := range edges {
+			flows = append(flows, flow(number(e[0]), number(e[1]), float64(1+rng.IntN(9)), 0))
+		}
+		observe(t, g, start, time.Minute, flows...)
+		var got [][]int
+		for _, jobs := range g.FindSCC() {
+			var numbers []int
+			for _, j := range jobs {
+				i, err := strconv.Atoi(j.Name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				numbers = append(numbers, i)
+			}
+			got = append(got, numbers)
+		}
+		if diff := cmp.Diff(kosaraju(n, edges), got); diff != "" {
+			t.Fatalf("seed %d, %d jobs, calls %v: %s", seed, n, edges, diff)
+		}
+	}
+}
+
+// Any number of goroutines.
+func TestConcurrent(t *testing.T) {
+	g := graph(t, connection.Config{MaxJobs: 8})
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for i := range 100 {
+				at := start.Add(time.Duration(i) * time.Minute)
+				from, to := fmt.Sprint(n, i%3), fmt.Sprint(i%5)
+				err := errors.Join(g.Observe(at, time.Minute, []connection.Flow{flow(from, to, 1, 1)}),
+					g.InsertNewJob(at, job(from), time.Minute, nil))
+				if _, e := g.Applications(connection.Rule{}); err != nil || e != nil {
+					t.Error(err, e)
+				}
+				g.FindSCC()
+				g.GetLastUpdatedJob()
+				g.GetJobUpdateTime(job(to))
+				g.GetJobConnections(job(from))
+			}
+		}()
+	}
+	all.Wait()
+	if got := g.Jobs(); len(got) > 8 {
+		t.Errorf("%d jobs", len(got))
+	}
+}
+
+// Whatever is observed, bounds hold, rates are finite and within what was observed, and
+// each job is in one component and one application.
+func FuzzObserve(f *testing.F) {
+	f.Add([]byte{0, 1, 5, 5, 0, 10, 1, 2, 200, 0, 3, 1}, uint8(3))
+	f.Add([]byte{1, 1, 1, 255, 255, 0, 0, 1, 0, 0, 0, 0, 3, 2, 9, 9, 9, 9}, uint8(0))
+	f.Fuzz(func(t *testing.T, steps []byte, most uint8) {
+		g := graph(t, connection.Config{HalfLife: time.Minute, MaxJobs: int(most), MaxConnections: 3})
+		largest := 0.
+		for ; len(steps) >= 6; steps = steps[6:] {
+			s := steps[:6]
+			f := flow(fmt.Sprint(s[0]%16), fmt.Sprint(s[1]%16), float64(s[2])*1e9, float64(s[3])*1e-9)
+			largest = max(largest, f.Request, f.Response)
+			at, span := start.Add(time.Duration(s[4])*time.Minute), time.Duration(s[5])*time.Second
+			err := g.Observe(at, span, []connection.Flow{f})
+			if s[5]%7 == 0 {
+				err = g.InsertNewJob(at, f.From, span, []connection.Flow{f})
+			}
+			if (err == nil) != (span > 0) {
+				t.Fatal(err)
+			}
+		}
+		jobs := g.Jobs()
+		if most > 0 && len(jobs) > int(most) {
+			t.Errorf("%d jobs, at most %d", len(jobs), most)
+		}
+		for _, j := range jobs {
+			calls := g.GetJobConnections(j)
+			if len(calls) > 3 {
+				t.Errorf("%d calls", len(calls))
+			}
+			for _, c := range calls {
+				if !(c.Request >= 0) || c.Request > largest*(1+1e-9) || !(c.Response >= 0) || c.Response > largest*(1+1e-9) || c.From == c.To {
+					t.Errorf("%+v of at most %v", c, largest)
+				}
+			}
+		}
+		in := map[connection.Job]int{}
+		for _, c := range g.FindSCC() {
+			for _, j := range c {
+				in[j]++
+			}
+		}
+		all, err := g.Applications(connection.Rule{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			for _, j := range a.Jobs {
+				in[j]++
+			}
+		}
+		for _, j := range jobs {
+			if in[j] != 2 {
+				t.Errorf("%v is in %d components and applications", j, in[j])
+			}
+		}
+		if len(in) != len(jobs) {
+			t.Errorf("components of %d jobs, there are %d", len(in), len(jobs))
+		}
+	})
+}
+
+func ExampleGraph() {
+	g, err := connection.New(connection.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	minute := []connection.Flow{flow("web", "cart", 100, 4000), flow("cart", "redis", 50, 50)}
+	if err := g.Observe(start, time.Minute, minute); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range g.GetJobConnections(job("web")) {
+		fmt.Printf("%v sends %.0f bytes/s and gets %.0f\n", f.To, f.Request, f.Response)
+	}
+	// Output: shop/Deployment/cart sends 100 bytes/s and gets 4000
+}
+
+func ExampleGraph_Applications() {
+	g, err := connection.New(connection.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := g.Observe(start, time.Minute, []connection.Flow{flow("web", "cart", 100, 4000), flow("cart", "redis", 50, 50)}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	all, _ := g.Applications(connection.Rule{})
+	fmt.Println(len(all), "application of", len(all[0].Jobs), "services;", len(g.FindSCC()), "strongly connected components of calls")
+	// Output: 1 application of 3 services; 3 strongly connected components of calls
+}

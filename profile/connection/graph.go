@@ -1,0 +1,377 @@
+package connection
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// Job is what the thesis calls a job: a workload.
+type Job = profile.Workload
+
+// Flow is what went between a caller and who it calls: the bytes a second of requests
+// and of responses. It is a plain value, safe for concurrent use.
+type Flow struct {
+	From, To          Job
+	Request, Response float64
+}
+
+// bytes are those of both ways.
+func (f Flow) bytes() float64 { return f.Request + f.Response }
+
+// Config of a Graph. The zero value of a field is its default. It is a plain value,
+// safe for concurrent reading.
+type Config struct {
+	// HalfLife is the age at which a second of traffic weighs half; 0 means 24 hours,
+	// the autoscaler's for CPU, as the thesis names none.
+	HalfLife time.Duration
+	// Forget is how long a connection is kept that carries nothing, and a job that has
+	// none; 0 means eight half-lives, after which a byte weighs 2⁻⁸.
+	Forget time.Duration
+	// MaxJobs bounds the jobs, 0 means 20,000; MaxConnections those that one calls, 0
+	// means 256, of which those that carry most are kept.
+	MaxJobs, MaxConnections int
+}
+
+func (c Config) withDefaults() Config {
+	c.HalfLife = cmp.Or(c.HalfLife, 24*time.Hour)
+	c.Forget = cmp.Or(c.Forget, 8*c.HalfLife)
+	c.MaxJobs = cmp.Or(c.MaxJobs, 20_000)
+	c.MaxConnections = cmp.Or(c.MaxConnections, 256)
+	return c
+}
+
+// Validate refuses what is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.HalfLife != 0 && (c.HalfLife < time.Second || c.HalfLife > longest):
+		return refuse("Config.HalfLife", c.HalfLife, "from 1s to 1 year, or 0 for the default")
+	case c.Forget < 0:
+		return refuse("Config.Forget", c.Forget, "above 0, or 0 for the default")
+	case c.MaxJobs < 0:
+		return refuse("Config.MaxJobs", c.MaxJobs, "above 0, or 0 for the default")
+	case c.MaxConnections < 0:
+		return refuse("Config.MaxConnections", c.MaxConnections, "above 0, or 0 for the default")
+	}
+	return nil
+}
+
+// Graph has the jobs and what goes between them. It is safe for concurrent use.
+type Graph struct {
+	config Config
+	mu     sync.RWMutex
+	jobs   map[Job]*job
+}
+
+// job is a caller, or who is called.
+type job struct {
+	updated time.Time
+	calls   map[Job]*traffic
+}
+
+// traffic is a weighted sum of bytes, and of the seconds in which they went, each
+// halved with every half-life until its time.
+type traffic struct {
+	at, used                   time.Time
+	seconds, request, response float64
+}
+
+// New returns an empty graph.
+func New(c Config) (*Graph, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Graph{config: c.withDefaults(), jobs: map[Job]*job{}}, nil
+}
+
+// Bounds of a flow: more goes through no machine, and is seen at no time.
+const (
+	mostBytes = 1 << 50
+	longest   = 365 * 24 * time.Hour
+)
+
+func (f Flow) validate(i int) error {
+	field := func(name string) string { return fmt.Sprintf("Flow[%d].%s", i, name) }
+	switch {
+	case !named(f.From):
+		return refuse(field("From"), f.From, "named")
+	case !named(f.To):
+		return refuse(field("To"), f.To, "named")
+	case !(f.Request >= 0) || f.Request > mostBytes:
+		return refuse(field("Request"), f.Request, "from 0 to 2^50")
+	case !(f.Response >= 0) || f.Response > mostBytes:
+		return refuse(field("Response"), f.Response, "from 0 to 2^50")
+	}
+	return nil
+}
+
+func named(j Job) bool { return j.Namespace != "" && j.Name != "" }
+
+func validate(at time.Time, span time.Duration, flows []Flow) error {
+	if ns := at.Unix(); at.IsZero() || ns < 0 || ns > math.MaxInt64/int64(time.Second)/2 {
+		return refuse("at", at, "since 1970")
+	}
+	if span <= 0 || span > longest {
+		return refuse("span", span, "above 0, at most 1 year")
+	}
+	for i, f := range flows {
+		if err := f.validate(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InsertNewJob starts a job with the connections in which it is the caller, as they
+// were for a span of time that ended at a time, in place of those it may have had.
+func (g *Graph) InsertNewJob(at time.Time, of Job, span time.Duration, calls []Flow) error {
+	if !named(of) {
+		return refuse("job", of, "named")
+	}
+	for i, f := range calls {
+		if f.From != of {
+			return refuse(fmt.Sprintf("Flow[%d].From", i), f.From, "the job")
+		}
+	}
+	if err := validate(at, span, calls); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.jobs, of)
+	g.job(at, of)
+	for _, f := range calls {
+		g.add(at, span, f)
+	}
+	g.trim(of)
+	return nil
+}
+
+// Observe takes in all that went between jobs in a span of time that ended at a time:
+// what is not named carried nothing. Flows of the same two jobs add up; what a job
+// sends to itself is no connection.
+func (g *Graph) Observe(at time.Time, span time.Duration, flows []Flow) error {
+	if err := validate(at, span, flows); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for from, j := range g.jobs {
+		for to := range j.calls {
+			g.pass(at, span, from, to)
+		}
+	}
+	for _, f := range flows {
+		if g.job(at, f.From).calls[f.To] == nil {
+			g.pass(at, span, f.From, f.To)
+		}
+		g.carry(at, span, f)
+	}
+	g.forget(at)
+	for _, f := range flows {
+		g.trim(f.From)
+	}
+	return nil
+}
+
+// job returns the one of that name, made if there is none, and says that it has been
+// looked at.
+func (g *Graph) job(at time.Time, of Job) *job {
+	j := g.jobs[of]
+	if j == nil {
+		if len(g.jobs) >= g.config.MaxJobs {
+			g.evict()
+		}
+		j = &job{calls: map[Job]*traffic{}}
+		g.jobs[of] = j
+	}
+	if at.After(j.updated) {
+		j.updated = at
+	}
+	return j
+}
+
+// evict drops the job that was looked at longest ago.
+func (g *Graph) evict() {
+	if oldest, ok := g.oldest(); ok {
+		g.drop(oldest)
+	}
+}
+
+func (g *Graph) drop(of Job) {
+	delete(g.jobs, of)
+	for _, j := range g.jobs {
+		delete(j.calls, of)
+	}
+}
+
+// add counts a flow of a connection that may be new.
+func (g *Graph) add(at time.Time, span time.Duration, f Flow) {
+	if g.job(at, f.From).calls[f.To] == nil {
+		g.pass(at, span, f.From, f.To)
+	}
+	g.carry(at, span, f)
+}
+
+// pass lets a span go by on a connection.
+func (g *Graph) pass(at time.Time, span time.Duration, from, to Job) {
+	if from == to {
+		return
+	}
+	g.job(at, to)
+	calls := g.job(at, from).calls
+	t := calls[to]
+	if t == nil {
+		t = &traffic{at: at, used: at}
+		calls[to] = t
+	}
+	weight := 1.
+	if age := at.Sub(t.at); age >= 0 {
+		keep := g.weight(age)
+		t.seconds, t.request, t.response, t.at = t.seconds*keep, t.request*keep, t.response*keep, at
+	} else {
+		weight = g.weight(-age)
+	}
+	t.seconds += weight * span.Seconds()
+}
+
+// carry adds a flow's bytes to a span that has gone by.
+func (g *Graph) carry(at time.Time, span time.Duration, f Flow) {
+	t := g.jobs[f.From].calls[f.To]
+	if t == nil { // itself
+		return
+	}
+	weight := g.weight(max(t.at.Sub(at), 0)) * span.Seconds()
+	t.request += weight * f.Request
+	t.response += weight * f.Response
+	if f.bytes() > 0 && at.After(t.used) {
+		t.used = at
+	}
+}
+
+func (g *Graph) weight(age time.Duration) float64 {
+	return math.Exp2(-age.Seconds() / g.config.HalfLife.Seconds())
+}
+
+// flow is the mean of what went.
+func (t *traffic) flow(from, to Job) Flow {
+	f := Flow{From: from, To: to}
+	if t.seconds > 0 {
+		f.Request, f.Response = t.request/t.seconds, t.response/t.seconds
+	}
+	return f
+}
+
+// forget drops connections that carried nothing for long, and jobs that have none and
+// were not looked at.
+func (g *Graph) forget(at time.Time) {
+	called := map[Job]bool{}
+	for _, j := range g.jobs {
+		for to, t := range j.calls {
+			if at.Sub(t.used) >= g.config.Forget {
+				delete(j.calls, to)
+				continue
+			}
+			called[to] = true
+		}
+	}
+	for of, j := range g.jobs {
+		idle := len(j.calls) == 0 && !called[of]
+		if idle && at.Sub(j.updated) >= g.config.Forget {
+			delete(g.jobs, of)
+		}
+	}
+}
+
+// trim drops of a job's connections those that carry least, while there are too many.
+func (g *Graph) trim(of Job) {
+	j := g.jobs[of]
+	if j == nil || len(j.calls) <= g.config.MaxConnections {
+		return
+	}
+	for _, f := range callsOf(of, j)[g.config.MaxConnections:] {
+		delete(j.calls, f.To)
+	}
+}
+
+// callsOf are a job's calls, those that carry most first.
+func callsOf(of Job, j *job) []Flow {
+	flows := make([]Flow, 0, len(j.calls))
+	for to, t := range j.calls {
+		flows = append(flows, t.flow(of, to))
+	}
+	slices.SortFunc(flows, func(a, b Flow) int {
+		return cmp.Or(cmp.Compare(b.bytes(), a.bytes()), compare(a.To, b.To))
+	})
+	return flows
+}
+
+func compare(a, b Job) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// GetJobUpdateTime is when a job was last looked at.
+func (g *Graph) GetJobUpdateTime(of Job) (at time.Time, ok bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if j := g.jobs[of]; j != nil {
+		return j.updated, true
+	}
+	return time.Time{}, false
+}
+
+// GetLastUpdatedJob is the job that has waited longest for an update, which the thesis
+// means by the name; of several the first by name.
+func (g *Graph) GetLastUpdatedJob() (of Job, ok bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.oldest()
+}
+
+func (g *Graph) oldest() (of Job, ok bool) {
+	var updated time.Time
+	for name, j := range g.jobs {
+		if !ok || j.updated.Before(updated) || j.updated.Equal(updated) && compare(name, of) < 0 {
+			of, updated, ok = name, j.updated, true
+		}
+	}
+	return of, ok
+}
+
+// GetJobConnections are the connections in which a job is the caller, those that carry
+// most first; none of a job that is not known.
+func (g *Graph) GetJobConnections(of Job) []Flow {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	j := g.jobs[of]
+	if j == nil {
+		return nil
+	}
+	return callsOf(of, j)
+}
+
+// Jobs are all that are known, by name.
+func (g *Graph) Jobs() []Job {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.sorted()
+}
+
+func (g *Graph) sorted() []Job {
+	jobs := make([]Job, 0, len(g.jobs))
+	for of := range g.jobs {
+		jobs = append(jobs, of)
+	}
+	slices.SortFunc(jobs, compare)
+	return jobs
+}
+
+// refuse makes a FieldError; want completes "must be".
+func refuse(field string, value any, want string) error {
+	return &profile.FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
+}

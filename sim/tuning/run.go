@@ -1,0 +1,310 @@
+package tuning
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// ErrInvalid is the reason of every FieldError of this package.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// FieldError names a field and the value it was refused for. It is a plain value, safe
+// for concurrent reading.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+// Error implements error.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("tuning: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Config of a run. The zero value of a field is its default. It is a plain value, safe
+// for concurrent reading.
+type Config struct {
+	// Scenario is what the services begin with, default Default.
+	Scenario Scenario
+	// Tuner corrects it, default Spazio.
+	Tuner Tuner
+	// Seed draws the application and its visits.
+	Seed uint64
+	// Minutes is how long it serves, default 180, at least 60.
+	Minutes int
+	// Cores of each service's node, default 4.
+	Cores int
+}
+
+func (c Config) withDefaults() Config {
+	c.Scenario = cmp.Or(c.Scenario, Default)
+	c.Tuner = cmp.Or(c.Tuner, Spazio)
+	c.Minutes = cmp.Or(c.Minutes, 180)
+	c.Cores = cmp.Or(c.Cores, 4)
+	return c
+}
+
+// Validate returns a *FieldError.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	refuse := func(field string, value any, want string) error {
+		return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	}
+	switch {
+	case !slices.Contains(Scenarios(), c.Scenario):
+		return refuse("Config.Scenario", c.Scenario, fmt.Sprint("one of ", Scenarios()))
+	case !slices.Contains(Tuners(), c.Tuner):
+		return refuse("Config.Tuner", c.Tuner, fmt.Sprint("one of ", Tuners()))
+	case c.Minutes < 2*end || c.Minutes > 24*60:
+		return refuse("Config.Minutes", c.Minutes, "from 60 to 1440, or 0 for the default")
+	case c.Cores < 1 || c.Cores > 256:
+		return refuse("Config.Cores", c.Cores, "from 1 to 256, or 0 for the default")
+	}
+	return nil
+}
+
+const (
+	// step is the minutes from one correction to the next (§6.3).
+	step = 10
+	// end is the minutes that count as the end of a run: of the rarest calls one has some
+	// thousand periods in them.
+	end = 3 * step
+)
+
+// Minute is what happened in one of a run, and what held meanwhile. It is a plain value,
+// safe for concurrent reading.
+type Minute struct {
+	// Latency is that of a mean visit in seconds.
+	Latency float64 `json:"latency"`
+	// Throttled is the largest share of a service's periods in which its limit held it
+	// up; Requests and Limits are the sums of all, in cores. Without limits there are
+	// none.
+	Throttled float64 `json:"throttled"`
+	Requests  float64 `json:"requests"`
+	Limits    float64 `json:"limits"`
+}
+
+// Result of a run. It is a plain value, safe for concurrent reading.
+type Result struct {
+	Minutes []Minute `json:"minutes"`
+	// Latency and Throttled are means of the last half hour, Throttled of the service
+	// that was held up most in it; Requests and Limits are the last.
+	Latency   float64 `json:"latency"`
+	Throttled float64 `json:"throttled"`
+	Requests  float64 `json:"requests"`
+	Limits    float64 `json:"limits"`
+	// Settled is the time from which on the latency stayed within a tenth of that, as a
+	// mean of five minutes, in minutes.
+	Settled int `json:"settled"`
+	// Clairvoyant is the sum of the least requests that are no less than the mean use
+	// and whose limits, of twice them, hold no service up in more than 1 % of its
+	// periods.
+	Clairvoyant float64 `json:"clairvoyant"`
+}
+
+// start of a run; profiles have slots of the day.
+var start = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+
+// Run serves.
+func Run(c Config) (Result, error) {
+	if err := c.Validate(); err != nil {
+		return Result{}, err
+	}
+	c = c.withDefaults()
+	services, visits := draw(c.Seed)
+	servers := make([]*server, len(services))
+	for i, s := range services {
+		limit := c.Scenario.limit(s, visits, float64(c.Cores))
+		var err error
+		if servers[i], err = newServer(c, i, s, visits, limit); err != nil {
+			return Result{}, err
+		}
+	}
+	t, err := newTuner(c.Tuner, services)
+	if err != nil {
+		return Result{}, err
+	}
+	var r Result
+	ends := make([]float64, len(servers))
+	for minute := 1; minute <= c.Minutes; minute++ {
+		var m Minute
+		at := start.Add(time.Duration(minute) * time.Minute)
+		for i, s := range servers {
+			reading := s.serve()
+			if err := t.observe(at, i, reading); err != nil {
+				return Result{}, err
+			}
+			m.Latency += services[i].Calls * reading.response
+			m.Throttled = max(m.Throttled, reading.share())
+			m.Requests += s.request
+			if s.limit < float64(c.Cores) {
+				m.Limits += s.limit
+			}
+			if minute > c.Minutes-end {
+				ends[i] += reading.share() / end
+			}
+		}
+		r.Minutes = append(r.Minutes, m)
+		if minute%step != 0 || minute > c.Minutes-step {
+			continue
+		}
+		requests, err := t.requests(at)
+		if err != nil {
+			return Result{}, err
+		}
+		for i, request := range requests {
+			if err := servers[i].resize(request); err != nil {
+				return Result{}, err
+			}
+		}
+	}
+	r.summarise(ends)
+	r.Clairvoyant, err = clairvoyant(c, services, visits)
+	return r, err
+}
+
+// Latency counts as settled within this share of where it ends, as a mean of so many
+// minutes: a minute's of some hundred visits strays by a few per cent by itself.
+const (
+	settledBand = .1
+	settledMean = 5
+)
+
+func (r *Result) summarise(ends []float64) {
+	for _, m := range r.Minutes[len(r.Minutes)-end:] {
+		r.Latency += m.Latency / end
+	}
+	last := r.Minutes[len(r.Minutes)-1]
+	r.Requests, r.Limits = last.Requests, last.Limits
+	for _, share := range ends {
+		r.Throttled = max(r.Throttled, share)
+	}
+	for to := len(r.Minutes); to >= settledMean; to-- {
+		mean := 0.
+		for _, m := range r.Minutes[to-settledMean : to] {
+			mean += m.Latency / settledMean
+		}
+		if math.Abs(mean/r.Latency-1) > settledBand {
+			r.Settled = to
+			return
+		}
+	}
+}
+
+// clairvoyantMinutes are as many as hold some ten thousand periods.
+const clairvoyantMinutes = 20
+
+// clairvoyant is the sum of the least requests that are enough.
+func clairvoyant(c Config, services []Service, visits float64) (sum float64, err error) {
+	for i, of := range services {
+		low, high := 0., float64(c.Cores)
+		for high-low > .0005 {
+			limit := (low + high) / 2
+			s, err := newServer(c, i, of, visits, limit)
+			if err != nil {
+				return 0, err
+			}
+			reading := s.run(clairvoyantMinutes)
+			if reading.share() > throttledMost {
+				low = limit
+			} else {
+				high = limit
+			}
+		}
+		sum += max(high/limitFactor, visits*of.Calls*of.Work)
+	}
+	return sum, nil
+}
+
+// What is aimed at, and the thesis's ratio of limits to requests (table 6.3).
+const (
+	throttledMost = .01
+	limitFactor   = 2
+)
+
+// server is a service on its node.
+type server struct {
+	model          *node.Model
+	cores          float64
+	request, limit float64
+	before         node.Usage
+	now            float64
+	responses      []float64
+}
+
+const pod = 1
+
+func newServer(c Config, i int, of Service, visits, limit float64) (*server, error) {
+	m, err := node.New(node.Params{Cores: c.Cores, Seed: c.Seed<<8 + uint64(i)})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{model: m, cores: float64(c.Cores), request: limit / limitFactor, limit: limit}
+	return s, m.Bind(0, node.Pod{ID: pod, Limit: limit, Server: node.Server{Rate: visits * of.Calls, Work: of.Work}})
+}
+
+// look is the time between two readings of a pod, which an agent takes every 10 s.
+const look = 10.
+
+// reading is what a service took in a span of time.
+type reading struct {
+	span     time.Duration
+	used     node.Usage
+	demands  []float64 // cores of each look
+	response float64   // mean, in seconds
+}
+
+// share is that of the periods in which the limit held it up.
+func (r reading) share() float64 {
+	if r.used.Periods == 0 {
+		return 0
+	}
+	return float64(r.used.ThrottledPeriods) / float64(r.used.Periods)
+}
+
+// serve runs the service for a minute.
+func (s *server) serve() reading { return s.run(1) }
+
+func (s *server) run(minutes int) reading {
+	r := reading{span: time.Duration(minutes) * time.Minute}
+	first := s.before
+	for range minutes * int(time.Minute.Seconds()/look) {
+		s.now += look
+		s.model.AdvanceTo(nil, s.now)
+		usage, _ := s.model.Usage(pod)
+		took := less(usage, s.before)
+		r.demands = append(r.demands, (took.CPU+max(took.Stalled-took.Throttled, 0))/look)
+		s.before = usage
+	}
+	r.used = less(s.before, first)
+	s.responses = s.model.Responses(s.responses[:0])
+	for _, seconds := range s.responses {
+		r.response += seconds / float64(len(s.responses))
+	}
+	return r
+}
+
+func less(a, b node.Usage) node.Usage {
+	return node.Usage{
+		CPU: a.CPU - b.CPU, Stalled: a.Stalled - b.Stalled, Memory: a.Memory, Peak: a.Peak,
+		Throttled: a.Throttled - b.Throttled, Periods: a.Periods - b.Periods, ThrottledPeriods: a.ThrottledPeriods - b.ThrottledPeriods,
+	}
+}
+
+// resize sets the request, and the limit to twice it; 0 leaves both.
+func (s *server) resize(request float64) error {
+	if request == 0 {
+		return nil
+	}
+	s.request, s.limit = request, limitFactor*request
+	return s.model.Resize(pod, s.limit)
+}

@@ -1,0 +1,191 @@
+package tuning
+
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/classic"
+	"github.com/spazio-scheduler/spazio/profile/continuous"
+)
+
+// Tuner is who says what the services should request.
+type Tuner string
+
+// Tuners.
+const (
+	// Spazio is the default preset and package continuous.
+	Spazio Tuner = "spazio"
+	// Recommender is the default preset alone.
+	Recommender Tuner = "recommender"
+	// Band is Spazio with the rules of continuous.BandOnly.
+	Band Tuner = "spazio-band"
+	// Seed is the thesis's two profilers as they are written, with the whole
+	// application as one, which its components are not: see SeedComponents.
+	Seed Tuner = "seed"
+	// SeedComponents is Seed with the strongly connected components of its calls for
+	// applications: ten of one service.
+	SeedComponents Tuner = "seed-scc"
+	// None leaves what is there.
+	None Tuner = "none"
+)
+
+// Tuners are all, the default first.
+func Tuners() []Tuner { return []Tuner{Spazio, Recommender, Band, Seed, SeedComponents, None} }
+
+// tuner learns from readings of services, by their number, and says what each should
+// request in cores, 0 for what it does.
+type tuner interface {
+	observe(at time.Time, service int, r reading) error
+	requests(at time.Time) ([]float64, error)
+}
+
+func newTuner(name Tuner, services []Service) (tuner, error) {
+	switch name {
+	case None:
+		return none(len(services)), nil
+	case Seed, SeedComponents:
+		return newLiteral(services, name == SeedComponents)
+	}
+	t := &tuned{
+		preset: profile.Spazio(), off: name == Recommender,
+		of: make([]tunedService, len(services)),
+	}
+	if name == Band {
+		t.rules = continuous.BandOnly()
+	}
+	for i := range services {
+		var err error
+		if t.of[i].profile, err = profile.New(profile.Config{}.For(t.preset)); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+type none int
+
+func (n none) observe(time.Time, int, reading) error { return nil }
+func (n none) requests(time.Time) ([]float64, error) { return make([]float64, n), nil }
+
+// tuned are the profile of each service and a factor on what it recommends.
+type tuned struct {
+	preset profile.Preset
+	rules  continuous.Config
+	off    bool
+	of     []tunedService
+}
+
+type tunedService struct {
+	profile *profile.Profile
+	factors continuous.Factors
+	age     time.Duration
+	// since the last correction
+	periods, throttled uint64
+}
+
+func (t *tuned) observe(at time.Time, service int, r reading) error {
+	s := &t.of[service]
+	s.age += r.span
+	s.periods += r.used.Periods
+	s.throttled += r.used.ThrottledPeriods
+	w := profile.Window{
+		Pod: "pod", Node: "node", Age: s.age, Span: r.span, CPUSeconds: r.used.CPU, StalledSeconds: max(r.used.Stalled-r.used.Throttled, 0),
+		Demand: demandOf(r.demands), Memory: r.used.Memory, MemoryPeak: r.used.Peak,
+		Periods: uint32(r.used.Periods), ThrottledPeriods: uint32(r.used.ThrottledPeriods), Always: true,
+	}
+	return s.profile.Observe(at, w)
+}
+
+// demandOf counts looks by the buckets of what they saw.
+func demandOf(cores []float64) []profile.DemandTime {
+	millis := make([]uint32, profile.CPU.Buckets)
+	for _, c := range cores {
+		millis[profile.CPU.Bucket(c)] += uint32(look * 1000)
+	}
+	var demand []profile.DemandTime
+	for b, m := range millis {
+		if m > 0 {
+			demand = append(demand, profile.DemandTime{Bucket: uint32(b), Millis: m})
+		}
+	}
+	return demand
+}
+
+// least is the Vertical Pod Autoscaler's least request of a pod in cores: what is called
+// seldom needs more in the tenth of a second of a call than all day.
+const least = .025
+
+func (t *tuned) requests(at time.Time) ([]float64, error) {
+	services := make([]continuous.Service, len(t.of))
+	targets := make([]profile.Amounts, len(t.of))
+	for i := range t.of {
+		s := &t.of[i]
+		all, err := s.profile.Recommend(at, t.preset, profile.Bounds{Min: profile.Amounts{CPU: least}})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range all {
+			targets[i] = r.Target
+			services[i] = continuous.Service{Factors: s.factors, Target: r.Target.CPU, Median: r.LowerBound.CPU}
+		}
+		if services[i].Limited = s.periods > 0; services[i].Limited {
+			services[i].Throttled = float64(s.throttled) / float64(s.periods)
+		}
+		s.periods, s.throttled = 0, 0
+	}
+	requests := make([]float64, len(t.of))
+	factors, err := t.rules.Step(nil, at, services)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.of {
+		if !t.off {
+			t.of[i].factors = factors[i]
+		}
+		requests[i] = t.of[i].factors.On(targets[i]).CPU
+	}
+	return requests, nil
+}
+
+// literal is the thesis's profiler as it is written. Its metric is the rate of seconds
+// in which the limit held the job up.
+type literal struct {
+	model      *classic.ResourceModel
+	continuous *classic.Continuous
+	jobs       []classic.Job
+	metric     map[classic.Job][]float64
+}
+
+func newLiteral(services []Service, components bool) (*literal, error) {
+	l := &literal{model: classic.NewCPUModel(), metric: map[classic.Job][]float64{}}
+	for _, s := range services {
+		job := classic.Job{Namespace: "default", Kind: "Deployment", Name: s.Name}
+		l.jobs = append(l.jobs, job)
+		if err := l.model.InsertJob(start, job, nil); err != nil {
+			return nil, err
+		}
+	}
+	l.continuous = classic.NewContinuous(l.model, func(of classic.Job) []classic.Job {
+		if components { // calls go one way
+			return []classic.Job{of}
+		}
+		return l.jobs
+	})
+	return l, nil
+}
+
+func (l *literal) observe(at time.Time, service int, r reading) error {
+	job, seconds := l.jobs[service], r.span.Seconds()
+	l.metric[job] = append(l.metric[job], r.used.Throttled/seconds)
+	return l.model.UpdateJob(at, job, classic.Sample{At: at, Value: r.used.CPU / seconds})
+}
+
+func (l *literal) requests(at time.Time) ([]float64, error) {
+	l.continuous.Update(at, l.metric)
+	clear(l.metric)
+	requests := make([]float64, len(l.jobs))
+	for i, job := range l.jobs {
+		requests[i], _ = l.model.GetJobPrediction(at, job)
+	}
+	return requests, nil
+}

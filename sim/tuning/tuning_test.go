@@ -1,0 +1,141 @@
+package tuning_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/sim/tuning"
+)
+
+func run(t testing.TB, c tuning.Config) tuning.Result {
+	t.Helper()
+	r, err := tuning.Run(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The bars on seeds of tuning: those that are held out are the laboratory's.
+func TestSpazioSettles(t *testing.T) {
+	for _, scenario := range []tuning.Scenario{tuning.Cut} {
+		r := run(t, tuning.Config{Scenario: scenario, Seed: 4})
+		if r.Settled > 50 || r.Requests > 1.25*r.Clairvoyant || r.Throttled > .01 {
+			t.Errorf("%s: settled after %d min, %.2f of the clairvoyant's requests, %.4f held up", scenario, r.Settled, r.Requests/r.Clairvoyant, r.Throttled)
+		}
+		if len(r.Minutes) != 180 || math.Abs(r.Limits-2*r.Requests) > 1e-9 {
+			t.Errorf("%d minutes, limits %v of requests %v", len(r.Minutes), r.Limits, r.Requests)
+		}
+	}
+}
+
+// What the thesis wrote leaves services held up; its components do nothing at all.
+func TestTheThesissDoesNot(t *testing.T) {
+	seed := run(t, tuning.Config{Tuner: tuning.Seed, Seed: 1, Minutes: 60})
+	components := run(t, tuning.Config{Tuner: tuning.SeedComponents, Seed: 1, Minutes: 60})
+	if seed.Throttled < .05 || components.Throttled < .05 {
+		t.Errorf("held up %v and %v", seed.Throttled, components.Throttled)
+	}
+	if cmp.Equal(seed.Minutes, components.Minutes) {
+		t.Error("the application makes no difference")
+	}
+}
+
+func TestScenarios(t *testing.T) {
+	var limits []float64
+	for _, s := range tuning.Scenarios() {
+		r := run(t, tuning.Config{Scenario: s, Tuner: tuning.None, Seed: 2, Minutes: 60})
+		limits = append(limits, r.Minutes[0].Limits)
+		if r.Minutes[0] != (tuning.Minute{Latency: r.Minutes[0].Latency, Throttled: r.Minutes[0].Throttled, Requests: r.Requests, Limits: r.Limits}) {
+			t.Errorf("%s: nobody changes anything, and it is %+v, then %v", s, r.Minutes[0], r.Requests)
+		}
+		if s == tuning.Unlimited && (r.Throttled != 0 || r.Settled != 0) {
+			t.Errorf("without limits %v held up, settled after %d", r.Throttled, r.Settled)
+		}
+	}
+	// The developers' come to 2.2 cores without the cache and the load generator.
+	if limits[0] != 0 || math.Abs(limits[1]-2.2) > 1e-9 || math.Abs(limits[2]-2.2*2/3) > 1e-9 || limits[3] < limits[2] || limits[3] >= limits[1] {
+		t.Errorf("limits %v", limits)
+	}
+}
+
+// Table 6.3's limits, and figure 6.1's calls.
+func TestBoutique(t *testing.T) {
+	names, sum := []string{}, .125+.5 // the cache and the load generator
+	for _, s := range tuning.Boutique() {
+		names = append(names, s.Name)
+		sum += s.Limit
+	}
+	if len(names) != 10 || math.Abs(sum-2.825) > 1e-9 {
+		t.Errorf("%d services of %v cores", len(names), sum)
+	}
+	for _, c := range tuning.Calls() {
+		if !slices.Contains(names, c.From) || !slices.Contains(names, c.To) || c.From == c.To {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestRowsDoNotDependOnWorkers(t *testing.T) {
+	all := func(workers int) []tuning.Row {
+		rows, err := tuning.All(t.Context(), []tuning.Scenario{tuning.Cut}, []tuning.Tuner{tuning.Recommender, tuning.Band}, []uint64{1, 2}, tuning.Config{Minutes: 60}, workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	rows := all(3)
+	if diff := cmp.Diff(all(1), rows); diff != "" {
+		t.Error(diff)
+	}
+	if r := rows[3]; r.Tuner != tuning.Band || r.Seed != 2 || len(r.Minutes) != 60 {
+		t.Errorf("the last is %s, %d", r.Tuner, r.Seed)
+	}
+	if rows[0].Clairvoyant == rows[1].Clairvoyant || rows[0].Clairvoyant != rows[2].Clairvoyant {
+		t.Error("the application is not the seed's")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for field, c := range map[string]tuning.Config{
+		"Config.Scenario": {Scenario: "x"}, "Config.Tuner": {Tuner: "x"}, "Config.Minutes": {Minutes: 59}, "Config.Cores": {Cores: -1},
+	} {
+		_, err := tuning.Run(c)
+		var refused *tuning.FieldError
+		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, tuning.ErrInvalid) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for _, c := range []tuning.Config{{Minutes: 1441}, {Cores: 257}} {
+		if err := c.Validate(); !errors.Is(err, tuning.ErrInvalid) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if _, err := tuning.All(t.Context(), tuning.Scenarios(), []tuning.Tuner{"x"}, []uint64{1}, tuning.Config{}, 1); !errors.Is(err, tuning.ErrInvalid) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tuning.All(ctx, tuning.Scenarios(), tuning.Tuners(), []uint64{1}, tuning.Config{}, 1); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func ExampleRun() {
+	r, err := tuning.Run(tuning.Config{Scenario: tuning.Cut, Seed: 4, Minutes: 60})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("settled within the thesis's 50 minutes:", r.Settled <= 50)
+	fmt.Println("limits are twice the requests:", math.Abs(r.Limits/r.Requests-2) < 1e-9)
+	// Output:
+	// settled within the thesis's 50 minutes: true
+	// limits are twice the requests: true
+}
