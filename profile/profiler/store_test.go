@@ -925,6 +925,8 @@ func TestAgainIsPublished(t *testing.T) {
 	c.at = c.at.Add(time.Hour)
 	if got := c.publish(); len(got) != 1 {
 		t.Errorf("at a refresh %v", names(got))
+	}
+}
 
 // A limit that holds a pod up does not make it wait for a core.
 func TestHeldUpIsNotDemand(t *testing.T) {
