@@ -22,10 +22,26 @@ type Aggregator struct {
 	changes changes
 }
 
-// groupKey separates what must not be merged.
+// groupKey separates what must not be merged. Of a schema and dimension there is a
+// group of centred models or one of others, not both.
 type groupKey struct {
-	schema string
-	dim    int
+	schema  string
+	dim     int
+	centred bool
+}
+
+// keyOf is that of a model, or an entry, with the mean.
+func keyOf(schema string, dim int, mean []float64) groupKey {
+	return groupKey{schema, dim, len(mean) > 0}
+}
+
+// vector is the length of a node's moments, with the mean if it is centred.
+func (k groupKey) vector() int {
+	n := packedLen(k.dim)
+	if k.centred {
+		n += k.dim
+	}
+	return n
 }
 
 // group is the nodes of one schema and dimension.
@@ -45,14 +61,16 @@ type node struct {
 	name                  string
 	incarnation, sequence uint64
 	at                    time.Time
-	weight                float64   // samples, capped
-	moments               []float64 // mean squares, packed
-	costs                 []Cost
-	group                 *group
-	slot                  int
-	caller                string
-	change                uint64 // the latest, counted by the Aggregator
-	from                  uint64 // the replica that told of it, 0 for the node itself
+	weight                float64 // samples, capped
+	// moments are the mean squares, packed; of a centred model about the mean, which
+	// follows them.
+	moments []float64
+	costs   []Cost
+	group   *group
+	slot    int
+	caller  string
+	change  uint64 // the latest, counted by the Aggregator
+	from    uint64 // the replica that told of it, 0 for the node itself
 }
 
 // merger is how one group's moments are combined: the part of a policy that
@@ -68,7 +86,7 @@ type merger interface {
 
 // common is what the nodes of a group have in common.
 type common struct {
-	moments []float64 // packed mean squares, which the caller must not modify
+	moments []float64 // as a node's, which the caller must not modify
 	samples float64   // their weight; 0 if there is nothing to tell
 	clipped int
 	reach   float64
@@ -94,8 +112,9 @@ func (a *Aggregator) Len() int { return len(a.nodes) }
 // Put takes in a node's model, received at the given time. It returns false
 // without an error if l is what is there already, or is older than what came in
 // less than Options.Silence ago. Invalid models are refused with the error of
-// Local.Validate, what is beyond the bounds with a *FieldError of ErrFull; the
-// state is then unchanged. Put does not allocate for a node it knows.
+// Local.Validate, what is beyond the bounds with a *FieldError of ErrFull, and a
+// centred model among others, or another among centred ones, with one of ErrCentred;
+// the state is then unchanged. Put does not allocate for a node it knows.
 func (a *Aggregator) Put(at time.Time, l Local) (bool, error) {
 	if err := l.Validate(); err != nil {
 		return false, err
@@ -105,13 +124,14 @@ func (a *Aggregator) Put(at time.Time, l Local) (bool, error) {
 			return false, nil
 		}
 	}
-	n, err := a.place(l.Node, groupKey{l.Schema, l.Model.Dim}, l.Caller)
+	n, err := a.place(l.Node, keyOf(l.Schema, l.Model.Dim, l.Model.Mean), l.Caller)
 	if err != nil {
 		return false, err
 	}
 	n.incarnation, n.sequence, n.at, n.from = l.Incarnation, l.Sequence, at, 0
 	n.weight = a.options.weight(l.Model.Mass * float64(l.Model.Block))
-	meanSquaresTo(n.moments, l.Model)
+	meanSquaresTo(n.moments[:packedLen(l.Model.Dim)], l.Model)
+	copy(n.moments[packedLen(l.Model.Dim):], l.Model.Mean)
 	n.costs = append(n.costs[:0], l.Costs...)
 	n.group.merged.enter(n)
 	a.changes.note(n, len(a.nodes))
@@ -140,6 +160,9 @@ func (a *Aggregator) place(name string, key groupKey, caller string) (*node, err
 		n.group.merged.leave(n)
 		return n, nil
 	}
+	if err := a.mixes(n, key); err != nil {
+		return nil, err
+	}
 	if err := a.fits(name, n, key, caller); err != nil {
 		return nil, err
 	}
@@ -149,26 +172,44 @@ func (a *Aggregator) place(name string, key groupKey, caller string) (*node, err
 	return a.add(name, key, caller), nil
 }
 
+// mixes refuses what would have both centred and other models under a schema. A node
+// that is alone there may change.
+func (a *Aggregator) mixes(n *node, key groupKey) error {
+	other := key
+	other.centred = !key.centred
+	g, ok := a.groups[other]
+	if !ok || n != nil && n.group == g && len(g.nodes) == 1 {
+		return nil
+	}
+	return &FieldError{Field: "Model.Mean", Value: key.centred, Err: fmt.Errorf("%w: schema %q", ErrCentred, key.schema)}
+}
+
 // add makes a node without moments, and its group if it is the first there.
 func (a *Aggregator) add(name string, key groupKey, caller string) *node {
 	g, ok := a.groups[key]
 	if !ok {
-		g = &group{key: key, caller: caller, merged: a.newMerger(key.dim)}
+		g = &group{key: key, caller: caller, merged: a.newMerger(key)}
 		a.groups[key] = g
 		a.hold(caller, holding{groups: 1})
 	}
-	n := &node{name: name, caller: caller, group: g, slot: len(g.nodes), moments: make([]float64, packedLen(key.dim))}
+	n := &node{name: name, caller: caller, group: g, slot: len(g.nodes), moments: make([]float64, key.vector())}
 	g.nodes = append(g.nodes, n)
 	a.nodes[name] = n
 	a.hold(caller, holding{nodes: 1, bytes: footprint(name, key)})
 	return n
 }
 
-func (a *Aggregator) newMerger(dim int) merger {
-	if a.options.Policy == Sequential {
-		return &sequential{total: make([]float64, packedLen(dim))}
+func (a *Aggregator) newMerger(key groupKey) merger {
+	switch total := make([]float64, key.vector()); {
+	case a.options.Policy == Sequential && key.centred:
+		return &sequentialCentred{sequential{total: total}, key.dim}
+	case a.options.Policy == Sequential:
+		return &sequential{total: total}
+	case key.centred:
+		return &perNodeCentred{perNode: perNode{options: a.options, total: total}, dim: key.dim}
+	default:
+		return &perNode{options: a.options, total: total}
 	}
-	return &perNode{options: a.options, total: make([]float64, packedLen(dim))}
 }
 
 // remove forgets a node, and its group with the last one.
@@ -240,8 +281,13 @@ func (a *Aggregator) global(g *group, at time.Time) (Global, bool, error) {
 	}
 	dim, block := g.key.dim, a.options.Block
 	full := make([]float64, dim*dim)
-	unpackTo(full, dim, float64(block), c.moments)
+	unpackTo(full, dim, float64(block), c.moments[:packedLen(dim)])
 	model, err := svd.FromMoments(dim, block, c.samples/float64(block), full)
+	if err == nil && g.key.centred {
+		state := model.State()
+		state.Mean = c.moments[packedLen(dim):]
+		model, err = svd.FromState(state)
+	}
 	if err != nil {
 		return Global{}, false, err
 	}

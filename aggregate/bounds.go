@@ -12,7 +12,7 @@ func (h holding) plus(other holding, sign int) holding {
 // footprint is about what a node takes in memory: its moments, its costs, its
 // name in the map, its place in the group and what is left of its changes.
 func footprint(name string, key groupKey) int {
-	return 360 + len(name) + 8*packedLen(key.dim) + 24*key.dim
+	return 360 + len(name) + 8*key.vector() + 24*key.dim
 }
 
 func (a *Aggregator) hold(caller string, more holding) {

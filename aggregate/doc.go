@@ -20,6 +20,11 @@
 // A schema names the channels and their options. Models of different schemas,
 // or of different dimensions under one schema, never meet.
 //
+// Centred models, whose nodes push their mean μᵢ besides, merge about the joint mean
+// μ = Σ pᵢμᵢ, pᵢ = wᵢaᵢ/Σ wa: G = Σ pᵢ(Gᵢ + (μᵢ−μ)(μᵢ−μ)ᵀ), again what svd.Merge
+// yields. They do not merge with others: of a schema and dimension the first node says
+// which, and those of the other kind are refused until it is gone.
+//
 // Alternatively the Sequential policy merges each arriving model half and half
 // into the global one, as the thesis does (§4.3); the last to arrive then
 // weighs ½, the one before ¼.
@@ -62,7 +67,8 @@
 // one node in twenty is loaded and the others are idle, the loaded ones, and 97 %
 // of the trace of G with them, are clipped away; from one in ten on nothing is
 // lost. A fleet with few loaded nodes is common and a hostile agent is not, so
-// clipping is off by default.
+// clipping is off by default. Centred models are clipped by the distance of (Gᵢ, μᵢ),
+// without a bound on what is left, for what pulls the mean pulls G twice.
 //
 // The cost prior of a channel is the precision-weighted median of the nodes'
 // own estimates. A node's precision counts up to four times the median one, so

@@ -23,15 +23,17 @@ type Entry struct {
 	Weight float64
 	// Moments holds the mean squares Gᵢ: the lower triangle, row by row, of a
 	// positive semidefinite matrix of trace 0 or in [1e-100, d], d(d+1)/2
-	// numbers.
+	// numbers; of a centred model about the mean.
 	Moments []float64
+	// Mean is empty or, of a centred model, d numbers in [0,1].
+	Mean []float64
 	// Costs is empty or holds one entry a channel.
 	Costs []Cost
 }
 
 // Size is about what an entry takes on the wire, in bytes, and no less.
 func (e Entry) Size() int {
-	return 80 + len(e.Node) + len(e.Schema) + 8*len(e.Moments) + 24*len(e.Costs)
+	return 80 + len(e.Node) + len(e.Schema) + 8*len(e.Moments) + 8*len(e.Mean) + 24*len(e.Costs)
 }
 
 const (
@@ -61,6 +63,11 @@ func (e Entry) Validate() error {
 		return &FieldError{Field: "Weight", Value: e.Weight, Err: ErrRange}
 	case len(e.Moments) != packedLen(e.Dim):
 		return &FieldError{Field: "len(Moments)", Value: len(e.Moments), Err: ErrLength}
+	case len(e.Mean) != 0 && len(e.Mean) != e.Dim:
+		return &FieldError{Field: "len(Mean)", Value: len(e.Mean), Err: ErrLength}
+	}
+	if err := validateMean("Mean", e.Mean); err != nil {
+		return err
 	}
 	limit := float64(e.Dim) * (1 + traceSlack)
 	for i, v := range e.Moments {
@@ -112,12 +119,17 @@ func indefinite(packed []float64, dim int) int {
 }
 
 func (n *node) entry(at time.Time) Entry {
-	return Entry{
+	split := packedLen(n.group.key.dim)
+	e := Entry{
 		Node: n.name, Incarnation: n.incarnation, Sequence: n.sequence,
 		Schema: n.group.key.schema, Dim: n.group.key.dim,
 		Age: n.age(at), Weight: n.weight,
-		Moments: slices.Clone(n.moments), Costs: slices.Clone(n.costs),
+		Moments: slices.Clone(n.moments[:split]), Costs: slices.Clone(n.costs),
 	}
+	if n.group.key.centred {
+		e.Mean = slices.Clone(n.moments[split:])
+	}
+	return e
 }
 
 // Entries returns what is kept of every node, in order of their names.
@@ -145,8 +157,8 @@ func (a *Aggregator) Restore(at time.Time, e Entry) (bool, error) {
 //
 // It returns false without an error if nothing changed: the entry was not
 // newer, or older than 19/20 of Options.Forget. A *FieldError is that of
-// Entry.Validate; it and ErrFull leave the state unchanged, as does ErrPolicy
-// of an aggregator whose policy is not PerNode.
+// Entry.Validate; it, ErrFull and ErrCentred leave the state unchanged, as does
+// ErrPolicy of an aggregator whose policy is not PerNode.
 func (a *Aggregator) Merge(at time.Time, e Entry, from uint64) (bool, error) {
 	return a.merge(at, e, from, a.options.fresh())
 }
@@ -170,13 +182,13 @@ func (a *Aggregator) merge(at time.Time, e Entry, from uint64, oldest time.Durat
 	if known {
 		caller = n.caller
 	}
-	n, err := a.place(e.Node, groupKey{e.Schema, e.Dim}, caller)
+	n, err := a.place(e.Node, keyOf(e.Schema, e.Dim, e.Mean), caller)
 	if err != nil {
 		return false, err
 	}
 	n.incarnation, n.sequence, n.at, n.from = e.Incarnation, e.Sequence, received, from
 	n.weight = a.options.weight(e.Weight)
-	copy(n.moments, e.Moments)
+	copy(n.moments[copy(n.moments, e.Moments):], e.Mean)
 	n.costs = append(n.costs[:0], e.Costs...)
 	n.group.merged.enter(n)
 	a.changes.note(n, len(a.nodes))

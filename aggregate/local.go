@@ -20,7 +20,8 @@ type Local struct {
 	Incarnation, Sequence uint64
 	// Schema identifies the ordered channels and their options.
 	Schema string
-	// Model is the node's own, with nothing of the global one in it.
+	// Model is the node's own, with nothing of the global one in it. A centred one
+	// has a mean in [0,1] and merges with centred ones alone.
 	Model svd.State
 	// Costs is empty or holds one entry a channel, before any pooling.
 	Costs []Cost
@@ -39,7 +40,8 @@ type Cost struct {
 type Global struct {
 	Schema string
 	Dim    int
-	// Model is the merged model, stated for Options.Block samples.
+	// Model is the merged model, stated for Options.Block samples; centred if those
+	// of the nodes are.
 	Model svd.Model
 	// Costs holds one entry a channel; Known if any node knows its cost.
 	Costs []Cost
@@ -81,8 +83,9 @@ var (
 	ErrRange = errors.New("out of range")
 	// ErrLength refuses costs that are not one a channel.
 	ErrLength = errors.New("wrong length")
-	// ErrCentred refuses a centred model: the fleet merges second moments.
-	ErrCentred = errors.New("is of a centred model")
+	// ErrCentred refuses a centred model where the nodes of the schema push others, and
+	// the other way round: one lacks what the other is about.
+	ErrCentred = errors.New("centred and other models do not merge")
 	// ErrUnknown refuses the name of a policy that does not exist.
 	ErrUnknown = errors.New("unknown")
 	// ErrFull refuses what is beyond Options.MaxNodes, MaxGroups or MaxBytes, or
@@ -106,10 +109,20 @@ func (l Local) Validate() error {
 	if err := l.Model.Validate(); err != nil {
 		return fmt.Errorf("aggregate: Model: %w", err)
 	}
-	if len(l.Model.Mean) > 0 {
-		return &FieldError{Field: "Model.Mean", Value: l.Model.Mean, Err: ErrCentred}
+	if err := validateMean("Model.Mean", l.Model.Mean); err != nil {
+		return err
 	}
 	return validateCosts(l.Costs, l.Model.Dim)
+}
+
+// validateMean accepts that of samples in [0,1].
+func validateMean(field string, mean []float64) error {
+	for i, v := range mean {
+		if !(v >= -traceSlack && v <= 1+traceSlack) {
+			return &FieldError{Field: fmt.Sprintf("%s[%d]", field, i), Value: v, Err: ErrRange}
+		}
+	}
+	return nil
 }
 
 // validateCosts accepts none at all or one a channel.

@@ -13,8 +13,8 @@ import (
 // energySlack forgives what rounding adds to a model of full channels.
 const energySlack = 1e-6
 
-// FromModel converts a non-centred model for the wire; a mean and the energy
-// that truncation left out do not travel.
+// FromModel converts a model for the wire; the energy that truncation left out does
+// not travel.
 func FromModel(s svd.State) *spaziov1.Model {
 	return &spaziov1.Model{
 		Dim:   uint32(s.Dim),
@@ -22,6 +22,7 @@ func FromModel(s svd.State) *spaziov1.Model {
 		Mass:  s.Mass,
 		U:     slices.Clone(s.U),
 		Sigma: slices.Clone(s.Sigma),
+		Mean:  slices.Clone(s.Mean),
 	}
 }
 
@@ -31,14 +32,14 @@ func ToModel(m *spaziov1.Model) (svd.State, error) {
 		return svd.State{}, err
 	}
 	s := view(m)
-	s.U, s.Sigma = slices.Clone(s.U), slices.Clone(s.Sigma)
+	s.U, s.Sigma, s.Mean = slices.Clone(s.U), slices.Clone(s.Sigma), slices.Clone(s.Mean)
 	return s, nil
 }
 
 // CheckModel says what ToModel would refuse, without converting. A model is
 // one of samples in [0,1]: besides being valid by svd.State.Validate its
-// energy, the sum of sigma squared, is at most block x dim. So no node can
-// outweigh another by size.
+// energy, the sum of sigma squared, is at most block x dim, and its mean, if it is
+// centred, in [0,1]. So no node can outweigh another by size.
 func CheckModel(m *spaziov1.Model) error {
 	if m == nil {
 		return refuse("model", nil, ErrMissing)
@@ -52,6 +53,9 @@ func CheckModel(m *spaziov1.Model) error {
 	if err := view(m).Validate(); err != nil {
 		return under("model", fromSVD(err))
 	}
+	if err := checkMean(m.GetMean()); err != nil {
+		return under("model", err)
+	}
 	var energy float64
 	for _, sigma := range m.GetSigma() {
 		energy += sigma * sigma
@@ -62,10 +66,20 @@ func CheckModel(m *spaziov1.Model) error {
 	return nil
 }
 
+// checkMean accepts that of samples in [0,1].
+func checkMean(mean []float64) error {
+	for i, v := range mean {
+		if !(v >= -energySlack && v <= 1+energySlack) {
+			return checkRange(fmt.Sprintf("mean[%d]", i), v, 0, 1)
+		}
+	}
+	return nil
+}
+
 // view is m as a State that shares its slices. The bounds of uint32 fields
 // are checked before, as int may be narrower.
 func view(m *spaziov1.Model) svd.State {
-	return svd.State{Dim: int(m.GetDim()), Block: int(m.GetBlock()), Mass: m.GetMass(), U: m.GetU(), Sigma: m.GetSigma()}
+	return svd.State{Dim: int(m.GetDim()), Block: int(m.GetBlock()), Mass: m.GetMass(), U: m.GetU(), Sigma: m.GetSigma(), Mean: m.GetMean()}
 }
 
 // fromSVD names the field of a model by its protobuf name: Sigma[1] is

@@ -68,6 +68,12 @@ func checkNodeState(m *spaziov1.NodeState) error {
 			return checkRange(fmt.Sprintf("moments[%d]", i), v, -most, most)
 		}
 	}
+	if n := len(m.GetMean()); n != 0 && n != int(dim) {
+		return refuse("mean", n, fmt.Errorf("%w: none, or %d for %d channels", ErrLength, dim, dim))
+	}
+	if err := checkMean(m.GetMean()); err != nil {
+		return err
+	}
 	return checkCosts(m.GetCosts(), dim)
 }
 

@@ -23,7 +23,9 @@ func chunk() *spaziov1.StateChunk {
 }
 
 func TestChunksAreBounded(t *testing.T) {
-	if err := api.CheckChunk(chunk()); err != nil {
+	good := chunk()
+	good.States[1].Mean = []float64{0, 1}
+	if err := api.CheckChunk(good); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -43,6 +45,9 @@ func TestChunksAreBounded(t *testing.T) {
 		{"states[0].moments", func(m *spaziov1.StateChunk) { m.States[0].Moments = make([]float64, 4) }, api.ErrLength},
 		{"states[0].moments[1]", func(m *spaziov1.StateChunk) { m.States[0].Moments[1] = math.NaN() }, api.ErrRange},
 		{"states[0].moments[2]", func(m *spaziov1.StateChunk) { m.States[0].Moments[2] = 2.1 }, api.ErrRange},
+		{"states[1].mean", func(m *spaziov1.StateChunk) { m.States[1].Mean = make([]float64, 3) }, api.ErrLength},
+		{"states[1].mean[1]", func(m *spaziov1.StateChunk) { m.States[1].Mean = []float64{0, 1.01} }, api.ErrRange},
+		{"states[1].mean[0]", func(m *spaziov1.StateChunk) { m.States[1].Mean = []float64{math.NaN(), 0} }, api.ErrRange},
 		{"states[0].costs", func(m *spaziov1.StateChunk) { m.States[0].Costs = m.States[0].Costs[:1] }, api.ErrLength},
 		{"states[0].costs[0].value", func(m *spaziov1.StateChunk) { m.States[0].Costs[0].Value = 0 }, api.ErrRange},
 	} {

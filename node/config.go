@@ -15,6 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -65,6 +66,9 @@ type Config struct {
 	// Reserve is the share, in [0,1), of a channel that pods leave free, by the
 	// channel's name; 0 by default.
 	Reserve map[string]float64
+	// Pronto, if set, has the node follow Pronto's rejection signal instead of its
+	// room (agent.Config.Pronto).
+	Pronto *pronto.Config
 
 	// Schedulers are gRPC targets, as in publish.SignalsConfig; by default nobody
 	// is told.
@@ -133,6 +137,9 @@ func (c Config) Validate() error {
 	if err := c.validateReserve(); err != nil {
 		return err
 	}
+	if err := c.validatePronto(); err != nil {
+		return err
+	}
 	if err := c.signals().Validate(); err != nil {
 		return published(err)
 	}
@@ -154,6 +161,21 @@ func (c Config) Validate() error {
 	record := c.Record
 	record.State = func() agent.State { return agent.State{} }
 	return record.Validate()
+}
+
+// validatePronto names the field of Pronto that is refused.
+func (c Config) validatePronto() error {
+	if c.Pronto == nil {
+		return nil
+	}
+	err := c.Pronto.Validate()
+	if bad := (*pronto.FieldError)(nil); errors.As(err, &bad) {
+		return &FieldError{"Pronto." + bad.Field, bad.Value, fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
+	}
+	if channels := len(c.Meter.Schema().Channels); err == nil && c.Pronto.Model.Rank > channels {
+		return refuse("Pronto.Model.Rank", c.Pronto.Model.Rank, fmt.Sprintf("more than the %d channels", channels))
+	}
+	return err
 }
 
 func (c Config) validateUsage() error {
@@ -232,7 +254,7 @@ func (c Config) pipeline(incarnation uint64) (agent.Config, error) {
 	p := agent.Config{
 		Node: c.Name, Incarnation: incarnation,
 		Schema: schema.ID, NoPressure: !c.Meter.Pressure(),
-		Settle: filterLag * c.period(),
+		Settle: filterLag * c.period(), Pronto: c.Pronto,
 	}
 	for i, name := range schema.Channels {
 		p.Channels = append(p.Channels, agent.Channel{Name: name, Size: sizes[i], Reserve: c.Reserve[name]})

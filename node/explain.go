@@ -9,13 +9,24 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// Explain says in words, for people, why w.Avail pods fit.
+// Explain says in words, for people, why w.Avail pods fit, or why none is taken.
 func Explain(w agent.Why) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%s has room for %.1f pods beyond the %d that run.", w.Node, w.Avail, w.Pods)
+	line("%s", room(w))
 	line("Report %d of incarnation %d, sampled %s, sent because %s.",
 		w.Sequence, w.Incarnation, w.SampledAt.Format(time.RFC3339Nano), because(w.Trigger))
+	if w.Pronto != nil {
+		line("%s", prontoText(w))
+		line("%s", churnText(w.Churn, w.ReportedAt))
+		for _, c := range w.Channels {
+			line("%s: sampled %.3f, filtered %.3f.", c.Name, c.Raw, c.Filtered)
+		}
+		if f := flagsText(w.Flags); f != "" {
+			line("Doubts: %s.", f)
+		}
+		return strings.TrimSuffix(b.String(), "\n")
+	}
 	line("%s", bound(w))
 	for _, c := range w.Channels {
 		if c.Spread > 0 {
@@ -38,6 +49,51 @@ func Explain(w agent.Why) string {
 		line("Doubts: %s.", f)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// room says what the node offers.
+func room(w agent.Why) string {
+	switch {
+	case w.Pronto == nil:
+		return fmt.Sprintf("%s has room for %.1f pods beyond the %d that run.", w.Node, w.Avail, w.Pods)
+	case w.Pronto.Rejecting:
+		return fmt.Sprintf("%s takes no pods beyond the %d that run.", w.Node, w.Pods)
+	}
+	return fmt.Sprintf("%s takes pods beyond the %d that run.", w.Node, w.Pods)
+}
+
+// prontoText says what Pronto's signal was made of, and what raised the rejection.
+func prontoText(w agent.Why) string {
+	p := w.Pronto
+	s := fmt.Sprintf("Pronto's signal decides: R = %.3f, it rejects at %.3f", p.R, p.Threshold)
+	if p.Window > 0 {
+		s += fmt.Sprintf(" and for %v after", p.Window)
+	}
+	s += ". "
+	if len(p.Flags) == 0 {
+		return s + "There are no directions yet; they take a block of samples."
+	}
+	whose := "the node's own"
+	if p.Adopted {
+		whose = "the fleet's"
+	}
+	s += fmt.Sprintf("Along %s directions, of σ = %.3f, the newest sample is at %.3f, flagged %v.", whose, p.Sigma, p.Projection, p.Flags)
+	if last := p.Last; last != nil {
+		s += fmt.Sprintf(" It was last raised %v ago, at R = %.3f, by direction %d of weights %s.",
+			round(w.SampledAt.Sub(last.At)), last.R, last.Direction+1, weights(w.Channels, last.Vector))
+	}
+	return s
+}
+
+// weights names the parts of a direction.
+func weights(channels []agent.WhyChannel, vector []float64) string {
+	var parts []string
+	for i, v := range vector {
+		if i < len(channels) {
+			parts = append(parts, fmt.Sprintf("%s %+.3f", channels[i].Name, v))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func because(t agent.Trigger) string {

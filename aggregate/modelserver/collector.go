@@ -86,6 +86,7 @@ func (c collector) collectServer(to metrics, stats Stats) {
 	to.count(pushesDesc, stats.Foreign, "foreign")
 	to.count(pushesDesc, stats.Overflowed, "overflowed")
 	to.count(pushesDesc, stats.Dropped, "dropped")
+	to.count(pushesDesc, stats.Mixed, "mixed")
 	for cause, n := range c.server.Refusals() {
 		to.count(refusalsDesc, n, cause)
 	}

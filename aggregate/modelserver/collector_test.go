@@ -59,7 +59,7 @@ func TestCollector(t *testing.T) {
 		"spazio_aggregator_pushes_total result=accepted": 2, "spazio_aggregator_pushes_total result=stale": 1,
 		"spazio_aggregator_pushes_total result=foreign": 1, "spazio_aggregator_pushes_total result=refused": 1,
 		"spazio_aggregator_pushes_total result=superseded": 0, "spazio_aggregator_pushes_total result=overflowed": 0,
-		"spazio_aggregator_pushes_total result=dropped": 0,
+		"spazio_aggregator_pushes_total result=dropped": 0, "spazio_aggregator_pushes_total result=mixed": 0,
 	}
 	for _, cause := range []string{"missing", "range", "length", "text", "not_finite", "order", "orthonormal", "other"} {
 		want["spazio_aggregator_refused_pushes_total cause="+cause] = 0

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate"
 )
 
@@ -45,9 +46,11 @@ type AgeSummary struct {
 // Channel is one channel's part of the direction u₁, and what a pod costs in
 // its absolute unit, where that is known.
 type Channel struct {
-	Name      string       `json:"name"`
-	Direction float64      `json:"direction"`
-	Cost      *ChannelCost `json:"cost,omitempty"`
+	Name      string  `json:"name"`
+	Direction float64 `json:"direction"`
+	// Mean is that of the samples, of a centred model alone.
+	Mean *float64     `json:"mean,omitempty"`
+	Cost *ChannelCost `json:"cost,omitempty"`
 }
 
 // ChannelCost is that of one pod.
@@ -57,7 +60,8 @@ type ChannelCost struct {
 }
 
 // Component is one singular vector: RMS is σ/√b, the root mean square of a
-// sample along it, Share its part of all energy.
+// sample along it, of a centred model of what it differs by from the mean; Share its
+// part of all energy.
 type Component struct {
 	Sigma     float64   `json:"sigma"`
 	RMS       float64   `json:"rms"`
@@ -101,9 +105,12 @@ func describe(g aggregate.Global, version uint64) Description {
 		SwayDegrees: g.Sway(swayShare) * 180 / math.Pi,
 		Ages:        AgeSummary{g.Ages.Min.Seconds(), g.Ages.Median.Seconds(), g.Ages.Max.Seconds()},
 	}
-	direction := g.Model.DirectionTo(nil)
+	direction, mean := g.Model.DirectionTo(nil), g.Model.MeanTo(nil)
 	for i, name := range channelNames(g.Schema, g.Model.Dim()) {
 		c := Channel{Name: name, Direction: direction[i]}
+		if i < len(mean) {
+			c.Mean = &mean[i]
+		}
 		if i < len(g.Costs) && g.Costs[i].Known {
 			c.Cost = &ChannelCost{g.Costs[i].Value, g.Costs[i].SD}
 		}
@@ -130,6 +137,7 @@ func describe(g aggregate.Global, version uint64) Description {
 // "v2;cpu=half-runnable;memory=available" or "cpu,memory"; where it has another form,
 // channels are numbered.
 func channelNames(schema string, dim int) []string {
+	schema = strings.TrimSuffix(schema, agent.ProntoSchema)
 	for _, separator := range []string{";", ","} {
 		names := strings.Split(schema, separator)
 		if len(names) == dim+1 && separator == ";" {

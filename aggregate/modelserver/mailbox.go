@@ -120,7 +120,7 @@ func (b *batch) extend() int {
 // sizeOf is about what a push takes in memory.
 func sizeOf(m *spaziov1.LocalModel) int {
 	model := m.GetModel()
-	return 512 + len(m.GetNode()) + len(m.GetSchema()) + 8*(len(model.GetU())+len(model.GetSigma())) + 96*len(m.GetCosts())
+	return 512 + len(m.GetNode()) + len(m.GetSchema()) + 8*(len(model.GetU())+len(model.GetSigma())+len(model.GetMean())) + 96*len(m.GetCosts())
 }
 
 func newer(m *spaziov1.LocalModel, than aggregate.Local) bool {
@@ -168,6 +168,7 @@ func (l *letter) fill(at time.Time, caller string, size int, m *spaziov1.LocalMo
 			Mass:  model.GetMass(),
 			U:     model.GetU(),
 			Sigma: model.GetSigma(),
+			Mean:  model.GetMean(),
 		},
 		Costs: l.local.Costs[:0],
 	}

@@ -2,6 +2,7 @@ package modelserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -246,6 +247,9 @@ func (s *Server) merge() {
 		switch {
 		case err != nil:
 			s.counts.dropped.Add(1)
+			if errors.Is(err, aggregate.ErrCentred) {
+				s.counts.mixed.Add(1)
+			}
 			s.config.OnError(err)
 		case put:
 			s.changed = true
@@ -270,7 +274,7 @@ func (s *Server) publish(now time.Time) {
 	}
 	s.changed = false
 	for _, g := range globals {
-		next.answers[answerKey{g.Schema, uint32(g.Dim)}] = &spaziov1.PushResponse{Global: api.FromFleet(toFleet(g), next.version)}
+		next.answers[answerKey{g.Schema, uint32(g.Dim), g.Model.Centred()}] = &spaziov1.PushResponse{Global: api.FromFleet(toFleet(g), next.version)}
 	}
 	s.published.Store(next)
 }
@@ -289,8 +293,9 @@ type publication struct {
 }
 
 type answerKey struct {
-	schema string
-	dim    uint32
+	schema  string
+	dim     uint32
+	centred bool
 }
 
 // nothing answers a push where the fleet has no model of its schema yet.
@@ -298,7 +303,7 @@ var nothing = &spaziov1.PushResponse{}
 
 // answer is shared by all who ask: it is only ever encoded.
 func (p *publication) answer(l *spaziov1.LocalModel) *spaziov1.PushResponse {
-	if a, ok := p.answers[answerKey{l.GetSchema(), l.GetModel().GetDim()}]; ok {
+	if a, ok := p.answers[answerKey{l.GetSchema(), l.GetModel().GetDim(), len(l.GetModel().GetMean()) > 0}]; ok {
 		return a
 	}
 	return nothing

@@ -19,7 +19,7 @@ func fromEntry(e aggregate.Entry) *spaziov1.NodeState {
 	m := &spaziov1.NodeState{
 		Node: e.Node, Incarnation: e.Incarnation, Sequence: e.Sequence,
 		Schema: e.Schema, Dim: uint32(e.Dim),
-		AgeNanos: int64(e.Age), Weight: e.Weight, Moments: e.Moments,
+		AgeNanos: int64(e.Age), Weight: e.Weight, Moments: e.Moments, Mean: e.Mean,
 		Costs: make([]*spaziov1.Cost, len(e.Costs)),
 	}
 	for i, c := range e.Costs {
@@ -45,7 +45,7 @@ func toEntry(m *spaziov1.NodeState) aggregate.Entry {
 	e := aggregate.Entry{
 		Node: m.GetNode(), Incarnation: m.GetIncarnation(), Sequence: m.GetSequence(),
 		Schema: m.GetSchema(), Dim: int(m.GetDim()),
-		Age: time.Duration(m.GetAgeNanos()), Weight: m.GetWeight(), Moments: m.GetMoments(),
+		Age: time.Duration(m.GetAgeNanos()), Weight: m.GetWeight(), Moments: m.GetMoments(), Mean: m.GetMean(),
 	}
 	for _, c := range m.GetCosts() {
 		cost := aggregate.Cost{}

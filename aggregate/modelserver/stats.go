@@ -16,10 +16,11 @@ type Stats struct {
 	Pushes, Superseded, Stale uint64
 	// Refused pushes were malformed, Foreign ones of another node than the
 	// caller's, Overflowed ones met a full mailbox, and Dropped ones were accepted
-	// and then refused by the aggregate.
-	Refused, Foreign, Overflowed, Dropped uint64
+	// and then refused by the aggregate, Mixed ones of them because centred and other
+	// models do not merge.
+	Refused, Foreign, Overflowed, Dropped, Mixed uint64
 	// Taken states of nodes came from other replicas and were news, Known ones
-	// were not, Unfit ones the aggregate had no room for.
+	// were not, Unfit ones the aggregate had no room for or could not merge.
 	Taken, Known, Unfit uint64
 	// Version, Nodes, Groups (of schema and dimension) and At describe what was
 	// published last.
@@ -32,6 +33,7 @@ type counters struct {
 	pushes, superseded, stale atomic.Uint64
 	foreign                   atomic.Uint64
 	overflowed, dropped       atomic.Uint64
+	mixed                     atomic.Uint64
 	refused                   [len(causes)]atomic.Uint64
 	taken, known, unfit       atomic.Uint64
 }
@@ -88,6 +90,7 @@ func (s *Server) Stats() Stats {
 		Foreign:    s.counts.foreign.Load(),
 		Overflowed: s.counts.overflowed.Load(),
 		Dropped:    s.counts.dropped.Load(),
+		Mixed:      s.counts.mixed.Load(),
 		Taken:      s.counts.taken.Load(),
 		Known:      s.counts.known.Load(),
 		Unfit:      s.counts.unfit.Load(),

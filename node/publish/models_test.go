@@ -186,3 +186,26 @@ func TestModelsFieldErrors(t *testing.T) {
 		t.Errorf("plaintext beyond loopback: %v", err)
 	}
 }
+
+// TestStalenessOfMeans: a centred model moves with its mean, however little its samples
+// vary.
+func TestStalenessOfMeans(t *testing.T) {
+	rule := publish.Staleness{MinInterval: time.Second, MaxAge: time.Minute, Stretch: .1}
+	at := func(mean ...float64) *spaziov1.LocalModel {
+		l := local(1, .3, .01)
+		l.Model.Mean = mean
+		return api.FromLocal(l)
+	}
+	for _, tt := range []struct {
+		next  []float64
+		moved bool
+	}{{[]float64{.5, .2}, false}, {[]float64{.59, .11}, false}, {[]float64{.5, .31}, true}, {[]float64{.39, .2}, true}, {nil, true}} {
+		want := rule.MaxAge
+		if tt.moved {
+			want = rule.MinInterval
+		}
+		if got := rule.Wait(at(.5, .2), at(tt.next...)); got != want {
+			t.Errorf("%v: waits %v, want %v", tt.next, got, want)
+		}
+	}
+}

@@ -19,9 +19,9 @@ type Staleness struct {
 	// fleet up to MaxAge later.
 	MaxAge time.Duration
 	// Angle is the sine of the angle that the direction u₁ may turn, Stretch
-	// the relative change of σ₁, before the model counts as moved. Both
-	// default to .05: they change the node's signal in about that proportion,
-	// less than one pod does.
+	// the relative change of σ₁, before the model counts as moved, as it does when a
+	// channel's mean, of a centred one, has changed by Stretch. Both default to .05:
+	// they change the node's signal in about that proportion, less than one pod does.
 	Angle, Stretch float64
 }
 
@@ -64,7 +64,8 @@ func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
 }
 
 // moved says whether next tells the fleet something that last did not: another
-// schema, a cost now known, or, under load, a stretched σ₁ or a turned u₁.
+// schema, a cost now known, another mean, or, under load, a stretched σ₁ or a turned
+// u₁.
 func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
 	if last.GetSchema() != next.GetSchema() || last.GetModel().GetDim() != next.GetModel().GetDim() {
 		return true
@@ -77,6 +78,9 @@ func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
 			return true
 		}
 	}
+	if s.shifted(last.GetModel().GetMean(), next.GetModel().GetMean()) {
+		return true
+	}
 	before, rmsBefore := leading(last.GetModel())
 	after, rmsAfter := leading(next.GetModel())
 	if max(rmsBefore, rmsAfter) < faint {
@@ -86,6 +90,20 @@ func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
 		return true
 	}
 	return sine(before, after) > s.Angle
+}
+
+// shifted says whether the mean of a centred model has moved, or the model has become,
+// or ceased to be, one.
+func (s Staleness) shifted(last, next []float64) bool {
+	if len(last) != len(next) {
+		return true
+	}
+	for i, v := range next {
+		if math.Abs(v-last[i]) > s.Stretch {
+			return true
+		}
+	}
+	return false
 }
 
 // leading returns u₁ and the root mean square of the load along it, σ₁/√b.

@@ -110,16 +110,20 @@ func (x *PushResponse) GetGlobal() *GlobalModel {
 	return nil
 }
 
-// Model is U (d x r, column-major), sigma (r, descending) of a non-centred SVD.
+// Model is U (d x r, column-major), sigma (r, descending) of an SVD of samples, or,
+// with a mean, of samples less that.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Dim   uint32                 `protobuf:"varint,1,opt,name=dim,proto3" json:"dim,omitempty"`
 	// block is b, the samples a full block holds; sigma/sqrt(b) is a root mean square.
 	Block uint32 `protobuf:"varint,2,opt,name=block,proto3" json:"block,omitempty"`
 	// mass is the exponentially weighted number of blocks seen.
-	Mass          float64   `protobuf:"fixed64,3,opt,name=mass,proto3" json:"mass,omitempty"`
-	U             []float64 `protobuf:"fixed64,4,rep,packed,name=u,proto3" json:"u,omitempty"`
-	Sigma         []float64 `protobuf:"fixed64,5,rep,packed,name=sigma,proto3" json:"sigma,omitempty"`
+	Mass  float64   `protobuf:"fixed64,3,opt,name=mass,proto3" json:"mass,omitempty"`
+	U     []float64 `protobuf:"fixed64,4,rep,packed,name=u,proto3" json:"u,omitempty"`
+	Sigma []float64 `protobuf:"fixed64,5,rep,packed,name=sigma,proto3" json:"sigma,omitempty"`
+	// mean, one a channel, is that of the samples of a centred model: sigma/sqrt(b) is
+	// then a standard deviation. Empty otherwise.
+	Mean          []float64 `protobuf:"fixed64,6,rep,packed,name=mean,proto3" json:"mean,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -185,6 +189,13 @@ func (x *Model) GetU() []float64 {
 func (x *Model) GetSigma() []float64 {
 	if x != nil {
 		return x.Sigma
+	}
+	return nil
+}
+
+func (x *Model) GetMean() []float64 {
+	if x != nil {
+		return x.Mean
 	}
 	return nil
 }
@@ -552,9 +563,12 @@ type NodeState struct {
 	AgeNanos int64 `protobuf:"varint,6,opt,name=age_nanos,json=ageNanos,proto3" json:"age_nanos,omitempty"`
 	// weight of the model in samples.
 	Weight float64 `protobuf:"fixed64,7,opt,name=weight,proto3" json:"weight,omitempty"`
-	// moments is the lower triangle, row by row, of the mean squares of a sample.
-	Moments       []float64 `protobuf:"fixed64,8,rep,packed,name=moments,proto3" json:"moments,omitempty"`
-	Costs         []*Cost   `protobuf:"bytes,9,rep,name=costs,proto3" json:"costs,omitempty"`
+	// moments is the lower triangle, row by row, of the mean squares of a sample, or,
+	// with a mean, of a sample less that.
+	Moments []float64 `protobuf:"fixed64,8,rep,packed,name=moments,proto3" json:"moments,omitempty"`
+	Costs   []*Cost   `protobuf:"bytes,9,rep,name=costs,proto3" json:"costs,omitempty"`
+	// mean, one a channel, is that of the samples of a centred model. Empty otherwise.
+	Mean          []float64 `protobuf:"fixed64,10,rep,packed,name=mean,proto3" json:"mean,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -652,6 +666,13 @@ func (x *NodeState) GetCosts() []*Cost {
 	return nil
 }
 
+func (x *NodeState) GetMean() []float64 {
+	if x != nil {
+		return x.Mean
+	}
+	return nil
+}
+
 // SnapshotHeader begins a snapshot file; StateChunks follow.
 type SnapshotHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -724,13 +745,14 @@ const file_spazio_v1_model_proto_rawDesc = "" +
 	"\vPushRequest\x12+\n" +
 	"\x05local\x18\x01 \x01(\v2\x15.spazio.v1.LocalModelR\x05local\">\n" +
 	"\fPushResponse\x12.\n" +
-	"\x06global\x18\x01 \x01(\v2\x16.spazio.v1.GlobalModelR\x06global\"g\n" +
+	"\x06global\x18\x01 \x01(\v2\x16.spazio.v1.GlobalModelR\x06global\"{\n" +
 	"\x05Model\x12\x10\n" +
 	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x14\n" +
 	"\x05block\x18\x02 \x01(\rR\x05block\x12\x12\n" +
 	"\x04mass\x18\x03 \x01(\x01R\x04mass\x12\f\n" +
 	"\x01u\x18\x04 \x03(\x01R\x01u\x12\x14\n" +
-	"\x05sigma\x18\x05 \x03(\x01R\x05sigma\"B\n" +
+	"\x05sigma\x18\x05 \x03(\x01R\x05sigma\x12\x12\n" +
+	"\x04mean\x18\x06 \x03(\x01R\x04mean\"B\n" +
 	"\x04Cost\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\x01R\x05value\x12\x0e\n" +
 	"\x02sd\x18\x02 \x01(\x01R\x02sd\x12\x14\n" +
@@ -757,7 +779,7 @@ const file_spazio_v1_model_proto_rawDesc = "" +
 	"StateChunk\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x04R\areplica\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\x04R\x06cursor\x12,\n" +
-	"\x06states\x18\x03 \x03(\v2\x14.spazio.v1.NodeStateR\x06states\"\xfd\x01\n" +
+	"\x06states\x18\x03 \x03(\v2\x14.spazio.v1.NodeStateR\x06states\"\x91\x02\n" +
 	"\tNodeState\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
@@ -767,7 +789,9 @@ const file_spazio_v1_model_proto_rawDesc = "" +
 	"\tage_nanos\x18\x06 \x01(\x03R\bageNanos\x12\x16\n" +
 	"\x06weight\x18\a \x01(\x01R\x06weight\x12\x18\n" +
 	"\amoments\x18\b \x03(\x01R\amoments\x12%\n" +
-	"\x05costs\x18\t \x03(\v2\x0f.spazio.v1.CostR\x05costs\"p\n" +
+	"\x05costs\x18\t \x03(\v2\x0f.spazio.v1.CostR\x05costs\x12\x12\n" +
+	"\x04mean\x18\n" +
+	" \x03(\x01R\x04mean\"p\n" +
 	"\x0eSnapshotHeader\x12,\n" +
 	"\x12written_unix_nanos\x18\x01 \x01(\x03R\x10writtenUnixNanos\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +

@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -53,6 +55,8 @@ type options struct {
 	cpuCounter  string
 	linkSpeed   float64 // Mbit/s
 	reserve     map[string]string
+	signal      string
+	pronto      pronto.Config
 	sources     []Source
 	recordFile  command.Bytes
 	recordTotal command.Bytes
@@ -89,6 +93,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	f := c.Flags()
 	o.bindPeers(f)
 	o.bindTelemetry(f)
+	o.bindSignal(f)
 	f.StringVar(&o.node.RecordDir, "record", "", "directory in which to record samples, pods and reports for spazio-lab replay; empty for none")
 	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
@@ -110,6 +115,32 @@ func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /debug/why, /metrics, /healthz and /readyz, on loopback")
 	f.StringVar(&o.metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9700; empty for none")
 	f.StringVar(&o.debugListen, "debug-listen", "", "host:port of Go's profiles, on loopback; empty for none")
+}
+
+func (o *options) bindSignal(f *pflag.FlagSet) {
+	f.StringVar(&o.signal, "signal", signalRoom, "what the reports say: room (how many pods fit) or pronto (whether Pronto's rejection signal takes any)")
+	f.Float64Var(&o.pronto.Reject, "pronto-reject", pronto.DefaultReject, "share of the directions' weight at a peak from which --signal pronto rejects, in (0,1]")
+	f.DurationVar(&o.pronto.Window, "pronto-window", time.Second, "how long a rejection of --signal pronto stands after the last sample that raised it")
+}
+
+// The values of --signal.
+const (
+	signalRoom   = "room"
+	signalPronto = "pronto"
+)
+
+func (o *options) parseSignal() error {
+	switch o.signal {
+	case signalRoom:
+		return nil
+	case signalPronto:
+		if o.pronto.Reject == 0 { // which a Config takes for the default
+			return errors.New("--pronto-reject: 0 is not above 0")
+		}
+		o.node.Pronto = &o.pronto
+		return nil
+	}
+	return fmt.Errorf("--signal: %q is neither %s nor %s", o.signal, signalRoom, signalPronto)
 }
 
 func (o *options) bindTelemetry(f *pflag.FlagSet) {
@@ -144,6 +175,9 @@ func (o *options) parse() error {
 		return err
 	}
 	if err := o.parseReserve(); err != nil {
+		return err
+	}
+	if err := o.parseSignal(); err != nil {
 		return err
 	}
 	if o.usage != "off" && o.usage != "on" {

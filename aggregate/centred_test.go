@@ -1,0 +1,372 @@
+package aggregate_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/svd"
+)
+
+// samplesOf draws a block of samples of dim channels in [0,1] about a mean of their own,
+// each along so many axes that differ in how far they reach.
+func samplesOf(rng *rand.Rand, count, dim, axes int, reach float64) [][]float64 {
+	mean := make([]float64, dim)
+	for i := range mean {
+		mean[i] = .3 + .4*rng.Float64()
+	}
+	block := make([][]float64, count)
+	for j := range block {
+		block[j] = append([]float64(nil), mean...)
+		for k := range axes {
+			along := reach * math.Pow(.5, float64(k)) * (2*rng.Float64() - 1)
+			for i := range dim {
+				block[j][i] += along * math.Sin(float64(1+i*(k+1)+k*k)) / math.Sqrt(float64(dim))
+			}
+		}
+	}
+	return block
+}
+
+// centred is the centred model of a block of samples.
+func centred(t testing.TB, block [][]float64) svd.Model {
+	t.Helper()
+	m, err := svd.Update(svd.Model{}, block, svd.Options{Block: len(block), Centre: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func pushed(name string, m svd.Model) aggregate.Local {
+	return aggregate.Local{Node: name, Incarnation: 1, Sequence: 1, Schema: "s", Model: m.State()}
+}
+
+// put hands in models that an aggregator takes.
+func put(t testing.TB, a *aggregate.Aggregator, locals ...aggregate.Local) {
+	t.Helper()
+	for _, l := range locals {
+		if ok, err := a.Put(start, l); !ok || err != nil {
+			t.Fatalf("%s: %v, %v", l.Node, ok, err)
+		}
+	}
+}
+
+// apart is the sine of the largest principal angle between the spaces of the first k
+// directions: the norm of what is left of one outside the other, at least.
+func apart(a, b svd.Model, k int) float64 {
+	var squares float64
+	for i := range k {
+		u := a.VectorTo(nil, i)
+		rest := append([]float64(nil), u...)
+		for j := range k {
+			v, along := b.VectorTo(nil, j), 0.
+			for c := range v {
+				along += u[c] * v[c]
+			}
+			for c := range v {
+				rest[c] -= along * v[c]
+			}
+		}
+		for _, r := range rest {
+			squares += r * r
+		}
+	}
+	return math.Sqrt(squares)
+}
+
+// TestCentredFleetIsThePooledData: what the nodes' models merge to spans what one
+// model of all their samples spans, for every number of directions, with its singular
+// values and its mean; also where the loads hardly vary about means that do, and where
+// they vary along few directions alone.
+func TestCentredFleetIsThePooledData(t *testing.T) {
+	for name, c := range map[string]struct {
+		dim, axes   int
+		reach, most float64
+	}{
+		"of all directions": {6, 6, .5, 1e-6},
+		"of three":          {6, 3, .5, 1e-6},
+		"two channels":      {2, 2, .5, 1e-6},
+		"calm":              {4, 4, 1e-5, 1e-6},
+	} {
+		for seed := range uint64(20) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			a := create(t, aggregate.Options{Forgetting: .99, Block: 25})
+			var pooled [][]float64
+			var locals []aggregate.Local
+			for n := range 12 {
+				// Of a calm fleet the means differ as little, or they would be all there is.
+				block := samplesOf(rng, 25, c.dim, c.axes, c.reach)
+				if c.reach < 1e-3 {
+					shift := rng.Float64() * c.reach
+					base := samplesOf(rand.New(rand.NewPCG(seed, 2)), 1, c.dim, 0, 0)[0]
+					same := samplesOf(rng, 25, c.dim, c.axes, c.reach)
+					first := append([]float64(nil), same[0]...)
+					for j := range block {
+						for i := range block[j] {
+							block[j][i] = base[i] + same[j][i] - first[i] + shift*float64(i)
+						}
+					}
+				}
+				pooled = append(pooled, block...)
+				locals = append(locals, pushed(fmt.Sprint(n), centred(t, block)))
+			}
+			rng.Shuffle(len(locals), func(i, j int) { locals[i], locals[j] = locals[j], locals[i] })
+			put(t, a, locals...)
+			g, want := only(t, a, start), centred(t, pooled)
+			if !g.Model.Centred() || g.Nodes != 12 || g.Model.Block() != 25 {
+				t.Fatalf("%s: %+v", name, g)
+			}
+			if d := cmp.Diff(want.MeanTo(nil), g.Model.MeanTo(nil), cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-12 })); d != "" {
+				t.Fatalf("%s: mean (-pooled +merged):\n%s", name, d)
+			}
+			for k := 1; k <= c.dim; k++ {
+				if want.Sigma(k-1) < 1e-7*want.Sigma(0) {
+					break // below, rounding decides
+				}
+				if off := apart(g.Model, want, k); off > c.most {
+					t.Errorf("%s, seed %d: the first %d directions are off by %g", name, seed, k, off)
+				}
+				got, stated := g.Model.Sigma(k-1), want.Sigma(k-1)*math.Sqrt(25./float64(len(pooled)))
+				if math.Abs(got-stated) > 1e-6*stated {
+					t.Errorf("%s, seed %d: σ%d is %g, pooled %g", name, seed, k, got, stated)
+				}
+			}
+		}
+	}
+}
+
+// TestCentredFleetFades: ages and capped masses weigh the means like the mean squares,
+// as svd.Blend of two does with the same shares.
+func TestCentredFleetFades(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	old, fresh := centred(t, samplesOf(rng, 10, 3, 3, .3)), centred(t, samplesOf(rng, 10, 3, 3, .3))
+	a := create(t, aggregate.Options{HalfLife: time.Minute})
+	put(t, a, pushed("old", old))
+	later := start.Add(time.Minute)
+	if ok, err := a.Put(later, pushed("new", fresh)); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	globals, err := a.Globals(later)
+	if err != nil || len(globals) != 1 {
+		t.Fatal(globals, err)
+	}
+	want, err := svd.Blend(old, fresh, 2./3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alike(t, globals[0].Model, want)
+	if mass := globals[0].Model.Mass(); math.Abs(mass-1.5) > 1e-12 {
+		t.Errorf("mass %g, want 1.5", mass)
+	}
+}
+
+// alike holds a model to another but for its mass.
+func alike(t *testing.T, got, want svd.Model) {
+	t.Helper()
+	for name, pair := range map[string][2][]float64{
+		"mean": {got.MeanTo(nil), want.MeanTo(nil)}, "moments": {got.MomentsTo(nil), want.MomentsTo(nil)},
+	} {
+		if d := cmp.Diff(pair[1], pair[0], cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-12 })); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// TestCentredSequentially: half and half, about the joint mean.
+func TestCentredSequentially(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	a := create(t, aggregate.Options{Policy: aggregate.Sequential})
+	var want svd.Model
+	for n := range 5 {
+		m := centred(t, samplesOf(rng, 10, 3, 3, .3))
+		put(t, a, pushed(fmt.Sprint(n), m))
+		if n == 0 {
+			want = m
+			continue
+		}
+		var err error
+		if want, err = svd.Blend(want, m, .5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alike(t, only(t, a, start).Model, want)
+}
+
+// TestCentredStandstill: nodes that do not vary at all have a model, of directions
+// without energy.
+func TestCentredStandstill(t *testing.T) {
+	a := create(t, aggregate.Options{})
+	for n := range 3 {
+		put(t, a, pushed(fmt.Sprint(n), centred(t, [][]float64{{.3, .7}, {.3, .7}})))
+	}
+	if g := only(t, a, start); g.Model.Sigma(0) > 1e-12 || g.Sway(.01) != math.Pi/2 {
+		t.Errorf("σ₁ = %g, sway %g", g.Model.Sigma(0), g.Sway(.01))
+	}
+}
+
+// TestKindsDoNotMix: the first says what a schema's models are. The others are refused
+// and change nothing, but for a node that is alone.
+func TestKindsDoNotMix(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	block := samplesOf(rng, 10, 2, 2, .3)
+	mean := centred(t, block)
+	plain, err := svd.Update(svd.Model{}, block, svd.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kinds := range [][2]svd.Model{{mean, plain}, {plain, mean}} {
+		a := create(t, aggregate.Options{})
+		put(t, a, pushed("a", kinds[1]))
+		other := pushed("a", kinds[0])
+		other.Sequence++
+		put(t, a, other) // it is alone
+		put(t, a, pushed("b", kinds[0]))
+		before := only(t, a, start)
+		for _, name := range []string{"a", "c"} {
+			l := pushed(name, kinds[1])
+			l.Sequence = 9
+			_, err := a.Put(start, l)
+			var bad *aggregate.FieldError
+			if !errors.As(err, &bad) || bad.Field != "Model.Mean" || !errors.Is(err, aggregate.ErrCentred) {
+				t.Errorf("%s: %v", name, err)
+			}
+			entry := entryOf(t, l)
+			if _, err := a.Merge(start, entry, 7); !errors.Is(err, aggregate.ErrCentred) {
+				t.Errorf("from a replica, %s: %v", name, err)
+			}
+		}
+		if after := only(t, a, start); !after.Model.Equal(before.Model) || after.Nodes != 2 {
+			t.Errorf("what was refused changed the model")
+		}
+		elsewhere := pushed("c", kinds[1])
+		elsewhere.Schema = "other"
+		put(t, a, elsewhere)
+	}
+}
+
+// entryOf is what an aggregator keeps of a push.
+func entryOf(t *testing.T, l aggregate.Local) aggregate.Entry {
+	t.Helper()
+	a := create(t, aggregate.Options{})
+	put(t, a, l)
+	return a.Entries(start)[0]
+}
+
+// TestCentredEntries: what is handed to a replica, or stored, makes the same model.
+func TestCentredEntries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	a, b := create(t, aggregate.Options{}), create(t, aggregate.Options{})
+	for n := range 6 {
+		put(t, a, pushed(fmt.Sprint(n), centred(t, samplesOf(rng, 10, 4, 4, .3))))
+	}
+	for i, e := range a.Entries(start) {
+		take := func(at time.Time, e aggregate.Entry) (bool, error) { return b.Merge(at, e, 9) }
+		if i%2 == 0 {
+			take = b.Restore
+		}
+		if ok, err := take(start, e); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if plain := e; e.Size() < 80+8*(len(plain.Moments)+len(plain.Mean)) {
+			t.Errorf("size %d", e.Size())
+		}
+	}
+	if d := cmp.Diff(a.Entries(start), b.Entries(start)); d != "" {
+		t.Errorf("entries:\n%s", d)
+	}
+	if x, y := only(t, a, start), only(t, b, start); !x.Model.Equal(y.Model) {
+		t.Errorf("%v and %v", x.Model.State(), y.Model.State())
+	}
+	e := a.Entries(start)[0]
+	for name, edit := range map[string]func(*aggregate.Entry){
+		"len(Mean)": func(e *aggregate.Entry) { e.Mean = e.Mean[1:] },
+		"Mean[1]":   func(e *aggregate.Entry) { e.Mean = []float64{.1, 1.1, .1, .1} },
+		"Mean[3]":   func(e *aggregate.Entry) { e.Mean = []float64{.1, .1, .1, math.NaN()} },
+		"Mean[0]":   func(e *aggregate.Entry) { e.Mean = []float64{-.1, .1, .1, .1} },
+	} {
+		bad := e
+		edit(&bad)
+		var field *aggregate.FieldError
+		if err := bad.Validate(); !errors.As(err, &field) || field.Field != name {
+			t.Errorf("%v, want %s", err, name)
+		}
+	}
+	l := pushed("x", centred(t, samplesOf(rng, 10, 2, 2, .3)))
+	l.Model.Mean = []float64{.5, 1.5}
+	var field *aggregate.FieldError
+	if err := l.Validate(); !errors.As(err, &field) || field.Field != "Model.Mean[1]" || !errors.Is(err, aggregate.ErrRange) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCentredClip: a node whose mean is far from the others' loses weight, and with it
+// what it pulls the directions by; of nodes alike nobody does.
+func TestCentredClip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	honest := create(t, aggregate.Options{Clip: 2})
+	clipped, plain := create(t, aggregate.Options{Clip: 2}), create(t, aggregate.Options{})
+	base := samplesOf(rng, 400, 3, 3, .2)
+	for n := range 40 {
+		l := pushed(fmt.Sprintf("%02d", n), centred(t, base[10*n:10*n+10]))
+		put(t, honest, l)
+		put(t, clipped, l)
+		put(t, plain, l)
+	}
+	liar := pushed("liar", centred(t, [][]float64{{0, 1, 0}, {0, 1, .001}}))
+	liar.Model.Mass = 100
+	put(t, clipped, liar)
+	put(t, plain, liar)
+	want := only(t, honest, start)
+	if want.Kept < .9 {
+		t.Errorf("of nodes alike %g is kept", want.Kept)
+	}
+	with, without := only(t, clipped, start), only(t, plain, start)
+	if with.Clipped == 0 || with.Kept >= 1 || with.Sway(.01) != math.Pi/2 {
+		t.Errorf("%+v", with)
+	}
+	if a, b := apart(with.Model, want.Model, 1), apart(without.Model, want.Model, 1); !(a < b/2) || b < .5 {
+		t.Errorf("turned by %g, without clipping by %g", a, b)
+	}
+}
+
+// FuzzCentred: whatever two nodes push, it is refused, or their model is one.
+func FuzzCentred(f *testing.F) {
+	f.Add(.5, .1, 0., 1., .2, .3, uint8(1))
+	f.Add(1., 0., 1., 0., 1e-9, 1e-160, uint8(0))
+	f.Add(.3, .3, .3, .3, 0., 0., uint8(2))
+	f.Fuzz(func(t *testing.T, a, b, c, d, v, w float64, clip uint8) {
+		o := aggregate.Options{Clip: float64(clip % 4)}
+		if clip > 128 {
+			o = aggregate.Options{Policy: aggregate.Sequential}
+		}
+		agg, err := aggregate.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken := 0
+		for i, mean := range [][]float64{{a, b}, {c, d}, {b, c}} {
+			l := aggregate.Local{Node: fmt.Sprint(i), Schema: "s", Model: svd.State{
+				Dim: 2, Block: 10, Mass: 1, U: []float64{.6, .8, -.8, .6}, Sigma: []float64{max(v, w), min(v, w)}, Mean: mean,
+			}}
+			if ok, err := agg.Put(start, l); ok && err == nil {
+				taken++
+			}
+		}
+		globals, err := agg.Globals(start)
+		if err != nil || len(globals) > 1 || taken > 0 && len(globals) == 0 {
+			t.Fatalf("%d models of %d pushes: %v", len(globals), taken, err)
+		}
+		for _, g := range globals {
+			if err := g.Model.State().Validate(); err != nil || !g.Model.Centred() {
+				t.Fatalf("%v: %+v", err, g.Model.State())
+			}
+		}
+	})
+}
