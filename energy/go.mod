@@ -7,4 +7,4 @@ require (
 	github.com/prometheus/procfs v0.19.2
 )
 
-require golang.org/x/sync v0.17.0 // indirect
+require golang.org/x/sync v0.19.0 // indirect

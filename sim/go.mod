@@ -19,8 +19,6 @@ require (
 	github.com/spazio-scheduler/spazio/pronto v0.1.0
 )
 
-require github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
-
 replace (
 	github.com/spazio-scheduler/spazio/agent => ../agent
 	github.com/spazio-scheduler/spazio/aggregate => ../aggregate

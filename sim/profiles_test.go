@@ -188,6 +188,9 @@ func TestPartsOfProfiles(t *testing.T) {
 		}
 	}
 	worse("without profiles", sim.Spazio{}, 1.1, 1)
+	if testing.Short() {
+		return
+	}
 	worse("one number a pod", counting(sim.Profiles{Scalar: true}), 1.02, 0)
 	worse("read late", counting(sim.Profiles{First: 10}), 1, 0)
 	narrow := counting(sim.Profiles{})

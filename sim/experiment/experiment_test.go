@@ -59,8 +59,8 @@ var traces = map[string]fstest.MapFS{
 }
 
 // Every experiment runs under every scheduler on a small scale, and says the same
-// to the last bit with any number of processors and workers. Short runs have one seed
-// and eight workers beside one.
+// to the last bit with any number of processors and workers. Short runs are of one
+// seed and a few pods, with eight workers beside one.
 func TestEveryExperiment(t *testing.T) {
 	findings, err := experiment.ByGroup(experiment.Findings)
 	if err != nil {
@@ -73,6 +73,9 @@ func TestEveryExperiment(t *testing.T) {
 	for _, e := range slices.Concat(experiment.Experiments(), profiles, findings) {
 		t.Run(e.Name, func(t *testing.T) {
 			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}
+			if testing.Short() {
+				p.Nodes, p.Pods = 2, 6
+			}
 			if trace, ok := traces[e.Name]; ok {
 				p.Trace = trace
 			}
