@@ -170,6 +170,24 @@ func (k *Curve) Idle() (watts float64, known bool) { return k.end(0) }
 // Max returns the power at full load; known is false while no reading was near.
 func (k *Curve) Max() (watts float64, known bool) { return k.end(1) }
 
+// Residual returns how far a reading at utilisation u deviates from the curve, by the part
+// of the power there that load causes: what an [Account] doubts the shares of load by. It
+// is at most 1, and 1 where nothing is known.
+func (k *Curve) Residual(u float64) float64 {
+	l, known := k.At(u)
+	if !known {
+		return 1
+	}
+	dynamic := l.Watts
+	if idle, known := k.Idle(); known {
+		dynamic -= idle
+	}
+	if l.SD >= dynamic {
+		return 1
+	}
+	return l.SD / dynamic
+}
+
 func (k *Curve) end(u float64) (float64, bool) {
 	l, known := k.At(u)
 	return l.Watts, known && !l.Extrapolated

@@ -239,6 +239,32 @@ func TestCurveDoubt(t *testing.T) {
 	}
 }
 
+// TestResidual by hand: of what load adds, not of the whole power.
+func TestResidual(t *testing.T) {
+	k := newCurve(t, energy.CurveConfig{})
+	if r := k.Residual(.5); r != 1 {
+		t.Error("nothing known:", r)
+	}
+	s := energy.CurveState{}
+	s.Watts[5], s.Weight[5], s.Variance[5] = 80, 100, 16
+	if err := k.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	if r := k.Residual(.5); !near(r, .05) {
+		t.Error("idle unknown:", r)
+	}
+	s.Watts[0], s.Weight[0], s.Variance[0] = 40, 100, 1
+	if err := k.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	if r := k.Residual(.5); !near(r, .1) {
+		t.Error(r)
+	}
+	if r := k.Residual(0); r != 1 {
+		t.Error("no load:", r)
+	}
+}
+
 // TestCurveFollows: a machine whose power has changed is known anew after some fifty
 // readings.
 func TestCurveFollows(t *testing.T) {

@@ -65,8 +65,8 @@ type Account struct {
 	// consumers' weights, such as a host's cores: the part that nobody rents is then
 	// nobody's.
 	Weights float64
-	// Residual is how far the energy is from being linear in CPU time, relative: what
-	// a Curve's readings deviate by. It does not average out.
+	// Residual is how far the energy of load is from being proportional to CPU time,
+	// relative ([Curve.Residual]). It does not average out.
 	Residual  float64
 	Consumers []Consumer
 }

@@ -1,0 +1,255 @@
+package fakerapl_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
+)
+
+// chain is what an agent does: counters once a second, pods every five.
+type chain struct {
+	t       *testing.T
+	machine *fakerapl.Machine
+	source  *source.Powercap
+	meter   *energy.Meter
+	curve   *energy.Curve
+	cores   float64
+
+	readings []energy.Reading
+	joules   float64 // since pods were charged last
+	variance float64
+	busy     float64
+	seconds  float64
+	residual float64
+}
+
+func newChain(t *testing.T, c fakerapl.Config) *chain {
+	t.Helper()
+	c.Dir = t.TempDir()
+	m, err := fakerapl.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := source.NewPowercap(source.PowercapConfig{Root: filepath.Join(c.Dir, "class/powercap")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	meter, err := energy.NewMeter(energy.MeterConfig{MaxWatts: .9 * c.Range})
+	if err != nil {
+		t.Fatal(err)
+	}
+	curve, err := energy.NewCurve(energy.CurveConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &chain{t: t, machine: m, source: s, meter: meter, curve: curve, cores: float64(c.Sockets * c.Cores)}
+}
+
+// second takes a reading, with the core-seconds that were busy since the last.
+func (c *chain) second(at time.Time, busy float64) {
+	c.t.Helper()
+	var err error
+	if c.readings, err = c.source.ReadTo(c.readings, at); err != nil {
+		c.t.Fatal(err)
+	}
+	in, err := c.meter.Add(c.readings)
+	if err != nil {
+		return // the first
+	}
+	seconds := in.To.Sub(in.From).Seconds()
+	if err := c.curve.Learn(min(busy/seconds/c.cores, 1), in.Watts); err != nil {
+		c.t.Fatal(err)
+	}
+	c.joules, c.variance = c.joules+in.Joules, c.variance+in.SD*in.SD
+	c.busy, c.seconds = c.busy+busy, c.seconds+seconds
+}
+
+// charge divides what was taken since the last time among consumers.
+func (c *chain) charge(consumers []energy.Consumer) []energy.Share {
+	c.t.Helper()
+	idle, known := c.curve.Idle()
+	account := energy.Account{
+		Joules: c.joules, SD: math.Sqrt(c.variance), Idle: idle * c.seconds, IdleKnown: known,
+		Busy: c.busy, Tree: c.busy, Capacity: c.cores * c.seconds, Residual: c.curve.Residual(c.busy / c.seconds / c.cores), Consumers: consumers,
+	}
+	shares, rest, err := energy.Split{}.AttributeTo(nil, &account)
+	if err != nil || rest.RatioSplit == known {
+		c.t.Fatal(err, rest)
+	}
+	c.joules, c.variance, c.busy, c.seconds = 0, 0, 0, 0
+	return shares
+}
+
+// TestChain: counters that wrap each few seconds, on two sockets, and pods that differ by
+// ten: the machine's energy within a two-hundredth, each pod's within a twentieth over
+// all, and the truth of single intervals within two deviations nine times of ten.
+func TestChain(t *testing.T) {
+	for _, shape := range []float64{0, 1.4} {
+		for _, load := range []float64{.1, .5, 1} {
+			t.Run(fmt.Sprintf("shape %v, load %v", shape, load), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(uint64(10*load), uint64(10*shape)))
+				c := newChain(t, fakerapl.Config{
+					Sockets: 2, Cores: 8, Idle: 20, Max: 70, DRAM: 5, Shape: shape, Range: 100, Noise: .02, Random: random,
+				})
+				r := run{chain: c, random: random, pods: make([]fakerapl.Consumer, 10), charged: make([]float64, 10)}
+				for i := range r.pods {
+					r.pods[i].Socket = i % 2
+				}
+				r.warm()
+				r.measure(load)
+			})
+		}
+	}
+}
+
+// run is a chain under load.
+type run struct {
+	*chain
+	random  *rand.Rand
+	pods    []fakerapl.Consumer
+	charged []float64
+	tenths  int
+	before  []float64
+	cpu     []time.Duration
+}
+
+func (r *run) now() time.Time {
+	return time.Unix(1e9, 0).Add(time.Duration(r.tenths) * 100 * time.Millisecond)
+}
+
+// tenth has the machine so busy for a tenth of a second, pods in unequal parts.
+func (r *run) tenth(load float64) float64 {
+	r.t.Helper()
+	r.tenths++
+	busy := 0.0
+	for socket := range 2 {
+		var weights [10]float64
+		sum := 0.0
+		for i := socket; i < len(r.pods); i += 2 {
+			weights[i] = float64(1+i) * (.5 + r.random.Float64())
+			sum += weights[i]
+		}
+		of := load
+		if load < 1 {
+			of *= .8 + .4*r.random.Float64()
+		}
+		for i := socket; i < len(r.pods); i += 2 {
+			cpu := .1 * 8 * of * weights[i] / sum
+			r.pods[i].CPU += time.Duration(cpu * 1e9)
+			busy += cpu
+		}
+	}
+	if err := r.machine.Advance(r.now(), r.pods); err != nil {
+		r.t.Fatal(err)
+	}
+	return busy
+}
+
+func (r *run) oneSecond(load float64) {
+	r.t.Helper()
+	busy := 0.0
+	for range 10 {
+		busy += r.tenth(load)
+	}
+	r.second(r.now(), busy)
+}
+
+// warm shows the curve all loads.
+func (r *run) warm() {
+	for range 30 {
+		for _, load := range []float64{0, .1, .3, .5, .7, .9, 1} {
+			r.oneSecond(load)
+		}
+	}
+	r.charge(nil)
+	_, r.before = r.machine.Truth()
+	r.cpu = make([]time.Duration, len(r.pods))
+	for i, p := range r.pods {
+		r.cpu[i] = p.CPU
+	}
+}
+
+// measure charges pods for a hundred intervals of five seconds and judges them.
+func (r *run) measure(load float64) {
+	r.t.Helper()
+	node, first := r.machine.Truth()
+	metered := total(r.meter)
+	within, all := 0, 0
+	var doubt, errs, size float64
+	for range 100 {
+		for range 5 {
+			r.oneSecond(load)
+		}
+		consumers := make([]energy.Consumer, len(r.pods))
+		for i, p := range r.pods {
+			consumers[i] = energy.Consumer{Key: uint64(i), CPU: (p.CPU - r.cpu[i]).Seconds()}
+			r.cpu[i] = p.CPU
+		}
+		shares := r.charge(consumers)
+		_, truth := r.machine.Truth()
+		for i, s := range shares {
+			r.charged[i] += s.Joules
+			missed := s.Joules - (truth[i] - r.before[i])
+			doubt, errs, size = doubt+s.SD*s.SD, errs+missed*missed, size+s.Joules*s.Joules
+			if all++; math.Abs(s.Joules-(truth[i]-r.before[i])) <= 2*s.SD {
+				within++
+			}
+		}
+		r.before = truth
+	}
+	after, truth := r.machine.Truth()
+	if got, want := total(r.meter)-metered, after-node; math.Abs(got-want) > .005*want {
+		r.t.Errorf("the machine: %v J, in truth %v", got, want)
+	}
+	for i := range r.pods {
+		if got, want := r.charged[i], truth[i]-first[i]; math.Abs(got-want) > .05*want {
+			r.t.Errorf("pod %d: %v J, in truth %v", i, got, want)
+		}
+	}
+	if all < 200 || float64(within) < .9*float64(all) {
+		r.t.Errorf("the truth is within two deviations %d times of %d", within, all)
+	}
+	r.t.Logf("within two deviations %d of %d; relative deviation %.3f, error %.3f", within, all, math.Sqrt(doubt/size), math.Sqrt(errs/size))
+}
+
+func total(m *energy.Meter) (sum float64) {
+	for _, z := range m.TotalsTo(nil) {
+		sum += z.Joules
+	}
+	return sum
+}
+
+// TestConfig: what is out of range is named.
+func TestConfig(t *testing.T) {
+	good := fakerapl.Config{Dir: t.TempDir(), Sockets: 1, Cores: 4, Idle: 10, Max: 40}
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*fakerapl.Config){
+		"Dir": func(c *fakerapl.Config) { c.Dir = "" }, "Sockets": func(c *fakerapl.Config) { c.Sockets = 0 },
+		"Cores": func(c *fakerapl.Config) { c.Cores = -1 }, "Max": func(c *fakerapl.Config) { c.Max = 0 },
+		"Idle": func(c *fakerapl.Config) { c.Idle = 50 }, "Noise": func(c *fakerapl.Config) { c.Noise = .1 },
+		"DRAM": func(c *fakerapl.Config) { c.DRAM = math.NaN() },
+	} {
+		c := good
+		change(&c)
+		if _, err := fakerapl.New(c); err == nil {
+			t.Error(name, "is taken")
+		}
+	}
+}
