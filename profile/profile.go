@@ -184,7 +184,10 @@ const mostContainers = 64
 // current says whether the window is of the newest revision, which begins with the
 // first pod that is of another and younger.
 func (p *Profile) current(at time.Time, w *Window) bool {
-	began := at.Add(-w.Age)
+	began := w.Created
+	if began.IsZero() {
+		began = at.Add(-w.Age)
+	}
 	if w.Revision == p.revision && !p.began.IsZero() {
 		return true
 	}

@@ -618,6 +618,7 @@ func TestProfileRefuses(t *testing.T) {
 		"Window.Pod":            func(w *profile.Window) { w.Pod = "" },
 		"Window.Span":           func(w *profile.Window) { w.Span = 2 * time.Hour },
 		"Window.Age":            func(w *profile.Window) { w.Age = -1 },
+		"Window.Created":        func(w *profile.Window) { w.Created = time.Unix(1e10, 0) },
 		"Window.CPUSeconds":     func(w *profile.Window) { w.CPUSeconds = math.NaN() },
 		"Window.StalledSeconds": func(w *profile.Window) { w.StalledSeconds = 1e9 },
 		"Window.MemoryPeak":     func(w *profile.Window) { w.MemoryPeak = math.Inf(1) },

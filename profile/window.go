@@ -13,6 +13,10 @@ type Window struct {
 	Node, Revision string
 	// Age is the pod's at the end of the window, which lasted Span.
 	Age, Span time.Duration
+	// Created is when the pod was made, if that is known: a window may be late, and
+	// who measures may know the pod for less time than it has lived. By it revisions
+	// are ordered; zero means by Age.
+	Created time.Time
 	// CPUSeconds were used and StalledSeconds waited for a core, together what
 	// the pod would have used of idle ones. Unstalled says that waiting was not
 	// measured: the confidence in CPU stays at most ½ then.
@@ -63,6 +67,8 @@ func (w *Window) Validate() error {
 		return refuse("Window.Span", w.Span, "above 0, at most 1h")
 	case w.Age < 0:
 		return refuse("Window.Age", w.Age, "not negative")
+	case !w.Created.IsZero() && checkTime(w.Created) != nil:
+		return refuse("Window.Created", w.Created, "from 1970 to 2255, or zero")
 	case !(w.CPUSeconds >= 0) || w.CPUSeconds > mostCPU:
 		return refuse("Window.CPUSeconds", w.CPUSeconds, "from 0 to 4096 cores")
 	case !(w.StalledSeconds >= 0) || w.StalledSeconds > mostCPU:

@@ -18,6 +18,8 @@ type Pod struct {
 	Workload profile.Workload
 	Revision string
 	Template uint64
+	// Created is when it was made; zero means that nobody knows.
+	Created time.Time
 	// Always says that the pod is restarted when it ends, so lives on.
 	Always bool
 	// Containers have an ID, those of a pod with more than one.
@@ -40,6 +42,7 @@ type pod struct {
 	node       unique.Handle[string]
 	revision   unique.Handle[string]
 	containers []Container
+	created    int64 // in seconds; 0 is unknown
 	always     bool
 	measured   bool
 	gone       bool
@@ -87,6 +90,9 @@ func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 	kept := s.pods[key]
 	if kept == nil {
 		kept = &pod{revision: unique.Make(p.Revision), always: p.Always}
+		if !p.Created.IsZero() {
+			kept.created = p.Created.Unix()
+		}
 		if nameable(p.Workload, p.Revision) {
 			w, err := s.workload(at, p.Workload, p.Template)
 			if err != nil { // New has seen the configuration

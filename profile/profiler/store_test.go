@@ -138,6 +138,31 @@ func TestWindowsOfUnknownPodsWait(t *testing.T) {
 }
 
 // A container's window waits until the API names the container.
+// An old pod says nothing of the newer revision, also where its agent has been
+// restarted, and knows it for a minute, or its window comes late.
+func TestRevisionsAreInTheOrderOfTheirPods(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	pod := func(n int, revision string) {
+		c.store.Pod(c.at, profiler.Pod{UID: uid(n), Node: "a", Workload: deployment("web"), Revision: revision, Created: c.at, Always: true})
+	}
+	pod(1, "one")
+	pod(2, "one")
+	c.at = c.at.Add(time.Hour)
+	pod(3, "two")
+	c.at = c.at.Add(10 * time.Minute)
+	want(t, "a pod of the newer", c.send("a", window(3, .5, 1<<30)), profiler.Accepted, 1)
+	old := window(2, .5, 8<<30)
+	old.Age = time.Minute
+	want(t, "one of the older", c.send("a", old), profiler.Accepted, 1)
+	got := c.publish()
+	if len(got) == 0 {
+		t.Fatal("nothing is published")
+	}
+	if u := got[0]; u.Revision != "two" || u.Demand.Memory.Amount > 1.1*(1<<30) {
+		t.Errorf("revision %s takes %+v", u.Revision, u.Demand)
+	}
+}
+
 func TestContainersAreNamedByTheirIDs(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))

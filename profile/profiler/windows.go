@@ -125,9 +125,13 @@ func (s *Store) window(w *agent.Window, p *pod, node, container string) profile.
 	for _, d := range w.Demand {
 		s.demand = append(s.demand, profile.DemandTime(d))
 	}
+	var created time.Time
+	if p.created != 0 {
+		created = time.Unix(p.created, 0)
+	}
 	return profile.Window{
 		Pod: nameOf(w.Pod), Container: container, Node: node, Revision: p.revision.Value(),
-		Age: w.Age, Span: w.Span, CPUSeconds: w.CPU, StalledSeconds: agent.Waited(w.Stalled, w.Throttled), Unstalled: !w.Pressure, Demand: s.demand,
+		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: agent.Waited(w.Stalled, w.Throttled), Unstalled: !w.Pressure, Demand: s.demand,
 		Memory: w.Memory, MemoryPeak: w.MemoryPeak, Periods: w.Periods, ThrottledPeriods: w.ThrottledPeriods,
 		OOMKills: w.OOMKills, Always: p.always, Ended: w.Ended,
 	}
