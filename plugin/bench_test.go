@@ -50,7 +50,8 @@ func fleetReport(i, full int) agent.Report {
 	r.K, r.Absorbed = 3, keys(i*30, i*30+30)
 	r.Channels[0].Room, r.Channels[1].Room = float64(4+i%16)/20, float64(4+i%13)/16
 	if i*7919%5000 < full {
-		r.Avail, r.Channels[0].Room, r.Channels[1].Room = .5, .2, .02
+		// No pod of any workload fits, as no typical one does.
+		r.Avail, r.Channels[0].Room, r.Channels[1].Room = .5, .2, .001
 	}
 	return r
 }

@@ -64,11 +64,18 @@ func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
 		return decision, false
 	}
 	b.Flags = reserve.BriefFlags(decision >> briefFlags & (1<<(briefNumber-briefFlags) - 1))
-	for i := range s.brief {
-		pair := s.brief[i].Load()
-		b.Numbers[2*i], b.Numbers[2*i+1] = math.Float32frombits(uint32(pair)), math.Float32frombits(uint32(pair>>32))
-	}
+	n := &b.Numbers // written out: it is read thousands of times a cycle
+	n[0], n[1] = split(s.brief[0].Load())
+	n[2], n[3] = split(s.brief[1].Load())
+	n[4], n[5] = split(s.brief[2].Load())
+	n[6], n[7] = split(s.brief[3].Load())
+	n[8], n[9] = split(s.brief[4].Load())
 	return decision, (decision^s.decision.Load())>>briefNumber&briefMask == 0
+}
+
+// split is a pair of numbers.
+func split(pair uint64) (low, high float32) {
+	return math.Float32frombits(uint32(pair)), math.Float32frombits(uint32(pair >> 32))
 }
 
 // verdict is the reason for which a cycle refuses a node, or that it admits it,

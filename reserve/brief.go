@@ -116,23 +116,28 @@ func (b *Brief) Fits(q *Question) (reason Reason, sure bool) {
 // room decides by the resources.
 func (b *Brief) room(q *Question) (Reason, bool) {
 	n := &b.Numbers
+	net, most := float64(n[cpuNet]), float64(n[cpuMost])
 	needs := float64(n[cpuCost])*q.demand.Typical[CPU] + float64(n[cpuUnit])*q.demand.Amount[CPU]
-	if left := sign(float64(n[cpuNet]), q.kept, needs, 0, float64(n[cpuMost]), q.known[CPU]); left <= 0 {
-		return NoCPU, left < 0
+	if !plenty(net, q.kept+needs) {
+		if left := sign(net, q.kept, needs, 0, most, q.known[CPU]); left <= 0 {
+			return NoCPU, left < 0
+		}
 	}
+	net, most = float64(n[memoryNet]), float64(n[memoryMost])
 	unit, flight := float64(n[memoryUnit]), float64(n[memoryFlight])
-	needs = float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory]
 	variance := float64(n[memoryVar])*q.demand.Typical[Memory] + unit*unit*q.demand.Var[Memory]
-	needs += q.caution * math.Sqrt(flight+variance)
-	most, alone := float64(n[memoryMost]), 0.
-	if q.known[Memory] && needs > nearlyAlone*most { // what a pod that is alone needs is more than that
-		alone = q.caution * math.Sqrt(flight)
-	}
-	if left := sign(float64(n[memoryNet]), 0, needs, alone, most, q.known[Memory]); left <= 0 {
-		return NoMemory, left < 0
+	needs = float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory] + q.caution*math.Sqrt(flight+variance)
+	if !plenty(net, needs) {
+		if left := sign(net, 0, needs, q.caution*math.Sqrt(flight), most, q.known[Memory]); left <= 0 {
+			return NoMemory, left < 0
+		}
 	}
 	return Admitted, true
 }
+
+// plenty says that so much of a resource is left even beside a pod that gets no
+// discount for being alone, as most nodes have or there is no hurry.
+func plenty(net, needs float64) bool { return net-needs > roundings*(math.Abs(net)+needs) }
 
 // sign is that of what is left where a pod needs so much, 0 if it isn't sure; flight is
 // what it may need beyond a node of its own. See slack for the formula.
