@@ -1,210 +1,26 @@
 package profiles
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/embedded"
-	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-const (
-	gib = 1 << 30
-	// A node has memory for two heavy pods and many light ones; a typical pod is taken
-	// to need an eighth of it.
-	nodeMemory, heavyMemory, lightMemory = 128 * gib, 48 * gib, 2 * gib
-	typicalShare                         = 1. / 8
-)
-
-// fleet are nodes whose pods take memory by their Deployment's name; it reports on
-// them, and reads their pods for a profiler.
-type fleet struct {
-	// heavy and light are Deployments that no other test has.
-	heavy, light string
-	t            *testing.T
-	client       kubernetes.Interface
-	names        []string
-	usage        []*nodeAgent
-	sends        []*publish.Signals
-
-	mu        sync.Mutex
-	sequence  uint64
-	read      map[string]bool     // pods by UID
-	most      map[string]int64    // the most memory that pods of a node took
-	surprises map[string][]uint64 // what a node tells of pods, by the node
-}
-
-// startFleet runs until the test's end.
-func startFleet(t *testing.T, client kubernetes.Interface, nodes int, scheduler, profiler string) *fleet {
-	t.Helper()
-	id := strconv.FormatInt(time.Now().UnixNano(), 36)
-	f := &fleet{heavy: "heavy" + id, light: "light" + id, t: t, client: client, read: map[string]bool{}, most: map[string]int64{}, surprises: map[string][]uint64{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	for i := range nodes {
-		name := fmt.Sprint("sized-", i)
-		cluster.Register(t, client, name)
-		t.Cleanup(func() { _ = client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}) })
-		signals, err := publish.NewSignals(publish.SignalsConfig{Targets: []string{scheduler}, Backoff: publish.Backoff{Max: 200 * time.Millisecond}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		running.Go(func() { _ = signals.Run(ctx) })
-		f.names, f.sends = append(f.names, name), append(f.sends, signals)
-		f.usage = append(f.usage, startAgent(t, publish.UsagesConfig{Node: name, Targets: []string{profiler}}))
-	}
-	running.Go(func() {
-		ticker := time.NewTicker(100 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				f.report(ctx)
-			}
-		}
-	})
-	t.Cleanup(func() { cancel(); running.Wait() })
-	return f
-}
-
-func deploymentOf(pod *corev1.Pod) string {
-	name, _, _ := strings.Cut(pod.Name, "-")
-	return name
-}
-
-func memoryOf(pod *corev1.Pod) int64 {
-	if strings.HasPrefix(pod.Name, "heavy") {
-		return heavyMemory
-	}
-	return lightMemory
-}
-
-// report tells of all nodes as they are.
-func (f *fleet) report(ctx context.Context) {
-	pods, err := f.client.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.sequence++
-	for i, name := range f.names {
-		used, r := int64(0), agent.Report{Node: name, Incarnation: 1, Sequence: f.sequence, SampledAt: time.Now(), Schema: "sized", Limiting: agent.Memory}
-		for p := range pods.Items {
-			pod := &pods.Items[p]
-			if pod.Spec.NodeName != name {
-				continue
-			}
-			used += memoryOf(pod)
-			r.Absorbed = append(r.Absorbed, reserve.KeyOf(string(pod.UID)))
-			if !f.read[string(pod.UID)] {
-				f.read[string(pod.UID)] = true
-				f.usage[i].read(pod, .1, uint64(memoryOf(pod)))
-			}
-		}
-		slices.Sort(r.Absorbed)
-		f.most[name] = max(f.most[name], used)
-		room := 1 - float64(used)/nodeMemory
-		r.Avail = room / typicalShare
-		r.Channels = []agent.ChannelReport{
-			{Name: agent.CPU, Capacity: 1, Cost: 1. / 64, Room: 1, Most: 1, Unit: 1. / 64},
-			{Name: agent.Memory, Usage: 1 - room, Capacity: 1, Cost: typicalShare, Room: room, Most: 1, Unit: 1. / nodeMemory},
-		}
-		for _, key := range f.surprises[name] {
-			r.Surprises = append(r.Surprises, agent.Surprise{Pod: reserve.PodKey(key), MemoryRatio: 100})
-		}
-		f.sends[i].Send(r, r.SampledAt)
-	}
-}
-
-// checkMemory fails the test for a node that had less memory than its pods took.
-func (f *fleet) checkMemory() {
-	f.t.Helper()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for name, most := range f.most {
-		if most > nodeMemory {
-			f.t.Errorf("pods on %s took %d GiB", name, most/gib)
-		}
-	}
-}
-
-// submit makes n pods of a Deployment for the scheduler to place.
-func (f *fleet) submit(deployment string, from, n int) {
-	f.t.Helper()
-	controls := true
-	for i := from; i < from+n; i++ {
-		_, err := f.client.CoreV1().Pods(metav1.NamespaceDefault).Create(f.t.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("%s-5d4f8c7b9-%05d", deployment, i), Labels: map[string]string{"pod-template-hash": "5d4f8c7b9"},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-5d4f8c7b9", UID: "1", Controller: &controls}},
-			},
-			Spec: corev1.PodSpec{
-				SchedulerName: schedulerd.SpazioProfile,
-				Containers:    []corev1.Container{{Name: "main", Image: "spazio.invalid/" + deployment}},
-			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			f.t.Fatal(err)
-		}
-	}
-}
-
-// bound counts the pods of a Deployment that have a node, and those that have none.
-func (f *fleet) bound(deployment string) (bound, waiting int) {
-	pods, err := f.client.CoreV1().Pods(metav1.NamespaceDefault).List(f.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	for i := range pods.Items {
-		switch pod := &pods.Items[i]; {
-		case deploymentOf(pod) != deployment:
-		case pod.Spec.NodeName == "":
-			waiting++
-		default:
-			bound++
-		}
-	}
-	return bound, waiting
-}
-
-func (f *fleet) waitBound(deployment string, n int) {
-	f.t.Helper()
-	cluster.Eventually(f.t, fmt.Sprintf("%d pods of %s are bound", n, deployment), func() (bool, any) {
-		bound, waiting := f.bound(deployment)
-		return bound == n, fmt.Sprint(bound, " bound, ", waiting, " waiting")
-	})
-}
-
-func (f *fleet) pod(deployment string, i int) *corev1.Pod {
-	f.t.Helper()
-	pod, err := f.client.CoreV1().Pods(metav1.NamespaceDefault).Get(f.t.Context(), fmt.Sprintf("%s-5d4f8c7b9-%05d", deployment, i), metav1.GetOptions{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return pod
-}
 
 // waitSource waits until the scheduler knows of a pod's workload from there; empty is
 // where profiles are off.
@@ -312,16 +128,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	f.waitBound(f.light, 16)
 	f.waitBound(f.heavy, 6)
 	f.checkMemory()
-	cluster.Eventually(t, "the seventh is told what it waits for", func() (bool, any) {
-		for i := 2; i <= 7; i++ {
-			for _, c := range f.pod(f.heavy, i).Status.Conditions {
-				if c.Type == corev1.PodScheduled && strings.Contains(c.Message, "without enough memory for what the pod is expected to take") {
-					return true, nil
-				}
-			}
-		}
-		return false, nil
-	})
+	f.waitRefused(f.heavy)
 
 	// A node that lies about its own pods, and about those of others, is one node.
 	f.mu.Lock()
@@ -340,18 +147,11 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 
 	// Nobody measures any more: what was known is still known.
 	p.Kill(t)
-	for i := 1; i <= 6; i++ {
-		if pod := f.pod(f.heavy, i); pod.Spec.NodeName != "" {
-			if err := client.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
-				t.Fatal(err)
-			}
-			break
-		}
+	f.end(f.heavy)
+	f.waitBound(f.heavy, 6)
+	if _, waiting := f.bound(f.heavy); waiting != 0 {
+		t.Errorf("%d wait where one has gone", waiting)
 	}
-	cluster.Eventually(t, "the seventh goes where one has gone", func() (bool, any) {
-		bound, waiting := f.bound(f.heavy)
-		return bound == 6 && waiting == 0, fmt.Sprint(bound, waiting)
-	})
 	f.checkMemory()
 
 	// Without a definition all are typical pods; nobody is lost.
@@ -397,4 +197,88 @@ func TestSchedulersWithoutRights(t *testing.T) {
 			waitSource(t, hub, f.pod(f.light, 1), "", nil)
 		})
 	}
+}
+
+// Who knows what pods take may be killed in the middle of a batch and come again: no
+// pod is lost, none waits beside room, and what was measured meanwhile is told later.
+func TestTheProfilerIsKilledInMidBatch(t *testing.T) {
+	const heavy, atOnce = 14, 6
+	client, _ := cluster.Connect(t)
+	define(t, dynamicClient(t))
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique("batch"), "list", "watch"), deciding(), often())
+	p := startProfiler(t, grant(t, client, unique("of-batch"), controller.Rights()), "--refresh", "1s")
+	f := startFleet(t, client, 3, hub.Addr().String(), p.address)
+	cluster.WaitFresh(t, hub, 3)
+	f.submit(f.heavy, 1, 1)
+	f.waitBound(f.heavy, 1)
+	waitSource(t, hub, f.pod(f.heavy, 1), "profile", nil)
+
+	f.submit(f.heavy, 2, heavy-1)
+	for ended := range heavy - atOnce {
+		f.waitBound(f.heavy, atOnce)
+		switch ended {
+		case 2:
+			p.Kill(t)
+		case 3: // nobody knows these, and nobody measures them
+			f.submit(f.light, 1, 3)
+			f.waitBound(f.light, 3)
+		case 6:
+			p.Start(t)
+		}
+		f.end(f.heavy)
+	}
+	f.waitBound(f.heavy, atOnce)
+	if _, waiting := f.bound(f.heavy); waiting != 0 {
+		t.Errorf("%d wait beside room", waiting)
+	}
+	f.checkMemory()
+	published(t, f.light, about(lightMemory))
+	waitSource(t, hub, f.pod(f.light, 1), "profile", nil)
+	p.Interrupt(t)
+}
+
+// A rollout doubles what a workload takes. Its first pods are taken for what the older
+// ones took; what they show is believed from the third on, and said.
+func TestARolloutDoublesMemory(t *testing.T) {
+	const replicas = 6
+	client, _ := cluster.Connect(t)
+	define(t, dynamicClient(t))
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique("rollout"), "list", "watch"), deciding(), often())
+	p := startProfiler(t, grant(t, client, unique("of-rollout"), controller.Rights()), "--refresh", "1s")
+	f := startFleet(t, client, 3, hub.Addr().String(), p.address)
+	cluster.WaitFresh(t, hub, 3)
+	f.submit(f.growing, 1, 1)
+	f.waitBound(f.growing, 1)
+	waitSource(t, hub, f.pod(f.growing, 1), "profile", nil)
+	f.submit(f.growing, 2, replicas-1)
+	f.waitBound(f.growing, replicas)
+	published(t, f.growing, func(d profile.Demand) bool { return about(heavyMemory/2)(d) && d.Memory.Confidence >= .85 })
+
+	// One after the other, as a Deployment does it; the older come first by name.
+	for i := 1; i <= replicas; i++ {
+		f.end(f.growing)
+		f.submitOf(newer, f.growing, i, 1)
+		f.waitBound(f.growing, replicas)
+	}
+	got := published(t, f.growing, func(d profile.Demand) bool { return about(heavyMemory)(d) && d.Memory.Confidence >= .75 })
+	if got.Status.Revision != newer || !meta.IsStatusConditionTrue(got.Status.Conditions, v1alpha1.Contradicted) {
+		t.Errorf("the rollout is not told: %+v", got.Status)
+	}
+	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_evidence_restarts_total", 1)
+	cluster.Eventually(t, "the scheduler has heard of it", func() (bool, any) {
+		e, err := hub.Explain(metav1.NamespaceDefault + "/" + f.pods(f.growing)[0].Name)
+		return err == nil && e.Workload != nil && e.Workload.Memory.Amount >= .9*heavyMemory, e.Workload
+	})
+
+	// There is memory for six of them: the seventh waits, until one ends.
+	f.submitOf(newer, f.growing, replicas+1, 2)
+	f.waitRefused(f.growing)
+	f.end(f.growing)
+	f.waitBound(f.growing, replicas)
+	f.end(f.growing)
+	f.waitBound(f.growing, replicas)
+	f.checkMemory()
+	p.Interrupt(t)
 }
