@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -237,6 +238,15 @@ func (f *fleet) waitBound(deployment string, n int) {
 	cluster.Eventually(f.t, fmt.Sprintf("%d pods of %s are bound", n, deployment), func() (bool, any) {
 		bound, waiting := f.bound(deployment)
 		return bound == n, fmt.Sprint(bound, " bound, ", waiting, " waiting")
+	})
+}
+
+// waitReported waits until the nodes have told of all pods that are bound.
+func (f *fleet) waitReported(hub *plugin.Hub) {
+	f.t.Helper()
+	cluster.Eventually(f.t, "all pods are reported", func() (bool, any) {
+		nodes := hub.Snapshot()
+		return !slices.ContainsFunc(nodes, func(s plugin.NodeState) bool { return s.InFlight > 0 }), nodes
 	})
 }
 

@@ -256,11 +256,13 @@ func TestARolloutDoublesMemory(t *testing.T) {
 	f.waitBound(f.growing, replicas)
 	published(t, f.growing, func(d profile.Demand) bool { return about(heavyMemory/2)(d) && d.Memory.Confidence >= .85 })
 
-	// One after the other, as a Deployment does it; the older come first by name.
+	// One when the last has come up, as a Deployment does it; the older come first by
+	// name.
 	for i := 1; i <= replicas; i++ {
 		f.end(f.growing)
 		f.submitOf(newer, f.growing, i, 1)
 		f.waitBound(f.growing, replicas)
+		f.waitReported(hub)
 	}
 	got := published(t, f.growing, func(d profile.Demand) bool { return about(heavyMemory)(d) && d.Memory.Confidence >= .75 })
 	if got.Status.Revision != newer || !meta.IsStatusConditionTrue(got.Status.Conditions, v1alpha1.Contradicted) {
