@@ -33,6 +33,9 @@ type Params struct {
 	Requests workload.Requests
 	// Swap has nodes swap where pods exceed their memory instead of killing one.
 	Swap bool
+	// Named gives pods whose workload has no name their experiment's, servers another, so
+	// that profiles tell of them.
+	Named bool
 	// Crowding is what pods lose to one another besides their time on the cores.
 	Crowding node.Crowding
 	// Init, if above 0, gives every pod an init container of at most so many

@@ -2,6 +2,7 @@ package experiment_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // verdicts are those on one case of an experiment on profiles, from rows that are given:
@@ -39,6 +41,34 @@ func verdicts(t *testing.T, name, label string, p experiment.Params, values map[
 		}
 	}
 	return got
+}
+
+// TestNamed: pods of an experiment without workloads are typical ones under profiles,
+// and known ones where they have been given names.
+func TestNamed(t *testing.T) {
+	of := map[bool]map[string][]float64{}
+	for _, named := range []bool{false, true} {
+		of[named] = map[string][]float64{}
+		b1 := cases(t, "b1", experiment.Params{Nodes: 2, Pods: 60, Named: named}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
+		rows, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{experiment.Units, experiment.Pooled}, Seeds: []uint64{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			if r.Metric == "makespan" || r.Metric == "sojourn_mean" {
+				of[named][r.Scheduler] = append(of[named][r.Scheduler], r.Value)
+			}
+		}
+	}
+	if !slices.Equal(of[false][experiment.Units], of[false][experiment.Pooled]) {
+		t.Error("profiles tell of pods without a workload")
+	}
+	if slices.Equal(of[true][experiment.Units], of[true][experiment.Pooled]) {
+		t.Error("profiles tell nothing of pods that were given a name")
+	}
+	if !slices.Equal(of[true][experiment.Pooled], of[false][experiment.Pooled]) {
+		t.Error("names change what is decided without profiles")
+	}
 }
 
 func TestProfileTargets(t *testing.T) {

@@ -163,6 +163,9 @@ func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
 			return outcome{}, err
 		}
 	}
+	if t.kase.Params.Named {
+		name(pods, t.kase.Experiment.Name)
+	}
 	config.Seed = t.seed
 	if t.scheduler == Idle {
 		pods = idle(pods)
@@ -189,6 +192,19 @@ func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
 		rows = append(rows, Row{t.kase.Label, t.scheduler, t.seed, m.Name, m.Value, m.Unit})
 	}
 	return outcome{rows, result}, nil
+}
+
+// name gives the pods that have none a workload.
+func name(pods []sim.Pod, workload string) {
+	for i := range pods {
+		switch p := &pods[i]; {
+		case p.Workload != "":
+		case p.Server.Rate > 0:
+			p.Workload = workload + "-server"
+		default:
+			p.Workload = workload
+		}
+	}
 }
 
 // outcome is a run that has ended; the lower bound has no result.

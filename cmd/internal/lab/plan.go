@@ -48,6 +48,7 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.Float64Var(&p.params.Duration, "duration", 0, "seconds in which pods arrive (default: the experiment's)")
 	set.Float64Var(&p.params.Init, "init", 0, "longest init container of the pods in seconds, .3 the shortest; 0 for none")
 	set.BoolVar(&p.params.Swap, "swap", false, "nodes swap where pods exceed their memory, instead of killing one")
+	set.BoolVar(&p.params.Named, "named", false, "pods of no named workload are of one by the experiment's name, for profiles to tell of")
 	set.StringArrayVar(&p.params.Set, "set", nil, "another value of one of Spazio's options, name=value, 0 for its default; may be repeated")
 	set.StringArrayVar(&p.traces, "trace", nil, "directory of the trace that an experiment replays, as EXPERIMENT=DIR or DIR; may be repeated")
 	set.Float64Var(&p.params.Cluster.Latency, "latency", .001, "seconds one way between any two parts")
