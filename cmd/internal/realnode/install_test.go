@@ -169,8 +169,17 @@ func (n *realNode) ready(ctx context.Context) error {
 		return err
 	}
 	for _, s := range sets.Items {
-		if s.Status.ObservedGeneration < s.Generation || s.Status.NumberReady < 1 || s.Status.NumberReady < s.Status.DesiredNumberScheduled {
+		if s.Status.ObservedGeneration < s.Generation || s.Status.NumberReady < 1 || s.Status.NumberReady < s.Status.DesiredNumberScheduled || s.Status.UpdatedNumberScheduled < s.Status.DesiredNumberScheduled {
 			return fmt.Errorf("daemon set %s: %+v", s.Name, s.Status)
+		}
+	}
+	replicas, err := n.client.AppsV1().StatefulSets("").List(ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, s := range replicas.Items {
+		if s.Status.ObservedGeneration < s.Generation || s.Status.ReadyReplicas < *s.Spec.Replicas || s.Status.UpdatedReplicas < *s.Spec.Replicas {
+			return fmt.Errorf("stateful set %s: %+v", s.Name, s.Status)
 		}
 	}
 	jobs, err := n.client.BatchV1().Jobs("").List(ctx, all)

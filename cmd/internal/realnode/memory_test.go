@@ -56,12 +56,18 @@ func TestLargeContainer(t *testing.T) {
 // available is the machine's memory in bytes that nobody needs.
 func available(t *testing.T) int64 {
 	t.Helper()
+	return meminfo(t, "MemAvailable")
+}
+
+// meminfo is a value of /proc/meminfo in bytes.
+func meminfo(t *testing.T, name string) int64 {
+	t.Helper()
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kibibytes, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 			if err != nil {
 				t.Fatal(err)
@@ -69,6 +75,6 @@ func available(t *testing.T) int64 {
 			return kibibytes << 10
 		}
 	}
-	t.Fatal("no MemAvailable in /proc/meminfo")
+	t.Fatalf("no %s in /proc/meminfo", name)
 	return 0
 }

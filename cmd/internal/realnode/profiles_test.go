@@ -1,0 +1,158 @@
+//go:build realnode && linux
+
+package realnode
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+var podMemory = flag.Float64("pod-memory", 6, "GiB of memory that pods have in the test of profiles")
+
+const (
+	gib = 1 << 30
+	// otherMemory is what others on the machine may let go of without its being taken
+	// for room that kills pods.
+	otherMemory = 2 * gib
+	mixed       = 40
+	// What pods of the two workloads take, in MiB.
+	heavy, light = 1200, 48
+)
+
+// TestProfilesKeepWithinMemory runs a batch of two workloads that declare nothing, the
+// pods of one taking 25 times the memory of the other's, with profiles that decide and
+// then without, and counts who is killed for want of memory. Agents report memory alone
+// and keep free what is not the pods', so that it is much the same on a loaded machine.
+func TestProfilesKeepWithinMemory(t *testing.T) {
+	total, unused := meminfo(t, "MemTotal"), available(t)
+	if float64(unused) < *podMemory*gib+otherMemory {
+		t.Fatalf("%d MiB are available", unused>>20)
+	}
+	reserve := 1 - (float64(total-unused)+*podMemory*gib)/float64(total)
+	kills := map[string]int{}
+	for _, way := range []string{"profiles-on", "pooled"} {
+		t.Run(way, func(t *testing.T) {
+			components := []string{"profiler"}
+			if way == "profiles-on" {
+				components = append(components, way)
+			}
+			installProfiler(t, components, "--channels=memory", fmt.Sprintf("--reserve=memory=%.3f", reserve))
+			limitPods(t, int64(*podMemory*gib)+otherMemory)
+			load := quiet(t)
+			m, f := readMeter(t), newFates()
+			f.submit(t, way, mixed, mixOf)
+			f.wait(t, mixed)
+			kills[way] = f.killed()
+			b := f.figures(t)
+			m.since(t, &b)
+			b.Scheduler, b.Load = spazio, load
+			t.Logf("%s: %d of %d killed; %+v", way, kills[way], mixed, b)
+		})
+	}
+	if n := kills["profiles-on"]; n > 0 {
+		t.Errorf("%d pods were killed under profiles, %d without", n, kills["pooled"])
+	}
+}
+
+// mixOf are the pods of the batch: by turns of the one workload and of the other.
+func mixOf(name string) *corev1.Pod {
+	workload, memory := "light", light
+	if n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:]); err == nil && n%2 == 0 {
+		workload, memory = "heavy", heavy
+	}
+	pod := worker(name, spazio, fmt.Sprintf("-memory=%dMi", memory), "-grow=3s", "-cpu=200ms", "-sleep=15s")
+	pod.Annotations = map[string]string{profile.WorkloadAnnotation: "Job/" + workload}
+	return pod
+}
+
+// killed takes out the pods that were killed for want of memory, and counts them.
+func (f *fates) killed() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, pod := range f.ended {
+		forMemory := func(s corev1.ContainerStatus) bool {
+			return s.State.Terminated != nil && s.State.Terminated.ExitCode == 137
+		}
+		if pod.Status.Reason == "Evicted" || slices.ContainsFunc(pod.Status.ContainerStatuses, forMemory) {
+			delete(f.ended, name)
+			n++
+		}
+	}
+	return n
+}
+
+// installProfiler has our programs and some components on the node, with arguments more
+// for the agent, in the place of what was installed before.
+func installProfiler(t *testing.T, components []string, arguments ...string) {
+	t.Helper()
+	if !unified() {
+		components = append(components, "cgroup-v1")
+	}
+	objects, err := deploy.Config{Registry: deploy.NoRegistry, Components: components}.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GetKind() == "DaemonSet" && o.GetName() == "spazio-agent" {
+			addArguments(t, o, arguments)
+		}
+	}
+	if beforeInstall == nil {
+		beforeInstall = inventory(t)
+	}
+	installed = true
+	apply(t, objects)
+	eventually(t, "our programs are ready", node.ready)
+}
+
+// addArguments gives the first container of an object's pods arguments more.
+func addArguments(t *testing.T, o *unstructured.Unstructured, arguments []string) {
+	t.Helper()
+	path := []string{"spec", "template", "spec", "containers"}
+	containers, _, err := unstructured.NestedSlice(o.Object, path...)
+	if err != nil || len(containers) == 0 {
+		t.Fatalf("%s has no containers: %v", o.GetName(), err)
+	}
+	first := containers[0].(map[string]any)
+	has, _, err := unstructured.NestedStringSlice(first, "args")
+	if err == nil {
+		err = unstructured.SetNestedStringSlice(first, append(has, arguments...), "args")
+	}
+	if err == nil {
+		err = unstructured.SetNestedSlice(o.Object, containers, path...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// limitPods has the kernel kill pods, and nobody else, where they take more than so
+// many bytes together, until the test ends.
+func limitPods(t *testing.T, bytes int64) {
+	t.Helper()
+	file, none := filepath.Join(cgroups, "kubepods/memory.max"), "max"
+	if !unified() {
+		file, none = filepath.Join(cgroups, "memory/kubepods/memory.limit_in_bytes"), "-1"
+	}
+	eventually(t, "pods are limited", func(context.Context) error {
+		return os.WriteFile(file, []byte(strconv.FormatInt(bytes, 10)), 0o644)
+	})
+	t.Cleanup(func() {
+		if err := os.WriteFile(file, []byte(none), 0o644); err != nil {
+			t.Error(err)
+		}
+	})
+}
