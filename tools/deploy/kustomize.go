@@ -77,6 +77,9 @@ func component(files tree, dir string, base map[string]object, objects []object)
 			if err != nil {
 				return err
 			}
+			if last, ok := operations[len(operations)-1].Value.(string); ok && strings.HasSuffix(last, "\n") {
+				text = append(text, "# End.\n"...) // kustomize trims a patch, and with it its last value
+			}
 			k.Patches = append(k.Patches, patch{targetOf(o), string(text)})
 		}
 	}
