@@ -1,27 +1,40 @@
 package podforward
 
 import (
+	"io"
 	"net"
 	"time"
 
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// streamConn is a stream as a connection without deadlines: its request's end
-// closes the connection that it is part of.
-type streamConn struct{ httpstream.Stream }
+// unbounded has no deadlines: the end of a request closes the connection that it goes
+// by.
+type unbounded struct{}
 
 // LocalAddr is none.
-func (streamConn) LocalAddr() net.Addr { return &net.TCPAddr{} }
+func (unbounded) LocalAddr() net.Addr { return &net.TCPAddr{} }
 
 // RemoteAddr is none.
-func (streamConn) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+func (unbounded) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
 // SetDeadline does nothing.
-func (streamConn) SetDeadline(time.Time) error { return nil }
+func (unbounded) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing.
-func (streamConn) SetReadDeadline(time.Time) error { return nil }
+func (unbounded) SetReadDeadline(time.Time) error { return nil }
 
 // SetWriteDeadline does nothing.
-func (streamConn) SetWriteDeadline(time.Time) error { return nil }
+func (unbounded) SetWriteDeadline(time.Time) error { return nil }
+
+// upgraded is a connection to the API server that speaks HTTP no more.
+type upgraded struct {
+	io.ReadWriteCloser
+	unbounded
+}
+
+// streamConn is a stream of it.
+type streamConn struct {
+	httpstream.Stream
+	unbounded
+}

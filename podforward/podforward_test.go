@@ -15,6 +15,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -177,6 +178,72 @@ func TestClient(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// A request whose context ends while the API server has not answered yet ends with it,
+// and so does the connection.
+func TestGivenUpWhileConnecting(t *testing.T) {
+	asked, left := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done() // the connection's end
+		close(left)
+	}))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pod/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := podforward.Config{Cluster: &rest.Config{Host: server.URL}, Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client(t, config).Do(request)
+		ended <- err
+	}()
+	<-asked
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	<-left
+}
+
+// What the API server says instead of forwarding is told: an API error as such.
+func TestRefused(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("pods/portforward"), "pod-1", errors.New("no rights"))
+	for name, test := range map[string]struct {
+		code int
+		body string
+		is   func(error) bool
+		says string
+	}{
+		"as the API does": {http.StatusForbidden, encode(t, forbidden.Status()), apierrors.IsForbidden, "no rights"},
+		"as a proxy does": {http.StatusBadGateway, "<h1>no</h1>", func(err error) bool { return errors.Is(err, podforward.ErrRefused) }, "502 Bad Gateway <h1>no</h1>"},
+		"without a word":  {http.StatusOK, "", func(err error) bool { return errors.Is(err, podforward.ErrRefused) }, "200 OK"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(test.code)
+				fmt.Fprint(w, test.body)
+			}))
+			t.Cleanup(server.Close)
+			config := podforward.Config{Cluster: &rest.Config{Host: server.URL}, Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}
+			_, err := client(t, config).Get("http://pod/")
+			if err == nil || !test.is(err) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func encode(t *testing.T, what any) string {
+	t.Helper()
+	text, err := json.Marshal(what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
 func TestFinders(t *testing.T) {
 	holder := func(name, identity string) runtime.Object {

@@ -1,20 +1,25 @@
 package podforward
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
 // Config of a Transport. All fields are needed.
@@ -29,8 +34,14 @@ type Config struct {
 	Find Finder
 }
 
-// ErrInvalid is wrapped by every FieldError.
-var ErrInvalid = errors.New("invalid configuration or input")
+// Errors of this package; match them with errors.Is.
+var (
+	// ErrInvalid is in every FieldError.
+	ErrInvalid = errors.New("invalid configuration or input")
+	// ErrRefused is that of an answer that neither forwards nor says why as the API
+	// does; one that does is an API error, for k8s.io/apimachinery/pkg/api/errors.
+	ErrRefused = errors.New("the API server does not forward")
+)
 
 // FieldError names a field of a Config that can't be used, and its value.
 type FieldError struct {
@@ -66,10 +77,12 @@ func (c Config) Validate() error {
 
 // Transport is an http.RoundTripper whose requests end at the pod, whatever host their
 // URL names. Each has a connection to the API server of its own, which ends with the
-// response's body or the request's context. It is safe for concurrent use.
+// response's body or the request's context, also while it is being opened. It is safe
+// for concurrent use.
 type Transport struct {
-	config Config
-	client kubernetes.Interface
+	config  Config
+	client  kubernetes.Interface
+	upgrade http.RoundTripper // by HTTP/1.1, which alone can be upgraded
 }
 
 // New returns a Transport that has asked nobody. Errors are *FieldError, or client-go's
@@ -82,7 +95,13 @@ func New(c Config) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Transport{config: c, client: client}, nil
+	plain := rest.CopyConfig(c.Cluster)
+	plain.NextProtos = []string{"http/1.1"}
+	upgrade, err := rest.TransportFor(plain)
+	if err != nil {
+		return nil, err
+	}
+	return &Transport{config: c, client: client, upgrade: upgrade}, nil
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -92,7 +111,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	connection, err := t.connect(pod)
+	connection, err := t.connect(ctx, pod)
 	if err != nil {
 		return nil, fmt.Errorf("forward port %d of pod %s: %w", t.config.Port, pod, err)
 	}
@@ -125,15 +144,44 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// connect opens the connection whose streams the API server forwards.
-func (t *Transport) connect(pod string) (httpstream.Connection, error) {
-	round, upgrader, err := spdy.RoundTripperFor(t.config.Cluster)
+// connect opens the connection whose streams the API server forwards. It returns as
+// soon as ctx ends, with nothing of it left behind.
+func (t *Transport) connect(ctx context.Context, pod string) (httpstream.Connection, error) {
+	target := t.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.config.Namespace).Name(pod).SubResource("portforward").URL()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	target := t.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(t.config.Namespace).Name(pod).SubResource("portforward").URL()
-	connection, _, err := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: round}, http.MethodPost, target).Dial(portforward.PortForwardProtocolV1Name)
-	return connection, err
+	request.Header.Set(httpstream.HeaderConnection, httpstream.HeaderUpgrade)
+	request.Header.Set(httpstream.HeaderUpgrade, spdy.HeaderSpdy31)
+	request.Header.Set(httpstream.HeaderProtocolVersion, portforward.PortForwardProtocolV1Name)
+	response, err := t.upgrade.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	raw, switched := response.Body.(io.ReadWriteCloser)
+	if response.StatusCode != http.StatusSwitchingProtocols || !switched {
+		defer response.Body.Close()
+		return nil, refusal(response)
+	}
+	return spdy.NewClientConnectionWithPings(upgraded{ReadWriteCloser: raw}, pingPeriod)
+}
+
+// pingPeriod is kubectl's: proxies on the way take a silent connection for dead.
+const pingPeriod = 5 * time.Second
+
+// refusal is what an API server says that does not forward.
+func refusal(response *http.Response) error {
+	const most = 64 << 10
+	text, err := io.ReadAll(io.LimitReader(response.Body, most))
+	if err != nil {
+		return fmt.Errorf("%s: %w", response.Status, err)
+	}
+	var said metav1.Status
+	if json.Unmarshal(text, &said) == nil && said.Message != "" {
+		return &apierrors.StatusError{ErrStatus: said}
+	}
+	return fmt.Errorf("%w: %s %s", ErrRefused, response.Status, bytes.TrimSpace(text))
 }
 
 // stream opens a pair of streams: one that says what is wrong, and the data's.
@@ -157,5 +205,5 @@ func (t *Transport) stream(connection httpstream.Connection) (net.Conn, error) {
 			_ = data.Reset() // the port can't be reached
 		}
 	}()
-	return streamConn{data}, nil
+	return streamConn{Stream: data}, nil
 }
