@@ -20,7 +20,8 @@ import (
 
 // Problem is why an installation would fail.
 type Problem struct {
-	// About is "version", "rights", "resource", "images" or "object".
+	// About is "version", "rights", "resource", "images", "object", or "fields": those
+	// that somebody else has set, which Options.Force takes over.
 	About string `json:"about"`
 	Text  string `json:"text"`
 }
@@ -217,7 +218,11 @@ func (c *Cluster) dryRun(ctx context.Context, objects []mapped) (problems []Prob
 		if !there[o.id.Namespace] {
 			continue
 		}
-		_, err := c.patch(ctx, o, Options{DryRun: true, Force: true})
+		_, err := c.patch(ctx, o, Options{DryRun: true})
+		if isOwned(err) {
+			problems = append(problems, Problem{"fields", fmt.Sprintf("%s: %v", o.id, err)})
+			_, err = c.patch(ctx, o, Options{DryRun: true, Force: true})
+		}
 		var status apierrors.APIStatus
 		switch {
 		case err == nil, apierrors.IsNotFound(err): // it is of what is installed with it

@@ -250,7 +250,7 @@ func removal(o mapped) int {
 	case "CronJob":
 		return 0
 	case "Job", "DaemonSet", "Deployment", "StatefulSet":
-		return 1
+		return workloadRound
 	case "CustomResourceDefinition":
 		return 3
 	case "Namespace":
@@ -259,7 +259,10 @@ func removal(o mapped) int {
 	return 2
 }
 
-const removals = 5
+const (
+	removals      = 5
+	workloadRound = 1
+)
 
 // Uninstall removes all that was installed, in whatever version and with whatever
 // components, and waits until it is gone or ctx ends. The profiles of workloads
@@ -298,16 +301,16 @@ func (c *Cluster) remove(ctx context.Context, options Options) error {
 				these = append(these, o)
 			}
 		}
-		if err := c.delete(ctx, these, options); err != nil || options.DryRun || options.NoWait {
-			if err != nil {
-				return err
-			}
+		if err := c.delete(ctx, these, options); err != nil {
+			return err
+		}
+		if options.DryRun || options.NoWait {
 			continue
 		}
 		if err := c.gone(ctx, these, options); err != nil {
 			return err
 		}
-		if round == 1 {
+		if round == workloadRound {
 			if err := c.podsGone(ctx, options); err != nil {
 				return err
 			}

@@ -35,6 +35,8 @@ type Result struct {
 	// Text is one line, Details are what it sums up.
 	Text    string   `json:"text"`
 	Details []string `json:"details,omitempty"`
+	// Advice are commands that show more of what has failed, or mend it.
+	Advice []string `json:"advice,omitempty"`
 }
 
 // Report is what was found, in the order of the checks.
@@ -70,6 +72,9 @@ type Config struct {
 	Probe *Probe
 	// Now is the time; nil is time.Now.
 	Now func() time.Time
+	// Kubectl is how advice calls kubectl, such as with the flags that lead to the
+	// cluster; default "kubectl".
+	Kubectl string
 }
 
 // Limits of what passes.
@@ -92,7 +97,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if c.AskedNodes < 0 {
 		return Report{}, &deploy.FieldError{Field: "AskedNodes", Value: c.AskedNodes, Err: fmt.Errorf("%w: must not be negative", deploy.ErrInvalid)}
 	}
-	c.AskedNodes = cmp.Or(c.AskedNodes, defaultAsked)
+	c.AskedNodes, c.Kubectl = cmp.Or(c.AskedNodes, defaultAsked), cmp.Or(c.Kubectl, "kubectl")
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -100,15 +105,20 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	signals, signalsErr := c.signals(ctx)
 	results := []Result{
 		c.version(ctx), c.rights(ctx), c.rollouts(ctx),
-		c.kernels(ctx, nodes, nodesErr, signals), heard(nodes, nodesErr, signals, signalsErr),
+		c.kernels(ctx, nodes, nodesErr, signals), c.heard(nodes, nodesErr, signals, signalsErr),
 		c.certificates(ctx), c.clocks(ctx, nodes),
 	}
 	if c.Probe != nil {
 		results = append(results, c.probe(ctx))
 	}
 	report := Report{OK: true, Results: results}
-	for _, r := range results {
-		report.OK = report.OK && r.Status != Failed
+	for i := range results {
+		if r := &results[i]; r.Status == Failed {
+			report.OK = false
+			if len(r.Advice) == 0 {
+				r.Advice = c.advice(r.Name)
+			}
+		}
 	}
 	return report, nil
 }
@@ -152,7 +162,7 @@ func (c Config) rights(ctx context.Context) Result {
 	case err != nil:
 		return failed("rights", err)
 	case len(missing) > 0:
-		return Result{"rights", Failed, fmt.Sprintf("%d of %d rights are missing to look after it", len(missing), len(needed)), missing}
+		return Result{Name: "rights", Status: Failed, Text: fmt.Sprintf("%d of %d rights are missing to look after it", len(missing), len(needed)), Details: missing}
 	}
 	return Result{Name: "rights", Status: OK, Text: "you may look after it"}
 }
@@ -167,13 +177,14 @@ func (c Config) rollouts(ctx context.Context) Result {
 		if !one.Ready {
 			r.Status = Failed
 			r.Details = append(r.Details, one.Object.String()+": "+one.Text)
+			r.Advice = append(r.Advice, c.describe(one.Object))
 		}
 	}
 	if r.Status == Failed {
 		r.Text = fmt.Sprintf("%d of %d workloads do not run", len(r.Details), len(found))
 	}
 	if len(found) == 0 {
-		r.Status, r.Text = Failed, "nothing is installed"
+		r.Status, r.Text, r.Advice = Failed, "nothing is installed", []string{"spazio install --help"}
 	}
 	return r
 }
@@ -259,7 +270,7 @@ func sortedKeys(m map[string]int) (keys []string) {
 }
 
 // heard compares the nodes with those that the scheduler hears of.
-func heard(nodes []string, err error, signals map[string]Signal, signalsErr error) Result {
+func (c Config) heard(nodes []string, err error, signals map[string]Signal, signalsErr error) Result {
 	r := Result{Name: "signals", Status: OK}
 	switch err := errors.Join(err, signalsErr); {
 	case err != nil:
@@ -271,13 +282,17 @@ func heard(nodes []string, err error, signals map[string]Signal, signalsErr erro
 	fresh := 0
 	for _, node := range nodes {
 		s, known := signals[node]
-		switch {
-		case s.Fresh:
+		if s.Fresh {
 			fresh++
-		case !known:
-			r.Details = append(r.Details, node+": the scheduler does not know it")
-		default:
-			r.Details = append(r.Details, node+": "+s.State)
+			continue
+		}
+		state := s.State
+		if !known {
+			state = "the scheduler does not know it"
+		}
+		r.Details = append(r.Details, node+": "+state)
+		if len(r.Advice) == 0 { // what one of them shows will do
+			r.Advice = append(c.logs(deploy.AgentNamespace, "spazio-agent"), c.Kubectl+" get pods --namespace "+deploy.AgentNamespace+" --output wide --field-selector spec.nodeName="+node)
 		}
 	}
 	r.Text = fmt.Sprintf("%d of %d nodes are heard", fresh, len(nodes))

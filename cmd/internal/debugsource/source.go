@@ -84,8 +84,13 @@ func Cluster(kubeconfig, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errNoKubeconfig // client-go's advice is a variable that nothing here reads
+	}
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	return config, nil
 }
+
+var errNoKubeconfig = errors.New("there is none that leads to a cluster: name one, or set KUBECONFIG as for kubectl")

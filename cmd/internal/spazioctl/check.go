@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,8 @@ func newCheckCommand() *cobra.Command {
 		Short: "Say whether Spazio works in a cluster",
 		Long: "spazio check looks at the cluster's version, your rights, workloads, nodes, the\n" +
 			"scheduler's signals of them, certificates and clocks, and with --probe at a pod that\n" +
-			"it places and takes away again. Its exit code is 1 if one of them has failed.",
+			"it places and takes away again. Its exit code is 1 if one of them has failed, for\n" +
+			"which it names commands that show more.",
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
 	}
 	f := c.Flags()
@@ -68,9 +70,34 @@ func (o *checkOptions) run(ctx context.Context, out io.Writer) error {
 		for _, detail := range r.Details {
 			fmt.Fprintf(out, "%-20s %s\n", "", detail)
 		}
+		for _, advice := range r.Advice {
+			fmt.Fprintf(out, "%-20s try: %s\n", "", advice)
+		}
 	}
 	return err
 }
+
+// kubectl is how kubectl is told of the same cluster.
+func (t *target) kubectl() string {
+	words := []string{"kubectl"}
+	for _, flag := range []struct{ name, value string }{{"kubeconfig", t.kubeconfig}, {"context", t.context}} {
+		if flag.value != "" {
+			words = append(words, "--"+flag.name, quoted(flag.value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if !strings.ContainsFunc(word, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// plain are the characters that mean nothing to a shell.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@="
 
 // askTimeout bounds what one pod takes to answer.
 const askTimeout = 10 * time.Second
@@ -81,7 +108,7 @@ func (o *checkOptions) config(config *rest.Config, cluster *deploy.Cluster) (che
 	if err != nil {
 		return check.Config{}, err
 	}
-	c := check.Config{Cluster: cluster, Signals: programs.Signals, Certificates: programs.Certificates, Cgroup: programs.Cgroup}
+	c := check.Config{Cluster: cluster, Kubectl: o.kubectl(), Signals: programs.Signals, Certificates: programs.Certificates, Cgroup: programs.Cgroup}
 	if o.probe {
 		c.Probe = &check.Probe{Image: o.image, Listed: programs.Listed}
 	}

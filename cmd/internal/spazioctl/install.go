@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,21 +56,46 @@ func (t *target) open() (*rest.Config, *deploy.Cluster, error) {
 }
 
 // do connects and has work done within the time that there is, which tells its steps.
-func (t *target) do(ctx context.Context, out io.Writer, work func(context.Context, *deploy.Cluster, *steps) error) error {
+func (t *target) do(ctx context.Context, out io.Writer, dryRun bool, work func(context.Context, *deploy.Cluster, *steps) error) error {
 	_, cluster, err := t.open()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	bounded, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	return work(ctx, cluster, &steps{out: out, json: t.output == "json"})
+	explain := func(err error) error { return t.explain(ctx, err) }
+	return work(bounded, cluster, &steps{out: out, json: t.output == "json", dryRun: dryRun, explain: explain})
+}
+
+var (
+	errInterrupted = errors.New("interrupted; what was done stays, and the same command goes on with it")
+	errTimeout     = errors.New("not done within --timeout; what was done stays, and the same command goes on with it")
+	errForce       = errors.New("see what names \"schedulerName: spazio\" or is in its namespaces; --force removes it all the same")
+)
+
+// explain adds what to do about an error that does not say so. An interruption is a
+// failure here, while other commands are ended by it.
+func (t *target) explain(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return errInterrupted
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", errTimeout, err)
+	case errors.Is(err, deploy.ErrInUse):
+		return fmt.Errorf("%w; %w", err, errForce)
+	}
+	return err
 }
 
 // steps are told as they happen, or together at the end.
 type steps struct {
-	out  io.Writer
-	json bool
-	all  []deploy.Step
+	out     io.Writer
+	json    bool
+	dryRun  bool
+	explain func(error) error
+	all     []deploy.Step
 }
 
 func (s *steps) add(step deploy.Step) {
@@ -80,6 +106,9 @@ func (s *steps) add(step deploy.Step) {
 	text := string(step.Action)
 	if step.Text != "" {
 		text += ": " + step.Text
+	}
+	if s.dryRun {
+		text += " (dry run)"
 	}
 	fmt.Fprintf(s.out, "%s %s\n", step.Object, text)
 }
@@ -93,15 +122,17 @@ type outcome struct {
 	Error    string           `json:"error,omitempty"`
 }
 
-// conclude writes the outcome, or in words that all is well, and returns err.
+// conclude writes the outcome, or in words that all is well, and returns err with
+// what to do about it.
 func (s *steps) conclude(o outcome, err error, words string) error {
+	err = s.explain(err)
 	if !s.json {
 		if err == nil {
 			fmt.Fprintln(s.out, words)
 		}
 		return err
 	}
-	o.OK, o.Steps = err == nil, s.all
+	o.OK, o.DryRun, o.Steps = err == nil, s.dryRun, s.all
 	if o.Steps == nil {
 		o.Steps = []deploy.Step{}
 	}
@@ -169,7 +200,10 @@ func newInstallCommand() *cobra.Command {
 	return c
 }
 
-var errPreflight = errors.New("the cluster is not ready for it, and nothing was changed")
+var (
+	errPreflight = errors.New("the cluster is not ready for it, and nothing was changed")
+	errForeign   = fmt.Errorf("%w; --force takes over the fields that others have set", errPreflight)
+)
 
 func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 	if err := o.parse(); err != nil {
@@ -182,11 +216,18 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 	if o.print {
 		return printObjects(out, objects)
 	}
-	return o.do(ctx, out, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
+	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
 		problems, err := cluster.Preflight(ctx, objects)
 		problems = append(o.config.Preflight(), problems...)
+		foreign := func(p deploy.Problem) bool { return p.About == "fields" }
+		if o.options.Force {
+			problems = slices.DeleteFunc(problems, foreign)
+		}
 		if err == nil && len(problems) > 0 {
 			err = errPreflight
+			if slices.ContainsFunc(problems, foreign) {
+				err = errForeign
+			}
 			for _, p := range problems {
 				if !told.json {
 					fmt.Fprintf(out, "%s: %s\n", p.About, p.Text)
@@ -197,7 +238,7 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 			o.options.Progress = told.add
 			err = cluster.Install(ctx, objects, o.options)
 		}
-		return told.conclude(outcome{DryRun: o.options.DryRun, Problems: problems}, err, o.verdict())
+		return told.conclude(outcome{Problems: problems}, err, o.verdict())
 	})
 }
 
@@ -253,12 +294,15 @@ func newUninstallCommand() *cobra.Command {
 }
 
 func (o *uninstallOptions) run(ctx context.Context, out io.Writer) error {
-	return o.do(ctx, out, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
+	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
 		o.options.Progress = told.add
 		words := "Nothing of Spazio is left."
-		if o.options.DryRun || o.options.NoWait {
-			words = "That is all of Spazio."
+		switch {
+		case o.options.DryRun:
+			words = "That is all of Spazio. Nothing was changed."
+		case o.options.NoWait:
+			words = "Its removal has begun. The same command without --no-wait says when it has ended."
 		}
-		return told.conclude(outcome{DryRun: o.options.DryRun}, cluster.Uninstall(ctx, o.options), words)
+		return told.conclude(outcome{}, cluster.Uninstall(ctx, o.options), words)
 	})
 }
