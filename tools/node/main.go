@@ -5,8 +5,9 @@
 //
 //	GOWORK=off go run -C tools/node . -to DIR
 //
-// DIR/bin gets the programs, DIR/images archives of the images for `ctr images
-// import`, under the names that the manifests in deploy have.
+// DIR/bin gets the programs, kubectl and Helm among them; DIR/images archives of the
+// images for `ctr images import`, under the names that the manifests in deploy have;
+// DIR/parent the command spazio and the images of the parent commit (-parent).
 // runc is not among them: it wants libseccomp, and Debian has it.
 package main
 
@@ -23,12 +24,13 @@ import (
 
 func main() {
 	to := flag.String("to", "", "the directory to fill")
+	of := flag.String("parent", "HEAD~1", "the commit of DIR/parent; empty leaves that out")
 	flag.Parse()
 	if *to == "" || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := fill(*to); err != nil {
+	if err := fill(*to, *of); err != nil {
 		fmt.Fprintln(os.Stderr, "node:", err)
 		os.Exit(1)
 	}
@@ -37,7 +39,7 @@ func main() {
 // inPods are the tree's programs that the manifests run in pods.
 const inPods = "spazio-agent,spazio-aggregator,spazio-certs,spazio-scheduler"
 
-func fill(dir string) error {
+func fill(dir, revision string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -67,7 +69,10 @@ func fill(dir string) error {
 			return err
 		}
 	}
-	return nil
+	if revision == "" {
+		return nil
+	}
+	return parent(filepath.Join(dir, "parent"), revision)
 }
 
 // build are the go command's arguments to compile packages.

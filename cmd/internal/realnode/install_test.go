@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/deploy"
@@ -62,11 +63,7 @@ func install(t *testing.T) {
 			apply(t, objects)
 			return
 		}
-		arguments := []string{"install", "--registry", deploy.NoRegistry}
-		if !unified() {
-			arguments = append(arguments, "--component", "cgroup-v1")
-		}
-		command(t, arguments...)
+		command(t, append([]string{"install", "--registry", deploy.NoRegistry}, components()...)...)
 	})
 }
 
@@ -98,11 +95,7 @@ func command(t *testing.T, arguments ...string) {
 // rendered are the manifests for this machine.
 func rendered(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	variant := "cgroup-v1"
-	if unified() {
-		variant = "install"
-	}
-	return manifests(t, filepath.Join(repository, "deploy/rendered", variant+".yaml"))
+	return manifests(t, filepath.Join(repository, "deploy/rendered", variant()+".yaml"))
 }
 
 // manifests returns the objects of a file in its order.
@@ -127,13 +120,19 @@ func manifests(t *testing.T, file string) (objects []*unstructured.Unstructured)
 // apply does what `kubectl apply --server-side` does.
 func apply(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
+	applyAs(t, "kubectl", objects)
+}
+
+// applyAs does so under another manager's name.
+func applyAs(t *testing.T, manager string, objects []*unstructured.Unstructured) {
+	t.Helper()
 	client := dynamicClient(t)
 	for _, o := range objects {
 		text, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		options := metav1.PatchOptions{FieldManager: "kubectl", Force: new(true), FieldValidation: metav1.FieldValidationStrict}
+		options := metav1.PatchOptions{FieldManager: manager, Force: new(true), FieldValidation: metav1.FieldValidationStrict}
 		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
 		if _, err := client.Resource(resource).Namespace(o.GetNamespace()).Patch(t.Context(), o.GetName(),
 			"application/apply-patch+yaml", text, options); err != nil {
@@ -145,7 +144,9 @@ func apply(t *testing.T, objects []*unstructured.Unstructured) {
 // dynamicClient may do everything with any object.
 func dynamicClient(t *testing.T) *dynamic.DynamicClient {
 	t.Helper()
-	client, err := dynamic.NewForConfig(administrator(t))
+	config := administrator(t)
+	config.WarningHandler = rest.NoWarnings{} // all resources are listed, old ones too
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

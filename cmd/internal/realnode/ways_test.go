@@ -1,0 +1,177 @@
+//go:build realnode && linux
+
+package realnode
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/deploy"
+)
+
+// A way is how somebody installs Spazio, and how he removes it.
+type way struct {
+	name            string
+	install, remove func(*testing.T)
+}
+
+var ways = []way{
+	{"kubectl apply --server-side", func(t *testing.T) {
+		kubectl(t, "apply", "--server-side", "-f", filepath.Join(repository, "deploy/rendered", variant()+".yaml"))
+	}, removeByCommand},
+	{"helm install", func(t *testing.T) {
+		helm(t, "install", "spazio", filepath.Join(repository, "deploy/chart"), "--namespace", "kube-system", "--set", fmt.Sprintf("agent.hostPID=%v", !unified()))
+	}, func(t *testing.T) { helm(t, "uninstall", "spazio", "--namespace", "kube-system", "--wait") }},
+	{"kustomize build and kubectl apply", func(t *testing.T) {
+		built := filepath.Join(t.TempDir(), "built.yaml")
+		if err := os.WriteFile(built, []byte(kubectl(t, "kustomize", overlay(t))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kubectl(t, "apply", "--server-side", "-f", built)
+	}, removeByCommand},
+	// The last, for it takes the other images away.
+	{"spazio install, pulled by digest", installPulled, removeByCommand},
+}
+
+// However Spazio was installed, a pod of its profile runs, and once it is removed
+// every object of every resource is one that was there before. (The last test: file
+// names give the order.)
+func TestWays(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			if installed {
+				uninstall(t)
+			}
+			installBy(t, func() { way.install(t) })
+			hasten(t)
+			quiet(t)
+			t.Run("pod", func(t *testing.T) {
+				create(t, worker("first", spazio, "-cpu=100ms"))
+				succeeds(t, "first")
+			})
+			uninstallBy(t, way.remove)
+		})
+	}
+}
+
+// variant is that of the manifests for this machine.
+func variant() string {
+	if unified() {
+		return "install"
+	}
+	return "cgroup-v1"
+}
+
+// components are those that this machine asks for, as the command's arguments.
+func components() []string {
+	if unified() {
+		return nil
+	}
+	return []string{"--component", "cgroup-v1"}
+}
+
+// overlay is a kustomization of somebody who has a clone.
+func overlay(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	tree, err := filepath.Abs(filepath.Join(repository, "deploy/kustomize"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree, err = filepath.Rel(dir, tree); err != nil {
+		t.Fatal(err)
+	}
+	text := "resources: [" + tree + "/base]\n"
+	if !unified() {
+		text += "components: [" + tree + "/components/cgroup-v1]\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// installPulled has the node pull each image by its digest from a registry, as none
+// of ours is there.
+func installPulled(t *testing.T) {
+	t.Helper()
+	r := openRegistry(t, filepath.Join(made(node.work), "images", "spazio.tar"))
+	forget(t, r)
+	digests := map[string]string{}
+	for _, program := range deploy.Programs() {
+		if digest := r.images[program]; digest != "" {
+			digests[program] = digest
+		}
+	}
+	text, err := json.Marshal(digests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "digests.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(t, append([]string{"install", "--registry", r.serve(t) + "/spazio", "--digests", file}, components()...)...)
+	for _, program := range []string{"spazio-agent", "spazio-aggregator", "spazio-certs", "spazio-scheduler"} {
+		if fetched, of := r.fetched(t, program); fetched < of {
+			t.Errorf("of %s %d of %d blobs were fetched", program, fetched, of)
+		}
+	}
+}
+
+// forget removes a registry's images from the node, whatever they are called there.
+func forget(t *testing.T, r *registry) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program(node.work, "ctr"), "--address", node.socket(), "--namespace", "k8s.io", "images", "ls").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove := []string{"images", "rm", "--sync"}
+	for line := range strings.Lines(string(out)) {
+		for _, digest := range r.images {
+			if fields := strings.Fields(line); len(fields) > 2 && fields[2] == digest {
+				remove = append(remove, fields[0])
+			}
+		}
+	}
+	if len(remove) == 3 {
+		t.Fatalf("the node has none of the images:\n%s", out)
+	}
+	if err := node.ctr(t.Context(), remove...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeByCommand(t *testing.T) { command(t, "uninstall") }
+
+// kubectl returns what kubectl says as the cluster's administrator.
+func kubectl(t *testing.T, arguments ...string) string {
+	t.Helper()
+	return administer(t, "kubectl", arguments...)
+}
+
+// helm runs Helm likewise.
+func helm(t *testing.T, arguments ...string) string {
+	t.Helper()
+	return administer(t, "helm", arguments...)
+}
+
+// administer runs a program, and fails the test where it does.
+func administer(t *testing.T, name string, arguments ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), program(node.work, name), arguments...)
+	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig(node.work, "admin"), "HOME="+t.TempDir())
+	var errs strings.Builder
+	c.Stderr = &errs
+	out, err := c.Output()
+	t.Logf("%s %s:\n%.2000s%s", name, strings.Join(arguments, " "), out, errs.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
