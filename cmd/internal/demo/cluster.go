@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,6 +37,8 @@ type cluster struct {
 	hub     *plugin.Hub
 	fleet   *simnode.Fleet
 	members []member // the simulated nodes, then this machine
+	relays  []*relay // of the members' agents
+	follows bool     // they follow Pronto's signal
 	// kubeconfig is where the cluster's own is.
 	kubeconfig string
 	batch      atomic.Pointer[batch.Run]
@@ -153,15 +154,18 @@ func thisMachine() (simnode.Machine, member, error) {
 // is usual.
 const signalTimeout = 30 * time.Second
 
-var errNoSignal = errors.New("no signal")
-
 // waitSignals waits until the scheduler has heard of every node.
 func (c *cluster) waitSignals(ctx context.Context, _ *demo) error {
+	return c.waitNodes(ctx, "signal", func(n NodeView) bool { return n.Known })
+}
+
+// waitNodes waits until something is so of every node.
+func (c *cluster) waitNodes(ctx context.Context, what string, so func(NodeView) bool) error {
 	deadline := time.Now().Add(signalTimeout)
 	for {
 		missing := ""
 		for _, n := range c.nodes() {
-			if !n.Known {
+			if !so(n) {
 				missing = n.Name
 			}
 		}
@@ -169,7 +173,7 @@ func (c *cluster) waitSignals(ctx context.Context, _ *demo) error {
 		case missing == "":
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("node %s: %w within %v", missing, errNoSignal, signalTimeout)
+			return fmt.Errorf("node %s: no %s within %v", missing, what, signalTimeout)
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return err

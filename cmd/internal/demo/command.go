@@ -83,7 +83,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the batch and the simulated nodes")
 	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it, and other than 1 leaves this machine out")
 	set.BoolVar(&f.realNode, "real-node", true, "let this machine join as a node")
-	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "scheduler profiles to run the batch under, in order")
+	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio, default-scheduler, and pronto, which is Spazio on nodes that follow Pronto's rejection signal instead of measuring room")
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 	set.BoolVar(&f.records, "records", false, "with --output json, also what became of every pod, and what the scheduler spent on each batch")

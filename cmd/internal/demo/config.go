@@ -11,6 +11,9 @@ import (
 const (
 	Spazio  = "spazio"
 	Default = "default-scheduler"
+	// Pronto is Spazio's profile once more, on nodes that follow Pronto's rejection
+	// signal instead of reporting room.
+	Pronto = "pronto"
 )
 
 // Config describes a demo. A zero field takes its default.
@@ -25,7 +28,7 @@ type Config struct {
 	// NoRealNode leaves this machine out of the cluster. A TimeScale other than
 	// 1 implies it: a real process can't be hurried.
 	NoRealNode bool `json:"noRealNode"`
-	// Profiles are run in this order; default both.
+	// Profiles are run in this order; default Spazio and Default.
 	Profiles []string `json:"profiles"`
 }
 
@@ -53,8 +56,8 @@ func (c Config) Validate() error {
 	}
 	seen := make(map[string]bool)
 	for _, p := range c.Profiles {
-		if p != Spazio && p != Default || seen[p] {
-			return unwanted("profiles", p, fmt.Sprintf("each of %s, %s at most once", Spazio, Default))
+		if p != Spazio && p != Default && p != Pronto || seen[p] {
+			return unwanted("profiles", p, fmt.Sprintf("each of %s, %s, %s at most once", Spazio, Default, Pronto))
 		}
 		seen[p] = true
 	}

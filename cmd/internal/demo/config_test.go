@@ -31,6 +31,7 @@ func TestConfigValidate(t *testing.T) {
 	}{
 		{"", demo.Config{}},
 		{"", demo.Config{Profiles: []string{demo.Default}, TimeScale: 10}},
+		{"", demo.Config{Profiles: []string{demo.Spazio, demo.Pronto, demo.Default}}},
 		{"Pods", demo.Config{Config: batch.Config{Pods: -1}}},
 		{"--nodes", demo.Config{Nodes: -1}},
 		{"--cores", demo.Config{Cores: -1}},

@@ -140,6 +140,25 @@ func TestDemoEndToEnd(t *testing.T) {
 	tr.checkNothingLeft(t)
 }
 
+// TestDemoWithPronto runs the batch by Pronto's signal between the others: the agents
+// report by it, and by room again after it.
+func TestDemoWithPronto(t *testing.T) {
+	tr := start(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=pronto,spazio,default-scheduler", "--output=json")
+	if code := tr.end(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	}
+	var result demo.Result
+	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	for i, profile := range []string{demo.Pronto, demo.Spazio, demo.Default} {
+		if s := result.Simulated[i]; s.Profile != profile || s.Pods != 12 || s.Failed != 0 {
+			t.Errorf("column %d: %s completed %d pods, %d failed; want %s, 12, 0", i, s.Profile, s.Pods, s.Failed, profile)
+		}
+	}
+	tr.checkNothingLeft(t)
+}
+
 // checkRecords looks at the pods of a batch without mishaps.
 func checkRecords(t *testing.T, result demo.Result) {
 	t.Helper()

@@ -2,7 +2,8 @@
 // one machine, an embedded control plane, the scheduler with a profile of Spazio
 // and one of the default, the aggregator, and simulated nodes with a real agent
 // each. It submits a batch of pods under one profile after the other and sums up
-// how each fared.
+// how each fared. The agents report room, or, for the batch under the profile pronto,
+// by Pronto's rejection signal.
 //
 // # JSON
 //

@@ -80,6 +80,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 		if err := d.cluster.waitQuiet(ctx); err != nil {
 			return err
 		}
+		if err := d.cluster.prepare(ctx, profile); err != nil {
+			return err
+		}
 		if err := d.runBatch(ctx, profile); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -11,14 +12,14 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// startScheduler runs one scheduler with both profiles.
+// startScheduler runs one scheduler with all profiles.
 func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 	c.hub = plugin.NewHub(plugin.HubOptions{})
-	scheduler, err := schedulerd.New(ctx, schedulerd.Options{
-		Kubeconfig: c.kubeconfig,
-		Args:       plugin.SpazioArgs{Listen: loopback},
-		Hub:        c.hub,
-	})
+	options := schedulerd.Options{Kubeconfig: c.kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Hub: c.hub}
+	if slices.Contains(c.config.Profiles, Pronto) {
+		options.Names = []string{Pronto}
+	}
+	scheduler, err := schedulerd.New(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -20,17 +20,33 @@ func (r Result) Table() string {
 	if spazio, other, ok := pair(r.Simulated); ok {
 		b.WriteString("\n" + verdict(spazio, other) + "\n")
 	}
+	if c, ok := column(r.Simulated, Pronto); ok {
+		b.WriteString("\n" + aside(c) + "\n")
+	}
 	return b.String()
+}
+
+// column returns that of a profile, if pods were done under it.
+func column(columns []Column, profile string) (Column, bool) {
+	i := slices.IndexFunc(columns, func(c Column) bool { return c.Profile == profile })
+	if i < 0 || columns[i].Pods == 0 {
+		return Column{}, false
+	}
+	return columns[i], true
+}
+
+// aside is what became of the batch by Pronto's signal.
+func aside(c Column) string {
+	return fmt.Sprintf("By Pronto's signal, which tells peaks of load and not room, a pod ran for %s s on average\n"+
+		"and was done %s s after its submission, and the batch as a whole took %s s.",
+		seconds(c.RunTime.Mean), seconds(c.Sojourn.Mean), seconds(c.Makespan))
 }
 
 // pair returns the columns of both profiles, if pods were done under each.
 func pair(columns []Column) (spazio, other Column, ok bool) {
-	i := slices.IndexFunc(columns, func(c Column) bool { return c.Profile == Spazio })
-	j := slices.IndexFunc(columns, func(c Column) bool { return c.Profile == Default })
-	if i < 0 || j < 0 || columns[i].Pods == 0 || columns[j].Pods == 0 {
-		return Column{}, Column{}, false
-	}
-	return columns[i], columns[j], true
+	spazio, ran := column(columns, Spazio)
+	other, ok = column(columns, Default)
+	return spazio, other, ran && ok
 }
 
 // verdict is the result in a sentence.

@@ -77,6 +77,23 @@ func TestClosingSentence(t *testing.T) {
 	}
 }
 
+// Pronto has a column, and a sentence of its own after the other two's.
+func TestTableWithPronto(t *testing.T) {
+	columns := []demo.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Pronto, 0, 1, 2, 7), column(demo.Default, 0, 0, 1, 4)}
+	table := demo.Result{Simulated: columns}.Table()
+	const sentence = "By Pronto's signal, which tells peaks of load and not room, a pod ran for 5.0 s on average\n" +
+		"and was done 7.0 s after its submission, and the batch as a whole took 7.0 s.\n"
+	if !strings.HasSuffix(table, "(1.12 times).\n\n"+sentence) || !strings.Contains(strings.SplitN(table, "\n", 2)[0], "pronto  default-scheduler  ratio") {
+		t.Errorf("%s", table)
+	}
+	if alone := (demo.Result{Simulated: columns[1:2]}).Table(); !strings.HasSuffix(alone, sentence) || strings.Contains(alone, "ratio") {
+		t.Errorf("%s", alone)
+	}
+	if none := (demo.Result{Simulated: []demo.Column{{Profile: demo.Pronto}}}).Table(); strings.Contains(none, "By Pronto") {
+		t.Errorf("%s", none)
+	}
+}
+
 // Lines about completed pods say nothing where there are none.
 func TestTableOfNothing(t *testing.T) {
 	table := demo.Result{Simulated: []demo.Column{{Profile: demo.Spazio}, column(demo.Default, 0, 0, 1, 4)}}.Table()

@@ -27,6 +27,8 @@ type Options struct {
 	Args plugin.SpazioArgs
 	// Hub is the plugin's; nil means a new one. A Hub serves one scheduler.
 	Hub *plugin.Hub
+	// Names are further profiles like SpazioProfile.
+	Names []string
 }
 
 // Scheduler is a kube-scheduler with the profiles SpazioProfile and
@@ -79,8 +81,12 @@ func (s *Scheduler) setup(o Options) error {
 	// Without a limit on the client's queries: the scheduler has the API server
 	// to itself.
 	client := clientConfig{kubeconfig: o.Kubeconfig, qps: -1}
-	path, err := writeConfiguration(configuration(client, false, profile,
-		configv1.KubeSchedulerProfile{SchedulerName: new(DefaultProfile)}))
+	profiles := []configv1.KubeSchedulerProfile{profile, {SchedulerName: new(DefaultProfile)}}
+	for _, name := range o.Names {
+		profile.SchedulerName = new(name)
+		profiles = append(profiles, profile)
+	}
+	path, err := writeConfiguration(configuration(client, false, profiles...))
 	if err != nil {
 		return err
 	}
