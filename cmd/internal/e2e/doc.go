@@ -4,6 +4,7 @@
 //
 //	deploy      the manifests: taken, admitted, and no right too few or too many
 //	failures    agents, schedulers, nodes and the API server that end or are slow
+//	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind
 //	strangers   callers that lie, forge or only take up room
 //	waking      pods that wait, and places that become free for them
 //	cluster     what those tests run on
