@@ -4,6 +4,7 @@ package realnode
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -26,13 +27,20 @@ func TestLargeContainer(t *testing.T) {
 	install(t)
 	const neighbours = 12
 	mebibytes := int(*large * float64(available(t)) / (1 << 20))
-	before, big := available(t), newFates()
+	big := newFates()
 	big.submit(t, "large", 1, func(name string) *corev1.Pod {
 		return worker(name, spazio, fmt.Sprintf("-memory=%dMi", mebibytes), "-grow=10s", "-sleep=30s")
 	})
+	eventually(t, "the container is on the node", func(context.Context) error {
+		if get(t, "large-0").Status.Phase != corev1.PodRunning {
+			return errors.New("it does not run")
+		}
+		return nil
+	})
+	process := processesOf(t, "work", get(t, "large-0").UID)[0]
 	eventually(t, "the container holds most of what it takes", func(context.Context) error {
-		if now := available(t); before-now < int64(mebibytes)*9/10<<20 {
-			return fmt.Errorf("%d MiB are available", now>>20)
+		if now := resident(t, process); now < .9*float64(mebibytes) {
+			return fmt.Errorf("%.0f of %d MiB", now, mebibytes)
 		}
 		return nil
 	})

@@ -34,7 +34,8 @@ type responses struct {
 }
 
 // TestServer asks two servers, one that requests what it takes and one that requests
-// nothing, on the node alone and beside a batch under either scheduler.
+// nothing, on the node alone and beside a batch, the first of the flag -kinds, under
+// either scheduler.
 func TestServer(t *testing.T) {
 	install(t)
 	servers := map[string]string{}
@@ -70,11 +71,11 @@ func TestServer(t *testing.T) {
 		case <-time.After(idleTime):
 		}
 	})
-	const pods, seconds = 30, 5
+	k := kinds[0]
 	batches := map[string]batch{}
 	for _, scheduler := range []string{defaults, spazio} {
 		during(scheduler, func(context.Context) {
-			batches[scheduler] = run(t, "server-"+scheduler, scheduler, pods, fmt.Sprintf("-cpu=%ds", seconds))
+			batches[scheduler] = run(t, "server-"+scheduler, scheduler, k.pods, fmt.Sprintf("-cpu=%ds", k.seconds))
 		})
 	}
 	note(t, t.Name(), map[string]any{"responses": all, "batches": batches})

@@ -5,7 +5,6 @@ package realnode
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,8 +42,8 @@ func TestSources(t *testing.T) {
 			pods[pod.UID] = pod.Name
 			standing = append(standing, pod)
 		}
-		// The next ones come as these go, while some sources still hear of either.
-		s.shown(t, "API", standing)
+		// The next ones come as these go: the ends of these are still told.
+		s.shown(t, standing)
 		for len(standing) > kept {
 			if err := node.gone(t.Context(), "default", standing[0].Name); err == nil {
 				t.Fatalf("%s was gone", standing[0].Name)
@@ -146,27 +145,27 @@ func (s *sources) observe(name string, e telemetry.PodEvent) {
 
 func (s *sources) names() []string { return slices.Sorted(maps.Keys(s.begins)) }
 
-// shown returns when a source shows all these pods.
-func (s *sources) shown(t *testing.T, name string, pods []*corev1.Pod) {
+// shown returns when every source shows all these pods.
+func (s *sources) shown(t *testing.T, pods []*corev1.Pod) {
 	t.Helper()
-	eventually(t, name+" shows the pods", func(context.Context) error {
+	eventually(t, "all sources show the pods", func(context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, pod := range pods {
-			if !s.running[name][pod.UID] {
-				return errors.New(pod.Name + " is not there")
+		for name, running := range s.running {
+			for _, pod := range pods {
+				if !running[pod.UID] {
+					return fmt.Errorf("%s lacks %s", name, pod.Name)
+				}
 			}
 		}
 		return nil
 	})
 }
 
-// agree returns when every source shows, of the pods that this test made, these alone.
+// agree returns when every source shows these pods and the same ones besides.
 func (s *sources) agree(t *testing.T, pods []*corev1.Pod) {
 	t.Helper()
-	for _, name := range s.names() {
-		s.shown(t, name, pods)
-	}
+	s.shown(t, pods)
 	eventually(t, "all sources show the same pods", func(context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
