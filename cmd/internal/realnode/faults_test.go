@@ -50,9 +50,9 @@ func TestInitContainers(t *testing.T) {
 	atMostRoom(t, f)
 }
 
-// Pods that can never start, since their image is not there, don't keep those that can
-// from it. They keep the node's room, as they may start at any time, but an overdue pod
-// after the other goes without.
+// Pods that can never start, since their image is not there, leave slow start's line and
+// the place for overdue pods to those that can. They keep their room on the node, as they
+// may start at any time, so there are no more of them than leave some.
 func TestBadImage(t *testing.T) {
 	if installed {
 		uninstall(t)
@@ -61,7 +61,8 @@ func TestBadImage(t *testing.T) {
 	*maxWait = cmp.Or(*maxWait, 5*time.Second)
 	install(t)
 	quiet(t)
-	const bad, good = 12, 4
+	const good = 4
+	bad := runtime.NumCPU()
 	missing := newFates()
 	missing.submit(t, "bad", bad, func(name string) *corev1.Pod {
 		pod := worker(name, spazio)
@@ -74,7 +75,7 @@ func TestBadImage(t *testing.T) {
 		return len(missing.bound)
 	}
 	eventually(t, "pods wait for an image", func(context.Context) error {
-		if n := stuck(); n < runtime.NumCPU() {
+		if n := stuck(); n < bad {
 			return fmt.Errorf("%d are bound", n)
 		}
 		return nil
