@@ -30,6 +30,7 @@ const (
 	soakLeast     = 2 * time.Hour
 	soakWaiting   = 200 // pods that wait at most
 	samplesOfSoak = 240
+	sampleApart   = 10 * time.Second // at least, for looking takes time, too
 )
 
 // TestSoak runs pods through the node, one a second, for as long as it is told, and
@@ -49,7 +50,7 @@ func TestSoak(t *testing.T) {
 		since := time.Since(begin)
 		if since >= next {
 			samples = append(samples, observeSoak(t, since))
-			next += *soak / samplesOfSoak
+			next += max(*soak/samplesOfSoak, sampleApart)
 		}
 		if since >= *soak {
 			break
