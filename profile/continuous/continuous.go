@@ -131,6 +131,13 @@ type Service struct {
 	Stalled float64
 }
 
+// Throttling is the share of its limits' periods in which a pod was held up, for who
+// asks about pods by their names. It is a plain value, safe for concurrent use.
+type Throttling struct {
+	Namespace, Pod string
+	Share          float64
+}
+
 func (s Service) validate(i int) error {
 	for _, f := range []struct {
 		name        string

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/connection"
+	"github.com/spazio-scheduler/spazio/profile/continuous"
 )
 
 // Update is what to publish of a workload, or that it has gone.
@@ -29,6 +31,14 @@ type Update struct {
 	Contradicted time.Time
 	// Stale: no pod was measured for StaleAfter. At is still that of the update before.
 	Stale bool
+	// Factors are the continuous profiler's, nil where there are none; Corrected says
+	// that the recommendations are by them.
+	Factors   *continuous.Factors
+	Corrected bool
+	// Application is what the workload was found to be a part of, Connections are its
+	// calls, those that carry most first.
+	Application string
+	Connections []connection.Flow
 
 	again bool
 }
@@ -51,6 +61,8 @@ type Object struct {
 	Demand profile.Demand
 	At     time.Time
 	Stale  bool
+	// Factors are those that were published, with which a Store that has none begins.
+	Factors continuous.Factors
 }
 
 // mark says that something of the workload was observed.
@@ -196,6 +208,7 @@ func (s *Store) update(at time.Time, w *workload) (Update, bool) {
 		}
 	}
 	u.Recommendations = s.recommend(at, w)
+	s.tell(&u, w)
 	w.pending = time.Time{}
 	return u, true
 }
@@ -257,6 +270,9 @@ func (s *Store) Observed(at time.Time, o Object) {
 	}
 	changed := w.object.spec != o.Spec || w.object.demand != o.Demand
 	w.object = object{exists: true, demand: o.Demand, at: o.At, stale: o.Stale, spec: o.Spec}
+	if w.tuning.factors.At.IsZero() {
+		w.tuning.factors = o.Factors
+	}
 	if changed {
 		s.mark(at, w)
 	}

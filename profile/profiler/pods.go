@@ -27,6 +27,8 @@ type Pod struct {
 	// Names are those of the containers that recommendations are for: without those
 	// that only begin the pod.
 	Names []string
+	// PartOf is the value of the pod's label app.kubernetes.io/part-of.
+	PartOf string
 }
 
 // Container names a container of a pod by the key of its ID. It is a plain value,
@@ -110,6 +112,9 @@ func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 		s.pods[key] = kept
 	}
 	kept.node, kept.gone = unique.Make(p.Node), false
+	if kept.of != nil && !kept.of.dropped {
+		kept.of.tuning.partOf = p.PartOf
+	}
 	kept.containers = p.Containers
 	s.release(at, key)
 	if kept.of == nil {

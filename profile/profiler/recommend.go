@@ -33,7 +33,12 @@ func (s *Store) Advise(at time.Time, of profile.Workload) (Advice, bool) {
 }
 
 // recommend is what the containers of the workload's pods should request.
-func (s *Store) recommend(at time.Time, w *workload) (all []profile.Recommendation) {
+func (s *Store) recommend(at time.Time, w *workload) []profile.Recommendation {
+	return s.correct(w, s.learnt(at, w))
+}
+
+// learnt is the same without the continuous profiler's correction.
+func (s *Store) learnt(at time.Time, w *workload) (all []profile.Recommendation) {
 	preset, bounds := s.preset(w.object.spec.Preset), w.object.spec.Bounds
 	// Bounds that exclude one another have been refused by the API server.
 	if w.containers == nil {

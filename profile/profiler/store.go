@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -33,6 +34,8 @@ type Config struct {
 	// Refresh is after what time a profile is published that changed little, and
 	// the oldest that a checkpoint gets; default 10 min.
 	Refresh time.Duration
+	// Continuous corrects recommendations by how workloads fare; off by default.
+	Continuous ContinuousConfig
 }
 
 func (c Config) withDefaults() Config {
@@ -74,7 +77,7 @@ func (c Config) Validate() error {
 	case c.Refresh < 0:
 		return refuse("Refresh", c.Refresh, "above 0, or 0 for the default")
 	}
-	return nil
+	return c.Continuous.validate()
 }
 
 // Store keeps the profiles of a cluster's workloads. It is safe for concurrent use.
@@ -99,6 +102,9 @@ type Store struct {
 	shards    [ShardCount]shard
 	gone      []profile.Workload // whose objects are to go
 	stats     Stats
+
+	graph *connection.Graph // nil: the continuous profiler is off
+	tuned time.Time         // its last step
 }
 
 // New returns a Store that knows nothing.
@@ -107,10 +113,16 @@ func New(c Config) (*Store, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	return &Store{
+	s := &Store{
 		config: c, pods: map[reserve.PodKey]*pod{}, senders: map[string]*sender{},
 		waiting:   waitingWindows{of: map[reserve.PodKey][]waitingWindow{}},
 		workloads: map[profile.Workload]*workload{}, recent: list.New(), of: map[string]*list.List{},
 		groups: map[groupKey][]*workload{},
-	}, nil
+	}
+	if c.Continuous.off() {
+		return s, nil
+	}
+	var err error
+	s.graph, err = connection.New(connection.Config{MaxJobs: c.MaxWorkloads})
+	return s, err
 }

@@ -102,6 +102,7 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	if err := of.profile.Observe(at, s.window(w, p, node, container)); err != nil {
 		return Refused
 	}
+	s.fare(of, w)
 	if !p.measured {
 		p.measured = true
 		of.pods++

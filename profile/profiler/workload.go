@@ -24,6 +24,7 @@ type workload struct {
 	restarts  int
 	restarted time.Time
 
+	tuning  tuning
 	object  object
 	pending time.Time // since when there is something to publish; zero: there is not
 	marked  bool      // in Store.changed

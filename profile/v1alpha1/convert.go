@@ -127,6 +127,26 @@ func FromRatio(v float64) Ratio {
 	return Ratio(strconv.FormatFloat(math.Round(min(v, 1)*1e4)/1e4, 'f', -1, 64))
 }
 
+// mostFactor is what a Factor has room for.
+const mostFactor = 9999
+
+// FromFactor writes a number, what is beyond 0 and 9999 as these.
+func FromFactor(v float64) Factor {
+	if !(v > 0) {
+		return "0"
+	}
+	return Factor(strconv.FormatFloat(math.Round(min(v, mostFactor)*1e4)/1e4, 'f', -1, 64))
+}
+
+// Value reads the factor.
+func (f Factor) Value() (float64, error) {
+	v, err := strconv.ParseFloat(string(f), 64)
+	if err != nil || !(v > 0) || v > mostFactor {
+		return 0, refuse("factor", string(f), "a number above 0, at most 9999")
+	}
+	return v, nil
+}
+
 // What is written at most: no machine has more.
 const mostCores, mostBytes = 1 << 20, 1 << 50
 

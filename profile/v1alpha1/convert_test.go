@@ -138,3 +138,19 @@ func FuzzNameOf(f *testing.F) {
 		}
 	})
 }
+
+func TestFactors(t *testing.T) {
+	for v, want := range map[float64]v1alpha1.Factor{1: "1", .5: "0.5", 1.23456: "1.2346", 1e9: "9999", -1: "0", math.NaN(): "0"} {
+		if got := v1alpha1.FromFactor(v); got != want {
+			t.Errorf("%v is written %q, want %q", v, got, want)
+		}
+	}
+	if v, err := v1alpha1.Factor("1.25").Value(); err != nil || v != 1.25 {
+		t.Errorf("%v, %v", v, err)
+	}
+	for _, bad := range []v1alpha1.Factor{"", "x", "0", "-1", "NaN", "1e9"} {
+		if _, err := bad.Value(); !errors.Is(err, v1alpha1.ErrInvalid) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

@@ -135,6 +135,9 @@ type WorkloadProfileStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Connections []Connection `json:"connections,omitempty"`
+	// Factors are by what the continuous profiler corrects what was learnt.
+	// +optional
+	Factors *Factors `json:"factors,omitempty"`
 	// Throttled is the share of periods in which a limit held a pod up.
 	// +optional
 	Throttled Ratio `json:"throttled,omitempty"`
@@ -168,6 +171,23 @@ const (
 // +kubebuilder:validation:Pattern=`^(0(\.[0-9]{1,4})?|1(\.0{1,4})?)$`
 // +kubebuilder:validation:MaxLength=6
 type Ratio string
+
+// Factor is a number of at most four digits before and after the point.
+//
+// +kubebuilder:validation:Pattern=`^[0-9]{1,4}(\.[0-9]{1,4})?$`
+// +kubebuilder:validation:MaxLength=9
+type Factor string
+
+// Factors are on the recommended targets of CPU and memory.
+type Factors struct {
+	CPU    Factor `json:"cpu"`
+	Memory Factor `json:"memory"`
+	// At is when they were found.
+	At metav1.Time `json:"at"`
+	// Applied says that the recommendation is by them.
+	// +optional
+	Applied bool `json:"applied,omitempty"`
+}
 
 // Demand is what a pod takes: cores and bytes.
 type Demand struct {

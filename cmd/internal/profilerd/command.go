@@ -20,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
@@ -35,7 +36,7 @@ const gcPercent = 15
 func NewCommand() *cobra.Command {
 	config := Config{Listen: "127.0.0.1:9696", DebugListen: "127.0.0.1:9697", Callers: server.Config{Audience: "spazio-profiler"}}
 	var log command.Log
-	var preset, zone string
+	var preset, zone, application string
 	c := &cobra.Command{
 		Use:     "spazio-profiler",
 		Short:   "Learn what workloads take, and tell schedulers and people",
@@ -59,6 +60,10 @@ func NewCommand() *cobra.Command {
 			if config.Store.Profile.Zone, err = time.LoadLocation(zone); err != nil {
 				return command.Usage(fmt.Errorf("--slot-zone: %w", err))
 			}
+			if application != byCalls && application != literal {
+				return command.Usage(fmt.Errorf("--application: %q is neither %s nor %s", application, byCalls, literal))
+			}
+			config.Store.Continuous.Literal = application == literal
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
@@ -87,6 +92,10 @@ func NewCommand() *cobra.Command {
 	flags.Float64Var(&config.WriteRate, "write-rate", 10, "most writes to the API server a second")
 	flags.IntVar(&config.Store.MaxWorkloads, "max-workloads", 20_000, "most workloads kept")
 	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
+	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits hold workloads up: off, observe (publish factors) or on")
+	flags.StringVar(&application, "application", byCalls, "what makes an application where pods have no label app.kubernetes.io/part-of: calls, or scc, the strongly connected components of calls")
+	flags.StringVar((*string)(&config.Metrics), "cp-metrics", string(OfAgents), "who tells how limits hold workloads up: agents, or prometheus, the server of --prometheus")
+	flags.DurationVar(&config.Store.Continuous.Rules.Every, "continuous-every", 10*time.Minute, "time between corrections")
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")
 	flags.StringVar(&config.Prometheus.TokenFile, "prometheus-token-file", "", "bearer token shown to it, read again for each query")
@@ -95,6 +104,9 @@ func NewCommand() *cobra.Command {
 	command.LogFlags(flags, &log)
 	return c
 }
+
+// Values of --application.
+const byCalls, literal = "calls", "scc"
 
 func presetOf(name string) (profile.Preset, error) {
 	for _, p := range profile.Presets() {

@@ -31,6 +31,15 @@ import (
 // DebugPath shows what is known of all workloads, as JSON.
 const DebugPath = "/debug/profiles"
 
+// Metrics is where is known how limits hold services up.
+type Metrics string
+
+// What agents measure, or a Prometheus server has of the kubelet's metrics.
+const (
+	OfAgents     Metrics = "agents"
+	OfPrometheus Metrics = "prometheus"
+)
+
 // Config of a profiler service.
 type Config struct {
 	// Listen is host:port of the gRPC service. MetricsListen is that of /metrics,
@@ -47,6 +56,8 @@ type Config struct {
 	LeaseNamespace string
 	WriteRate      float64
 	Store          profiler.Config
+	// Metrics says where is known how services fare, for the continuous profiler.
+	Metrics Metrics
 	// Prometheus has an Address where history is asked for.
 	Prometheus history.Config
 	// Logger gets starts, ends and failures; nil logs nothing.
@@ -57,6 +68,15 @@ type Config struct {
 func (c Config) Validate() error {
 	if !(c.WriteRate > 0) {
 		return &profiler.FieldError{Field: "WriteRate", Value: c.WriteRate, Err: profiler.ErrInvalid}
+	}
+	switch c.Metrics {
+	case "", OfAgents:
+	case OfPrometheus:
+		if c.Prometheus.Address == "" {
+			return &profiler.FieldError{Field: "Metrics", Value: c.Metrics, Err: fmt.Errorf("%w: needs the address of a Prometheus server", profiler.ErrInvalid)}
+		}
+	default:
+		return &profiler.FieldError{Field: "Metrics", Value: c.Metrics, Err: fmt.Errorf("%w: must be agents or prometheus", profiler.ErrInvalid)}
 	}
 	err := cmp.Or(c.callers().Validate(), c.Store.Validate())
 	if err == nil && c.Prometheus.Address != "" {
@@ -88,6 +108,7 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the API server: %w", err)
 	}
+	c.Store.Continuous.Elsewhere = c.Metrics == OfPrometheus
 	if s.store, err = profiler.New(c.Store); err != nil {
 		return nil, err
 	}
@@ -105,9 +126,11 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 		Store: s.store, REST: kube, Heard: batches.Heard(), LeaseNamespace: c.LeaseNamespace, WriteRate: c.WriteRate, Registerer: registry, Logger: s.logger,
 	}
 	if c.Prometheus.Address != "" {
-		if config.History, err = history.New(c.Prometheus); err != nil {
+		known, err := history.New(c.Prometheus)
+		if err != nil {
 			return nil, err
 		}
+		config.History, config.Fares, config.FaresThrottled = known, known, c.Metrics == OfPrometheus
 	}
 	if s.controller, err = controller.New(config); err != nil {
 		return nil, err

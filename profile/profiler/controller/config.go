@@ -30,6 +30,10 @@ type Config struct {
 	LeaseDuration time.Duration
 	// History, if set, is asked about workloads that nothing is known of.
 	History History
+	// Fares, if set, is asked before each step of the Store's continuous profiler who
+	// called whom and, if FaresThrottled, how limits held pods up.
+	Fares          Fares
+	FaresThrottled bool
 	// Registerer gets the metrics; nil registers none.
 	Registerer prometheus.Registerer
 	// Logger gets what is missing or fails; nil logs nothing.

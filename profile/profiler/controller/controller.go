@@ -128,6 +128,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	all.Go(func() { c.follow(ctx, c.pods, "pods", &corev1.Pod{}, c.podStore) })
 	all.Go(func() { c.follow(ctx, c.profiles, v1alpha1.Profiles, &v1alpha1.WorkloadProfile{}, c.objects) })
 	all.Go(func() { c.asker.run(ctx) })
+	all.Go(func() { c.tune(ctx) })
 	for ctx.Err() == nil {
 		err := c.lead(ctx)
 		c.leads.Store(false)

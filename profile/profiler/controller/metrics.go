@@ -15,6 +15,7 @@ type metrics struct {
 	failures *prometheus.CounterVec
 	restored *prometheus.CounterVec
 	history  *prometheus.CounterVec
+	fares    *prometheus.CounterVec
 	strange  prometheus.Counter
 	left     prometheus.Counter
 	leader   prometheus.Gauge
@@ -42,6 +43,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		history: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "history_queries_total", Help: "Questions about workloads' history, by what came of them.",
 		}, []string{"result"}),
+		fares: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "fares_total", Help: "Questions about how services fare, by what was asked and what came of them.",
+		}, []string{"of", "result"}),
 		strange: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "strange_objects_total", Help: "Profiles passed over because their name or amounts are not such as this program writes.",
 		}),
@@ -56,7 +60,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	var err error
-	for _, c := range []prometheus.Collector{m.writes, m.delay, m.missing, m.failures, m.restored, m.history, m.strange, m.left, m.leader} {
+	for _, c := range []prometheus.Collector{m.writes, m.delay, m.missing, m.failures, m.restored, m.history, m.fares, m.strange, m.left, m.leader} {
 		err = errors.Join(err, r.Register(c))
 	}
 	return m, err

@@ -104,9 +104,12 @@ func podOf(p *corev1.Pod) profiler.Pod {
 	of, revision, template := profile.Identify(metaOf(p))
 	return profiler.Pod{
 		UID: string(p.UID), Node: p.Spec.NodeName, Workload: of, Revision: revision, Template: template, Created: p.CreationTimestamp.Time,
-		Always: p.Spec.RestartPolicy == corev1.RestartPolicyAlways, Containers: containersOf(p), Names: namesOf(p),
+		Always: p.Spec.RestartPolicy == corev1.RestartPolicyAlways, Containers: containersOf(p), Names: namesOf(p), PartOf: p.Labels[partOf],
 	}
 }
+
+// partOf is Kubernetes' recommended label of who belongs together.
+const partOf = "app.kubernetes.io/part-of"
 
 // namesOf are the containers that go on: init containers too, that are restarted
 // always.

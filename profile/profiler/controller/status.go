@@ -1,12 +1,15 @@
 package controller
 
 import (
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/connection"
+	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
@@ -16,6 +19,7 @@ const (
 	contradictedFor = time.Hour
 	// mostRecommended is the definitions' bound.
 	mostRecommended = 64
+	mostName        = 253
 )
 
 // fill writes an update into a status, and says whether it is news that pods
@@ -26,6 +30,10 @@ func fill(s *v1alpha1.WorkloadProfileStatus, u profiler.Update) (contradicted bo
 	*s = v1alpha1.WorkloadProfileStatus{
 		ObservedAt: &metav1.Time{Time: u.At}, Revision: u.Revision, Pods: u.Pods, Demand: &demand,
 		OOMKills: int64(u.OOMKills), Conditions: append([]metav1.Condition(nil), conditions...),
+	}
+	s.Application, s.Factors = u.Application[:min(len(u.Application), mostName)], factorsOf(u)
+	for _, f := range u.Connections {
+		s.Connections = append(s.Connections, connectionOf(f))
 	}
 	if u.Throttled > 0 {
 		s.Throttled = v1alpha1.FromRatio(u.Throttled)
@@ -53,6 +61,36 @@ func fill(s *v1alpha1.WorkloadProfileStatus, u profiler.Update) (contradicted bo
 	set(v1alpha1.Ready, true, "Known", "Unknown")
 	set(v1alpha1.Stale, u.Stale, "NotMeasured", "Measured")
 	return set(v1alpha1.Contradicted, !u.Contradicted.IsZero() && u.At.Sub(u.Contradicted) < contradictedFor, "ThreePods", "AsKnown")
+}
+
+func factorsOf(u profiler.Update) *v1alpha1.Factors {
+	if u.Factors == nil {
+		return nil
+	}
+	return &v1alpha1.Factors{
+		CPU: v1alpha1.FromFactor(u.Factors.CPU), Memory: v1alpha1.FromFactor(u.Factors.Memory),
+		At: metav1.Time{Time: u.Factors.At}, Applied: u.Corrected,
+	}
+}
+
+func connectionOf(f connection.Flow) v1alpha1.Connection {
+	return v1alpha1.Connection{
+		Kind: f.To.Kind, Namespace: f.To.Namespace, Name: f.To.Name,
+		RequestBytesPerSecond: int64(math.Round(f.Request)), ResponseBytesPerSecond: int64(math.Round(f.Response)),
+	}
+}
+
+// factorsIn are those of a status, none if they are such as this program does not write.
+func factorsIn(s *v1alpha1.WorkloadProfileStatus) continuous.Factors {
+	if s.Factors == nil {
+		return continuous.Factors{}
+	}
+	cpu, err := s.Factors.CPU.Value()
+	memory, err2 := s.Factors.Memory.Value()
+	if err != nil || err2 != nil {
+		return continuous.Factors{}
+	}
+	return continuous.Factors{CPU: cpu, Memory: memory, At: s.Factors.At.Time}
 }
 
 func recommendationOf(all []profile.Recommendation) *v1alpha1.Recommendation {

@@ -1,0 +1,295 @@
+package profiler
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/connection"
+	"github.com/spazio-scheduler/spazio/profile/continuous"
+)
+
+// Mode is what becomes of a continuous profiler's factors.
+type Mode string
+
+// Modes; the zero value is Off.
+const (
+	// Off: there are none.
+	Off Mode = "off"
+	// Observe: they are published, and recommendations are as without.
+	Observe Mode = "observe"
+	// On: recommendations are corrected by them.
+	On Mode = "on"
+)
+
+// ContinuousConfig is of the continuous profiler. The zero value of a field is its
+// default. It is a plain value, safe for concurrent reading.
+type ContinuousConfig struct {
+	Mode  Mode
+	Rules continuous.Config
+	// Literal takes the strongly connected components of calls for applications, as the
+	// thesis does, where pods have no label.
+	Literal bool
+	// Elsewhere says that windows do not tell how services are held up: Throttled does.
+	Elsewhere bool
+}
+
+func (c ContinuousConfig) validate() error {
+	switch c.Mode {
+	case "", Off, Observe, On:
+		return c.Rules.Validate()
+	}
+	return refuse("Continuous.Mode", c.Mode, "off, observe or on")
+}
+
+func (c ContinuousConfig) off() bool { return c.Mode == "" || c.Mode == Off }
+
+// fared is how a workload's pods did since the last step.
+type fared struct {
+	pod, containers periods
+	killed          bool
+}
+
+// periods are those of limits.
+type periods struct{ all, throttled uint64 }
+
+func (p periods) share() float64 {
+	if p.all == 0 {
+		return 0
+	}
+	return min(float64(p.throttled)/float64(p.all), 1)
+}
+
+// tuning is what the continuous profiler knows of a workload.
+type tuning struct {
+	partOf      string // the label of its pods
+	since       fared
+	factors     continuous.Factors
+	application string
+}
+
+// fare counts a window. The limit of a pod and those of its containers hold it up
+// apart: the kernel counts each in its own group.
+func (s *Store) fare(of *workload, w *agent.Window) {
+	if s.config.Continuous.off() {
+		return
+	}
+	since := &of.tuning.since
+	since.killed = since.killed || w.OOMKills > 0
+	if s.config.Continuous.Elsewhere {
+		return
+	}
+	p := &since.pod
+	if w.Container != 0 {
+		p = &since.containers
+	}
+	p.all += uint64(w.Periods)
+	p.throttled += uint64(min(w.ThrottledPeriods, w.Periods))
+}
+
+// service is how a workload fared.
+func (s *Store) service(at time.Time, w *workload) continuous.Service {
+	t := &w.tuning
+	service := continuous.Service{
+		Factors: t.factors, Throttled: max(t.since.pod.share(), t.since.containers.share()),
+		Limited: t.since.pod.all+t.since.containers.all > 0, Killed: t.since.killed,
+	}
+	for _, r := range s.learnt(at, w) {
+		service.Target += r.Target.CPU
+		service.Median += r.LowerBound.CPU
+	}
+	return service
+}
+
+// correct applies the factors of a workload to what was learnt.
+func (s *Store) correct(w *workload, all []profile.Recommendation) []profile.Recommendation {
+	f := w.tuning.factors
+	if s.config.Continuous.Mode != On || f.At.IsZero() {
+		return all
+	}
+	for i := range all {
+		all[i] = all[i].Corrected(f.CPU, f.Memory, w.object.spec.Bounds)
+	}
+	return all
+}
+
+// Connected takes in all that went between workloads in a span of time that ended at a
+// time. Those whose kind is not known by who saw it are found by their names.
+func (s *Store) Connected(at time.Time, span time.Duration, flows []connection.Flow) error {
+	if s.graph == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.named()
+	found := make([]connection.Flow, len(flows))
+	for i, f := range flows {
+		for _, end := range []*profile.Workload{&f.From, &f.To} {
+			if of := known[name{end.Namespace, end.Name}]; of != nil && end.Kind == "" {
+				*end = of.of
+			}
+		}
+		found[i] = f
+	}
+	return s.graph.Observe(at, span, found)
+}
+
+// sharesPeriods counts a share as so many periods: those of ten minutes.
+const sharesPeriods = 6000
+
+// Throttled takes in how pods were held up since the last step, where windows do not
+// tell. Pods are their workloads' by their names.
+func (s *Store) Throttled(pods []continuous.Throttling) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.Continuous.off() || !s.config.Continuous.Elsewhere {
+		return
+	}
+	known := s.named()
+	for _, p := range pods {
+		if of := s.owner(known, p); of != nil && p.Share >= 0 && p.Share <= 1 {
+			of.tuning.since.pod.all += sharesPeriods
+			of.tuning.since.pod.throttled += uint64(math.Round(p.Share * sharesPeriods))
+		}
+	}
+}
+
+// name is a workload's without its kind.
+type name struct{ namespace, name string }
+
+// named are the workloads by their names; of several kinds one that pods were seen of
+// last.
+func (s *Store) named() map[name]*workload {
+	all := make(map[name]*workload, len(s.workloads))
+	for e := s.recent.Back(); e != nil; e = e.Prev() {
+		if w, ok := e.Value.(*workload); ok {
+			all[name{w.of.Namespace, w.of.Name}] = w
+		}
+	}
+	return all
+}
+
+// suffixes is how many a controller adds to a workload's name at most: a Deployment's
+// pods have two.
+const suffixes = 2
+
+// owner is the workload of a pod's name.
+func (s *Store) owner(known map[name]*workload, p continuous.Throttling) *workload {
+	stem := p.Pod
+	for range suffixes + 1 {
+		if of := known[name{p.Namespace, stem}]; of != nil {
+			return of
+		}
+		i := strings.LastIndexByte(stem, '-')
+		if i < 0 {
+			return nil
+		}
+		stem = stem[:i]
+	}
+	return nil
+}
+
+// TunesEvery is the time between steps of the continuous profiler, 0 where it is off.
+func (s *Store) TunesEvery() time.Duration {
+	if s.config.Continuous.off() {
+		return 0
+	}
+	return s.config.Continuous.Rules.WithDefaults().Every
+}
+
+// Tune finds the factors of all applications, if the time since it did is over, and
+// says how many workloads have others than before.
+func (s *Store) Tune(at time.Time) (changed int, err error) {
+	c := s.config.Continuous
+	if c.off() {
+		return 0, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	every := c.Rules.WithDefaults().Every
+	if s.tuned.IsZero() { // nothing was observed for long enough
+		s.tuned = at
+	}
+	if at.Sub(s.tuned) < every*9/10 { // a ticker may come a little early
+		return 0, nil
+	}
+	s.tuned = at
+	for of := range s.workloads {
+		if _, ok := s.graph.GetJobUpdateTime(of); !ok {
+			if err := s.graph.InsertNewJob(at, of, every, nil); err != nil {
+				return 0, err
+			}
+		}
+	}
+	label := func(of profile.Workload) string {
+		if w := s.workloads[of]; w != nil {
+			return w.tuning.partOf
+		}
+		return ""
+	}
+	applications, err := s.graph.Applications(connection.Rule{Label: label, Literal: c.Literal})
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range applications {
+		n, err := s.tuneOne(at, a)
+		if err != nil {
+			return changed, err
+		}
+		changed += n
+	}
+	return changed, nil
+}
+
+// tuneOne finds the factors of an application's workloads that pods were measured of.
+func (s *Store) tuneOne(at time.Time, a connection.Application) (changed int, err error) {
+	var of []*workload
+	var services []continuous.Service
+	for _, job := range a.Jobs {
+		if w := s.workloads[job]; w != nil && !w.measured.IsZero() {
+			of = append(of, w)
+			services = append(services, s.service(at, w))
+		}
+	}
+	factors, err := s.config.Continuous.Rules.Step(nil, at, services)
+	if err != nil {
+		return 0, err
+	}
+	for i, w := range of {
+		t := &w.tuning
+		other := moved(t.factors.CPU, factors[i].CPU) || moved(t.factors.Memory, factors[i].Memory) || t.application != a.Name
+		t.factors, t.application, t.since = factors[i], a.Name, fared{}
+		if other {
+			changed++
+			w.again = true
+			s.mark(at, w)
+		}
+	}
+	return changed, nil
+}
+
+// moved says that a factor is another by a per cent; none is 1.
+func moved(before, now float64) bool {
+	if before == 0 {
+		before = 1
+	}
+	return math.Abs(now-before) > .01*before
+}
+
+// mostConnections is what an object has room for.
+const mostConnections = 64
+
+// tell adds to an update what the continuous profiler knows of a workload.
+func (s *Store) tell(u *Update, w *workload) {
+	if s.config.Continuous.off() {
+		return
+	}
+	if f := w.tuning.factors; !f.At.IsZero() {
+		u.Factors, u.Corrected = &f, s.config.Continuous.Mode == On
+	}
+	u.Application = w.tuning.application
+	u.Connections = s.graph.GetJobConnections(w.of)
+	u.Connections = u.Connections[:min(len(u.Connections), mostConnections)]
+}

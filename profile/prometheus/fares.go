@@ -1,0 +1,114 @@
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/connection"
+	"github.com/spazio-scheduler/spazio/profile/continuous"
+)
+
+// The queries of how services fare. Istio's proxies on both ends count a request, those
+// of the caller alone count here; of the kubelet's the containers of a pod are weighed
+// by their periods.
+const (
+	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace) (rate(istio_%s_bytes_sum{reporter="source"}[%ds]))`
+	heldQuery = `sum by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container!=""}[%[1]ds])) / sum by (namespace, pod) (increase(container_cpu_cfs_periods_total{container!=""}[%[1]ds]))`
+)
+
+// Flows are the bytes a second between workloads in a span of time that ended at a time,
+// by Istio's metrics, which do not tell their kinds. Errors are a *HistoryError.
+func (h *History) Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error) {
+	type pair struct{ from, to profile.Workload }
+	index := map[pair]int{}
+	var flows []connection.Flow
+	for _, way := range []string{"request", "response"} {
+		samples, err := h.instant(ctx, fmt.Sprintf(flowQuery, way, seconds(span)), at)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range samples {
+			from := profile.Workload{Namespace: string(s.Metric["source_workload_namespace"]), Name: string(s.Metric["source_workload"])}
+			to := profile.Workload{Namespace: string(s.Metric["destination_workload_namespace"]), Name: string(s.Metric["destination_workload"])}
+			rate := float64(s.Value)
+			if !known(from) || !known(to) || !(rate >= 0) || rate > most {
+				h.dropped.Add(1)
+				continue
+			}
+			i, there := index[pair{from, to}]
+			if !there {
+				i = len(flows)
+				index[pair{from, to}] = i
+				flows = append(flows, connection.Flow{From: from, To: to})
+			}
+			if way == "request" {
+				flows[i].Request = rate
+			} else {
+				flows[i].Response = rate
+			}
+		}
+	}
+	return flows, nil
+}
+
+// known says that a workload has a name: Istio calls one that it does not know unknown.
+func known(w profile.Workload) bool {
+	return w.Namespace != "" && w.Namespace != "unknown" && w.Name != "" && w.Name != "unknown"
+}
+
+// Throttled are the pods with a CPU limit and how it held them up in a span of time that
+// ended at a time. Errors are a *HistoryError.
+func (h *History) Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error) {
+	samples, err := h.instant(ctx, fmt.Sprintf(heldQuery, seconds(span)), at)
+	if err != nil {
+		return nil, err
+	}
+	var pods []continuous.Throttling
+	for _, s := range samples {
+		t := continuous.Throttling{Namespace: string(s.Metric["namespace"]), Pod: string(s.Metric["pod"]), Share: float64(s.Value)}
+		switch {
+		case math.IsNaN(t.Share): // no period: it did not run
+		case t.Namespace == "" || t.Pod == "" || !(t.Share >= 0) || t.Share > 1+extrapolated:
+			h.dropped.Add(1)
+		default:
+			t.Share = min(t.Share, 1)
+			pods = append(pods, t)
+		}
+	}
+	return pods, nil
+}
+
+// extrapolated is by what an increase may be too large, as Prometheus goes on to the
+// ends of its range.
+const extrapolated = .1
+
+func seconds(span time.Duration) int64 { return max(int64(math.Ceil(span.Seconds())), 1) }
+
+// instant asks one query.
+func (h *History) instant(ctx context.Context, query string, at time.Time) (model.Vector, error) {
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+	case <-ctx.Done():
+		return nil, &HistoryError{Query: query, Err: context.Cause(ctx)}
+	}
+	value, _, err := h.api.Query(ctx, query, at)
+	if err != nil {
+		return nil, &HistoryError{Query: query, Err: err}
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return nil, &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", ErrAnswer, value)}
+	}
+	for i, s := range vector {
+		if s == nil {
+			return nil, &HistoryError{Query: query, Err: fmt.Errorf("%w: sample %d is none", ErrAnswer, i)}
+		}
+	}
+	return vector, nil
+}
