@@ -1,0 +1,63 @@
+package profiles
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+)
+
+// faring is a Prometheus server that knows that the service tuned-web calls tuned-cart,
+// which a limit holds up.
+func faring(t *testing.T) string {
+	t.Helper()
+	vector := func(samples string) string {
+		return `{"status":"success","data":{"resultType":"vector","result":[` + samples + `]}}`
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		query, text := r.FormValue("query"), `{"status":"success","data":{"resultType":"matrix","result":[]}}`
+		switch {
+		case strings.Contains(query, "istio"):
+			text = vector(`{"metric":{"source_workload":"tuned-web","source_workload_namespace":"default","destination_workload":"tuned-cart","destination_workload_namespace":"default"},"value":[1,"50"]}`)
+		case strings.Contains(query, "cfs"):
+			text = vector(`{"metric":{"namespace":"default","pod":"tuned-cart-5d4f8c7b9-00001"},"value":[1,"0.02"]},{"metric":{"namespace":"default","pod":"tuned-web-5d4f8c7b9-00001"},"value":[1,"0"]}`)
+		}
+		fmt.Fprint(w, text)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// The continuous profiler's factors, the application and the connections are in the
+// objects, which the API server takes, and the recommendation is by them.
+func TestTheContinuousProfilerCorrects(t *testing.T) {
+	client, _ := cluster.Connect(t)
+	define(t, dynamicClient(t))
+	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	p := startProfiler(t, grant(t, client, "continuous", controller.Rights()),
+		"--prometheus", faring(t), "--continuous", "on", "--cp-metrics", "prometheus", "--continuous-every", "1s")
+	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
+	for _, name := range []string{"tuned-web", "tuned-cart"} {
+		a.read(podOf(t, client, name, "node-a", 1), .5, 100<<20)
+	}
+	whatever := func(profile.Demand) bool { return true }
+	cluster.Eventually(t, "factors", func() (bool, any) {
+		cart := published(t, "tuned-cart", whatever).Status
+		f := cart.Factors
+		return f != nil && f.Applied && f.CPU == "8" && f.Memory == "1" && cart.Recommendation.ContainerRecommendations[0].Target.CPU.AsApproximateFloat64() > 4, f
+	})
+	cluster.Eventually(t, "connections", func() (bool, any) {
+		web := published(t, "tuned-web", whatever).Status
+		want := v1alpha1.Connection{Kind: "Deployment", Namespace: "default", Name: "tuned-cart", RequestBytesPerSecond: 50, ResponseBytesPerSecond: 50}
+		return web.Application == "tuned-cart" && len(web.Connections) == 1 && web.Connections[0] == want, web.Connections
+	})
+	p.Interrupt(t)
+}
