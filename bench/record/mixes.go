@@ -22,19 +22,17 @@ type mixes struct {
 	out      string
 	runtime  string // runc, or empty for plain processes
 	duration time.Duration
+	phase    time.Duration // its mean length
 	seed     uint64
 	self     string
 	progress io.Writer
 }
 
+// longest bounds a pod that does not end by itself.
+const longest = 20 * time.Second
+
 // The load: phases of exponential length, of pods that arrive at one of these rates a
 // second, each of which does one of these things.
-const (
-	meanPhase = 25 * time.Second
-	// longest bounds a pod that does not end by itself.
-	longest = 20 * time.Second
-)
-
 var (
 	rates = []float64{0, .1, .3, .6, 1, 2}
 	doing = []string{"pi", "pi", "train", "busy", "idle"}
@@ -45,8 +43,8 @@ func mixesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "mixes", Short: "Record, as an agent does, mixes of pods that come and go",
 		Args: program.Valid(func() error {
-			if m.duration <= 0 {
-				return fmt.Errorf("--duration: %v is not positive", m.duration)
+			if m.duration <= 0 || m.phase <= 0 {
+				return fmt.Errorf("--duration %v, --phase %v: not positive", m.duration, m.phase)
 			}
 			return nil
 		}),
@@ -58,6 +56,7 @@ func mixesCommand() *cobra.Command {
 	c.Flags().StringVar(&m.out, "out", "mixes", "directory of the recording")
 	c.Flags().StringVar(&m.runtime, "runtime", "", "runc, to start each pod in a container; empty for a process")
 	c.Flags().DurationVar(&m.duration, "duration", 30*time.Minute, "how long")
+	c.Flags().DurationVar(&m.phase, "phase", 25*time.Second, "how long a rate of pods lasts in the mean")
 	c.Flags().Uint64Var(&m.seed, "seed", 1, "of what comes when")
 	return c
 }
@@ -96,7 +95,7 @@ func (m *mixes) load(ctx context.Context, pods *ownPods) error {
 	starter := starter{self: m.self, runtime: m.runtime, failed: make(chan error, 1)}
 	defer starter.running.Wait()
 	for number := 0; ctx.Err() == nil; {
-		phase := time.Duration(rng.ExpFloat64() * float64(meanPhase))
+		phase := time.Duration(rng.ExpFloat64() * float64(m.phase))
 		rate := rates[rng.IntN(len(rates))]
 		fmt.Fprintf(m.progress, "%.1f pods a second for %v\n", rate, phase.Round(time.Second))
 		within, cancel := context.WithTimeout(ctx, phase)

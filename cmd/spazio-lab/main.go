@@ -1,5 +1,5 @@
 // Command spazio-lab is the laboratory: it simulates clusters, draws figures,
-// replays the recordings of agents and evaluates recommenders. It needs no cluster and builds without
+// replays the recordings of agents, and evaluates recommenders and Pronto. It needs no cluster and builds without
 // Kubernetes' libraries.
 package main
 
@@ -22,6 +22,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Version: command.Version(),
 	}
 	root.AddCommand(lab.NewSimulateCommand(), lab.NewFiguresCommand(), lab.NewReplayCommand(),
-		lab.NewProfileCommand())
+		lab.NewProfileCommand(), lab.NewProntoCommand())
 	return command.Execute(ctx, root, args, stdout, stderr)
 }

@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	evaluation "github.com/spazio-scheduler/spazio/report/prediction"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/prediction"
+)
+
+const prontoLong = `evaluate holds Pronto's rejections against the contention that follows, as its paper
+does, beside a threshold, a z-score, other models and two coins that reject as often:
+on simulated nodes, on a recording of a machine (--recording, of an agent with
+--cpu-mode contention --cpu-contention pressure, or of bench/record mixes), and on
+series of utilisation (--series NAME=DIR, CSV files of CloudWatch or the Grid
+Workloads Archive). With --experiments it also runs Pronto as a scheduler; h1 needs
+--trace. --report writes the page, with pictures and the claims that hold.`
+
+// prontoFlags are the command line in its own units.
+type prontoFlags struct {
+	plan
+	recording   string
+	series      []string
+	simulated   float64
+	experiments []string
+}
+
+// NewProntoCommand returns the command `spazio-lab pronto`.
+func NewProntoCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "pronto", Short: "Evaluate Pronto's rejection signal"}
+	var f prontoFlags
+	evaluate := &cobra.Command{
+		Use: "evaluate", Short: "Hold rejections against the contention that follows", Long: prontoLong,
+		Example: `  spazio-lab pronto evaluate
+  spazio-lab pronto evaluate --recording docs/pronto/machine.spazio.gz --report machine.html
+  spazio-lab pronto evaluate --series cloudwatch=DIR --experiments b1,b2,h1 --trace DIR --held-out --report docs/pronto.md`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	set := evaluate.Flags()
+	f.bind(set)
+	set.StringVar(&f.recording, "recording", "", "file, gzipped or not, or directory of a recording of a machine's pressure")
+	set.StringArrayVar(&f.series, "series", nil, "directory of series of utilisation, as NAME=DIR; may be repeated")
+	set.Float64Var(&f.simulated, "simulate", 1200, "seconds for which simulated nodes are watched, 1 to 3600")
+	set.StringSliceVar(&f.experiments, "experiments", nil, "experiments that are run under Pronto and its peers, of 10 core-seconds a pod unless --work says otherwise")
+	cmd.AddCommand(evaluate)
+	return cmd
+}
+
+func (f *prontoFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := f.validate(); err != nil {
+		return command.Usage(err)
+	}
+	sources, err := f.sources(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := prediction.Evaluate(sources, f.seedsNamed()[0])
+	if err != nil {
+		return err
+	}
+	e := evaluation.Evaluation{Prediction: result, Runs: f.runs(), Command: f.command()}
+	e.Runs.Revision = "" // the page is the same as long as what it says is
+	if e.Schedulers, err = f.schedulers(ctx, stderr); err != nil {
+		return usage(err)
+	}
+	if err := f.writeReport("Pronto: what its rejections foretell", e.Write, stderr); err != nil {
+		return err
+	}
+	return f.output.write(stdout, result.Rows, evaluation.Rows(result), evaluation.Tables(result)...)
+}
+
+// sources are what was asked for, in the order of the page.
+func (f *prontoFlags) sources(ctx context.Context) (all []prediction.Source, err error) {
+	if f.recording != "" {
+		s, err := prediction.ReadRecording(f.recording)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	for _, series := range f.series {
+		name, dir, ok := strings.Cut(series, "=")
+		if !ok {
+			return nil, command.Usage(fmt.Errorf("--series %s, want NAME=DIR: %w", series, ErrFlag))
+		}
+		s, err := prediction.ReadSeries(name, os.DirFS(dir))
+		if err != nil {
+			return nil, fmt.Errorf("--series %s: %w", series, err)
+		}
+		all = append(all, s)
+	}
+	s, err := prediction.Simulate(ctx, f.simulated, f.seedsNamed()[0])
+	return append(all, s), err
+}
+
+// schedulers are the runs of the experiments, none without any.
+func (f *prontoFlags) schedulers(ctx context.Context, stderr io.Writer) ([]experiment.Row, error) {
+	if len(f.experiments) == 0 {
+		return nil, nil
+	}
+	if f.sweep.Work == nil {
+		f.sweep.Work = []float64{10}
+	}
+	cases, _, err := f.selection(f.experiments).Cases()
+	if err != nil {
+		return nil, err
+	}
+	options := f.options(stderr)
+	if len(f.plan.schedulers) == 0 {
+		options.Schedulers = evaluation.Schedulers()
+	}
+	return experiment.Run(ctx, cases, options)
+}
+
+// command is what makes the report again, with names in the place of paths.
+func (f *prontoFlags) command() string {
+	words := []string{"spazio-lab pronto evaluate"}
+	if f.recording != "" {
+		words = append(words, "--recording RECORDING")
+	}
+	for _, series := range f.series {
+		name, _, _ := strings.Cut(series, "=")
+		words = append(words, fmt.Sprintf("--series %s=DIR", name))
+	}
+	words = append(words, fmt.Sprintf("--simulate %g --seeds %d", f.simulated, f.seeds))
+	if f.params.HeldOut {
+		words = append(words, "--held-out")
+	}
+	if len(f.experiments) > 0 {
+		words = append(words, "--experiments "+strings.Join(f.experiments, ","))
+	}
+	if len(f.traces) > 0 {
+		words = append(words, "--trace DIR")
+	}
+	return strings.Join(append(words, "--report FILE"), " ")
+}

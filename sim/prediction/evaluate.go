@@ -1,0 +1,137 @@
+package prediction
+
+import (
+	"math/rand/v2"
+
+	"github.com/spazio-scheduler/spazio/pronto"
+)
+
+// Row is a signal on a source.
+type Row struct {
+	Source   string
+	Filtered bool
+	Spike    Threshold
+	Signal   string
+	Score
+}
+
+// Result is an evaluation. It is a plain value, safe for concurrent reading.
+type Result struct {
+	Sources []Source
+	Rows    []Row
+	// Starts is what became of the pressure where containers started, of the sources
+	// that know.
+	Starts []Starts
+}
+
+// Evaluate holds every signal against the spikes of every source, raw and filtered.
+// Seed is of what is left to chance.
+func Evaluate(sources []Source, seed uint64) (Result, error) {
+	result := Result{Sources: sources}
+	names := map[string]bool{}
+	for _, s := range sources {
+		if err := s.Validate(); err != nil {
+			return Result{}, err
+		}
+		if names[s.Name] {
+			return Result{}, refuse("Name", s.Name, "of one source alone")
+		}
+		names[s.Name] = true
+		for _, behind := range []bool{false, true} {
+			j, err := judge(s, behind, seed)
+			if err != nil {
+				return Result{}, err
+			}
+			result.Rows = append(result.Rows, j.rows()...)
+		}
+		if starts, ok := startsOf(s); ok {
+			result.Starts = append(result.Starts, starts)
+		}
+	}
+	return result, nil
+}
+
+// Rejections are those of Pronto on each of the source's nodes, sample by sample.
+func Rejections(s Source, behind bool) ([][]bool, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	j, err := judge(s, behind, 0)
+	return j.rejects[Pronto], err
+}
+
+// judgement is the rejections of all signals but chance on a source.
+type judgement struct {
+	Source
+	behind  bool
+	seed    uint64
+	void    [][]bool // where the gate is closed, by node
+	rejects map[string][][]bool
+}
+
+func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
+	j = judgement{Source: s, behind: behind, seed: seed, void: make([][]bool, len(s.Nodes)), rejects: map[string][][]bool{}}
+	seen := s
+	if behind {
+		if seen, err = filtered(s); err != nil {
+			return j, err
+		}
+		for i, n := range s.Nodes {
+			j.void[i] = gate(n.Churn, s.Second)
+		}
+	}
+	for name, every := range map[string]func([]*pronto.Tracker, int) error{Pronto: federate, Alone: nil, Uncentred: uncentred(seen)} {
+		if j.rejects[name], err = tracked(seen, pronto.Config{}, every); err != nil {
+			return j, err
+		}
+		for i, rejects := range j.rejects[name] {
+			silence(rejects, j.void[i])
+		}
+	}
+	for i, n := range s.Nodes {
+		pressure := n.Pressure
+		if behind {
+			if pressure, err = smoothed(pressure); err != nil {
+				return j, err
+			}
+		}
+		often := count(j.rejects[Pronto][i])
+		j.rejects[Raw] = append(j.rejects[Raw], asOften(pressure, j.void[i], often))
+		j.rejects[ZScore] = append(j.rejects[ZScore], asOften(zScores(pressure), j.void[i], often))
+	}
+	return j, nil
+}
+
+// rows are those of the source, of each kind of spike in turn.
+func (j judgement) rows() (rows []Row) {
+	for _, t := range Thresholds() {
+		for k, signal := range Signals() {
+			if signal == Alone && len(j.Nodes) == 1 {
+				continue // no fleet, no difference
+			}
+			rng := rand.New(rand.NewPCG(j.seed, uint64(k)))
+			row := Row{Source: j.Name, Filtered: j.behind, Spike: t, Signal: signal}
+			for i, n := range j.Nodes {
+				row.Score = row.plus(j.on(i, signal, above(n.Pressure, t.of(n.Pressure)), rng))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// on scores a signal on a node.
+func (j judgement) on(i int, signal string, spiking []bool, rng *rand.Rand) Score {
+	if signal != Coin && signal != Shifted {
+		return score(spiking, j.rejects[signal][i], j.Second)
+	}
+	var sum Score
+	for range draws {
+		drawn := shift(rng, j.rejects[Pronto][i])
+		if signal == Coin {
+			drawn = toss(rng, j.rejects[Pronto][i], j.void[i])
+		}
+		sum = sum.plus(score(spiking, drawn, j.Second))
+	}
+	return sum.over(draws)
+}

@@ -1,0 +1,477 @@
+package prediction_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/sim/prediction"
+)
+
+// noisy is a level with a little noise, the same for the same seed.
+func noisy(seed uint64, n int, level float64) []float64 {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = level + .02*rng.Float64()
+	}
+	return values
+}
+
+// swaying is a level with a rhythm, which holds no peak however it is cut.
+func swaying(n int, by float64) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = .2 + by*[]float64{0, 2, 3, 1, -1, -3, -2}[i%7]/3
+	}
+	return values
+}
+
+// raise adds to a span of values.
+func raise(values []float64, from, to int, by float64) {
+	for i := from; i < to; i++ {
+		values[i] += by
+	}
+}
+
+// column makes one metric of values.
+func column(values []float64) (metrics [][]float64) {
+	for _, v := range values {
+		metrics = append(metrics, []float64{v})
+	}
+	return metrics
+}
+
+// one is a source of one node, of two samples a second.
+func one(pressure, metric []float64, churn []bool) prediction.Source {
+	return prediction.Source{
+		Name: "one", Second: 2, Unit: "s",
+		Nodes: []prediction.Node{{Name: "node", Pressure: pressure, Metrics: column(metric), Churn: churn}},
+	}
+}
+
+func rowOf(t *testing.T, r prediction.Result, signal string, behind bool, spike prediction.Threshold) prediction.Score {
+	t.Helper()
+	for _, row := range r.Rows {
+		if row.Signal == signal && row.Filtered == behind && row.Spike == spike {
+			return row.Score
+		}
+	}
+	t.Fatalf("no row of %s", signal)
+	return prediction.Score{}
+}
+
+func evaluated(t *testing.T, sources ...prediction.Source) prediction.Result {
+	t.Helper()
+	r, err := prediction.Evaluate(sources, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// By hand: the metric leaps at 100, 200 and 300, and 400; pressure exceeds .5 one second
+// after the first, four after the second and ten after the third, and with the fourth.
+// At 500 it does without a leap, and at 600 the metric leaps for nothing.
+func TestScoresByHand(t *testing.T) {
+	metric, pressure := swaying(800, .02), noisy(2, 800, .2)
+	for _, at := range []int{100, 200, 300, 400, 600} {
+		raise(metric, at, at+1, .7)
+	}
+	for _, at := range []int{102, 208, 320, 400, 500} {
+		raise(pressure, at, at+3, .5)
+	}
+	r := evaluated(t, one(pressure, metric, nil))
+	got := rowOf(t, r, prediction.Pronto, false, prediction.Half)
+	want := prediction.Score{
+		Spikes: 5, Foretold: [3]float64{1, 2, 3}, Told: 1,
+		Alarms: 5, False: [3]float64{3, 2, 1},
+		Samples: 800, Rejecting: 5, Lead: 1 + 4 + 10,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if lead := got.MeanLead(); lead != 5 {
+		t.Errorf("a mean lead of %g s", lead)
+	}
+	if got.ForetoldShare(1) != .4 || got.ToldShare() != .2 || got.FalseShare(0) != .6 || got.Rejected() != 5./800 {
+		t.Errorf("shares %g %g %g %g", got.ForetoldShare(1), got.ToldShare(), got.FalseShare(0), got.Rejected())
+	}
+	// One node has no fleet.
+	for _, row := range r.Rows {
+		if row.Signal == prediction.Alone {
+			t.Error("a node alone beside itself")
+		}
+	}
+}
+
+// A spike goes on over a dip shorter than a second, and what the beginning is amid is
+// none, nor are rejections in the midst of a spike in vain.
+func TestSpikesNeedRest(t *testing.T) {
+	metric, pressure := swaying(400, .02), noisy(2, 400, .2)
+	raise(pressure, 0, 10, .5)
+	raise(pressure, 100, 104, .5)
+	raise(pressure, 105, 110, .5) // after one sample of rest
+	raise(pressure, 112, 114, .5) // after two
+	raise(metric, 108, 109, .7)
+	got := rowOf(t, evaluated(t, one(pressure, metric, nil)), prediction.Pronto, false, prediction.Half)
+	if got.Spikes != 2 || got.Alarms != 1 || got.False != [3]float64{} || got.Foretold != [3]float64{0, 1, 1} {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A twentieth of the samples is above the own percentile, whatever the level.
+func TestOwnPercentile(t *testing.T) {
+	pressure := noisy(3, 1000, .2)
+	for i := 0; i < 1000; i += 20 {
+		pressure[i] = .3 + .001*float64(i%7)
+	}
+	r := evaluated(t, one(pressure, noisy(1, 1000, .2), nil))
+	if got := rowOf(t, r, prediction.Pronto, false, prediction.OwnPercentile); got.Spikes != 49 { // not the first, at 0
+		t.Errorf("%g spikes, want 49", got.Spikes)
+	}
+	if got := rowOf(t, r, prediction.Pronto, false, prediction.Half); got.Spikes != 0 || !math.IsNaN(got.ForetoldShare(0)) {
+		t.Errorf("above a half: %+v", got)
+	}
+}
+
+// Behind the filter a sample alone is no peak; a level that lasts is one, but not while
+// containers come and go.
+func TestFilterAndGate(t *testing.T) {
+	metric, pressure := swaying(600, .06), noisy(2, 600, .2)
+	raise(metric, 100, 101, .7)
+	raise(metric, 300, 330, .7)
+	raise(pressure, 310, 320, .5)
+	churn := make([]bool, 600)
+	rejecting := func(s prediction.Source) (raw, filtered float64) {
+		r := evaluated(t, s)
+		return rowOf(t, r, prediction.Pronto, false, prediction.Half).Rejecting, rowOf(t, r, prediction.Pronto, true, prediction.Half).Rejecting
+	}
+	raw, filtered := rejecting(one(pressure, metric, churn))
+	if raw < 2 || filtered < 1 {
+		t.Errorf("%g samples reject, %g filtered", raw, filtered)
+	}
+	for _, behind := range []bool{false, true} {
+		rejects, err := prediction.Rejections(one(pressure, metric, churn), behind)
+		if err != nil || rejects[0][100] == behind || rejects[0][300] && behind || !slices.Contains(rejects[0][300:310], true) {
+			t.Errorf("filtered %v: rejects at a spike of one sample %v, error %v", behind, rejects[0][100], err)
+		}
+	}
+	for i := 298; i < 340; i++ {
+		churn[i] = true
+	}
+	if again, gated := rejecting(one(pressure, metric, churn)); again != raw || gated >= filtered {
+		t.Errorf("with containers that come: %g samples reject, %g filtered, %g without", again, gated, filtered)
+	}
+	// For ten seconds at most, however many come.
+	for i := range churn {
+		churn[i] = true
+	}
+	if _, gated := rejecting(one(pressure, metric, churn)); gated != filtered {
+		t.Errorf("churn without end: %g samples reject, want %g", gated, filtered)
+	}
+}
+
+// The peers with a dial reject as often as Pronto, the threshold where pressure is
+// highest, the z-score where it rises, the coins anywhere.
+func TestPeersRejectAsOften(t *testing.T) {
+	metric, pressure := noisy(1, 4000, .2), noisy(2, 4000, .2)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for at := 50; at < 3950; at += 50 + rng.IntN(20) {
+		raise(metric, at, at+1, .6)
+		raise(pressure, at+2, at+8, .5)
+	}
+	r := evaluated(t, one(pressure, metric, nil))
+	own := rowOf(t, r, prediction.Pronto, false, prediction.Half)
+	for _, signal := range []string{prediction.Raw, prediction.ZScore, prediction.Coin, prediction.Shifted} {
+		got := rowOf(t, r, signal, false, prediction.Half)
+		if math.Abs(got.Rejecting-own.Rejecting) > .15*own.Rejecting+1 {
+			t.Errorf("%s rejects %g samples, pronto %g", signal, got.Rejecting, own.Rejecting)
+		}
+		if got.ForetoldShare(0) > .3 {
+			t.Errorf("%s foretells %g of what only the metric does", signal, got.ForetoldShare(0))
+		}
+	}
+	if own.ForetoldShare(0) < .9 {
+		t.Errorf("pronto foretells %g", own.ForetoldShare(0))
+	}
+	if z := rowOf(t, r, prediction.ZScore, false, prediction.Half); z.ToldShare() < .8 {
+		t.Errorf("the z-score tells of %g of the spikes at their first sample", z.ToldShare())
+	}
+	if raw := rowOf(t, r, prediction.Raw, false, prediction.Half); raw.False != [3]float64{} {
+		t.Errorf("a threshold on what is a spike is in vain %g times", raw.False[0])
+	}
+	// A coin is a coin: w seconds without a rejection have this probability.
+	share := own.Rejected()
+	want := 1 - math.Pow(1-share, 2*5)
+	if got := rowOf(t, r, prediction.Coin, false, prediction.Half).ForetoldShare(1); math.Abs(got-want) > .05 {
+		t.Errorf("the coin foretells %g within 5 s, want %g", got, want)
+	}
+}
+
+// A fleet of nodes that vary along one direction knows it better than a node that has
+// seen little else than noise; and the load's own direction is another than that in
+// which it varies.
+func TestModelsDiffer(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	s := prediction.Source{Name: "fleet", Second: 10, Unit: "s"}
+	for i := range 4 {
+		n := prediction.Node{Name: fmt.Sprint(i)}
+		for range 3000 {
+			x := rng.NormFloat64() * .1 * float64(1+i)
+			n.Pressure = append(n.Pressure, math.Min(math.Abs(x), 1))
+			n.Metrics = append(n.Metrics, []float64{.5 + x, .4 - x + .01*rng.NormFloat64(), .3 + .05*rng.NormFloat64()})
+		}
+		s.Nodes = append(s.Nodes, n)
+	}
+	r := evaluated(t, s)
+	own := rowOf(t, r, prediction.Pronto, false, prediction.OwnPercentile)
+	for _, signal := range []string{prediction.Alone, prediction.Uncentred} {
+		if cmp.Equal(own, rowOf(t, r, signal, false, prediction.OwnPercentile)) {
+			t.Errorf("%s does as pronto", signal)
+		}
+	}
+	if diff := cmp.Diff(r.Rows, evaluated(t, s).Rows); diff != "" {
+		t.Errorf("another time:\n%s", diff)
+	}
+}
+
+// Pressure rises with containers, by as much as it does.
+func TestStarts(t *testing.T) {
+	pressure := noisy(2, 2000, .2)
+	churn := make([]bool, 2000)
+	for at := 100; at < 1900; at += 100 {
+		churn[at] = true
+		raise(pressure, at, at+2, .4)
+	}
+	r := evaluated(t, one(pressure, noisy(1, 2000, .2), churn))
+	if len(r.Starts) != 1 {
+		t.Fatal("nothing on starts")
+	}
+	got := r.Starts[0]
+	if got.Source != "one" || got.Events != 18 || got.Share != 36./2000 || got.All[1] != 18 || got.Spikes[1] != 18 {
+		t.Errorf("%+v", got)
+	}
+	if got.Calm < 3 || got.Stills < 300 || math.Abs(got.Rise-.61) > .011 || math.Abs(got.Still-.213) > .01 {
+		t.Errorf("%+v", got)
+	}
+	if r := evaluated(t, one(pressure, noisy(1, 2000, .2), nil)); len(r.Starts) != 0 {
+		t.Error("starts of which nothing is known")
+	}
+}
+
+func TestSimulate(t *testing.T) {
+	s, err := prediction.Simulate(t.Context(), 60, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := prediction.Simulate(t.Context(), 60, 3)
+	if diff := cmp.Diff(s, again); diff != "" || err != nil {
+		t.Errorf("another time: error %v\n%s", err, diff)
+	}
+	other, err := prediction.Simulate(t.Context(), 60, 4)
+	if cmp.Equal(s.Nodes, other.Nodes) || err != nil {
+		t.Errorf("the same of another seed, error %v", err)
+	}
+	busy, events := 0., 0
+	for _, n := range s.Nodes {
+		if len(n.Pressure) < 598 || len(n.Pressure) > 601 {
+			t.Errorf("%d samples of a minute", len(n.Pressure))
+		}
+		for i, y := range n.Metrics {
+			busy += y[0] / float64(len(n.Metrics)*len(s.Nodes))
+			if y[1] != n.Pressure[i] {
+				t.Fatal("the pressure is none of the metrics")
+			}
+			if n.Churn[i] {
+				events++
+			}
+		}
+	}
+	// 1.6 pods a second a node start and most end.
+	if busy < .5 || busy > .95 || events < 500 || events > 1600 {
+		t.Errorf("%g of the cores are busy, %d samples see an event", busy, events)
+	}
+	var field *prediction.FieldError
+	for _, seconds := range []float64{0, 3601, math.NaN()} {
+		if _, err := prediction.Simulate(t.Context(), seconds, 1); !errors.As(err, &field) || field.Field != "seconds" || !errors.Is(err, prediction.ErrInvalid) {
+			t.Errorf("%g s: error %v", seconds, err)
+		}
+	}
+}
+
+// recorded writes a recording of five samples a second of the given schema.
+func recorded(t testing.TB, schema string, pressure []float64) string {
+	t.Helper()
+	dir := t.TempDir()
+	c := agent.Config{Node: "n", Schema: schema, Channels: []agent.Channel{{Name: agent.CPU, Size: 2}, {Name: "memory", Size: 1}}, Cores: 2}
+	pipeline, err := agent.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Create(dir, c, recording.Options{State: pipeline.State})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pressure {
+		at := time.Unix(1_000_000, 0).Add(time.Duration(i) * 200 * time.Millisecond)
+		if i == 7 {
+			r.Churn(at.Add(-50 * time.Millisecond))
+		}
+		r.Sample(at, []float64{p, .5})
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "00000001.spazio")
+}
+
+func TestReadRecording(t *testing.T) {
+	pressure := noisy(1, 40, .1)
+	path := recorded(t, "v2;cpu=pressure;memory=available", pressure)
+	s, err := prediction.ReadRecording(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Second != 5 || s.Unit != "s" || len(s.Nodes) != 1 || !cmp.Equal(s.Nodes[0].Pressure, pressure) || s.Nodes[0].Metrics[3][1] != .5 {
+		t.Errorf("%+v", s)
+	}
+	for i, event := range s.Nodes[0].Churn {
+		if event != (i == 7) {
+			t.Errorf("sample %d: a container's event %v", i, event)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Gzipped, and torn.
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, err = z.Write(text[:len(text)-5])
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	torn := filepath.Join(t.TempDir(), "part.spazio.gz")
+	if err := os.WriteFile(torn, zipped.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	part, err := prediction.ReadRecording(torn)
+	if err != nil || len(part.Nodes[0].Pressure) != 39 {
+		t.Errorf("a part: %+v, error %v", part, err)
+	}
+	var field *prediction.FieldError
+	if _, err := prediction.ReadRecording(recorded(t, "v2;cpu=half-runnable;memory=available", pressure)); !errors.As(err, &field) || field.Field != "Schema" {
+		t.Errorf("a recording without pressure: error %v", err)
+	}
+	if _, err := prediction.ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", pressure[:1])); !errors.As(err, &field) || field.Field != "samples" {
+		t.Errorf("one sample: error %v", err)
+	}
+	plain := filepath.Join(t.TempDir(), "plain.gz")
+	if err := os.WriteFile(plain, []byte("plain"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{plain, "missing.gz", "missing"} {
+		if _, err := prediction.ReadRecording(path); err == nil {
+			t.Errorf("%s: no error", path)
+		}
+	}
+}
+
+const vm = `Timestamp [ms];	CPU cores;	CPU usage [%];	Memory capacity provisioned [KB];	Memory usage [KB];	Disk read throughput [KB/s];	Disk write throughput [KB/s];	Network received throughput [KB/s];	Network transmitted throughput [KB/s]
+1;	2;	50;	1000;	250;	10;	0;	1;	4
+2;	2;	120;	0;	500;	5;	0;	2;	1
+3;	2;	10;	1000;	100;	0;	0;	2;	2
+`
+
+func TestReadSeries(t *testing.T) {
+	s, err := prediction.ReadSeries("vms", fstest.MapFS{"b.csv": {Data: []byte(vm)}, "a.csv": {Data: []byte(vm + "\n4;2;1;1;1;1;1;1;1\n")}, "notes.txt": {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By hand, of three rows, the shorter.
+	want := [][]float64{{.5, .25, 1, 0, .5, 1}, {1, 1, .5, 0, 1, .25}, {.1, .1, 0, 0, 1, .5}}
+	if diff := cmp.Diff(want, s.Nodes[1].Metrics); diff != "" || s.Nodes[1].Name != "b" || s.Name != "vms" {
+		t.Errorf("%s (-want +got):\n%s", s.Nodes[1].Name, diff)
+	}
+	if diff := cmp.Diff([]float64{.5, 1, .1}, s.Nodes[0].Pressure); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+	s, err = prediction.ReadSeries("ec2", fstest.MapFS{"x.csv": {Data: []byte("timestamp,value\n2014-02-14 14:30:00,12.5\nx,200\n")}})
+	if err != nil || s.Second != 1 || s.Unit != "rows" || !cmp.Equal(s.Nodes[0].Metrics, [][]float64{{.125}, {1}}) {
+		t.Errorf("%+v, error %v", s, err)
+	}
+	for name, dir := range map[string]fstest.MapFS{
+		"none":     {},
+		"empty":    {"x.csv": {}},
+		"no rows":  {"x.csv": {Data: []byte("timestamp,value\n")}},
+		"no value": {"x.csv": {Data: []byte("timestamp,share\n1,2\n")}},
+		"short":    {"x.csv": {Data: []byte("timestamp,value\n1\n")}},
+		"words":    {"x.csv": {Data: []byte("timestamp,value\n1,two\n")}},
+		"negative": {"x.csv": {Data: []byte("timestamp,value\n1,-2\n")}},
+		"NaN":      {"x.csv": {Data: []byte("timestamp,value\n1,NaN\n")}},
+		"no all":   {"x.csv": {Data: []byte("a;CPU usage [%];Memory usage [KB]\n1;2;3\n")}},
+		"unlike":   {"x.csv": {Data: []byte("timestamp,value\n1,2\n")}, "y.csv": {Data: []byte(vm)}},
+	} {
+		if _, err := prediction.ReadSeries("bad", dir); !errors.Is(err, prediction.ErrSeries) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := func() prediction.Source { return one(noisy(1, 30, .1), noisy(2, 30, .1), make([]bool, 30)) }
+	if _, err := prediction.Evaluate([]prediction.Source{good()}, 1); err != nil {
+		t.Fatal(err)
+	}
+	for field, spoil := range map[string]func(*prediction.Source){
+		"Second":               func(s *prediction.Source) { s.Second = 0 },
+		"Nodes":                func(s *prediction.Source) { s.Nodes = nil },
+		"Nodes[0].Pressure":    func(s *prediction.Source) { s.Nodes[0].Pressure = nil },
+		"Nodes[0].Metrics":     func(s *prediction.Source) { s.Nodes[0].Metrics = s.Nodes[0].Metrics[1:] },
+		"Nodes[0].Churn":       func(s *prediction.Source) { s.Nodes[0].Churn = s.Nodes[0].Churn[1:] },
+		"Nodes[0].Pressure[3]": func(s *prediction.Source) { s.Nodes[0].Pressure[3] = 1.1 },
+		"Nodes[0].Pressure[4]": func(s *prediction.Source) { s.Nodes[0].Pressure[4] = math.NaN() },
+		"Nodes[0].Metrics[5]":  func(s *prediction.Source) { s.Nodes[0].Metrics[5] = []float64{math.Inf(1)} },
+		"Nodes[0].Metrics[6]":  func(s *prediction.Source) { s.Nodes[0].Metrics[6] = nil },
+		"Nodes[1].Pressure":    func(s *prediction.Source) { s.Nodes = append(s.Nodes, prediction.Node{Pressure: noisy(1, 29, .1)}) },
+		"Nodes[1].Metrics[0]": func(s *prediction.Source) {
+			n := good().Nodes[0]
+			n.Metrics[0] = []float64{1, 2}
+			s.Nodes = append(s.Nodes, n)
+		},
+	} {
+		s := good()
+		spoil(&s)
+		var refused *prediction.FieldError
+		if _, err := prediction.Evaluate([]prediction.Source{s}, 1); !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: error %v", field, err)
+		}
+		if _, err := prediction.Rejections(s, true); !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: error %v", field, err)
+		}
+	}
+	var refused *prediction.FieldError
+	if _, err := prediction.Evaluate([]prediction.Source{good(), good()}, 1); !errors.As(err, &refused) || refused.Field != "Name" {
+		t.Errorf("one name twice: error %v", err)
+	}
+}

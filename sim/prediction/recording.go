@@ -1,0 +1,96 @@
+package prediction
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/agent/recording"
+)
+
+// pressured is how the schema of a recording says that its first channel is the CPU's
+// pressure, unmixed.
+const pressured = ";cpu=pressure;"
+
+// FromRecording reads what an agent recorded whose channel of the CPU is pressure
+// (spazio-agent --cpu-mode contention --cpu-contention pressure). A file that ends within
+// a record, as a part of one does, is read as far as it goes. The error is that of
+// reading, or a *FieldError.
+func FromRecording(r *recording.Reader) (Source, error) {
+	n := Node{Name: "machine"}
+	schema, churned := "", false
+	first, last := 0., 0.
+	for rec, err := range r.Records() {
+		var torn *recording.TornError
+		if errors.As(err, &torn) {
+			break
+		}
+		if err != nil {
+			return Source{}, err
+		}
+		switch rec.Kind {
+		case recording.KindHeader:
+			if schema = rec.Header.Config.Schema; !strings.Contains(schema+";", pressured) {
+				return Source{}, refuse("Schema", schema, "one with cpu=pressure")
+			}
+		case recording.KindChurn:
+			churned = true
+		case recording.KindSample:
+			if len(rec.Values) == 0 || !(rec.Values[0] >= 0 && rec.Values[0] <= 1) {
+				continue // as the agent did
+			}
+			if last = float64(rec.At.UnixNano()) / 1e9; len(n.Pressure) == 0 {
+				first = last
+			}
+			n.Pressure = append(n.Pressure, rec.Values[0])
+			n.Metrics = append(n.Metrics, append([]float64(nil), rec.Values...))
+			n.Churn = append(n.Churn, churned)
+			churned = false
+		}
+	}
+	if len(n.Pressure) < 2 {
+		return Source{}, refuse("samples", len(n.Pressure), "at least 2")
+	}
+	second := max(int(math.Round(float64(len(n.Pressure)-1)/max(last-first, 1e-3))), 1)
+	channels := channelNames(schema)
+	return Source{
+		Name: "recording", Second: second, Unit: "s", Nodes: []Node{n},
+		About: fmt.Sprintf("a machine's own recording, %d samples, %d a second: %s", len(n.Pressure), second, channels),
+	}, nil
+}
+
+// channelNames are the channels of a schema, in words.
+func channelNames(schema string) string {
+	var names []string
+	for _, part := range strings.Split(schema, ";")[1:] {
+		name, how, _ := strings.Cut(part, "=")
+		names = append(names, strings.ReplaceAll(name, "-", " ")+" ("+how+")")
+	}
+	return strings.Join(names, ", ")
+}
+
+// ReadRecording is FromRecording of a file, which may be gzipped (.gz), or of all files of
+// a directory.
+func ReadRecording(path string) (Source, error) {
+	if !strings.HasSuffix(path, ".gz") {
+		r, err := recording.Open(path)
+		if err != nil {
+			return Source{}, err
+		}
+		defer r.Close()
+		return FromRecording(r)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return Source{}, err
+	}
+	defer file.Close()
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		return Source{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return FromRecording(recording.NewReader(text))
+}

@@ -1,0 +1,198 @@
+package prediction
+
+import (
+	"math"
+	"slices"
+)
+
+// Threshold is what pressure a spike exceeds.
+type Threshold uint8
+
+const (
+	// OwnPercentile is the node's own 95th.
+	OwnPercentile Threshold = iota
+	// Half is one half.
+	Half
+)
+
+func (t Threshold) String() string {
+	if t == Half {
+		return ".5"
+	}
+	return "the 95th percentile"
+}
+
+// MarshalText writes it in words.
+func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// Thresholds lists both.
+func Thresholds() []Threshold { return []Threshold{OwnPercentile, Half} }
+
+const percentile = .95
+
+// of is the pressure itself.
+func (t Threshold) of(pressure []float64) float64 {
+	if t == Half {
+		return .5
+	}
+	return quantile(pressure, percentile)
+}
+
+// quantile is the least value that so large a share does not exceed.
+func quantile(values []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(int(math.Ceil(share*float64(len(sorted))))-1, 0)]
+}
+
+// Windows is w, in seconds.
+var Windows = [3]int{1, 5, 15}
+
+// Score is how a signal did. Counts are of all nodes together, and where chance is in
+// play a mean of several draws, so that they need not be whole.
+type Score struct {
+	// Spikes is how many there were, Foretold how many within each of the Windows, Told
+	// those with a rejection at their first sample.
+	Spikes   float64
+	Foretold [len(Windows)]float64
+	Told     float64
+	// Alarms is how many there were, False how many in vain by each of the Windows.
+	Alarms float64
+	False  [len(Windows)]float64
+	// Samples and Rejecting count samples.
+	Samples, Rejecting float64
+	// Lead sums up the leads of the spikes foretold within the last of the Windows, in
+	// seconds.
+	Lead float64
+}
+
+// ForetoldShare is the share of spikes foretold within the i-th window; NaN without any.
+func (s Score) ForetoldShare(i int) float64 { return s.Foretold[i] / s.Spikes }
+
+// ToldShare is that of spikes told of at their first sample.
+func (s Score) ToldShare() float64 { return s.Told / s.Spikes }
+
+// FalseShare is the share of alarms in vain; NaN without any.
+func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
+
+// Rejected is the share of the time.
+func (s Score) Rejected() float64 { return s.Rejecting / s.Samples }
+
+// MeanLead is in seconds; NaN if nothing was foretold.
+func (s Score) MeanLead() float64 { return s.Lead / s.Foretold[len(Windows)-1] }
+
+// plus adds up what two nodes, or two draws, came to.
+func (s Score) plus(o Score) Score {
+	s.Spikes += o.Spikes
+	s.Told += o.Told
+	s.Alarms += o.Alarms
+	s.Samples += o.Samples
+	s.Rejecting += o.Rejecting
+	s.Lead += o.Lead
+	for i := range Windows {
+		s.Foretold[i] += o.Foretold[i]
+		s.False[i] += o.False[i]
+	}
+	return s
+}
+
+// over divides by a number of draws.
+func (s Score) over(n float64) Score {
+	s.Spikes /= n
+	s.Told /= n
+	s.Alarms /= n
+	s.Samples /= n
+	s.Rejecting /= n
+	s.Lead /= n
+	for i := range Windows {
+		s.Foretold[i] /= n
+		s.False[i] /= n
+	}
+	return s
+}
+
+// begins are the samples at which a row of true ones begins after a rest of as many
+// false ones as a second has; rows at the very start, of which the rest is not known,
+// are none.
+func begins(row []bool, second int) (at []int) {
+	quiet := 0
+	for i, v := range row {
+		switch {
+		case !v:
+			quiet++
+		default:
+			if quiet >= second {
+				at = append(at, i)
+			}
+			quiet = 0
+		}
+	}
+	return at
+}
+
+// above says of each value whether it exceeds the threshold.
+func above(values []float64, threshold float64) []bool {
+	row := make([]bool, len(values))
+	for i, v := range values {
+		row[i] = v > threshold
+	}
+	return row
+}
+
+// score holds rejections against the pressure above a threshold.
+func score(spiking, rejects []bool, second int) Score {
+	s := Score{Samples: float64(len(spiking))}
+	for _, r := range rejects {
+		if r {
+			s.Rejecting++
+		}
+	}
+	spikes := begins(spiking, second)
+	s.Spikes = float64(len(spikes))
+	for _, at := range spikes {
+		s.spike(rejects, at, second)
+	}
+	last := -second - 1 // the last sample of a spike so far
+	alarms := begins(rejects, second)
+	s.Alarms = float64(len(alarms))
+	next := 0
+	for i, k := 0, 0; k < len(alarms); i++ {
+		if spiking[i] {
+			last = i
+		}
+		if i < alarms[k] {
+			continue
+		}
+		for next < len(spikes) && spikes[next] <= i {
+			next++
+		}
+		if under := i-last <= second; !under {
+			for w, seconds := range Windows {
+				if next == len(spikes) || spikes[next]-i > seconds*second {
+					s.False[w]++
+				}
+			}
+		}
+		k++
+	}
+	return s
+}
+
+// spike counts one.
+func (s *Score) spike(rejects []bool, at, second int) {
+	if rejects[at] {
+		s.Told++
+	}
+	longest := Windows[len(Windows)-1] * second
+	for i := max(at-longest, 0); i < at; i++ {
+		if !rejects[i] {
+			continue
+		}
+		s.Lead += float64(at-i) / float64(second)
+		break
+	}
+	for w, seconds := range Windows {
+		if slices.Contains(rejects[max(at-seconds*second, 0):at], true) {
+			s.Foretold[w]++
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package prediction
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrSeries is the reason why a series was refused; match it with errors.Is.
+var ErrSeries = errors.New("prediction: bad series")
+
+// Bounds of a directory of series.
+const (
+	maxSeries = 1000
+	maxRows   = 1 << 20
+)
+
+// column is one that is read of a series: a part of another, or, where there is none, of
+// its own largest value.
+type column struct {
+	name, of string
+	percent  bool
+}
+
+// Columns of the two formats; the first is what stands for pressure.
+var (
+	cloudWatch = []column{{name: "value", percent: true}}
+	bitbrains  = []column{
+		{name: "CPU usage [%]", percent: true},
+		{name: "Memory usage [KB]", of: "Memory capacity provisioned [KB]"},
+		{name: "Disk read throughput [KB/s]"}, {name: "Disk write throughput [KB/s]"},
+		{name: "Network received throughput [KB/s]"}, {name: "Network transmitted throughput [KB/s]"},
+	}
+)
+
+// ReadSeries reads every .csv file of a directory as a node: of CloudWatch
+// (timestamp,value in percent), or of the Grid Workloads Archive's Bitbrains. They have no
+// pressure, so that the utilisation of the CPU stands for it, and a row for a second: they
+// have one in five minutes. The nodes are as long as the shortest. Errors are ErrSeries
+// or those of reading.
+func ReadSeries(name string, dir fs.FS) (Source, error) {
+	s := Source{Name: name, Second: 1, Unit: "rows"}
+	files, err := fs.Glob(dir, "*.csv")
+	if err != nil {
+		return Source{}, err
+	}
+	if len(files) == 0 || len(files) > maxSeries {
+		return Source{}, fmt.Errorf("%w: %d .csv files", ErrSeries, len(files))
+	}
+	slices.Sort(files)
+	shortest := math.MaxInt
+	for _, file := range files {
+		n, err := readNode(dir, file)
+		if err != nil {
+			return Source{}, fmt.Errorf("%s: %w", file, err)
+		}
+		if len(s.Nodes) > 0 && len(n.Metrics[0]) != len(s.Nodes[0].Metrics[0]) {
+			return Source{}, fmt.Errorf("%s: %w: its format is not that of the others", file, ErrSeries)
+		}
+		shortest = min(shortest, len(n.Pressure))
+		s.Nodes = append(s.Nodes, n)
+	}
+	for i := range s.Nodes {
+		s.Nodes[i].Pressure, s.Nodes[i].Metrics = s.Nodes[i].Pressure[:shortest], s.Nodes[i].Metrics[:shortest]
+	}
+	what := "utilisation of the CPU"
+	if len(s.Nodes[0].Metrics[0]) > 1 {
+		what += ", which stands for pressure, memory, disk read and written, network received and sent, each of these four over its largest"
+	} else {
+		what += ", which stands for pressure"
+	}
+	s.About = fmt.Sprintf("%d machines, %d rows of %s", len(s.Nodes), shortest, what)
+	return s, nil
+}
+
+func readNode(dir fs.FS, file string) (Node, error) {
+	in, err := dir.Open(file)
+	if err != nil {
+		return Node{}, err
+	}
+	defer in.Close()
+	n, err := readSeries(in)
+	n.Name = strings.TrimSuffix(path.Base(file), path.Ext(file))
+	return n, err
+}
+
+func readSeries(in io.Reader) (n Node, err error) {
+	lines := bufio.NewScanner(in)
+	if !lines.Scan() {
+		return n, fmt.Errorf("%w: empty", ErrSeries)
+	}
+	separator, columns := ",", cloudWatch
+	if strings.Contains(lines.Text(), ";") {
+		separator, columns = ";", bitbrains
+	}
+	header := cells(lines.Text(), separator)
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		y, err := values(columns, header, cells(lines.Text(), separator))
+		if err != nil {
+			return n, fmt.Errorf("%w: row %d: %w", ErrSeries, len(n.Metrics)+1, err)
+		}
+		if len(n.Metrics) == maxRows {
+			return n, fmt.Errorf("%w: more than %d rows", ErrSeries, maxRows)
+		}
+		n.Metrics = append(n.Metrics, y)
+	}
+	if err := lines.Err(); err != nil {
+		return n, fmt.Errorf("%w: %w", ErrSeries, err)
+	}
+	if len(n.Metrics) == 0 {
+		return n, fmt.Errorf("%w: no rows", ErrSeries)
+	}
+	overLargest(columns, n.Metrics)
+	for _, y := range n.Metrics {
+		n.Pressure = append(n.Pressure, y[0])
+	}
+	return n, nil
+}
+
+func cells(line, separator string) []string {
+	all := strings.Split(line, separator)
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// values are the columns of a row, at most 1 where it is known what they are of.
+func values(columns []column, header, row []string) ([]float64, error) {
+	cell := func(name string) (float64, error) {
+		i := slices.Index(header, name)
+		if i < 0 || i >= len(row) {
+			return 0, fmt.Errorf("no column %q", name)
+		}
+		v, err := strconv.ParseFloat(row[i], 64)
+		if err == nil && !(v >= 0 && v <= math.MaxFloat32) {
+			err = fmt.Errorf("%q is not a finite number ≥ 0", row[i])
+		}
+		return v, err
+	}
+	y := make([]float64, len(columns))
+	for i, c := range columns {
+		v, err := cell(c.name)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case c.percent:
+			v = min(v/100, 1)
+		case c.of != "":
+			all, err := cell(c.of)
+			if err != nil {
+				return nil, err
+			}
+			v = min(v/max(all, 1), 1)
+		}
+		y[i] = v
+	}
+	return y, nil
+}
+
+// overLargest scales the columns of which nobody says what they are a part of.
+func overLargest(columns []column, rows [][]float64) {
+	for i, c := range columns {
+		if c.percent || c.of != "" {
+			continue
+		}
+		largest := 0.
+		for _, y := range rows {
+			largest = max(largest, y[i])
+		}
+		if largest == 0 {
+			continue
+		}
+		for _, y := range rows {
+			y[i] /= largest
+		}
+	}
+}
