@@ -10,6 +10,7 @@
 //   - comparison: schedulers compared, and what each constant is worth
 //   - figures: the thesis's figures from recordings and the simulator
 //   - figures/measured: the format of those recordings of a machine
+//   - prediction: rejections held against the contention that follows
 //   - profiles: recommenders of requests compared on recorded series
 //   - replay: an agent's recording replayed, summed up and drawn
 //
