@@ -134,6 +134,39 @@ func TestSpikesNeedRest(t *testing.T) {
 	}
 }
 
+// Equal scores are all above a threshold or none, whichever is nearer to the number of
+// rejections.
+func TestThresholdOfEqualValues(t *testing.T) {
+	metric := swaying(400, .02)
+	for _, at := range []int{100, 150, 200, 250, 300} {
+		raise(metric, at, at+1, .7)
+	}
+	for high, want := range map[int]float64{4: 4, 6: 6, 9: 9, 12: 0} {
+		pressure := make([]float64, 400)
+		for i := range high {
+			pressure[50+20*i] = .8
+		}
+		r := evaluated(t, one(pressure, metric, nil))
+		own, got := rowOf(t, r, prediction.Pronto, false, prediction.Half), rowOf(t, r, prediction.Raw, false, prediction.Half)
+		if own.Rejecting != 5 || got.Rejecting != want {
+			t.Errorf("%d equal values: the threshold rejects %g samples, pronto %g", high, got.Rejecting, own.Rejecting)
+		}
+	}
+}
+
+// An alarm within a second after a spike has ended is not in vain, one later is.
+func TestAlarmsAfterSpikes(t *testing.T) {
+	for after, vain := range map[int]float64{1: 0, 2: 0, 3: 1} {
+		metric, pressure := swaying(400, .02), make([]float64, 400)
+		raise(pressure, 100, 110, .8)
+		raise(metric, 109+after, 110+after, .7)
+		got := rowOf(t, evaluated(t, one(pressure, metric, nil)), prediction.Pronto, false, prediction.Half)
+		if got.Alarms != 1 || got.False[2] != vain {
+			t.Errorf("%d samples after the spike: %+v", after, got)
+		}
+	}
+}
+
 // A twentieth of the samples is above the own percentile, whatever the level.
 func TestOwnPercentile(t *testing.T) {
 	pressure := noisy(3, 1000, .2)
@@ -202,6 +235,9 @@ func TestPeersRejectAsOften(t *testing.T) {
 		if math.Abs(got.Rejecting-own.Rejecting) > .15*own.Rejecting+1 {
 			t.Errorf("%s rejects %g samples, pronto %g", signal, got.Rejecting, own.Rejecting)
 		}
+		if share := got.FalseShare(0); share < 0 || share > 1 || got.MeanLead() <= 0 || got.MeanLead() > 15 || got.Samples != 4000 {
+			t.Errorf("%s: %+v", signal, got)
+		}
 		if got.ForetoldShare(0) > .3 {
 			t.Errorf("%s foretells %g of what only the metric does", signal, got.ForetoldShare(0))
 		}
@@ -261,15 +297,18 @@ func TestStarts(t *testing.T) {
 		churn[at] = true
 		raise(pressure, at, at+2, .4)
 	}
+	// No second of these is calm, and there are fewer of them than of others.
+	raise(pressure, 1010, 1090, .2)
+	churn[1050] = true
 	r := evaluated(t, one(pressure, noisy(1, 2000, .2), churn))
 	if len(r.Starts) != 1 {
 		t.Fatal("nothing on starts")
 	}
 	got := r.Starts[0]
-	if got.Source != "one" || got.Events != 18 || got.Share != 36./2000 || got.All[1] != 18 || got.Spikes[1] != 18 {
+	if got.Source != "one" || got.Events != 19 || got.Share != 38./2000 || got.All[1] != 18 || got.Spikes[1] != 18 {
 		t.Errorf("%+v", got)
 	}
-	if got.Calm < 3 || got.Stills < 300 || math.Abs(got.Rise-.61) > .011 || math.Abs(got.Still-.213) > .01 {
+	if got.Calm < 3 || got.Calm > 15 || got.Stills < 300 || got.Stills > 1200 || math.Abs(got.Rise-.61) > .011 || math.Abs(got.Still-.213) > .01 {
 		t.Errorf("%+v", got)
 	}
 	if r := evaluated(t, one(pressure, noisy(1, 2000, .2), nil)); len(r.Starts) != 0 {
@@ -295,6 +334,9 @@ func TestSimulate(t *testing.T) {
 	}
 	busy, events := 0., 0
 	for _, n := range s.Nodes {
+		if !slices.Contains(n.Churn, true) {
+			t.Errorf("%s: no containers", n.Name)
+		}
 		if len(n.Pressure) < 598 || len(n.Pressure) > 601 {
 			t.Errorf("%d samples of a minute", len(n.Pressure))
 		}
@@ -349,6 +391,13 @@ func recorded(t testing.TB, schema string, pressure []float64) string {
 func TestReadRecording(t *testing.T) {
 	pressure := noisy(1, 40, .1)
 	path := recorded(t, "v2;cpu=pressure;memory=available", pressure)
+	wrong := append(slices.Clone(pressure), math.NaN(), 1.5, -.1) // an agent refuses these samples
+	for _, values := range [][]float64{pressure, wrong} {
+		s, err := prediction.ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", values))
+		if err != nil || !cmp.Equal(s.Nodes[0].Pressure, pressure) {
+			t.Errorf("error %v, pressure %v", err, s.Nodes[0].Pressure)
+		}
+	}
 	s, err := prediction.ReadRecording(path)
 	if err != nil {
 		t.Fatal(err)
@@ -400,7 +449,7 @@ func TestReadRecording(t *testing.T) {
 
 const vm = `Timestamp [ms];	CPU cores;	CPU usage [%];	Memory capacity provisioned [KB];	Memory usage [KB];	Disk read throughput [KB/s];	Disk write throughput [KB/s];	Network received throughput [KB/s];	Network transmitted throughput [KB/s]
 1;	2;	50;	1000;	250;	10;	0;	1;	4
-2;	2;	120;	0;	500;	5;	0;	2;	1
+2;	2;	80;	0;	500;	5;	0;	2;	1
 3;	2;	10;	1000;	100;	0;	0;	2;	2
 `
 
@@ -410,11 +459,11 @@ func TestReadSeries(t *testing.T) {
 		t.Fatal(err)
 	}
 	// By hand, of three rows, the shorter.
-	want := [][]float64{{.5, .25, 1, 0, .5, 1}, {1, 1, .5, 0, 1, .25}, {.1, .1, 0, 0, 1, .5}}
+	want := [][]float64{{.5, .25, 1, 0, .5, 1}, {.8, 1, .5, 0, 1, .25}, {.1, .1, 0, 0, 1, .5}}
 	if diff := cmp.Diff(want, s.Nodes[1].Metrics); diff != "" || s.Nodes[1].Name != "b" || s.Name != "vms" {
 		t.Errorf("%s (-want +got):\n%s", s.Nodes[1].Name, diff)
 	}
-	if diff := cmp.Diff([]float64{.5, 1, .1}, s.Nodes[0].Pressure); diff != "" {
+	if diff := cmp.Diff([]float64{.5, .8, .1}, s.Nodes[0].Pressure); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if err := s.Validate(); err != nil {
