@@ -128,7 +128,7 @@ func (s *Store) Changed(at time.Time, most int) []Update {
 			break
 		}
 		s.refreshes.push(w, at.Add(s.config.Refresh))
-		refresh := w.measured.After(w.object.at) && at.Sub(w.object.at) >= s.config.Refresh
+		refresh := w.object.exists && w.measured.After(w.object.at) && at.Sub(w.object.at) >= s.config.Refresh
 		if (refresh || w.again || w.stale(at) && !w.object.stale && w.object.exists) && !w.queued {
 			add(w)
 		}

@@ -163,6 +163,19 @@ func TestRevisionsAreInTheOrderOfTheirPods(t *testing.T) {
 	}
 }
 
+// A workload that is measured for the first time when it was to be refreshed is
+// published once: the second time it would be made anew, which the API refuses.
+func TestAFirstUpdateIsOne(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	c.publish()
+	c.at = c.at.Add(time.Hour)
+	want(t, "a window", c.send("a", window(1, .5, 1<<30)), profiler.Accepted, 1)
+	if got := names(c.publish()); len(got) != 1 {
+		t.Errorf("published %v", got)
+	}
+}
+
 func TestContainersAreNamedByTheirIDs(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
