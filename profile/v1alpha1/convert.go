@@ -155,6 +155,11 @@ func Cores(v float64) resource.Quantity {
 	return *resource.NewScaledQuantity(int64(math.Ceil(clamp(v, mostCores)*1e6-rounding)), resource.Micro)
 }
 
+// Millicores writes cores, rounded up to thousandths: nothing less is asked of a kernel.
+func Millicores(v float64) resource.Quantity {
+	return *resource.NewMilliQuantity(int64(math.Ceil(clamp(v, mostCores)*1e3-rounding)), resource.DecimalSI)
+}
+
 // rounding forgives a product its last digits.
 const rounding = 1e-6
 
