@@ -265,3 +265,41 @@ func contentOf(t *testing.T, want, got []object) bool {
 	}
 	return same
 }
+
+// What the profiler may do beside profiles it may do where it is asked to, and not else.
+func TestProfilerRights(t *testing.T) {
+	c, _, _ := load(t)
+	for flag, test := range map[string]struct {
+		value any
+		rules []string
+	}{
+		"vpaName": {"spazio", []string{"autoscaling.k8s.io [verticalpodautoscalers] [list watch]", "autoscaling.k8s.io [verticalpodautoscalers/status] [patch]"}},
+		"resize":  {true, []string{"autoscaling [horizontalpodautoscalers] [list watch]", " [pods/resize] [patch]"}},
+		"exportLiqo": {true, []string{
+			"webapp.liqo.io.profiling [memoryprofiles cpuprofiles connectionprofiles] [create patch]",
+		}},
+	} {
+		rendered := func(values map[string]any) (rules, args []any) {
+			objects, err := c.render(map[string]any{"profiler": values})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return find(t, objects, "ClusterRole", "spazio-profiler", "rules").([]any),
+				find(t, objects, "StatefulSet", "spazio-profiler", "spec", "template", "spec", "containers", 0, "args").([]any)
+		}
+		bare, bareArgs := rendered(map[string]any{"enabled": true})
+		rules, args := rendered(map[string]any{"enabled": true, flag: test.value})
+		var more []string
+		for _, rule := range rules[len(bare):] {
+			r := rule.(map[string]any)
+			more = append(more, fmt.Sprint(r["apiGroups"].([]any)[0], " ", r["resources"], " ", r["verbs"]))
+		}
+		if !slices.Equal(more, test.rules) {
+			t.Errorf("%s: rules %q", flag, more)
+		}
+		want := map[string]string{"vpaName": "--vpa-name=spazio", "resize": "--resize", "exportLiqo": "--export-liqo"}[flag]
+		if len(args) != len(bareArgs)+1 || !slices.Contains(args, any(want)) {
+			t.Errorf("%s: arguments %v", flag, args)
+		}
+	}
+}

@@ -58,6 +58,9 @@ type Config struct {
 	Store          profiler.Config
 	// Metrics says where is known how services fare, for the continuous profiler.
 	Metrics Metrics
+	// Controller says what is written beside profiles; what it has of the service is the
+	// service's own.
+	Controller controller.Config
 	// Prometheus has an Address where history is asked for.
 	Prometheus history.Config
 	// Logger gets starts, ends and failures; nil logs nothing.
@@ -122,9 +125,9 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	batches := usageserver.New(s.store, usage)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(controller.Collector(s.store, batches), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	config := controller.Config{
-		Store: s.store, REST: kube, Heard: batches.Heard(), LeaseNamespace: c.LeaseNamespace, WriteRate: c.WriteRate, Registerer: registry, Logger: s.logger,
-	}
+	config := c.Controller
+	config.Store, config.REST, config.Heard, config.Registerer, config.Logger = s.store, kube, batches.Heard(), registry, s.logger
+	config.LeaseNamespace, config.WriteRate = c.LeaseNamespace, c.WriteRate
 	if c.Prometheus.Address != "" {
 		known, err := history.New(c.Prometheus)
 		if err != nil {

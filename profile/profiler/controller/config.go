@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +35,14 @@ type Config struct {
 	// called whom and, if FaresThrottled, how limits held pods up.
 	Fares          Fares
 	FaresThrottled bool
+	// VPAName, if set, is by what name objects of the Vertical Pod Autoscaler ask for our
+	// recommendations.
+	VPAName string
+	// Resize changes the requests of running pods that have the label resize.Label, but
+	// not of a resource by whose utilisation their number is set.
+	Resize bool
+	// ExportLiqo writes the custom resources of package liqo, too.
+	ExportLiqo bool
 	// Registerer gets the metrics; nil registers none.
 	Registerer prometheus.Registerer
 	// Logger gets what is missing or fails; nil logs nothing.
@@ -56,6 +65,17 @@ func (c Config) Validate() error {
 		return refuse("LeaseDuration", c.LeaseDuration)
 	}
 	return nil
+}
+
+// features are those that are on.
+func (c Config) features() (all []Feature) {
+	for feature, on := range map[Feature]bool{ForVPA: c.VPAName != "", ForResize: c.Resize, ForExport: c.ExportLiqo} {
+		if on {
+			all = append(all, feature)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 func (c Config) withDefaults() Config {

@@ -44,9 +44,14 @@ type Controller struct {
 	objects  *objects
 	podStore *podStore
 	asker    *asker
-	restored chan struct{}
-	leads    atomic.Bool
-	quiet    quiet
+	// scalers is nil where nothing is resized, exporter where nothing is exported; it is
+	// one of the actuators, as far as these are on.
+	scalers   *scalers
+	exporter  *exporter
+	actuators []actuator
+	restored  chan struct{}
+	leads     atomic.Bool
+	quiet     quiet
 }
 
 // New checks the config; nothing is connected yet.
@@ -82,6 +87,9 @@ func New(c Config) (*Controller, error) {
 		r.metrics.strange.Inc()
 		r.complain("strange", "a profile is passed over", "profile", name.String(), "error", why)
 	}}
+	if err := r.addActuators(); err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
 	return r, nil
 }
 
@@ -125,8 +133,13 @@ func (c *Controller) Run(ctx context.Context) error {
 	all.Go(func() { c.watchRights(ctx) })
 	c.restore(ctx)
 	close(c.restored)
-	all.Go(func() { c.follow(ctx, c.pods, "pods", &corev1.Pod{}, c.podStore) })
-	all.Go(func() { c.follow(ctx, c.profiles, v1alpha1.Profiles, &v1alpha1.WorkloadProfile{}, c.objects) })
+	all.Go(func() { c.follow(ctx, listWatch(c.pods, "pods", ""), "pods", &corev1.Pod{}, c.podStore) })
+	all.Go(func() {
+		c.follow(ctx, listWatch(c.profiles, v1alpha1.Profiles, ""), v1alpha1.Profiles, &v1alpha1.WorkloadProfile{}, c.objects)
+	})
+	for _, a := range c.actuators {
+		all.Go(func() { a.follow(ctx) })
+	}
 	all.Go(func() { c.asker.run(ctx) })
 	all.Go(func() { c.tune(ctx) })
 	for ctx.Err() == nil {

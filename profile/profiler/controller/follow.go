@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -16,19 +15,23 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
-// clients for lists and watches, which are of few types and many objects.
-func podClient(config *rest.Config) (rest.Interface, error) {
+// typedClient is for lists and watches of one group, which are of few types and many
+// objects.
+func typedClient(config *rest.Config, path string, version schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := add(scheme); err != nil {
 		return nil, err
 	}
-	version := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, version)
 	config = rest.CopyConfig(config)
-	config.GroupVersion, config.APIPath = &version, "/api"
+	config.GroupVersion, config.APIPath = &version, path
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.RESTClientFor(config)
+}
+
+func podClient(config *rest.Config) (rest.Interface, error) {
+	return typedClient(config, "/api", schema.GroupVersion{Version: "v1"}, corev1.AddToScheme)
 }
 
 func profileClient(config *rest.Config) (rest.Interface, error) {
@@ -38,14 +41,18 @@ func profileClient(config *rest.Config) (rest.Interface, error) {
 	return rest.RESTClientFor(config)
 }
 
+// listWatch is of a resource's objects in all namespaces, those that labels select.
+func listWatch(client rest.Interface, resource, labels string) cache.ListerWatcherWithContext {
+	return cache.ToListerWatcherWithContext(cache.NewFilteredListWatchFromClient(client, resource, metav1.NamespaceAll, func(o *metav1.ListOptions) { o.LabelSelector = labels }))
+}
+
 // follow keeps a store up to date until ctx ends. What fails is counted and, once a
 // minute, logged.
-func (c *Controller) follow(ctx context.Context, client rest.Interface, resource string, of runtime.Object, store cache.ReflectorStore) {
-	lw := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
+func (c *Controller) follow(ctx context.Context, lw cache.ListerWatcherWithContext, resource string, of runtime.Object, store cache.ReflectorStore) {
 	failed := func(verb string, err error) {
 		if err != nil && ctx.Err() == nil {
 			c.metrics.failures.WithLabelValues(resource).Inc()
-			c.complain(verb+" "+resource, "pods or profiles are not followed", "verb", verb, "resource", resource, "error", err)
+			c.complain(verb+" "+resource, "objects are not followed", "verb", verb, "resource", resource, "error", err)
 		}
 	}
 	watched := &cache.ListWatch{

@@ -19,6 +19,8 @@ type metrics struct {
 	strange  prometheus.Counter
 	left     prometheus.Counter
 	leader   prometheus.Gauge
+
+	autoscalers, resizable *prometheus.GaugeVec
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -56,11 +58,17 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: prefix + "leader", Help: "1 while this replica writes.",
 		}),
 	}
+	m.autoscalers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: prefix + "autoscalers", Help: "Objects of the Vertical Pod Autoscaler that ask for recommendations, by whether they have any.",
+	}, []string{"recommended"})
+	m.resizable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: prefix + "resizable_pods", Help: "Pods whose requests may be changed, by what becomes of them.",
+	}, []string{"verdict"})
 	if r == nil {
 		return m, nil
 	}
 	var err error
-	for _, c := range []prometheus.Collector{m.writes, m.delay, m.missing, m.failures, m.restored, m.history, m.fares, m.strange, m.left, m.leader} {
+	for _, c := range []prometheus.Collector{m.writes, m.delay, m.missing, m.failures, m.restored, m.history, m.fares, m.strange, m.left, m.leader, m.autoscalers, m.resizable} {
 		err = errors.Join(err, r.Register(c))
 	}
 	return m, err

@@ -32,6 +32,7 @@ type objects struct {
 // kept is of one profile.
 type kept struct {
 	version string
+	uid     types.UID
 	of      v1alpha1.WorkloadReference
 	// owned: its owner asks for something, so that it is not ours to delete.
 	owned      bool
@@ -131,7 +132,7 @@ func (s *objects) keep(p *v1alpha1.WorkloadProfile) bool {
 	}
 	bare := v1alpha1.WorkloadProfileSpec{Workload: p.Spec.Workload}
 	s.of[name] = kept{
-		version: p.ResourceVersion, of: p.Spec.Workload, owned: p.Spec != bare, conditions: p.Status.Conditions,
+		version: p.ResourceVersion, uid: p.UID, of: p.Spec.Workload, owned: p.Spec != bare, conditions: p.Status.Conditions,
 	}
 	return true
 }

@@ -6,9 +6,12 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
 )
 
 // Right is one that a profiler needs, and what does not work without.
@@ -30,8 +33,19 @@ func (r Right) path() string {
 	return r.Resource + "/" + r.Subresource
 }
 
-// Rights are all that a profiler needs, if its lease is there already.
-func Rights() []Right {
+// Feature is what needs rights of its own.
+type Feature string
+
+// Features.
+const (
+	ForVPA    Feature = "vpa"
+	ForResize Feature = "resize"
+	ForExport Feature = "export"
+)
+
+// Rights are all that a profiler needs, if its lease is there already, with the features
+// that are on.
+func Rights(on ...Feature) []Right {
 	const (
 		noPods        = "no pod is known, and no window counts"
 		noProfiles    = "what is published is not known, and all of it is written again"
@@ -66,8 +80,39 @@ func Rights() []Right {
 		r.Group, r.Resource, r.Own = group, v1alpha1.Checkpoints, true
 		rights = append(rights, r)
 	}
+	for _, feature := range on {
+		rights = append(rights, rightsOf[feature]...)
+	}
 	return rights
 }
+
+// rightsOf are those of the features.
+var rightsOf = map[Feature][]Right{
+	ForVPA: {
+		{Group: vpa.Resource.Group, Resource: vpa.Resource.Resource, Verb: "list", Without: noAutoscalers},
+		{Group: vpa.Resource.Group, Resource: vpa.Resource.Resource, Verb: "watch", Without: noAutoscalers},
+		{Group: vpa.Resource.Group, Resource: vpa.Resource.Resource, Subresource: "status", Verb: "patch", Without: noAutoscalers},
+	},
+	ForResize: {
+		{Group: autoscalingv2.GroupName, Resource: "horizontalpodautoscalers", Verb: "list", Without: notResized},
+		{Group: autoscalingv2.GroupName, Resource: "horizontalpodautoscalers", Verb: "watch", Without: notResized},
+		{Resource: "pods", Subresource: "resize", Verb: "patch", Without: notResized},
+	},
+	ForExport: {
+		{Group: liqo.GroupVersion.Group, Resource: liqo.MemoryProfiles, Verb: "create", Without: notExported},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.MemoryProfiles, Verb: "patch", Without: notExported},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.CPUProfiles, Verb: "create", Without: notExported},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.CPUProfiles, Verb: "patch", Without: notExported},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "create", Without: notExported},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "patch", Without: notExported},
+	},
+}
+
+const (
+	noAutoscalers = "objects of the Vertical Pod Autoscaler get no recommendation of ours"
+	notResized    = "no running pod is resized"
+	notExported   = "an object of the group webapp.liqo.io.profiling is not written"
+)
 
 // Rules are rights as a role has them: those of the lease name it.
 func Rules(rights []Right) []rbacv1.PolicyRule {
@@ -97,7 +142,7 @@ func (c *Controller) watchRights(ctx context.Context) {
 	ticker := time.NewTicker(askAgain)
 	defer ticker.Stop()
 	for {
-		for _, r := range Rights() {
+		for _, r := range Rights(c.config.features()...) {
 			c.checkRight(ctx, r)
 		}
 		select {

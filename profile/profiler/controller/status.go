@@ -11,6 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
+	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
@@ -91,6 +92,26 @@ func factorsIn(s *v1alpha1.WorkloadProfileStatus) continuous.Factors {
 		return continuous.Factors{}
 	}
 	return continuous.Factors{CPU: cpu, Memory: memory, At: s.Factors.At.Time}
+}
+
+// fill writes an update into a status, and what else its conditions say.
+func (c *Controller) fill(s *v1alpha1.WorkloadProfileStatus, u profiler.Update) (contradicted bool) {
+	contradicted = fill(s, u)
+	switch {
+	case c.scalers == nil:
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.HorizontallyScaled)
+	case c.scalers.all():
+		by := c.scalers.scaling(u.Workload)
+		condition := metav1.Condition{
+			Type: v1alpha1.HorizontallyScaled, Status: metav1.ConditionTrue, Reason: by.String(),
+			Message: "the number of pods follows what they use of what they request, which is not changed",
+		}
+		if by == (resize.Scaling{}) {
+			condition.Status, condition.Message = metav1.ConditionFalse, ""
+		}
+		meta.SetStatusCondition(&s.Conditions, condition)
+	}
+	return contradicted
 }
 
 func recommendationOf(all []profile.Recommendation) *v1alpha1.Recommendation {

@@ -36,6 +36,7 @@ type writer struct {
 	events   events.EventRecorder
 	limit    *rate.Limiter
 	turn     int
+	acting   int // the actuator that acted last
 	failures int
 	paused   time.Time
 }
@@ -67,17 +68,26 @@ func (w *writer) Start(ctx context.Context) error {
 func (w *writer) round(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := time.Now()
-		if now.Before(w.paused) || w.limit.TokensAt(now) < writesOfFirst {
-			return
-		}
-		w.turn++
-		if w.turn%oneInFour == 0 && w.save(ctx, now) {
-			continue
-		}
-		if !w.publish(ctx, now) && !w.save(ctx, now) {
+		if w.limit.TokensAt(now) < writesOfFirst || !w.write(ctx, now) {
 			return
 		}
 	}
+}
+
+// write makes one write; false if there is none to make. While profiles can't be written
+// what else there is goes on.
+func (w *writer) write(ctx context.Context, now time.Time) bool {
+	paused := now.Before(w.paused)
+	w.turn++
+	switch {
+	case !paused && w.turn%oneInFour == 0 && w.save(ctx, now):
+	case w.turn%oneInFour == oneInFour/2 && w.act(ctx, now):
+	case !paused && (w.publish(ctx, now) || w.save(ctx, now)):
+	case w.act(ctx, now):
+	default:
+		return false
+	}
+	return true
 }
 
 // request makes one request that writes, and counts it.
@@ -111,7 +121,7 @@ func (w *writer) publish(ctx context.Context, now time.Time) bool {
 	u := updates[0]
 	w.objects.begin(objectName(u.Workload))
 	defer w.objects.end()
-	err := w.write(ctx, u)
+	err := w.update(ctx, u)
 	w.after(time.Now(), err)
 	if err != nil {
 		w.config.Store.Failed(time.Now(), u)
@@ -120,6 +130,9 @@ func (w *writer) publish(ctx context.Context, now time.Time) bool {
 	w.config.Store.Published(u)
 	if !u.Gone {
 		w.metrics.delay.Observe(time.Since(u.Since).Seconds())
+		if w.exporter != nil {
+			w.exporter.add(u)
+		}
 	}
 	return true
 }
@@ -129,7 +142,7 @@ const (
 	checkpointKind = "checkpoint"
 )
 
-func (w *writer) write(ctx context.Context, u profiler.Update) error {
+func (w *writer) update(ctx context.Context, u profiler.Update) error {
 	name := objectName(u.Workload)
 	if u.Gone {
 		return w.delete(ctx, name)
@@ -148,13 +161,13 @@ func (w *writer) write(ctx context.Context, u profiler.Update) error {
 		}
 		w.objects.keep(o)
 	}
-	contradicted := fill(&o.Status, u)
+	contradicted := w.fill(&o.Status, u)
 	err := w.request(profileKind, name, "update", func() error { return w.client.Status().Update(ctx, o) })
 	if apierrors.IsConflict(err) {
 		if err = w.client.Get(ctx, name, o); err != nil {
 			return err
 		}
-		contradicted = fill(&o.Status, u)
+		contradicted = w.fill(&o.Status, u)
 		err = w.request(profileKind, name, "update", func() error { return w.client.Status().Update(ctx, o) })
 	}
 	if err != nil {

@@ -148,7 +148,9 @@ func TestDecide(t *testing.T) {
 		"both containers": {cores: 2, memory: 1000 * mebi, known: func(k *resize.Known) { k.Advice.Recommendations[1].Target.CPU = .2 },
 			want: patch(`{"name":"main","resources":{"requests":{"cpu":"2"}}},{"name":"proxy","resources":{"requests":{"cpu":"200m"}}}`)},
 		"would be Guaranteed": {cores: 9, memory: 9000 * mebi, pod: alone, verdict: resize.Guaranteed},
-		"the other one would make it Guaranteed": {cores: 1, memory: 1000 * mebi, known: func(k *resize.Known) { k.Advice.Recommendations[1].Target = profile.Amounts{CPU: 9, Memory: 1000 * mebi} }, pod: func(p *corev1.Pod) {
+		"the other one would make it Guaranteed": {cores: 1, memory: 1000 * mebi, known: func(k *resize.Known) {
+			k.Advice.Recommendations[1].Target = profile.Amounts{CPU: 9, Memory: 1000 * mebi}
+		}, pod: func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = p.Spec.Containers[0].Resources.Limits
 			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: corev1.RestartContainer}, {ResourceName: "memory", RestartPolicy: corev1.RestartContainer}}
 			proxy := &p.Spec.Containers[1].Resources

@@ -12,7 +12,9 @@ import (
 // Text describes a profile at a time, in lines.
 func Text(at time.Time, p *v1alpha1.WorkloadProfile) string {
 	var b strings.Builder
-	line := func(what, format string, args ...any) { fmt.Fprintf(&b, "%-12s %s\n", what, fmt.Sprintf(format, args...)) }
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s %s\n", what, fmt.Sprintf(format, args...))
+	}
 	s := &p.Status
 	line("workload", "%s/%s in namespace %s", p.Spec.Workload.Kind, p.Spec.Workload.Name, p.Namespace)
 	if s.ObservedAt == nil || s.Demand == nil {

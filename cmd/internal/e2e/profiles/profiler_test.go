@@ -68,7 +68,7 @@ func grant(t *testing.T, client kubernetes.Interface, account string, rights []c
 	last := rights[len(rights)-1]
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               "system:serviceaccount:" + metav1.NamespaceDefault + ":" + account,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: last.Group, Resource: last.Resource, Verb: last.Verb, Namespace: metav1.NamespaceDefault, Name: controller.LeaseName},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: last.Group, Resource: last.Resource, Subresource: last.Subresource, Verb: last.Verb, Namespace: metav1.NamespaceDefault, Name: controller.LeaseName},
 	}}
 	cluster.Eventually(t, account+" has its rights", func() (bool, any) {
 		got, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
@@ -278,11 +278,11 @@ func TestProfilesSurvive(t *testing.T) {
 func TestMissingRightsAreNamed(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	define(t, dynamicClient(t))
-	all := controller.Rights()
+	all := controller.Rights(features...)
 	for i, right := range all {
 		t.Run(strings.ReplaceAll(right.String(), " ", "-"), func(t *testing.T) {
 			rest := slices.Concat(all[:i], all[i+1:])
-			p := startProfiler(t, grant(t, client, fmt.Sprintf("without-%d", i), rest))
+			p := startProfiler(t, grant(t, client, fmt.Sprintf("without-%d", i), rest), recommends...)
 			path := right.Resource
 			if right.Subresource != "" {
 				path += "/" + right.Subresource
