@@ -6,7 +6,6 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
 	k8s.io/apimachinery v0.36.3
-	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -26,6 +25,7 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
 replace github.com/spazio-scheduler/spazio/profile => ../
