@@ -7,6 +7,7 @@ require (
 	github.com/prometheus/client_golang v1.23.2
 	github.com/spazio-scheduler/spazio/agent v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/pronto v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	google.golang.org/grpc v1.79.3
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
@@ -28,7 +29,6 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
 	golang.org/x/net v0.49.0 // indirect
 	golang.org/x/sys v0.40.0 // indirect

@@ -30,12 +30,15 @@ func BenchmarkDetector(b *testing.B) {
 	}
 }
 
-// BenchmarkStep is a sample: projection and detectors, with the tenth part of a
-// block's update, and, adopted, with a thousandth of one and no change of basis.
+// BenchmarkStep is a sample: projection and detectors, with its part of a block's
+// update, and, adopted, with a thousandth of one and no change of basis.
 func BenchmarkStep(b *testing.B) {
-	for _, adopted := range []bool{false, true} {
-		b.Run(fmt.Sprintf("d=8/r=4/adopted=%v", adopted), func(b *testing.B) {
-			tracker, err := pronto.New(pronto.Config{Model: svd.Options{Rank: 4, Block: map[bool]int{false: 10, true: 1000}[adopted]}})
+	for _, c := range []struct {
+		block   int
+		adopted bool
+	}{{10, false}, {30, false}, {100, false}, {1000, true}} {
+		b.Run(fmt.Sprintf("d=8/r=4/b=%d/adopted=%v", c.block, c.adopted), func(b *testing.B) {
+			tracker, err := pronto.New(pronto.Config{Model: svd.Options{Rank: 4, Block: c.block}})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -44,7 +47,7 @@ func BenchmarkStep(b *testing.B) {
 			for i := range samples {
 				samples[i] = src.draw()
 			}
-			if adopted {
+			if c.adopted {
 				fleet, err := svd.Update(svd.Model{}, samples[:10], svd.Options{Rank: 4, Centre: true})
 				if err == nil {
 					err = tracker.Adopt(fleet)
