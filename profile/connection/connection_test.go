@@ -146,6 +146,13 @@ func TestUpdates(t *testing.T) {
 	if got := g.GetJobConnections(job("b")); len(got) != 1 {
 		t.Errorf("b calls %v", got)
 	}
+	// Who is called goes on being known, however long nobody looks at it by itself.
+	called := graph(t, connection.Config{HalfLife: time.Minute})
+	observe(t, called, start, time.Minute, flow("web", "cart", 1, 1))
+	observe(t, called, start.Add(7*time.Minute), time.Minute)
+	if got := called.Jobs(); len(got) != 2 {
+		t.Errorf("known: %v", got)
+	}
 	// Of two looked at alike the first by name.
 	g = graph(t, connection.Config{})
 	observe(t, g, start, time.Minute, flow("z", "y", 1, 1))
