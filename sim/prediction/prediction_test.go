@@ -363,7 +363,7 @@ func TestSimulate(t *testing.T) {
 }
 
 // recorded writes a recording of five samples a second of the given schema.
-func recorded(t testing.TB, schema string, pressure []float64) string {
+func recorded(t *testing.T, schema string, pressure []float64) string {
 	t.Helper()
 	dir := t.TempDir()
 	c := agent.Config{Node: "n", Schema: schema, Channels: []agent.Channel{{Name: agent.CPU, Size: 2}, {Name: "memory", Size: 1}}, Cores: 2}
