@@ -69,7 +69,7 @@ func TestCheckCommand(t *testing.T) {
 	}
 	node(t, client, "near", 0)
 	pods(t, client, "near")
-	defer cluster.RemovePods(t, client)
+	defer unpods(t, client)
 	fresh := []plugin.NodeState{{Node: "near", Signal: "fresh"}}
 	shown := &programs{nodes: fresh, notAfter: time.Now().Add(80 * 24 * time.Hour)}
 	admin := newFront(t, cluster.Plane(t).RESTConfig(), shown)

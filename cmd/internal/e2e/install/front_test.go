@@ -49,7 +49,13 @@ spazio_certificate_not_after_seconds{use="own"} %d
 # TYPE spazio_agent_cgroups gauge
 spazio_agent_cgroups{layout="v2"} 1
 `, p.notAfter.Unix())
+	case "/debug/why":
+		fmt.Fprintln(w, "near has room")
 	case plugin.DebugPath:
+		if pod := r.FormValue("pod"); pod != "" {
+			_ = json.NewEncoder(w).Encode(plugin.Explanation{Pod: pod, Ours: true, State: plugin.PodCounted})
+			return
+		}
 		_ = json.NewEncoder(w).Encode(plugin.Status{Nodes: p.nodes}) // who asks says what he got
 	default:
 		http.NotFound(w, r)
@@ -119,13 +125,24 @@ func pods(t *testing.T, client kubernetes.Interface, node string) {
 		{deploy.SystemNamespace, "spazio-scheduler"}, {deploy.SystemNamespace, "spazio-aggregator"}, {deploy.AgentNamespace, "spazio-agent"},
 	} {
 		pod := lodger()
-		pod.Name, pod.Labels = of.name+"-a", map[string]string{"app.kubernetes.io/name": of.name}
+		pod.Name, pod.Labels = of.name+"-a", map[string]string{"app.kubernetes.io/name": of.name, "app.kubernetes.io/part-of": "spazio"}
 		pod.Spec.NodeName, pod.Spec.AutomountServiceAccountToken = node, new(false)
 		if _, err := client.CoreV1().Pods(of.namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	lead(t, client, "spazio-scheduler-a_uid")
+}
+
+// unpods removes them, as their controllers would.
+func unpods(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	for _, namespace := range []string{deploy.SystemNamespace, deploy.AgentNamespace} {
+		if err := client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), now, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=spazio"}); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // lead says who leads.

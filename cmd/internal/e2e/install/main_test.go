@@ -1,10 +1,18 @@
 package install
 
 import (
+	"os"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/embedded"
 )
 
-func TestMain(m *testing.M) { cluster.MainOn(m, embedded.Config{RBAC: true}) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asSpazio) != "" {
+		command.Main(spazioctl.PluginMain)
+	}
+	cluster.MainOn(m, embedded.Config{RBAC: true})
+}

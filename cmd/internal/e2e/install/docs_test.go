@@ -1,0 +1,144 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// elsewhere are the commands of documents that are run by something else than this
+// test: the demo by its own tests, the tests by whoever reads this.
+var elsewhere = []string{"go run ./cmd/spazio-demo", "go test work"}
+
+var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// blocks are the commands of a document that a reader is to type.
+func blocks(t *testing.T, file string) (commands []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../../..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range shell.FindAllStringSubmatch(string(text), -1) {
+		commands = append(commands, match[1])
+	}
+	if len(commands) == 0 {
+		t.Fatalf("%s has no commands", file)
+	}
+	return commands
+}
+
+// What the documents tell a reader to type, a shell takes, and it does what it should:
+// in the documents' order, on a cluster of the embedded control plane.
+func TestDocuments(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Log("not run: there is no shell")
+		return
+	}
+	c, client := control(t)
+	defer remove(t, c)
+	defer unpods(t, client)
+	before := inventory(t, c)
+	node(t, client, "near", 0)
+	shown := &programs{nodes: []plugin.NodeState{{Node: "near", Signal: "fresh"}}, notAfter: time.Now().Add(80 * 24 * time.Hour)}
+	front := newFront(t, cluster.Plane(t).RESTConfig(), shown)
+	s := newShell(t, front.kubeconfig)
+	ctx, cancel := context.WithCancel(t.Context())
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		kubelet(ctx, client, "near", corev1.PodStatus{Phase: corev1.PodRunning})
+	}()
+	defer func() { cancel(); <-running }()
+
+	for _, file := range []string{"README.md", "docs/install.md", "docs/operate.md"} {
+		there := false
+		for _, block := range blocks(t, file) {
+			lines := strings.Split(strings.TrimSpace(block), "\n")
+			if !slices.ContainsFunc(lines, func(line string) bool { return !slices.Contains(elsewhere, line) }) {
+				continue
+			}
+			if file == "docs/operate.md" && !there { // it begins where the other ended before it removed all
+				s.run(t, "kubectl spazio install --registry r.example --component cgroup-v1 --no-wait")
+				pods(t, client, "near")
+				there = true
+			}
+			if strings.Contains(block, "uninstall") && !strings.Contains(block, "--dry-run") {
+				unpods(t, client)
+			}
+			s.run(t, block)
+			if strings.Contains(block, "spazio install") && !there {
+				pods(t, client, "near")
+				there = true
+			}
+		}
+	}
+	_ = client.CoreV1().Nodes().Delete(t.Context(), "near", metav1.DeleteOptions{})
+	_ = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(t.Context(), "near", metav1.DeleteOptions{})
+	if more := difference(before, inventory(t, c)); len(more) > 0 {
+		t.Errorf("left are %v", more)
+	}
+}
+
+// asSpazio makes the test's binary the program kubectl-spazio.
+const asSpazio = "SPAZIO_E2E_PLUGIN"
+
+// A reader is a shell with what the documents presuppose: kubectl with the plugin, and
+// values for what they leave to him.
+type reader struct{ env []string }
+
+func newShell(t *testing.T, kubeconfig string) reader {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	kubectl := fmt.Sprintf(`#!/bin/sh
+case $1 in
+spazio) shift; %s=1 exec '%s' "$@" ;;
+config) [ "$2" = current-context ] && echo '%s' && exit ;;
+esac
+echo "this kubectl has no $*" >&2
+exit 2
+`, asSpazio, self, config.CurrentContext)
+	digests := fmt.Sprintf(`{"spazio-agent": "sha256:%064d"}`, 1)
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "digests.json"), []byte(digests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return reader{append(os.Environ(),
+		"PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig, "DIGESTS="+filepath.Join(dir, "digests.json"),
+		"REGISTRY=r.example", "COMPONENT=cgroup-v1", "POD=user", "NODE=near",
+	)}
+}
+
+// run runs a block, each command of which has to succeed.
+func (r reader) run(t *testing.T, block string) {
+	t.Helper()
+	c := exec.CommandContext(patient(t), "sh", "-eu", "-c", strings.ReplaceAll(block, "/tmp/digests.json", `"$DIGESTS"`))
+	c.Env = r.env
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", strings.TrimSpace(block), err, out)
+	}
+}
