@@ -15,6 +15,7 @@ import (
 // A program shows probes why it is not ready yet.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	s, err := endpoint.NewServers(ctx, endpoint.ServersConfig{
 		Shown: endpoint.Config{
 			Gatherer: prometheus.NewRegistry(),

@@ -15,8 +15,8 @@ type ServersConfig struct {
 	// Shown is what both show, but for its Handlers, which are the debug server's
 	// alone. Its Addr is not used.
 	Shown Config
-	// Metrics and Debug are the host:port of either, empty for none.
-	Metrics, Debug string
+	// Metrics, Debug and Profiles are the host:port of each, empty for none.
+	Metrics, Debug, Profiles string
 	// DebugDefault says that nobody asked for Debug: another program of this machine
 	// may have the address.
 	DebugDefault bool
@@ -25,33 +25,45 @@ type ServersConfig struct {
 }
 
 // Servers are the HTTP servers of a program: one of what probes and Prometheus read,
-// wherever it is told to listen (NewMetrics), and one of the same and of what is for
-// people, on loopback (NewDebug). Its methods are safe for concurrent use, but Run is
-// called once.
-type Servers struct{ metrics, debug *Server } // nil for none
+// wherever it is told to listen (NewMetrics), one of the same and of what is for people,
+// on loopback (NewDebug), and one of Go's profiles (NewProfiles). Its methods are safe
+// for concurrent use, but Run is called once.
+type Servers struct{ metrics, debug, profiles *Server } // nil for none
 
 // NewServers opens the listeners. The caller must Run or Close the servers.
-func NewServers(ctx context.Context, c ServersConfig) (s *Servers, err error) {
-	s = &Servers{}
+func NewServers(ctx context.Context, c ServersConfig) (_ *Servers, err error) {
+	s := &Servers{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
 	if c.Metrics != "" {
 		c.Shown.Addr = c.Metrics
 		if s.metrics, err = NewMetrics(ctx, c.Shown); err != nil {
 			return nil, fmt.Errorf("serve the metrics: %w", err)
 		}
 	}
+	if c.Profiles != "" {
+		if s.profiles, err = NewProfiles(ctx, c.Profiles); err != nil {
+			return nil, fmt.Errorf("serve the profiles: %w", err)
+		}
+	}
 	if c.Debug == "" {
 		return s, nil
 	}
 	c.Shown.Addr = c.Debug
-	if s.debug, err = NewDebug(ctx, c.Shown); err != nil && c.DebugDefault {
+	opened, err := NewDebug(ctx, c.Shown)
+	switch {
+	case err != nil && c.DebugDefault:
 		if c.Logger != nil {
 			c.Logger.Info("no debug server: its address is taken", "address", c.Debug, "error", err)
 		}
 		return s, nil
+	case err != nil:
+		return nil, fmt.Errorf("serve the debug data: %w", err)
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("serve the debug data: %w", err), s.Close())
-	}
+	s.debug = opened
 	return s, nil
 }
 
@@ -61,6 +73,9 @@ func (s *Servers) MetricsAddr() net.Addr { return addressOf(s.metrics) }
 // DebugAddr is where the second listens, or nil.
 func (s *Servers) DebugAddr() net.Addr { return addressOf(s.debug) }
 
+// ProfilesAddr is where the third listens, or nil.
+func (s *Servers) ProfilesAddr() net.Addr { return addressOf(s.profiles) }
+
 func addressOf(h *Server) net.Addr {
 	if h == nil {
 		return nil
@@ -69,7 +84,7 @@ func addressOf(h *Server) net.Addr {
 }
 
 func (s *Servers) each(do func(*Server)) {
-	for _, h := range []*Server{s.metrics, s.debug} {
+	for _, h := range []*Server{s.metrics, s.debug, s.profiles} {
 		if h != nil {
 			do(h)
 		}

@@ -1,10 +1,9 @@
 package agentd
 
 import (
-	"os"
-	"path/filepath"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // registerCgroups adds a gauge that says which control groups the node has, by
@@ -14,23 +13,6 @@ func registerCgroups(r *prometheus.Registry, root string) error {
 		Name: "spazio_agent_cgroups",
 		Help: "1 for the layout of the node's control groups: v2, hybrid, v1 or none.",
 	}, []string{"layout"})
-	g.WithLabelValues(cgroupLayout(root)).Set(1)
+	g.WithLabelValues(telemetry.CgroupLayout(root)).Set(1)
 	return r.Register(g)
-}
-
-// cgroupLayout tells the layouts apart as systemd does.
-func cgroupLayout(root string) string {
-	there := func(path ...string) bool {
-		_, err := os.Stat(filepath.Join(append([]string{root}, path...)...))
-		return err == nil
-	}
-	switch {
-	case there("cgroup.controllers"):
-		return "v2"
-	case there("unified", "cgroup.controllers"):
-		return "hybrid"
-	case there("cpu"), there("cpu,cpuacct"), there("pids"):
-		return "v1"
-	}
-	return "none"
 }

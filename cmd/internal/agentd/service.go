@@ -3,7 +3,6 @@ package agentd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -60,11 +59,11 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	}
 	// Listening comes before anything runs, so that a busy port is known.
 	servers, err := o.listeners(ctx, a, registry)
-	if err == nil {
-		err = o.limits.Apply()
-	}
 	if err != nil {
-		return errors.Join(err, servers.close())
+		return err
+	}
+	if err := o.limits.Apply(); err != nil {
+		return errors.Join(err, servers.Close())
 	}
 	if !reader.Pressure() {
 		logger.Warn("the kernel has not the pressure stall information asked for: CPU usage is utilisation alone")
@@ -72,9 +71,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	o.logStart(logger, reader, servers)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.Run(ctx) })
-	for _, s := range servers {
-		g.Go(func() error { return s.Run(ctx) })
-	}
+	g.Go(func() error { return servers.Run(ctx) })
 	return g.Wait()
 }
 
@@ -88,13 +85,16 @@ func refused(err error) error {
 	return err
 }
 
-func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers servers) {
+func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers *endpoint.Servers) {
 	attrs := []any{
 		"node", o.node.Name, "schema", reader.Schema().ID, "counter", reader.Counter().String(), "sizes", reader.Sizes(),
-		"pods", o.podSource, "schedulers", o.node.Schedulers, "aggregator", o.node.Aggregator,
+		"pods", o.podSource, "schedulers", o.node.Schedulers, "aggregator", o.node.Aggregator, "listen", servers.DebugAddr().String(),
 	}
-	for _, s := range servers {
-		attrs = append(attrs, s.flag, s.Addr().String())
+	if addr := servers.MetricsAddr(); addr != nil {
+		attrs = append(attrs, "metrics-listen", addr.String())
+	}
+	if addr := servers.ProfilesAddr(); addr != nil {
+		attrs = append(attrs, "debug-listen", addr.String())
 	}
 	if o.node.RecordDir != "" {
 		attrs = append(attrs, "record", o.node.RecordDir)
@@ -102,50 +102,21 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 	logger.Info("started", attrs...)
 }
 
-// server is the HTTP server of a flag.
-type server struct {
-	*endpoint.Server
-	flag string
+// listeners opens the servers.
+func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometheus.Registry) (*endpoint.Servers, error) {
+	if o.listen == "" {
+		return nil, command.Usage(errNoListen)
+	}
+	return endpoint.NewServers(ctx, endpoint.ServersConfig{
+		Shown: endpoint.Config{
+			Gatherer: registry, Health: a.Health, Ready: a.Ready,
+			Handlers: map[string]http.Handler{"GET /debug/why": a.Handler()},
+		},
+		Debug: o.listen, Metrics: o.metrics, Profiles: o.debugListen,
+	})
 }
 
-type servers []server
-
-// listeners opens the servers, as far as it gets.
-func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometheus.Registry) (opened servers, err error) {
-	shown := endpoint.Config{
-		Addr: o.listen, Gatherer: registry, Health: a.Health, Ready: a.Ready,
-		Handlers: map[string]http.Handler{"GET /debug/why": a.Handler()},
-	}
-	scraped := shown
-	scraped.Addr = o.metrics
-	for _, one := range []struct {
-		flag, addr string
-		open       func() (*endpoint.Server, error)
-	}{
-		{"listen", o.listen, func() (*endpoint.Server, error) { return endpoint.NewDebug(ctx, shown) }},
-		{"metrics-listen", o.metrics, func() (*endpoint.Server, error) { return endpoint.NewMetrics(ctx, scraped) }},
-		{"debug-listen", o.debugListen, func() (*endpoint.Server, error) { return endpoint.NewProfiles(ctx, o.debugListen) }},
-	} {
-		if one.addr == "" && one.flag != "listen" {
-			continue
-		}
-		http, err := one.open()
-		if err != nil {
-			return opened, fmt.Errorf("--%s: %w", one.flag, err)
-		}
-		opened = append(opened, server{http, one.flag})
-	}
-	return opened, nil
-}
-
-// close is for servers that were never run.
-func (s servers) close() error {
-	var err error
-	for _, one := range s {
-		err = errors.Join(err, one.Close())
-	}
-	return err
-}
+var errNoListen = errors.New("--listen: must name an address")
 
 func registerProcess(r *prometheus.Registry) error {
 	if err := r.Register(collectors.NewGoCollector()); err != nil {

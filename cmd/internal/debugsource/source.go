@@ -64,7 +64,7 @@ func (s *Source) Open(find podforward.Finder) (*podforward.Client, error) {
 		}
 		return c, nil
 	}
-	cluster, err := Cluster(s.Kubeconfig, s.Context)
+	cluster, _, err := Cluster(s.Kubeconfig, s.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -79,18 +79,22 @@ func (s *Source) Open(find podforward.Finder) (*podforward.Client, error) {
 }
 
 // Cluster leads to the API server as kubectl gets there, with the flags --kubeconfig
-// and --context. Its error is one of usage.
-func Cluster(kubeconfig, context string) (*rest.Config, error) {
+// and --context, and names the namespace that is meant where none is given. Its error is
+// one of usage.
+func Cluster(kubeconfig, context string) (cluster *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+	if cluster, err = loaded.ClientConfig(); err == nil {
+		namespace, _, err = loaded.Namespace()
+	}
 	if clientcmd.IsEmptyConfig(err) {
 		err = errNoKubeconfig // client-go's advice is a variable that nothing here reads
 	}
 	if err != nil {
-		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, "", command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return config, nil
+	return cluster, namespace, nil
 }
 
 var errNoKubeconfig = errors.New("there is none that leads to a cluster: name one, or set KUBECONFIG as for kubectl")

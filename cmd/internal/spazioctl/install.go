@@ -44,7 +44,7 @@ func (t *target) open() (*rest.Config, *deploy.Cluster, error) {
 	case t.timeout <= 0:
 		return nil, nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	config, err := debugsource.Cluster(t.kubeconfig, t.context)
+	config, _, err := debugsource.Cluster(t.kubeconfig, t.context)
 	if err != nil {
 		return nil, nil, err
 	}

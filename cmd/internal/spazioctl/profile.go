@@ -1,6 +1,7 @@
 package spazioctl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
@@ -83,18 +84,11 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 	if o.timeout <= 0 {
 		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
-	config, err := loaded.ClientConfig()
+	config, namespace, err := debugsource.Cluster(o.kubeconfig, o.context)
 	if err != nil {
-		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return nil, err
 	}
-	if o.namespace == "" {
-		if o.namespace, _, err = loaded.Namespace(); err != nil {
-			return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
-		}
-	}
+	o.namespace = cmp.Or(o.namespace, namespace)
 	client, err := view.NewClient(config)
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))

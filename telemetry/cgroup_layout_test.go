@@ -1,9 +1,11 @@
-package agentd
+package telemetry_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 func TestCgroupLayout(t *testing.T) {
@@ -21,7 +23,7 @@ func TestCgroupLayout(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := cgroupLayout(root); got != want {
+		if got := telemetry.CgroupLayout(root); got != want {
 			t.Errorf("%v: %s, want %s", files, got, want)
 		}
 	}

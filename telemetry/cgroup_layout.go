@@ -1,0 +1,19 @@
+package telemetry
+
+import "path/filepath"
+
+// CgroupLayout says which control groups are mounted at root, such as
+// /sys/fs/cgroup: "v2", "v1", "hybrid" of both, or "none". It tells them apart as
+// systemd does.
+func CgroupLayout(root string) string {
+	there := func(path string) bool { return exists(filepath.Join(root, path)) }
+	switch {
+	case there("cgroup.controllers"):
+		return "v2"
+	case there("unified/cgroup.controllers"):
+		return "hybrid"
+	case there("cpu"), there("cpu,cpuacct"), there("pids"):
+		return "v1"
+	}
+	return "none"
+}
