@@ -24,7 +24,7 @@
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams
-//	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
+//	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it, aggregate/service is an aggregator to embed
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
 //	simnode    simulated kubelets and this machine as a node, for any API server
@@ -40,6 +40,7 @@
 //
 //	svd  ←  pronto, aggregate              telemetry  ←  node
 //	svd pronto filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
+//	aggregate/modelserver, api/identity, node  ←  aggregate/service
 //	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim  ←  simnode
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler

@@ -173,6 +173,7 @@ require (
 require (
 	github.com/spazio-scheduler/spazio/agent v0.1.0
 	github.com/spazio-scheduler/spazio/aggregate v0.1.0
+	github.com/spazio-scheduler/spazio/aggregate/service v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0
 	github.com/spazio-scheduler/spazio/deploy v0.1.0

@@ -44,6 +44,7 @@ replace (
 	github.com/spazio-scheduler/spazio => ../
 	github.com/spazio-scheduler/spazio/agent => ../agent
 	github.com/spazio-scheduler/spazio/aggregate => ../aggregate
+	github.com/spazio-scheduler/spazio/aggregate/service => ../aggregate/service
 	github.com/spazio-scheduler/spazio/api => ../api
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
 	github.com/spazio-scheduler/spazio/cmd => ../cmd

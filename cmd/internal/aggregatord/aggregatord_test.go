@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
@@ -111,7 +110,7 @@ func body(t *testing.T, url string) string {
 }
 
 func TestServiceInProcess(t *testing.T) {
-	service, err := aggregatord.New(t.Context(), aggregatord.Config{
+	inProcess, err := service.New(t.Context(), service.Config{
 		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
 		Server: modelserver.Config{Tick: time.Millisecond},
 	})
@@ -120,30 +119,30 @@ func TestServiceInProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- service.Run(ctx) }()
+	go func() { ended <- inProcess.Run(ctx) }()
 
-	one, two := newNode(t, service.Addr().String()), newNode(t, service.Addr().String())
+	one, two := newNode(t, inProcess.Addr().String()), newNode(t, inProcess.Addr().String())
 	one.models.Offer(local("one", 0))
 	two.models.Offer(local("two", 1))
 	one.hears(t, 2)
 	if fleet := two.hears(t, 2); fleet.Costs[0].Value != .5 || fleet.Model.Mass() < 3.9 {
 		t.Errorf("the fleet is %+v", fleet)
 	}
-	metrics := body(t, "http://"+service.MetricsAddr().String()+"/metrics")
+	metrics := body(t, "http://"+inProcess.MetricsAddr().String()+"/metrics")
 	for _, line := range []string{"spazio_aggregator_nodes 2\n", "spazio_aggregator_models 1\n", "spazio_aggregator_push_seconds_bucket", `spazio_aggregator_pushes_total{result="refused"} 0`,
 		`spazio_aggregator_refused_pushes_total{cause="range"} 0`, "spazio_aggregator_clipped_nodes 0\n", "spazio_aggregator_ready 1\n", "spazio_aggregator_tick_seconds_count"} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("/metrics lacks %q:\n%s", line, metrics)
 		}
 	}
-	if health := body(t, "http://"+service.MetricsAddr().String()+"/healthz"); health != "200 OK\nok\n" {
+	if health := body(t, "http://"+inProcess.MetricsAddr().String()+"/healthz"); health != "200 OK\nok\n" {
 		t.Errorf("/healthz: %q", health)
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	for _, addr := range []net.Addr{service.Addr(), service.MetricsAddr()} {
+	for _, addr := range []net.Addr{inProcess.Addr(), inProcess.MetricsAddr()} {
 		free, err := net.Listen("tcp", addr.String())
 		if err != nil {
 			t.Fatalf("the port is not free: %v", err)
@@ -302,19 +301,6 @@ func TestInterruptedCommandSucceeds(t *testing.T) {
 	}
 	if c := <-code; c != 0 {
 		t.Errorf("exit code %d", c)
-	}
-}
-
-func TestCloseFreesThePorts(t *testing.T) {
-	service, err := aggregatord.New(t.Context(), aggregatord.Config{Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := service.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := service.Run(t.Context()); !errors.Is(err, grpc.ErrServerStopped) && !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Run after Close: %v", err)
 	}
 }
 

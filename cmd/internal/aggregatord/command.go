@@ -1,5 +1,5 @@
-// Package aggregatord is the command spazio-aggregator: a gRPC ModelService,
-// its metrics and its health.
+// Package aggregatord is the command spazio-aggregator: the flags of package
+// aggregate/service.
 package aggregatord
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 )
@@ -23,7 +24,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
-	config := Config{Listen: "127.0.0.1:9692", DebugListen: "127.0.0.1:9693"}
+	config := service.Config{Listen: "127.0.0.1:9692", DebugListen: "127.0.0.1:9693"}
 	var log command.Log
 	c := &cobra.Command{
 		Use:   "spazio-aggregator",
@@ -36,15 +37,15 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			config.Logger, config.debugDefault = logger, !c.Flags().Changed("debug-listen")
+			config.Logger, config.DebugDefault = logger, !c.Flags().Changed("debug-listen")
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
-			service, err := New(c.Context(), config)
+			aggregator, err := service.New(c.Context(), config)
 			if err != nil {
 				return tlsflags.Refused(err)
 			}
-			return service.Run(c.Context())
+			return aggregator.Run(c.Context())
 		},
 	}
 	flags := c.Flags()
@@ -69,7 +70,7 @@ func NewCommand() *cobra.Command {
 	flags.DurationVar(&config.SnapshotInterval, "snapshot-interval", 0, "time between snapshots (default 10s)")
 	tlsflags.Server(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
-	flags.StringVar(&config.Callers.Audience, "token-audience", defaultAudience, "audience of the agents' tokens")
+	flags.StringVar(&config.Callers.Audience, "token-audience", service.DefaultAudience, "audience of the agents' tokens")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server that reviews the tokens (default the pod's own)")
 	flags.StringSliceVar(&config.Callers.Peers, "peer-name", nil, "name of the replicas' service, which another replica's certificate must be for; repeatable (default the hosts of --peer)")
 	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")

@@ -13,14 +13,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
 )
 
 // patience is how long anything may take before a test gives up on it; it is
@@ -194,81 +192,5 @@ func TestWarmStart(t *testing.T) {
 	}
 	if models, err := published(t, shown); err != nil || len(models) != 0 {
 		t.Errorf("after a damaged snapshot: %v, %v", models, err)
-	}
-}
-
-// TestHealth follows the gRPC health service through a start that waits for
-// another replica, and an end.
-func TestHealth(t *testing.T) {
-	service, err := aggregatord.New(t.Context(), aggregatord.Config{
-		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
-		Server:   modelserver.Config{Tick: time.Millisecond},
-		Peers:    modelserver.PeersConfig{Targets: []string{freeAddr(t)}, Interval: time.Millisecond},
-		Snapshot: filepath.Join(t.TempDir(), "state"), SnapshotInterval: time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- service.Run(ctx) }()
-	connection := connect(t, service.Addr().String())
-	defer connection.Close()
-	stream, err := grpc_health_v1.NewHealthClient(connection).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	await := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
-		t.Helper()
-		for {
-			r, err := stream.Recv()
-			if ctx.Err() != nil && err != nil {
-				return // the end may come before the message that announces it
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.GetStatus() == want {
-				return
-			}
-		}
-	}
-	await(grpc_health_v1.HealthCheckResponse_SERVING)
-	metrics := "http://" + service.MetricsAddr().String() + "/metrics"
-	eventually(t, func() (bool, any) {
-		text := body(t, metrics)
-		for _, part := range []string{"spazio_aggregator_peers 1\n", `spazio_aggregator_exchanges_total{result="completed"} 0`, `spazio_aggregator_exchanged_states_total{result="taken"} 0`, "spazio_aggregator_exchange_lag_seconds ", "spazio_aggregator_snapshot_age_seconds ", "spazio_aggregator_ready 1\n"} {
-			if !strings.Contains(text, part) {
-				return false, text
-			}
-		}
-		return !strings.Contains(text, "spazio_aggregator_snapshot_bytes 0\n"), text
-	})
-	cancel()
-	await(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	if err := <-ended; err != nil {
-		t.Errorf("Run: %v", err)
-	}
-}
-
-// TestSnapshotsThatFail do not stop the service.
-func TestSnapshotsThatFail(t *testing.T) {
-	service, err := aggregatord.New(t.Context(), aggregatord.Config{
-		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
-		Snapshot: filepath.Join(t.TempDir(), "no such directory", "state"), SnapshotInterval: time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- service.Run(ctx) }()
-	eventually(t, func() (bool, any) {
-		text := body(t, "http://"+service.MetricsAddr().String()+"/metrics")
-		return !strings.Contains(text, `spazio_aggregator_snapshots_total{result="failed"} 0`), text
-	})
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Run: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
+	"github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -21,7 +21,7 @@ const prontoWindow = time.Second
 
 // startAgents runs the aggregator and an agent for each node.
 func (c *cluster) startAgents(ctx context.Context, d *demo) error {
-	aggregator, err := aggregatord.New(ctx, aggregatord.Config{
+	aggregator, err := service.New(ctx, service.Config{
 		Listen: loopback,
 		Server: modelserver.Config{Tick: c.clock.Wall(mergePeriod), Now: c.clock.Now},
 	})

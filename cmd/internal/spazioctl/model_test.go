@@ -12,9 +12,9 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -24,7 +24,7 @@ import (
 func aggregator(t *testing.T, locals ...agent.Local) string {
 	t.Helper()
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	s, err := aggregatord.New(t.Context(), aggregatord.Config{
+	s, err := service.New(t.Context(), service.Config{
 		Listen: "127.0.0.1:0", DebugListen: "127.0.0.1:0",
 		Server: modelserver.Config{Tick: time.Millisecond, Now: func() time.Time { return noon }},
 	})

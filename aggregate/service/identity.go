@@ -1,4 +1,4 @@
-package aggregatord
+package service
 
 import (
 	"cmp"
@@ -17,15 +17,15 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// defaultAudience is the aggregator's alone.
-const defaultAudience = "spazio-aggregator"
+// DefaultAudience of the agents' tokens is the aggregator's alone.
+const DefaultAudience = "spazio-aggregator"
 
 // callers are those of the config with the aggregator's defaults.
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
 	callers.Limits = limits(callers.Limits)
-	callers.Audience = cmp.Or(callers.Audience, defaultAudience)
+	callers.Audience = cmp.Or(callers.Audience, DefaultAudience)
 	if len(callers.Peers) == 0 {
 		callers.Peers = hosts(c.Peers.Targets)
 	}

@@ -1,4 +1,4 @@
-package aggregatord
+package service
 
 import (
 	"context"
@@ -27,12 +27,12 @@ type Config struct {
 	// /healthz and /readyz, in plaintext wherever it is; DebugListen, on loopback
 	// alone, that of the same and of modelserver.DebugPath. Either is empty for none.
 	Listen, MetricsListen, DebugListen string
-	// debugDefault says that nobody asked for DebugListen: another aggregator of
+	// DebugDefault says that nobody asked for DebugListen: another aggregator of
 	// this machine may have it.
-	debugDefault bool
+	DebugDefault bool
 	// Callers says who may call the service; its Listen, Reviews, Options and Logger
-	// are the service's own. Limits are limits' where they are zero, the audience is
-	// spazio-aggregator, and Peers are the hosts of Peers.Targets.
+	// are the service's own. Limits that are zero are those of pushes, the audience is
+	// DefaultAudience, and Peers are the hosts of Peers.Targets.
 	Callers server.Config
 	// Kubeconfig leads to the API server that is asked whose a token is; empty is the
 	// pod's own.
@@ -74,7 +74,8 @@ func (c Config) peers(onError func(string, error)) modelserver.PeersConfig {
 	return c.Peers
 }
 
-// Service is an aggregator with its listeners open. Run is called once.
+// Service is an aggregator with its listeners open. Its methods are safe for concurrent
+// use, but Run is called once.
 type Service struct {
 	logger   *slog.Logger
 	models   *modelserver.Server
@@ -144,7 +145,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 			Gatherer: registry, Health: s.models.Healthy, Ready: s.ready,
 			Handlers: map[string]http.Handler{modelserver.DebugPath: s.models.Handler()},
 		},
-		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.debugDefault, Logger: s.logger,
+		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.DebugDefault, Logger: s.logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.server.Close())

@@ -1,4 +1,4 @@
-package aggregatord
+package service
 
 import (
 	"context"
