@@ -13,10 +13,10 @@ type services struct {
 	base    context.Context
 	fail    context.CancelCauseFunc
 	report  func(error)
-	running []service
+	running []started
 }
 
-type service struct {
+type started struct {
 	stop context.CancelFunc
 	done chan struct{}
 }
@@ -32,7 +32,7 @@ func newServices(ctx context.Context, report func(error)) (*services, context.Co
 func (s *services) start(name string, run func(context.Context) error) {
 	ctx, stop := context.WithCancel(s.base)
 	done := make(chan struct{})
-	s.running = append(s.running, service{stop, done})
+	s.running = append(s.running, started{stop, done})
 	go func() {
 		defer close(done)
 		err := run(ctx)
@@ -51,7 +51,7 @@ var errEnded = errors.New("ended unexpectedly")
 // onStop has run called in its turn when the services stop.
 func (s *services) onStop(run func()) {
 	done := make(chan struct{})
-	s.running = append(s.running, service{func() { run(); close(done) }, done})
+	s.running = append(s.running, started{func() { run(); close(done) }, done})
 }
 
 // part is what runs by itself until it is closed.
