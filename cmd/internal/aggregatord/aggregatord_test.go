@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/aggregate/service"
