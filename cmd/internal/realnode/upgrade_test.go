@@ -71,12 +71,13 @@ func TestUpgrade(t *testing.T) {
 		t.Helper()
 		eventually(t, state+" is ready", node.ready)
 		hasten(t)
-		if got := tags(t, deploy.SystemNamespace); !slices.Equal(got, []string{servers}) {
-			t.Errorf("%s: servers of %q", state, got)
-		}
-		if got := tags(t, deploy.AgentNamespace); !slices.Equal(got, []string{agents}) {
-			t.Errorf("%s: agents of %q", state, got)
-		}
+		eventually(t, state+" runs", func(context.Context) error {
+			got := [][]string{tags(t, deploy.SystemNamespace), tags(t, deploy.AgentNamespace)}
+			if !slices.Equal(got[0], []string{servers}) || !slices.Equal(got[1], []string{agents}) {
+				return fmt.Errorf("servers and agents of %q", got)
+			}
+			return nil
+		})
 		from := time.Now()
 		eventually(t, state+" places pods by a fresh signal", func(context.Context) error {
 			s, err := top(t)
