@@ -27,7 +27,6 @@ type chain struct {
 	variance float64
 	busy     float64
 	seconds  float64
-	residual float64
 }
 
 func newChain(t *testing.T, c fakerapl.Config) *chain {
