@@ -19,7 +19,7 @@
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	pronto     Pronto's rejection signal over svd's centred model, pure as well
 //	agent      a node's pipeline, a pure state machine over the six above
-//	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the service, profile/prometheus history
+//	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/service one to embed, profile/prometheus history
 //	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges; nothing here uses it yet
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
@@ -41,6 +41,7 @@
 //	svd  ←  pronto, aggregate              telemetry  ←  node
 //	svd pronto filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	aggregate/modelserver, api/identity, node  ←  aggregate/service
+//	profile/profiler, profile/prometheus, api/identity, node  ←  profile/profiler/service
 //	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim  ←  simnode
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler

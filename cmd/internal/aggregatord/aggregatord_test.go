@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -150,10 +151,16 @@ func TestServiceInProcess(t *testing.T) {
 	}
 }
 
-// freeAddr returns an address that was free a moment ago.
+// freeAddr is an address that a process started later can listen at. Of the loopback's
+// addresses it is one that nobody else has, for between here and there any connection of
+// this machine may be given a port of 127.0.0.1.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(255), 1+rand.IntN(254))
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil { // where the loopback has one address
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/podforward"
@@ -78,23 +77,12 @@ func (s *Source) Open(find podforward.Finder) (*podforward.Client, error) {
 	return c, nil
 }
 
-// Cluster leads to the API server as kubectl gets there, with the flags --kubeconfig
-// and --context, and names the namespace that is meant where none is given. Its error is
-// one of usage.
-func Cluster(kubeconfig, context string) (cluster *rest.Config, namespace string, err error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
-	if cluster, err = loaded.ClientConfig(); err == nil {
-		namespace, _, err = loaded.Namespace()
-	}
-	if clientcmd.IsEmptyConfig(err) {
-		err = errNoKubeconfig // client-go's advice is a variable that nothing here reads
-	}
+// Cluster is podforward's by the flags --kubeconfig and --context. Its error is one of
+// usage.
+func Cluster(kubeconfig, context string) (*rest.Config, string, error) {
+	cluster, namespace, err := podforward.Cluster(kubeconfig, context)
 	if err != nil {
-		return nil, "", command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		err = command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return cluster, namespace, nil
+	return cluster, namespace, err
 }
-
-var errNoKubeconfig = errors.New("there is none that leads to a cluster: name one, or set KUBECONFIG as for kubectl")

@@ -1,5 +1,5 @@
-// Package profilerd is the command spazio-profiler: a gRPC UsageService, the
-// controller that follows and writes the API's objects, metrics and health.
+// Package profilerd is the command spazio-profiler: flags around package
+// profile/profiler/service.
 package profilerd
 
 import (
@@ -16,12 +16,12 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/spazio-scheduler/spazio/api/identity/server"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
+	"github.com/spazio-scheduler/spazio/profile/profiler/service"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
 )
 
@@ -36,7 +36,7 @@ const gcPercent = 15
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
-	config := Config{Listen: "127.0.0.1:9696", DebugListen: "127.0.0.1:9697", Callers: server.Config{Audience: "spazio-profiler"}}
+	config := service.Config{Listen: "127.0.0.1:9696", DebugListen: "127.0.0.1:9697"}
 	var log command.Log
 	var preset, zone, application string
 	c := &cobra.Command{
@@ -55,7 +55,7 @@ func NewCommand() *cobra.Command {
 			}
 			klog.SetSlogLogger(config.Logger)
 			ctrllog.SetLogger(logr.FromSlogHandler(config.Logger.Handler()))
-			config.debugDefault = !c.Flags().Changed("debug-listen")
+			config.DebugDefault = !c.Flags().Changed("debug-listen")
 			if config.Store.Preset, err = presetOf(preset); err != nil {
 				return command.Usage(err)
 			}
@@ -69,23 +69,23 @@ func NewCommand() *cobra.Command {
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
-			service, err := New(c.Context(), config)
+			profiler, err := service.New(c.Context(), config)
 			if err != nil {
 				return tlsflags.Refused(err)
 			}
-			return service.Run(c.Context())
+			return profiler.Run(c.Context())
 		},
 	}
 	flags := c.Flags()
 	flags.Bool("version", false, "version of spazio-profiler") // some libraries' flag of that name is not boolean
 	flags.StringVar(&config.Listen, "listen", config.Listen, "host:port of the UsageService")
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9702; empty for none")
-	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+DebugPath+", what is known as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
+	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+service.DebugPath+", what is known as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of who writes (default the pod's own)")
 	tlsflags.Server(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
-	flags.StringVar(&config.Callers.Audience, "token-audience", config.Callers.Audience, "audience of the agents' tokens")
+	flags.StringVar(&config.Callers.Audience, "token-audience", service.DefaultAudience, "audience of the agents' tokens")
 	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots of the day that amounts are told apart by, 1 for none")
 	flags.StringVar(&zone, "slot-zone", "UTC", "time zone in which the day begins")
 	flags.DurationVar(&config.Store.Profile.CPUHalfLife, "half-life-cpu", 0, "age at which a sample of CPU weighs half in recommendations (default the preset's)")
@@ -99,7 +99,7 @@ func NewCommand() *cobra.Command {
 	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
 	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits hold workloads up: off, observe (publish factors) or on")
 	flags.StringVar(&application, "application", byCalls, "what makes an application where pods have no label app.kubernetes.io/part-of: calls, or scc, the strongly connected components of calls")
-	flags.StringVar((*string)(&config.Metrics), "cp-metrics", string(OfAgents), "who tells how limits hold workloads up: agents, or prometheus, the server of --prometheus")
+	flags.StringVar((*string)(&config.Metrics), "cp-metrics", string(service.OfAgents), "who tells how limits hold workloads up: agents, or prometheus, the server of --prometheus")
 	flags.DurationVar(&config.Store.Continuous.Rules.Every, "continuous-every", 10*time.Minute, "time between corrections")
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")

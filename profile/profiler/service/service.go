@@ -1,4 +1,4 @@
-package profilerd
+package service
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -28,6 +29,9 @@ import (
 	history "github.com/spazio-scheduler/spazio/profile/prometheus"
 )
 
+// DefaultAudience of the agents' tokens is the profiler's alone.
+const DefaultAudience = "spazio-profiler"
+
 // DebugPath shows what is known of all workloads, as JSON.
 const DebugPath = "/debug/profiles"
 
@@ -46,16 +50,20 @@ type Config struct {
 	// /healthz and /readyz, in plaintext wherever it is; DebugListen, on loopback
 	// alone, that of the same and of DebugPath. Either is empty for none.
 	Listen, MetricsListen, DebugListen string
-	// debugDefault says that nobody asked for DebugListen.
-	debugDefault bool
-	// Callers says who may call the service; its Listen, Reviews, Options and Logger
-	// are the service's own.
+	// DebugDefault says that nobody asked for DebugListen: another profiler of this
+	// machine may have it.
+	DebugDefault bool
+	// Callers says who may call the service; its Listen, Reviews and Logger are the
+	// service's own, to its Options some are added, and the audience is DefaultAudience.
 	Callers server.Config
 	// Kubeconfig leads to the API server; empty is the pod's own.
-	Kubeconfig     string
+	Kubeconfig string
+	// LeaseNamespace has the lease of who writes; empty is the pod's own.
 	LeaseNamespace string
-	WriteRate      float64
-	Store          profiler.Config
+	// WriteRate is how many writes the API server gets a second, at most.
+	WriteRate float64
+	// Store says how workloads are learnt.
+	Store profiler.Config
 	// Metrics says where is known how services fare, for the continuous profiler.
 	Metrics Metrics
 	// Controller says what is written beside profiles; what it has of the service is the
@@ -67,7 +75,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns what the config's parts refuse.
+// Validate returns what the config's parts refuse, or a *profiler.FieldError.
 func (c Config) Validate() error {
 	if !(c.WriteRate > 0) {
 		return &profiler.FieldError{Field: "WriteRate", Value: c.WriteRate, Err: profiler.ErrInvalid}
@@ -88,7 +96,8 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Service is a profiler with its listeners open. Run is called once.
+// Service is a profiler with its listeners open. Its methods are safe for concurrent use,
+// but Run is called once.
 type Service struct {
 	logger     *slog.Logger
 	store      *profiler.Store
@@ -98,7 +107,7 @@ type Service struct {
 }
 
 // New opens the listeners, so that a busy port is known at once. The caller must Run
-// the service.
+// or Close the service.
 func New(ctx context.Context, c Config) (s *Service, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -153,7 +162,7 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 			Gatherer: registry, Ready: s.controller.Ready,
 			Handlers: map[string]http.Handler{"GET " + DebugPath: http.HandlerFunc(s.state)},
 		},
-		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.debugDefault, Logger: s.logger,
+		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.DebugDefault, Logger: s.logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.server.Close())
@@ -166,6 +175,7 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
+	callers.Audience = cmp.Or(callers.Audience, DefaultAudience)
 	callers.Limits.Age = cmp.Or(callers.Limits.Age, time.Hour)
 	callers.Limits.Message = cmp.Or(callers.Limits.Message, 64<<10+1<<10)
 	// An agent's connection has one stream, whose headers nothing will refer to again.
@@ -176,6 +186,15 @@ func (c Config) callers() server.Config {
 // readBuffer is that of a connection: a batch of a node's pods takes some hundred
 // bytes, and there are thousands of nodes.
 const readBuffer = 1 << 10
+
+// Addr is where the UsageService listens.
+func (s *Service) Addr() net.Addr { return s.server.Addr() }
+
+// MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
+func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
+
+// Close frees what New has opened; it is for a service that will not Run.
+func (s *Service) Close() error { return errors.Join(s.server.Close(), s.shown.Close()) }
 
 func (s *Service) state(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
