@@ -39,6 +39,8 @@ func TestConstantsAreComplete(t *testing.T) {
 		"profiles.scalar", "profiles.snapshot", "profiles.usage",
 		// Of pods that wait for longer than these runs last.
 		"trickle.max-wait",
+		// Of the signal that takes the room's place.
+		"agent.pronto",
 		// Only its ratio to alpha counts.
 		"agent.model.beta",
 		// Bounds of the input: two channels have no more than two directions.

@@ -40,8 +40,12 @@ func faring(t *testing.T) string {
 // objects, which the API server takes, and the recommendation is by them.
 func TestTheContinuousProfilerCorrects(t *testing.T) {
 	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	objects := dynamicClient(t)
+	define(t, objects)
+	t.Cleanup(func() {
+		cluster.RemovePods(t, client)
+		forget(t, objects)
+	})
 	p := startProfiler(t, grant(t, client, "continuous", controller.Rights()),
 		"--prometheus", faring(t), "--continuous", "on", "--cp-metrics", "prometheus", "--continuous-every", "1s")
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})

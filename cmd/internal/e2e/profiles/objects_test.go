@@ -60,6 +60,25 @@ func undefine(t *testing.T, client dynamic.Interface) {
 	})
 }
 
+// forget removes all profiles and checkpoints, which the next profiler would read.
+func forget(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	for _, resource := range []string{v1alpha1.Profiles, v1alpha1.Checkpoints} {
+		kind := client.Resource(v1alpha1.GroupVersion.WithResource(resource))
+		list, err := kind.List(context.Background(), metav1.ListOptions{})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, o := range list.Items {
+			err := kind.Namespace(o.GetNamespace()).Delete(context.Background(), o.GetName(), metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func dynamicClient(t *testing.T) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(cluster.Plane(t).RESTConfig())
