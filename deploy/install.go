@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Options of an installation, or of a removal. The zero value is ready to use.
@@ -164,15 +166,38 @@ func isOwned(err error) bool {
 	return apierrors.IsConflict(err) && apierrors.HasStatusCause(err, "FieldManagerConflict")
 }
 
-// established waits until a definition's resource is served.
+// established waits until a definition's resource is served: its condition comes before
+// its storage can be read, and a definition that is removed in between may wait for that
+// for minutes.
 func (c *Cluster) established(ctx context.Context, o mapped) error {
 	return c.until(ctx, func() (bool, error) {
 		now, err := c.of(o).Get(ctx, o.id.Name, getOptions)
-		if err != nil {
+		if err != nil || condition(now, "Established") != "True" {
 			return false, err
 		}
-		return condition(now, "Established") == "True", nil
+		_, err = c.dynamic.Resource(defined(now)).List(ctx, metav1.ListOptions{Limit: 1})
+		switch {
+		case apierrors.IsNotFound(err):
+			return false, nil
+		case apierrors.IsForbidden(err): // it is served, and not to us
+			return true, nil
+		}
+		return err == nil, err
 	})
+}
+
+// defined is the resource of a definition, in the first version that is served.
+func defined(definition *unstructured.Unstructured) schema.GroupVersionResource {
+	var r schema.GroupVersionResource
+	r.Group, _, _ = unstructured.NestedString(definition.Object, "spec", "group")
+	r.Resource, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		if v, ok := v.(map[string]any); ok && v["served"] == true && r.Version == "" {
+			r.Version, _ = v["name"].(string)
+		}
+	}
+	return r
 }
 
 // condition returns the status of an object's condition.
