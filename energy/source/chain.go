@@ -175,11 +175,7 @@ func (c *Chain) try(dst []energy.Reading, at time.Time, l *chainLink) ([]energy.
 		}
 		l.source = s
 	}
-	dst, err := l.source.ReadTo(dst, at)
-	if len(dst) == 0 && !errors.Is(err, ErrUnchanged) {
-		err = errors.Join(err, l.drop())
-	}
-	return dst, err
+	return l.source.ReadTo(dst, at) // one that fails stays open, and may read again
 }
 
 // drop closes a source.

@@ -96,3 +96,20 @@ func TestChain(t *testing.T) {
 		})
 	}
 }
+
+// TestChainKeepsWhatFails: a source that fails while none reads is opened once, for opening
+// one may begin to ask over the network.
+func TestChainKeepsWhatFails(t *testing.T) {
+	script, open, opened := "fffffffrr", 0, 0
+	chain := source.NewChain(source.Opener{Name: "a", Open: func() (source.Source, error) {
+		opened++
+		open++
+		return scripted{"a", &script, &open}, nil
+	}})
+	for i := range 9 {
+		_, _ = chain.ReadTo(nil, after(float64(i)))
+	}
+	if opened != 1 || chain.Name() != "a" {
+		t.Errorf("opened %d times, reads %s", opened, chain.Name())
+	}
+}

@@ -23,8 +23,9 @@ var hwmonChips = map[string]energy.Quality{
 }
 
 // Hwmon reads energy counters and power meters of the kernel's hardware monitoring. Of
-// chips of unlike quality it takes the best.
+// chips of unlike quality it takes the best. They are found anew after none could be read.
 type Hwmon struct {
+	root    string
 	sensors []sensor
 	quality energy.Quality
 	buffer  [maxText]byte
@@ -43,14 +44,23 @@ func NewHwmon(root string) (*Hwmon, error) {
 	if root == "" {
 		root = "/sys/class/hwmon"
 	}
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return nil, fileError(root, err)
+	h := &Hwmon{root: root}
+	if err := h.open(); err != nil {
+		return nil, err
 	}
-	h := &Hwmon{}
-	refused := []error{fileError(root, fs.ErrNotExist)}
+	return h, nil
+}
+
+// open finds the sensors of the best chips.
+func (h *Hwmon) open() error {
+	entries, err := os.ReadDir(h.root)
+	if err != nil {
+		return fileError(h.root, err)
+	}
+	h.quality = energy.None
+	var refused []error
 	for _, e := range entries {
-		dir := filepath.Join(root, e.Name())
+		dir := filepath.Join(h.root, e.Name())
 		name, err := readText(filepath.Join(dir, "name"))
 		if err != nil {
 			continue // a chip without a name is none of those
@@ -71,10 +81,13 @@ func NewHwmon(root string) (*Hwmon, error) {
 		}
 		h.sensors = append(h.sensors, sensors...)
 	}
-	if len(h.sensors) == 0 {
-		return nil, errors.Join(refused[min(1, len(refused)-1):]...)
+	switch {
+	case len(h.sensors) > 0:
+		return nil
+	case len(refused) > 0:
+		return errors.Join(refused...)
 	}
-	return h, nil
+	return fileError(h.root, fs.ErrNotExist)
 }
 
 // findSensors opens a chip's energy counters, or if it has none its power meters. Where
@@ -144,6 +157,11 @@ func (h *Hwmon) Close() error {
 // ReadTo implements Source.
 func (h *Hwmon) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
 	dst = dst[:0]
+	if len(h.sensors) == 0 {
+		if err := h.open(); err != nil {
+			return dst, err
+		}
+	}
 	var refused []error
 	for i := range h.sensors {
 		s := &h.sensors[i]
@@ -160,8 +178,8 @@ func (h *Hwmon) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 		}
 		dst = append(dst, r)
 	}
-	if len(dst) == 0 && len(refused) == 0 {
-		return dst, fileError("hwmon", fs.ErrClosed)
+	if len(dst) == 0 { // they may have come anew
+		refused = append(refused, h.Close())
 	}
 	return dst, errors.Join(refused...)
 }

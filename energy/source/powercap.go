@@ -76,11 +76,8 @@ func (p *Powercap) open() error {
 		return err
 	}
 	zones, err := findZones(p.config.Root, dirs, p.config.Zones)
-	if err != nil {
-		return err
-	}
 	p.dirs = dirs
-	var refused []error
+	refused := []error{err}
 	for _, z := range zones {
 		f, err := openCounter(filepath.Join(z.dir, "energy_uj"))
 		if err != nil {

@@ -227,9 +227,12 @@ func TestPowercapPartly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		readings, _ := p.ReadTo(nil, after(1))
+		readings, err := p.ReadTo(nil, after(1))
 		if d := cmp.Diff(map[string]uint64{"package-0": 1000, "package-1": 3000, "package-1/dram": 400}, told(readings)); d != "" {
 			t.Error(missing, d)
+		}
+		if err == nil || !strings.Contains(err.Error(), filepath.Join("intel-rapl:0:0", missing)) {
+			t.Errorf("without %s nothing is said of it: %v", missing, err)
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)

@@ -31,7 +31,7 @@ func NewShared(root string) (*Shared, error) {
 		root = "/var/lib/spazio/power"
 	}
 	s := &Shared{root: filepath.Join(root, "class", "powercap")}
-	if _, err := s.zones(); err != nil {
+	if zones, err := s.zones(); len(zones) == 0 {
 		return nil, err
 	}
 	return s, nil
@@ -62,10 +62,7 @@ func (s *Shared) zones() ([]zone, error) {
 func (s *Shared) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
 	dst = dst[:0]
 	zones, err := s.zones()
-	if err != nil {
-		return dst, err
-	}
-	var refused []error
+	refused := []error{err}
 	for _, z := range zones {
 		v, sampled, err := readPublished(filepath.Join(z.dir, "energy_uj"))
 		if err != nil {

@@ -18,7 +18,8 @@ type zone struct {
 }
 
 // findZones are the zones in the directories of a powercap tree, in their order. Those
-// without a name or a range are left out; of all the error is returned.
+// without a name or a range are left out, and the error says why; without any it is that
+// there are none.
 func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 	names := map[string]string{} // by directory
 	told := map[string]bool{}
@@ -48,12 +49,9 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 		zones = append(zones, zone{name: name, dir: filepath.Join(root, dir), limit: limit, part: !summed(own, parent, sum)})
 	}
 	if len(zones) == 0 && len(refused) == 0 {
-		refused = append(refused, fileError(root, fs.ErrNotExist))
+		return nil, fileError(root, fs.ErrNotExist)
 	}
-	if len(zones) == 0 {
-		return nil, errors.Join(refused...)
-	}
-	return withSum(zones), nil
+	return withSum(zones), errors.Join(refused...)
 }
 
 // withSum makes all zones at the top count where none would: of a machine that has no

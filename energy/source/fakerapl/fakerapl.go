@@ -204,11 +204,6 @@ func (m *Machine) Truth() (node float64, consumers []float64) {
 	return m.node, append([]float64(nil), m.truth...)
 }
 
-// Idle is the machine's power without load.
-func (m *Machine) Idle() float64 {
-	return float64(m.config.Sockets) * (m.config.Idle + m.config.DRAM/5)
-}
-
 // Close closes the files.
 func (m *Machine) Close() error {
 	for s := range m.packages {
