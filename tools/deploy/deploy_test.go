@@ -276,7 +276,7 @@ func TestProfilerRights(t *testing.T) {
 		"vpaName": {"spazio", []string{"autoscaling.k8s.io [verticalpodautoscalers] [list watch]", "autoscaling.k8s.io [verticalpodautoscalers/status] [patch]"}},
 		"resize":  {true, []string{"autoscaling [horizontalpodautoscalers] [list watch]", " [pods/resize] [patch]"}},
 		"exportLiqo": {true, []string{
-			"webapp.liqo.io.profiling [memoryprofiles cpuprofiles connectionprofiles] [create patch]",
+			"webapp.liqo.io.profiling [memoryprofiles cpuprofiles] [create patch]",
 		}},
 	} {
 		rendered := func(values map[string]any) (rules, args []any) {

@@ -24,12 +24,7 @@ type index[T any] struct {
 	synced bool
 }
 
-var _ cache.TransformingStore = (*index[int])(nil)
-
-// Transformer drops what is never read of the objects of a list in progress.
-func (x *index[T]) Transformer() cache.TransformFunc {
-	return func(object any) (any, error) { return object, nil }
-}
+var _ cache.ReflectorStore = (*index[int])(nil)
 
 // Add notes an object.
 func (x *index[T]) Add(object any) error {
@@ -46,10 +41,15 @@ func (x *index[T]) Update(object any) error { return x.Add(object) }
 // Delete notes that an object has gone.
 func (x *index[T]) Delete(object any) error {
 	if o, err := meta.Accessor(object); err == nil {
-		var none T
-		x.set(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, none, false)
+		x.drop(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 	}
 	return nil
+}
+
+// drop notes that there is no object of a name.
+func (x *index[T]) drop(name types.NamespacedName) {
+	var none T
+	x.set(name, none, false)
 }
 
 // Replace notes all objects that there are.

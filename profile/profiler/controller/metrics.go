@@ -49,7 +49,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: prefix + "fares_total", Help: "Questions about how services fare, by what was asked and what came of them.",
 		}, []string{"of", "result"}),
 		strange: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: prefix + "strange_objects_total", Help: "Profiles passed over because their name or amounts are not such as this program writes.",
+			Name: prefix + "strange_objects_total", Help: "Profiles, and objects of the Vertical Pod Autoscaler, passed over because they could not be read.",
 		}),
 		left: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "checkpoints_left_total", Help: "Workloads left out of a checkpoint because it would have become too large.",

@@ -100,8 +100,11 @@ func (r *resizer) write(ctx context.Context, w *writer, name types.NamespacedNam
 		written := &corev1.Pod{}
 		err := r.Controller.pods.Patch(types.StrategicMergePatchType).Namespace(name.Namespace).Resource("pods").Name(name.Name).SubResource("resize").
 			Param("fieldManager", LeaseName).Body(patch).Do(ctx).Into(written)
-		if err == nil {
+		switch {
+		case err == nil:
 			_ = r.pods.Add(written)
+		case apierrors.IsNotFound(err): // and its end may have been heard before its last answer
+			r.pods.drop(name)
 		}
 		return err
 	})

@@ -103,8 +103,6 @@ var rightsOf = map[Feature][]Right{
 		{Group: liqo.GroupVersion.Group, Resource: liqo.MemoryProfiles, Verb: "patch", Without: notExported},
 		{Group: liqo.GroupVersion.Group, Resource: liqo.CPUProfiles, Verb: "create", Without: notExported},
 		{Group: liqo.GroupVersion.Group, Resource: liqo.CPUProfiles, Verb: "patch", Without: notExported},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "create", Without: notExported},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "patch", Without: notExported},
 	},
 }
 

@@ -40,12 +40,15 @@ func newScalers(c *Controller) (*scalers, error) {
 		}
 		return made, made.by != resize.Scaling{}
 	}, changed: func(before, after *scaling) {
+		if before != nil && after != nil && *before == *after {
+			return // a status, every fifteen seconds
+		}
 		s.mu.Lock()
 		s.by = nil
 		s.mu.Unlock()
 		// Their profiles say so.
 		for _, of := range []*scaling{before, after} {
-			if of != nil && (before == nil || after == nil || *before != *after) {
+			if of != nil {
 				c.config.Store.Again(time.Now(), of.of)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -125,8 +126,11 @@ func (a *autoscalers) write(ctx context.Context, w *writer, name types.Namespace
 	}
 	return w.request(vpaKind, name, "patch", func() error {
 		written, err := a.client.Resource(vpa.Resource).Namespace(name.Namespace).Patch(ctx, name.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-		if err == nil {
+		switch {
+		case err == nil:
 			_ = a.objects.Add(written)
+		case apierrors.IsNotFound(err): // and its end may have been heard before its last answer
+			a.objects.drop(name)
 		}
 		return err
 	})

@@ -14,8 +14,20 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
-// Equal says whether two statuses say the same.
-func Equal(a, b Status) bool { return equality.Semantic.DeepEqual(a, b) }
+// Equal says whether an object's status says what it should. A definition that knows no
+// generations in a status drops them: they are no difference then.
+func Equal(next, is Status) bool {
+	if is.ObservedGeneration == nil {
+		next.ObservedGeneration = nil
+	}
+	next.Conditions = slices.Clone(next.Conditions)
+	for i := range next.Conditions {
+		if i < len(is.Conditions) && is.Conditions[i].ObservedGeneration == 0 {
+			next.Conditions[i].ObservedGeneration = 0
+		}
+	}
+	return equality.Semantic.DeepEqual(next, is)
+}
 
 // enough is the confidence from which on a recommendation is not of LowConfidence.
 const enough = .5

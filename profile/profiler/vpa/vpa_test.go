@@ -3,6 +3,7 @@ package vpa_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -143,6 +144,27 @@ func TestNext(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A definition that knows no generations in a status drops them, and the rest counts.
+func TestGenerationsThatAreDropped(t *testing.T) {
+	o := decode(t, object(spec))
+	o.Status = o.Next(start, advice(), true)
+	o.Status.ObservedGeneration = nil
+	o.Status.Conditions = slices.Clone(o.Status.Conditions)
+	for i := range o.Status.Conditions {
+		o.Status.Conditions[i].ObservedGeneration = 0
+	}
+	next := o.Next(start.Add(time.Hour), advice(), true)
+	if next.ObservedGeneration == nil || !vpa.Equal(next, o.Status) {
+		t.Errorf("%+v is written for ever over %+v", next, o.Status)
+	}
+	if next.ObservedGeneration == nil || next.Conditions[0].ObservedGeneration == 0 {
+		t.Error("comparing has changed what is compared")
+	}
+	if none := o.Next(start.Add(time.Hour), profiler.Advice{}, true); vpa.Equal(none, o.Status) {
+		t.Error("a recommendation that goes is no difference")
 	}
 }
 

@@ -360,9 +360,6 @@ func TestRecommendWithoutARight(t *testing.T) {
 	base := len(controller.Rights())
 	all := controller.Rights(features...)
 	for i, right := range all[base:] {
-		if right.Resource == liqo.ConnectionProfiles {
-			continue // TestMissingRightsAreNamed
-		}
 		name := fmt.Sprintf("lacks-%d", i)
 		t.Run(strings.ReplaceAll(right.Verb+" "+right.Resource+right.Subresource, " ", "-"), func(t *testing.T) {
 			t.Cleanup(func() { cluster.RemovePods(t, client) })
