@@ -22,7 +22,7 @@ type PodReading struct {
 	// Ended: this is the pod's last reading.
 	Ended bool
 	// CPU is the time used, Stalled that in which a task waited for a CPU, known only
-	// if Pressure, Throttled that in which a limit held it up.
+	// if Pressure, Throttled that in which a limit held it up, summed over CPUs.
 	CPU, Stalled, Throttled   time.Duration
 	Pressure                  bool
 	Periods, ThrottledPeriods uint64
@@ -246,25 +246,32 @@ func (p *PodReading) leadsTo(r *PodReading, span time.Duration) bool {
 // add makes the window longer by what was taken between two readings.
 func (w *Window) add(from, to *PodReading, span time.Duration) {
 	cpu, stalled, throttled := (to.CPU - from.CPU).Seconds(), (to.Stalled - from.Stalled).Seconds(), (to.Throttled - from.Throttled).Seconds()
+	held := addCount(0, to.ThrottledPeriods-from.ThrottledPeriods)
 	w.Age, w.Span = to.Age, w.Span+span
 	w.CPU += cpu
 	w.Stalled += stalled
 	w.Throttled += throttled
 	w.Pressure = to.Pressure
 	w.Periods = addCount(w.Periods, to.Periods-from.Periods)
-	w.ThrottledPeriods = addCount(w.ThrottledPeriods, to.ThrottledPeriods-from.ThrottledPeriods)
+	w.ThrottledPeriods = addCount(w.ThrottledPeriods, uint64(held))
 	w.OOMKills = addCount(w.OOMKills, to.OOMKills-from.OOMKills)
 	w.Memory, w.MemoryPeak = max(w.Memory, bytesOf(to.Memory)), max(w.MemoryPeak, bytesOf(to.MemoryPeak), bytesOf(to.Memory))
 	w.Ended = to.Ended
 	if millis := span.Milliseconds(); millis > 0 {
-		w.addDemand(DemandBucket((cpu+Waited(stalled, throttled))/span.Seconds()), uint32(millis))
+		w.addDemand(DemandBucket((cpu+Waited(stalled, throttled, held))/span.Seconds()), uint32(millis))
 	}
 }
 
 // Waited is the time in which a pod waited for a core: that in which one of its tasks was
 // stalled, without that in which its limit held it up, which the kernel counts as stalled
-// too. However many cores were free, a pod would not take these.
-func Waited(stalled, throttled float64) float64 { return max(stalled-throttled, 0) }
+// too. However many cores were free, a pod would not take these. Throttled time is summed
+// over CPUs and stalled time is not, so a throttled period takes off no more than itself.
+func Waited(stalled, throttled float64, periods uint32) float64 {
+	return max(stalled-min(throttled, limitPeriod*float64(periods)), 0)
+}
+
+// limitPeriod is that of a CPU limit as the kubelet sets it, in seconds.
+const limitPeriod = .1
 
 // addDemand counts a span in which the demand was in a bucket.
 func (w *Window) addDemand(bucket, millis uint32) {

@@ -297,13 +297,18 @@ func TestSteadyUsageLog(t *testing.T) {
 }
 
 // Time that a limit holds a pod up is stalled, as the kernel counts it, and no demand for
-// cores.
+// cores. Of four threads that are held up together the limit's time is counted four times,
+// and the stalled time once.
 func TestHeldUpIsNotDemand(t *testing.T) {
-	for _, test := range []struct{ stalled, throttled, cores float64 }{{.5, 0, .7}, {.5, .3, .4}, {.5, .9, .2}} {
+	for _, test := range []struct {
+		stalled, throttled float64
+		periods            uint64 // of a tenth of a second, in which the limit was reached
+		cores              float64
+	}{{.5, 0, 0, .7}, {.5, .3, 4, .4}, {.5, .5, 9, .2}, {.5, .45, 9, .25}, {.5, .8, 2, .5}, {.5, 4, 10, .2}} {
 		l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 1})
 		seconds := func(s float64) time.Duration { return time.Duration(s * 1e9) }
 		l.Take(start, []agent.PodReading{{
-			Pod: 7, Age: second, CPU: second / 5, Stalled: seconds(test.stalled), Throttled: seconds(test.throttled), Pressure: true,
+			Pod: 7, Age: second, CPU: second / 5, Stalled: seconds(test.stalled), Throttled: seconds(test.throttled), Periods: 10, ThrottledPeriods: test.periods, Pressure: true,
 		}})
 		w := batch(t, l, start).Windows[0]
 		want := []agent.DemandTime{{Bucket: agent.DemandBucket(test.cores + 1e-9), Millis: 1000}}

@@ -971,7 +971,7 @@ func TestHeldUpIsNotDemand(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
 	w := window(1, .2, 1e9)
-	w.Stalled, w.Throttled = 30, 24
+	w.Stalled, w.Throttled, w.Periods, w.ThrottledPeriods = 30, 24, 600, 240
 	c.send("a", w)
 	if got := c.publish()[0].Demand.CPU.Amount; got < .3 || got > .33 {
 		t.Errorf("%v cores, want what it used and waited for, .3", got)

@@ -132,7 +132,7 @@ func (s *Store) window(w *agent.Window, p *pod, node, container string) profile.
 	}
 	return profile.Window{
 		Pod: nameOf(w.Pod), Container: container, Node: node, Revision: p.revision.Value(),
-		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: agent.Waited(w.Stalled, w.Throttled), Unstalled: !w.Pressure, Demand: s.demand,
+		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: agent.Waited(w.Stalled, w.Throttled, w.ThrottledPeriods), Unstalled: !w.Pressure, Demand: s.demand,
 		Memory: w.Memory, MemoryPeak: w.MemoryPeak, Periods: w.Periods, ThrottledPeriods: w.ThrottledPeriods,
 		OOMKills: w.OOMKills, Always: p.always, Ended: w.Ended,
 	}
