@@ -202,7 +202,7 @@ func (a *Aggregator) add(name string, key groupKey, caller string) *node {
 func (a *Aggregator) newMerger(key groupKey) merger {
 	switch total := make([]float64, key.vector()); {
 	case a.options.Policy == Sequential && key.centred:
-		return &sequentialCentred{sequential{total: total}, key.dim}
+		return &sequentialCentred{sequential: sequential{total: total}, dim: key.dim}
 	case a.options.Policy == Sequential:
 		return &sequential{total: total}
 	case key.centred:

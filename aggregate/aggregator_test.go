@@ -415,16 +415,28 @@ func TestPutKeepsNothingOfItsInput(t *testing.T) {
 }
 
 func TestPutDoesNotAllocate(t *testing.T) {
-	rng := rand.New(rand.NewPCG(13, 14))
-	a := create(t, aggregate.Options{})
-	l := aggregate.Local{Node: "a", Schema: "s", Model: observe(t, rng, 4, 1), Costs: make([]aggregate.Cost, 4)}
-	feed(t, a, push{start, l})
-	if n := testing.AllocsPerRun(100, func() {
-		l.Sequence++
-		if changed, err := a.Put(start, l); err != nil || !changed {
-			t.Fatal(changed, err)
+	for _, policy := range aggregate.Policies() {
+		for _, centred := range []bool{false, true} {
+			rng := rand.New(rand.NewPCG(13, 14))
+			a := create(t, aggregate.Options{Policy: policy})
+			samples := make([][]float64, 10)
+			for i := range samples {
+				samples[i] = []float64{rng.Float64(), rng.Float64(), rng.Float64(), rng.Float64()}
+			}
+			m, err := svd.Update(svd.Model{}, samples, svd.Options{Centre: centred})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := aggregate.Local{Node: "a", Schema: "s", Model: m.State(), Costs: make([]aggregate.Cost, 4)}
+			feed(t, a, push{start, l})
+			if n := testing.AllocsPerRun(100, func() {
+				l.Sequence++
+				if changed, err := a.Put(start, l); err != nil || !changed {
+					t.Fatal(changed, err)
+				}
+			}); n != 0 {
+				t.Errorf("%s, centred %v: Put makes %v allocations", policy, centred, n)
+			}
 		}
-	}); n != 0 {
-		t.Errorf("Put: %v allocations", n)
 	}
 }

@@ -71,16 +71,16 @@ func spreadTo(dst []float64, f float64, node []float64, dim int) {
 type sequentialCentred struct {
 	sequential
 	dim int
+	was []float64 // the global model before the arriving one
 }
 
 func (s *sequentialCentred) enter(n *node) {
 	first := s.weight == 0
-	before := append([]float64(nil), s.total[packedLen(s.dim):]...)
+	s.was = append(s.was[:0], s.total...)
 	s.sequential.enter(n)
 	if first || n.weight == 0 {
 		return
 	}
 	spreadTo(s.total, .5, n.moments, s.dim)
-	was := append(make([]float64, packedLen(s.dim)), before...)
-	spreadTo(s.total, .5, was, s.dim)
+	spreadTo(s.total, .5, s.was, s.dim)
 }
