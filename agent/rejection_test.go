@@ -134,11 +134,10 @@ func TestProntoExplains(t *testing.T) {
 	if n.samples(1, 0, 0); before.Pronto.Last.Flags[0] != shown || !before.Pronto.Rejecting {
 		t.Error("an explanation changed after it was given")
 	}
-	if r := newNode(t, config()); r != nil {
-		r.samples(1, .5, .3)
-		if w, _ := r.p.Why(); w.Pronto != nil {
-			t.Errorf("without Pronto: %+v", w.Pronto)
-		}
+	room := newNode(t, config())
+	room.samples(1, .5, .3)
+	if w, _ := room.p.Why(); w.Pronto != nil {
+		t.Errorf("without Pronto: %+v", w.Pronto)
 	}
 }
 

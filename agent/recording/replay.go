@@ -47,7 +47,8 @@ func (r *Replayer) Pipeline() *agent.Pipeline { return r.pipeline }
 
 // Feed takes the next record of one recording. ok says that the pipeline made a
 // report of it. What the pipeline refuses it refused when it was recorded, so
-// that is no error. The error is a *DriftError if a snapshot that follows what
+// that is no error; only a fleet of the other kind is refused, too, where an override sets
+// or clears Pronto, so that such a replay has none. The error is a *DriftError if a snapshot that follows what
 // was fed is not the state arrived at; the replay then goes on from the
 // snapshot. Any other error is that of agent.FromState.
 func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {

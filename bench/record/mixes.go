@@ -83,7 +83,10 @@ func (m *mixes) record(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.duration)
 	defer cancel()
 	recorded := make(chan error, 1)
-	go func() { recorded <- agent.Run(ctx) }()
+	go func() {
+		defer cancel() // no load without an agent
+		recorded <- agent.Run(ctx)
+	}()
 	err = m.load(ctx, pods)
 	cancel()
 	return errors.Join(err, <-recorded)

@@ -2,15 +2,17 @@ package prediction
 
 import (
 	"slices"
+	"time"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/filter"
 )
 
 // How long a container event closes the gate, in seconds, and how long events that
-// follow one another may at most: an agent's.
+// follow one another may at most.
 const (
-	churnHold = 1
-	churnCap  = 10
+	churnHold = int(agent.DefaultChurnHold / time.Second)
+	churnCap  = int(agent.DefaultChurnCap / time.Second)
 )
 
 // gate is void where an agent takes containers to be coming or going, the event's own

@@ -24,6 +24,13 @@ func All(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint
 			}
 		}
 	}
+	// What the clairvoyant asks for is that of a seed, whoever tunes.
+	least := map[uint64]func() (float64, error){}
+	for _, seed := range seeds {
+		c := c.withDefaults()
+		c.Seed = seed
+		least[seed] = sync.OnceValues(func() (float64, error) { return clairvoyant(c) })
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	turns := make(chan struct{}, max(workers, 1))
@@ -42,7 +49,10 @@ func All(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint
 			c := c
 			c.Scenario, c.Tuner, c.Seed = r.Scenario, r.Tuner, r.Seed
 			var err error
-			if r.Result, err = Run(c); err != nil {
+			if r.Result, err = serve(c); err == nil {
+				r.Clairvoyant, err = least[r.Seed]()
+			}
+			if err != nil {
 				cancel(err)
 			}
 		}(&rows[i])

@@ -116,6 +116,15 @@ var start = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 
 // Run serves.
 func Run(c Config) (Result, error) {
+	r, err := serve(c)
+	if err == nil {
+		r.Clairvoyant, err = clairvoyant(c.withDefaults())
+	}
+	return r, err
+}
+
+// serve is Run without the clairvoyant, who depends on the cores and the seed alone.
+func serve(c Config) (Result, error) {
 	if err := c.Validate(); err != nil {
 		return Result{}, err
 	}
@@ -168,8 +177,7 @@ func Run(c Config) (Result, error) {
 		}
 	}
 	r.summarise(ends)
-	r.Clairvoyant, err = clairvoyant(c, services, visits)
-	return r, err
+	return r, nil
 }
 
 // Latency counts as settled within this share of where it ends, as a mean of so many
@@ -204,7 +212,8 @@ func (r *Result) summarise(ends []float64) {
 const clairvoyantMinutes = 20
 
 // clairvoyant is the sum of the least requests that are enough.
-func clairvoyant(c Config, services []Service, visits float64) (sum float64, err error) {
+func clairvoyant(c Config) (sum float64, err error) {
+	services, visits := draw(c.Seed)
 	for i, of := range services {
 		low, high := 0., float64(c.Cores)
 		for high-low > .0005 {

@@ -143,7 +143,7 @@ func TestDemoEndToEnd(t *testing.T) {
 // TestDemoWithPronto runs the batch by Pronto's signal between the others: the agents
 // report by it, and by room again after it.
 func TestDemoWithPronto(t *testing.T) {
-	tr := start(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=pronto,spazio,default-scheduler", "--output=json")
+	tr := start(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--output=json")
 	if code := tr.end(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
 	}
@@ -151,7 +151,7 @@ func TestDemoWithPronto(t *testing.T) {
 	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
 		t.Fatalf("%v in %s", err, tr.stdout.String())
 	}
-	for i, profile := range []string{demo.Pronto, demo.Spazio, demo.Default} {
+	for i, profile := range []string{demo.Default, demo.Pronto, demo.Spazio} {
 		if s := result.Simulated[i]; s.Profile != profile || s.Pods != 12 || s.Failed != 0 {
 			t.Errorf("column %d: %s completed %d pods, %d failed; want %s, 12, 0", i, s.Profile, s.Pods, s.Failed, profile)
 		}

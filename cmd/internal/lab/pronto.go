@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	evaluation "github.com/spazio-scheduler/spazio/report/prediction"
@@ -43,7 +44,7 @@ func NewProntoCommand() *cobra.Command {
   spazio-lab pronto evaluate --series cloudwatch=DIR --experiments b1,b2,h1 --trace DIR --held-out --report docs/pronto.md`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	set := evaluate.Flags()
@@ -56,7 +57,7 @@ func NewProntoCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *prontoFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.Writer) error {
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
@@ -68,7 +69,7 @@ func (f *prontoFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	e := evaluation.Evaluation{Prediction: result, Runs: f.runs(), Command: f.command()}
+	e := evaluation.Evaluation{Prediction: result, Runs: f.runs(), Command: f.command(set)}
 	e.Runs.Revision = "" // the page is the same as long as what it says is
 	if e.Schedulers, err = f.schedulers(ctx, stderr); err != nil {
 		return usage(err)
@@ -116,31 +117,28 @@ func (f *prontoFlags) schedulers(ctx context.Context, stderr io.Writer) ([]exper
 		return nil, err
 	}
 	options := f.options(stderr)
-	if len(f.plan.schedulers) == 0 {
-		options.Schedulers = evaluation.Schedulers()
-	}
+	options.Schedulers = evaluation.Schedulers()
 	return experiment.Run(ctx, cases, options)
 }
 
 // command is what makes the report again, with names in the place of paths.
-func (f *prontoFlags) command() string {
+func (f *prontoFlags) command(set *pflag.FlagSet) string {
 	words := []string{"spazio-lab pronto evaluate"}
-	if f.recording != "" {
-		words = append(words, "--recording RECORDING")
-	}
-	for _, series := range f.series {
-		name, _, _ := strings.Cut(series, "=")
-		words = append(words, fmt.Sprintf("--series %s=DIR", name))
-	}
-	words = append(words, fmt.Sprintf("--simulate %g --seeds %d", f.simulated, f.seeds))
-	if f.params.HeldOut {
-		words = append(words, "--held-out")
-	}
-	if len(f.experiments) > 0 {
-		words = append(words, "--experiments "+strings.Join(f.experiments, ","))
-	}
-	if len(f.traces) > 0 {
-		words = append(words, "--trace DIR")
-	}
-	return strings.Join(append(words, "--report FILE"), " ")
+	set.Visit(func(g *pflag.Flag) {
+		switch g.Name {
+		case "parallel", "output", "report": // which the page does not depend on
+		case "recording":
+			words = append(words, "--recording=RECORDING")
+		case "trace":
+			words = append(words, "--trace=DIR")
+		case "series":
+			for _, series := range f.series {
+				name, _, _ := strings.Cut(series, "=")
+				words = append(words, fmt.Sprintf("--series=%s=DIR", name))
+			}
+		default:
+			words = append(words, fmt.Sprintf("--%s=%s", g.Name, strings.Trim(g.Value.String(), "[]")))
+		}
+	})
+	return strings.Join(append(words, "--report=FILE"), " ")
 }

@@ -94,7 +94,8 @@ func TestProntoPageIsReproducible(t *testing.T) {
 		t.Errorf("another time:\n%s", diff)
 	}
 	for _, want := range []string{
-		"spazio-lab pronto evaluate --recording RECORDING --series ec2=DIR --simulate 20 --seeds 2 --experiments b1,h1 --trace DIR --report FILE",
+		"spazio-lab pronto evaluate --batch=20 --duration=10 --experiments=b1,h1 --load=0.400000 --nodes=2 --recording=RECORDING" +
+			" --seeds=2 --series=ec2=DIR --simulate=20 --trace=DIR --work=2.000000 --report=FILE",
 		"recording, raw, 14 spikes", "B1, pods of 2 core-seconds", "H1, ", "| pronto-coin |", "1 machines, 400 rows",
 	} {
 		if !strings.Contains(files["pronto.md"], want) {
