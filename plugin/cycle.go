@@ -159,7 +159,7 @@ func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
 		return free
 	}
 	k := math.Float64frombits(c.directory.board[i].k.Load())
-	return reserve.Score(free-c.lowest, k, u, r)
+	return reserve.Score(free-c.lowest, k, math.NaN(), u, r)
 }
 
 // names returns the admitted nodes.

@@ -275,7 +275,7 @@ func (h *Hub) verdicts(ranking reserve.Ranking, asks reserve.Demand) []NodeVerdi
 		}
 		score := math.NaN()
 		if h.rules.freshness.Ranked(v.validity, at.Now) {
-			score = reserve.Score(v.freeFor(asks), s.K, 0, ranking)
+			score = reserve.Score(v.freeFor(asks), s.K, math.NaN(), 0, ranking)
 		}
 		raw = append(raw, score)
 	}

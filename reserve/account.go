@@ -31,6 +31,10 @@ type Account struct {
 // InFlight returns the summed demand of the node's pods in flight, in pods.
 func (a *Account) InFlight() float64 { return inPods(a.sums.pods.Load()) }
 
+// InFlightCores returns the cores that the node's pods in flight are expected to keep
+// busy: the sum of [Demand.Cores].
+func (a *Account) InFlightCores() float64 { return inPods(a.sums.cores.Load()) }
+
 // Pods returns the number of the node's pods in flight.
 func (a *Account) Pods() int { return int(a.flying.Load()) }
 

@@ -150,31 +150,44 @@ func TestSlotsCountsAdmissions(t *testing.T) {
 }
 
 func TestScore(t *testing.T) {
-	blend := reserve.Ranking{Blend: .5}
+	blend, nan := reserve.Ranking{Blend: .5}, math.NaN()
+	thrift, all := reserve.Ranking{Energy: .5}, reserve.Ranking{Blend: .25, Energy: .25}
 	for _, test := range []struct {
-		name       string
-		free, k, u float64
-		ranking    reserve.Ranking
-		want       float64
+		name          string
+		free, k, g, u float64
+		ranking       reserve.Ranking
+		want          float64
 	}{
-		{"free alone", 4, 9, 0, reserve.Ranking{}, 4},
-		{"full node", -1, 9, 0, reserve.Ranking{}, 0},
-		{"chance adds up to the tie width", 4, 9, .5, reserve.Ranking{}, 4.25},
-		{"wider ties", 4, 9, .5, reserve.Ranking{TieWidth: 2}, 5},
-		{"geometric mean", 4, 9, 0, blend, 6},
-		{"no k", 4, 0, 0, blend, 0},
-		{"k alone", 4, 9, 0, reserve.Ranking{Blend: 1}, 9},
-		{"k alone, where nothing is free", 0, 9, 0, reserve.Ranking{Blend: 1}, 0},
-		{"NaN", math.NaN(), 9, 0, reserve.Ranking{}, 0},
-		{"NaN k", 4, math.NaN(), 0, blend, 0},
+		{"free alone", 4, 9, 25, 0, reserve.Ranking{}, 4},
+		{"full node", -1, 9, 25, 0, reserve.Ranking{}, 0},
+		{"chance adds up to the tie width", 4, 9, 25, .5, reserve.Ranking{}, 4.25},
+		{"wider ties", 4, 9, 25, .5, reserve.Ranking{TieWidth: 2}, 5},
+		{"geometric mean", 4, 9, 25, 0, blend, 6},
+		{"no k", 4, 0, 25, 0, blend, 0},
+		{"k alone", 4, 9, 25, 0, reserve.Ranking{Blend: 1}, 9},
+		{"k alone, where nothing is free", 0, 9, 25, 0, reserve.Ranking{Blend: 1}, 0},
+		{"NaN", nan, 9, 25, 0, reserve.Ranking{}, 0},
+		{"NaN k", 4, nan, 25, 0, blend, 0},
+		{"energy", 4, 9, 25, 0, thrift, 10},
+		{"energy, with chance", 8.75, 9, 25, .5, thrift, 15},
+		{"energy on a full node", 0, 9, 25, 0, thrift, 0},
+		{"no energy is good", 4, 9, 0, 0, thrift, 0},
+		{"all three", 4, 16, 81, 0, all, 12},
+		{"energy alone", -3, nan, 25, 0, reserve.Ranking{Energy: 1}, 25},
+		{"k and energy alone", -3, 4, 25, 0, blendOf(.5, .5), 10},
+		{"weights that add up to 1 but for rounding", -3, 1, 1, 0, blendOf(.7, .3), 1},
+		{"energy of which nothing is known", 4, 9, nan, 0, thrift, 4},
+		{"nor is the rest of it", 4, 9, nan, 0, blendOf(.5, .5), 6},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := reserve.Score(test.free, test.k, test.u, test.ranking); math.Abs(got-test.want) > 1e-12 {
+			if got := reserve.Score(test.free, test.k, test.g, test.u, test.ranking); math.Abs(got-test.want) > 1e-12 {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
 }
+
+func blendOf(k, energy float64) reserve.Ranking { return reserve.Ranking{Blend: k, Energy: energy} }
 
 func TestNormalize(t *testing.T) {
 	nan := math.NaN()
@@ -214,8 +227,8 @@ func TestBlendIsFreeOfUnits(t *testing.T) {
 		var raw, scaled []float64
 		for range 8 {
 			free, k := rng.Float64()*10, rng.Float64()*100
-			raw = append(raw, reserve.Score(free, k, 0, ranking))
-			scaled = append(scaled, reserve.Score(free, k*17.3, 0, ranking))
+			raw = append(raw, reserve.Score(free, k, math.NaN(), 0, ranking))
+			scaled = append(scaled, reserve.Score(free, k*17.3, math.NaN(), 0, ranking))
 		}
 		a, b := reserve.NormalizeTo(nil, raw), reserve.NormalizeTo(nil, scaled)
 		for i := range a {
@@ -273,6 +286,10 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		{reserve.Rules{Growth: math.Inf(1)}.Validate(), "Growth", math.Inf(1)},
 		{reserve.Ranking{Blend: 1.5}.Validate(), "Blend", 1.5},
 		{reserve.Ranking{Blend: -.5}.Validate(), "Blend", -.5},
+		{reserve.Ranking{Energy: -.5}.Validate(), "Energy", -.5},
+		{reserve.Ranking{Energy: 1.5}.Validate(), "Energy", 1.5},
+		{reserve.Ranking{Energy: math.Inf(1)}.Validate(), "Energy", math.Inf(1)},
+		{blendOf(.625, .5).Validate(), "Energy", .5},
 		{reserve.Ranking{TieWidth: -1}.Validate(), "TieWidth", -1.},
 		{reserve.Ranking{TieWidth: math.Inf(1)}.Validate(), "TieWidth", math.Inf(1)},
 		{reserve.LedgerConfig{TTL: -1}.Validate(), "TTL", time.Duration(-1)},
@@ -306,7 +323,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 	}
 	for _, err := range []error{
 		reserve.Rules{}.Validate(), reserve.Rules{CPUFill: 2}.Validate(), reserve.TypicalPod().Validate(), reserve.Ranking{}.Validate(), reserve.LedgerConfig{}.Validate(), reserve.Freshness{}.Validate(),
-		reserve.Ranking{Blend: 1}.Validate(), reserve.Freshness{Policy: reserve.Allow}.Validate(),
+		reserve.Ranking{Blend: 1}.Validate(), blendOf(.5, .5).Validate(), blendOf(0, 1).Validate(), reserve.Freshness{Policy: reserve.Allow}.Validate(),
 	} {
 		if err != nil {
 			t.Errorf("a value in range: %v", err)

@@ -45,7 +45,8 @@ type Demand struct {
 	// Typical is in typical pods, Amount in cores and bytes, Var in their squares.
 	Typical, Amount, Var [Resources]float64
 	// Cores is the mean number of cores that the pod is expected to take, whatever
-	// λ, 0 if nobody knows. No decision of this package asks for it.
+	// λ, 0 if nobody knows. No decision of this package asks for it: it is summed apart
+	// ([Account.InFlightCores]), for the power of a node.
 	Cores float64
 }
 

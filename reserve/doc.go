@@ -17,7 +17,9 @@
 //
 // Nodes are ranked by free(n), optionally blended with k, the capacity in
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes",
-// L. Choteborsky, 2025, eq. 3.11).
+// L. Choteborsky, 2025, eq. 3.11), and with how good a node is for the pod in energy,
+// which the caller finds and holds against the [Fleet]. Energy never decides whether
+// a pod is admitted.
 //
 // Slow start leaves out pods that wait for something other than the node, such as
 // an image ([Progress]), and those that reports have not listed for long; free
@@ -31,8 +33,8 @@
 // A pod that waits for room for longer than [Trickle] allows is taken by a node
 // without room, where memory is not full, and few such pods are on a node at once.
 //
-// [Fits], [Judge], [Slots], [Score], [NormalizeTo], Freshness and Trickle are pure: they
-// read no clock and draw no random number, and a scheduler plugin and a simulator
+// [Fits], [Judge], [Slots], [Score], [FleetOf], [NormalizeTo], Freshness and Trickle are
+// pure: they read no clock and draw no random number, and a scheduler plugin and a simulator
 // can run the same code. [Ledger] holds the pods in flight, keyed by [PodKey]
 // rather than counted, so that a repeated, late or lost event cannot leak
 // capacity.

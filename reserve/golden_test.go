@@ -3,6 +3,7 @@ package reserve_test
 import (
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -57,7 +58,7 @@ func TestGolden(t *testing.T) {
 			verdict := reserve.Fits(signal, flight, pods(demand), rules)
 			free := reserve.Free(signal.Avail, flight.Demand)
 			fmt.Fprintf(&trace, "%s pod %d of %g: %v, slots %d, score %.10g, flight %+v\n", n.name, pod, demand, verdict,
-				reserve.Slots(signal, flight, pods(demand), rules), reserve.Score(free, signal.K, rng.Float64(), ranking),
+				reserve.Slots(signal, flight, pods(demand), rules), reserve.Score(free, signal.K, math.NaN(), rng.Float64(), ranking),
 				struct{ Demand, Stalled, Overdue float64 }{flight.Demand, flight.Stalled, flight.Overdue})
 			if verdict != reserve.Admitted {
 				continue

@@ -416,7 +416,7 @@ func (w *twins) check(t testing.TB) {
 	for i, account := range w.accounts {
 		f, pods, confirmed := w.slow.flight(nodeAt(i))
 		got := account.Flight()
-		if !near(got, f) || account.InFlight() != got.Demand || account.Pods() != pods || account.Confirmed() != confirmed {
+		if !near(got, f) || account.InFlight() != got.Demand || account.InFlightCores() != got.Cores || account.Pods() != pods || account.Confirmed() != confirmed {
 			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want %+v in %d, %d; last steps %s",
 				nodeAt(i), got, account.Pods(), account.Confirmed(), f, pods, confirmed, w.tail())
 		}
@@ -482,7 +482,7 @@ func (w *twins) drain(t testing.TB) {
 		w.fast.Delete(podCount, w.now)
 	}
 	for i, account := range w.accounts {
-		if account.Flight() != (reserve.Flight{}) || account.Pods() != 0 || account.Confirmed() != 0 {
+		if account.Flight() != (reserve.Flight{}) || account.Pods() != 0 || account.InFlightCores() != 0 || account.Confirmed() != 0 {
 			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want none", nodeAt(i), account.Flight(), account.Pods(), account.Confirmed())
 		}
 		w.fast.Release(account)
@@ -1003,7 +1003,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 		flight := account.Flight()
 		sink += float64(reserve.Fits(signal, flight, one, reserve.Rules{})) + float64(reserve.Slots(signal, flight, one, reserve.Rules{}))
 		sink += float64(fresh.Slots(fresh.Reported(0), reserve.Moment{Now: time.Hour}, signal, flight, one, reserve.Rules{}))
-		sink += reserve.Score(2, 3, .1, reserve.Ranking{Blend: .3})
+		sink += reserve.Score(2, 3, 4, .1, reserve.Ranking{Blend: .3, Energy: .2}) + account.InFlightCores()
 		dst = reserve.NormalizeTo(dst, raw)
 		sink += float64(reserve.KeyOf("01234567-89ab-cdef-0123-456789abcdef"))
 	}); got != 0 {
@@ -1142,7 +1142,7 @@ func ExampleNormalizeTo() {
 	free := []float64{3, 1.5, 0.4}
 	raw := make([]float64, len(free))
 	for i, f := range free {
-		raw[i] = reserve.Score(f, 0, 0, reserve.Ranking{})
+		raw[i] = reserve.Score(f, 0, math.NaN(), 0, reserve.Ranking{})
 	}
 	fmt.Println(reserve.NormalizeTo(nil, raw))
 	// Output: [100 50 13]

@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -9,6 +10,9 @@ import (
 type Ranking struct {
 	// Blend is w in [0,1], the weight of k; default 0.
 	Blend float64
+	// Energy is e in [0,1], the weight of a node's goodness for the pod in energy;
+	// default 0. Blend and Energy together are at most 1.
+	Energy float64
 	// TieWidth is the difference in free pods below which two nodes count as
 	// tied and chance may decide; default ½, for a signal is no finer than half
 	// a pod. Range (0, ∞).
@@ -26,6 +30,9 @@ func (r Ranking) Validate() error {
 	if !(r.Blend >= 0 && r.Blend <= 1) {
 		return refuse("Blend", r.Blend, "in [0,1]")
 	}
+	if !(r.Energy >= 0 && r.Blend+r.Energy <= 1) {
+		return refuse("Energy", r.Energy, fmt.Sprintf("in [0,1], and at most 1 together with Blend %g", r.Blend))
+	}
 	if !(r.TieWidth >= 0) || math.IsInf(r.TieWidth, 1) {
 		return refuse("TieWidth", r.TieWidth, "a finite number above 0, or 0 for the default")
 	}
@@ -34,20 +41,25 @@ func (r Ranking) Validate() error {
 
 // Score returns the raw score of a node,
 //
-//	(free + u·TieWidth)^(1−w) · k^w
+//	(free + u·TieWidth)^(1−w−e) · k^w · g^e
 //
-// with free in pods, k in typical loads and u ∈ [0,1) a number the caller drew:
-// nodes closer than TieWidth change places by chance, so that schedulers that
-// see the same reports do not all choose the same node. u = 0 is
-// deterministic. The blend is a geometric mean because the unit of k moves with
-// the fleet's typical load: a factor common to all nodes cancels in
-// NormalizeTo. A negative or NaN factor counts as 0.
-func Score(free, k, u float64, r Ranking) float64 {
+// with free in pods, k in typical loads, g the node's goodness for the pod in
+// energy and u ∈ [0,1) a number the caller drew: nodes closer than TieWidth change
+// places by chance, so that schedulers that see the same reports do not all choose
+// the same node. u = 0 is deterministic. The blend is a geometric mean because the
+// unit of k moves with the fleet's typical load, and that of g has no meaning: a
+// factor common to all nodes cancels in NormalizeTo. A negative or NaN factor counts
+// as 0, but for g: where nothing is known of any node ([Fleet.Relative]) it is NaN,
+// and the score that of e = 0.
+func Score(free, k, g, u float64, r Ranking) float64 {
 	width := r.TieWidth
 	if width == 0 {
 		width = DefaultTieWidth
 	}
 	room := free + u*width
+	if r.Energy != 0 && !math.IsNaN(g) {
+		return blended(room, k, g, r)
+	}
 	if !(room > 0) {
 		return 0
 	}
@@ -58,6 +70,25 @@ func Score(free, k, u float64, r Ranking) float64 {
 		return 0
 	}
 	return math.Pow(room, 1-r.Blend) * math.Pow(k, r.Blend)
+}
+
+// leastWeight is below what is left of 1 after two weights but for rounding.
+const leastWeight = 1e-9
+
+// blended is the score of which energy is a part. A factor without weight does not
+// count.
+func blended(room, k, g float64, r Ranking) float64 {
+	score := 1.
+	for _, f := range [...]struct{ value, weight float64 }{{g, r.Energy}, {room, 1 - r.Blend - r.Energy}, {k, r.Blend}} {
+		switch {
+		case f.weight < leastWeight:
+		case !(f.value > 0):
+			return 0
+		default:
+			score *= math.Pow(f.value, f.weight)
+		}
+	}
+	return score
 }
 
 // NormalizeTo writes to dst the raw scores of the feasible nodes as whole

@@ -428,7 +428,7 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 	s.raw = s.raw[:0]
 	for _, i := range nodes {
 		a := &s.agents[i]
-		raw := reserve.Score(s.free(a, int32(pod))-lowest, a.signal.K, s.c.ties.Float64(), s.options.Ranking)
+		raw := reserve.Score(s.free(a, int32(pod))-lowest, a.signal.K, math.NaN(), s.c.ties.Float64(), s.options.Ranking)
 		if !s.options.Freshness.Ranked(a.validity, now) {
 			raw = math.NaN()
 		}

@@ -1,0 +1,56 @@
+package reserve
+
+import (
+	"math"
+	"slices"
+)
+
+// maxGain is how many times better, or worse, than the fleet's median a node may count
+// as: what a node says of its power is its own word, and a lie must not gain more. Real
+// machines differ by less.
+const maxGain = 4
+
+// Fleet is what the goodness of a node is held against: that of all. The zero value is
+// a fleet of which nothing is known. It is a plain value.
+type Fleet struct{ median, mean float64 }
+
+// FleetOf returns the fleet of nodes of these goodnesses. One that is not a positive
+// finite number, such as NaN, is of a node of which nothing is known.
+func FleetOf(goodness []float64) Fleet {
+	known := make([]float64, 0, len(goodness))
+	for _, g := range goodness {
+		if tells(g) {
+			known = append(known, g)
+		}
+	}
+	if len(known) == 0 {
+		return Fleet{}
+	}
+	slices.Sort(known)
+	f := Fleet{median: math.Sqrt(known[(len(known)-1)/2]) * math.Sqrt(known[len(known)/2])}
+	sum := 0.
+	for _, g := range known {
+		sum += f.clip(g)
+	}
+	f.mean = sum / float64(len(known))
+	return f
+}
+
+// Relative returns a node's goodness over the fleet's median, within ¼ and 4. A node of
+// which nothing is known has the mean of the others, so that it neither gains nor
+// loses; where nothing is known of any it is NaN.
+func (f Fleet) Relative(goodness float64) float64 {
+	switch {
+	case f.median == 0:
+		return math.NaN()
+	case !tells(goodness):
+		return f.mean
+	}
+	return f.clip(goodness)
+}
+
+func (f Fleet) clip(goodness float64) float64 {
+	return min(max(goodness/f.median, 1./maxGain), maxGain)
+}
+
+func tells(goodness float64) bool { return goodness > 0 && goodness <= math.MaxFloat64 }
