@@ -94,6 +94,7 @@ type cluster struct {
 	transit     []node.Transition
 	timeline    []Moment
 	busyBefore  float64
+	before      Energy // taken in the warm-up
 	feasible    []int
 	scores      []float64
 	err         error
@@ -242,6 +243,9 @@ func (s *cluster) begin() {
 	if s.Timeline > 0 {
 		s.agenda.add(event{at: s.Warmup, kind: noted})
 	}
+	if s.powered() {
+		s.agenda.add(event{at: s.Warmup, kind: opened})
+	}
 	s.policy.start()
 }
 
@@ -278,6 +282,8 @@ func (s *cluster) handle(e event) {
 		s.agenda.add(event{at: s.now + s.Timeline, kind: noted})
 	case loaded:
 		s.load(s.nodes[e.node])
+	case opened:
+		s.open()
 	default:
 		s.policy.handle(e)
 	}

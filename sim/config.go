@@ -17,6 +17,8 @@ type Config struct {
 	// Sizes, if set, are the nodes' cores, one number a node. Node's Memory is then of
 	// a node of Node's Cores, and others have as much a core.
 	Sizes []int
+	// Machines, if set, are the nodes' models in turn: Node, but for the Power of each.
+	Machines []node.Params
 	// Scheduler places the pods; default Spazio{}.
 	Scheduler Scheduler
 	// Latency is one way between any two parts in seconds; default .001, a
@@ -80,6 +82,11 @@ func (c Config) Validate() error {
 			return err
 		}
 	}
+	for i := range c.Machines {
+		if err := c.checkMachine(i); err != nil {
+			return err
+		}
+	}
 	if c.MaxPods < 0 {
 		return refuse("MaxPods", c.MaxPods, "at least 0 (0 is the default)")
 	}
@@ -132,9 +139,25 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// checkMachine refuses a machine that is not Node but for its power.
+func (c Config) checkMachine(i int) error {
+	machine, same := c.Machines[i], c.Node
+	machine.Power, same.Power = node.Power{}, node.Power{}
+	if machine.WithDefaults() != same.WithDefaults() {
+		return refuse(fmt.Sprintf("Machines[%d]", i), c.Machines[i], "what Node is, but for its Power")
+	}
+	if err := c.Machines[i].Validate(); err != nil {
+		return fmt.Errorf("sim: Machines[%d]: %w", i, err)
+	}
+	return nil
+}
+
 // node is the model of one node.
 func (c Config) node(i int) node.Params {
 	p := c.Node
+	if len(c.Machines) > 0 {
+		p.Power = c.Machines[i%len(c.Machines)].Power
+	}
 	if len(c.Sizes) > 0 {
 		p.Memory *= float64(c.Sizes[i]) / float64(p.WithDefaults().Cores)
 		p.Cores = c.Sizes[i]

@@ -38,6 +38,7 @@ const (
 	readout                      // an agent reads the pod
 	uploaded                     // the node's windows may be on their way
 	priced                       // what is known of a workload is published
+	opened                       // the workload begins
 )
 
 // report is what a scheduler keeps of an agent.Report.

@@ -27,6 +27,8 @@ type Result struct {
 	MostPerCore float64
 	// Responses are the servers' response times in seconds.
 	Responses []float64
+	// Energy is what the nodes took from the workload's start to End.
+	Energy Energy
 	// Span is all time simulated, the warm-up included.
 	Span float64
 	// Timeline is what Config.Timeline asked for.
@@ -50,7 +52,9 @@ func (s *cluster) result() Result {
 		t := m.model.Totals()
 		r.Done, r.Lost, r.Busy = r.Done+t.Pods, r.Lost+t.Lost, r.Busy+t.Busy
 		r.Waited, r.Overcommitted = r.Waited+t.Waited, r.Overcommitted+t.Overcommitted
+		r.Energy = r.Energy.with(t)
 		r.Responses = m.model.Responses(r.Responses)
 	}
+	r.Energy = r.Energy.minus(s.before)
 	return r
 }

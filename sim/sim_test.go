@@ -23,7 +23,7 @@ import (
 var all = []sim.Scheduler{
 	sim.Spazio{}, sim.Default{}, sim.TargetLoadPacking{}, sim.TargetLoadPacking{Watcher: sim.LoadWatcher{Latest: true}},
 	sim.LoadVariationRiskBalancing{}, sim.LowRiskOverCommitment{}, sim.LoadAware{},
-	sim.RoundRobin{}, sim.TwoChoices{}, sim.Coin{},
+	sim.RoundRobin{}, sim.TwoChoices{}, sim.Coin{}, sim.MostAllocated{}, sim.Peaks{},
 }
 
 func run(t testing.TB, c sim.Config, pods []sim.Pod) sim.Result {

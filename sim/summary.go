@@ -36,6 +36,10 @@ type Metric struct {
 //     to take; cpu and memory ratio: what these took over what was expected of them, as
 //     far as there was confidence, p10, p50 and p90
 //   - server: mean and p99 of response times
+//   - energy, where the nodes' power is modelled: all that they took from the workload's
+//     start to its end, in kJ; energy dynamic what of it load has caused, energy if empty
+//     slept what it were if a node without pods took nothing; energy pod all of it over
+//     the pods that ended, and edp times their mean sojourn
 func Summarise(r Result) []Metric {
 	var run, sojourn, slowdown, resident []float64
 	kills, unfinished, first, wait := 0, 0, math.Inf(1), math.Inf(-1)
@@ -85,6 +89,9 @@ func Summarise(r Result) []Metric {
 		m.add("utilisation", r.Busy/(r.Span*r.Cores), "1")
 	}
 	m = append(m, demands(r)...)
+	if r.Energy.Joules > 0 {
+		m.energy(r.Energy, sojourn)
+	}
 	if len(r.Responses) > 0 {
 		m.quantiles("server", "s", r.Responses)
 	}

@@ -32,10 +32,20 @@ const clusters = 1000
 // where the default profile of the real kube-scheduler would have it: to a node that
 // its plugins let through and none scores higher, or nowhere if they let none through.
 func TestDefaultPlacesAsKubeScheduler(t *testing.T) {
-	real := newProfile(t)
+	placeAlike(t, sim.Default{}, newProfile(t, config.LeastAllocated))
+}
+
+// So it is where the profile packs.
+func TestMostAllocatedPlacesAsKubeScheduler(t *testing.T) {
+	placeAlike(t, sim.MostAllocated{}, newProfile(t, config.MostAllocated))
+}
+
+func placeAlike(t *testing.T, scheduler sim.Scheduler, real *profile) {
+	t.Helper()
 	placed, waiting, tied := 0, 0, 0
 	for seed := range uint64(clusters) {
 		c, pods := random(seed)
+		c.Scheduler = scheduler
 		r, err := sim.Run(t.Context(), c, pods)
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +87,7 @@ func TestDefaultPlacesAsKubeScheduler(t *testing.T) {
 // the other.
 func random(seed uint64) (sim.Config, []sim.Pod) {
 	rng := rand.New(rand.NewPCG(seed, 77))
-	c := sim.Config{Scheduler: sim.Default{}, Seed: seed, Horizon: 20, MaxPods: 4 + rng.IntN(12), Reserved: &baseline.Resources{}}
+	c := sim.Config{Seed: seed, Horizon: 20, MaxPods: 4 + rng.IntN(12), Reserved: &baseline.Resources{}}
 	for range 1 + rng.IntN(8) {
 		c.Sizes = append(c.Sizes, []int{2, 4, 4, 8, 16}[rng.IntN(5)])
 	}
@@ -134,8 +144,8 @@ func podOf(i int, p sim.Pod) *corev1.Pod {
 	}
 }
 
-// profile is the default profile of the real kube-scheduler on a snapshot that the test
-// makes.
+// profile is the default profile of the real kube-scheduler, but for its strategy, on a
+// snapshot that the test makes.
 type profile struct {
 	framework.Framework
 	lister *lister
@@ -144,12 +154,21 @@ type profile struct {
 // lister is a snapshot that may be exchanged.
 type lister struct{ *cache.Snapshot }
 
-func newProfile(t *testing.T) *profile {
+func newProfile(t *testing.T, strategy config.ScoringStrategyType) *profile {
 	t.Helper()
 	metrics.Register()
 	defaults, err := latest.Default()
 	if err != nil {
 		t.Fatal(err)
+	}
+	found := false
+	for _, c := range defaults.Profiles[0].PluginConfig {
+		if args, ok := c.Args.(*config.NodeResourcesFitArgs); ok {
+			args.ScoringStrategy.Type, found = strategy, true
+		}
+	}
+	if !found {
+		t.Fatal("the default profile says nothing of NodeResourcesFit")
 	}
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)

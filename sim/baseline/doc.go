@@ -1,9 +1,10 @@
 // Package baseline holds the scoring functions of other schedulers, as pure
 // functions of what they see, so that a simulator can compare them:
 //
-//   - kube-scheduler's default: [LeastAllocated] and [BalancedAllocation];
-//   - Trimaran's [TargetLoadPacking], [LoadVariationRiskBalancing] and
-//     [LowRiskOverCommitment] (kubernetes-sigs/scheduler-plugins);
+//   - kube-scheduler's default: [LeastAllocated] and [BalancedAllocation], and
+//     [MostAllocated] where it packs;
+//   - Trimaran's [TargetLoadPacking], [LoadVariationRiskBalancing],
+//     [LowRiskOverCommitment] and [Peaks] (kubernetes-sigs/scheduler-plugins);
 //   - Koordinator's [LoadAware].
 //
 // The functions were written anew from the published formulas, not ported; what

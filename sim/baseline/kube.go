@@ -53,6 +53,27 @@ func unallocated(allocatable, requested int64) int64 {
 	return (allocatable - requested) * MaxScore / allocatable
 }
 
+// MostAllocated is NodeResourcesFit's score where its strategy is to pack: the mean over
+// the resources of 100·req/alloc, each rounded down and 100 where req exceeds alloc.
+// requested includes the pod, all pods taken NonZero.
+func MostAllocated(allocatable, requested Resources) int64 {
+	allocCPU, allocMemory := allocatable.units()
+	cpu, memory := requested.units()
+	switch {
+	case allocCPU <= 0 && allocMemory <= 0:
+		return 0
+	case allocCPU <= 0:
+		return allocated(allocMemory, memory)
+	case allocMemory <= 0:
+		return allocated(allocCPU, cpu)
+	}
+	return (allocated(allocCPU, cpu) + allocated(allocMemory, memory)) / 2
+}
+
+func allocated(allocatable, requested int64) int64 {
+	return min(requested, allocatable) * MaxScore / allocatable
+}
+
 // BalancedAllocation is NodeResourcesBalancedAllocation's score, which says how a
 // pod changes a node's balance: with b = 100·(1 − sd), rounded down, of the requested
 // shares of both resources, each at most 1 (of two numbers the standard deviation is

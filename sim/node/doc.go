@@ -55,6 +55,13 @@
 // Readings are rounded as the kernel rounds its counters and disturbed by
 // measurement noise.
 //
+// # Power
+//
+// What the node takes follows from the share of its cores that threads hold
+// (Params.Power), with no delay and no other influence; it is added up exactly, for that
+// share is constant between two changes. The counter that shows it (ReadEnergy) is off by
+// the measurement noise.
+//
 // # CPU limits
 //
 // A pod with a limit has, in each tenth of a second, that share of its core-seconds, as

@@ -67,12 +67,14 @@ type Model struct {
 
 	wanted, held float64 // cores, as long as nothing changes
 	working      float64 // core-seconds a second that pods receive
+	watts        float64
 	totals       Totals
 	responses    []float64
 	read         counters
 	waiting      waiting
+	energy       energyCounter
 
-	daemons, noise, moment *rand.Rand
+	daemons, noise, moment, sensor *rand.Rand
 }
 
 // Totals are sums since the model's start.
@@ -93,6 +95,9 @@ type Totals struct {
 	Stalled float64
 	// ByteSeconds is the integral of the memory asked for.
 	ByteSeconds float64
+	// Joules is the energy taken, IdleJoules what of it is taken without load, and
+	// EmptyJoules what was taken while no pod was on the node.
+	Joules, IdleJoules, EmptyJoules float64
 }
 
 // New returns an empty node at time 0, or a *FieldError.
@@ -111,6 +116,8 @@ func New(p Params) (*Model, error) {
 		daemons: rand.New(rand.NewPCG(p.Seed, 1)),
 		noise:   rand.New(rand.NewPCG(p.Seed, 2)),
 		moment:  rand.New(rand.NewPCG(p.Seed, 3)),
+		sensor:  rand.New(rand.NewPCG(p.Seed, 4)),
+		watts:   p.Power.At(0),
 	}
 	m.used = m.memory()
 	m.nextBurst = m.burstGap()
@@ -320,6 +327,7 @@ func (m *Model) run(step float64) {
 	t.Stolen += m.held * m.params.Steal * step
 	t.Pods += m.working * step
 	t.ByteSeconds += m.used * step
+	m.meter(step)
 	if m.wanted > m.cores*(1+1e-12) {
 		t.Waited += step
 		t.Stalled += m.stalled(step)
@@ -625,6 +633,7 @@ func (m *Model) rebalance() {
 			m.working += c.rate * float64(len(c.threads))
 		}
 	}
+	m.watts = m.params.Power.At(min(m.held/m.cores, 1))
 }
 
 // share sets the rates of the classes, which may be some of the node's, and returns

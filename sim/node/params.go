@@ -52,6 +52,8 @@ type Params struct {
 	// group of small weight: the kernel hardly moves their threads, so that those
 	// that wait are on some of the cores alone, which pressure shows.
 	Balanced bool
+	// Power is what the node takes; the zero value is not modelled.
+	Power Power
 	// Noise is the standard deviation added to each reading; default .01.
 	Noise float64
 	// Seed selects the random streams.
@@ -104,7 +106,7 @@ func (p Params) Validate() error {
 	case !finite(p.Noise) || p.Noise > 1:
 		return refuse("Noise", p.Noise, "0 (default) to 1")
 	}
-	return nil
+	return p.Power.validate()
 }
 
 // finite says that v is a number in [0, ∞).
