@@ -18,9 +18,9 @@
 //	capacity   the signal k and the availability in pods
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	pronto     Pronto's rejection signal over svd's centred model, pure as well
-//	agent      a node's pipeline, a pure state machine over the six above
+//	agent      a node's pipeline, a pure state machine over the six above and energy
 //	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/service one to embed, profile/prometheus history
-//	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges; nothing here uses it yet
+//	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams
@@ -39,7 +39,7 @@
 // Imports point one way:
 //
 //	svd  ←  pronto, aggregate              telemetry  ←  node
-//	svd pronto filter kalman capacity reserve  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
+//	svd pronto filter kalman capacity reserve energy  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	aggregate/modelserver, api/identity, node  ←  aggregate/service
 //	profile/profiler, profile/prometheus, api/identity, node  ←  profile/profiler/service
 //	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim  ←  simnode

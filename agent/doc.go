@@ -74,6 +74,14 @@
 // Local and SetFleet are then about the centred model, under a schema that ends with
 // ProntoSchema: what the fleet tells replaces the node's own directions.
 //
+// # Power
+//
+// Power and PodPower tell what the node and its pods took of late, which the pipeline
+// only passes on: the room does not depend on it. A pod that a report counts is no more
+// in flight for a scheduler, while a mean of the last second shows it in part; so a
+// report adds the marginal power of the pods that it counts beyond those which loaded
+// the node, on average, while its power was measured.
+//
 // # Explanation and replay
 //
 // Pipeline.Why explains the last report: what was sampled, what each channel

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -37,6 +38,9 @@ func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 				CPU: time.Duration(c) * time.Second / 16, Stalled: time.Duration(b) * time.Second / 16, Memory: uint64(c) << 26,
 			}})
 		}
+		if c < 50 {
+			return agent.Report{}, false, s.power(b, c)
+		}
 	case 1:
 		known := profile.Demand{}
 		if c > 128 {
@@ -63,11 +67,22 @@ func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 	return agent.Report{}, false, nil
 }
 
+// power tells of power, good or bad.
+func (s *script) power(b, c byte) error {
+	if c < 10 {
+		return s.p.PodPower(s.at, []agent.PodPower{{Pod: 3, Cores: float32(c), Watts: float32(b)}, {Pod: reserve.PodKey(b % 8), Cores: 1}})
+	}
+	return s.p.Power(s.at, energy.Power{
+		Quality: energy.Quality(b % 6), Watts: float64(b) * 10, Max: 2000, Idle: float64(c), Marginal: float64(c) - 12, Busy: float64(b % 16), Cores: 8,
+	})
+}
+
 // FuzzPipeline gives a pipeline any inputs and holds its reports to what they are
 // worth to a scheduler. Halfway a second one goes on from its stored state, and has
 // to say the same.
 func FuzzPipeline(f *testing.F) {
 	f.Add([]byte{5, 10, 200, 3, 255, 60, 0, 1, 90, 85, 20, 20, 85, 20, 20, 2, 15, 90, 85, 240, 20})
+	f.Add([]byte{5, 10, 200, 3, 255, 60, 0, 8, 40, 0, 3, 5, 85, 20, 20, 3, 4, 90, 85, 20, 20, 0, 9, 60, 85, 20, 20, 0, 4, 30, 85, 90, 20})
 	f.Add([]byte{3, 1, 49, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 3, 1, 0, 251, 9, 9})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		p, err := agent.New(config())
@@ -126,6 +141,8 @@ func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 		t.Fatalf("n = %d, n₀ = %d, %d held, %d absorbed", w.Pods, w.Measured, w.Held, len(r.Absorbed))
 	case !slices.IsSorted(r.Absorbed) || len(slices.Compact(slices.Clone(r.Absorbed))) != len(r.Absorbed):
 		t.Fatalf("absorbed %v", r.Absorbed)
+	case r.Power.Validate() != nil || len(r.AbsorbedCores) != len(r.AbsorbedWatts) || len(r.AbsorbedCores) != 0 && len(r.AbsorbedCores) != len(r.Absorbed):
+		t.Fatalf("power %+v, %v cores, %v W", r.Power, r.AbsorbedCores, r.AbsorbedWatts)
 	case s.at.Sub(r.SampledAt) > agent.DefaultMaxAge:
 		t.Fatalf("a report of a sample %v old", s.at.Sub(r.SampledAt))
 	}

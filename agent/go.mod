@@ -5,6 +5,7 @@ go 1.24.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/spazio-scheduler/spazio/capacity v0.1.0
+	github.com/spazio-scheduler/spazio/energy v0.1.0
 	github.com/spazio-scheduler/spazio/filter v0.1.0
 	github.com/spazio-scheduler/spazio/kalman v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
@@ -15,6 +16,7 @@ require (
 
 replace (
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/profile => ../profile

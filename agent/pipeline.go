@@ -53,6 +53,9 @@ type Pipeline struct {
 	slots        float64    // that the last allowance is for
 	rejection    *rejection // nil unless Config.Pronto is set
 
+	power     *PowerState   // nil until power was told
+	powerTold reportedPower // of the last report
+
 	sequence uint64
 	pacer    pacer
 	reported float64 // avail of the last report
@@ -211,6 +214,7 @@ func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
 
 // recount concludes which pods load the node as far as is known now.
 func (p *Pipeline) recount(at time.Time) {
+	p.power.advance(at, p.pods.loading)
 	p.pace.forget(at)
 	p.pace.observe(p.pods.records)
 	p.pods.conclude(at, p.pace.lead, func(r *PodRecord) { p.pace.began(at, r) })

@@ -65,6 +65,8 @@ type State struct {
 	Pending  bool
 	// Pronto is nil unless Config.Pronto is set.
 	Pronto *ProntoState `json:",omitempty"`
+	// Power is nil until power was told.
+	Power *PowerState `json:",omitempty"`
 }
 
 // PodCount is the number of pods from a time on.
@@ -133,7 +135,7 @@ func (p *Pipeline) State() State {
 			Teardown: p.pace.teardown, Lead: p.pace.lead, Way: slices.Clone(p.pace.way),
 		},
 		Sequence: p.sequence, ReportAt: p.pacer.next, Reported: p.reported, Pending: p.pending,
-		Pronto: p.rejection.state(),
+		Pronto: p.rejection.state(), Power: p.power.clone(),
 	}
 	for _, y := range p.block[:p.filled] {
 		s.Block = append(s.Block, y...)
@@ -187,6 +189,7 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	}
 	p.sequence, p.reported, p.pending = s.Sequence, s.Reported, s.Pending
 	p.pacer.next = s.ReportAt
+	p.power = s.Power.clone()
 	return p, nil
 }
 
@@ -305,7 +308,7 @@ func (s State) validateEvents() error {
 	if math.IsNaN(s.Reported) {
 		return refuse("State.Reported", s.Reported, "must be a number")
 	}
-	return nil
+	return s.Power.validate()
 }
 
 // records are those of the pods there are and of those that have ended.

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -42,6 +43,13 @@ type Report struct {
 	// Surprises are the pods that were lately found to take something else than was
 	// told of them, at most MaxSurprises.
 	Surprises []Surprise
+	// Power is the node's; its Quality is None where nothing is known of it. Load that
+	// it does not show yet is added (energy.Projected).
+	Power energy.Power
+	// AbsorbedCores and AbsorbedWatts are what the pods of Absorbed took of late, each
+	// as many as those, in some reports; in the others both are empty. A pod of 0 cores
+	// was not measured; one that took nothing has LeastCores.
+	AbsorbedCores, AbsorbedWatts []float32
 }
 
 // ChannelReport explains one channel of a Report.

@@ -76,6 +76,8 @@ type Why struct {
 	Flags    Flags        `json:"flags"`
 	// Pronto is nil unless Config.Pronto is set.
 	Pronto *WhyPronto `json:"pronto,omitempty"`
+	// Power is nil until power was told.
+	Power *WhyPower `json:"power,omitempty"`
 }
 
 // WhyPace is what the start-up allowance follows from.
@@ -203,6 +205,7 @@ func (p *Pipeline) Why() (w Why, ok bool) {
 	w.Channels = slices.Clone(w.Channels)
 	w.Model.Direction = slices.Clone(w.Model.Direction)
 	w.Pronto = w.Pronto.clone()
+	w.Power = p.explainPower()
 	return w, true
 }
 
@@ -224,6 +227,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	}
 	p.rememberModel(s)
 	p.rememberPronto(w)
+	p.rememberPower(r)
 	for i := range w.Channels {
 		p.rememberChannel(i, pods)
 		w.Channels[i].Room, w.Channels[i].Ahead = r.Channels[i].Room, r.Channels[i].Ahead

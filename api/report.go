@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -27,6 +28,10 @@ func FromReport(r agent.Report) *spaziov1.Report {
 		NoPressure:  r.Flags.NoPressure,
 		WarmingUp:   r.Flags.WarmingUp,
 		Floored:     r.Floored,
+		Power:       fromPower(r.Power),
+
+		AbsorbedCores: slices.Clone(r.AbsorbedCores),
+		AbsorbedWatts: slices.Clone(r.AbsorbedWatts),
 	}
 	if !r.SampledAt.IsZero() {
 		m.SampledAtUnixNanos = r.SampledAt.UnixNano()
@@ -68,7 +73,10 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 			NoPressure:  m.GetNoPressure(),
 			WarmingUp:   m.GetWarmingUp(),
 		},
-		Floored: m.GetFloored(),
+		Floored:       m.GetFloored(),
+		Power:         toPower(m.GetPower()),
+		AbsorbedCores: nonEmpty(m.GetAbsorbedCores()),
+		AbsorbedWatts: nonEmpty(m.GetAbsorbedWatts()),
 	}
 	if nanos := m.GetSampledAtUnixNanos(); nanos != 0 {
 		r.SampledAt = time.Unix(0, nanos).UTC()
@@ -148,7 +156,10 @@ func CheckReport(m *spaziov1.Report) error {
 			return element("surprises", i, err)
 		}
 	}
-	return nil
+	if err := checkPower(m.GetPower()); err != nil {
+		return under("power", err)
+	}
+	return checkAbsorbed(m)
 }
 
 func checkChannel(c *spaziov1.ChannelEstimate) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -29,7 +30,12 @@ func report() agent.Report {
 		},
 		Flags: agent.Flags{Churn: true, CostUnknown: true, NoPressure: true, WarmingUp: true},
 
-		Floored:   true,
+		Floored: true,
+		Power: energy.Power{
+			Quality: energy.Shared, Watts: 81.5, SD: .25, Max: 120, Idle: 40, Marginal: 20.5, Busy: 1.75, Cores: 4, Joules: 1e15,
+			Flags: energy.Extrapolated | energy.Projected,
+		},
+		AbsorbedCores: []float32{0, .5, 4096}, AbsorbedWatts: []float32{0, 10.25, 1e6},
 		Surprises: []agent.Surprise{{Pod: 3, CPURatio: 2, MemoryRatio: .5}, {Pod: math.MaxUint64}},
 	}
 }

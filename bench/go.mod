@@ -134,6 +134,7 @@ require (
 	github.com/spazio-scheduler/spazio/aggregate v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0 // indirect
@@ -193,6 +194,7 @@ replace (
 	github.com/spazio-scheduler/spazio/api/identity => ../api/identity
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
 	github.com/spazio-scheduler/spazio/embedded => ../embedded
+	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/node => ../node

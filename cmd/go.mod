@@ -179,6 +179,7 @@ require (
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0
 	github.com/spazio-scheduler/spazio/deploy v0.1.0
 	github.com/spazio-scheduler/spazio/embedded v0.1.0
+	github.com/spazio-scheduler/spazio/energy v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/podforward v0.1.0

@@ -18,6 +18,7 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/spazio-scheduler/spazio/api v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/net v0.49.0 // indirect
 	golang.org/x/sync v0.19.0 // indirect
@@ -48,6 +49,7 @@ replace (
 	github.com/spazio-scheduler/spazio/api => ../api
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
 	github.com/spazio-scheduler/spazio/cmd => ../cmd
+	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/plugin => ../plugin

@@ -18,6 +18,8 @@ require (
 	k8s.io/kube-scheduler v0.36.3
 )
 
+require github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
+
 require (
 	cel.dev/expr v0.25.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.0 // indirect
@@ -90,6 +92,7 @@ replace (
 	github.com/spazio-scheduler/spazio/agent => ../agent
 	github.com/spazio-scheduler/spazio/api => ../api
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/profile => ../profile

@@ -8,7 +8,10 @@ require (
 	gonum.org/v1/plot v0.17.0
 )
 
-require golang.org/x/sys v0.40.0 // indirect
+require (
+	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
+	golang.org/x/sys v0.40.0 // indirect
+)
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
@@ -36,6 +39,7 @@ replace (
 	github.com/spazio-scheduler/spazio/agent => ../agent
 	github.com/spazio-scheduler/spazio/aggregate => ../aggregate
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/reserve => ../reserve

@@ -19,11 +19,14 @@ require (
 	github.com/spazio-scheduler/spazio/pronto v0.1.0
 )
 
+require github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
+
 replace (
 	github.com/spazio-scheduler/spazio/agent => ../agent
 	github.com/spazio-scheduler/spazio/aggregate => ../aggregate
 	github.com/spazio-scheduler/spazio/api => ../api
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/profile => ../profile

@@ -41,6 +41,10 @@ func appendFloat(dst []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 }
 
+func appendFloat32(dst []byte, v float32) []byte {
+	return binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+}
+
 func appendKey(dst []byte, k reserve.PodKey) []byte {
 	return binary.LittleEndian.AppendUint64(dst, uint64(k))
 }
@@ -134,6 +138,13 @@ func (b *body) word() uint64 {
 }
 
 func (b *body) float() float64 { return math.Float64frombits(b.word()) }
+
+func (b *body) float32() float32 {
+	if raw := b.next(4); raw != nil {
+		return math.Float32frombits(binary.LittleEndian.Uint32(raw))
+	}
+	return 0
+}
 
 func (b *body) time() time.Time {
 	ns := int64(b.word())

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 )
 
 // Difference names the first field in which two reports differ, with both
@@ -31,6 +32,9 @@ func Difference(a, b agent.Report) (text string, differs bool) {
 		{"Flags", a.Flags == b.Flags, a.Flags, b.Flags},
 		{"Floored", a.Floored == b.Floored, a.Floored, b.Floored},
 		{"Surprises", slices.Equal(a.Surprises, b.Surprises), a.Surprises, b.Surprises},
+		{"Power", samePower(a.Power, b.Power), a.Power, b.Power},
+		{"AbsorbedCores", slices.EqualFunc(a.AbsorbedCores, b.AbsorbedCores, same32), a.AbsorbedCores, b.AbsorbedCores},
+		{"AbsorbedWatts", slices.EqualFunc(a.AbsorbedWatts, b.AbsorbedWatts, same32), a.AbsorbedWatts, b.AbsorbedWatts},
 		{"len(Channels)", len(a.Channels) == len(b.Channels), len(a.Channels), len(b.Channels)},
 	} {
 		if !f.same {
@@ -49,3 +53,11 @@ func Difference(a, b agent.Report) (text string, differs bool) {
 }
 
 func same(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+
+func same32(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
+
+func samePower(a, b energy.Power) bool {
+	return a.Quality == b.Quality && a.Flags == b.Flags && same(a.Watts, b.Watts) && same(a.SD, b.SD) &&
+		same(a.Max, b.Max) && same(a.Idle, b.Idle) && same(a.Marginal, b.Marginal) &&
+		same(a.Busy, b.Busy) && same(a.Cores, b.Cores) && same(a.Joules, b.Joules)
+}

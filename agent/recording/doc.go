@@ -43,6 +43,7 @@
 //
 //	u  unsigned varint: 7 bits a byte, least significant first, as encoding/binary
 //	f  float64, IEEE 754, 8 bytes little-endian
+//	e  float32, IEEE 754, 4 bytes little-endian
 //	k  pod key, 8 bytes little-endian
 //	t  time, int64 nanoseconds since the Unix epoch, 8 bytes little-endian;
 //	   −2⁶³ is the zero time.Time
@@ -70,7 +71,9 @@
 //	            4 cost unknown, 8 no pressure, 16 warming up, 32 absorbed follows
 //	            as [k], otherwise it is the pods known that are not pending;
 //	            64 floored, 128 there follow for each channel room f, ahead f,
-//	            unit f, pod sd f, most f, and surprises [pod k, cpu f, memory f]
+//	            unit f, pod sd f, most f, and surprises [pod k, cpu f, memory f];
+//	            then, where anything is known of power, as in power, and [cores e,
+//	            watts e] of the pods absorbed
 //	8 dropped   t, reason s: a sample that could not be taken
 //	9 gap       t, u: so many records were lost before this one
 //	10 mark     t, s: a remark
@@ -80,10 +83,13 @@
 //	12 sizes    t, [f]: the sizes of the channels, as agent.Pipeline.Resize gets them
 //	13 usage    t, [pod k, flags b: 1 older, 2 ended, 4 pressure, age u, cpu u,
 //	            stalled u in ns, memory u, peak u]: what pods took
+//	14 power    t, watts f, sd f, max f, idle f, marginal f, busy f, cores f,
+//	            joules f, quality b, flags u: an energy.Power
+//	15 pod power  t, [pod k, cores e, watts e]: an agent.PodPower each
 //
 // The first record is a header. A snapshot follows it and every gap, before any
-// other record. Samples, pods, churn, bound, sizes, usage and fleet are inputs; a report
-// follows the input that caused it.
+// other record. Samples, pods, churn, bound, sizes, usage, power, pod power and
+// fleet are inputs; a report follows the input that caused it.
 //
 // # Crashes
 //

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -28,6 +29,7 @@ func config() agent.Config {
 type node struct {
 	t        testing.TB
 	rng      *rand.Rand
+	powers   *rand.Rand // apart, so that the rest of a day is the same without
 	pipeline *agent.Pipeline
 	recorder *recording.Recorder
 	at       time.Time
@@ -56,7 +58,7 @@ func newNode(t testing.TB, seed uint64, c agent.Config, dir string, o recording.
 	}
 	t.Cleanup(func() { r.Close() })
 	n := &node{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), pipeline: p, recorder: r, at: start,
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), powers: rand.New(rand.NewPCG(seed, 2)), pipeline: p, recorder: r, at: start,
 		y: make([]float64, len(c.Channels)), visit: func(agent.Report) {},
 	}
 	for _, ch := range c.Channels {
@@ -108,6 +110,9 @@ func (n *node) tick(event float64) {
 	if n.rng.Float64() < event {
 		n.usage()
 	}
+	if n.powers.Float64() < event {
+		n.power()
+	}
 	if n.rng.Float64() < event/20 {
 		n.resize()
 	}
@@ -151,6 +156,31 @@ func (n *node) usage() {
 	n.pipeline.Usage(n.at, readings)
 }
 
+// power measures the node, or its pods and one that it has not.
+func (n *node) power() {
+	if n.powers.IntN(3) == 0 {
+		pods := []agent.PodPower{{Pod: 1, Cores: n.powers.Float32() + 1}}
+		for _, p := range n.pods {
+			if n.powers.IntN(4) > 0 {
+				pods = append(pods, agent.PodPower{Pod: p.Key, Cores: n.powers.Float32() + agent.LeastCores, Watts: 20 * n.powers.Float32()})
+			}
+		}
+		n.recorder.PodPower(n.at, pods)
+		if err := n.pipeline.PodPower(n.at, pods); err != nil {
+			n.t.Fatal(err)
+		}
+		return
+	}
+	p := energy.Power{
+		Quality: energy.Quality(n.powers.IntN(6)), Watts: 100 * n.powers.Float64(), SD: n.powers.Float64(), Max: 120, Idle: 40, Marginal: 20 + n.powers.Float64(),
+		Busy: 4 * n.powers.Float64(), Cores: 4, Joules: 1e9 * n.powers.Float64(), Flags: energy.Flags(n.powers.Uint32()),
+	}
+	n.recorder.Power(n.at, p)
+	if err := n.pipeline.Power(n.at, p); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
 // refused is what a pipeline does not take, or takes for another thing.
 func (n *node) refused() {
 	var (
@@ -167,6 +197,13 @@ func (n *node) refused() {
 		if err := n.pipeline.SetFleet(n.at, f); (err != nil) != (f.Schema == "other") {
 			n.t.Fatal(err)
 		}
+	}
+	hot := energy.Power{Quality: energy.Measured, Watts: math.NaN()}
+	n.recorder.Power(n.at, hot)
+	twins := []agent.PodPower{{Pod: 1, Cores: 1}, {Pod: 1, Cores: 1}}
+	n.recorder.PodPower(n.at, twins)
+	if n.pipeline.Power(n.at, hot) == nil || n.pipeline.PodPower(n.at, twins) == nil {
+		n.t.Fatal("no power was accepted for one")
 	}
 	twice := append(n.pods, n.pods...)
 	n.recorder.Pods(n.at, twice)

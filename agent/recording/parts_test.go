@@ -133,6 +133,9 @@ func TestDifference(t *testing.T) {
 		"K":             func(r *agent.Report) { r.K = 0 },
 		"Limiting":      func(r *agent.Report) { r.Limiting = "" },
 		"Flags":         func(r *agent.Report) { r.Flags.Churn = true },
+		"Power":         func(r *agent.Report) { r.Power.Watts = math.Copysign(0, -1) },
+		"AbsorbedCores": func(r *agent.Report) { r.AbsorbedCores = []float32{1} },
+		"AbsorbedWatts": func(r *agent.Report) { r.AbsorbedWatts = []float32{0} },
 		"len(Channels)": func(r *agent.Report) { r.Channels = nil },
 		"Channels[0]":   func(r *agent.Report) { r.Channels[0].CostSD = 1 },
 	} {

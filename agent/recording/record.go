@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -30,12 +31,14 @@ const (
 	KindBound
 	KindSizes
 	KindUsage
+	KindPower
+	KindPodPower
 )
 
 var kinds = [...]string{
 	KindHeader: "header", KindSnapshot: "snapshot", KindSample: "sample", KindPods: "pods", KindChurn: "churn",
 	KindFleet: "fleet", KindReport: "report", KindDropped: "dropped", KindGap: "gap", KindMark: "mark", KindBound: "bound", KindSizes: "sizes",
-	KindUsage: "usage",
+	KindUsage: "usage", KindPower: "power", KindPodPower: "pod-power",
 }
 
 func (k Kind) String() string {
@@ -63,6 +66,9 @@ type Record struct {
 	// Readings are those of pods, of which a pipeline takes no more than is kept: no
 	// containers, and neither throttling nor kills.
 	Readings []agent.PodReading
+	// Power is the node's, and PodPower what pods took of it.
+	Power    energy.Power
+	PodPower []agent.PodPower
 	// Fleet and Report are set for these kinds.
 	Fleet  *agent.Fleet
 	Report *agent.Report
@@ -178,6 +184,40 @@ func (b *body) readings() []agent.PodReading {
 	})
 }
 
+func appendPower(dst []byte, p energy.Power) []byte {
+	for _, f := range [...]float64{p.Watts, p.SD, p.Max, p.Idle, p.Marginal, p.Busy, p.Cores, p.Joules} {
+		dst = appendFloat(dst, f)
+	}
+	return appendUint(append(dst, byte(p.Quality)), uint64(p.Flags))
+}
+
+func (b *body) power() (p energy.Power) {
+	for _, f := range [...]*float64{&p.Watts, &p.SD, &p.Max, &p.Idle, &p.Marginal, &p.Busy, &p.Cores, &p.Joules} {
+		*f = b.float()
+	}
+	p.Quality = energy.Quality(b.byte())
+	flags := b.uint()
+	if flags > math.MaxUint32 {
+		b.fail()
+	}
+	p.Flags = energy.Flags(flags)
+	return p
+}
+
+func appendPodPower(dst []byte, at time.Time, pods []agent.PodPower) []byte {
+	dst = appendUint(appendTime(append(dst, byte(KindPodPower)), at), uint64(len(pods)))
+	for _, p := range pods {
+		dst = appendFloat32(appendFloat32(appendKey(dst, p.Pod), p.Cores), p.Watts)
+	}
+	return dst
+}
+
+func (b *body) podPower() []agent.PodPower {
+	return list(b, 16, func() agent.PodPower {
+		return agent.PodPower{Pod: b.key(), Cores: b.float32(), Watts: b.float32()}
+	})
+}
+
 func (b *body) demand() (d profile.Demand) {
 	for _, s := range [...]*profile.Share{&d.CPU, &d.Memory} {
 		s.Amount, s.SD, s.Confidence = b.float(), b.float(), b.float()
@@ -229,7 +269,36 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 	for _, s := range r.Surprises {
 		dst = appendFloat(appendFloat(appendKey(dst, s.Pod), s.CPURatio), s.MemoryRatio)
 	}
+	return appendReportPower(dst, r)
+}
+
+// appendReportPower adds what a report says of power, nothing where it says nothing.
+func appendReportPower(dst []byte, r *agent.Report) []byte {
+	n := min(len(r.AbsorbedCores), len(r.AbsorbedWatts))
+	if r.Power == (energy.Power{}) && n == 0 {
+		return dst
+	}
+	dst = appendUint(appendPower(dst, r.Power), uint64(n))
+	for i := range n {
+		dst = appendFloat32(appendFloat32(dst, r.AbsorbedCores[i]), r.AbsorbedWatts[i])
+	}
 	return dst
+}
+
+// reportPower decodes the same.
+func (b *body) reportPower(r *agent.Report) {
+	if len(b.rest) == 0 {
+		return
+	}
+	r.Power = b.power()
+	n := b.length(8)
+	if n == 0 {
+		return
+	}
+	r.AbsorbedCores, r.AbsorbedWatts = make([]float32, n), make([]float32, n)
+	for i := range n {
+		r.AbsorbedCores[i], r.AbsorbedWatts[i] = b.float32(), b.float32()
+	}
 }
 
 // decode reads a payload; pods are those known before it.
@@ -271,6 +340,10 @@ func decodeBody(k Kind, b *body, pods []agent.Pod) (Record, error) {
 		}
 	case KindUsage:
 		r.At, r.Readings = b.time(), b.readings()
+	case KindPower:
+		r.At, r.Power = b.time(), b.power()
+	case KindPodPower:
+		r.At, r.PodPower = b.time(), b.podPower()
 	case KindReport:
 		r.Report = b.report(pods)
 		r.At = r.Report.SampledAt
@@ -369,5 +442,6 @@ func (b *body) report(pods []agent.Pod) *agent.Report {
 	if len(surprises) > 0 {
 		r.Surprises = surprises
 	}
+	b.reportPower(r)
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -187,6 +188,22 @@ func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 func (r *Recorder) Usage(at time.Time, readings []agent.PodReading) {
 	if r.ready(at) {
 		r.payload = appendUsage(r.payload[:0], at, readings)
+		r.add()
+	}
+}
+
+// Power records the power that the pipeline is about to hear of.
+func (r *Recorder) Power(at time.Time, p energy.Power) {
+	if r.ready(at) {
+		r.payload = appendPower(appendTime(append(r.payload[:0], byte(KindPower)), at), p)
+		r.add()
+	}
+}
+
+// PodPower records what of pods the pipeline is about to hear.
+func (r *Recorder) PodPower(at time.Time, pods []agent.PodPower) {
+	if r.ready(at) {
+		r.payload = appendPodPower(r.payload[:0], at, pods)
 		r.add()
 	}
 }

@@ -76,6 +76,10 @@ func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {
 		r.pipeline.Bound(rec.At, rec.Bind)
 	case KindUsage:
 		r.pipeline.Usage(rec.At, rec.Readings)
+	case KindPower:
+		err = r.pipeline.Power(rec.At, rec.Power)
+	case KindPodPower:
+		err = r.pipeline.PodPower(rec.At, rec.PodPower)
 	case KindFleet:
 		err = r.pipeline.SetFleet(rec.At, *rec.Fleet)
 	case KindSizes:
@@ -170,7 +174,7 @@ func joined(own, heard agent.State) agent.State {
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
 	own.Ended, own.Surprises = heard.Ended, heard.Surprises
 	own.ChurnFirst, own.ChurnLast = heard.ChurnFirst, heard.ChurnLast
-	own.Pace = heard.Pace
+	own.Pace, own.Power = heard.Pace, heard.Power
 	return own
 }
 

@@ -29,6 +29,7 @@ require (
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/spazio-scheduler/spazio/agent v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
@@ -63,6 +64,7 @@ replace (
 	github.com/spazio-scheduler/spazio/api => ../../api
 	github.com/spazio-scheduler/spazio/api/identity => ../../api/identity
 	github.com/spazio-scheduler/spazio/capacity => ../../capacity
+	github.com/spazio-scheduler/spazio/energy => ../../energy
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
 	github.com/spazio-scheduler/spazio/node => ../../node

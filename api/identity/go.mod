@@ -64,6 +64,8 @@ replace github.com/spazio-scheduler/spazio/agent => ../../agent
 
 replace github.com/spazio-scheduler/spazio/capacity => ../../capacity
 
+replace github.com/spazio-scheduler/spazio/energy => ../../energy
+
 replace github.com/spazio-scheduler/spazio/filter => ../../filter
 
 replace github.com/spazio-scheduler/spazio/kalman => ../../kalman

@@ -61,6 +61,7 @@ require (
 	github.com/spazio-scheduler/spazio/api v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
@@ -133,6 +134,7 @@ replace (
 	github.com/spazio-scheduler/spazio/agent => ../../agent
 	github.com/spazio-scheduler/spazio/api => ../../api
 	github.com/spazio-scheduler/spazio/capacity => ../../capacity
+	github.com/spazio-scheduler/spazio/energy => ../../energy
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
 	github.com/spazio-scheduler/spazio/plugin => ../../plugin

@@ -163,6 +163,7 @@ replace (
 	github.com/spazio-scheduler/spazio/api => ../../api
 	github.com/spazio-scheduler/spazio/capacity => ../../capacity
 	github.com/spazio-scheduler/spazio/embedded => ../../embedded
+	github.com/spazio-scheduler/spazio/energy => ../../energy
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
 	github.com/spazio-scheduler/spazio/profile => ../../profile

@@ -18,6 +18,9 @@ const (
 	// changed by more than the tolerances: what no decision rests on, usages and
 	// costs, moves on all the same, and people look at it.
 	fullMost = 30 * time.Second
+	// powerMost is that age where power is measured, which decisions rest on and which
+	// moves all the time: the next message, up to beatMost later, may be too late.
+	powerMost = 5*time.Second - beatMost
 	// A change of avail or the allowance is sent at once if it is more than
 	// slackPods and more than slackShare of what was sent last: less than what
 	// the noise of a sample moves them by.
@@ -70,7 +73,7 @@ func (h *Heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) {
 		return Nothing, now
 	case h.base == nil || !h.accepted || differs(h.base, r):
 		return Full, now
-	case h.due.Sub(h.fullAt) >= fullMost:
+	case h.due.Sub(h.fullAt) >= fullMost, r.Power.Known() && h.due.Sub(h.fullAt) > powerMost:
 		return Full, h.due
 	}
 	return Beat, h.due
@@ -90,8 +93,8 @@ func (h *Heartbeats) Sent(m Message, r *agent.Report, now time.Time, random floa
 }
 
 // differs says whether a scheduler that has known must hear of r: whether its
-// pods, its flags, what limits it or its room have changed, or a heartbeat could
-// not refer to known.
+// pods, its flags, what limits it, its room or what its power rests on have changed,
+// it tells what its pods took, or a heartbeat could not refer to known.
 func differs(known, r *agent.Report) bool {
 	return known.Sequence == 0 || r.Sequence <= known.Sequence ||
 		known.Node != r.Node || known.Incarnation != r.Incarnation || known.Schema != r.Schema ||
@@ -99,6 +102,7 @@ func differs(known, r *agent.Report) bool {
 		!slices.Equal(known.Absorbed, r.Absorbed) ||
 		(known.Avail >= onePod) != (r.Avail >= onePod) ||
 		moved(known.Avail, r.Avail) || moved(known.Allowance, r.Allowance) ||
+		known.Power.Quality != r.Power.Quality || len(r.AbsorbedCores) > 0 ||
 		news(known.Surprises, r.Surprises) || len(known.Channels) != len(r.Channels) || roomsMoved(known, r)
 }
 

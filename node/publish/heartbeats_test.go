@@ -12,6 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -65,6 +66,9 @@ func TestWhatIsAChange(t *testing.T) {
 		{"schema", publish.Full, func(r *agent.Report) { r.Schema = "t" }},
 		{"node", publish.Full, func(r *agent.Report) { r.Node = "m" }},
 		{"incarnation", publish.Full, func(r *agent.Report) { r.Incarnation = 2 }},
+		{"what pods took", publish.Full, func(r *agent.Report) { r.AbsorbedCores, r.AbsorbedWatts = make([]float32, 3), make([]float32, 3) }},
+		{"power", publish.Full, func(r *agent.Report) { r.Power = energy.Power{Quality: energy.Measured, Watts: 100} }},
+		{"watts of no quality", publish.Beat, func(r *agent.Report) { r.Power = energy.Power{Watts: 100} }},
 		{"no later", publish.Full, func(r *agent.Report) { r.Sequence = 1 }},
 	} {
 		r := steady(2)
@@ -213,6 +217,37 @@ func TestStreamOverTime(t *testing.T) {
 		}
 		if l.heartbeats == 0 || l.fulls > changes+60 {
 			t.Errorf("seed %d: %d full reports of %d changes, %d heartbeats", seed, l.fulls, changes, l.heartbeats)
+		}
+	}
+}
+
+// TestPowerIsNeverOld: of a node whose power is measured a scheduler has a full report
+// at least every five seconds, and what its pods took at once.
+func TestPowerIsNeverOld(t *testing.T) {
+	const step = 10 * time.Millisecond
+	for seed := range uint64(10) {
+		l := &listener{t: t, rng: rand.New(rand.NewPCG(seed, 3))}
+		l.beats.Accept()
+		var current *agent.Report
+		for now := epoch; now.Before(epoch.Add(2 * time.Minute)); now = now.Add(step) {
+			if second := now.Sub(epoch); second%time.Second == 0 {
+				next := steady(uint64(second/time.Second) + 1)
+				next.Power = energy.Power{Quality: energy.Measured, Watts: 60 + l.rng.Float64()}
+				if seed%2 == 0 && second%(7*time.Second) == 0 {
+					next.AbsorbedCores, next.AbsorbedWatts = []float32{1, 2, float32(next.Sequence)}, make([]float32, 3)
+				}
+				current = &next
+			}
+			l.at(now, current)
+			if old := now.Sub(l.since); old > 5*time.Second {
+				t.Fatalf("seed %d: no full report for %v", seed, old)
+			}
+			if len(current.AbsorbedCores) > 0 && l.known.Sequence != current.Sequence {
+				t.Fatalf("seed %d: the pods' cores of report %d are not told", seed, current.Sequence)
+			}
+		}
+		if l.heartbeats == 0 {
+			t.Errorf("seed %d: no heartbeat", seed)
 		}
 	}
 }

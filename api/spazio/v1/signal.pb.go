@@ -21,6 +21,66 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Quality says what a power rests on. One that a reader does not know counts as none.
+type Quality int32
+
+const (
+	Quality_QUALITY_NONE Quality = 0
+	// by utilisation, from nameplate figures
+	Quality_QUALITY_MODELLED Quality = 1
+	// measured at the machine's supply
+	Quality_QUALITY_PLATFORM Quality = 2
+	// a guest's part of what its host has measured
+	Quality_QUALITY_SHARED Quality = 3
+	// by the processor's own counters
+	Quality_QUALITY_MEASURED Quality = 4
+)
+
+// Enum value maps for Quality.
+var (
+	Quality_name = map[int32]string{
+		0: "QUALITY_NONE",
+		1: "QUALITY_MODELLED",
+		2: "QUALITY_PLATFORM",
+		3: "QUALITY_SHARED",
+		4: "QUALITY_MEASURED",
+	}
+	Quality_value = map[string]int32{
+		"QUALITY_NONE":     0,
+		"QUALITY_MODELLED": 1,
+		"QUALITY_PLATFORM": 2,
+		"QUALITY_SHARED":   3,
+		"QUALITY_MEASURED": 4,
+	}
+)
+
+func (x Quality) Enum() *Quality {
+	p := new(Quality)
+	*p = x
+	return p
+}
+
+func (x Quality) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Quality) Descriptor() protoreflect.EnumDescriptor {
+	return file_spazio_v1_signal_proto_enumTypes[0].Descriptor()
+}
+
+func (Quality) Type() protoreflect.EnumType {
+	return &file_spazio_v1_signal_proto_enumTypes[0]
+}
+
+func (x Quality) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Quality.Descriptor instead.
+func (Quality) EnumDescriptor() ([]byte, []int) {
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{0}
+}
+
 // Report is a node's capacity at one moment. (incarnation, sequence) orders
 // the reports of a node across restarts of its agent.
 type Report struct {
@@ -49,6 +109,13 @@ type Report struct {
 	CostUnknown bool               `protobuf:"varint,14,opt,name=cost_unknown,json=costUnknown,proto3" json:"cost_unknown,omitempty"`
 	NoPressure  bool               `protobuf:"varint,15,opt,name=no_pressure,json=noPressure,proto3" json:"no_pressure,omitempty"`
 	WarmingUp   bool               `protobuf:"varint,16,opt,name=warming_up,json=warmingUp,proto3" json:"warming_up,omitempty"`
+	// power is the node's; unset where nothing is known of it.
+	Power *Power `protobuf:"bytes,17,opt,name=power,proto3" json:"power,omitempty"`
+	// absorbed_cores and absorbed_watts are how many cores the pods of absorbed kept busy
+	// of late and what they were charged for that: as many as those, in their order, or
+	// none. A pod of 0 cores was not measured.
+	AbsorbedCores []float32 `protobuf:"fixed32,18,rep,packed,name=absorbed_cores,json=absorbedCores,proto3" json:"absorbed_cores,omitempty"`
+	AbsorbedWatts []float32 `protobuf:"fixed32,19,rep,packed,name=absorbed_watts,json=absorbedWatts,proto3" json:"absorbed_watts,omitempty"`
 	// floored says that avail was raised to one pod because every channel is less
 	// than half full.
 	Floored bool `protobuf:"varint,20,opt,name=floored,proto3" json:"floored,omitempty"`
@@ -208,6 +275,27 @@ func (x *Report) GetWarmingUp() bool {
 	return false
 }
 
+func (x *Report) GetPower() *Power {
+	if x != nil {
+		return x.Power
+	}
+	return nil
+}
+
+func (x *Report) GetAbsorbedCores() []float32 {
+	if x != nil {
+		return x.AbsorbedCores
+	}
+	return nil
+}
+
+func (x *Report) GetAbsorbedWatts() []float32 {
+	if x != nil {
+		return x.AbsorbedWatts
+	}
+	return nil
+}
+
 func (x *Report) GetFloored() bool {
 	if x != nil {
 		return x.Floored
@@ -360,6 +448,129 @@ func (x *ChannelEstimate) GetMost() float64 {
 	return 0
 }
 
+// Power is what a node takes, in watts.
+type Power struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// watts is its power, with the load of absorbed that was not measured yet, and
+	// watts_sd the standard deviation.
+	Watts   float64 `protobuf:"fixed64,1,opt,name=watts,proto3" json:"watts,omitempty"`
+	WattsSd float64 `protobuf:"fixed64,2,opt,name=watts_sd,json=wattsSd,proto3" json:"watts_sd,omitempty"`
+	// max_watts is the power at full load, idle_watts that without, and marginal_watts
+	// what a busy core more takes.
+	MaxWatts      float64 `protobuf:"fixed64,3,opt,name=max_watts,json=maxWatts,proto3" json:"max_watts,omitempty"`
+	IdleWatts     float64 `protobuf:"fixed64,4,opt,name=idle_watts,json=idleWatts,proto3" json:"idle_watts,omitempty"`
+	MarginalWatts float64 `protobuf:"fixed64,5,opt,name=marginal_watts,json=marginalWatts,proto3" json:"marginal_watts,omitempty"`
+	BusyCores     float64 `protobuf:"fixed64,6,opt,name=busy_cores,json=busyCores,proto3" json:"busy_cores,omitempty"`
+	Cores         float64 `protobuf:"fixed64,7,opt,name=cores,proto3" json:"cores,omitempty"`
+	// joules_total is what the node has taken since the agent's start.
+	JoulesTotal float64 `protobuf:"fixed64,8,opt,name=joules_total,json=joulesTotal,proto3" json:"joules_total,omitempty"`
+	Quality     Quality `protobuf:"varint,9,opt,name=quality,proto3,enum=spazio.v1.Quality" json:"quality,omitempty"`
+	// flags: 1 partial, 2 extrapolated, 4 ratio-split, 8 gap, 16 projected.
+	Flags         uint32 `protobuf:"varint,10,opt,name=flags,proto3" json:"flags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Power) Reset() {
+	*x = Power{}
+	mi := &file_spazio_v1_signal_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Power) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Power) ProtoMessage() {}
+
+func (x *Power) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_signal_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Power.ProtoReflect.Descriptor instead.
+func (*Power) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Power) GetWatts() float64 {
+	if x != nil {
+		return x.Watts
+	}
+	return 0
+}
+
+func (x *Power) GetWattsSd() float64 {
+	if x != nil {
+		return x.WattsSd
+	}
+	return 0
+}
+
+func (x *Power) GetMaxWatts() float64 {
+	if x != nil {
+		return x.MaxWatts
+	}
+	return 0
+}
+
+func (x *Power) GetIdleWatts() float64 {
+	if x != nil {
+		return x.IdleWatts
+	}
+	return 0
+}
+
+func (x *Power) GetMarginalWatts() float64 {
+	if x != nil {
+		return x.MarginalWatts
+	}
+	return 0
+}
+
+func (x *Power) GetBusyCores() float64 {
+	if x != nil {
+		return x.BusyCores
+	}
+	return 0
+}
+
+func (x *Power) GetCores() float64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *Power) GetJoulesTotal() float64 {
+	if x != nil {
+		return x.JoulesTotal
+	}
+	return 0
+}
+
+func (x *Power) GetQuality() Quality {
+	if x != nil {
+		return x.Quality
+	}
+	return Quality_QUALITY_NONE
+}
+
+func (x *Power) GetFlags() uint32 {
+	if x != nil {
+		return x.Flags
+	}
+	return 0
+}
+
 // Surprise is a pod that takes far more, or far less, than was told of it: measured
 // over told, 0 of what nothing was told.
 type Surprise struct {
@@ -374,7 +585,7 @@ type Surprise struct {
 
 func (x *Surprise) Reset() {
 	*x = Surprise{}
-	mi := &file_spazio_v1_signal_proto_msgTypes[2]
+	mi := &file_spazio_v1_signal_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -386,7 +597,7 @@ func (x *Surprise) String() string {
 func (*Surprise) ProtoMessage() {}
 
 func (x *Surprise) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_signal_proto_msgTypes[2]
+	mi := &file_spazio_v1_signal_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -399,7 +610,7 @@ func (x *Surprise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Surprise.ProtoReflect.Descriptor instead.
 func (*Surprise) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{2}
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Surprise) GetPod() uint64 {
@@ -438,7 +649,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_spazio_v1_signal_proto_msgTypes[3]
+	mi := &file_spazio_v1_signal_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +661,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_signal_proto_msgTypes[3]
+	mi := &file_spazio_v1_signal_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +674,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{3}
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Notice) GetEvent() isNotice_Event {
@@ -526,7 +737,7 @@ type PodBound struct {
 
 func (x *PodBound) Reset() {
 	*x = PodBound{}
-	mi := &file_spazio_v1_signal_proto_msgTypes[4]
+	mi := &file_spazio_v1_signal_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +749,7 @@ func (x *PodBound) String() string {
 func (*PodBound) ProtoMessage() {}
 
 func (x *PodBound) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_signal_proto_msgTypes[4]
+	mi := &file_spazio_v1_signal_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +762,7 @@ func (x *PodBound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodBound.ProtoReflect.Descriptor instead.
 func (*PodBound) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{4}
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PodBound) GetPod() uint64 {
@@ -591,7 +802,7 @@ type PodDemand struct {
 
 func (x *PodDemand) Reset() {
 	*x = PodDemand{}
-	mi := &file_spazio_v1_signal_proto_msgTypes[5]
+	mi := &file_spazio_v1_signal_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +814,7 @@ func (x *PodDemand) String() string {
 func (*PodDemand) ProtoMessage() {}
 
 func (x *PodDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_signal_proto_msgTypes[5]
+	mi := &file_spazio_v1_signal_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +827,7 @@ func (x *PodDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodDemand.ProtoReflect.Descriptor instead.
 func (*PodDemand) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{5}
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PodDemand) GetCpuCores() float64 {
@@ -665,7 +876,7 @@ var File_spazio_v1_signal_proto protoreflect.FileDescriptor
 
 const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\n" +
-	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\x83\x05\n" +
+	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\xf9\x05\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
@@ -685,7 +896,10 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\vno_pressure\x18\x0f \x01(\bR\n" +
 	"noPressure\x12\x1d\n" +
 	"\n" +
-	"warming_up\x18\x10 \x01(\bR\twarmingUp\x12\x18\n" +
+	"warming_up\x18\x10 \x01(\bR\twarmingUp\x12&\n" +
+	"\x05power\x18\x11 \x01(\v2\x10.spazio.v1.PowerR\x05power\x12%\n" +
+	"\x0eabsorbed_cores\x18\x12 \x03(\x02R\rabsorbedCores\x12%\n" +
+	"\x0eabsorbed_watts\x18\x13 \x03(\x02R\rabsorbedWatts\x12\x18\n" +
 	"\afloored\x18\x14 \x01(\bR\afloored\x121\n" +
 	"\tsurprises\x18\x15 \x03(\v2\x13.spazio.v1.SurpriseR\tsurprises\x12(\n" +
 	"\x10sample_age_nanos\x18\x17 \x01(\x03R\x0esampleAgeNanos\x12\x1c\n" +
@@ -701,7 +915,21 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\x06pod_sd\x18\b \x01(\x01R\x05podSd\x12\x14\n" +
 	"\x05ahead\x18\t \x01(\x01R\x05ahead\x12\x12\n" +
 	"\x04most\x18\n" +
-	" \x01(\x01R\x04most\"\\\n" +
+	" \x01(\x01R\x04most\"\xb7\x02\n" +
+	"\x05Power\x12\x14\n" +
+	"\x05watts\x18\x01 \x01(\x01R\x05watts\x12\x19\n" +
+	"\bwatts_sd\x18\x02 \x01(\x01R\awattsSd\x12\x1b\n" +
+	"\tmax_watts\x18\x03 \x01(\x01R\bmaxWatts\x12\x1d\n" +
+	"\n" +
+	"idle_watts\x18\x04 \x01(\x01R\tidleWatts\x12%\n" +
+	"\x0emarginal_watts\x18\x05 \x01(\x01R\rmarginalWatts\x12\x1d\n" +
+	"\n" +
+	"busy_cores\x18\x06 \x01(\x01R\tbusyCores\x12\x14\n" +
+	"\x05cores\x18\a \x01(\x01R\x05cores\x12!\n" +
+	"\fjoules_total\x18\b \x01(\x01R\vjoulesTotal\x12,\n" +
+	"\aquality\x18\t \x01(\x0e2\x12.spazio.v1.QualityR\aquality\x12\x14\n" +
+	"\x05flags\x18\n" +
+	" \x01(\rR\x05flags\"\\\n" +
 	"\bSurprise\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x06R\x03pod\x12\x1b\n" +
 	"\tcpu_ratio\x18\x02 \x01(\x01R\bcpuRatio\x12!\n" +
@@ -721,7 +949,13 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\x0ecpu_confidence\x18\x03 \x01(\x01R\rcpuConfidence\x12!\n" +
 	"\fmemory_bytes\x18\x04 \x01(\x01R\vmemoryBytes\x12\x1b\n" +
 	"\tmemory_sd\x18\x05 \x01(\x01R\bmemorySd\x12+\n" +
-	"\x11memory_confidence\x18\x06 \x01(\x01R\x10memoryConfidence2D\n" +
+	"\x11memory_confidence\x18\x06 \x01(\x01R\x10memoryConfidence*q\n" +
+	"\aQuality\x12\x10\n" +
+	"\fQUALITY_NONE\x10\x00\x12\x14\n" +
+	"\x10QUALITY_MODELLED\x10\x01\x12\x14\n" +
+	"\x10QUALITY_PLATFORM\x10\x02\x12\x12\n" +
+	"\x0eQUALITY_SHARED\x10\x03\x12\x14\n" +
+	"\x10QUALITY_MEASURED\x10\x042D\n" +
 	"\rSignalService\x123\n" +
 	"\aPublish\x12\x11.spazio.v1.Report\x1a\x11.spazio.v1.Notice(\x010\x01B;Z9github.com/spazio-scheduler/spazio/api/spazio/v1;spaziov1b\x06proto3"
 
@@ -737,27 +971,32 @@ func file_spazio_v1_signal_proto_rawDescGZIP() []byte {
 	return file_spazio_v1_signal_proto_rawDescData
 }
 
-var file_spazio_v1_signal_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_spazio_v1_signal_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_spazio_v1_signal_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_spazio_v1_signal_proto_goTypes = []any{
-	(*Report)(nil),          // 0: spazio.v1.Report
-	(*ChannelEstimate)(nil), // 1: spazio.v1.ChannelEstimate
-	(*Surprise)(nil),        // 2: spazio.v1.Surprise
-	(*Notice)(nil),          // 3: spazio.v1.Notice
-	(*PodBound)(nil),        // 4: spazio.v1.PodBound
-	(*PodDemand)(nil),       // 5: spazio.v1.PodDemand
+	(Quality)(0),            // 0: spazio.v1.Quality
+	(*Report)(nil),          // 1: spazio.v1.Report
+	(*ChannelEstimate)(nil), // 2: spazio.v1.ChannelEstimate
+	(*Power)(nil),           // 3: spazio.v1.Power
+	(*Surprise)(nil),        // 4: spazio.v1.Surprise
+	(*Notice)(nil),          // 5: spazio.v1.Notice
+	(*PodBound)(nil),        // 6: spazio.v1.PodBound
+	(*PodDemand)(nil),       // 7: spazio.v1.PodDemand
 }
 var file_spazio_v1_signal_proto_depIdxs = []int32{
-	1, // 0: spazio.v1.Report.channels:type_name -> spazio.v1.ChannelEstimate
-	2, // 1: spazio.v1.Report.surprises:type_name -> spazio.v1.Surprise
-	4, // 2: spazio.v1.Notice.pod_bound:type_name -> spazio.v1.PodBound
-	5, // 3: spazio.v1.PodBound.demand:type_name -> spazio.v1.PodDemand
-	0, // 4: spazio.v1.SignalService.Publish:input_type -> spazio.v1.Report
-	3, // 5: spazio.v1.SignalService.Publish:output_type -> spazio.v1.Notice
-	5, // [5:6] is the sub-list for method output_type
-	4, // [4:5] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	2, // 0: spazio.v1.Report.channels:type_name -> spazio.v1.ChannelEstimate
+	3, // 1: spazio.v1.Report.power:type_name -> spazio.v1.Power
+	4, // 2: spazio.v1.Report.surprises:type_name -> spazio.v1.Surprise
+	0, // 3: spazio.v1.Power.quality:type_name -> spazio.v1.Quality
+	6, // 4: spazio.v1.Notice.pod_bound:type_name -> spazio.v1.PodBound
+	7, // 5: spazio.v1.PodBound.demand:type_name -> spazio.v1.PodDemand
+	1, // 6: spazio.v1.SignalService.Publish:input_type -> spazio.v1.Report
+	5, // 7: spazio.v1.SignalService.Publish:output_type -> spazio.v1.Notice
+	7, // [7:8] is the sub-list for method output_type
+	6, // [6:7] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_spazio_v1_signal_proto_init() }
@@ -765,23 +1004,24 @@ func file_spazio_v1_signal_proto_init() {
 	if File_spazio_v1_signal_proto != nil {
 		return
 	}
-	file_spazio_v1_signal_proto_msgTypes[3].OneofWrappers = []any{
+	file_spazio_v1_signal_proto_msgTypes[4].OneofWrappers = []any{
 		(*Notice_PodBound)(nil),
 		(*Notice_TakesHeartbeats)(nil),
 	}
-	file_spazio_v1_signal_proto_msgTypes[4].OneofWrappers = []any{}
+	file_spazio_v1_signal_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_spazio_v1_signal_proto_rawDesc), len(file_spazio_v1_signal_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   6,
+			NumEnums:      1,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_spazio_v1_signal_proto_goTypes,
 		DependencyIndexes: file_spazio_v1_signal_proto_depIdxs,
+		EnumInfos:         file_spazio_v1_signal_proto_enumTypes,
 		MessageInfos:      file_spazio_v1_signal_proto_msgTypes,
 	}.Build()
 	File_spazio_v1_signal_proto = out.File

@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// PodPower is what a pod was measured to take of late. It is a plain value.
+type PodPower struct {
+	Pod reserve.PodKey
+	// Cores is how many it kept busy, at least LeastCores, and Watts what it was
+	// charged for that.
+	Cores, Watts float32
+}
+
+// LeastCores is what a pod is told to keep busy that took nothing: no cores at all
+// means in a Report that the pod was not measured.
+const LeastCores = 1e-6
+
+// PowerState is what is known of a node's power.
+type PowerState struct {
+	// Power is that of the newest interval, and Pods how many loaded the node in it
+	// on average.
+	Power energy.Power
+	Pods  float64
+	// Since is when that interval ended, At up to when PodSeconds has summed the pods
+	// that have loaded the node since.
+	Since, At  time.Time
+	PodSeconds float64
+	// Took are the newest figures of pods, by key. Untold says that no report has
+	// carried them.
+	Took   []PodPower `json:",omitempty"`
+	Untold bool       `json:",omitempty"`
+}
+
+// Power takes the node's power as of a time: the mean since the last call. The next
+// report carries it. One of no known quality says that nothing is known any more. A
+// power that is none is a *FieldError and changes nothing.
+func (p *Pipeline) Power(at time.Time, power energy.Power) error {
+	if err := power.Validate(); err != nil {
+		if bad := (*energy.FieldError)(nil); errors.As(err, &bad) {
+			return &FieldError{"Power." + bad.Field, bad.Value, fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
+		}
+		return err
+	}
+	if !power.Known() {
+		power = energy.Power{}
+	}
+	at = at.UTC()
+	s := p.powered(at)
+	s.Power, s.Pods = power, float64(p.pods.loading)
+	if span := at.Sub(s.Since).Seconds(); span > 0 {
+		s.Pods = s.PodSeconds / span
+	}
+	s.Since, s.PodSeconds = at, 0
+	return nil
+}
+
+// PodPower takes what pods took of late. The next report carries it of those that it
+// counts. Pods that are none, or told twice, are a *FieldError and change nothing.
+func (p *Pipeline) PodPower(at time.Time, pods []PodPower) error {
+	took := slices.Clone(pods)
+	slices.SortFunc(took, func(a, b PodPower) int { return cmp.Compare(a.Pod, b.Pod) })
+	if err := checkPodPower("pods", took); err != nil {
+		return err
+	}
+	s := p.powered(at.UTC())
+	s.Took, s.Untold = took, len(took) > 0
+	return nil
+}
+
+// powered is the state of a node whose power is measured, brought up to a time.
+func (p *Pipeline) powered(at time.Time) *PowerState {
+	if p.power == nil {
+		p.power = &PowerState{Since: at, At: at}
+	}
+	p.power.advance(at, p.pods.loading)
+	return p.power
+}
+
+// advance sums the pods that have loaded the node up to a time. It does nothing where
+// no power is measured.
+func (s *PowerState) advance(at time.Time, loading int) {
+	if s == nil || !at.After(s.At) {
+		return
+	}
+	s.PodSeconds += float64(loading) * at.Sub(s.At).Seconds()
+	s.At = at
+}
+
+// reportPower completes a report by what is known of power; c is the cores that a pod
+// takes.
+func (p *Pipeline) reportPower(r *Report, c float64) {
+	s := p.power
+	if s == nil {
+		return
+	}
+	r.Power = projected(s.Power, c*(float64(p.pods.counted)-s.Pods))
+	if !s.Untold || len(r.Absorbed) == 0 {
+		return
+	}
+	s.Untold = false
+	r.AbsorbedCores, r.AbsorbedWatts = make([]float32, len(r.Absorbed)), make([]float32, len(r.Absorbed))
+	took := s.Took
+	for i, key := range r.Absorbed { // both ascend
+		for len(took) > 0 && took[0].Pod < key {
+			took = took[1:]
+		}
+		if len(took) > 0 && took[0].Pod == key {
+			r.AbsorbedCores[i], r.AbsorbedWatts[i] = took[0].Cores, took[0].Watts
+		}
+	}
+}
+
+// projected is a power to which so many cores are added, which may be negative: those
+// of pods that a report counts and that the interval did not show, or not all of it.
+// Load beyond the machine's cores takes no more power.
+func projected(p energy.Power, cores float64) energy.Power {
+	if !p.Known() || math.Abs(cores) < LeastCores { // what summing times rounds off
+		return p
+	}
+	busy := min(max(p.Busy+cores, 0), energy.MaxCores)
+	run := min(busy, max(p.Cores, p.Busy)) - p.Busy
+	p.Watts = min(max(p.Watts+p.Marginal*run, min(p.Watts, p.Idle)), energy.MaxWatts)
+	p.Busy = busy
+	p.Flags |= energy.Projected
+	return p
+}
+
+// clone returns a copy, nil of nil.
+func (s *PowerState) clone() *PowerState {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.Took = slices.Clone(s.Took)
+	return &c
+}
+
+// validate says what no pipeline can have had. A nil PowerState is valid.
+func (s *PowerState) validate() error {
+	if s == nil {
+		return nil
+	}
+	if err := s.Power.Validate(); err != nil {
+		return fmt.Errorf("agent: State.Power: %w", err)
+	}
+	if !(s.Pods >= 0 && s.Pods <= kalman.MaxPods) {
+		return refuse("State.Power.Pods", s.Pods, "must be in [0, 1e6]")
+	}
+	if !(s.PodSeconds >= 0 && s.PodSeconds <= maxPodSeconds) {
+		return refuse("State.Power.PodSeconds", s.PodSeconds, "must be finite and not negative")
+	}
+	return checkPodPower("State.Power.Took", s.Took)
+}
+
+// maxPodSeconds is that of more pods and years than there are.
+const maxPodSeconds = 1e18
+
+// checkPodPower checks a list by key.
+func checkPodPower(list string, pods []PodPower) error {
+	if len(pods) > kalman.MaxPods {
+		return refuse("len("+list+")", len(pods), "must be at most %d", kalman.MaxPods)
+	}
+	for i, t := range pods {
+		switch {
+		case i > 0 && t.Pod <= pods[i-1].Pod:
+			return refuse(index(list, i, "Pod"), t.Pod, "must be told once")
+		case !(t.Cores >= LeastCores && t.Cores <= energy.MaxCores):
+			return refuse(index(list, i, "Cores"), t.Cores, "must be in [%g, %d]", LeastCores, energy.MaxCores)
+		case !(t.Watts >= 0 && t.Watts <= energy.MaxWatts):
+			return refuse(index(list, i, "Watts"), t.Watts, "must be in [0, %g]", float64(energy.MaxWatts))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,351 @@
+package agent_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// measured is the power of a node of four cores, one of which is busy.
+func measured() energy.Power {
+	return energy.Power{Quality: energy.Measured, Watts: 60, SD: .5, Max: 120, Idle: 40, Marginal: 20, Busy: 1, Cores: 4, Joules: 1234.5}
+}
+
+// power tells a node its power.
+func (n *node) power(p energy.Power) {
+	n.t.Helper()
+	if err := n.p.Power(n.at, p); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func TestReportsCarryThePower(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(10, .25, .1)
+	if r := n.last(); r.Power != (energy.Power{}) || r.AbsorbedCores != nil || r.AbsorbedWatts != nil {
+		t.Errorf("nobody told of power: %+v", r)
+	}
+	n.power(measured())
+	n.samples(10, .25, .1)
+	if d := cmp.Diff(measured(), n.last().Power); d != "" {
+		t.Errorf("power (-told +reported):\n%s", d)
+	}
+	for _, q := range []energy.Quality{energy.None, energy.Measured + 1, 255} {
+		unknown := measured()
+		unknown.Quality = q
+		n.power(unknown)
+		n.samples(10, .25, .1)
+		if p := n.last().Power; p != (energy.Power{}) {
+			t.Errorf("quality %d: %+v", q, p)
+		}
+	}
+}
+
+func TestPodsPowerRidesOnTheNextReport(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(10, .25, .1)
+	n.list(2, 5, 7)
+	n.samples(10, .25, .1)
+	told := []agent.PodPower{{Pod: 7, Cores: 1.5, Watts: 30}, {Pod: 9, Cores: 2, Watts: 4}, {Pod: 2, Cores: agent.LeastCores}}
+	given := slices.Clone(told)
+	if err := n.p.PodPower(n.at, told); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(given, told); d != "" {
+		t.Errorf("the argument is another:\n%s", d)
+	}
+	told[0].Cores = 99 // what was told is the pipeline's
+	n.reports = nil
+	n.samples(20, .25, .1)
+	for i, r := range n.reports {
+		var cores, watts []float32
+		if i == 0 {
+			cores, watts = []float32{agent.LeastCores, 0, 1.5}, []float32{0, 0, 30}
+		}
+		if !slices.Equal(r.Absorbed, []reserve.PodKey{2, 5, 7}) || !slices.Equal(r.AbsorbedCores, cores) || !slices.Equal(r.AbsorbedWatts, watts) {
+			t.Errorf("report %d of %v has %v cores and %v W", i, r.Absorbed, r.AbsorbedCores, r.AbsorbedWatts)
+		}
+	}
+	if len(n.reports) < 2 {
+		t.Errorf("%d reports", len(n.reports))
+	}
+	// Where no pod counts they wait for one that does.
+	n.list()
+	n.reports = nil
+	if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: 3, Cores: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	n.samples(10, .25, .1)
+	n.list(3)
+	n.samples(1, .25, .1)
+	if r := n.last(); !slices.Equal(r.AbsorbedCores, []float32{1}) || !slices.Equal(r.AbsorbedWatts, []float32{0}) {
+		t.Errorf("pod 3 has %v cores and %v W", r.AbsorbedCores, r.AbsorbedWatts)
+	}
+}
+
+// TestPowerOfPodsToCome: pods that a report counts are no more in flight, so that what
+// they take is in its power, though that was measured without them, or with some.
+func TestPowerOfPodsToCome(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, now, late int // pods while power was measured, at its end, and since
+		change            func(*energy.Power)
+		want              func(c float64) (watts, busy float64) // c cores a pod
+	}{
+		"none":                 {2, 2, 2, nil, func(float64) (float64, float64) { return 60, 1 }},
+		"one that came since":  {0, 0, 1, nil, func(c float64) (float64, float64) { return 60 + 20*c, 1 + c }},
+		"two came halfway":     {0, 2, 2, nil, func(c float64) (float64, float64) { return 60 + 20*c, 1 + c }},
+		"one that went since":  {1, 1, 0, func(p *energy.Power) { p.Busy, p.Watts = 3, 100 }, func(c float64) (float64, float64) { return 100 - 20*c, 3 - c }},
+		"no less than idle":    {4, 4, 0, func(p *energy.Power) { p.Watts = 41 }, func(float64) (float64, float64) { return 40, 0 }},
+		"below its own idle":   {4, 4, 0, func(p *energy.Power) { p.Watts = 39 }, func(float64) (float64, float64) { return 39, 0 }},
+		"no more than cores":   {0, 0, 4, nil, func(c float64) (float64, float64) { return 60 + 3*20, 1 + 4*c }},
+		"full as it was":       {0, 0, 1, func(p *energy.Power) { p.Busy = 4 }, func(c float64) (float64, float64) { return 60, 4 + c }},
+		"more busy than cores": {0, 0, 1, func(p *energy.Power) { p.Busy = 5 }, func(c float64) (float64, float64) { return 60, 5 + c }},
+		"bounded":              {0, 0, 4, func(p *energy.Power) { p.Watts, p.Marginal, p.Max = 999_999, 999_999, 1e6 }, func(c float64) (float64, float64) { return 1e6, 1 + 4*c }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, config())
+			n.samples(10, .25, .1)
+			n.pods(tt.before)
+			n.power(energy.Power{})
+			n.samples(5, .25, .1)
+			n.pods(tt.now)
+			n.samples(5, .25, .1)
+			p := measured()
+			if tt.change != nil {
+				tt.change(&p)
+			}
+			n.power(p)
+			n.reports = nil
+			n.pods(tt.late)
+			for len(n.reports) == 0 {
+				n.samples(1, .25, .1)
+			}
+			r := n.last()
+			watts, busy := tt.want(r.Channels[0].Cost * 4)
+			flags := p.Flags
+			if busy != p.Busy {
+				flags |= energy.Projected
+			}
+			if !near(r.Power.Watts, watts, 1e-9) || !near(r.Power.Busy, busy, 1e-9) || r.Power.Flags != flags {
+				t.Errorf("%g W with %g cores busy (%v), want %g W, %g cores (%v)", r.Power.Watts, r.Power.Busy, r.Power.Flags, watts, busy, flags)
+			}
+			w, _ := n.p.Why()
+			if w.Power == nil || !near(w.Power.Projected, watts-p.Watts, 1e-9) || w.Power.Watts != r.Power.Watts || !near(w.Power.PodsMeasured, float64(tt.before+tt.now)/2, 1e-9) {
+				t.Errorf("why: %+v", w.Power)
+			}
+			// When they have loaded the node for as long as power was measured, it shows them.
+			n.power(p)
+			n.samples(10, .25, .1)
+			n.power(p)
+			n.samples(10, .25, .1)
+			if r := n.last(); !near(r.Power.Watts, p.Watts, 1e-9) || !near(r.Power.Busy, p.Busy, 1e-9) {
+				t.Errorf("measured: %+v", r.Power)
+			}
+		})
+	}
+}
+
+func TestWhyTellsThePower(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(10, .25, .1)
+	if w, _ := n.p.Why(); w.Power != nil {
+		t.Errorf("nobody told of power: %+v", w.Power)
+	}
+	p := measured()
+	p.Flags = energy.Extrapolated
+	n.power(p)
+	if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: math.MaxUint64, Cores: .5, Watts: 10}, {Pod: 1, Cores: .25}}); err != nil {
+		t.Fatal(err)
+	}
+	n.samples(10, .25, .1)
+	want := &agent.WhyPower{
+		Quality: "measured", Flags: "extrapolated", Watts: 60, SD: .5, Max: 120, Idle: 40, Marginal: 20, Busy: 1, Cores: 4, Joules: 1234.5,
+		Pods: []agent.WhyPodPower{{Pod: "0000000000000001", Cores: .25}, {Pod: "ffffffffffffffff", Cores: .5, Watts: 10}},
+	}
+	w, _ := n.p.Why()
+	if d := cmp.Diff(want, w.Power); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestPowerRefuses(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	tell := func(p ...agent.PodPower) func(*node) error {
+		return func(n *node) error { return n.p.PodPower(n.at, p) }
+	}
+	draw := func(change func(*energy.Power)) func(*node) error {
+		p := measured()
+		change(&p)
+		return func(n *node) error { return n.p.Power(n.at, p) }
+	}
+	for _, tt := range []struct {
+		field string
+		give  func(*node) error
+	}{
+		{"Power.Watts", draw(func(p *energy.Power) { p.Watts = nan })},
+		{"Power.Watts", draw(func(p *energy.Power) { p.Watts = -1 })},
+		{"Power.SD", draw(func(p *energy.Power) { p.SD = inf })},
+		{"Power.Cores", draw(func(p *energy.Power) { p.Cores = 4097 })},
+		{"Power.Joules", draw(func(p *energy.Power) { p.Quality, p.Joules = energy.None, 1e16 })},
+		{"pods[1].Pod", tell(agent.PodPower{Pod: 4, Cores: 1}, agent.PodPower{Pod: 4, Cores: 1})},
+		{"pods[0].Cores", tell(agent.PodPower{Pod: 4})},
+		{"pods[0].Cores", tell(agent.PodPower{Pod: 4, Cores: float32(nan)})},
+		{"pods[1].Cores", tell(agent.PodPower{Pod: 4, Cores: 4097}, agent.PodPower{Pod: 3, Cores: 1})},
+		{"pods[0].Watts", tell(agent.PodPower{Pod: 4, Cores: 1, Watts: -1})},
+		{"pods[0].Watts", tell(agent.PodPower{Pod: 4, Cores: 1, Watts: float32(inf)})},
+		{"len(pods)", tell(make([]agent.PodPower, 1_000_001)...)},
+	} {
+		n := newNode(t, config())
+		n.samples(10, .25, .1)
+		for range 2 { // the second time something is known that could be lost
+			before := marshal(t, n.p.State())
+			err := tt.give(n)
+			var bad *agent.FieldError
+			if !errors.As(err, &bad) || bad.Field != tt.field || !errors.Is(err, agent.ErrInvalid) {
+				t.Errorf("%v, want a FieldError of %s", err, tt.field)
+			}
+			if marshal(t, n.p.State()) != before {
+				t.Errorf("%s: the state is another", tt.field)
+			}
+			n.power(measured())
+			if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: 1, Cores: 1}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestPowerOfAStateGoesOn stops a node whose power is measured at many moments and goes
+// on from its stored state beside it.
+func TestPowerOfAStateGoesOn(t *testing.T) {
+	live := func(n *node, rng *rand.Rand, ticks int) {
+		for i := range ticks {
+			if rng.IntN(3) == 0 {
+				n.list(seq(rng.IntN(6))...)
+			}
+			if i%10 == 3 {
+				p := measured()
+				p.Watts, p.Busy = 40+40*rng.Float64(), 4*rng.Float64()
+				n.power(p)
+			}
+			if i%25 == 7 {
+				if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: 2, Cores: rng.Float32() + 1}, {Pod: 1, Cores: 1, Watts: rng.Float32()}}); err != nil {
+					n.t.Fatal(err)
+				}
+			}
+			n.samples(1, rng.Float64(), .1)
+		}
+	}
+	for seed := range uint64(20) {
+		n := newNode(t, config())
+		live(n, rand.New(rand.NewPCG(seed, 0)), 5+3*int(seed))
+		m := &node{t: t, p: restored(t, n.p), at: n.at}
+		n.reports = nil
+		live(n, rand.New(rand.NewPCG(seed, 1)), 40)
+		live(m, rand.New(rand.NewPCG(seed, 1)), 40)
+		if d := cmp.Diff(n.reports, m.reports); d != "" {
+			t.Fatalf("seed %d: the restored node differs:\n%s", seed, d)
+		}
+		if !slices.ContainsFunc(n.reports, func(r agent.Report) bool { return len(r.AbsorbedCores) > 0 && r.Power.Flags&energy.Projected != 0 }) {
+			t.Errorf("seed %d shows little", seed)
+		}
+	}
+}
+
+// A state is a copy, and so is what a pipeline made of it knows.
+func TestStateOfPowerIsACopy(t *testing.T) {
+	n := newNode(t, config())
+	n.list(1)
+	n.power(measured())
+	if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: 1, Cores: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	s := n.p.State()
+	m, err := agent.FromState(config(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Power.Power.Watts, s.Power.Took[0].Cores = 99, 99
+	for _, p := range []*agent.Pipeline{n.p, m} {
+		if got := p.State().Power; got.Power.Watts != 60 || got.Took[0].Cores != 1 {
+			t.Errorf("changed with the state: %+v", got)
+		}
+	}
+}
+
+func TestFromStateRejectsPower(t *testing.T) {
+	for name, edit := range map[string]func(*agent.PowerState){
+		"power":       func(s *agent.PowerState) { s.Power.Watts = -1 },
+		"pods":        func(s *agent.PowerState) { s.Pods = math.NaN() },
+		"pod-seconds": func(s *agent.PowerState) { s.PodSeconds = math.Inf(1) },
+		"a pod twice": func(s *agent.PowerState) { s.Took = append(s.Took, s.Took...) },
+	} {
+		n := newNode(t, config())
+		n.samples(10, .25, .1)
+		n.power(measured())
+		if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: 1, Cores: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		s := n.p.State()
+		edit(s.Power)
+		if _, err := agent.FromState(config(), s); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestPowerChangesNothingElse: a node that knows its power says the same as one that
+// does not, but for that.
+func TestPowerChangesNothingElse(t *testing.T) {
+	for seed := range uint64(5) {
+		n, m := newNode(t, config()), newNode(t, config())
+		for _, one := range []*node{n, m} {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			for i := range 100 {
+				if one == m && i%10 == 5 {
+					one.power(measured())
+					if err := one.p.PodPower(one.at, []agent.PodPower{{Pod: 1, Cores: 1}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				one.run(rng, 1, .2, .15)
+			}
+		}
+		for i := range m.reports {
+			m.reports[i].Power, m.reports[i].AbsorbedCores, m.reports[i].AbsorbedWatts = energy.Power{}, nil, nil
+		}
+		if d := cmp.Diff(n.reports, m.reports); d != "" {
+			t.Fatalf("seed %d (-without +with):\n%s", seed, d)
+		}
+		s := m.p.State()
+		s.Power = nil
+		if d := cmp.Diff(marshal(t, n.p.State()), marshal(t, s)); d != "" {
+			t.Errorf("seed %d: state (-without +with):\n%s", seed, d)
+		}
+	}
+}
+
+// TestPowerOutOfTime: a time that goes back, as of a clock that is none, makes no
+// number of pods that is none.
+func TestPowerOutOfTime(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(10, .25, .1)
+	n.list(1, 2)
+	for _, at := range []time.Time{n.at.Add(time.Hour), n.at, n.at.Add(-time.Hour), {}, n.at} {
+		if err := n.p.Power(at, measured()); err != nil {
+			t.Fatal(err)
+		}
+		if s := n.p.State().Power; !(s.Pods >= 0 && s.Pods <= 2) {
+			t.Errorf("%v pods", s.Pods)
+		}
+	}
+}
