@@ -29,6 +29,10 @@ type PodReading struct {
 	// Memory and MemoryPeak are in bytes.
 	Memory, MemoryPeak uint64
 	OOMKills           uint64
+	// MemoryStalled is the time in which a task waited for memory, known only if
+	// MemoryPressure; it may be older than the reading.
+	MemoryStalled  time.Duration
+	MemoryPressure bool
 }
 
 // Window is what a pod, or one of its containers, took in a span of time.
@@ -45,6 +49,10 @@ type Window struct {
 	// Memory is the most seen at a reading in the span, MemoryPeak the most since the
 	// pod began, in bytes.
 	Memory, MemoryPeak float64
+	// MemoryStalled is the time in which a task waited for memory, in seconds, known only
+	// if MemoryPressure: from one reading that knew to another.
+	MemoryStalled  float64
+	MemoryPressure bool
 	// Ended: it is the pod's last.
 	Ended bool
 	// Demand is for how long which demand for CPU held, in ascending order of buckets.
@@ -240,6 +248,7 @@ func (p *PodReading) leadsTo(r *PodReading, span time.Duration) bool {
 		return after >= before && (after-before).Seconds() <= MaxWindowCores*span.Seconds()
 	}
 	return span >= 0 && r.Age >= 0 && possible(p.CPU, r.CPU) && possible(p.Stalled, r.Stalled) && possible(p.Throttled, r.Throttled) &&
+		(!p.MemoryPressure || !r.MemoryPressure || r.MemoryStalled >= p.MemoryStalled) &&
 		r.Periods >= p.Periods && r.ThrottledPeriods >= p.ThrottledPeriods && r.OOMKills >= p.OOMKills
 }
 
@@ -256,6 +265,9 @@ func (w *Window) add(from, to *PodReading, span time.Duration) {
 	w.ThrottledPeriods = addCount(w.ThrottledPeriods, uint64(held))
 	w.OOMKills = addCount(w.OOMKills, to.OOMKills-from.OOMKills)
 	w.Memory, w.MemoryPeak = max(w.Memory, bytesOf(to.Memory)), max(w.MemoryPeak, bytesOf(to.MemoryPeak), bytesOf(to.Memory))
+	if from.MemoryPressure && to.MemoryPressure {
+		w.MemoryStalled, w.MemoryPressure = w.MemoryStalled+min((to.MemoryStalled-from.MemoryStalled).Seconds(), MaxWindowCores*span.Seconds()), true
+	}
 	w.Ended = to.Ended
 	if millis := span.Milliseconds(); millis > 0 {
 		w.addDemand(DemandBucket((cpu+Waited(stalled, throttled, held))/span.Seconds()), uint32(millis))
@@ -332,7 +344,7 @@ const (
 	mostBatchBytes = 60 << 10
 	// windowBytes and demandBytes are the most that a window takes there, and each of
 	// its demands.
-	windowBytes, demandBytes = 136, 7
+	windowBytes, demandBytes = 146, 7
 )
 
 // batchable is how many of the first windows a batch has room for.

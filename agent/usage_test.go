@@ -33,6 +33,46 @@ func batch(t *testing.T, l *agent.UsageLog, at time.Time) agent.UsageBatch {
 
 const second = time.Second
 
+// TestMemoryStalls: what a pod waited for memory is known from one reading that knew to
+// the next that does.
+func TestMemoryStalls(t *testing.T) {
+	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 5})
+	take := func(age time.Duration, known bool, stalled time.Duration) {
+		l.Take(start.Add(age), []agent.PodReading{{Pod: 7, Age: age, CPU: age / 2, MemoryPressure: known, MemoryStalled: stalled}})
+	}
+	var windows []agent.Window
+	send := func(at time.Duration) {
+		b := batch(t, l, start.Add(at))
+		l.Acknowledge(5, b.Sequence)
+		windows = append(windows, b.Windows...)
+	}
+	take(time.Second, false, 0)
+	send(time.Second)
+	take(30*time.Second, true, 5*time.Second) // of its life, or of more where it is older
+	send(30 * time.Second)
+	take(31*time.Second, true, 5*time.Second)
+	take(60*time.Second, true, 9*time.Second)
+	send(60 * time.Second)
+	take(60*time.Second+time.Millisecond, true, 40*time.Second) // more than any wire takes
+	take(130*time.Second, false, 0)
+	send(130 * time.Second)
+	for i, want := range []struct {
+		known   bool
+		stalled float64
+	}{{false, 0}, {false, 0}, {true, 4}, {true, agent.MaxWindowCores * .001}} {
+		if w := windows[i]; w.MemoryPressure != want.known || math.Abs(w.MemoryStalled-want.stalled) > 1e-9 {
+			t.Errorf("window %d: waited %v, known %v, want %+v", i, w.MemoryStalled, w.MemoryPressure, want)
+		}
+	}
+	// A counter that runs backwards is of another group.
+	before := l.Dropped().Readings
+	take(140*time.Second, true, 40*time.Second)
+	take(150*time.Second, true, 39*time.Second)
+	if got := l.Dropped().Readings - before; got != 1 {
+		t.Errorf("%d readings dropped", got)
+	}
+}
+
 // TestUsageWindows: a pod's first four readings and its last go at once, what is between
 // by the minute.
 func TestUsageWindows(t *testing.T) {

@@ -38,6 +38,9 @@ func FromUsage(b agent.UsageBatch) *spaziov1.UsageBatch {
 		if w.Pressure {
 			one.StalledSeconds = proto.Float64(w.Stalled)
 		}
+		if w.MemoryPressure {
+			one.MemoryStalledSeconds = proto.Float64(w.MemoryStalled)
+		}
 		for _, d := range w.Demand {
 			one.Buckets, one.Counts = append(one.Buckets, d.Bucket), append(one.Counts, d.Millis)
 		}
@@ -83,6 +86,7 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		{"cpu_seconds", m.GetCpuSeconds(), most},
 		{"stalled_seconds", m.GetStalledSeconds(), most},
 		{"throttled_seconds", m.GetThrottledSeconds(), most},
+		{"memory_stalled_seconds", m.GetMemoryStalledSeconds(), most},
 		{"memory_bytes", m.GetMemoryBytes(), MaxMemory},
 		{"memory_peak_bytes", m.GetMemoryPeakBytes(), MaxMemory},
 	} {
@@ -95,6 +99,7 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		CPU: m.GetCpuSeconds(), Stalled: m.GetStalledSeconds(), Throttled: m.GetThrottledSeconds(), Pressure: m != nil && m.StalledSeconds != nil,
 		Periods: m.GetPeriods(), ThrottledPeriods: m.GetThrottledPeriods(), OOMKills: m.GetOomKills(),
 		Memory: m.GetMemoryBytes(), MemoryPeak: m.GetMemoryPeakBytes(), Ended: m.GetEnded(),
+		MemoryStalled: m.GetMemoryStalledSeconds(), MemoryPressure: m != nil && m.MemoryStalledSeconds != nil,
 	}
 	buckets, counts := m.GetBuckets(), m.GetCounts()
 	if len(counts) != len(buckets) {

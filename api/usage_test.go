@@ -19,7 +19,7 @@ func usageBatch() agent.UsageBatch {
 	return agent.UsageBatch{Node: "node-1", Incarnation: 1 << 60, Sequence: 7, Windows: []agent.Window{
 		{
 			Pod: math.MaxUint64, Container: 5, Age: time.Hour, Span: time.Minute, CPU: 90.25, Stalled: 30.5, Pressure: true, Throttled: 1.5,
-			Periods: 600, ThrottledPeriods: 15, OOMKills: 1, Memory: 1e9, MemoryPeak: 2e9, Ended: true,
+			Periods: 600, ThrottledPeriods: 15, OOMKills: 1, Memory: 1e9, MemoryPeak: 2e9, MemoryStalled: 12.5, MemoryPressure: true, Ended: true,
 			Demand: []agent.DemandTime{{Bucket: 0, Millis: 1000}, {Bucket: 175, Millis: 59000}},
 		},
 		{Pod: 1, Span: time.Second},
@@ -67,6 +67,10 @@ func TestToUsageRefuses(t *testing.T) {
 		{"windows[0].span_nanos", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.SpanNanos = -1 }},
 		{"windows[0].cpu_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.CpuSeconds = math.NaN() }},
 		{"windows[0].cpu_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.CpuSeconds = 4097 * 60 }},
+		{"windows[0].memory_stalled_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.MemoryStalledSeconds = proto.Float64(4097 * 60) }},
+		{"windows[0].memory_stalled_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) {
+			w.MemoryStalledSeconds = proto.Float64(math.NaN())
+		}},
 		{"windows[0].stalled_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.StalledSeconds = proto.Float64(-1) }},
 		{"windows[0].throttled_seconds", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.ThrottledSeconds = math.Inf(1) }},
 		{"windows[0].memory_bytes", api.ErrRange, func(_ *spaziov1.UsageBatch, w *spaziov1.PodWindow) { w.MemoryBytes = 2e15 }},

@@ -38,6 +38,10 @@ type PodReading struct {
 	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most
 	// of it, in bytes.
 	Memory, MemoryPeak uint64
+	// MemoryStalled is the time in which at least one task waited for memory, known only
+	// if MemoryPressure, and as it was up to a minute ago: from a minute on, and at the end.
+	MemoryStalled  time.Duration
+	MemoryPressure bool
 	// OOMKills counts processes killed for its memory; 0 on cgroup v1, which does
 	// not tell those of a whole pod.
 	OOMKills uint64

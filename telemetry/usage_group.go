@@ -14,6 +14,13 @@ type usageGroup struct {
 	// rel is its directory below the kubelet's.
 	rel   string
 	files [usageFiles]usageHandle
+	// stalled is its memory pressure, read at an age; pressed says that there is one.
+	stalled   time.Duration
+	stalledAt time.Duration
+	pressed   bool
+	// unified says that it holds its processes in the unified hierarchy of the hybrid
+	// layout, which does not change.
+	unified bool
 	// largest and current are the most of its use of memory and of all its memory,
 	// the page cache too, at any reading.
 	largest, current uint64
@@ -155,19 +162,48 @@ func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
 		}
 	}
 	if pressed {
-		r.Stalled = time.Duration(min(stall.Some, maxKeyed/1000)) * time.Microsecond
+		r.Stalled = stallTime(stall)
+		if err := b.memoryStall(g, r); err != nil {
+			return err
+		}
 	}
 	r.CPU, r.Throttled = time.Duration(min(totals.Usage, maxKeyed)), time.Duration(min(totals.Throttled, maxKeyed))
 	r.Pressure, r.Periods, r.ThrottledPeriods = pressed, totals.Periods, totals.ThrottledPeriods
 	return nil
 }
 
+// stallEvery is the age between two readings of memory pressure, which is judged over ten
+// minutes: with one at each reading a pod would cost a seventh more.
+const stallEvery = 50 * time.Second
+
+// memoryStall reads how long the group waited for memory, where it is time to.
+func (b *usageBuffer) memoryStall(g *usageGroup, r *PodReading) error {
+	if r.Age-g.stalledAt >= stallEvery || r.Ended {
+		stall, pressed, err := parseUsage(b, g, memoryPressure, ParsePressure)
+		if err != nil {
+			return err
+		}
+		g.stalled, g.stalledAt, g.pressed = stallTime(stall), r.Age, pressed
+	}
+	r.MemoryStalled, r.MemoryPressure = g.stalled, g.pressed
+	return nil
+}
+
+// stallTime is the time in which at least one task waited.
+func stallTime(p Stall) time.Duration {
+	return time.Duration(min(p.Some, maxKeyed/1000)) * time.Microsecond
+}
+
 // isUnified says whether a group of the hybrid layout holds its processes in the
 // unified hierarchy too, which alone tells pressure: if it counts most of the CPU time
 // there. A runtime that does not know that hierarchy leaves its groups there empty.
 func (b *usageBuffer) isUnified(g *usageGroup, used uint64) (bool, error) {
+	if g.unified {
+		return true, nil
+	}
 	totals, ok, err := parseUsage(b, g, unifiedStat, parseCPUTotals)
-	return ok && totals.Usage > 0 && totals.Usage*1000 >= used/2, err
+	g.unified = ok && totals.Usage > 0 && totals.Usage*1000 >= used/2
+	return g.unified, err
 }
 
 // vanished says whether a file could not be read because its cgroup was removed.

@@ -16,7 +16,8 @@ const (
 	cpuStat     // of v1: cpuacct.usage
 	cpuThrottle // of v1 alone: cpu.stat
 	cpuPressure
-	unifiedStat // of hybrid alone: cpu.stat beside the pressure
+	memoryPressure // read with those of the CPU: it sums up no statistics
+	unifiedStat    // of hybrid alone: cpu.stat beside the pressure
 	usageFiles
 )
 
@@ -56,7 +57,7 @@ func newUsageLayout(root, hierarchy, tree string) usageLayout {
 	if l.v2 = hierarchy == ""; l.v2 {
 		for i, name := range [usageFiles]string{
 			memoryStat: "memory.stat", memoryCurrent: "memory.current", memoryPeak: "memory.peak", memoryEvents: "memory.events",
-			cpuStat: "cpu.stat", cpuPressure: "cpu.pressure",
+			cpuStat: "cpu.stat", cpuPressure: "cpu.pressure", memoryPressure: "memory.pressure",
 		} {
 			l.files[i] = usageFile{l.top, name, i == memoryStat || i == cpuStat}
 		}
@@ -66,13 +67,14 @@ func newUsageLayout(root, hierarchy, tree string) usageLayout {
 		name        string
 		hierarchies []string
 	}{
-		memoryStat:    {"memory.stat", []string{"memory"}},
-		memoryCurrent: {"memory.usage_in_bytes", []string{"memory"}},
-		memoryPeak:    {"memory.max_usage_in_bytes", []string{"memory"}},
-		cpuStat:       {"cpuacct.usage", []string{"cpu,cpuacct", "cpuacct"}},
-		cpuThrottle:   {"cpu.stat", []string{"cpu,cpuacct", "cpu"}},
-		cpuPressure:   {"cpu.pressure", []string{"unified"}},
-		unifiedStat:   {"cpu.stat", []string{"unified"}},
+		memoryStat:     {"memory.stat", []string{"memory"}},
+		memoryCurrent:  {"memory.usage_in_bytes", []string{"memory"}},
+		memoryPeak:     {"memory.max_usage_in_bytes", []string{"memory"}},
+		cpuStat:        {"cpuacct.usage", []string{"cpu,cpuacct", "cpuacct"}},
+		cpuThrottle:    {"cpu.stat", []string{"cpu,cpuacct", "cpu"}},
+		cpuPressure:    {"cpu.pressure", []string{"unified"}},
+		memoryPressure: {"memory.pressure", []string{"unified"}},
+		unifiedStat:    {"cpu.stat", []string{"unified"}},
 	} {
 		for _, h := range f.hierarchies {
 			if top := filepath.Join(root, h, tree); exists(top) {

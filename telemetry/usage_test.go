@@ -245,6 +245,73 @@ func TestPodUsageLife(t *testing.T) {
 	}
 }
 
+// TestMemoryPressure: read from a minute on, each minute and at the end, where the kernel
+// tells.
+func TestMemoryPressure(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			read(t, u, start)
+			u.Observe(start, telemetry.RunningPods(podA))
+			stalled := func(us int) {
+				part := ""
+				if k.v1 {
+					part = "unified"
+				}
+				k.write(filepath.Join(k.root, part, k.tree, k.pod(podA), "memory.pressure"),
+					fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n", us))
+			}
+			k.start(k.pod(podA), "", group{cpu: time.Second, memory: 1000})
+			k.start(k.container(podA, idA), "server", group{memory: 500})
+			if !k.v1 || k.unified {
+				stalled(0)
+			}
+			var known []time.Duration
+			told := map[time.Duration]time.Duration{}
+			for s := range 130 {
+				age := time.Duration(s) * time.Second
+				if !k.v1 || k.unified {
+					stalled(1000 * s)
+				}
+				if s == 125 {
+					k.end(k.container(podA, idA))
+					u.Observe(start.Add(age), nil)
+				}
+				for _, r := range read(t, u, start.Add(age)) {
+					if r.MemoryPressure {
+						known, told[r.Age] = append(known, r.Age), r.MemoryStalled
+					} else if r.MemoryStalled != 0 {
+						t.Errorf("at %v waited %v, and that is not known", r.Age, r.MemoryStalled)
+					}
+				}
+			}
+			if k.v1 && !k.unified {
+				if len(known) > 0 {
+					t.Errorf("known at %v", known)
+				}
+				return
+			}
+			if len(known) < 6 || known[0] < 50*time.Second || known[0] > 62*time.Second {
+				t.Fatalf("known at %v", known)
+			}
+			read := map[time.Duration]bool{}
+			for _, age := range known {
+				if told[age] > age/1000 || told[age] < (age-time.Minute-2*time.Second)/1000 {
+					t.Errorf("at %v waited %v", age, told[age])
+				}
+				read[told[age]] = true
+			}
+			if last := known[len(known)-1]; last != 125*time.Second || told[last] != 125*time.Millisecond {
+				t.Errorf("at its end, %v, it waited %v", last, told[last])
+			}
+			if len(read) != 3 {
+				t.Errorf("read %d times, want once a minute and at the end: %v", len(read), told)
+			}
+		})
+	}
+}
+
 // TestPodUsageSchedule: at 1, 2, 5 s, then every 10 s within a tenth; a pod that was
 // there first at once.
 func TestPodUsageSchedule(t *testing.T) {

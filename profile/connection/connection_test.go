@@ -3,6 +3,7 @@ package connection_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -183,6 +184,97 @@ func TestBounds(t *testing.T) {
 	observe(t, g, start, time.Minute, flow("web", "web", 100, 100))
 	if got := g.GetJobConnections(job("web")); len(got) != 2 {
 		t.Errorf("it calls itself: %v", got)
+	}
+}
+
+// Beyond the bound goes who was looked at longest ago, and of several the first by name,
+// as with a list that is searched each time.
+func TestWhoMakesRoom(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		most := 1 + rng.IntN(8)
+		g, updated := graph(t, connection.Config{MaxJobs: most}), map[string]time.Time{}
+		oldest := func() (of string) {
+			for name, at := range updated {
+				if of == "" || at.Before(updated[of]) || at.Equal(updated[of]) && name < of {
+					of = name
+				}
+			}
+			return of
+		}
+		for range 300 {
+			name, at := string(rune('a'+rng.IntN(12))), start.Add(time.Duration(rng.IntN(20))*time.Minute)
+			if err := g.InsertNewJob(at, job(name), time.Minute, nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, known := updated[name]; !known && len(updated) == most {
+				delete(updated, oldest())
+			}
+			updated[name] = at
+			var want []connection.Job
+			for _, name := range slices.Sorted(maps.Keys(updated)) {
+				want = append(want, job(name))
+			}
+			if diff := cmp.Diff(want, g.Jobs()); diff != "" {
+				t.Fatalf("seed %d: %s", seed, diff)
+			}
+			if of, ok := g.GetLastUpdatedJob(); !ok || of != job(oldest()) {
+				t.Fatalf("seed %d: %v was looked at longest ago, want %s", seed, of, oldest())
+			}
+		}
+	}
+}
+
+// Who made room takes its connections along, as caller and as who is called.
+func TestWhoMakesRoomIsCalledByNobody(t *testing.T) {
+	g := graph(t, connection.Config{MaxJobs: 3})
+	observe(t, g, start, time.Minute, flow("web", "cart", 1, 1), flow("cart", "db", 1, 1))
+	for i, name := range []string{"x", "y"} {
+		if err := g.InsertNewJob(start.Add(time.Duration(1+i)*time.Second), job(name), time.Minute, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// web is left of the three, which were looked at together.
+	if diff := cmp.Diff([]connection.Job{job("web"), job("x"), job("y")}, g.Jobs()); diff != "" {
+		t.Error(diff)
+	}
+	for _, of := range g.Jobs() {
+		if got := g.GetJobConnections(of); len(got) != 0 || len(g.Bandwidths(of)) != 0 {
+			t.Errorf("%v calls %v", of, got)
+		}
+	}
+	// There is no room for two.
+	g = graph(t, connection.Config{MaxJobs: 1})
+	observe(t, g, start, time.Minute, flow("web", "cart", 1, 1), flow("web", "db", 1, 1))
+	for _, of := range g.Jobs() {
+		if got := g.GetJobConnections(of); len(got) != 0 {
+			t.Errorf("%v calls %v, which is no job", of, got)
+		}
+	}
+}
+
+// A job sends its requests, and its answers to who calls it.
+func TestBandwidths(t *testing.T) {
+	g := graph(t, connection.Config{})
+	observe(t, g, start, time.Minute, flow("web", "cart", 100, 400), flow("cart", "web", 7, 5), flow("cart", "db", 50, 60), flow("web", "db", 1, 50))
+	sent := func(from, to string, rate float64) connection.Bandwidth {
+		return connection.Bandwidth{From: job(from), To: job(to), Rate: rate}
+	}
+	for name, want := range map[string][]connection.Bandwidth{
+		"web":  {sent("web", "cart", 105), sent("web", "db", 1)},
+		"cart": {sent("cart", "web", 407), sent("cart", "db", 50)},
+		"db":   {sent("db", "cart", 60), sent("db", "web", 50)},
+		"x":    nil,
+	} {
+		if diff := cmp.Diff(want, g.Bandwidths(job(name)), near); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if err := g.InsertNewJob(start, job("web"), time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]connection.Bandwidth{sent("cart", "db", 50), sent("cart", "web", 7)}, g.Bandwidths(job("cart")), near); diff != "" {
+		t.Errorf("who called begins anew: %s", diff)
 	}
 }
 
@@ -467,6 +559,9 @@ func FuzzObserve(f *testing.F) {
 				t.Errorf("%d calls", len(calls))
 			}
 			for _, c := range calls {
+				if !slices.Contains(jobs, c.To) {
+					t.Errorf("%v calls %v, which is no job", j, c.To)
+				}
 				if !(c.Request >= 0) || c.Request > largest*(1+1e-9) || !(c.Response >= 0) || c.Response > largest*(1+1e-9) || c.From == c.To {
 					t.Errorf("%+v of at most %v", c, largest)
 				}
@@ -496,6 +591,21 @@ func FuzzObserve(f *testing.F) {
 			t.Errorf("components of %d jobs, there are %d", len(in), len(jobs))
 		}
 	})
+}
+
+// Twice as many jobs as there is room for, all seen at once.
+func BenchmarkCrowded(b *testing.B) {
+	for _, most := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("jobs=%d", most), func(b *testing.B) {
+			var flows []connection.Flow
+			for i := range most {
+				flows = append(flows, flow(fmt.Sprint("caller", i), fmt.Sprint("called", i), 1, 1))
+			}
+			for b.Loop() {
+				observe(b, graph(b, connection.Config{MaxJobs: most}), start, time.Minute, flows...)
+			}
+		})
+	}
 }
 
 func ExampleGraph() {

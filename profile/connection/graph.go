@@ -2,6 +2,7 @@ package connection
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"math"
 	"slices"
@@ -66,12 +67,17 @@ type Graph struct {
 	config Config
 	mu     sync.RWMutex
 	jobs   map[Job]*job
+	// byAge has the same jobs, the one that was looked at longest ago on top.
+	byAge ages
 }
 
-// job is a caller, or who is called.
+// job is a caller, or who is called. Both ends of a call are jobs of the graph.
 type job struct {
+	name    Job
 	updated time.Time
+	place   int // in Graph.byAge
 	calls   map[Job]*traffic
+	callers map[Job]bool
 }
 
 // traffic is a weighted sum of bytes, and of the seconds in which they went, each
@@ -143,8 +149,11 @@ func (g *Graph) InsertNewJob(at time.Time, of Job, span time.Duration, calls []F
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.jobs, of)
-	g.job(at, of)
+	j := g.job(at, of)
+	for to := range j.calls {
+		g.disconnect(j, to)
+	}
+	g.update(j, at)
 	for _, f := range calls {
 		g.add(at, span, f)
 	}
@@ -167,10 +176,7 @@ func (g *Graph) Observe(at time.Time, span time.Duration, flows []Flow) error {
 		}
 	}
 	for _, f := range flows {
-		if g.job(at, f.From).calls[f.To] == nil {
-			g.pass(at, span, f.From, f.To)
-		}
-		g.carry(at, span, f)
+		g.add(at, span, f)
 	}
 	g.forget(at)
 	for _, f := range flows {
@@ -185,29 +191,40 @@ func (g *Graph) job(at time.Time, of Job) *job {
 	j := g.jobs[of]
 	if j == nil {
 		if len(g.jobs) >= g.config.MaxJobs {
-			g.evict()
+			g.drop(g.byAge[0])
 		}
-		j = &job{calls: map[Job]*traffic{}}
+		j = &job{name: of, updated: at, calls: map[Job]*traffic{}, callers: map[Job]bool{}}
 		g.jobs[of] = j
+		heap.Push(&g.byAge, j)
 	}
 	if at.After(j.updated) {
-		j.updated = at
+		g.update(j, at)
 	}
 	return j
 }
 
-// evict drops the job that was looked at longest ago.
-func (g *Graph) evict() {
-	if oldest, ok := g.oldest(); ok {
-		g.drop(oldest)
-	}
+// update says when a job was looked at.
+func (g *Graph) update(j *job, at time.Time) {
+	j.updated = at
+	heap.Fix(&g.byAge, j.place)
 }
 
-func (g *Graph) drop(of Job) {
-	delete(g.jobs, of)
-	for _, j := range g.jobs {
-		delete(j.calls, of)
+// drop forgets a job and its connections.
+func (g *Graph) drop(j *job) {
+	for from := range j.callers {
+		delete(g.jobs[from].calls, j.name)
 	}
+	for to := range j.calls {
+		delete(g.jobs[to].callers, j.name)
+	}
+	delete(g.jobs, j.name)
+	heap.Remove(&g.byAge, j.place)
+}
+
+// disconnect forgets a call of a job.
+func (g *Graph) disconnect(j *job, to Job) {
+	delete(j.calls, to)
+	delete(g.jobs[to].callers, j.name)
 }
 
 // add counts a flow of a connection that may be new.
@@ -218,17 +235,20 @@ func (g *Graph) add(at time.Time, span time.Duration, f Flow) {
 	g.carry(at, span, f)
 }
 
-// pass lets a span go by on a connection.
+// pass lets a span go by on a connection. There is none between two jobs of which one
+// had to make room for the other.
 func (g *Graph) pass(at time.Time, span time.Duration, from, to Job) {
 	if from == to {
 		return
 	}
-	g.job(at, to)
-	calls := g.job(at, from).calls
-	t := calls[to]
+	callee, caller := g.job(at, to), g.job(at, from)
+	if g.jobs[to] != callee {
+		return
+	}
+	t := caller.calls[to]
 	if t == nil {
 		t = &traffic{at: at, used: at}
-		calls[to] = t
+		caller.calls[to], callee.callers[from] = t, true
 	}
 	weight := 1.
 	if age := at.Sub(t.at); age >= 0 {
@@ -242,10 +262,11 @@ func (g *Graph) pass(at time.Time, span time.Duration, from, to Job) {
 
 // carry adds a flow's bytes to a span that has gone by.
 func (g *Graph) carry(at time.Time, span time.Duration, f Flow) {
-	t := g.jobs[f.From].calls[f.To]
-	if t == nil { // itself
+	j := g.jobs[f.From]
+	if j == nil || j.calls[f.To] == nil { // itself, or there was no room
 		return
 	}
+	t := j.calls[f.To]
 	weight := g.weight(max(t.at.Sub(at), 0)) * span.Seconds()
 	t.request += weight * f.Request
 	t.response += weight * f.Response
@@ -270,20 +291,16 @@ func (t *traffic) flow(from, to Job) Flow {
 // forget drops connections that carried nothing for long, and jobs that have none and
 // were not looked at.
 func (g *Graph) forget(at time.Time) {
-	called := map[Job]bool{}
 	for _, j := range g.jobs {
 		for to, t := range j.calls {
 			if at.Sub(t.used) >= g.config.Forget {
-				delete(j.calls, to)
-				continue
+				g.disconnect(j, to)
 			}
-			called[to] = true
 		}
 	}
-	for of, j := range g.jobs {
-		idle := len(j.calls) == 0 && !called[of]
-		if idle && at.Sub(j.updated) >= g.config.Forget {
-			delete(g.jobs, of)
+	for _, j := range g.jobs {
+		if len(j.calls)+len(j.callers) == 0 && at.Sub(j.updated) >= g.config.Forget {
+			g.drop(j)
 		}
 	}
 }
@@ -295,7 +312,7 @@ func (g *Graph) trim(of Job) {
 		return
 	}
 	for _, f := range callsOf(of, j)[g.config.MaxConnections:] {
-		delete(j.calls, f.To)
+		g.disconnect(j, f.To)
 	}
 }
 
@@ -330,17 +347,10 @@ func (g *Graph) GetJobUpdateTime(of Job) (at time.Time, ok bool) {
 func (g *Graph) GetLastUpdatedJob() (of Job, ok bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.oldest()
-}
-
-func (g *Graph) oldest() (of Job, ok bool) {
-	var updated time.Time
-	for name, j := range g.jobs {
-		if !ok || j.updated.Before(updated) || j.updated.Equal(updated) && compare(name, of) < 0 {
-			of, updated, ok = name, j.updated, true
-		}
+	if len(g.byAge) == 0 {
+		return Job{}, false
 	}
-	return of, ok
+	return g.byAge[0].name, true
 }
 
 // GetJobConnections are the connections in which a job is the caller, those that carry
@@ -353,6 +363,37 @@ func (g *Graph) GetJobConnections(of Job) []Flow {
 		return nil
 	}
 	return callsOf(of, j)
+}
+
+// Bandwidth is what one job sends to another, as its caller and in answer to its calls,
+// in bytes a second. It is a plain value, safe for concurrent use.
+type Bandwidth struct {
+	From, To Job
+	Rate     float64
+}
+
+// Bandwidths are what a job sends to others, to whom it sends most first; none of a job
+// that is not known.
+func (g *Graph) Bandwidths(of Job) []Bandwidth {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	j := g.jobs[of]
+	if j == nil {
+		return nil
+	}
+	sent := make(map[Job]float64, len(j.calls)+len(j.callers))
+	for to, t := range j.calls {
+		sent[to] += t.flow(of, to).Request
+	}
+	for from := range j.callers {
+		sent[from] += g.jobs[from].calls[of].flow(from, of).Response
+	}
+	all := make([]Bandwidth, 0, len(sent))
+	for to, rate := range sent {
+		all = append(all, Bandwidth{of, to, rate})
+	}
+	slices.SortFunc(all, func(a, b Bandwidth) int { return cmp.Or(cmp.Compare(b.Rate, a.Rate), compare(a.To, b.To)) })
+	return all
 }
 
 // Jobs are all that are known, by name.

@@ -29,6 +29,10 @@ type Config struct {
 	Suffers, Healthy float64
 	// WithinBand leaves a service within the band as it is, also where all suffer.
 	WithinBand bool
+	// Relative judges by the band alone, as the thesis does: for metrics that are no
+	// shares, of which nothing says how much is much. Memory is then lowered too, to no
+	// less than its target.
+	Relative bool
 	// Stalled is the share of the time stalled on memory that raises memory; 0 means
 	// .01.
 	Stalled float64
@@ -94,6 +98,11 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// LeastCPU is the least target of a pod in cores that a factor multiplies: what is called
+// seldom needs more in the tenth of a second of a call than all day. It is the Vertical Pod
+// Autoscaler's least request.
+const LeastCPU = .025
+
 // Factors are on the targets of CPU and memory. The zero value is 1 for both. It is a
 // plain value, safe for concurrent use.
 type Factors struct {
@@ -118,15 +127,17 @@ func (f Factors) On(a profile.Amounts) profile.Amounts {
 // plain value, safe for concurrent reading.
 type Service struct {
 	Factors Factors
-	// Throttled is the mean share of the periods of its limit in which it was held up.
-	// Limited says that it has one: nothing is lowered without.
+	// Throttled is the mean share of the periods of its limit in which it was held up, or
+	// any metric of that if Config.Relative. Limited says that it has one: nothing is
+	// lowered without.
 	Throttled float64
 	Limited   bool
 	// Target is what was learnt that it should request, in cores, without the factor;
 	// Median is the median of its demand. 0 is unknown: nothing is lowered then.
 	Target, Median float64
 	// Killed says that the kernel killed one of its pods for want of memory, Stalled is
-	// the share of the time in which one waited for it.
+	// the share of the time in which one waited for it, or any metric of that if
+	// Config.Relative.
 	Killed  bool
 	Stalled float64
 }
@@ -138,13 +149,29 @@ type Throttling struct {
 	Share          float64
 }
 
-func (s Service) validate(i int) error {
+// Metric is one of a pod, for who asks about pods by their names. It is a plain value,
+// safe for concurrent use.
+type Metric struct {
+	Namespace, Pod string
+	Value          float64
+}
+
+// Literal are the metrics that the thesis judges by: the rates of seconds in which limits
+// held pods up, summed over CPUs, and of their memory failures, which are page faults for
+// the most part. It is a plain value, safe for concurrent reading.
+type Literal struct{ Throttled, Failures []Metric }
+
+func (s Service) validate(i int, relative bool) error {
+	share := 1.
+	if relative {
+		share = math.MaxFloat64
+	}
 	for _, f := range []struct {
 		name        string
 		value, most float64
 	}{
 		{"Factors.CPU", s.Factors.CPU, math.MaxFloat64}, {"Factors.Memory", s.Factors.Memory, math.MaxFloat64},
-		{"Throttled", s.Throttled, 1}, {"Stalled", s.Stalled, 1},
+		{"Throttled", s.Throttled, share}, {"Stalled", s.Stalled, share},
 		{"Target", s.Target, math.MaxFloat64}, {"Median", s.Median, math.MaxFloat64},
 	} {
 		if !(f.value >= 0) || f.value > f.most {
@@ -161,25 +188,68 @@ func (c Config) Step(dst []Factors, at time.Time, services []Service) ([]Factors
 		return dst, err
 	}
 	for i, s := range services {
-		if err := s.validate(i); err != nil {
+		if err := s.validate(i, c.Relative); err != nil {
 			return dst, err
 		}
 	}
 	c = c.WithDefaults()
-	mean := 0.
-	for _, s := range services {
-		mean += s.Throttled / float64(len(services))
-	}
+	throttled, stalled := c.means(services)
 	for _, s := range services {
 		f := c.decayed(at, s.Factors.orOne())
-		c.cpu(&f, mean, s)
-		if s.Killed || s.Stalled >= c.Stalled {
+		if c.Relative {
+			c.relative(&f, throttled, stalled, s)
+		} else {
+			c.cpu(&f, throttled, s)
+		}
+		if s.Killed || !c.Relative && s.Stalled >= c.Stalled {
 			f.Memory *= 1 + c.Raise
 		}
+		f.CPU = min(max(f.CPU, c.Least, min(used(s), 1)), c.Most)
 		f.Memory = min(max(f.Memory, 1), c.Most)
 		dst = append(dst, f)
 	}
 	return dst, nil
+}
+
+// means are those of an application; services without a limit have none of its metric.
+func (c Config) means(services []Service) (throttled, stalled float64) {
+	of := len(services)
+	if c.Relative {
+		of = 0
+		for _, s := range services {
+			if s.Limited {
+				of++
+			}
+		}
+	}
+	for _, s := range services {
+		if !c.Relative || s.Limited {
+			throttled += s.Throttled / float64(of)
+		}
+		stalled += s.Stalled / float64(len(services))
+	}
+	return throttled, stalled
+}
+
+// relative changes the factors of a service by the band around its application's means.
+func (c Config) relative(f *Factors, throttled, stalled float64, s Service) {
+	switch {
+	case s.Limited && s.Throttled > (1+c.Band)*throttled:
+		f.CPU *= 1 + c.Raise
+	case s.Limited && s.Throttled < (1-c.Band)*throttled:
+		f.CPU = c.lowered(f.CPU, s)
+	}
+	switch {
+	case s.Stalled > (1+c.Band)*stalled:
+		f.Memory *= 1 + c.Raise
+	case s.Stalled < (1-c.Band)*stalled:
+		f.Memory *= 1 - c.Lower
+	}
+}
+
+// lowered is a factor on CPU, less by a step but not below what is used.
+func (c Config) lowered(factor float64, s Service) float64 {
+	return min(factor, max((1-c.Lower)*factor, used(s)))
 }
 
 // cpu changes the factor of a service of an application of that mean.
@@ -192,9 +262,8 @@ func (c Config) cpu(f *Factors, mean float64, s Service) {
 		}
 		f.CPU *= 1 + raise
 	case s.Limited && s.Throttled < c.Healthy && s.Throttled < (1-c.Band)*mean:
-		f.CPU = min(f.CPU, max((1-c.Lower)*f.CPU, used(s)))
+		f.CPU = c.lowered(f.CPU, s)
 	}
-	f.CPU = min(max(f.CPU, c.Least, min(used(s), 1)), c.Most)
 }
 
 // used is the factor at which a service's target is what it uses, 1 where that is not

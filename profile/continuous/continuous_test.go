@@ -111,6 +111,37 @@ func TestMemoryIsRaisedAlone(t *testing.T) {
 	}
 }
 
+// By the band alone, metrics need be no shares, who has none is left out, and nothing is
+// lowered below its use, or memory below its target.
+func TestRelative(t *testing.T) {
+	service := func(throttled, stalled float64) continuous.Service {
+		s := limited(throttled)
+		s.Stalled, s.Factors = stalled, continuous.Factors{CPU: 1, Memory: 2, At: start}
+		return s
+	}
+	none := service(1e9, 0)
+	none.Limited = false
+	got := step(t, continuous.Config{Relative: true}, start, service(40, 1e6), service(.001, 10), none, service(20, 5e5))
+	for i, want := range []continuous.Factors{{CPU: 1.2, Memory: 2.4}, {CPU: .9, Memory: 1.8}, {CPU: 1, Memory: 1.8}, {CPU: 1, Memory: 2.4}} {
+		want.At = start
+		if diff := cmp.Diff(want, got[i], near); diff != "" {
+			t.Errorf("service %d: %s", i, diff)
+		}
+	}
+	low := service(0, 0)
+	low.Factors, low.Median = continuous.Factors{CPU: 1, Memory: 1, At: start}, low.Target*.95
+	if got := step(t, continuous.Config{Relative: true}, start, low, service(1, 1))[0]; math.Abs(got.CPU-.95) > 1e-9 || got.Memory != 1 {
+		t.Errorf("lowered to %+v", got)
+	}
+	if got := step(t, continuous.Config{Relative: true}, start, service(0, 0), service(0, 0))[0]; got.CPU != 1 || got.Memory != 2 {
+		t.Errorf("where nobody suffers %+v", got)
+	}
+	low.Killed = true
+	if got := step(t, continuous.Config{Relative: true}, start, low)[0]; math.Abs(got.Memory-1.2) > 1e-9 {
+		t.Errorf("killed %+v", got)
+	}
+}
+
 // What was raised for comes back to 1, half of the way in 24 hours.
 func TestDecays(t *testing.T) {
 	s := limited(0)

@@ -39,6 +39,10 @@ type Update struct {
 	// calls, those that carry most first.
 	Application string
 	Connections []connection.Flow
+	// Bandwidths are what it sends, to whom it sends most first; of nobody else is known
+	// that it sends, if Connected says that this process has heard who calls whom.
+	Bandwidths []connection.Bandwidth
+	Connected  bool
 
 	again bool
 }
@@ -51,6 +55,9 @@ const StaleAfter = 24 * time.Hour
 type Spec struct {
 	Preset string
 	Bounds profile.Bounds
+	// Application is what the workload is a part of, whatever the label of its pods says;
+	// empty leaves it to that.
+	Application string
 }
 
 // Object is what the API has of a workload.

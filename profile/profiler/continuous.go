@@ -1,6 +1,7 @@
 package profiler
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -32,7 +33,8 @@ type ContinuousConfig struct {
 	// Literal takes the strongly connected components of calls for applications, as the
 	// thesis does, where pods have no label.
 	Literal bool
-	// Elsewhere says that windows do not tell how services are held up: Throttled does.
+	// Elsewhere says that windows do not tell how services are held up: Throttled does, or
+	// Literal, where Rules are Relative.
 	Elsewhere bool
 }
 
@@ -49,7 +51,26 @@ func (c ContinuousConfig) off() bool { return c.Mode == "" || c.Mode == Off }
 // fared is how a workload's pods did since the last step.
 type fared struct {
 	pod, containers periods
+	memory          stalls // of pods
 	killed          bool
+	literal         literal
+}
+
+// stalls are the seconds in which a task waited for memory, of all in which the kernel
+// told.
+type stalls struct{ waited, all float64 }
+
+func (s stalls) share() float64 {
+	if s.all == 0 {
+		return 0
+	}
+	return min(s.waited/s.all, 1)
+}
+
+// literal are sums of the thesis's metrics; known says that there is one of CPU.
+type literal struct {
+	throttled, failures float64
+	known               bool
 }
 
 // periods are those of limits.
@@ -78,6 +99,10 @@ func (s *Store) fare(of *workload, w *agent.Window) {
 	}
 	since := &of.tuning.since
 	since.killed = since.killed || w.OOMKills > 0
+	if w.Container == 0 && w.MemoryPressure {
+		since.memory.waited += w.MemoryStalled
+		since.memory.all += w.Span.Seconds()
+	}
 	if s.config.Continuous.Elsewhere {
 		return
 	}
@@ -94,25 +119,61 @@ func (s *Store) service(at time.Time, w *workload) continuous.Service {
 	t := &w.tuning
 	service := continuous.Service{
 		Factors: t.factors, Throttled: max(t.since.pod.share(), t.since.containers.share()),
-		Limited: t.since.pod.all+t.since.containers.all > 0, Killed: t.since.killed,
+		Limited: t.since.pod.all+t.since.containers.all > 0, Killed: t.since.killed, Stalled: t.since.memory.share(),
 	}
-	for _, r := range s.learnt(at, w) {
+	if s.config.Continuous.Rules.Relative {
+		service.Throttled, service.Limited, service.Stalled = t.since.literal.throttled, t.since.literal.known, t.since.literal.failures
+	}
+	for _, r := range s.basis(at, w) {
 		service.Target += r.Target.CPU
 		service.Median += r.LowerBound.CPU
 	}
 	return service
 }
 
-// correct applies the factors of a workload to what was learnt.
-func (s *Store) correct(w *workload, all []profile.Recommendation) []profile.Recommendation {
-	f := w.tuning.factors
-	if s.config.Continuous.Mode != On || f.At.IsZero() {
-		return all
-	}
+// basis is what factors are on: what was learnt, not yet within the owner's bounds, which
+// what comes of it has to be.
+func (s *Store) basis(at time.Time, w *workload) []profile.Recommendation {
+	least := continuous.LeastCPU / float64(max(len(w.containers), 1))
+	return s.learnt(at, w, profile.Bounds{Min: profile.Amounts{CPU: least}})
+}
+
+// corrects says whether there are factors by which a workload's recommendation is.
+func (s *Store) corrects(w *workload) bool {
+	return s.config.Continuous.Mode == On && !w.tuning.factors.At.IsZero()
+}
+
+// corrected is what was learnt of a workload times its factors.
+func (s *Store) corrected(at time.Time, w *workload) []profile.Recommendation {
+	all, f := s.basis(at, w), w.tuning.factors
 	for i := range all {
 		all[i] = all[i].Corrected(f.CPU, f.Memory, w.object.spec.Bounds)
 	}
 	return all
+}
+
+// within are factors that do not grow beyond what takes all containers to their bounds,
+// from where they would have to come back before they do anything again.
+func within(f continuous.Factors, most profile.Amounts, basis []profile.Recommendation) continuous.Factors {
+	for _, c := range []struct {
+		factor *float64
+		most   float64
+		of     func(profile.Amounts) float64
+	}{
+		{&f.CPU, most.CPU, func(a profile.Amounts) float64 { return a.CPU }},
+		{&f.Memory, most.Memory, func(a profile.Amounts) float64 { return a.Memory }},
+	} {
+		enough := 0.
+		for _, r := range basis {
+			if amount := c.of(r.Target); amount > 0 {
+				enough = max(enough, c.most/amount)
+			}
+		}
+		if enough > 0 { // there is a bound
+			*c.factor = min(*c.factor, max(enough, 1))
+		}
+	}
+	return f
 }
 
 // Connected takes in all that went between workloads in a span of time that ended at a
@@ -133,7 +194,11 @@ func (s *Store) Connected(at time.Time, span time.Duration, flows []connection.F
 		}
 		found[i] = f
 	}
-	return s.graph.Observe(at, span, found)
+	if err := s.graph.Observe(at, span, found); err != nil {
+		return err
+	}
+	s.connected = true
+	return nil
 }
 
 // sharesPeriods counts a share as so many periods: those of ten minutes.
@@ -149,12 +214,35 @@ func (s *Store) Throttled(pods []continuous.Throttling) {
 	}
 	known := s.named()
 	for _, p := range pods {
-		if of := s.owner(known, p); of != nil && p.Share >= 0 && p.Share <= 1 {
+		if of := owner(known, p.Namespace, p.Pod); of != nil && p.Share >= 0 && p.Share <= 1 {
 			of.tuning.since.pod.all += sharesPeriods
 			of.tuning.since.pod.throttled += uint64(math.Round(p.Share * sharesPeriods))
 		}
 	}
 }
+
+// Literal takes in the thesis's metrics of pods since the last step, where Rules are
+// Relative. Those of a workload's pods are summed, as by its queries.
+func (s *Store) Literal(m continuous.Literal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.Continuous.off() || !s.config.Continuous.Rules.Relative {
+		return
+	}
+	known := s.named()
+	each := func(all []continuous.Metric, add func(*literal, float64)) {
+		for _, p := range all {
+			if of := owner(known, p.Namespace, p.Pod); of != nil && p.Value >= 0 && p.Value <= mostLiteral {
+				add(&of.tuning.since.literal, p.Value)
+			}
+		}
+	}
+	each(m.Throttled, func(l *literal, v float64) { l.throttled, l.known = l.throttled+v, true })
+	each(m.Failures, func(l *literal, v float64) { l.failures += v })
+}
+
+// mostLiteral is beyond any rate, and adds up.
+const mostLiteral = 1e15
 
 // name is a workload's without its kind.
 type name struct{ namespace, name string }
@@ -176,10 +264,10 @@ func (s *Store) named() map[name]*workload {
 const suffixes = 2
 
 // owner is the workload of a pod's name.
-func (s *Store) owner(known map[name]*workload, p continuous.Throttling) *workload {
-	stem := p.Pod
+func owner(known map[name]*workload, namespace, pod string) *workload {
+	stem := pod
 	for range suffixes + 1 {
-		if of := known[name{p.Namespace, stem}]; of != nil {
+		if of := known[name{namespace, stem}]; of != nil {
 			return of
 		}
 		i := strings.LastIndexByte(stem, '-')
@@ -225,7 +313,7 @@ func (s *Store) Tune(at time.Time) (changed int, err error) {
 	}
 	label := func(of profile.Workload) string {
 		if w := s.workloads[of]; w != nil {
-			return w.tuning.partOf
+			return w.partOf()
 		}
 		return ""
 	}
@@ -243,6 +331,10 @@ func (s *Store) Tune(at time.Time) (changed int, err error) {
 	return changed, nil
 }
 
+// partOf is what the workload's owner says that it is a part of, else the label of its
+// pods.
+func (w *workload) partOf() string { return cmp.Or(w.object.spec.Application, w.tuning.partOf) }
+
 // tuneOne finds the factors of an application's workloads that pods were measured of.
 func (s *Store) tuneOne(at time.Time, a connection.Application) (changed int, err error) {
 	var of []*workload
@@ -259,6 +351,7 @@ func (s *Store) tuneOne(at time.Time, a connection.Application) (changed int, er
 	}
 	for i, w := range of {
 		t := &w.tuning
+		factors[i] = within(factors[i], w.object.spec.Bounds.Max, s.basis(at, w))
 		other := moved(t.factors.CPU, factors[i].CPU) || moved(t.factors.Memory, factors[i].Memory) || t.application != a.Name
 		t.factors, t.application, t.since = factors[i], a.Name, fared{}
 		if other {
@@ -292,4 +385,6 @@ func (s *Store) tell(u *Update, w *workload) {
 	u.Application = w.tuning.application
 	u.Connections = s.graph.GetJobConnections(w.of)
 	u.Connections = u.Connections[:min(len(u.Connections), mostConnections)]
+	u.Bandwidths, u.Connected = s.graph.Bandwidths(w.of), s.connected
+	u.Bandwidths = u.Bandwidths[:min(len(u.Bandwidths), mostConnections)]
 }

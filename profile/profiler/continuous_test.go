@@ -152,6 +152,10 @@ func TestConnections(t *testing.T) {
 		if diff := cmp.Diff(want, got["other"].Connections); diff != "" {
 			t.Errorf("literal %v: %s", literal, diff)
 		}
+		sent := []connection.Bandwidth{{From: deployment("third"), To: deployment("other"), Rate: 900}}
+		if diff := cmp.Diff(sent, got["third"].Bandwidths); diff != "" || !got["third"].Connected {
+			t.Errorf("literal %v, connected %v: %s", literal, got["third"].Connected, diff)
+		}
 		application := "other"
 		if literal {
 			application = "third"
@@ -195,6 +199,139 @@ func TestKillsRaiseMemory(t *testing.T) {
 	c.send("a", w)
 	if f := c.step([3]uint32{})["web"].Factors; f == nil || f.Memory != 1.2 || f.CPU != 1 {
 		t.Errorf("factors %+v", f)
+	}
+}
+
+// So does a hundredth of the time spent waiting for memory, by what agents read.
+func TestStallsRaiseMemory(t *testing.T) {
+	for _, test := range []struct {
+		stalled float64
+		known   bool
+		want    float64
+	}{{6, true, 1.2}, {5.9, true, 1}, {6, false, 1}} {
+		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true})
+		c.tune()
+		for n := range 10 {
+			c.at = c.at.Add(time.Minute)
+			w := window(0, .2, 1e9)
+			w.MemoryStalled, w.MemoryPressure = 0, test.known
+			if n == 3 {
+				w.MemoryStalled = test.stalled
+			}
+			container := w
+			container.Container, container.MemoryStalled = 5, 60 // it is in the pod's
+			c.send("a", w, container)
+		}
+		c.tune()
+		for _, u := range c.publish() {
+			if u.Workload == deployment("web") && math.Abs(u.Factors.Memory-test.want) > 1e-9 {
+				t.Errorf("%+v: factors %+v", test, u.Factors)
+			}
+		}
+	}
+}
+
+// The thesis's metrics are no shares: services are judged against one another.
+func TestLiteralMetrics(t *testing.T) {
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true, Rules: continuous.Config{Relative: true}})
+	c.tune()
+	metric := func(pod string, v float64) continuous.Metric {
+		return continuous.Metric{Namespace: "default", Pod: pod, Value: v}
+	}
+	c.store.Literal(continuous.Literal{
+		Throttled: []continuous.Metric{metric("web-5d4f8c7b9", 3), metric("cart-5d4f8c7b9", 9), metric("web-77777777b", 4), metric("nobody-5d4f8c7b9", 1e6), metric("web", math.NaN())},
+		Failures:  []continuous.Metric{metric("web-5d4f8c7b9", 900), metric("cart-5d4f8c7b9", 100), metric("cart", -1)},
+	})
+	c.store.Throttled([]continuous.Throttling{{Namespace: "default", Pod: "cart-5d4f8c7b9-x2x4v", Share: 1}})
+	got := c.step([3]uint32{0, 600, 600})
+	// Of 7 and 9 neither is a fifth from their mean; of 900 and 100 both are.
+	if web, cart := got["web"].Factors, got["cart"].Factors; web.CPU != 1 || cart.CPU != 1 || web.Memory != 1.2 || cart.Memory != 1 {
+		t.Errorf("factors %+v and %+v", web, cart)
+	}
+	if f := got["other"].Factors; f.CPU != 1 || f.Memory != 1 {
+		t.Errorf("one that nobody tells of: %+v", f)
+	}
+	c.store.Literal(continuous.Literal{Throttled: []continuous.Metric{metric("web-5d4f8c7b9", 30), metric("cart-5d4f8c7b9", 10)}})
+	got = c.step([3]uint32{})
+	if web, cart := got["web"].Factors, got["cart"].Factors; math.Abs(web.CPU-1.2) > 1e-9 || cart.CPU >= 1 {
+		t.Errorf("factors %+v and %+v", web, cart)
+	}
+	shares := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true})
+	shares.tune()
+	shares.store.Literal(continuous.Literal{Throttled: []continuous.Metric{metric("web", 1)}})
+	if f := shares.step([3]uint32{})["web"].Factors; f.CPU != 1 {
+		t.Errorf("by a metric that was not asked for: %+v", f)
+	}
+}
+
+// The owner's bounds hold what comes of a factor, and not what it is on: cut before, a
+// service's use and its target are the same, and its bounds are no longer around it.
+func TestContinuousWithinBounds(t *testing.T) {
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
+	free, _ := c.store.Advise(c.at, deployment("web"))
+	of := free.Recommendations[0]
+	most := .8 * of.Target.CPU
+	bounds := profile.Bounds{Max: profile.Amounts{CPU: most}}
+	c.store.Observed(c.at, profiler.Object{Workload: deployment("web"), Spec: profiler.Spec{Bounds: bounds}})
+	c.tune()
+	for range 5 { // web is held up all the time: all that the bound allows, and no more
+		c.step([3]uint32{600, 0, 0})
+	}
+	held, _ := c.store.Advise(c.at, deployment("web"))
+	if r := held.Recommendations[0]; r.Target.CPU != most || math.Abs(r.Uncapped.CPU/of.Uncapped.CPU-1) > .01 {
+		t.Errorf("held up within its bound: %+v", r)
+	}
+	// A bound that is raised has an effect at once, and not that of hours before.
+	wider := profile.Bounds{Max: profile.Amounts{CPU: 100}}
+	c.store.Observed(c.at, profiler.Object{Workload: deployment("web"), Spec: profiler.Spec{Bounds: wider}})
+	now, _ := c.store.Advise(c.at, deployment("web"))
+	if r := now.Recommendations[0]; r.Target.CPU > 1.01*of.Target.CPU {
+		t.Errorf("with another bound at once: %+v", r)
+	}
+	// Lowered, its bounds are around it.
+	low := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
+	low.store.Observed(low.at, profiler.Object{
+		Workload: deployment("cart"), At: low.at, Factors: continuous.Factors{CPU: .5, Memory: 1, At: low.at},
+		Spec: profiler.Spec{Bounds: profile.Bounds{Max: profile.Amounts{CPU: .15}}},
+	})
+	advice, _ := low.store.Advise(low.at, deployment("cart"))
+	if r := advice.Recommendations[0]; r.LowerBound.CPU > r.Target.CPU || r.UpperBound.CPU < r.Target.CPU || r.Target.CPU >= .15 {
+		t.Errorf("lowered within its bound: %+v", r)
+	}
+}
+
+// A factor is on 25 millicores at least, as in the simulator.
+func TestContinuousIsOnSomething(t *testing.T) {
+	c := newCluster(t, profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On}})
+	c.pod(0, "a", deployment("seldom"))
+	c.store.Observed(c.at, profiler.Object{Workload: deployment("seldom"), At: c.at, Factors: continuous.Factors{CPU: 4, Memory: 1, At: c.at}})
+	c.send("a", window(0, .0001, 1e9))
+	advice, ok := c.store.Advise(c.at, deployment("seldom"))
+	if !ok || math.Abs(advice.Recommendations[0].Target.CPU-.1) > 1e-9 {
+		t.Errorf("recommended %+v", advice.Recommendations)
+	}
+}
+
+// What the owner says that a workload is a part of counts, whatever its pods' label says.
+func TestApplicationOfTheOwner(t *testing.T) {
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
+	for _, name := range []string{"cart", "other"} {
+		c.store.Observed(c.at, profiler.Object{Workload: deployment(name), Spec: profiler.Spec{Application: "front"}})
+	}
+	c.tune()
+	got := c.step([3]uint32{0, 0, 12})
+	for name, want := range map[string]string{"web": "shop", "other": "front", "cart": "front"} {
+		if got[name].Application != want {
+			t.Errorf("%s is a part of %q, want %q", name, got[name].Application, want)
+		}
+	}
+	// The healthy one of the application of who is held up is lowered.
+	if f := got["cart"].Factors.CPU; f >= 1 {
+		t.Errorf("cart × %v", f)
+	}
+	c.store.Observed(c.at, profiler.Object{Workload: deployment("cart")})
+	if got := c.step([3]uint32{})["cart"].Application; got != "shop" {
+		t.Errorf("when its owner says nothing any more it is a part of %q", got)
 	}
 }
 

@@ -34,12 +34,15 @@ func (s *Store) Advise(at time.Time, of profile.Workload) (Advice, bool) {
 
 // recommend is what the containers of the workload's pods should request.
 func (s *Store) recommend(at time.Time, w *workload) []profile.Recommendation {
-	return s.correct(w, s.learnt(at, w))
+	if s.corrects(w) {
+		return s.corrected(at, w)
+	}
+	return s.learnt(at, w, w.object.spec.Bounds)
 }
 
 // learnt is the same without the continuous profiler's correction.
-func (s *Store) learnt(at time.Time, w *workload) (all []profile.Recommendation) {
-	preset, bounds := s.preset(w.object.spec.Preset), w.object.spec.Bounds
+func (s *Store) learnt(at time.Time, w *workload, bounds profile.Bounds) (all []profile.Recommendation) {
+	preset := s.preset(w.object.spec.Preset)
 	// Bounds that exclude one another have been refused by the API server.
 	if w.containers == nil {
 		all, _ = w.profile.Recommend(at, preset, bounds)

@@ -103,8 +103,9 @@ type Store struct {
 	gone      []profile.Workload // whose objects are to go
 	stats     Stats
 
-	graph *connection.Graph // nil: the continuous profiler is off
-	tuned time.Time         // its last step
+	graph     *connection.Graph // nil: the continuous profiler is off
+	connected bool              // the graph has heard who calls whom
+	tuned     time.Time         // its last step
 }
 
 // New returns a Store that knows nothing.

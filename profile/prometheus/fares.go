@@ -18,7 +18,11 @@ import (
 // by their periods.
 const (
 	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace) (rate(istio_%s_bytes_sum{reporter="source"}[%ds]))`
-	heldQuery = `sum by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container!=""}[%[1]ds])) / sum by (namespace, pod) (increase(container_cpu_cfs_periods_total{container!=""}[%[1]ds]))`
+	// The thesis's queries (§5.3.1), of all jobs at once: in it they name a job by
+	// pod="name.*", which no pod is called.
+	seedThrottledQuery = `avg_over_time(sum by (pod, namespace) (label_replace(rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m]), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
+	seedFailuresQuery  = `avg_over_time(sum by (pod, namespace) (label_replace(rate(container_memory_failures_total{pod!="", container!=""}[1m]), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
+	heldQuery          = `sum by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container!=""}[%[1]ds])) / sum by (namespace, pod) (increase(container_cpu_cfs_periods_total{container!=""}[%[1]ds]))`
 )
 
 // Flows are the bytes a second between workloads in a span of time that ended at a time,
@@ -81,6 +85,31 @@ func (h *History) Throttled(ctx context.Context, at time.Time, span time.Duratio
 		}
 	}
 	return pods, nil
+}
+
+// Literal are the thesis's metrics, as a mean of a span of time that ended at a time: by
+// its own queries, which take a suffix of five letters off the pods' names and add up what
+// is left alike. Errors are a *HistoryError.
+func (h *History) Literal(ctx context.Context, at time.Time, span time.Duration) (continuous.Literal, error) {
+	var all continuous.Literal
+	for _, q := range []struct {
+		text string
+		to   *[]continuous.Metric
+	}{{seedThrottledQuery, &all.Throttled}, {seedFailuresQuery, &all.Failures}} {
+		samples, err := h.instant(ctx, fmt.Sprintf(q.text, seconds(span)), at)
+		if err != nil {
+			return continuous.Literal{}, err
+		}
+		for _, s := range samples {
+			m := continuous.Metric{Namespace: string(s.Metric["namespace"]), Pod: string(s.Metric["pod"]), Value: float64(s.Value)}
+			if m.Namespace == "" || m.Pod == "" || !(m.Value >= 0) || m.Value > most {
+				h.dropped.Add(1)
+				continue
+			}
+			*q.to = append(*q.to, m)
+		}
+	}
+	return all, nil
 }
 
 // extrapolated is by what an increase may be too large, as Prometheus goes on to the

@@ -1,8 +1,9 @@
 package prediction
 
 import (
-	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Threshold is what pressure a spike exceeds.
@@ -40,8 +41,7 @@ func (t Threshold) of(pressure []float64) float64 {
 
 // quantile is the least value that so large a share does not exceed.
 func quantile(values []float64, share float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[max(int(math.Ceil(share*float64(len(sorted))))-1, 0)]
+	return stat.Quantile(share, stat.Empirical, slices.Sorted(slices.Values(values)), nil)
 }
 
 // Windows is w, in seconds.

@@ -111,16 +111,12 @@ func demandOf(cores []float64) []profile.DemandTime {
 	return demand
 }
 
-// least is the Vertical Pod Autoscaler's least request of a pod in cores: what is called
-// seldom needs more in the tenth of a second of a call than all day.
-const least = .025
-
 func (t *tuned) requests(at time.Time) ([]float64, error) {
 	services := make([]continuous.Service, len(t.of))
 	targets := make([]profile.Amounts, len(t.of))
 	for i := range t.of {
 		s := &t.of[i]
-		all, err := s.profile.Recommend(at, t.preset, profile.Bounds{Min: profile.Amounts{CPU: least}})
+		all, err := s.profile.Recommend(at, t.preset, profile.Bounds{Min: profile.Amounts{CPU: continuous.LeastCPU}})
 		if err != nil {
 			return nil, err
 		}

@@ -277,6 +277,7 @@ func TestProfilerRights(t *testing.T) {
 		"resize":  {true, []string{"autoscaling [horizontalpodautoscalers] [list watch]", " [pods/resize] [patch]"}},
 		"exportLiqo": {true, []string{
 			"webapp.liqo.io.profiling [memoryprofiles cpuprofiles] [create patch]",
+			"webapp.liqo.io.profiling [connectionprofiles] [list watch create patch delete]",
 		}},
 	} {
 		rendered := func(values map[string]any) (rules, args []any) {

@@ -117,10 +117,13 @@ type PodWindow struct {
 	Ended bool `protobuf:"varint,13,opt,name=ended,proto3" json:"ended,omitempty"`
 	// buckets, ascending, and counts: for how many ms the demand for CPU (usage and
 	// waiting) was in a bucket, which ends at .01 (1.05^(i+1) - 1)/.05 cores.
-	Buckets       []uint32 `protobuf:"varint,14,rep,packed,name=buckets,proto3" json:"buckets,omitempty"`
-	Counts        []uint32 `protobuf:"varint,15,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Buckets []uint32 `protobuf:"varint,14,rep,packed,name=buckets,proto3" json:"buckets,omitempty"`
+	Counts  []uint32 `protobuf:"varint,15,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	// memory_stalled_seconds is the time in which a task waited for memory; unset where the
+	// kernel does not tell, or has not yet.
+	MemoryStalledSeconds *float64 `protobuf:"fixed64,16,opt,name=memory_stalled_seconds,json=memoryStalledSeconds,proto3,oneof" json:"memory_stalled_seconds,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *PodWindow) Reset() {
@@ -258,6 +261,13 @@ func (x *PodWindow) GetCounts() []uint32 {
 	return nil
 }
 
+func (x *PodWindow) GetMemoryStalledSeconds() float64 {
+	if x != nil && x.MemoryStalledSeconds != nil {
+		return *x.MemoryStalledSeconds
+	}
+	return 0
+}
+
 // UsageAck says that a batch has been taken.
 type UsageAck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -321,7 +331,7 @@ const file_spazio_v1_usage_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12.\n" +
-	"\awindows\x18\x04 \x03(\v2\x14.spazio.v1.PodWindowR\awindows\"\x82\x04\n" +
+	"\awindows\x18\x04 \x03(\v2\x14.spazio.v1.PodWindowR\awindows\"\xd8\x04\n" +
 	"\tPodWindow\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x06R\x03pod\x12\x1c\n" +
 	"\tcontainer\x18\x02 \x01(\x06R\tcontainer\x12\x1b\n" +
@@ -340,8 +350,10 @@ const file_spazio_v1_usage_proto_rawDesc = "" +
 	"\toom_kills\x18\f \x01(\rR\boomKills\x12\x14\n" +
 	"\x05ended\x18\r \x01(\bR\x05ended\x12\x18\n" +
 	"\abuckets\x18\x0e \x03(\rR\abuckets\x12\x16\n" +
-	"\x06counts\x18\x0f \x03(\rR\x06countsB\x12\n" +
-	"\x10_stalled_seconds\"H\n" +
+	"\x06counts\x18\x0f \x03(\rR\x06counts\x129\n" +
+	"\x16memory_stalled_seconds\x18\x10 \x01(\x01H\x01R\x14memoryStalledSeconds\x88\x01\x01B\x12\n" +
+	"\x10_stalled_secondsB\x19\n" +
+	"\x17_memory_stalled_seconds\"H\n" +
 	"\bUsageAck\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence2H\n" +

@@ -27,7 +27,8 @@ type profileOptions struct {
 	kubeconfig, context, namespace string
 	timeout                        time.Duration
 	output                         string
-	all, limits                    bool
+	client                         *view.Client
+	all, limits, connections       bool
 }
 
 // profiles are what a command has read.
@@ -40,7 +41,7 @@ func newProfileCommand() *cobra.Command {
 		Short: "Show what workloads take, and should request",
 		Long:  "spazio profile reads the WorkloadProfiles that spazio-profiler writes.",
 	}
-	add := func(use, short, long string, args cobra.PositionalArgs, outputs []string, show func(*profileOptions, io.Writer, profiles) error, flags func(*profileOptions, *pflag.FlagSet)) {
+	add := func(use, short, long string, args cobra.PositionalArgs, outputs []string, show func(*profileOptions, context.Context, io.Writer, profiles) error, flags func(*profileOptions, *pflag.FlagSet)) {
 		o := &profileOptions{}
 		c := &cobra.Command{Use: use, Short: short, Long: long, Args: args, RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(outputs, o.output) {
@@ -50,7 +51,7 @@ func newProfileCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(o, c.OutOrStdout(), read)
+			return show(o, c.Context(), c.OutOrStdout(), read)
 		}}
 		f := c.Flags()
 		f.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's)")
@@ -64,7 +65,11 @@ func newProfileCommand() *cobra.Command {
 	everywhere := func(o *profileOptions, f *pflag.FlagSet) {
 		f.BoolVarP(&o.all, "all-namespaces", "A", false, "workloads of all namespaces")
 	}
-	add("list", "List workloads and what their pods take", "", cobra.NoArgs, []string{"table", "json"}, (*profileOptions).list, everywhere)
+	add("list", "List workloads and what their pods take", "With --connections it lists whom they call, and the bytes a second of calls and of answers.",
+		cobra.NoArgs, []string{"table", "json"}, (*profileOptions).list, func(o *profileOptions, f *pflag.FlagSet) {
+			everywhere(o, f)
+			f.BoolVar(&o.connections, "connections", false, "list connections")
+		})
 	add("show KIND/NAME", "Show all that is known of a workload", "KIND is Deployment if left out.", cobra.ExactArgs(1), []string{"text", "json"}, (*profileOptions).show,
 		func(*profileOptions, *pflag.FlagSet) {})
 	add("recommend [KIND/NAME]", "Print what containers should request",
@@ -89,8 +94,7 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 		return nil, err
 	}
 	o.namespace = cmp.Or(o.namespace, namespace)
-	client, err := view.NewClient(config)
-	if err != nil {
+	if o.client, err = view.NewClient(config); err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
@@ -99,9 +103,9 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 		if o.all {
 			o.namespace = ""
 		}
-		return client.List(ctx, o.namespace)
+		return o.client.List(ctx, o.namespace)
 	}
-	p, err := client.Get(ctx, o.namespace, args[0])
+	p, err := o.client.Get(ctx, o.namespace, args[0])
 	if errors.Is(err, view.ErrInvalid) {
 		return nil, command.Usage(err)
 	}
@@ -119,6 +123,13 @@ var listColumns = []column[v1alpha1.WorkloadProfile]{
 	{title: "MEMORY", number: true, cell: amount(func(d *v1alpha1.Demand) string { return d.Memory.Amount.String() })},
 	{title: "CONFIDENCE", number: true, cell: amount(func(d *v1alpha1.Demand) string { return string(d.Memory.Confidence) })},
 	{title: "PODS", number: true, cell: func(p v1alpha1.WorkloadProfile) string { return strconv.FormatInt(p.Status.Pods, 10) }},
+	{title: "APPLICATION", cell: func(p v1alpha1.WorkloadProfile) string { return orNone(p.Status.Application) }, optional: true},
+	{title: "CALLS", number: true, cell: func(p v1alpha1.WorkloadProfile) string {
+		if len(p.Status.Connections) == 0 {
+			return none
+		}
+		return strconv.Itoa(len(p.Status.Connections))
+	}, optional: true},
 	{title: "MODE", cell: func(p v1alpha1.WorkloadProfile) string { return orNone(string(p.Spec.Mode)) }, optional: true},
 	{title: "CONDITIONS", cell: func(p v1alpha1.WorkloadProfile) string { return orNone(strings.Join(view.Holds(&p), ",")) }, optional: true},
 }
@@ -136,14 +147,29 @@ func amount(of func(*v1alpha1.Demand) string) func(v1alpha1.WorkloadProfile) str
 	}
 }
 
-func (o *profileOptions) list(out io.Writer, all profiles) error {
-	if o.output == "json" {
+// callColumns are of spazio profile list --connections.
+var callColumns = []column[view.Call]{
+	{title: "NAMESPACE", cell: func(c view.Call) string { return c.Namespace }},
+	{title: "WORKLOAD", cell: func(c view.Call) string { return c.Workload }},
+	{title: "NAMESPACE", cell: func(c view.Call) string { return c.PeerNamespace }},
+	{title: "CALLS", cell: func(c view.Call) string { return c.Peer }},
+	{title: "REQUEST B/S", number: true, cell: func(c view.Call) string { return strconv.FormatInt(c.Request, 10) }},
+	{title: "RESPONSE B/S", number: true, cell: func(c view.Call) string { return strconv.FormatInt(c.Response, 10) }},
+}
+
+func (o *profileOptions) list(_ context.Context, out io.Writer, all profiles) error {
+	switch {
+	case o.connections && o.output == "json":
+		return encode(out, view.Calls(all), false)
+	case o.connections:
+		return write(out, callColumns, view.Calls(all))
+	case o.output == "json":
 		return encode(out, v1alpha1.WorkloadProfileList{Items: all}, false)
 	}
 	return write(out, listColumns, all)
 }
 
-func (o *profileOptions) show(out io.Writer, all profiles) error {
+func (o *profileOptions) show(_ context.Context, out io.Writer, all profiles) error {
 	if o.output == "json" {
 		return encode(out, all[0], false)
 	}
@@ -170,9 +196,9 @@ var adviceColumns = []column[advice]{
 	{title: "TO", number: true, cell: func(a advice) string { return a.UpperBound.Memory.String() }},
 }
 
-func (o *profileOptions) recommend(out io.Writer, all profiles) error {
+func (o *profileOptions) recommend(ctx context.Context, out io.Writer, all profiles) error {
 	if o.output == "yaml" {
-		return o.manifests(out, all)
+		return o.manifests(ctx, out, all)
 	}
 	rows := []advice{}
 	for _, p := range all {
@@ -189,10 +215,13 @@ func (o *profileOptions) recommend(out io.Writer, all profiles) error {
 }
 
 // manifests prints what to apply. Of many workloads those that can't be changed are
-// passed over, in a comment.
-func (o *profileOptions) manifests(out io.Writer, all profiles) error {
+// passed over, in a comment; so is that a template can't be read.
+func (o *profileOptions) manifests(ctx context.Context, out io.Writer, all profiles) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
 	for i := range all {
-		manifest, err := view.Manifest(&all[i], o.limits)
+		template, unread := o.client.Template(ctx, &all[i])
+		manifest, err := view.Manifest(&all[i], template, o.limits)
 		if err != nil && len(all) == 1 {
 			return err
 		}
@@ -207,7 +236,11 @@ func (o *profileOptions) manifests(out io.Writer, all profiles) error {
 		if text, err = yaml.JSONToYAML(text); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "---\n%s", text)
+		fmt.Fprint(out, "---\n")
+		if unread != nil {
+			fmt.Fprintf(out, "# Take out the containers that are injected into its pods: %s\n", command.OneLine(unread))
+		}
+		fmt.Fprintf(out, "%s", text)
 	}
 	return nil
 }

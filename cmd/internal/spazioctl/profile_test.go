@@ -20,7 +20,10 @@ const webProfile = `{"apiVersion": "profile.spazio-scheduler.github.io/v1alpha1"
 "spec": {"workload": {"kind": "Deployment", "name": "web"}}, "status": {"observedAt": "2026-11-22T09:00:00Z", "pods": 31,
 "demand": {"cpu": {"amount": "250m", "sd": "20m", "confidence": "0.9375"}, "memory": {"amount": "200Mi", "sd": "0", "confidence": "1"}},
 "recommendation": {"containerRecommendations": [{"containerName": "main", "target": {"cpu": "300m", "memory": "300Mi"},
-"lowerBound": {"cpu": "200m", "memory": "250Mi"}, "upperBound": {"cpu": "400m", "memory": "350Mi"}}]},
+"lowerBound": {"cpu": "200m", "memory": "250Mi"}, "upperBound": {"cpu": "400m", "memory": "350Mi"}},
+{"containerName": "istio-proxy", "target": {"cpu": "10m", "memory": "40Mi"}, "lowerBound": {"cpu": "10m", "memory": "40Mi"}, "upperBound": {"cpu": "10m", "memory": "40Mi"}}]},
+"application": "front", "connections": [{"kind": "Deployment", "namespace": "shop", "name": "cart", "requestBytesPerSecond": 10, "responseBytesPerSecond": 2000},
+{"kind": "", "namespace": "out", "name": "bank", "requestBytesPerSecond": 1, "responseBytesPerSecond": 0}],
 "conditions": [{"type": "Stale", "status": "True", "reason": "NotMeasured", "message": "", "lastTransitionTime": "2026-11-22T09:00:00Z"}]}}`
 
 const jobProfile = `{"metadata": {"name": "j", "namespace": "shop"}, "spec": {"workload": {"kind": "Job", "name": "once"}}}`
@@ -40,6 +43,10 @@ func profileServer(t *testing.T) (kubeconfig string) {
 	list := `{"apiVersion": "profile.spazio-scheduler.github.io/v1alpha1", "kind": "WorkloadProfileList", "metadata": {}, "items": [` + webProfile + "," + jobProfile + "]}"
 	say("workloadprofiles", list)
 	say("namespaces/shop/workloadprofiles", list)
+	mux.HandleFunc("GET /apis/apps/v1/namespaces/shop/deployments/web", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}`))
+	})
 	say("namespaces/shop/workloadprofiles/"+v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: "web"}), webProfile)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -61,13 +68,39 @@ func TestProfiles(t *testing.T) {
 		want string
 	}{
 		"list": {[]string{"list"}, `
-NAMESPACE  WORKLOAD         CPU  MEMORY  CONFIDENCE  PODS  CONDITIONS
-shop       Deployment/web  250m   200Mi           1    31  Stale
-shop       Job/once           -       -           -     0  -
+NAMESPACE  WORKLOAD         CPU  MEMORY  CONFIDENCE  PODS  APPLICATION  CALLS  CONDITIONS
+shop       Deployment/web  250m   200Mi           1    31  front            2  Stale
+shop       Job/once           -       -           -     0  -                -  -
+`},
+		"connections": {[]string{"list", "--connections"}, `
+NAMESPACE  WORKLOAD        NAMESPACE  CALLS            REQUEST B/S  RESPONSE B/S
+shop       Deployment/web  shop       Deployment/cart           10          2000
+shop       Deployment/web  out        bank                       1             0
+`},
+		"connections as json": {[]string{"list", "--connections", "-o", "json"}, `
+[
+  {
+    "namespace": "shop",
+    "workload": "Deployment/web",
+    "peerNamespace": "shop",
+    "peer": "Deployment/cart",
+    "requestBytesPerSecond": 10,
+    "responseBytesPerSecond": 2000
+  },
+  {
+    "namespace": "shop",
+    "workload": "Deployment/web",
+    "peerNamespace": "out",
+    "peer": "bank",
+    "requestBytesPerSecond": 1,
+    "responseBytesPerSecond": 0
+  }
+]
 `},
 		"recommend": {[]string{"recommend", "-A"}, `
-NAMESPACE  WORKLOAD        CONTAINER   CPU  FROM    TO  MEMORY   FROM     TO
-shop       Deployment/web  main       300m  200m  400m   300Mi  250Mi  350Mi
+NAMESPACE  WORKLOAD        CONTAINER     CPU  FROM    TO  MEMORY   FROM     TO
+shop       Deployment/web  main         300m  200m  400m   300Mi  250Mi  350Mi
+shop       Deployment/web  istio-proxy   10m   10m   10m    40Mi   40Mi   40Mi
 `},
 		"yaml": {[]string{"recommend", "web", "-o", "yaml", "--limits"}, `
 ---
@@ -125,6 +158,27 @@ spec:
     "upperBound": {
       "cpu": "400m",
       "memory": "350Mi"
+    },
+    "uncappedTarget": {
+      "cpu": "0",
+      "memory": "0"
+    }
+  },
+  {
+    "namespace": "shop",
+    "workload": "Deployment/web",
+    "containerName": "istio-proxy",
+    "target": {
+      "cpu": "10m",
+      "memory": "40Mi"
+    },
+    "lowerBound": {
+      "cpu": "10m",
+      "memory": "40Mi"
+    },
+    "upperBound": {
+      "cpu": "10m",
+      "memory": "40Mi"
     },
     "uncappedTarget": {
       "cpu": "0",

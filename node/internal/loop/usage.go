@@ -64,6 +64,7 @@ func readingOf(r *telemetry.PodReading) agent.PodReading {
 		CPU: r.CPU, Stalled: r.Stalled, Throttled: r.Throttled, Pressure: r.Pressure,
 		Periods: r.Periods, ThrottledPeriods: r.ThrottledPeriods,
 		Memory: r.Memory, MemoryPeak: r.MemoryPeak, OOMKills: r.OOMKills,
+		MemoryStalled: r.MemoryStalled, MemoryPressure: r.MemoryPressure,
 	}
 	if r.Container != "" {
 		reading.Container = uint64(reserve.KeyOf(r.Container))

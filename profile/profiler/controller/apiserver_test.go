@@ -14,6 +14,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
@@ -34,16 +35,40 @@ type apiServer struct {
 	mu       sync.Mutex
 	version  int
 	objects  map[string]object // by path
-	watchers map[chan object]string
+	watchers map[chan object]watcher
 	writes   []string // "METHOD path", those of leases and events aside
 	events   []object
 	conflict int    // so many updates to come are refused
 	denied   string // the verb that nobody may use
 }
 
+// watcher hears of a resource's objects, those that labels select.
+type watcher struct {
+	resource string
+	selects  labels.Selector
+}
+
+func (w watcher) hears(path string, o object) bool {
+	metadata, _ := o["metadata"].(map[string]any)
+	set := labels.Set{}
+	if all, ok := metadata["labels"].(map[string]any); ok {
+		for name, value := range all {
+			set[name], _ = value.(string)
+		}
+	}
+	return strings.Contains(path, "/"+w.resource+"/") && w.selects.Matches(set)
+}
+
+// Groups that a recommender writes to, or follows.
+const (
+	liqoGroup = "/apis/webapp.liqo.io.profiling/v1"
+	vpaGroup  = "/apis/autoscaling.k8s.io/v1"
+	hpaGroup  = "/apis/autoscaling/v2"
+)
+
 func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	s := &apiServer{objects: map[string]object{}, watchers: map[chan object]string{}}
+	s := &apiServer{objects: map[string]object{}, watchers: map[chan object]watcher{}}
 	s.objects["/apis/coordination.k8s.io/v1/namespaces/system/leases/spazio-profiler"] = object{
 		"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": object{"name": "spazio-profiler", "namespace": "system", "resourceVersion": "1"}, "spec": object{},
 	}
@@ -52,6 +77,14 @@ func newAPIServer(t *testing.T) *apiServer {
 	mux.HandleFunc("GET "+group+"/workloadprofiles", func(w http.ResponseWriter, r *http.Request) {
 		s.watch(w, r, group, "WorkloadProfile", v1alpha1.GroupVersion.String(), "workloadprofiles")
 	})
+	for _, w := range []struct{ prefix, kind, resource string }{
+		{liqoGroup, "ConnectionProfile", "connectionprofiles"}, {vpaGroup, "VerticalPodAutoscaler", "verticalpodautoscalers"},
+		{hpaGroup, "HorizontalPodAutoscaler", "horizontalpodautoscalers"},
+	} {
+		mux.HandleFunc("GET "+w.prefix+"/"+w.resource, func(out http.ResponseWriter, r *http.Request) {
+			s.watch(out, r, w.prefix, w.kind, strings.TrimPrefix(w.prefix, "/apis/"), w.resource)
+		})
+	}
 	mux.HandleFunc("GET "+group+"/namespaces/{namespace}/workloadprofilecheckpoints", s.checkpoints)
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", s.review)
 	mux.HandleFunc("/", s.serve)
@@ -99,16 +132,24 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, prefix, kind, 
 		return
 	}
 	changes := make(chan object, 1000)
+	selector, err := labels.Parse(r.FormValue("labelSelector"))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	watching := watcher{resource, selector}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	send := func(kind string, o object) { _ = json.NewEncoder(w).Encode(object{"type": kind, "object": o}) }
 	s.mu.Lock()
 	if r.FormValue("sendInitialEvents") == "true" {
 		for _, path := range s.of(prefix, resource) {
-			send("ADDED", s.objects[path])
+			if watching.hears(path, s.objects[path]) {
+				send("ADDED", s.objects[path])
+			}
 		}
 	}
-	s.watchers[changes] = resource
+	s.watchers[changes] = watching
 	end := object{"kind": kind, "apiVersion": version, "metadata": object{"resourceVersion": strconv.Itoa(s.version), "annotations": object{"k8s.io/initial-events-end": "true"}}}
 	s.mu.Unlock()
 	send("BOOKMARK", end)
@@ -154,8 +195,8 @@ func (s *apiServer) put(path string, o object) {
 }
 
 func (s *apiServer) tell(kind, path string, o object) {
-	for changes, resource := range s.watchers {
-		if strings.Contains(path, "/"+resource+"/") {
+	for changes, w := range s.watchers {
+		if w.hears(path, o) {
 			changes <- object{"type": kind, "object": copied(o)}
 		}
 	}
@@ -168,7 +209,7 @@ func copied(o object) (c object) {
 }
 
 func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
-	writes := strings.HasPrefix(r.URL.Path, group) && r.Method != http.MethodGet
+	writes := (strings.HasPrefix(r.URL.Path, group) || strings.HasSuffix(r.URL.Path, "/resize")) && r.Method != http.MethodGet
 	if writes && s.before != nil {
 		s.before(r.Method, r.URL.Path)
 	}
@@ -190,7 +231,8 @@ func (s *apiServer) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ours && r.Method != http.MethodGet {
+	others := strings.HasPrefix(r.URL.Path, liqoGroup) || strings.HasPrefix(r.URL.Path, vpaGroup) || strings.HasSuffix(r.URL.Path, "/resize")
+	if (ours || others) && r.Method != http.MethodGet {
 		s.writes = append(s.writes, r.Method+" "+r.URL.Path)
 	}
 	if strings.HasSuffix(r.URL.Path, "/events") {
@@ -203,8 +245,14 @@ func (s *apiServer) handle(w http.ResponseWriter, r *http.Request) {
 		path += "/" + body["metadata"].(map[string]any)["name"].(string)
 	}
 	path, isStatus := strings.CutSuffix(path, "/status")
+	path, isResize := strings.CutSuffix(path, "/resize")
 	known := s.objects[path]
+	applies := r.Header.Get("Content-Type") == "application/apply-patch+yaml"
 	switch {
+	case known == nil && applies:
+		s.put(path, body)
+		answer(w, http.StatusCreated, body)
+		return
 	case known == nil && r.Method != http.MethodPost:
 		refuse(w, http.StatusNotFound, "NotFound")
 		return
@@ -220,6 +268,13 @@ func (s *apiServer) handle(w http.ResponseWriter, r *http.Request) {
 		s.tell("DELETED", path, known)
 		answer(w, http.StatusOK, object{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 		return
+	case isResize:
+		o, ok := resized(known, body)
+		if !ok {
+			refuse(w, http.StatusConflict, "Conflict")
+			return
+		}
+		body = o
 	case r.Method == http.MethodPatch:
 		o := copied(known)
 		maps.Copy(o, body)
@@ -246,6 +301,34 @@ func (s *apiServer) handle(w http.ResponseWriter, r *http.Request) {
 		code = http.StatusCreated
 	}
 	answer(w, code, body)
+}
+
+// resized is a pod with the requests of a patch, not ok if it is not of its version.
+func resized(pod, patch object) (o object, ok bool) {
+	if patch["metadata"].(map[string]any)["resourceVersion"] != pod["metadata"].(map[string]any)["resourceVersion"] {
+		return nil, false
+	}
+	containers := func(o object) []any { return o["spec"].(map[string]any)["containers"].([]any) }
+	o = copied(pod)
+	for _, change := range containers(patch) {
+		change := change.(map[string]any)
+		for _, c := range containers(o) {
+			if c := c.(map[string]any); c["name"] == change["name"] {
+				maps.Copy(c["resources"].(map[string]any)["requests"].(map[string]any), change["resources"].(map[string]any)["requests"].(map[string]any))
+			}
+		}
+	}
+	return o, true
+}
+
+// get is a copy of the object at a path, nil without.
+func (s *apiServer) get(path string) object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects[path] == nil {
+		return nil
+	}
+	return copied(s.objects[path])
 }
 
 // edit changes an object behind the controller's back.

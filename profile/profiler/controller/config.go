@@ -32,9 +32,10 @@ type Config struct {
 	// History, if set, is asked about workloads that nothing is known of.
 	History History
 	// Fares, if set, is asked before each step of the Store's continuous profiler who
-	// called whom and, if FaresThrottled, how limits held pods up.
-	Fares          Fares
-	FaresThrottled bool
+	// called whom and, if FaresThrottled, how limits held pods up; if FaresLiteral, for
+	// the thesis's metrics.
+	Fares                        Fares
+	FaresThrottled, FaresLiteral bool
 	// VPAName, if set, is by what name objects of the Vertical Pod Autoscaler ask for our
 	// recommendations.
 	VPAName string

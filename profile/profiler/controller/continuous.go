@@ -14,6 +14,8 @@ type Fares interface {
 	Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error)
 	// Throttled are the pods that have a CPU limit.
 	Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error)
+	// Literal are the thesis's metrics.
+	Literal(ctx context.Context, at time.Time, span time.Duration) (continuous.Literal, error)
 }
 
 // tune has the Store's continuous profiler take its steps until ctx ends, on every
@@ -45,6 +47,13 @@ func (c *Controller) step(ctx context.Context, span time.Duration) {
 			err = c.config.Store.Connected(at, span, flows)
 		}
 		c.fared(ctx, "connections", err)
+	}
+	if f := c.config.Fares; f != nil && c.config.FaresLiteral {
+		metrics, err := f.Literal(ctx, time.Now(), span)
+		if err == nil {
+			c.config.Store.Literal(metrics)
+		}
+		c.fared(ctx, "literal", err)
 	}
 	if f := c.config.Fares; f != nil && c.config.FaresThrottled {
 		pods, err := f.Throttled(ctx, time.Now(), span)

@@ -21,6 +21,8 @@ import (
 type fares struct {
 	fails atomic.Bool
 	asked atomic.Int64
+	// more is by how many times more goes between them.
+	more atomic.Int64
 }
 
 func (f *fares) Flows(context.Context, time.Time, time.Duration) ([]connection.Flow, error) {
@@ -29,7 +31,8 @@ func (f *fares) Flows(context.Context, time.Time, time.Duration) ([]connection.F
 		return nil, errors.New("starting")
 	}
 	named := func(name string) profile.Workload { return profile.Workload{Namespace: "default", Name: name} }
-	return []connection.Flow{{From: named("web"), To: named("cart"), Request: 10, Response: 90}}, nil
+	times := float64(1 + f.more.Load())
+	return []connection.Flow{{From: named("web"), To: named("cart"), Request: 10 * times, Response: 90 * times}}, nil
 }
 
 func (f *fares) Throttled(context.Context, time.Time, time.Duration) ([]continuous.Throttling, error) {
@@ -37,6 +40,44 @@ func (f *fares) Throttled(context.Context, time.Time, time.Duration) ([]continuo
 		return nil, errors.New("starting")
 	}
 	return []continuous.Throttling{{Namespace: "default", Pod: podOf("web", 1).Name, Share: .3}}, nil
+}
+
+func (f *fares) Literal(context.Context, time.Time, time.Duration) (continuous.Literal, error) {
+	if f.fails.Load() {
+		return continuous.Literal{}, errors.New("starting")
+	}
+	return continuous.Literal{Throttled: []continuous.Metric{
+		{Namespace: "default", Pod: podOf("web", 1).Name, Value: 30}, {Namespace: "default", Pod: podOf("cart", 1).Name, Value: 1},
+	}}, nil
+}
+
+// By the thesis's metrics, and of an application that its owner names.
+func TestLiteralMetricsArePublished(t *testing.T) {
+	s, f := newAPIServer(t), &fares{}
+	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true, Rules: continuous.Config{Every: time.Second, Relative: true}}}
+	r := start(t, s, config, controller.Config{Fares: f, FaresLiteral: true})
+	r.measure(t, "web", 1, .5, 1e9)
+	r.measure(t, "cart", 1, .1, 1e9)
+	r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return p.Status.Factors != nil && p.Status.Factors.CPU == "8" })
+	for _, name := range []string{"web", "cart"} {
+		s.edit(t, pathOf(name), func(o object) { o["spec"].(map[string]any)["application"] = "front" })
+		r.published(t, name, func(p *v1alpha1.WorkloadProfile) bool { return p.Status.Application == "front" })
+	}
+	f.fails.Store(true)
+	eventually(t, "a question has failed", func() bool { return r.result("literal", "answered") > 0 && r.result("literal", "failed") > 0 })
+}
+
+// result counts the questions of a kind that ended so.
+func (r *replica) result(of, result string) (n float64) {
+	families, _ := r.registry.Gather()
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "spazio_profiler_fares_total" && m.GetLabel()[0].GetValue() == of && m.GetLabel()[1].GetValue() == result {
+				n += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
 }
 
 // What the continuous profiler finds is published, and the next leader goes on with it.

@@ -195,5 +195,7 @@ func specOf(s *v1alpha1.WorkloadProfileSpec) profiler.Spec {
 		}
 		return a
 	}
-	return profiler.Spec{Preset: s.Preset, Bounds: profile.Bounds{Min: amounts(s.MinAllowed), Max: amounts(s.MaxAllowed)}}
+	return profiler.Spec{
+		Preset: s.Preset, Application: s.Application, Bounds: profile.Bounds{Min: amounts(s.MinAllowed), Max: amounts(s.MaxAllowed)},
+	}
 }

@@ -103,12 +103,18 @@ var rightsOf = map[Feature][]Right{
 		{Group: liqo.GroupVersion.Group, Resource: liqo.MemoryProfiles, Verb: "patch", Without: notExported},
 		{Group: liqo.GroupVersion.Group, Resource: liqo.CPUProfiles, Verb: "create", Without: notExported},
 		{Group: liqo.GroupVersion.Group, Resource: liqo.CPUProfiles, Verb: "patch", Without: notExported},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "list", Without: notLinked},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "watch", Without: notLinked},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "create", Without: notExported},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "patch", Without: notExported},
+		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "delete", Without: "connections that went stay written"},
 	},
 }
 
 const (
 	noAutoscalers = "objects of the Vertical Pod Autoscaler get no recommendation of ours"
 	notResized    = "no running pod is resized"
+	notLinked     = "no ConnectionProfile is written, or those that are there are not known"
 	notExported   = "an object of the group webapp.liqo.io.profiling is not written"
 )
 

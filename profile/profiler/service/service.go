@@ -38,10 +38,12 @@ const DebugPath = "/debug/profiles"
 // Metrics is where is known how limits hold services up.
 type Metrics string
 
-// What agents measure, or a Prometheus server has of the kubelet's metrics.
+// What agents measure, or a Prometheus server has of the kubelet's metrics. OfSeed are the
+// thesis's, of such a server too, by which services are judged against one another alone.
 const (
 	OfAgents     Metrics = "agents"
 	OfPrometheus Metrics = "prometheus"
+	OfSeed       Metrics = "seed"
 )
 
 // Config of a profiler service.
@@ -82,12 +84,12 @@ func (c Config) Validate() error {
 	}
 	switch c.Metrics {
 	case "", OfAgents:
-	case OfPrometheus:
+	case OfPrometheus, OfSeed:
 		if c.Prometheus.Address == "" {
 			return &profiler.FieldError{Field: "Metrics", Value: c.Metrics, Err: fmt.Errorf("%w: needs the address of a Prometheus server", profiler.ErrInvalid)}
 		}
 	default:
-		return &profiler.FieldError{Field: "Metrics", Value: c.Metrics, Err: fmt.Errorf("%w: must be agents or prometheus", profiler.ErrInvalid)}
+		return &profiler.FieldError{Field: "Metrics", Value: c.Metrics, Err: fmt.Errorf("%w: must be agents, prometheus or seed", profiler.ErrInvalid)}
 	}
 	err := cmp.Or(c.callers().Validate(), c.Store.Validate())
 	if err == nil && c.Prometheus.Address != "" {
@@ -120,7 +122,8 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the API server: %w", err)
 	}
-	c.Store.Continuous.Elsewhere = c.Metrics == OfPrometheus
+	c.Store.Continuous.Elsewhere = c.Metrics == OfPrometheus || c.Metrics == OfSeed
+	c.Store.Continuous.Rules.Relative = c.Store.Continuous.Rules.Relative || c.Metrics == OfSeed
 	if s.store, err = profiler.New(c.Store); err != nil {
 		return nil, err
 	}
@@ -142,7 +145,8 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 		if err != nil {
 			return nil, err
 		}
-		config.History, config.Fares, config.FaresThrottled = known, known, c.Metrics == OfPrometheus
+		config.History, config.Fares = known, known
+		config.FaresThrottled, config.FaresLiteral = c.Metrics == OfPrometheus, c.Metrics == OfSeed
 	}
 	if s.controller, err = controller.New(config); err != nil {
 		return nil, err

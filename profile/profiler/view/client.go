@@ -1,5 +1,6 @@
 // Package view shows WorkloadProfiles to people: List and Get read them, Text describes
-// one, and Manifest is what its owner applies to follow the recommendation.
+// one, and Manifest is what its owner applies to follow the recommendation, of the
+// containers that Template finds.
 package view
 
 import (

@@ -1,6 +1,12 @@
 package view
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
@@ -8,48 +14,111 @@ import (
 // object is one of JSON.
 type object = map[string]any
 
-// templates are where the kinds that have one keep the template of their pods. That of a
-// Job must not change.
-var templates = map[string]struct {
-	version string
-	path    []string
-}{
-	"Deployment":  {"apps/v1", []string{"spec", "template", "spec"}},
-	"StatefulSet": {"apps/v1", []string{"spec", "template", "spec"}},
-	"DaemonSet":   {"apps/v1", []string{"spec", "template", "spec"}},
-	"ReplicaSet":  {"apps/v1", []string{"spec", "template", "spec"}},
-	"CronJob":     {"batch/v1", []string{"spec", "jobTemplate", "spec", "template", "spec"}},
+// kindOfTemplate is where the objects of a kind are, and in them the template of their pods.
+type kindOfTemplate struct {
+	version, resource string
+	path              []string
+}
+
+// templates are of the kinds that have one. That of a Job must not change.
+var templates = map[string]kindOfTemplate{
+	"Deployment":  {"apps/v1", "deployments", []string{"spec", "template", "spec"}},
+	"StatefulSet": {"apps/v1", "statefulsets", []string{"spec", "template", "spec"}},
+	"DaemonSet":   {"apps/v1", "daemonsets", []string{"spec", "template", "spec"}},
+	"ReplicaSet":  {"apps/v1", "replicasets", []string{"spec", "template", "spec"}},
+	"CronJob":     {"batch/v1", "cronjobs", []string{"spec", "jobTemplate", "spec", "template", "spec"}},
+}
+
+func kindOf(of v1alpha1.WorkloadReference) (kindOfTemplate, error) {
+	kind, ok := templates[of.Kind]
+	if !ok {
+		return kind, refuse("workload.kind", of.Kind, "a kind whose template can change")
+	}
+	return kind, nil
+}
+
+// Template names the containers that a workload's template has, in contrast to those that
+// are injected into its pods. It is a plain value, safe for concurrent reading.
+type Template struct{ Containers, InitContainers []string }
+
+// field is where the template has a container, empty where it does not. Of a template that
+// is not known, nil, all are taken for containers of its own.
+func (t *Template) field(container string) string {
+	switch {
+	case t == nil || slices.Contains(t.Containers, container):
+		return "containers"
+	case slices.Contains(t.InitContainers, container):
+		return "initContainers"
+	}
+	return ""
+}
+
+// Template reads which containers a profile's workload has in its template. A *FieldError
+// says that its kind has none that can change.
+func (c *Client) Template(ctx context.Context, p *v1alpha1.WorkloadProfile) (*Template, error) {
+	of := p.Spec.Workload
+	kind, err := kindOf(of)
+	if err != nil {
+		return nil, err
+	}
+	text, err := c.rest.Get().AbsPath("/apis", kind.version, "namespaces", p.Namespace, kind.resource, of.Name).Do(ctx).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("template of %s/%s in namespace %s: %w", of.Kind, of.Name, p.Namespace, err)
+	}
+	for _, key := range kind.path {
+		var within map[string]json.RawMessage
+		if err := json.Unmarshal(text, &within); err != nil || within[key] == nil {
+			return nil, refuse("template", of.Name, "an object with "+strings.Join(kind.path, "."))
+		}
+		text = within[key]
+	}
+	type named struct{ Name string }
+	var spec struct{ Containers, InitContainers []named }
+	if err := json.Unmarshal(text, &spec); err != nil {
+		return nil, refuse("template", of.Name, "one of pods")
+	}
+	names := func(all []named) (names []string) {
+		for _, c := range all {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	return &Template{names(spec.Containers), names(spec.InitContainers)}, nil
 }
 
 // Manifest is what to apply, by kubectl apply --server-side, for a workload to request
 // what is recommended, and with limits to have limits of twice that (table 6.3 of the
-// thesis). A *FieldError says that there is nothing to apply.
-func Manifest(p *v1alpha1.WorkloadProfile, limits bool) (object, error) {
+// thesis): of those containers that its template has, or of all if that is nil. A
+// *FieldError says that there is nothing to apply.
+func Manifest(p *v1alpha1.WorkloadProfile, template *Template, limits bool) (object, error) {
 	of := p.Spec.Workload
-	template, ok := templates[of.Kind]
-	if !ok {
-		return nil, refuse("workload.kind", of.Kind, "a kind whose template can change")
+	kind, err := kindOf(of)
+	if err != nil {
+		return nil, err
 	}
-	var containers []any
+	containers := map[string][]any{}
 	if r := p.Status.Recommendation; r != nil {
 		for _, c := range r.ContainerRecommendations {
-			if resources := resourcesOf(c, limits); c.ContainerName != "" && resources != nil {
-				containers = append(containers, object{"name": c.ContainerName, "resources": resources})
+			field, resources := template.field(c.ContainerName), resourcesOf(c, limits)
+			if c.ContainerName != "" && field != "" && resources != nil {
+				containers[field] = append(containers[field], object{"name": c.ContainerName, "resources": resources})
 			}
 		}
 	}
-	if containers == nil {
-		return nil, refuse("status.recommendation", "empty", "of containers by name")
+	if len(containers) == 0 {
+		return nil, refuse("status.recommendation", "empty", "of containers by name that the template has")
 	}
 	manifest := object{
-		"apiVersion": template.version, "kind": of.Kind, "metadata": object{"namespace": p.Namespace, "name": of.Name},
+		"apiVersion": kind.version, "kind": of.Kind, "metadata": object{"namespace": p.Namespace, "name": of.Name},
 	}
 	within := manifest
-	for _, key := range template.path {
+	for _, key := range kind.path {
 		next := object{}
 		within[key], within = next, next
 	}
-	within["containers"] = containers
+	for field, all := range containers {
+		within[field] = all
+	}
 	return manifest, nil
 }
 

@@ -99,11 +99,32 @@ conditions   Stale
 
 func TestManifest(t *testing.T) {
 	for name, test := range map[string]struct {
-		kind   string
-		limits bool
-		want   string
+		kind     string
+		template *view.Template
+		limits   bool
+		want     string
 	}{
-		"requests": {"Deployment", false, `
+		"injected": {"StatefulSet", &view.Template{Containers: []string{"main", "other"}}, false, `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {namespace: shop, name: web}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: main, resources: {requests: {cpu: 300m, memory: 300Mi}}}`},
+		"restarted init container": {"Deployment", &view.Template{Containers: []string{"main"}, InitContainers: []string{"proxy"}}, false, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: shop, name: web}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: main, resources: {requests: {cpu: 300m, memory: 300Mi}}}
+      initContainers:
+      - {name: proxy, resources: {requests: {memory: 20Mi}}}`},
+		"requests": {"Deployment", nil, false, `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {namespace: shop, name: web}
@@ -113,7 +134,7 @@ spec:
       containers:
       - {name: main, resources: {requests: {cpu: 300m, memory: 300Mi}}}
       - {name: proxy, resources: {requests: {memory: 20Mi}}}`},
-		"limits": {"CronJob", true, `
+		"limits": {"CronJob", nil, true, `
 apiVersion: batch/v1
 kind: CronJob
 metadata: {namespace: shop, name: web}
@@ -129,7 +150,7 @@ spec:
 		t.Run(name, func(t *testing.T) {
 			p := profileOf(t, web)
 			p.Spec.Workload.Kind = test.kind
-			manifest, err := view.Manifest(p, test.limits)
+			manifest, err := view.Manifest(p, test.template, test.limits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,12 +173,71 @@ spec:
 	} {
 		p := profileOf(t, web)
 		change(p)
-		refused(t, field, func() error { _, err := view.Manifest(p, false); return err })
+		refused(t, field, func() error { _, err := view.Manifest(p, nil, false); return err })
 	}
 	unnamed := profileOf(t, web)
 	unnamed.Status.Recommendation.ContainerRecommendations = unnamed.Status.Recommendation.ContainerRecommendations[:1]
 	unnamed.Status.Recommendation.ContainerRecommendations[0].ContainerName = ""
-	refused(t, "status.recommendation", func() error { _, err := view.Manifest(unnamed, false); return err })
+	refused(t, "status.recommendation", func() error { _, err := view.Manifest(unnamed, nil, false); return err })
+}
+
+// What a template has is read of each kind, where it is.
+func TestTemplate(t *testing.T) {
+	answers := map[string]string{
+		"/apis/apps/v1/namespaces/shop/deployments/web": `{"spec": {"template": {"spec": {"containers": [{"name": "main"}, {"name": "b"}], "initContainers": [{"name": "i"}]}}}}`,
+		"/apis/batch/v1/namespaces/shop/cronjobs/web":   `{"spec": {"jobTemplate": {"spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}}}`,
+		"/apis/apps/v1/namespaces/shop/daemonsets/web":  `{"spec": {}}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		text, ok := answers[r.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusForbidden)
+			text = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	defer server.Close()
+	client, err := view.NewClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(kind string) (*view.Template, error) {
+		p := profileOf(t, web)
+		p.Spec.Workload.Kind = kind
+		return client.Template(t.Context(), p)
+	}
+	for kind, want := range map[string]*view.Template{
+		"Deployment": {Containers: []string{"main", "b"}, InitContainers: []string{"i"}}, "CronJob": {Containers: []string{"main"}},
+	} {
+		if got, err := read(kind); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%s: %+v, %v", kind, got, err)
+		}
+	}
+	if _, err := read("StatefulSet"); !apierrors.IsForbidden(err) {
+		t.Error(err)
+	}
+	for kind, field := range map[string]string{"Job": "workload.kind", "DaemonSet": "template"} {
+		refused(t, field, func() error { _, err := read(kind); return err })
+	}
+	// Nothing is left where all are injected.
+	refused(t, "status.recommendation", func() error {
+		_, err := view.Manifest(profileOf(t, web), &view.Template{Containers: []string{"x"}}, false)
+		return err
+	})
+}
+
+// Whom workloads call, by names alone where the kind is not known.
+func TestCalls(t *testing.T) {
+	p := profileOf(t, web)
+	p.Status.Connections = append(p.Status.Connections, v1alpha1.Connection{Namespace: "out", Name: "bank", RequestBytesPerSecond: 1})
+	want := []view.Call{
+		{Namespace: "shop", Workload: "Deployment/web", PeerNamespace: "shop", Peer: "Deployment/db", Request: 100, Response: 2000},
+		{Namespace: "shop", Workload: "Deployment/web", PeerNamespace: "out", Peer: "bank", Request: 1},
+	}
+	if diff := cmp.Diff(want, view.Calls([]v1alpha1.WorkloadProfile{*p, {}})); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func refused(t *testing.T, field string, do func() error) {
@@ -249,7 +329,7 @@ func FuzzProfile(f *testing.F) {
 		if view.Text(time.Now(), p) == "" {
 			t.Error("nothing is said")
 		}
-		if manifest, err := view.Manifest(p, true); (manifest == nil) != errors.Is(err, view.ErrInvalid) {
+		if manifest, err := view.Manifest(p, nil, true); (manifest == nil) != errors.Is(err, view.ErrInvalid) {
 			t.Errorf("%v, %v", manifest, err)
 		}
 	})

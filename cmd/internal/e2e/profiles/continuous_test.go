@@ -14,9 +14,9 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
-// faring is a Prometheus server that knows that the service tuned-web calls tuned-cart,
-// which a limit holds up.
-func faring(t *testing.T) string {
+// faring is a Prometheus server that knows that one service calls another, which a limit
+// holds up.
+func faring(t *testing.T, web, cart string) string {
 	t.Helper()
 	vector := func(samples string) string {
 		return `{"status":"success","data":{"resultType":"vector","result":[` + samples + `]}}`
@@ -26,9 +26,9 @@ func faring(t *testing.T) string {
 		query, text := r.FormValue("query"), `{"status":"success","data":{"resultType":"matrix","result":[]}}`
 		switch {
 		case strings.Contains(query, "istio"):
-			text = vector(`{"metric":{"source_workload":"tuned-web","source_workload_namespace":"default","destination_workload":"tuned-cart","destination_workload_namespace":"default"},"value":[1,"50"]}`)
+			text = vector(fmt.Sprintf(`{"metric":{"source_workload":%q,"source_workload_namespace":"default","destination_workload":%q,"destination_workload_namespace":"default"},"value":[1,"50"]}`, web, cart))
 		case strings.Contains(query, "cfs"):
-			text = vector(`{"metric":{"namespace":"default","pod":"tuned-cart-5d4f8c7b9-00001"},"value":[1,"0.02"]},{"metric":{"namespace":"default","pod":"tuned-web-5d4f8c7b9-00001"},"value":[1,"0"]}`)
+			text = vector(fmt.Sprintf(`{"metric":{"namespace":"default","pod":"%s-5d4f8c7b9-00001"},"value":[1,"0.02"]},{"metric":{"namespace":"default","pod":"%s-5d4f8c7b9-00001"},"value":[1,"0"]}`, cart, web))
 		}
 		fmt.Fprint(w, text)
 	}))
@@ -47,7 +47,7 @@ func TestTheContinuousProfilerCorrects(t *testing.T) {
 		forget(t, objects)
 	})
 	p := startProfiler(t, grant(t, client, "continuous", controller.Rights()),
-		"--prometheus", faring(t), "--continuous", "on", "--cp-metrics", "prometheus", "--continuous-every", "1s")
+		"--prometheus", faring(t, "tuned-web", "tuned-cart"), "--continuous", "on", "--cp-metrics", "prometheus", "--continuous-every", "1s")
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
 	for _, name := range []string{"tuned-web", "tuned-cart"} {
 		a.read(podOf(t, client, name, "node-a", 1), .5, 100<<20)

@@ -41,6 +41,11 @@ var features = []controller.Feature{controller.ForVPA, controller.ForResize, con
 // recommends are the flags that turn the features on.
 var recommends = []string{"--vpa-name", "spazio", "--resize", "--export-liqo"}
 
+// observing are the flags by which who calls whom is asked for each second.
+func observing(t *testing.T, caller string) []string {
+	return []string{"--prometheus", faring(t, caller, "elsewhere"), "--continuous", "observe", "--continuous-every", "1s"}
+}
+
 // vpaTools is the module that pins the Vertical Pod Autoscaler's.
 const vpaTools = "../../../../tools/vpa"
 
@@ -190,6 +195,38 @@ func exported(t *testing.T, client dynamic.Interface, resource, deployment strin
 	return client.Resource(liqo.GroupVersion.WithResource(resource)).Namespace(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
 }
 
+// connected is the object of what a Deployment sends to one that nobody measures.
+func connected(t *testing.T, client dynamic.Interface, deployment string) (*unstructured.Unstructured, error) {
+	name := liqo.NewConnectionProfile(profile.Workload{Namespace: metav1.NamespaceDefault, Kind: "Deployment", Name: deployment},
+		profile.Workload{Namespace: metav1.NamespaceDefault, Name: "elsewhere"}, time.Now(), 1).Name
+	return client.Resource(liqo.GroupVersion.WithResource(liqo.ConnectionProfiles)).Namespace(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
+}
+
+// leftover makes an object of a connection that is no more, which belongs to the profile of
+// a Deployment.
+func leftover(t *testing.T, client dynamic.Interface, deployment string) {
+	t.Helper()
+	owner := v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: deployment})
+	o := parse(t, fmt.Sprintf(`
+apiVersion: webapp.liqo.io.profiling/v1
+kind: ConnectionProfile
+metadata:
+  name: %s-gone
+  namespace: default
+  ownerReferences: [{apiVersion: %s, kind: WorkloadProfile, name: %s, uid: "1"}]
+spec: {bandwidth_requirement: "1.00", source_job: a, source_namespace: default, destination_job: b, destination_namespace: default, update_time: "2026-11-22 09:00:00"}
+`, deployment, v1alpha1.GroupVersion, owner))
+	if _, err := client.Resource(liqo.GroupVersion.WithResource(liqo.ConnectionProfiles)).Namespace(metav1.NamespaceDefault).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gone says whether that has been deleted.
+func gone(t *testing.T, client dynamic.Interface, deployment string) (bool, any) {
+	_, err := client.Resource(liqo.GroupVersion.WithResource(liqo.ConnectionProfiles)).Namespace(metav1.NamespaceDefault).Get(t.Context(), deployment+"-gone", metav1.GetOptions{})
+	return apierrors.IsNotFound(err), err
+}
+
 // What agents measure of pods becomes the status of an autoscaler's object, which its own
 // types decode strictly, objects of the thesis's, and the requests of a running pod, which
 // stays what it is.
@@ -199,7 +236,7 @@ func TestRecommend(t *testing.T) {
 	define(t, objects)
 	defineOthers(t, objects)
 	t.Cleanup(func() { cluster.RemovePods(t, client) })
-	p := startProfiler(t, grant(t, client, "recommender", controller.Rights(features...)), recommends...)
+	p := startProfiler(t, grant(t, client, "recommender", controller.Rights(features...)), slices.Concat(recommends, observing(t, "recommend-web"))...)
 	a := startAgent(t, publish.UsagesConfig{Node: resizeNode, Targets: []string{p.address}})
 	autoscaler(t, objects, "recommend-web")
 	pod := resizablePod(t, client, "recommend-web", 1)
@@ -263,6 +300,15 @@ func TestRecommend(t *testing.T) {
 			t.Errorf("%s: owners %+v, %v", resource, owners, value)
 		}
 	}
+	cluster.Eventually(t, "what it sends is exported", func() (bool, any) {
+		o, err := connected(t, objects, "recommend-web")
+		if err != nil {
+			return false, err
+		}
+		rate, _, _ := unstructured.NestedString(o.Object, "spec", "bandwidth_requirement")
+		owners := o.GetOwnerReferences()
+		return rate == "50.00" && len(owners) == 1 && owners[0].UID == of.UID, o.Object
+	})
 	p.Interrupt(t)
 }
 
@@ -363,7 +409,8 @@ func TestRecommendWithoutARight(t *testing.T) {
 		name := fmt.Sprintf("lacks-%d", i)
 		t.Run(strings.ReplaceAll(right.Verb+" "+right.Resource+right.Subresource, " ", "-"), func(t *testing.T) {
 			t.Cleanup(func() { cluster.RemovePods(t, client) })
-			p := startProfiler(t, grant(t, client, name, slices.Concat(all[:base+i], all[base+i+1:])), recommends...)
+			leftover(t, objects, name)
+			p := startProfiler(t, grant(t, client, name, slices.Concat(all[:base+i], all[base+i+1:])), slices.Concat(recommends, observing(t, name))...)
 			path := strings.TrimSuffix(right.Resource+"/"+right.Subresource, "/")
 			cluster.WaitMetric(t, p.metrics(), fmt.Sprintf("spazio_profiler_missing_rights{group=%q,resource=%q,verb=%q}", right.Group, path, right.Verb), 1)
 			a := startAgent(t, publish.UsagesConfig{Node: resizeNode, Targets: []string{p.address}})
@@ -377,6 +424,7 @@ func TestRecommendWithoutARight(t *testing.T) {
 			for _, resource := range []string{liqo.MemoryProfiles, liqo.CPUProfiles} {
 				done[resource] = func() (bool, any) { _, err := exported(t, objects, resource, name); return err == nil, err }
 			}
+			done[liqo.ConnectionProfiles] = func() (bool, any) { _, err := connected(t, objects, name); return err == nil, err }
 			lacking := right.Group
 			switch right.Group {
 			case "": // pods/resize
@@ -384,8 +432,12 @@ func TestRecommendWithoutARight(t *testing.T) {
 			case liqo.GroupVersion.Group:
 				lacking = right.Resource
 			}
+			if right.Verb == "delete" {
+				lacking = "leftovers"
+				done[lacking] = func() (bool, any) { return gone(t, objects, name) }
+			}
 			counter := fmt.Sprintf("spazio_profiler_watch_failures_total{resource=%q}", right.Resource)
-			if right.Verb == "patch" || right.Verb == "create" {
+			if right.Verb == "patch" || right.Verb == "create" || right.Verb == "delete" {
 				kind := map[string]string{vpa.Resource.Group: "vpa", "autoscaling": "resize"}[lacking]
 				if kind == "" {
 					kind = "liqo"

@@ -1,0 +1,110 @@
+package controller_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile/continuous"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
+	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
+)
+
+// observing looks at connections each second.
+var observing = profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.Observe, Rules: continuous.Config{Every: time.Second}}}
+
+// liqoPath is where an object of the thesis's is.
+func liqoPath(resource, name string) string {
+	return liqoGroup + "/namespaces/default/" + resource + "/" + name
+}
+
+// connectionPath is where that of what one Deployment sends another is.
+func connectionPath(from, to string) string {
+	return liqoPath(liqo.ConnectionProfiles, liqo.NewConnectionProfile(workload(from), workload(to), time.Now(), 1).Name)
+}
+
+func specOf(o object) map[string]any {
+	spec, _ := o["spec"].(map[string]any)
+	return spec
+}
+
+func ownerOf(o object) any {
+	owners, _ := o["metadata"].(map[string]any)["ownerReferences"].([]any)
+	if len(owners) != 1 {
+		return nil
+	}
+	return owners[0].(map[string]any)["name"]
+}
+
+// leftover is a ConnectionProfile that a former process wrote for a Deployment.
+func leftover(name, deployment string) object {
+	o := object{
+		"apiVersion": "webapp.liqo.io.profiling/v1", "kind": "ConnectionProfile", "metadata": object{"namespace": "default", "name": name},
+		"spec": object{"bandwidth_requirement": "5.00", "update_time": "2026-11-22 09:00:00"},
+	}
+	if deployment != "" {
+		o["metadata"].(object)["ownerReferences"] = []any{object{
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "WorkloadProfile", "name": v1alpha1.NameOf(workload(deployment)), "uid": "1",
+		}}
+	}
+	return o
+}
+
+// What workloads send one another is written, each by who sends, written anew when it has
+// changed, and deleted when it is no more.
+func TestConnectionsAreExported(t *testing.T) {
+	s, f := newAPIServer(t), &fares{}
+	s.make(liqoPath(liqo.ConnectionProfiles, "stale"), leftover("stale", "web"))
+	s.make(liqoPath(liqo.ConnectionProfiles, "others"), leftover("others", ""))
+	r := start(t, s, observing, controller.Config{Fares: f, ExportLiqo: true})
+	r.measure(t, "web", 1, .5, 1e9)
+	r.measure(t, "cart", 1, .1, 1e9)
+	for _, c := range []struct{ from, to, rate string }{{"web", "cart", "10.00"}, {"cart", "web", "90.00"}} {
+		path := connectionPath(c.from, c.to)
+		eventually(t, c.from+"'s is written", func() bool { return s.get(path) != nil })
+		o := s.get(path)
+		spec := specOf(o)
+		if spec["bandwidth_requirement"] != c.rate || spec["source_job"] != c.from || spec["destination_job"] != c.to || ownerOf(o) != v1alpha1.NameOf(workload(c.from)) {
+			t.Errorf("%s to %s: %v", c.from, c.to, o)
+		}
+	}
+	eventually(t, "what is no more is deleted", func() bool { return s.get(liqoPath(liqo.ConnectionProfiles, "stale")) == nil })
+	if s.get(liqoPath(liqo.ConnectionProfiles, "others")) == nil {
+		t.Error("an object of somebody else's was deleted")
+	}
+	// The same again is not written again.
+	before := s.written("PATCH", "/connectionprofiles/")
+	publish := func() {
+		n := s.written("PATCH", "/memoryprofiles/")
+		r.store.Again(time.Now(), workload("web"))
+		eventually(t, "it is published again", func() bool { return s.written("PATCH", "/memoryprofiles/") > n })
+	}
+	publish()
+	publish() // after all that followed the first
+	if now := s.written("PATCH", "/connectionprofiles/"); now != before {
+		t.Errorf("%d writes of what is as it was", now-before)
+	}
+	f.more.Store(1000)
+	eventually(t, "more is written", func() bool {
+		publish()
+		text, _ := specOf(s.get(connectionPath("web", "cart")))["bandwidth_requirement"].(string)
+		rate, err := strconv.ParseFloat(text, 64)
+		return err == nil && rate > 100
+	})
+}
+
+// Who has not heard who calls whom deletes nothing.
+func TestConnectionsStayWhileUnknown(t *testing.T) {
+	s := newAPIServer(t)
+	s.make(liqoPath(liqo.ConnectionProfiles, "kept"), leftover("kept", "web"))
+	r := start(t, s, observing, controller.Config{ExportLiqo: true})
+	r.measure(t, "web", 1, .5, 1e9)
+	for _, resource := range []string{liqo.MemoryProfiles, liqo.CPUProfiles} {
+		eventually(t, resource+" are written", func() bool { return s.get(liqoPath(resource, v1alpha1.NameOf(workload("web")))) != nil })
+	}
+	if n := s.written("DELETE", "/connectionprofiles/"); n != 0 || s.get(liqoPath(liqo.ConnectionProfiles, "kept")) == nil {
+		t.Errorf("%d deleted", n)
+	}
+}
