@@ -171,6 +171,7 @@ require (
 require (
 	github.com/spazio-scheduler/spazio/agent v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/energy v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
@@ -211,3 +212,5 @@ replace (
 )
 
 replace github.com/spazio-scheduler/spazio/pronto => ../pronto
+
+replace github.com/spazio-scheduler/spazio/energy => ../energy
