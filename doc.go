@@ -21,6 +21,7 @@
 //	agent      a node's pipeline, a pure state machine over the six above and energy
 //	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/service one to embed, profile/prometheus history
 //	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges
+//	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states; nothing here uses it yet
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams

@@ -1,0 +1,32 @@
+package queue_test
+
+import (
+	"fmt"
+
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/queue"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Two jobs of two pods each in turn, on three slots: the second has to wait.
+func ExamplePlan() {
+	crawler, pi := testbed.Name{Namespace: "lab", Name: "crawler"}, testbed.Name{Namespace: "lab", Name: "pi"}
+	request := queue.Request{Queue: []testbed.Name{crawler, pi, crawler, pi}}
+	free := []slot.ID{{Node: "a"}, {Node: "b"}, {Node: "a", Position: 1}}
+	result, _ := queue.Plan(request, nil, free)
+	for _, p := range result.Submit {
+		fmt.Println(p.Job, "starts in", p.Slots)
+	}
+	fmt.Printf("%v needs %d, counts on %v\n", result.Blocked.Job, result.Blocked.Needs, result.Blocked.Earmark)
+	// Output:
+	// lab/crawler starts in [a/0 a/1]
+	// lab/pi needs 2, counts on [b/0]
+}
+
+// A job that no testbed of this size could run is named at once.
+func ExampleFeasible() {
+	large := testbed.Name{Namespace: "lab", Name: "large"}
+	blocked, _ := queue.Feasible(queue.Request{Queue: []testbed.Name{large, large}}, nil, []slot.ID{{Node: "a"}})
+	fmt.Println(blocked.Job, "needs", blocked.Needs)
+	// Output: lab/large needs 2
+}

@@ -1,0 +1,219 @@
+package slot
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// cell is what a Table keeps of one slot.
+type cell struct {
+	id ID
+	// wanted says that the order has the slot, at index.
+	wanted bool
+	index  int
+	// owner claims the slot, at this size.
+	owner, size string
+	// ghosts and pods are those that are there, the one that counts first.
+	ghosts, pods []Pod
+	// emptyAt is when the slot was first seen with neither; zero if it is not.
+	emptyAt time.Time
+	state   State
+	// counted says that state is in the table's counts.
+	counted bool
+}
+
+// put takes in the pod as it is now.
+func (c *cell) put(p Pod) {
+	list := &c.pods
+	if p.Role == Ghost {
+		list = &c.ghosts
+	}
+	if i := slices.IndexFunc(*list, func(q Pod) bool { return q.UID == p.UID }); i >= 0 {
+		(*list)[i] = p
+	} else {
+		*list = append(*list, p)
+	}
+}
+
+// remove takes the pod out.
+func (c *cell) remove(uid string) {
+	same := func(p Pod) bool { return p.UID == uid }
+	c.ghosts = slices.DeleteFunc(c.ghosts, same)
+	c.pods = slices.DeleteFunc(c.pods, same)
+}
+
+// update orders the cell's pods and works out its state.
+func (c *cell) update(config *Config, now time.Time) {
+	c.sortPods()
+	c.sortGhosts(config)
+	switch empty := len(c.ghosts) == 0 && len(c.pods) == 0; {
+	case !empty:
+		c.emptyAt = time.Time{}
+	case c.emptyAt.IsZero():
+		c.emptyAt = now
+	}
+	c.state = c.stateNow(config)
+}
+
+// sortPods has the pod first that may stay. That is one of the owner's, however old: a
+// pod that was bound late, after its claim had ended, is not what the slot is for.
+func (c *cell) sortPods() {
+	if len(c.pods) < 2 {
+		return
+	}
+	slices.SortFunc(c.pods, func(a, b Pod) int {
+		return cmp.Or(before(a.Owner == c.owner, b.Owner == c.owner), before(!a.Deleting, !b.Deleting), older(a, b))
+	})
+}
+
+// sortGhosts has the ghost first that may stay.
+func (c *cell) sortGhosts(config *Config) {
+	if len(c.ghosts) < 2 {
+		return
+	}
+	slices.SortFunc(c.ghosts, func(a, b Pod) int {
+		_, unfitA := c.unfit(&a, config)
+		_, unfitB := c.unfit(&b, config)
+		return cmp.Or(before(!unfitA, !unfitB), before(!a.Deleting, !b.Deleting), before(a.Node != "", b.Node != ""), older(a, b))
+	})
+}
+
+func (c *cell) stateNow(config *Config) State {
+	switch {
+	case !c.wanted:
+		return Retiring
+	case len(c.pods) > 0:
+		return Occupied
+	case c.owner != "":
+		return Reserved
+	case c.held(config):
+		return Free
+	}
+	return Pending
+}
+
+// held says whether a ghost holds the slot's resources.
+func (c *cell) held(config *Config) bool {
+	if len(c.ghosts) == 0 || config.Idle {
+		return false
+	}
+	_, unfit := c.unfit(&c.ghosts[0], config)
+	return !unfit && !c.ghosts[0].Deleting && c.ghosts[0].Node != ""
+}
+
+// unfit says whether the ghost does not do for the slot, and why. What a claimed slot
+// holds stays as it is until the claim ends.
+func (c *cell) unfit(g *Pod, config *Config) (Reason, bool) {
+	switch {
+	case g.Terminal:
+		return Ended, true
+	case g.Node != "" && g.Node != c.id.Node:
+		return Moved, true
+	case c.owner == "" && g.Size != config.Size:
+		return Resized, true
+	}
+	return 0, false
+}
+
+// wantsGhost says whether the slot is to have a ghost, or why not. A claimed slot that
+// retires keeps the one that it has.
+func (c *cell) wantsGhost(config *Config) (Reason, bool) {
+	switch {
+	case len(c.pods) > 0:
+		return Entered, false
+	case c.owner != "":
+		return 0, true
+	case !c.wanted || config.Idle:
+		return Unwanted, false
+	}
+	return 0, true
+}
+
+// excess says whether ghost i is to be deleted, and why.
+func (c *cell) excess(i int, config *Config) (Reason, bool) {
+	g := &c.ghosts[i]
+	if g.Deleting {
+		return 0, false
+	}
+	if why, unfit := c.unfit(g, config); unfit {
+		return why, true
+	}
+	if why, wants := c.wantsGhost(config); !wants {
+		return why, true
+	}
+	return Double, i > 0
+}
+
+// intrudes says whether pod i is to be deleted.
+func (c *cell) intrudes(i int) bool { return i > 0 && !c.pods[i].Deleting }
+
+// lacks says whether a ghost is to be created. While one is there, even on its way
+// out, its name is taken.
+func (c *cell) lacks(config *Config) bool {
+	_, wants := c.wantsGhost(config)
+	return wants && c.wanted && len(c.ghosts) == 0
+}
+
+// open says whether something is to be done about the slot, now or later.
+func (c *cell) open(config *Config) bool {
+	for i := range c.pods {
+		if c.intrudes(i) {
+			return true
+		}
+	}
+	for i := range c.ghosts {
+		if _, yes := c.excess(i, config); yes {
+			return true
+		}
+	}
+	return c.lacks(config)
+}
+
+// diff appends what is to be done about the slot to dst, and says when to ask again if
+// that is a matter of time.
+func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time.Time) {
+	for i := range c.pods {
+		if c.intrudes(i) {
+			dst = append(dst, deletion(DeletePod, Double, c.id, &c.pods[i]))
+		}
+	}
+	for i := range c.ghosts {
+		if why, yes := c.excess(i, config); yes {
+			dst = append(dst, deletion(DeleteGhost, why, c.id, &c.ghosts[i]))
+		}
+	}
+	if !c.lacks(config) {
+		return dst, time.Time{}
+	}
+	size := config.Size
+	if c.owner != "" {
+		if due := c.emptyAt.Add(config.Patience); now.Before(due) {
+			return dst, due
+		}
+		size = cmp.Or(c.size, size)
+	}
+	return append(dst, Action{
+		Op: CreateGhost, Reason: Missing, Slot: c.id, Name: GhostName(config.UID, c.id), Size: size,
+	}), time.Time{}
+}
+
+func deletion(op Op, why Reason, id ID, p *Pod) Action {
+	return Action{Op: op, Reason: why, Slot: id, Namespace: p.Namespace, Name: p.Name, UID: p.UID}
+}
+
+// before orders those of which it is true before the others.
+func before(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+func older(a, b Pod) int {
+	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.UID, b.UID))
+}

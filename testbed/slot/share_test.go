@@ -1,0 +1,115 @@
+package slot_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+func tenant(name string, age int, nodes ...string) slot.Tenant {
+	return slot.Tenant{Name: testbed.Name{Namespace: "lab", Name: name}, Created: epoch.Add(-time.Duration(age) * time.Hour), Nodes: nodes}
+}
+
+func TestShare(t *testing.T) {
+	old, young, same := tenant("old", 9, "n2", "n1"), tenant("young", 1, "n1", "n3"), tenant("same", 9, "n2", "n2")
+	for name, tt := range map[string]struct {
+		change func(old, young, same *slot.Tenant)
+		want   []slot.Allotment
+	}{
+		"the oldest has it, then the first by name": {
+			func(*slot.Tenant, *slot.Tenant, *slot.Tenant) {},
+			[]slot.Allotment{
+				{Nodes: []string{"n1", "n2"}},
+				{Nodes: []string{"n3"}, Lost: []slot.Conflict{{Node: "n1", To: old.Name}}},
+				{Lost: []slot.Conflict{{Node: "n2", To: old.Name}}},
+			},
+		},
+		"but who is there stays": {
+			func(_, young, same *slot.Tenant) { young.Holds, same.Holds = []string{"n1", "n9"}, []string{"n2"} },
+			[]slot.Allotment{
+				{Lost: []slot.Conflict{{Node: "n1", To: young.Name}, {Node: "n2", To: same.Name}}},
+				{Nodes: []string{"n1", "n3"}},
+				{Nodes: []string{"n2"}},
+			},
+		},
+		"shared ones share with shared ones": {
+			func(old, young, _ *slot.Tenant) { old.Shared, young.Shared = true, true },
+			[]slot.Allotment{
+				{Nodes: []string{"n1", "n2"}},
+				{Nodes: []string{"n1", "n3"}},
+				{Lost: []slot.Conflict{{Node: "n2", To: old.Name}}},
+			},
+		},
+		"and not with an exclusive one that is there": {
+			func(old, young, _ *slot.Tenant) { old.Shared, young.Holds = true, []string{"n1"} },
+			[]slot.Allotment{
+				{Nodes: []string{"n2"}, Lost: []slot.Conflict{{Node: "n1", To: young.Name}}},
+				{Nodes: []string{"n1", "n3"}},
+				{Lost: []slot.Conflict{{Node: "n2", To: old.Name}}},
+			},
+		},
+	} {
+		a, b, c := old, young, same
+		tt.change(&a, &b, &c)
+		if diff := cmp.Diff(tt.want, slot.Share([]slot.Tenant{a, b, c})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if got := slot.Share(nil); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
+// No node is two testbeds' unless both share, none that is wanted is nobody's, and the
+// order of the testbeds changes nothing.
+func TestShareProperties(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 9))
+	for range 500 {
+		var tenants []slot.Tenant
+		for i := range 1 + rng.IntN(5) {
+			x := tenant(fmt.Sprint("t", i), rng.IntN(3))
+			x.Shared = rng.IntN(2) == 0
+			for n := range 4 {
+				if rng.IntN(2) == 0 {
+					x.Nodes = append(x.Nodes, fmt.Sprint("n", n))
+				}
+				if rng.IntN(3) == 0 {
+					x.Holds = append(x.Holds, fmt.Sprint("n", n))
+				}
+			}
+			tenants = append(tenants, x)
+		}
+		got := slot.Share(tenants)
+		for n := range 4 {
+			node := fmt.Sprint("n", n)
+			wanted, exclusive, given := 0, 0, 0
+			for i, x := range tenants {
+				if slices.Contains(x.Nodes, node) {
+					wanted++
+				}
+				if slices.Contains(got[i].Nodes, node) {
+					given++
+					if !x.Shared {
+						exclusive++
+					}
+				}
+			}
+			if wanted > 0 && given == 0 || exclusive > 0 && given > 1 {
+				t.Fatalf("%s: wanted by %d, given to %d, %d exclusive: %+v", node, wanted, given, exclusive, tenants)
+			}
+		}
+		slices.Reverse(tenants)
+		back := slot.Share(tenants)
+		slices.Reverse(back)
+		if diff := cmp.Diff(got, back); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package slot
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/testbed"
+)
+
+// Role is what a pod is to a testbed.
+type Role uint8
+
+// The roles of a pod.
+const (
+	// Ghost holds a slot's resources while no pod is in it.
+	Ghost Role = iota
+	// Occupant is a job's pod.
+	Occupant
+)
+
+// Pod is a ghost or a job's pod, as far as a Table needs to know it.
+type Pod struct {
+	UID, Namespace, Name string
+	Role                 Role
+	// Slot is the slot that the pod names: a ghost from its creation on, a job's pod
+	// once it is bound. Zero if none.
+	Slot ID
+	// Node is where the pod is bound; empty if it is not.
+	Node string
+	// Owner is the UID of an occupant's job.
+	Owner string
+	// Size spells what a ghost requests, as Config.Size does.
+	Size    string
+	Created time.Time
+	// Terminal says that all containers have ended, for good.
+	Terminal bool
+	// Deleting says that the pod is on its way out. It is live until it is gone.
+	Deleting bool
+}
+
+// Claim is a job's right to slots.
+type Claim struct {
+	// Owner is the job's UID.
+	Owner string
+	Slots []ID
+	// Size is what the slots held when they were claimed, and hold until the claim
+	// ends; empty for Config.Size.
+	Size string
+}
+
+// Config is what a Table is to keep. The zero value has no slots.
+type Config struct {
+	// UID is the testbed's; ghosts are named by it.
+	UID string
+	// Order has the slots that are wanted; nil for none.
+	Order *Order
+	// Size spells what a slot holds. It is compared, never read, so that any spelling
+	// will do in which the same is spelt alike.
+	Size string
+	// Idle says that unclaimed slots shall have no ghosts for now.
+	Idle bool
+	// Patience is how long a claimed slot is left without ghost and pod, whose pod may
+	// be on its way; 0 is 2 s.
+	Patience time.Duration
+}
+
+// patience is Config.Patience's default: longer than a scheduler takes from the
+// deletion of a ghost to the bind of the pod in its place.
+const patience = 2 * time.Second
+
+// Table keeps a testbed's slots. Configure, Claims, Observe and Forget tell it what is;
+// the others answer. An event costs a time that does not depend on the number of slots.
+// A Table is not safe for concurrent use. Make one with NewTable.
+type Table struct {
+	config Config
+	cells  map[ID]*cell
+	// wanted has the cells of the order's slots by index.
+	wanted []*cell
+	// where is the slot of each pod that is in a cell.
+	where map[string]ID
+	// open are the cells about which something is to be done, now or later.
+	open   map[*cell]struct{}
+	counts Counts
+}
+
+// NewTable returns a Table of no slots.
+func NewTable() *Table {
+	return &Table{
+		config: Config{Order: &Order{}, Patience: patience},
+		cells:  make(map[ID]*cell), where: make(map[string]ID), open: make(map[*cell]struct{}),
+	}
+}
+
+// Configure says what is wanted from now on. A negative patience is a FieldError.
+func (t *Table) Configure(c Config, now time.Time) error {
+	if c.Patience < 0 {
+		return testbed.Refuse("Config.Patience", c.Patience, "0 or more")
+	}
+	if c.Patience == 0 {
+		c.Patience = patience
+	}
+	if c.Order == nil {
+		c.Order = &Order{}
+	}
+	reordered := c.Order != t.config.Order
+	t.config = c
+	if reordered {
+		t.place(c.Order)
+	}
+	t.reviewAll(now)
+	return nil
+}
+
+// place gives the order's slots their cells.
+func (t *Table) place(o *Order) {
+	for _, c := range t.wanted {
+		c.wanted = false
+	}
+	t.wanted = slices.Grow(t.wanted[:0], len(o.slots))
+	fresh := 0
+	for _, id := range o.slots {
+		if t.cells[id] == nil {
+			fresh++
+		}
+	}
+	cells := make([]cell, fresh)
+	for index, id := range o.slots {
+		c := t.cells[id]
+		if c == nil {
+			c, cells = &cells[0], cells[1:]
+			c.id = id
+			t.cells[id] = c
+		}
+		c.wanted, c.index = true, index
+		t.wanted = append(t.wanted, c)
+	}
+}
+
+// Claims says who claims what, all of it. A slot that is claimed twice is a FieldError,
+// and so is a claim without owner; nothing changes then.
+func (t *Table) Claims(claims []Claim, now time.Time) error {
+	type holding struct{ owner, size string }
+	held := make(map[ID]holding)
+	for _, c := range claims {
+		if c.Owner == "" {
+			return testbed.Refuse("Claim.Owner", c.Owner, "a job's UID")
+		}
+		for _, id := range c.Slots {
+			if _, twice := held[id]; twice {
+				return testbed.Refuse("Claim.Slots", id, "claimed once")
+			}
+			held[id] = holding{c.Owner, c.Size}
+		}
+	}
+	for id, c := range t.cells {
+		if h, ok := held[id]; !ok && c.owner != "" || ok && h != (holding{c.owner, c.size}) {
+			c.owner, c.size = h.owner, h.size
+			t.review(c, now)
+		}
+		delete(held, id)
+	}
+	for id, h := range held { // of slots that are gone
+		c := t.cell(id)
+		c.owner, c.size = h.owner, h.size
+		t.review(c, now)
+	}
+	return nil
+}
+
+// Observe takes in a pod as it is now. A pod without UID is a FieldError.
+func (t *Table) Observe(p Pod, now time.Time) error {
+	if p.UID == "" {
+		return testbed.Refuse("Pod.UID", p.UID, "set")
+	}
+	if id, ok := t.where[p.UID]; ok && (id != p.Slot || !p.placed()) {
+		t.Forget(p.UID, now)
+	}
+	if !p.placed() {
+		return nil
+	}
+	c := t.cell(p.Slot)
+	c.put(p)
+	t.where[p.UID] = p.Slot
+	t.review(c, now)
+	return nil
+}
+
+// placed says whether the pod has a place in the table: a ghost by the slot that it
+// names, an occupant while it is live on the slot's node.
+func (p *Pod) placed() bool {
+	if p.Role == Ghost {
+		return p.Slot != ID{}
+	}
+	return p.Node != "" && p.Node == p.Slot.Node && !p.Terminal
+}
+
+// Forget takes out a pod that is gone.
+func (t *Table) Forget(uid string, now time.Time) {
+	id, ok := t.where[uid]
+	if !ok {
+		return
+	}
+	delete(t.where, uid)
+	c := t.cells[id]
+	c.remove(uid)
+	t.review(c, now)
+}
+
+// cell returns the slot's cell, and makes it if need be.
+func (t *Table) cell(id ID) *cell {
+	c := t.cells[id]
+	if c == nil {
+		c = &cell{id: id}
+		t.cells[id] = c
+	}
+	return c
+}
+
+func (t *Table) reviewAll(now time.Time) {
+	for _, c := range t.cells {
+		t.review(c, now)
+	}
+}
+
+// review brings what is known of the cell up to date.
+func (t *Table) review(c *cell, now time.Time) {
+	if c.counted {
+		t.counts.add(c.state, -1)
+	}
+	c.counted = c.wanted || c.owner != "" || len(c.pods) > 0
+	c.update(&t.config, now)
+	if c.counted {
+		t.counts.add(c.state, 1)
+	}
+	if c.open(&t.config) {
+		t.open[c] = struct{}{}
+	} else {
+		delete(t.open, c)
+	}
+	if !c.counted && len(c.ghosts) == 0 {
+		delete(t.cells, c.id)
+	}
+}
+
+// Counts returns how many slots are in each state. They are the slots that SlotsTo lists.
+func (t *Table) Counts() Counts { return t.counts }
+
+// Slot returns the slot as it is, and whether the table has it. The index of a retiring
+// slot is left 0.
+func (t *Table) Slot(id ID) (Slot, bool) {
+	c := t.cells[id]
+	if c == nil || !c.counted {
+		return Slot{}, false
+	}
+	return t.view(c), true
+}
+
+func (t *Table) view(c *cell) Slot {
+	s := Slot{ID: c.id, Index: c.index, State: c.state, Owner: c.owner}
+	var known bool
+	if s.NodeID, known = t.config.Order.NodeID(c.id.Node); !known {
+		s.Gone = true
+	}
+	if !c.wanted {
+		s.Index = 0
+	}
+	if len(c.pods) > 0 {
+		p := &c.pods[0]
+		s.Namespace, s.Pod, s.PodUID = p.Namespace, p.Name, p.UID
+	}
+	return s
+}
+
+// SlotsTo appends the slots to dst[:0]: the wanted ones by index, then those that
+// retire, by identity.
+func (t *Table) SlotsTo(dst []Slot) []Slot {
+	dst = slices.Grow(dst[:0], t.counts.Slots)
+	for _, c := range t.wanted {
+		dst = append(dst, t.view(c))
+	}
+	if t.counts.Retiring == 0 {
+		return dst
+	}
+	for _, c := range t.cells {
+		if c.counted && !c.wanted {
+			dst = append(dst, t.view(c))
+		}
+	}
+	retiring := dst[len(t.wanted):]
+	slices.SortFunc(retiring, func(a, b Slot) int { return a.ID.Compare(b.ID) })
+	for i := range retiring {
+		retiring[i].Index = len(t.wanted) + i
+	}
+	return dst
+}
+
+// FreeTo appends the free slots to dst[:0], by index. What is Pending is not among
+// them: nothing holds its resources.
+func (t *Table) FreeTo(dst []ID) []ID {
+	dst = slices.Grow(dst[:0], t.counts.Free)
+	for _, c := range t.wanted {
+		if c.state == Free {
+			dst = append(dst, c.id)
+		}
+	}
+	return dst
+}
+
+// DiffTo appends what is to be done to dst[:0], in the order of the slots, and says when
+// to ask again even if nothing happens; the zero time is never. Asked twice, it answers
+// the same: an action stands until its effect is observed.
+func (t *Table) DiffTo(dst []Action, now time.Time) ([]Action, time.Time) {
+	open := make([]*cell, 0, len(t.open))
+	for c := range t.open {
+		open = append(open, c)
+	}
+	slices.SortFunc(open, compareCells)
+	dst = dst[:0]
+	var again time.Time
+	for _, c := range open {
+		var due time.Time
+		dst, due = c.diff(dst, &t.config, now)
+		if !due.IsZero() && (again.IsZero() || due.Before(again)) {
+			again = due
+		}
+	}
+	return dst, again
+}
+
+// compareCells orders the wanted ones by index, then the others by identity.
+func compareCells(a, b *cell) int {
+	switch {
+	case a.wanted && b.wanted:
+		return cmp.Compare(a.index, b.index)
+	case a.wanted:
+		return -1
+	case b.wanted:
+		return 1
+	}
+	return a.id.Compare(b.id)
+}

@@ -1,0 +1,193 @@
+package slot_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// story tells a Table what happens, and writes down what it answers.
+type story struct {
+	t     *testing.T
+	table *slot.Table
+	now   time.Time
+	trace strings.Builder
+}
+
+func (s *story) after(d time.Duration, what string) {
+	s.now = s.now.Add(d)
+	fmt.Fprintf(&s.trace, "%6.1fs %s\n", s.now.Sub(epoch).Seconds(), what)
+	for _, v := range s.table.SlotsTo(nil) {
+		fmt.Fprintf(&s.trace, "          %d %v %v", v.Index, v.ID, v.State)
+		if v.Owner != "" {
+			fmt.Fprintf(&s.trace, " for %s", v.Owner)
+		}
+		if v.Pod != "" {
+			fmt.Fprintf(&s.trace, " with %s", v.Pod)
+		}
+		s.trace.WriteString("\n")
+	}
+	actions, again := s.table.DiffTo(nil, s.now)
+	for _, a := range actions {
+		fmt.Fprintf(&s.trace, "       => %v (%v) %v %s", a.Op, a.Reason, a.Slot, a.Name)
+		if a.Size != "" {
+			fmt.Fprintf(&s.trace, " of %s", a.Size)
+		}
+		s.trace.WriteString("\n")
+	}
+	if !again.IsZero() {
+		fmt.Fprintf(&s.trace, "       again at %.1fs\n", again.Sub(epoch).Seconds())
+	}
+}
+
+func (s *story) configure(size string, idle bool, nodes ...slot.Node) {
+	s.t.Helper()
+	if err := s.table.Configure(slot.Config{UID: "590f6f41-", Order: newOrder(s.t, nodes, 0), Size: size, Idle: idle}, s.now); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *story) ghost(node string, position int, bound bool, size string) {
+	s.t.Helper()
+	id := slot.ID{Node: node, Position: position}
+	p := slot.Pod{UID: "g-" + id.String(), Namespace: "lab", Name: slot.GhostName("590f6f41-", id), Slot: id, Size: size, Created: s.now}
+	if bound {
+		p.Node = node
+	}
+	if err := s.table.Observe(p, s.now); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *story) pod(name, owner, node string, position int) {
+	s.t.Helper()
+	id := slot.ID{Node: node, Position: position}
+	p := slot.Pod{UID: name, Namespace: "lab", Name: name, Role: slot.Occupant, Owner: owner, Slot: id, Node: node, Created: s.now}
+	if err := s.table.Observe(p, s.now); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *story) claims(claims ...slot.Claim) {
+	s.t.Helper()
+	if err := s.table.Claims(claims, s.now); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestGolden keeps what a Table says in the life of a small testbed.
+func TestGolden(t *testing.T) {
+	s := &story{t: t, table: slot.NewTable(), now: epoch}
+	a, b := slot.Node{Name: "a", Label: "1", Positions: slot.First(2)}, slot.Node{Name: "b", Label: "2", Positions: slot.First(1)}
+	s.configure("1cpu", false, b, a)
+	s.after(0, "a testbed of two nodes")
+	for _, at := range []slot.ID{{Node: "a"}, {Node: "a", Position: 1}, {Node: "b"}} {
+		s.ghost(at.Node, at.Position, at.Node == "a", "1cpu")
+	}
+	s.after(time.Second, "ghosts are there, one not bound")
+	s.ghost("b", 0, true, "1cpu")
+	s.claims(slot.Claim{Owner: "job", Slots: []slot.ID{{Node: "a"}, {Node: "b"}}, Size: "1cpu"})
+	s.after(time.Second, "a job claims a/0 and b/0")
+	s.table.Forget("g-a/0", s.now)
+	s.after(time.Second, "the ghost in a/0 makes room")
+	s.pod("job-1", "job", "a", 0)
+	s.after(time.Second, "and the pod comes")
+	s.table.Forget("g-b/0", s.now)
+	s.after(0, "the ghost in b/0 is evicted")
+	s.after(2*time.Second, "no pod has come for two seconds")
+	s.configure("2cpu", false, b, a)
+	s.after(time.Second, "slots become larger: a free one at once, a claimed one not")
+	s.table.Forget("g-a/1", s.now)
+	s.after(0, "the smaller ghost is gone")
+	s.ghost("a", 1, true, "2cpu")
+	s.pod("job-2", "job", "b", 0)
+	s.pod("job-3", "other", "b", 0)
+	s.after(time.Second, "two pods in one slot")
+	s.configure("2cpu", false, a)
+	s.after(time.Second, "b loses its label")
+	s.claims()
+	s.table.Forget("job-1", s.now)
+	s.table.Forget("job-2", s.now)
+	s.table.Forget("job-3", s.now)
+	s.after(time.Second, "the job ends")
+	s.configure("2cpu", true, a)
+	s.after(time.Minute, "nobody has used it for long")
+	s.configure("2cpu", false)
+	s.after(time.Minute, "the testbed is to go")
+
+	path := filepath.Join("testdata", "table.golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(s.trace.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), s.trace.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is refused changes nothing.
+func TestTableRefuses(t *testing.T) {
+	s := &story{t: t, table: slot.NewTable(), now: epoch}
+	s.configure("1", false, slot.Node{Name: "a", Positions: slot.First(2)})
+	s.ghost("a", 0, true, "1")
+	before := s.table.SlotsTo(nil)
+	refused(t, s.table.Configure(slot.Config{Patience: -1}, epoch), "Config.Patience")
+	refused(t, s.table.Claims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {Owner: "y", Slots: []slot.ID{{Node: "a"}}}}, epoch), "Claim.Slots")
+	refused(t, s.table.Claims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {}}, epoch), "Claim.Owner")
+	refused(t, s.table.Observe(slot.Pod{Slot: slot.ID{Node: "a"}}, epoch), "Pod.UID")
+	if diff := cmp.Diff(before, s.table.SlotsTo(nil)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A patience of one's own, and the zero Config.
+func TestTableConfig(t *testing.T) {
+	table := slot.NewTable()
+	id := slot.ID{Node: "a"}
+	config := slot.Config{Order: newOrder(t, []slot.Node{{Name: "a", Positions: slot.First(1)}}, 0), Patience: time.Minute}
+	if err := table.Claims([]slot.Claim{{Owner: "x", Slots: []slot.ID{id}}}, epoch); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Configure(config, epoch); err != nil {
+		t.Fatal(err)
+	}
+	if actions, again := table.DiffTo(nil, epoch.Add(59*time.Second)); len(actions) != 0 || !again.Equal(epoch.Add(time.Minute)) {
+		t.Errorf("%v, again at %v", actions, again)
+	}
+	if actions, again := table.DiffTo(nil, epoch.Add(time.Minute)); len(actions) != 1 || !again.IsZero() {
+		t.Errorf("%v, again at %v", actions, again)
+	}
+	if err := table.Configure(slot.Config{}, epoch); err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := table.Slot(id); !ok || s.State != slot.Retiring || !s.Gone {
+		t.Errorf("%+v, %v", s, ok)
+	}
+	if err := table.Claims(nil, epoch); err != nil {
+		t.Fatal(err)
+	}
+	if counts := table.Counts(); counts != (slot.Counts{}) {
+		t.Errorf("%+v", counts)
+	}
+}
+
+func TestNames(t *testing.T) {
+	if got := fmt.Sprint(slot.CreateGhost, slot.DeletePod, slot.Op(9), slot.Double, slot.Reason(99)); got != "create ghost delete pod 9 double 99" {
+		t.Error(got)
+	}
+}
