@@ -316,6 +316,24 @@ func TestStarts(t *testing.T) {
 	}
 }
 
+// A node that mostly rests has a median of 0; what is not quite 0 is calm all the same.
+func TestStartsOfARestingNode(t *testing.T) {
+	pressure, churn := make([]float64, 2000), make([]bool, 2000)
+	for i := range pressure {
+		if i%5 == 4 {
+			pressure[i] = .05
+		}
+	}
+	for at := 100; at < 1900; at += 100 {
+		churn[at] = true
+		raise(pressure, at, at+2, .4)
+	}
+	got := evaluated(t, one(pressure, noisy(1, 2000, .2), churn)).Starts[0]
+	if got.Calm != 18 || got.Stills < 1000 || math.Abs(got.Rise-.4) > 1e-9 || math.Abs(got.Still-.02) > .001 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestSimulate(t *testing.T) {
 	s, err := prediction.Simulate(t.Context(), 60, 3)
 	if err != nil {

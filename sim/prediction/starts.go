@@ -11,15 +11,19 @@ type Starts struct {
 	// Spikes is how many begin within that second, of how many, by kind of spike.
 	Spikes, All [2]int
 	// Calm is how many events came after two seconds without any, whose mean pressure is
-	// at most the node's median, and Rise the mean of the largest pressure within a
+	// at most a tenth or the node's median, and Rise the mean of the largest pressure within a
 	// second after these. Stills and Still are the same of samples after two such seconds
 	// that no event follows within a second.
 	Calm, Stills int
 	Rise, Still  float64
 }
 
-// calm is how many seconds are.
-const calm = 2
+// calm is how many seconds are, and still the mean pressure that they may have
+// whatever the median is, which is 0 on a node that mostly rests.
+const (
+	calm  = 2
+	still = .1
+)
 
 // startsOf is false where nothing is known of containers.
 func startsOf(s Source) (Starts, bool) {
@@ -63,14 +67,14 @@ func startsOf(s Source) (Starts, bool) {
 // rises sums up the largest pressures that follow two calm seconds.
 func (t *Starts) rises(n Node, second int) {
 	before := calm * second
-	median := quantile(n.Pressure, .5)
+	most := max(quantile(n.Pressure, .5), still)
 	sum := 0.
 	for i := range n.Pressure {
 		if i >= before {
 			if i+second > len(n.Pressure) {
 				return
 			}
-			if sum/float64(before) <= median && count(n.Churn[i-before:i]) == 0 {
+			if sum/float64(before) <= most && count(n.Churn[i-before:i]) == 0 {
 				t.rise(n, i, second)
 			}
 			sum -= n.Pressure[i-before]
