@@ -47,6 +47,7 @@ func fleetOf(b testing.TB, s setup, full int) (*cluster, []*stream) {
 // fleetReport is that of the i-th node. Full nodes lie scattered.
 func fleetReport(i, full int) agent.Report {
 	r := measured(float64(2 + i%16))
+	r.Power = machine(float64(40+i%7), float64(120+10*(i%19)))
 	r.K, r.Absorbed = 3, keys(i*30, i*30+30)
 	r.Channels[0].Room, r.Channels[1].Room = float64(4+i%16)/20, float64(4+i%13)/16
 	if i*7919%5000 < full {
@@ -79,6 +80,11 @@ func profiledFleet(b testing.TB, nodes, full int) (*cluster, []*stream) {
 		}
 	}
 	return c, streams
+}
+
+// thriftyFleet is one whose scheduler ranks nodes by energy.
+func thriftyFleet(nodes int) setup {
+	return setup{nodes: nodes, args: plugin.SpazioArgs{EnergyWeight: .5}}
 }
 
 const workloadsOfFleet = 64
@@ -140,6 +146,9 @@ func BenchmarkCycle(b *testing.B) {
 		for _, rate := range []int{0, 5000} {
 			cycles(b, fmt.Sprintf("nodes=%d/full=%d/reports=%d", nodes, full, rate), rate, full, func(b *testing.B) (*cluster, []*stream) {
 				return fleet(b, nodes, full)
+			})
+			cycles(b, fmt.Sprintf("energy/nodes=%d/full=%d/reports=%d", nodes, full, rate), rate, full, func(b *testing.B) (*cluster, []*stream) {
+				return fleetOf(b, thriftyFleet(nodes), full)
 			})
 			cycles(b, fmt.Sprintf("profiles/nodes=%d/full=%d/reports=%d", nodes, full, rate), rate, full, func(b *testing.B) (*cluster, []*stream) {
 				return profiledFleet(b, nodes, full)
@@ -317,9 +326,9 @@ func BenchmarkWake(b *testing.B) {
 // TestVisitingANodeAllocatesNothing: what a cycle allocates does not grow with
 // the nodes, be they admitted or refused.
 func TestVisitingANodeAllocatesNothing(t *testing.T) {
-	allocations := func(nodes int) float64 {
+	allocations := func(nodes int, energy float64) float64 {
 		// Fewer are refused than are admitted, so that all are visited.
-		c, _ := fleet(t, nodes, 0)
+		c, _ := fleetOf(t, setup{nodes: nodes, args: plugin.SpazioArgs{EnergyWeight: energy}}, 0)
 		client := c.dial()
 		for i := range nodes / 3 {
 			c.open(client, nodeName(i)).settle(agent.Report{Incarnation: 2, Sequence: 1, Avail: .5})
@@ -327,7 +336,9 @@ func TestVisitingANodeAllocatesNothing(t *testing.T) {
 		w, pod := newVisits(c), newPod(1<<20)
 		return testing.AllocsPerRun(100, func() { c.cycleOnce(t, pod, w) })
 	}
-	if few, many := allocations(20), allocations(80); many > few+1 {
-		t.Errorf("%v allocations a cycle with 80 nodes, %v with 20", many, few)
+	for _, energy := range []float64{0, .5} {
+		if few, many := allocations(20, energy), allocations(80, energy); many > few+1 {
+			t.Errorf("with an energyWeight of %v: %v allocations a cycle with 80 nodes, %v with 20", energy, many, few)
+		}
 	}
 }

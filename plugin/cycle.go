@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -37,12 +38,15 @@ type cycle struct {
 	// open counts the admitted.
 	verdicts []verdict
 	open     int
-	// overdue says that the pod is admitted to nodes without room, the least free
-	// room of which is lowest; trickled that it was reserved on one of them.
+	// overdue says that the pod is admitted to nodes without room; trickled that it
+	// was reserved on one of them. lowest is the least free room of those, 0 where
+	// none is admitted.
 	overdue  bool
 	lowest   float64
 	trickled bool
 	short    reserve.Reason // there
+	// weighing is of the nodes' energy, where the profile ranks by it.
+	weighing weighing
 	// refusals put the verdicts into words.
 	refusals []*refusals
 	// statuses has a place for each refused node, given counts those given away.
@@ -58,12 +62,15 @@ type cycle struct {
 func (c *cycle) Clone() fwk.StateData { return c }
 
 // judge decides for all nodes as they are now on a pod of a demand and counts the
-// refused.
-func (p *spazio) judge(a *attempt, asks reserve.Demand) (c *cycle, t tally) {
+// refused. Energy refuses none.
+func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (c *cycle, t tally) {
 	h := p.hub
 	d, at := h.nodes.list(), h.moment()
 	c = &cycle{directory: d, attempt: a, at: at, asks: asks}
 	c.question, c.known = reserve.Ask(asks, h.rules.admit)
+	if p.ranking.Energy > 0 {
+		c.weighing = p.thrift.weigh(d, at, h.cores(pod))
+	}
 	for i := range d.board {
 		v := c.judge(i, &h.rules)
 		if v.reason() == reserve.Admitted {
@@ -159,7 +166,21 @@ func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
 		return free
 	}
 	k := math.Float64frombits(c.directory.board[i].k.Load())
-	return reserve.Score(free-c.lowest, k, math.NaN(), u, r)
+	g := math.NaN()
+	if r.Energy > 0 {
+		power := c.directory.powerOf(i, c.at)
+		g = c.weighing.relative(&power)
+	}
+	return reserve.Score(free-c.lowest, k, g, u, r)
+}
+
+// ignoreRoom has nodes without room ranked, too: by how much they lack of it.
+func (c *cycle) ignoreRoom(r *rules) {
+	for i := range c.directory.nodes {
+		if free := c.free(i, r); free < c.lowest {
+			c.lowest = free
+		}
+	}
 }
 
 // names returns the admitted nodes.

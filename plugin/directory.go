@@ -18,6 +18,8 @@ type directory struct {
 	nowhere *reach
 	// board has a square for each of nodes, in their order.
 	board []square
+	// power has a line for each of nodes, in their order.
+	power []powerLine
 	// table is an open hash table of the nodes. It knows names by their 64-bit
 	// hashes alone, in which no two nodes agree: to compare the names, too, takes
 	// as long again. The seed is random; a stranger's name has the hash of one of
@@ -41,6 +43,7 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 		ids:   make([]int, 0, len(byName)),
 		limit: limit, nowhere: newNowhere(limit),
 		board: make([]square, len(byName)),
+		power: make([]powerLine, len(byName)),
 		// At most half full, so that a search is short and ends.
 		table:    make([]place, 1<<bits.Len(uint(2*len(byName)))),
 		byObject: newAcquaintance(len(byName)),
@@ -53,8 +56,8 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 	for i, name := range names {
 		n := byName[name]
 		n.mu.Lock()
-		n.square = &d.board[i]
-		n.square.put(n.view.Load())
+		n.square, n.power = &d.board[i], &d.power[i]
+		n.put(n.view.Load())
 		n.mu.Unlock()
 		d.nodes = append(d.nodes, n)
 		d.ids = append(d.ids, n.id)

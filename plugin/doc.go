@@ -17,7 +17,8 @@
 //	Filter     refuse the nodes without room, unless all have it or, for a pod that
 //	           asks nothing else of its node, none has it (the pod is refused at
 //	           once) or so few that PreFilter names them
-//	Score      rank by room: reserve.Score, normalised to 0..100
+//	Score      rank by room, and with SpazioArgs.EnergyWeight by energy:
+//	           reserve.Score, normalised to 0..100
 //	Reserve    ask again, of the node as it is now, and put the pod in flight
 //	PreBind    mark a pod that goes to a node without room, for it has waited for
 //	           too long: reserve.Trickle
@@ -38,6 +39,14 @@
 // Why a pod waits is told in three places: the event counts the nodes by reason
 // and by the resource that is shortest, [Hub.Explain] gives each node's room and
 // score, and [Hub.Handler] serves both over HTTP.
+//
+// Agents that measure power report it, and what each pod takes. The Hub keeps what
+// pods of each workload take (energy.Book) and so how many cores a pod will keep busy;
+// how good a node is for it (energy.Goodness) is a part of the score and refuses no
+// node. What a node says of its power is its own word: it makes it at most four times
+// as good as the fleet's median, which is found once a second, and a node is heard on
+// its own pods alone. A node of which nothing is known counts as an average one; where
+// nothing is known of any, pods are placed as without energy.
 //
 // Each agent keeps one stream. The newest takes the place of others; one that
 // does not read its notices, no longer reports, or sends a heartbeat of another

@@ -62,6 +62,9 @@ type Explanation struct {
 	Attempt *Attempt `json:"attempt,omitempty"`
 	// Workload is what is known of what the pod takes; nil where profiles are off.
 	Workload *WorkloadState `json:"workload,omitempty"`
+	// Energy is what its workload's pods were measured to take; nil as long as no agent
+	// tells, and no profile ranks nodes by it.
+	Energy *WorkloadEnergy `json:"energy,omitempty"`
 	// Nodes are all nodes as they are now, by name.
 	Nodes []NodeVerdict `json:"nodes"`
 }
@@ -108,7 +111,8 @@ type NodeVerdict struct {
 	NodeState
 	// Score is the node's among those that admit the pod, 0 to 100, before the
 	// scheduler weighs it with other plugins' and without the chance that decides
-	// between near-ties; absent where the pod is refused.
+	// between near-ties; absent where the pod is refused. A profile that ignores the
+	// room gives one to all.
 	Score *int64 `json:"score,omitempty"`
 	// ByProfile is what Reason would be if known pods were counted as what they
 	// take; empty where nothing is known of the pod.
@@ -141,12 +145,12 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	e.wait(h.waiting.since(pod.UID), &h.rules.trickle, h.clock())
 	known, _ := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	e.Overdue = e.Overdue || known.Trickled
-	ranking := reserve.Ranking{}
-	if profile != nil {
-		ranking = profile.ranking
+	if profile == nil {
+		profile = &spazio{hub: h}
 	}
-	e.Nodes = h.verdicts(ranking, h.kindOf(pod).asks)
+	e.Nodes = profile.verdicts(pod)
 	h.explainWorkload(&e, pod)
+	h.explainEnergy(&e, pod)
 	return e, nil
 }
 
@@ -259,32 +263,41 @@ func (s *outline) export() *Attempt {
 	return &Attempt{At: s.at, Nodes: s.nodes, WithRoom: s.open, Refusals: s.refusals}
 }
 
-// verdicts returns all nodes as a pod of a demand finds them, those that admit it with
-// their score.
-func (h *Hub) verdicts(ranking reserve.Ranking, asks reserve.Demand) []NodeVerdict {
-	nodes, at := h.nodes.list().nodes, h.moment()
-	list := make([]NodeVerdict, len(nodes))
-	raw := make([]float64, 0, len(nodes))
-	for i, n := range nodes {
+// verdicts returns all nodes as a pod finds them, those that admit it with their score.
+func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
+	h := p.hub
+	d, at, asks := h.nodes.list(), h.moment(), h.kindOf(pod).asks
+	var w weighing
+	if h.consumption.on.Load() {
+		w = p.thrift.weigh(d, at, h.cores(pod))
+	}
+	list, views, lowest := make([]NodeVerdict, len(d.nodes)), make([]*view, len(d.nodes)), 0.
+	for i, n := range d.nodes {
 		v := n.view.Load()
-		s, reason := h.nodeState(n, v, at), h.rules.admitDemand(v, asks, at)
-		s.Reason = reason.String()
-		list[i].NodeState = s
-		if reason != reserve.Admitted {
+		views[i] = v
+		list[i].NodeState = h.nodeState(n, v, at)
+		list[i].Reason = h.rules.admitDemand(v, asks, at).String()
+		list[i].rank(v, &w, at)
+		if p.ignoreRoom && h.rules.freshness.Ranked(v.validity, at.Now) {
+			lowest = min(lowest, v.freeFor(asks))
+		}
+	}
+	var ranked []*NodeVerdict
+	var raw []float64
+	for i := range list {
+		n, v := &list[i], views[i]
+		if n.Reason != reserve.Admitted.String() && !p.ignoreRoom {
 			continue
 		}
 		score := math.NaN()
 		if h.rules.freshness.Ranked(v.validity, at.Now) {
-			score = reserve.Score(v.freeFor(asks), s.K, math.NaN(), 0, ranking)
+			score = reserve.Score(v.freeFor(asks)-lowest, n.K, w.ofView(v, at), 0, p.ranking)
 		}
-		raw = append(raw, score)
+		ranked, raw = append(ranked, n), append(raw, score)
 	}
 	scores := reserve.NormalizeTo(nil, raw)
-	for i := range list {
-		if list[i].Reason == reserve.Admitted.String() {
-			list[i].Score = &scores[0]
-			scores = scores[1:]
-		}
+	for i, n := range ranked {
+		n.Score = &scores[i]
 	}
 	return list
 }

@@ -18,7 +18,7 @@ require (
 	k8s.io/kube-scheduler v0.36.3
 )
 
-require github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
+require github.com/spazio-scheduler/spazio/energy v0.1.0
 
 require (
 	cel.dev/expr v0.25.1 // indirect

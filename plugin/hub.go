@@ -84,6 +84,11 @@ type Hub struct {
 	workloads workloads
 	profiling profiling
 
+	// consumption is what agents measured pods to take; labelled are the workloads that
+	// a metric tells of, the waker's alone.
+	consumption *consumption
+	labelled    map[string]struct{}
+
 	// identities reviews the agents' tokens; nil asks nobody.
 	identities *identity.Reviewer
 
@@ -116,8 +121,8 @@ func NewHub(o HubOptions) *Hub {
 // New makes the plugin of one profile; it is a PluginFactory. The first call
 // starts the Hub: it listens for agents and follows pods and nodes through the
 // handle's informers until ctx ends. Later calls, for further profiles, must
-// agree with it on all arguments but kWeight, tieWidth, optOutAnnotation and
-// optOutToleration.
+// agree with it on all arguments but those of ranking and of opting out; see
+// SpazioArgs.
 func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := DecodeArgs(obj)
 	if err != nil {
@@ -136,15 +141,24 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	} else if err := h.run(ctx, args, handle); err != nil {
 		return nil, fmt.Errorf("plugin: %w", err)
 	}
+	objective, err := args.Objective()
+	if err != nil {
+		return nil, err
+	}
 	p := &spazio{
 		hub: h, handle: handle, optOut: args.OptOutAnnotation, tolerated: args.OptOutToleration,
-		ranking: reserve.Ranking{Blend: args.KWeight, TieWidth: args.TieWidth},
+		ranking:    reserve.Ranking{Blend: args.KWeight, Energy: args.EnergyWeight, TieWidth: args.TieWidth},
+		thrift:     thrift{objective: objective, sleep: args.EmptyNodesSleep},
+		ignoreRoom: args.IgnoreRoom,
+	}
+	if args.EnergyWeight > 0 {
+		h.meter()
 	}
 	h.profiles[handle.ProfileName()] = p
 	return p, nil
 }
 
-var errProfilesDiffer = errors.New("arguments other than kWeight, tieWidth, optOutAnnotation and optOutToleration differ from another profile's")
+var errProfilesDiffer = errors.New("arguments other than kWeight, tieWidth, energyWeight, energyObjective, emptyNodesSleep, ignoreRoom, optOutAnnotation and optOutToleration differ from another profile's")
 
 // run starts the Hub; h.mu is held. Nothing is left running after an error.
 func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error {
@@ -194,6 +208,9 @@ func (h *Hub) configure(args SpazioArgs) error {
 	}
 	ledger, err := reserve.NewLedger(reserve.LedgerConfig{TTL: args.AssumedTTL.Duration})
 	if err != nil {
+		return err
+	}
+	if h.consumption, err = newConsumption(); err != nil {
 		return err
 	}
 	h.ledger, h.start, h.args, h.retry = ledger, h.clock(), args, args.RetryPeriod.Duration

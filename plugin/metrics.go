@@ -69,6 +69,8 @@ type metricSet struct {
 	repriced, dropped   *metrics.Counter
 	surprises           *metrics.Counter
 	errorRatio          map[string]metrics.ObserverMetric
+	// watts are a pod's, by workload.
+	watts *metrics.GaugeVec
 }
 
 // registerMetrics registers the metrics with the scheduler's registry, once for
@@ -124,6 +126,11 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		Help: "When a certificate in the files of the signal server ends, in seconds since 1970: its own, or of the authorities of clients the first.",
 	}, []string{"use"})
 	legacyregistry.MustRegister(m.notAfter)
+	m.watts = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Namespace: namespace, Subsystem: "energy", Name: "workload_watts", StabilityLevel: metrics.ALPHA,
+		Help: "What a pod of a workload takes, as nodes measured it: the 100 workloads whose pods take most.",
+	}, []string{"workload"})
+	legacyregistry.MustRegister(m.watts)
 	m.nodes = make(map[string]metrics.GaugeMetric)
 	for _, state := range []string{signalFresh, signalStale, signalMissing} {
 		m.nodes[state] = nodes.WithLabelValues(state)
@@ -237,4 +244,5 @@ func (h *Hub) gauge(now time.Duration) {
 	for state, gauge := range h.metrics.nodes {
 		gauge.Set(float64(states[state]))
 	}
+	h.measuredWatts()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -31,6 +32,8 @@ type view struct {
 	known reserve.Known
 	// signal is the report's, held to what the ledger has seen.
 	signal reserve.Signal
+	// power is the report's with the flight added; see withFlight.
+	power energy.Power
 	// brief is of signal and flight, if briefed says so: where profiles decide.
 	brief   reserve.Brief
 	briefed bool
@@ -58,8 +61,9 @@ type node struct {
 	view atomic.Pointer[view]
 
 	mu sync.Mutex
-	// square is the node's in the newest directory; nil before the first.
+	// square and power are the node's in the newest directory; nil before the first.
 	square  *square
+	power   *powerLine
 	account *reserve.Account
 	// inAPI says that the API has the node; only then do its slots count.
 	inAPI bool
@@ -75,6 +79,10 @@ type node struct {
 	// signal is the report's as it was capped when the report last counted.
 	signal  reserve.Signal
 	sampled time.Duration
+	// vacant says that the report lists no pod of the node's own choice; see
+	// Hub.vacant. consumed is when the newest sample was taken of what pods took.
+	vacant   bool
+	consumed time.Duration
 	// slots is what the node last added to the Hub's total, classes what to those of
 	// other pods that wait than typical ones; nil where there never were any.
 	slots   int
@@ -131,6 +139,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 			n.signal = n.account.Cap(n.report.Signal(), clock)
 		}
 		v.free = reserve.FreeFor(n.signal, v.flight, podDemand)
+		v.power = withFlight(n.report.Power, v.flight.Cores, n.vacant && v.flight.Demand == 0)
 	}
 	n.signal.Cores = float64(n.cores.Load())
 	v.signal = n.signal
@@ -139,10 +148,17 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		v.brief, v.briefed = reserve.MakeBrief(v.signal, v.flight, r.admit), true
 	}
 	n.view.Store(v)
-	if n.square != nil {
-		n.square.put(v)
-	}
+	n.put(v)
 	return n.recount(r, v, at)
+}
+
+// put writes a view to the newest directory; the mutex of n is held.
+func (n *node) put(v *view) {
+	if n.square == nil {
+		return
+	}
+	n.square.put(v)
+	n.power.put(&v.power)
 }
 
 // byProfile is what admitView would say of a pod of the demand if known pods were

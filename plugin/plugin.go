@@ -23,7 +23,10 @@ type spazio struct {
 	// optOut is an annotation, tolerated the key of a taint.
 	optOut, tolerated string
 	ranking           reserve.Ranking
-	recent            atomic.Pointer[recent]
+	thrift            thrift
+	// ignoreRoom says that no node is refused: the room is for ranking alone.
+	ignoreRoom bool
+	recent     atomic.Pointer[recent]
 }
 
 var (
@@ -67,7 +70,7 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 // have shown; where few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
-	if p.exempt(pod) {
+	if p.exempt(pod) || p.ignoreRoom {
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -80,7 +83,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !h.synced.Load() {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
-	c, t := p.judge(a, k.asks)
+	c, t := p.judge(a, pod, k.asks)
 	if !since.IsZero() && h.rules.trickle.Overdue(h.clock().Sub(since)) {
 		p.trickle(c, &t)
 	}
@@ -145,6 +148,9 @@ func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // Filter refuses a node without room. The code is Unresolvable, for otherwise
 // every full node would be a candidate for preemption.
 func (p *spazio) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	if p.ignoreRoom {
+		return nil
+	}
 	c, err := p.cycle(state)
 	if err != nil {
 		return fwk.AsStatus(err)
@@ -163,13 +169,16 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info
 }
 
 // PreScore leaves out the scoring of exempt pods, and sees to a view where a
-// profile enables the score alone.
+// profile enables the score alone or ignores the room.
 func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
 	if p.exempt(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
-		c, _ := p.judge(new(attempt), p.hub.kindOf(pod).asks)
+		c, _ := p.judge(new(attempt), pod, p.hub.kindOf(pod).asks)
+		if p.ignoreRoom {
+			c.ignoreRoom(&p.hub.rules)
+		}
 		p.remember(state, c)
 	}
 	return nil
@@ -246,7 +255,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	slots := n.slots
 	before := h.refreshLocked(n)
 	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
-	if !p.exempt(pod) {
+	if !p.exempt(pod) && !p.ignoreRoom {
 		asks := h.asks(h.told(pod))
 		reason = h.rules.admitDemand(v, asks, at)
 		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, asks, at)
@@ -369,6 +378,9 @@ type signature struct {
 	Exempt bool
 	// Asks is for pods that are known to ask for something else than typical ones.
 	Asks *reserve.Demand `json:",omitempty"`
+	// Cores are those that it is expected to keep busy, in steps, where nodes are
+	// ranked by energy.
+	Cores float64 `json:",omitempty"`
 }
 
 // SignPod lets pods that the plugin treats alike share a scheduling result;
@@ -377,6 +389,9 @@ func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 	s := signature{Demand: podDemand.Pods(), Exempt: p.exempt(pod)}
 	if asks := p.hub.kindOf(pod).asks; asks != podDemand {
 		s.Asks = &asks
+	}
+	if p.ranking.Energy > 0 {
+		s.Cores = inSteps(p.hub.cores(pod))
 	}
 	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: s}}, nil
 }

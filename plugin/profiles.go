@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -187,15 +186,7 @@ func (h *Hub) profileSeen(ctx context.Context, obj any) {
 // repriceAll prices the pods that entered the ledger before the profiles were
 // known.
 func (h *Hub) repriceAll() {
-	pods, err := h.pods.List(labels.Everything())
-	if err != nil {
-		return // a lister of a cache has none
-	}
-	for _, pod := range pods {
-		if pod.Spec.NodeName != "" && !isTerminal(pod) && !isMirror(pod) {
-			h.workloads.enter(h.workloads.identify(pod), pod.UID)
-		}
-	}
+	h.enterAll()
 	for _, of := range h.workloads.known() {
 		h.reprice(of)
 	}

@@ -91,7 +91,8 @@ func (h *Hub) apply(n *node, a arrival) (risen bool, surprises []agent.Surprise)
 	r := a.report
 	surprises = news(r, n.report)
 	h.ledger.Absorb(n.name, r.Incarnation, r.Absorbed, h.clock())
-	n.report, n.sampled = r, a.sampled
+	h.consumed(n, r, a.sampled)
+	n.report, n.sampled, n.vacant = r, a.sampled, h.vacant(r)
 	n.held.Store(nil)
 	n.newest, n.signal = versionOf(r), n.account.Cap(r.Signal(), h.clock())
 	return h.refreshLocked(n), surprises

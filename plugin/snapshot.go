@@ -59,6 +59,8 @@ type NodeState struct {
 	// that run and those in flight; absent where the node does not count in them.
 	Cores *float64 `json:"cores,omitempty"`
 	Bytes *float64 `json:"bytes,omitempty"`
+	// Energy is what is known of its power; absent where nothing is.
+	Energy *NodeEnergy `json:"energy,omitempty"`
 	// Reason says why the node takes no pod, or "admitted".
 	Reason string      `json:"reason"`
 	Flags  agent.Flags `json:"flags"`
@@ -115,6 +117,7 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s.Age, s.Free = at.Now-v.sampled, v.free
 	s.Avail, s.Allowance, s.Running, s.K = r.Avail, r.Allowance, len(r.Absorbed), r.K
 	s.Saturated, s.Limiting, s.Flags = r.Saturated, r.Limiting, r.Flags
+	s.Energy = v.energy()
 	s.Cores, s.Bytes = v.spare(reserve.CPU), v.spare(reserve.Memory)
 	for _, c := range r.Channels {
 		s.Channels = append(s.Channels, ChannelState{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD, Room: c.Room})
@@ -147,6 +150,9 @@ type Status struct {
 	Nodes   []NodeState    `json:"nodes"`
 	Ledger  reserve.Census `json:"ledger"`
 	Waiting int            `json:"waiting"`
+	// Energy is absent as long as no agent tells what pods take, and no profile ranks
+	// nodes by it.
+	Energy *EnergyStatus `json:"energy,omitempty"`
 }
 
 // DebugPath is where a scheduler's HTTP server is expected to mount Handler.
@@ -174,7 +180,7 @@ func (h *Hub) Handler() http.Handler {
 			answer(w, r, explanation)
 			return
 		}
-		answer(w, r, Status{Nodes: h.Snapshot(), Ledger: h.Ledger(), Waiting: h.Waiting()})
+		answer(w, r, h.status())
 	})
 }
 

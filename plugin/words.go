@@ -16,6 +16,9 @@ func (e Explanation) Text() string {
 	if e.Workload != nil {
 		lines = append(lines, e.Workload.text())
 	}
+	if e.Energy != nil {
+		lines = append(lines, e.Energy.text())
+	}
 	if wait := e.waited(); wait != "" {
 		lines = append(lines, wait)
 	}

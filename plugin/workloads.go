@@ -290,21 +290,43 @@ func (h *Hub) counts(k knowledge) reserve.Demand {
 // then on, and returns what the ledger counts it as. Once it has entered, repriced
 // has to follow.
 func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
-	if h.profiling.off() {
+	if !h.tracks() {
 		return podDemand
 	}
 	of := h.workloads.identify(pod)
 	h.workloads.enter(of, pod.UID)
-	return h.counts(h.toldOf(of))
+	return h.claims(of, h.toldOf(of))
+}
+
+// tracks says whether anybody asks whose each pod is.
+func (h *Hub) tracks() bool { return !h.profiling.off() || h.consumption.on.Load() }
+
+// claims is counts, with the cores that the pod is expected to keep busy where anybody
+// asks for these.
+func (h *Hub) claims(of profile.Workload, k knowledge) reserve.Demand {
+	d := h.counts(k)
+	if h.consumption.on.Load() {
+		d.Cores = h.coresOf(of, k)
+	}
+	return d
+}
+
+// cores is how many cores a pod is expected to keep busy.
+func (h *Hub) cores(pod *v1.Pod) float64 {
+	of := h.workloads.identify(pod)
+	return h.coresOf(of, h.toldOf(of))
 }
 
 // repriced brings a pod up to date that entered the ledger at a demand: its profile
-// may have changed meanwhile.
+// may have changed meanwhile. What was measured of its workload meanwhile changes
+// nothing: the pod keeps the cores that it entered at.
 func (h *Hub) repriced(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
 	if h.profiling.off() {
 		return
 	}
-	if d := h.counts(h.told(pod)); d != at {
+	of := h.workloads.identify(pod)
+	d := h.claims(of, h.toldOf(of))
+	if at.Cores = d.Cores; d != at {
 		_, _, _ = h.ledger.Reprice(key, d) // what is wrong with it, Reserve or Bound has told
 	}
 }
@@ -323,9 +345,9 @@ func (h *Hub) learn(of profile.Workload, p *price) {
 // nodes that they are in flight to, and the pods that wait.
 func (h *Hub) reprice(of profile.Workload) {
 	k := h.toldOf(of)
-	changed := make(map[string]struct{})
+	claims, changed := h.claims(of, k), make(map[string]struct{})
 	for _, key := range h.workloads.pods(of) {
-		if node, moved, err := h.ledger.Reprice(key, h.counts(k)); err == nil && moved {
+		if node, moved, err := h.ledger.Reprice(key, claims); err == nil && moved {
 			h.metrics.repriced.Inc()
 			changed[node] = struct{}{}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -21,7 +22,7 @@ func TestArgsDefaults(t *testing.T) {
 	want := config.SpazioArgs{
 		MaxWait: &maxWait,
 		Listen:  "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
-		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5,
+		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5, EnergyObjective: "Marginal",
 		IdleTimeout: d(15 * time.Second), MaxReportRate: 20, ReportBurst: 40,
 		Profiles: "Observe", ProfileHalfLife: d(24 * time.Hour), CPUFill: 1.7,
 		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",
@@ -63,6 +64,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative, MaxWait: &negative,
 		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
 		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxStrangers: -1, AgentServiceAccount: "agent",
+		EnergyWeight: -1, EnergyObjective: "Least",
 		Profiles: "Sometimes", ProfileHalfLife: negative, CPUFill: 2.5,
 	}
 	all, ok := args.Validate().(interface{ Unwrap() []error })
@@ -82,7 +84,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true, "maxWait": true,
 		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "optOutToleration": true,
-		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true,
+		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true, "energyWeight": true, "energyObjective": true,
 		"profiles": true, "profileHalfLife": true, "cpuFill": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
@@ -90,5 +92,35 @@ func TestValidateNamesEveryField(t *testing.T) {
 	err := config.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Minute}, IdleTimeout: metav1.Duration{Duration: time.Second}}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "idleTimeout") {
 		t.Errorf("streams that end before their reports turn stale: %v", err)
+	}
+}
+
+// TestEnergyWeight is a part of the score, of which kWeight is another.
+func TestEnergyWeight(t *testing.T) {
+	for _, test := range []struct {
+		k, energy float64
+		ok        bool
+	}{{0, 1, true}, {.5, .5, true}, {.7, .3, true}, {.75, .5, false}, {1, .0625, false}, {0, 1.5, false}, {0, math.NaN(), false}} {
+		err := config.SpazioArgs{KWeight: test.k, EnergyWeight: test.energy}.Validate()
+		var f *config.FieldError
+		if ok := err == nil; ok != test.ok || !ok && (!errors.As(err, &f) || f.Field != "energyWeight") {
+			t.Errorf("kWeight %v, energyWeight %v: %v", test.k, test.energy, err)
+		}
+	}
+	for name, want := range map[string]energy.Objective{"": energy.Marginal, "Marginal": energy.Marginal, "Remaining": energy.Remaining} {
+		if got, err := (config.SpazioArgs{EnergyObjective: name}).Objective(); got != want || err != nil {
+			t.Errorf("energyObjective %q is %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestProfilesMayDiffer in how they rank nodes, and in nothing that they share.
+func TestProfilesMayDiffer(t *testing.T) {
+	own := config.SpazioArgs{KWeight: .5, TieWidth: 2, EnergyWeight: .5, EnergyObjective: "Remaining", EmptyNodesSleep: true, IgnoreRoom: true}
+	if diff := cmp.Diff(config.SpazioArgs{}, own.Shared()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := (config.SpazioArgs{Epsilon: 2}).Shared().Epsilon; got != 2 {
+		t.Errorf("epsilon of all is %v", got)
 	}
 }

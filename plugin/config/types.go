@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -30,8 +31,8 @@ func AddToScheme(s *runtime.Scheme) error {
 
 // SpazioArgs are the plugin's arguments. The zero value of a field means its
 // default. The profiles of one scheduler share the signals and the ledger, so
-// only KWeight, TieWidth, OptOutAnnotation and OptOutToleration may differ
-// between them. A plain value.
+// only KWeight, TieWidth, the four of energy and room, OptOutAnnotation and
+// OptOutToleration may differ between them. A plain value.
 type SpazioArgs struct {
 	metav1.TypeMeta
 
@@ -109,6 +110,21 @@ type SpazioArgs struct {
 	// TieWidth is the difference in free pods below which chance decides between
 	// nodes; default 0.5.
 	TieWidth float64
+	// EnergyWeight is the weight of energy in the score, 0 (default) to 1; with KWeight
+	// at most 1. Energy never decides whether a node takes a pod. A node whose power is
+	// not known counts as an average one, and where none is known energy counts for
+	// nothing.
+	EnergyWeight float64
+	// EnergyObjective says what makes a node good: Marginal (default), how little the
+	// pod raises its power, or Remaining, how much power it has left to its maximum.
+	EnergyObjective string
+	// EmptyNodesSleep says that nodes without pods, but those of DaemonSets, are put to
+	// sleep by somebody: Marginal then counts a node's idle power for its first pod.
+	EmptyNodesSleep bool
+	// IgnoreRoom leaves room out of what refuses a node: a pod is placed at once if the
+	// other plugins let it, and room is for the score alone. With it nothing keeps nodes
+	// from being overloaded.
+	IgnoreRoom bool
 	// Profiles says what becomes of WorkloadProfiles: Off, Observe (default) or On.
 	// On counts a pod as what its workload's profile says it takes. Observe decides as
 	// if there were none, and counts where it would be decided otherwise; see the
@@ -142,6 +158,10 @@ const (
 	DefaultTokenAudience = "spazio-scheduler"
 	DefaultOptOut        = "spazio-scheduler.github.io/opt-out"
 
+	// EnergyMarginal and EnergyRemaining are the values of EnergyObjective.
+	EnergyMarginal  = "Marginal"
+	EnergyRemaining = "Remaining"
+
 	// ProfilesOff, ProfilesObserve and ProfilesOn are the values of Profiles.
 	ProfilesOff            = "Off"
 	ProfilesObserve        = "Observe"
@@ -172,6 +192,7 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	setDefault(&a.MaxReportRate, DefaultMaxReportRate)
 	setDefault(&a.ReportBurst, DefaultReportBurst)
 	setDefault(&a.TieWidth, defaultTieWidth)
+	setDefault(&a.EnergyObjective, EnergyMarginal)
 	setDefault(&a.Profiles, ProfilesObserve)
 	setDefault(&a.ProfileHalfLife.Duration, DefaultProfileHalfLife)
 	setDefault(&a.CPUFill, DefaultCPUFill)
@@ -197,7 +218,19 @@ func setDefault[T comparable](field *T, value T) {
 func (a SpazioArgs) Shared() SpazioArgs {
 	a.TypeMeta = metav1.TypeMeta{}
 	a.KWeight, a.TieWidth, a.OptOutAnnotation, a.OptOutToleration = 0, 0, "", ""
+	a.EnergyWeight, a.EnergyObjective, a.EmptyNodesSleep, a.IgnoreRoom = 0, "", false, false
 	return a
+}
+
+// Objective returns EnergyObjective; the error is a *FieldError.
+func (a SpazioArgs) Objective() (energy.Objective, error) {
+	switch a.EnergyObjective {
+	case "", EnergyMarginal:
+		return energy.Marginal, nil
+	case EnergyRemaining:
+		return energy.Remaining, nil
+	}
+	return 0, invalid("energyObjective", a.EnergyObjective, "must be Marginal or Remaining")
 }
 
 // Transport returns how the signal server proves who it is.

@@ -44,6 +44,9 @@ func (a SpazioArgs) Validate() error {
 		errs = append(errs, invalid("stalePolicy", a.StalePolicy,
 			fmt.Sprintf("must be %v, %v or %v", reserve.Neutral, reserve.Reject, reserve.Allow)))
 	}
+	if _, err := a.Objective(); err != nil {
+		errs = append(errs, err)
+	}
 	if !slices.Contains([]string{ProfilesOff, ProfilesObserve, ProfilesOn}, a.Profiles) {
 		errs = append(errs, invalid("profiles", a.Profiles, "must be Off, Observe or On"))
 	}
@@ -97,12 +100,15 @@ func (a SpazioArgs) validateNumbers() (errs []error) {
 		name        string
 		value, most float64
 	}{
-		{"epsilon", a.Epsilon, math.MaxFloat64}, {"kWeight", a.KWeight, 1}, {"tieWidth", a.TieWidth, math.MaxFloat64},
+		{"epsilon", a.Epsilon, math.MaxFloat64}, {"kWeight", a.KWeight, 1}, {"energyWeight", a.EnergyWeight, 1}, {"tieWidth", a.TieWidth, math.MaxFloat64},
 		{"maxReportRate", a.MaxReportRate, math.MaxFloat64}, {"cpuFill", a.CPUFill, 2},
 	} {
 		if !(f.value >= 0 && f.value <= f.most) {
 			errs = append(errs, invalid(f.name, f.value, "must be a number between 0 and "+fmt.Sprint(f.most)))
 		}
+	}
+	if a.KWeight >= 0 && a.KWeight <= 1 && a.EnergyWeight <= 1 && a.KWeight+a.EnergyWeight > 1 {
+		errs = append(errs, invalid("energyWeight", a.EnergyWeight, fmt.Sprintf("must be at most 1 together with a kWeight of %g", a.KWeight)))
 	}
 	for _, f := range []struct {
 		name         string

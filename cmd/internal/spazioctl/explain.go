@@ -17,6 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/report/table"
 )
 
 // explainOptions are the flags of spazio explain.
@@ -36,7 +37,8 @@ func newExplainCommand() *cobra.Command {
 		Short: "Say where a pod could go, and why not elsewhere",
 		Long: "spazio explain asks a scheduler about a pod, given by name, as NAMESPACE/NAME or\n" +
 			"by UID: what its last scheduling attempt saw, and of each node as it is now the\n" +
-			"room, the score, and the reason if it would refuse the pod.",
+			"room, the score, and the reason if it would refuse the pod. Where nodes tell their\n" +
+			"power, a second table shows it.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
 	}
@@ -81,7 +83,13 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if _, err := fmt.Fprintln(out, e.Text()); err != nil {
 		return err
 	}
-	return write(out, explainColumns, e.Nodes)
+	if err := write(out, explainColumns, e.Nodes); err != nil {
+		return err
+	}
+	if t := e.EnergyTable(); t.Rows != nil {
+		return table.Table(t).WriteText(out, table.Terminal)
+	}
+	return nil
 }
 
 // choose returns the nodes to show: those that admit the pod first, best first.

@@ -174,6 +174,77 @@ worker-10  fresh      21s    0.5       0.0   0.5      0      -     -    30  0.2 
 	}
 }
 
+// powered is a status of which power is known.
+func powered() plugin.Status {
+	s, good := status(), 2.0
+	s.Nodes[0].Energy = &plugin.NodeEnergy{
+		Quality: "measured", Watts: 81.25, SD: 1.5, Max: 120, Idle: 40, Marginal: 10, Busy: 4.125, InFlightCores: .5, Joules: 1e6, Goodness: &good,
+	}
+	s.Nodes[1].Energy = &plugin.NodeEnergy{Quality: "modelled", Watts: 1e6, SD: 1e6, Max: 1e6, Idle: 1e6, Marginal: 1e6, Busy: 4096, InFlightCores: 4096, Flags: "partial,extrapolated,ratio-split,gap,projected"}
+	s.Energy = &plugin.EnergyStatus{Objective: "Marginal", Cores: .5, Workloads: []plugin.WorkloadEnergy{
+		{Workload: "shop/Deployment/cart", Cores: .52, Watts: 6.25, SD: .5, Pods: 3, Known: true, Joules: 123456},
+		{Workload: strings.Repeat("n", 63) + "/Deployment/" + strings.Repeat("w", 63), Watts: .001, Known: true},
+	}}
+	return s
+}
+
+func answering(t *testing.T, with any) string {
+	return serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := json.NewEncoder(w).Encode(with); err != nil {
+			t.Error(err)
+		}
+	}))
+}
+
+func TestTopTellsEnergy(t *testing.T) {
+	url := answering(t, powered())
+	code, out, errs := run(t.Context(), "top", "--energy", "--scheduler", url)
+	if code != command.ExitOK || errs != "" {
+		t.Fatalf("exit code %d, said %q", code, errs)
+	}
+	for _, part := range []string{
+		"NODE       ", "worker-1  ", "  81.2  ", "  120.0  ", "  2.00  measured\n", "modelled",
+		"G is for a pod of 0.5 cores (Marginal)", "shop/Deployment/cart  ", "     3   0.52   6.25  0.50  123456\n",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("no %q in\n%s", part, out)
+		}
+	}
+	for line := range strings.Lines(out) {
+		if len([]rune(line)) > 121 {
+			t.Errorf("wider than 120 columns: %s", line)
+		}
+	}
+	_, out, _ = run(t.Context(), "top", "--energy", "--node=10$", "-o", "json", "--scheduler", url)
+	var got plugin.Status
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := powered()
+	want.Nodes = want.Nodes[1:2]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if code, out, _ := run(t.Context(), "top", "--energy", "--scheduler", answering(t, status())); code != command.ExitOK || !strings.HasPrefix(out, "no node tells its power\n") {
+		t.Errorf("exit code %d without energy:\n%s", code, out)
+	}
+}
+
+func TestExplainsEnergy(t *testing.T) {
+	e := explanation()
+	e.Nodes[2].Energy = powered().Nodes[0].Energy
+	e.Energy = &powered().Energy.Workloads[0]
+	code, out, errs := run(t.Context(), "explain", "shop/cart", "--scheduler", answering(t, e))
+	for _, part := range []string{
+		"a pod of its workload shop/Deployment/cart takes 0.52 cores and 6.25 ± 0.5 W, by 3 of them; they took 123456 J since the scheduler started\n",
+		"\nworker-1   81.2  1.5  120.0  40.0    10.0   4.1       0.5  2.00  measured\n",
+	} {
+		if code != command.ExitOK || !strings.Contains(out, part) {
+			t.Errorf("exit code %d, said %q, no %q in\n%s", code, errs, part, out)
+		}
+	}
+}
+
 func TestExplainsTheWorkload(t *testing.T) {
 	url := serveOn(t, debug(t, ""))
 	code, out, errs := run(t.Context(), "explain", "shop/known", "--scheduler", url)

@@ -16,6 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/report/table"
 )
 
 // topOptions are the flags of spazio top.
@@ -25,6 +26,7 @@ type topOptions struct {
 	node      string
 	limiting  string
 	limit     int
+	energy    bool
 	display   display
 }
 
@@ -61,6 +63,7 @@ func newTopCommand() *cobra.Command {
 	f.StringVar(&o.node, "node", "", "show only nodes whose name matches this regular expression")
 	f.StringVar(&o.limiting, "limiting", "", "show only nodes whose shortest resource is this, such as cpu")
 	f.IntVar(&o.limit, "limit", 0, "show at most so many nodes; 0 shows all")
+	f.BoolVar(&o.energy, "energy", false, "show what power the nodes take, and their workloads, instead")
 	o.display.flags(f)
 	return c
 }
@@ -87,11 +90,15 @@ func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	show := showStatus
+	if o.energy {
+		show = showEnergy
+	}
 	return repeat(ctx, o.display, out, errs, func() (plugin.Status, error) {
 		status, err := podforward.Decode[plugin.Status](ctx, scheduler, plugin.DebugPath, nil)
 		status.Nodes = o.choose(status.Nodes, matching)
 		return status, err
-	}, showStatus)
+	}, show)
 }
 
 // choose returns the nodes to show, in order.
@@ -130,6 +137,13 @@ func showStatus(out io.Writer, s plugin.Status) error {
 	fmt.Fprintf(out, "%s; %s waiting, %d in flight (%d assumed, %d bound), %d counted\n",
 		plural(len(s.Nodes), "node"), plural(s.Waiting, "pod"), l.Assumed+l.Bound, l.Assumed, l.Bound, l.Absorbed)
 	return write(out, topColumns, s.Nodes)
+}
+
+func showEnergy(out io.Writer, s plugin.Status) error {
+	if err := table.Table(plugin.EnergyTable(s.Nodes)).WriteText(out, table.Terminal); err != nil {
+		return err
+	}
+	return table.Table(s.Energy.WorkloadTable()).WriteText(out, table.Terminal)
 }
 
 const gib = 1 << 30

@@ -38,6 +38,10 @@ type SpazioArgs struct {
 
 	KWeight          float64         `json:"kWeight,omitempty"`
 	TieWidth         float64         `json:"tieWidth,omitempty"`
+	EnergyWeight     float64         `json:"energyWeight,omitempty"`
+	EnergyObjective  string          `json:"energyObjective,omitempty"`
+	EmptyNodesSleep  bool            `json:"emptyNodesSleep,omitempty"`
+	IgnoreRoom       bool            `json:"ignoreRoom,omitempty"`
 	Profiles         string          `json:"profiles,omitempty"`
 	ProfileHalfLife  metav1.Duration `json:"profileHalfLife,omitzero"`
 	CPUFill          float64         `json:"cpuFill,omitempty"`

@@ -1,0 +1,198 @@
+package plugin
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// NodeEnergy is what a node says of its power. Watts, Marginal and Busy are as its
+// report has them, without the pods in flight.
+type NodeEnergy struct {
+	// Quality is what the power rests on: modelled, platform, shared or measured.
+	Quality string  `json:"quality"`
+	Watts   float64 `json:"watts"`
+	SD      float64 `json:"sd"`
+	Max     float64 `json:"max"`
+	Idle    float64 `json:"idle"`
+	// Marginal is the watts of one busy core more, Busy how many are.
+	Marginal float64 `json:"marginal"`
+	Busy     float64 `json:"busy"`
+	// InFlightCores are those that its pods in flight are expected to keep busy.
+	InFlightCores float64 `json:"inFlightCores"`
+	// Joules is what the node has taken since its agent started.
+	Joules float64 `json:"joules"`
+	Flags  string  `json:"flags,omitempty"`
+	// Goodness is how good the node is over the fleet's median, from ¼ to 4: for the
+	// pod that is explained, else for a typical one. Absent where the report no longer
+	// counts.
+	Goodness *float64 `json:"goodness,omitempty"`
+}
+
+// EnergyStatus is what is known of energy beside the nodes.
+type EnergyStatus struct {
+	// Objective and Cores are what the nodes' Goodness is for: that of the first
+	// profile that ranks by energy, and a typical pod.
+	Objective string  `json:"objective"`
+	Cores     float64 `json:"cores"`
+	// Workloads are those whose pods take most, at most 100, the largest first.
+	Workloads []WorkloadEnergy `json:"workloads"`
+}
+
+// workloadsMost is how many workloads are told of.
+const workloadsMost = 100
+
+// energy returns what the node's report says, nil for nothing.
+func (v *view) energy() *NodeEnergy {
+	if v.report == nil || !v.report.Power.Known() {
+		return nil
+	}
+	p := &v.report.Power
+	return &NodeEnergy{
+		Quality: p.Quality.String(), Watts: p.Watts, SD: p.SD, Max: p.Max, Idle: p.Idle, Marginal: p.Marginal, Busy: p.Busy,
+		InFlightCores: v.flight.Cores, Joules: p.Joules, Flags: p.Flags.String(),
+	}
+}
+
+// rank fills in a node's Goodness.
+func (n *NodeState) rank(v *view, w *weighing, at reserve.Moment) {
+	if n.Energy == nil || !v.fresh(at.Now) {
+		return
+	}
+	if g := w.relative(&v.power); !math.IsNaN(g) {
+		n.Energy.Goodness = &g
+	}
+}
+
+// status is what Handler answers.
+func (h *Hub) status() Status {
+	s := Status{Nodes: h.Snapshot(), Ledger: h.Ledger(), Waiting: h.Waiting()}
+	if s.Nodes == nil || !h.consumption.on.Load() {
+		return s
+	}
+	w := h.thrift().weigh(h.nodes.list(), h.moment(), h.consumption.typical().Cores)
+	for i := range s.Nodes {
+		if n := h.nodes.get(s.Nodes[i].Node); n != nil {
+			s.Nodes[i].rank(n.view.Load(), &w, h.moment())
+		}
+	}
+	s.Energy = &EnergyStatus{Objective: w.objective.String(), Cores: w.pod, Workloads: h.consumption.largest(workloadsMost)}
+	return s
+}
+
+// thrift is how the first profile ranks by energy that does so.
+func (h *Hub) thrift() *thrift {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(h.profiles)) {
+		if p := h.profiles[name]; p.ranking.Energy > 0 {
+			return &p.thrift
+		}
+	}
+	return new(thrift)
+}
+
+// explainEnergy fills in what is known of what the pod takes.
+func (h *Hub) explainEnergy(e *Explanation, pod *v1.Pod) {
+	if !h.consumption.on.Load() {
+		return
+	}
+	w := h.consumption.energyOf(h.workloads.identify(pod))
+	e.Energy = &w
+}
+
+// text says what is known of what the workload's pods take.
+func (w WorkloadEnergy) text() string {
+	if !w.Known {
+		return fmt.Sprintf("nothing is measured of its workload %s: it counts for %.3g cores, as a pod on average", w.Workload, w.Cores)
+	}
+	return fmt.Sprintf("a pod of its workload %s takes %.3g cores and %.3g ± %.2g W, by %d of them; they took %.0f J since the scheduler started",
+		w.Workload, w.Cores, w.Watts, w.SD, w.Pods, w.Joules)
+}
+
+// Table is a table for people: Right says which columns hold numbers. A plain value.
+type Table struct {
+	Title  string
+	Header []string
+	Rows   [][]string
+	Right  []bool
+}
+
+// unknown stands for what is not known.
+const unknown = "-"
+
+// EnergyTable shows the nodes whose power is known.
+func EnergyTable(nodes []NodeState) Table {
+	t := Table{
+		Header: []string{"NODE", "WATTS", "SD", "MAX", "IDLE", "W/CORE", "BUSY", "INFLIGHT", "G", "QUALITY", "DOUBTS"},
+		Right:  []bool{false, true, true, true, true, true, true, true, true},
+	}
+	for _, n := range nodes {
+		e := n.Energy
+		if e == nil {
+			continue
+		}
+		g := unknown
+		if e.Goodness != nil {
+			g = fmt.Sprintf("%.2f", *e.Goodness)
+		}
+		t.Rows = append(t.Rows, []string{
+			n.Node, tenths(e.Watts), tenths(e.SD), tenths(e.Max), tenths(e.Idle), tenths(e.Marginal), tenths(e.Busy), tenths(e.InFlightCores),
+			g, e.Quality, e.Flags,
+		})
+	}
+	if t.Rows == nil {
+		t.Title = "no node tells its power"
+	}
+	return t
+}
+
+// EnergyTable shows the nodes whose power is known, with what they are worth to the pod.
+func (e Explanation) EnergyTable() Table {
+	nodes := make([]NodeState, len(e.Nodes))
+	for i, n := range e.Nodes {
+		nodes[i] = n.NodeState
+	}
+	return EnergyTable(nodes)
+}
+
+// WorkloadTable shows what workloads take; s may be nil.
+func (s *EnergyStatus) WorkloadTable() Table {
+	t := Table{
+		Header: []string{"WORKLOAD", "PODS", "CORES", "WATTS", "SD", "JOULES"},
+		Right:  []bool{false, true, true, true, true, true},
+	}
+	if s == nil {
+		return t
+	}
+	t.Title = fmt.Sprintf("G is for a pod of %g cores (%s); watts and cores of a workload are a pod's", s.Cores, s.Objective)
+	for _, w := range s.Workloads {
+		t.Rows = append(t.Rows, []string{
+			w.Workload, fmt.Sprint(w.Pods), fmt.Sprintf("%.2f", w.Cores), fmt.Sprintf("%.2f", w.Watts), fmt.Sprintf("%.2f", w.SD), fmt.Sprintf("%.0f", w.Joules),
+		})
+	}
+	return t
+}
+
+func tenths(x float64) string { return fmt.Sprintf("%.1f", x) }
+
+// measuredWatts sets the metric of what pods take by workload. Workloads that are told
+// of no longer go without a moment in which none is.
+func (h *Hub) measuredWatts() {
+	now := make(map[string]struct{})
+	for _, w := range h.consumption.largest(workloadsMost) {
+		h.metrics.watts.WithLabelValues(w.Workload).Set(w.Watts)
+		now[w.Workload] = struct{}{}
+	}
+	for workload := range h.labelled {
+		if _, still := now[workload]; !still {
+			h.metrics.watts.DeleteLabelValues(workload)
+		}
+	}
+	h.labelled = now
+}

@@ -1,0 +1,154 @@
+package plugin
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// powerLine is the part of a node's view that the cycles of profiles which rank by
+// energy read of the nodes that they score: pairs of float32. Those of all nodes lie
+// side by side, apart from the squares, of which other cycles read nothing more. A
+// reader may see some numbers of one view and some of the next; each was true. The
+// zero value is of a node whose power is not known.
+type powerLine [3]atomic.Uint64
+
+// put writes what is known of a node, its flight included; one writer at a time.
+func (l *powerLine) put(p *energy.Power) {
+	if !p.Known() {
+		if l[2].Load() != 0 {
+			l[2].Store(0)
+		}
+		return
+	}
+	l[0].Store(pair(p.Max-p.Watts, p.Marginal))
+	l[1].Store(pair(p.Idle, p.Busy))
+	l[2].Store(pair(p.Cores, 1))
+}
+
+// read returns a power that is as good as the node's.
+func (l *powerLine) read() (p energy.Power) {
+	cores, known := split(l[2].Load())
+	if known == 0 {
+		return p
+	}
+	left, marginal := split(l[0].Load())
+	idle, busy := split(l[1].Load())
+	return energy.Power{
+		Quality: energy.Measured, Max: float64(left), Marginal: float64(marginal), Idle: float64(idle), Busy: float64(busy), Cores: float64(cores),
+	}
+}
+
+func pair(low, high float64) uint64 {
+	return uint64(math.Float32bits(float32(high)))<<32 | uint64(math.Float32bits(float32(low)))
+}
+
+// withFlight is a node's power as it will be with its pods in flight. Idle remains where
+// no pod is there or on its way: what waking the node costs, if it sleeps.
+func withFlight(p energy.Power, cores float64, vacant bool) energy.Power {
+	p.Watts += p.Marginal * cores
+	p.Busy += cores
+	if !vacant {
+		p.Idle = 0
+	}
+	return p
+}
+
+// thrift is how a profile ranks nodes by energy. Safe for concurrent use.
+type thrift struct {
+	objective energy.Objective
+	sleep     bool
+
+	mu sync.Mutex
+	// fleets are what nodes are held against, by the cores of the pod.
+	fleets map[float64]fleetAt
+	all    []float64
+}
+
+// fleetAt is a fleet as it was at a time.
+type fleetAt struct {
+	reserve.Fleet
+	at time.Duration
+}
+
+const (
+	// fleetAge is for how long a fleet is taken to be as it was.
+	fleetAge = time.Second
+	// fleetsMost bounds the sizes of pods that fleets are remembered for.
+	fleetsMost = 256
+)
+
+// weighing is how good nodes are for a pod of so many cores. The zero value says
+// nothing of any.
+type weighing struct {
+	objective energy.Objective
+	sleep     bool
+	pod       float64
+	fleet     reserve.Fleet
+}
+
+// coresSteps of a core are told apart: pods that take about the same share a scheduling
+// result.
+const coresSteps = 10
+
+// inSteps rounds the cores of a pod, to one step at least.
+func inSteps(cores float64) float64 { return math.Max(math.Round(cores*coresSteps), 1) / coresSteps }
+
+// weigh prepares to rank the nodes for a pod of so many cores.
+func (t *thrift) weigh(d *directory, at reserve.Moment, cores float64) weighing {
+	w := weighing{objective: t.objective, sleep: t.sleep, pod: inSteps(cores)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, known := t.fleets[w.pod]
+	if age := at.Now - f.at; !known || age < 0 || age >= fleetAge {
+		if t.fleets == nil || len(t.fleets) >= fleetsMost {
+			t.fleets = make(map[float64]fleetAt)
+		}
+		f = fleetAt{t.fleet(d, at, &w), at.Now}
+		t.fleets[w.pod] = f
+	}
+	w.fleet = f.Fleet
+	return w
+}
+
+// fleet looks at all nodes; t.mu is held.
+func (t *thrift) fleet(d *directory, at reserve.Moment, w *weighing) reserve.Fleet {
+	t.all = t.all[:0]
+	for i := range d.power {
+		if p := d.powerOf(i, at); p.Known() {
+			t.all = append(t.all, w.of(&p))
+		}
+	}
+	return reserve.FleetOf(t.all)
+}
+
+// of is how good a node is, its flight included, in a unit of no meaning.
+func (w *weighing) of(p *energy.Power) float64 {
+	return energy.Goodness(p, 0, 0, w.pod, w.objective, w.sleep)
+}
+
+// relative is how good a node is over the fleet's median, NaN where nothing is known of
+// any.
+func (w *weighing) relative(p *energy.Power) float64 { return w.fleet.Relative(w.of(p)) }
+
+// ofView is relative of a node as seen in v.
+func (w *weighing) ofView(v *view, at reserve.Moment) float64 {
+	var power energy.Power
+	if v.fresh(at.Now) {
+		power = v.power
+	}
+	return w.relative(&power)
+}
+
+// powerOf is what is known at a moment of the i-th node's power: nothing, where its
+// report no longer counts.
+func (d *directory) powerOf(i int, at reserve.Moment) (p energy.Power) {
+	if reserve.Validity(d.board[i].validity.Load()).Fresh(at.Now) {
+		p = d.power[i].read()
+	}
+	return p
+}
