@@ -134,7 +134,6 @@ require (
 	github.com/spazio-scheduler/spazio/aggregate v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0 // indirect
@@ -212,5 +211,3 @@ replace (
 )
 
 replace github.com/spazio-scheduler/spazio/pronto => ../pronto
-
-replace github.com/spazio-scheduler/spazio/energy => ../energy

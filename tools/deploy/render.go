@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -53,7 +54,7 @@ func generate(root string) (tree, error) {
 		}
 		files["deploy/rendered/"+name+".yaml"] = text(name, manifests[name])
 	}
-	return files, kustomizations(files, manifests)
+	return files, errors.Join(kustomizations(files, manifests), dashboards(files))
 }
 
 // definitions are the profiler's custom resources, which a chart takes from its

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// metric is what is known of one; e2e tests hold the file of them against the programs.
+type metric struct {
+	Type   string   `json:"type"`
+	Labels []string `json:"labels"`
+}
+
+func knownMetrics(t *testing.T) map[string]metric {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "deploy/metrics.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known map[string]metric
+	if err := json.Unmarshal(text, &known); err != nil {
+		t.Fatal(err)
+	}
+	return known
+}
+
+// ofTarget are the labels that Prometheus gives all series of a pod.
+var ofTarget = []string{"instance", "job", "namespace", "pod"}
+
+// Each expression of each dashboard parses and speaks of metrics and labels that exist.
+func TestDashboards(t *testing.T) {
+	files, known := tree{}, knownMetrics(t)
+	if err := dashboards(files); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range files {
+		var d dashboard
+		if err := json.Unmarshal([]byte(text), &d); err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Panels) == 0 {
+			t.Errorf("%s has no panels", path)
+		}
+		seen := map[int]bool{}
+		for _, p := range d.Panels {
+			if seen[p.ID] || len(p.Targets) == 0 {
+				t.Errorf("%s: panel %d, %s", path, p.ID, p.Title)
+			}
+			seen[p.ID] = true
+			for _, q := range p.Targets {
+				if err := checkQuery(q.Expr, known); err != nil {
+					t.Errorf("%s: %s: %v", path, p.Title, err)
+				}
+			}
+		}
+		for _, v := range d.Templating.List {
+			if name, ok := strings.CutPrefix(v.Query, "label_values("); ok {
+				if name, _, _ = strings.Cut(name, ","); known[name].Type == "" {
+					t.Errorf("%s: there is no metric %s", path, name)
+				}
+			}
+		}
+	}
+}
+
+// What is misspelt is found.
+func TestCheckQueryRefuses(t *testing.T) {
+	known := map[string]metric{"a_total": {"counter", []string{"cause"}}, "b": {"gauge", nil}}
+	for expr, want := range map[string]string{
+		`sum(rate(a_total{instance=~"$node"}[$__rate_interval]))`:             "",
+		`b * on (instance) group_left (cause) increase(a_total[1h])`:          "",
+		`topk(3, sum by (cause, namespace) (rate(a_total{cause="x"}[5m]))/b)`: "",
+		`sum(rate(a_totla[5m]))`:                    "no metric a_totla",
+		`sum(rate(a_total[5m])`:                     "parse",
+		`sum by (caus) (rate(a_total[5m]))`:         "label caus",
+		`rate(a_total{caus="x"}[5m])`:               "label caus",
+		`b * on (nod) group_left (cause) b`:         "label nod",
+		`b * on (instance) group_left (causes) b`:   "label causes",
+		`rate(b[5m])`:                               "rate of the gauge b",
+		`{instance="x"}`:                            "no metric",
+		`sum(b / on (instance) spazio_energy_watt)`: "no metric spazio_energy_watt",
+	} {
+		err := checkQuery(expr, known)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", expr, err, want)
+		}
+	}
+}
+
+// checkQuery says what is wrong with an expression.
+func checkQuery(expr string, known map[string]metric) error {
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(strings.ReplaceAll(expr, "$__rate_interval", "5m"))
+	if err != nil {
+		return fmt.Errorf("parse: %w", err)
+	}
+	there := slices.Clone(ofTarget)
+	var used []string
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		switch n := node.(type) {
+		case *parser.VectorSelector:
+			m, ok := known[n.Name]
+			if !ok {
+				err = fmt.Errorf("there is no metric %s", n.Name)
+				return nil
+			}
+			there = append(there, m.Labels...)
+			for _, matcher := range n.LabelMatchers {
+				if matcher.Name != "__name__" {
+					used = append(used, matcher.Name)
+				}
+			}
+		case *parser.AggregateExpr:
+			used = append(used, n.Grouping...)
+		case *parser.BinaryExpr:
+			if n.VectorMatching != nil {
+				used = append(append(used, n.VectorMatching.MatchingLabels...), n.VectorMatching.Include...)
+			}
+		case *parser.Call:
+			if of := rated(n); of != "" && known[of].Type == "gauge" {
+				err = fmt.Errorf("rate of the gauge %s", of)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, label := range used {
+		if !slices.Contains(there, label) {
+			return fmt.Errorf("no metric of it has the label %s", label)
+		}
+	}
+	return nil
+}
+
+// rated is the metric whose rate or increase is asked for, if any.
+func rated(call *parser.Call) string {
+	if call.Func.Name != "rate" && call.Func.Name != "increase" {
+		return ""
+	}
+	if m, ok := call.Args[0].(*parser.MatrixSelector); ok {
+		if v, ok := m.VectorSelector.(*parser.VectorSelector); ok {
+			return v.Name
+		}
+	}
+	return ""
+}
