@@ -181,6 +181,7 @@ require (
 	github.com/spazio-scheduler/spazio/embedded v0.1.0
 	github.com/spazio-scheduler/spazio/energy v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
+	github.com/spazio-scheduler/spazio/operator v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/podforward v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0

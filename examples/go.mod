@@ -88,3 +88,5 @@ replace github.com/spazio-scheduler/spazio/pronto => ../pronto
 replace github.com/spazio-scheduler/spazio/profile/profiler/service => ../profile/profiler/service
 
 replace github.com/spazio-scheduler/spazio/testbed => ../testbed
+
+replace github.com/spazio-scheduler/spazio/operator => ../operator

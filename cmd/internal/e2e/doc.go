@@ -6,6 +6,7 @@
 //	failures    agents, schedulers, nodes and the API server that end or are slow
 //	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind
 //	strangers   callers that lie, forge or only take up room
+//	testbeds    the definitions of test beds and their jobs, and what applications they make
 //	waking      pods that wait, and places that become free for them
 //	cluster     what those tests run on
 //

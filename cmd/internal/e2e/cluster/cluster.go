@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +30,9 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 	"profiler":   profilerd.Main,
 	"scheduler":  schedulerd.Main,
 }
+
+// FlinkCRD is for e2e/testbeds; it is a flag of all, so that one go test of them takes it.
+var FlinkCRD = flag.String("flink-crd", "", "file of the Flink operator's own definition of FlinkDeployment")
 
 // Main is the TestMain of every package with such tests, MainOn that of one whose
 // control plane is not the default one.

@@ -1,0 +1,105 @@
+package testbeds
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
+)
+
+// children are what operator/workload makes of its golden jobs of a kind.
+func children(t *testing.T, files string) (all []*unstructured.Unstructured) {
+	t.Helper()
+	paths, err := filepath.Glob("../../../../operator/workload/testdata/golden/" + files)
+	if err != nil || len(paths) < 2 {
+		t.Fatalf("%d files, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var golden struct {
+			Job     v1alpha1.BatchJob        `json:"job"`
+			Request v1alpha1.CreationRequest `json:"request"`
+		}
+		if err := yaml.Unmarshal(text, &golden); err != nil {
+			t.Fatal(err)
+		}
+		adapter, err := workload.Of(&golden.Job.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := adapter.Child(&golden.Job, &golden.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child.SetNamespace(metav1.NamespaceDefault)
+		all = append(all, child)
+	}
+	return all
+}
+
+// taken says that the API server takes the objects with every field of theirs, and
+// refuses one more.
+func taken(t *testing.T, client dynamic.Interface, resource schema.GroupVersionResource, objects []*unstructured.Unstructured) {
+	t.Helper()
+	r := client.Resource(resource).Namespace(metav1.NamespaceDefault)
+	for _, o := range objects {
+		if _, err := r.Create(t.Context(), o, dry); err != nil {
+			t.Errorf("%s: %v", o.GetName(), err)
+		}
+		more := o.DeepCopy()
+		more.Object["spec"].(map[string]any)["unknownField"] = true
+		if _, err := r.Create(t.Context(), more, dry); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "unknownField") {
+			t.Errorf("%s with an unknown field: %v", o.GetName(), err)
+		}
+	}
+}
+
+func TestJobSchema(t *testing.T) {
+	client := clientOf(t, cluster.Plane(t).RESTConfig())
+	taken(t, client, schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, children(t, "job*.yaml"))
+}
+
+// The definition of the Spark operator takes our SparkApplications.
+func TestSparkSchema(t *testing.T) {
+	client := clientOf(t, cluster.Plane(t).RESTConfig())
+	resource := schema.GroupVersionResource{Group: "sparkoperator.k8s.io", Version: "v1beta2", Resource: "sparkapplications"}
+	defineFrom(t, client, "testdata/sparkapplications.yaml", resource)
+	taken(t, client, resource, children(t, "spark*.yaml"))
+}
+
+// The definition of FlinkDeployments takes ours: the one of the fields that we write, or
+// with -flink-crd FILE the Flink operator's.
+func TestFlinkSchema(t *testing.T) {
+	client := clientOf(t, cluster.Plane(t).RESTConfig())
+	resource := schema.GroupVersionResource{Group: "flink.apache.org", Version: "v1beta1", Resource: "flinkdeployments"}
+	file := "testdata/flinkdeployments.yaml"
+	if *cluster.FlinkCRD != "" {
+		file = *cluster.FlinkCRD
+	}
+	defineFrom(t, client, file, resource)
+	taken(t, client, resource, children(t, "flink*.yaml"))
+}
+
+func defineFrom(t *testing.T, client dynamic.Interface, file string, resource schema.GroupVersionResource) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	define(t, client, text)
+	served(t, client, resource)
+}

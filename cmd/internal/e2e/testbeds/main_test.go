@@ -1,0 +1,10 @@
+package testbeds
+
+import (
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/embedded"
+)
+
+func TestMain(m *testing.M) { cluster.MainOn(m, embedded.Config{RBAC: true}) }

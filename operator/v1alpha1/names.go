@@ -1,0 +1,51 @@
+package v1alpha1
+
+// Prefix begins the labels, annotations and finalizers of this group; on pods only
+// Spazio's own programs write them.
+const Prefix = "testbed.spazio-scheduler.github.io/"
+
+// Labels of the pods that stand in slots.
+const (
+	// LabelRole is RoleGhost or RoleSlot.
+	LabelRole = Prefix + "role"
+	// LabelTestbedUID, LabelBatchJobUID and LabelAttempt say whose pod it is; a ghost has
+	// the first of them alone.
+	LabelTestbedUID  = Prefix + "testbed-uid"
+	LabelBatchJobUID = Prefix + "batchjob-uid"
+	LabelAttempt     = Prefix + "attempt"
+)
+
+// Values of LabelRole.
+const (
+	// RoleGhost: the pod reserves a slot's resources.
+	RoleGhost = "ghost"
+	// RoleSlot: the pod is a job's, to run in a slot.
+	RoleSlot = "slot"
+)
+
+// AnnotationSlot is the slot of a pod, NODE/POSITION: on a ghost from its creation, on
+// a job's pod from its binding on.
+const AnnotationSlot = Prefix + "slot"
+
+// AnnotationOptOut keeps Spazio's measured room from refusing a pod: the slot is its room.
+const AnnotationOptOut = "spazio-scheduler.github.io/opt-out"
+
+// Finalizers.
+const (
+	// FinalizerJobs is on a Scheduling until its jobs are released.
+	FinalizerJobs = Prefix + "jobs"
+	// FinalizerApplication is on a BatchJob until its application, the application's pods
+	// and its claim are gone.
+	FinalizerApplication = Prefix + "application"
+	// FinalizerGhosts is on a Testbed until its claims and its ghosts are gone.
+	FinalizerGhosts = Prefix + "ghosts"
+)
+
+// SchedulerName is the profile of kube-scheduler that puts pods into slots.
+const SchedulerName = "spazio-slots"
+
+// Priority classes of the pods in slots, both of one value: neither preempts.
+const (
+	PriorityClassGhost = "spazio-ghost"
+	PriorityClassSlot  = "spazio-slot"
+)

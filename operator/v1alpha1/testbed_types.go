@@ -1,0 +1,266 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Testbed reserves slots on the nodes that have a label. Each slot is room for one pod.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=tb
+// +kubebuilder:printcolumn:name="Slots",type=integer,JSONPath=`.status.counts.slots`
+// +kubebuilder:printcolumn:name="Free",type=integer,JSONPath=`.status.counts.free`
+// +kubebuilder:printcolumn:name="Reserved",type=integer,JSONPath=`.status.counts.reserved`
+// +kubebuilder:printcolumn:name="Occupied",type=integer,JSONPath=`.status.counts.occupied`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Testbed struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   TestbedSpec   `json:"spec"`
+	Status TestbedStatus `json:"status,omitempty"`
+}
+
+// TestbedList is a list of test beds.
+//
+// +kubebuilder:object:root=true
+type TestbedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Testbed `json:"items"`
+}
+
+// SlotsAuto is the value of slotsPerNode that lets the nodes' measured room say how many.
+const SlotsAuto = "auto"
+
+// TestbedSpec says which slots there are to be.
+//
+// +kubebuilder:validation:XValidation:rule="type(self.slotsPerNode) == string || (has(self.resourcesPerSlot) && size(self.resourcesPerSlot) > 0)",message="is required unless slotsPerNode is auto",fieldPath=".resourcesPerSlot"
+// +kubebuilder:validation:XValidation:rule="!has(self.auto) || type(self.slotsPerNode) == string",message="belongs to slotsPerNode: auto",fieldPath=".auto"
+type TestbedSpec struct {
+	// NodeLabel is the key of a label. The nodes that have it are the test bed's; its
+	// value orders them, integers by number and before all other text.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be the key of a label"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="must not change"
+	NodeLabel string `json:"nodeLabel"`
+	// NodeSelector narrows the nodes further.
+	// +optional
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+	// SlotsPerNode is a number from 0 to 110, or auto.
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 110 : self == 'auto'",message="must be 0 to 110, or auto"
+	SlotsPerNode intstr.IntOrString `json:"slotsPerNode"`
+	// MaxSlots bounds the slots of all nodes: what is beyond it in the order of slots is
+	// left out, and the condition Ready says so. The default is 5000.
+	// +optional
+	// +kubebuilder:default=5000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5000
+	MaxSlots int32 `json:"maxSlots,omitempty"`
+	// ResourcesPerSlot is what each slot holds. A change applies to free slots at once,
+	// to others when they are released.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(name, type(self[name]) == int ? int(self[name]) > 0 : quantity(self[name]).isGreaterThan(quantity('0')))",message="each must be more than 0"
+	ResourcesPerSlot corev1.ResourceList `json:"resourcesPerSlot,omitempty"`
+	// Auto says how slots follow measured room; see EffectiveAuto for its absence.
+	// +optional
+	Auto *Auto `json:"auto,omitempty"`
+	// Sharing says whether another Testbed may have slots on the same nodes; the default
+	// is Exclusive.
+	// +optional
+	// +kubebuilder:default=Exclusive
+	Sharing Sharing `json:"sharing,omitempty"`
+	// IdleAfter lets the reservations go when no Scheduling has used the Testbed for so
+	// long, until the next one does; by default they stay.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be more than 0"
+	IdleAfter *metav1.Duration `json:"idleAfter,omitempty"`
+	// AllowedNamespaces are those whose Schedulings may use the slots.
+	// +optional
+	// +kubebuilder:default={}
+	AllowedNamespaces AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+	// Ghosts says what the pods are like that reserve slots.
+	// +optional
+	// +kubebuilder:default={}
+	Ghosts Ghosts `json:"ghosts,omitempty"`
+}
+
+// Auto says how the number of slots on a node follows the room measured there.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="must be at least min",fieldPath=".max"
+type Auto struct {
+	// UnitsPerSlot is the room of a slot in pods of mean cost; the default is 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="must be more than 0"
+	UnitsPerSlot *resource.Quantity `json:"unitsPerSlot,omitempty"`
+	// Min and Max bound the slots of a node; the defaults are 0 and 16.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=110
+	Min int32 `json:"min,omitempty"`
+	// +optional
+	// +kubebuilder:default=16
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=110
+	Max *int32 `json:"max,omitempty"`
+	// GrowAfter is for how long there must be room before a node gets a slot more; the
+	// default is 30s.
+	// +optional
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must not be negative"
+	GrowAfter *metav1.Duration `json:"growAfter,omitempty"`
+	// ShrinkAfter is for how long there must be too little before slots go; the default
+	// is 10s.
+	// +optional
+	// +kubebuilder:default="10s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must not be negative"
+	ShrinkAfter *metav1.Duration `json:"shrinkAfter,omitempty"`
+}
+
+// Sharing says whether a node's slots are of one Testbed.
+//
+// +kubebuilder:validation:Enum=Exclusive;Shared
+type Sharing string
+
+// Values of Sharing.
+const (
+	// Exclusive: a node is of one Testbed alone.
+	Exclusive Sharing = "Exclusive"
+	// Shared: several may have slots on it, as far as it has resources.
+	Shared Sharing = "Shared"
+)
+
+// Ghosts says what the pods are like that reserve slots.
+type Ghosts struct {
+	// PriorityClassName is their priority; the default is spazio-ghost.
+	// +optional
+	// +kubebuilder:default=spazio-ghost
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// TestbedStatus is what was found and what was promised to whom.
+type TestbedStatus struct {
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are of the types Ready, SignalsFresh and Deleting.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Nodes are in the order of slots.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=2000
+	Nodes []TestbedNode `json:"nodes,omitempty"`
+	// +optional
+	Counts SlotCounts `json:"counts,omitempty"`
+	// ExclusiveFor is the Scheduling that has the Testbed for itself.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=63
+	ExclusiveFor types.UID `json:"exclusiveFor,omitempty"`
+	// Claims are the slots that jobs have. They are written before anything is created.
+	// +optional
+	// +listType=map
+	// +listMapKey=batchJobUID
+	// +kubebuilder:validation:MaxItems=5000
+	Claims []Claim `json:"claims,omitempty"`
+}
+
+// TestbedNode is a node of a Testbed.
+type TestbedNode struct {
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// ID is the node's place in the order of nodes, from 0.
+	ID int32 `json:"id"`
+	// Slots are on it.
+	Slots int32 `json:"slots"`
+	// Wanted are the slots that should be.
+	Wanted int32 `json:"wanted"`
+	// Reason is why they differ.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Reason string `json:"reason,omitempty"`
+}
+
+// SlotCounts are the slots of a Testbed by state.
+type SlotCounts struct {
+	Slots    int32 `json:"slots"`
+	Free     int32 `json:"free"`
+	Reserved int32 `json:"reserved"`
+	Occupied int32 `json:"occupied"`
+	// Pending have a reservation that no node has taken.
+	Pending int32 `json:"pending"`
+	// Retiring go when they are released.
+	Retiring int32 `json:"retiring"`
+}
+
+// Claim is what slots a job has been given. Objects are named NAMESPACE/NAME.
+type Claim struct {
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=63
+	BatchJobUID types.UID `json:"batchJobUID"`
+	// +kubebuilder:validation:MaxLength=317
+	BatchJob string `json:"batchJob"`
+	// +kubebuilder:validation:MaxLength=317
+	Scheduling string `json:"scheduling"`
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=63
+	SchedulingUID types.UID `json:"schedulingUID"`
+	// Slots are the slots' IDs, NODE/POSITION.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
+	// +kubebuilder:validation:items:MaxLength=257
+	Slots []string    `json:"slots"`
+	Since metav1.Time `json:"since"`
+}
+
+// Types of a Testbed's conditions.
+const (
+	// TestbedReady: every slot that should be is reserved.
+	TestbedReady = "Ready"
+	// TestbedSignalsFresh: what nodes measure is known (slotsPerNode: auto).
+	TestbedSignalsFresh = "SignalsFresh"
+	// TestbedDeleting: the Testbed waits for claims before it goes.
+	TestbedDeleting = "Deleting"
+)
+
+// Reasons of TestbedReady.
+const (
+	ReasonSlotsReady         = "SlotsReady"
+	ReasonWaitingForCapacity = "WaitingForCapacity"
+	ReasonNoNodes            = "NoNodes"
+	ReasonNodeConflict       = "NodeConflict"
+	ReasonTooLarge           = "TooLarge"
+	ReasonIdle               = "Idle"
+)

@@ -1,0 +1,177 @@
+package workload
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// States of a FlinkDeployment's job (status.jobStatus.state) that say more than that it
+// is pending.
+const (
+	FlinkRunning    = "RUNNING"
+	FlinkRestarting = "RESTARTING"
+	FlinkFailing    = "FAILING"
+	FlinkCancelling = "CANCELLING"
+	FlinkFinished   = "FINISHED"
+	FlinkFailed     = "FAILED"
+	FlinkCanceled   = "CANCELED"
+)
+
+// States of the deployment itself (lifecycleState, jobManagerDeploymentStatus) in which
+// its job can't go on.
+const (
+	FlinkLifecycleFailed = "FAILED"
+	FlinkJobManagerError = "ERROR"
+)
+
+// flink is the adapter of FlinkDeployments.
+type flink struct{}
+
+func (flink) Kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "flink.apache.org", Version: "v1beta1", Kind: "FlinkDeployment"}
+}
+
+func (f flink) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
+	if err := check(job, request); err != nil {
+		return nil, err
+	}
+	spec, err := parse("spec.flinkSpec", job.Spec.FlinkSpec)
+	if err != nil {
+		return nil, err
+	}
+	spec.set("mode", "standalone")
+	if err := flinkJob(spec); err != nil {
+		return nil, err
+	}
+	if err := flinkConfiguration(spec); err != nil {
+		return nil, err
+	}
+	manager, err := spec.child("taskManager")
+	if err != nil {
+		return nil, err
+	}
+	manager.set("replicas", int64(request.Replication))
+	if err := flinkResources(manager, request); err != nil {
+		return nil, err
+	}
+	metadata, err := manager.child("podTemplate", "metadata")
+	if err != nil {
+		return nil, err
+	}
+	if err := metadata.mark(job, request); err != nil {
+		return nil, err
+	}
+	pod, err := manager.child("podTemplate", "spec")
+	if err != nil {
+		return nil, err
+	}
+	if err := pod.place(); err != nil {
+		return nil, err
+	}
+	return childOf(f.Kind(), job, request, spec), nil
+}
+
+// flinkJob sees that the deployment runs one job. Without a jar it would be a session
+// cluster, which never ends; the definition asks for nothing.
+func flinkJob(spec object) error {
+	job, err := spec.child("job")
+	if err != nil {
+		return err
+	}
+	jar, err := job.text("jarURI")
+	if err != nil {
+		return err
+	}
+	if jar == "" {
+		return refuse(job.at("jarURI"), jar, "set")
+	}
+	job.drop("state") // running
+	return nil
+}
+
+// flinkSlots is the key of the task slots in a task manager.
+const flinkSlots = "taskmanager.numberOfTaskSlots"
+
+// flinkConfiguration sets one task slot a task manager where the user says nothing else,
+// in either form of the configuration: with dots, or nested.
+func flinkConfiguration(spec object) error {
+	configuration, err := spec.child("flinkConfiguration")
+	if err != nil {
+		return err
+	}
+	if nested, ok := configuration.fields["taskmanager"].(map[string]any); ok && nested["numberOfTaskSlots"] != nil {
+		return nil
+	}
+	if !configuration.has(flinkSlots) {
+		configuration.set(flinkSlots, "1")
+	}
+	return nil
+}
+
+// flinkResources makes a task manager as large as its slot.
+func flinkResources(manager object, request *v1alpha1.CreationRequest) error {
+	if len(request.Resources) == 0 {
+		return nil
+	}
+	resources, err := manager.child("resource")
+	if err != nil {
+		return err
+	}
+	if cpu, ok := request.Resources[corev1.ResourceCPU]; ok {
+		resources.set("cpu", float64(floor(cpu, -3))/1000)
+	}
+	if memory, ok := request.Resources[corev1.ResourceMemory]; ok {
+		resources.set("memory", fmt.Sprintf("%dm", mebibytes(memory))) // Flink's m is MiB
+	}
+	return nil
+}
+
+func (flink) Pods(child *unstructured.Unstructured) int32 {
+	return count(child, "spec", "taskManager", "replicas")
+}
+
+func (flink) Status(child *unstructured.Unstructured) Status {
+	s := Status{
+		State:   text(child, "status", "jobStatus", "state"),
+		Message: text(child, "status", "error"),
+	}
+	lifecycle := text(child, "status", "lifecycleState")
+	manager := text(child, "status", "jobManagerDeploymentStatus")
+	switch {
+	case s.State == FlinkFinished:
+		s.Phase = Succeeded
+	case s.State == FlinkFailed, s.State == FlinkCanceled:
+		s.Phase = Failed
+	case lifecycle == FlinkLifecycleFailed:
+		s.Phase, s.State = Failed, lifecycle
+	case manager == FlinkJobManagerError:
+		s.Phase, s.State = Failed, manager
+	case s.State == FlinkRunning, s.State == FlinkRestarting, s.State == FlinkFailing, s.State == FlinkCancelling:
+		s.Phase = Running
+	}
+	if s.Phase >= Succeeded {
+		s.Finished = flinkTime(text(child, "status", "jobStatus", "updateTime"))
+	}
+	return s
+}
+
+// flinkTime reads milliseconds since 1970, as Flink writes times.
+func flinkTime(text string) time.Time {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms <= 0 {
+		return timeOf(text)
+	}
+	return time.UnixMilli(ms)
+}
+
+// LeavesPods: task managers outlive FINISHED.
+func (flink) LeavesPods() bool { return true }
+
+func (flink) CheckPod(*corev1.Pod) error { return nil }

@@ -1,0 +1,191 @@
+package workload
+
+import (
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-helpers/resource"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// job is the adapter of Kubernetes' own Jobs.
+type job struct{}
+
+func (job) Kind() schema.GroupVersionKind { return batchv1.SchemeGroupVersion.WithKind("Job") }
+
+func (j job) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
+	if err := check(job, request); err != nil {
+		return nil, err
+	}
+	spec, err := parse("spec.jobSpec", job.Spec.JobSpec)
+	if err != nil {
+		return nil, err
+	}
+	n := int64(request.Replication)
+	spec.set("parallelism", n)
+	if !spec.has("completions") {
+		spec.set("completions", n)
+	}
+	spec.set("backoffLimit", int64(0))
+	spec.set("suspend", false)
+	// Retries are the BatchJob's, and so is when the child goes.
+	spec.drop("backoffLimitPerIndex", "maxFailedIndexes", "ttlSecondsAfterFinished")
+	metadata, err := spec.child("template", "metadata")
+	if err != nil {
+		return nil, err
+	}
+	if err := metadata.mark(job, request); err != nil {
+		return nil, err
+	}
+	pod, err := spec.child("template", "spec")
+	if err != nil {
+		return nil, err
+	}
+	if err := pod.place(); err != nil {
+		return nil, err
+	}
+	if !pod.has("restartPolicy") {
+		pod.set("restartPolicy", string(corev1.RestartPolicyNever))
+	}
+	if err := jobResources(pod, request); err != nil {
+		return nil, err
+	}
+	return childOf(j.Kind(), job, request, spec), nil
+}
+
+// jobResources has a pod request its slot: of each resource that the slot names and no
+// container asks for, its first container requests all. What containers ask for must fit.
+func jobResources(pod object, request *v1alpha1.CreationRequest) error {
+	asked, err := requests(pod)
+	if err != nil {
+		return err
+	}
+	for _, name := range resourceNames(request) {
+		amount := request.Resources[name]
+		if own, ok := asked[name]; ok {
+			if own.Cmp(amount) > 0 {
+				return &FieldError{pod.at("containers"), string(name) + " " + own.String(),
+					fmt.Errorf("%w: it holds %s", ErrSlotTooSmall, amount.String())}
+			}
+			continue
+		}
+		first, err := firstContainer(pod)
+		if err != nil {
+			return err
+		}
+		if err := first.request(name, amount.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// request has a container request an amount, and limits it where Kubernetes wants that.
+func (o object) request(name corev1.ResourceName, amount string) error {
+	kinds := []string{"requests"}
+	if !overcommitted(name) {
+		kinds = append(kinds, "limits")
+	}
+	for _, kind := range kinds {
+		list, err := o.child("resources", kind)
+		if err != nil {
+			return err
+		}
+		list.set(string(name), amount)
+	}
+	return nil
+}
+
+// overcommitted says whether pods may use more of a resource than they request: of all
+// others, limits must equal requests.
+func overcommitted(name corev1.ResourceName) bool {
+	if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+		return false
+	}
+	return !strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceDefaultNamespacePrefix)
+}
+
+// firstContainer is the one that requests a slot.
+func firstContainer(pod object) (object, error) {
+	containers, _ := pod.fields["containers"].([]any)
+	if len(containers) > 0 {
+		if fields, ok := containers[0].(map[string]any); ok {
+			return object{pod.at("containers[0]"), fields}, nil
+		}
+	}
+	return object{}, refuse(pod.at("containers"), pod.fields["containers"], "a list of containers")
+}
+
+// requests are what a pod will request, as the API server will have it: of a resource
+// with a limit alone, the limit.
+func requests(pod object) (corev1.ResourceList, error) {
+	var p corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pod.fields, &p.Spec); err != nil {
+		return nil, &FieldError{pod.path, pod.fields, fmt.Errorf("%w: %w", ErrInvalid, err)}
+	}
+	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range containers {
+			defaultRequests(&containers[i].Resources)
+		}
+	}
+	if p.Spec.Resources != nil {
+		defaultRequests(p.Spec.Resources)
+	}
+	return resource.PodRequests(&p, resource.PodResourcesOptions{}), nil
+}
+
+func defaultRequests(r *corev1.ResourceRequirements) {
+	for name, limit := range r.Limits {
+		if _, ok := r.Requests[name]; ok {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = limit
+	}
+}
+
+// Pods is what runs at once at first: no more than are to complete.
+func (job) Pods(child *unstructured.Unstructured) int32 {
+	return min(count(child, "spec", "parallelism"), count(child, "spec", "completions"))
+}
+
+func (job) Status(child *unstructured.Unstructured) Status {
+	var s Status
+	if count(child, "status", "active") > 0 || count(child, "status", "succeeded") > 0 {
+		s = Status{Phase: Running, State: "Running"}
+	}
+	list, _, _ := unstructured.NestedFieldNoCopy(child.Object, "status", "conditions")
+	conditions, _ := list.([]any)
+	for _, c := range conditions {
+		fields, ok := c.(map[string]any)
+		if !ok || fields["status"] != string(corev1.ConditionTrue) {
+			continue
+		}
+		condition := unstructured.Unstructured{Object: fields}
+		kind := text(&condition, "type")
+		switch batchv1.JobConditionType(kind) {
+		case batchv1.JobComplete:
+			s.Phase = Succeeded
+		case batchv1.JobFailed:
+			s.Phase = Failed
+		default:
+			continue
+		}
+		s.State = kind
+		s.Message = strings.TrimSpace(text(&condition, "reason") + " " + text(&condition, "message"))
+		s.Finished = timeOf(text(&condition, "lastTransitionTime"))
+	}
+	return s
+}
+
+func (job) LeavesPods() bool { return false }
+
+func (job) CheckPod(*corev1.Pod) error { return nil }

@@ -1,0 +1,97 @@
+package workload
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// Bounds of a slot's resources: far more than any machine has, and what fits in the
+// numbers that operators calculate with.
+var (
+	maxCPU    = resource.MustParse("1M")
+	maxMemory = resource.MustParse("1Pi")
+)
+
+// check refuses what no child can be made of.
+func check(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) error {
+	switch {
+	case job.Name == "":
+		return refuse("metadata.name", job.Name, "set")
+	case job.UID == "":
+		return refuse("metadata.uid", job.UID, "set")
+	case request.Testbed.UID == "":
+		return refuse("creationRequest.testbed.uid", request.Testbed.UID, "set")
+	case request.Replication < 1:
+		return refuse("creationRequest.replication", request.Replication, "at least 1")
+	case request.Attempt < 1:
+		return refuse("creationRequest.attempt", request.Attempt, "at least 1")
+	}
+	for _, name := range resourceNames(request) {
+		amount := request.Resources[name]
+		field := "creationRequest.resources." + string(name)
+		switch {
+		case amount.Sign() <= 0:
+			return refuse(field, amount.String(), "more than 0")
+		case name == corev1.ResourceCPU && amount.Cmp(maxCPU) > 0:
+			return refuse(field, amount.String(), "at most "+maxCPU.String())
+		case name == corev1.ResourceMemory && amount.Cmp(maxMemory) > 0:
+			return refuse(field, amount.String(), "at most "+maxMemory.String())
+		}
+	}
+	return nil
+}
+
+// resourceNames are those of a slot, in order.
+func resourceNames(request *v1alpha1.CreationRequest) []corev1.ResourceName {
+	names := make([]corev1.ResourceName, 0, len(request.Resources))
+	for name := range request.Resources {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// floor is an amount in whole units of the scale.
+func floor(amount resource.Quantity, scale resource.Scale) int64 {
+	value := amount.ScaledValue(scale) // rounds up
+	if whole := resource.NewScaledQuantity(value, scale); amount.Cmp(*whole) < 0 {
+		value--
+	}
+	return value
+}
+
+// mebibytes of a slot, whole ones.
+func mebibytes(memory resource.Quantity) int64 { return floor(memory, 0) >> 20 }
+
+// slotLabels are those of a pod in a slot.
+func slotLabels(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) map[string]string {
+	return map[string]string{
+		v1alpha1.LabelRole:        v1alpha1.RoleSlot,
+		v1alpha1.LabelTestbedUID:  string(request.Testbed.UID),
+		v1alpha1.LabelBatchJobUID: string(job.UID),
+		v1alpha1.LabelAttempt:     strconv.Itoa(int(request.Attempt)),
+	}
+}
+
+// childOf wraps a spec. The child has no labels: the Spark operator would put them on
+// the driver too.
+func childOf(kind schema.GroupVersionKind, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest, spec object) *unstructured.Unstructured {
+	child := &unstructured.Unstructured{Object: map[string]any{"spec": spec.fields}}
+	child.SetGroupVersionKind(kind)
+	child.SetNamespace(job.Namespace)
+	child.SetName(Name(job.Name, request.Attempt))
+	controller := true
+	child.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "BatchJob",
+		Name: job.Name, UID: job.UID, Controller: &controller,
+	}})
+	return child
+}

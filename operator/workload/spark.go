@@ -1,0 +1,251 @@
+package workload
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// States of a SparkApplication that say more than that it is pending.
+const (
+	SparkRunning    = "RUNNING"
+	SparkSucceeding = "SUCCEEDING"
+	SparkFailing    = "FAILING"
+	SparkCompleted  = "COMPLETED"
+	SparkFailed     = "FAILED"
+)
+
+// spark is the adapter of SparkApplications.
+type spark struct{}
+
+func (spark) Kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}
+}
+
+func (s spark) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
+	if err := check(job, request); err != nil {
+		return nil, err
+	}
+	spec, err := parse("spec.sparkSpec", job.Spec.SparkSpec)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := spec.child("driver"); err != nil { // the definition wants one
+		return nil, err
+	}
+	executor, err := spec.child("executor")
+	if err != nil {
+		return nil, err
+	}
+	n := int64(request.Replication)
+	executor.set("instances", n)
+	if err := sparkResources(spec, executor, request); err != nil {
+		return nil, err
+	}
+	if err := executor.mark(job, request); err != nil {
+		return nil, err
+	}
+	if err := sparkPlacement(executor); err != nil {
+		return nil, err
+	}
+	if err := sparkConf(spec, n); err != nil {
+		return nil, err
+	}
+	if err := sparkAllocation(spec, n); err != nil {
+		return nil, err
+	}
+	spec.set("restartPolicy", map[string]any{"type": "Never"})
+	spec.drop("batchScheduler", "batchSchedulerOptions", "suspend", "timeToLiveSeconds")
+	return childOf(s.Kind(), job, request, spec), nil
+}
+
+// minSparkMemory is what Spark wants of an executor's memory, in MiB
+// (UnifiedMemoryManager: 1.5 times the 300 MiB that it reserves).
+const minSparkMemory = 450
+
+// sparkResources makes an executor as large as its slot.
+func sparkResources(spec, executor object, request *v1alpha1.CreationRequest) error {
+	if cpu, ok := request.Resources[corev1.ResourceCPU]; ok {
+		executor.set("cores", max(1, floor(cpu, 0)))
+		executor.set("coreRequest", cpu.String())
+	}
+	amount, ok := request.Resources[corev1.ResourceMemory]
+	if !ok {
+		return nil
+	}
+	factor, err := overheadFactor(spec)
+	if err != nil {
+		return err
+	}
+	slot := mebibytes(amount)
+	overhead := overhead(slot, factor)
+	if slot-overhead < minSparkMemory {
+		return &FieldError{"creationRequest.resources.memory", amount.String(), fmt.Errorf(
+			"%w: of %d MiB, %d are overhead, and Spark wants %d beside it", ErrSlotTooSmall, slot, overhead, minSparkMemory)}
+	}
+	executor.set("memory", fmt.Sprintf("%dm", slot-overhead))
+	executor.set("memoryOverhead", fmt.Sprintf("%dm", overhead))
+	return nil
+}
+
+// Spark's own: the overhead's least MiB, and its factors.
+const (
+	minOverhead        = 384
+	jvmOverhead        = "0.1"
+	interpreterFactor  = "0.4"
+	maxOverheadFactor  = 1000
+	overheadFactorName = "memoryOverheadFactor"
+)
+
+// overheadFactor is the part of an executor's memory that it needs beside.
+func overheadFactor(spec object) (*big.Rat, error) {
+	text, err := spec.text(overheadFactorName)
+	if err != nil {
+		return nil, err
+	}
+	if text == "" {
+		text = jvmOverhead
+		if t, _ := spec.text("type"); t == "Python" || t == "R" {
+			text = interpreterFactor
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(f >= 0 && f <= maxOverheadFactor) {
+		return nil, refuse(spec.at(overheadFactorName), text, fmt.Sprintf("a number from 0 to %d", maxOverheadFactor))
+	}
+	// Of the shortest decimal, so that .1 is a tenth.
+	factor, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
+	return factor, nil
+}
+
+// overhead returns max(384, ⌈slot·f/(1+f)⌉).
+func overhead(slot int64, f *big.Rat) int64 {
+	share := new(big.Rat).Quo(f, new(big.Rat).Add(big.NewRat(1, 1), f))
+	share.Mul(share, new(big.Rat).SetInt64(slot))
+	whole, rest := new(big.Int).QuoRem(share.Num(), share.Denom(), new(big.Int))
+	o := whole.Int64() // at most slot
+	if rest.Sign() > 0 {
+		o++
+	}
+	return max(minOverhead, o)
+}
+
+// sparkPlacement says who places executors: in their template, where there is one, for
+// the operator's webhook leaves pods with a template alone; else by the fields that the
+// webhook applies.
+func sparkPlacement(executor object) error {
+	if !executor.has("template") {
+		executor.set("schedulerName", v1alpha1.SchedulerName)
+		executor.set("priorityClassName", v1alpha1.PriorityClassSlot)
+		return nil
+	}
+	executor.drop("schedulerName", "priorityClassName")
+	template, err := executor.child("template")
+	if err != nil {
+		return err
+	}
+	if template.has("metadata") {
+		metadata, err := template.child("metadata")
+		if err != nil {
+			return err
+		}
+		if err := metadata.strip(); err != nil {
+			return err
+		}
+	}
+	pod, err := template.child("spec")
+	if err != nil {
+		return err
+	}
+	return pod.place()
+}
+
+// Keys of Spark's configuration that go past the fields of a SparkApplication.
+const (
+	confPySparkMemory     = "spark.executor.pyspark.memory"
+	confOffHeapSize       = "spark.memory.offHeap.size"
+	confScheduler         = "spark.kubernetes.scheduler.name"
+	confExecutorScheduler = "spark.kubernetes.executor.scheduler.name"
+	confDynamic           = "spark.dynamicAllocation.enabled"
+	confDynamicMax        = "spark.dynamicAllocation.maxExecutors"
+)
+
+// sparkConf keeps the configuration from undoing what the fields say.
+func sparkConf(spec object, n int64) error {
+	if !spec.has("sparkConf") {
+		return nil
+	}
+	conf, err := spec.child("sparkConf")
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{confPySparkMemory, confOffHeapSize} {
+		if conf.has(key) {
+			return refuse(conf.at(key), conf.fields[key], "absent: the executor's pod would be larger than its slot by it")
+		}
+	}
+	if conf.has(confScheduler) || conf.has(confExecutorScheduler) {
+		conf.set(confExecutorScheduler, v1alpha1.SchedulerName)
+	}
+	if conf.fields[confDynamic] == "true" {
+		conf.set(confDynamicMax, strconv.FormatInt(n, 10))
+	}
+	return nil
+}
+
+// sparkAllocation keeps dynamic allocation within n executors.
+func sparkAllocation(spec object, n int64) error {
+	if !spec.has("dynamicAllocation") {
+		return nil
+	}
+	dynamic, err := spec.child("dynamicAllocation")
+	if err != nil {
+		return err
+	}
+	dynamic.set("maxExecutors", n)
+	for _, key := range []string{"minExecutors", "initialExecutors"} {
+		if value, ok := dynamic.fields[key].(int64); ok && value > n {
+			dynamic.set(key, n)
+		}
+	}
+	return nil
+}
+
+func (spark) Pods(child *unstructured.Unstructured) int32 {
+	return count(child, "spec", "executor", "instances")
+}
+
+func (spark) Status(child *unstructured.Unstructured) Status {
+	s := Status{
+		State:   text(child, "status", "applicationState", "state"),
+		Message: text(child, "status", "applicationState", "errorMessage"),
+	}
+	switch s.State {
+	case SparkRunning, SparkSucceeding, SparkFailing:
+		s.Phase = Running
+	case SparkCompleted:
+		s.Phase = Succeeded
+	case SparkFailed:
+		s.Phase = Failed
+	}
+	if s.Phase >= Succeeded {
+		s.Finished = timeOf(text(child, "status", "terminationTime"))
+	}
+	return s
+}
+
+func (spark) LeavesPods() bool { return false }
+
+func (spark) CheckPod(pod *corev1.Pod) error {
+	if pod.Spec.SchedulerName == v1alpha1.SchedulerName {
+		return nil
+	}
+	return &FieldError{"pod " + pod.Name + " spec.schedulerName", pod.Spec.SchedulerName,
+		fmt.Errorf("%w: must be %s", ErrWebhookMissing, v1alpha1.SchedulerName)}
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kubeflow/spark-operator/v2/api/v1beta2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
+)
+
+// The copy is the module's file.
+func TestDefinition(t *testing.T) {
+	want, err := definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not the module's: go run .", target)
+	}
+}
+
+// The operator's own types take our SparkApplications, strictly, and lose nothing of
+// them: what they encode has all that we wrote.
+func TestApplications(t *testing.T) {
+	files, err := filepath.Glob("../../operator/workload/testdata/golden/spark*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			child := applicationOf(t, path)
+			written, err := json.Marshal(child)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decoder := json.NewDecoder(bytes.NewReader(written))
+			decoder.DisallowUnknownFields()
+			var application v1beta2.SparkApplication
+			if err := decoder.Decode(&application); err != nil {
+				t.Fatalf("%v: %s", err, written)
+			}
+			encoded, err := json.Marshal(application)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(object(t, written), within(object(t, written), object(t, encoded))); diff != "" {
+				t.Errorf("the operator's types lose (-) of ours: %s", diff)
+			}
+			executor := application.Spec.Executor
+			if executor.Instances == nil || executor.Memory == nil || executor.CoreRequest == nil ||
+				executor.Labels[v1alpha1.LabelRole] != v1alpha1.RoleSlot || application.Spec.Driver.Labels[v1alpha1.LabelRole] != "" ||
+				application.Spec.RestartPolicy.Type != v1beta2.RestartPolicyNever {
+				t.Errorf("%+v", application.Spec)
+			}
+		})
+	}
+}
+
+func applicationOf(t *testing.T, path string) *unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct {
+		Job     v1alpha1.BatchJob        `json:"job"`
+		Request v1alpha1.CreationRequest `json:"request"`
+	}
+	if err := yaml.Unmarshal(text, &golden); err != nil {
+		t.Fatal(err)
+	}
+	adapter, err := workload.Of(&golden.Job.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := adapter.Child(&golden.Job, &golden.Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child
+}
+
+func object(t *testing.T, data []byte) (o map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(data, &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// within returns of a value what another one has as well: what the types add is left out.
+func within(pattern, value any) any {
+	switch p := pattern.(type) {
+	case map[string]any:
+		v, _ := value.(map[string]any)
+		kept := map[string]any{}
+		for key, inner := range p {
+			if _, ok := v[key]; ok {
+				kept[key] = within(inner, v[key])
+			}
+		}
+		return kept
+	case []any:
+		v, _ := value.([]any)
+		if len(v) != len(p) {
+			return value
+		}
+		kept := make([]any, len(p))
+		for i := range p {
+			kept[i] = within(p[i], v[i])
+		}
+		return kept
+	}
+	return value
+}
+
+// Each of the operator's states, with what it is to us: a state that is new to the
+// operator fails here, for it has no line.
+func TestStates(t *testing.T) {
+	known := map[v1beta2.ApplicationStateType]workload.Phase{
+		v1beta2.ApplicationStateNew:              workload.Pending,
+		v1beta2.ApplicationStateSubmitted:        workload.Pending,
+		v1beta2.ApplicationStateRunning:          workload.Running,
+		v1beta2.ApplicationStateCompleted:        workload.Succeeded,
+		v1beta2.ApplicationStateFailed:           workload.Failed,
+		v1beta2.ApplicationStateFailedSubmission: workload.Pending,
+		v1beta2.ApplicationStatePendingRerun:     workload.Pending,
+		v1beta2.ApplicationStateInvalidating:     workload.Pending,
+		v1beta2.ApplicationStateSucceeding:       workload.Running,
+		v1beta2.ApplicationStateFailing:          workload.Running,
+		v1beta2.ApplicationStateSuspending:       workload.Pending,
+		v1beta2.ApplicationStateSuspended:        workload.Pending,
+		v1beta2.ApplicationStateResuming:         workload.Pending,
+		v1beta2.ApplicationStateUnknown:          workload.Pending,
+	}
+	ours := map[v1beta2.ApplicationStateType]string{
+		v1beta2.ApplicationStateRunning:    workload.SparkRunning,
+		v1beta2.ApplicationStateSucceeding: workload.SparkSucceeding,
+		v1beta2.ApplicationStateFailing:    workload.SparkFailing,
+		v1beta2.ApplicationStateCompleted:  workload.SparkCompleted,
+		v1beta2.ApplicationStateFailed:     workload.SparkFailed,
+	}
+	for theirs, state := range ours {
+		if string(theirs) != state {
+			t.Errorf("%q is %q to us", theirs, state)
+		}
+	}
+	for _, state := range declaredStates(t) {
+		phase, ok := known[v1beta2.ApplicationStateType(state)]
+		if !ok {
+			t.Errorf("the operator has a state %q", state)
+			continue
+		}
+		if got := statusOf(t, state).Phase; got != phase {
+			t.Errorf("%q is %v, want %v", state, got, phase)
+		}
+	}
+}
+
+// statusOf reads a status as the operator writes it.
+func statusOf(t *testing.T, state string) workload.Status {
+	t.Helper()
+	application := v1beta2.SparkApplication{Status: v1beta2.SparkApplicationStatus{AppState: v1beta2.ApplicationState{State: v1beta2.ApplicationStateType(state)}}}
+	data, err := json.Marshal(application)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapter, err := workload.Of(&v1alpha1.BatchJobSpec{SparkSpec: rawObject()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return adapter.Status(&unstructured.Unstructured{Object: object(t, data)})
+}

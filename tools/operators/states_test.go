@@ -1,0 +1,48 @@
+package main
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func rawObject() *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte("{}")} }
+
+// declaredStates are the constants of type ApplicationStateType in the operator's source.
+func declaredStates(t *testing.T) []string {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "api/v1beta2/sparkapplication_types.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, ok := spec.Type.(*ast.Ident); ok && kind.Name == "ApplicationStateType" && len(spec.Values) == 1 {
+			literal, ok := spec.Values[0].(*ast.BasicLit)
+			if !ok {
+				t.Fatalf("%v is no literal", spec.Names)
+			}
+			states = append(states, constant.StringVal(constant.MakeFromLiteral(literal.Value, literal.Kind, 0)))
+		}
+		return true
+	})
+	if len(states) < 14 {
+		t.Fatalf("%d states in the operator's source: %q", len(states), states)
+	}
+	return states
+}
