@@ -115,6 +115,14 @@ func (a *Agent) measure() (err error) {
 	if a.usages != nil {
 		config.OnUsage = a.usages.Take
 	}
+	if c.Energy != nil {
+		config.Power = c.Energy.meter(c.Logger)
+		if c.Registerer != nil {
+			if err := c.Registerer.Register(config.Power); err != nil {
+				return err
+			}
+		}
+	}
 	if c.Registerer != nil {
 		if config.Metrics, err = loop.NewMetrics(c.Registerer, c.Pods); err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -438,6 +439,21 @@ func TestNewRefuses(t *testing.T) {
 		{"TokenFile", func(c *node.Config) { c.TokenFile = "token" }},
 		{"AggregatorTokenFile", func(c *node.Config) { c.Aggregator, c.AggregatorTokenFile = "127.0.0.1:1", "token" }},
 		{"Backoff.Min", func(c *node.Config) { c.Backoff.Min = -1 }},
+		{"Energy.Source", func(c *node.Config) { c.Energy = &node.EnergyConfig{CPU: &burning{}} }},
+		{"Energy.CPU", func(c *node.Config) { c.Energy = &node.EnergyConfig{Source: &burning{}} }},
+		{"Energy.Pods", func(c *node.Config) { c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Pods: -1} }},
+		{"Energy.Pods", func(c *node.Config) {
+			c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Pods: time.Second - 1}
+		}},
+		{"Energy.Split.Idle", func(c *node.Config) {
+			c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Split: energy.Split{Idle: 9}}
+		}},
+		{"Energy.Nameplate.Idle", func(c *node.Config) {
+			c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Nameplate: energy.CurveConfig{Idle: 9, Max: 1}}
+		}},
+		{"Energy.Meter.MaxWatts", func(c *node.Config) {
+			c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Meter: energy.MeterConfig{MaxWatts: -1}}
+		}},
 		{"Backoff.Max", func(c *node.Config) { c.Backoff.Max = -1 }},
 	} {
 		c := config()

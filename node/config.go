@@ -98,6 +98,10 @@ type Config struct {
 	// of its own.
 	ProfilerTokenFile string
 
+	// Energy, if set, measures what the machine takes in joules and what its pods take
+	// of it.
+	Energy *EnergyConfig
+
 	// OnReport, if set, gets each report, which it must not modify. It is called
 	// from the goroutine that samples and must not block.
 	OnReport func(agent.Report)
@@ -113,8 +117,8 @@ type Config struct {
 	Record    recording.Options
 	// Logger hears what goes wrong and when it is right again; nil logs nothing.
 	Logger *slog.Logger
-	// Registerer gets the metrics, spazio_agent_…, spazio_signal_… and
-	// spazio_model_…; nil registers none.
+	// Registerer gets the metrics, spazio_agent_…, spazio_signal_…, spazio_model_… and
+	// spazio_energy_…; nil registers none.
 	Registerer prometheus.Registerer
 }
 
@@ -145,6 +149,11 @@ func (c Config) Validate() error {
 	}
 	if err := c.validateUsage(); err != nil {
 		return err
+	}
+	if c.Energy != nil {
+		if err := c.Energy.validate(); err != nil {
+			return err
+		}
 	}
 	if c.Aggregator != "" {
 		if err := c.models().Validate(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
@@ -21,6 +22,9 @@ func Explain(w agent.Why) string {
 		line("%s", churnText(w.Churn, w.ReportedAt))
 		for _, c := range w.Channels {
 			line("%s: sampled %.3f, filtered %.3f.", c.Name, c.Raw, c.Filtered)
+		}
+		if w.Power != nil {
+			line("%s", powerText(w.Power))
 		}
 		if f := flagsText(w.Flags); f != "" {
 			line("Doubts: %s.", f)
@@ -44,6 +48,9 @@ func Explain(w agent.Why) string {
 	line("%s", fleetText(w.Fleet))
 	for _, c := range w.Channels {
 		line("%s", channelText(c))
+	}
+	if w.Power != nil {
+		line("%s", powerText(w.Power))
 	}
 	if f := flagsText(w.Flags); f != "" {
 		line("Doubts: %s.", f)
@@ -94,6 +101,22 @@ func weights(channels []agent.WhyChannel, vector []float64) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// powerText says what the node takes, and what of that was not measured.
+func powerText(p *agent.WhyPower) string {
+	if p.Quality == energy.None.String() {
+		return "Its power is not known."
+	}
+	s := fmt.Sprintf("It takes %.1f W (sd %.2f, %s) with %.2f of %g cores busy, %.1f W without load and %.1f W at full; a core more takes %.1f W.",
+		p.Watts, p.SD, p.Quality, p.Busy, p.Cores, p.Idle, p.Max, p.Marginal)
+	if p.Projected != 0 {
+		s += fmt.Sprintf(" %+.1f W of that are of pods that its measurement, of %.1f pods, does not show.", p.Projected, p.PodsMeasured)
+	}
+	if p.Flags != "" {
+		s += " Its doubts: " + p.Flags + "."
+	}
+	return s
 }
 
 func because(t agent.Trigger) string {

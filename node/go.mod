@@ -18,7 +18,10 @@ require (
 	google.golang.org/grpc v1.79.3
 )
 
-require github.com/spazio-scheduler/spazio/pronto v0.1.0
+require (
+	github.com/prometheus/common v0.67.5
+	github.com/spazio-scheduler/spazio/pronto v0.1.0
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -28,7 +31,6 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
-	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect

@@ -71,6 +71,6 @@ func ExampleStaticPods() {
 	})
 	fmt.Println(err)
 	// Output:
-	// true [{a running 1} {b running 1}]
+	// true [{a running 1  } {b running 1  }]
 	// <nil>
 }

@@ -45,6 +45,8 @@ type Pod struct {
 	// more have started than those. A container that starts again counts again
 	// where the source cannot tell the two apart.
 	Starts int
+	// Namespace and Name are the pod's, empty where the source does not know them.
+	Namespace, Name string
 }
 
 // StartsUnknown are the Starts of a pod of which the source may have missed some,

@@ -108,6 +108,11 @@ type PodUsage struct {
 	untracked int
 	due       []*usagePod
 	listed    bool
+	// node and tree are read for ReadCPUTo alone; node is nil before. inUse is that
+	// ReadTo is called, which ends pods.
+	node  *nodeCPU
+	tree  usageGroup
+	inUse bool
 }
 
 // usageWait is a pod that was told of, the cgroup of which is yet to be found.
@@ -133,6 +138,10 @@ func NewPodUsage(c CgroupConfig) (*PodUsage, error) {
 func (u *PodUsage) Close() error {
 	for _, p := range u.pods {
 		p.close()
+	}
+	u.tree.close()
+	if u.node != nil {
+		u.node.close()
 	}
 	return nil
 }
@@ -183,6 +192,7 @@ func (u *PodUsage) wake(at time.Time) {
 // pod is in dst.Failed.
 func (u *PodUsage) ReadTo(dst *Usage, at time.Time) error {
 	dst.At, dst.Pods, dst.Failed = at, dst.Pods[:0], dst.Failed[:0]
+	u.inUse = true
 	if !at.Before(u.rescanAt) {
 		u.rescan(at)
 	}

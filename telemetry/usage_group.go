@@ -136,19 +136,7 @@ func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
 
 // cpu reads what the group took and waited for.
 func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
-	var totals cpuTotals
-	var err error
-	if b.layout.v2 {
-		totals, _, err = parseUsage(b, g, cpuStat, parseCPUTotals)
-		totals.Usage, totals.Throttled = totals.Usage*1000, totals.Throttled*1000
-	} else {
-		var used uint64
-		if used, _, err = parseUsage(b, g, cpuStat, ParseCounter); err != nil {
-			return err
-		}
-		totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling)
-		totals.Usage = used
-	}
+	totals, err := b.cpuTotals(g)
 	if err != nil {
 		return err
 	}
@@ -192,6 +180,32 @@ func (b *usageBuffer) memoryStall(g *usageGroup, r *PodReading) error {
 // stallTime is the time in which at least one task waited.
 func stallTime(p Stall) time.Duration {
 	return time.Duration(min(p.Some, maxKeyed/1000)) * time.Microsecond
+}
+
+// cpuTotals are those of a group, its times in ns.
+func (b *usageBuffer) cpuTotals(g *usageGroup) (totals cpuTotals, err error) {
+	if b.layout.v2 {
+		totals, _, err = parseUsage(b, g, cpuStat, parseCPUTotals)
+		totals.Usage, totals.Throttled = totals.Usage*1000, totals.Throttled*1000
+		return totals, err
+	}
+	used, err := b.cpuUsed(g)
+	if err != nil {
+		return cpuTotals{}, err
+	}
+	totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling)
+	totals.Usage = used
+	return totals, err
+}
+
+// cpuUsed is the CPU time that a group used, in ns.
+func (b *usageBuffer) cpuUsed(g *usageGroup) (uint64, error) {
+	if b.layout.v2 {
+		totals, _, err := parseUsage(b, g, cpuStat, parseCPUTotals)
+		return totals.Usage * 1000, err
+	}
+	used, _, err := parseUsage(b, g, cpuStat, ParseCounter)
+	return used, err
 }
 
 // isUnified says whether a group of the hybrid layout holds its processes in the

@@ -44,6 +44,7 @@ type options struct {
 	telemetry   telemetry.Config
 	podSource   string
 	usage       string
+	energy      energyFlags
 	runtime     string
 	listen      string
 	metrics     string
@@ -94,6 +95,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	o.bindPeers(f)
 	o.bindTelemetry(f)
 	o.bindSignal(f)
+	o.energy.bind(f)
 	f.StringVar(&o.node.RecordDir, "record", "", "directory in which to record samples, pods and reports for spazio-lab replay; empty for none")
 	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
@@ -153,7 +155,7 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	}
 	f.StringVar(&o.usage, "usage", "off", "whether to read what each pod takes from its cgroup: off or on")
 	f.StringVar(&o.runtime, "runtime-endpoint", "", "unix socket for --pod-source cri or containerd (default where runtimes usually listen)")
-	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated")
+	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated; power is a share of --power-limit")
 	f.StringVar(&o.cpuMode, "cpu-mode", telemetry.CPUHalf.String(), "what counts as CPU usage: half (of utilisation and contention), utilisation or contention")
 	f.StringVar(&o.contention, "cpu-contention", telemetry.ContentionRunnable.String(), "what counts as contention for the CPU: runnable (tasks that wait) or pressure (PSI)")
 	f.StringVar(&o.memoryMode, "memory-mode", telemetry.MemoryAvailable.String(), "what counts as free memory: available or free")
@@ -170,6 +172,9 @@ func (o *options) parse() error {
 	}
 	if o.node.Refresh <= 0 {
 		return fmt.Errorf("--dns-refresh: %v is not positive", o.node.Refresh)
+	}
+	if err := o.energy.parse(&o.channels, o.telemetry.SysRoot); err != nil {
+		return err
 	}
 	if err := o.parseTelemetry(); err != nil {
 		return err

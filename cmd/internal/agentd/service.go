@@ -34,20 +34,17 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if o.node.Pods, err = o.pods(logger); err != nil {
 		return err
 	}
-	if o.usage == "on" {
-		usage, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, ProcRoot: o.telemetry.ProcRoot, Logger: logger})
-		if err != nil {
-			return err
-		}
-		defer usage.Close()
-		o.node.Usage = usage
-	}
 	reader, err := telemetry.NewReader(o.telemetry)
 	if err != nil {
 		return err
 	}
 	defer reader.Close()
 	o.node.Meter = reader
+	closeUsage, err := o.measurePods(ctx, logger)
+	defer closeUsage()
+	if err != nil {
+		return err
+	}
 	registry := prometheus.NewRegistry()
 	if err := errors.Join(registerProcess(registry), registerCgroups(registry, o.telemetry.CgroupRoot)); err != nil {
 		return err
@@ -75,11 +72,43 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	return g.Wait()
 }
 
+// measurePods prepares what reads the pods' cgroups, one reader for all.
+func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end func(), err error) {
+	var opened []io.Closer
+	end = func() {
+		for _, c := range opened {
+			_ = c.Close() // what was read alone
+		}
+	}
+	if o.usage == "off" && o.energy.source == "off" {
+		return end, nil
+	}
+	usage, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, ProcRoot: o.telemetry.ProcRoot, Logger: logger})
+	if err != nil {
+		return end, err
+	}
+	opened = append(opened, usage)
+	if o.usage == "on" {
+		o.node.Usage = usage
+	}
+	if o.energy.source == "off" {
+		return end, nil
+	}
+	chains, err := o.measureEnergy(ctx, usage)
+	for _, c := range chains {
+		opened = append(opened, c)
+	}
+	return end, err
+}
+
 // refused marks what node.New says of its config, that is, of flags.
 func refused(err error) error {
 	var field *node.FieldError
 	var record *recording.FieldError
-	if errors.As(err, &field) || errors.As(err, &record) {
+	if errors.As(err, &field) {
+		return energyUsage(field.Field, err)
+	}
+	if errors.As(err, &record) {
 		return command.Usage(err)
 	}
 	return err

@@ -49,6 +49,9 @@ func (l *Loop) setPods(at time.Time, pods []telemetry.Pod) {
 	if l.config.Usage != nil {
 		l.config.Usage.Observe(at, pods)
 	}
+	if l.config.Power != nil {
+		l.config.Power.Observe(at, pods)
+	}
 	l.pods = l.pods[:0]
 	for _, pod := range pods {
 		l.pods = append(l.pods, agent.Pod{Key: reserve.KeyOf(pod.UID), State: stateOf(pod.State), Starts: pod.Starts})

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/node/internal/pace"
+	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -31,6 +33,8 @@ type Recorder interface {
 	Churn(at time.Time)
 	Bound(at time.Time, b agent.Bind)
 	Usage(at time.Time, readings []agent.PodReading)
+	Power(at time.Time, p energy.Power)
+	PodPower(at time.Time, pods []agent.PodPower)
 	Fleet(at time.Time, f agent.Fleet)
 	Report(r agent.Report)
 	Dropped(at time.Time, err error)
@@ -66,6 +70,9 @@ type Config struct {
 	Usage        UsageMeter
 	OnUsage      func(at time.Time, readings []agent.PodReading)
 	UsageMetrics *UsageMetrics
+	// Power, if set, measures what the machine and its pods take, behind every tenth
+	// sample.
+	Power *power.Meter
 	// Watch is the span over which the rate of samples is judged; 0 means
 	// DefaultWatch. Spent tells the likely causes of a low one; nil tells none.
 	Watch time.Duration
@@ -126,6 +133,7 @@ type Loop struct {
 	failing  bool
 	watch    watch
 	usage    usage
+	ticks    int // since power was measured
 }
 
 // New returns a Loop that has yet to run.
@@ -229,6 +237,7 @@ func (l *Loop) loop(ctx context.Context, ticks <-chan struct{}, ended <-chan str
 			l.deliver()
 			l.tick()
 			l.readUsage(l.clocks.at)
+			l.measurePower(l.clocks.at)
 		}
 	}
 }

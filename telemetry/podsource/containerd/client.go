@@ -23,10 +23,12 @@ const (
 	namespace       = "k8s.io"
 	namespaceHeader = "containerd-namespace"
 
-	uidLabel    = "io.kubernetes.pod.uid"
-	nameLabel   = "io.kubernetes.container.name"
-	kindLabel   = "io.cri-containerd.kind"
-	sandboxKind = "sandbox"
+	uidLabel       = "io.kubernetes.pod.uid"
+	podLabel       = "io.kubernetes.pod.name"
+	namespaceLabel = "io.kubernetes.pod.namespace"
+	nameLabel      = "io.kubernetes.container.name"
+	kindLabel      = "io.cri-containerd.kind"
+	sandboxKind    = "sandbox"
 
 	containerCreate = "/containers/create"
 	containerDelete = "/containers/delete"
@@ -111,7 +113,7 @@ func (c *client) container(ctx context.Context, id string) (podset.Container, er
 		return podset.Container{}, err
 	}
 	labels := response.GetContainer().GetLabels()
-	container := podset.Container{ID: id, UID: labels[uidLabel], Name: labels[nameLabel]}
+	container := podset.Container{ID: id, UID: labels[uidLabel], Name: labels[nameLabel], Namespace: labels[namespaceLabel], PodName: labels[podLabel]}
 	if labels[kindLabel] == sandboxKind {
 		container.Sandbox = id
 	}

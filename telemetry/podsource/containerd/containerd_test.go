@@ -122,6 +122,7 @@ func (d *daemon) get(ctx context.Context, r *containersapi.GetContainerRequest) 
 			}
 			labels := map[string]string{
 				"io.kubernetes.pod.uid": c.UID, "io.cri-containerd.kind": kind, "io.kubernetes.container.name": c.Name,
+				"io.kubernetes.pod.name": "named-" + c.UID, "io.kubernetes.pod.namespace": "team",
 			}
 			return &containersapi.GetContainerResponse{Container: &containersapi.Container{ID: c.ID, Labels: labels}}, nil
 		}

@@ -109,8 +109,12 @@ func (s *Source) endpoint() string {
 	return DefaultEndpoints()[0]
 }
 
-// uidLabel is the label in which the kubelet names a container's pod.
-const uidLabel = "io.kubernetes.pod.uid"
+// The labels in which the kubelet names a container's pod.
+const (
+	uidLabel       = "io.kubernetes.pod.uid"
+	podLabel       = "io.kubernetes.pod.name"
+	namespaceLabel = "io.kubernetes.pod.namespace"
+)
 
 type client struct {
 	api runtimeapi.RuntimeServiceClient
@@ -140,11 +144,14 @@ func (c client) List(ctx context.Context) ([]podset.Container, error) {
 	for _, s := range sandboxes.Items {
 		uids[s.Id] = s.GetMetadata().GetUid()
 		if s.State == runtimeapi.PodSandboxState_SANDBOX_READY {
-			list = append(list, sandbox(s.Id, uids[s.Id]))
+			list = append(list, sandbox(s.Id, s.GetMetadata()))
 		}
 	}
 	for _, x := range containers.Containers {
-		c := podset.Container{ID: x.Id, UID: x.Labels[uidLabel], Name: x.GetMetadata().GetName(), Sandbox: x.PodSandboxId}
+		c := podset.Container{
+			ID: x.Id, UID: x.Labels[uidLabel], Name: x.GetMetadata().GetName(), Sandbox: x.PodSandboxId,
+			Namespace: x.Labels[namespaceLabel], PodName: x.Labels[podLabel],
+		}
 		if c.UID == "" {
 			c.UID = uids[x.PodSandboxId]
 		}
@@ -159,8 +166,8 @@ func (c client) List(ctx context.Context) ([]podset.Container, error) {
 // Complete is true: a list tells what was missed.
 func (c client) Complete() bool { return true }
 
-func sandbox(id, uid string) podset.Container {
-	return podset.Container{ID: id, UID: uid, Sandbox: id}
+func sandbox(id string, m *runtimeapi.PodSandboxMetadata) podset.Container {
+	return podset.Container{ID: id, UID: m.GetUid(), Sandbox: id, Namespace: m.GetNamespace(), PodName: m.GetName()}
 }
 
 // Apply follows an event about a container, or the sandbox, of a pod and about the
@@ -176,7 +183,7 @@ func (c client) Apply(_ context.Context, pods *podset.Set, e *runtimeapi.Contain
 	switch e.ContainerEventType {
 	case runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT:
 		if own {
-			pods.Start(sandbox(e.ContainerId, uid))
+			pods.Start(sandbox(e.ContainerId, status.GetMetadata()))
 		}
 		fits = own || slices.ContainsFunc(e.ContainersStatuses, func(x *runtimeapi.ContainerStatus) bool { return x.Id == e.ContainerId })
 	case runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT:
@@ -185,7 +192,10 @@ func (c client) Apply(_ context.Context, pods *podset.Set, e *runtimeapi.Contain
 		pods.End(e.ContainerId)
 	}
 	for _, x := range e.ContainersStatuses {
-		container := podset.Container{ID: x.Id, UID: uid, Name: x.GetMetadata().GetName(), Sandbox: status.GetId()}
+		container := podset.Container{
+			ID: x.Id, UID: uid, Name: x.GetMetadata().GetName(), Sandbox: status.GetId(),
+			Namespace: status.GetMetadata().GetNamespace(), PodName: status.GetMetadata().GetName(),
+		}
 		switch x.GetState() {
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
 			pods.Start(container)

@@ -54,7 +54,7 @@ func (r *runtime) event(e sourcetest.Event) *runtimeapi.ContainerEventResponse {
 	if r.bare {
 		return out
 	}
-	out.PodSandboxStatus = &runtimeapi.PodSandboxStatus{Id: e.Sandbox, Metadata: &runtimeapi.PodSandboxMetadata{Uid: e.UID}}
+	out.PodSandboxStatus = &runtimeapi.PodSandboxStatus{Id: e.Sandbox, Metadata: &runtimeapi.PodSandboxMetadata{Uid: e.UID, Name: "named-" + e.UID, Namespace: "team"}}
 	for _, c := range e.Others {
 		out.ContainersStatuses = append(out.ContainersStatuses, &runtimeapi.ContainerStatus{
 			Id: c.ID, State: state(c), Metadata: &runtimeapi.ContainerMetadata{Name: c.Name},
@@ -83,7 +83,7 @@ func (r *runtime) ListContainers(context.Context, *runtimeapi.ListContainersRequ
 			Id: c.ID, PodSandboxId: c.Sandbox, State: state(c), Metadata: &runtimeapi.ContainerMetadata{Name: c.Name},
 		}
 		if !r.unlabeled {
-			x.Labels = map[string]string{"io.kubernetes.pod.uid": c.UID}
+			x.Labels = map[string]string{"io.kubernetes.pod.uid": c.UID, "io.kubernetes.pod.name": "named-" + c.UID, "io.kubernetes.pod.namespace": "team"}
 		}
 		out.Containers = append(out.Containers, x)
 	}
@@ -99,7 +99,7 @@ func (r *runtime) ListPodSandbox(context.Context, *runtimeapi.ListPodSandboxRequ
 				state = runtimeapi.PodSandboxState_SANDBOX_READY
 			}
 			out.Items = append(out.Items, &runtimeapi.PodSandbox{
-				Id: c.ID, State: state, Metadata: &runtimeapi.PodSandboxMetadata{Uid: c.UID},
+				Id: c.ID, State: state, Metadata: &runtimeapi.PodSandboxMetadata{Uid: c.UID, Name: "named-" + c.UID, Namespace: "team"},
 			})
 		}
 	}
@@ -165,7 +165,7 @@ func TestPodsFollowContainers(t *testing.T) {
 			r.Until(sourcetest.UID(3))
 			node.StopContainer(sidecar)
 			r.Until()
-			r.UntilStates(telemetry.Pod{UID: sourcetest.UID(3), State: telemetry.PodStopped, Starts: 2})
+			r.UntilStates(telemetry.Pod{UID: sourcetest.UID(3), State: telemetry.PodStopped, Starts: 2, Namespace: "team", Name: "named-" + sourcetest.UID(3)})
 			node.StopContainer(second)
 			r.UntilStates()
 		})

@@ -194,7 +194,7 @@ func podOf(p *corev1.Pod) (pod telemetry.Pod, present bool) {
 		return telemetry.Pod{}, false
 	}
 	inits, main := started(p.Status.InitContainerStatuses), started(p.Status.ContainerStatuses)
-	pod = telemetry.Pod{UID: uidOnNode(p), Starts: inits + main}
+	pod = telemetry.Pod{UID: uidOnNode(p), Starts: inits + main, Namespace: p.Namespace, Name: p.Name}
 	if main > 0 {
 		pod.State = telemetry.PodStopped
 		containers(p, func(s *corev1.ContainerStatus) {

@@ -21,6 +21,8 @@ type Container struct {
 	Sandbox string
 	// Ended: it ran, and does no longer. Not meant for sandboxes.
 	Ended bool
+	// Namespace and PodName are the pod's; empty if unknown.
+	Namespace, PodName string
 }
 
 func (c Container) isSandbox() bool { return c.ID == c.Sandbox }
@@ -45,10 +47,12 @@ type pod struct {
 	started    map[string]bool // names of the containers that have run
 	// unsure: more may have run.
 	unsure bool
+	// namespace and name are the pod's, as a container told.
+	namespace, name string
 }
 
 func (p *pod) state(uid string) telemetry.Pod {
-	out := telemetry.Pod{UID: uid, Starts: len(p.started)}
+	out := telemetry.Pod{UID: uid, Starts: len(p.started), Namespace: p.namespace, Name: p.name}
 	switch {
 	case p.containers > 0:
 		out.State = telemetry.PodRunning
@@ -73,6 +77,9 @@ func (s *Set) Start(c Container) {
 	if p == nil {
 		p = &pod{sandboxes: map[string]bool{}, started: map[string]bool{}}
 		s.pods[c.UID] = p
+	}
+	if c.PodName != "" {
+		p.namespace, p.name = c.Namespace, c.PodName
 	}
 	s.running[c.ID] = c
 	if c.isSandbox() {

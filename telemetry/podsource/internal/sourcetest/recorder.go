@@ -114,10 +114,18 @@ func (r *Recorder) Until(want ...string) {
 	r.until(func() bool { return r.events > 0 && slices.Equal(running(r.pods), want) }, want)
 }
 
-// UntilStates waits until the pods on the node are those wanted, as they are.
+// UntilStates waits until the pods on the node are those wanted, as they are; one that is
+// wanted without a name may have any.
 func (r *Recorder) UntilStates(want ...telemetry.Pod) {
 	r.t.Helper()
-	r.until(func() bool { return r.events > 0 && slices.Equal(r.pods, want) }, want)
+	r.until(func() bool {
+		return r.events > 0 && slices.EqualFunc(r.pods, want, func(got, want telemetry.Pod) bool {
+			if want.Name == "" {
+				got.Namespace, got.Name = "", ""
+			}
+			return got == want
+		})
+	}, want)
 }
 
 // UntilPresent waits until the pods on the node are those wanted, however they

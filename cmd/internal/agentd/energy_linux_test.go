@@ -1,0 +1,44 @@
+package agentd_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestAgentProcessMeasuresEnergy: an agent beside a made-up counter and the real /proc
+// shows what it has counted, also as a channel, and why.
+func TestAgentProcessMeasuresEnergy(t *testing.T) {
+	sys := t.TempDir()
+	zone := filepath.Join(sys, "class", "powercap", "intel-rapl:0")
+	if err := os.MkdirAll(zone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"name": "package-0\n", "max_energy_range_uj": "262143328850\n", "energy_uj": "1000000\n"} {
+		if err := os.WriteFile(filepath.Join(zone, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--log-format", "json", "--pod-source", "none",
+		"--sys-root", sys, "--energy", "powercap", "--energy-pods", "1s", "--channels", "cpu,memory,power", "--power-limit", "1000")
+	counter := uint64(1000000)
+	waitFor(t, "joules in the metrics", func() bool {
+		counter += 50_000 // by waitFor's pace some W
+		if err := os.WriteFile(filepath.Join(zone, "energy_uj"), []byte(strconv.FormatUint(counter, 10)+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, body := p.get("/metrics")
+		_, after, found := strings.Cut(body, `spazio_energy_node_joules_total{source="powercap",zone="package-0"} `)
+		number, _, _ := strings.Cut(after, "\n")
+		joules, err := strconv.ParseFloat(number, 64)
+		return found && err == nil && joules > 0 && strings.Contains(body, `spazio_agent_channel_usage_ratio{channel="power"}`)
+	})
+	_, why := p.get("/debug/why")
+	if !strings.Contains(why, `"power"`) {
+		t.Errorf("/debug/why: %s", why)
+	}
+	p.stop(syscall.SIGTERM)
+}

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/node/internal/power"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// CPUMeter reads the CPU times of a machine and its pods; *telemetry.PodUsage is one,
+// and may be Config.Usage as well. Its methods are called from one goroutine.
+type CPUMeter interface {
+	// Observe hears of all pods, sorted by UID, when they change.
+	Observe(at time.Time, pods []telemetry.Pod)
+	// ReadNode reads the machine's CPU time, ReadCPUTo that and those of its pods.
+	ReadNode() (telemetry.NodeCPU, error)
+	ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error
+}
+
+// DefaultEnergyPods is how often the energy of pods is told.
+const DefaultEnergyPods = 5 * time.Second
+
+// EnergyConfig says how the machine's energy is measured: every ten samples, a second
+// by default. Source and CPU are required; both belong to the Agent until Run has
+// returned, and it closes neither.
+type EnergyConfig struct {
+	// Source shows what the machine takes, such as a chain of source.Open.
+	Source source.Source
+	CPU    CPUMeter
+	// Split says how it is divided among the pods.
+	Split energy.Split
+	// Meter is what is known of the source's counters.
+	Meter energy.MeterConfig
+	// Pods is how often that is done, at least a second; 0 means DefaultEnergyPods.
+	Pods time.Duration
+	// Nameplate is the machine's power without load and at full, from which the curve
+	// of a modelled power begins; a measured one is learnt.
+	Nameplate energy.CurveConfig
+}
+
+func (c *EnergyConfig) validate() error {
+	switch {
+	case c.Source == nil:
+		return refuse("Energy.Source", nil, "missing")
+	case c.CPU == nil:
+		return refuse("Energy.CPU", nil, "missing")
+	case c.Pods != 0 && c.Pods < time.Second:
+		return refuse("Energy.Pods", c.Pods, "less than a second")
+	}
+	_, _, split := c.Split.AttributeTo(nil, &energy.Account{Capacity: 1})
+	for _, part := range []struct {
+		name string
+		err  error
+	}{{"Nameplate", c.Nameplate.Validate()}, {"Meter", c.Meter.Validate()}, {"Split", split}} {
+		if bad := (*energy.FieldError)(nil); errors.As(part.err, &bad) {
+			return &FieldError{"Energy." + part.name + "." + bad.Field, bad.Value, fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
+		}
+	}
+	return nil
+}
+
+func (c *EnergyConfig) meter(logger *slog.Logger) *power.Meter {
+	return power.New(power.Config{
+		Source: c.Source, CPU: c.CPU, Split: c.Split, Meter: c.Meter, Pods: c.Pods, Nameplate: c.Nameplate, Logger: logger,
+	})
+}
+
+// Utilisation returns what a source.ModelConfig asks for: the busy share of the
+// machine's cores since it was last asked, 0 at first.
+func Utilisation(cpu CPUMeter) func() (float64, error) {
+	var last telemetry.NodeCPU
+	var at time.Time
+	return func() (float64, error) {
+		node, err := cpu.ReadNode()
+		if err != nil {
+			return 0, err
+		}
+		now := time.Now()
+		busy, span, first := node.Busy-last.Busy, now.Sub(at), at.IsZero()
+		last, at = node, now
+		if first || span <= 0 || node.Cores <= 0 {
+			return 0, nil
+		}
+		return min(max(busy.Seconds()/(span.Seconds()*float64(node.Cores)), 0), 1), nil
+	}
+}

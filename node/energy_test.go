@@ -1,0 +1,240 @@
+package node_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// burning is a machine of four cores, each second idle or with all of them busy, half of
+// that for a pod: 40 W, and 20 W a busy core. It shows energy and CPU times.
+type burning struct {
+	at     time.Time
+	period time.Duration
+	name   string
+	watts  float64 // if set, a gauge that shows it
+	silent bool
+	err    error
+	reads  atomic.Int64
+}
+
+// busy is the CPU time of the machine up to a time.
+func busy(at time.Time) time.Duration {
+	const second = int64(time.Second)
+	ns := at.UnixNano()
+	return time.Duration(4 * (ns/(2*second)*second + max(ns%(2*second)-second, 0)) % 1e17)
+}
+
+func (b *burning) Name() string            { return "powercap" + b.name }
+func (b *burning) Quality() energy.Quality { return energy.Measured }
+func (b *burning) Period() time.Duration   { return b.period }
+func (b *burning) Close() error            { return nil }
+
+func (b *burning) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	b.reads.Add(1)
+	dst = dst[:0]
+	b.at = at
+	switch {
+	case b.err != nil:
+		return dst, b.err
+	case b.silent:
+		return dst, source.ErrUnchanged
+	case b.watts != 0:
+		return append(dst, energy.Reading{Zone: "board", Gauge: true, Watts: b.watts, At: at}), nil
+	}
+	micro := at.UnixNano()/1000%1e15*40 + busy(at).Microseconds()*20
+	return append(dst, energy.Reading{Zone: "package-0", Counter: uint64(micro), At: at}), nil
+}
+
+func (b *burning) Observe(time.Time, []telemetry.Pod) {}
+
+func (b *burning) ReadNode() (telemetry.NodeCPU, error) {
+	return telemetry.NodeCPU{Busy: busy(b.at), Cores: 4}, b.err
+}
+
+func (b *burning) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
+	dst.At, dst.Node, dst.Tree = at, telemetry.NodeCPU{Busy: busy(at), Cores: 4}, busy(at)/2
+	dst.Pods = append(dst.Pods[:0], telemetry.PodCPU{UID: "a1", CPU: busy(at) / 2, Older: true})
+	return nil
+}
+
+// TestAgentMeasuresEnergy from its source into reports, their reasons, metrics and a
+// recording, which replays.
+func TestAgentMeasuresEnergy(t *testing.T) {
+	b, registry, dir := &burning{}, prometheus.NewRegistry(), t.TempDir()
+	reports := make(chan agent.Report, 1<<16)
+	c := config()
+	c.Pods, c.Registerer, c.RecordDir = telemetry.StaticPods{"a1"}, registry, dir
+	c.Energy = &node.EnergyConfig{Source: b, CPU: b, Pods: time.Second}
+	c.OnReport = func(r agent.Report) { reports <- r }
+	a, stop := running(t, c)
+	power, pods := false, false
+	for !power || !pods {
+		r := <-reports
+		power = power || r.Power.Known()
+		pods = pods || r.Power.Known() && len(r.AbsorbedCores) == 1 && r.AbsorbedCores[0] > 0 && r.AbsorbedWatts[0] > 0
+		if r.Power.Known() && !(r.Power.Quality == energy.Measured && r.Power.Watts >= 39 && r.Power.Watts <= 160 && r.Power.Cores == 4 && r.Power.Marginal > 5 && r.Power.Marginal < 60 && r.Power.Joules > 0) {
+			t.Errorf("%+v", r.Power)
+		}
+		if n := len(r.AbsorbedCores); n > 1 || n == 1 && (r.Absorbed[0] != reserve.KeyOf("a1") || r.AbsorbedCores[0] > 2.5 || r.AbsorbedWatts[0] > 80) {
+			t.Errorf("%v: %v cores, %v W", r.Absorbed, r.AbsorbedCores, r.AbsorbedWatts)
+		}
+	}
+	why, err := a.Why(t.Context())
+	if err != nil || why.Power == nil || why.Power.Quality != "measured" || len(why.Power.Pods) != 1 {
+		t.Errorf("why: %+v, %v", why.Power, err)
+	}
+	if text := node.Explain(why); !strings.Contains(text, " W (sd ") || !strings.Contains(text, "a core more takes") {
+		t.Errorf("in words:\n%s", text)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), "spazio_energy_") {
+			shown++
+		}
+	}
+	if shown < 10 {
+		t.Errorf("%d metrics of energy", shown)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := recording.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer recorded.Close()
+	known := 0
+	for pair, err := range recording.Replay(recorded, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !pair.Identical() {
+			t.Fatalf("replayed at %v: another report", pair.At())
+		}
+		if pair.Replayed.Power.Known() {
+			known++
+		}
+	}
+	if known == 0 {
+		t.Error("no power in the recording")
+	}
+}
+
+func TestExplainPower(t *testing.T) {
+	why := agent.Why{Node: "n", Power: &agent.WhyPower{Quality: "none"}}
+	if text := node.Explain(why); !strings.Contains(text, "Its power is not known.") {
+		t.Error(text)
+	}
+	why.Power = &agent.WhyPower{
+		Quality: "shared", Watts: 81.25, SD: .5, Busy: 1.5, Cores: 4, Idle: 40, Max: 120, Marginal: 20, Projected: 20, PodsMeasured: 1.5, Flags: "projected",
+	}
+	want := "It takes 81.2 W (sd 0.50, shared) with 1.50 of 4 cores busy, 40.0 W without load and 120.0 W at full; a core more takes 20.0 W." +
+		" +20.0 W of that are of pods that its measurement, of 1.5 pods, does not show. Its doubts: projected."
+	for _, pronto := range []*agent.WhyPronto{nil, {}} {
+		why.Pronto = pronto
+		if text := node.Explain(why); !strings.Contains(text, want) {
+			t.Errorf("%s\nlacks\n%s", text, want)
+		}
+	}
+}
+
+// TestPowerMeter: the power of each sample's time, as a share of the limit.
+func TestPowerMeter(t *testing.T) {
+	b := &burning{}
+	m, err := node.NewPowerMeter(quarter{}, b, 100, node.DefaultPeriod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := quarter{}.Schema()
+	s := m.Schema()
+	if s.ID != plain.ID+";power=powercap" || len(s.Channels) != len(plain.Channels)+1 || s.Channels[len(s.Channels)-1] != node.PowerChannel {
+		t.Errorf("schema %+v", s)
+	}
+	if sizes := m.SizesTo(nil); sizes[len(sizes)-1] != 100 || len(sizes) != len(s.Channels) {
+		t.Errorf("sizes %v", sizes)
+	}
+	at := time.Unix(2000, 0)
+	if _, err := m.SampleTo(nil, at); !errors.Is(err, telemetry.ErrPriming) {
+		t.Errorf("the first sample: %v", err)
+	}
+	for _, want := range []float64{.4, .4, 1, 1, .4} {
+		at = at.Add(time.Second / 2)
+		y, err := m.SampleTo(nil, at)
+		if err != nil || len(y) != len(s.Channels) || math.Abs(y[len(y)-1]-want) > 1e-6 {
+			t.Errorf("at %v: %v, %v, want %v", at, y, err, want)
+		}
+	}
+	// No news is the last power; another source, and none, drop the sample.
+	b.silent = true
+	if y, err := m.SampleTo(nil, at.Add(time.Second)); err != nil || math.Abs(y[len(y)-1]-.4) > 1e-6 {
+		t.Errorf("without news: %v, %v", y, err)
+	}
+	b.silent, b.name = false, "other"
+	var bad *telemetry.ChannelError
+	if _, err := m.SampleTo(nil, at.Add(2*time.Second)); !errors.As(err, &bad) || bad.Channel != node.PowerChannel {
+		t.Errorf("another source: %v", err)
+	}
+	b.name, b.err = "", errors.New("gone")
+	if _, err := m.SampleTo(nil, at.Add(3*time.Second)); !errors.Is(err, b.err) {
+		t.Errorf("no source: %v", err)
+	}
+}
+
+func TestNewPowerMeterRefuses(t *testing.T) {
+	for name, try := range map[string]func() error{
+		"no limit":  func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, 0, time.Second); return err },
+		"no number": func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, math.NaN(), time.Second); return err },
+		"too much":  func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, 2e6, time.Second); return err },
+		"too seldom": func() error {
+			_, err := node.NewPowerMeter(quarter{}, &burning{period: time.Second}, 100, 100*time.Millisecond)
+			return err
+		},
+		"no source": func() error {
+			_, err := node.NewPowerMeter(quarter{}, &burning{err: source.ErrNoPower}, 100, time.Second)
+			return err
+		},
+	} {
+		var bad *node.FieldError
+		if err := try(); !errors.As(err, &bad) || bad.Field != "PowerLimit" || !errors.Is(err, node.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestUtilisation is the busy share of the cores since it was last asked.
+func TestUtilisation(t *testing.T) {
+	b := &burning{at: time.Unix(1001, 0)}
+	u := node.Utilisation(b)
+	if got, err := u(); got != 0 || err != nil {
+		t.Errorf("at first %v, %v", got, err)
+	}
+	b.at = b.at.Add(time.Hour) // of CPU time, in no time
+	if got, err := u(); got != 1 || err != nil {
+		t.Errorf("more than there are cores: %v, %v", got, err)
+	}
+	if got, err := u(); got != 0 || err != nil {
+		t.Errorf("idle: %v, %v", got, err)
+	}
+	b.err = errors.New("no /proc")
+	if _, err := u(); !errors.Is(err, b.err) {
+		t.Error(err)
+	}
+}

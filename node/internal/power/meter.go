@@ -1,0 +1,281 @@
+package power
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// CPUMeter reads the CPU times of a machine and its pods; *telemetry.PodUsage is one.
+type CPUMeter interface {
+	// Observe hears of all pods, sorted by UID, when they change.
+	Observe(at time.Time, pods []telemetry.Pod)
+	// ReadNode reads the machine's CPU time, ReadCPUTo that and those of its pods.
+	ReadNode() (telemetry.NodeCPU, error)
+	ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error
+}
+
+// Config of a Meter. Source and CPU are required.
+type Config struct {
+	Source source.Source
+	CPU    CPUMeter
+	Split  energy.Split
+	// Meter is what is known of the source's counters.
+	Meter energy.MeterConfig
+	// Pods is the time between two looks at the pods; 0 means DefaultPods.
+	Pods time.Duration
+	// Nameplate is what the curve of a modelled power begins with.
+	Nameplate energy.CurveConfig
+	// Logger hears of sources that change; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// DefaultPods is that of Config.Pods.
+const DefaultPods = 5 * time.Second
+
+// patience is for how long a power stands for the node that nothing has confirmed, or
+// three periods of its source.
+const patience = 5 * time.Second
+
+// Meter follows a machine's power. It is safe for concurrent use, for the sake of who
+// shows its metrics; what Measure returns is for one goroutine.
+type Meter struct {
+	config   Config
+	mu       sync.Mutex // guards the rest
+	readings []energy.Reading
+	cpu      telemetry.CPUUsage
+	// name is that of the source that is read, meter the one of its counters.
+	name   string
+	meter  *energy.Meter
+	totals []energy.ZoneTotal
+	curves map[energy.Quality]*energy.Curve
+	last   nodeReading // by the last readings of energy that were good
+	read   time.Time   // when they were
+	// power is the newest; learnt says that the curve tells what load takes of it, without
+	// which a node would look as if it took nothing. told is that somebody counts on it.
+	power        energy.Power
+	learnt, told bool
+	// flags are those of what was lost since power was last told, joules and ratio as
+	// of energy.Power.
+	flags   energy.Flags
+	joules  float64
+	ratio   bool
+	failing bool
+	left    bool // that a source was read, and is no more
+
+	window window
+	ledger ledger
+}
+
+// nodeReading is the machine's CPU time at a time.
+type nodeReading struct {
+	telemetry.NodeCPU
+	at time.Time
+}
+
+// New returns a meter that has read nothing.
+func New(c Config) *Meter {
+	if c.Pods == 0 {
+		c.Pods = DefaultPods
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Meter{config: c, name: noSource, curves: map[energy.Quality]*energy.Curve{}, ledger: newLedger()}
+}
+
+// noSource is the name of a chain that reads nothing.
+const noSource = "none"
+
+// Observe hears of all pods.
+func (m *Meter) Observe(at time.Time, pods []telemetry.Pod) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.config.CPU.Observe(at, pods)
+	m.ledger.observe(pods)
+}
+
+// Measurement is what a Meter has found. Its slice belongs to the Meter until the next.
+type Measurement struct {
+	// Power is the node's since the last measurement of it, or none where nothing is
+	// known any more; without PowerTold there is no news.
+	Power     energy.Power
+	PowerTold bool
+	// Pods are what the pods took, where PodsTold.
+	Pods     []agent.PodPower
+	PodsTold bool
+}
+
+// Measure reads the energy that the machine has taken, at best every second, and when
+// it is time the pods.
+func (m *Meter) Measure(at time.Time) Measurement {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	readings, err := m.config.Source.ReadTo(m.readings[:0], at)
+	m.readings = readings
+	m.follow(err)
+	due := m.window.due(at, m.config.Pods)
+	node, podsErr := m.readCPU(at, due)
+	var found Measurement
+	good := false
+	if len(readings) > 0 && node.Cores > 0 {
+		good = m.add(at, node)
+	}
+	if !good && m.power.Known() && at.Sub(m.read) > max(patience, 3*m.config.Source.Period()) {
+		m.power, m.learnt = energy.Power{}, false
+	}
+	switch {
+	case good && m.learnt:
+		found.Power, found.PowerTold = m.power, true
+		m.told = true
+	case m.told && !m.learnt:
+		found.PowerTold, m.told = true, false
+	}
+	if due && podsErr == nil && (good || !m.power.Known()) {
+		found.Pods, found.PodsTold = m.divide(at)
+	}
+	return found
+}
+
+// readCPU reads the machine's CPU time, and if due the pods'. Cores is 0 where it can't
+// be read; err says that the pods' can't be.
+func (m *Meter) readCPU(at time.Time, due bool) (node nodeReading, err error) {
+	if !due {
+		cpu, err := m.config.CPU.ReadNode()
+		if err != nil {
+			m.ledger.refuse("cpu")
+			return nodeReading{}, err
+		}
+		return nodeReading{cpu, at}, nil
+	}
+	err = m.config.CPU.ReadCPUTo(&m.cpu, at)
+	if err != nil && !errors.Is(err, telemetry.ErrNoPodUsage) {
+		m.ledger.refuse("cpu")
+		return nodeReading{}, err
+	}
+	if err != nil { // nobody is charged, and all of the load's energy is the system's
+		m.cpu.Pods, m.cpu.Tree = m.cpu.Pods[:0], 0
+	}
+	if len(m.cpu.Failed) > 0 {
+		m.ledger.refuse("pods")
+	}
+	return nodeReading{m.cpu.Node, at}, nil
+}
+
+// follow takes the name of the source that is read. Powers of two sources are none of
+// one meter.
+func (m *Meter) follow(err error) {
+	if failing := err != nil && !errors.Is(err, source.ErrUnchanged); failing != m.failing {
+		if m.failing = failing; failing {
+			m.config.Logger.Warn("energy not read", "source", m.config.Source.Name(), "error", err)
+		}
+	}
+	name := m.config.Source.Name()
+	if name == m.name {
+		return
+	}
+	if m.name != noSource || name == noSource {
+		m.config.Logger.Info("the source of energy has changed", "from", m.name, "to", name)
+	} else {
+		m.config.Logger.Info("energy is read", "source", name, "quality", m.config.Source.Quality().String())
+	}
+	if m.name != noSource {
+		m.left = true
+	}
+	if m.left && name != noSource {
+		m.ledger.changes++
+	}
+	m.ledger.close(m.name, m.totals)
+	m.name, m.meter, m.totals = name, nil, m.totals[:0]
+	m.last, m.power, m.learnt = nodeReading{}, energy.Power{}, false
+	m.window.broken = true
+}
+
+// add takes readings of energy and says whether they give the node's power.
+func (m *Meter) add(at time.Time, node nodeReading) bool {
+	if m.meter == nil {
+		if m.meter, _ = energy.NewMeter(m.config.Meter); m.meter == nil {
+			m.meter, _ = energy.NewMeter(energy.MeterConfig{}) // its defaults are valid
+		}
+	}
+	interval, err := m.meter.Add(m.readings)
+	m.totals = m.meter.TotalsTo(m.totals)
+	last := m.last
+	m.last = node
+	lost := m.ledger.refuseAll(err)
+	m.joules = min(m.joules+interval.Joules, energy.MaxJoules)
+	m.window.joules += interval.Joules
+	m.window.variance += interval.SD * interval.SD
+	u, ok := utilisation(last, node)
+	if interval.Partial || interval.To.IsZero() || !ok {
+		m.window.broken = true
+		if lost {
+			m.flags |= energy.Partial | energy.Gap
+		}
+		return false
+	}
+	return m.tell(at, interval, u, node)
+}
+
+// utilisation is the busy share of the machine's cores between two readings.
+func utilisation(last, now nodeReading) (u float64, ok bool) {
+	seconds := now.at.Sub(last.at).Seconds()
+	if last.Cores == 0 || seconds <= 0 {
+		return 0, false
+	}
+	busy := max((now.Busy - last.Busy).Seconds(), 0)
+	return min(busy/(seconds*float64(now.Cores)), 1), true
+}
+
+// tell makes the node's power of an interval.
+func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReading) bool {
+	seconds := in.To.Sub(in.From).Seconds()
+	quality := m.config.Source.Quality()
+	curve := m.curve(quality)
+	watts := min(in.Watts, energy.MaxWatts)
+	if err := curve.Learn(u, watts); err != nil {
+		m.ledger.refuse("curve")
+		return false
+	}
+	cores := float64(min(node.Cores, energy.MaxCores))
+	p := energy.Power{
+		Quality: quality, Watts: watts, SD: min(in.SD/seconds, energy.MaxWatts), Busy: u * cores, Cores: cores,
+		Joules: m.joules, Flags: m.flags,
+	}
+	idle, learnt := curve.At(0)
+	most, _ := curve.At(1)
+	slope, _ := curve.Marginal(u, 1/cores)
+	p.Idle, p.Max, p.Marginal = idle.Watts, most.Watts, min(slope.Watts/cores, energy.MaxWatts)
+	if idle.Extrapolated || most.Extrapolated || slope.Extrapolated {
+		p.Flags |= energy.Extrapolated
+	}
+	if m.ratio {
+		p.Flags |= energy.RatioSplit
+	}
+	m.flags = 0
+	m.power, m.learnt, m.read = p, learnt && p.Marginal > 0, at
+	m.window.add(curve, seconds)
+	return true
+}
+
+func (m *Meter) curve(q energy.Quality) *energy.Curve {
+	if c := m.curves[q]; c != nil {
+		return c
+	}
+	var config energy.CurveConfig
+	if q == energy.Modelled {
+		config = m.config.Nameplate
+	}
+	c, err := energy.NewCurve(config)
+	if err != nil { // a nameplate that nobody has checked tells nothing
+		c, _ = energy.NewCurve(energy.CurveConfig{})
+	}
+	m.curves[q] = c
+	return c
+}

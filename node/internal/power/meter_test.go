@@ -1,0 +1,530 @@
+package power_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/node/internal/power"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+var start = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+
+// machine is one whose power is 40 W and 20 W a busy core, with pods that keep cores
+// busy. It is its own source of energy and of CPU times.
+type machine struct {
+	cores   int
+	at      time.Time
+	joules  float64
+	node    time.Duration
+	tree    time.Duration
+	pods    map[string]*pod
+	system  float64 // cores busy beside the pods
+	name    string
+	quality energy.Quality
+	err     error // of ReadTo
+	cpuErr  error
+	treeErr error
+	failed  []error
+	zones   int // of which the second is a part of the first
+	told    []telemetry.Pod
+}
+
+type pod struct {
+	cores  float64
+	cpu    time.Duration
+	joules float64 // that its load took
+	older  bool
+	hidden bool // gone, or not read
+}
+
+func newMachine() *machine {
+	return &machine{cores: 4, at: start, pods: map[string]*pod{}, name: "powercap", quality: energy.Measured, zones: 2}
+}
+
+func (m *machine) advance(d time.Duration) {
+	m.at = m.at.Add(d)
+	busy := m.system
+	for _, p := range m.pods {
+		if p.hidden {
+			continue
+		}
+		busy += p.cores
+		p.cpu += time.Duration(p.cores * float64(d))
+		p.joules += 20 * p.cores * d.Seconds()
+		m.tree += time.Duration(p.cores * float64(d))
+	}
+	m.node += time.Duration(busy * float64(d))
+	m.joules += (40 + 20*busy) * d.Seconds()
+}
+
+func (m *machine) Name() string            { return m.name }
+func (m *machine) Quality() energy.Quality { return m.quality }
+func (m *machine) Period() time.Duration   { return time.Millisecond }
+func (m *machine) Close() error            { return nil }
+
+func (m *machine) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst = dst[:0]
+	if m.err != nil {
+		return dst, m.err
+	}
+	micro := uint64(math.Round(m.joules * 1e6))
+	for i := range m.zones {
+		dst = append(dst, energy.Reading{Zone: fmt.Sprintf("zone-%d", i), Counter: micro / uint64(i+1), Part: i > 0, At: at})
+	}
+	return dst, nil
+}
+
+func (m *machine) Observe(_ time.Time, pods []telemetry.Pod) { m.told = pods }
+
+func (m *machine) ReadNode() (telemetry.NodeCPU, error) {
+	return telemetry.NodeCPU{Busy: m.node, Cores: m.cores}, m.cpuErr
+}
+
+func (m *machine) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
+	dst.At, dst.Node, dst.Tree, dst.Pods, dst.Failed = at, telemetry.NodeCPU{Busy: m.node, Cores: m.cores}, m.tree, dst.Pods[:0], m.failed
+	if m.cpuErr != nil {
+		return m.cpuErr
+	}
+	if m.treeErr != nil {
+		return m.treeErr
+	}
+	for _, uid := range slices.Sorted(maps.Keys(m.pods)) {
+		if p := m.pods[uid]; !p.hidden {
+			dst.Pods = append(dst.Pods, telemetry.PodCPU{UID: uid, CPU: p.cpu, Older: p.older})
+		}
+	}
+	return nil
+}
+
+func (m *machine) meter(split energy.Split) *power.Meter {
+	return power.New(power.Config{Source: m, CPU: m, Split: split})
+}
+
+// seconds lets so many pass and returns the last power, and the last that pods took.
+func (m *machine) seconds(p *power.Meter, n int) (last energy.Power, told bool, took map[reserve.PodKey]agent.PodPower) {
+	for range n {
+		m.advance(time.Second)
+		found := p.Measure(m.at)
+		if found.PowerTold {
+			last, told = found.Power, true
+		}
+		if found.PodsTold {
+			took = map[reserve.PodKey]agent.PodPower{}
+			for _, one := range found.Pods {
+				took[one.Pod] = one
+			}
+		}
+	}
+	return last, told, took
+}
+
+func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
+
+// series are the values of all metrics, by name and labels.
+func series(t *testing.T, p *power.Meter) map[string]float64 {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	if err := r.Register(p); err != nil {
+		t.Fatal(err)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			all[strings.TrimPrefix(f.GetName(), "spazio_energy_")+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return all
+}
+
+// sum adds up the series of a name.
+func sum(all map[string]float64, name string) (total float64) {
+	for k, v := range all {
+		if strings.HasPrefix(k, name+"{") {
+			total += v
+		}
+	}
+	return total
+}
+
+const (
+	podA = "0a000000-0000-4000-8000-000000000001"
+	podB = "0b000000-0000-4000-8000-000000000002"
+	podC = "0c000000-0000-4000-8000-000000000003"
+)
+
+// TestNodeAndPods: once the curve is known, a pod is charged what its load took, and the
+// node tells its power, what a core more takes and how many are busy.
+func TestNodeAndPods(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{})
+	if _, told, _ := m.seconds(p, 1); told {
+		t.Error("a power after one reading")
+	}
+	// Every load is seen, idle and full ones too.
+	for i := range 50 {
+		m.system = float64(i%5) * .999
+		m.seconds(p, 5)
+	}
+	m.system = .5
+	m.pods[podA], m.pods[podB], m.pods[podC] = &pod{cores: 1}, &pod{cores: .25}, &pod{cores: .25, older: true, cpu: time.Hour}
+	last, told, took := m.seconds(p, 10)
+	if !told || !near(last.Watts, 80, 1e-3) || !near(last.Busy, 2, 1e-6) || last.Cores != 4 || last.Quality != energy.Measured || last.Flags != 0 {
+		t.Errorf("%+v", last)
+	}
+	if !near(last.Marginal, 20, .2) || !near(last.Idle, 40, .5) || !near(last.Max, 120, .5) || !near(last.Joules, m.joules-60, 100) || !(last.SD > 0 && last.SD < 1) {
+		t.Errorf("%+v, the machine has taken %g J", last, m.joules)
+	}
+	for uid, want := range map[string]float64{podA: 1, podB: .25, podC: .25} {
+		got := took[reserve.KeyOf(uid)]
+		if !near(float64(got.Cores), want, 1e-6) || !near(float64(got.Watts), 20*want, .4) {
+			t.Errorf("pod %s took %+v, want %g cores and %g W", uid, got, want, 20*want)
+		}
+	}
+	// What a pod took since, and its doubt, as metrics tell.
+	before := series(t, p)
+	begun := map[string]float64{podA: m.pods[podA].joules, podB: m.pods[podB].joules}
+	m.seconds(p, 60)
+	after := series(t, p)
+	for uid, from := range begun {
+		label := "{pod_uid=" + uid + "}"
+		if got, want := after["pod_joules_total"+label]-before["pod_joules_total"+label], m.pods[uid].joules-from; !near(got, want, .01*want) {
+			t.Errorf("pod %s is charged %g J, its load took %g J", uid, got, want)
+		}
+		if sd := after["pod_joules_stddev"+label]; !(sd > 0 && sd < after["pod_joules_total"+label]) {
+			t.Errorf("pod %s: deviation %g J", uid, sd)
+		}
+	}
+	if got := after["node_joules_total{source=powercap,zone=zone-0}"] - before["node_joules_total{source=powercap,zone=zone-0}"]; !near(got, 60*80, 1e-3) {
+		t.Errorf("the node took %g J", got)
+	}
+	if after["node_watts{}"] != last.Watts && !near(after["node_watts{}"], 80, 1e-3) || after["quality{quality=measured,source=powercap}"] != 1 {
+		t.Errorf("%v", after)
+	}
+	if got := after["unattributed_joules_total{part=system}"] - before["unattributed_joules_total{part=system}"]; !near(got, 60*10, 6) {
+		t.Errorf("the system took %g J", got)
+	}
+}
+
+// TestNothingIsLost: whatever happens, what pods are charged and what nobody is sum up to
+// what the node took, as of the last look at the pods.
+func TestNothingIsLost(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		m := newMachine()
+		split := energy.Split{Idle: energy.IdlePolicy(rng.IntN(3)), Dynamic: energy.DynamicRule(rng.IntN(2))}
+		p := m.meter(split)
+		power, looks := 0, 0
+		for i := range 600 {
+			switch rng.IntN(12) {
+			case 0:
+				uid := fmt.Sprintf("%08x-0000", rng.IntN(8))
+				m.pods[uid] = &pod{cores: rng.Float64(), older: rng.IntN(4) == 0}
+			case 1:
+				for uid := range m.pods {
+					delete(m.pods, uid)
+					break
+				}
+			case 2:
+				m.system = rng.Float64()
+			case 3:
+				m.err = []error{nil, errors.New("gone"), source.ErrUnchanged}[rng.IntN(3)]
+			case 4:
+				m.zones = 1 + rng.IntN(3)
+			case 5:
+				m.joules = 0 // a reset
+			case 6:
+				if rng.IntN(4) == 0 {
+					m.name, m.quality = "hwmon", energy.Platform
+				} else {
+					m.name, m.quality = "powercap", energy.Measured
+				}
+			case 7:
+				m.treeErr = []error{nil, fmt.Errorf("no %w", telemetry.ErrNoPodUsage)}[rng.IntN(2)]
+			case 8:
+				m.cores = 1 + rng.IntN(8)
+			}
+			m.advance(time.Second + time.Duration(rng.IntN(1e6)))
+			found := p.Measure(m.at)
+			if found.PowerTold && found.Power.Known() {
+				if err := found.Power.Validate(); err != nil {
+					t.Fatal(err)
+				}
+				power++
+			}
+			if !found.PodsTold {
+				continue
+			}
+			all := series(t, p)
+			looks++
+			charged := sum(all, "pod_joules_total") + sum(all, "unattributed_joules_total")
+			taken := all["node_joules_total{source=powercap,zone=zone-0}"] + all["node_joules_total{source=hwmon,zone=zone-0}"]
+			if !near(charged, taken, 1e-9*taken) {
+				t.Fatalf("seed %d, second %d: %g J charged, %g J taken", seed, i, charged, taken)
+			}
+			for _, one := range found.Pods {
+				if !(one.Cores >= agent.LeastCores && one.Watts >= 0) {
+					t.Fatalf("%+v", one)
+				}
+			}
+		}
+		if power < 20 || looks < 20 {
+			t.Errorf("seed %d: power told %d times, pods %d times", seed, power, looks)
+		}
+	}
+}
+
+// TestSourcesChange: the powers of two sources meet in no meter and those of two
+// qualities in no curve, each source keeps its total, and a node without one is known
+// to be.
+func TestSourcesChange(t *testing.T) {
+	m := newMachine()
+	var log bytes.Buffer
+	p := power.New(power.Config{Source: m, CPU: m, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	// So many seconds of a load of one core and of two, with so many watts more.
+	vary := func(n int, more float64) (last energy.Power, told bool) {
+		for i := range n {
+			m.system = float64(1 + i%2)
+			m.joules += more
+			last, told, _ = m.seconds(p, 1)
+			if told && last.Known() && !(last.Marginal > 0 && last.Max > last.Idle && last.Idle > 0) {
+				t.Errorf("told without knowing what load takes: %+v", last)
+			}
+		}
+		return last, told
+	}
+	m.seconds(p, 1)
+	last, told := vary(60, 0)
+	first := series(t, p)["node_joules_total{source=powercap,zone=zone-0}"]
+	if !near(first, 30*60+30*80, 1e-3) || !told || !near(last.Marginal, 20, 6) {
+		t.Errorf("%g J by powercap, %v %+v", first, told, last)
+	}
+	// Another source, of another quality, whose counter is far off.
+	m.name, m.quality = "redfish", energy.Platform
+	m.joules = 5e6
+	if last, told = vary(1, 0); !told || last != (energy.Power{}) {
+		t.Errorf("a power of two sources: %v %+v", told, last)
+	}
+	if last, told = vary(2, 60); told {
+		t.Errorf("what load takes, of two readings: %+v", last)
+	}
+	if last, _ = vary(57, 60); !near(last.Watts, 120, 1e-3) || last.Quality != energy.Platform || !near(last.Idle, 100, 25) || !near(last.Marginal, 20, 6) {
+		t.Errorf("%+v", last)
+	}
+	m.name, m.quality = "powercap", energy.Measured
+	if last, _ = vary(7, 0); !near(last.Watts, 60, 1e-3) || !near(last.Idle, 40, 25) || !near(last.Joules, 4200+7660+420, 1e-2) {
+		t.Errorf("%+v", last)
+	}
+	all := series(t, p)
+	if !near(all["node_joules_total{source=powercap,zone=zone-0}"], first+3*60+3*80, 1e-3) || !near(all["node_joules_total{source=redfish,zone=zone-0}"], 7660, 1e-3) || all["source_changes_total{}"] != 2 {
+		t.Errorf("%v", all)
+	}
+	m.system = 1
+	// Nothing can be read: what was known stands for a while, then nothing.
+	m.err = errors.New("the machine is dark")
+	var took map[reserve.PodKey]agent.PodPower
+	if last, told, _ = m.seconds(p, 5); told {
+		t.Errorf("told %+v", last)
+	}
+	if last, told, _ = m.seconds(p, 2); !told || last != (energy.Power{}) {
+		t.Errorf("told %v %+v", told, last)
+	}
+	if _, told, took = m.seconds(p, 10); told || took == nil {
+		t.Errorf("told %v again, pods %v", told, took)
+	}
+	if strings.Count(log.String(), "the machine is dark") != 1 || strings.Count(log.String(), "the source of energy has changed") != 2 {
+		t.Errorf("log:\n%s", &log)
+	}
+	if _, ok := series(t, p)["node_watts{}"]; ok {
+		t.Error("a power of nobody knows what")
+	}
+	m.err = nil
+	if last, told, _ = m.seconds(p, 3); !told || !near(last.Watts, 60, 1) {
+		t.Errorf("after the dark: %v %+v", told, last)
+	}
+}
+
+// TestWhatIsLostIsToldAndCounted: a zone that vanished or was reset makes no power, and
+// the next one says so.
+func TestWhatIsLostIsToldAndCounted(t *testing.T) {
+	m := newMachine()
+	m.zones = 1
+	p := m.meter(energy.Split{})
+	for i := range 42 {
+		m.system = float64(1 + i%2)
+		m.seconds(p, 1)
+	}
+	m.system = 1
+	m.joules = 10
+	if last, told, _ := m.seconds(p, 1); told {
+		t.Errorf("told %+v", last)
+	}
+	last, told, took := m.seconds(p, 1)
+	if !told || last.Flags&(energy.Partial|energy.Gap) != energy.Partial|energy.Gap {
+		t.Errorf("told %v %+v", told, last)
+	}
+	if took != nil {
+		t.Errorf("pods of a window with a hole: %v", took)
+	}
+	if last, _, _ = m.seconds(p, 1); last.Flags&(energy.Partial|energy.Gap) != 0 {
+		t.Errorf("%+v", last)
+	}
+	m.cpuErr = errors.New("no /proc")
+	if _, told, _ = m.seconds(p, 1); told {
+		t.Error("a power of nobody knows how many cores")
+	}
+	m.cpuErr = nil
+	m.failed = []error{errors.New("a pod's")}
+	if last, told, _ = m.seconds(p, 10); !told || !near(last.Watts, 60, 1e-3) {
+		t.Errorf("%+v", last)
+	}
+	all := series(t, p)
+	if all["refused_total{cause=backwards}"] != 1 || all["refused_total{cause=cpu}"] != 1 || all["refused_total{cause=pods}"] < 1 {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestEndedPodsAreShownForAWhile, and no more of them than a few hundred.
+func TestEndedPodsAreShownForAWhile(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{Idle: energy.ByUsage})
+	p.Observe(m.at, []telemetry.Pod{{UID: podA, Namespace: "shop", Name: "front-1"}, {UID: podB}})
+	if len(m.told) != 2 {
+		t.Error("the reader of CPU times has not heard of the pods")
+	}
+	m.pods[podA], m.pods[podB] = &pod{cores: 1}, &pod{cores: 1}
+	m.seconds(p, 31)
+	all := series(t, p)
+	if all["pod_info{namespace=shop,pod=front-1,pod_uid="+podA+"}"] != 1 || sum(all, "pod_info") != 1 {
+		t.Errorf("%v", all)
+	}
+	delete(m.pods, podA)
+	m.seconds(p, 110)
+	label := "pod_joules_total{pod_uid=" + podA + "}"
+	before := series(t, p)
+	if before[label] <= 0 {
+		t.Error("a pod that ended is gone from the metrics at once")
+	}
+	ended := before["unattributed_joules_total{part=ended}"]
+	m.seconds(p, 20)
+	after := series(t, p)
+	if _, ok := after[label]; ok || sum(after, "pod_info") != 0 {
+		t.Error("a pod that ended is shown for ever")
+	}
+	if got := after["unattributed_joules_total{part=ended}"] - ended; !near(got, before[label], 1e-6) {
+		t.Errorf("%g J went to those that ended, the pod had %g J", got, before[label])
+	}
+	for i := range 600 {
+		m.pods[fmt.Sprintf("%08x", i)] = &pod{cores: .001}
+	}
+	m.seconds(p, 5)
+	m.pods = map[string]*pod{podB: m.pods[podB]}
+	m.seconds(p, 5)
+	shown := 0
+	for k := range series(t, p) {
+		if strings.HasPrefix(k, "pod_joules_total{") {
+			shown++
+		}
+	}
+	if shown != 501 {
+		t.Errorf("%d pods shown, want the one that runs and 500", shown)
+	}
+}
+
+func TestMetricsAreCleanPrometheus(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{})
+	p.Observe(m.at, []telemetry.Pod{{UID: podA, Namespace: "shop", Name: "front-1"}})
+	m.pods[podA] = &pod{cores: 1}
+	for i := range 60 {
+		m.system = float64(i % 2)
+		m.seconds(p, 1)
+	}
+	m.joules = 0
+	m.seconds(p, 12)
+	r := prometheus.NewRegistry()
+	r.MustRegister(p)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(families) != 13 {
+		t.Errorf("%d metrics of 13", len(families))
+	}
+	var text bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	problems, err := promlint.New(&text).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+// TestMeasuringDoesNotAllocate while the pods are the same.
+func TestMeasuringDoesNotAllocate(t *testing.T) {
+	m := newMachine()
+	m.zones = 1
+	for i := range 50 {
+		m.pods[fmt.Sprintf("%08x", i)] = &pod{cores: .05}
+	}
+	p := power.New(power.Config{Source: &quiet{machine: m}, CPU: &quiet{machine: m}})
+	step := func() {
+		m.advance(time.Second)
+		p.Measure(m.at)
+	}
+	for range 20 {
+		step()
+	}
+	if n := testing.AllocsPerRun(50, step); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// quiet is a machine whose own reading allocates nothing.
+type quiet struct {
+	*machine
+	uids []string
+}
+
+func (q *quiet) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	return append(dst[:0], energy.Reading{Zone: "zone", Counter: uint64(q.joules * 1e6), At: at}), nil
+}
+
+func (q *quiet) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
+	if q.uids == nil {
+		q.uids = slices.Sorted(maps.Keys(q.pods))
+	}
+	dst.At, dst.Node, dst.Tree, dst.Pods = at, telemetry.NodeCPU{Busy: q.node, Cores: q.cores}, q.tree, dst.Pods[:0]
+	for _, uid := range q.uids {
+		dst.Pods = append(dst.Pods, telemetry.PodCPU{UID: uid, CPU: q.pods[uid].cpu})
+	}
+	return nil
+}

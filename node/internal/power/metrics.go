@@ -1,0 +1,104 @@
+package power
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const namespace = "spazio_energy_"
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(namespace+name, help, labels, nil)
+}
+
+var (
+	nodeJoules   = desc("node_joules_total", "Energy that a zone of a source has counted. Not all zones are parts of the node's power: some contain others.", "source", "zone")
+	nodeWatts    = desc("node_watts", "Power of the node.")
+	nodeWattsSD  = desc("node_watts_stddev", "Standard deviation of the power of the node.")
+	idleWatts    = desc("idle_watts", "Power of the node without load, once it is learnt.")
+	maxWatts     = desc("max_watts", "Power of the node at full load, once it is learnt.")
+	marginal     = desc("marginal_watts_per_core", "What a busy core more would take at the present load.")
+	quality      = desc("quality", "1 for what the power rests on, by the source that is read: measured, shared, platform or modelled; none while nothing is known.", "source", "quality")
+	unattributed = desc("unattributed_joules_total", "Energy that no pod is charged, by why: idle, system, or of pods that have ended.", "part")
+	podJoules    = desc("pod_joules_total", "Energy that a pod is charged. A pod that has ended is shown for two minutes.", "pod_uid")
+	podJoulesSD  = desc("pod_joules_stddev", "Standard deviation of what a pod is charged.", "pod_uid")
+	podInfo      = desc("pod_info", "1 for a pod whose name is known.", "pod_uid", "namespace", "pod")
+	refusedTotal = desc("refused_total", "Readings that could not be made or used, by the cause.", "cause")
+	changesTotal = desc("source_changes_total", "How often another source of energy was taken.")
+)
+
+// Describe implements prometheus.Collector.
+func (m *Meter) Describe(c chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		nodeJoules, nodeWatts, nodeWattsSD, idleWatts, maxWatts, marginal, quality, unattributed,
+		podJoules, podJoulesSD, podInfo, refusedTotal, changesTotal,
+	} {
+		c <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Meter) Collect(c chan<- prometheus.Metric) {
+	for _, metric := range m.metrics() {
+		c <- metric
+	}
+}
+
+// metrics are those of now. Nobody waits for whoever takes them.
+func (m *Meter) metrics() (all []prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	add := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		if one, err := prometheus.NewConstMetric(d, kind, v, labels...); err == nil { // labels that are no UTF-8
+			all = append(all, one)
+		}
+	}
+	counter := func(d *prometheus.Desc, v float64, labels ...string) { add(d, prometheus.CounterValue, v, labels...) }
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) { add(d, prometheus.GaugeValue, v, labels...) }
+	for _, t := range m.sources() {
+		counter(nodeJoules, t.joules, t.source, t.zone)
+	}
+	gauge(quality, 1, m.name, m.power.Quality.String())
+	if p := m.power; p.Known() {
+		gauge(nodeWatts, p.Watts)
+		gauge(nodeWattsSD, p.SD)
+	}
+	if p := m.power; m.learnt {
+		gauge(idleWatts, p.Idle)
+		gauge(maxWatts, p.Max)
+		gauge(marginal, p.Marginal)
+	}
+	l := &m.ledger
+	counter(unattributed, l.rest.Idle, "idle")
+	counter(unattributed, l.rest.System, "system")
+	counter(unattributed, l.rest.Ended, "ended")
+	for uid, a := range l.pods {
+		counter(podJoules, a.joules, uid)
+		gauge(podJoulesSD, a.sd(), uid)
+		if n, ok := l.names[uid]; ok {
+			gauge(podInfo, 1, uid, n.namespace, n.name)
+		}
+	}
+	for cause, n := range l.refused {
+		counter(refusedTotal, float64(n), cause)
+	}
+	counter(changesTotal, float64(l.changes))
+	return all
+}
+
+// sources are what all zones have counted, of the source that is read and of others.
+func (m *Meter) sources() []sourceTotal {
+	all := append([]sourceTotal(nil), m.ledger.closed...)
+	for _, t := range m.totals {
+		known := false
+		for i := range all {
+			if all[i].source == m.name && all[i].zone == t.Zone {
+				all[i].joules += t.Joules
+				known = true
+			}
+		}
+		if !known {
+			all = append(all, sourceTotal{m.name, t.Zone, t.Joules})
+		}
+	}
+	return all
+}

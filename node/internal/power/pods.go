@@ -1,0 +1,132 @@
+package power
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// window is the time between two looks at the pods.
+type window struct {
+	begun bool
+	at    time.Time
+	node  telemetry.NodeCPU
+	tree  time.Duration
+	pods  []telemetry.PodCPU // by UID
+
+	// joules and variance sum up what was taken, idle what would have been without load;
+	// idleKnown is that it was known in all intervals.
+	joules, variance, idle float64
+	idleKnown              bool
+	intervals              int
+	curve                  *energy.Curve
+	// broken: some of the energy that was taken is not in joules.
+	broken bool
+}
+
+// due says whether it is time for the next look. A tick early is in time.
+func (w *window) due(at time.Time, period time.Duration) bool {
+	return !w.begun || at.Sub(w.at) > period-200*time.Millisecond
+}
+
+// add takes an interval in which nothing was lost.
+func (w *window) add(curve *energy.Curve, seconds float64) {
+	idle, known := curve.Idle()
+	w.idleKnown = known && (w.idleKnown || w.intervals == 0)
+	w.intervals++
+	w.idle += idle * seconds
+	w.curve = curve
+}
+
+// restart begins the next window with what was read at its end.
+func (w *window) restart(cpu *telemetry.CPUUsage) {
+	pods := append(w.pods[:0], cpu.Pods...)
+	*w = window{begun: true, at: cpu.At, node: cpu.Node, tree: cpu.Tree, pods: pods}
+}
+
+// divide divides the energy of the window that ends now among the pods, and says what
+// they took, unless some of that is lost. The first window is none.
+func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
+	w, l := &m.window, &m.ledger
+	defer w.restart(&m.cpu)
+	seconds := at.Sub(w.at).Seconds()
+	if !w.begun || seconds <= 0 {
+		return nil, false
+	}
+	l.consume(w.pods, m.cpu.Pods)
+	residual, err := m.attribute(seconds)
+	if err != nil {
+		l.refuse("split")
+		l.rest.System += w.joules
+		return nil, false
+	}
+	l.charge(w, residual)
+	l.bury(m.cpu.Pods, at)
+	return l.tookTo(seconds), !w.broken
+}
+
+// attribute divides the energy of the window into the ledger's shares and rest.
+func (m *Meter) attribute(seconds float64) (residual float64, err error) {
+	w, l := &m.window, &m.ledger
+	capacity := seconds * float64(m.cpu.Node.Cores)
+	busy := max((m.cpu.Node.Busy - w.node.Busy).Seconds(), 0)
+	if w.curve != nil && capacity > 0 {
+		residual = w.curve.Residual(min(busy/capacity, 1))
+	}
+	shares, rest, err := m.config.Split.AttributeTo(l.shares, &energy.Account{
+		Joules: w.joules, SD: math.Sqrt(w.variance), Idle: w.idle, IdleKnown: w.idleKnown,
+		Busy: busy, Tree: max((m.cpu.Tree - w.tree).Seconds(), 0), Capacity: capacity,
+		Residual: residual, Consumers: l.consumers,
+	})
+	l.shares = shares
+	if err != nil {
+		return 0, err
+	}
+	l.rest.Idle += rest.Idle
+	l.rest.System += rest.System
+	l.rest.Ended += rest.Ended
+	m.ratio = rest.RatioSplit && w.intervals > 0
+	return residual, nil
+}
+
+// consume lists who used CPU time in the window. A pod that was there before, and is
+// read for the first time, has used what nobody knows.
+func (l *ledger) consume(before, now []telemetry.PodCPU) {
+	l.consumers, l.uids = l.consumers[:0], l.uids[:0]
+	for i := range now {
+		p := &now[i]
+		for len(before) > 0 && before[0].UID < p.UID {
+			before = before[1:]
+		}
+		used := p.CPU
+		if len(before) > 0 && before[0].UID == p.UID {
+			used -= before[0].CPU
+		} else if p.Older {
+			continue
+		}
+		l.uids = append(l.uids, p.UID)
+		l.consumers = append(l.consumers, energy.Consumer{Key: uint64(len(l.consumers)), CPU: max(used.Seconds(), 0), Weight: 1})
+	}
+}
+
+// tookTo says what the consumers took in a window of so many seconds, sorted by key;
+// of two pods of one key the first.
+func (l *ledger) tookTo(seconds float64) []agent.PodPower {
+	l.took = l.took[:0]
+	for i, uid := range l.uids {
+		l.took = append(l.took, agent.PodPower{
+			Pod:   reserve.KeyOf(uid),
+			Cores: float32(min(max(l.consumers[i].CPU/seconds, agent.LeastCores), energy.MaxCores)),
+			Watts: float32(min(max(l.shares[i].Joules/seconds, 0), energy.MaxWatts)),
+		})
+	}
+	slices.SortStableFunc(l.took, func(a, b agent.PodPower) int { return cmp.Compare(a.Pod, b.Pod) })
+	l.took = slices.CompactFunc(l.took, func(a, b agent.PodPower) bool { return a.Pod == b.Pod })
+	return l.took
+}

@@ -1,0 +1,125 @@
+package telemetry_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// counted reads a cgroup's CPU time the simple way.
+func (k *kubelet) counted(dir string) time.Duration {
+	k.t.Helper()
+	part, name := "", "cpu.stat"
+	if k.v1 {
+		name = "cpuacct.usage"
+		for _, p := range k.parts {
+			if strings.Contains(p, "cpuacct") {
+				part = p
+				break
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(k.root, part, k.tree, dir, name))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	number, unit := string(text), time.Nanosecond
+	if !k.v1 {
+		number, _, _ = strings.Cut(strings.TrimPrefix(number, "usage_usec "), "\n")
+		unit = time.Microsecond
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return time.Duration(n) * unit
+}
+
+// TestCPUOfChildren reads the real machine and real cgroups: what is told lies between
+// two simple readings, and a child's time is in its pod's, the tree's and the machine's.
+func TestCPUOfChildren(t *testing.T) {
+	k := realTree(t)
+	if k == nil {
+		t.Log("cgroups can't be made here: nothing to see")
+		return
+	}
+	// The root of the cgroups is the test's own; the machine's CPU time comes from /proc.
+	u := k.usage()
+	first := readCPU(t, u, start)
+	u.Observe(start, []telemetry.Pod{{UID: podA}, {UID: podB}})
+	burner := k.enter(k.container(podA, idA), `i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done`)
+	short := k.enter(k.container(podB, idB), `i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done`)
+	if err := short.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	least := [3]time.Duration{k.counted(k.pod(podA)), k.counted(k.pod(podB)), k.counted("")}
+	got := readCPU(t, u, start.Add(time.Second))
+	most := [3]time.Duration{k.counted(k.pod(podA)), k.counted(k.pod(podB)), k.counted("")}
+	if len(got.Pods) != 2 || got.Pods[0].UID != podA || got.Pods[1].UID != podB || got.Pods[0].Older || got.Pods[1].Older {
+		t.Fatalf("%+v", got)
+	}
+	for i, d := range []time.Duration{got.Pods[0].CPU, got.Pods[1].CPU, got.Tree} {
+		if d < least[i] || d > most[i] {
+			t.Errorf("%v, a simple reading before says %v and one after %v", d, least[i], most[i])
+		}
+	}
+	if err := burner.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	used := burner.ProcessState.UserTime() + burner.ProcessState.SystemTime()
+	last := readCPU(t, u, start.Add(2*time.Second))
+	if last.Pods[0].CPU < used/3 || last.Tree < last.Pods[0].CPU+last.Pods[1].CPU {
+		t.Errorf("of a child that took %v: %+v", used, last)
+	}
+	// Ticks are sampled: a child of less than a second may have had few.
+	if busy := last.Node.Busy - first.Node.Busy; busy < used/3-100*time.Millisecond || last.Node.Cores < 1 {
+		t.Errorf("the machine was busy for %v, a child of it for %v", busy, used)
+	}
+	// The pod ends; its time stays in the tree's.
+	for _, dir := range []string{k.container(podA, idA), k.pod(podA)} {
+		removeGroupsOf(k, dir)
+	}
+	if ended := readCPU(t, u, start.Add(3*time.Second)); len(ended.Pods) != 1 || ended.Pods[0].UID != podB || ended.Tree < last.Tree {
+		t.Errorf("after its end: %+v", ended)
+	}
+}
+
+// BenchmarkCPUOfPods reads the machine, the tree and so many pods.
+func BenchmarkCPUOfPods(b *testing.B) {
+	for _, pods := range []int{1, 50} {
+		b.Run("pods="+strconv.Itoa(pods), func(b *testing.B) {
+			k := realTree(b)
+			if k == nil {
+				k = &kubelet{machine: newMachine(b), tree: "kubepods", parts: []string{""}}
+				k.set("", group{})
+			}
+			for i := range pods {
+				dir := k.pod(fmt.Sprintf("%08x", i))
+				for _, part := range k.parts {
+					k.mkdir(filepath.Join(part, k.tree, dir))
+				}
+				if k.proc != "/proc" {
+					k.set(dir, group{memory: 1000})
+				}
+			}
+			u, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: k.root, Rescan: 1 << 62})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer u.Close()
+			var dst telemetry.CPUUsage
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := u.ReadCPUTo(&dst, start); err != nil || len(dst.Pods) != pods {
+					b.Fatal(err, len(dst.Pods))
+				}
+			}
+		})
+	}
+}
