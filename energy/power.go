@@ -119,9 +119,13 @@ var objectives = [...]string{"Marginal", "Remaining"}
 func (o Objective) String() string { return name(objectives[:], int(o)) }
 
 const (
-	// crowded is how far beyond its cores a node may be loaded before it counts as
-	// full. A full node must not look free because its power can't rise.
-	crowded = 1.05
+	// A node counts as full where a pod would load it beyond crowded times its cores and
+	// finds less than leastRoom of the cores that it takes: a full node must not look
+	// free because its power can't rise, but the second in which a container starts or
+	// stops shows some tenths of a core (.3 and .1 core-seconds with containerd) that
+	// the pod will find free.
+	crowded   = 1.05
+	leastRoom = .4
 	// leastWatts keeps a goodness positive and finite.
 	leastWatts = 1e-3
 )
@@ -138,7 +142,7 @@ func Goodness(n *Power, pods int, inflight, pod float64, o Objective, sleep bool
 	if o == Remaining {
 		return max(n.Max-n.Watts-n.Marginal*(inflight+pod), 0) + leastWatts
 	}
-	if n.Busy+inflight+pod > crowded*n.Cores {
+	if load := n.Busy + inflight; load+pod > crowded*n.Cores && n.Cores-load < leastRoom*pod {
 		return leastWatts / (1 + n.Busy + inflight)
 	}
 	added := n.Marginal * pod

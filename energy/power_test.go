@@ -16,7 +16,7 @@ func TestGoodness(t *testing.T) {
 	node := energy.Power{Quality: energy.Measured, Watts: 100, Max: 200, Idle: 40, Marginal: 20, Busy: 3, Cores: 8}
 	empty, full, flat := node, node, node
 	empty.Busy, empty.Watts = 0, 40
-	full.Busy = 7.5
+	full.Busy = 7.7
 	flat.Marginal = 0
 	for name, c := range map[string]struct {
 		node      energy.Power
@@ -27,20 +27,24 @@ func TestGoodness(t *testing.T) {
 		sleep     bool
 		want      float64
 	}{
-		"marginal":                 {node, 3, 0, 1, energy.Marginal, false, 1 / 20.},
-		"half a core":              {node, 3, 0, .5, energy.Marginal, false, 1 / 10.},
-		"in flight is no cost":     {node, 3, 2, 1, energy.Marginal, false, 1 / 20.},
-		"in flight fills":          {node, 3, 4.5, 1, energy.Marginal, false, 1e-3 / 8.5},
-		"just full":                {node, 3, 4.4, 1, energy.Marginal, false, 1 / 20.},
-		"full":                     {full, 9, 0, 1, energy.Marginal, false, 1e-3 / 8.5},
-		"wakes":                    {empty, 0, 0, 1, energy.Marginal, true, 1 / 60.},
-		"empty, nobody sleeps":     {empty, 0, 0, 1, energy.Marginal, false, 1 / 20.},
-		"woken by what is coming":  {empty, 0, 1, 1, energy.Marginal, true, 1 / 20.},
-		"awake":                    {node, 3, 0, 1, energy.Marginal, true, 1 / 20.},
-		"nothing to add":           {flat, 3, 0, 1, energy.Marginal, false, 1000},
-		"remaining":                {node, 3, 0, 1, energy.Remaining, false, 80.001},
-		"remaining less in flight": {node, 3, 2, 1, energy.Remaining, false, 40.001},
-		"nothing remains":          {node, 3, 20, 1, energy.Remaining, false, .001},
+		"marginal":                  {node, 3, 0, 1, energy.Marginal, false, 1 / 20.},
+		"half a core":               {node, 3, 0, .5, energy.Marginal, false, 1 / 10.},
+		"in flight is no cost":      {node, 3, 2, 1, energy.Marginal, false, 1 / 20.},
+		"in flight fills":           {node, 3, 4.65, 1, energy.Marginal, false, 1e-3 / 8.65},
+		"two fifths of a core left": {node, 3, 4.59, 1, energy.Marginal, false, 1 / 20.},
+		"full":                      {full, 9, 0, 1, energy.Marginal, false, 1e-3 / 8.7},
+		"a small pod on a full one": {node, 3, 5.35, .1, energy.Marginal, false, 1e-3 / 9.35},
+		"a small pod, just beyond":  {node, 3, 5.25, .1, energy.Marginal, false, 1 / 2.},
+		"a large pod, half of it":   {node, 3, 3, 4, energy.Marginal, false, 1 / 80.},
+		"a large pod, less":         {node, 3, 3.5, 4, energy.Marginal, false, 1e-3 / 7.5},
+		"wakes":                     {empty, 0, 0, 1, energy.Marginal, true, 1 / 60.},
+		"empty, nobody sleeps":      {empty, 0, 0, 1, energy.Marginal, false, 1 / 20.},
+		"woken by what is coming":   {empty, 0, 1, 1, energy.Marginal, true, 1 / 20.},
+		"awake":                     {node, 3, 0, 1, energy.Marginal, true, 1 / 20.},
+		"nothing to add":            {flat, 3, 0, 1, energy.Marginal, false, 1000},
+		"remaining":                 {node, 3, 0, 1, energy.Remaining, false, 80.001},
+		"remaining less in flight":  {node, 3, 2, 1, energy.Remaining, false, 40.001},
+		"nothing remains":           {node, 3, 20, 1, energy.Remaining, false, .001},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := energy.Goodness(&c.node, c.pods, c.inflight, c.pod, c.objective, c.sleep)

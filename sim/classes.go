@@ -178,7 +178,7 @@ func (s *spazio) repricePod(pod int32, k int) {
 	if s.classes[k].believed() {
 		asks = s.asks(a, k)
 	}
-	_, changed, err := s.ledger.Reprice(s.c.key(pod), asks)
+	_, changed, err := s.ledger.Reprice(s.c.key(pod), s.withCores(asks, pod))
 	s.c.fail(err)
 	if changed {
 		s.refresh(r.Node)

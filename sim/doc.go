@@ -15,6 +15,10 @@
 // (package sim/baseline), fed with what they would see, averaged and delayed as
 // they would see it.
 //
+// Where nodes take power (Config.Machines) and energy has a weight
+// (Spazio.Ranking.Energy), agents read a noisy counter once a second and learn power by
+// load, and what they report is weighed as by the plugin (package energy).
+//
 // All share kube-scheduler's queue (order of creation, back-off, retries on the
 // end of a pod), its filters on requests and on the number of pods, its sample
 // of nodes in clusters of 100 and more, and chance between equal scores.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -39,6 +40,7 @@ const (
 	uploaded                     // the node's windows may be on their way
 	priced                       // what is known of a workload is published
 	opened                       // the workload begins
+	metered                      // an agent reads its node's energy
 )
 
 // report is what a scheduler keeps of an agent.Report.
@@ -46,6 +48,8 @@ type report struct {
 	signal    reserve.Signal
 	absorbed  []reserve.PodKey
 	surprises []agent.Surprise
+	power     energy.Power
+	cores     []float32 // of absorbed, if any
 }
 
 // agenda is what is going to happen.

@@ -7,6 +7,7 @@ require (
 	github.com/spazio-scheduler/spazio/agent v0.1.0
 	github.com/spazio-scheduler/spazio/aggregate v0.1.0
 	github.com/spazio-scheduler/spazio/capacity v0.1.0
+	github.com/spazio-scheduler/spazio/energy v0.1.0
 	github.com/spazio-scheduler/spazio/kalman v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
@@ -18,8 +19,6 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0
 	github.com/spazio-scheduler/spazio/pronto v0.1.0
 )
-
-require github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
 
 replace (
 	github.com/spazio-scheduler/spazio/agent => ../agent

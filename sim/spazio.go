@@ -8,6 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
@@ -26,6 +27,11 @@ type Spazio struct {
 	Ranking   reserve.Ranking
 	Freshness reserve.Freshness
 	Trickle   reserve.Trickle
+	// EnergyObjective says what makes a node good where Ranking.Energy is above 0, and
+	// EmptyNodesSleep that one without pods is asleep. Only then do agents measure what
+	// their nodes take.
+	EnergyObjective energy.Objective
+	EmptyNodesSleep bool
 	// Weight is that of the plugin's score beside the default ones; default 5,
 	// as in the scheduler's profile.
 	Weight float64
@@ -84,6 +90,7 @@ type spazio struct {
 	classes    []class
 	active     []int     // the classes of which something became known
 	profiler   *profiler // nil without profiles
+	thrift     *thrift   // nil where energy has no weight
 	literal    bool      // see Scalar
 	raw        []float64
 	whole      []int64
@@ -101,6 +108,8 @@ type nodeAgent interface {
 	Why() (agent.Why, bool)
 	Local() (agent.Local, bool)
 	SetFleet(at time.Time, f agent.Fleet) error
+	Power(at time.Time, p energy.Power) error
+	PodPower(at time.Time, pods []agent.PodPower) error
 }
 
 // spazioAgent is a node's agent, and what the scheduler knows of it.
@@ -115,6 +124,7 @@ type spazioAgent struct {
 	validity reserve.Validity
 	reported reserve.Signal
 	signal   reserve.Signal  // reported, held to what the ledger has seen
+	power    energy.Power    // reported
 	verdict  reserve.Verdict // on a pod of which nothing is known
 	places   int             // for overdue pods
 }
@@ -128,6 +138,9 @@ func (o Spazio) Validate() error {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return refuse(f.name, f.value, "a finite number ≥ 0 (0 is the default)")
 		}
+	}
+	if o.EnergyObjective > energy.Remaining {
+		return refuse("EnergyObjective", o.EnergyObjective, "Marginal or Remaining")
 	}
 	config := o.pipeline(node.Params{}.WithDefaults())
 	config.Node = "node"
@@ -167,6 +180,11 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 		s.profiler.read, s.profiler.published = s.read, s.learn
 	}
 	s.classes = newClasses(s.profiler, len(c.nodes))
+	if o.Ranking.Energy > 0 {
+		if s.thrift, err = newThrift(c.nodes); err != nil {
+			return nil, err
+		}
+	}
 	if s.aggregator, err = aggregate.New(o.Aggregate); err != nil {
 		return nil, err
 	}
@@ -238,10 +256,13 @@ func (s *spazio) phase(m *machine, t node.Transition) {
 	s.send(m, &report, due, err)
 }
 
-// start has the profiler tell what it knows.
+// start has the profiler tell what it knows, and the agents measure.
 func (s *spazio) start() {
 	if s.profiler != nil {
 		s.profiler.start()
+	}
+	if s.thrift != nil {
+		s.startMeters()
 	}
 }
 
@@ -279,7 +300,7 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
-		report: &report{signal: signal, absorbed: r.Absorbed, surprises: r.Surprises},
+		report: &report{signal: signal, absorbed: r.Absorbed, surprises: r.Surprises, power: r.Power, cores: r.AbsorbedCores},
 	})
 }
 
@@ -338,8 +359,12 @@ func (s *spazio) handle(e event) {
 			s.ledger.Absorb(a.name, 1, e.report.absorbed, at(s.c.now))
 		}
 		a.reported, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
+		a.power = e.report.power
+		s.consumed(e.report)
 		s.refresh(int(e.node))
 		s.surprised(e.node, e.report.surprises)
+	case metered:
+		s.meter(s.c.nodes[e.node])
 	case overdue:
 		s.ripen(e.pod)
 		if s.classOf(e.pod) != typicalPods {
@@ -426,9 +451,10 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 		}
 	}
 	s.raw = s.raw[:0]
+	goodness := s.weigh(int32(pod))
 	for _, i := range nodes {
 		a := &s.agents[i]
-		raw := reserve.Score(s.free(a, int32(pod))-lowest, a.signal.K, math.NaN(), s.c.ties.Float64(), s.options.Ranking)
+		raw := reserve.Score(s.free(a, int32(pod))-lowest, a.signal.K, goodness(a), s.c.ties.Float64(), s.options.Ranking)
 		if !s.options.Freshness.Ranked(a.validity, now) {
 			raw = math.NaN()
 		}
@@ -444,7 +470,7 @@ func (s *spazio) bound(m *machine, pod int32) {
 	a := &s.agents[m.index]
 	trickled := s.overdue(pod) && s.verdict(a, pod) != reserve.Admitted
 	k := s.classOf(pod)
-	s.c.fail(s.ledger.Reserve(a.name, s.c.key(pod), s.asks(a, k), at(s.c.now)))
+	s.c.fail(s.ledger.Reserve(a.name, s.c.key(pod), s.withCores(s.asks(a, k), pod), at(s.c.now)))
 	s.c.records[pod].Expected = s.classes[k].known
 	s.unplaced(pod, -1)
 	if trickled {

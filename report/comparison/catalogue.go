@@ -21,13 +21,15 @@ func WriteCatalogue(w io.Writer) error {
 		}
 	}
 	b.WriteString("  " + experiment.All + "    stands for all of these\n")
-	profiles, err := experiment.ByGroup(experiment.Profiles)
-	if err != nil {
-		return err
-	}
-	b.WriteString(experiment.Profiles + ", which stands for all of\n")
-	for _, e := range profiles {
-		fmt.Fprintf(&b, "  %-6s %s: %s\n", e.Name, e.Title, e.Question)
+	for _, name := range []string{experiment.Profiles, experiment.Energy} {
+		group, err := experiment.ByGroup(name)
+		if err != nil {
+			return err
+		}
+		b.WriteString(name + ", which stands for all of\n")
+		for _, e := range group {
+			fmt.Fprintf(&b, "  %-6s %s: %s\n", e.Name, e.Title, e.Question)
+		}
 	}
 	findings, err := experiment.ByGroup(experiment.Findings)
 	if err != nil {

@@ -125,6 +125,34 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Where energy is known there is one picture, of what it costs the pods.
+func TestTrade(t *testing.T) {
+	c := cases(t, "e3")[0]
+	all := rows(c, "makespan", "energy", "sojourn_p99")
+	for seed := range uint64(2) {
+		for metric, value := range map[string]float64{"energy": 24.75, "sojourn_p99": 300} {
+			all = append(all, experiment.Row{Experiment: c.Label, Scheduler: "most-allocated", Seed: seed + 1, Metric: metric, Value: value, Unit: "s"})
+		}
+	}
+	set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: all, Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
+	to := &page.Markdown{}
+	if err := set.Report(to, "base"); err != nil {
+		t.Fatal(err)
+	}
+	files := to.Files()
+	if len(files) != 1 || files[0].Name != "base-e3.svg" {
+		t.Fatalf("%d pictures", len(files))
+	}
+	for _, want := range []string{"E3: energy over sojourn, pods of 1 core-seconds, load of 50 %", "energy, ratio to default", ">spazio<", ">default<", "most-allocated 9.84/1.21"} {
+		if !strings.Contains(string(files[0].Data), want) {
+			t.Errorf("no %q in the picture", want)
+		}
+	}
+	if header := set.Tables(table.Terminal)[0].Header; header[1] != "energy, s" {
+		t.Errorf("the columns are %q", header)
+	}
+}
+
 // Cases on several fleets have a panel a fleet in one picture.
 func TestPanelsByFleet(t *testing.T) {
 	e, err := experiment.ByName("b1")

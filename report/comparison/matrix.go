@@ -67,6 +67,7 @@ var foremost = map[string][]string{
 	"b3":   {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
 	"b3io": {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
 	"p1":   profiles, "p2": profiles, "p3": profiles, "p4": profiles, "p5": profiles, "p6": profiles, "p7": profiles, "p8": profiles,
+	"e1": energies, "e2": energies, "e3": energies, "e4": energies, "e5": energies,
 	"s1": {"server_p99", "makespan", "run_mean", "sojourn_mean"},
 	"o1": {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
 	"h1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
@@ -76,6 +77,9 @@ var foremost = map[string][]string{
 
 // profiles are what experiments on profiles are about.
 var profiles = []string{"makespan", "sojourn_mean", "slowdown_p99", "wait_largest_tenth", "memory_overload", "kills", "profiled", "memory_ratio_p50"}
+
+// energies are what experiments on energy are about.
+var energies = []string{"energy", "energy_dynamic", "energy_if_empty_slept", "slowdown_p99", "sojourn_p99", "edp", "energy_pod"}
 
 // columns are the metrics of the lines, what tells most first: those that the
 // experiment is about, those that schedulers are judged by, and the others as they

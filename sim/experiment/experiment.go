@@ -128,7 +128,7 @@ func Experiments() []Experiment { return slices.Clone(experiments) }
 
 // ByName finds an experiment; the error is a *NameError.
 func ByName(name string) (Experiment, error) {
-	for _, e := range slices.Concat(experiments, profiles, findings) {
+	for _, e := range slices.Concat(experiments, profiles, energies, findings) {
 		if strings.EqualFold(e.Name, name) {
 			return e, nil
 		}

@@ -70,7 +70,11 @@ func TestEveryExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range slices.Concat(experiment.Experiments(), profiles, findings) {
+	energies, err := experiment.ByGroup(experiment.Energy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range slices.Concat(experiment.Experiments(), profiles, energies, findings) {
 		t.Run(e.Name, func(t *testing.T) {
 			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}
 			if testing.Short() {
@@ -85,9 +89,11 @@ func TestEveryExperiment(t *testing.T) {
 				o.Seeds, many = o.Seeds[:1], many[1:]
 			}
 			for _, s := range experiment.Schedulers() {
-				o.Schedulers = append(o.Schedulers, s.Name)
+				if s.Name == experiment.Default || !slices.Contains(experiment.EnergyField(), s.Name) || s.Name == experiment.Spazio {
+					o.Schedulers = append(o.Schedulers, s.Name)
+				}
 			}
-			if strings.HasPrefix(e.Name, "finding") || strings.HasPrefix(e.Name, "p") { // under its own
+			if strings.HasPrefix(e.Name, "finding") || strings.HasPrefix(e.Name, "p") || strings.HasPrefix(e.Name, "e") { // under its own
 				o.Schedulers = nil
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))

@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Names of groups of experiments, for ByGroup: All is all but those on profiles and on
-// the findings.
+// Names of groups of experiments, for ByGroup: All is all but those on profiles, on
+// energy and on the findings.
 const (
 	All      = "all"
 	Findings = "findings"
@@ -24,6 +24,8 @@ func ByGroup(name string) ([]Experiment, error) {
 		return slices.Clone(experiments), nil
 	case strings.EqualFold(name, Profiles):
 		return slices.Clone(profiles), nil
+	case strings.EqualFold(name, Energy):
+		return slices.Clone(energies), nil
 	}
 	if e, err := ByName(name); err == nil {
 		return []Experiment{e}, nil

@@ -28,6 +28,10 @@ var judged = []struct {
 	{"server_p99", false},
 	{"memory_overload", false},
 	{"kills", false},
+	{"energy", false},
+	{"energy_dynamic", false},
+	{"energy_if_empty_slept", false},
+	{"edp", false},
 }
 
 // Losses lists where another scheduler that places pods is better than the given
@@ -66,7 +70,7 @@ func Losses(cases []Case, rows []Row, scheduler string) []Loss {
 
 // other says that a scheduler places pods and is none of this repository's.
 func other(scheduler string) bool {
-	return scheduler != Spazio && scheduler != Units && scheduler != Reserving && scheduler != CentralQueue && scheduler != LowerBound && scheduler != Idle
+	return scheduler != Spazio && scheduler != Units && scheduler != Reserving && scheduler != CentralQueue && scheduler != LowerBound && scheduler != Idle && !ofEnergy(scheduler)
 }
 
 func better(metric string, a, b float64) bool {

@@ -153,9 +153,10 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
-// countsOrRecommends says whether a scheduler is one of TestBeliefs or of TestRecommenders.
+// countsOrRecommends says whether a scheduler is one of TestBeliefs, of TestRecommenders or of
+// TestEnergySchedulers.
 func countsOrRecommends(name string) bool {
-	return strings.HasPrefix(name, "spazio-") || strings.HasPrefix(name, "requests-") || strings.HasPrefix(name, "learnt-")
+	return slices.Contains(experiment.EnergyField(), name) || strings.HasPrefix(name, "spazio-") || strings.HasPrefix(name, "requests-") || strings.HasPrefix(name, "learnt-")
 }
 
 // TestRecommenders: each preset writes requests under its own name, once by a recommender

@@ -79,8 +79,8 @@ func kube(Params) sim.Scheduler { return sim.Default{} }
 var metricsServer = sim.LoadWatcher{Latest: true}
 
 // Schedulers lists all; after the variants of the source and what places no pods come
-// those of the experiments on profiles.
-func Schedulers() []Named { return slices.Concat(schedulers, profiled, recommenders()) }
+// those of the experiments on profiles and on energy.
+func Schedulers() []Named { return slices.Concat(schedulers, profiled, recommenders(), powered) }
 
 // Field is what experiments compare by default: all but variants.
 func Field() []string {
@@ -118,7 +118,7 @@ func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
 }
 
 func byName(name string) (Named, error) {
-	for _, s := range slices.Concat(schedulers, profiled, recommenders(), variants) {
+	for _, s := range slices.Concat(schedulers, profiled, recommenders(), powered, variants) {
 		if s.Name == name {
 			return s, nil
 		}

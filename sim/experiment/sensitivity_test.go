@@ -37,6 +37,8 @@ func TestConstantsAreComplete(t *testing.T) {
 		"profiles.config.pod-half-life", "profiles.config.revision-pods", "profiles.config.slot-days", "profiles.config.slot-pods",
 		"profiles.config.slots", "profiles.day", "profiles.delay", "profiles.first", "profiles.frozen", "profiles.known", "profiles.on",
 		"profiles.scalar", "profiles.snapshot", "profiles.usage",
+		// Of energy, which does not count unless it is asked for.
+		"ranking.energy", "energy-objective", "empty-nodes-sleep",
 		// Of pods that wait for longer than these runs last.
 		"trickle.max-wait",
 		// Of the signal that takes the room's place.

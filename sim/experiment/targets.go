@@ -144,7 +144,7 @@ func Judge(cases []Case, rows []Row, scheduler string) []Verdict {
 		},
 	}
 	for _, c := range cases {
-		for _, t := range slices.Concat(targets, profileTargets) {
+		for _, t := range slices.Concat(targets, profileTargets, energyTargets) {
 			if !t.applies(c) {
 				continue
 			}

@@ -1,0 +1,149 @@
+package experiment
+
+import (
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// Energy is the group of the experiments on energy, for ByGroup.
+const Energy = "energy"
+
+// Names of what Spazio that places by energy is compared with.
+const (
+	// Blind is Spazio that does not.
+	Blind = "energy-0"
+	// Sleeping takes a node without pods for asleep.
+	Sleeping = "energy-sleep"
+	// ExEC prefers the node with most watts left, at the same weight.
+	ExEC          = "exec-0.5"
+	MostAllocated = "most-allocated"
+	Peaks         = "peaks"
+)
+
+// energyWeight is that of Spazio in these experiments.
+const energyWeight = .5
+
+var thrifty = sim.Spazio{}.WithEnergy(energyWeight, energy.Marginal)
+
+var powered = []Named{
+	{Blind, "Spazio that heeds no energy", weighing(0, energy.Marginal)},
+	{"energy-0.25", "Spazio, marginal watts weighing a quarter", weighing(.25, energy.Marginal)},
+	{"energy-1", "Spazio, marginal watts alone", weighing(1, energy.Marginal)},
+	{Sleeping, "Spazio, marginal watts weighing a half, empty nodes taken for asleep", func(p Params) sim.Scheduler {
+		s := p.spazio.WithEnergy(energyWeight, energy.Marginal)
+		s.EmptyNodesSleep = true
+		return s
+	}},
+	{"exec-0.25", "Spazio, ExEC's remaining watts weighing a quarter", weighing(.25, energy.Remaining)},
+	{ExEC, "Spazio, ExEC's remaining watts weighing a half", weighing(.5, energy.Remaining)},
+	{"exec-1", "Spazio, ExEC's remaining watts alone", weighing(1, energy.Remaining)},
+	{MostAllocated, "kube-scheduler, whose NodeResourcesFit packs", func(Params) sim.Scheduler { return sim.MostAllocated{} }},
+	{Peaks, "PEAKS, which is told the true power of each node, on metrics-server", func(Params) sim.Scheduler { return sim.Peaks{} }},
+}
+
+func weighing(weight float64, o energy.Objective) func(Params) sim.Scheduler {
+	return func(p Params) sim.Scheduler { return p.spazio.WithEnergy(weight, o) }
+}
+
+// EnergyField are what the experiments on energy compare.
+func EnergyField() []string {
+	names := []string{Spazio}
+	for _, s := range powered {
+		names = append(names, s.Name)
+	}
+	return append(names, Default)
+}
+
+// What nodes take: a small one, and an old one that does the same at more than twice the
+// watts.
+var (
+	frugal   = node.Power{Idle: 40, Max: 120}
+	wasteful = node.Power{Idle: 90, Max: 300}
+	// concave takes more of its power early, as Fan et al. found.
+	concave = node.Power{Idle: 40, Max: 120, Shape: 1.4}
+)
+
+// taking is the experiment's cluster of nodes that take so much, in turn.
+func (p Params) taking(powers ...node.Power) sim.Config {
+	c := p.cluster()
+	for _, w := range powers {
+		m := c.Node
+		m.Power = w
+		c.Machines = append(c.Machines, m)
+	}
+	return c
+}
+
+// arriving are pods of one workload that arrive at a steady rate on nodes that take so
+// much.
+func arriving(r workload.Requests, powers ...node.Power) func(Params, uint64) (sim.Config, []sim.Pod, error) {
+	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+		c := p.taking(powers...)
+		pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+		if err != nil {
+			return c, nil, err
+		}
+		name(pods, "arrivals")
+		pods, err = workload.Declare(seed, pods, r, p.largest())
+		return c, pods, err
+	}
+}
+
+// onEnergy is an experiment of arrivals.
+func onEnergy(name, title, question string, loads []float64, build func(Params, uint64) (sim.Config, []sim.Pod, error)) Experiment {
+	return Experiment{
+		Name: name, Title: title, Question: question,
+		defaults: Params{Duration: 300, Law: workload.Equal, spazio: thrifty}, schedulers: EnergyField(), chosen: true,
+		sweep: Sweep{Work: []float64{10}, Load: loads, Fleet: on19},
+		build: build,
+	}
+}
+
+var energies = []Experiment{
+	onEnergy("e1", "Arrivals on nodes that differ in power",
+		"Ten nodes of 40 to 120 W and nine of 90 to 300 W, and pods of 10 s that declare nothing: how much energy does it save to place by it, and what does it cost the pods?",
+		[]float64{.3, .5, .8}, arriving(workload.RequestNone, frugal, wasteful)),
+	onEnergy("e2", "The same pods, declared",
+		"As E1, but each pod requests the core that it takes: what is left to gain over those who believe requests?",
+		[]float64{.3, .5, .8}, arriving(workload.RequestRight, frugal, wasteful)),
+	onEnergy("e3", "Arrivals on nodes that are alike",
+		"All nodes take 40 to 120 W, in proportion to their load: then no placement saves anything while all are on, and who says that it does is wrong.",
+		[]float64{.5}, arriving(workload.RequestNone, frugal)),
+	onEnergy("e4", "Arrivals on nodes that are alike and take most of their power early",
+		"All nodes take 40 W + 80 W·(2u − u^1.4) at a load u: what does it save to load the loaded?",
+		[]float64{.5}, arriving(workload.RequestNone, concave)),
+	{
+		Name: "e5", Title: "A batch on nodes that differ in power",
+		Question: "The nodes of E1 and thirteen pods a core at once: what is there to save where all nodes are needed?",
+		defaults: Params{spazio: thrifty}, perCore: batchPerCore, schedulers: EnergyField(), chosen: true,
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: on19},
+		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+			name(pods, "batch")
+			return p.taking(frugal, wasteful), pods, err
+		},
+	},
+}
+
+// energyTargets are what placing by energy should reach with what agents have learnt.
+var energyTargets = []target{
+	{in("e1").atLoad(.3), "energy", ratioToDefault, false, .88},
+	{in("e1").atLoad(.5), "energy", ratioToDefault, false, .9},
+	{in("e1").atLoad(.8), "energy", ratioToDefault, false, .99},
+	{in("e1"), "slowdown_p99", ratioToDefault, false, 1.05},
+	{in("e3"), "energy", ratioToDefault, false, 1.01},
+	{in("e3"), "energy", ratioToDefault, true, .99},
+	{in("e4"), "energy", ratioToDefault, false, .97},
+}
+
+// ofEnergy says that a scheduler is Spazio with another weight or objective.
+func ofEnergy(scheduler string) bool {
+	for _, s := range powered {
+		if s.Name == scheduler {
+			return s.Name != MostAllocated && s.Name != Peaks
+		}
+	}
+	return false
+}

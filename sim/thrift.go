@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// WithEnergy returns the scheduler with energy of a weight, by an objective, in its
+// ranking.
+func (o Spazio) WithEnergy(weight float64, objective energy.Objective) Spazio {
+	o.Ranking.Energy, o.EnergyObjective = weight, objective
+	return o
+}
+
+// thrift is the part of the scheduler that ranks nodes by energy, and of the agents that
+// measures it.
+type thrift struct {
+	meters []*joulemeter // by node, nil where no power is
+	book   *energy.Book
+	fleets map[float64]fleetAt // by the cores of the pod
+	all    []float64
+}
+
+// fleetAt is what nodes were held against at a time.
+type fleetAt struct {
+	reserve.Fleet
+	at float64
+}
+
+const (
+	// fleetAge is for how many seconds the plugin takes a fleet to be as it was.
+	fleetAge = 1
+	// coresSteps of a core the plugin tells apart.
+	coresSteps = 10
+)
+
+func newThrift(nodes []*machine) (*thrift, error) {
+	t := &thrift{fleets: map[float64]fleetAt{}, meters: make([]*joulemeter, len(nodes))}
+	var err error
+	if t.book, err = energy.NewBook(energy.BookConfig{}); err != nil {
+		return nil, err
+	}
+	for i, m := range nodes {
+		if p := m.model.Params(); p.Power.Modelled() {
+			if t.meters[i], err = newJoulemeter(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+// The agents' side.
+
+// startMeters has the agents read, one after the other in a second.
+func (s *spazio) startMeters() {
+	for i := range s.thrift.meters {
+		if s.thrift.meters[i] != nil {
+			s.c.agenda.add(event{at: meterPeriod * float64(i) / float64(len(s.thrift.meters)), kind: metered, node: int32(i)})
+		}
+	}
+}
+
+// meter has a node's agent read its node's energy.
+func (s *spazio) meter(m *machine) {
+	s.c.advance(m)
+	a, j := &s.agents[m.index], s.thrift.meters[m.index]
+	power, known, err := j.read(s.c.now, m.model.ReadEnergy())
+	s.c.fail(err)
+	if known {
+		s.c.fail(a.pipeline.Power(at(s.c.now), power))
+	}
+	if j.reads%meterPerPods == 0 {
+		took := j.takePods(s.c.now, a.pods, func(key reserve.PodKey) (float64, bool) {
+			u, ok := m.model.Usage(node.PodID(podOf(key)))
+			return u.CPU, ok
+		})
+		s.c.fail(a.pipeline.PodPower(at(s.c.now), took))
+	}
+	s.c.agenda.add(event{at: s.c.now + meterPeriod, kind: metered, node: m.index})
+}
+
+// The scheduler's side.
+
+// consumed takes in what a report says that its pods took.
+func (s *spazio) consumed(r *report) {
+	for i, cores := range r.cores {
+		if cores > 0 {
+			s.c.fail(s.thrift.book.Observe(s.workloadOf(podOf(r.absorbed[i])), energy.Observation{
+				Pod: uint64(r.absorbed[i]), At: at(s.c.now), Cores: float64(cores),
+			}))
+		}
+	}
+}
+
+// workloadOf is a pod's; one without a name is its own.
+func (s *spazio) workloadOf(pod int32) string {
+	if name := s.c.pods[pod].Workload; name != "" {
+		return name
+	}
+	return fmt.Sprintf("pod-%d", pod)
+}
+
+// withCores is a demand with the cores that the pod is expected to keep busy, where
+// energy counts.
+func (s *spazio) withCores(d reserve.Demand, pod int32) reserve.Demand {
+	if s.thrift != nil {
+		d.Cores = s.cores(pod)
+	}
+	return d
+}
+
+// cores is how many a pod is expected to keep busy.
+func (s *spazio) cores(pod int32) float64 {
+	if k := s.classOf(pod); k != typicalPods {
+		if cores := s.classes[k].asks.Cores; cores > 0 {
+			return cores
+		}
+	}
+	return s.thrift.book.Estimate(s.workloadOf(pod)).Cores
+}
+
+// goodness of a node for a pod of so many cores.
+func (s *spazio) goodness(a *spazioAgent, cores float64) float64 {
+	power := &a.power
+	if !a.validity.Fresh(s.now()) {
+		power = &energy.Power{}
+	}
+	return energy.Goodness(power, a.reported.Pods, a.account.InFlightCores(), cores, s.options.EnergyObjective, s.options.EmptyNodesSleep)
+}
+
+// weigh returns what says how good a node is for a pod in energy.
+func (s *spazio) weigh(pod int32) func(*spazioAgent) float64 {
+	if s.thrift == nil {
+		return func(*spazioAgent) float64 { return math.NaN() }
+	}
+	cores := math.Max(math.Round(s.cores(pod)*coresSteps), 1) / coresSteps
+	fleet := s.fleetFor(cores)
+	return func(a *spazioAgent) float64 { return fleet.Relative(s.goodness(a, cores)) }
+}
+
+// fleetFor is what nodes are held against for a pod of so many cores.
+func (s *spazio) fleetFor(cores float64) reserve.Fleet {
+	t := s.thrift
+	if f, known := t.fleets[cores]; known && s.c.now-f.at < fleetAge {
+		return f.Fleet
+	}
+	t.all = t.all[:0]
+	for i := range s.agents {
+		t.all = append(t.all, s.goodness(&s.agents[i], cores))
+	}
+	f := reserve.FleetOf(t.all)
+	t.fleets[cores] = fleetAt{f, s.c.now}
+	return f
+}
