@@ -12,6 +12,9 @@ var colours = []color.NRGBA{
 	{0, 0, 0, 255}, {86, 180, 233, 255}, {230, 159, 0, 255},
 }
 
+// Colours is how many series have a colour of their own.
+func Colours() int { return len(colours) }
+
 // shades are those of spans.
 var shades = []color.NRGBA{{240, 228, 66, 110}, {213, 94, 0, 60}, {86, 180, 233, 70}}
 

@@ -85,8 +85,12 @@ func (r Runs) Table() table.Table {
 func decimal(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 
 // Save draws latency and requests over time, of the first seed, into a file ending in
-// .png or .svg: two panels a scenario.
+// .png or .svg: two panels a scenario. Of a single scenario and tuner it draws what each
+// service requested, and how its limit held it up.
 func (r Runs) Save(path string) error {
+	if groups := r.groups(); len(groups) == 1 {
+		return services(groups[0][0]).WriteFile(path)
+	}
 	var c chart.Chart
 	last := tuning.Scenario("")
 	for _, g := range r.groups() {
@@ -108,4 +112,27 @@ func (r Runs) Save(path string) error {
 		c.Panels[n-1].Series = append(c.Panels[n-1].Series, requests)
 	}
 	return c.WriteFile(path)
+}
+
+// services draws a run's.
+func services(run tuning.Row) chart.Chart {
+	x := chart.Axis{Label: "minutes"}
+	of := fmt.Sprintf(", limits at first: %s, tuner: %s", run.Scenario, run.Tuner)
+	requests := chart.Panel{Title: "requests" + of, X: x, Y: chart.Axis{Label: "cores", Log: true}}
+	held := chart.Panel{Title: "periods in which limits hold services up", X: x, Y: chart.Axis{Label: "%"}}
+	for i, m := range run.Minutes {
+		for n, s := range m.Services {
+			if i == 0 {
+				style, line := chart.Steps, chart.Line
+				if n >= chart.Colours() { // it has another's colour
+					style, line = chart.Dashed, chart.Dashed
+				}
+				requests.Series = append(requests.Series, chart.Series{Name: s.Service, Style: style})
+				held.Series = append(held.Series, chart.Series{Name: s.Service, Style: line})
+			}
+			requests.Series[n].Points = append(requests.Series[n].Points, chart.Point{X: float64(i + 1), Y: s.Request})
+			held.Series[n].Points = append(held.Series[n].Points, chart.Point{X: float64(i + 1), Y: 100 * s.Throttled})
+		}
+	}
+	return chart.Chart{Panels: []chart.Panel{requests, held}}
 }

@@ -13,7 +13,10 @@ import (
 func row(scenario tuning.Scenario, tuner tuning.Tuner, settled int, requests, throttled float64) tuning.Row {
 	r := tuning.Result{Settled: settled, Requests: requests, Limits: 2 * requests, Clairvoyant: 1, Throttled: throttled, Latency: .02}
 	for range 3 {
-		r.Minutes = append(r.Minutes, tuning.Minute{Latency: .02, Throttled: throttled, Requests: requests})
+		r.Minutes = append(r.Minutes, tuning.Minute{
+			Latency: .02, Throttled: throttled, Requests: requests,
+			Services: []tuning.Moment{{Service: "cart", Request: requests, Throttled: throttled}, {Service: "ad", Request: .1}},
+		})
 	}
 	return tuning.Row{Scenario: scenario, Tuner: tuner, Seed: 1, Result: r}
 }
@@ -47,6 +50,24 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"limits at first: default", "limits at first: cut", "spazio", "seed"} {
+		if !strings.Contains(string(drawn), text) {
+			t.Errorf("%q is not drawn", text)
+		}
+	}
+}
+
+// Of one tuner's runs each service is drawn.
+func TestServicesAreDrawn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "services.svg")
+	runs := report.Runs{row(tuning.Default, tuning.Spazio, 50, 1.25, .01), row(tuning.Default, tuning.Spazio, 51, 1, 0)}
+	if err := runs.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"limits at first: default, tuner: spazio", "periods in which limits hold services up", "cart", "ad"} {
 		if !strings.Contains(string(drawn), text) {
 			t.Errorf("%q is not drawn", text)
 		}

@@ -91,6 +91,16 @@ type Minute struct {
 	Throttled float64 `json:"throttled"`
 	Requests  float64 `json:"requests"`
 	Limits    float64 `json:"limits"`
+	// Services has each of them.
+	Services []Moment `json:"services"`
+}
+
+// Moment is a service's in a minute: what it requested, in cores, and the share of its
+// periods in which its limit held it up. It is a plain value, safe for concurrent use.
+type Moment struct {
+	Service   string  `json:"service"`
+	Request   float64 `json:"request"`
+	Throttled float64 `json:"throttled"`
 }
 
 // Result of a run. It is a plain value, safe for concurrent reading.
@@ -155,6 +165,7 @@ func serve(c Config) (Result, error) {
 			m.Latency += services[i].Calls * reading.response
 			m.Throttled = max(m.Throttled, reading.share())
 			m.Requests += s.request
+			m.Services = append(m.Services, Moment{services[i].Name, s.request, reading.share()})
 			if s.limit < float64(c.Cores) {
 				m.Limits += s.limit
 			}

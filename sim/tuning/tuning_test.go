@@ -52,8 +52,16 @@ func TestScenarios(t *testing.T) {
 	for _, s := range tuning.Scenarios() {
 		r := run(t, tuning.Config{Scenario: s, Tuner: tuning.None, Seed: 2, Minutes: 60})
 		limits = append(limits, r.Minutes[0].Limits)
-		if r.Minutes[0] != (tuning.Minute{Latency: r.Minutes[0].Latency, Throttled: r.Minutes[0].Throttled, Requests: r.Requests, Limits: r.Limits}) {
-			t.Errorf("%s: nobody changes anything, and it is %+v, then %v", s, r.Minutes[0], r.Requests)
+		first := r.Minutes[0]
+		if first.Requests != r.Requests || first.Limits != r.Limits {
+			t.Errorf("%s: nobody changes anything, and it is %+v, then %v", s, first, r.Requests)
+		}
+		sum, most := 0., 0.
+		for _, m := range first.Services {
+			sum, most = sum+m.Request, max(most, m.Throttled)
+		}
+		if len(first.Services) != 10 || math.Abs(sum-first.Requests) > 1e-9 || most != first.Throttled {
+			t.Errorf("%s: of each service %+v, of all %+v", s, first.Services, first)
 		}
 		if s == tuning.Unlimited && (r.Throttled != 0 || r.Settled != 0) {
 			t.Errorf("without limits %v held up, settled after %d", r.Throttled, r.Settled)

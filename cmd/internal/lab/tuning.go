@@ -58,7 +58,7 @@ holds up most in the last half hour.`,
 	set.IntVar(&f.config.Minutes, "minutes", 180, "how long the application serves")
 	set.IntVar(&f.config.Cores, "cores", 4, "cores of each service's node")
 	set.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
-	set.StringVar(&f.plot, "plot", "", "draw the first seed's runs into this .png or .svg file")
+	set.StringVar(&f.plot, "plot", "", "draw the first seed's runs into this .png or .svg file; of one tuner and one kind of limits, its services")
 	f.bind(set)
 	return cmd
 }
