@@ -332,6 +332,55 @@ func TestSpecBoundsRecommendations(t *testing.T) {
 	}
 }
 
+// The only workload of a namespace that may have one makes room for the next.
+func TestBoundOfOne(t *testing.T) {
+	for _, config := range []profiler.Config{{MaxOfNamespace: 1}, {MaxWorkloads: 1}} {
+		c := newCluster(t, config)
+		for n, name := range []string{"a", "b", "c"} {
+			c.pod(n, "a", deployment(name))
+			c.send("a", window(n, .5, 1e9))
+			c.send("a", window(n, .5, 1e9))
+		}
+		if got := names(c.publish()); !cmp.Equal(got, []string{"default/c", "default/a gone", "default/b gone"}) {
+			t.Errorf("%+v: updates %q", config, got)
+		}
+	}
+}
+
+// Of a pod whose workload nothing is known of that is said, until it is measured.
+func TestUnknownWorkloads(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	pod := profiler.Pod{UID: uid(1), Node: "a", Workload: deployment("web")}
+	if !c.store.Pod(c.at, pod) || !c.store.Pod(c.at, pod) {
+		t.Error("nothing is known, and that is not said")
+	}
+	c.send("a", window(1, .5, 1e9))
+	if c.store.Pod(c.at, pod) {
+		t.Error("it was measured, and is said to be unknown")
+	}
+}
+
+// Nodes are bounded; those that were silent for long make room.
+func TestBoundOfNodes(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	heard := func(n int) profiler.Results {
+		return c.store.Windows(c.at, agent.UsageBatch{Node: fmt.Sprint(n), Incarnation: 1, Sequence: 1, Windows: []agent.Window{window(1, .5, 1e9)}})
+	}
+	const most = 20_000
+	for n := range most {
+		if got := heard(n); got[profiler.Crowded] != 0 {
+			t.Fatalf("node %d: %v", n, got)
+		}
+	}
+	if got := heard(most); got[profiler.Crowded] != 1 {
+		t.Errorf("one more: %v", got)
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	if got := heard(most); got[profiler.Crowded] != 0 {
+		t.Errorf("after ten silent minutes: %v", got)
+	}
+}
+
 // Whoever invents names takes his own namespace's room.
 func TestBoundsOfWorkloads(t *testing.T) {
 	c := newCluster(t, profiler.Config{MaxOfNamespace: 3, MaxWorkloads: 5})

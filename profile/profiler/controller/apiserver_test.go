@@ -38,8 +38,9 @@ type apiServer struct {
 	watchers map[chan object]watcher
 	writes   []string // "METHOD path", those of leases and events aside
 	events   []object
-	conflict int    // so many updates to come are refused
-	denied   string // the verb that nobody may use
+	conflict int      // so many updates to come are refused
+	leases   []string // whose rights were asked about
+	denied   string   // the verb that nobody may use
 }
 
 // watcher hears of a resource's objects, those that labels select.
@@ -112,6 +113,11 @@ func refuse(w http.ResponseWriter, code int, reason string) {
 func (s *apiServer) review(w http.ResponseWriter, r *http.Request) {
 	var review authorizationv1.SelfSubjectAccessReview
 	_ = json.NewDecoder(r.Body).Decode(&review)
+	s.mu.Lock()
+	if a := review.Spec.ResourceAttributes; a != nil && a.Resource == "leases" {
+		s.leases = append(s.leases, a.Namespace+"/"+a.Name)
+	}
+	s.mu.Unlock()
 	allowed := review.Spec.ResourceAttributes == nil || review.Spec.ResourceAttributes.Verb != s.denied
 	answer(w, http.StatusCreated, object{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": object{"allowed": allowed}})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
+	"github.com/spazio-scheduler/spazio/profile/profiler/usageserver"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -231,6 +233,31 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
+// Writes that fail in a row come later and later, and come.
+func TestFailuresInARow(t *testing.T) {
+	s := newAPIServer(t)
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
+		r.measure(t, name, 1, .5, 1e9)
+		r.published(t, name, about(1e9))
+	}
+	s.mu.Lock()
+	s.conflict = 4 // an update and its second try, twice
+	s.mu.Unlock()
+	for _, name := range names {
+		r.window(string(podOf(name, 1).UID), .5, 4e9)
+	}
+	eventually(t, "one is written after two that failed", func() bool {
+		for _, name := range names {
+			if about(4e9)(s.profile(pathOf(name))) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // A profile that somebody deletes is written again, also if it goes before the writer
 // has its answer.
 func TestADeletedProfileComesAgain(t *testing.T) {
@@ -365,6 +392,74 @@ func TestAMissingRightIsShown(t *testing.T) {
 		}
 		return missing == 1 && missing+granted == len(controller.Rights())
 	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.leases) < 2 || s.leases[0] != "system/spazio-profiler" {
+		t.Errorf("asked about the leases %q", s.leases)
+	}
+}
+
+// A role has a rule a resource, with all that is done to it; that of the lease names it.
+func TestRules(t *testing.T) {
+	verbs := map[string][]string{}
+	for _, rule := range controller.Rules(controller.Rights(controller.ForExport)) {
+		if len(rule.Resources) != 1 || len(rule.APIGroups) != 1 {
+			t.Fatalf("%+v", rule)
+		}
+		name := rule.APIGroups[0] + " " + rule.Resources[0]
+		if verbs[name] != nil {
+			t.Errorf("two rules of %s", name)
+		}
+		verbs[name] = rule.Verbs
+		if lease := rule.Resources[0] == "leases"; lease != (len(rule.ResourceNames) == 1 && rule.ResourceNames[0] == controller.LeaseName) {
+			t.Errorf("%s: names %v", name, rule.ResourceNames)
+		}
+	}
+	for name, want := range map[string][]string{
+		" pods": {"list", "watch"}, "coordination.k8s.io leases": {"get", "update"},
+		"profile.spazio-scheduler.github.io workloadprofiles/status": {"update"},
+		"webapp.liqo.io.profiling connectionprofiles":                {"list", "watch", "create", "patch", "delete"},
+	} {
+		if !slices.Equal(verbs[name], want) {
+			t.Errorf("%s: %v, want %v", name, verbs[name], want)
+		}
+	}
+}
+
+// What a store and its server count is shown.
+func TestCollector(t *testing.T) {
+	store, err := profiler.New(profiler.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"web", "cart"} {
+		for n := range 2 {
+			store.Pod(time.Now(), profiler.Pod{UID: fmt.Sprint(name, n), Node: "node", Workload: workload(name)})
+		}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(controller.Collector(store, usageserver.New(store, usageserver.Config{})))
+	want := `
+# HELP spazio_profiler_nodes Nodes whose agents have a stream.
+# TYPE spazio_profiler_nodes gauge
+spazio_profiler_nodes 0
+# HELP spazio_profiler_pods Pods that are known.
+# TYPE spazio_profiler_pods gauge
+spazio_profiler_pods 4
+# HELP spazio_profiler_unpublished_workloads Workloads that wait to be published.
+# TYPE spazio_profiler_unpublished_workloads gauge
+spazio_profiler_unpublished_workloads 0
+# HELP spazio_profiler_waiting_windows Windows that wait for their pod.
+# TYPE spazio_profiler_waiting_windows gauge
+spazio_profiler_waiting_windows 0
+# HELP spazio_profiler_workloads Workloads that are known.
+# TYPE spazio_profiler_workloads gauge
+spazio_profiler_workloads 2
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "spazio_profiler_nodes", "spazio_profiler_pods",
+		"spazio_profiler_unpublished_workloads", "spazio_profiler_waiting_windows", "spazio_profiler_workloads"); err != nil {
+		t.Error(err)
+	}
 }
 
 // A window of a container that has run again counts for the container.

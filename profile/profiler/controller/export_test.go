@@ -86,6 +86,9 @@ func TestConnectionsAreExported(t *testing.T) {
 	if now := s.written("PATCH", "/connectionprofiles/"); now != before {
 		t.Errorf("%d writes of what is as it was", now-before)
 	}
+	if now := s.written("DELETE", "/connectionprofiles/"); now != 1 {
+		t.Errorf("%d deleted, of which one was no more", now)
+	}
 	f.more.Store(1000)
 	eventually(t, "more is written", func() bool {
 		publish()
