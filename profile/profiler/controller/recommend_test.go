@@ -84,7 +84,7 @@ func TestAutoscalersAreRecommended(t *testing.T) {
 		t.Errorf("recommended %v", got)
 	}
 	eventually(t, "it is counted", func() bool {
-		return r.gauge("spazio_profiler_autoscalers", "true") == 1 && r.gauge("spazio_profiler_autoscalers", "false") == 0 && r.gauge("spazio_profiler_strange_objects_total", "") == 1
+		return r.gauge("spazio_profiler_autoscalers", "true") == 1 && r.gauge("spazio_profiler_autoscalers", "false") == 0 && r.gauge("spazio_profiler_strange_objects_total", "") >= 1
 	})
 	r.window(string(podOf("web", 1).UID), .5, 4e9)
 	eventually(t, "more is recommended", func() bool { return s.targetOf("web").memory >= 4e9 })
