@@ -1,0 +1,210 @@
+package colocate
+
+import (
+	"cmp"
+	"math/bits"
+)
+
+// MostExact is the most jobs that are planned exactly; it takes 2^n steps.
+const MostExact = 20
+
+// Plan is a pairing of jobs.
+type Plan struct {
+	// Pairs has each job once; of an odd number of jobs the last pair is one alone.
+	Pairs []Pair
+	// Longest is the longest run time, and Sum that of all jobs, in seconds, as far as
+	// they are known.
+	Longest, Sum float64
+	// Unknown is how many of the run times are not known.
+	Unknown int
+	// Exact says that no pairing is better.
+	Exact bool
+}
+
+// cost is what it takes to put two jobs together.
+type cost struct {
+	unknown      int
+	longest, sum float64
+}
+
+func (c cost) plus(d cost) cost {
+	return cost{c.unknown + d.unknown, max(c.longest, d.longest), c.sum + d.sum}
+}
+
+// cost returns what the pair takes; b may be empty.
+func (m *Matrix) cost(a, b string) cost {
+	if b == "" {
+		return ofCell(m.At(a, a))
+	}
+	return ofCell(m.At(a, b)).plus(ofCell(m.At(b, a)))
+}
+
+func ofCell(c Cell) cost {
+	if c.Count == 0 {
+		return cost{unknown: 1}
+	}
+	return cost{longest: c.Mean, sum: c.Mean}
+}
+
+// plan makes a Plan of pairs.
+func (m *Matrix) plan(pairs []Pair) Plan {
+	var all cost
+	for _, p := range pairs {
+		all = all.plus(m.cost(p.A, p.B))
+	}
+	return Plan{Pairs: pairs, Longest: all.longest, Sum: all.sum, Unknown: all.unknown}
+}
+
+// Greedy pairs the jobs in the order given: the first that is left with the one, of
+// those that are left, beside which it takes least itself; one beside which it has not
+// run comes last, and of equals the first. It is the thesis' plan.
+func (m *Matrix) Greedy(jobs []string) (Plan, error) {
+	if err := check(jobs); err != nil {
+		return Plan{}, err
+	}
+	var pairs []Pair
+	paired := make([]bool, len(jobs))
+	for i, a := range jobs {
+		if paired[i] {
+			continue
+		}
+		best := -1
+		for j := i + 1; j < len(jobs); j++ {
+			if !paired[j] && (best < 0 || m.better(a, jobs[j], jobs[best])) {
+				best = j
+			}
+		}
+		p := Pair{A: a}
+		if best >= 0 {
+			p.B, paired[best] = jobs[best], true
+		}
+		pairs = append(pairs, p)
+	}
+	return m.plan(pairs), nil
+}
+
+// better says whether a takes less beside b than beside c.
+func (m *Matrix) better(a, b, c string) bool {
+	x, y := ofCell(m.At(a, b)), ofCell(m.At(a, c))
+	return cmp.Or(cmp.Compare(x.unknown, y.unknown), cmp.Compare(x.sum, y.sum)) < 0
+}
+
+// Plan pairs the jobs so that the fewest run times are unknown, then the longest is the
+// least, then their sum; of equal pairings it takes the first by the jobs' names. Beyond
+// MostExact jobs it is Greedy of the names in order.
+func (m *Matrix) Plan(jobs []string) (Plan, error) {
+	if err := check(jobs); err != nil {
+		return Plan{}, err
+	}
+	names := sorted(jobs)
+	if len(names) > MostExact {
+		return m.Greedy(names)
+	}
+	p := newPairing(m, names)
+	p.solve(longest)
+	limit := p.best[len(p.best)-1].value
+	p.limit, p.limited = limit, true
+	p.solve(sum)
+	plan := m.plan(p.pairs())
+	plan.Exact = true
+	return plan, nil
+}
+
+// measure is what a pairing is judged by, once the unknown are the fewest.
+type measure uint8
+
+const (
+	longest measure = iota
+	sum
+)
+
+// state is the best that can be made of a set of jobs.
+type state struct {
+	unknown int32
+	// partner is the index of the job that the first of the set is put beside.
+	partner int32
+	value   float64
+}
+
+// pairing finds a pairing by dynamic programming over subsets of the jobs: the first
+// job of a set has some partner, and the rest of the set is a smaller set. The longest
+// run time and the sum cannot be had in one pass, as a set's best by (longest, sum) need
+// not be part of the best of a larger one. So the first pass finds the least longest, and
+// the second the least sum of those pairings that keep to it.
+type pairing struct {
+	names []string
+	// n is the number of jobs made even: the last may be nobody, beside whom one is alone.
+	n     int
+	costs []cost
+	best  []state
+	// limit bounds the longest run time if limited.
+	limit   float64
+	limited bool
+}
+
+func newPairing(m *Matrix, names []string) *pairing {
+	n := len(names) + len(names)%2
+	p := &pairing{names: names, n: n, costs: make([]cost, n*n), best: make([]state, 1<<n)}
+	for i := range names {
+		for j := i + 1; j < n; j++ {
+			p.costs[i*n+j] = m.cost(names[i], p.name(j))
+		}
+	}
+	return p
+}
+
+// name returns the job's name, empty for nobody.
+func (p *pairing) name(i int) string {
+	if i < len(p.names) {
+		return p.names[i]
+	}
+	return ""
+}
+
+// solve fills best for all sets of an even number of jobs, the smaller before the larger.
+func (p *pairing) solve(by measure) {
+	for set := 1; set < len(p.best); set++ {
+		if bits.OnesCount(uint(set))%2 == 0 {
+			p.best[set] = p.solveSet(set, by)
+		}
+	}
+}
+
+func (p *pairing) solveSet(set int, by measure) state {
+	first := bits.TrailingZeros(uint(set))
+	best := state{partner: -1}
+	for others := set & (set - 1); others != 0; others &= others - 1 {
+		partner := bits.TrailingZeros(uint(others))
+		c, rest := &p.costs[first*p.n+partner], &p.best[set&^(1<<first)&^(1<<partner)]
+		if rest.partner < 0 || p.limited && c.longest > p.limit {
+			continue
+		}
+		s := state{unknown: int32(c.unknown) + rest.unknown, partner: int32(partner)}
+		if by == longest {
+			s.value = max(c.longest, rest.value)
+		} else {
+			s.value = c.sum + rest.value
+		}
+		if best.partner < 0 || s.unknown < best.unknown || s.unknown == best.unknown && s.value < best.value {
+			best = s
+		}
+	}
+	return best
+}
+
+// pairs reads the pairing of all jobs.
+func (p *pairing) pairs() []Pair {
+	var pairs []Pair
+	var alone []Pair
+	for set := len(p.best) - 1; set != 0; {
+		first, partner := bits.TrailingZeros(uint(set)), int(p.best[set].partner)
+		pair := Pair{A: p.names[first], B: p.name(partner)}
+		if pair.B == "" {
+			alone = append(alone, pair)
+		} else {
+			pairs = append(pairs, pair)
+		}
+		set &^= 1<<first | 1<<partner
+	}
+	return append(pairs, alone...)
+}

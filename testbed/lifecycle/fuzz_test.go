@@ -1,0 +1,67 @@
+package lifecycle_test
+
+import (
+	"encoding"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+)
+
+// FuzzText: what is read is written alike.
+func FuzzText(f *testing.F) {
+	for _, text := range []string{"Ready", "Acquiring", "Succeeded", "", "ready"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, v := range []interface {
+			encoding.TextMarshaler
+			encoding.TextUnmarshaler
+		}{new(lifecycle.JobState), new(lifecycle.SchedulingState), new(lifecycle.Outcome)} {
+			if v.UnmarshalText(data) != nil {
+				continue
+			}
+			if text, err := v.MarshalText(); err != nil || string(text) != string(data) && len(data) > 0 {
+				t.Errorf("%q is written as %q, %v", data, text, err)
+			}
+		}
+	})
+}
+
+// FuzzJob has a job live through observations of chance, its own state stored between.
+func FuzzJob(f *testing.F) {
+	f.Add(uint64(1), uint64(2))
+	f.Fuzz(func(t *testing.T, a, b uint64) { chance(t, rand.New(rand.NewPCG(a, b)), 60) })
+}
+
+func TestJobOfChance(t *testing.T) {
+	for seed := range uint64(300) {
+		chance(t, rand.New(rand.NewPCG(seed, 3)), 60)
+	}
+}
+
+func chance(t *testing.T, rng *rand.Rand, steps int) {
+	t.Helper()
+	j := lifecycle.Job{}
+	now := epoch
+	one := func(of []string) string { return of[rng.IntN(len(of))] }
+	for range steps {
+		now = now.Add(time.Duration(rng.IntN(300)) * time.Second)
+		o, _ := observed(j, one(holds), one(apps), one(pods), one(variants))
+		o.Stored = j
+		o.Check = lifecycle.Check(rng.IntN(4))
+		if rng.IntN(9) == 0 {
+			o.Fault = "refused"
+		}
+		o.Application.Attempt = j.NextAttempt() - rng.IntN(2)
+		switch {
+		case j.State == lifecycle.Ready && rng.IntN(2) == 0:
+			o.Stored.SchedulingUID = "s"
+		case j.State == lifecycle.InQueue && j.Request == nil && rng.IntN(2) == 0:
+			o.Stored.Request = &lifecycle.Request{Slots: twoSlots, Attempt: j.NextAttempt()}
+		}
+		holdToRules(t, "", o, now)
+		j, _ = lifecycle.StepJob(o, now)
+	}
+}

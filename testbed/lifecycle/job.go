@@ -1,0 +1,224 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Request is what a job has been granted: the creation request of its next run.
+type Request struct {
+	Testbed testbed.Name
+	Slots   []slot.ID
+	// Attempt numbers the run, from 1 on and never the same for a job; see Job.NextAttempt.
+	Attempt int
+}
+
+// Run is a run of a job's application. Its times are the application's and its pods'
+// own where those are known, so that who was away loses none.
+type Run struct {
+	Attempt    int
+	Scheduling testbed.Name
+	Testbed    testbed.Name
+	Slots      []slot.ID
+	// Application is the UID of the application, once it has been seen.
+	Application string
+	// Submitted is when the application was created, Scheduled when the last of its pods
+	// was bound, Started when the last of them started, Finished when it ended. What did
+	// not happen or was not seen is zero.
+	Submitted, Scheduled, Started, Finished time.Time
+	Outcome                                 Outcome
+	Reason                                  string
+}
+
+// MaxRuns is how many runs a job remembers.
+const MaxRuns = 50
+
+// Job is what is stored of a job. The zero value is a job that is ready.
+type Job struct {
+	State JobState
+	// Reason is why it failed, or is in the queue again.
+	Reason string
+	// Scheduling is the active scheduling, its UID in SchedulingUID; both are set by it, on
+	// a job that is Ready and has none.
+	Scheduling    testbed.Name
+	SchedulingUID string
+	// Request is set by whoever grants slots, on a job in the queue that has none.
+	Request *Request
+	// Retries counts the failed runs that were followed by another since the scheduling
+	// has the job; the next is not before NotBefore.
+	Retries   int
+	NotBefore time.Time
+	// Runs are the last MaxRuns, the oldest first.
+	Runs []Run
+}
+
+// NextAttempt numbers the run that comes next.
+func (j *Job) NextAttempt() int {
+	if len(j.Runs) == 0 {
+		return 1
+	}
+	return j.Runs[len(j.Runs)-1].Attempt + 1
+}
+
+// Run returns the run under way, nil if there is none. It points into Runs.
+func (j *Job) Run() *Run {
+	if len(j.Runs) == 0 || j.Runs[len(j.Runs)-1].Outcome != Open {
+		return nil
+	}
+	return &j.Runs[len(j.Runs)-1]
+}
+
+// spent says that the request's run has ended.
+func (j *Job) spent() bool {
+	return j.Request != nil && j.Run() == nil && j.Request.Attempt < j.NextAttempt()
+}
+
+// Phase is how far an application is.
+type Phase uint8
+
+// The phases of an application.
+const (
+	// Absent: there is none.
+	Absent Phase = iota
+	Pending
+	Active
+	Succeeded
+	Ended // without success
+)
+
+func (p Phase) String() string {
+	return nameOf([]string{"absent", "pending", "active", "succeeded", "ended"}, p)
+}
+
+// Application is what runs a job, as it is observed.
+type Application struct {
+	UID     string
+	Attempt int
+	Phase   Phase
+	// Reason is why it ended without success.
+	Reason            string
+	Created, Finished time.Time
+	// Deleting says that it is on its way out.
+	Deleting bool
+}
+
+// over says that the application does nothing more.
+func (a *Application) over() bool { return a.Phase == Succeeded || a.Phase == Ended }
+
+// Pods are the pods of a job that belong in slots.
+type Pods struct {
+	// Expected is how many the run has; 0 is one a slot.
+	Expected int
+	// Bound and Running are how many of the run's have been bound, and have started,
+	// whether or not they have ended since; BoundAt and StartedAt when the last did.
+	Bound, Running     int
+	BoundAt, StartedAt time.Time
+	// Live are those of any run that have not ended, bound or not.
+	Live int
+}
+
+// Check is what a trial creation of the application said.
+type Check uint8
+
+// The results of a trial.
+const (
+	Unchecked Check = iota
+	Valid
+	// Invalid: the application would be refused whenever it is created.
+	Invalid
+	// Unavailable: nobody is there who runs such applications. When that changes, the
+	// job is to be observed as Unchecked.
+	Unavailable
+)
+
+// JobObserved is what StepJob decides on.
+type JobObserved struct {
+	Stored Job
+	// Wanted says that the active scheduling is there, lists the job, and is not on its
+	// way out.
+	Wanted bool
+	// Claimed says that the job has a claim on slots.
+	Claimed bool
+	// Deleting says that the job is on its way out, Finalizer that it waits for us.
+	Deleting, Finalizer bool
+	Check               Check
+	// Problem is why Check is Invalid.
+	Problem string
+	// Fault is what must end the run though the application does not say so: its
+	// creation was refused, or a pod is not what was asked for. Empty if nothing.
+	Fault       string
+	Application Application
+	Pods        Pods
+	// RetryLimit is how many failed runs are followed by another, RetryDelay (0 is 10 s)
+	// after which time.
+	RetryLimit int
+	RetryDelay time.Duration
+	// SubmitTimeout is how long a run may take until it runs; 0 is 10 min.
+	SubmitTimeout time.Duration
+}
+
+// Defaults of JobObserved.
+const (
+	retryDelay    = 10 * time.Second
+	submitTimeout = 10 * time.Minute
+)
+
+// Reasons that StepJob gives for a run that failed.
+const (
+	ReasonLost    = "ApplicationLost"
+	ReasonTimeout = "SubmitTimeout"
+	ReasonEnded   = "ApplicationFailed"
+)
+
+// JobOp is what a JobAction does.
+type JobOp uint8
+
+// What is done for a job.
+const (
+	// AddJobFinalizer: the job's finalizer is set.
+	AddJobFinalizer JobOp = iota
+	// CheckApplication: the creation of the application is tried, without effect.
+	CheckApplication
+	// CreateApplication: the application of the Attempt is created for the job's request.
+	CreateApplication
+	// DeleteApplication: the application with the UID is deleted.
+	DeleteApplication
+	// FreeSlots: the job's claim ends.
+	FreeSlots
+	// RemoveJobFinalizer: the job's finalizer is removed; it is gone then.
+	RemoveJobFinalizer
+	// WakeJob: the job is to be looked at again at the time At, even if nothing happens.
+	WakeJob
+)
+
+func (o JobOp) String() string {
+	return nameOf([]string{"add-finalizer", "check", "create", "delete", "free-slots", "remove-finalizer", "wake"}, o)
+}
+
+// JobAction is what is to be done for a job. It is idempotent.
+type JobAction struct {
+	Op      JobOp
+	Attempt int
+	UID     string
+	At      time.Time
+}
+
+// StepJob says in which state the job is by what is observed, and what is to be done.
+// It is pure, and modifies nothing that it is given.
+func StepJob(o JobObserved, now time.Time) (Job, []JobAction) {
+	if o.RetryDelay == 0 {
+		o.RetryDelay = retryDelay
+	}
+	if o.SubmitTimeout == 0 {
+		o.SubmitTimeout = submitTimeout
+	}
+	j := o.Stored
+	j.Runs = slices.Clone(j.Runs)
+	step := jobStep{Job: &j, o: &o, now: now}
+	for step.advance() {
+	}
+	return j, step.actions()
+}

@@ -1,0 +1,217 @@
+package lifecycle
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/testbed"
+)
+
+// jobStep is a step of a job under way.
+type jobStep struct {
+	*Job
+	o   *JobObserved
+	now time.Time
+}
+
+// advance makes one transition, and says whether there was one.
+func (s *jobStep) advance() bool {
+	before := s.State
+	switch s.State {
+	case Ready:
+		s.ready()
+	case InQueue:
+		s.inQueue()
+	case Submitted, Scheduled, Running:
+		s.underWay()
+	case Completed, Failed:
+		s.releaseUnlessWanted()
+	case Releasing:
+		s.releasing()
+	}
+	return s.State != before
+}
+
+// held says that the scheduling has the job.
+func (s *jobStep) held() bool { return s.o.Wanted && !s.o.Deleting }
+
+func (s *jobStep) ready() {
+	switch {
+	case s.SchedulingUID == "":
+	case s.held():
+		s.State = InQueue
+	default:
+		s.Scheduling, s.SchedulingUID = testbed.Name{}, ""
+	}
+}
+
+func (s *jobStep) inQueue() {
+	if s.spent() && !s.o.Claimed {
+		s.Request = nil
+	}
+	switch {
+	case s.releaseUnlessWanted():
+	case s.o.Check == Invalid:
+		s.State, s.Reason = Failed, s.o.Problem
+	case s.Request == nil || s.spent() || s.now.Before(s.NotBefore):
+	default:
+		s.State, s.Reason, s.NotBefore = Submitted, "", time.Time{}
+		s.Runs = append(s.Runs, Run{
+			Attempt: s.Request.Attempt, Scheduling: s.Scheduling, Testbed: s.Request.Testbed,
+			Slots: s.Request.Slots, Submitted: s.now,
+		})
+		s.Runs = s.Runs[max(0, len(s.Runs)-MaxRuns):]
+	}
+}
+
+func (s *jobStep) releaseUnlessWanted() bool {
+	if s.held() {
+		return false
+	}
+	s.State = Releasing
+	return true
+}
+
+// application returns the run's own application, nil if it is not there.
+func (s *jobStep) application(run *Run) *Application {
+	if a := &s.o.Application; a.Phase != Absent && a.Attempt == run.Attempt {
+		return a
+	}
+	return nil
+}
+
+// underWay follows a run: first as far as it has come, so that what has ended is not
+// called late, then whether it has ended.
+func (s *jobStep) underWay() {
+	run := s.Run()
+	if run == nil { // a stored state that contradicts itself
+		s.State = Releasing
+		return
+	}
+	app := s.application(run)
+	s.follow(run, app)
+	switch {
+	case app != nil && app.Phase == Succeeded:
+		s.end(run, app, RunSucceeded, "")
+		s.State = Completed
+	case app != nil && app.Phase == Ended:
+		s.fail(run, app, cmp.Or(app.Reason, ReasonEnded))
+	case !s.held():
+		s.end(run, app, RunCancelled, "")
+		s.State = Releasing
+	case s.o.Fault != "":
+		s.fail(run, app, s.o.Fault)
+	case run.Application != "" && app == nil:
+		s.fail(run, nil, ReasonLost)
+	case s.State != Running && !s.now.Before(run.Submitted.Add(s.o.SubmitTimeout)):
+		s.fail(run, app, ReasonTimeout)
+	}
+}
+
+// follow notes what is seen of the run and how far it has come.
+func (s *jobStep) follow(run *Run, app *Application) {
+	if app != nil && run.Application == "" {
+		run.Application = app.UID
+		if !app.Created.IsZero() {
+			run.Submitted = app.Created
+		}
+	}
+	pods, expected := &s.o.Pods, max(1, cmp.Or(s.o.Pods.Expected, len(run.Slots)))
+	if s.State == Submitted && pods.Bound >= expected {
+		s.State = Scheduled
+	}
+	if run.Scheduled.IsZero() && pods.Bound >= expected {
+		run.Scheduled = orNow(pods.BoundAt, s.now)
+	}
+	if s.State == Scheduled && app != nil && app.Phase == Active && pods.Running >= expected {
+		s.State = Running
+	}
+	if run.Started.IsZero() && app != nil && app.Phase != Pending && pods.Running >= expected {
+		run.Started = orNow(pods.StartedAt, s.now)
+	}
+}
+
+func orNow(at, now time.Time) time.Time {
+	if at.IsZero() {
+		return now
+	}
+	return at
+}
+
+// end closes the run.
+func (s *jobStep) end(run *Run, app *Application, outcome Outcome, reason string) {
+	run.Outcome, run.Reason, run.Finished = outcome, reason, s.now
+	if app != nil {
+		run.Finished = orNow(app.Finished, s.now)
+	}
+}
+
+// fail closes the run, and puts the job into the queue again if it may be tried again.
+func (s *jobStep) fail(run *Run, app *Application, reason string) {
+	s.end(run, app, RunFailed, reason)
+	s.State, s.Reason = Failed, reason
+	if s.Retries < s.o.RetryLimit {
+		s.State = InQueue
+		s.Retries++
+		s.NotBefore = s.now.Add(s.o.RetryDelay)
+	}
+}
+
+func (s *jobStep) releasing() {
+	if s.o.Application.Phase != Absent || s.o.Pods.Live > 0 || s.o.Claimed {
+		return
+	}
+	runs := s.Runs
+	*s.Job = Job{Runs: runs}
+}
+
+// actions are what is to be done in the state reached.
+func (s *jobStep) actions() []JobAction {
+	var actions []JobAction
+	do := func(when bool, a JobAction) {
+		if when {
+			actions = append(actions, a)
+		}
+	}
+	o, app, run := s.o, &s.o.Application, s.Run()
+	absent := app.Phase == Absent
+	do(s.State != Ready && !o.Deleting && !o.Finalizer, JobAction{Op: AddJobFinalizer})
+	do(s.State == InQueue && o.Check == Unchecked, JobAction{Op: CheckApplication})
+	do(s.State == InQueue && s.now.Before(s.NotBefore), JobAction{Op: WakeJob, At: s.NotBefore})
+	if run != nil {
+		do(absent && run.Application == "", JobAction{Op: CreateApplication, Attempt: run.Attempt})
+		do(s.State != Running, JobAction{Op: WakeJob, At: run.Submitted.Add(o.SubmitTimeout)})
+	}
+	do(!absent && !app.Deleting && s.superfluous(run), JobAction{Op: DeleteApplication, Attempt: app.Attempt, UID: app.UID})
+	do(o.Claimed && s.vacant(), JobAction{Op: FreeSlots})
+	do(o.Deleting && o.Finalizer && s.State == Ready && absent && o.Pods.Live == 0 && !o.Claimed, JobAction{Op: RemoveJobFinalizer})
+	return actions
+}
+
+// superfluous says whether the application that is there is to go. One that has ended
+// stays to be looked at while the scheduling has the job, unless it keeps pods.
+func (s *jobStep) superfluous(run *Run) bool {
+	switch app := &s.o.Application; s.State {
+	case Submitted, Scheduled, Running:
+		return app.Attempt != run.Attempt
+	case Completed, Failed:
+		return !app.over() || s.o.Pods.Live > 0
+	default:
+		return true
+	}
+}
+
+// vacant says whether the job needs its slots no more: nothing that belongs to it could
+// still be in one.
+func (s *jobStep) vacant() bool {
+	app := &s.o.Application
+	switch {
+	case s.o.Pods.Live > 0:
+		return false
+	case s.State == Completed, s.State == Failed:
+		return app.Phase == Absent || app.over()
+	case s.State == InQueue:
+		return s.spent() && app.Phase == Absent
+	}
+	return !s.State.submitted() && app.Phase == Absent
+}

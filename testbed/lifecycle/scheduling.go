@@ -1,0 +1,252 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/testbed"
+)
+
+// Scheduling is what is stored of a scheduling. The zero value is one that has not been
+// looked at yet.
+type Scheduling struct {
+	State SchedulingState
+	// Started is when it had its jobs, Completed when all had ended or it failed.
+	Started, Completed time.Time
+	// Acquired are the jobs that it lists and has had, sorted. One of them that does not
+	// exist was deleted.
+	Acquired []testbed.Name
+}
+
+// Member is a job that a scheduling lists.
+type Member struct {
+	Job testbed.Name
+	// Exists says that there is such a job; the others describe it.
+	Exists bool
+	State  JobState
+	// Held says that the job's active scheduling is this one.
+	Held bool
+	// Claimed says that the job has a claim on slots.
+	Claimed bool
+	// Waiting says that the job must not start yet: the delay before it is tried again
+	// is not over, or nobody is there to run its application.
+	Waiting bool
+}
+
+// SchedulingObserved is what StepScheduling decides on.
+type SchedulingObserved struct {
+	Stored Scheduling
+	// Members are the jobs in the order of their first occurrence, each once.
+	Members []Member
+	// Holds is how many jobs have this as their active scheduling, listed or not.
+	Holds int
+	// Turn says that it may have all the jobs that it lacks (claim.Acquire): they exist,
+	// are ready, and nobody before it wants one.
+	Turn bool
+	// Exclusive says that it has its testbed alone.
+	Exclusive bool
+	// ConfirmEach has jobs wait until those submitted before have their pods bound.
+	ConfirmEach bool
+	// StopOnFailure ends it when a job has failed.
+	StopOnFailure bool
+	// Deleting says that it is on its way out, Finalizer that it waits for us.
+	Deleting, Finalizer bool
+	// KeepFor is how long it is kept once it has ended; nil is for ever.
+	KeepFor *time.Duration
+}
+
+// SchedulingOp is what a SchedulingAction does.
+type SchedulingOp uint8
+
+// What is done for a scheduling.
+const (
+	// AddSchedulingFinalizer: the scheduling's finalizer is set.
+	AddSchedulingFinalizer SchedulingOp = iota
+	// AcquireJobs: it becomes the active scheduling of the Jobs.
+	AcquireJobs
+	// SubmitJobs: the Jobs may be granted slots (claim.Table.Grant), and get their requests.
+	SubmitJobs
+	// Unlock: it has its testbed alone no more.
+	Unlock
+	// DeleteScheduling: it is deleted, having been kept for as long as it was to be.
+	DeleteScheduling
+	// RemoveSchedulingFinalizer: its finalizer is removed; it is gone then.
+	RemoveSchedulingFinalizer
+	// WakeScheduling: it is to be looked at again at the time At, even if nothing happens.
+	WakeScheduling
+)
+
+func (o SchedulingOp) String() string {
+	return nameOf([]string{"add-finalizer", "acquire", "submit", "unlock", "delete", "remove-finalizer", "wake"}, o)
+}
+
+// SchedulingAction is what is to be done for a scheduling. It is idempotent.
+type SchedulingAction struct {
+	Op   SchedulingOp
+	Jobs []testbed.Name
+	At   time.Time
+}
+
+// gone says that the scheduling had the job, and it was deleted.
+func (o *SchedulingObserved) gone(m *Member) bool {
+	if m.Exists {
+		return false
+	}
+	_, had := slices.BinarySearchFunc(o.Stored.Acquired, m.Job, testbed.Name.Compare)
+	return had
+}
+
+// Lacking returns the jobs that the scheduling wants and does not have: what it applies for.
+func (o *SchedulingObserved) Lacking() []testbed.Name {
+	return o.those(func(m *Member) bool { return !m.Held && !o.gone(m) })
+}
+
+// Eligible returns the jobs that could start if there were slots.
+func (o *SchedulingObserved) Eligible() []testbed.Name {
+	return o.those(func(m *Member) bool { return m.Held && m.State == InQueue && !m.Claimed && !m.Waiting })
+}
+
+// those returns the members' jobs of which it is true.
+func (o *SchedulingObserved) those(is func(*Member) bool) []testbed.Name {
+	var jobs []testbed.Name
+	for i := range o.Members {
+		if m := &o.Members[i]; is(m) {
+			jobs = append(jobs, m.Job)
+		}
+	}
+	return jobs
+}
+
+// any says whether it is true of a member that the scheduling holds.
+func (o *SchedulingObserved) any(is func(*Member) bool) bool {
+	return slices.ContainsFunc(o.Members, func(m Member) bool { return m.Held && is(&m) })
+}
+
+// unconfirmed is a job that was submitted and whose pods are not all bound.
+func unconfirmed(m *Member) bool {
+	return m.State == Submitted || m.State <= InQueue && m.Claimed
+}
+
+// unsubmitted is a job that has yet to be submitted.
+func unsubmitted(m *Member) bool { return m.State <= InQueue && !m.Claimed }
+
+// unended is a job that has not ended.
+func unended(m *Member) bool { return !m.State.ended() }
+
+// underWay is a job that has slots, or something in them.
+func underWay(m *Member) bool { return m.State.submitted() || m.Claimed }
+
+// StepScheduling says in which state the scheduling is by what is observed, and what is
+// to be done. It is pure, and modifies nothing that it is given.
+func StepScheduling(o SchedulingObserved, now time.Time) (Scheduling, []SchedulingAction) {
+	s := schedulingStep{Scheduling: o.Stored, o: &o, now: now}
+	s.Acquired = s.had()
+	for s.advance() {
+	}
+	return s.Scheduling, s.actions()
+}
+
+// schedulingStep is a step of a scheduling under way.
+type schedulingStep struct {
+	Scheduling
+	o   *SchedulingObserved
+	now time.Time
+}
+
+// had are the jobs that it lists and has had.
+func (s *schedulingStep) had() []testbed.Name {
+	had := s.o.those(func(m *Member) bool {
+		_, before := slices.BinarySearchFunc(s.o.Stored.Acquired, m.Job, testbed.Name.Compare)
+		return m.Held || before
+	})
+	slices.SortFunc(had, testbed.Name.Compare)
+	return had
+}
+
+// advance makes one transition, and says whether there was one.
+func (s *schedulingStep) advance() bool {
+	next := s.next()
+	if next == s.State {
+		return false
+	}
+	if s.State == Acquiring && next == Confirming && s.Started.IsZero() {
+		s.Started = s.now
+	}
+	if next == SchedulingCompleted || next == SchedulingFailed {
+		s.Completed = s.now
+	}
+	s.State = next
+	return true
+}
+
+// next is the state after one transition.
+func (s *schedulingStep) next() SchedulingState {
+	o := s.o
+	switch {
+	case s.State == SchedulingReleasing && o.Holds == 0:
+		return Released
+	case s.State == SchedulingReleasing || s.State == Released:
+		return s.State
+	case o.Deleting:
+		return SchedulingReleasing
+	case s.State == New:
+		return Acquiring
+	case s.State.active() && o.StopOnFailure && o.any(func(m *Member) bool { return m.State == Failed }):
+		return SchedulingFailed
+	}
+	switch s.State {
+	case Acquiring:
+		if len(o.Lacking()) == 0 && !o.any(func(m *Member) bool { return m.State == Ready }) {
+			return Confirming
+		}
+	case Confirming:
+		if !o.ConfirmEach || !o.any(unconfirmed) {
+			return Submitting
+		}
+	case Submitting:
+		if o.ConfirmEach && o.any(unconfirmed) {
+			return Confirming
+		}
+		if !o.any(unsubmitted) {
+			return AwaitingCompletion
+		}
+	case AwaitingCompletion:
+		switch {
+		case len(o.Lacking()) > 0:
+			return Acquiring
+		case o.any(unsubmitted):
+			return Submitting
+		case !o.any(unended):
+			return SchedulingCompleted
+		}
+	}
+	return s.State
+}
+
+// actions are what is to be done in the state reached.
+func (s *schedulingStep) actions() []SchedulingAction {
+	o := s.o
+	var actions []SchedulingAction
+	do := func(when bool, a SchedulingAction) {
+		if when {
+			actions = append(actions, a)
+		}
+	}
+	do(s.State != Released && !o.Deleting && !o.Finalizer, SchedulingAction{Op: AddSchedulingFinalizer})
+	if s.State.active() {
+		lacking := o.Lacking()
+		do(len(lacking) > 0 && o.Turn, SchedulingAction{Op: AcquireJobs, Jobs: lacking})
+		// What it already has goes on while it waits for what was added.
+		eligible := o.Eligible()
+		do(len(eligible) > 0 && !s.Started.IsZero() && s.State != Confirming, SchedulingAction{Op: SubmitJobs, Jobs: eligible})
+	}
+	over := s.State == SchedulingCompleted || s.State == SchedulingFailed && !o.any(underWay)
+	do(o.Exclusive && (over || s.State == Released), SchedulingAction{Op: Unlock})
+	if over && o.KeepFor != nil {
+		at := s.Completed.Add(*o.KeepFor)
+		do(!s.now.Before(at), SchedulingAction{Op: DeleteScheduling})
+		do(s.now.Before(at), SchedulingAction{Op: WakeScheduling, At: at})
+	}
+	do(s.State == Released && o.Finalizer, SchedulingAction{Op: RemoveSchedulingFinalizer})
+	return actions
+}

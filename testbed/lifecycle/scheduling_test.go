@@ -1,0 +1,281 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+)
+
+// kinds are the jobs that a scheduling may list.
+var kinds = []struct {
+	name   string
+	member lifecycle.Member
+	had    bool
+}{
+	{"lacking", lifecycle.Member{Exists: true}, false},
+	{"unknown", lifecycle.Member{}, false},
+	{"deleted", lifecycle.Member{}, true},
+	{"made anew", lifecycle.Member{Exists: true}, true},
+	{"held", lifecycle.Member{Exists: true, Held: true}, true},
+	{"queued", lifecycle.Member{Exists: true, Held: true, State: lifecycle.InQueue}, true},
+	{"claiming", lifecycle.Member{Exists: true, Held: true, State: lifecycle.InQueue, Claimed: true}, true},
+	{"waiting", lifecycle.Member{Exists: true, Held: true, State: lifecycle.InQueue, Waiting: true}, true},
+	{"submitted", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Submitted, Claimed: true}, true},
+	{"scheduled", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Scheduled, Claimed: true}, true},
+	{"running", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Running, Claimed: true}, true},
+	{"completed", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Completed}, true},
+	{"failed", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Failed}, true},
+	{"releasing", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Releasing}, true},
+}
+
+// wants vary what is observed besides: e each is confirmed, s stop on failure, d deleting.
+var wants = []string{"", "e", "s", "d", "es", "ed", "sd", "esd"}
+
+func observedScheduling(state lifecycle.SchedulingState, a, b int, want string) lifecycle.SchedulingObserved {
+	o := lifecycle.SchedulingObserved{
+		Stored: lifecycle.Scheduling{State: state}, Turn: true, Finalizer: true,
+		ConfirmEach: strings.Contains(want, "e"), StopOnFailure: strings.Contains(want, "s"), Deleting: strings.Contains(want, "d"),
+	}
+	if state > lifecycle.Acquiring {
+		o.Stored.Started = since
+	}
+	for i, k := range []int{a, b} {
+		m := kinds[k].member
+		m.Job = testbed.Name{Namespace: "lab", Name: string("ab"[i])}
+		if kinds[k].had {
+			o.Stored.Acquired = append(o.Stored.Acquired, m.Job)
+		}
+		if m.Held {
+			o.Holds++
+		}
+		o.Members = append(o.Members, m)
+	}
+	return o
+}
+
+func spellScheduling(s lifecycle.Scheduling, actions []lifecycle.SchedulingAction) string {
+	text := s.State.String()
+	for _, a := range actions {
+		text += " " + a.Op.String()
+		for _, job := range a.Jobs {
+			text += ":" + job.Name
+		}
+	}
+	return text
+}
+
+// TestSchedulingStates keeps what each state becomes with each two jobs.
+func TestSchedulingStates(t *testing.T) {
+	var trace strings.Builder
+	for state := lifecycle.New; state <= lifecycle.Released; state++ {
+		for a := range kinds {
+			for b := a; b < len(kinds); b++ {
+				fmt.Fprintf(&trace, "%v, %s and %s\n", state, kinds[a].name, kinds[b].name)
+				results := make(map[string][]string)
+				for _, want := range wants {
+					o := observedScheduling(state, a, b, want)
+					s, actions := lifecycle.StepScheduling(o, epoch)
+					if want == "" {
+						want = "-"
+					}
+					key := spellScheduling(s, actions)
+					results[key] = append(results[key], want)
+				}
+				keys := make([]string, 0, len(results))
+				for key := range results {
+					keys = append(keys, key)
+				}
+				slices.Sort(keys)
+				for _, key := range keys {
+					who := strings.Join(results[key], ",")
+					if len(keys) == 1 {
+						who = "always"
+					}
+					fmt.Fprintf(&trace, "    %s: %s\n", who, key)
+				}
+			}
+		}
+	}
+	golden(t, "scheduling-states.golden", trace.String())
+}
+
+// A step on what a step returned changes nothing and asks for the same.
+func TestSchedulingStepTwice(t *testing.T) {
+	hour := time.Hour
+	for state := lifecycle.New; state <= lifecycle.Released; state++ {
+		for a := range kinds {
+			for b := range kinds {
+				for i, want := range append(wants, wants...) {
+					o := observedScheduling(state, a, b, want)
+					if i >= len(wants) {
+						o.Turn, o.Finalizer, o.Exclusive, o.KeepFor = false, false, true, &hour
+						o.Stored.Started = since
+					}
+					what := fmt.Sprint(state, " ", kinds[a].name, " ", kinds[b].name, " ", want)
+					given := o
+					given.Members, given.Stored.Acquired = slices.Clone(o.Members), slices.Clone(o.Stored.Acquired)
+					s, actions := lifecycle.StepScheduling(o, epoch)
+					alike(t, what+": the input was modified", given, o)
+					o.Stored = s
+					again, same := lifecycle.StepScheduling(o, epoch)
+					alike(t, what+": a second step changes", s, again)
+					alike(t, what+": a second step asks for", actions, same)
+				}
+			}
+		}
+	}
+}
+
+// course is a scheduling in a story.
+type course struct {
+	t     *testing.T
+	o     lifecycle.SchedulingObserved
+	now   time.Time
+	trace strings.Builder
+}
+
+func (c *course) after(d time.Duration, what string, change func()) {
+	c.now = c.now.Add(d)
+	change()
+	c.o.Holds = 0
+	for _, m := range c.o.Members {
+		if m.Held {
+			c.o.Holds++
+		}
+	}
+	s, actions := lifecycle.StepScheduling(c.o, c.now)
+	c.o.Stored = s
+	fmt.Fprintf(&c.trace, "%6.0fs %s\n        %s\n", c.now.Sub(epoch).Seconds(), what, spellScheduling(s, actions))
+	for _, a := range actions {
+		if !a.At.IsZero() {
+			fmt.Fprintf(&c.trace, "        again at %.0fs\n", a.At.Sub(epoch).Seconds())
+		}
+	}
+}
+
+// TestSchedulingCourse keeps the courses of three schedulings.
+func TestSchedulingCourse(t *testing.T) {
+	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
+	c := &course{t: t, now: epoch}
+	state := func(i int, s lifecycle.JobState, claimed bool) {
+		c.o.Members[i].State, c.o.Members[i].Claimed = s, claimed
+	}
+	start := func(what string, jobs ...string) {
+		c.o = lifecycle.SchedulingObserved{}
+		for _, job := range jobs {
+			c.o.Members = append(c.o.Members, lifecycle.Member{Job: name(job), Exists: true})
+		}
+		c.after(time.Second, what, func() {})
+	}
+	hold := func(i int) { c.o.Members[i].Held = true }
+
+	start("two jobs, each to be confirmed", "b", "a")
+	c.o.ConfirmEach = true
+	c.after(1*time.Second, "its turn", func() { c.o.Turn, c.o.Finalizer = true, true })
+	c.after(1*time.Second, "it has one", func() { hold(0) })
+	c.after(1*time.Second, "it has both", func() { hold(1) })
+	c.after(1*time.Second, "they are in the queue", func() { state(0, lifecycle.InQueue, false); state(1, lifecycle.InQueue, false) })
+	c.after(1*time.Second, "one is granted slots", func() { state(0, lifecycle.InQueue, true) })
+	c.after(1*time.Second, "and submitted", func() { state(0, lifecycle.Submitted, true) })
+	c.after(1*time.Second, "and scheduled", func() { state(0, lifecycle.Scheduled, true) })
+	c.after(1*time.Second, "the other is submitted", func() { state(1, lifecycle.Submitted, true) })
+	c.after(1*time.Second, "and runs, as does the first", func() { state(0, lifecycle.Running, true); state(1, lifecycle.Running, true) })
+	c.after(1*time.Second, "a job is added", func() {
+		c.o.Turn = false
+		c.o.Members = append(c.o.Members, lifecycle.Member{Job: name("c"), Exists: true})
+	})
+	c.after(1*time.Second, "one fails, to be tried again", func() {
+		state(0, lifecycle.InQueue, false)
+		c.o.Members[0].Waiting = true
+	})
+	c.after(1*time.Second, "it is time", func() { c.o.Members[0].Waiting = false })
+	c.after(1*time.Second, "it runs", func() { state(0, lifecycle.Running, true) })
+	c.after(1*time.Second, "the new one may be had", func() { c.o.Turn = true })
+	c.after(1*time.Second, "it is had", func() { hold(2); state(2, lifecycle.InQueue, false) })
+	c.after(1*time.Second, "it runs", func() { state(2, lifecycle.Running, true) })
+	c.after(9*time.Second, "one completes, one fails, one is deleted", func() {
+		state(0, lifecycle.Completed, true)
+		state(1, lifecycle.Failed, false)
+		c.o.Members[2] = lifecycle.Member{Job: name("c")}
+	})
+	c.after(1*time.Second, "it is deleted", func() { c.o.Deleting = true })
+	c.after(1*time.Second, "its jobs are ready", func() { c.o.Members[0].Held, c.o.Members[1].Held = false, false })
+
+	start("an exclusive one that stops, and is kept for a minute", "a", "b")
+	minute := time.Minute
+	c.o.StopOnFailure, c.o.KeepFor, c.o.Turn, c.o.Finalizer = true, &minute, true, true
+	c.after(1*time.Second, "it has its jobs", func() {
+		hold(0)
+		hold(1)
+		state(0, lifecycle.InQueue, false)
+		state(1, lifecycle.InQueue, false)
+	})
+	c.after(1*time.Second, "and the testbed", func() { c.o.Exclusive = true; state(0, lifecycle.Running, true); state(1, lifecycle.Running, true) })
+	c.after(1*time.Second, "one fails", func() { state(0, lifecycle.Failed, true) })
+	c.after(1*time.Second, "its slots are free", func() { state(0, lifecycle.Failed, false) })
+	c.after(1*time.Second, "the other ends", func() { state(1, lifecycle.Completed, false) })
+	c.after(57*time.Second, "it is not time", func() { c.o.Exclusive = false })
+	c.after(1*time.Second, "it is time", func() {})
+	c.after(1*time.Second, "it is deleted", func() { c.o.Deleting = true })
+	c.after(1*time.Second, "its jobs are ready", func() { c.o.Members[0].Held, c.o.Members[1].Held = false, false })
+	c.after(1*time.Second, "its finalizer is removed", func() { c.o.Finalizer = false })
+
+	start("one whose jobs were done with nobody looking", "a")
+	c.o.Finalizer, c.o.Exclusive = true, true
+	c.after(1*time.Second, "all at once", func() { hold(0); state(0, lifecycle.Completed, false) })
+	c.after(1*time.Second, "a job is added too late", func() {
+		c.o.Members = append(c.o.Members, lifecycle.Member{Job: name("b"), Exists: true})
+	})
+	c.after(1*time.Second, "all are taken out", func() { c.o.Members = nil })
+	golden(t, "scheduling-course.golden", c.trace.String())
+}
+
+// One that failed has the testbed alone until nothing of it is in a slot.
+func TestSchedulingUnlocks(t *testing.T) {
+	for want, m := range map[string]lifecycle.Member{
+		"Failed":        {Exists: true, Held: true, State: lifecycle.Failed, Claimed: true},
+		"Failed ":       {Exists: true, Held: true, State: lifecycle.Running},
+		"Failed unlock": {Exists: true, Held: true, State: lifecycle.InQueue},
+	} {
+		o := observedScheduling(lifecycle.SchedulingFailed, 5, 5, "s")
+		o.Members[1], o.Exclusive = m, true
+		s, actions := lifecycle.StepScheduling(o, epoch)
+		if got := spellScheduling(s, actions); got != strings.TrimSpace(want) {
+			t.Errorf("%+v: %s, want %s", m, got, want)
+		}
+	}
+}
+
+// The scheduling's own times, and the jobs that it has had.
+func TestSchedulingRecord(t *testing.T) {
+	o := observedScheduling(lifecycle.Acquiring, 5, 5, "")
+	o.Stored = lifecycle.Scheduling{State: lifecycle.Acquiring, Acquired: []testbed.Name{{Namespace: "lab", Name: "x"}}}
+	o.Members[0].Job.Name = "z"
+	s, _ := lifecycle.StepScheduling(o, epoch)
+	want := lifecycle.Scheduling{State: lifecycle.Submitting, Started: epoch, Acquired: []testbed.Name{{Namespace: "lab", Name: "b"}, {Namespace: "lab", Name: "z"}}}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Error(diff)
+	}
+	o.Stored = s
+	o.Members[0].State, o.Members[1].State = lifecycle.Completed, lifecycle.Failed
+	s, _ = lifecycle.StepScheduling(o, epoch.Add(time.Minute))
+	want.State, want.Completed = lifecycle.SchedulingCompleted, epoch.Add(time.Minute)
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Error(diff)
+	}
+	// An extension does not start the clock anew.
+	o.Stored = lifecycle.Scheduling{State: lifecycle.Acquiring, Started: since}
+	if s, _ = lifecycle.StepScheduling(o, epoch); !s.Started.Equal(since) {
+		t.Errorf("started at %v", s.Started)
+	}
+	if got := fmt.Sprint(lifecycle.SchedulingState(99), lifecycle.Unlock); got != "99 unlock" {
+		t.Error(got)
+	}
+}
