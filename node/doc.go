@@ -13,6 +13,15 @@
 // aggregator, which answers with the fleet's. Schedulers say over their streams
 // which pods they have bound to the node, so that the load of a start is expected.
 //
+// # Energy
+//
+// With Config.Energy the goroutine that samples reads, behind every tenth sample, what
+// the machine has taken in joules and its CPU time, and every five seconds those of its
+// pods. It learns the power by load, which takes loads that differ: until it knows what
+// a core more takes it tells no power. Reports carry the power and what each pod took;
+// metrics, spazio_energy_…, show the joules of the node, of each pod and of nobody,
+// which sum up. With [NewPowerMeter] power is a channel as well.
+//
 // # What it starts and stops
 //
 // [New] starts nothing. [Agent.Run] starts one goroutine that samples and owns the

@@ -46,7 +46,9 @@
 // interface: the CRI's events, containerd's, and the API server's watch.
 //
 // [PodUsage] reads what each pod takes from its cgroup: CPU time used and waited for,
-// the time its limit held it up, the memory that the machine can't reclaim.
+// the time its limit held it up, the memory that the machine can't reclaim. By the same
+// open files it tells, at once, the CPU time of the machine, of the kubelet's tree and of
+// all pods, by which energy is divided.
 //
 // Reading is apart from parsing, which takes bytes and allocates nothing;
 // [ParseStat], [ParseCPUStat], [ParseCounter] and [ParsePressure] are there for

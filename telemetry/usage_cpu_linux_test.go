@@ -90,6 +90,34 @@ func TestCPUOfChildren(t *testing.T) {
 	}
 }
 
+// TestCPUReadFirstEndsNoPod: a pod whose end reading CPU times finds has its last reading
+// by ReadTo all the same.
+func TestCPUReadFirstEndsNoPod(t *testing.T) {
+	k := realTree(t)
+	if k == nil {
+		t.Log("cgroups can't be made here: nothing to see")
+		return
+	}
+	u := k.usage()
+	if err := k.enter(k.container(podA, idA), `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done`).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	readCPU(t, u, start)
+	first := read(t, u, start)
+	if len(first) != 1 || first[0].CPU <= 0 {
+		t.Fatalf("%+v", first)
+	}
+	for _, dir := range []string{k.container(podA, idA), k.pod(podA)} {
+		removeGroupsOf(k, dir)
+	}
+	if got := readCPU(t, u, start.Add(time.Second)); len(got.Pods) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if last := read(t, u, start.Add(time.Second)); len(last) != 1 || !last[0].Ended || last[0].CPU != first[0].CPU {
+		t.Errorf("%+v", last)
+	}
+}
+
 // BenchmarkCPUOfPods reads the machine, the tree and so many pods.
 func BenchmarkCPUOfPods(b *testing.B) {
 	for _, pods := range []int{1, 50} {

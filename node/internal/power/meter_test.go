@@ -45,6 +45,9 @@ type machine struct {
 	failed  []error
 	zones   int // of which the second is a part of the first
 	told    []telemetry.Pod
+	// dram is a zone that adds to the first and may be missing.
+	dram      float64
+	dramThere bool
 }
 
 type pod struct {
@@ -73,6 +76,7 @@ func (m *machine) advance(d time.Duration) {
 	}
 	m.node += time.Duration(busy * float64(d))
 	m.joules += (40 + 20*busy) * d.Seconds()
+	m.dram += 2 * d.Seconds()
 }
 
 func (m *machine) Name() string            { return m.name }
@@ -88,6 +92,9 @@ func (m *machine) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	micro := uint64(math.Round(m.joules * 1e6))
 	for i := range m.zones {
 		dst = append(dst, energy.Reading{Zone: fmt.Sprintf("zone-%d", i), Counter: micro / uint64(i+1), Part: i > 0, At: at})
+	}
+	if m.dramThere {
+		dst = append(dst, energy.Reading{Zone: "dram", Counter: uint64(math.Round(m.dram * 1e6)), At: at})
 	}
 	return dst, nil
 }
@@ -231,6 +238,26 @@ func TestNodeAndPods(t *testing.T) {
 	}
 }
 
+// TestPodsOfBefore: what a pod had used before it was seen is no part of the window in
+// which it was, unless it began in that.
+func TestPodsOfBefore(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{})
+	m.seconds(p, 11)
+	m.pods[podA], m.pods[podB] = &pod{cores: .5, cpu: time.Hour, older: true}, &pod{cores: .5}
+	_, _, took := m.seconds(p, 5)
+	if len(took) != 1 || !near(float64(took[reserve.KeyOf(podB)].Cores), .5, 1e-6) {
+		t.Errorf("in the first window: %v", took)
+	}
+	_, _, took = m.seconds(p, 5)
+	if len(took) != 2 || !near(float64(took[reserve.KeyOf(podA)].Cores), .5, 1e-6) || !near(float64(took[reserve.KeyOf(podB)].Cores), .5, 1e-6) {
+		t.Errorf("in the second: %v", took)
+	}
+	if all := series(t, p); !near(sum(all, "pod_joules_total"), m.pods[podA].joules+m.pods[podB].joules, .6*m.pods[podB].joules) {
+		t.Errorf("%v", all)
+	}
+}
+
 // TestNothingIsLost: whatever happens, what pods are charged and what nobody is sum up to
 // what the node took, as of the last look at the pods.
 func TestNothingIsLost(t *testing.T) {
@@ -268,6 +295,10 @@ func TestNothingIsLost(t *testing.T) {
 				m.treeErr = []error{nil, fmt.Errorf("no %w", telemetry.ErrNoPodUsage)}[rng.IntN(2)]
 			case 8:
 				m.cores = 1 + rng.IntN(8)
+			case 9:
+				m.dramThere = !m.dramThere
+			case 10:
+				m.dram = 0
 			}
 			m.advance(time.Second + time.Duration(rng.IntN(1e6)))
 			found := p.Measure(m.at)
@@ -283,7 +314,10 @@ func TestNothingIsLost(t *testing.T) {
 			all := series(t, p)
 			looks++
 			charged := sum(all, "pod_joules_total") + sum(all, "unattributed_joules_total")
-			taken := all["node_joules_total{source=powercap,zone=zone-0}"] + all["node_joules_total{source=hwmon,zone=zone-0}"]
+			taken := 0.
+			for _, from := range []string{"powercap", "hwmon"} {
+				taken += all["node_joules_total{source="+from+",zone=zone-0}"] + all["node_joules_total{source="+from+",zone=dram}"]
+			}
 			if !near(charged, taken, 1e-9*taken) {
 				t.Fatalf("seed %d, second %d: %g J charged, %g J taken", seed, i, charged, taken)
 			}
@@ -293,7 +327,7 @@ func TestNothingIsLost(t *testing.T) {
 				}
 			}
 		}
-		if power < 20 || looks < 20 {
+		if power < 5 || looks < 20 {
 			t.Errorf("seed %d: power told %d times, pods %d times", seed, power, looks)
 		}
 	}
@@ -379,17 +413,23 @@ func TestWhatIsLostIsToldAndCounted(t *testing.T) {
 		m.system = float64(1 + i%2)
 		m.seconds(p, 1)
 	}
-	m.system = 1
+	m.system = .5
+	m.pods[podA] = &pod{cores: .5}
+	m.seconds(p, 5)
 	m.joules = 10
-	if last, told, _ := m.seconds(p, 1); told {
+	last, told, took := m.seconds(p, 1)
+	if told {
 		t.Errorf("told %+v", last)
 	}
-	last, told, took := m.seconds(p, 1)
+	last, told, more := m.seconds(p, 1)
 	if !told || last.Flags&(energy.Partial|energy.Gap) != energy.Partial|energy.Gap {
 		t.Errorf("told %v %+v", told, last)
 	}
-	if took != nil {
-		t.Errorf("pods of a window with a hole: %v", took)
+	if _, _, rest := m.seconds(p, 3); took != nil || more != nil || rest != nil {
+		t.Errorf("pods of a window with a hole: %v, %v, %v", took, more, rest)
+	}
+	if _, _, took = m.seconds(p, 5); len(took) != 1 || !near(float64(took[reserve.KeyOf(podA)].Watts), 10, 3) {
+		t.Errorf("pods of the next: %v", took)
 	}
 	if last, _, _ = m.seconds(p, 1); last.Flags&(energy.Partial|energy.Gap) != 0 {
 		t.Errorf("%+v", last)

@@ -217,7 +217,7 @@ func TestPodStates(t *testing.T) {
 	r := run(t, containerd.Config{Endpoint: s.Path, Rescan: time.Hour})
 	r.UntilStates()
 	node.UntilSubscribed(t)
-	pod := telemetry.Pod{UID: sourcetest.UID(1)}
+	pod := telemetry.Pod{UID: sourcetest.UID(1), Namespace: "team", Name: "named-" + sourcetest.UID(1)}
 	until := func(state telemetry.PodState, starts int) {
 		t.Helper()
 		pod.State, pod.Starts = state, starts
