@@ -381,6 +381,13 @@ func TestBadRequests(t *testing.T) {
 			}
 		}
 	}
+	for range 20 { // of several the first by name, whatever the order of a map
+		_, err := child(t, batchJob(t, "job", "{}"), request(1, "memory", "0", "cpu", "0", "example.com/gpu", "0"))
+		var refused *workload.FieldError
+		if !errors.As(err, &refused) || refused.Field != "creationRequest.resources.cpu" {
+			t.Fatalf("%v", err)
+		}
+	}
 	for _, adapter := range workload.Adapters() {
 		job := batchJob(t, "job", "{}")
 		job.Spec = v1alpha1.BatchJobSpec{}
@@ -406,6 +413,7 @@ func TestName(t *testing.T) {
 		{long[:30] + "-bcdefghijk", 1, long[:30] + "-hex-r1"},
 		{"a.b", 2, "a-b-hex-r2"},
 		{"7up", 3, "j7up-hex-r3"},
+		{"z.zz.90", 1, "z-zz-90-hex-r1"},
 	} {
 		got := workload.Name(test.job, test.attempt)
 		before, after, hashed := strings.Cut(test.want, "hex")
@@ -487,6 +495,7 @@ func TestStatus(t *testing.T) {
 		{"flink", "{jobStatus: {state: FINISHED, updateTime: '1795339800000'}, lifecycleState: STABLE}", workload.Status{Phase: workload.Succeeded, State: "FINISHED", Finished: end}},
 		{"flink", "{jobStatus: {state: FINISHED, updateTime: soon}, jobManagerDeploymentStatus: ERROR}", workload.Status{Phase: workload.Succeeded, State: "FINISHED"}},
 		{"flink", "{jobStatus: {state: FAILED, updateTime: '1795339800000'}, error: boom}", workload.Status{Phase: workload.Failed, State: "FAILED", Message: "boom", Finished: end}},
+		{"flink", "{jobStatus: {state: FINISHED, updateTime: '0'}}", workload.Status{Phase: workload.Succeeded, State: "FINISHED"}},
 		{"flink", "{jobStatus: {state: CANCELED}}", workload.Status{Phase: workload.Failed, State: "CANCELED"}},
 		{"flink", "{jobStatus: {state: RUNNING}, lifecycleState: FAILED, error: bad spec}", workload.Status{Phase: workload.Failed, State: "FAILED", Message: "bad spec"}},
 		{"flink", "{jobStatus: {state: RECONCILING}, jobManagerDeploymentStatus: ERROR}", workload.Status{Phase: workload.Failed, State: "ERROR"}},

@@ -3,7 +3,7 @@
 // sees the nodes and why a pod is where it is or waits, a node's agent for the
 // reasons of its last report, and an aggregator for the fleet's models, all by
 // package podforward; others show the profiles of workloads, by package view, and install
-// Spazio, look after it and remove it, by package deploy. It builds without k8s.io/kubernetes.
+// Spazio, look after it and remove it, by package deploy. One rewrites manifests. It builds without k8s.io/kubernetes.
 package spazioctl
 
 import (
@@ -38,6 +38,6 @@ func newCommand(name, shown string) *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
 		Version:     command.Version(),
 	}
-	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newCheckCommand(), newUninstallCommand(), newProfileCommand())
+	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newCheckCommand(), newUninstallCommand(), newProfileCommand(), newConvertCommand())
 	return root
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/operator/convert"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
 )
@@ -92,6 +93,35 @@ func TestFlinkSchema(t *testing.T) {
 	}
 	defineFrom(t, client, file, resource)
 	taken(t, client, resource, children(t, "flink*.yaml"))
+}
+
+// What spazio convert makes of the thesis' manifests is taken.
+func TestConverted(t *testing.T) {
+	client := connect(t)
+	old, err := os.ReadFile("../../../../operator/convert/testdata/old.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := convert.Manifests(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, document := range strings.Split(string(text), "---\n") {
+		o := parse(t, document)
+		for resource, kind := range kinds {
+			if o.GetKind() == kind {
+				count++
+				o.SetNamespace(metav1.NamespaceDefault)
+				if _, err := resourceOf(client, resource).Create(t.Context(), o, dry); err != nil {
+					t.Errorf("%s: %v", o.GetName(), err)
+				}
+			}
+		}
+	}
+	if count != 4 {
+		t.Errorf("%d objects", count)
+	}
 }
 
 func defineFrom(t *testing.T, client dynamic.Interface, file string, resource schema.GroupVersionResource) {
