@@ -67,7 +67,7 @@ func (c Comparison) trades(lines []experiment.Line, name string) (panels []chart
 		}
 		panels = append(panels, chart.Panel{
 			Title: title,
-			X:     chart.Axis{Label: "99th percentile of the sojourn time, ratio to default", Log: true, Min: .95, Max: furthest},
+			X:     chart.Axis{Label: "99th percentile of the sojourn time, ratio to default", Log: true, Min: nearest(series), Max: furthest},
 			Y:     tradeAxis(series),
 			Tall:  true, Series: series, Marks: []chart.Mark{{X: 1}},
 		})
@@ -78,6 +78,19 @@ func (c Comparison) trades(lines []experiment.Line, name string) (panels []chart
 // furthest is the ratio of sojourns up to which schedulers are drawn: those that let pods
 // wait for many times as long would press all others into a corner.
 const furthest = 1.25
+
+// nearest is a ratio of sojourns below which there is no scheduler, in tenths.
+func nearest(series []chart.Series) float64 {
+	x := .95
+	for _, s := range series {
+		for _, p := range s.Points {
+			if p.X < x {
+				x = max(math.Floor(10*p.X), .1) / 10
+			}
+		}
+	}
+	return x
+}
 
 // tradeAxis has room for the series, in whole tenths.
 func tradeAxis(series []chart.Series) chart.Axis {
