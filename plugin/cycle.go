@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -168,7 +169,8 @@ func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
 	k := math.Float64frombits(c.directory.board[i].k.Load())
 	g := math.NaN()
 	if r.Energy > 0 {
-		power := c.directory.powerOf(i, c.at)
+		var power energy.Power
+		c.directory.powerTo(&power, i, c.at)
 		g = c.weighing.relative(&power)
 	}
 	return reserve.Score(free-c.lowest, k, g, u, r)

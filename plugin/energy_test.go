@@ -243,6 +243,36 @@ func TestPlacementWithoutPower(t *testing.T) {
 	}
 }
 
+// TestPlacementOfSilentNodes: what they said of their power before counts for nothing,
+// also where they are ranked by what they last said of their room.
+func TestPlacementOfSilentNodes(t *testing.T) {
+	for _, policy := range []string{"Neutral", "Allow"} {
+		t.Run(policy, func(t *testing.T) {
+			args := plugin.SpazioArgs{StalePolicy: policy, MaxAge: metav1.Duration{Duration: 5 * time.Second}}
+			thrift := args
+			thrift.EnergyWeight = .5
+			one, other := newTwin(t, args), newTwin(t, thrift)
+			for i := range twinNodes {
+				r := withPower(1+1.5*float64(i), machine(40, 120+100*float64(i%4)))
+				one.settle(i, r)
+				other.settle(i, r)
+			}
+			pod := newPod(1)
+			if a, b := one.cycle(t, pod), other.cycle(t, pod); cmp.Equal(a, b) {
+				t.Fatalf("energy decides nothing: %v", a)
+			}
+			for range 12 {
+				one.advance(time.Second)
+				other.advance(time.Second)
+			}
+			a, b := one.cycle(t, pod), other.cycle(t, pod)
+			if diff := cmp.Diff(a, b); diff != "" || len(a) == 0 {
+				t.Errorf("%v (-without energy +with):\n%s", a, diff)
+			}
+		})
+	}
+}
+
 const twinNodes = 7
 
 // twin is a cluster that is told what another is.
@@ -337,23 +367,33 @@ func TestWorkloadsAreMeasured(t *testing.T) {
 		streams[node].settle(agent.Report{Avail: float64(clock.Now().Unix()%1000) / 8, Absorbed: keys, AbsorbedCores: cores, AbsorbedWatts: watts, Power: p})
 	}
 	c.eventually("nothing is known", func() bool { return c.explain(later).Energy == nil })
-	for i := range 6 {
+	both := func(own float32) {
+		t.Helper()
 		// Each lies of the other's pod, and the second of watts that it does not have.
-		told(0, []float32{.5, 7}, []float32{6, 500})
+		told(0, []float32{own, 7}, []float32{12 * own, 500})
 		told(1, []float32{9, 300}, []float32{700, 1e6})
+	}
+	// The first report has it found out whose each pod is.
+	c.eventually("both pods were observed", func() bool {
+		clock.advance(time.Second)
+		both(.5)
+		return c.explain(web).Energy.Pods == 1 && c.explain(api).Energy.Pods == 1
+	})
+	before := c.explain(later).Energy.Joules
+	for i := range 6 {
 		clock.advance(5 * time.Second)
-		if i == 0 {
-			c.eventually("pods are told apart", func() bool { return c.explain(later).Energy != nil })
+		if i == 3 {
+			both(0) // not measured
+			continue
 		}
+		both(.5)
 	}
 	e := c.explain(later)
 	want := &plugin.WorkloadEnergy{Workload: "default/Deployment/web", Cores: .5, Watts: 6, Pods: 1, Known: true}
 	if diff := cmp.Diff(want, e.Energy, cmpopts.IgnoreFields(plugin.WorkloadEnergy{}, "Joules")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// The first report may have come before it was known whose the pod is, and the first
-	// of a node stands for no time.
-	if j := e.Energy.Joules; j < 4*30 || j > 5*30 {
+	if j := e.Energy.Joules - before; j != 5*5*6 {
 		t.Errorf("%v J in five times 5 s of 6 W", j)
 	}
 	if !strings.Contains(e.Text(), "a pod of its workload default/Deployment/web takes 0.5 cores and 6 ± 0 W, by 1 of them") {
@@ -483,13 +523,21 @@ func TestIgnoreRoom(t *testing.T) {
 	c := thrifty(t, newClock(), 4, func(s *setup) { s.args.IgnoreRoom, s.args.StalePolicy = true, "Reject" })
 	streams := c.power(.5, machine(40, 120), machine(40, 360), machine(40, 120))
 	streams[0].settle(withPower(-1.5, machine(40, 120)))
+	streams[1].settle(withPower(-.5, machine(40, 360)))
 	pod := newPod(1)
 	pod.Spec.SchedulerName = "spazio"
 	scores := c.scored(t, pod, c.infos)
-	// √room of 2 more than the least; the silent node is in the middle.
-	want := map[string]int64{nodeName(0): 0, nodeName(1): 50, nodeName(2): 100, nodeName(3): 50}
+	// √room of 0, 1 and 2 more than the least, and the second a quarter as good; the
+	// silent node is in the middle.
+	want := map[string]int64{nodeName(0): 0, nodeName(1): 35, nodeName(2): 100, nodeName(3): 50}
 	if diff := cmp.Diff(want, scores); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.arrive(pod)
+	for _, n := range c.explain(pod).Nodes {
+		if n.Score == nil || *n.Score != want[n.Node] {
+			t.Errorf("%s is explained with %v", n.Node, n.Score)
+		}
 	}
 	strange := nodeInfo{node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}}
 	if status := c.Filter(t.Context(), &cycleState{}, pod, strange); !status.IsSuccess() {
@@ -501,7 +549,6 @@ func TestIgnoreRoom(t *testing.T) {
 			t.Fatalf("pod %d to %q: %v", i, node, reasons(status))
 		}
 	}
-	c.arrive(pod)
 	if e := c.explain(pod); e.Nodes[0].Score == nil || e.Nodes[0].Reason != "no room" || e.Nodes[3].Score == nil {
 		t.Errorf("explained as %+v", e.Nodes)
 	}

@@ -30,17 +30,16 @@ func (l *powerLine) put(p *energy.Power) {
 	l[2].Store(pair(p.Cores, 1))
 }
 
-// read returns a power that is as good as the node's.
-func (l *powerLine) read() (p energy.Power) {
+// readTo makes p, the zero value, a power that is as good as the node's.
+func (l *powerLine) readTo(p *energy.Power) {
 	cores, known := split(l[2].Load())
 	if known == 0 {
-		return p
+		return
 	}
 	left, marginal := split(l[0].Load())
 	idle, busy := split(l[1].Load())
-	return energy.Power{
-		Quality: energy.Measured, Max: float64(left), Marginal: float64(marginal), Idle: float64(idle), Busy: float64(busy), Cores: float64(cores),
-	}
+	p.Quality, p.Max, p.Marginal = energy.Measured, float64(left), float64(marginal)
+	p.Idle, p.Busy, p.Cores = float64(idle), float64(busy), float64(cores)
 }
 
 func pair(low, high float64) uint64 {
@@ -119,7 +118,8 @@ func (t *thrift) weigh(d *directory, at reserve.Moment, cores float64) weighing 
 func (t *thrift) fleet(d *directory, at reserve.Moment, w *weighing) reserve.Fleet {
 	t.all = t.all[:0]
 	for i := range d.power {
-		if p := d.powerOf(i, at); p.Known() {
+		var p energy.Power
+		if d.powerTo(&p, i, at); p.Known() {
 			t.all = append(t.all, w.of(&p))
 		}
 	}
@@ -144,11 +144,10 @@ func (w *weighing) ofView(v *view, at reserve.Moment) float64 {
 	return w.relative(&power)
 }
 
-// powerOf is what is known at a moment of the i-th node's power: nothing, where its
-// report no longer counts.
-func (d *directory) powerOf(i int, at reserve.Moment) (p energy.Power) {
+// powerTo makes p, the zero value, what is known at a moment of the i-th node's power:
+// nothing, where its report no longer counts.
+func (d *directory) powerTo(p *energy.Power, i int, at reserve.Moment) {
 	if reserve.Validity(d.board[i].validity.Load()).Fresh(at.Now) {
-		p = d.power[i].read()
+		d.power[i].readTo(p)
 	}
-	return p
 }

@@ -85,10 +85,18 @@ func blended(room, k, g float64, r Ranking) float64 {
 		case !(f.value > 0):
 			return 0
 		default:
-			score *= math.Pow(f.value, f.weight)
+			score *= power(f.value, f.weight)
 		}
 	}
 	return score
+}
+
+// power is math.Pow, with less to do for the most usual weight.
+func power(x, weight float64) float64 {
+	if weight == .5 {
+		return math.Sqrt(x)
+	}
+	return math.Pow(x, weight)
 }
 
 // NormalizeTo writes to dst the raw scores of the feasible nodes as whole
