@@ -210,6 +210,7 @@ func TestStallsRaiseMemory(t *testing.T) {
 		want    float64
 	}{{6, true, 1.2}, {5.9, true, 1}, {6, false, 1}} {
 		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true})
+		c.store.Pod(c.at, profiler.Pod{UID: uid(0), Node: "a", Workload: deployment("web"), Always: true, PartOf: "shop", Containers: []profiler.Container{{Key: 5, Name: "main"}}})
 		c.tune()
 		for n := range 10 {
 			c.at = c.at.Add(time.Minute)
