@@ -31,15 +31,15 @@ func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 	key := reserve.PodKey(b % 8)
 	switch a % 8 {
 	case 0:
+		if c < 50 {
+			return agent.Report{}, false, s.power(b, c)
+		}
 		s.p.Churn(s.at)
 		if c > 100 {
 			s.p.Usage(s.at, []agent.PodReading{{
 				Pod: key, Age: time.Duration(b) * time.Second / 8, Older: b > 200, Ended: c > 240, Pressure: c%2 > 0,
 				CPU: time.Duration(c) * time.Second / 16, Stalled: time.Duration(b) * time.Second / 16, Memory: uint64(c) << 26,
 			}})
-		}
-		if c < 50 {
-			return agent.Report{}, false, s.power(b, c)
 		}
 	case 1:
 		known := profile.Demand{}
