@@ -127,7 +127,7 @@ func TestEnergySameSeedSameBytes(t *testing.T) {
 		}
 		return string(b)
 	}
-	if bytesOf() != bytesOf() {
+	if first, again := bytesOf(), bytesOf(); first != again {
 		t.Error("two runs differ")
 	}
 }
