@@ -26,10 +26,12 @@ const (
 	components = "kustomize/components"
 )
 
-// The namespaces that are installed into, and the scheduler's name in pods.
+// The namespaces that are installed into, and the schedulers' names in pods: that of
+// EnergySchedulerName is there with the component energy.
 const (
 	SystemNamespace, AgentNamespace = "spazio-system", "spazio-agent"
 	SchedulerName                   = "spazio"
+	EnergySchedulerName             = "spazio-energy"
 )
 
 // NoRegistry is what the manifests call the images' registry: there is none, but
@@ -68,7 +70,8 @@ func Components() []string {
 // apart are the components that change the same part of an object: kustomize does
 // not combine them either.
 var apart = [][2]string{
-	{"agent-kube", "cgroup-v1"}, {"agent-kube", "profiler"}, {"cert-manager", "monitoring"}, {"cert-manager", "profiler"},
+	{"agent-kube", "cgroup-v1"}, {"agent-kube", "energy"}, {"agent-kube", "profiler"},
+	{"cert-manager", "monitoring"}, {"cert-manager", "profiler"}, {"energy", "profiles-on"},
 }
 
 // What an image is named by; those of a registry's own syntax are narrower.

@@ -211,8 +211,8 @@ func TestPairsOfComponents(t *testing.T) {
 			}
 		}
 	}
-	if refused != 2*4 {
-		t.Errorf("%d orders of pairs are refused, want those of four pairs", refused)
+	if refused != 2*6 {
+		t.Errorf("%d orders of pairs are refused, want those of six pairs", refused)
 	}
 }
 

@@ -47,7 +47,8 @@ func (e *InUseError) Unwrap() error { return ErrInUse }
 // them.
 func (c *Cluster) Users(ctx context.Context) (users []ID, err error) {
 	add := func(group, resource string, o metav1.Object, spec *corev1.PodSpec) {
-		if spec.SchedulerName == SchedulerName && metav1.GetControllerOf(o) == nil && o.GetDeletionTimestamp() == nil {
+		named := spec.SchedulerName == SchedulerName || spec.SchedulerName == EnergySchedulerName
+		if named && metav1.GetControllerOf(o) == nil && o.GetDeletionTimestamp() == nil {
 			users = append(users, ID{group, resource, o.GetNamespace(), o.GetName()})
 		}
 	}
@@ -68,7 +69,7 @@ func (c *Cluster) Users(ctx context.Context) (users []ID, err error) {
 type adder = func(group, resource string, o metav1.Object, spec *corev1.PodSpec)
 
 func (c *Cluster) podUsers(ctx context.Context, add adder) error {
-	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.schedulerName=" + SchedulerName})
+	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.schedulerName!=" + corev1.DefaultSchedulerName})
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // agent charges pods with what the machine takes, as a node's agent does, by what it can
@@ -17,21 +17,28 @@ type agent struct {
 	source *source.Powercap
 	meter  *energy.Meter
 	curve  *energy.Curve
-	usage  func() (usage, error)
+	cpu    *telemetry.PodUsage
 
 	readings []energy.Reading
-	last     usage // of the last reading of counters
-	charged  usage // of the last charge
+	usage    telemetry.CPUUsage       // of the last reading of counters
+	charged  map[string]time.Duration // CPU time of each pod at the last charge, by UID
+	tree     time.Duration            // of all pods at the last charge
 	account  energy.Account
 	shares   []energy.Share
 	seconds  float64
 	refused  int // readings that made no interval
 }
 
+var errNoIdle = errors.New("after so short a warm-up the machine's idle power is not known")
+
 // maxWatts is the most that a package of the made-up machine takes.
 const maxWatts = 90
 
-func newAgent(powercap string, cores int, read func() (usage, error)) (*agent, error) {
+func newAgent(powercap string, cores int, c telemetry.CgroupConfig) (*agent, error) {
+	cpu, err := telemetry.NewPodUsage(c)
+	if err != nil {
+		return nil, err
+	}
 	s, err := source.NewPowercap(source.PowercapConfig{Root: powercap})
 	if err != nil {
 		return nil, err
@@ -44,8 +51,10 @@ func newAgent(powercap string, cores int, read func() (usage, error)) (*agent, e
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &agent{cores: float64(cores), source: s, meter: meter, curve: curve, usage: read}, nil
+	return &agent{cores: float64(cores), source: s, meter: meter, curve: curve, cpu: cpu}, nil
 }
+
+func (a *agent) close() error { return errors.Join(a.source.Close(), a.cpu.Close()) }
 
 // read takes the counters and what the machine's CPUs have done since the last time.
 func (a *agent) read(at time.Time) error {
@@ -53,16 +62,15 @@ func (a *agent) read(at time.Time) error {
 	if a.readings, err = a.source.ReadTo(a.readings, at); err != nil {
 		return err
 	}
-	now, err := a.usage()
-	if err != nil {
+	before := a.usage.Node.Busy
+	if err := a.cpu.ReadCPUTo(&a.usage, at); err != nil {
 		return err
 	}
-	busy := (now.busy - a.last.busy).Seconds()
-	a.last = now
+	busy := (a.usage.Node.Busy - before).Seconds()
 	in, err := a.meter.Add(a.readings)
 	switch {
 	case errors.Is(err, energy.ErrPriming):
-		a.charged = now
+		a.begin()
 		return nil
 	case err != nil:
 		a.refused++
@@ -83,25 +91,32 @@ func (a *agent) charge() (map[string]energy.Share, error) {
 	account.Idle, account.IdleKnown = idle*a.seconds, known
 	account.Capacity = a.cores * a.seconds
 	account.Residual = a.curve.Residual(min(account.Busy/account.Capacity, 1))
-	account.Tree = (a.last.tree - a.charged.tree).Seconds()
-	var uids []string
-	for uid, cpu := range a.last.pods {
-		account.Consumers = append(account.Consumers, energy.Consumer{Key: uint64(len(uids)), CPU: (cpu - a.charged.pods[uid]).Seconds()})
-		uids = append(uids, uid)
+	account.Tree = (a.usage.Tree - a.tree).Seconds()
+	for i, p := range a.usage.Pods {
+		account.Consumers = append(account.Consumers, energy.Consumer{Key: uint64(i), CPU: (p.CPU - a.charged[p.UID]).Seconds()})
 	}
 	var err error
 	if a.shares, _, err = (energy.Split{}).AttributeTo(a.shares, account); err != nil {
 		return nil, err
 	}
 	if !known {
-		return nil, fmt.Errorf("after so short a warm-up the machine's idle power is not known")
+		return nil, errNoIdle
 	}
 	charged := map[string]energy.Share{}
 	for i, s := range a.shares {
-		charged[uids[i]] = s
+		charged[a.usage.Pods[i].UID] = s
 	}
-	a.charged, a.seconds, *account = a.last, 0, energy.Account{}
+	a.begin()
 	return charged, nil
+}
+
+// begin starts an interval in which pods are charged.
+func (a *agent) begin() {
+	a.charged, a.tree = map[string]time.Duration{}, a.usage.Tree
+	for _, p := range a.usage.Pods {
+		a.charged[p.UID] = p.CPU
+	}
+	a.seconds, a.account = 0, energy.Account{}
 }
 
 // joules is what the machine has taken.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // trial is a site and the agent that watches it.
@@ -28,11 +29,11 @@ func run(ctx context.Context, o options, progress io.Writer) (r result, err erro
 	if err != nil {
 		return r, err
 	}
-	a, err := newAgent(s.powercap(), sockets*s.cores, s.usage)
+	a, err := newAgent(s.powercap(), sockets*s.cores, telemetry.CgroupConfig{Root: s.kubelet.cgroups, ProcRoot: s.kubelet.proc})
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, a.source.Close()) }()
+	defer func() { err = errors.Join(err, a.close()) }()
 	runtime.LockOSThread() // it ends with the process, for its priority is its own
 	prefer()
 	t := &trial{options: o, site: s, agent: a, next: time.Now()}
@@ -140,7 +141,7 @@ type book struct {
 func newBook(t *trial) *book {
 	node, truth := t.site.machine.Truth()
 	return &book{
-		at: t.read, busy: t.agent.last.busy, node: node, meter: t.agent.joules(), refused: t.agent.refused,
+		at: t.read, busy: t.agent.usage.Node.Busy, node: node, meter: t.agent.joules(), refused: t.agent.refused,
 		first: truth, last: append([]float64(nil), truth...), charged: make([]float64, len(truth)),
 	}
 }
@@ -163,7 +164,7 @@ func (b *book) row(t *trial, load int) row {
 	node, truth := t.site.machine.Truth()
 	seconds := t.read.Sub(b.at).Seconds()
 	r := row{
-		Load: load, Reached: 100 * (t.agent.last.busy - b.busy).Seconds() / seconds / t.agent.cores,
+		Load: load, Reached: 100 * (t.agent.usage.Node.Busy - b.busy).Seconds() / seconds / t.agent.cores,
 		Joules: t.agent.joules() - b.meter, Truth: node - b.node,
 		Intervals: b.all, Inside: b.inside, Refused: t.agent.refused - b.refused,
 		SD: 100 * math.Sqrt(b.doubt/b.size), RMS: 100 * math.Sqrt(b.missed/b.size),

@@ -127,9 +127,6 @@ func (s *site) advance() (at time.Time, err error) {
 
 func (s *site) powercap() string { return filepath.Join(s.dir, "class", "powercap") }
 
-// usage reads what an agent would.
-func (s *site) usage() (usage, error) { return readUsage(s.kubelet.cgroups, s.kubelet.proc) }
-
 // stop ends the processes and removes the files.
 func (s *site) stop() error {
 	for _, b := range s.burners {

@@ -15,6 +15,10 @@
 // The files of every pod lead to those of this process's own cgroups, so that the kernel
 // makes each up anew; it has to sum up one group and not one a pod.
 //
+// With --energy there are made-up energy counters of two packages, and agents take turns:
+// without --energy, with, with, without, each for half the duration. The table has what
+// energy adds.
+//
 // CPU time is utime + stime of /proc/PID/stat between the end of the warm-up
 // and the end of the run; memory is VmRSS, looked at once a second, and VmHWM of
 // /proc/PID/status. What follows -- goes to the agent: with

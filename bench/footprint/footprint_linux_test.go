@@ -76,6 +76,33 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestEnergy: agents take turns, and those that measure energy report what pods take.
+func TestEnergy(t *testing.T) {
+	if _, err := usageLinks("/sys/fs/cgroup"); err != nil {
+		t.Log(err) // nothing to read here
+		return
+	}
+	agent, err := program.Build(t.Context(), "spazio-agent", t.TempDir(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	args := []string{
+		"--agent", agent, "--node-exporter", "", "--duration", "12s", "--warm-up", "0s", "--pods", "3", "--rate", "1",
+		"--usage", "--energy", "-o", "json", "--", "--energy-pods", "1s",
+	}
+	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	var r result
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v\n%s", err, &stdout)
+	}
+	if r.Seconds < 12 || r.Powers == 0 || r.WithoutEnergy == nil || r.WithoutEnergy.MeanMiB <= 1 || r.Agent.MeanMiB <= 1 {
+		t.Errorf("result %+v", r)
+	}
+}
+
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	r := result{Seconds: 300, Pods: 50, Rate: 5, Agent: usage{Millicores: 4.2}, Exporter: &usage{Millicores: 11}, Scrapes: 300}

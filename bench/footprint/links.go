@@ -62,16 +62,24 @@ func (t *tree) beside(dir, hierarchy string) string {
 	return filepath.Join(t.root, hierarchy, "kubepods", "besteffort", filepath.Base(dir))
 }
 
-// makePod makes the cgroups of a pod.
-func (t *tree) makePod(dir string) error {
+// link makes the files of a cgroup, which is in a directory of each hierarchy.
+func (t *tree) link(dir func(hierarchy string) string) error {
 	for _, l := range t.usage {
-		at := t.beside(dir, l.hierarchy)
+		at := dir(l.hierarchy)
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			return err
 		}
 		if err := os.Symlink(l.target, filepath.Join(at, l.name)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// makePod makes the cgroups of a pod.
+func (t *tree) makePod(dir string) error {
+	if err := t.link(func(hierarchy string) string { return t.beside(dir, hierarchy) }); err != nil {
+		return err
 	}
 	return os.MkdirAll(dir, 0o755)
 }

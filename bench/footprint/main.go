@@ -30,7 +30,7 @@ type options struct {
 	rate             float64
 	scrapeAgent      time.Duration
 	output           string
-	usage            bool
+	usage, energy    bool
 	agentArgs        []string
 }
 
@@ -60,6 +60,7 @@ func command() *cobra.Command {
 	f.Float64Var(&o.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
 	f.DurationVar(&o.scrapeAgent, "scrape-agent", 15*time.Second, "how often the agent's /metrics are read")
 	f.BoolVar(&o.usage, "usage", false, "have the agent read what each pod takes and tell a profiler")
+	f.BoolVar(&o.energy, "energy", false, "have the agent read made-up energy counters, in turn with one that does not, each for the duration")
 	f.StringVarP(&o.output, "output", "o", "table", "table or json")
 	return c
 }
@@ -96,11 +97,15 @@ type result struct {
 	Pushes     int `json:"pushes"`
 	// Windows are those of pods' usage.
 	Windows int `json:"windows"`
+	// Powers are reports that say what the node, or its pods, take in watts.
+	Powers int `json:"powers"`
 	// Counted is the pods in the agent's last report, Running those of the tree
 	// at that time, for a check that it saw them all.
 	Counted int   `json:"counted"`
 	Running int   `json:"running"`
 	Agent   usage `json:"agent"`
+	// WithoutEnergy is an agent's that reads none, if it was in turn with one that does.
+	WithoutEnergy *usage `json:"agent_without_energy,omitempty"`
 	// Exporter is nil without a node exporter.
 	Exporter *usage `json:"node_exporter,omitempty"`
 	Scrapes  int    `json:"scrapes"`
@@ -110,8 +115,16 @@ type result struct {
 const barMemory = 25
 
 // barCPU is the agent's bar in millicores at a rate of starts a second: 4 at one,
-// 6 at five.
-func barCPU(rate float64) float64 { return 3.5 + rate/2 }
+// 6 at five; where it measures energy 5 and 8.
+func (r result) barCPU() float64 {
+	if r.WithoutEnergy != nil {
+		return 4.25 + .75*r.Rate
+	}
+	return 3.5 + r.Rate/2
+}
+
+// barEnergy is how much of it energy may add.
+const barEnergy = .5
 
 func (r result) write(w io.Writer, output string) error {
 	if output == "json" {
@@ -126,7 +139,12 @@ func (r result) write(w io.Writer, output string) error {
 		fmt.Fprintf(w, "%-26s %10.2f %12.1f %12.1f %12.1f\n", name, u.Millicores, u.MeanMiB, u.MaxMiB, u.PeakMiB)
 	}
 	row("spazio-agent", r.Agent)
-	fmt.Fprintf(w, "%-26s %10.2f %12s %12d\n", "  bar", barCPU(r.Rate), "", barMemory)
+	fmt.Fprintf(w, "%-26s %10.2f %12s %12d\n", "  bar", r.barCPU(), "", barMemory)
+	if without := r.WithoutEnergy; without != nil {
+		row("  without energy", *without)
+		fmt.Fprintf(w, "%-26s %10.2f %12.1f\n", "  energy adds", r.Agent.Millicores-without.Millicores, r.Agent.MeanMiB-without.MeanMiB)
+		fmt.Fprintf(w, "%-26s %10.2f\n", "  bar", barEnergy)
+	}
 	if r.Exporter != nil {
 		row(fmt.Sprintf("node exporter, %d scrapes", r.Scrapes), *r.Exporter)
 	}

@@ -21,7 +21,7 @@ type peers struct {
 	spaziov1.UnimplementedSignalServiceServer
 	spaziov1.UnimplementedModelServiceServer
 	spaziov1.UnimplementedUsageServiceServer
-	reports, heartbeats, pushes, pods, windows atomic.Int64
+	reports, heartbeats, pushes, pods, windows, powers atomic.Int64
 }
 
 // Publish reads a stream of reports and, as a scheduler, takes heartbeats.
@@ -41,6 +41,9 @@ func (p *peers) Publish(stream spaziov1.SignalService_PublishServer) error {
 		}
 		p.reports.Add(1)
 		p.pods.Store(int64(len(m.GetAbsorbed())))
+		if m.GetPower() != nil || len(m.GetAbsorbedWatts()) > 0 {
+			p.powers.Add(1)
+		}
 	}
 }
 

@@ -60,7 +60,11 @@ func run(ctx context.Context, o options, stderr io.Writer) (result, error) {
 			return ctx.Err()
 		}
 		var err error
-		r, err = measure(ctx, o, root, cgroups)
+		if o.energy {
+			r, err = compareEnergy(ctx, o, dir, root, cgroups)
+		} else {
+			r, err = measure(ctx, o, root, cgroups)
+		}
 		return err
 	})
 	return r, g.Wait()
@@ -128,6 +132,7 @@ func counts(t *tree, p *peers, scrapes *atomic.Int64) result {
 	return result{
 		Started: int(t.started.Load()), Ended: int(t.ended.Load()), Running: int(t.running.Load()),
 		Reports: int(p.reports.Load()), Heartbeats: int(p.heartbeats.Load()), Pushes: int(p.pushes.Load()), Counted: int(p.pods.Load()), Windows: int(p.windows.Load()),
+		Powers:  int(p.powers.Load()),
 		Scrapes: int(scrapes.Load()),
 	}
 }
@@ -140,6 +145,7 @@ func (r result) since(before result) result {
 	r.Pushes -= before.Pushes
 	r.Scrapes -= before.Scrapes
 	r.Windows -= before.Windows
+	r.Powers -= before.Powers
 	return r
 }
 

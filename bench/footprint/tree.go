@@ -89,6 +89,9 @@ func newTree(root string, pausePID int, usage bool) (*tree, error) {
 				t.class = filepath.Join(root, l.hierarchy, "kubepods", "besteffort")
 			}
 		}
+		if err := t.link(func(hierarchy string) string { return filepath.Join(root, hierarchy, "kubepods") }); err != nil {
+			return nil, err
+		}
 	}
 	return t, os.MkdirAll(t.class, 0o755)
 }

@@ -102,6 +102,9 @@ func TestSchemaRefuses(t *testing.T) {
 		nested([]any{"insecure"}, "aggregator", "extraArgs"),
 		nested("", "images", "registry"),
 		nested("15", "monitoring", "interval"),
+		nested("rapl", "energy", "source"),
+		nested("idle=4", "energy", "model"),
+		nested(1.5, "energy", "weight"),
 	} {
 		if _, err := c.render(values); err == nil || !strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 			t.Errorf("%v: %v", values, err)
@@ -175,9 +178,11 @@ func TestValues(t *testing.T) {
 // of both: deploy/README.md says so.
 var alone = map[string]bool{
 	"agent-kube cgroup-v1":    true, // only one of them can be meant
+	"agent-kube energy":       true,
 	"agent-kube profiler":     true,
 	"cert-manager monitoring": true,
 	"cert-manager profiler":   true,
+	"energy profiles-on":      true,
 }
 
 // kustomize makes of the base and a component what Helm makes of the values.
@@ -264,6 +269,59 @@ func contentOf(t *testing.T, want, got []object) bool {
 		}
 	}
 	return same
+}
+
+// Agents get what their source of energy takes, and no more: uid 0 where counters are
+// root's, directories that are there on every node, and none of it where energy is off.
+func TestEnergy(t *testing.T) {
+	c, _, _ := load(t)
+	for source, want := range map[string]struct {
+		root   bool
+		mounts []string
+	}{
+		"":         {false, nil},
+		"auto":     {true, []string{"/host/sys/class", "/host/sys/devices"}},
+		"powercap": {true, []string{"/host/sys/class", "/host/sys/devices/virtual"}},
+		"hwmon":    {false, []string{"/host/sys/class", "/host/sys/devices"}},
+		"shared":   {false, []string{"/var/lib/spazio/power"}},
+		"model":    {false, nil},
+	} {
+		energy := map[string]any{"enabled": source != ""}
+		if source != "" {
+			energy["source"], energy["model"], energy["weight"] = source, "idle=4,max=12", .25
+		}
+		objects, err := c.render(map[string]any{"energy": energy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		container := find(t, objects, "DaemonSet", "spazio-agent", "spec", "template", "spec", "containers", 0).(map[string]any)
+		security := container["securityContext"].(map[string]any)
+		if user, ok := security["runAsUser"]; ok != want.root || ok && user != any(float64(0)) || security["allowPrivilegeEscalation"] != false {
+			t.Errorf("%q: %v", source, security)
+		}
+		var mounts []string
+		for _, m := range container["volumeMounts"].([]any) {
+			at := m.(map[string]any)
+			if path := at["mountPath"].(string); strings.Contains(path, "/sys/") && !strings.Contains(path, "cgroup") || strings.Contains(path, "power") {
+				mounts = append(mounts, path)
+				if at["readOnly"] != true {
+					t.Errorf("%q: %s is not read-only", source, path)
+				}
+			}
+		}
+		if !slices.Equal(mounts, want.mounts) {
+			t.Errorf("%q: mounts %q", source, mounts)
+		}
+		args := fmt.Sprint(container["args"])
+		if on := source != ""; strings.Contains(args, "--energy="+source) != on || strings.Contains(args, "--energy-model=idle=4,max=12") != on ||
+			strings.Contains(args, "--sys-root=/host/sys") != (len(want.mounts) == 2) {
+			t.Errorf("%q: %s", source, args)
+		}
+		config := find(t, objects, "ConfigMap", "spazio-scheduler", "data", "config.yaml").(string)
+		if on := source != ""; strings.Contains(config, "schedulerName: spazio-energy") != on || strings.Contains(config, "energyWeight: 0.25") != on {
+			t.Errorf("%q: %s", source, config)
+		}
+	}
 }
 
 // What the profiler may do beside profiles it may do where it is asked to, and not else.

@@ -96,9 +96,34 @@ configMap:
 {{ .Values.namespaces.agent }}/spazio-agent
 {{- end }}
 
-{{/* Whether agents mount the host's control groups: those that ask the API server who runs do not. */}}
+{{/* Whether agents mount the host's control groups: those that ask the API server who runs do not,
+     unless what pods take is read there. */}}
 {{- define "spazio.agentMounts" -}}
-{{- if or (ne .Values.agent.podSource "kube") .Values.profiler.enabled }}true{{ end -}}
+{{- if or (ne .Values.agent.podSource "kube") .Values.profiler.enabled .Values.energy.enabled }}true{{ end -}}
+{{- end }}
+
+{{/* What energy is read from: root, whether that takes uid 0; sys, directories of the host by the
+     names of their volumes, those that every machine has, since a pod with a volume that a node
+     lacks would not start there; shared, whether the host's tree for its guests. */}}
+{{- define "spazio.energyMounts" -}}
+{{- if .Values.energy.enabled }}
+{{- $source := .Values.energy.source }}
+{{- if has $source (list "auto" "powercap") }}
+root: true
+{{- end }}
+{{- if eq $source "powercap" }}
+sys:
+  sys-class: /sys/class
+  sys-devices: /sys/devices/virtual
+{{- else if has $source (list "auto" "hwmon") }}
+sys:
+  sys-class: /sys/class
+  sys-devices: /sys/devices
+{{- end }}
+{{- if eq $source "shared" }}
+shared: true
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The Pod Security Standard that agents need. */}}
@@ -127,6 +152,20 @@ profiles:
       - name: Spazio
         args:
           {{- toYaml (merge (dict) .Values.scheduler.args (include "spazio.schedulerArgs" . | fromYaml)) | nindent 10 }}
+  {{- if .Values.energy.enabled }}
+  # For pods that name it: of the nodes with room, one that takes less energy.
+  - schedulerName: spazio-energy
+    percentageOfNodesToScore: 100
+    plugins:
+      multiPoint:
+        enabled:
+          - name: Spazio
+            weight: 5
+    pluginConfig:
+      - name: Spazio
+        args:
+          {{- toYaml (merge (dict "energyWeight" .Values.energy.weight) .Values.scheduler.args (include "spazio.schedulerArgs" . | fromYaml)) | nindent 10 }}
+  {{- end }}
 {{- end }}
 
 {{/* The template of the pods of spazio-certs. */}}

@@ -63,6 +63,10 @@ var needs = map[string]map[string][2]string{ // baseline, restricted
 		`host namespaces (hostPID=true), restricted volume types (volume "cgroup" uses restricted volume type "hostPath")`,
 	}},
 	"agent-kube": {},
+	"energy": {"spazio-agent": {
+		`hostPath volumes (volumes "cgroup", "sys-class", "sys-devices")`,
+		`restricted volume types (volumes "cgroup", "sys-class", "sys-devices" use restricted volume type "hostPath"), runAsNonRoot != true (container "agent" must not set securityContext.runAsNonRoot=false), runAsUser=0 (container "agent" must not set runAsUser=0)`,
+	}},
 }
 
 // agentNeeds are those of the agent elsewhere.
@@ -72,7 +76,8 @@ var agentNeeds = map[string][2]string{"spazio-agent": {
 }}
 
 // Pods are admitted where the manifests put them; all but the agents also where the
-// standard is "restricted", and those fail for the host's directory alone.
+// standard is "restricted", and those fail for the host's directories, and where they
+// read energy counters for their user, alone.
 func TestPodSecurity(t *testing.T) {
 	s := connect(t)
 	client, _ := cluster.Connect(t)

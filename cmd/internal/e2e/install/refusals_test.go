@@ -299,10 +299,18 @@ func TestUninstallRefuses(t *testing.T) {
 	if users, err := c.Users(t.Context()); err != nil || len(users) > 0 {
 		t.Errorf("%v, %v", users, err)
 	}
+	// A profile of the component energy is of our scheduler too.
+	elsewhere.SchedulerName = "spazio-energy"
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "saver"}, Spec: elsewhere}, create); err != nil {
+		t.Fatal(err)
+	}
+	if users, err := c.Users(t.Context()); err != nil || len(users) != 1 || users[0].Name != "saver" {
+		t.Errorf("by another profile: %v, %v", users, err)
+	}
 	if _, err := client.CoreV1().Pods(deploy.SystemNamespace).Create(t.Context(), lodger(), create); err != nil {
 		t.Fatal(err)
 	}
-	if users, err := c.Users(t.Context()); err != nil || len(users) != 1 || users[0].Name != "lodger" {
+	if users, err := c.Users(t.Context()); err != nil || len(users) != 2 || users[1].Name != "lodger" {
 		t.Errorf("a lodger: %v, %v", users, err)
 	}
 }

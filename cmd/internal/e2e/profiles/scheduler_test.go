@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -99,6 +100,30 @@ func metric(t *testing.T, name, label string) float64 {
 		}
 	}
 	return 0
+}
+
+// What a scheduler that ranks by energy shows besides kube-scheduler's own follows
+// Prometheus' rules.
+func TestSchedulersMetricsPassTheLinter(t *testing.T) {
+	client, _ := cluster.Connect(t)
+	cluster.StartScheduler(t, schedulerAccount(t, client, unique("linted"), "list", "watch"), plugin.SpazioArgs{EnergyWeight: .5}, often())
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := 0
+	for i, f := range families {
+		if !strings.HasPrefix(f.GetName(), "spazio_") {
+			continue
+		}
+		ours++
+		if problems, err := promlint.NewWithMetricFamilies(families[i : i+1]).Lint(); err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+	}
+	if ours < 20 {
+		t.Errorf("%d metrics of ours", ours)
+	}
 }
 
 // A heavy and a light workload land right from the second pod on, and go on doing so
