@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -63,14 +65,26 @@ func NewCommand() *cobra.Command {
 			return err
 		}
 		defer stop()
+		stopped := signals()
 		err = upstream(c, args)
-		if c.Context().Err() != nil {
+		if stopped() || c.Context().Err() != nil {
 			return nil // without leader election upstream calls its end an error
 		}
 		return err
 	}
 	c.RunE = func(c *cobra.Command, args []string) error { return tlsflags.Refused(run(c, args)) }
 	return c
+}
+
+// signals returns what says whether the process has been told to end since. Upstream
+// hears of that by itself, and may be done before the command's context is.
+func signals() (stopped func() bool) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	return func() bool {
+		signal.Stop(told) // what has come by now is there when it returns
+		return len(told) > 0
+	}
 }
 
 // defaultConfig is the configuration of a command without --config.
