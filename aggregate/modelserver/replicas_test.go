@@ -23,6 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
 // replica is a server at an address of its own that knows the others by links
@@ -31,19 +32,11 @@ type replica struct {
 	t       *testing.T
 	clock   func() time.Time
 	targets []string
-	at      atomic.Pointer[string] // its address, once it has one
+	addr    string
 
 	server *modelserver.Server
 	peers  *modelserver.Peers
 	stop   func()
-}
-
-// addr is where it listens, or port 0 before it does.
-func (r *replica) addr() string {
-	if addr := r.at.Load(); addr != nil {
-		return *addr
-	}
-	return "127.0.0.1:0"
 }
 
 func (r *replica) start() {
@@ -60,12 +53,10 @@ func (r *replica) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	listener, err := guard.Listen(context.Background(), r.addr(), transport.Config{})
+	listener, err := guard.Listen(context.Background(), r.addr, transport.Config{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	addr := listener.Addr().String()
-	r.at.Store(&addr)
 	options, err := guard.ServerOptions(transport.Config{})
 	if err != nil {
 		r.t.Fatal(err)
@@ -87,7 +78,7 @@ func (r *replica) start() {
 // link forwards connections to an address until it is cut.
 type link struct {
 	listener net.Listener
-	to       func() string
+	to       string
 	cut      atomic.Bool
 
 	mu    sync.Mutex
@@ -95,7 +86,7 @@ type link struct {
 	done  sync.WaitGroup
 }
 
-func newLink(t *testing.T, to func() string) *link {
+func newLink(t *testing.T, to string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -151,7 +142,7 @@ func (l *link) forward(from net.Conn) {
 		return
 	}
 	defer from.Close()
-	to, err := net.Dial("tcp", l.to())
+	to, err := net.Dial("tcp", l.to)
 	if err != nil || !l.keep(to) {
 		return
 	}
@@ -180,14 +171,14 @@ func newTrio(t *testing.T) *trio {
 	c := &trio{t: t, rng: rand.New(rand.NewPCG(1, 2))}
 	for i := range c.replicas {
 		offset := time.Duration(i) * 5 * time.Hour
-		c.replicas[i] = &replica{t: t, clock: func() time.Time {
+		c.replicas[i] = &replica{t: t, addr: transporttest.Address(t), clock: func() time.Time {
 			return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(offset + time.Duration(c.elapsed.Load()))
 		}}
 	}
 	for i, asks := range c.replicas {
 		for j, asked := range c.replicas {
 			if i != j {
-				c.links[i][j] = newLink(t, func() string { return asked.addr() })
+				c.links[i][j] = newLink(t, asked.addr)
 				asks.targets = append(asks.targets, c.links[i][j].listener.Addr().String())
 			}
 		}
@@ -383,13 +374,13 @@ func TestLargeStatesTravelInChunks(t *testing.T) {
 // name stands for all its addresses.
 func TestOwnAddress(t *testing.T) {
 	c := newTrio(t)
-	_, port, err := net.SplitHostPort(c.replicas[0].addr())
+	_, port, err := net.SplitHostPort(c.replicas[0].addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	hosts := []string{"127.0.0.1"}
 	peers, err := modelserver.NewPeers(c.replicas[0].server, modelserver.PeersConfig{
-		Targets:   []string{"dns:///replicas.example:" + port, c.replicas[1].addr()},
+		Targets:   []string{"dns:///replicas.example:" + port, c.replicas[1].addr},
 		Transport: transport.Config{Insecure: true},
 		Resolve: func(_ context.Context, host string) ([]string, error) {
 			if host != "replicas.example" {
@@ -498,7 +489,7 @@ func TestHeldUntilTheOthersWereAsked(t *testing.T) {
 	if response := push(t, s, local("node-0", 0, 1)); response.GetGlobal() != nil || s.Ready() {
 		t.Errorf("a held server answers %v, ready %v", response, s.Ready())
 	}
-	peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{c.replicas[0].addr()}, Interval: time.Millisecond, Timeout: time.Minute})
+	peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{c.replicas[0].addr}, Interval: time.Millisecond, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

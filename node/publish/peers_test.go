@@ -12,6 +12,7 @@ import (
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
 // peer is a scheduler, an aggregator and a profiler at one address, to be killed
@@ -43,7 +44,7 @@ type peer struct {
 }
 
 func newPeer(t *testing.T) *peer {
-	p := &peer{t: t, addr: "127.0.0.1:0", reports: make(chan *spaziov1.Report, 1<<16), pushes: make(chan *spaziov1.LocalModel, 1<<10), usages: make(chan *spaziov1.UsageBatch, 1<<10)}
+	p := &peer{t: t, addr: transporttest.Address(t), reports: make(chan *spaziov1.Report, 1<<16), pushes: make(chan *spaziov1.LocalModel, 1<<10), usages: make(chan *spaziov1.UsageBatch, 1<<10)}
 	t.Cleanup(p.kill)
 	return p
 }
@@ -63,7 +64,6 @@ func (p *peer) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.addr = listener.Addr().String()
 	p.server = grpc.NewServer(options...)
 	p.ended = make(chan error, 1)
 	spaziov1.RegisterSignalServiceServer(p.server, p)

@@ -91,8 +91,6 @@ func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
 // so it is on a stream that begins with an old report.
 func TestLateReportsCarryTheirAge(t *testing.T) {
 	late := newPeer(t)
-	late.start()
-	late.kill() // the address is known now
 	s := signals(t, publish.SignalsConfig{Targets: []string{late.addr}})
 	const before = time.Hour
 	sampled := time.Now().Add(-before)
@@ -121,8 +119,6 @@ func TestLateReportsCarryTheirAge(t *testing.T) {
 
 func TestSchedulerThatComesLate(t *testing.T) {
 	late := newPeer(t)
-	late.start()
-	late.kill() // the address is known now
 	s := signals(t, publish.SignalsConfig{Targets: []string{late.addr}})
 	s.Send(report(1), time.Now())
 	s.Send(report(2), time.Now())

@@ -1,4 +1,4 @@
-// Package transporttest makes TLS identities for tests.
+// Package transporttest makes TLS identities, addresses and intruders for tests.
 package transporttest
 
 import (

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -151,23 +150,6 @@ func TestServiceInProcess(t *testing.T) {
 	}
 }
 
-// freeAddr is an address that a process started later can listen at. Of the loopback's
-// addresses it is one that nobody else has, for between here and there any connection of
-// this machine may be given a port of 127.0.0.1.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(255), 1+rand.IntN(254))
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil { // where the loopback has one address
-		l, err = net.Listen("tcp", "127.0.0.1:0")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // process is the command as a process of its own, and what it has logged.
 type process struct {
 	*exec.Cmd
@@ -232,7 +214,7 @@ func (p *process) interrupt(t *testing.T) {
 // TestKilledAggregator is kill -9 and a new process at the same address: the
 // nodes push again by themselves.
 func TestKilledAggregator(t *testing.T) {
-	addr := freeAddr(t)
+	addr := transporttest.Address(t)
 	args := []string{"--listen", addr, "--metrics-listen", "", "--tick", "1ms"}
 	process := start(t, args...)
 	one, two := newNode(t, addr), newNode(t, addr)

@@ -19,6 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
 // patience is how long anything may take before a test gives up on it; it is
@@ -115,7 +116,7 @@ func agree(t *testing.T, nodes int, addrs ...string) {
 func TestReplicasAsProcesses(t *testing.T) {
 	var addrs, shown, snapshots []string
 	for range 3 {
-		addrs, shown = append(addrs, freeAddr(t)), append(shown, freeAddr(t))
+		addrs, shown = append(addrs, transporttest.Address(t)), append(shown, transporttest.Address(t))
 		snapshots = append(snapshots, filepath.Join(t.TempDir(), "state"))
 	}
 	run := func(i int) *process {
@@ -151,8 +152,8 @@ func TestReplicasAsProcesses(t *testing.T) {
 // TestWarmStart restarts the command: its first model is that of its end. A
 // damaged file is reported, and the start a cold one.
 func TestWarmStart(t *testing.T) {
-	addr, path := freeAddr(t), filepath.Join(t.TempDir(), "state")
-	shown := freeAddr(t)
+	addr, path := transporttest.Address(t), filepath.Join(t.TempDir(), "state")
+	shown := transporttest.Address(t)
 	args := []string{"--listen", addr, "--debug-listen", shown, "--tick", "5ms", "--snapshot", path, "--snapshot-interval", "1h"}
 	first := start(t, args...)
 	if log := strings.Join(first.log, ""); !strings.Contains(log, "no snapshot yet") {
