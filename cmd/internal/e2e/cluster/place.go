@@ -14,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // PlaceNode is a node with a given number of places: a pod takes one, and the
@@ -38,7 +39,7 @@ type PlaceNode struct {
 
 func newPlaceNode(name string, places int) *PlaceNode {
 	n := &PlaceNode{name: name, places: places}
-	n.Timed = simnode.NewTimed(largeNode(name), n.ran)
+	n.Timed = simnode.NewTimed(simnodetest.Large(name), n.ran)
 	return n
 }
 
@@ -168,7 +169,7 @@ func NewPlaceNodesWith(t testing.TB, client kubernetes.Interface, count, places 
 		nodes[i] = newPlaceNode(fmt.Sprintf("place-%02d", i), places)
 		machines[i] = nodes[i]
 	}
-	Join(t, simnode.Config{Client: client, Machines: machines})
+	simnodetest.Join(t, simnode.Config{Client: client, Machines: machines})
 	for _, n := range nodes {
 		n.reports = reports(n.name)
 		n.StartAgent(t)

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // Command is a role run as a process of its own, or a program if that is given.
@@ -109,18 +109,6 @@ func (c *Command) Interrupt(t *testing.T) {
 	}
 }
 
-// FreeAddress returns a loopback address that was free a moment ago: a process
-// that starts again has to come back where its clients look for it.
-func FreeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // Scraper reads the metrics of a process.
 type Scraper struct {
 	url, token string
@@ -171,7 +159,7 @@ func findMetric(text io.Reader, metric string) (float64, error) {
 // WaitMetric waits until the metric has the value.
 func WaitMetric(t *testing.T, s Scraper, metric string, want float64) {
 	t.Helper()
-	Eventually(t, fmt.Sprintf("%s is %v", metric, want), func() (bool, any) {
+	simnodetest.Eventually(t, fmt.Sprintf("%s is %v", metric, want), func() (bool, any) {
 		got, err := s.Value(metric)
 		return err == nil && got == want, fmt.Sprint(got, err)
 	})

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // StartScheduler runs a scheduler in this process until stop or the test's end.
@@ -24,7 +26,7 @@ func StartScheduler(t testing.TB, kubeconfig string, args plugin.SpazioArgs, o p
 		args.Listen = "127.0.0.1:0"
 	}
 	if args.MaxAge.Duration == 0 {
-		args.MaxAge.Duration = Patience
+		args.MaxAge.Duration = simnodetest.Patience
 	}
 	s, err := schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig, Args: args, Hub: plugin.NewHub(o)})
 	if err != nil {
@@ -57,6 +59,13 @@ func judge(t testing.TB, longest time.Duration) {
 	}
 }
 
+// Submit creates the pods for Spazio's profile, unless the batch says otherwise.
+func Submit(t testing.TB, client kubernetes.Interface, b simnodetest.Batch) {
+	t.Helper()
+	b.Scheduler = cmp.Or(b.Scheduler, schedulerd.SpazioProfile)
+	simnodetest.Submit(t, client, b)
+}
+
 // WaitFresh waits until the scheduler has heard of n nodes.
 func WaitFresh(t testing.TB, hub *plugin.Hub, n int) {
 	t.Helper()
@@ -66,7 +75,7 @@ func WaitFresh(t testing.TB, hub *plugin.Hub, n int) {
 // WaitSignals waits until the signals of n nodes are fresh, stale or missing.
 func WaitSignals(t testing.TB, hub *plugin.Hub, state string, n int) {
 	t.Helper()
-	Eventually(t, "signals "+state, func() (bool, any) {
+	simnodetest.Eventually(t, "signals "+state, func() (bool, any) {
 		count := 0
 		for _, s := range hub.Snapshot() {
 			if s.Signal == state {
@@ -81,7 +90,7 @@ func WaitSignals(t testing.TB, hub *plugin.Hub, state string, n int) {
 // report has listed it may remember for a minute.
 func WaitEmpty(t testing.TB, hub *plugin.Hub) {
 	t.Helper()
-	Eventually(t, "ledger is empty", func() (bool, any) {
+	simnodetest.Eventually(t, "ledger is empty", func() (bool, any) {
 		inflight, census := 0., hub.Ledger()
 		for _, s := range hub.Snapshot() {
 			inflight += s.InFlight
@@ -110,7 +119,7 @@ func (r *Reservations) Check(t testing.TB, n int) {
 // them.
 func CheckNothingLeft(t *testing.T, client kubernetes.Interface, hub *plugin.Hub) {
 	t.Helper()
-	RemovePods(t, client)
+	simnodetest.Remove(t, client)
 	WaitEmpty(t, hub)
-	Eventually(t, "no pod waits", func() (bool, any) { return hub.Waiting() == 0, hub.Waiting() })
+	simnodetest.Eventually(t, "no pod waits", func() (bool, any) { return hub.Waiting() == 0, hub.Waiting() })
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // The API server takes every object of every variant, unknown and repeated fields
@@ -33,7 +34,7 @@ func TestStrictDryRun(t *testing.T) {
 			}
 			for _, o := range variant(t, name) {
 				// A namespace or a definition may not be known everywhere at once.
-				cluster.Eventually(t, fmt.Sprintf("%s %s is taken", o.GetKind(), o.GetName()), func() (bool, any) {
+				simnodetest.Eventually(t, fmt.Sprintf("%s %s is taken", o.GetKind(), o.GetName()), func() (bool, any) {
 					err := s.apply(t, o, true)
 					if err != nil && !strings.Contains(err.Error(), "not find") && !strings.Contains(err.Error(), "not found") {
 						t.Fatalf("%s %s/%s: %v", o.GetKind(), o.GetNamespace(), o.GetName(), err)
@@ -126,7 +127,7 @@ func violations(t *testing.T, client kubernetes.Interface, w workload, namespace
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: w.name + "-", Labels: w.template.Labels}, Spec: w.template.Spec}
 	options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
-	cluster.Eventually(t, "the pod's namespace is as it was made", func() (bool, any) {
+	simnodetest.Eventually(t, "the pod's namespace is as it was made", func() (bool, any) {
 		_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, options)
 		if err == nil {
 			return true, nil

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/simnode"
@@ -76,7 +77,7 @@ func (k kubelet) place(t *testing.T, w workload, node string) *container {
 		c.volumes[mount.MountPath] = k.volume(t, pod, pod.Spec.Volumes[i])
 	}
 	for _, port := range spec.Ports {
-		c.ports[int(port.ContainerPort)] = freeAddress(t)
+		c.ports[int(port.ContainerPort)] = transporttest.Address(t)
 	}
 	var args []string
 	for _, arg := range spec.Args {
@@ -219,16 +220,6 @@ func (k kubelet) kubeconfig(t *testing.T, pod *corev1.Pod) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // loopback resolves every name.

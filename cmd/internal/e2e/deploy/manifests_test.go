@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 const (
@@ -152,7 +153,7 @@ func (s server) apply(t *testing.T, o *unstructured.Unstructured, dryRun bool) e
 func (s server) install(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
-		cluster.Eventually(t, o.GetKind()+" "+o.GetName()+" is applied", func() (bool, any) {
+		simnodetest.Eventually(t, o.GetKind()+" "+o.GetName()+" is applied", func() (bool, any) {
 			err := s.apply(t, o, false)
 			return err == nil, err
 		})

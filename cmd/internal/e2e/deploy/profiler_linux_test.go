@@ -21,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // The profiler needs its rights while it learns of workloads, is contradicted by
@@ -59,7 +60,7 @@ func TestRightsOfTheProfiler(t *testing.T) {
 		Transport: transport.Config{CAFile: flag(t, a, "tls-ca-file")}, TokenFile: flag(t, a, "profiler-token-file"),
 		Backoff: publish.Backoff{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
 	})
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	// Pods come while the test waits, and what they take changes every now and then.
 	s.meanwhile(t, func(ctx context.Context, i int) {
 		workload := "steady"

@@ -7,8 +7,10 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // Every role is killed in the middle of a batch and started again.
@@ -23,8 +25,8 @@ func TestKilledRolesComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signals, secure := cluster.FreeAddress(t), cluster.FreeAddress(t)
-	models, metrics := cluster.FreeAddress(t), cluster.FreeAddress(t)
+	signals, secure := transporttest.Address(t), transporttest.Address(t)
+	models, metrics := transporttest.Address(t), transporttest.Address(t)
 	_, securePort, err := net.SplitHostPort(secure)
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +44,8 @@ func TestKilledRolesComeBack(t *testing.T) {
 	runSimulatedNodes(t, client, simnode.NewClock(time.Now(), timeScale), nodeCount, signals, models)
 	cluster.WaitMetric(t, aggregatorMetrics, "spazio_aggregator_nodes", nodeCount)
 
-	log := cluster.WatchPods(t, client)
-	pods := cluster.Batch{Prefix: "batch", Pods: podCount - podCount/6, Startup: time.Second, Work: 5 * time.Second}
+	log := simnodetest.Watch(t, client)
+	pods := simnodetest.Batch{Prefix: "batch", Pods: podCount - podCount/6, Startup: time.Second, Work: 5 * time.Second}
 	cluster.Submit(t, client, pods)
 	log.WaitSucceeded(t, podCount/12)
 	aggregator.Kill(t)

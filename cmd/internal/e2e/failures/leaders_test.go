@@ -10,9 +10,11 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // replica is one of several schedulers of which the leader schedules.
@@ -27,7 +29,7 @@ type replica struct {
 // same reason a report counts for long.
 func newReplica(t *testing.T, kubeconfig, token string) *replica {
 	t.Helper()
-	signals, secure := cluster.FreeAddress(t), cluster.FreeAddress(t)
+	signals, secure := transporttest.Address(t), transporttest.Address(t)
 	_, port, err := net.SplitHostPort(secure)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +59,7 @@ profiles:
     args:
       listen: %s
       maxAge: %v
-`, kubeconfig, schedulerd.SpazioProfile, plugin.Name, signals, cluster.Patience)
+`, kubeconfig, schedulerd.SpazioProfile, plugin.Name, signals, simnodetest.Patience)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ profiles:
 // started again it may well be the next.
 func leader(t *testing.T, replicas []*replica) (found *replica) {
 	t.Helper()
-	cluster.Eventually(t, "a leader", func() (bool, any) {
+	simnodetest.Eventually(t, "a leader", func() (bool, any) {
 		for _, r := range replicas {
 			led, err := r.metrics.Value(`leader_election_master_status{name="kube-scheduler"}`)
 			if err == nil && led == 1 {
@@ -107,10 +109,10 @@ func TestKilledLeadersHandOver(t *testing.T) {
 		cluster.WaitMetric(t, r.metrics, `spazio_nodes{state="fresh"}`, nodeCount)
 	}
 
-	log := cluster.WatchPods(t, client)
+	log := simnodetest.Watch(t, client)
 	// A start-up of a second keeps dozens of bound pods out of the reports while
 	// the leaders change.
-	more := cluster.Batch{Prefix: "batch", Pods: podCount / 2, Startup: time.Second, Work: 500 * time.Millisecond}
+	more := simnodetest.Batch{Prefix: "batch", Pods: podCount / 2, Startup: time.Second, Work: 500 * time.Millisecond}
 	cluster.Submit(t, client, more)
 	var killed []time.Time
 	for i := range 2 {

@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/deploy/check"
 	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // said is what a command wrote, and how it ended.
@@ -341,7 +342,7 @@ func TestCommandsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	ends(command.ExitFailure, "--force removes it all the same", uninstall...)
-	cluster.RemovePods(t, client)
+	simnodetest.Remove(t, client)
 	interrupt(uninstall...)
 	ends(command.ExitOK, "Its removal has begun.", append(uninstall, "--no-wait")...)
 	ends(command.ExitOK, "Nothing of Spazio is left.", uninstall...)

@@ -12,6 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // faring is a Prometheus server that knows that one service calls another, which a limit
@@ -43,7 +44,7 @@ func TestTheContinuousProfilerCorrects(t *testing.T) {
 	objects := dynamicClient(t)
 	define(t, objects)
 	t.Cleanup(func() {
-		cluster.RemovePods(t, client)
+		simnodetest.Remove(t, client)
 		forget(t, objects)
 	})
 	p := startProfiler(t, grant(t, client, "continuous", controller.Rights()),
@@ -53,12 +54,12 @@ func TestTheContinuousProfilerCorrects(t *testing.T) {
 		a.read(podOf(t, client, name, "node-a", 1), .5, 100<<20)
 	}
 	whatever := func(profile.Demand) bool { return true }
-	cluster.Eventually(t, "factors", func() (bool, any) {
+	simnodetest.Eventually(t, "factors", func() (bool, any) {
 		cart := published(t, "tuned-cart", whatever).Status
 		f := cart.Factors
 		return f != nil && f.Applied && f.CPU == "8" && f.Memory == "1" && cart.Recommendation.ContainerRecommendations[0].Target.CPU.AsApproximateFloat64() > 4, f
 	})
-	cluster.Eventually(t, "connections", func() (bool, any) {
+	simnodetest.Eventually(t, "connections", func() (bool, any) {
 		web := published(t, "tuned-web", whatever).Status
 		want := v1alpha1.Connection{Kind: "Deployment", Namespace: "default", Name: "tuned-cart", RequestBytesPerSecond: 50, ResponseBytesPerSecond: 50}
 		return web.Application == "tuned-cart" && len(web.Connections) == 1 && web.Connections[0] == want, web.Connections

@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -40,7 +41,7 @@ func define(t *testing.T, client dynamic.Interface) {
 		}
 	}
 	for _, resource := range []string{v1alpha1.Profiles, v1alpha1.Checkpoints} {
-		cluster.Eventually(t, resource+" are served", func() (bool, any) {
+		simnodetest.Eventually(t, resource+" are served", func() (bool, any) {
 			_, err := client.Resource(v1alpha1.GroupVersion.WithResource(resource)).List(t.Context(), metav1.ListOptions{})
 			return err == nil, err
 		})
@@ -54,7 +55,7 @@ func undefine(t *testing.T, client dynamic.Interface) {
 	if err := client.Resource(definitions).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "the definition is gone", func() (bool, any) {
+	simnodetest.Eventually(t, "the definition is gone", func() (bool, any) {
 		_, err := client.Resource(definitions).Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), err
 	})

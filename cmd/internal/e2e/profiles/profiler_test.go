@@ -35,6 +35,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // grant gives a new service account rights, and returns its kubeconfig.
@@ -70,7 +71,7 @@ func grant(t *testing.T, client kubernetes.Interface, account string, rights []c
 		User:               "system:serviceaccount:" + metav1.NamespaceDefault + ":" + account,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: last.Group, Resource: last.Resource, Subresource: last.Subresource, Verb: last.Verb, Namespace: metav1.NamespaceDefault, Name: controller.LeaseName},
 	}}
-	cluster.Eventually(t, account+" has its rights", func() (bool, any) {
+	simnodetest.Eventually(t, account+" has its rights", func() (bool, any) {
 		got, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 		return err == nil && got.Status.Allowed, err
 	})
@@ -87,7 +88,7 @@ type process struct {
 // again.
 func startProfiler(t *testing.T, kubeconfig string, args ...string) *process {
 	t.Helper()
-	p := &process{address: cluster.FreeAddress(t), debug: cluster.FreeAddress(t)}
+	p := &process{address: transporttest.Address(t), debug: transporttest.Address(t)}
 	p.Role = "profiler"
 	p.Args = append([]string{"--kubeconfig", kubeconfig, "--listen", p.address, "--debug-listen", p.debug, "--lease-namespace", metav1.NamespaceDefault}, args...)
 	p.Start(t)
@@ -191,7 +192,7 @@ func published(t *testing.T, deployment string, ok func(profile.Demand) bool) *v
 	t.Helper()
 	client, name := typedClient(t), v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: deployment})
 	p := &v1alpha1.WorkloadProfile{}
-	cluster.Eventually(t, "the profile of "+deployment, func() (bool, any) {
+	simnodetest.Eventually(t, "the profile of "+deployment, func() (bool, any) {
 		*p = v1alpha1.WorkloadProfile{}
 		err := client.Get().Namespace(metav1.NamespaceDefault).Resource(v1alpha1.Profiles).Name(name).Do(t.Context()).Into(p)
 		if err != nil || p.Status.Demand == nil {
@@ -215,7 +216,7 @@ func TestProfilesSurvive(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	objects := dynamicClient(t)
 	define(t, objects)
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	kubeconfig := grant(t, client, "survivor", controller.Rights())
 	p := startProfiler(t, kubeconfig, "--refresh", "1s")
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
@@ -231,7 +232,7 @@ func TestProfilesSurvive(t *testing.T) {
 		a.read(podOf(t, client, "heavy", "node-a", n), .5, heavy)
 	}
 	published(t, "heavy", func(d profile.Demand) bool { return about(heavy)(d) && d.Memory.Confidence >= .75 })
-	cluster.Eventually(t, "checkpoints", func() (bool, any) {
+	simnodetest.Eventually(t, "checkpoints", func() (bool, any) {
 		list, err := objects.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Checkpoints)).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -288,7 +289,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 				path += "/" + right.Subresource
 			}
 			cluster.WaitMetric(t, p.metrics(), fmt.Sprintf("spazio_profiler_missing_rights{group=%q,resource=%q,verb=%q}", right.Group, path, right.Verb), 1)
-			cluster.Eventually(t, "the log", func() (bool, any) {
+			simnodetest.Eventually(t, "the log", func() (bool, any) {
 				said := p.Said()
 				return strings.Contains(said, fmt.Sprintf("msg=\"a right is missing\" right=%q", right.String())), said
 			})
@@ -304,7 +305,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 func TestAStandbyTakesOver(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	define(t, dynamicClient(t))
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	kubeconfig := grant(t, client, "replica", controller.Rights())
 	leader := startProfiler(t, kubeconfig)
 	cluster.WaitMetric(t, leader.metrics(), "spazio_profiler_leader", 1)
@@ -330,9 +331,9 @@ func TestAStandbyTakesOver(t *testing.T) {
 func TestTokensAreOfNodes(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	define(t, dynamicClient(t))
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	for _, node := range []string{"node-mine", "node-other"} {
-		cluster.Register(t, client, node)
+		simnodetest.Register(t, client, node)
 		t.Cleanup(func() { _ = client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}) })
 	}
 	for _, account := range []string{"usage-agent", "stranger"} {
@@ -365,7 +366,7 @@ func TestTokensAreOfNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		as(liar.node, liar.account, liar.audience).read(other, 9, 64<<30)
-		cluster.Eventually(t, fmt.Sprint(liar, " is refused and counted"), func() (bool, any) {
+		simnodetest.Eventually(t, fmt.Sprint(liar, " is refused and counted"), func() (bool, any) {
 			now, err := p.metrics().Value(liar.metric)
 			return err == nil && now > before, fmt.Sprint(now, err)
 		})
@@ -413,7 +414,7 @@ func tokenOf(t *testing.T, client kubernetes.Interface, account, audience, node 
 func TestContainersAreTheStatuss(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	define(t, dynamicClient(t))
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	p := startProfiler(t, grant(t, client, "containers", controller.Rights()))
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
 	pod := podOf(t, client, "pair", "node-a", 1, "proxy")
@@ -428,7 +429,7 @@ func TestContainersAreTheStatuss(t *testing.T) {
 	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_windows_total{result="accepted"}`, 3)
 	// The next window of the pod publishes what its containers should ask for.
 	a.read(podOf(t, client, "pair", "node-a", 2, "proxy"), .1, 500<<20)
-	cluster.Eventually(t, "recommendations", func() (bool, any) {
+	simnodetest.Eventually(t, "recommendations", func() (bool, any) {
 		r := published(t, "pair", about(500<<20)).Status.Recommendation
 		var names []string
 		if r != nil {
@@ -464,7 +465,7 @@ func TestFirstPricesComeSoon(t *testing.T) {
 	const workloads = 40
 	client, _ := cluster.Connect(t)
 	define(t, dynamicClient(t))
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	p := startProfiler(t, grant(t, client, "timed", controller.Rights()))
 	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_leader", 1)
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})

@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // mayGet gives a service account the right to get a path of any server, until the
@@ -52,7 +54,7 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	accounts(t, client, "reader", "stranger")
 	mayGet(t, client, "reader", plugin.DebugPath)
-	_, port, err := net.SplitHostPort(cluster.FreeAddress(t))
+	_, port, err := net.SplitHostPort(transporttest.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 		}
 		return response.StatusCode, response.Body.Close()
 	}
-	cluster.Eventually(t, "the scheduler is healthy", func() (bool, any) {
+	simnodetest.Eventually(t, "the scheduler is healthy", func() (bool, any) {
 		code, err := ask("https", "/healthz", "")
 		return code == http.StatusOK, fmt.Sprint(code, err)
 	})
@@ -96,7 +98,7 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 		return []tls.Certificate{pair}
 	}
 	operator, somebody := certificateOf("operator", "system:masters"), certificateOf("somebody", "people")
-	cluster.Eventually(t, "the cluster's authority of clients is known", func() (bool, any) {
+	simnodetest.Eventually(t, "the cluster's authority of clients is known", func() (bool, any) {
 		code, err := ask("https", "/metrics", "", operator...)
 		return code == http.StatusOK, fmt.Sprint(code, err)
 	})

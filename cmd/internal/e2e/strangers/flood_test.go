@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // impostor is the address of somebody with a valid token who speaks of others.
@@ -100,9 +101,9 @@ func TestFlood(t *testing.T) {
 	server := transporttest.SelfSigned(t, "127.0.0.1")
 	trust := transport.Config{CAFile: server.CAFile}
 	accounts(t, client, agentAccount)
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	account := metav1.NamespaceDefault + "/" + agentAccount
-	signals, debug, models, metrics := cluster.FreeAddress(t), cluster.FreeAddress(t), cluster.FreeAddress(t), cluster.FreeAddress(t)
+	signals, debug, models, metrics := transporttest.Address(t), transporttest.Address(t), transporttest.Address(t), transporttest.Address(t)
 	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--debug-listen=" + debug, "--signal-listen=" + signals,
 		"--signal-tls-cert-file=" + server.CertFile, "--signal-tls-private-key-file=" + server.KeyFile, "--agent-service-account=" + account,
@@ -124,8 +125,8 @@ func TestFlood(t *testing.T) {
 	node := machines[0].Name()
 	tokens, pushToken := tokensOf(t, "spazio-scheduler", agentPods[node], 2*agents), tokensOf(t, "spazio-aggregator", agentPods[node], 1)[0]
 
-	log, sequence := cluster.WatchPods(t, client), uint64(0)
-	batch := cluster.Batch{Prefix: "before", Pods: pods, Startup: 20 * time.Millisecond, Work: 100 * time.Millisecond}
+	log, sequence := simnodetest.Watch(t, client), uint64(0)
+	batch := simnodetest.Batch{Prefix: "before", Pods: pods, Startup: 20 * time.Millisecond, Work: 100 * time.Millisecond}
 	// serve has honest agents admitted and a model pushed for each tenth, with an
 	// eye on memory.
 	serve := func(tokens []string) (took []time.Duration, most map[string]float64) {
@@ -163,8 +164,10 @@ func TestFlood(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	began := time.Now()
-	forged, accepted := make(chan int64, 1), make(chan []string, 1)
-	go func() { forged <- forger(t, ctx, signals, trust, tokens[0]) }()
+	var shown atomic.Int64
+	var forging sync.WaitGroup
+	accepted := make(chan []string, 1)
+	forging.Go(func() { forger(t, ctx, signals, trust, tokens[0], &shown) })
 	go func() { accepted <- inventNames(t, models, trust, pushToken, names) }()
 	for _, a := range attackers {
 		a.begin(t)
@@ -177,7 +180,8 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d names were not refused, such as %s", len(names), names[0])
 	}
 	cancel()
-	shown, lasted := <-forged, time.Since(began)
+	forging.Wait()
+	lasted := time.Since(began)
 	open := 0
 	for _, a := range attackers {
 		for _, i := range a.connections {
@@ -185,7 +189,7 @@ func TestFlood(t *testing.T) {
 		}
 		a.end()
 	}
-	t.Logf("flood of %v: %d calls still open, %.0f tokens a second", lasted, open, float64(shown)/lasted.Seconds())
+	t.Logf("flood of %v: %d calls still open, %.0f tokens a second", lasted, open, float64(shown.Load())/lasted.Seconds())
 	t.Logf("admission of %d agents: p50 %v, p99 %v; in the flood p50 %v, p99 %v", agents, quiet[agents/2], quiet[agents*99/100], besieged[agents/2], besieged[agents*99/100])
 	for name, bytes := range most {
 		grown := bytes - before[name]

@@ -22,6 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // agentAccount is the service account of the agents.
@@ -90,15 +91,10 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 	address, trust := hub.Addr().String(), transport.Config{CAFile: identity.CAFile}
 	const mine, other = "node-mine", "node-other"
 	for _, node := range []string{mine, other} {
-		cluster.Register(t, client, node)
-		t.Cleanup(func() {
-			if err := client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
-				t.Errorf("delete node %s: %v", node, err)
-			}
-		})
+		simnodetest.Register(t, client, node)
 	}
 	accounts(t, client, agentAccount, "stranger")
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
 	cluster.WaitSignals(t, hub, "missing", 2)
 

@@ -29,6 +29,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -82,7 +83,7 @@ func (d *door) tries(t *testing.T, attack, token, node string, sequence uint64, 
 		t.Errorf("%s, %s: %v, want %v", d.name, attack, err, want)
 	}
 	if counter != "" {
-		cluster.Eventually(t, d.name+", "+attack+": "+counter, func() (bool, any) {
+		simnodetest.Eventually(t, d.name+", "+attack+": "+counter, func() (bool, any) {
 			now := d.value(counter)
 			return now == before+1, now - before
 		})
@@ -177,7 +178,7 @@ func lingers(address string, dribble bool) error {
 			}
 		}()
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(cluster.Patience)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(simnodetest.Patience)); err != nil {
 		return err
 	}
 	if n, err := io.Copy(io.Discard, conn); os.IsTimeout(err) {
@@ -195,19 +196,14 @@ func TestIntruders(t *testing.T) {
 	foreign := transporttest.SelfSigned(t, "127.0.0.1")           // of another authority
 	const mine, other = "node-mine", "node-other"
 	for _, node := range []string{mine, other} {
-		cluster.Register(t, client, node)
-		t.Cleanup(func() {
-			if err := client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
-				t.Errorf("delete node %s: %v", node, err)
-			}
-		})
+		simnodetest.Register(t, client, node)
 	}
 	accounts(t, client, agentAccount, "stranger")
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
 	gone := agentPod(t, client, agentAccount, other)
 
-	signals, models, debug, modelDebug := cluster.FreeAddress(t), cluster.FreeAddress(t), cluster.FreeAddress(t), cluster.FreeAddress(t)
+	signals, models, debug, modelDebug := transporttest.Address(t), transporttest.Address(t), transporttest.Address(t), transporttest.Address(t)
 	account := metav1.NamespaceDefault + "/" + agentAccount
 	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--debug-listen=" + debug, "--signal-listen=" + signals,
@@ -297,7 +293,7 @@ func TestIntruders(t *testing.T) {
 	d := doors[1]
 	version := d.value("spazio_aggregator_model_version")
 	d.tries(t, "its own agent again", read(t, tokenFor(t, client, agentAccount, d.audience, pod)), mine, 9, 0, codes.OK, "")
-	cluster.Eventually(t, "the honest push is merged", func() (bool, any) {
+	simnodetest.Eventually(t, "the honest push is merged", func() (bool, any) {
 		now := d.value("spazio_aggregator_model_version")
 		return now > version, now
 	})

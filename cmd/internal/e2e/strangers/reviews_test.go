@@ -27,6 +27,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // tlsFrom connects from an address to a server of the trusted authority, in
@@ -49,10 +50,9 @@ func tlsFrom(t testing.TB, target string, from netip.Addr, trust transport.Confi
 
 // forger opens streams with tokens that claim what an agent's does, each another
 // one, over a few connections from one address, at the rate at which the API
-// server was seen to review them. It returns how many.
-func forger(t testing.TB, ctx context.Context, target string, trust transport.Config, genuine string) int64 {
+// server was seen to review them, until ctx ends. It counts them in shown.
+func forger(t testing.TB, ctx context.Context, target string, trust transport.Config, genuine string, shown *atomic.Int64) {
 	parts := strings.Split(genuine, ".")
-	var shown atomic.Int64
 	pace := rate.NewLimiter(2000, 100)
 	var forging sync.WaitGroup
 	for range 8 {
@@ -72,7 +72,6 @@ func forger(t testing.TB, ctx context.Context, target string, trust transport.Co
 		}
 	}
 	forging.Wait()
-	return shown.Load()
 }
 
 // reviewsAsked is how many reviews the API server has made.
@@ -116,7 +115,7 @@ func admissions(t testing.TB, hub *plugin.Hub, trust transport.Config, node stri
 			t.Fatal(err)
 		}
 		for !slices.ContainsFunc(hub.Snapshot(), func(n plugin.NodeState) bool { return n.Avail == report.Avail }) {
-			if time.Since(began) > cluster.Patience {
+			if time.Since(began) > simnodetest.Patience {
 				t.Fatal("an honest agent's report has no effect")
 			}
 			time.Sleep(200 * time.Microsecond)
@@ -141,14 +140,9 @@ func TestForgedTokensDelayNobody(t *testing.T) {
 	}, plugin.HubOptions{})
 	trust := transport.Config{CAFile: server.CAFile}
 	const node = "node-mine"
-	cluster.Register(t, client, node)
-	t.Cleanup(func() {
-		if err := client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}); err != nil {
-			t.Errorf("delete node %s: %v", node, err)
-		}
-	})
+	simnodetest.Register(t, client, node)
 	accounts(t, client, agentAccount)
-	t.Cleanup(func() { cluster.RemovePods(t, client) })
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	pod := agentPod(t, client, agentAccount, node)
 	cluster.WaitSignals(t, hub, "missing", 1)
 	const agents = 200
@@ -165,19 +159,20 @@ func TestForgedTokensDelayNobody(t *testing.T) {
 	before := reviewsAsked(t, client)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	forged := make(chan int64, 1)
+	var shown atomic.Int64
+	var forging sync.WaitGroup
 	began := time.Now()
-	go func() { forged <- forger(t, ctx, hub.Addr().String(), trust, tokens[0]) }()
+	forging.Go(func() { forger(t, ctx, hub.Addr().String(), trust, tokens[0], &shown) })
 	besieged := admissions(t, hub, trust, node, agents, tokens[agents:])
+	simnodetest.Eventually(t, "2,000 forged tokens", func() (bool, any) { return shown.Load() >= 2000, shown.Load() })
 	cancel()
-	shown, lasted := <-forged, time.Since(began).Seconds()
+	forging.Wait()
+	lasted := time.Since(began).Seconds()
 	asked := reviewsAsked(t, client) - before - agents
 	t.Logf("admission of %d agents: p50 %v, p99 %v; beside a forger that showed %.0f tokens a second for %.1f s: p50 %v, p99 %v; %.0f reviews for it",
-		agents, quiet[agents/2], quiet[agents*99/100], float64(shown)/lasted, lasted, besieged[agents/2], besieged[agents*99/100], asked)
-	if most := 32 + lasted + 1; asked > most || asked < 32 {
-		t.Errorf("the API server reviewed %.0f forged tokens, want 32 to %.0f", asked, most)
-	}
-	if shown < 1000 {
-		t.Errorf("the forger showed %d tokens alone", shown)
+		agents, quiet[agents/2], quiet[agents*99/100], float64(shown.Load())/lasted, lasted, besieged[agents/2], besieged[agents*99/100], asked)
+	// The API server may count a review a moment after it has answered.
+	if most := 32 + lasted + 8; asked > most || asked < 32-8 {
+		t.Errorf("the API server reviewed %.0f forged tokens, want about 32 to %.0f", asked, most)
 	}
 }

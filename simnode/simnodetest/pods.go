@@ -1,4 +1,4 @@
-package cluster
+package simnodetest
 
 import (
 	"context"
@@ -12,18 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/simnode"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
-// Batch is a number of like pods.
+// Batch is a number of like pods. The zero value of a field asks for nothing.
 type Batch struct {
 	Prefix        string
 	Pods          int
 	Startup, Work time.Duration
-	Profile       string // default SpazioProfile
-	Cores         int64  // requested of a node
+	Scheduler     string // Kubernetes' own by default
+	Cores         int64  // requested of a node, with 4 GiB each
 	PriorityClass string
 	Node          string // the only one that a selector leaves
 }
@@ -36,14 +35,11 @@ func (b Batch) Pod(i int) *corev1.Pod {
 			simnode.AnnotationWork:    simnode.FormatSeconds(b.Work),
 		}},
 		Spec: corev1.PodSpec{
-			SchedulerName:     schedulerd.SpazioProfile,
+			SchedulerName:     b.Scheduler,
 			PriorityClassName: b.PriorityClass,
 			RestartPolicy:     corev1.RestartPolicyNever,
 			Containers:        []corev1.Container{{Name: "main", Image: "spazio.invalid/none"}},
 		},
-	}
-	if b.Profile != "" {
-		pod.Spec.SchedulerName = b.Profile
 	}
 	if b.Node != "" {
 		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: b.Node}
@@ -60,7 +56,7 @@ func (b Batch) Pod(i int) *corev1.Pod {
 // Submit creates the pods, which the end of the test removes.
 func Submit(t testing.TB, client kubernetes.Interface, b Batch) {
 	t.Helper()
-	t.Cleanup(func() { RemovePods(t, client) })
+	t.Cleanup(func() { Remove(t, client) })
 	var creating sync.WaitGroup
 	pods := make(chan *corev1.Pod)
 	for range 8 {
@@ -79,20 +75,20 @@ func Submit(t testing.TB, client kubernetes.Interface, b Batch) {
 	creating.Wait()
 }
 
-// RemovePods removes all pods.
-func RemovePods(t testing.TB, client kubernetes.Interface) {
+// Remove removes all pods.
+func Remove(t testing.TB, client kubernetes.Interface) {
 	t.Helper()
 	if err := batch.Remove(context.Background(), client); err != nil {
 		t.Error(err)
 	}
 }
 
-// PodLog follows what the API server says of all pods.
-type PodLog struct{ *batch.Log }
+// Log follows what the API server says of all pods.
+type Log struct{ *batch.Log }
 
-// WatchPods follows the pods until the test ends, and fails it for one that was
+// Watch follows the pods until the test ends, and fails it for one that was
 // bound to two nodes.
-func WatchPods(t testing.TB, client kubernetes.Interface) *PodLog {
+func Watch(t testing.TB, client kubernetes.Interface) *Log {
 	t.Helper()
 	l, err := batch.Watch(t.Context(), client)
 	if err != nil {
@@ -104,11 +100,11 @@ func WatchPods(t testing.TB, client kubernetes.Interface) *PodLog {
 			t.Errorf("bound twice: %s", moved)
 		}
 	})
-	return &PodLog{l}
+	return &Log{l}
 }
 
 // WaitBound waits for n pods to be bound.
-func (l *PodLog) WaitBound(t testing.TB, n int) {
+func (l *Log) WaitBound(t testing.TB, n int) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("%d pods bound", n), func() (bool, any) {
 		bound, succeeded := l.Counts()
@@ -117,7 +113,7 @@ func (l *PodLog) WaitBound(t testing.TB, n int) {
 }
 
 // WaitSucceeded waits for n pods to succeed.
-func (l *PodLog) WaitSucceeded(t testing.TB, n int) {
+func (l *Log) WaitSucceeded(t testing.TB, n int) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("%d pods succeeded", n), func() (bool, any) {
 		bound, succeeded := l.Counts()
