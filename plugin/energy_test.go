@@ -461,23 +461,23 @@ func TestCoresInFlight(t *testing.T) {
 			streams[0].settle(r)
 		}
 	}
-	teach(2.25, keyOf(1))
+	teach(3, keyOf(1))
 	flying := func() float64 { return c.state(nodeName(1)).Energy.InFlightCores }
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
 	if got := c.scored(t, pod, c.infos); got[nodeName(1)] < 95 || got[nodeName(1)] != got[nodeName(2)] {
 		t.Fatalf("before: %v", got)
 	}
 	c.reserve(pod, nodeName(1))
-	if got := flying(); !near(got, 2.25) {
-		t.Errorf("%v cores in flight, want 2.25", got)
+	if got := flying(); !near(got, 3) {
+		t.Errorf("%v cores in flight, want 3", got)
 	}
-	// Of 8 cores 4 are busy, 2.25 on their way: one of 2.25 more is beyond 8.4.
+	// Of 8 cores 4 are busy and 3 on their way: a pod of 3 more would find but one.
 	clock.advance(time.Second)
 	if got := c.scored(t, podOfDeployment(3, "web"), c.infos); got[nodeName(1)] > 50 || got[nodeName(2)] < 90 {
 		t.Errorf("scores %v: the node will be full", got)
 	}
 	teach(6, keyOf(1))
-	if got := flying(); !near(got, 2.25) {
+	if got := flying(); !near(got, 3) {
 		t.Errorf("%v cores in flight after its workload took more, want those it was reserved at", got)
 	}
 	r := withPower(7, machine(40, 120))
