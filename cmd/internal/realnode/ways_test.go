@@ -3,11 +3,14 @@
 package realnode
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,26 +128,46 @@ func installPulled(t *testing.T) {
 }
 
 // forget removes a registry's images from the node, whatever they are called there.
+// containerd keeps the layers of an image, and fetches none of them again, until the
+// last container made of it is gone.
 func forget(t *testing.T, r *registry) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), program(node.work, "ctr"), "--address", node.socket(), "--namespace", "k8s.io", "images", "ls").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	remove := []string{"images", "rm", "--sync"}
-	for line := range strings.Lines(string(out)) {
+	names := map[string]bool{}
+	for _, fields := range listed(t, "images") {
 		for _, digest := range r.images {
-			if fields := strings.Fields(line); len(fields) > 2 && fields[2] == digest {
-				remove = append(remove, fields[0])
+			if len(fields) > 2 && fields[2] == digest {
+				names[fields[0]] = true
 			}
 		}
 	}
-	if len(remove) == 3 {
-		t.Fatalf("the node has none of the images:\n%s", out)
+	if len(names) == 0 {
+		t.Fatal("the node has none of the images")
 	}
+	eventually(t, "no container is left of the images", func(context.Context) error {
+		for _, fields := range listed(t, "containers") {
+			if len(fields) > 1 && names[fields[1]] {
+				return fmt.Errorf("container %s of %s", fields[0], fields[1])
+			}
+		}
+		return nil
+	})
+	remove := slices.AppendSeq([]string{"images", "rm", "--sync"}, maps.Keys(names))
 	if err := node.ctr(t.Context(), remove...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// listed are the fields of what containerd has of a kind, by line.
+func listed(t *testing.T, kind string) (lines [][]string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program(node.work, "ctr"), "--address", node.socket(), "--namespace", "k8s.io", kind, "ls").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		lines = append(lines, strings.Fields(line))
+	}
+	return lines
 }
 
 func removeByCommand(t *testing.T) { command(t, "uninstall") }
