@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,17 +128,25 @@ func installPulled(t *testing.T) {
 	}
 }
 
-// forget removes a registry's images from the node, whatever they are called there.
-// containerd keeps the layers of an image, and fetches none of them again, until the
-// last container made of it is gone.
+// forget removes the images of a registry's programs from the node, whatever they are
+// called there, and those of other releases, which share layers with them. containerd
+// keeps a layer, and does not fetch it again, until the last image that has it is gone
+// and the last container made of it.
 func forget(t *testing.T, r *registry) {
 	t.Helper()
+	images := listed(t, "images")
+	targets := map[string]bool{}
+	for _, fields := range images {
+		program, _, _ := strings.Cut(path.Base(fields[0]), ":")
+		program = strings.TrimSuffix(program, "@sha256")
+		if _, ours := r.images[program]; ours && len(fields) > 2 {
+			targets[fields[2]] = true
+		}
+	}
 	names := map[string]bool{}
-	for _, fields := range listed(t, "images") {
-		for _, digest := range r.images {
-			if len(fields) > 2 && fields[2] == digest {
-				names[fields[0]] = true
-			}
+	for _, fields := range images {
+		if len(fields) > 2 && targets[fields[2]] {
+			names[fields[0]] = true
 		}
 	}
 	if len(names) == 0 {
@@ -165,7 +174,9 @@ func listed(t *testing.T, kind string) (lines [][]string) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(out)) {
-		lines = append(lines, strings.Fields(line))
+		if fields := strings.Fields(line); len(fields) > 0 {
+			lines = append(lines, fields)
+		}
 	}
 	return lines
 }
