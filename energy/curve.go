@@ -161,6 +161,23 @@ func (k *Curve) Marginal(u, du float64) (slope Level, known bool) {
 	}, true
 }
 
+// PowerAt returns what the curve tells of a machine of so many cores, more than 0, of
+// which the part u ∈ [0, 1] is busy: Idle, Max, Marginal, Busy, Cores and Extrapolated; the rest of it
+// is the caller's. known is false until load is known to raise the power: by [Goodness]
+// a node would look as if pods took nothing there.
+func (k *Curve) PowerAt(u, cores float64) (p Power, known bool) {
+	idle, known := k.At(0)
+	most, _ := k.At(1)
+	slope, _ := k.Marginal(u, 1/cores)
+	p = Power{
+		Idle: idle.Watts, Max: most.Watts, Marginal: min(slope.Watts/cores, MaxWatts), Busy: clamp(u) * cores, Cores: cores,
+	}
+	if idle.Extrapolated || most.Extrapolated || slope.Extrapolated {
+		p.Flags |= Extrapolated
+	}
+	return p, known && p.Marginal > 0
+}
+
 // minStep is the least change of utilisation that a slope is told of.
 const minStep = .01
 

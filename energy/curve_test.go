@@ -340,3 +340,28 @@ func TestCurveRefuses(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestCurvePowerAt of machines that take 40 W, and 10 W or 2.5 W a busy core.
+func TestCurvePowerAt(t *testing.T) {
+	for cores, marginal := range map[float64]float64{8: 10, 32: 2.5} {
+		k := newCurve(t, energy.CurveConfig{})
+		if p, known := k.PowerAt(.5, cores); known {
+			t.Errorf("of nothing: %+v", p)
+		}
+		learn(t, k, .5, 80)
+		if p, known := k.PowerAt(.5, cores); known {
+			t.Errorf("of one load, so that nobody knows a slope: %+v", p)
+		}
+		for range 100 {
+			for i := range 11 {
+				learn(t, k, float64(i)/10, 40+8*float64(i))
+			}
+		}
+		got, known := k.PowerAt(.25, cores)
+		want := energy.Power{Idle: 40, Max: 120, Marginal: marginal, Busy: cores / 4, Cores: cores}
+		near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-6 })
+		if diff := cmp.Diff(want, got, near); diff != "" || !known {
+			t.Errorf("%v cores, known %v: %s", cores, known, diff)
+		}
+	}
+}

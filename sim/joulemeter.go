@@ -26,6 +26,7 @@ type joulemeter struct {
 	readings []energy.Reading
 	at, busy float64 // of the last reading
 	joules   float64 // so far
+	told     bool    // that the node's power is known
 	reads    int
 
 	pods map[reserve.PodKey]podMeter
@@ -50,8 +51,8 @@ func newJoulemeter(p node.Params) (*joulemeter, error) {
 	return &joulemeter{cores: float64(p.Cores), meter: meter, curve: curve, pods: map[reserve.PodKey]podMeter{}}, nil
 }
 
-// read reads the node's counters at a time and returns its power since the last call;
-// false the first time.
+// read reads the node's counters at a time and returns its power since the last call,
+// or none where the curve no longer tells what load takes; false if that is no news.
 func (j *joulemeter) read(now float64, r node.EnergyReading) (energy.Power, bool, error) {
 	j.reads++
 	j.readings = append(j.readings[:0], energy.Reading{Zone: "package-0", Counter: r.Microjoules, Range: node.EnergyRange, At: at(now)})
@@ -69,24 +70,14 @@ func (j *joulemeter) read(now float64, r node.EnergyReading) (energy.Power, bool
 	if err := j.curve.Learn(u, in.Watts); err != nil {
 		return energy.Power{}, false, err
 	}
-	p := j.power(u)
-	p.Watts, p.SD, p.Joules = in.Watts, in.SD/span, j.joules
-	return p, true, nil
-}
-
-// power is what the curve tells at a utilisation.
-func (j *joulemeter) power(u float64) energy.Power {
-	slope, _ := j.curve.Marginal(u, 1/j.cores)
-	idle, _ := j.curve.At(0)
-	most, _ := j.curve.At(1)
-	p := energy.Power{
-		Quality: energy.Measured, Max: most.Watts, Idle: idle.Watts, Marginal: slope.Watts / j.cores,
-		Busy: u * j.cores, Cores: j.cores,
+	p, known := j.curve.PowerAt(u, j.cores)
+	p.Quality, p.Watts, p.SD, p.Joules = energy.Measured, in.Watts, in.SD/span, j.joules
+	if !known {
+		p = energy.Power{}
 	}
-	if slope.Extrapolated {
-		p.Flags |= energy.Extrapolated
-	}
-	return p
+	news := known || j.told
+	j.told = known
+	return p, news, nil
 }
 
 // takePods reads the CPU time of a node's pods, which cpu returns, and returns what each

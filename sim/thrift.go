@@ -69,9 +69,9 @@ func (s *spazio) startMeters() {
 func (s *spazio) meter(m *machine) {
 	s.c.advance(m)
 	a, j := &s.agents[m.index], s.thrift.meters[m.index]
-	power, known, err := j.read(s.c.now, m.model.ReadEnergy())
+	power, news, err := j.read(s.c.now, m.model.ReadEnergy())
 	s.c.fail(err)
-	if known {
+	if news {
 		s.c.fail(a.pipeline.Power(at(s.c.now), power))
 	}
 	if j.reads%meterPerPods == 0 {

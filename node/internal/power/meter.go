@@ -243,23 +243,14 @@ func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReadi
 		m.ledger.refuse("curve")
 		return false
 	}
-	cores := float64(min(node.Cores, energy.MaxCores))
-	p := energy.Power{
-		Quality: quality, Watts: watts, SD: min(in.SD/seconds, energy.MaxWatts), Busy: u * cores, Cores: cores,
-		Joules: m.joules, Flags: m.flags,
-	}
-	idle, learnt := curve.At(0)
-	most, _ := curve.At(1)
-	slope, _ := curve.Marginal(u, 1/cores)
-	p.Idle, p.Max, p.Marginal = idle.Watts, most.Watts, min(slope.Watts/cores, energy.MaxWatts)
-	if idle.Extrapolated || most.Extrapolated || slope.Extrapolated {
-		p.Flags |= energy.Extrapolated
-	}
+	p, learnt := curve.PowerAt(u, float64(min(node.Cores, energy.MaxCores)))
+	p.Quality, p.Watts, p.SD, p.Joules = quality, watts, min(in.SD/seconds, energy.MaxWatts), m.joules
+	p.Flags |= m.flags
 	if m.ratio {
 		p.Flags |= energy.RatioSplit
 	}
 	m.flags = 0
-	m.power, m.learnt, m.read = p, learnt && p.Marginal > 0, at
+	m.power, m.learnt, m.read = p, learnt, at
 	m.window.add(curve, seconds)
 	return true
 }
