@@ -117,6 +117,19 @@ func (w *world) arrive() {
 	w.schedulings = append(w.schedulings, s)
 }
 
+// extend adds a job to what a scheduling asks for, whoever has it.
+func (w *world) extend(s *scheduling) {
+	name := w.jobs[w.rng.IntN(len(w.jobs))].name
+	switch {
+	case slices.Contains(s.request.Jobs(), name):
+	case len(s.request.Queue) > 0:
+		s.request.Queue = append(s.request.Queue, name)
+	default:
+		at := slot.ID{Node: fmt.Sprint("n", w.rng.IntN(3)), Position: w.rng.IntN(2)}
+		s.request.Placements = append(s.request.Placements, queue.Placement{Job: name, Slots: []slot.ID{at}})
+	}
+}
+
 func (w *world) job(name testbed.Name) *job {
 	for _, j := range w.jobs {
 		if j.name == name {
@@ -163,7 +176,7 @@ func (w *world) stepSchedulings() {
 	var who []*scheduling
 	for _, s := range w.schedulings {
 		o := w.observe(s)
-		if lacking := o.Lacking(); len(lacking) > 0 && !s.deleting && s.stored.State < lifecycle.SchedulingCompleted {
+		if lacking := o.Lacking(); len(lacking) > 0 {
 			applicants, who = append(applicants, claim.Applicant{Precedence: s.Precedence, Jobs: lacking}), append(who, s)
 		}
 	}
@@ -372,8 +385,8 @@ func (w *world) turn() {
 	}
 }
 
-// TestWorld has controllers made of these packages look after schedulings that come and
-// go on a small cluster, each of them late at times and one losing its memory: no slot is
+// TestWorld has controllers made of these packages look after schedulings that come, want
+// more, and go on a small cluster, each of them late at times and one losing its memory: no slot is
 // ever claimed twice or has two pods, a pod is only where its job has a claim, and when
 // nothing new comes, all ends and everything is free.
 func TestWorld(t *testing.T) {
@@ -388,6 +401,9 @@ func TestWorld(t *testing.T) {
 			}
 			if len(w.schedulings) > 0 && w.rng.IntN(25) == 0 {
 				w.schedulings[w.rng.IntN(len(w.schedulings))].deleting = true
+			}
+			if len(w.schedulings) > 0 && w.rng.IntN(10) == 0 {
+				w.extend(w.schedulings[w.rng.IntN(len(w.schedulings))])
 			}
 			for _, s := range w.schedulings {
 				s.deleting = s.deleting || s.stored.State == lifecycle.SchedulingCompleted && w.rng.IntN(5) == 0

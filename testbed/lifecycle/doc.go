@@ -20,11 +20,12 @@
 //	Failed      it has failed for good          } gone; the scheduling still has it
 //	Releasing   the scheduling does not have it any more; what is there goes
 //
-//	Acquiring           it wants jobs that others have, or that do not exist
+//	Acquiring           it wants jobs that others have, or that do not exist; what it has goes on
 //	Confirming          those that it submitted are to get their pods bound first
 //	Submitting          its jobs take slots as they become free
 //	AwaitingCompletion  all are submitted
-//	Completed, Failed   all have ended; or one has failed, and nothing more is submitted
+//	Completed           all that it has have ended; one that is added may still be had, and is submitted
+//	Failed              one has failed, and nothing more is submitted
 //	Releasing, Released it goes, and its jobs become Ready; it may be gone
 //
 // The states are those of L. Schwerdtfeger's thesis (see package testbed; §4.3.1,

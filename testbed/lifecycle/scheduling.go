@@ -11,7 +11,8 @@ import (
 // looked at yet.
 type Scheduling struct {
 	State SchedulingState
-	// Started is when it had its jobs, Completed when all had ended or it failed.
+	// Started is when it had its jobs, Completed when all had ended, the last time, or it
+	// failed.
 	Started, Completed time.Time
 	// Acquired are the jobs that it lists and has had, sorted. One of them that does not
 	// exist was deleted.
@@ -40,8 +41,8 @@ type SchedulingObserved struct {
 	Members []Member
 	// Holds is how many jobs have this as their active scheduling, listed or not.
 	Holds int
-	// Turn says that it may have all the jobs that it lacks (claim.Acquire): they exist,
-	// are ready, and nobody before it wants one.
+	// Turn says that it may have all the jobs that it lacks (Lacking, claim.Acquire): they
+	// exist, are ready, and nobody before it wants one.
 	Turn bool
 	// Exclusive says that it has its testbed alone.
 	Exclusive bool
@@ -87,18 +88,21 @@ type SchedulingAction struct {
 	At   time.Time
 }
 
-// gone says that the scheduling had the job, and it was deleted.
-func (o *SchedulingObserved) gone(m *Member) bool {
-	if m.Exists {
-		return false
-	}
-	_, had := slices.BinarySearchFunc(o.Stored.Acquired, m.Job, testbed.Name.Compare)
-	return had
+// had says that the scheduling has, or once had, the job.
+func (o *SchedulingObserved) had(m *Member) bool {
+	_, before := slices.BinarySearchFunc(o.Stored.Acquired, m.Job, testbed.Name.Compare)
+	return m.Held || before
 }
 
-// Lacking returns the jobs that the scheduling wants and does not have: what it applies for.
+// Lacking returns the jobs that the scheduling wants and does not have: what it applies
+// for. A job that it had and that was deleted it does not want, nor, once it has
+// completed, one that was made anew. One that has failed or goes wants none.
 func (o *SchedulingObserved) Lacking() []testbed.Name {
-	return o.those(func(m *Member) bool { return !m.Held && !o.gone(m) })
+	if o.Deleting || o.Stored.State > SchedulingCompleted {
+		return nil
+	}
+	again := o.Stored.Completed.IsZero()
+	return o.those(func(m *Member) bool { return !m.Held && (!o.had(m) || m.Exists && again) })
 }
 
 // Eligible returns the jobs that could start if there were slots.
@@ -155,10 +159,7 @@ type schedulingStep struct {
 
 // had are the jobs that it lists and has had.
 func (s *schedulingStep) had() []testbed.Name {
-	had := s.o.those(func(m *Member) bool {
-		_, before := slices.BinarySearchFunc(s.o.Stored.Acquired, m.Job, testbed.Name.Compare)
-		return m.Held || before
-	})
+	had := s.o.those(s.o.had)
 	slices.SortFunc(had, testbed.Name.Compare)
 	return had
 }
@@ -196,8 +197,13 @@ func (s *schedulingStep) next() SchedulingState {
 	}
 	switch s.State {
 	case Acquiring:
-		if len(o.Lacking()) == 0 && !o.any(func(m *Member) bool { return m.State == Ready }) {
+		switch {
+		case len(o.Lacking()) == 0 && !o.any(func(m *Member) bool { return m.State == Ready }):
 			return Confirming
+		case len(o.Lacking()) > 0 && !o.Turn && !s.Started.IsZero() && !o.any(unended):
+			// Who has jobs does not wait for others with nothing else to do: two could
+			// wait for each other's, and with the testbed of one alone, for that.
+			return SchedulingCompleted
 		}
 	case Confirming:
 		if !o.ConfirmEach || !o.any(unconfirmed) {
@@ -219,6 +225,10 @@ func (s *schedulingStep) next() SchedulingState {
 		case !o.any(unended):
 			return SchedulingCompleted
 		}
+	case SchedulingCompleted:
+		if o.any(func(m *Member) bool { return m.State < Completed }) { // one that was added since
+			return Submitting
+		}
 	}
 	return s.State
 }
@@ -233,12 +243,14 @@ func (s *schedulingStep) actions() []SchedulingAction {
 		}
 	}
 	do(s.State != Released && !o.Deleting && !o.Finalizer, SchedulingAction{Op: AddSchedulingFinalizer})
-	if s.State.active() {
+	if s.State.active() || s.State == SchedulingCompleted {
 		lacking := o.Lacking()
 		do(len(lacking) > 0 && o.Turn, SchedulingAction{Op: AcquireJobs, Jobs: lacking})
+	}
+	if s.State.active() {
 		// What it already has goes on while it waits for what was added.
-		eligible := o.Eligible()
-		do(len(eligible) > 0 && !s.Started.IsZero() && s.State != Confirming, SchedulingAction{Op: SubmitJobs, Jobs: eligible})
+		eligible, confirmed := o.Eligible(), !o.ConfirmEach || !o.any(unconfirmed)
+		do(len(eligible) > 0 && !s.Started.IsZero() && confirmed, SchedulingAction{Op: SubmitJobs, Jobs: eligible})
 	}
 	over := s.State == SchedulingCompleted || s.State == SchedulingFailed && !o.any(underWay)
 	do(o.Exclusive && (over || s.State == Released), SchedulingAction{Op: Unlock})

@@ -46,6 +46,9 @@ func observedScheduling(state lifecycle.SchedulingState, a, b int, want string) 
 	if state > lifecycle.Acquiring {
 		o.Stored.Started = since
 	}
+	if state > lifecycle.AwaitingCompletion {
+		o.Stored.Completed = since
+	}
 	for i, k := range []int{a, b} {
 		m := kinds[k].member
 		m.Job = testbed.Name{Namespace: "lab", Name: string("ab"[i])}
@@ -112,11 +115,14 @@ func TestSchedulingStepTwice(t *testing.T) {
 	for state := lifecycle.New; state <= lifecycle.Released; state++ {
 		for a := range kinds {
 			for b := range kinds {
-				for i, want := range append(wants, wants...) {
+				for i, want := range slices.Repeat(wants, 3) {
 					o := observedScheduling(state, a, b, want)
 					if i >= len(wants) {
 						o.Turn, o.Finalizer, o.Exclusive, o.KeepFor = false, false, true, &hour
 						o.Stored.Started = since
+					}
+					if i >= 2*len(wants) {
+						o.Turn, o.KeepFor = true, new(time.Duration)
 					}
 					what := fmt.Sprint(state, " ", kinds[a].name, " ", kinds[b].name, " ", want)
 					given := o
@@ -230,9 +236,15 @@ func TestSchedulingCourse(t *testing.T) {
 	start("one whose jobs were done with nobody looking", "a")
 	c.o.Finalizer, c.o.Exclusive = true, true
 	c.after(1*time.Second, "all at once", func() { hold(0); state(0, lifecycle.Completed, false) })
-	c.after(1*time.Second, "a job is added too late", func() {
-		c.o.Members = append(c.o.Members, lifecycle.Member{Job: name("b"), Exists: true})
+	c.after(1*time.Second, "a job is added that another has", func() {
+		c.o.Exclusive = false
+		c.o.Members = append(c.o.Members, lifecycle.Member{Job: name("b"), Exists: true, State: lifecycle.Running})
 	})
+	c.after(1*time.Second, "its turn", func() { state(1, lifecycle.Ready, false); c.o.Turn = true })
+	c.after(1*time.Second, "it is had", func() { hold(1) })
+	c.after(1*time.Second, "it is in the queue", func() { state(1, lifecycle.InQueue, false) })
+	c.after(1*time.Second, "it completes", func() { state(1, lifecycle.Completed, false) })
+	c.after(1*time.Second, "the first is deleted and made anew", func() { c.o.Members[0] = lifecycle.Member{Job: name("a"), Exists: true} })
 	c.after(1*time.Second, "all are taken out", func() { c.o.Members = nil })
 	golden(t, "scheduling-course.golden", c.trace.String())
 }
@@ -249,6 +261,77 @@ func TestSchedulingUnlocks(t *testing.T) {
 		s, actions := lifecycle.StepScheduling(o, epoch)
 		if got := spellScheduling(s, actions); got != strings.TrimSpace(want) {
 			t.Errorf("%+v: %s, want %s", m, got, want)
+		}
+	}
+}
+
+// Two schedulings each of which adds a job that the other has: both complete once what
+// they have has ended, whoever has the testbed alone lets go of it, and when one is gone
+// the other has the job.
+func TestSchedulingsThatWaitForEachOther(t *testing.T) {
+	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
+	member := func(n string, s lifecycle.JobState, held bool) lifecycle.Member {
+		return lifecycle.Member{Job: name(n), Exists: true, State: s, Held: held}
+	}
+	step := func(o lifecycle.SchedulingObserved, now time.Time, want string) lifecycle.Scheduling {
+		t.Helper()
+		s, actions := lifecycle.StepScheduling(o, now)
+		if got := spellScheduling(s, actions); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		return s
+	}
+	var keep time.Duration
+	base := lifecycle.Scheduling{State: lifecycle.AwaitingCompletion, Started: since}
+	one := lifecycle.SchedulingObserved{Stored: base, Finalizer: true, Exclusive: true, Holds: 1, KeepFor: &keep}
+	one.Members = []lifecycle.Member{member("a", lifecycle.Running, true), member("b", lifecycle.InQueue, false)}
+	one.Stored = step(one, epoch, "Acquiring")
+	one.Members[0].State = lifecycle.Completed
+	one.Stored = step(one, epoch, "Completed unlock delete")
+	two := lifecycle.SchedulingObserved{Stored: base, Finalizer: true, Holds: 1}
+	two.Members = []lifecycle.Member{member("b", lifecycle.Failed, true), member("a", lifecycle.Completed, false)}
+	two.Stored = step(two, epoch, "Completed")
+	if got := two.Lacking(); !slices.Equal(got, []testbed.Name{name("a")}) {
+		t.Errorf("applies for %v", got)
+	}
+	two.Members[1].State, two.Turn = lifecycle.Ready, true // the first is gone
+	two.Stored = step(two, epoch, "Completed acquire:a")
+	two.Members[1].Held, two.Holds = true, 2
+	two.Stored = step(two, epoch, "Submitting")
+	two.Members[1].State = lifecycle.InQueue
+	two.Stored = step(two, epoch, "Submitting submit:a")
+	two.Members[1].State = lifecycle.Running
+	step(two, epoch, "AwaitingCompletion")
+	lost := two // what was stored last is from before
+	lost.Stored.State = lifecycle.SchedulingCompleted
+	step(lost, epoch, "AwaitingCompletion")
+	two.Members[1].State = lifecycle.Completed
+	if s := step(two, epoch.Add(time.Hour), "Completed"); !s.Completed.Equal(epoch.Add(time.Hour)) || !s.Started.Equal(since) {
+		t.Errorf("%+v", s)
+	}
+	for _, state := range []lifecycle.SchedulingState{lifecycle.SchedulingFailed, lifecycle.SchedulingReleasing, lifecycle.Released} {
+		two.Stored.State = state
+		two.Members[1] = member("c", lifecycle.Ready, false)
+		if got := two.Lacking(); got != nil {
+			t.Errorf("%v applies for %v", state, got)
+		}
+	}
+	two.Stored.State, two.Deleting = lifecycle.Acquiring, true
+	if got := two.Lacking(); got != nil {
+		t.Errorf("one that goes applies for %v", got)
+	}
+}
+
+// While it waits for a job that was added, each is confirmed all the same.
+func TestSchedulingConfirmsWhileItWaits(t *testing.T) {
+	o := observedScheduling(lifecycle.Acquiring, 8, 5, "e") // submitted, queued
+	o.Stored.Started, o.Turn = since, false
+	o.Members = append(o.Members, lifecycle.Member{Job: testbed.Name{Namespace: "lab", Name: "c"}, Exists: true, State: lifecycle.Running})
+	for state, want := range map[lifecycle.JobState]string{lifecycle.Submitted: "Acquiring", lifecycle.Scheduled: "Acquiring submit:b"} {
+		o.Members[0].State = state
+		s, actions := lifecycle.StepScheduling(o, epoch)
+		if got := spellScheduling(s, actions); got != want {
+			t.Errorf("%v: %s, want %s", state, got, want)
 		}
 	}
 }
