@@ -69,15 +69,15 @@ func (f *flink) leave(path string, rest map[string]any) {
 	}
 }
 
-// take takes an object out of the old one.
-func (f *flink) take(key string) (map[string]any, error) {
+// extract removes an object from the old one and returns it.
+func (f *flink) extract(key string) (map[string]any, error) {
 	inner, err := fields(f.old, key)
 	delete(f.old, key)
 	return inner, err
 }
 
 func (f *flink) image() error {
-	image, err := f.take("image")
+	image, err := f.extract("image")
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (f *flink) version() error {
 }
 
 func (f *flink) job() error {
-	old, err := f.take("job")
+	old, err := f.extract("job")
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func jarURI(file string) string {
 
 // jobManager has the memory and CPU of its limits, or of its requests.
 func (f *flink) jobManager() error {
-	old, err := f.take("jobManager")
+	old, err := f.extract("jobManager")
 	if err != nil {
 		return err
 	}
