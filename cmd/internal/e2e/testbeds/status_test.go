@@ -2,9 +2,11 @@ package testbeds
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // statuses are those of each kind, of every field.
@@ -143,5 +146,17 @@ func user(t *testing.T, name string, right rbacv1.PolicyRule) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The authorizer follows roles a moment later.
+	resource, subresource, _ := strings.Cut(right.Resources[0], "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: name,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: right.APIGroups[0], Resource: resource, Subresource: subresource, Verb: right.Verbs[0], Namespace: metav1.NamespaceDefault,
+		},
+	}}
+	simnodetest.Eventually(t, name+" has its right", func() (bool, any) {
+		got, err := admin.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		return err == nil && got.Status.Allowed, err
+	})
 	return config
 }
