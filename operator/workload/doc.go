@@ -21,7 +21,8 @@
 //
 // Pods in slots carry the labels of v1alpha1 (role, test bed, job, attempt) and the
 // annotation that keeps Spazio's measured room out of it. Drivers and job managers are
-// not in slots and are left alone. A resource that the slot does not name is the user's.
+// not in slots and are left alone. A resource that the slot does not name is the user's;
+// limits of a Spark executor are too, and those below its requests are raised to them.
 //
 // # Memory of a Spark executor
 //

@@ -53,6 +53,9 @@ func (f flink) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) 
 	if err := flinkConfiguration(spec); err != nil {
 		return nil, err
 	}
+	if err := flinkTemplate(spec); err != nil {
+		return nil, err
+	}
 	manager, err := spec.child("taskManager")
 	if err != nil {
 		return nil, err
@@ -113,6 +116,29 @@ func flinkConfiguration(spec object) error {
 		configuration.set(flinkSlots, "1")
 	}
 	return nil
+}
+
+// flinkTemplate keeps the template of all pods, which task managers get as well, from
+// naming their node or their slot.
+func flinkTemplate(spec object) error {
+	if !spec.has("podTemplate") {
+		return nil
+	}
+	template, err := spec.child("podTemplate")
+	if err != nil {
+		return err
+	}
+	if err := template.stripTemplate(); err != nil {
+		return err
+	}
+	if !template.has("spec") {
+		return nil
+	}
+	pod, err := template.child("spec")
+	if err != nil {
+		return err
+	}
+	return pod.unbound()
 }
 
 // flinkResources makes a task manager as large as its slot.

@@ -91,6 +91,18 @@ func (o object) strip() error {
 	return nil
 }
 
+// stripTemplate does that with a template of pods.
+func (o object) stripTemplate() error {
+	if !o.has("metadata") {
+		return nil
+	}
+	metadata, err := o.child("metadata")
+	if err != nil {
+		return err
+	}
+	return metadata.strip()
+}
+
 // mark sets the labels and annotations of a pod in a slot.
 func (o object) mark(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) error {
 	if err := o.strip(); err != nil {
@@ -111,10 +123,18 @@ func (o object) mark(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) 
 	return nil
 }
 
-// place says in a pod's spec who places it.
-func (o object) place() error {
+// unbound refuses a pod's spec that says where the pod goes.
+func (o object) unbound() error {
 	if o.has("nodeName") {
 		return refuse(o.at("nodeName"), o.fields["nodeName"], "absent: the scheduler chooses the node")
+	}
+	return nil
+}
+
+// place says in a pod's spec who places it.
+func (o object) place() error {
+	if err := o.unbound(); err != nil {
+		return err
 	}
 	o.set("schedulerName", v1alpha1.SchedulerName)
 	o.set("priorityClassName", v1alpha1.PriorityClassSlot)

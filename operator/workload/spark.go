@@ -3,9 +3,12 @@ package workload
 import (
 	"fmt"
 	"math/big"
+	"regexp"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -74,6 +77,9 @@ func sparkResources(spec, executor object, request *v1alpha1.CreationRequest) er
 	if cpu, ok := request.Resources[corev1.ResourceCPU]; ok {
 		executor.set("cores", max(1, floor(cpu, 0)))
 		executor.set("coreRequest", cpu.String())
+		if err := raiseLimit(executor, "coreLimit", cpu, cpu.String(), resource.ParseQuantity); err != nil {
+			return err
+		}
 	}
 	amount, ok := request.Resources[corev1.ResourceMemory]
 	if !ok {
@@ -91,7 +97,35 @@ func sparkResources(spec, executor object, request *v1alpha1.CreationRequest) er
 	}
 	executor.set("memory", fmt.Sprintf("%dm", slot-overhead))
 	executor.set("memoryOverhead", fmt.Sprintf("%dm", overhead))
+	return raiseLimit(executor, "memoryLimit", *resource.NewQuantity(slot<<20, resource.BinarySI), fmt.Sprintf("%dm", slot), sparkQuantity)
+}
+
+// raiseLimit writes what is requested for a limit of the user's that is less: the API
+// server would refuse the executor's pod.
+func raiseLimit(executor object, key string, requested resource.Quantity, written string, parse func(string) (resource.Quantity, error)) error {
+	given, err := executor.text(key)
+	if err != nil || given == "" {
+		return err
+	}
+	limit, err := parse(given)
+	if err != nil {
+		return refuse(executor.at(key), given, "a quantity")
+	}
+	if limit.Cmp(requested) < 0 {
+		executor.set(key, written)
+	}
 	return nil
+}
+
+// sparkUnit is a unit of Spark's: m and mb are MiB.
+var sparkUnit = regexp.MustCompile(`([kmgtp])b?$`)
+
+// sparkQuantity reads memory as the Spark operator does: in Spark's units or Kubernetes'.
+func sparkQuantity(text string) (resource.Quantity, error) {
+	if at := sparkUnit.FindStringSubmatchIndex(text); at != nil {
+		text = text[:at[0]] + strings.ToUpper(text[at[2]:at[3]]) + "i"
+	}
+	return resource.ParseQuantity(text)
 }
 
 // Spark's own: the overhead's least MiB, and its factors.
@@ -150,14 +184,8 @@ func sparkPlacement(executor object) error {
 	if err != nil {
 		return err
 	}
-	if template.has("metadata") {
-		metadata, err := template.child("metadata")
-		if err != nil {
-			return err
-		}
-		if err := metadata.strip(); err != nil {
-			return err
-		}
+	if err := template.stripTemplate(); err != nil {
+		return err
 	}
 	pod, err := template.child("spec")
 	if err != nil {

@@ -157,6 +157,34 @@ func TestCPU(t *testing.T) {
 	}
 }
 
+// An API server refuses a pod with a limit below its request.
+func TestSparkLimits(t *testing.T) {
+	for _, test := range []struct{ given, cores, memory string }{
+		{"{}", "", ""},
+		{"{coreLimit: 1200m, memoryLimit: 2g}", "2500m", "4096m"},
+		{"{coreLimit: '2.4999', memoryLimit: 4095mb}", "2500m", "4096m"},
+		{"{coreLimit: '2.5', memoryLimit: 4096m}", "2.5", "4096m"},
+		{"{coreLimit: '4', memoryLimit: 4gb}", "4", "4gb"},
+		{"{coreLimit: 2501m, memoryLimit: 1t}", "2501m", "1t"},
+		{"{memoryLimit: 5Gi}", "", "5Gi"},
+		{"{memoryLimit: 4G}", "", "4096m"},
+		{"{memoryLimit: '4294967296'}", "", "4294967296"},
+		{"{memoryLimit: '4294967295'}", "", "4096m"},
+		{"{memoryLimit: 4194303k}", "", "4096m"},
+	} {
+		got, err := child(t, batchJob(t, "spark", "{executor: "+test.given+"}"), request(1, "cpu", "2500m", "memory", "4Gi"))
+		if err != nil {
+			t.Errorf("%s: %v", test.given, err)
+			continue
+		}
+		for key, want := range map[string]string{"coreLimit": test.cores, "memoryLimit": test.memory} {
+			if limit, _ := field(t, got, "spec.executor."+key).(string); limit != want {
+				t.Errorf("%s: %s is %q, want %q", test.given, key, limit, want)
+			}
+		}
+	}
+}
+
 // What a slot does not name is the user's.
 func TestUnnamedResources(t *testing.T) {
 	got, err := child(t, batchJob(t, "spark", "{executor: {cores: 3, coreRequest: '3', memory: 2g, memoryOverhead: 512m}}"), request(1, "example.com/disk", "1"))
@@ -270,6 +298,28 @@ func TestFlinkTaskSlots(t *testing.T) {
 	}
 }
 
+// Task managers get the template of all pods as well: it names no slot.
+func TestFlinkTemplate(t *testing.T) {
+	for given, want := range map[string]string{
+		"{}": "{}",
+		"{metadata: {name: a}, spec: {hostNetwork: false}}": "{metadata: {name: a}, spec: {hostNetwork: false}}",
+		"{metadata: {labels: {app: a, testbed.spazio-scheduler.github.io/role: ghost}, annotations: {testbed.spazio-scheduler.github.io/slot: node-a/0}}}": "{metadata: {labels: {app: a}, annotations: {}}}",
+	} {
+		got, err := child(t, batchJob(t, "flink", "{job: {jarURI: a}, podTemplate: "+given+"}"), request(1))
+		if err != nil {
+			t.Errorf("%s: %v", given, err)
+			continue
+		}
+		var template any
+		if err := yaml.Unmarshal([]byte(want), &template); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(template, field(t, got, "spec.podTemplate")); diff != "" {
+			t.Errorf("%s: %s", given, diff)
+		}
+	}
+}
+
 // Dynamic allocation stays within the claim, whichever way it is asked for.
 func TestSparkDynamicAllocation(t *testing.T) {
 	for _, test := range []struct{ spec, path, want string }{
@@ -312,6 +362,9 @@ func TestRefusals(t *testing.T) {
 		{"spark", "{executor: {template: {metadata: a}}}", "spec.sparkSpec.executor.template.metadata"},
 		{"spark", "{executor: {template: {metadata: {labels: a}}}}", "spec.sparkSpec.executor.template.metadata.labels"},
 		{"spark", "{executor: {template: {spec: {nodeName: a}}}}", "spec.sparkSpec.executor.template.spec.nodeName"},
+		{"spark", "{executor: {coreLimit: 2}}", "spec.sparkSpec.executor.coreLimit"},
+		{"spark", "{executor: {coreLimit: all}}", "spec.sparkSpec.executor.coreLimit"},
+		{"spark", "{executor: {memoryLimit: much}}", "spec.sparkSpec.executor.memoryLimit"},
 		{"spark", "{memoryOverheadFactor: 0.1}", "spec.sparkSpec.memoryOverheadFactor"},
 		{"spark", "{memoryOverheadFactor: '-0.1'}", "spec.sparkSpec.memoryOverheadFactor"},
 		{"spark", "{memoryOverheadFactor: NaN}", "spec.sparkSpec.memoryOverheadFactor"},
@@ -330,6 +383,10 @@ func TestRefusals(t *testing.T) {
 		{"flink", "{job: {jarURI: a}, taskManager: {resource: a}}", "spec.flinkSpec.taskManager.resource"},
 		{"flink", "{job: {jarURI: a}, taskManager: {podTemplate: {metadata: {labels: 1}}}}", "spec.flinkSpec.taskManager.podTemplate.metadata.labels"},
 		{"flink", "{job: {jarURI: a}, taskManager: {podTemplate: {spec: {nodeName: a}}}}", "spec.flinkSpec.taskManager.podTemplate.spec.nodeName"},
+		{"flink", "{job: {jarURI: a}, podTemplate: a}", "spec.flinkSpec.podTemplate"},
+		{"flink", "{job: {jarURI: a}, podTemplate: {metadata: {labels: 1}}}", "spec.flinkSpec.podTemplate.metadata.labels"},
+		{"flink", "{job: {jarURI: a}, podTemplate: {spec: 1}}", "spec.flinkSpec.podTemplate.spec"},
+		{"flink", "{job: {jarURI: a}, podTemplate: {spec: {nodeName: a}}}", "spec.flinkSpec.podTemplate.spec.nodeName"},
 		{"job", "{}", "spec.jobSpec.template.spec.containers"},
 		{"job", "{template: {spec: {containers: [a]}}}", "spec.jobSpec.template.spec"},
 		{"job", "{template: {spec: {containers: {}}}}", "spec.jobSpec.template.spec"},
