@@ -2,23 +2,12 @@ package v1alpha1
 
 import (
 	"embed"
-	"path"
+
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1/internal/definitions"
 )
 
 //go:embed crd/*.yaml
-var definitions embed.FS
+var crds embed.FS
 
 // CRDs returns the definitions of the resources as YAML, one document each.
-func CRDs() ([][]byte, error) {
-	entries, err := definitions.ReadDir("crd")
-	if err != nil {
-		return nil, err
-	}
-	all := make([][]byte, len(entries))
-	for i, e := range entries {
-		if all[i], err = definitions.ReadFile(path.Join("crd", e.Name())); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
+func CRDs() ([][]byte, error) { return definitions.Read(crds) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"path"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/profile/v1alpha1/internal/definitions"
 )
 
 // Job is the name of a workload as the thesis's objects have it: without its kind.
@@ -56,19 +56,7 @@ func NewConnectionProfile(from, to profile.Workload, at time.Time, bytesPerSecon
 }
 
 //go:embed crd/*.yaml
-var definitions embed.FS
+var crds embed.FS
 
 // CRDs returns definitions of the thesis's shapes as YAML, one document each.
-func CRDs() ([][]byte, error) {
-	entries, err := definitions.ReadDir("crd")
-	if err != nil {
-		return nil, err
-	}
-	all := make([][]byte, len(entries))
-	for i, e := range entries {
-		if all[i], err = definitions.ReadFile(path.Join("crd", e.Name())); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
+func CRDs() ([][]byte, error) { return definitions.Read(crds) }
