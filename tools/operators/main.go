@@ -44,13 +44,18 @@ func run() error {
 
 var errDigest = errors.New("not the definition that was looked at")
 
-// definition reads the module's file.
-func definition() ([]byte, error) {
+// read reads a file of the module.
+func read(file string) ([]byte, error) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", module, err)
 	}
-	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), source))
+	return os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), file))
+}
+
+// definition reads the definition, which is as it was when somebody looked at it.
+func definition() ([]byte, error) {
+	text, err := read(source)
 	if err != nil {
 		return nil, err
 	}

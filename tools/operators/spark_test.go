@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/kubeflow/spark-operator/v2/api/v1beta2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
@@ -177,7 +178,7 @@ func statusOf(t *testing.T, state string) workload.Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adapter, err := workload.Of(&v1alpha1.BatchJobSpec{SparkSpec: rawObject()})
+	adapter, err := workload.Of(&v1alpha1.BatchJobSpec{SparkSpec: &runtime.RawExtension{}})
 	if err != nil {
 		t.Fatal(err)
 	}
