@@ -15,7 +15,7 @@ type Tenant struct {
 	// Shared lets others put their slots on the same nodes, if they are shared too.
 	Shared bool
 	// Nodes are the names of those that it wants; Holds those on which it has ghosts or
-	// live pods.
+	// live pods, wanted or not.
 	Nodes, Holds []string
 }
 
@@ -34,30 +34,33 @@ type Conflict struct {
 }
 
 // Share decides for all testbeds together which nodes each may put its slots on. A node
-// goes to the first of those that want it: those that have something there before the
-// others, the older before the younger, then by name. If that one is shared, so have it
-// all shared ones. The answers are in the order of the tenants.
+// goes to the first of those that want it or have something there still: those that have
+// before the others, the older before the younger, then by name. If that one is shared, so
+// have it all shared ones. The answers are in the order of the tenants.
 func Share(tenants []Tenant) []Allotment {
-	wanting := make(map[string][]int)
-	holds := make([]map[string]bool, len(tenants))
+	wants, holds := make([]map[string]bool, len(tenants)), make([]map[string]bool, len(tenants))
+	concerned := make(map[string][]int)
 	for i, t := range tenants {
-		holds[i] = make(map[string]bool, len(t.Holds))
-		for _, node := range t.Holds {
-			holds[i][node] = true
+		wants[i], holds[i] = setOf(t.Nodes), setOf(t.Holds)
+		for node := range wants[i] {
+			concerned[node] = append(concerned[node], i)
 		}
-		for _, node := range t.Nodes {
-			if !slices.Contains(wanting[node], i) {
-				wanting[node] = append(wanting[node], i)
+		for node := range holds[i] {
+			if !wants[i][node] {
+				concerned[node] = append(concerned[node], i)
 			}
 		}
 	}
 	out := make([]Allotment, len(tenants))
-	for node, those := range wanting {
+	for node, those := range concerned {
 		first := slices.MinFunc(those, func(i, j int) int {
 			a, b := &tenants[i], &tenants[j]
 			return cmp.Or(before(holds[i][node], holds[j][node]), a.Created.Compare(b.Created), a.Name.Compare(b.Name))
 		})
 		for _, i := range those {
+			if !wants[i][node] {
+				continue
+			}
 			if i == first || tenants[i].Shared && tenants[first].Shared {
 				out[i].Nodes = append(out[i].Nodes, node)
 			} else {
@@ -70,4 +73,12 @@ func Share(tenants []Tenant) []Allotment {
 		slices.SortFunc(out[i].Lost, func(a, b Conflict) int { return cmp.Compare(a.Node, b.Node) })
 	}
 	return out
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }

@@ -39,6 +39,14 @@ func TestShare(t *testing.T) {
 				{Nodes: []string{"n2"}},
 			},
 		},
+		"until it has left, though it is not wanted there": {
+			func(_, young, _ *slot.Tenant) { young.Nodes, young.Holds = []string{"n3"}, []string{"n1"} },
+			[]slot.Allotment{
+				{Nodes: []string{"n2"}, Lost: []slot.Conflict{{Node: "n1", To: young.Name}}},
+				{Nodes: []string{"n3"}},
+				{Lost: []slot.Conflict{{Node: "n2", To: old.Name}}},
+			},
+		},
 		"shared ones share with shared ones": {
 			func(old, young, _ *slot.Tenant) { old.Shared, young.Shared = true, true },
 			[]slot.Allotment{
@@ -67,8 +75,9 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// No node is two testbeds' unless both share, none that is wanted is nobody's, and the
-// order of the testbeds changes nothing.
+// No node is two testbeds' unless both share, or another's that has something there and
+// does not; none that is wanted and empty is nobody's, and the order of the testbeds
+// changes nothing.
 func TestShareProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for range 500 {
@@ -89,10 +98,16 @@ func TestShareProperties(t *testing.T) {
 		got := slot.Share(tenants)
 		for n := range 4 {
 			node := fmt.Sprint("n", n)
-			wanted, exclusive, given := 0, 0, 0
+			wanted, exclusive, given, held, leaving := 0, 0, 0, 0, 0
 			for i, x := range tenants {
 				if slices.Contains(x.Nodes, node) {
 					wanted++
+				}
+				if slices.Contains(x.Holds, node) {
+					held++
+					if !slices.Contains(x.Nodes, node) {
+						leaving++
+					}
 				}
 				if slices.Contains(got[i].Nodes, node) {
 					given++
@@ -101,8 +116,8 @@ func TestShareProperties(t *testing.T) {
 					}
 				}
 			}
-			if wanted > 0 && given == 0 || exclusive > 0 && given > 1 {
-				t.Fatalf("%s: wanted by %d, given to %d, %d exclusive: %+v", node, wanted, given, exclusive, tenants)
+			if wanted > 0 && leaving == 0 && given == 0 || exclusive > 0 && (given > 1 || held > 0 && held == leaving) {
+				t.Fatalf("%s: wanted by %d, held by %d, left by %d, given to %d, %d exclusive: %+v", node, wanted, held, leaving, given, exclusive, tenants)
 			}
 		}
 		slices.Reverse(tenants)
