@@ -200,7 +200,7 @@ func (s *schedulingStep) next() SchedulingState {
 		switch {
 		case len(o.Lacking()) == 0 && !o.any(func(m *Member) bool { return m.State == Ready }):
 			return Confirming
-		case len(o.Lacking()) > 0 && !o.Turn && !s.Started.IsZero() && !o.any(unended):
+		case !o.Turn && !s.Started.IsZero() && !o.any(unended):
 			// Who has jobs does not wait for others with nothing else to do: two could
 			// wait for each other's, and with the testbed of one alone, for that.
 			return SchedulingCompleted
