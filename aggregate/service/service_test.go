@@ -19,6 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/aggregate/service"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
 // shows waits for a page that is as it should be.
@@ -42,24 +43,13 @@ func shows(t *testing.T, url string, right func(text string) bool) {
 	}
 }
 
-// gone is an address that nobody listens at.
-func gone(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // TestHealth follows the gRPC health service through a start that waits for
 // another replica, and an end.
 func TestHealth(t *testing.T) {
 	s, err := service.New(t.Context(), service.Config{
 		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
 		Server:   modelserver.Config{Tick: time.Millisecond},
-		Peers:    modelserver.PeersConfig{Targets: []string{gone(t)}, Interval: time.Millisecond},
+		Peers:    modelserver.PeersConfig{Targets: []string{transporttest.Address(t)}, Interval: time.Millisecond},
 		Snapshot: filepath.Join(t.TempDir(), "state"), SnapshotInterval: time.Millisecond,
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package spazioctl_test
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -127,17 +127,12 @@ func TestModelWatch(t *testing.T) {
 }
 
 func TestModelFailures(t *testing.T) {
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.Close()
 	for _, tt := range []struct {
 		args []string
 		code int
 		line string
 	}{
-		{[]string{"--aggregator", "http://" + gone.Addr().String()}, 1, "connection refused"},
+		{[]string{"--aggregator", "http://" + transporttest.Address(t)}, 1, "connection refused"},
 		{[]string{"--aggregator", "elsewhere:9692"}, 2, "want an http or https URL"},
 		{[]string{"--output", "yaml"}, 2, "neither table nor json"},
 		{[]string{"--interval", "0s"}, 2, "--interval"},
