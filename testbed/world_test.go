@@ -290,7 +290,7 @@ func (w *world) stepSlots() {
 	for _, c := range w.claims.Claims() {
 		claims = append(claims, slot.Claim{Owner: c.JobUID, Slots: c.Slots})
 	}
-	w.must(w.slots.Claims(claims, w.now))
+	w.must(w.slots.SetClaims(claims, w.now))
 	actions, _ := w.slots.DiffTo(nil, w.now)
 	for _, a := range actions {
 		switch a.Op {

@@ -55,7 +55,7 @@ func (l *large) table(b *testing.B) *slot.Table {
 	if err := t.Configure(config, epoch); err != nil {
 		b.Fatal(err)
 	}
-	if err := t.Claims(l.claims, epoch); err != nil {
+	if err := t.SetClaims(l.claims, epoch); err != nil {
 		b.Fatal(err)
 	}
 	for _, p := range l.pods {

@@ -69,7 +69,7 @@ type Config struct {
 // deletion of a ghost to the bind of the pod in its place.
 const patience = 2 * time.Second
 
-// Table keeps a testbed's slots. Configure, Claims, Observe and Forget tell it what is;
+// Table keeps a testbed's slots. Configure, SetClaims, Observe and Forget tell it what is;
 // the others answer. An event costs a time that does not depend on the number of slots.
 // A Table is not safe for concurrent use. Make one with NewTable.
 type Table struct {
@@ -137,9 +137,9 @@ func (t *Table) place(o *Order) {
 	}
 }
 
-// Claims says who claims what, all of it. A slot that is claimed twice is a FieldError,
+// SetClaims says who claims what, all of it. A slot that is claimed twice is a FieldError,
 // and so is a claim without owner; nothing changes then.
-func (t *Table) Claims(claims []Claim, now time.Time) error {
+func (t *Table) SetClaims(claims []Claim, now time.Time) error {
 	type holding struct{ owner, size string }
 	held := make(map[ID]holding)
 	for _, c := range claims {

@@ -80,7 +80,7 @@ func (s *story) pod(name, owner, node string, position int) {
 
 func (s *story) claims(claims ...slot.Claim) {
 	s.t.Helper()
-	if err := s.table.Claims(claims, s.now); err != nil {
+	if err := s.table.SetClaims(claims, s.now); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -147,8 +147,8 @@ func TestTableRefuses(t *testing.T) {
 	s.ghost("a", 0, true, "1")
 	before := s.table.SlotsTo(nil)
 	refused(t, s.table.Configure(slot.Config{Patience: -1}, epoch), "Config.Patience")
-	refused(t, s.table.Claims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {Owner: "y", Slots: []slot.ID{{Node: "a"}}}}, epoch), "Claim.Slots")
-	refused(t, s.table.Claims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {}}, epoch), "Claim.Owner")
+	refused(t, s.table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {Owner: "y", Slots: []slot.ID{{Node: "a"}}}}, epoch), "Claim.Slots")
+	refused(t, s.table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {}}, epoch), "Claim.Owner")
 	refused(t, s.table.Observe(slot.Pod{Slot: slot.ID{Node: "a"}}, epoch), "Pod.UID")
 	if diff := cmp.Diff(before, s.table.SlotsTo(nil)); diff != "" {
 		t.Error(diff)
@@ -160,7 +160,7 @@ func TestTableConfig(t *testing.T) {
 	table := slot.NewTable()
 	id := slot.ID{Node: "a"}
 	config := slot.Config{Order: newOrder(t, []slot.Node{{Name: "a", Positions: slot.First(1)}}, 0), Patience: time.Minute}
-	if err := table.Claims([]slot.Claim{{Owner: "x", Slots: []slot.ID{id}}}, epoch); err != nil {
+	if err := table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{id}}}, epoch); err != nil {
 		t.Fatal(err)
 	}
 	if err := table.Configure(config, epoch); err != nil {
@@ -178,7 +178,7 @@ func TestTableConfig(t *testing.T) {
 	if s, ok := table.Slot(id); !ok || s.State != slot.Retiring || !s.Gone {
 		t.Errorf("%+v, %v", s, ok)
 	}
-	if err := table.Claims(nil, epoch); err != nil {
+	if err := table.SetClaims(nil, epoch); err != nil {
 		t.Fatal(err)
 	}
 	if counts := table.Counts(); counts != (slot.Counts{}) {

@@ -271,7 +271,7 @@ func model(t *testing.T, rng *rand.Rand, steps int) {
 				}
 				claims = append(claims, c)
 			}
-			if err := table.Claims(claims, now); err != nil {
+			if err := table.SetClaims(claims, now); err != nil {
 				t.Fatal(err)
 			}
 			twin.claims = claims
