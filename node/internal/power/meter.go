@@ -66,7 +66,7 @@ type Meter struct {
 	flags   energy.Flags
 	joules  float64
 	ratio   bool
-	failing bool
+	failing bool // the source, or one of its zones
 	left    bool // that a source was read, and is no more
 
 	window window
@@ -246,6 +246,9 @@ func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReadi
 	p, learnt := curve.PowerAt(u, float64(min(node.Cores, energy.MaxCores)))
 	p.Quality, p.Watts, p.SD, p.Joules = quality, watts, min(in.SD/seconds, energy.MaxWatts), m.joules
 	p.Flags |= m.flags
+	if m.failing { // the source shows what it can
+		p.Flags |= energy.Partial
+	}
 	if m.ratio {
 		p.Flags |= energy.RatioSplit
 	}

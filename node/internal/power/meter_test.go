@@ -40,6 +40,7 @@ type machine struct {
 	name    string
 	quality energy.Quality
 	err     error // of ReadTo
+	absent  error // of a zone beside those that are read
 	cpuErr  error
 	treeErr error
 	failed  []error
@@ -96,7 +97,7 @@ func (m *machine) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	if m.dramThere {
 		dst = append(dst, energy.Reading{Zone: "dram", Counter: uint64(math.Round(m.dram * 1e6)), At: at})
 	}
-	return dst, nil
+	return dst, m.absent
 }
 
 func (m *machine) Observe(_ time.Time, pods []telemetry.Pod) { m.told = pods }
@@ -255,6 +256,74 @@ func TestPodsOfBefore(t *testing.T) {
 	}
 	if all := series(t, p); !near(sum(all, "pod_joules_total"), m.pods[podA].joules+m.pods[podB].joules, .6*m.pods[podB].joules) {
 		t.Errorf("%v", all)
+	}
+}
+
+// TestPodsThatWereNotRead: a pod, and all of them, that could not be read for a while have
+// used what nobody knows when they can be again, and not what they did in all their lives.
+func TestPodsThatWereNotRead(t *testing.T) {
+	for name, blind := range map[string]func(*machine, bool){
+		"a pod": func(m *machine, on bool) { m.pods[podA].hidden = on },
+		"all": func(m *machine, on bool) {
+			m.treeErr = nil
+			if on {
+				m.treeErr = fmt.Errorf("no %w", telemetry.ErrNoPodUsage)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine()
+			p := m.meter(energy.Split{})
+			for i := range 50 {
+				m.system = float64(i%4) * .999
+				m.seconds(p, 5)
+			}
+			m.system = .25
+			m.pods[podA], m.pods[podB] = &pod{cores: .75}, &pod{cores: .5}
+			m.seconds(p, 600)
+			blind(m, true)
+			m.seconds(p, 5)
+			blind(m, false)
+			ended := series(t, p)["unattributed_joules_total{part=ended}"]
+			for range 3 {
+				_, _, took := m.seconds(p, 5)
+				for uid, most := range map[string]float64{podA: .75, podB: .5} {
+					if got, ok := took[reserve.KeyOf(uid)]; ok && !(near(float64(got.Cores), most, 1e-6) && near(float64(got.Watts), 20*most, 1)) {
+						t.Errorf("pod %s took %+v, want %g cores", uid, got, most)
+					}
+				}
+			}
+			if _, _, took := m.seconds(p, 5); len(took) != 2 {
+				t.Errorf("in the end %v", took)
+			}
+			if got := series(t, p)["unattributed_joules_total{part=ended}"] - ended; got > 5*20*.75+1 {
+				t.Errorf("%g J went to pods that ended, and none has", got)
+			}
+		})
+	}
+}
+
+// TestPowerWithoutAZone is told to be a part.
+func TestPowerWithoutAZone(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{})
+	step := func(n int) (last energy.Power) {
+		for i := range n {
+			m.system = float64(1 + i%2)
+			last, _, _ = m.seconds(p, 1)
+		}
+		return last
+	}
+	if last := step(60); last.Flags&energy.Partial != 0 || !near(last.Watts, 80, 1e-3) {
+		t.Errorf("whole: %+v", last)
+	}
+	m.absent = errors.New("no memory's counter")
+	if last := step(2); last.Flags&energy.Partial == 0 || last.Flags&energy.Gap != 0 || !near(last.Watts, 80, 1e-3) {
+		t.Errorf("without a zone: %+v", last)
+	}
+	m.absent = nil
+	if last := step(2); last.Flags&energy.Partial != 0 {
+		t.Errorf("whole again: %+v", last)
 	}
 }
 

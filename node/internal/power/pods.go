@@ -81,7 +81,7 @@ func (m *Meter) attribute(seconds float64) (residual float64, err error) {
 	}
 	shares, rest, err := m.config.Split.AttributeTo(l.shares, &energy.Account{
 		Joules: w.joules, SD: math.Sqrt(w.variance), Idle: w.idle, IdleKnown: w.idleKnown,
-		Busy: busy, Tree: max((m.cpu.Tree - w.tree).Seconds(), 0), Capacity: capacity,
+		Busy: busy, Tree: m.treeUsed(), Capacity: capacity,
 		Residual: residual, Consumers: l.consumers,
 	})
 	l.shares = shares
@@ -95,8 +95,17 @@ func (m *Meter) attribute(seconds float64) (residual float64, err error) {
 	return residual, nil
 }
 
-// consume lists who used CPU time in the window. A pod that was there before, and is
-// read for the first time, has used what nobody knows.
+// treeUsed is the CPU time that all pods used in the window, in seconds: 0, as far as is
+// known, where that was not read at its beginning.
+func (m *Meter) treeUsed() float64 {
+	if m.window.tree == 0 {
+		return 0
+	}
+	return max((m.cpu.Tree - m.window.tree).Seconds(), 0)
+}
+
+// consume lists who used CPU time in the window. A pod that was there before, and was not
+// read at the window's beginning, has used what nobody knows.
 func (l *ledger) consume(before, now []telemetry.PodCPU) {
 	l.consumers, l.uids = l.consumers[:0], l.uids[:0]
 	for i := range now {
@@ -107,7 +116,7 @@ func (l *ledger) consume(before, now []telemetry.PodCPU) {
 		used := p.CPU
 		if len(before) > 0 && before[0].UID == p.UID {
 			used -= before[0].CPU
-		} else if p.Older {
+		} else if p.Older || l.pods[p.UID] != nil {
 			continue
 		}
 		l.uids = append(l.uids, p.UID)
