@@ -121,9 +121,9 @@ func (o Objective) String() string { return name(objectives[:], int(o)) }
 const (
 	// A node counts as full where a pod would load it beyond crowded times its cores and
 	// finds less than leastRoom of the cores that it takes: a full node must not look
-	// free because its power can't rise, but the second in which a container starts or
-	// stops shows some tenths of a core (.3 and .1 core-seconds with containerd) that
-	// the pod will find free.
+	// free because its power can't rise. The load alone would not do: the second in which
+	// a container starts or stops shows some tenths of a core of work (docs/algorithm.md)
+	// that the pod will not find there. docs/energy/README.md has what that comes to.
 	crowded   = 1.05
 	leastRoom = .4
 	// leastWatts keeps a goodness positive and finite.
