@@ -96,14 +96,13 @@ func (s *PowerState) advance(at time.Time, loading int) {
 	s.At = at
 }
 
-// reportPower completes a report by what is known of power; c is the cores that a pod
-// takes.
-func (p *Pipeline) reportPower(r *Report, c float64) {
+// reportPower completes a report by what is known of power.
+func (p *Pipeline) reportPower(r *Report) {
 	s := p.power
 	if s == nil {
 		return
 	}
-	r.Power = projected(s.Power, c*(float64(p.pods.counted)-s.Pods))
+	r.Power = projected(s.Power, p.podCores()*(float64(p.pods.counted)-s.Pods))
 	if !s.Untold || len(r.Absorbed) == 0 {
 		return
 	}
@@ -118,6 +117,16 @@ func (p *Pipeline) reportPower(r *Report, c float64) {
 			r.AbsorbedCores[i], r.AbsorbedWatts[i] = took[0].Cores, took[0].Watts
 		}
 	}
+}
+
+// podCores is what a pod takes of the CPU, in cores; a core where that is no channel.
+func (p *Pipeline) podCores() float64 {
+	for i, c := range p.config.Channels {
+		if c.Name == CPU {
+			return p.channels[i].Cost * c.Size
+		}
+	}
+	return 1
 }
 
 // projected is a power to which so many cores are added, which may be negative: those

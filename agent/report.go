@@ -109,19 +109,9 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 	} else {
 		p.rooms(at, avail.Allowance, r.Channels)
 	}
-	p.reportPower(&r, p.podCores())
+	p.reportPower(&r)
 	p.remember(&r, at, t, avail, signal)
 	return r, true, nil
-}
-
-// podCores is what a pod takes of the CPU, in cores; a core where that is no channel.
-func (p *Pipeline) podCores() float64 {
-	for i, c := range p.config.Channels {
-		if c.Name == CPU {
-			return p.channels[i].Cost * c.Size
-		}
-	}
-	return 1
 }
 
 // pacer lets one report through per interval on average. Samples come at that
