@@ -155,29 +155,36 @@ func removeGroupsOf(k *kubelet, dir string) {
 	}
 }
 
+// usageOfPods reads so many pods of real cgroups, else of made-up ones.
+func usageOfPods(b *testing.B, pods int) *telemetry.PodUsage {
+	k := realTree(b)
+	if k == nil {
+		k = &kubelet{machine: newMachine(b), tree: "kubepods", parts: []string{""}}
+		k.set("", group{})
+	}
+	for i := range pods {
+		dir := k.pod(fmt.Sprintf("%08x", i))
+		for _, part := range k.parts {
+			k.mkdir(filepath.Join(part, k.tree, dir))
+		}
+		if k.proc != "/proc" {
+			k.set(dir, group{memory: 1000})
+		}
+	}
+	u, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: k.root, Rescan: 1 << 62})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { u.Close() })
+	return u
+}
+
 // BenchmarkPodUsage reads real cgroups, else made-up ones; an operation is a reading of
 // one pod.
 func BenchmarkPodUsage(b *testing.B) {
 	for _, pods := range []int{1, 50} {
 		b.Run("pods="+strconv.Itoa(pods), func(b *testing.B) {
-			k := realTree(b)
-			if k == nil {
-				k = &kubelet{machine: newMachine(b), tree: "kubepods", parts: []string{""}}
-			}
-			for i := range pods {
-				dir := k.pod(fmt.Sprintf("%08x", i))
-				for _, part := range k.parts {
-					k.mkdir(filepath.Join(part, k.tree, dir))
-				}
-				if k.proc != "/proc" {
-					k.set(dir, group{memory: 1000})
-				}
-			}
-			u, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: k.root, Rescan: 1 << 62})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer u.Close()
+			u := usageOfPods(b, pods)
 			var dst telemetry.Usage
 			at, n := start, 0
 			if err := u.ReadTo(&dst, at); err != nil {
