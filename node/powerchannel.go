@@ -62,7 +62,7 @@ func (p *PowerMeter) SizesTo(dst []float64) []float64 {
 	return append(p.Meter.SizesTo(dst), p.limit)
 }
 
-// SampleTo implements Meter. Where a zone is missing, or another source is read than the
+// SampleTo implements Meter. Where a zone goes missing, or another source is read than the
 // schema names, the sample is dropped.
 func (p *PowerMeter) SampleTo(dst []float64, at time.Time) ([]float64, error) {
 	watts, powerErr := p.watts(at)
