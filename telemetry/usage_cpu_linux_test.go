@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
