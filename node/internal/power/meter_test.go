@@ -2,6 +2,7 @@ package power_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,6 +50,8 @@ type machine struct {
 	// dram is a zone that adds to the first and may be missing.
 	dram      float64
 	dramThere bool
+	// step is the time between two measurements in which seconds pass, a second if 0.
+	step time.Duration
 }
 
 type pod struct {
@@ -126,10 +129,10 @@ func (m *machine) meter(split energy.Split) *power.Meter {
 	return power.New(power.Config{Source: m, CPU: m, Split: split})
 }
 
-// seconds lets so many pass and returns the last power, and the last that pods took.
+// seconds lets so many steps of a second pass and returns the last power, and the last that pods took.
 func (m *machine) seconds(p *power.Meter, n int) (last energy.Power, told bool, took map[reserve.PodKey]agent.PodPower) {
 	for range n {
-		m.advance(time.Second)
+		m.advance(cmp.Or(m.step, time.Second))
 		found := p.Measure(m.at)
 		if found.PowerTold {
 			last, told = found.Power, true
@@ -236,6 +239,46 @@ func TestNodeAndPods(t *testing.T) {
 	}
 	if got := after["unattributed_joules_total{part=system}"] - before["unattributed_joules_total{part=system}"]; !near(got, 60*10, 6) {
 		t.Errorf("the system took %g J", got)
+	}
+}
+
+// TestDoubtOfPods: that of the node's joules adds in squares over time, for it averages
+// out, and how far its power is from following load adds up; at whatever pace it is read.
+func TestDoubtOfPods(t *testing.T) {
+	for _, step := range []time.Duration{time.Second, 2500 * time.Millisecond} {
+		for _, noise := range []float64{0, 10} { // W, by turns more and less
+			m := newMachine()
+			m.step = step
+			p := power.New(power.Config{Source: m, CPU: m, Meter: energy.MeterConfig{Jitter: 100 * time.Millisecond}})
+			sign := 1.
+			run := func(n int) {
+				for range n {
+					m.joules += sign * noise * step.Seconds()
+					sign = -sign
+					m.seconds(p, 1)
+				}
+			}
+			m.seconds(p, 1)
+			for i := range 200 {
+				m.system = float64(i%5) * .999
+				run(20)
+			}
+			m.system = 1
+			m.pods[podA] = &pod{cores: 1}
+			run(400)
+			all := series(t, p)
+			seconds := 400 * step.Seconds()
+			joules, sd := all["pod_joules_total{pod_uid="+podA+"}"], all["pod_joules_stddev{pod_uid="+podA+"}"]
+			if !near(joules, 20*seconds, .03*20*seconds) {
+				t.Errorf("every %v, noise %g W: the pod is charged %g J, its load took %g J", step, noise, joules, 20*seconds)
+			}
+			// A quarter of the node's joules, each interval's known to its 80 W by a tenth of a second.
+			measured := math.Sqrt(400) * 20 / 80 * 80 * .1 / math.Sqrt(6)
+			want := math.Hypot(measured, noise/40*joules)
+			if !near(sd, want, .2*want) {
+				t.Errorf("every %v, noise %g W: deviation %g J of %g J, want %g J", step, noise, sd, joules, want)
+			}
+		}
 	}
 }
 
