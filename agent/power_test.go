@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -111,46 +112,50 @@ func TestPowerOfPodsToCome(t *testing.T) {
 		"more busy than cores": {0, 0, 1, func(p *energy.Power) { p.Busy = 5 }, func(c float64) (float64, float64) { return 60, 5 + c }},
 		"bounded":              {0, 0, 4, func(p *energy.Power) { p.Watts, p.Marginal, p.Max = 999_999, 999_999, 1e6 }, func(c float64) (float64, float64) { return 1e6, 1 + 4*c }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			n := newNode(t, config())
-			n.samples(10, .25, .1)
-			n.pods(tt.before)
-			n.power(energy.Power{})
-			n.samples(5, .25, .1)
-			n.pods(tt.now)
-			n.samples(5, .25, .1)
-			p := measured()
-			if tt.change != nil {
-				tt.change(&p)
-			}
-			n.power(p)
-			n.reports = nil
-			n.pods(tt.late)
-			for len(n.reports) == 0 {
-				n.samples(1, .25, .1)
-			}
-			r := n.last()
-			watts, busy := tt.want(r.Channels[0].Cost * 4)
-			flags := p.Flags
-			if busy != p.Busy {
-				flags |= energy.Projected
-			}
-			if !near(r.Power.Watts, watts, 1e-9) || !near(r.Power.Busy, busy, 1e-9) || r.Power.Flags != flags {
-				t.Errorf("%g W with %g cores busy (%v), want %g W, %g cores (%v)", r.Power.Watts, r.Power.Busy, r.Power.Flags, watts, busy, flags)
-			}
-			w, _ := n.p.Why()
-			if w.Power == nil || !near(w.Power.Projected, watts-p.Watts, 1e-9) || w.Power.Watts != r.Power.Watts || !near(w.Power.PodsMeasured, float64(tt.before+tt.now)/2, 1e-9) {
-				t.Errorf("why: %+v", w.Power)
-			}
-			// When they have loaded the node for as long as power was measured, it shows them.
-			n.power(p)
-			n.samples(10, .25, .1)
-			n.power(p)
-			n.samples(10, .25, .1)
-			if r := n.last(); !near(r.Power.Watts, p.Watts, 1e-9) || !near(r.Power.Busy, p.Busy, 1e-9) {
-				t.Errorf("measured: %+v", r.Power)
-			}
-		})
+		for _, size := range []float64{4, 6} { // a part of which a pod takes
+			t.Run(fmt.Sprintf("%s/size=%g", name, size), func(t *testing.T) {
+				config := config()
+				config.Channels[0].Size = size
+				n := newNode(t, config)
+				n.samples(10, .25, .1)
+				n.pods(tt.before)
+				n.power(energy.Power{})
+				n.samples(5, .25, .1)
+				n.pods(tt.now)
+				n.samples(5, .25, .1)
+				p := measured()
+				if tt.change != nil {
+					tt.change(&p)
+				}
+				n.power(p)
+				n.reports = nil
+				n.pods(tt.late)
+				for len(n.reports) == 0 {
+					n.samples(1, .25, .1)
+				}
+				r := n.last()
+				watts, busy := tt.want(r.Channels[0].Cost * size)
+				flags := p.Flags
+				if busy != p.Busy {
+					flags |= energy.Projected
+				}
+				if !near(r.Power.Watts, watts, 1e-9) || !near(r.Power.Busy, busy, 1e-9) || r.Power.Flags != flags {
+					t.Errorf("%g W with %g cores busy (%v), want %g W, %g cores (%v)", r.Power.Watts, r.Power.Busy, r.Power.Flags, watts, busy, flags)
+				}
+				w, _ := n.p.Why()
+				if w.Power == nil || !near(w.Power.Projected, watts-p.Watts, 1e-9) || w.Power.Watts != r.Power.Watts || !near(w.Power.PodsMeasured, float64(tt.before+tt.now)/2, 1e-9) {
+					t.Errorf("why: %+v", w.Power)
+				}
+				// When they have loaded the node for as long as power was measured, it shows them.
+				n.power(p)
+				n.samples(10, .25, .1)
+				n.power(p)
+				n.samples(10, .25, .1)
+				if r := n.last(); !near(r.Power.Watts, p.Watts, 1e-9) || !near(r.Power.Busy, p.Busy, 1e-9) {
+					t.Errorf("measured: %+v", r.Power)
+				}
+			})
+		}
 	}
 }
 
