@@ -117,6 +117,42 @@ func TestCPUReadFirstEndsNoPod(t *testing.T) {
 	}
 }
 
+// TestCPUOfEndedPodsIsClosed: where nobody else reads the pods either.
+func TestCPUOfEndedPodsIsClosed(t *testing.T) {
+	k := &kubelet{machine: newMachine(t), tree: "kubepods", parts: []string{""}}
+	k.set("", group{cpu: time.Hour})
+	k.start(k.pod(podA), "", group{cpu: time.Second})
+	k.start(k.pod(podB), "", group{cpu: time.Second})
+	u := k.usage()
+	if got := readCPU(t, u, start); len(got.Pods) != 2 || openBelow(t, k.pod(podA)) == 0 {
+		t.Fatalf("%+v", got)
+	}
+	u.Observe(start, telemetry.RunningPods(podA, podB))
+	k.end(k.pod(podA))
+	u.Observe(start, telemetry.RunningPods(podB))
+	if got := readCPU(t, u, start.Add(time.Second)); len(got.Pods) != 1 || got.Pods[0].UID != podB {
+		t.Errorf("%+v", got)
+	}
+	if n := openBelow(t, k.pod(podA)); n != 0 {
+		t.Errorf("%d files of a pod that ended are open", n)
+	}
+}
+
+// openBelow counts this process's open files whose path has dir in it.
+func openBelow(t *testing.T, dir string) (n int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if path, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name())); err == nil && strings.Contains(path, dir) {
+			n++
+		}
+	}
+	return n
+}
+
 // BenchmarkCPUOfPods reads the machine, the tree and so many pods.
 func BenchmarkCPUOfPods(b *testing.B) {
 	for _, pods := range []int{1, 50} {
