@@ -33,17 +33,7 @@ const rounding = 1e-6
 // resources of 100·(alloc − req)/alloc, each rounded down and 0 where req exceeds
 // alloc. requested includes the pod, all pods taken NonZero.
 func LeastAllocated(allocatable, requested Resources) int64 {
-	allocCPU, allocMemory := allocatable.units()
-	cpu, memory := requested.units()
-	switch {
-	case allocCPU <= 0 && allocMemory <= 0:
-		return 0
-	case allocCPU <= 0:
-		return unallocated(allocMemory, memory)
-	case allocMemory <= 0:
-		return unallocated(allocCPU, cpu)
-	}
-	return (unallocated(allocCPU, cpu) + unallocated(allocMemory, memory)) / 2
+	return meanScore(allocatable, requested, unallocated)
 }
 
 func unallocated(allocatable, requested int64) int64 {
@@ -57,21 +47,26 @@ func unallocated(allocatable, requested int64) int64 {
 // the resources of 100·req/alloc, each rounded down and 100 where req exceeds alloc.
 // requested includes the pod, all pods taken NonZero.
 func MostAllocated(allocatable, requested Resources) int64 {
+	return meanScore(allocatable, requested, allocated)
+}
+
+func allocated(allocatable, requested int64) int64 {
+	return min(requested, allocatable) * MaxScore / allocatable
+}
+
+// meanScore is the mean over the resources that there are, rounded down.
+func meanScore(allocatable, requested Resources, score func(allocatable, requested int64) int64) int64 {
 	allocCPU, allocMemory := allocatable.units()
 	cpu, memory := requested.units()
 	switch {
 	case allocCPU <= 0 && allocMemory <= 0:
 		return 0
 	case allocCPU <= 0:
-		return allocated(allocMemory, memory)
+		return score(allocMemory, memory)
 	case allocMemory <= 0:
-		return allocated(allocCPU, cpu)
+		return score(allocCPU, cpu)
 	}
-	return (allocated(allocCPU, cpu) + allocated(allocMemory, memory)) / 2
-}
-
-func allocated(allocatable, requested int64) int64 {
-	return min(requested, allocatable) * MaxScore / allocatable
+	return (score(allocCPU, cpu) + score(allocMemory, memory)) / 2
 }
 
 // BalancedAllocation is NodeResourcesBalancedAllocation's score, which says how a
