@@ -174,6 +174,7 @@ func TestPeaks(t *testing.T) {
 		{"true power", sim.Peaks{}, sim.Config{Machines: machines(large, small)}, declared, 0, 0, nil},
 		{"the other way round", sim.Peaks{}, sim.Config{Machines: machines(small, large)}, declared, 40, 40, nil},
 		{"what it is told", sim.Peaks{K: told}, sim.Config{Machines: machines(small, large)}, declared, 0, 0, nil},
+		{"each node what it is told", sim.Peaks{K: []baseline.PowerModel{told[1], told[0]}}, sim.Config{Machines: machines(large, small)}, declared, 40, 40, nil},
 		{"nothing declared", sim.Peaks{}, sim.Config{Machines: machines(small, large)}, hidden, 10, 30, nil},
 		{"a full node", sim.Peaks{}, sim.Config{Machines: machines(large, small)}, declared, 40, 40, loads(1, []float64{4}, []float64{0})},
 		{"concave power", sim.Peaks{}, sim.Config{Node: node.Params{Power: node.Power{Idle: 40, Max: 120, Shape: 1.4}}}, declared, 40, 40, loads(1, []float64{2}, []float64{0})},

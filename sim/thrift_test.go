@@ -5,10 +5,12 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
@@ -46,8 +48,8 @@ func TestEnergyOfUnknownPower(t *testing.T) {
 	pods := mixed(5, 100)
 	want := run(t, sim.Config{Nodes: 4, Seed: 5, Scheduler: sim.Spazio{}}, pods)
 	for _, o := range []energy.Objective{energy.Marginal, energy.Remaining} {
-		s := heeding(.5, o)
-		s.EmptyNodesSleep = true
+		s := lettingSleep(.5)
+		s.EnergyObjective = o
 		got := run(t, sim.Config{Nodes: 4, Seed: 5, Scheduler: s}, pods)
 		if diff := cmp.Diff(want.Records, got.Records); diff != "" {
 			t.Errorf("%v: (-without energy +with):\n%s", o, diff)
@@ -83,15 +85,92 @@ func TestPlacesByEnergy(t *testing.T) {
 // Nodes without pods that are taken for asleep are left alone, as long as others have
 // room.
 func TestEmptyNodesSleep(t *testing.T) {
-	pods := arrivals(3, 150, 3, 1) // 3 of 24 cores
-	c := sim.Config{Nodes: 6, Machines: machines(small), Scheduler: heeding(.5, energy.Marginal), Seed: 3}
-	awake := run(t, c, pods)
-	s := heeding(.5, energy.Marginal)
+	for seed := range uint64(3) {
+		pods := arrivals(seed, 150, 3, 1) // 3 of 24 cores
+		c := sim.Config{Nodes: 6, Machines: machines(small), Scheduler: heeding(.5, energy.Marginal), Seed: seed}
+		awake := run(t, c, pods)
+		c.Scheduler = lettingSleep(.5)
+		asleep := run(t, c, pods)
+		if a, b := asleep.Energy.IfEmptySlept(), awake.Energy.IfEmptySlept(); a > .8*b {
+			t.Errorf("seed %d: %.0f J if empty nodes slept, %.0f where nobody heeds it", seed, a, b)
+		}
+	}
+}
+
+// lettingSleep takes empty nodes for asleep.
+func lettingSleep(weight float64) sim.Spazio {
+	s := heeding(weight, energy.Marginal)
 	s.EmptyNodesSleep = true
-	c.Scheduler = s
-	asleep := run(t, c, pods)
-	if a, b := asleep.Energy.IfEmptySlept(), awake.Energy.IfEmptySlept(); a > .85*b {
-		t.Errorf("%.0f J if empty nodes slept, %.0f where nobody heeds it", a, b)
+	return s
+}
+
+// A sleeping node takes 15 W to wake and 20 W a core, the one that is awake 52.5 W a core:
+// pods of less than .46 cores stay where others are, larger ones are worth a node of
+// their own.
+func TestWhatAPodTakesSaysWhetherToWakeANode(t *testing.T) {
+	for _, test := range []struct {
+		cores float64
+		woken bool
+	}{{.1, false}, {.2, false}, {.8, true}, {1, true}} {
+		pods := []sim.Pod{{On: 1, Work: 240, Cores: .2, Workload: "anchor"}}
+		for i := range 20 {
+			pods = append(pods, sim.Pod{Created: 60 + 40*float64(i), Work: 25 * test.cores, Cores: test.cores, Workload: "job", Startup: 1})
+		}
+		machines := machines(large, node.Power{Idle: 15, Max: 95})
+		// Until it has had a load nobody knows what one more takes there.
+		pods = append(pods, sim.Pod{On: 2, Work: 100, Cores: 4, Threads: 4, Workload: "other"})
+		r := run(t, sim.Config{Nodes: 2, Machines: machines, Scheduler: lettingSleep(1), Seed: 8}, pods)
+		for i, record := range r.Records[3:21] {
+			if woken := record.Node == 1; woken != test.woken {
+				t.Errorf("%v cores: pod %d is on node %d", test.cores, i+2, record.Node)
+			}
+		}
+	}
+}
+
+// Pods that are on their way take watts that nodes don't show yet: of two like nodes none
+// gets all that comes at once.
+func TestCoresInFlightTakeWatts(t *testing.T) {
+	var pods []sim.Pod
+	for burst := range 12 {
+		for range 4 {
+			pods = append(pods, sim.Pod{Created: 60 * float64(burst), Work: 5, Cores: .5, Workload: "job", Startup: 4})
+		}
+	}
+	r := run(t, sim.Config{Nodes: 2, Machines: machines(small), Scheduler: heeding(1, energy.Remaining), Seed: 4}, pods)
+	for burst := 2; burst < 12; burst++ {
+		second := 0
+		for _, record := range r.Records[4*burst : 4*burst+4] {
+			second += record.Node
+		}
+		if second == 0 || second == 4 {
+			t.Errorf("burst %d: %d of 4 pods on the second node", burst, second)
+		}
+	}
+}
+
+// What a node said of its power too long ago counts for nothing.
+func TestPowerGrowsOld(t *testing.T) {
+	pods := arrivals(4, 120, 1.2, 1)
+	var records [2][]sim.Record
+	for i, weight := range []float64{0, .5} {
+		s := heeding(weight, energy.Marginal)
+		s.Freshness = reserve.Freshness{Policy: reserve.Allow, MaxAge: time.Nanosecond}
+		records[i] = run(t, sim.Config{Nodes: 6, Machines: machines(small, large), Scheduler: s, Seed: 4}, pods).Records
+	}
+	if diff := cmp.Diff(records[0], records[1]); diff != "" {
+		t.Errorf("(-without energy +with):\n%s", diff)
+	}
+}
+
+// A pod that does nothing for seconds is measured, too.
+func TestPodsThatRest(t *testing.T) {
+	pods := append(arrivals(5, 20, 2, 1), sim.Pod{On: 1, Server: node.Server{Rate: .05, Work: .01}})
+	r := run(t, sim.Config{Nodes: 2, Machines: machines(small, large), Scheduler: heeding(.5, energy.Marginal), Seed: 5}, pods)
+	for i, record := range r.Records[:20] {
+		if record.Done < 0 {
+			t.Errorf("pod %d: %+v", i, record)
+		}
 	}
 }
 
