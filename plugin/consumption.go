@@ -55,7 +55,9 @@ func (c *consumption) observe(of profile.Workload, o energy.Observation, span ti
 	if !known && len(c.spent) >= energy.DefaultWorkloads {
 		c.forget()
 	}
-	s.joules += o.Watts * span.Seconds()
+	if o.Metered {
+		s.joules += o.Watts * span.Seconds()
+	}
 	s.last = o.At
 	c.spent[name] = s
 }

@@ -435,7 +435,7 @@ func TestNodeTellsNoMoreCoresThanItHas(t *testing.T) {
 		s.settle(agent.Report{Avail: float64(i), Absorbed: []reserve.PodKey{keyOf(1)}, AbsorbedCores: []float32{4000}, AbsorbedWatts: []float32{1e6}})
 		clock.advance(5 * time.Second)
 	}
-	if e := c.explain(pod).Energy; e == nil || !e.Known || e.Cores != 4 || e.Watts != 0 {
+	if e := c.explain(pod).Energy; e == nil || !e.Known || e.Cores != 4 || e.Watts != 0 || e.Joules != 0 {
 		t.Errorf("a node of 4 cores and no power says that a pod takes 4000 and 1 MW: %+v", e)
 	}
 }
