@@ -378,7 +378,7 @@ type signature struct {
 	Exempt bool
 	// Asks is for pods that are known to ask for something else than typical ones.
 	Asks *reserve.Demand `json:",omitempty"`
-	// Cores are those that it is expected to keep busy, in steps, where nodes are
+	// Cores are those that it is expected to keep busy, rounded, where nodes are
 	// ranked by energy.
 	Cores float64 `json:",omitempty"`
 }
@@ -391,7 +391,7 @@ func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		s.Asks = &asks
 	}
 	if p.ranking.Energy > 0 {
-		s.Cores = inSteps(p.hub.cores(pod))
+		s.Cores = reserve.RoundCores(p.hub.cores(pod))
 	}
 	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: s}}, nil
 }

@@ -74,12 +74,8 @@ type fleetAt struct {
 	at time.Duration
 }
 
-const (
-	// fleetAge is for how long a fleet is taken to be as it was.
-	fleetAge = time.Second
-	// fleetsMost bounds the sizes of pods that fleets are remembered for.
-	fleetsMost = 256
-)
+// fleetsMost bounds the sizes of pods that fleets are remembered for.
+const fleetsMost = 256
 
 // weighing is how good nodes are for a pod of so many cores. The zero value says
 // nothing of any.
@@ -90,20 +86,13 @@ type weighing struct {
 	fleet     reserve.Fleet
 }
 
-// coresSteps of a core are told apart: pods that take about the same share a scheduling
-// result.
-const coresSteps = 10
-
-// inSteps rounds the cores of a pod, to one step at least.
-func inSteps(cores float64) float64 { return math.Max(math.Round(cores*coresSteps), 1) / coresSteps }
-
 // weigh prepares to rank the nodes for a pod of so many cores.
 func (t *thrift) weigh(d *directory, at reserve.Moment, cores float64) weighing {
-	w := weighing{objective: t.objective, sleep: t.sleep, pod: inSteps(cores)}
+	w := weighing{objective: t.objective, sleep: t.sleep, pod: reserve.RoundCores(cores)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f, known := t.fleets[w.pod]
-	if age := at.Now - f.at; !known || age < 0 || age >= fleetAge {
+	if age := at.Now - f.at; !known || age < 0 || age >= reserve.FleetAge {
 		if t.fleets == nil || len(t.fleets) >= fleetsMost {
 			t.fleets = make(map[float64]fleetAt)
 		}

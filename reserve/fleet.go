@@ -3,7 +3,18 @@ package reserve
 import (
 	"math"
 	"slices"
+	"time"
 )
+
+// FleetAge is for how long a scheduler takes a fleet to be as it was.
+const FleetAge = time.Second
+
+// coresSteps of a core are told apart.
+const coresSteps = 10
+
+// RoundCores rounds the cores that a pod is expected to keep busy to tenths, one at
+// least: pods that take about the same share a Fleet and a scheduling result.
+func RoundCores(cores float64) float64 { return math.Max(math.Round(cores*coresSteps), 1) / coresSteps }
 
 // maxGain is how many times better, or worse, than the fleet's median a node may count
 // as: what a node says of its power is its own word, and a lie must not gain more. Real

@@ -84,6 +84,14 @@ func TestFleetIsFreeOfUnits(t *testing.T) {
 	}
 }
 
+func TestRoundCores(t *testing.T) {
+	for _, test := range [][2]float64{{0, .1}, {.001, .1}, {.14, .1}, {.16, .2}, {.52, .5}, {.48, .5}, {1, 1}, {3.96, 4}, {4096, 4096}} {
+		if got := reserve.RoundCores(test[0]); got != test[1] {
+			t.Errorf("%v cores are rounded to %v, want %v", test[0], got, test[1])
+		}
+	}
+}
+
 func FuzzScore(f *testing.F) {
 	f.Add(4., 9., 25., .5, .25, .5)
 	f.Add(math.NaN(), math.Inf(1), -1., 0., 0., 1.)

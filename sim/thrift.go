@@ -31,13 +31,6 @@ type fleetAt struct {
 	at float64
 }
 
-const (
-	// fleetAge is for how many seconds the plugin takes a fleet to be as it was.
-	fleetAge = 1
-	// coresSteps of a core the plugin tells apart.
-	coresSteps = 10
-)
-
 func newThrift(nodes []*machine) (*thrift, error) {
 	t := &thrift{fleets: map[float64]fleetAt{}, meters: make([]*joulemeter, len(nodes))}
 	var err error
@@ -138,7 +131,7 @@ func (s *spazio) weigh(pod int32) func(*spazioAgent) float64 {
 	if s.thrift == nil {
 		return func(*spazioAgent) float64 { return math.NaN() }
 	}
-	cores := math.Max(math.Round(s.cores(pod)*coresSteps), 1) / coresSteps
+	cores := reserve.RoundCores(s.cores(pod))
 	fleet := s.fleetFor(cores)
 	return func(a *spazioAgent) float64 { return fleet.Relative(s.goodness(a, cores)) }
 }
@@ -146,7 +139,7 @@ func (s *spazio) weigh(pod int32) func(*spazioAgent) float64 {
 // fleetFor is what nodes are held against for a pod of so many cores.
 func (s *spazio) fleetFor(cores float64) reserve.Fleet {
 	t := s.thrift
-	if f, known := t.fleets[cores]; known && s.c.now-f.at < fleetAge {
+	if f, known := t.fleets[cores]; known && s.c.now-f.at < reserve.FleetAge.Seconds() {
 		return f.Fleet
 	}
 	t.all = t.all[:0]
