@@ -206,7 +206,6 @@ func (w *world) stepSchedulings() {
 			case lifecycle.Unlock:
 				w.claims.Unlock(s.uid)
 			case lifecycle.RemoveSchedulingFinalizer:
-				w.claims.Unlock(s.uid)
 				w.schedulings = slices.DeleteFunc(w.schedulings, func(x *scheduling) bool { return x == s })
 			}
 		}

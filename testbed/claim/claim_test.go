@@ -265,8 +265,9 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
-// Whatever comes later, the oldest scheduling that the testbed could serve has all its
-// jobs after at most so many releases as were claimed when it came: nobody starves.
+// Whatever comes later, the oldest scheduling that the testbed could serve waits only for
+// what was claimed when it became the oldest: nobody is granted anything before it has all
+// its jobs, so nobody starves.
 func TestNobodyStarves(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 200 {
@@ -288,6 +289,7 @@ func TestNobodyStarves(t *testing.T) {
 			all = append(all, s)
 		}
 		served := 0
+		oldest, before := "", make(map[string]bool)
 		for round := 0; served < 12; round++ {
 			if round > 400 {
 				t.Fatalf("served %d in %d rounds; first is %+v, claims %+v", served, round, all[0], table.Claims())
@@ -299,6 +301,23 @@ func TestNobodyStarves(t *testing.T) {
 			claims := table.Claims()
 			if len(claims) == 0 {
 				t.Fatalf("nothing is granted to %+v on an empty testbed", all)
+			}
+			first, others := &all[0], make(map[string]bool)
+			for _, c := range claims {
+				if c.SchedulingUID != first.UID {
+					others[c.JobUID] = true
+				}
+			}
+			locked := table.ExclusiveFor() != "" && table.ExclusiveFor() != first.UID
+			if first.UID != oldest || locked {
+				oldest, before = first.UID, others
+			}
+			if waits := len(first.Submitted)+len(claims)-len(others) < len(first.JobUIDs); waits {
+				for uid := range others {
+					if !before[uid] {
+						t.Fatalf("%s is granted slots while %+v waits", uid, first)
+					}
+				}
 			}
 			c := claims[rng.IntN(len(claims))]
 			table.Release(c.JobUID)

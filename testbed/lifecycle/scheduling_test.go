@@ -336,6 +336,24 @@ func TestSchedulingConfirmsWhileItWaits(t *testing.T) {
 	}
 }
 
+// One that goes has the testbed alone until its jobs are ready, and lets go of it before
+// it is gone.
+func TestSchedulingUnlocksAsItGoes(t *testing.T) {
+	for _, state := range []lifecycle.SchedulingState{lifecycle.Acquiring, lifecycle.Submitting, lifecycle.SchedulingFailed, lifecycle.SchedulingReleasing} {
+		o := observedScheduling(state, 10, 10, "d") // running
+		o.Exclusive = true
+		s, actions := lifecycle.StepScheduling(o, epoch)
+		if got := spellScheduling(s, actions); got != "Releasing" {
+			t.Errorf("%v: %s", state, got)
+		}
+		o.Stored, o.Holds = s, 0
+		s, actions = lifecycle.StepScheduling(o, epoch)
+		if got := spellScheduling(s, actions); got != "Released unlock remove-finalizer" {
+			t.Errorf("%v: %s", state, got)
+		}
+	}
+}
+
 // The scheduling's own times, and the jobs that it has had.
 func TestSchedulingRecord(t *testing.T) {
 	o := observedScheduling(lifecycle.Acquiring, 5, 5, "")
