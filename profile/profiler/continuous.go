@@ -25,6 +25,21 @@ const (
 	On Mode = "on"
 )
 
+// Metrics is who tells how workloads fare.
+type Metrics string
+
+// Metrics; the zero value is OfAgents.
+const (
+	// OfAgents: windows do.
+	OfAgents Metrics = "agents"
+	// OfPrometheus: Throttled does, of what a Prometheus server has of the kubelet's
+	// metrics.
+	OfPrometheus Metrics = "prometheus"
+	// OfSeed: Literal does, of what such a server has of the thesis's, by which workloads
+	// are judged against one another alone: Rules are Relative.
+	OfSeed Metrics = "seed"
+)
+
 // ContinuousConfig is of the continuous profiler. The zero value of a field is its
 // default. It is a plain value, safe for concurrent reading.
 type ContinuousConfig struct {
@@ -33,17 +48,26 @@ type ContinuousConfig struct {
 	// Literal takes the strongly connected components of calls for applications, as the
 	// thesis does, where pods have no label.
 	Literal bool
-	// Elsewhere says that windows do not tell how services are held up: Throttled does, or
-	// Literal, where Rules are Relative.
-	Elsewhere bool
+	Metrics Metrics
 }
 
 func (c ContinuousConfig) validate() error {
 	switch c.Mode {
 	case "", Off, Observe, On:
+	default:
+		return refuse("Continuous.Mode", c.Mode, "off, observe or on")
+	}
+	switch c.Metrics {
+	case "", OfAgents, OfPrometheus, OfSeed:
 		return c.Rules.Validate()
 	}
-	return refuse("Continuous.Mode", c.Mode, "off, observe or on")
+	return refuse("Continuous.Metrics", c.Metrics, "agents, prometheus or seed")
+}
+
+func (c ContinuousConfig) withDefaults() ContinuousConfig {
+	c.Metrics = cmp.Or(c.Metrics, OfAgents)
+	c.Rules.Relative = c.Rules.Relative || c.Metrics == OfSeed
+	return c
 }
 
 func (c ContinuousConfig) off() bool { return c.Mode == "" || c.Mode == Off }
@@ -103,7 +127,7 @@ func (s *Store) fare(of *workload, w *agent.Window) {
 		since.memory.waited += w.MemoryStalled
 		since.memory.all += w.Span.Seconds()
 	}
-	if s.config.Continuous.Elsewhere {
+	if s.config.Continuous.Metrics != OfAgents {
 		return
 	}
 	p := &since.pod
@@ -114,17 +138,17 @@ func (s *Store) fare(of *workload, w *agent.Window) {
 	p.throttled += uint64(min(w.ThrottledPeriods, w.Periods))
 }
 
-// service is how a workload fared.
-func (s *Store) service(at time.Time, w *workload) continuous.Service {
+// service is how a workload fared, whose factors are on a basis.
+func (s *Store) service(w *workload, basis []profile.Recommendation) continuous.Service {
 	t := &w.tuning
 	service := continuous.Service{
 		Factors: t.factors, Throttled: max(t.since.pod.share(), t.since.containers.share()),
 		Limited: t.since.pod.all+t.since.containers.all > 0, Killed: t.since.killed, Stalled: t.since.memory.share(),
 	}
-	if s.config.Continuous.Rules.Relative {
+	if s.config.Continuous.Metrics == OfSeed {
 		service.Throttled, service.Limited, service.Stalled = t.since.literal.throttled, t.since.literal.known, t.since.literal.failures
 	}
-	for _, r := range s.basis(at, w) {
+	for _, r := range basis {
 		service.Target += r.Target.CPU
 		service.Median += r.LowerBound.CPU
 	}
@@ -204,12 +228,15 @@ func (s *Store) Connected(at time.Time, span time.Duration, flows []connection.F
 // sharesPeriods counts a share as so many periods: those of ten minutes.
 const sharesPeriods = 6000
 
-// Throttled takes in how pods were held up since the last step, where windows do not
-// tell. Pods are their workloads' by their names.
+// Metrics says who is to tell how workloads fare.
+func (s *Store) Metrics() Metrics { return s.config.Continuous.Metrics }
+
+// Throttled takes in how pods were held up since the last step, where Metrics are
+// OfPrometheus. Pods are their workloads' by their names.
 func (s *Store) Throttled(pods []continuous.Throttling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.config.Continuous.off() || !s.config.Continuous.Elsewhere {
+	if s.config.Continuous.off() || s.config.Continuous.Metrics != OfPrometheus {
 		return
 	}
 	known := s.named()
@@ -221,12 +248,12 @@ func (s *Store) Throttled(pods []continuous.Throttling) {
 	}
 }
 
-// Literal takes in the thesis's metrics of pods since the last step, where Rules are
-// Relative. Those of a workload's pods are summed, as by its queries.
+// Literal takes in the thesis's metrics of pods since the last step, where Metrics are
+// OfSeed. Those of a workload's pods are summed, as by its queries.
 func (s *Store) Literal(m continuous.Literal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.config.Continuous.off() || !s.config.Continuous.Rules.Relative {
+	if s.config.Continuous.off() || s.config.Continuous.Metrics != OfSeed {
 		return
 	}
 	known := s.named()
@@ -338,11 +365,13 @@ func (w *workload) partOf() string { return cmp.Or(w.object.spec.Application, w.
 // tuneOne finds the factors of an application's workloads that pods were measured of.
 func (s *Store) tuneOne(at time.Time, a connection.Application) (changed int, err error) {
 	var of []*workload
+	var bases [][]profile.Recommendation
 	var services []continuous.Service
 	for _, job := range a.Jobs {
 		if w := s.workloads[job]; w != nil && !w.measured.IsZero() {
-			of = append(of, w)
-			services = append(services, s.service(at, w))
+			basis := s.basis(at, w)
+			of, bases = append(of, w), append(bases, basis)
+			services = append(services, s.service(w, basis))
 		}
 	}
 	factors, err := s.config.Continuous.Rules.Step(nil, at, services)
@@ -351,7 +380,7 @@ func (s *Store) tuneOne(at time.Time, a connection.Application) (changed int, er
 	}
 	for i, w := range of {
 		t := &w.tuning
-		factors[i] = within(factors[i], w.object.spec.Bounds.Max, s.basis(at, w))
+		factors[i] = within(factors[i], w.object.spec.Bounds.Max, bases[i])
 		other := moved(t.factors.CPU, factors[i].CPU) || moved(t.factors.Memory, factors[i].Memory) || t.application != a.Name
 		t.factors, t.application, t.since = factors[i], a.Name, fared{}
 		if other {

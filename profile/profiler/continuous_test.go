@@ -172,7 +172,7 @@ func TestConnections(t *testing.T) {
 
 // Where a Prometheus server tells, windows do not.
 func TestThrottledElsewhere(t *testing.T) {
-	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true})
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
 	c.tune()
 	c.store.Throttled([]continuous.Throttling{
 		{Namespace: "default", Pod: "web-5d4f8c7b9-x2x4v", Share: .02}, {Namespace: "default", Pod: "cart-5d4f8c7b9-x2x4v", Share: .0},
@@ -192,7 +192,7 @@ func TestThrottledElsewhere(t *testing.T) {
 
 // A kill for want of memory raises memory, also where throttling is known elsewhere.
 func TestKillsRaiseMemory(t *testing.T) {
-	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true})
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
 	c.tune()
 	w := window(0, .2, 1e9)
 	w.OOMKills = 1
@@ -209,7 +209,7 @@ func TestStallsRaiseMemory(t *testing.T) {
 		known   bool
 		want    float64
 	}{{6, true, 1.2}, {5.9, true, 1}, {6, false, 1}} {
-		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true})
+		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
 		c.store.Pod(c.at, profiler.Pod{UID: uid(0), Node: "a", Workload: deployment("web"), Always: true, PartOf: "shop", Containers: []profiler.Container{{Key: 5, Name: "main"}}})
 		c.tune()
 		for n := range 10 {
@@ -234,7 +234,7 @@ func TestStallsRaiseMemory(t *testing.T) {
 
 // The thesis's metrics are no shares: services are judged against one another.
 func TestLiteralMetrics(t *testing.T) {
-	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true, Rules: continuous.Config{Relative: true}})
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfSeed})
 	c.tune()
 	metric := func(pod string, v float64) continuous.Metric {
 		return continuous.Metric{Namespace: "default", Pod: pod, Value: v}
@@ -257,7 +257,7 @@ func TestLiteralMetrics(t *testing.T) {
 	if web, cart := got["web"].Factors, got["cart"].Factors; math.Abs(web.CPU-1.2) > 1e-9 || cart.CPU >= 1 {
 		t.Errorf("factors %+v and %+v", web, cart)
 	}
-	shares := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true})
+	shares := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
 	shares.tune()
 	shares.store.Literal(continuous.Literal{Throttled: []continuous.Metric{metric("web", 1)}})
 	if f := shares.step([3]uint32{})["web"].Factors; f.CPU != 1 {

@@ -49,6 +49,7 @@ func (c Config) withDefaults() Config {
 	c.Wait = cmp.Or(c.Wait, 10*time.Minute)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
 	c.Refresh = cmp.Or(c.Refresh, 10*time.Minute)
+	c.Continuous = c.Continuous.withDefaults()
 	return c
 }
 

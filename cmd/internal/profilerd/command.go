@@ -99,7 +99,7 @@ func NewCommand() *cobra.Command {
 	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
 	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits hold workloads up: off, observe (publish factors) or on")
 	flags.StringVar(&application, "application", byCalls, "what makes an application where pods have no label app.kubernetes.io/part-of: calls, or scc, the strongly connected components of calls")
-	flags.StringVar((*string)(&config.Metrics), "cp-metrics", string(service.OfAgents), "who tells how limits hold workloads up: agents, or prometheus, the server of --prometheus; seed takes from it what S. Galantino's profiler does, by which workloads are judged against one another alone")
+	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "who tells how limits hold workloads up: agents, or prometheus, the server of --prometheus; seed takes from it what S. Galantino's profiler does, by which workloads are judged against one another alone")
 	flags.DurationVar(&config.Store.Continuous.Rules.Every, "continuous-every", 10*time.Minute, "time between corrections")
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")

@@ -32,10 +32,8 @@ type Config struct {
 	// History, if set, is asked about workloads that nothing is known of.
 	History History
 	// Fares, if set, is asked before each step of the Store's continuous profiler who
-	// called whom and, if FaresThrottled, how limits held pods up; if FaresLiteral, for
-	// the thesis's metrics.
-	Fares                        Fares
-	FaresThrottled, FaresLiteral bool
+	// called whom, and for the Store's Metrics unless they are the agents'.
+	Fares Fares
 	// VPAName, if set, is by what name objects of the Vertical Pod Autoscaler ask for our
 	// recommendations.
 	VPAName string

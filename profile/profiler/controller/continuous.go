@@ -6,6 +6,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
 // Fares tells how services fare, of a span of time that ended at a time.
@@ -41,26 +42,7 @@ func (c *Controller) tune(ctx context.Context) {
 // step takes in what Fares says, as far as it says something, and finds the factors.
 func (c *Controller) step(ctx context.Context, span time.Duration) {
 	if f := c.config.Fares; f != nil {
-		at := time.Now()
-		flows, err := f.Flows(ctx, at, span)
-		if err == nil {
-			err = c.config.Store.Connected(at, span, flows)
-		}
-		c.fared(ctx, "connections", err)
-	}
-	if f := c.config.Fares; f != nil && c.config.FaresLiteral {
-		metrics, err := f.Literal(ctx, time.Now(), span)
-		if err == nil {
-			c.config.Store.Literal(metrics)
-		}
-		c.fared(ctx, "literal", err)
-	}
-	if f := c.config.Fares; f != nil && c.config.FaresThrottled {
-		pods, err := f.Throttled(ctx, time.Now(), span)
-		if err == nil {
-			c.config.Store.Throttled(pods)
-		}
-		c.fared(ctx, "throttling", err)
+		c.ask(ctx, f, span)
 	}
 	changed, err := c.config.Store.Tune(time.Now())
 	if err != nil {
@@ -68,6 +50,30 @@ func (c *Controller) step(ctx context.Context, span time.Duration) {
 	}
 	if changed > 0 {
 		c.logger.Info("the continuous profiler corrects", "workloads", changed)
+	}
+}
+
+// ask has the Store take in what there is to know.
+func (c *Controller) ask(ctx context.Context, f Fares, span time.Duration) {
+	at := time.Now()
+	flows, err := f.Flows(ctx, at, span)
+	if err == nil {
+		err = c.config.Store.Connected(at, span, flows)
+	}
+	c.fared(ctx, "connections", err)
+	switch c.config.Store.Metrics() {
+	case profiler.OfSeed:
+		metrics, err := f.Literal(ctx, time.Now(), span)
+		if err == nil {
+			c.config.Store.Literal(metrics)
+		}
+		c.fared(ctx, "literal", err)
+	case profiler.OfPrometheus:
+		pods, err := f.Throttled(ctx, time.Now(), span)
+		if err == nil {
+			c.config.Store.Throttled(pods)
+		}
+		c.fared(ctx, "throttling", err)
 	}
 }
 

@@ -54,8 +54,8 @@ func (f *fares) Literal(context.Context, time.Time, time.Duration) (continuous.L
 // By the thesis's metrics, and of an application that its owner names.
 func TestLiteralMetricsArePublished(t *testing.T) {
 	s, f := newAPIServer(t), &fares{}
-	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true, Rules: continuous.Config{Every: time.Second, Relative: true}}}
-	r := start(t, s, config, controller.Config{Fares: f, FaresLiteral: true})
+	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfSeed, Rules: continuous.Config{Every: time.Second}}}
+	r := start(t, s, config, controller.Config{Fares: f})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
 	r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {
@@ -85,8 +85,8 @@ func (r *replica) result(of, result string) (n float64) {
 // What the continuous profiler finds is published, and the next leader goes on with it.
 func TestContinuousIsPublished(t *testing.T) {
 	s, f := newAPIServer(t), &fares{}
-	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Elsewhere: true, Rules: continuous.Config{Every: time.Second}}}
-	r := start(t, s, config, controller.Config{Fares: f, FaresThrottled: true})
+	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus, Rules: continuous.Config{Every: time.Second}}}
+	r := start(t, s, config, controller.Config{Fares: f})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
 	p := r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {

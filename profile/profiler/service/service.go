@@ -35,17 +35,6 @@ const DefaultAudience = "spazio-profiler"
 // DebugPath shows what is known of all workloads, as JSON.
 const DebugPath = "/debug/profiles"
 
-// Metrics is where is known how limits hold services up.
-type Metrics string
-
-// What agents measure, or a Prometheus server has of the kubelet's metrics. OfSeed are the
-// thesis's, of such a server too, by which services are judged against one another alone.
-const (
-	OfAgents     Metrics = "agents"
-	OfPrometheus Metrics = "prometheus"
-	OfSeed       Metrics = "seed"
-)
-
 // Config of a profiler service.
 type Config struct {
 	// Listen is host:port of the gRPC service. MetricsListen is that of /metrics,
@@ -66,8 +55,6 @@ type Config struct {
 	WriteRate float64
 	// Store says how workloads are learnt.
 	Store profiler.Config
-	// Metrics says where is known how services fare, for the continuous profiler.
-	Metrics Metrics
 	// Controller says what is written beside profiles; what it has of the service is the
 	// service's own.
 	Controller controller.Config
@@ -82,14 +69,8 @@ func (c Config) Validate() error {
 	if !(c.WriteRate > 0) {
 		return &profiler.FieldError{Field: "WriteRate", Value: c.WriteRate, Err: profiler.ErrInvalid}
 	}
-	switch c.Metrics {
-	case "", OfAgents:
-	case OfPrometheus, OfSeed:
-		if c.Prometheus.Address == "" {
-			return &profiler.FieldError{Field: "Metrics", Value: c.Metrics, Err: fmt.Errorf("%w: needs the address of a Prometheus server", profiler.ErrInvalid)}
-		}
-	default:
-		return &profiler.FieldError{Field: "Metrics", Value: c.Metrics, Err: fmt.Errorf("%w: must be agents, prometheus or seed", profiler.ErrInvalid)}
+	if m := c.Store.Continuous.Metrics; c.Prometheus.Address == "" && (m == profiler.OfPrometheus || m == profiler.OfSeed) {
+		return &profiler.FieldError{Field: "Continuous.Metrics", Value: m, Err: fmt.Errorf("%w: needs the address of a Prometheus server", profiler.ErrInvalid)}
 	}
 	err := cmp.Or(c.callers().Validate(), c.Store.Validate())
 	if err == nil && c.Prometheus.Address != "" {
@@ -122,8 +103,6 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the API server: %w", err)
 	}
-	c.Store.Continuous.Elsewhere = c.Metrics == OfPrometheus || c.Metrics == OfSeed
-	c.Store.Continuous.Rules.Relative = c.Store.Continuous.Rules.Relative || c.Metrics == OfSeed
 	if s.store, err = profiler.New(c.Store); err != nil {
 		return nil, err
 	}
@@ -146,7 +125,6 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 			return nil, err
 		}
 		config.History, config.Fares = known, known
-		config.FaresThrottled, config.FaresLiteral = c.Metrics == OfPrometheus, c.Metrics == OfSeed
 	}
 	if s.controller, err = controller.New(config); err != nil {
 		return nil, err

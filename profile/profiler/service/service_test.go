@@ -39,14 +39,15 @@ func config(t testing.TB) service.Config {
 // TestRefuses: what can't be is refused by name before anything listens.
 func TestRefuses(t *testing.T) {
 	for name, change := range map[string]func(*service.Config){
-		"WriteRate": func(c *service.Config) { c.WriteRate = 0 },
-		"Metrics":   func(c *service.Config) { c.Metrics = "guesses" },
-		"Metrics ":  func(c *service.Config) { c.Metrics = service.OfPrometheus },
+		"WriteRate":  func(c *service.Config) { c.WriteRate = 0 },
+		"guesses":    func(c *service.Config) { c.Store.Continuous.Metrics = "guesses" },
+		"prometheus": func(c *service.Config) { c.Store.Continuous.Metrics = profiler.OfPrometheus },
+		"seed":       func(c *service.Config) { c.Store.Continuous.Metrics = profiler.OfSeed },
 	} {
 		c := config(t)
 		change(&c)
 		var bad *profiler.FieldError
-		if _, err := service.New(t.Context(), c); !errors.As(err, &bad) || bad.Field != "WriteRate" && bad.Field != "Metrics" || !errors.Is(err, profiler.ErrInvalid) {
+		if _, err := service.New(t.Context(), c); !errors.As(err, &bad) || bad.Field != "WriteRate" && bad.Field != "Continuous.Metrics" || !errors.Is(err, profiler.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
