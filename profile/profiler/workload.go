@@ -86,7 +86,6 @@ func (s *Store) add(at time.Time, w *workload) *workload {
 	siblings := s.of[w.of.Namespace]
 	if siblings == nil {
 		siblings = list.New()
-		s.of[w.of.Namespace] = siblings
 	}
 	if siblings.Len() >= s.config.MaxOfNamespace {
 		s.evict(at, siblings)
@@ -94,10 +93,7 @@ func (s *Store) add(at time.Time, w *workload) *workload {
 	if s.recent.Len() >= s.config.MaxWorkloads {
 		s.evict(at, s.recent)
 	}
-	// The last one of a namespace takes its list along.
-	if s.of[w.of.Namespace] == nil {
-		s.of[w.of.Namespace] = siblings
-	}
+	s.of[w.of.Namespace] = siblings // the last one of a namespace took it along
 	s.workloads[w.of] = w
 	w.inRecent, w.inOf = s.recent.PushFront(w), siblings.PushFront(w)
 	w.seen = at
