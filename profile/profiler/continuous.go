@@ -221,7 +221,8 @@ func (s *Store) Connected(at time.Time, span time.Duration, flows []connection.F
 	if err := s.graph.Observe(at, span, found); err != nil {
 		return err
 	}
-	s.connected = true
+	// Of nobody nothing is heard where nobody tells.
+	s.connected = s.connected || len(flows) > 0
 	return nil
 }
 

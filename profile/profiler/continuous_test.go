@@ -232,6 +232,21 @@ func TestStallsRaiseMemory(t *testing.T) {
 	}
 }
 
+// Who hears of no connection at all does not know that there are none.
+func TestNobodyTellsWhoCallsWhom(t *testing.T) {
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
+	c.tune()
+	for _, heard := range [][]connection.Flow{nil, {{From: deployment("a"), To: deployment("b"), Request: 1}}, nil} {
+		known := c.step([3]uint32{})["web"].Connected
+		if err := c.store.Connected(c.at, 10*time.Minute, heard); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.step([3]uint32{})["web"].Connected; got != (known || heard != nil) {
+			t.Errorf("heard of %d: connected %v", len(heard), got)
+		}
+	}
+}
+
 // The thesis's metrics are no shares: services are judged against one another.
 func TestLiteralMetrics(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfSeed})
