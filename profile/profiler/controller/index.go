@@ -19,6 +19,10 @@ type index[T any] struct {
 	read    func(object any) (T, bool)
 	changed func(before, after *T)
 
+	// telling is held while changed hears of a change, so that it does in their order: a
+	// reflector and a writer may note the same object at once.
+	telling sync.Mutex
+
 	mu     sync.Mutex
 	of     map[types.NamespacedName]T
 	synced bool
@@ -63,8 +67,7 @@ func (x *index[T]) Replace(list []any, _ string) error {
 	}
 	for _, name := range x.names() {
 		if !there[name] {
-			var none T
-			x.set(name, none, false)
+			x.drop(name)
 		}
 	}
 	x.mu.Lock()
@@ -77,6 +80,8 @@ func (x *index[T]) Replace(list []any, _ string) error {
 func (x *index[T]) Resync() error { return nil }
 
 func (x *index[T]) set(name types.NamespacedName, v T, ok bool) {
+	x.telling.Lock()
+	defer x.telling.Unlock()
 	x.mu.Lock()
 	before, was := x.of[name]
 	if ok && x.of == nil {

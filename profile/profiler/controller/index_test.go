@@ -1,0 +1,46 @@
+package controller
+
+import (
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Who hears of changes has heard last of what is there, whoever notes it.
+func TestChangesAreHeardInOrder(t *testing.T) {
+	var mu sync.Mutex
+	var heard *int
+	x := &index[int]{
+		read: func(object any) (int, bool) {
+			o, ok := object.(*metav1.ObjectMeta)
+			return int(o.Generation), ok
+		},
+		changed: func(before, after *int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if (before == nil) != (heard == nil) || before != nil && *before != *heard {
+				t.Error("before a change there was something else than after the last")
+			}
+			heard = after
+		},
+	}
+	name := types.NamespacedName{Namespace: "default", Name: "web"}
+	var all sync.WaitGroup
+	for writer := range 4 {
+		all.Go(func() {
+			for n := range 5000 {
+				if (writer+n)%3 == 0 {
+					x.drop(name)
+				} else {
+					_ = x.Add(&metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, Generation: int64(10*n + writer)})
+				}
+			}
+		})
+	}
+	all.Wait()
+	if is, ok := x.get(name); ok != (heard != nil) || ok && is != *heard {
+		t.Errorf("%v is there, %v was heard", is, heard)
+	}
+}
