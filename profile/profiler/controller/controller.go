@@ -140,7 +140,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	for _, a := range c.actuators {
 		all.Go(func() { a.follow(ctx) })
 	}
-	all.Go(func() { c.asker.run(ctx) })
+	for range askers {
+		all.Go(func() { c.asker.run(ctx) })
+	}
 	all.Go(func() { c.tune(ctx) })
 	for ctx.Err() == nil {
 		err := c.lead(ctx)

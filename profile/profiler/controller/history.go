@@ -19,7 +19,7 @@ const (
 	// mostAsked bounds the workloads that wait for an answer; another is asked about
 	// when its next pod comes.
 	mostAsked = 4096
-	// askers work at once: what history is read from has other work.
+	// askers run at once: what history is read from has other work.
 	askers = 4
 	// answerTime is what an answer may take.
 	answerTime = time.Minute
@@ -76,24 +76,16 @@ func (a *asker) add(of profile.Workload) {
 	}
 }
 
+// run asks, one question after another, until ctx ends.
 func (a *asker) run(ctx context.Context) {
-	if a.history == nil {
-		return
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case of := <-a.queue:
+			a.ask(ctx, of)
+		}
 	}
-	var all sync.WaitGroup
-	for range askers {
-		all.Go(func() {
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case of := <-a.queue:
-					a.ask(ctx, of)
-				}
-			}
-		})
-	}
-	all.Wait()
 }
 
 func (a *asker) ask(ctx context.Context, of profile.Workload) {
