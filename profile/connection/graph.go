@@ -288,8 +288,8 @@ func (t *traffic) flow(from, to Job) Flow {
 	return f
 }
 
-// forget drops connections that carried nothing for long, and jobs that have none and
-// were not looked at.
+// forget drops connections that carried nothing for long, and jobs that were not looked at,
+// as both ends of a connection are.
 func (g *Graph) forget(at time.Time) {
 	for _, j := range g.jobs {
 		for to, t := range j.calls {
@@ -299,7 +299,7 @@ func (g *Graph) forget(at time.Time) {
 		}
 	}
 	for _, j := range g.jobs {
-		if len(j.calls)+len(j.callers) == 0 && at.Sub(j.updated) >= g.config.Forget {
+		if at.Sub(j.updated) >= g.config.Forget {
 			g.drop(j)
 		}
 	}
