@@ -40,16 +40,18 @@ func ownerOf(o object) any {
 
 // leftover is a ConnectionProfile that a former process wrote for a Deployment.
 func leftover(name, deployment string) object {
-	o := object{
-		"apiVersion": "webapp.liqo.io.profiling/v1", "kind": "ConnectionProfile", "metadata": object{"namespace": "default", "name": name},
+	return ownedBy(v1alpha1.GroupVersion.String(), "WorkloadProfile", name, deployment)
+}
+
+// ownedBy is a ConnectionProfile of an object that has the name of a Deployment's profile.
+func ownedBy(version, kind, name, deployment string) object {
+	return object{
+		"apiVersion": "webapp.liqo.io.profiling/v1", "kind": "ConnectionProfile",
+		"metadata": object{"namespace": "default", "name": name, "ownerReferences": []any{
+			object{"apiVersion": version, "kind": kind, "name": v1alpha1.NameOf(workload(deployment)), "uid": "1"},
+		}},
 		"spec": object{"bandwidth_requirement": "5.00", "update_time": "2026-11-22 09:00:00"},
 	}
-	if deployment != "" {
-		o["metadata"].(object)["ownerReferences"] = []any{object{
-			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "WorkloadProfile", "name": v1alpha1.NameOf(workload(deployment)), "uid": "1",
-		}}
-	}
-	return o
 }
 
 // What workloads send one another is written, each by who sends, written anew when it has
@@ -57,7 +59,8 @@ func leftover(name, deployment string) object {
 func TestConnectionsAreExported(t *testing.T) {
 	s, f := newAPIServer(t), &fares{}
 	s.make(liqoPath(liqo.ConnectionProfiles, "stale"), leftover("stale", "web"))
-	s.make(liqoPath(liqo.ConnectionProfiles, "others"), leftover("others", ""))
+	s.make(liqoPath(liqo.ConnectionProfiles, "others"), ownedBy("example.org/v1", "WorkloadProfile", "others", "web"))
+	s.make(liqoPath(liqo.ConnectionProfiles, "another"), ownedBy(v1alpha1.GroupVersion.String(), "Another", "another", "web"))
 	r := start(t, s, observing, controller.Config{Fares: f, ExportLiqo: true})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
@@ -71,8 +74,10 @@ func TestConnectionsAreExported(t *testing.T) {
 		}
 	}
 	eventually(t, "what is no more is deleted", func() bool { return s.get(liqoPath(liqo.ConnectionProfiles, "stale")) == nil })
-	if s.get(liqoPath(liqo.ConnectionProfiles, "others")) == nil {
-		t.Error("an object of somebody else's was deleted")
+	for _, name := range []string{"others", "another"} {
+		if s.get(liqoPath(liqo.ConnectionProfiles, name)) == nil {
+			t.Errorf("%s, of somebody else's, was deleted", name)
+		}
 	}
 	// The same again is not written again.
 	before := s.written("PATCH", "/connectionprofiles/")
