@@ -214,13 +214,17 @@ func (o *profileOptions) recommend(ctx context.Context, out io.Writer, all profi
 	return write(out, adviceColumns, rows)
 }
 
+func (o *profileOptions) template(ctx context.Context, p *v1alpha1.WorkloadProfile) (*view.Template, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	return o.client.Template(ctx, p)
+}
+
 // manifests prints what to apply. Of many workloads those that can't be changed are
 // passed over, in a comment; so is that a template can't be read.
 func (o *profileOptions) manifests(ctx context.Context, out io.Writer, all profiles) error {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
 	for i := range all {
-		template, unread := o.client.Template(ctx, &all[i])
+		template, unread := o.template(ctx, &all[i])
 		manifest, err := view.Manifest(&all[i], template, o.limits)
 		if err != nil && len(all) == 1 {
 			return err

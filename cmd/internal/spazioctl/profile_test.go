@@ -1,6 +1,7 @@
 package spazioctl_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -30,7 +31,7 @@ const jobProfile = `{"metadata": {"name": "j", "namespace": "shop"}, "spec": {"w
 
 // profileServer answers as an API server that has two profiles in one namespace, and is
 // the kubeconfig that leads there.
-func profileServer(t *testing.T) (kubeconfig string) {
+func profileServer(t *testing.T) string {
 	t.Helper()
 	const group = "/apis/profile.spazio-scheduler.github.io/v1alpha1/"
 	mux := http.NewServeMux()
@@ -50,11 +51,17 @@ func profileServer(t *testing.T) (kubeconfig string) {
 	say("namespaces/shop/workloadprofiles/"+v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: "web"}), webProfile)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
+	return kubeconfigOf(t, server.URL)
+}
+
+// kubeconfigOf leads to a server.
+func kubeconfigOf(t *testing.T, url string) string {
+	t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.URL}
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: url}
 	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", Namespace: "shop"}
 	config.CurrentContext = "c"
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
@@ -207,6 +214,29 @@ spec:
 		if code != 0 || !strings.Contains(out, `"pods": 31`) {
 			t.Errorf("exit %d: %s%s", code, out, errs)
 		}
+	}
+}
+
+// The templates of many workloads are read one after another, each within the time that an
+// answer may take.
+func TestManifestsOfMany(t *testing.T) {
+	const many = 60
+	var items []string
+	for n := range many {
+		items = append(items, strings.ReplaceAll(webProfile, `"name": "web"`, fmt.Sprintf(`"name": "web%d"`, n)))
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(r.URL.Path, "/deployments/") {
+			fmt.Fprint(w, `{"spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}`)
+			return
+		}
+		fmt.Fprintf(w, `{"apiVersion": "profile.spazio-scheduler.github.io/v1alpha1", "kind": "WorkloadProfileList", "metadata": {}, "items": [%s]}`, strings.Join(items, ","))
+	}))
+	defer server.Close()
+	code, out, errs := run(t.Context(), "profile", "recommend", "-A", "-o", "yaml", "--timeout", "5s", "--kubeconfig", kubeconfigOf(t, server.URL))
+	if code != 0 || strings.Count(out, "- name: main") != many || strings.Contains(out, "#") {
+		t.Errorf("exit %d: %d manifests\n%s%s", code, strings.Count(out, "- name: main"), out, errs)
 	}
 }
 

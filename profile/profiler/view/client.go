@@ -45,6 +45,7 @@ type Client struct{ rest rest.Interface }
 // NewClient prepares a client; the API server is not asked anything yet.
 func NewClient(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
+	config.QPS = -1 // it asks one question after another
 	config.ContentType, config.AcceptContentTypes = "application/json", ""
 	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &v1alpha1.GroupVersion, "/apis", v1alpha1.Codecs
 	client, err := rest.RESTClientFor(config)
