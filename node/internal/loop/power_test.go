@@ -1,0 +1,60 @@
+package loop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/node/internal/power"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// counters are an idle machine's, which say how many samples there were between two
+// readings of them.
+type counters struct {
+	samples int // since the last reading
+	between chan int
+}
+
+func (*counters) Name() string            { return "counters" }
+func (*counters) Quality() energy.Quality { return energy.Measured }
+func (*counters) Period() time.Duration   { return time.Millisecond }
+func (*counters) Close() error            { return nil }
+
+func (c *counters) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	select {
+	case c.between <- c.samples:
+	default:
+	}
+	c.samples = 0
+	return append(dst[:0], energy.Reading{Zone: "package-0", Counter: uint64(at.UnixMicro()), At: at}), nil
+}
+
+func (*counters) Observe(time.Time, []telemetry.Pod) {}
+
+func (*counters) ReadNode() (telemetry.NodeCPU, error) { return telemetry.NodeCPU{Cores: 4}, nil }
+
+func (*counters) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
+	dst.At, dst.Node, dst.Pods = at, telemetry.NodeCPU{Cores: 4}, dst.Pods[:0]
+	return nil
+}
+
+// TestLoopMeasuresPower behind each tenth sample.
+func TestLoopMeasuresPower(t *testing.T) {
+	c := &counters{between: make(chan int, 8)}
+	sampler := &fakeSampler{probe: func(time.Time) { c.samples++ }}
+	r := &running{t: t, pods: newFakePods()}
+	r.run(loop.Config{
+		Pipeline: newPipeline(t), Sampler: sampler, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
+		OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {},
+		Power: power.New(power.Config{Source: c, CPU: c}),
+	})
+	<-c.between // with a sample before the first tick
+	for range 4 {
+		if n := <-c.between; n != 10 {
+			t.Errorf("%d samples before power was measured, want 10", n)
+		}
+	}
+}
