@@ -23,7 +23,7 @@ type CPUMeter interface {
 }
 
 // DefaultEnergyPods is how often the energy of pods is told.
-const DefaultEnergyPods = 5 * time.Second
+const DefaultEnergyPods = power.DefaultPods
 
 // EnergyConfig says how the machine's energy is measured: every ten samples, a second
 // by default. Source and CPU are required; both belong to the Agent until Run has
