@@ -100,3 +100,50 @@ func BenchmarkBookObserve(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkBookMean: of all workloads, after each observation.
+func BenchmarkBookMean(b *testing.B) {
+	book, observe := fullBook(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		observe()
+		if e := book.Estimate("new"); !(e.Watts > 0) {
+			b.Fatal(e)
+		}
+	}
+}
+
+func BenchmarkBookLargest(b *testing.B) {
+	book, observe := fullBook(b)
+	var dst []energy.WorkloadEstimate
+	b.ReportAllocs()
+	for b.Loop() {
+		if dst = book.LargestTo(dst, 100, observe()); len(dst) != 100 {
+			b.Fatal(len(dst))
+		}
+	}
+}
+
+// fullBook remembers as many workloads as it may; observe has it take in one more
+// observation and says of when.
+func fullBook(b *testing.B) (book *energy.Book, observe func() time.Time) {
+	book = newBook(b, energy.BookConfig{})
+	names := make([]string, energy.DefaultWorkloads)
+	for i := range names {
+		names[i] = "default/Deployment/w" + strconv.Itoa(i)
+	}
+	i := 0
+	observe = func() time.Time {
+		at := start.Add(time.Duration(i/len(names)) * 10 * time.Second)
+		o := energy.Observation{Pod: uint64(i % len(names)), At: at, Cores: 1, Watts: 1 + float64(i*7919%1000), Metered: true}
+		if err := book.Observe(names[i%len(names)], o); err != nil {
+			b.Fatal(err)
+		}
+		i++
+		return at
+	}
+	for range 3 * len(names) {
+		observe()
+	}
+	return book, observe
+}

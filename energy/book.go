@@ -103,7 +103,7 @@ type Book struct {
 	workloads map[string]*list.Element // of *entry
 	recent    *list.List               // the most recently observed in front
 	pods      int
-	mean      bookMean
+	sums      bookSums
 }
 
 type entry struct {
@@ -112,16 +112,33 @@ type entry struct {
 	// started says that cores is told, metered that watts is.
 	started, metered       bool
 	cores, watts, variance float64
-	swept                  time.Time
+	swept, last            time.Time
 }
 
 // replica is when a pod was first and last observed.
 type replica struct{ first, last time.Time }
 
-// bookMean is the mean of all workloads, kept while nothing has changed.
-type bookMean struct {
-	Estimate
-	valid bool
+// bookSums are sums over workloads, so that their mean takes no look at each. A change adds
+// what is new and takes away what was, which leaves its rounding error: after as many as
+// there are workloads they are summed up anew.
+type bookSums struct {
+	cores, watts, squares float64
+	started, metered      int
+	changes               int
+}
+
+// add has what a workload takes count so many times more: once, or less once.
+func (s *bookSums) add(e *entry, times int) {
+	if !e.started {
+		return
+	}
+	s.started += times
+	s.cores += float64(times) * e.cores
+	if e.metered {
+		s.metered += times
+		s.watts += float64(times) * e.watts
+		s.squares += float64(times) * (e.variance + e.watts*e.watts)
+	}
 }
 
 // NewBook returns an empty book. The error is that of [BookConfig.Validate].
@@ -144,6 +161,7 @@ func (b *Book) Observe(workload string, o Observation) error {
 		}
 	}
 	e := b.entry(workload)
+	e.last = o.At
 	b.sweep(e, o.At)
 	p, known := e.pods[o.Pod]
 	if !known {
@@ -158,8 +176,10 @@ func (b *Book) Observe(workload string, o Observation) error {
 	if o.At.Sub(p.first) < b.config.MinAge {
 		return nil
 	}
+	b.sums.add(e, -1)
 	e.learn(&o, b.gain(since, len(e.pods)))
-	b.mean.valid = false
+	b.sums.add(e, 1)
+	b.sums.changes++
 	return nil
 }
 
@@ -192,7 +212,8 @@ func (b *Book) evict() {
 		e := b.recent.Remove(last).(*entry)
 		delete(b.workloads, e.name)
 		b.pods -= len(e.pods)
-		b.mean.valid = false
+		b.sums.add(e, -1)
+		b.sums.changes++
 	}
 	if b.pods > MaxPods { // all of the one workload that is left
 		clear(b.recent.Front().Value.(*entry).pods)
@@ -253,36 +274,28 @@ func (b *Book) Estimate(workload string) Estimate {
 		mean.Pods = len(e.pods)
 		return mean
 	}
+	return e.estimate()
+}
+
+func (e *entry) estimate() Estimate {
 	return Estimate{Cores: e.cores, Watts: e.watts, SD: math.Sqrt(e.variance), Pods: len(e.pods), Known: true}
 }
 
 // unknown is the mean of all workloads, each counting once.
 func (b *Book) unknown() Estimate {
-	if b.mean.valid {
-		return b.mean.Estimate
-	}
-	var sum Estimate
-	var squares, started, metered float64
-	for at := b.recent.Front(); at != nil; at = at.Next() {
-		e := at.Value.(*entry)
-		if !e.started {
-			continue
-		}
-		started++
-		sum.Cores += e.cores
-		if e.metered {
-			metered++
-			sum.Watts += e.watts
-			squares += e.variance + e.watts*e.watts
+	if b.sums.changes > b.recent.Len() {
+		b.sums = bookSums{}
+		for at := b.recent.Front(); at != nil; at = at.Next() {
+			b.sums.add(at.Value.(*entry), 1)
 		}
 	}
-	if sum.Cores = share(sum.Cores, started); started == 0 {
-		sum.Cores = 1
+	s := &b.sums
+	if s.started == 0 {
+		return Estimate{Cores: 1}
 	}
-	sum.Watts = share(sum.Watts, metered)
-	sum.SD = math.Sqrt(max(share(squares, metered)-sum.Watts*sum.Watts, 0))
-	b.mean = bookMean{sum, true}
-	return sum
+	mean := Estimate{Cores: max(s.cores/float64(s.started), 0), Watts: max(share(s.watts, float64(s.metered)), 0)}
+	mean.SD = math.Sqrt(max(share(s.squares, float64(s.metered))-mean.Watts*mean.Watts, 0))
+	return mean
 }
 
 // WorkloadEstimate is a workload's name and what a pod of it takes.
@@ -292,16 +305,30 @@ type WorkloadEstimate struct {
 }
 
 // LargestTo puts the n known workloads into dst whose pods take most watts, the
-// largest first and equals by name; dst grows as append does and is returned.
-func (b *Book) LargestTo(dst []WorkloadEstimate, n int) []WorkloadEstimate {
-	dst = dst[:0]
-	for at := b.recent.Front(); at != nil; at = at.Next() {
-		if e := at.Value.(*entry); e.metered {
-			dst = append(dst, WorkloadEstimate{e.name, b.Estimate(e.name)})
+// largest first and equals by name, of those of which a pod was observed within
+// BookConfig.Absence of now; dst grows as append does and is returned.
+func (b *Book) LargestTo(dst []WorkloadEstimate, n int, now time.Time) []WorkloadEstimate {
+	dst, n = dst[:0], min(max(n, 0), b.recent.Len())
+	least := 0. // of n that are larger
+	for at := b.recent.Front(); at != nil && n > 0; at = at.Next() {
+		e := at.Value.(*entry)
+		if !e.metered || e.watts < least || now.Sub(e.last) > b.config.Absence {
+			continue
+		}
+		if dst = append(dst, WorkloadEstimate{e.name, e.estimate()}); len(dst) == 2*n {
+			dst = largest(dst, n)
+			least = dst[n-1].Watts
 		}
 	}
-	slices.SortFunc(dst, func(x, y WorkloadEstimate) int {
-		return cmp.Or(cmp.Compare(y.Watts, x.Watts), cmp.Compare(x.Workload, y.Workload))
+	return largest(dst, n)
+}
+
+func largest(list []WorkloadEstimate, n int) []WorkloadEstimate {
+	slices.SortFunc(list, func(x, y WorkloadEstimate) int {
+		if c := cmp.Compare(y.Watts, x.Watts); c != 0 {
+			return c
+		}
+		return cmp.Compare(x.Workload, y.Workload)
 	})
-	return dst[:min(max(n, 0), len(dst))]
+	return list[:min(n, len(list))]
 }

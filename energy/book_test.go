@@ -2,7 +2,10 @@ package energy_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -171,11 +174,102 @@ func TestBookLargest(t *testing.T) {
 	}
 	for n, want := range map[int][]string{3: {"b", "c", "d"}, 0: nil, 10: {"b", "c", "d", "a"}, -1: nil} {
 		var got []string
-		for _, w := range b.LargestTo(nil, n) {
+		for _, w := range b.LargestTo(nil, n, after(10)) {
 			got = append(got, w.Workload)
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%d largest: %s", n, d)
+		}
+	}
+}
+
+// TestBookLargestOfMany: whatever their order, those that sorting them all would find.
+func TestBookLargestOfMany(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	b := newBook(t, energy.BookConfig{})
+	var all []string
+	for i := range 500 {
+		name := fmt.Sprintf("w%03d", i)
+		watts := []float64{float64(1 + random.IntN(100)), float64(1 + i), float64(501 - i)}[i%3]
+		observe(t, b, name, 1, 0, 1, watts)
+		observe(t, b, name, 1, 10, 1, watts)
+		all = append(all, fmt.Sprintf("%06.1f %03d", 1000-watts, i))
+	}
+	slices.Sort(all)
+	var reused []energy.WorkloadEstimate
+	for n := range 510 {
+		reused = b.LargestTo(reused, n, after(10))
+		if len(reused) != min(n, 500) {
+			t.Fatalf("%d of %d", len(reused), n)
+		}
+		for i, w := range reused {
+			if got := fmt.Sprintf("%06.1f %s", 1000-w.Watts, w.Workload[1:]); got != all[i] {
+				t.Fatalf("place %d of %d: %s, want %s", i, n, got, all[i])
+			}
+		}
+	}
+}
+
+// TestBookLargestThatAreThere: a workload without pods is remembered for when it comes back,
+// and is none of those that take most now.
+func TestBookLargestThatAreThere(t *testing.T) {
+	b := newBook(t, energy.BookConfig{})
+	for at := 0.; at <= 300; at += 10 {
+		if at <= 100 {
+			observe(t, b, "deleted", 1, at, 1, 90)
+		}
+		observe(t, b, "stays", 2, at, 1, 10)
+		var got []string
+		for _, w := range b.LargestTo(nil, 10, after(at)) {
+			got = append(got, w.Workload)
+		}
+		want := []string{"deleted", "stays"}
+		if at == 0 {
+			want = nil // one observation teaches nothing
+		} else if at > 160 {
+			want = want[1:]
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("after %v s: %s", at, d)
+		}
+	}
+	if e := b.Estimate("deleted"); !e.Known || !near(e.Watts, 90) {
+		t.Errorf("forgotten: %+v", e)
+	}
+}
+
+// TestBookMean is that of all workloads that are remembered, however often what each takes
+// has changed and whichever were forgotten.
+func TestBookMean(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	b := newBook(t, energy.BookConfig{Workloads: 20, MinAge: time.Millisecond})
+	for i := range 20_000 {
+		name := strconv.Itoa(random.IntN(30))
+		observe(t, b, name, 1, float64(i), math.Exp(8*random.Float64()), math.Exp(10*random.Float64())*float64(random.IntN(2)))
+		if random.IntN(7) > 0 {
+			continue
+		}
+		var cores, watts, squares, started, metered float64
+		for j := range 30 {
+			e := b.Estimate(strconv.Itoa(j))
+			if !e.Known {
+				continue
+			}
+			started++
+			cores += e.Cores
+			if e.Watts > 0 {
+				metered++
+				watts += e.Watts
+				squares += e.SD*e.SD + e.Watts*e.Watts
+			}
+		}
+		got := b.Estimate("new")
+		if started == 0 || metered == 0 {
+			continue
+		}
+		sd := math.Sqrt(max(squares/metered-watts/metered*watts/metered, 0))
+		if !near(got.Cores, cores/started) || !near(got.Watts, watts/metered) || math.Abs(got.SD-sd) > 1e-6*(1+sd) || got.Known || got.Pods != 0 {
+			t.Fatalf("after %d: %+v, want %v cores, %v ± %v W", i, got, cores/started, watts/metered, sd)
 		}
 	}
 }

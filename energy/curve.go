@@ -85,9 +85,12 @@ func (k *Curve) Learn(u, watts float64) error {
 	low := 1 - high
 	s := &k.state
 	k.begin(j, watts)
+	norm := low*low + high*high
+	if j == 0 {
+		k.learnIdle(u, watts, low*low/norm)
+	}
 	w, n, v := s.Watts[j:j+2], s.Weight[j:j+2], s.Variance[j:j+2]
 	miss := watts - (low*w[0] + high*w[1])
-	norm := low*low + high*high
 	for i, h := range [2]float64{low, high} {
 		gain := max(k.gain, 1/(1+n[i]))
 		w[i] = min(max(w[i]+gain*h*miss/norm, 0), maxPower)
@@ -99,6 +102,37 @@ func (k *Curve) Learn(u, watts float64) error {
 	k.dirty = true
 	return nil
 }
+
+// learnIdle takes a reading near no load, of which the first knot has a part, into the
+// means. That is its part of the deviation: by its share of the power, long load near the
+// second knot would make the readings without load forgotten, which it says nothing of.
+func (k *Curve) learnIdle(u, watts, part float64) {
+	s := &k.state
+	gain := part * max(k.gain, 1/(1+s.Weight[0]))
+	if s.IdleWatts == 0 {
+		gain = 1
+	}
+	s.IdleAt += gain * (u - s.IdleAt)
+	s.IdleWatts += gain * (watts - s.IdleWatts)
+}
+
+// idleBias is how far the idle power is from what the readings near it say, now that it is
+// known how power rises from there. Those of a machine that was never wholly idle were
+// taken to be the idle power itself as long as nothing was known of any load, and are not
+// looked at again.
+func (k *Curve) idleBias() float64 {
+	s := &k.state
+	x := s.IdleAt * (Knots - 1)
+	if s.IdleWatts == 0 || x > mostIdle || s.Weight[1] < knownWeight {
+		return 0
+	}
+	k.read()
+	return math.Abs(k.fit.watts[0] - (s.IdleWatts-x*k.fit.watts[1])/(1-x))
+}
+
+// mostIdle is how far on the way to the next knot the readings may be that tell of the idle
+// power: beyond it what they say is noise.
+const mostIdle = .5
 
 // maxWeight is where a knot's weight stops: beyond 1/Gain it changes nothing.
 const maxWeight = 1e6
@@ -162,9 +196,9 @@ func (k *Curve) Marginal(u, du float64) (slope Level, known bool) {
 }
 
 // PowerAt returns what the curve tells of a machine of so many cores, more than 0, of
-// which the part u ∈ [0, 1] is busy: Idle, Max, Marginal, Busy, Cores and Extrapolated; the rest of it
-// is the caller's. known is false until load is known to raise the power: by [Goodness]
-// a node would look as if pods took nothing there.
+// which the part u ∈ [0, 1] is busy: Idle, Max, Marginal, Busy, Cores and Extrapolated;
+// the rest of it is the caller's. known is false until load is known to raise the power: by
+// [Goodness] a node would look as if pods took nothing there.
 func (k *Curve) PowerAt(u, cores float64) (p Power, known bool) {
 	idle, known := k.At(0)
 	most, _ := k.At(1)
@@ -187,22 +221,66 @@ func (k *Curve) Idle() (watts float64, known bool) { return k.end(0) }
 // Max returns the power at full load; known is false while no reading was near.
 func (k *Curve) Max() (watts float64, known bool) { return k.end(1) }
 
-// Residual returns how far a reading at utilisation u deviates from the curve, by the part
-// of the power there that load causes: what an [Account] doubts the shares of load by. It
-// is at most 1, and 1 where nothing is known.
+// Residual returns how far a reading at utilisation u deviates from the curve, and the idle
+// power from what is known by now, by the part of the power there that load causes: what an
+// [Account] doubts the shares of load by. It is at most 1, and 1 where nothing is known.
+// [Curve.Uneven] is doubt besides.
 func (k *Curve) Residual(u float64) float64 {
 	l, known := k.At(u)
 	if !known {
 		return 1
 	}
-	dynamic := l.Watts
+	dynamic, sd := l.Watts, l.SD
 	if idle, known := k.Idle(); known {
 		dynamic -= idle
+		sd = hypotenuse(sd, k.idleBias())
 	}
-	if l.SD >= dynamic {
+	if sd >= dynamic {
 		return 1
 	}
-	return l.SD / dynamic
+	return sd / dynamic
+}
+
+// Uneven returns how far a core-second on one of a machine's packages is from costing what
+// one costs on the whole machine, by root mean square and relative, in [0, 1]: packages is
+// what each took in joules, in so many seconds in which the part u of all cores was busy.
+// Control groups tell no CPU time by package ([Account] pools them), and where power is
+// not linear in load a core-second costs less, or more, on the package that is fuller. The
+// packages are taken to be alike, so that each one's load can be read off the curve, which
+// between two knots tells no difference; one that took nothing is none. Of fewer than two,
+// and where the idle power is not known, it is 0: nothing is known of it.
+func (k *Curve) Uneven(u, seconds float64, packages []float64) float64 {
+	n := 0
+	for _, joules := range packages {
+		if joules > 0 {
+			n++
+		}
+	}
+	idle, known := k.Idle()
+	if n < 2 || !(seconds > 0) || !known {
+		return 0
+	}
+	// Sums over packages, by their loads: of these, of prices and of prices' squares.
+	var loads, prices, squares float64
+	for _, joules := range packages {
+		if !(joules > 0) {
+			continue
+		}
+		watts := min(joules/seconds*float64(n), maxPower)
+		load := k.fit.reach(clamp(u), watts)
+		if load < minStep { // nobody has paid there
+			continue
+		}
+		price := max(min(watts, k.fit.watts[Knots-1])-idle, 0) / load
+		loads += load
+		prices += load * price
+		squares += load * price * price
+	}
+	if prices == 0 {
+		return 0
+	}
+	mean := prices / loads
+	return min(math.Sqrt(max(squares/loads-mean*mean, 0))/mean, 1)
 }
 
 func (k *Curve) end(u float64) (float64, bool) {

@@ -265,6 +265,154 @@ func TestResidual(t *testing.T) {
 	}
 }
 
+// TestResidualOfAnIdlePowerThatIsOff: a machine that was never wholly idle, and idle first,
+// is taken to need less than it does for its first loads. The doubt says so until it has been
+// idle again.
+func TestResidualOfAnIdlePowerThatIsOff(t *testing.T) {
+	power := func(u float64) float64 { return 40 + 120*(2*u-math.Pow(u, 1.4)) }
+	for _, atRest := range []float64{.005, .01, .02, .03} {
+		k := newCurve(t, energy.CurveConfig{})
+		random := rand.New(rand.NewPCG(1, uint64(1000*atRest)))
+		rest := func(n int) {
+			for range n {
+				u := atRest * (.8 + .4*random.Float64())
+				learn(t, k, u, power(u)+.2*random.NormFloat64())
+			}
+		}
+		busy := func(n int) {
+			for range n {
+				u := .1 + .2*random.Float64()
+				learn(t, k, u, power(u)+.2*random.NormFloat64())
+			}
+		}
+		missed := func() (part, doubt float64) {
+			idle, known := k.Idle()
+			if !known {
+				t.Fatal("the idle power is not known")
+			}
+			truth := power(.15) - power(0)
+			return (power(0) - idle) / truth, k.Residual(.15)
+		}
+		rest(15)
+		busy(45)
+		t.Log(missed())
+		busy(200)
+		off, doubt := missed()
+		if off > -4*atRest || math.Abs(off) > 2*doubt || doubt > 2*math.Abs(off)+.02 {
+			t.Errorf("idle at %v: charged %.3f too much, the doubt is %.3f", atRest, off, doubt)
+		}
+		for range 100 {
+			rest(5)
+			busy(5)
+		}
+		if off, later := missed(); math.Abs(off) > .04 || later > .04 {
+			t.Errorf("idle at %v again and again: charged %.3f too much, the doubt is %.3f", atRest, off, later)
+		}
+	}
+}
+
+// TestResidualUnderSteadyLoad: long load that is nearly the second knot's leaves the idle
+// power as wrong as it was, and the doubt of it.
+func TestResidualUnderSteadyLoad(t *testing.T) {
+	power := func(u float64) float64 { return 40 + 120*(2*u-math.Pow(u, 1.4)) }
+	for _, steady := range []float64{.09, .095, .099} {
+		k := newCurve(t, energy.CurveConfig{})
+		for range 15 {
+			learn(t, k, .03, power(.03))
+		}
+		for range 300 {
+			learn(t, k, steady, power(steady))
+		}
+		for range 20 {
+			learn(t, k, .5, power(.5))
+		}
+		idle, _ := k.Idle()
+		for _, u := range []float64{steady, .5} {
+			off, doubt := (idle-power(0))/(power(u)-power(0)), k.Residual(u)
+			if off < .02 || off > 2*doubt || doubt > 2*off+.02 {
+				t.Errorf("load of %v, then .5: at %v charged %.3f too little, the doubt is %.3f", steady, u, off, doubt)
+			}
+		}
+	}
+}
+
+// TestUneven: what a core-second costs on packages of unlike load, by the curve that their
+// power follows, over what it costs on both.
+func TestUneven(t *testing.T) {
+	const idle, seconds = 40., 5.
+	straight := func(u float64) float64 { return idle + 120*u }
+	concave := func(u float64) float64 { return idle + 120*(2*u-math.Pow(u, 1.4)) }
+	convex := func(u float64) float64 { return idle + 120*u*u }
+	flat := func(u float64) float64 { return idle + 120*min(u, .6) }
+	for _, test := range []struct {
+		name  string
+		power func(u float64) float64
+		loads []float64
+		want  bool
+	}{
+		{"straight", straight, []float64{.2, 1}, false},
+		{"concave", concave, []float64{.6, 1}, true},
+		{"concave, a little", concave, []float64{.9, 1}, true},
+		{"concave, of three", concave, []float64{.1, .5, .9}, true},
+		{"concave, alike", concave, []float64{.7, .7}, false},
+		{"concave, one idle", concave, []float64{0, .8}, false},
+		{"concave, none idle but one is not there", concave, []float64{.8}, false},
+		{"convex", convex, []float64{.3, .9}, true},
+		{"flat, alike", flat, []float64{.9, .9}, false},
+		{"nothing to do", concave, []float64{0, 0}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var s energy.CurveState
+			for i := range s.Watts {
+				s.Watts[i], s.Weight[i] = test.power(float64(i)/10), 100
+			}
+			k := newCurve(t, energy.CurveConfig{})
+			if err := k.SetState(s); err != nil {
+				t.Fatal(err)
+			}
+			packages := []float64{0} // that is not there
+			n := float64(len(test.loads))
+			busy, dynamic := 0., 0. // in core-seconds a core, and joules
+			for _, u := range test.loads {
+				joules := test.power(u) / n * seconds
+				packages = append(packages, joules)
+				busy += u / n * seconds
+				dynamic += joules - idle/n*seconds
+			}
+			square := 0.
+			for i, u := range test.loads {
+				if u > 0 {
+					price := (packages[1+i] - idle/n*seconds) / (u / n * seconds)
+					miss := price/(dynamic/busy) - 1
+					square += u / n * seconds / busy * miss * miss
+				}
+			}
+			want := math.Sqrt(square)
+			if test.want != (want > .004) {
+				t.Fatalf("the test itself expects %v", want)
+			}
+			if got := k.Uneven(busy/seconds, seconds, packages); math.Abs(got-want) > 1e-6 {
+				t.Errorf("%v, want %v", got, want)
+			}
+		})
+	}
+	// Where the curve can't tell the loads of packages, they are taken to be alike.
+	k := newCurve(t, energy.CurveConfig{})
+	if got := k.Uneven(.5, 1, []float64{30, 50}); got != 0 {
+		t.Errorf("%v without a curve", got)
+	}
+	var s energy.CurveState
+	for i := 3; i < energy.Knots; i++ {
+		s.Watts[i], s.Weight[i] = concave(float64(i)/10), 100
+	}
+	if err := k.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.Uneven(.5, 1, []float64{30, 50}); got != 0 {
+		t.Errorf("%v without the idle power", got)
+	}
+}
+
 // TestCurveFollows: a machine whose power has changed is known anew after some fifty
 // readings.
 func TestCurveFollows(t *testing.T) {
@@ -308,6 +456,8 @@ func TestCurveState(t *testing.T) {
 		"Watts[3]":     func(s *energy.CurveState) { s.Watts[3] = math.NaN() },
 		"Weight[0]":    func(s *energy.CurveState) { s.Weight[0] = -1 },
 		"Variance[10]": func(s *energy.CurveState) { s.Variance[10] = math.Inf(1) },
+		"IdleAt":       func(s *energy.CurveState) { s.IdleAt = 2 },
+		"IdleWatts":    func(s *energy.CurveState) { s.IdleWatts = -1 },
 	} {
 		bad := s
 		change(&bad)

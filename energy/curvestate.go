@@ -3,9 +3,12 @@ package energy
 import "strconv"
 
 // CurveState is what a Curve has learnt, a plain value: at each knot the power, the
-// weight of the readings there and the variance of a reading about it.
+// weight of the readings there and the variance of a reading about it; and the mean
+// utilisation and power of the readings that the knot without load has learnt of, 0 W for
+// none.
 type CurveState struct {
 	Watts, Weight, Variance [Knots]float64
+	IdleAt, IdleWatts       float64
 }
 
 // Validate returns a *FieldError for the first field that no Curve can have made.
@@ -25,7 +28,10 @@ func (s CurveState) Validate() error {
 			}
 		}
 	}
-	return nil
+	if err := amount("IdleAt", s.IdleAt, 1); err != nil {
+		return err
+	}
+	return amount("IdleWatts", s.IdleWatts, maxPower)
 }
 
 // State returns what the curve has learnt; a prior is no part of it.

@@ -108,8 +108,8 @@ func FuzzCurve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		k := newCurve(t, energy.CurveConfig{})
 		v := numbers(data)
-		for ; len(v) >= 2; v = v[2:] {
-			_ = k.Learn(v[0], v[1])
+		for i := 0; i+1 < len(v); i += 2 {
+			_ = k.Learn(v[i], v[i+1])
 		}
 		last := 0.0
 		for u := 0.0; u <= 1; u += 1. / 64 {
@@ -119,6 +119,11 @@ func FuzzCurve(f *testing.F) {
 			}
 			if s, _ := k.Marginal(u, .1); !(s.Watts >= 0) || math.IsInf(s.Watts, 0) || !(s.SD >= 0) {
 				t.Fatalf("slope at %v: %+v", u, s)
+			}
+			for _, packages := range [][]float64{{l.Watts, l.Watts / 2}, {last, 1e300, 0}, v} {
+				if r := k.Uneven(u, 2, packages); !(r >= 0 && r <= 1) {
+					t.Fatalf("uneven by %v at %v of %v", r, u, packages)
+				}
 			}
 			last = l.Watts
 		}

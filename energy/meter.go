@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -75,6 +76,10 @@ type Interval struct {
 	// Zones is each zone's share, Parts included. It belongs to the Meter and is
 	// valid until the next Add.
 	Zones []ZoneJoules
+	// Packages is what each of the machine's processor packages took of Joules: the zones
+	// named package-…, with those that they contain. It is nil where Partial, and belongs
+	// to the Meter as Zones does; a package's place in it never changes.
+	Packages []float64
 	// Partial says that a zone is missing from Joules.
 	Partial bool
 }
@@ -101,11 +106,13 @@ type Meter struct {
 	maxWatts, step, jitter float64
 	zones                  []meterZone
 	told                   []ZoneJoules
+	packages               []float64 // joules of the last interval
 	adds                   uint64
 }
 
 type meterZone struct {
 	last   Reading
+	pkg    int // its place in Meter.packages, or noPackage
 	primed bool
 	seen   uint64 // the Add that showed it last
 	// Counters are summed in whole µJ, so that a total of years is exact.
@@ -145,6 +152,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 	first := len(m.zones) == 0
 	m.adds++
 	m.told = m.told[:0]
+	clear(m.packages)
 	var sum intervalSum
 	var refused []error
 	for i := range readings {
@@ -161,6 +169,9 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 		default:
 			m.told = append(m.told, told)
 			sum.add(told, from, r.At)
+			if z.pkg != noPackage && !r.Part {
+				m.packages[z.pkg] += told.Joules
+			}
 		}
 	}
 	for i := range m.zones {
@@ -176,6 +187,9 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 	}
 	in := sum.interval()
 	in.Zones = m.told
+	if !in.Partial && len(m.packages) > 0 {
+		in.Packages = m.packages
+	}
 	if len(refused) == 1 {
 		return in, refused[0]
 	}
@@ -229,8 +243,26 @@ func (m *Meter) find(name string, at int) *meterZone {
 	if z := m.lookup(name, at); z != nil {
 		return z
 	}
-	m.zones = append(m.zones, meterZone{last: Reading{Zone: name}})
+	m.zones = append(m.zones, meterZone{last: Reading{Zone: name}, pkg: m.packageOf(name)})
 	return &m.zones[len(m.zones)-1]
+}
+
+// noPackage is the place of a zone that is of none.
+const noPackage = -1
+
+// packageOf is the place of the package that a new zone is of, which is made for its first.
+func (m *Meter) packageOf(zone string) int {
+	name, _, _ := strings.Cut(zone, "/")
+	if !strings.HasPrefix(name, "package-") {
+		return noPackage
+	}
+	for i := range m.zones {
+		if other, _, _ := strings.Cut(m.zones[i].last.Zone, "/"); other == name {
+			return m.zones[i].pkg
+		}
+	}
+	m.packages = append(m.packages, 0)
+	return len(m.packages) - 1
 }
 
 // advance takes a zone to its new reading and returns what it took since the last.

@@ -62,9 +62,11 @@ func (m *Meter) SetState(s MeterState) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	m.zones = make([]meterZone, len(s.Zones))
-	for i, z := range s.Zones {
-		m.zones[i] = meterZone{last: z.Last, primed: z.Primed, micro: z.MicroJoules, joules: z.Joules, refused: z.Refused}
+	m.zones, m.packages = make([]meterZone, 0, len(s.Zones)), nil
+	for _, z := range s.Zones {
+		m.zones = append(m.zones, meterZone{
+			last: z.Last, pkg: m.packageOf(z.Last.Zone), primed: z.Primed, micro: z.MicroJoules, joules: z.Joules, refused: z.Refused,
+		})
 	}
 	m.adds = 0
 	return nil

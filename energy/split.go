@@ -1,6 +1,9 @@
 package energy
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // IdlePolicy says whom the energy is charged that a node takes without load.
 type IdlePolicy uint8
@@ -19,6 +22,12 @@ var idlePolicies = [...]string{"none", "even", "usage"}
 // String returns the policy's name.
 func (p IdlePolicy) String() string { return name(idlePolicies[:], int(p)) }
 
+// ParseIdlePolicy reads a policy's name. The error is a *FieldError.
+func ParseIdlePolicy(text string) (IdlePolicy, error) {
+	i, err := index(idlePolicies[:], "Idle", text)
+	return IdlePolicy(i), err
+}
+
 // DynamicRule says how much of an interval's energy is due to load.
 type DynamicRule uint8
 
@@ -34,6 +43,21 @@ var dynamicRules = [...]string{"model", "ratio"}
 
 // String returns the rule's name.
 func (r DynamicRule) String() string { return name(dynamicRules[:], int(r)) }
+
+// ParseDynamicRule reads a rule's name. The error is a *FieldError.
+func ParseDynamicRule(text string) (DynamicRule, error) {
+	i, err := index(dynamicRules[:], "Dynamic", text)
+	return DynamicRule(i), err
+}
+
+// index is where the text is among the names.
+func index(names []string, field, text string) (int, error) {
+	i := slices.Index(names, text)
+	if i < 0 {
+		return 0, refuse(field, text, "one of "+strings.Join(names, ", "))
+	}
+	return i, nil
+}
 
 func name(names []string, i int) string {
 	if i < len(names) {
@@ -66,7 +90,7 @@ type Account struct {
 	// nobody's.
 	Weights float64
 	// Residual is how far the energy of load is from being proportional to CPU time,
-	// relative ([Curve.Residual]). It does not average out.
+	// relative ([Curve.Residual], [Curve.Uneven]). It does not average out.
 	Residual  float64
 	Consumers []Consumer
 }

@@ -207,3 +207,25 @@ func TestSplitRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestParseRules: what is parsed is what is printed, and nothing else.
+func TestParseRules(t *testing.T) {
+	for _, p := range []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage} {
+		if got, err := energy.ParseIdlePolicy(p.String()); got != p || err != nil {
+			t.Errorf("%v: %v, %v", p, got, err)
+		}
+	}
+	for _, r := range []energy.DynamicRule{energy.ByModel, energy.ByRatio} {
+		if got, err := energy.ParseDynamicRule(r.String()); got != r || err != nil {
+			t.Errorf("%v: %v, %v", r, got, err)
+		}
+	}
+	_, idle := energy.ParseIdlePolicy("unknown")
+	_, dynamic := energy.ParseDynamicRule("")
+	for field, err := range map[string]error{"Idle": idle, "Dynamic": dynamic} {
+		var bad *energy.FieldError
+		if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, energy.ErrInvalid) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
