@@ -235,20 +235,28 @@ func (g *Graph) add(at time.Time, span time.Duration, f Flow) {
 	g.carry(at, span, f)
 }
 
-// pass lets a span go by on a connection. There is none between two jobs of which one
-// had to make room for the other.
+// connect keeps what goes on a connection, if there is none yet, and returns what is kept:
+// nil between two jobs of which one had to make room for the other.
+func (g *Graph) connect(from, to Job, t *traffic) *traffic {
+	callee, caller := g.job(t.at, to), g.job(t.at, from)
+	if g.jobs[to] != callee {
+		return nil
+	}
+	if known := caller.calls[to]; known != nil {
+		return known
+	}
+	caller.calls[to], callee.callers[from] = t, true
+	return t
+}
+
+// pass lets a span go by on a connection.
 func (g *Graph) pass(at time.Time, span time.Duration, from, to Job) {
 	if from == to {
 		return
 	}
-	callee, caller := g.job(at, to), g.job(at, from)
-	if g.jobs[to] != callee {
-		return
-	}
-	t := caller.calls[to]
+	t := g.connect(from, to, &traffic{at: at, used: at})
 	if t == nil {
-		t = &traffic{at: at, used: at}
-		caller.calls[to], callee.callers[from] = t, true
+		return
 	}
 	weight := 1.
 	if age := at.Sub(t.at); age >= 0 {

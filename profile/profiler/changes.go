@@ -1,6 +1,7 @@
 package profiler
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -39,10 +40,6 @@ type Update struct {
 	// calls, those that carry most first.
 	Application string
 	Connections []connection.Flow
-	// Bandwidths are what it sends, to whom it sends most first; of nobody else is known
-	// that it sends, if Connected says that this process has heard who calls whom.
-	Bandwidths []connection.Bandwidth
-	Connected  bool
 
 	again bool
 }
@@ -68,8 +65,10 @@ type Object struct {
 	Demand profile.Demand
 	At     time.Time
 	Stale  bool
-	// Factors are those that were published, with which a Store that has none begins.
-	Factors continuous.Factors
+	// Factors and Application are those that were published, with which a Store that has
+	// none begins.
+	Factors     continuous.Factors
+	Application string
 }
 
 // mark says that something of the workload was observed.
@@ -280,6 +279,7 @@ func (s *Store) Observed(at time.Time, o Object) {
 	if w.tuning.factors.At.IsZero() {
 		w.tuning.factors = o.Factors
 	}
+	w.tuning.application = cmp.Or(w.tuning.application, o.Application)
 	if changed {
 		s.mark(at, w)
 	}

@@ -17,6 +17,9 @@ type Checkpoint struct {
 	Pods     int64
 	// State is a profile's, of profile.StateVersion.
 	State []byte
+	// Calls are who the workload calls, a connection.Graph's State; nil where that is not
+	// known.
+	Calls []byte
 }
 
 // ShardCount is how many parts a Store's checkpoints have.
@@ -75,14 +78,15 @@ func (s *Store) Checkpoints(at time.Time, most int) []Shard {
 		if oldest < 0 {
 			break
 		}
-		all = append(all, s.shards[oldest].save(oldest))
+		all = append(all, s.save(oldest))
 	}
 	return all
 }
 
 // save is the shard as it is, the smallest states first: who makes large ones has no
-// room for them in the end.
-func (of *shard) save(number int) Shard {
+// room for them in the end. Calls have the room that profiles leave.
+func (s *Store) save(number int) Shard {
+	of := &s.shards[number]
 	of.due = time.Time{}
 	saved, size := Shard{Number: number}, 0
 	for _, w := range of.of {
@@ -97,10 +101,24 @@ func (of *shard) save(number int) Shard {
 	for i := range all {
 		if size += len(all[i].State); size > mostShard {
 			saved.Checkpoints, saved.Left = all[:i], len(all)-i
-			break
+			return saved
 		}
 	}
+	if s.graph != nil {
+		s.saveCalls(all, mostShard-size)
+	}
 	return saved
+}
+
+// saveCalls adds to checkpoints the calls of their workloads, as far as there is room for
+// all of a workload's.
+func (s *Store) saveCalls(all []Checkpoint, room int) {
+	for i := range all {
+		if calls := s.graph.State(all[i].Workload); len(calls) <= room {
+			all[i].Calls = calls
+			room -= len(calls)
+		}
+	}
 }
 
 // Unsaved says that a shard was not kept; it is due again at once.
@@ -142,4 +160,13 @@ func (s *Store) Restore(at time.Time, c Checkpoint) error {
 	w.pods, w.restarts = c.Pods, p.Restarts()
 	s.mark(at, w)
 	return nil
+}
+
+// RestoreCalls begins with the calls of a checkpoint, unless some of the workload's have
+// been heard of already. Errors are as those of connection.Graph's Restore.
+func (s *Store) RestoreCalls(at time.Time, c Checkpoint) error {
+	if s.graph == nil || len(c.Calls) == 0 {
+		return nil
+	}
+	return s.graph.Restore(at, c.Workload, c.Calls)
 }

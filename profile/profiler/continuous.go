@@ -206,6 +206,18 @@ func (s *Store) Connected(at time.Time, span time.Duration, flows []connection.F
 	if s.graph == nil {
 		return nil
 	}
+	if err := s.graph.Observe(at, span, s.found(at, flows)); err != nil {
+		return err
+	}
+	if len(flows) > 0 { // of nobody nothing is heard where nobody tells
+		s.connected.Store(true)
+	}
+	return nil
+}
+
+// found are flows whose ends have kinds, as far as they are known, and whose callers are to
+// be saved.
+func (s *Store) found(at time.Time, flows []connection.Flow) []connection.Flow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.named()
@@ -216,15 +228,25 @@ func (s *Store) Connected(at time.Time, span time.Duration, flows []connection.F
 				*end = of.of
 			}
 		}
+		if w := s.workloads[f.From]; w != nil {
+			s.unsaved(at, w)
+		}
 		found[i] = f
 	}
-	if err := s.graph.Observe(at, span, found); err != nil {
-		return err
-	}
-	// Of nobody nothing is heard where nobody tells.
-	s.connected = s.connected || len(flows) > 0
-	return nil
+	return found
 }
+
+// Bandwidths are what a workload sends, to whom it sends most first.
+func (s *Store) Bandwidths(of profile.Workload) []connection.Bandwidth {
+	if s.graph == nil {
+		return nil
+	}
+	return s.graph.Bandwidths(of)
+}
+
+// Heard says that this process has heard who calls whom, so that nothing goes but what is
+// known of.
+func (s *Store) Heard() bool { return s.connected.Load() }
 
 // sharesPeriods counts a share as so many periods: those of ten minutes.
 const sharesPeriods = 6000
@@ -415,6 +437,4 @@ func (s *Store) tell(u *Update, w *workload) {
 	u.Application = w.tuning.application
 	u.Connections = s.graph.GetJobConnections(w.of)
 	u.Connections = u.Connections[:min(len(u.Connections), mostConnections)]
-	u.Bandwidths, u.Connected = s.graph.Bandwidths(w.of), s.connected
-	u.Bandwidths = u.Bandwidths[:min(len(u.Bandwidths), mostConnections)]
 }

@@ -2,11 +2,14 @@ package profiler_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
@@ -153,8 +156,8 @@ func TestConnections(t *testing.T) {
 			t.Errorf("literal %v: %s", literal, diff)
 		}
 		sent := []connection.Bandwidth{{From: deployment("third"), To: deployment("other"), Rate: 900}}
-		if diff := cmp.Diff(sent, got["third"].Bandwidths); diff != "" || !got["third"].Connected {
-			t.Errorf("literal %v, connected %v: %s", literal, got["third"].Connected, diff)
+		if diff := cmp.Diff(sent, c.store.Bandwidths(deployment("third"))); diff != "" || !c.store.Heard() {
+			t.Errorf("literal %v, heard %v: %s", literal, c.store.Heard(), diff)
 		}
 		application := "other"
 		if literal {
@@ -237,12 +240,12 @@ func TestNobodyTellsWhoCallsWhom(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
 	c.tune()
 	for _, heard := range [][]connection.Flow{nil, {{From: deployment("a"), To: deployment("b"), Request: 1}}, nil} {
-		known := c.step([3]uint32{})["web"].Connected
+		known := c.store.Heard()
 		if err := c.store.Connected(c.at, 10*time.Minute, heard); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.step([3]uint32{})["web"].Connected; got != (known || heard != nil) {
-			t.Errorf("heard of %d: connected %v", len(heard), got)
+		if got := c.store.Heard(); got != (known || heard != nil) {
+			t.Errorf("heard of %d: %v", len(heard), got)
 		}
 	}
 }
@@ -373,5 +376,143 @@ func TestContinuousConfig(t *testing.T) {
 		if _, err := profiler.New(profiler.Config{Continuous: c}); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
+	}
+}
+
+// kept are the checkpoints that are due, by workload.
+func (c *cluster) kept() map[profile.Workload]profiler.Checkpoint {
+	all := map[profile.Workload]profiler.Checkpoint{}
+	for _, s := range c.store.Checkpoints(c.at, profiler.ShardCount) {
+		for _, one := range s.Checkpoints {
+			all[one.Workload] = one
+		}
+	}
+	return all
+}
+
+// Who calls whom is in the checkpoints, and a process that begins with them knows it before
+// it hears anything.
+func TestConnectionsAreKept(t *testing.T) {
+	on := profiler.ContinuousConfig{Mode: profiler.Observe}
+	c := tuned(t, on)
+	flows := []connection.Flow{
+		{From: deployment("web"), To: deployment("cart"), Request: 100, Response: 900},
+		{From: deployment("web"), To: profile.Workload{Namespace: "else", Name: "outside"}, Request: 5},
+		{From: deployment("other"), To: deployment("web"), Request: 7, Response: 1},
+	}
+	if err := c.store.Connected(c.at, time.Minute, flows); err != nil {
+		t.Fatal(err)
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	kept := c.kept()
+	if len(kept) != 3 || kept[deployment("cart")].Calls != nil {
+		t.Fatalf("kept %v", kept)
+	}
+	next := newCluster(t, profiler.Config{Continuous: on})
+	next.at = c.at
+	for _, one := range kept {
+		if err := next.store.Restore(next.at, one); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.store.RestoreCalls(next.at, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	published := map[string][]connection.Flow{}
+	for _, u := range next.publish() {
+		published[u.Workload.Name] = u.Connections
+	}
+	want := map[string][]connection.Flow{"web": flows[:2], "other": flows[2:], "cart": nil}
+	if diff := cmp.Diff(want, published, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("published next: %s", diff)
+	}
+	if next.store.Heard() {
+		t.Error("what was kept counts as heard: what is not in it would be deleted")
+	}
+	// A checkpoint whose calls are none costs no profile.
+	bad := kept[deployment("web")]
+	bad.Calls = []byte("{}")
+	if err := next.store.RestoreCalls(next.at, bad); !errors.Is(err, profile.ErrVersion) {
+		t.Error(err)
+	}
+	// Where the continuous profiler is off nobody asks.
+	off := newCluster(t, profiler.Config{})
+	if err := off.store.RestoreCalls(off.at, bad); err != nil {
+		t.Error(err)
+	}
+}
+
+// A workload that was heard of after its shard was kept is to be kept again, measured or not.
+func TestNewConnectionsAreUnsaved(t *testing.T) {
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
+	c.at = c.at.Add(10 * time.Minute)
+	c.kept()
+	c.at = c.at.Add(time.Hour)
+	if kept := c.kept(); len(kept) != 0 {
+		t.Fatalf("%d to keep without news", len(kept))
+	}
+	if err := c.store.Connected(c.at, time.Minute, []connection.Flow{{From: deployment("web"), To: deployment("cart"), Request: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	if kept := c.kept(); kept[deployment("web")].Calls == nil {
+		t.Errorf("kept %v", kept)
+	}
+}
+
+// Calls have the room in a checkpoint that profiles leave, and cost none its place.
+func TestConnectionsHaveTheRoomThatIsLeft(t *testing.T) {
+	const workloads, most = 3000, 900 << 10
+	c := newCluster(t, profiler.Config{MaxOfNamespace: workloads, Continuous: profiler.ContinuousConfig{Mode: profiler.Observe}})
+	for n := range workloads {
+		c.pod(n, "a", deployment(fmt.Sprint(n)))
+		c.send("a", window(n, .5, 1e9))
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	fullest := profiler.Shard{}
+	for _, s := range c.store.Checkpoints(c.at, profiler.ShardCount) {
+		if len(s.Checkpoints) > len(fullest.Checkpoints) {
+			fullest = s
+		}
+	}
+	var flows []connection.Flow
+	for _, one := range fullest.Checkpoints {
+		for i := range 256 {
+			to := profile.Workload{Namespace: strings.Repeat("n", 200), Kind: strings.Repeat("k", 200), Name: fmt.Sprintf("%0200d", i)}
+			flows = append(flows, connection.Flow{From: one.Workload, To: to, Request: 1})
+		}
+	}
+	if err := c.store.Connected(c.at, time.Minute, flows); err != nil {
+		t.Fatal(err)
+	}
+	c.at = c.at.Add(10 * time.Minute)
+	shards := c.store.Checkpoints(c.at, profiler.ShardCount)
+	if len(shards) != 1 || len(shards[0].Checkpoints) != len(fullest.Checkpoints) {
+		t.Fatalf("%d shards, the first of %d of %d", len(shards), len(shards[0].Checkpoints), len(fullest.Checkpoints))
+	}
+	size, with := 0, 0
+	for _, one := range shards[0].Checkpoints {
+		size += len(one.State) + len(one.Calls)
+		if one.Calls != nil {
+			with++
+		}
+	}
+	if with == 0 || with == len(fullest.Checkpoints) || size > most {
+		t.Errorf("%d of %d workloads with calls, %d bytes", with, len(fullest.Checkpoints), size)
+	}
+}
+
+// A process that begins does not say that a workload is part of nothing, until it knows.
+func TestApplicationsAreTakenOver(t *testing.T) {
+	c := newCluster(t, profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.Observe}})
+	c.store.Observed(c.at, profiler.Object{Workload: deployment("web"), At: start, Application: "shop"})
+	c.pod(0, "a", deployment("web"))
+	c.send("a", window(0, .2, 1e9))
+	if got := c.publish(); len(got) != 1 || got[0].Application != "shop" {
+		t.Errorf("published %+v", got)
+	}
+	c.tune()
+	if got := c.step([3]uint32{})["web"].Application; got != "web" {
+		t.Errorf("then it is a part of %q", got)
 	}
 }

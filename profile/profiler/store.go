@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/list"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
@@ -105,7 +106,7 @@ type Store struct {
 	stats     Stats
 
 	graph     *connection.Graph // nil: the continuous profiler is off
-	connected bool              // the graph has heard who calls whom
+	connected atomic.Bool       // the graph has heard who calls whom
 	tuned     time.Time         // its last step
 }
 

@@ -43,6 +43,10 @@ type WorkloadCheckpoint struct {
 	// Data is the profiler's own.
 	// +kubebuilder:validation:MaxLength=1048576
 	Data []byte `json:"data"`
+	// Calls are the profiler's own, too: who it calls.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1048576
+	Calls []byte `json:"calls,omitempty"`
 }
 
 // WorkloadProfileCheckpointList is a list of checkpoints.

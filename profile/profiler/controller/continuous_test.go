@@ -116,3 +116,63 @@ func TestContinuousIsPublished(t *testing.T) {
 		return ok && advice.Recommendations[0].Target.CPU >= 3.9
 	})
 }
+
+// What was found to call whom is published by a next process that has not heard it.
+func TestConnectionsAreRestored(t *testing.T) {
+	s := newAPIServer(t)
+	config := profiler.Config{
+		Refresh:    200 * time.Millisecond,
+		Continuous: profiler.ContinuousConfig{Mode: profiler.Observe, Rules: continuous.Config{Every: time.Second}},
+	}
+	r := start(t, s, config, controller.Config{Fares: &fares{}})
+	r.measure(t, "web", 1, .5, 1e9)
+	r.measure(t, "cart", 1, .1, 1e9)
+	kept := func() (calls int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, path := range s.of(group+"/namespaces/system/", "workloadprofilecheckpoints") {
+			all, _ := s.objects[path]["workloads"].([]any)
+			for _, w := range all {
+				if one, _ := w.(map[string]any); one["calls"] != nil {
+					calls++
+				}
+			}
+		}
+		return calls
+	}
+	eventually(t, "who web calls is in a checkpoint", func() bool { return kept() == 1 })
+	before := r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {
+		return len(p.Status.Connections) == 1 && p.Status.Application != ""
+	})
+	r.stop()
+	config.Continuous.Rules.Every = time.Hour // nothing is found by itself
+	next := start(t, s, config, controller.Config{})
+	next.measure(t, "web", 2, .5, 4e9)
+	after := next.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {
+		return p.Status.Pods == before.Status.Pods+1
+	})
+	if after.Status.Application != before.Status.Application || len(after.Status.Connections) != 1 || after.Status.Connections[0].Name != "cart" {
+		t.Errorf("published %+v of %q, was of %q", after.Status.Connections, after.Status.Application, before.Status.Application)
+	}
+	// Calls that are none cost no profile.
+	next.stop()
+	s.mu.Lock()
+	paths := s.of(group, "workloadprofilecheckpoints")
+	s.mu.Unlock()
+	for _, path := range paths {
+		s.edit(t, path, func(o object) {
+			all, _ := o["workloads"].([]any)
+			for _, w := range all {
+				if one, _ := w.(map[string]any); one["calls"] != nil {
+					one["calls"] = "bm90aGluZw=="
+				}
+			}
+		})
+	}
+	last := start(t, s, config, controller.Config{})
+	for _, w := range last.store.State(time.Now()).Workloads {
+		if w.Pods == 0 {
+			t.Errorf("%s is not restored", w.Workload)
+		}
+	}
+}

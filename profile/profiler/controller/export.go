@@ -71,7 +71,7 @@ func (e *exporter) add(u profiler.Update) {
 		e.put(liqo.MemoryProfiles, &memory, memory)
 		e.put(liqo.CPUProfiles, &cpu, cpu)
 	}
-	if u.Connected {
+	if e.config.Store.Heard() {
 		e.unlinked[objectName(u.Workload)] = u
 		e.link()
 	}
@@ -102,7 +102,8 @@ func (e *exporter) link() {
 			continue
 		}
 		var want []liqo.ConnectionProfile
-		for _, b := range u.Bandwidths {
+		sent := e.config.Store.Bandwidths(u.Workload)
+		for _, b := range sent[:min(len(sent), keptLinks)] {
 			p := liqo.NewConnectionProfile(b.From, b.To, u.At, b.Rate)
 			p.OwnerReferences = owners
 			want = append(want, p)

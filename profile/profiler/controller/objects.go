@@ -114,7 +114,7 @@ func (s *objects) observe(p *v1alpha1.WorkloadProfile) {
 	if p.Status.ObservedAt != nil {
 		o.At = p.Status.ObservedAt.Time
 	}
-	o.Factors = factorsIn(&p.Status)
+	o.Factors, o.Application = factorsIn(&p.Status), p.Status.Application
 	o.Stale = meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.Stale)
 	if s.keep(p) {
 		s.store.Observed(time.Now(), o)

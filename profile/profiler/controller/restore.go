@@ -55,11 +55,17 @@ func (c *Controller) restoreOne(o *v1alpha1.WorkloadProfileCheckpoint) (restored
 		w := &o.Workloads[i]
 		of := profile.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name}
 		template, _ := strconv.ParseUint(w.Template, 16, 64) // by its pattern, or empty
-		err := c.config.Store.Restore(time.Now(), profiler.Checkpoint{Workload: of, Template: template, Pods: w.Pods, State: w.Data})
-		if err != nil {
+		kept := profiler.Checkpoint{Workload: of, Template: template, Pods: w.Pods, State: w.Data, Calls: w.Calls}
+		refused := func(what string, err error) {
 			c.metrics.restored.WithLabelValues("refused").Inc()
-			c.complain("checkpoint", "a checkpoint can't be used", "checkpoint", o.Namespace+"/"+o.Name, "workload", of.String(), "error", err)
+			c.complain(what, "a "+what+" can't be used", "checkpoint", o.Namespace+"/"+o.Name, "workload", of.String(), "error", err)
+		}
+		if err := c.config.Store.Restore(time.Now(), kept); err != nil {
+			refused("checkpoint", err)
 			continue
+		}
+		if err := c.config.Store.RestoreCalls(time.Now(), kept); err != nil {
+			refused("checkpoint of calls", err)
 		}
 		restored++
 		c.metrics.restored.WithLabelValues("restored").Inc()
@@ -74,7 +80,7 @@ func (c *Controller) checkpointOf(s profiler.Shard) *v1alpha1.WorkloadProfileChe
 	for _, one := range s.Checkpoints {
 		o.Workloads = append(o.Workloads, v1alpha1.WorkloadCheckpoint{
 			Namespace: one.Workload.Namespace, Kind: one.Workload.Kind, Name: one.Workload.Name,
-			Template: identityOf(one.Template), Pods: one.Pods, Data: one.State,
+			Template: identityOf(one.Template), Pods: one.Pods, Data: one.State, Calls: one.Calls,
 		})
 	}
 	return o
