@@ -4,6 +4,8 @@
 //
 //	agent.Report -> FromReport -> wire -> ToReport -> agent.Report    node to scheduler
 //	Heartbeat -> FromHeartbeat -> wire -> ToHeartbeat -> Heartbeat    the same, where nothing changed
+//	agent.Bind, ghosts -> FromBind, FromGhosts -> wire -> ToBind, ToGhosts         scheduler to node
+//	Rooms -> FromRooms -> wire -> ToRooms -> Rooms                                  scheduler to controllers
 //	agent.Local  -> FromLocal  -> wire -> ToLocal  -> agent.Local     node to aggregator
 //	agent.Fleet  -> FromFleet  -> wire -> ToFleet  -> agent.Fleet     aggregator to node
 //

@@ -17,10 +17,12 @@ type Account struct {
 	flying           atomic.Int64
 	confirmed        atomic.Int64
 	trickled         atomic.Int64
+	// held is the sum of the holds, in units of pods.
+	held atomic.Int64
 	// listing is what the node's newest report lists; nil before the first.
 	listing atomic.Pointer[listing]
 
-	// Guarded by Ledger.mu: the entries that point here, the holders that
+	// Guarded by Ledger.mu: the entries and holds that point here, the holders that
 	// Release has still to come for, and pods that reports no longer list.
 	tracked, holders int
 	unlisted         []unlisted
@@ -38,11 +40,14 @@ func (a *Account) InFlightCores() float64 { return inPods(a.sums.cores.Load()) }
 // Pods returns the number of the node's pods in flight.
 func (a *Account) Pods() int { return int(a.flying.Load()) }
 
-// Flight returns what the node's pods in flight ask for.
+// Held returns the room that is kept free on the node ([Ledger.Hold]), in pods.
+func (a *Account) Held() float64 { return inPods(a.held.Load()) }
+
+// Flight returns what the node's pods in flight ask for, and what is held.
 func (a *Account) Flight() Flight {
 	f := Flight{
 		Demand: inPods(a.sums.pods.Load()), Stalled: inPods(a.stalled.Load()), Overdue: inPods(a.overdue.Load()),
-		Cores: inPods(a.sums.cores.Load()),
+		Cores: inPods(a.sums.cores.Load()), Held: a.Held(),
 	}
 	if known := a.sums.known.Load(); known != 0 {
 		f.Known = a.sums.of(known)

@@ -36,10 +36,13 @@ type Signal struct {
 	Floored bool
 }
 
-// Flight is what a node's pods in flight ask for.
+// Flight is what a node's pods in flight ask for, and what is held there.
 type Flight struct {
-	// Demand is that of all of them in pods: what Free takes off.
+	// Demand is that of all of them in pods. Free takes it off.
 	Demand float64
+	// Held is the room in pods that is kept free for pods to come ([Ledger.Hold]): Free
+	// takes it off, too, and slow start leaves it out, for it is in nobody's way.
+	Held float64
 	// Stalled is the part of the pods that wait for something other than the
 	// node; see [Stalled]. Overdue is the part, of the others, that has been in
 	// flight for longer than the ledger's Patience. Slow start leaves Stalled out,
@@ -51,6 +54,9 @@ type Flight struct {
 	// Cores is the sum of [Demand.Cores].
 	Cores float64
 }
+
+// taken is what no further pod may have.
+func (f *Flight) taken() float64 { return f.Demand + f.Held }
 
 // starting is what slow start counts while reports come, unseen what it counts
 // when they don't.
@@ -184,8 +190,8 @@ func (r Reason) Full() bool {
 	return r == Saturated || r == NoRoom || r == NoCPU || r == NoMemory
 }
 
-// Free returns avail − inflight: the pods that still fit. It may be negative.
-func Free(avail, inflight float64) float64 { return avail - inflight }
+// Free returns avail − inflight − held: the pods that still fit. It may be negative.
+func Free(avail float64, f Flight) float64 { return avail - f.taken() }
 
 // Limit returns slow start's bound on the pods in flight: max(Burst·max(1,
 // cores/2) + Growth·n, allowance).
@@ -209,7 +215,7 @@ func Fits(s Signal, f Flight, d Demand, r Rules) Reason {
 		if reason := fits(&s, &f, &d, &r); reason != Admitted {
 			return reason
 		}
-	case !(Free(s.Avail, f.Demand) >= r.least(&d)):
+	case !(Free(s.Avail, f) >= r.least(&d)):
 		return NoRoom
 	}
 	if !(f.starting() < Limit(s, r)) {

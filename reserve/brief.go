@@ -15,7 +15,7 @@ type Brief struct {
 type BriefFlags uint8
 
 // Flags of a Brief: it says nothing; the node is saturated; it is floored and nothing
-// is in flight; slow start's line is reached.
+// is in flight or held; slow start's line is reached.
 const (
 	BriefUnsure BriefFlags = 1 << iota
 	BriefSaturated
@@ -23,7 +23,7 @@ const (
 	BriefSlow
 )
 
-// The Numbers: what the pods in flight leave, the variance of these (of memory alone),
+// The Numbers: what the pods in flight and held room leave, the variance of these (of memory alone),
 // and Unit, Cost, SD² (of memory alone) and Most of the Room.
 const (
 	cpuNet = iota
@@ -55,7 +55,7 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	if s.Saturated {
 		b.Flags |= BriefSaturated
 	}
-	if s.Floored && f.Demand == 0 {
+	if s.Floored && f.taken() == 0 {
 		b.Flags |= BriefFloored
 	}
 	if !(f.starting() < Limit(s, r)) {

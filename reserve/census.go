@@ -37,6 +37,8 @@ type Census struct {
 	// Absorbed are the claimed pods that are not in flight, Unclaimed those that
 	// only a report lists or has listed.
 	Absorbed, Unclaimed int
+	// Held are the pods in whose names room is held.
+	Held int `json:",omitempty"`
 }
 
 // Census counts all pods; O(pods).
@@ -54,6 +56,7 @@ func (l *Ledger) Census() Census {
 			c.Bound++
 		}
 	}
+	c.Held = len(l.holds)
 	l.directory.RLock()
 	defer l.directory.RUnlock()
 	for _, a := range l.accounts {

@@ -5,7 +5,10 @@
 // it already counts. Between two reports a scheduler may bind many pods, so it
 // subtracts the pods in flight, those that the newest report does not list:
 //
-//	free(n) = avail(n) − inflight(n)
+//	free(n) = avail(n) − inflight(n) − held(n)
+//
+// Held is room that is kept free on purpose, for pods that are to come: the slots of a
+// test bed ([Ledger.Hold]).
 //
 // A pod is admitted where free(n) ≥ max(demand, ε), and, as long as reports
 // have not confirmed the pods in flight, where inflight(n) < max(2·max(1,

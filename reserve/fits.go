@@ -39,8 +39,8 @@ type Known struct {
 	Typical, Amount, Var [Resources]float64
 }
 
-// typical is Σ(1−λ) of all pods in flight.
-func (f *Flight) typical(i Resource) float64 { return f.Demand - f.Known.Pods + f.Known.Typical[i] }
+// typical is Σ(1−λ) of all pods in flight, and what is held.
+func (f *Flight) typical(i Resource) float64 { return f.taken() - f.Known.Pods + f.Known.Typical[i] }
 
 // With is the flight with n pods more of a demand.
 func (f Flight) With(n float64, d Demand) Flight {
@@ -71,7 +71,7 @@ func counted(s *Signal, f *Flight, d *Demand) bool {
 
 // fits decides by the resources whether the node has room for one more pod.
 func fits(s *Signal, f *Flight, d *Demand, r *Rules) Reason {
-	if s.Floored && f.Demand == 0 && d.confidence(CPU) < .5 && d.confidence(Memory) < .5 {
+	if s.Floored && f.taken() == 0 && d.confidence(CPU) < .5 && d.confidence(Memory) < .5 {
 		return Admitted
 	}
 	for i := range Resource(Resources) {
@@ -79,7 +79,7 @@ func fits(s *Signal, f *Flight, d *Demand, r *Rules) Reason {
 			return noRoom[i]
 		}
 	}
-	if !(s.Rest.total() >= s.Rest.needs(f.Demand, r.least(d))) {
+	if !(s.Rest.total() >= s.Rest.needs(f.taken(), r.least(d))) {
 		return NoRoom
 	}
 	return Admitted
@@ -110,7 +110,7 @@ func slack(s *Signal, f *Flight, d *Demand, r *Rules, i Resource) float64 {
 		return math.Inf(1)
 	}
 	if room.Unit == 0 {
-		return room.total() - room.needs(f.Demand, r.least(d))
+		return room.total() - room.needs(f.taken(), r.least(d))
 	}
 	typical := d.Typical[i]
 	if !d.known() {
@@ -150,7 +150,7 @@ const fullCores = 2
 //
 // in typical pods.
 func FreeFor(s Signal, f Flight, d Demand) float64 {
-	free := Free(s.Avail, f.Demand)
+	free := Free(s.Avail, f)
 	if !counted(&s, &f, &d) {
 		return free
 	}
@@ -159,7 +159,7 @@ func FreeFor(s Signal, f Flight, d Demand) float64 {
 		free = math.Min(free, s.Rooms[i].free(&f, &d, i))
 	}
 	if s.Rest.Cost > 0 {
-		free = math.Min(free, s.Rest.total()/s.Rest.Cost-f.Demand-d.Pods()+1)
+		free = math.Min(free, s.Rest.total()/s.Rest.Cost-f.taken()-d.Pods()+1)
 	}
 	return free
 }
@@ -171,7 +171,7 @@ func (r *Room) free(f *Flight, d *Demand, i Resource) float64 {
 	}
 	left := r.total() - r.mean(f.typical(i), f.Known.Amount[i]) - r.mean(d.Typical[i], d.Amount[i])
 	if r.Unit == 0 {
-		left = r.total() - r.Cost*(f.Demand+d.Pods())
+		left = r.total() - r.Cost*(f.taken()+d.Pods())
 	}
 	return left/r.Cost + 1
 }
@@ -194,7 +194,7 @@ func Shares(s Signal, f Flight, d Demand) (shares [Resources]float64, binding Re
 	return shares, binding, ok
 }
 
-// Spare is what the pods in flight leave of a resource, in cores or bytes, 0 where the
+// Spare is what the pods in flight and held room leave of a resource, in cores or bytes, 0 where the
 // node does not count in these. It may be negative.
 func Spare(s Signal, f Flight, i Resource) float64 {
 	room := &s.Rooms[i]

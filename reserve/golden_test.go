@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 			pod, demand := reserve.PodKey(i+1), []float64{1, 1, .5, 2}[rng.IntN(4)]
 			signal, flight := n.account.Cap(n.signal, now), n.account.Flight()
 			verdict := reserve.Fits(signal, flight, pods(demand), rules)
-			free := reserve.Free(signal.Avail, flight.Demand)
+			free := reserve.Free(signal.Avail, flight)
 			fmt.Fprintf(&trace, "%s pod %d of %g: %v, slots %d, score %.10g, flight %+v\n", n.name, pod, demand, verdict,
 				reserve.Slots(signal, flight, pods(demand), rules), reserve.Score(free, signal.K, math.NaN(), rng.Float64(), ranking),
 				struct{ Demand, Stalled, Overdue float64 }{flight.Demand, flight.Stalled, flight.Overdue})
@@ -74,7 +74,8 @@ func TestGolden(t *testing.T) {
 			n.bound = append(n.bound, pod)
 		}
 	}
-	fmt.Fprintf(&trace, "%+v\n", ledger.Census())
+	census := ledger.Census()
+	fmt.Fprintf(&trace, "%+v\n", struct{ Assumed, Bound, Absorbed, Unclaimed int }{census.Assumed, census.Bound, census.Absorbed, census.Unclaimed})
 
 	path := filepath.Join("testdata", "decisions.golden")
 	if *update {

@@ -22,6 +22,8 @@ type Ledger struct {
 
 	mu      sync.Mutex
 	entries map[PodKey]*entry
+	// holds are by the pods that room is held for; none of them has an entry.
+	holds map[PodKey]hold
 	// assumed and flight hold the entries that a limit watches, oldest first.
 	assumed, flight queue
 	// lingering are the accounts with unlisted pods.
@@ -41,7 +43,7 @@ func NewLedger(c LedgerConfig) (*Ledger, error) {
 
 // Account returns the node's account, made if need be, for the caller to hold:
 // until Release it is the node's, and the node's reports count. A node without a
-// holder has an account for as long as a pod is claimed for it.
+// holder has an account for as long as a pod is claimed for it or room is held there.
 func (l *Ledger) Account(node string) *Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +82,8 @@ func (l *Ledger) account(node string) *Account {
 	return a
 }
 
-// dropIdle forgets an account that nobody holds and no pod is claimed for.
+// dropIdle forgets an account that nobody holds, no pod is claimed for and no room is
+// held on.
 func (l *Ledger) dropIdle(a *Account) {
 	if a.tracked > 0 || a.holders > 0 {
 		return
@@ -237,15 +240,15 @@ func (l *Ledger) MarkTrickled(pod PodKey) bool {
 	return true
 }
 
-// Delete forgets a pod that was deleted or is terminal. It returns the node it
-// was on and whether the pod was in flight; the node is empty if the pod was
-// not known.
+// Delete forgets a pod that was deleted or is terminal, and gives back what was held
+// in its name. It returns the node it was on and whether the pod was in flight; the
+// node is empty if the pod was not known.
 func (l *Ledger) Delete(pod PodKey, now time.Time) (node string, inFlight bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entries[pod]
 	if e == nil {
-		return "", false
+		return l.unhold(pod), false
 	}
 	if e.absorbed {
 		e.account.turnover.add(now)
@@ -344,6 +347,7 @@ func (l *Ledger) add(e *entry, now time.Time) {
 	e.absorbed = e.account.counts(e.pod)
 	e.account.tracked++
 	e.account.shift(share{}, e.share())
+	l.unhold(e.pod)
 	l.enqueue(e)
 }
 

@@ -32,6 +32,13 @@ type naive struct {
 	// turns counts claims and flights, so that the oldest is found.
 	turns int
 	nodes map[string]*naiveNode
+	held  map[reserve.PodKey]held
+}
+
+// held is room in the name of a pod.
+type held struct {
+	node string
+	pods float64
 }
 
 type record struct {
@@ -55,7 +62,7 @@ type leaver struct {
 }
 
 func newNaive() *naive {
-	return &naive{pods: make(map[reserve.PodKey]*record), nodes: make(map[string]*naiveNode)}
+	return &naive{pods: make(map[reserve.PodKey]*record), nodes: make(map[string]*naiveNode), held: make(map[reserve.PodKey]held)}
 }
 
 func (n *naive) node(name string) *naiveNode {
@@ -83,9 +90,34 @@ func (n *naive) put(pod reserve.PodKey, s reserve.PodState, now time.Time) {
 		s.Absorbed = s.Absorbed || l.pod == pod
 	}
 	n.pods[pod] = &record{PodState: s, claimed: now, flying: now, turn: n.turn(), flight: n.turn()}
+	delete(n.held, pod)
+}
+
+func (n *naive) hold(node string, pod reserve.PodKey, pods float64) (changed bool) {
+	now := held{node, pods}
+	changed = n.held[pod] != now
+	n.held[pod] = now
+	delete(n.pods, pod)
+	return changed
+}
+
+func (n *naive) delete(pod reserve.PodKey) (node string, inFlight bool) {
+	if p := n.pods[pod]; p != nil {
+		node, inFlight = p.Node, !p.Absorbed
+	} else {
+		node = n.held[pod].node
+	}
+	delete(n.pods, pod)
+	delete(n.held, pod)
+	return node, inFlight
 }
 
 func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
+	for _, h := range n.held {
+		if h.node == node {
+			f.Held += h.pods
+		}
+	}
 	for _, p := range n.pods {
 		switch {
 		case p.Node != node:
@@ -294,7 +326,7 @@ func nodeAt(i int) string { return string(rune('a' + i%nodeCount)) }
 func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 	node, pod := nodeAt(draw(nodeCount)), reserve.PodKey(draw(podCount))
 	demand := demands[draw(len(demands))]
-	what := draw(13)
+	what := draw(15)
 	w.last[w.steps%len(w.last)] = told{what, node, pod, demand}
 	w.steps++
 	switch what {
@@ -312,8 +344,10 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 		w.slow.bound(node, pod, demand, w.now)
 	case 6, 7: // a tombstone may repeat a deletion or be of a pod never seen
 		for range 1 + draw(2) {
-			w.fast.Delete(pod, w.now)
-			delete(w.slow.pods, pod)
+			node, inFlight := w.fast.Delete(pod, w.now)
+			if wantNode, want := w.slow.delete(pod); node != wantNode || inFlight != want {
+				t.Fatalf("deleting pod %d gives %q, %v, want %q, %v; last steps %s", pod, node, inFlight, wantNode, want, w.tail())
+			}
 		}
 	case 8:
 		to := reserve.Progress(draw(4))
@@ -340,6 +374,13 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 		must(t, err)
 		if wantNode, want := w.slow.reprice(pod, demand); node != wantNode || changed != want {
 			t.Fatalf("repricing pod %d gives %q, %v, want %q, %v; last steps %s", pod, node, changed, wantNode, want, w.tail())
+		}
+	case 13, 14:
+		pods := []float64{1, .1, 2.5, .000_001, 1e6}[draw(5)]
+		changed, err := w.fast.Hold(node, pod, pods)
+		must(t, err)
+		if want := w.slow.hold(node, pod, pods); changed != want {
+			t.Fatalf("holding %v for pod %d on %s: changed %v, want %v; last steps %s", pods, pod, node, changed, want, w.tail())
 		}
 	}
 	return pod
@@ -376,6 +417,11 @@ func (w *twins) recreate(i int) {
 			return
 		}
 	}
+	for _, h := range w.slow.held {
+		if h.node == nodeAt(i) {
+			return
+		}
+	}
 	delete(w.slow.nodes, nodeAt(i))
 }
 
@@ -398,6 +444,11 @@ func (w *twins) failover(t testing.TB) {
 			w.fast.Progress(pod, p.Progress)
 			w.slow.progress(pod, p.Progress)
 		}
+		if h, ok := slow.held[pod]; ok {
+			_, err := w.fast.Hold(h.node, pod, h.pods)
+			must(t, err)
+			w.slow.hold(h.node, pod, h.pods)
+		}
 	}
 	for pod := range reserve.PodKey(podCount) {
 		fast.Delete(pod, w.now)
@@ -416,7 +467,7 @@ func (w *twins) check(t testing.TB) {
 	for i, account := range w.accounts {
 		f, pods, confirmed := w.slow.flight(nodeAt(i))
 		got := account.Flight()
-		if !near(got, f) || account.InFlight() != got.Demand || account.InFlightCores() != got.Cores || account.Pods() != pods || account.Confirmed() != confirmed {
+		if !near(got, f) || account.InFlight() != got.Demand || account.Held() != got.Held || account.InFlightCores() != got.Cores || account.Pods() != pods || account.Confirmed() != confirmed {
 			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want %+v in %d, %d; last steps %s",
 				nodeAt(i), got, account.Pods(), account.Confirmed(), f, pods, confirmed, w.tail())
 		}
@@ -424,14 +475,17 @@ func (w *twins) check(t testing.TB) {
 	for pod := range reserve.PodKey(podCount) {
 		w.checkPod(t, pod)
 	}
+	if got := w.fast.Census().Held; got != len(w.slow.held) {
+		t.Fatalf("held for %d pods, want %d; last steps %s", got, len(w.slow.held), w.tail())
+	}
 }
 
 // near says whether two flights differ by rounding alone.
 func near(a, b reserve.Flight) bool {
-	numbers := func(f reserve.Flight) [11]float64 {
+	numbers := func(f reserve.Flight) [12]float64 {
 		k := f.Known
-		return [11]float64{
-			f.Demand, f.Stalled, f.Overdue, f.Cores, k.Pods, k.Typical[0], k.Typical[1], k.Amount[0], k.Amount[1], k.Var[0], k.Var[1],
+		return [12]float64{
+			f.Demand, f.Held, f.Stalled, f.Overdue, f.Cores, k.Pods, k.Typical[0], k.Typical[1], k.Amount[0], k.Amount[1], k.Var[0], k.Var[1],
 		}
 	}
 	x, y := numbers(a), numbers(b)
@@ -482,7 +536,7 @@ func (w *twins) drain(t testing.TB) {
 		w.fast.Delete(podCount, w.now)
 	}
 	for i, account := range w.accounts {
-		if account.Flight() != (reserve.Flight{}) || account.Pods() != 0 || account.InFlightCores() != 0 || account.Confirmed() != 0 {
+		if account.Flight() != (reserve.Flight{}) || account.Held() != 0 || account.Pods() != 0 || account.InFlightCores() != 0 || account.Confirmed() != 0 {
 			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want none", nodeAt(i), account.Flight(), account.Pods(), account.Confirmed())
 		}
 		w.fast.Release(account)
@@ -940,7 +994,7 @@ func TestLedgerConcurrently(t *testing.T) {
 				default:
 				}
 				for i, a := range accounts {
-					if got := l.InFlight(nodeAt(i)); got < 0 || a.Cap(reserve.Signal{Allowance: 1}, epoch).Allowance < 0 {
+					if got := l.InFlight(nodeAt(i)); got < 0 || a.Held() < 0 || a.Cap(reserve.Signal{Allowance: 1}, epoch).Allowance < 0 {
 						t.Errorf("%v in flight", got)
 						return
 					}
@@ -956,7 +1010,9 @@ func TestLedgerConcurrently(t *testing.T) {
 			for range 20_000 {
 				// Workers share pods, so that their events interleave.
 				pod, node := reserve.PodKey(rng.IntN(podCount)), nodeAt(rng.IntN(nodeCount))
-				switch rng.IntN(7) {
+				switch rng.IntN(8) {
+				case 7:
+					_, _ = l.Hold(node, pod, .3)
 				case 0:
 					_ = l.Reserve(node, pod, pods(.3), epoch)
 				case 1:
@@ -984,8 +1040,8 @@ func TestLedgerConcurrently(t *testing.T) {
 		l.Delete(pod, epoch)
 	}
 	for i := range nodeCount {
-		if got := l.InFlight(nodeAt(i)); got != 0 {
-			t.Errorf("node %s: %v left in flight", nodeAt(i), got)
+		if got := l.InFlight(nodeAt(i)) + accounts[i].Held(); got != 0 {
+			t.Errorf("node %s: %v left in flight or held", nodeAt(i), got)
 		}
 	}
 }
@@ -999,7 +1055,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 	fresh := reserve.Freshness{}
 	raw, dst := []float64{1, 2, 3}, make([]int64, 3)
 	if got := testing.AllocsPerRun(100, func() {
-		sink += l.InFlight("a") + account.InFlight() + float64(account.Pods()) + account.Cap(signal, epoch).Avail
+		sink += l.InFlight("a") + account.InFlight() + account.Held() + float64(account.Pods()) + account.Cap(signal, epoch).Avail
 		flight := account.Flight()
 		sink += float64(reserve.Fits(signal, flight, one, reserve.Rules{})) + float64(reserve.Slots(signal, flight, one, reserve.Rules{}))
 		sink += float64(fresh.Slots(fresh.Reported(0), reserve.Moment{Now: time.Hour}, signal, flight, one, reserve.Rules{}))
@@ -1056,6 +1112,17 @@ func BenchmarkAbsorb(b *testing.B) {
 }
 
 func BenchmarkLedger(b *testing.B) {
+	b.Run("HoldDelete", func(b *testing.B) {
+		l := &reserve.Ledger{}
+		l.Account("a")
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := l.Hold("a", 1, 1); err != nil {
+				b.Fatal(err)
+			}
+			l.Delete(1, epoch)
+		}
+	})
 	b.Run("ReserveDelete", func(b *testing.B) {
 		l := &reserve.Ledger{}
 		l.Account("a")

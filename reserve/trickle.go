@@ -50,7 +50,7 @@ func (t Trickle) Overdue(waited time.Duration) bool {
 // Fits would refuse it, one after the other, 0 or more. Its signal must be fresh.
 //
 //	running < max(1, cores/16)     running are the overdue pods that it already has
-//	memory − inflight ≥ max(demand, ε)
+//	memory − inflight − held ≥ max(demand, ε)
 //	slow start's line holds
 //
 // The CPU is shared, so one pod too many slows the others down; memory is not,
@@ -67,6 +67,6 @@ func (t Trickle) Places(s Signal, f Flight, d Demand, running, cores int, r Rule
 		return 0
 	}
 	return min(most, slots(f, d, func(f Flight) bool {
-		return Free(s.MemoryRoom, f.Demand) >= r.least(&d) && f.starting() < Limit(s, r)
+		return Free(s.MemoryRoom, f) >= r.least(&d) && f.starting() < Limit(s, r)
 	}))
 }

@@ -92,6 +92,8 @@ func (r *Reviewer) refuse(c Claims) error {
 		return fmt.Errorf("%w for audience %q", ErrToken, r.config.Audience)
 	case c.Subject != r.user:
 		return fmt.Errorf("%w: it is that of %q, want %q", ErrRefused, c.Subject, r.user)
+	case c.Node == "" && r.config.Unbound:
+		return nil
 	case c.Node == "":
 		return fmt.Errorf("%w: it is not bound to a pod on a node", ErrRefused)
 	case r.config.Node != nil && !r.config.Node(c.Node):

@@ -46,7 +46,7 @@ const patience = 10 * time.Second
 
 // Agent is who a token stands for.
 type Agent struct {
-	// Node is the node that the agent runs on.
+	// Node is the node that the agent runs on; empty only of an Unbound token.
 	Node string
 	// Until is when the token expires; zero if it does not say.
 	Until time.Time
@@ -64,6 +64,9 @@ type Config struct {
 	ServiceAccount, Audience string
 	// Node, if set, says whether the cluster has a node.
 	Node func(name string) bool
+	// Unbound accepts a token that is bound to no pod on a node, too, such as one that a
+	// person made.
+	Unbound bool
 	// Fresh is how long an answer counts before the API server is asked again,
 	// default 10 min. It is how long an agent may go on whose pod was deleted.
 	Fresh time.Duration
@@ -193,6 +196,8 @@ func (r *Reviewer) judge(claims Claims, s *authenticationv1.TokenReviewStatus) (
 		return Agent{}, fmt.Errorf("%w for audience %q", ErrToken, r.config.Audience)
 	case s.User.Username != r.user:
 		return Agent{}, fmt.Errorf("%w: it is that of %q, want %q", ErrRefused, s.User.Username, r.user)
+	case len(nodes) == 0 && r.config.Unbound:
+		return Agent{Until: claims.Until}, nil
 	case len(nodes) != 1 || nodes[0] == "":
 		return Agent{}, fmt.Errorf("%w: it is not bound to a pod on a node", ErrRefused)
 	default:

@@ -114,7 +114,7 @@ func (c *Callers) admit(ctx context.Context, method string) (context.Context, er
 	}
 	caller, result, err := Caller{}, identity.Refused, status.Errorf(codes.PermissionDenied, "%s is nobody's to call", method)
 	switch {
-	case !ok:
+	case !ok, role == Controller: // who calls is the scheduler's own to ask
 	case role == Peer:
 		caller, result, err = c.peer(ctx)
 	default:

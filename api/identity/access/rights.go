@@ -16,16 +16,19 @@ const (
 	Agent Role = "agent"
 	// Peer is another aggregator.
 	Peer Role = "peer"
+	// Controller gives nodes slots by what a scheduler knows of them.
+	Controller Role = "controller"
 )
 
 // rights are by a method's full name; what is not here is nobody's. The
-// scheduler's one method is here for the list's sake: package plugin asks for
-// the token itself.
+// scheduler's methods are here for the list's sake: package plugin asks for the
+// tokens itself.
 var rights = map[string]Role{
 	spaziov1.SignalService_Publish_FullMethodName: Agent,
 	spaziov1.ModelService_Push_FullMethodName:     Agent,
 	spaziov1.UsageService_Report_FullMethodName:   Agent,
 	spaziov1.PeerService_Changes_FullMethodName:   Peer,
+	spaziov1.RoomService_Watch_FullMethodName:     Controller,
 	grpc_health_v1.Health_Check_FullMethodName:    Anyone,
 	grpc_health_v1.Health_List_FullMethodName:     Anyone,
 	grpc_health_v1.Health_Watch_FullMethodName:    Anyone,

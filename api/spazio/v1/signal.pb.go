@@ -641,6 +641,7 @@ type Notice struct {
 	// Types that are valid to be assigned to Event:
 	//
 	//	*Notice_PodBound
+	//	*Notice_GhostPods
 	//	*Notice_TakesHeartbeats
 	Event         isNotice_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
@@ -693,6 +694,15 @@ func (x *Notice) GetPodBound() *PodBound {
 	return nil
 }
 
+func (x *Notice) GetGhostPods() *GhostPods {
+	if x != nil {
+		if x, ok := x.Event.(*Notice_GhostPods); ok {
+			return x.GhostPods
+		}
+	}
+	return nil
+}
+
 func (x *Notice) GetTakesHeartbeats() bool {
 	if x != nil {
 		if x, ok := x.Event.(*Notice_TakesHeartbeats); ok {
@@ -710,6 +720,12 @@ type Notice_PodBound struct {
 	PodBound *PodBound `protobuf:"bytes,1,opt,name=pod_bound,json=podBound,proto3,oneof"`
 }
 
+type Notice_GhostPods struct {
+	// ghost_pods are all pods on the node that reserve room and run nothing. They are
+	// told when a stream begins, unless there are none, and when they change.
+	GhostPods *GhostPods `protobuf:"bytes,2,opt,name=ghost_pods,json=ghostPods,proto3,oneof"`
+}
+
 type Notice_TakesHeartbeats struct {
 	// takes_heartbeats is the scheduler's first word on a stream. Without it an
 	// agent sends full reports.
@@ -717,6 +733,8 @@ type Notice_TakesHeartbeats struct {
 }
 
 func (*Notice_PodBound) isNotice_Event() {}
+
+func (*Notice_GhostPods) isNotice_Event() {}
 
 func (*Notice_TakesHeartbeats) isNotice_Event() {}
 
@@ -786,6 +804,53 @@ func (x *PodBound) GetInitContainers() uint32 {
 	return 0
 }
 
+// GhostPods are pods that stand in for others: they hold room for them and take none,
+// so that an agent does not count them.
+type GhostPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// pods are the first 8 bytes of the pods' UIDs.
+	Pods          []uint64 `protobuf:"fixed64,1,rep,packed,name=pods,proto3" json:"pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GhostPods) Reset() {
+	*x = GhostPods{}
+	mi := &file_spazio_v1_signal_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GhostPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GhostPods) ProtoMessage() {}
+
+func (x *GhostPods) ProtoReflect() protoreflect.Message {
+	mi := &file_spazio_v1_signal_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GhostPods.ProtoReflect.Descriptor instead.
+func (*GhostPods) Descriptor() ([]byte, []int) {
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GhostPods) GetPods() []uint64 {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
 // PodDemand is what pods of a workload were measured to take: mean and standard
 // deviation, and a confidence in [0, 1], 0 for what nobody knows.
 type PodDemand struct {
@@ -802,7 +867,7 @@ type PodDemand struct {
 
 func (x *PodDemand) Reset() {
 	*x = PodDemand{}
-	mi := &file_spazio_v1_signal_proto_msgTypes[6]
+	mi := &file_spazio_v1_signal_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +879,7 @@ func (x *PodDemand) String() string {
 func (*PodDemand) ProtoMessage() {}
 
 func (x *PodDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_spazio_v1_signal_proto_msgTypes[6]
+	mi := &file_spazio_v1_signal_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +892,7 @@ func (x *PodDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodDemand.ProtoReflect.Descriptor instead.
 func (*PodDemand) Descriptor() ([]byte, []int) {
-	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{6}
+	return file_spazio_v1_signal_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PodDemand) GetCpuCores() float64 {
@@ -933,16 +998,20 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\bSurprise\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x06R\x03pod\x12\x1b\n" +
 	"\tcpu_ratio\x18\x02 \x01(\x01R\bcpuRatio\x12!\n" +
-	"\fmemory_ratio\x18\x03 \x01(\x01R\vmemoryRatio\"r\n" +
+	"\fmemory_ratio\x18\x03 \x01(\x01R\vmemoryRatio\"\xa9\x01\n" +
 	"\x06Notice\x122\n" +
-	"\tpod_bound\x18\x01 \x01(\v2\x13.spazio.v1.PodBoundH\x00R\bpodBound\x12+\n" +
+	"\tpod_bound\x18\x01 \x01(\v2\x13.spazio.v1.PodBoundH\x00R\bpodBound\x125\n" +
+	"\n" +
+	"ghost_pods\x18\x02 \x01(\v2\x14.spazio.v1.GhostPodsH\x00R\tghostPods\x12+\n" +
 	"\x10takes_heartbeats\x18\x03 \x01(\bH\x00R\x0ftakesHeartbeatsB\a\n" +
 	"\x05event\"\x8c\x01\n" +
 	"\bPodBound\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x06R\x03pod\x12,\n" +
 	"\x06demand\x18\x02 \x01(\v2\x14.spazio.v1.PodDemandR\x06demand\x12,\n" +
 	"\x0finit_containers\x18\x03 \x01(\rH\x00R\x0einitContainers\x88\x01\x01B\x12\n" +
-	"\x10_init_containers\"\xd3\x01\n" +
+	"\x10_init_containers\"\x1f\n" +
+	"\tGhostPods\x12\x12\n" +
+	"\x04pods\x18\x01 \x03(\x06R\x04pods\"\xd3\x01\n" +
 	"\tPodDemand\x12\x1b\n" +
 	"\tcpu_cores\x18\x01 \x01(\x01R\bcpuCores\x12\x15\n" +
 	"\x06cpu_sd\x18\x02 \x01(\x01R\x05cpuSd\x12%\n" +
@@ -972,7 +1041,7 @@ func file_spazio_v1_signal_proto_rawDescGZIP() []byte {
 }
 
 var file_spazio_v1_signal_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_spazio_v1_signal_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_spazio_v1_signal_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_spazio_v1_signal_proto_goTypes = []any{
 	(Quality)(0),            // 0: spazio.v1.Quality
 	(*Report)(nil),          // 1: spazio.v1.Report
@@ -981,7 +1050,8 @@ var file_spazio_v1_signal_proto_goTypes = []any{
 	(*Surprise)(nil),        // 4: spazio.v1.Surprise
 	(*Notice)(nil),          // 5: spazio.v1.Notice
 	(*PodBound)(nil),        // 6: spazio.v1.PodBound
-	(*PodDemand)(nil),       // 7: spazio.v1.PodDemand
+	(*GhostPods)(nil),       // 7: spazio.v1.GhostPods
+	(*PodDemand)(nil),       // 8: spazio.v1.PodDemand
 }
 var file_spazio_v1_signal_proto_depIdxs = []int32{
 	2, // 0: spazio.v1.Report.channels:type_name -> spazio.v1.ChannelEstimate
@@ -989,14 +1059,15 @@ var file_spazio_v1_signal_proto_depIdxs = []int32{
 	4, // 2: spazio.v1.Report.surprises:type_name -> spazio.v1.Surprise
 	0, // 3: spazio.v1.Power.quality:type_name -> spazio.v1.Quality
 	6, // 4: spazio.v1.Notice.pod_bound:type_name -> spazio.v1.PodBound
-	7, // 5: spazio.v1.PodBound.demand:type_name -> spazio.v1.PodDemand
-	1, // 6: spazio.v1.SignalService.Publish:input_type -> spazio.v1.Report
-	5, // 7: spazio.v1.SignalService.Publish:output_type -> spazio.v1.Notice
-	7, // [7:8] is the sub-list for method output_type
-	6, // [6:7] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	7, // 5: spazio.v1.Notice.ghost_pods:type_name -> spazio.v1.GhostPods
+	8, // 6: spazio.v1.PodBound.demand:type_name -> spazio.v1.PodDemand
+	1, // 7: spazio.v1.SignalService.Publish:input_type -> spazio.v1.Report
+	5, // 8: spazio.v1.SignalService.Publish:output_type -> spazio.v1.Notice
+	8, // [8:9] is the sub-list for method output_type
+	7, // [7:8] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_spazio_v1_signal_proto_init() }
@@ -1006,6 +1077,7 @@ func file_spazio_v1_signal_proto_init() {
 	}
 	file_spazio_v1_signal_proto_msgTypes[4].OneofWrappers = []any{
 		(*Notice_PodBound)(nil),
+		(*Notice_GhostPods)(nil),
 		(*Notice_TakesHeartbeats)(nil),
 	}
 	file_spazio_v1_signal_proto_msgTypes[5].OneofWrappers = []any{}
@@ -1015,7 +1087,7 @@ func file_spazio_v1_signal_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_spazio_v1_signal_proto_rawDesc), len(file_spazio_v1_signal_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

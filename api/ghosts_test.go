@@ -1,0 +1,64 @@
+package api_test
+
+import (
+	"encoding/hex"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+func TestGhostsRoundTrip(t *testing.T) {
+	for _, want := range [][]reserve.PodKey{nil, {0, 1, math.MaxUint64}, make([]reserve.PodKey, api.MaxAbsorbed)} {
+		got, err := api.ToGhosts(wire(t, api.FromGhosts(want), &spaziov1.GhostPods{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("-sent +received:\n%s", d)
+		}
+	}
+	_, err := api.ToGhosts(nil)
+	refused(t, err, "ghost_pods", api.ErrMissing)
+	_, err = api.ToGhosts(&spaziov1.GhostPods{Pods: make([]uint64, api.MaxAbsorbed+1)})
+	refused(t, err, "pods", api.ErrLength)
+}
+
+// TestNoticesOnTheWire keeps the bytes: agents and schedulers of other versions read
+// them.
+func TestNoticesOnTheWire(t *testing.T) {
+	for _, test := range []struct {
+		want   string
+		notice *spaziov1.Notice
+	}{
+		// Field 2, 18 bytes: field 1, packed, 16 bytes, little-endian.
+		{"12120a100807060504030201ffffffffffffffff", &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{
+			GhostPods: api.FromGhosts([]reserve.PodKey{0x0102030405060708, math.MaxUint64})}}},
+		// That there are none any more is told, too.
+		{"1200", &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromGhosts(nil)}}},
+		{"1801", &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}},
+		{"0a0b0908070605040302011800", &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{
+			PodBound: &spaziov1.PodBound{Pod: 0x0102030405060708, InitContainers: new(uint32)}}}},
+	} {
+		raw, err := proto.Marshal(test.notice)
+		if err != nil || hex.EncodeToString(raw) != test.want {
+			t.Errorf("%v is %x, want %s, %v", test.notice, raw, test.want, err)
+		}
+	}
+	// An agent of before there were ghosts sees a notice of nothing.
+	ghosts := &spaziov1.Notice{}
+	if err := proto.Unmarshal([]byte{0x12, 0x00}, ghosts); err != nil || ghosts.GetPodBound() != nil || ghosts.GetTakesHeartbeats() {
+		t.Errorf("%v, %v", ghosts, err)
+	}
+}
+
+func FuzzToGhosts(f *testing.F) {
+	seed := api.FromGhosts([]reserve.PodKey{1, math.MaxUint64})
+	fuzz(f, seed, func() *spaziov1.GhostPods { return &spaziov1.GhostPods{} }, api.ToGhosts, api.FromGhosts)
+}

@@ -1,0 +1,193 @@
+package reserve_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// TestHold: held room is off what is free and in nobody's way, whatever becomes of the
+// pod in whose name it is.
+func TestHold(t *testing.T) {
+	l := &reserve.Ledger{}
+	a, b := l.Account("a"), l.Account("b")
+	hold := func(node string, pod reserve.PodKey, pods float64, want bool) {
+		t.Helper()
+		if changed, err := l.Hold(node, pod, pods); changed != want || err != nil {
+			t.Errorf("holding %v for pod %d on %s: %v, %v, want %v", pods, pod, node, changed, err, want)
+		}
+	}
+	expect := func(heldA, heldB, flyingA float64) {
+		t.Helper()
+		if a.Held() != heldA || b.Held() != heldB || a.InFlight() != flyingA || a.Flight().Held != heldA {
+			t.Errorf("held %v and %v, in flight %v, want %v, %v and %v", a.Held(), b.Held(), a.InFlight(), heldA, heldB, flyingA)
+		}
+	}
+	hold("a", 1, 1.5, true)
+	hold("a", 1, 1.5, false)
+	hold("a", 2, .1, true)
+	expect(1.6, 0, 0)
+	hold("a", 1, 2, true)
+	expect(2.1, 0, 0)
+	hold("b", 1, 2, true)
+	expect(.1, 2, 0)
+	// A pod that runs is not one to hold room for, and the other way round.
+	must(t, l.Reserve("a", 2, one, epoch))
+	expect(0, 2, 1)
+	hold("a", 2, 3, true)
+	expect(3, 2, 0)
+	if _, known := l.Pod(2); known {
+		t.Error("a pod that room is held for is claimed as well")
+	}
+	_, err := l.Bound("a", 2, one, epoch)
+	must(t, err)
+	expect(0, 2, 1)
+	// A deletion may be told twice.
+	for _, want := range []string{"b", ""} {
+		if node, inFlight := l.Delete(1, epoch); node != want || inFlight {
+			t.Errorf("deleted from %q, in flight %v, want %q", node, inFlight, want)
+		}
+	}
+	expect(0, 0, 1)
+}
+
+// TestHeldRoomIsOffWhatIsFree, and not on slow start's line.
+func TestHeldRoomIsOffWhatIsFree(t *testing.T) {
+	s, rules := reserve.Signal{Avail: 6, MemoryRoom: 4}, reserve.Rules{}
+	for _, test := range []struct {
+		flight reserve.Flight
+		want   reserve.Verdict
+		free   float64
+	}{
+		{reserve.Flight{Held: 5}, reserve.Verdict{}, 1},
+		{reserve.Flight{Held: 5.5}, reserve.Verdict{Reported: reserve.NoRoom}, .5},
+		{reserve.Flight{Held: 9}, reserve.Verdict{Reported: reserve.NoRoom}, -3},
+		{reserve.Flight{Held: 4, Demand: 1}, reserve.Verdict{}, 1},
+		{reserve.Flight{Held: 4, Demand: 1.5}, reserve.Verdict{Reported: reserve.NoRoom}, .5},
+		{reserve.Flight{Held: 3, Demand: 2}, reserve.Verdict{Reported: reserve.SlowStart, Unseen: reserve.SlowStart}, 1},
+	} {
+		if got := reserve.Judge(s, test.flight, one, rules); got != test.want {
+			t.Errorf("%+v: %+v, want %+v", test.flight, got, test.want)
+		}
+		if got := reserve.Free(s.Avail, test.flight); got != test.free || reserve.FreeFor(s, test.flight, one) != test.free {
+			t.Errorf("%+v: %v free, want %v", test.flight, got, test.free)
+		}
+	}
+	// A floored node has its pod of room for one that comes, and that is held.
+	floored := reserve.Signal{Avail: 1, Floored: true, Rooms: [2]reserve.Room{{Unit: .1, Cost: 1}, {Unit: .1, Cost: 1}}}
+	doubtful := reserve.Demand{Typical: [2]float64{.75, .75}, Amount: [2]float64{1, 1}}
+	for held, want := range map[float64]reserve.Reason{0: reserve.Admitted, 1: reserve.NoCPU} {
+		if got := reserve.Fits(floored, reserve.Flight{Held: held}, doubtful, rules); got != want {
+			t.Errorf("a floored node that holds %v: %v, want %v", held, got, want)
+		}
+	}
+	// Pods that have waited for too long leave held memory alone.
+	for held, want := range map[float64]int{0: 1, 3: 1, 3.5: 0} {
+		full := reserve.Signal{MemoryRoom: 4, Saturated: true}
+		if got := (reserve.Trickle{}).Places(full, reserve.Flight{Held: held}, one, 0, 4, rules); got != want {
+			t.Errorf("%v held: %d places, want %d", held, got, want)
+		}
+	}
+}
+
+// TestHeldRoomCountsAsTypicalPods: but for slow start's line, room that is held is as
+// good as that many typical pods in flight, for any pod on any node.
+func TestHeldRoomCountsAsTypicalPods(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 5))
+	admitted := 0
+	for range 100_000 {
+		s, f, d, r := randomDecision(rng)
+		r.Burst = 1e9 // no line
+		s.Floored, s.MemoryRoom = rng.IntN(4) == 0, 8*rng.Float64()
+		held := float64(rng.IntN(16)) / 4
+		holds, flies := f, f
+		holds.Held = held
+		flies.Demand += held
+		reason := reserve.Fits(s, holds, d, r)
+		if want := reserve.Fits(s, flies, d, r); reason != want {
+			t.Fatalf("%+v for %+v: %v beside held room, %v beside pods: %+v", s, d, reason, want, holds)
+		}
+		if reason == reserve.Admitted {
+			admitted++
+		}
+		got, want := reserve.FreeFor(s, holds, d), reserve.FreeFor(s, flies, d)
+		if got != want && math.Abs(got-want) > 1e-12*math.Abs(want) {
+			t.Fatalf("%v free beside held room, %v beside pods: %+v", got, want, holds)
+		}
+		if reserve.MakeBrief(s, holds, r) != reserve.MakeBrief(s, flies, r) {
+			t.Fatalf("the briefs differ: %+v", holds)
+		}
+		for i := range reserve.Resource(reserve.Resources) {
+			if reserve.Spare(s, holds, i) != reserve.Spare(s, flies, i) {
+				t.Fatalf("the spare %v differs: %+v", i, holds)
+			}
+		}
+		if (reserve.Trickle{}).Places(s, holds, d, 0, 64, r) != (reserve.Trickle{}).Places(s, flies, d, 0, 64, r) {
+			t.Fatalf("the places for overdue pods differ: %+v", holds)
+		}
+	}
+	if admitted < 5_000 {
+		t.Errorf("only %d of the decisions admitted", admitted)
+	}
+}
+
+// TestFreeForOfAnUncountedResource is in typical pods, beside one that is counted.
+func TestFreeForOfAnUncountedResource(t *testing.T) {
+	s := reserve.Signal{Rooms: [2]reserve.Room{{Left: 1, Cost: .001, Unit: .001}, {Left: .5, Ahead: .25, Cost: .125}}}
+	known := reserve.Demand{Typical: [2]float64{0, 1}, Amount: [2]float64{1, 0}}
+	for _, f := range []reserve.Flight{{}, {Demand: 1}, {Held: 2.5}, {Demand: 3, Held: 4}} {
+		if got, want := reserve.FreeFor(s, f, known), 6-f.Demand-f.Held; got != want {
+			t.Errorf("%+v: %v free, want %v", f, got, want)
+		}
+	}
+}
+
+func TestHoldRefusesWithoutChange(t *testing.T) {
+	l := &reserve.Ledger{}
+	must(t, l.Reserve("a", 1, one, epoch))
+	_, err := l.Hold("a", 2, 1)
+	must(t, err)
+	before := l.Census()
+	for _, pods := range []float64{0, -1, math.NaN(), math.Inf(1), math.Nextafter(1e6, 2e6)} {
+		for pod := reserve.PodKey(1); pod <= 3; pod++ {
+			changed, err := l.Hold("b", pod, pods)
+			var field *reserve.FieldError
+			if changed || !errors.As(err, &field) || field.Field != "pods" || !errors.Is(err, reserve.ErrInvalid) {
+				t.Errorf("holding %v: %v, %v", pods, changed, err)
+			}
+		}
+	}
+	if got := l.Census(); got != before || l.Account("a").Held() != 1 {
+		t.Errorf("%+v, want %+v as before", got, before)
+	}
+}
+
+// TestHeldRoomOutlivesItsNode, and its account no longer than that.
+func TestHeldRoomOutlivesItsNode(t *testing.T) {
+	l := &reserve.Ledger{}
+	_, err := l.Hold("a", 1, 2)
+	must(t, err)
+	a := l.Account("a") // the node's event comes late
+	if a.Held() != 2 {
+		t.Errorf("held %v when the node appears, want 2", a.Held())
+	}
+	l.Release(a)
+	if again := l.Account("a"); again != a || again.Held() != 2 {
+		t.Errorf("held %v after the node was made again, want 2", again.Held())
+	}
+	l.Release(a)
+	// A pod that is not what it was thought to be leaves no account of its own behind.
+	_, err = l.Bound("a", 1, one, epoch)
+	must(t, err)
+	if got := l.InFlight("a"); got != 1 {
+		t.Errorf("%v in flight, want 1", got)
+	}
+	_, err = l.Hold("a", 1, 2)
+	must(t, err)
+	if l.Delete(1, epoch); l.Account("a") == a {
+		t.Error("the account of a node that is gone, and of its pods, is kept")
+	}
+}
