@@ -38,6 +38,12 @@
 // of a pod's bind says how many there are (Bind), and without one a pod is given
 // the time that pods on the node were seen to need, Config.InitLead at first.
 //
+// # Ghosts
+//
+// A pod that holds room for others and runs nothing, a slot of a test bed, is none of n
+// (Ghosts). Its start, presence and end change nothing, for what they do to n, and not
+// to the load, would pass for the cost of a pod.
+//
 // # Lag
 //
 // The filter shows a pod's load only after its persistence gate, some six

@@ -34,6 +34,15 @@ func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 		if c < 50 {
 			return agent.Report{}, false, s.power(b, c)
 		}
+		if c > 240 {
+			var ghosts []reserve.PodKey
+			for key := range reserve.PodKey(8) {
+				if b>>key&1 != 0 {
+					ghosts = append(ghosts, key)
+				}
+			}
+			return s.p.Ghosts(s.at, ghosts)
+		}
 		s.p.Churn(s.at)
 		if c > 100 {
 			s.p.Usage(s.at, []agent.PodReading{{
@@ -83,6 +92,7 @@ func (s *script) power(b, c byte) error {
 func FuzzPipeline(f *testing.F) {
 	f.Add([]byte{5, 10, 200, 3, 255, 60, 0, 1, 90, 85, 20, 20, 85, 20, 20, 2, 15, 90, 85, 240, 20})
 	f.Add([]byte{5, 10, 200, 3, 255, 60, 0, 8, 40, 0, 3, 5, 85, 20, 20, 3, 4, 90, 85, 20, 20, 0, 9, 60, 85, 20, 20, 0, 4, 30, 85, 90, 20})
+	f.Add([]byte{3, 1, 49, 3, 2, 49, 85, 50, 10, 85, 50, 10, 0, 2, 255, 85, 50, 10, 3, 2, 0, 0, 0, 255, 85, 50, 10, 3, 2, 49, 85, 50, 10})
 	f.Add([]byte{3, 1, 49, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 85, 250, 10, 3, 1, 0, 251, 9, 9})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		p, err := agent.New(config())
@@ -147,8 +157,8 @@ func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 		t.Fatalf("a report of a sample %v old", s.at.Sub(r.SampledAt))
 	}
 	for _, k := range r.Absorbed {
-		if !listed(k) {
-			t.Fatalf("pod %v counts and is not there", k)
+		if !listed(k) || s.p.Ghost(k) {
+			t.Fatalf("pod %v counts and is not there, or a ghost", k)
 		}
 	}
 	for _, c := range r.Channels {

@@ -44,7 +44,8 @@ type Pipeline struct {
 	channels  []capacity.Channel
 	costKnown []bool
 
-	pods podLog
+	pods   podLog
+	ghosts ghostLog
 	// loads and taken are what kalman.Observation gets of known pods.
 	loads, taken []float64
 	surprises    []MadeSurprise
@@ -196,13 +197,17 @@ func (p *Pipeline) learn(at time.Time) error {
 }
 
 // Pods takes all pods on the node, and returns a report if those that count
-// changed and one is due. Pods that no source can mean are a *FieldError and
-// change nothing.
+// changed and one is due. Where ghosts alone have changed nothing has. Pods that no
+// source can mean are a *FieldError and change nothing.
 func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
 	if err := checkPods(pods); err != nil {
 		return Report{}, false, err
 	}
 	at = at.UTC()
+	pods, haunted := p.ghosts.hide(at, pods)
+	if haunted && p.pods.lists(pods) {
+		return Report{}, false, nil
+	}
 	p.pace.advance(at, p.config.PaceHalfLife)
 	gone, changed := p.pods.set(at, pods, &p.pace.way)
 	p.pace.ended(at, gone)
@@ -234,6 +239,9 @@ func (p *Pipeline) Bound(at time.Time, b Bind) {
 	}
 	if b.Demand.Validate() != nil {
 		b.Demand = profile.Demand{}
+	}
+	if p.ghosts.has(b.Pod) {
+		return
 	}
 	r := p.pods.find(b.Pod)
 	if r == nil {

@@ -176,9 +176,7 @@ func (l *podLog) bury(at time.Time, gone []PodRecord, settle time.Duration) {
 // set replaces the pods. gone are the records of those that have ended; changed
 // says that the pods that count are others than before.
 func (l *podLog) set(at time.Time, pods []Pod, way *[]BoundPod) (gone []PodRecord, changed bool) {
-	pods = slices.Clone(pods)
-	slices.SortStableFunc(pods, func(a, b Pod) int { return cmp.Compare(a.Key, b.Key) })
-	pods = slices.CompactFunc(pods, func(a, b Pod) bool { return a.Key == b.Key })
+	pods = byKey(pods)
 	before := l.records
 	next := make([]PodRecord, 0, len(pods))
 	end := func(r PodRecord) {
@@ -207,6 +205,13 @@ func (l *podLog) set(at time.Time, pods []Pod, way *[]BoundPod) (gone []PodRecor
 	}
 	l.records = next
 	return gone, changed || l.history == nil
+}
+
+// byKey returns the pods by key, each once: as it comes first.
+func byKey(pods []Pod) []Pod {
+	pods = slices.Clone(pods)
+	slices.SortStableFunc(pods, func(a, b Pod) int { return cmp.Compare(a.Key, b.Key) })
+	return slices.CompactFunc(pods, func(a, b Pod) bool { return a.Key == b.Key })
 }
 
 // arrive is the record of a pod that is new, with what a notice said of it.

@@ -67,7 +67,7 @@ func (p *Pipeline) Power(at time.Time, power energy.Power) error {
 // PodPower takes what pods took of late. The next report carries it of those that it
 // counts. Pods that are none, or told twice, are a *FieldError and change nothing.
 func (p *Pipeline) PodPower(at time.Time, pods []PodPower) error {
-	took := slices.Clone(pods)
+	took := slices.DeleteFunc(slices.Clone(pods), func(t PodPower) bool { return p.ghosts.has(t.Pod) })
 	slices.SortFunc(took, func(a, b PodPower) int { return cmp.Compare(a.Pod, b.Pod) })
 	if err := checkPodPower("pods", took); err != nil {
 		return err

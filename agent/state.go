@@ -52,6 +52,8 @@ type State struct {
 	// which the next reports tell, both as they came.
 	Ended     []EndedPod     `json:",omitempty"`
 	Surprises []MadeSurprise `json:",omitempty"`
+	// Ghosts are those that schedulers have named, by key.
+	Ghosts []GhostRecord `json:",omitempty"`
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
 	// churn window; zero before any.
 	ChurnFirst, ChurnLast time.Time
@@ -128,7 +130,7 @@ func (p *Pipeline) State() State {
 		Estimator: p.estimator.StatesTo(nil),
 		Verdicts:  slices.Clone(p.verdicts), Innovations: slices.Clone(p.tested),
 		Pods: slices.Clone(p.pods.records), History: slices.Clone(p.pods.history), Ended: slices.Clone(p.pods.ended),
-		Surprises:  slices.Clone(p.surprises),
+		Surprises: slices.Clone(p.surprises), Ghosts: slices.Clone(p.ghosts),
 		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
 		Pace: PaceState{
 			At: p.pace.at, Ends: p.pace.pace.Ends, Lived: p.pace.pace.Lived, Startup: p.pace.pace.Startup,
@@ -179,7 +181,7 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	copy(p.verdicts, s.Verdicts)
 	copy(p.tested, s.Innovations)
 	p.pods = podLog{records: slices.Clone(s.Pods), history: slices.Clone(s.History), ended: slices.Clone(s.Ended)}
-	p.surprises = slices.Clone(s.Surprises)
+	p.surprises, p.ghosts = slices.Clone(s.Surprises), slices.Clone(s.Ghosts)
 	p.pods.count()
 	p.churn = churnWindow{first: s.ChurnFirst, last: s.ChurnLast}
 	p.pace = paceLog{
@@ -285,6 +287,14 @@ func (s State) validateEvents() error {
 			return refuse(index("State.Pods", i, "Key"), r.Key, "must ascend")
 		case r.State > PodStopped || r.Starts < 0 || r.Inits < 0:
 			return refuse(index("State.Pods", i, ""), r, "is no pod")
+		}
+	}
+	for i, r := range s.Ghosts {
+		switch {
+		case i > 0 && r.Key <= s.Ghosts[i-1].Key:
+			return refuse(index("State.Ghosts", i, "Key"), r.Key, "must ascend")
+		case r.State > PodStopped || r.Starts < 0:
+			return refuse(index("State.Ghosts", i, ""), r, "is no pod")
 		}
 	}
 	for i, r := range s.records() {

@@ -100,10 +100,14 @@ func TestFromStateRejects(t *testing.T) {
 		"Verdicts":    func(s *agent.State) { s.Verdicts = nil },
 		"Innovations": func(s *agent.State) { s.Innovations = nil },
 		"Pods":        func(s *agent.State) { s.Pods = append(s.Pods, s.Pods...) },
-		"History":     func(s *agent.State) { s.History[0].Count = -1 },
-		"Pace":        func(s *agent.State) { s.Pace.Lived = math.Inf(1) },
-		"Pace ends":   func(s *agent.State) { s.Pace.Ends = -1 },
-		"Reported":    func(s *agent.State) { s.Reported = math.NaN() },
+		"Ghosts": func(s *agent.State) {
+			s.Ghosts = []agent.GhostRecord{{Pod: agent.Pod{Key: 9}}, {Pod: agent.Pod{Key: 9}}}
+		},
+		"Ghost":     func(s *agent.State) { s.Ghosts = []agent.GhostRecord{{Pod: agent.Pod{Starts: -1}}} },
+		"History":   func(s *agent.State) { s.History[0].Count = -1 },
+		"Pace":      func(s *agent.State) { s.Pace.Lived = math.Inf(1) },
+		"Pace ends": func(s *agent.State) { s.Pace.Ends = -1 },
+		"Reported":  func(s *agent.State) { s.Reported = math.NaN() },
 	} {
 		n := newNode(t, config())
 		n.pods(2)

@@ -160,7 +160,11 @@ const stated = 10 * math.Pi / 180
 // turns by no more than Sway promises.
 func TestHostileNodes(t *testing.T) {
 	const nodes, hostile, share = 198, 2, .01
-	for _, dim := range []int{2, 4} {
+	dims := []int{2, 4}
+	if testing.Short() {
+		dims = dims[:1]
+	}
+	for _, dim := range dims {
 		for _, f := range fleets {
 			t.Run(fmt.Sprintf("d=%d/%s", dim, f.name), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(33, uint64(dim)))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +16,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -46,6 +49,9 @@ type Agent struct {
 func New(c Config) (*Agent, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	config, err := c.pipeline(uint64(time.Now().UnixNano()))
 	if err != nil {
@@ -141,16 +147,27 @@ func (a *Agent) reported(r agent.Report, sampled time.Time) {
 
 // notice hears the schedulers.
 func (a *Agent) notice(_ string, n *spaziov1.Notice) {
-	bound := n.GetPodBound()
-	if bound == nil {
-		return
+	switch e := n.GetEvent().(type) {
+	case *spaziov1.Notice_PodBound:
+		b, err := api.ToBind(e.PodBound)
+		if err != nil {
+			a.config.Logger.Warn("notice of a bind", "error", err) // the bind itself stands
+		}
+		a.Bound(b)
+	case *spaziov1.Notice_GhostPods:
+		pods, err := api.ToGhosts(e.GhostPods)
+		if err != nil {
+			a.config.Logger.Warn("notice of ghosts", "error", err)
+			return
+		}
+		a.SetGhosts(pods)
 	}
-	b, err := api.ToBind(bound)
-	if err != nil {
-		a.config.Logger.Warn("notice of a bind", "error", err) // the bind itself stands
-	}
-	a.Bound(b)
 }
+
+// SetGhosts says which pods on this node hold room for others and run nothing, all
+// there are: they are not counted. What schedulers say over their streams need not be
+// said again.
+func (a *Agent) SetGhosts(pods []reserve.PodKey) { a.loop.SetGhosts(slices.Clone(pods)) }
 
 // Bound says that a pod has been bound to this node: its containers are about to
 // start, and the time they take is measured. A pod that runs already is no news.

@@ -438,6 +438,11 @@ func TestNewRefuses(t *testing.T) {
 		{"Schedulers", func(c *node.Config) { c.Schedulers = []string{"dns:///localhost"} }},
 		{"TokenFile", func(c *node.Config) { c.TokenFile = "token" }},
 		{"AggregatorTokenFile", func(c *node.Config) { c.Aggregator, c.AggregatorTokenFile = "127.0.0.1:1", "token" }},
+		{"Profilers", func(c *node.Config) { c.Profilers = []string{"127.0.0.1:1"} }},
+		{"Profilers", func(c *node.Config) { c.Usage, c.Profilers = idle{}, []string{"dns:///localhost:1"} }},
+		{"ProfilerTokenFile", func(c *node.Config) {
+			c.Usage, c.Profilers, c.ProfilerTokenFile = idle{}, []string{"127.0.0.1:1"}, "token"
+		}},
 		{"Backoff.Min", func(c *node.Config) { c.Backoff.Min = -1 }},
 		{"Energy.Source", func(c *node.Config) { c.Energy = &node.EnergyConfig{CPU: &burning{}} }},
 		{"Energy.CPU", func(c *node.Config) { c.Energy = &node.EnergyConfig{Source: &burning{}} }},
@@ -487,4 +492,37 @@ func TestConfigIsNotModified(t *testing.T) {
 	if !slices.Equal(c.Schedulers, []string{"unix:b", "unix:a"}) || len(c.Reserve) != 1 || c.Reserve["cpu"] != .5 {
 		t.Errorf("config after New: %v, %v", c.Schedulers, c.Reserve)
 	}
+}
+
+// TestNoticesOfGhosts: pods that a scheduler names are not counted, and one that was is
+// taken out.
+func TestNoticesOfGhosts(t *testing.T) {
+	p := newPeers(t, nil)
+	source := &pods{events: make(chan telemetry.PodEvent)}
+	c := config()
+	c.Pods, c.Schedulers = source, []string{p.addr}
+	a, _ := running(t, c)
+	<-p.reports
+	const uid, ghost, late = "10000000-0000-4000-8000-000000000000", "20000000-0000-4000-8000-000000000000", "30000000-0000-4000-8000-000000000000"
+	told := func(uids ...string) {
+		keys := make([]reserve.PodKey, len(uids))
+		for i, uid := range uids {
+			keys[i] = reserve.KeyOf(uid)
+		}
+		p.notices <- &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromGhosts(keys)}}
+	}
+	counts := func(want int) {
+		t.Helper()
+		waitFor(t, "the pods", func() bool { w, err := a.Why(t.Context()); return err == nil && w.Pods == want })
+	}
+	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, late)}
+	counts(2)
+	told(ghost)
+	// Too many are none at all, and the stream goes on.
+	p.notices <- &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: &spaziov1.GhostPods{Pods: make([]uint64, api.MaxAbsorbed+1)}}}
+	told(ghost, late)
+	counts(1)
+	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, ghost, late)}
+	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(ghost, late)}
+	counts(0)
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,6 +69,26 @@ func (c *EnergyConfig) meter(logger *slog.Logger) *power.Meter {
 	return power.New(power.Config{
 		Source: c.Source, CPU: c.CPU, Split: c.Split, Meter: c.Meter, Pods: c.Pods, Nameplate: c.Nameplate, Logger: logger,
 	})
+}
+
+// OpenEnergy opens the source of a machine's energy, and returns an EnergyConfig of it. A
+// model is told the utilisation that cpu reads, and its power is the nameplate. What the
+// chain begins ends with ctx; close it once the Agent's Run has returned. Errors are
+// those of source.Open.
+func OpenEnergy(ctx context.Context, c source.Config, cpu CPUMeter) (EnergyConfig, *source.Chain, error) {
+	of := EnergyConfig{CPU: cpu}
+	if c.Model != nil {
+		model := *c.Model
+		model.Utilisation = Utilisation(cpu)
+		c.Model = &model
+		of.Nameplate = energy.CurveConfig{Idle: model.Idle, Max: model.Max}
+	}
+	chain, err := source.Open(ctx, c)
+	if err != nil {
+		return EnergyConfig{}, nil, err
+	}
+	of.Source = chain
+	return of, chain, nil
 }
 
 // Utilisation returns what a source.ModelConfig asks for: the busy share of the

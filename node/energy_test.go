@@ -219,6 +219,17 @@ func TestNewPowerMeterRefuses(t *testing.T) {
 	}
 }
 
+// TestNewPowerMeterTakes the largest limit, and a source that tells news each period.
+func TestNewPowerMeterTakes(t *testing.T) {
+	m, err := node.NewPowerMeter(quarter{}, &burning{period: time.Second}, energy.MaxWatts, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sizes := m.SizesTo(nil); sizes[len(sizes)-1] != energy.MaxWatts {
+		t.Errorf("sizes %v", sizes)
+	}
+}
+
 // TestUtilisation is the busy share of the cores since it was last asked.
 func TestUtilisation(t *testing.T) {
 	b := &burning{at: time.Unix(1001, 0)}
@@ -236,5 +247,34 @@ func TestUtilisation(t *testing.T) {
 	b.err = errors.New("no /proc")
 	if _, err := u(); !errors.Is(err, b.err) {
 		t.Error(err)
+	}
+}
+
+// TestOpenEnergy: a model is told what the CPU does and is the nameplate; what a source
+// refuses is told as it is.
+func TestOpenEnergy(t *testing.T) {
+	b := &burning{at: time.Unix(1001, 0)}
+	given := source.Config{Source: source.NameModel, Model: &source.ModelConfig{Idle: 40, Max: 120}}
+	c, chain, err := node.OpenEnergy(t.Context(), given, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer chain.Close()
+	if c.Source != chain || c.CPU != node.CPUMeter(b) || c.Nameplate != (energy.CurveConfig{Idle: 40, Max: 120}) || given.Model.Utilisation != nil {
+		t.Errorf("%+v of %+v", c, given)
+	}
+	at := time.Unix(0, 0)
+	var readings []energy.Reading
+	for range 3 {
+		if readings, err = chain.ReadTo(readings, at); err != nil {
+			t.Log(err) // a chain wants two
+		}
+		at, b.at = at.Add(time.Second), b.at.Add(time.Hour) // of CPU time: it is busy
+	}
+	if len(readings) != 1 {
+		t.Fatalf("readings %+v", readings)
+	}
+	if _, _, err := node.OpenEnergy(t.Context(), source.Config{Source: source.NameModel}, b); !errors.Is(err, source.ErrInvalid) {
+		t.Errorf("a model of nothing: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // profiler takes windows; it breaks the first stream off ahead of its acknowledgement.
@@ -43,6 +44,12 @@ func (p *profiler) Report(stream spaziov1.UsageService_ReportServer) error {
 		}
 	}
 }
+
+// idle is a machine whose pods take nothing.
+type idle struct{}
+
+func (idle) Observe(time.Time, []telemetry.Pod)       {}
+func (idle) ReadTo(*telemetry.Usage, time.Time) error { return nil }
 
 // TestProfilerHearsUsage: a real server loses a batch without a word and gets it again,
 // as it was, then what came meanwhile.

@@ -22,7 +22,7 @@ func (p *CgroupPods) Run(ctx context.Context, notify func(PodEvent)) error {
 	t := newTree(p.config, in, p.setHealth)
 	t.rescan(time.Now())
 	t.schedule()
-	t.churn = false // what is there at the start is not a change
+	t.churn = churn{} // what is there at the start is not a change
 	t.report(notify)
 	for {
 		events, err := in.read(t.wake())

@@ -61,6 +61,9 @@ type PodEvent struct {
 	// Churn: a pod's or a container's cgroup appeared, or a container's went
 	// away. It warns ahead of the load that a start causes.
 	Churn bool
+	// Churned are the UIDs of the pods whose churn it is; none where the source can't
+	// tell all of them.
+	Churned []string
 	// Changed: the pods, or what is known of one, differ from the event before;
 	// Pods holds them then. The first event of a source is always Changed.
 	Changed bool

@@ -53,7 +53,8 @@ type tree struct {
 
 	listing podListing
 	// churn and first are what the next event has to say beside the listing.
-	churn, first bool
+	churn churn
+	first bool
 	// setHealth hears, with the first rescan and at each change, whether the
 	// kubelet's directory is there.
 	setHealth func(error)
@@ -101,7 +102,7 @@ func (t *tree) wake() time.Time {
 
 // update follows events: their names tell churn, which is reported at once; then
 // what they point at is read. It says whether it reported churn.
-func (t *tree) update(now time.Time, events []dirEvent, notify func(PodEvent)) (churn bool) {
+func (t *tree) update(now time.Time, events []dirEvent, notify func(PodEvent)) bool {
 	rescan := t.observe(events) || !now.Before(t.rescanAt)
 	warned := t.churn
 	t.report(notify)
@@ -112,10 +113,10 @@ func (t *tree) update(now time.Time, events []dirEvent, notify func(PodEvent)) (
 		t.probe(now)
 	}
 	t.schedule()
-	churn = t.churn || warned
-	t.churn = t.churn && !warned
+	found := t.churn.any
+	t.churn = t.churn.beyond(warned)
 	t.report(notify)
-	return churn
+	return found || warned.any
 }
 
 // observe concludes from events which directories to read, or that all must be.
@@ -124,7 +125,8 @@ func (t *tree) observe(events []dirEvent) (rescan bool) {
 	for _, e := range events {
 		switch {
 		case e.lost:
-			t.churn, t.lost, rescan = true, true, true
+			t.churn.add("")
+			t.lost, rescan = true, true
 		case t.top == "":
 			rescan = rescan || leadsToKubelet(e.name)
 		case e.dir == t.parent && e.name == t.base:
@@ -139,14 +141,16 @@ func (t *tree) observe(events []dirEvent) (rescan bool) {
 // observeBelow concludes from an event below the kubelet's directory.
 func (t *tree) observeBelow(e dirEvent) {
 	dirty := dirtyDir{dir: e.dir, name: e.name, made: e.made, removed: !e.made}
-	if t.pods[e.dir] != nil {
+	if p := t.pods[e.dir]; p != nil {
 		if !isContainer(e.name) {
 			return
 		}
-		t.churn = true
+		t.churn.add(p.uid)
 		dirty.level = containerLevel
-	} else if _, ok := podUID(e.name); ok && (e.dir == t.top || t.classes[e.dir]) {
-		t.churn = t.churn || e.made
+	} else if uid, ok := podUID(e.name); ok && (e.dir == t.top || t.classes[e.dir]) {
+		if e.made {
+			t.churn.add(uid)
+		}
 		dirty.level = podLevel
 	} else if e.dir != t.top || !isQoS(e.name) {
 		return
@@ -181,15 +185,45 @@ func (t *tree) readDirty(now time.Time) {
 func (t *tree) report(notify func(PodEvent)) {
 	pods, changed := t.listing.changed()
 	changed = changed || t.first
-	if !t.churn && !changed {
+	if !t.churn.any && !changed {
 		return
 	}
-	e := PodEvent{At: t.config.Now(), Churn: t.churn, Changed: changed}
+	e := PodEvent{At: t.config.Now(), Churn: t.churn.any, Changed: changed}
+	if !t.churn.unknown {
+		e.Churned = t.churn.pods
+	}
 	if changed {
 		e.Pods = pods
 	}
-	t.churn, t.first = false, false
+	t.churn, t.first = churn{}, false
 	notify(e)
+}
+
+// churn is what has come and gone since it was reported last. The zero value is
+// nothing.
+type churn struct {
+	any, unknown bool
+	pods         []string
+}
+
+// beyond is what c has and was not reported before. Somebody's churn stands for all.
+func (c churn) beyond(before churn) churn {
+	if before.unknown {
+		return churn{}
+	}
+	c.pods = slices.DeleteFunc(c.pods, func(uid string) bool { return slices.Contains(before.pods, uid) })
+	c.any = c.unknown || len(c.pods) > 0
+	return c
+}
+
+// add counts a pod's churn, or if that is not known, somebody's.
+func (c *churn) add(uid string) {
+	c.any = true
+	if uid == "" {
+		c.unknown = true
+	} else if !slices.Contains(c.pods, uid) {
+		c.pods = append(c.pods, uid)
+	}
 }
 
 // rescan reads the whole tree, and sets every watch again: a directory may have
@@ -318,7 +352,7 @@ func (t *tree) readPod(now time.Time, dir string, full bool) {
 		p = &pod{uid: uid, dir: dir, containers: map[string]*container{}}
 		t.pods[dir] = p
 		t.listing.add(p)
-		t.churn = true
+		t.churn.add(uid)
 	}
 	if moved || full || err != nil {
 		// What a full read finds may not be all there was.
@@ -331,7 +365,9 @@ func (t *tree) removePod(p *pod) {
 	t.in.unwatch(p.dir)
 	delete(t.pods, p.dir)
 	delete(t.starting, p.dir)
-	t.churn = t.churn || len(p.containers) > 0
+	if len(p.containers) > 0 {
+		t.churn.add(p.uid)
+	}
 	t.listing.remove(p)
 }
 
@@ -347,14 +383,14 @@ func (t *tree) scanPod(now time.Time, p *pod, replaced, full bool) {
 	for name := range p.containers {
 		if replaced || !there[name] {
 			p.drop(name)
-			t.churn = true
+			t.churn.add(p.uid)
 		}
 	}
 	for name := range there {
 		c := p.containers[name]
 		if c == nil {
 			c = t.addContainer(now, p, name)
-			t.churn = true
+			t.churn.add(p.uid)
 		}
 		if full || c.stage == starting {
 			t.probeContainer(now, p, name, c)

@@ -30,6 +30,7 @@ type node struct {
 	t        testing.TB
 	rng      *rand.Rand
 	powers   *rand.Rand // apart, so that the rest of a day is the same without
+	haunts   *rand.Rand // and so are the ghosts
 	pipeline *agent.Pipeline
 	recorder *recording.Recorder
 	at       time.Time
@@ -58,7 +59,8 @@ func newNode(t testing.TB, seed uint64, c agent.Config, dir string, o recording.
 	}
 	t.Cleanup(func() { r.Close() })
 	n := &node{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), powers: rand.New(rand.NewPCG(seed, 2)), pipeline: p, recorder: r, at: start,
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), powers: rand.New(rand.NewPCG(seed, 2)),
+		haunts: rand.New(rand.NewPCG(seed, 3)), pipeline: p, recorder: r, at: start,
 		y: make([]float64, len(c.Channels)), visit: func(agent.Report) {},
 	}
 	for _, ch := range c.Channels {
@@ -113,6 +115,9 @@ func (n *node) tick(event float64) {
 	if n.powers.Float64() < event {
 		n.power()
 	}
+	if n.haunts.Float64() < event/4 {
+		n.ghosts()
+	}
 	if n.rng.Float64() < event/20 {
 		n.resize()
 	}
@@ -154,6 +159,23 @@ func (n *node) usage() {
 	}
 	n.recorder.Usage(n.at, readings)
 	n.pipeline.Usage(n.at, readings)
+}
+
+// ghosts names some of the pods that are there, or are to come.
+func (n *node) ghosts() {
+	keys := []reserve.PodKey{reserve.PodKey(n.haunts.Uint64())}
+	for _, p := range n.pods {
+		if n.haunts.IntN(4) == 0 {
+			keys = append(keys, p.Key)
+		}
+	}
+	for _, key := range n.bound[max(len(n.bound)-4, 0):] {
+		if n.haunts.IntN(4) == 0 {
+			keys = append(keys, key)
+		}
+	}
+	n.recorder.Ghosts(n.at, keys)
+	n.report(n.pipeline.Ghosts(n.at, keys))
 }
 
 // power measures the node, or its pods and one that it has not.

@@ -184,6 +184,14 @@ func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 	}
 }
 
+// Ghosts records the ghosts that the pipeline is about to hear of.
+func (r *Recorder) Ghosts(at time.Time, pods []reserve.PodKey) {
+	if r.ready(at) {
+		r.payload = appendKeys(appendTime(append(r.payload[:0], byte(KindGhosts)), at), pods)
+		r.add()
+	}
+}
+
 // Usage records the readings that the pipeline is about to get.
 func (r *Recorder) Usage(at time.Time, readings []agent.PodReading) {
 	if r.ready(at) {

@@ -41,9 +41,13 @@ func count(t *testing.T, dir string) (c tally) {
 // TestGap has a node of more pods than a record holds: what is missing is told,
 // and the rest replays.
 func TestGap(t *testing.T) {
+	gaps := 3
+	if testing.Short() {
+		gaps = 1
+	}
 	dir := t.TempDir()
 	n := newNode(t, 12, config(), dir, recording.Options{Buffer: roomy})
-	for range 3 {
+	for range gaps {
 		n.ticks(200, .1)
 		few := slices.Clone(n.pods)
 		n.pods = nil
@@ -60,13 +64,13 @@ func TestGap(t *testing.T) {
 	n.ticks(200, .1)
 	n.close()
 	s, c := n.recorder.Stats(), count(t, dir)
-	if c.gaps != 3 || c.lost < 30 || c.lost != s.Lost || c.records != s.Records {
+	if c.gaps != gaps || c.lost < 10*uint64(gaps) || c.lost != s.Lost || c.records != s.Records {
 		t.Errorf("%+v in the recording, %+v by the recorder", c, s)
 	}
-	if o := replay(t, dir, nil); o.pairs < 40 || o.different != 0 {
+	if o := replay(t, dir, nil); o.pairs < 10*(gaps+1) || o.different != 0 {
 		t.Errorf("replay: %+v", o)
 	}
-	if o := replay(t, dir, func(c *agent.Config) { c.Avail.Caution = 2 }); o.pairs < 40 {
+	if o := replay(t, dir, func(c *agent.Config) { c.Avail.Caution = 2 }); o.pairs < 10*(gaps+1) {
 		t.Errorf("replay with other options: %+v", o)
 	}
 }
@@ -110,7 +114,11 @@ func TestHugeStateIsNotEncoded(t *testing.T) {
 func TestFlood(t *testing.T) {
 	dir := t.TempDir()
 	n := newNode(t, 8, config(), dir, recording.Options{Buffer: 4 << 10, FileSize: 50_000, Flush: time.Hour})
-	for range 20 {
+	floods := 20
+	if testing.Short() {
+		floods = 4
+	}
+	for range floods {
 		n.ticks(300, .1)
 		deadline := time.Now().Add(time.Minute)
 		before := n.recorder.Stats().Records

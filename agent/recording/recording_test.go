@@ -61,9 +61,13 @@ func configs() map[string]agent.Config {
 // TestReplayIsIdentical records random events and replays them, the whole and
 // each rotated file by itself.
 func TestReplayIsIdentical(t *testing.T) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 2
+	}
 	for name, c := range configs() {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(4) {
+			for seed := range seeds {
 				dir := t.TempDir()
 				n := newNode(t, seed, c, dir, recording.Options{FileSize: 20_000 + 1_000*int64(len(c.Channels)), Buffer: roomy})
 				n.mischief = seed%2 == 1

@@ -74,6 +74,8 @@ func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {
 		r.pipeline.Churn(rec.At)
 	case KindBound:
 		r.pipeline.Bound(rec.At, rec.Bind)
+	case KindGhosts:
+		report, ok, err = r.pipeline.Ghosts(rec.At, rec.Ghosts)
 	case KindUsage:
 		r.pipeline.Usage(rec.At, rec.Readings)
 	case KindPower:
@@ -172,7 +174,7 @@ func shaped(s agent.State, last, next agent.Config) agent.State {
 func joined(own, heard agent.State) agent.State {
 	own.Fleet = heard.Fleet
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
-	own.Ended, own.Surprises = heard.Ended, heard.Surprises
+	own.Ended, own.Surprises, own.Ghosts = heard.Ended, heard.Surprises, heard.Ghosts
 	own.ChurnFirst, own.ChurnLast = heard.ChurnFirst, heard.ChurnLast
 	own.Pace, own.Power = heard.Pace, heard.Power
 	return own
@@ -259,7 +261,7 @@ func (m *Matcher) Feed(rec Record) (pair Pair, ok bool, err error) {
 	report, made, err := m.Replayer.Feed(rec)
 	if made {
 		m.last = Pair{Input: rec, Replayed: &report}
-	} else if rec.Kind == KindSample || rec.Kind == KindPods {
+	} else if rec.Kind == KindSample || rec.Kind == KindPods || rec.Kind == KindGhosts {
 		m.last = Pair{Input: rec}
 	}
 	return pair, pair.Replayed != nil, err

@@ -52,6 +52,24 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// TestServersClose: servers that were never run leave their ports.
+func TestServersClose(t *testing.T) {
+	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Metrics: "127.0.0.1:0", Debug: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses := []string{s.MetricsAddr().String(), s.DebugAddr().String()}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range addresses {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			t.Errorf("%s still listens", address)
+		}
+	}
+}
+
 func TestNoServers(t *testing.T) {
 	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{})
 	if err != nil || s.MetricsAddr() != nil || s.DebugAddr() != nil || s.ProfilesAddr() != nil {

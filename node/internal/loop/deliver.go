@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -12,7 +13,10 @@ import (
 func (l *Loop) deliver() {
 	m := l.mail.drain()
 	at := l.config.Now()
-	if m.churn {
+	if m.ghosts != nil {
+		l.setGhosts(at, *m.ghosts)
+	}
+	if m.churn || slices.ContainsFunc(m.churned, l.alive) {
 		if r := l.recorder; r != nil {
 			r.Churn(at)
 		}
@@ -33,6 +37,23 @@ func (l *Loop) deliver() {
 	for _, reply := range m.asked {
 		why, ok := l.config.Pipeline.Why()
 		reply <- answer{why, ok}
+	}
+}
+
+// alive says that a pod is no ghost: one that is starts and stops without a load.
+func (l *Loop) alive(uid string) bool { return !l.config.Pipeline.Ghost(reserve.KeyOf(uid)) }
+
+func (l *Loop) setGhosts(at time.Time, pods []reserve.PodKey) {
+	if r := l.recorder; r != nil {
+		r.Ghosts(at, pods)
+	}
+	report, due, err := l.config.Pipeline.Ghosts(at, pods)
+	if err != nil {
+		l.config.Logger.Warn("ghosts refused", "error", err)
+		return
+	}
+	if due {
+		l.publish(report)
 	}
 }
 

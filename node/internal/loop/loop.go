@@ -12,6 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/node/internal/power"
+	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -32,6 +33,7 @@ type Recorder interface {
 	Pods(at time.Time, pods []agent.Pod)
 	Churn(at time.Time)
 	Bound(at time.Time, b agent.Bind)
+	Ghosts(at time.Time, pods []reserve.PodKey)
 	Usage(at time.Time, readings []agent.PodReading)
 	Power(at time.Time, p energy.Power)
 	PodPower(at time.Time, pods []agent.PodPower)
@@ -158,6 +160,10 @@ func (l *Loop) Last() (r agent.Report, ok bool) {
 // about to start, and the time they take is measured. A pod that runs already is
 // no news.
 func (l *Loop) Bound(b agent.Bind) { l.mail.bound(b) }
+
+// SetGhosts passes on which pods a scheduler says hold room on the node and run
+// nothing: all there are. They are not counted.
+func (l *Loop) SetGhosts(pods []reserve.PodKey) { l.mail.setGhosts(pods) }
 
 // SetFleet passes on what the aggregator returned. A fleet that does not fit the
 // pipeline is logged and left aside.

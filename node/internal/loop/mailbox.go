@@ -5,17 +5,22 @@ import (
 	"sync"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// maxBound bounds the notices that wait; more in one period are churn alone,
-// whoever they are about.
+// maxBound bounds the notices that wait, and the pods with churn; more in one period
+// are churn alone, whoever they are about.
 const maxBound = 64
 
 // mail is what waits for the pipeline: of each kind the newest.
 type mail struct {
+	// churn is that of pods nobody knows, churned that of pods.
 	churn   bool
+	churned []string
 	bound   []agent.Bind
+	// ghosts are the newest set that a scheduler told of; nil for none.
+	ghosts  *[]reserve.PodKey
 	changed bool
 	pods    []telemetry.Pod
 	fleet   *agent.Fleet
@@ -58,7 +63,11 @@ func (b *mailbox) drain() mail {
 
 func (b *mailbox) podEvent(e telemetry.PodEvent) {
 	b.put(func(m *mail) {
-		m.churn = m.churn || e.Churn
+		if e.Churn && len(e.Churned) > 0 && len(m.churned)+len(e.Churned) <= maxBound {
+			m.churned = append(m.churned, e.Churned...)
+		} else {
+			m.churn = m.churn || e.Churn
+		}
 		if e.Changed {
 			m.changed, m.pods = true, e.Pods
 		}
@@ -73,6 +82,10 @@ func (b *mailbox) bound(bind agent.Bind) {
 		}
 		m.bound = append(m.bound, bind)
 	})
+}
+
+func (b *mailbox) setGhosts(pods []reserve.PodKey) {
+	b.put(func(m *mail) { m.ghosts = &pods })
 }
 
 func (b *mailbox) setFleet(f agent.Fleet) {

@@ -215,6 +215,9 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 	u, ok := utilisation(last, node)
 	if interval.Partial || interval.To.IsZero() || !ok {
 		m.window.broken = true
+		if ok {
+			m.window.addPart(m.curve(m.config.Source.Quality()), u, interval.Joules)
+		}
 		if lost {
 			m.flags |= energy.Partial | energy.Gap
 		}
@@ -254,8 +257,17 @@ func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReadi
 	}
 	m.flags = 0
 	m.power, m.learnt, m.read = p, learnt, at
-	m.window.add(curve, seconds)
+	m.window.add(curve, seconds, m.packages(in))
 	return true
+}
+
+// packages are the joules of an interval by processor package. What a guest is told of its
+// host's says nothing of where the guest has run.
+func (m *Meter) packages(in energy.Interval) []float64 {
+	if m.config.Source.Quality() != energy.Measured {
+		return nil
+	}
+	return in.Packages
 }
 
 func (m *Meter) curve(q energy.Quality) *energy.Curve {

@@ -242,6 +242,75 @@ func TestNodeAndPods(t *testing.T) {
 	}
 }
 
+// TestDoubtOfPackages: where one of two packages is fuller, what a pod is charged is doubted
+// more than where both are alike, unless they are a host's.
+func TestDoubtOfPackages(t *testing.T) {
+	const seconds = 200
+	doubt := func(quality energy.Quality, less float64) float64 {
+		m := newMachine()
+		m.quality = quality
+		two := &packages{machine: m}
+		p := power.New(power.Config{Source: two, CPU: m, Meter: energy.MeterConfig{Jitter: time.Microsecond}})
+		run := func(n int, less float64) {
+			for range n {
+				busy := m.system
+				for _, p := range m.pods {
+					busy += p.cores
+				}
+				two.advance(busy, less)
+				m.seconds(p, 1)
+			}
+		}
+		for i := range 50 {
+			m.system = float64(i%5) * .999
+			run(5, 0)
+		}
+		m.system, m.pods[podA] = 2, &pod{cores: 1}
+		run(10, less)
+		label := "{pod_uid=" + podA + "}"
+		before := series(t, p)
+		run(seconds, less)
+		after := series(t, p)
+		return (after["pod_joules_stddev"+label] - before["pod_joules_stddev"+label]) /
+			(after["pod_joules_total"+label] - before["pod_joules_total"+label])
+	}
+	alike, unlike, shared := doubt(energy.Measured, 0), doubt(energy.Measured, .25), doubt(energy.Shared, .25)
+	// Of three cores of four one package has all of its two, the other one: concave as the
+	// power is, a core-second costs 1 and .5/(2·.5 − .5^1.4) of it.
+	f := func(u float64) float64 { return 2*u - math.Pow(u, 1.4) }
+	mean := (f(1) + f(.5)) / 1.5
+	want := math.Sqrt((math.Pow(f(1)/mean-1, 2) + .5*math.Pow(f(.5)/.5/mean-1, 2)) / 1.5)
+	if !near(unlike*unlike-alike*alike, want*want, .3*want*want) || alike > .3*want {
+		t.Errorf("a pod's joules are doubted by %.4f where packages are alike, %.4f where they are not; want %.4f more", alike, unlike, want)
+	}
+	if shared > 1.5*alike+.02 {
+		t.Errorf("a guest's by %.4f", shared)
+	}
+}
+
+// packages are two of two cores each, whose power is concave.
+type packages struct {
+	*machine
+	joules [2]float64
+}
+
+// advance takes a second of so many busy cores, of which the second package has less by a
+// part of all.
+func (m *packages) advance(busy, less float64) {
+	for i := range m.joules {
+		u := min(max(busy/4-less+2*less*float64(1-i), 0), 1)
+		m.joules[i] += 20 + 40*(2*u-math.Pow(u, 1.4))
+	}
+}
+
+func (m *packages) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst = dst[:0]
+	for i, joules := range m.joules {
+		dst = append(dst, energy.Reading{Zone: fmt.Sprintf("package-%d", i), Counter: uint64(math.Round(joules * 1e6)), At: at})
+	}
+	return dst, nil
+}
+
 // TestDoubtOfPods: that of the node's joules adds in squares over time, for it averages
 // out, and how far its power is from following load adds up; at whatever pace it is read.
 func TestDoubtOfPods(t *testing.T) {
@@ -442,6 +511,31 @@ func TestNothingIsLost(t *testing.T) {
 		if power < 5 || looks < 20 {
 			t.Errorf("seed %d: power told %d times, pods %d times", seed, power, looks)
 		}
+	}
+}
+
+// TestPartOfTheZones: where a zone can't be read now and then, load is charged its part of
+// what the others took, and not what the machine takes without.
+func TestPartOfTheZones(t *testing.T) {
+	m := newMachine()
+	m.dramThere = true
+	p := m.meter(energy.Split{})
+	for i := range 50 {
+		m.system = float64(i%5) * .999
+		m.seconds(p, 5)
+	}
+	m.system = .25
+	m.pods[podA] = &pod{cores: .75}
+	m.seconds(p, 10)
+	label := "pod_joules_total{pod_uid=" + podA + "}"
+	before, from := series(t, p)[label], m.pods[podA].joules
+	for i := range 300 {
+		m.dramThere = i%5 > 1 // two intervals of five lack it: in which it is gone, and comes back
+		m.seconds(p, 1)
+	}
+	got, want := series(t, p)[label]-before, m.pods[podA].joules-from
+	if !near(got, want, .05*want) {
+		t.Errorf("the pod is charged %g J, its load took %g J", got, want)
 	}
 }
 

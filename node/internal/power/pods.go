@@ -23,6 +23,8 @@ type window struct {
 	// joules and variance sum up what was taken, idle what would have been without load;
 	// idleKnown is that it was known in all intervals.
 	joules, variance, idle float64
+	seconds                float64   // of the intervals
+	packages               []float64 // joules of each, where the processor counts them
 	idleKnown              bool
 	intervals              int
 	curve                  *energy.Curve
@@ -36,18 +38,35 @@ func (w *window) due(at time.Time, period time.Duration) bool {
 }
 
 // add takes an interval in which nothing was lost.
-func (w *window) add(curve *energy.Curve, seconds float64) {
+func (w *window) add(curve *energy.Curve, seconds float64, packages []float64) {
+	for i, joules := range packages {
+		if i == len(w.packages) {
+			w.packages = append(w.packages, 0)
+		}
+		w.packages[i] += joules
+	}
 	idle, known := curve.Idle()
 	w.idleKnown = known && (w.idleKnown || w.intervals == 0)
 	w.intervals++
 	w.idle += idle * seconds
+	w.seconds += seconds
 	w.curve = curve
+}
+
+// addPart takes an interval in which zones were missing: of the joules of the others the
+// idle power has the part that it has of the node's at utilisation u. Load would be charged
+// all of them else.
+func (w *window) addPart(curve *energy.Curve, u, joules float64) {
+	idle, known := curve.Idle()
+	if all, _ := curve.At(u); known && all.Watts > 0 {
+		w.idle += joules * min(idle/all.Watts, 1)
+	}
 }
 
 // restart begins the next window with what was read at its end.
 func (w *window) restart(cpu *telemetry.CPUUsage) {
 	pods := append(w.pods[:0], cpu.Pods...)
-	*w = window{begun: true, at: cpu.At, node: cpu.Node, tree: cpu.Tree, pods: pods}
+	*w = window{begun: true, at: cpu.At, node: cpu.Node, tree: cpu.Tree, pods: pods, packages: w.packages[:0]}
 }
 
 // divide divides the energy of the window that ends now among the pods, and says what
@@ -77,7 +96,8 @@ func (m *Meter) attribute(seconds float64) (residual float64, err error) {
 	capacity := seconds * float64(m.cpu.Node.Cores)
 	busy := max((m.cpu.Node.Busy - w.node.Busy).Seconds(), 0)
 	if w.curve != nil && capacity > 0 {
-		residual = w.curve.Residual(min(busy/capacity, 1))
+		u := min(busy/capacity, 1)
+		residual = math.Hypot(w.curve.Residual(u), w.curve.Uneven(u, w.seconds, w.packages))
 	}
 	shares, rest, err := m.config.Split.AttributeTo(l.shares, &energy.Account{
 		Joules: w.joules, SD: math.Sqrt(w.variance), Idle: w.idle, IdleKnown: w.idleKnown,

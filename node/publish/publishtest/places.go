@@ -1,0 +1,157 @@
+// Package publishtest stands for agents in tests of a scheduler: nodes that say how many
+// pods still fit without measuring anything.
+//
+//	node := publishtest.NewPlaces("a", 4)
+//	if err := node.StartAgent(publish.SignalsConfig{Targets: []string{hub.Addr().String()}}); err != nil { … }
+//	defer node.KillAgent()
+//	node.SetRunning([]string{"uid-of-a-pod"})
+package publishtest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Places is a node with a given number of places, of which a pod takes one, and its agent,
+// which reports those that the running pods leave free: at each change, and twice a second.
+// It is safe for concurrent use.
+type Places struct {
+	name string
+
+	mu          sync.Mutex
+	signals     *publish.Signals // nil while the node has no agent
+	endAgent    func()
+	incarnation uint64
+	sequence    uint64
+	last        agent.Report
+	places      int
+	saturated   bool
+	memory      float64  // the pods that memory holds, 0 if it is not reported
+	running     []string // by UID
+}
+
+// NewPlaces returns a node without an agent and without pods.
+func NewPlaces(name string, places int) *Places {
+	return &Places{name: name, places: places, endAgent: func() {}}
+}
+
+// Name is the node's.
+func (n *Places) Name() string { return n.name }
+
+// StartAgent begins to report, until KillAgent; one that reports already is killed. The
+// zero Backoff is a short one. Its error is that of publish.NewSignals.
+func (n *Places) StartAgent(to publish.SignalsConfig) error {
+	if to.Backoff == (publish.Backoff{}) {
+		to.Backoff.Max = period
+	}
+	signals, err := publish.NewSignals(to)
+	if err != nil {
+		return err
+	}
+	n.KillAgent()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = signals.Run(ctx) })
+	running.Go(func() { n.repeat(ctx) })
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.signals, n.endAgent = signals, func() { cancel(); running.Wait() }
+	n.incarnation, n.sequence = uint64(time.Now().UnixNano()), 0
+	n.report()
+	return nil
+}
+
+// KillAgent ends the agent and its streams, if there is one; pods go on.
+func (n *Places) KillAgent() {
+	n.mu.Lock()
+	end := n.endAgent
+	n.signals, n.endAgent = nil, func() {}
+	n.mu.Unlock()
+	end()
+}
+
+// period is the time between two reports without a change.
+const period = 500 * time.Millisecond
+
+func (n *Places) repeat(ctx context.Context) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			n.mu.Lock()
+			n.report()
+			n.mu.Unlock()
+		}
+	}
+}
+
+// SetRunning says which pods run, by UID.
+func (n *Places) SetRunning(uids []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.running = slices.Clone(uids)
+	n.report()
+}
+
+// Set changes the node and reports it, and returns when.
+func (n *Places) Set(places int, saturated bool) time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	n.places, n.saturated = places, saturated
+	n.report()
+	return now
+}
+
+// SetMemory has the reports from now on say that memory holds so many pods, half of them
+// there; 0 has them say nothing of it.
+func (n *Places) SetMemory(pods float64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.memory = pods
+}
+
+// Places is their number.
+func (n *Places) Places() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.places
+}
+
+// LastReport returns the newest report.
+func (n *Places) LastReport() agent.Report {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
+}
+
+// report is called with n.mu held, so that reports leave in order.
+func (n *Places) report() {
+	if n.signals == nil {
+		return
+	}
+	n.sequence++
+	r := agent.Report{
+		Node: n.name, Incarnation: n.incarnation, Sequence: n.sequence, SampledAt: time.Now(), Schema: "places",
+		Avail: float64(n.places - len(n.running)), Saturated: n.saturated, K: float64(max(n.places, 0)),
+	}
+	for _, uid := range n.running {
+		r.Absorbed = append(r.Absorbed, reserve.KeyOf(uid))
+	}
+	slices.Sort(r.Absorbed)
+	if n.memory > 0 {
+		r.Limiting = agent.CPU
+		r.Channels = []agent.ChannelReport{{Name: agent.CPU, Usage: 1, Cost: .1}, {Name: agent.Memory, Usage: .5, Cost: 1 / n.memory}}
+	}
+	n.last = r
+	n.signals.Send(r, r.SampledAt)
+}
