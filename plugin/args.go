@@ -3,10 +3,8 @@ package plugin
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
@@ -21,8 +19,8 @@ type FieldError = config.FieldError
 // ErrInvalid is what a FieldError wraps.
 var ErrInvalid = config.ErrInvalid
 
-// AddToScheme registers SpazioArgs, internal and v1, with their defaults and
-// conversions. It is for a scheduler that wants the arguments decoded together
+// AddToScheme registers SpazioArgs and SpazioSlotsArgs, internal and v1, with their
+// defaults and conversions. It is for a scheduler that wants the arguments decoded together
 // with its configuration; without it the plugin decodes them itself.
 func AddToScheme(s *runtime.Scheme) error {
 	return errors.Join(config.AddToScheme(s), configv1.AddToScheme(s))
@@ -49,38 +47,13 @@ func DecodeArgs(obj runtime.Object) (SpazioArgs, error) {
 	case *runtime.Unknown:
 		return decodeRaw(o)
 	}
-	return SpazioArgs{}, wrongKind(fmt.Sprintf("%T", obj))
+	return SpazioArgs{}, configv1.WrongKind(fmt.Sprintf("%T", obj), config.Kind)
 }
-
-// strict decodes v1 alone: what else a cluster's scheme knows is no argument.
-var strict = sync.OnceValues(func() (runtime.Decoder, error) {
-	scheme := runtime.NewScheme()
-	if err := configv1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("plugin: %w", err)
-	}
-	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), nil
-})
 
 func decodeRaw(u *runtime.Unknown) (SpazioArgs, error) {
-	if u == nil || len(u.Raw) == 0 {
-		return SpazioArgs{}, nil
-	}
-	decoder, err := strict()
-	if err != nil {
+	obj, err := configv1.Decode(u, config.Kind)
+	if err != nil || obj == nil {
 		return SpazioArgs{}, err
 	}
-	kind := configv1.SchemeGroupVersion.WithKind(config.Kind)
-	obj, got, err := decoder.Decode(u.Raw, &kind, nil)
-	if err != nil {
-		return SpazioArgs{}, &FieldError{Field: config.Kind, Value: string(u.Raw), Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
-	}
-	args, ok := obj.(*configv1.SpazioArgs)
-	if !ok {
-		return SpazioArgs{}, wrongKind(got.String())
-	}
-	return configv1.ToInternal(*args), nil
-}
-
-func wrongKind(kind string) error {
-	return &FieldError{Field: "args", Value: kind, Err: fmt.Errorf("%w: must be %s", ErrInvalid, config.Kind)}
+	return DecodeArgs(obj)
 }

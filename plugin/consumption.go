@@ -114,11 +114,11 @@ func (c *consumption) stated(name string, e energy.Estimate) WorkloadEnergy {
 	}
 }
 
-// largest returns the workloads whose pods take most, the largest first.
-func (c *consumption) largest(most int) []WorkloadEnergy {
+// largest returns the workloads whose pods take most now, the largest first.
+func (c *consumption) largest(most int, now time.Time) []WorkloadEnergy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.book.LargestTo(nil, most)
+	list := c.book.LargestTo(nil, most, now)
 	stated := make([]WorkloadEnergy, len(list))
 	for i, w := range list {
 		stated[i] = c.stated(w.Workload, w.Estimate)

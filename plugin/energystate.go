@@ -81,7 +81,7 @@ func (h *Hub) status() Status {
 			s.Nodes[i].rank(n.view.Load(), &w, h.moment())
 		}
 	}
-	s.Energy = &EnergyStatus{Objective: w.objective.String(), Cores: w.pod, Workloads: h.consumption.largest(workloadsMost)}
+	s.Energy = &EnergyStatus{Objective: w.objective.String(), Cores: w.pod, Workloads: h.consumption.largest(workloadsMost, h.clock())}
 	return s
 }
 
@@ -114,17 +114,6 @@ func (w WorkloadEnergy) text() string {
 	return fmt.Sprintf("a pod of its workload %s takes %.3g cores and %.3g ± %.2g W, by %d of them; they took %.0f J since the scheduler started",
 		w.Workload, w.Cores, w.Watts, w.SD, w.Pods, w.Joules)
 }
-
-// Table is a table for people: Right says which columns hold numbers. A plain value.
-type Table struct {
-	Title  string
-	Header []string
-	Rows   [][]string
-	Right  []bool
-}
-
-// unknown stands for what is not known.
-const unknown = "-"
 
 // EnergyTable shows the nodes whose power is known.
 func EnergyTable(nodes []NodeState) Table {
@@ -179,13 +168,11 @@ func (s *EnergyStatus) WorkloadTable() Table {
 	return t
 }
 
-func tenths(x float64) string { return fmt.Sprintf("%.1f", x) }
-
 // measuredWatts sets the metric of what pods take by workload. Workloads that are told
 // of no longer go without a moment in which none is.
 func (h *Hub) measuredWatts() {
 	now := make(map[string]struct{})
-	for _, w := range h.consumption.largest(workloadsMost) {
+	for _, w := range h.consumption.largest(workloadsMost, h.clock()) {
 		h.metrics.watts.WithLabelValues(w.Workload).Set(w.Watts)
 		now[w.Workload] = struct{}{}
 	}

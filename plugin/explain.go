@@ -19,13 +19,14 @@ import (
 const (
 	// PodNew has not been tried; PodWaiting was, and found no room; PodInFlight
 	// was given to a node that has not yet reported it; PodCounted is in its
-	// node's reports; PodEnded is terminal; PodExempt is none of the plugin's
-	// business.
+	// node's reports; PodEnded is terminal; PodGhost holds room on its node; PodExempt
+	// is none of the plugin's business.
 	PodNew      = "new"
 	PodWaiting  = "waiting"
 	PodInFlight = "in flight"
 	PodCounted  = "counted"
 	PodEnded    = "ended"
+	PodGhost    = "holding room"
 	PodExempt   = "exempt"
 )
 
@@ -239,6 +240,8 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 		return PodInFlight, known.Node
 	case ok:
 		return PodCounted, known.Node
+	case isGhost(pod) && pod.Spec.NodeName != "":
+		return PodGhost, pod.Spec.NodeName
 	case pod.Spec.NodeName != "":
 		return PodExempt, pod.Spec.NodeName
 	case profile == nil || profile.exempt(pod):

@@ -9,11 +9,13 @@ require (
 	github.com/spazio-scheduler/spazio/profile v0.1.0
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
+	github.com/spazio-scheduler/spazio/testbed v0.1.0
 	google.golang.org/grpc v1.79.3
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/client-go v0.36.3
 	k8s.io/component-base v0.36.3
+	k8s.io/component-helpers v0.36.3
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kube-scheduler v0.36.3
 )
@@ -78,7 +80,6 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	k8s.io/apiserver v0.36.3 // indirect
-	k8s.io/component-helpers v0.36.3 // indirect
 	k8s.io/dynamic-resource-allocation v0.36.3 // indirect
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2 // indirect
@@ -99,6 +100,7 @@ replace (
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
+	github.com/spazio-scheduler/spazio/testbed => ../testbed
 )
 
 replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity

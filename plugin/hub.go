@@ -48,6 +48,8 @@ type HubOptions struct {
 	// Review is how long an answer of the API server about an agent's token counts,
 	// also for an open stream; default 10 min.
 	Review time.Duration
+	// Rooms is the time between two updates of a stream of rooms; default 1 s.
+	Rooms time.Duration
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the
@@ -62,6 +64,7 @@ type Hub struct {
 	waiting *waiting
 	placed  placed
 	tainted tainted
+	ghosts  ghosts
 	metrics *metricSet
 	// slots is the sum of all nodes' slots.
 	slots atomic.Int64
@@ -78,8 +81,9 @@ type Hub struct {
 	idle        time.Duration
 	rate, burst float64
 
-	// strangers are the streams that have not reported yet.
-	strangers *transport.Quota
+	// strangers are the streams of callers that nobody knows yet, watchers those of
+	// rooms.
+	strangers, watchers *transport.Quota
 	// workloads are what profiles say of pods, profiling how they are followed.
 	workloads workloads
 	profiling profiling
@@ -89,8 +93,9 @@ type Hub struct {
 	consumption *consumption
 	labelled    map[string]struct{}
 
-	// identities reviews the agents' tokens; nil asks nobody.
-	identities *identity.Reviewer
+	// identities reviews the agents' tokens, controllers those of who reads rooms; nil
+	// asks nobody.
+	identities, controllers *identity.Reviewer
 
 	mu       sync.Mutex
 	started  bool
@@ -115,7 +120,12 @@ func NewHub(o HubOptions) *Hub {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	return &Hub{options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{}, strangers: transport.NewQuota(maxStrangers, maxStrangersOfOne), profiles: make(map[string]*spazio)}
+	o.Rooms = cmp.Or(o.Rooms, roomPeriod)
+	return &Hub{
+		options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{},
+		strangers: transport.NewQuota(maxStrangers, maxStrangersOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
+		profiles: make(map[string]*spazio),
+	}
 }
 
 // New makes the plugin of one profile; it is a PluginFactory. The first call
@@ -177,7 +187,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err != nil {
 		return err
 	}
-	if h.identities, err = h.reviewer(args, handle); err != nil {
+	if err = h.reviewers(args, handle); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	if h.profiling.source, err = h.profileSource(args, handle); err != nil {
@@ -301,6 +311,7 @@ func (h *Hub) inventory() {
 	}
 	h.synced.Store(true)
 	for _, n := range h.nodes.list().nodes {
+		h.tellGhosts(n.name)
 		h.waiting.rise(n)
 	}
 }
@@ -317,5 +328,6 @@ func (h *Hub) removeNode(name string) {
 	h.recountLocked(n, h.moment())
 	n.mu.Unlock()
 	h.tainted.set(n, nil)
+	h.ghosts.forget(name)
 	h.ledger.Release(n.account)
 }

@@ -20,25 +20,31 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// reviewer returns what asks the API server who the agents are, nil if nobody is
-// to be asked.
-func (h *Hub) reviewer(args SpazioArgs, handle fwk.Handle) (*identity.Reviewer, error) {
-	if args.AgentServiceAccount == "" {
-		return nil, nil
+// reviewers makes what asks the API server who the agents and the controllers are,
+// where anybody is to be asked.
+func (h *Hub) reviewers(args SpazioArgs, handle fwk.Handle) error {
+	if args.AgentServiceAccount == "" && args.ControllerServiceAccount == "" {
+		return nil
 	}
 	config, err := reviewConfig(args.ReviewKubeconfig, handle)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	client, err := authentication.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("client for token reviews: %w", err)
+		return fmt.Errorf("client for token reviews: %w", err)
 	}
-	return identity.NewReviewer(identity.Config{
-		Reviews: client.TokenReviews(), ServiceAccount: args.AgentServiceAccount, Audience: args.TokenAudience,
-		Fresh: h.options.Review,
-		Node:  func(name string) bool { return !h.synced.Load() || h.nodes.get(name) != nil },
-	}), nil
+	c := identity.Config{Reviews: client.TokenReviews(), Audience: args.TokenAudience, Fresh: h.options.Review}
+	if args.ControllerServiceAccount != "" {
+		c.ServiceAccount, c.Unbound = args.ControllerServiceAccount, true
+		h.controllers = identity.NewReviewer(c)
+	}
+	if args.AgentServiceAccount != "" {
+		c.ServiceAccount, c.Unbound = args.AgentServiceAccount, false
+		c.Node = func(name string) bool { return !h.synced.Load() || h.nodes.get(name) != nil }
+		h.identities = identity.NewReviewer(c)
+	}
+	return nil
 }
 
 const (
@@ -74,12 +80,13 @@ func reviewConfig(kubeconfig string, handle fwk.Handle) (*rest.Config, error) {
 
 var errNoKubeConfig = errors.New("agentServiceAccount needs a scheduler whose handle has the configuration of its client")
 
-// identify returns who opened a stream. Errors are the status to end it with.
-func (h *Hub) identify(ctx context.Context) (identity.Agent, error) {
-	if h.identities == nil {
+// identify returns who opened a stream, as by says; nil asks nobody. Errors are the
+// status to end it with.
+func (h *Hub) identify(ctx context.Context, by *identity.Reviewer) (identity.Agent, error) {
+	if by == nil {
 		return identity.Agent{}, nil
 	}
-	agent, err := h.identities.Identify(ctx, transport.Caller(ctx), identity.Bearer(ctx))
+	agent, err := by.Identify(ctx, transport.Caller(ctx), identity.Bearer(ctx))
 	result, end := identity.Judge(err)
 	h.metrics.identity(result)
 	return agent, end
@@ -95,8 +102,8 @@ const (
 
 // untilReview is when an open stream's token is to be reviewed again: as soon as
 // the API server's last word on it no longer counts, never if nobody is asked.
-func (h *Hub) untilReview(a identity.Agent) time.Duration {
-	if h.identities == nil {
+func (h *Hub) untilReview(by *identity.Reviewer, a identity.Agent) time.Duration {
+	if by == nil {
 		return math.MaxInt64
 	}
 	if h.options.Review > 0 {
@@ -107,8 +114,8 @@ func (h *Hub) untilReview(a identity.Agent) time.Duration {
 
 // review asks again whose stream it is, and returns until when that counts. Only
 // the API server's refusal is an error, not its absence.
-func (h *Hub) review(ctx context.Context, agent identity.Agent) (identity.Agent, error) {
-	again, err := h.identify(ctx)
+func (h *Hub) review(ctx context.Context, by *identity.Reviewer, agent identity.Agent) (identity.Agent, error) {
+	again, err := h.identify(ctx, by)
 	switch code := status.Code(err); {
 	case code == codes.Unauthenticated || code == codes.PermissionDenied:
 		return agent, err

@@ -15,6 +15,9 @@ import (
 // wait for, which takes 32 MiB. Those beyond are woken for any node, one whose
 // taint they do not tolerate included, until others have gone.
 func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
+	if testing.Short() {
+		return // so many objects take the race detector a minute
+	}
 	const nodes, known, more, left = 1 << 14, 1 << 14, 2, 64
 	s := patient(nodes - 1)
 	tainted := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "tainted"}}

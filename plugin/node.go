@@ -17,7 +17,7 @@ var podDemand = reserve.TypicalPod()
 // pods in flight at the same moment. It is never changed, only replaced.
 type view struct {
 	validity reserve.Validity
-	// free is the room beyond the pods in flight.
+	// free is the room beyond the pods in flight and what is held.
 	free float64
 	// verdict is asked for once when the view is made, not at every visit.
 	verdict  reserve.Verdict

@@ -46,10 +46,10 @@ var (
 func (*spazio) Name() string { return Name }
 
 // exempt says that the plugin leaves the placement of a pod to others: a
-// DaemonSet's pod has but one node to go to, and a pod may opt out by an
-// annotation, or by a toleration where the annotations are not its author's.
+// DaemonSet's pod has but one node to go to, a ghost takes nothing, and a pod may opt
+// out by an annotation, or by a toleration where the annotations are not its author's.
 func (p *spazio) exempt(pod *v1.Pod) bool {
-	if pod.Annotations[p.optOut] == "true" || isMirror(pod) {
+	if pod.Annotations[p.optOut] == "true" || isMirror(pod) || isGhost(pod) {
 		return true
 	}
 	for i := range pod.Spec.Tolerations {
@@ -240,8 +240,12 @@ func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 }
 
 // Reserve asks the node as it is now once more, and puts the pod in flight. The
-// question and the entry are one step: the node is locked meanwhile.
+// question and the entry are one step: the node is locked meanwhile. A ghost is never in
+// flight, for no report will ever list it: what it holds counts from its bind.
 func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) *fwk.Status {
+	if isGhost(pod) {
+		return nil
+	}
 	h := p.hub
 	key, demand := reserve.KeyOf(string(pod.UID)), h.enter(pod)
 	n := h.nodes.get(name)
@@ -362,8 +366,11 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 }
 
 // PostBind warns the node's agent, which thus knows of the pod before the
-// container runtime does.
+// container runtime does. Of ghosts it hears when the API shows them.
 func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) {
+	if isGhost(pod) {
+		return
+	}
 	key := reserve.KeyOf(string(pod.UID))
 	p.hub.ledger.Confirm(key)
 	p.hub.notify(name, p.hub.bindOf(key, pod))

@@ -163,8 +163,13 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 		h.podPending(pod)
 		return
 	}
+	if isGhost(pod) {
+		h.ghostBound(logger, pod)
+		return
+	}
 	key := reserve.KeyOf(string(pod.UID))
 	h.waiting.drop(pod.UID)
+	h.ghostGone(key)
 	entered, err := h.podBound(pod, key)
 	if isOverdue(pod) {
 		h.ledger.MarkTrickled(key)
@@ -234,6 +239,7 @@ func (h *Hub) podGone(pod *v1.Pod) {
 	if n := h.nodes.get(name); n != nil {
 		h.refresh(n)
 	}
+	h.ghostGone(key)
 }
 
 // expire ends what has a time limit in the ledger.

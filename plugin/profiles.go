@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
@@ -16,15 +15,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
 // profilesRetry is how often an API server without WorkloadProfiles, or one that
 // does not let them be read, is asked again.
 const profilesRetry = 5 * time.Minute
-
-// profilesSoon is the same for one that did not answer.
-const profilesSoon = 10 * time.Second
 
 // profiling is how profiles are followed. They are off until the API server has
 // told all there are.
@@ -65,89 +62,45 @@ func (h *Hub) followProfiles(ctx context.Context) {
 		return
 	}
 	logger, told := klog.FromContext(ctx), false
-	for ctx.Err() == nil {
-		err := h.askForProfiles(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		cause := interruptedError
-		if absent(err) {
-			cause = interruptedAbsent
-		}
-		h.metrics.interruptions[cause].Inc()
-		if !told { // once until they are there again
-			logger.Info("Workload profiles are off: every pod counts as a typical one", "reason", err)
-			told = true
-		}
-		if errors.Is(err, errProfilesGone) {
-			told = false
-		}
-		retry := h.profiling.retry
-		if !absent(err) {
-			retry = min(retry, profilesSoon)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(retry):
-		}
-	}
-}
-
-// absent says that the API server has no profiles, or none to be read.
-func absent(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || errors.Is(err, errProfilesGone)
-}
-
-// errProfilesGone says that there were profiles, and are no more.
-var errProfilesGone = errors.New("the API server no longer has them, or no longer lets them be read")
-
-// askForProfiles follows the profiles until there are none to follow, and then
-// forgets them.
-func (h *Hub) askForProfiles(ctx context.Context) error {
-	if _, err := cache.ToListerWatcherWithContext(h.profiling.source).ListWithContext(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-		return err
-	}
-	run, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	informer := cache.NewSharedInformer(h.profiling.source, &v1alpha1.WorkloadProfile{}, 0)
-	err := errors.Join(
-		informer.SetTransform(stripProfile),
-		informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-			if absent(err) {
-				stop(errProfilesGone)
-				return
-			}
-			cache.DefaultWatchErrorHandler(ctx, r, err)
-		}),
-	)
-	if err != nil {
-		return err
-	}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { h.profileSeen(ctx, obj) },
-		UpdateFunc: func(_, obj any) { h.profileSeen(ctx, obj) },
-		DeleteFunc: func(obj any) {
-			if p, ok := lastState[*v1alpha1.WorkloadProfile](obj); ok {
-				h.learn(p.Spec.Workload.In(p.Namespace), nil)
-			}
+	profiles := optional.Kind{
+		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: h.profiling.retry,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { h.profileSeen(ctx, obj) },
+			UpdateFunc: func(_, obj any) { h.profileSeen(ctx, obj) },
+			DeleteFunc: func(obj any) {
+				if p, ok := lastState[*v1alpha1.WorkloadProfile](obj); ok {
+					h.learn(p.Spec.Workload.In(p.Namespace), nil)
+				}
+			},
 		},
-	})
-	if err != nil {
-		return err
-	}
-	h.tasks.Go(func() {
-		if cache.WaitForCacheSync(run.Done(), registration.HasSynced) {
+		Synced: func() {
 			h.profiling.on.Store(true)
 			h.repriceAll()
 			h.introduceAll()
-		}
-	})
-	informer.RunWithContext(run)
+		},
+		Ended: func(err error) {
+			h.forgetProfiles()
+			cause := interruptedError
+			if optional.Absent(err) {
+				cause = interruptedAbsent
+			}
+			h.metrics.interruptions[cause].Inc()
+			if !told { // once until they are there again
+				logger.Info("Workload profiles are off: every pod counts as a typical one", "reason", err)
+			}
+			told = !errors.Is(err, optional.ErrGone)
+		},
+	}
+	profiles.Follow(ctx)
+	h.forgetProfiles()
+}
+
+// forgetProfiles has every pod count as a typical one.
+func (h *Hub) forgetProfiles() {
 	h.profiling.on.Store(false)
 	for _, of := range h.workloads.known() {
 		h.learn(of, nil)
 	}
-	return context.Cause(run)
 }
 
 // stripProfile keeps what a scheduler reads of a profile.

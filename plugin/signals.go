@@ -21,9 +21,10 @@ import (
 // partingTime is what streams get to end by themselves at a shutdown.
 const partingTime = time.Second
 
-// serve answers agents on listener until ctx ends.
+// serve answers agents and controllers on listener until ctx ends.
 func (h *Hub) serve(ctx context.Context, server *grpc.Server, listener net.Listener) {
 	spaziov1.RegisterSignalServiceServer(server, &signalServer{hub: h, ctx: ctx})
+	spaziov1.RegisterRoomServiceServer(server, &roomServer{hub: h, ctx: ctx})
 	served := make(chan struct{})
 	h.tasks.Go(func() {
 		defer close(served)
@@ -77,7 +78,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 	known := sync.OnceFunc(func() { s.hub.strangers.Release(caller) })
 	defer known()
 	ctx := stream.Context()
-	agent, err := s.hub.identify(ctx)
+	agent, err := s.hub.identify(ctx, s.hub.identities)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 	// failed a status of its own. It ends when this handler has returned.
 	received := make(chan error, 1)
 	s.hub.tasks.Go(func() { received <- s.receive(stream, sub) })
-	review := time.NewTimer(s.hub.untilReview(agent))
+	review := time.NewTimer(s.hub.untilReview(s.hub.identities, agent))
 	defer review.Stop()
 	for {
 		select {
@@ -104,11 +105,11 @@ func (s *signalServer) Publish(stream publishStream) error {
 		case why := <-sub.ended:
 			return s.hub.parted(why)
 		case <-review.C:
-			if agent, err = s.hub.review(ctx, agent); err != nil {
+			if agent, err = s.hub.review(ctx, s.hub.identities, agent); err != nil {
 				s.hub.metrics.closed(closedRefused)
 				return err
 			}
-			review.Reset(s.hub.untilReview(agent))
+			review.Reset(s.hub.untilReview(s.hub.identities, agent))
 		}
 	}
 }

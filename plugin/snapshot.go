@@ -45,10 +45,12 @@ type NodeState struct {
 	Limiting  string  `json:"limiting,omitempty"`
 	Saturated bool    `json:"saturated"`
 	// InFlight is the demand reserved and not yet reported, Stalled the part of it
-	// that waits for something other than the node, such as an image; Free is Avail
-	// less InFlight, Slots the pods that would be admitted now.
+	// that waits for something other than the node, such as an image; Held is the room
+	// that ghosts keep free; Free is Avail less InFlight and Held, Slots the pods that
+	// would be admitted now.
 	InFlight float64 `json:"inFlight"`
 	Stalled  float64 `json:"stalled,omitempty"`
+	Held     float64 `json:"held,omitempty"`
 	Free     float64 `json:"free"`
 	Slots    int     `json:"slots"`
 	// Overdue counts the pods on it that were bound without room, for they had
@@ -106,7 +108,7 @@ func (h *Hub) Node(name string) (NodeState, bool) {
 
 func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s := NodeState{
-		Node: n.name, Signal: v.state(at.Now), InFlight: v.flight.Demand, Stalled: v.flight.Stalled,
+		Node: n.name, Signal: v.state(at.Now), InFlight: v.flight.Demand, Stalled: v.flight.Stalled, Held: v.flight.Held,
 		Slots: h.rules.slots(v, at), Reason: h.rules.admitView(v, at).String(),
 		Overdue: n.account.Trickled(), OverduePlaces: h.rules.places(n, v, podDemand, at),
 	}

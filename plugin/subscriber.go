@@ -67,7 +67,10 @@ type outbox struct {
 	binds []bind
 	// many is how many came at once, of a node's pods; they don't count for
 	// noticeBacklog.
-	many    int
+	many int
+	// ghosts is the newest set, nil once it was sent: it takes the place of those
+	// before, and counts for nothing.
+	ghosts  *[]reserve.PodKey
 	sending bool
 	closed  bool
 }
@@ -113,6 +116,18 @@ func (s *subscriber) offerAll(binds []bind) {
 	s.queue(binds...)
 }
 
+// offerGhosts has the node's ghosts told.
+func (s *subscriber) offerGhosts(pods []reserve.PodKey) {
+	o := &s.notices
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
+	o.ghosts = &pods
+	s.queue()
+}
+
 // queue has notices sent; the outbox is locked.
 func (s *subscriber) queue(binds ...bind) {
 	o := &s.notices
@@ -126,14 +141,20 @@ func (s *subscriber) queue(binds ...bind) {
 // send sends notices until none is left or the stream ends.
 func (s *subscriber) send() {
 	for {
-		binds := s.notices.take()
-		if len(binds) == 0 {
+		ghosts, binds := s.notices.take()
+		if ghosts == nil && len(binds) == 0 {
 			return
 		}
+		var notices []*spaziov1.Notice
+		if ghosts != nil {
+			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromGhosts(*ghosts)}})
+		}
 		for _, b := range binds {
-			notice := &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{
+			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{
 				Pod: uint64(b.pod), InitContainers: &b.inits, Demand: api.FromDemand(b.demand),
-			}}}
+			}}})
+		}
+		for _, notice := range notices {
 			if s.stream.Send(notice) != nil {
 				s.notices.close() // the receiver learns why
 				return
@@ -144,16 +165,16 @@ func (s *subscriber) send() {
 
 // take empties the outbox. Who gets nothing has to end: the next notice starts a
 // goroutine of its own.
-func (o *outbox) take() []bind {
+func (o *outbox) take() (ghosts *[]reserve.PodKey, binds []bind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	binds := o.binds
-	o.binds = nil
-	o.sending = len(binds) > 0 && !o.closed
+	ghosts, binds = o.ghosts, o.binds
+	o.ghosts, o.binds = nil, nil
+	o.sending = (ghosts != nil || len(binds) > 0) && !o.closed
 	if o.closed {
-		return nil
+		return nil, nil
 	}
-	return binds
+	return ghosts, binds
 }
 
 func (o *outbox) close() {
@@ -181,6 +202,7 @@ func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
 		n.stream.end(errSuperseded)
 	}
 	sub.node, n.stream = n, sub
+	h.tellGhostsLocked(n)
 	h.introduce(n)
 	return true
 }
@@ -202,7 +224,7 @@ func (h *Hub) introduce(n *node) {
 	var binds []bind
 	for _, object := range pods {
 		pod, ok := object.(*v1.Pod)
-		if !ok || isTerminal(pod) || isMirror(pod) {
+		if !ok || isTerminal(pod) || isMirror(pod) || isGhost(pod) {
 			continue
 		}
 		key := reserve.KeyOf(string(pod.UID))

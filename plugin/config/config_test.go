@@ -63,7 +63,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	args := config.SpazioArgs{
 		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative, MaxWait: &negative,
 		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
-		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxStrangers: -1, AgentServiceAccount: "agent",
+		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxStrangers: -1, AgentServiceAccount: "agent", ControllerServiceAccount: "controller",
 		EnergyWeight: -1, EnergyObjective: "Least",
 		Profiles: "Sometimes", ProfileHalfLife: negative, CPUFill: 2.5,
 	}
@@ -84,7 +84,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true, "maxWait": true,
 		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "optOutToleration": true,
-		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "tlsCertFile": true, "energyWeight": true, "energyObjective": true,
+		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "controllerServiceAccount": true, "tlsCertFile": true, "energyWeight": true, "energyObjective": true,
 		"profiles": true, "profileHalfLife": true, "cpuFill": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)

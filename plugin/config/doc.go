@@ -1,5 +1,5 @@
-// Package config holds the arguments of the plugin Spazio as the plugin uses
-// them. Package [github.com/spazio-scheduler/spazio/plugin/config/v1] holds the
+// Package config holds the arguments of the plugins Spazio and SpazioSlots as the
+// plugins use them. Package [github.com/spazio-scheduler/spazio/plugin/config/v1] holds the
 // form in which a KubeSchedulerConfiguration writes them.
 //
 // A scheduler that registers both in its own scheme (AddToScheme of each)

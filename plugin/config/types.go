@@ -23,9 +23,9 @@ const Kind = "SpazioArgs"
 // SchemeGroupVersion is the internal version.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}
 
-// AddToScheme registers the internal SpazioArgs.
+// AddToScheme registers the internal arguments of both plugins.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(SchemeGroupVersion, &SpazioArgs{})
+	s.AddKnownTypes(SchemeGroupVersion, &SpazioArgs{}, &SpazioSlotsArgs{})
 	return nil
 }
 
@@ -58,6 +58,13 @@ type SpazioArgs struct {
 	// spazio-scheduler. Other receivers have audiences of their own, so that none
 	// can show an agent's token to another.
 	TokenAudience string
+
+	// ControllerServiceAccount is the service account of those who may read each node's
+	// room (RoomService), as namespace/name: the controllers of test beds. They show a
+	// token of it for TokenAudience, which need not be bound to a pod. It needs TLS.
+	// Empty (default) lets nobody, or where no AgentServiceAccount is given anybody whom
+	// Listen lets in.
+	ControllerServiceAccount string
 
 	// ReviewKubeconfig is the file of the client that asks about tokens; by default
 	// it has the scheduler's identity. With an identity of its own, the API server

@@ -62,15 +62,19 @@ func (a SpazioArgs) Validate() error {
 }
 
 func (a SpazioArgs) validateIdentity() (errs []error) {
-	if a.AgentServiceAccount == "" {
-		return nil
-	}
-	namespace, name, _ := strings.Cut(a.AgentServiceAccount, "/")
-	for _, problem := range append(validation.IsDNS1123Label(namespace), validation.IsDNS1123Subdomain(name)...) {
-		errs = append(errs, invalid("agentServiceAccount", a.AgentServiceAccount, "must be namespace/name: "+problem))
-	}
-	if a.TLSCertFile == "" {
-		errs = append(errs, invalid("tlsCertFile", a.TLSCertFile, "must be given with agentServiceAccount, for tokens are not to be sent in plaintext"))
+	for _, f := range []struct{ name, value string }{
+		{"agentServiceAccount", a.AgentServiceAccount}, {"controllerServiceAccount", a.ControllerServiceAccount},
+	} {
+		if f.value == "" {
+			continue
+		}
+		namespace, name, _ := strings.Cut(f.value, "/")
+		for _, problem := range append(validation.IsDNS1123Label(namespace), validation.IsDNS1123Subdomain(name)...) {
+			errs = append(errs, invalid(f.name, f.value, "must be namespace/name: "+problem))
+		}
+		if a.TLSCertFile == "" {
+			errs = append(errs, invalid("tlsCertFile", a.TLSCertFile, "must be given with "+f.name+", for tokens are not to be sent in plaintext"))
+		}
 	}
 	return errs
 }

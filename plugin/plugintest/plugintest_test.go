@@ -25,14 +25,16 @@ func TestReservations(t *testing.T) {
 	observe("a", reserve.Signal{Avail: 1}, reserve.Flight{}, false)
 	observe("a", reserve.Signal{Avail: 1.9}, reserve.Flight{Demand: 1}, true)
 	observe("b", reserve.Signal{Avail: 9, Saturated: true}, reserve.Flight{}, true)
+	observe("b", reserve.Signal{Avail: 9}, reserve.Flight{Held: 8}, false)
+	observe("b", reserve.Signal{Avail: 9}, reserve.Flight{Held: 8.5}, true)
 	observe("b", reserve.Signal{Avail: 9}, reserve.Flight{Demand: 2}, true)
 	observe("b", reserve.Signal{Avail: 9, Pods: 2}, reserve.Flight{Demand: 2}, false)
 	observe("b", reserve.Signal{Avail: 9, Cores: 4}, reserve.Flight{Demand: 3}, false)
 	observe("b", reserve.Signal{Avail: 9, Cores: 4, Pods: 2}, reserve.Flight{Demand: 5}, true)
 	observe("b", reserve.Signal{Avail: 9, Allowance: 5}, reserve.Flight{Demand: 4}, false)
 	observe("b", reserve.Signal{Avail: 9}, reserve.Flight{Demand: 4, Stalled: 2, Overdue: 1}, false)
-	if all, there := r.Counts("a"); all != 9 || there != 2 {
-		t.Errorf("%d reservations, %d on a, want 9 and 2", all, there)
+	if all, there := r.Counts("a"); all != 11 || there != 2 {
+		t.Errorf("%d reservations, %d on a, want 11 and 2", all, there)
 	}
 	if faults := r.Faults(); !strings.HasPrefix(faults[0], "a: ") {
 		t.Errorf("the first fault is %q", faults[0])

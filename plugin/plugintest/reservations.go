@@ -10,7 +10,7 @@ import (
 
 // Reservations judges every reservation by the rule as it is written down, and not as
 // the plugin has it: a node takes a pod if it is not saturated, has one available
-// beyond those in flight, and slow start leaves a place. The zero value is ready. It is
+// beyond those in flight and those that room is held for, and slow start leaves a place. The zero value is ready. It is
 // safe for concurrent use.
 type Reservations struct {
 	mu     sync.Mutex
@@ -29,7 +29,7 @@ func (r *Reservations) Observe(node string, s reserve.Signal, f reserve.Flight) 
 	}
 	r.on[node]++
 	slowStart := max(max(s.Cores, leastStart)+float64(s.Pods)/2, s.Allowance)
-	if s.Saturated || s.Avail-f.Demand < 1 || f.Demand-f.Stalled-f.Overdue >= slowStart {
+	if s.Saturated || s.Avail-f.Demand-f.Held < 1 || f.Demand-f.Stalled-f.Overdue >= slowStart {
 		r.faults = append(r.faults, fmt.Sprintf("%s: %+v with %+v", node, s, f))
 	}
 }

@@ -1,5 +1,5 @@
 // Package v1 is the form in which a KubeSchedulerConfiguration writes the
-// arguments of the plugin Spazio:
+// arguments of the plugins Spazio and SpazioSlots:
 //
 //	pluginConfig:
 //	- name: Spazio
@@ -7,6 +7,9 @@
 //	    listen: 0.0.0.0:9690
 //	    tlsCertFile: /etc/spazio/tls.crt
 //	    stalePolicy: Reject
+//	- name: SpazioSlots
+//	  args:
+//	    swap: Graceful
 //
 // Unknown fields are errors. A field left out, or zero, has its default,
 // but for maxWait: zero has pods wait for ever.

@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,21 +14,29 @@ import (
 // SchemeGroupVersion is the version of this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: config.GroupName, Version: "v1"}
 
-// AddToScheme registers SpazioArgs, its defaults and its conversions.
+// AddToScheme registers the arguments of both plugins, their defaults and their
+// conversions.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(SchemeGroupVersion, &SpazioArgs{})
+	s.AddKnownTypes(SchemeGroupVersion, &SpazioArgs{}, &SpazioSlotsArgs{})
 	s.AddTypeDefaultingFunc(&SpazioArgs{}, func(obj any) { SetDefaults(obj.(*SpazioArgs)) })
-	err := s.AddGeneratedConversionFunc((*SpazioArgs)(nil), (*config.SpazioArgs)(nil), func(a, b any, _ conversion.Scope) error {
-		*b.(*config.SpazioArgs) = ToInternal(*a.(*SpazioArgs))
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return s.AddGeneratedConversionFunc((*config.SpazioArgs)(nil), (*SpazioArgs)(nil), func(a, b any, _ conversion.Scope) error {
-		*b.(*SpazioArgs) = FromInternal(*a.(*config.SpazioArgs))
-		return nil
-	})
+	s.AddTypeDefaultingFunc(&SpazioSlotsArgs{}, func(obj any) { SetSlotsDefaults(obj.(*SpazioSlotsArgs)) })
+	return errors.Join(
+		addConversions(s, ToInternal, FromInternal),
+		addConversions(s, SlotsToInternal, SlotsFromInternal),
+	)
+}
+
+func addConversions[External, Internal any](s *runtime.Scheme, in func(External) Internal, out func(Internal) External) error {
+	return errors.Join(
+		s.AddGeneratedConversionFunc((*External)(nil), (*Internal)(nil), func(a, b any, _ conversion.Scope) error {
+			*b.(*Internal) = in(*a.(*External))
+			return nil
+		}),
+		s.AddGeneratedConversionFunc((*Internal)(nil), (*External)(nil), func(a, b any, _ conversion.Scope) error {
+			*b.(*External) = out(*a.(*Internal))
+			return nil
+		}),
+	)
 }
 
 // SetDefaults sets the empty fields to their defaults.

@@ -18,7 +18,10 @@ type SpazioArgs struct {
 
 	AgentServiceAccount string `json:"agentServiceAccount,omitempty"`
 	TokenAudience       string `json:"tokenAudience,omitempty"`
-	ReviewKubeconfig    string `json:"reviewKubeconfig,omitempty"`
+
+	ControllerServiceAccount string `json:"controllerServiceAccount,omitempty"`
+
+	ReviewKubeconfig string `json:"reviewKubeconfig,omitempty"`
 
 	MaxAge       metav1.Duration `json:"maxAge,omitzero"`
 	StartupGrace metav1.Duration `json:"startupGrace,omitzero"`

@@ -2,6 +2,7 @@ package v1_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -145,4 +146,48 @@ func FuzzRoundTrip(f *testing.F) {
 			t.Errorf("(-first +second):\n%s", diff)
 		}
 	})
+}
+
+// TestSlotsArgs: the arguments of SpazioSlots are read, defaulted, refused and copied.
+func TestSlotsArgs(t *testing.T) {
+	scheme, c := codecs(t)
+	decode := func(text string) (runtime.Object, error) {
+		kind := configv1.SchemeGroupVersion.WithKind(config.SlotsKind)
+		obj, _, err := c.UniversalDecoder(config.SchemeGroupVersion).Decode([]byte(text), &kind, nil)
+		return obj, err
+	}
+	for text, want := range map[string]string{"{}": "Immediate", "swap: Graceful": "Graceful"} {
+		obj, err := decode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&config.SpazioSlotsArgs{Swap: want}, obj); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		if err := obj.(*config.SpazioSlotsArgs).Validate(); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		var back configv1.SpazioSlotsArgs
+		if err := scheme.Convert(obj, &back, nil); err != nil || back.Swap != want {
+			t.Errorf("%s and back: %+v, %v", text, back, err)
+		}
+		for _, o := range []runtime.Object{obj, &back} {
+			if diff := cmp.Diff(o, o.DeepCopyObject()); diff != "" {
+				t.Errorf("copy (-want +got):\n%s", diff)
+			}
+		}
+	}
+	if _, err := decode("swop: x"); err == nil || !strings.Contains(err.Error(), "swop") {
+		t.Errorf("an unknown field: %v", err)
+	}
+	if err := (config.SpazioSlotsArgs{}).Validate(); err != nil {
+		t.Errorf("the zero value: %v", err)
+	}
+	var field *config.FieldError
+	if err := (config.SpazioSlotsArgs{Swap: "graceful"}).Validate(); !errors.As(err, &field) || field.Field != "swap" || !errors.Is(err, config.ErrInvalid) {
+		t.Errorf("a bad value: %v", err)
+	}
+	if (*configv1.SpazioSlotsArgs)(nil).DeepCopyObject() != nil || (*config.SpazioSlotsArgs)(nil).DeepCopyObject() != nil {
+		t.Error("a copy of nil is not nil")
+	}
 }

@@ -1,0 +1,307 @@
+package slots
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/plugin/config"
+	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
+	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Options are for tests; the zero value is what a scheduler has.
+type Options struct {
+	// Jobs are the BatchJobs, unstructured; by default those of the API server of the
+	// scheduler's configuration.
+	Jobs cache.ListerWatcher
+	// Retry is how often an API server without BatchJobs, or one that does not let them
+	// be read, is asked again; default 10 s.
+	Retry time.Duration
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+}
+
+// Factory makes the plugin for the profiles of one scheduler, which share what is known
+// of the slots. Safe for concurrent use.
+type Factory struct {
+	options Options
+	table   *table
+	jobs    *jobs
+	metrics *metricSet
+	// synced says that the pods which existed at the start are in the table; known, that
+	// the BatchJobs are.
+	synced, known atomic.Bool
+
+	mu      sync.Mutex
+	started bool
+	pods    listers.PodLister
+	tasks   sync.WaitGroup
+}
+
+// NewFactory returns a Factory that does nothing until New is called.
+func NewFactory(o Options) *Factory {
+	o.Retry = cmp.Or(o.Retry, optional.Soon)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Factory{options: o, table: newTable(), jobs: newJobs(), metrics: registerMetrics()}
+}
+
+// DecodeArgs returns the arguments given to the factory: nil (all defaults), a
+// *SpazioSlotsArgs, internal or v1, or the *runtime.Unknown in which the scheduler hands
+// over what its scheme does not know. Defaults are not filled in.
+func DecodeArgs(obj runtime.Object) (config.SpazioSlotsArgs, error) {
+	switch o := obj.(type) {
+	case nil:
+		return config.SpazioSlotsArgs{}, nil
+	case *config.SpazioSlotsArgs:
+		if o == nil {
+			return config.SpazioSlotsArgs{}, nil
+		}
+		return *o, nil
+	case *configv1.SpazioSlotsArgs:
+		if o == nil {
+			return config.SpazioSlotsArgs{}, nil
+		}
+		return configv1.SlotsToInternal(*o), nil
+	case *runtime.Unknown:
+		decoded, err := configv1.Decode(o, config.SlotsKind)
+		if err != nil {
+			return config.SpazioSlotsArgs{}, err
+		}
+		return DecodeArgs(decoded)
+	}
+	return config.SpazioSlotsArgs{}, configv1.WrongKind(fmt.Sprintf("%T", obj), config.SlotsKind)
+}
+
+// New makes the plugin of one profile; it is a PluginFactory. The first call begins to
+// follow pods, through the handle's informers, and BatchJobs, until ctx ends.
+func (f *Factory) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	args, err := DecodeArgs(obj)
+	if err != nil {
+		return nil, err
+	}
+	if err := args.Validate(); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", handle.ProfileName(), err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.started {
+		if err := f.run(ctx, handle); err != nil {
+			return nil, fmt.Errorf("plugin: %w", err)
+		}
+		f.started = true
+	}
+	return &plugin{Factory: f, handle: handle, graceful: args.WithDefaults().Swap == config.SwapGraceful}, nil
+}
+
+// Ready says whether the pods and the BatchJobs that there were at the start are known;
+// until then no pod is put into a slot.
+func (f *Factory) Ready() bool { return f.synced.Load() && f.known.Load() }
+
+// Wait returns when everything the Factory started has ended, after the end of the
+// context given to the first New. It returns at once if New was never called.
+func (f *Factory) Wait() { f.tasks.Wait() }
+
+var errNoKubeConfig = errors.New("SpazioSlots needs a scheduler whose handle has the configuration of its client")
+
+// run starts the Factory; f.mu is held.
+func (f *Factory) run(ctx context.Context, handle fwk.Handle) error {
+	if f.options.Jobs == nil {
+		if handle.KubeConfig() == nil {
+			return errNoKubeConfig
+		}
+		client, err := dynamic.NewForConfig(handle.KubeConfig())
+		if err != nil {
+			return fmt.Errorf("client for BatchJobs: %w", err)
+		}
+		f.options.Jobs = source(client)
+	}
+	synced, err := f.followPods(handle.SharedInformerFactory())
+	if err != nil {
+		return err
+	}
+	f.tasks.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), synced) {
+			f.synced.Store(true)
+			f.activate(ctx, f.jobs.all())
+		}
+	})
+	f.tasks.Go(func() { f.followJobs(ctx) })
+	return nil
+}
+
+// source lists and watches all BatchJobs.
+func source(client dynamic.Interface) cache.ListerWatcher {
+	r := client.Resource(schema.GroupVersionResource{Group: Group, Version: Version, Resource: BatchJobs})
+	return &cache.ListWatch{ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return r.List(ctx, o)
+	}, WatchFuncWithContext: r.Watch}
+}
+
+// followJobs keeps the jobs up to date until ctx ends.
+func (f *Factory) followJobs(ctx context.Context) {
+	logger, told := klog.FromContext(ctx), false
+	seen := func(obj any) { f.jobSeen(ctx, obj) }
+	jobs := optional.Kind{
+		Source: f.options.Jobs, Object: &unstructured.Unstructured{}, Strip: strip, Retry: f.options.Retry,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    seen,
+			UpdateFunc: func(_, obj any) { seen(obj) },
+			DeleteFunc: func(obj any) {
+				if last, ok := lastState[*unstructured.Unstructured](obj); ok {
+					f.jobs.remove(last.GetUID())
+				}
+			},
+		},
+		Synced: func() {
+			f.known.Store(true)
+			f.activate(ctx, f.jobs.all())
+		},
+		Ended: func(err error) {
+			f.known.Store(false)
+			f.jobs.clear()
+			if !told { // once until they are there again
+				logger.Info("No pod can be put into a slot: BatchJobs are not known", "plugin", Name, "reason", err)
+			}
+			told = !errors.Is(err, optional.ErrGone)
+		},
+	}
+	jobs.Follow(ctx)
+}
+
+// jobSeen takes in a BatchJob, and activates its pods if it asks for other slots.
+func (f *Factory) jobSeen(ctx context.Context, obj any) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	j, err := readJob(u)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "BatchJob not taken", "plugin", Name, "batchJob", klog.KObj(u))
+		f.jobs.remove(u.GetUID())
+		return
+	}
+	if f.jobs.set(j) && f.known.Load() {
+		f.activate(ctx, f.jobs.waiters(string(j.uid), place{}))
+	}
+}
+
+// activate has the scheduler try the pods again.
+func (f *Factory) activate(ctx context.Context, waiters []waiter) {
+	byProfile := make(map[*plugin]map[string]*v1.Pod)
+	for _, w := range waiters {
+		if byProfile[w.profile] == nil {
+			byProfile[w.profile] = make(map[string]*v1.Pod)
+		}
+		byProfile[w.profile][w.pod.Namespace+"/"+w.pod.Name] = w.pod
+	}
+	for p, pods := range byProfile {
+		p.handle.Activate(klog.FromContext(ctx), pods)
+	}
+}
+
+// followPods keeps the table up to date, and returns what says that it is.
+func (f *Factory) followPods(factory informers.SharedInformerFactory) (cache.InformerSynced, error) {
+	f.pods = factory.Core().V1().Pods().Lister()
+	registration, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if pod, ok := obj.(*v1.Pod); ok {
+				f.podSeen(pod)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			old, _ := before.(*v1.Pod)
+			pod, ok := after.(*v1.Pod)
+			if !ok {
+				return
+			}
+			// A deletion and a new pod of the same name can arrive as one update.
+			if old != nil && old.UID != pod.UID {
+				f.podGone(old)
+			}
+			f.podSeen(pod)
+		},
+		DeleteFunc: func(obj any) {
+			if pod, ok := lastState[*v1.Pod](obj); ok {
+				f.podGone(pod)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("follow pods: %w", err)
+	}
+	return registration.HasSynced, nil
+}
+
+// lastState returns the object of a delete event, which after a missed deletion is
+// wrapped and may be anything.
+func lastState[T metav1.Object](obj any) (T, bool) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	last, ok := obj.(T)
+	return last, ok
+}
+
+// podSeen takes in a pod as it is now.
+func (f *Factory) podSeen(pod *v1.Pod) {
+	switch {
+	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+		f.podGone(pod)
+	case isGhost(pod):
+		if at, ok := placeOf(pod); ok {
+			f.table.addGhost(ghost{pod.Namespace, pod.Name, pod.UID}, at)
+		}
+	case isTenant(pod) && pod.Spec.NodeName != "":
+		f.jobs.done(pod.UID)
+		// On another node than its slot's it is in none, whatever it says.
+		if at, ok := placeOf(pod); ok && at.slot.Node == pod.Spec.NodeName {
+			f.table.settle(pod.UID, runOf(pod), at)
+		} else {
+			f.table.remove(pod.UID)
+		}
+	}
+}
+
+// podGone forgets a pod that has ended, and activates those that wait for its slot: the
+// scheduler, which hears of its end by itself, may have tried them before the table did.
+func (f *Factory) podGone(pod *v1.Pod) {
+	f.table.removeGhost(pod.UID)
+	f.jobs.done(pod.UID)
+	if held, ok := f.table.remove(pod.UID); ok {
+		f.activate(context.Background(), f.jobs.waiters(held.run.job, held.place))
+	}
+}
+
+// there says whether the API has the pod, as far as is known.
+func (f *Factory) there(pod *v1.Pod) bool {
+	current, err := f.pods.Pods(pod.Namespace).Get(pod.Name)
+	return err == nil && current.UID == pod.UID
+}
+
+// placeOf is the slot that a pod's labels and annotation name.
+func placeOf(pod *v1.Pod) (place, bool) {
+	id, err := slot.ParseID(pod.Annotations[AnnotationSlot])
+	testbed := types.UID(pod.Labels[LabelTestbedUID])
+	return place{testbed, id}, err == nil && testbed != ""
+}

@@ -1,0 +1,101 @@
+package slots
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// request is what a pod asks for of a resource, in thousandths of cores or in units.
+type request struct {
+	resource v1.ResourceName
+	amount   int64
+}
+
+// requestsOf are the pod's, without those of nothing: cpu, memory and storage first,
+// then the others by name.
+func requestsOf(pod *v1.Pod) []request {
+	var requests []request
+	for name, quantity := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		amount := quantity.Value()
+		if name == v1.ResourceCPU {
+			amount = quantity.MilliValue()
+		}
+		if amount > 0 && counted(name) {
+			requests = append(requests, request{name, amount})
+		}
+	}
+	slices.SortFunc(requests, func(a, b request) int {
+		return cmp.Or(cmp.Compare(rank(a.resource), rank(b.resource)), strings.Compare(string(a.resource), string(b.resource)))
+	})
+	return requests
+}
+
+var first = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
+
+func rank(name v1.ResourceName) int {
+	if i := slices.Index(first, name); i >= 0 {
+		return i
+	}
+	return len(first)
+}
+
+// counted says whether nodes have an account of the resource.
+func counted(name v1.ResourceName) bool {
+	return rank(name) < len(first) || strings.Contains(string(name), "/") ||
+		strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) || strings.HasPrefix(string(name), v1.ResourceAttachableVolumesPrefix)
+}
+
+func amountOf(r fwk.Resource, name v1.ResourceName) int64 {
+	switch name {
+	case v1.ResourceCPU:
+		return r.GetMilliCPU()
+	case v1.ResourceMemory:
+		return r.GetMemory()
+	case v1.ResourceEphemeralStorage:
+		return r.GetEphemeralStorage()
+	}
+	return r.GetScalarResources()[name]
+}
+
+// swaps are a node's slots with a ghost that a pod takes the place of.
+type swaps struct {
+	// whole are ghosts that count for nothing: the pod that is to be fitted takes their
+	// place. pairs are ghosts and pods of which the smaller counts for nothing.
+	whole []fwk.Resource
+	pairs [][2]fwk.Resource
+}
+
+// pods is how many pods of the node will go.
+func (s *swaps) pods() int { return len(s.whole) + len(s.pairs) }
+
+// amount is how much of the resource is counted twice on the node.
+func (s *swaps) amount(name v1.ResourceName) (sum int64) {
+	for _, g := range s.whole {
+		sum += amountOf(g, name)
+	}
+	for _, p := range s.pairs {
+		sum += min(amountOf(p[0], name), amountOf(p[1], name))
+	}
+	return sum
+}
+
+// lacks are the reasons for which a pod that asks for these does not fit on the node, in
+// the words of NodeResourcesFit; none if it fits.
+func lacks(requests []request, node fwk.NodeInfo, s *swaps, drawn func(v1.ResourceName) bool) (reasons []string) {
+	if len(node.GetPods())+1-s.pods() > node.GetAllocatable().GetAllowedPodNumber() {
+		reasons = append(reasons, "Too many pods")
+	}
+	for _, r := range requests {
+		allocatable := amountOf(node.GetAllocatable(), r.resource)
+		free := allocatable - amountOf(node.GetRequested(), r.resource) + s.amount(r.resource)
+		if r.amount > free && (allocatable > 0 || !drawn(r.resource)) {
+			reasons = append(reasons, "Insufficient "+string(r.resource))
+		}
+	}
+	return reasons
+}

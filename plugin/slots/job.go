@@ -1,0 +1,232 @@
+package slots
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// job is what of a BatchJob is needed to place its pods. It is never changed.
+type job struct {
+	name types.NamespacedName
+	uid  types.UID
+	// testbed, places, attempt and holds are the creationRequest's, zero without one; holds is
+	// what each slot does.
+	testbed types.UID
+	places  []place
+	attempt string
+	holds   v1.ResourceList
+}
+
+// The fields of a BatchJob that are read.
+var (
+	testbedField   = []string{"status", "creationRequest", "testbed", "uid"}
+	slotsField     = []string{"status", "creationRequest", "slots"}
+	attemptField   = []string{"status", "creationRequest", "attempt"}
+	resourcesField = []string{"status", "creationRequest", "resources"}
+)
+
+// strip keeps the fields that are read, and what makes it an object.
+func strip(obj any) (any, error) {
+	whole, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	kept := &unstructured.Unstructured{Object: make(map[string]any)}
+	kept.SetGroupVersionKind(whole.GroupVersionKind())
+	kept.SetNamespace(whole.GetNamespace())
+	kept.SetName(whole.GetName())
+	kept.SetUID(whole.GetUID())
+	kept.SetResourceVersion(whole.GetResourceVersion())
+	for _, field := range [][]string{testbedField, slotsField, attemptField, resourcesField} {
+		value, found, err := unstructured.NestedFieldNoCopy(whole.Object, field...)
+		if err != nil || !found {
+			continue // what is not as it should be counts as absent
+		}
+		if err := unstructured.SetNestedField(kept.Object, value, field...); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
+}
+
+// readJob reads what strip keeps. An API server with the definition lets no other
+// request pass than one that can be read.
+func readJob(u *unstructured.Unstructured) (*job, error) {
+	j := &job{name: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, uid: u.GetUID()}
+	testbed, found, err := unstructured.NestedString(u.Object, testbedField...)
+	if err != nil || !found {
+		return j, err
+	}
+	attempt, _, err := unstructured.NestedInt64(u.Object, attemptField...)
+	if err != nil {
+		return nil, err
+	}
+	names, _, err := unstructured.NestedStringSlice(u.Object, slotsField...)
+	if err != nil {
+		return nil, err
+	}
+	resources, _, err := unstructured.NestedMap(u.Object, resourcesField...)
+	if err != nil {
+		return nil, err
+	}
+	if j.holds, err = quantities(resources); err != nil {
+		return nil, err
+	}
+	j.testbed, j.attempt, j.places = types.UID(testbed), strconv.FormatInt(attempt, 10), make([]place, len(names))
+	for i, name := range names {
+		id, err := slot.ParseID(name)
+		if err != nil {
+			return nil, err
+		}
+		j.places[i] = place{j.testbed, id}
+	}
+	return j, nil
+}
+
+func quantities(written map[string]any) (v1.ResourceList, error) {
+	list := make(v1.ResourceList, len(written))
+	for name, text := range written {
+		q, err := resource.ParseQuantity(fmt.Sprint(text))
+		if err != nil {
+			return nil, fmt.Errorf("resources[%s] = %v: %w", name, text, err)
+		}
+		list[v1.ResourceName(name)] = q
+	}
+	return list, nil
+}
+
+// sameRequest says whether the pods of both may go to the same places.
+func (j *job) sameRequest(other *job) bool {
+	return j.testbed == other.testbed && j.attempt == other.attempt && slices.Equal(j.places, other.places) &&
+		maps.EqualFunc(j.holds, other.holds, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
+}
+
+// exceeds says in which resources of those that the slots name the pod asks for more than
+// a slot holds; "" in none.
+func (j *job) exceeds(requests []request) string {
+	var excess []string
+	for _, r := range requests {
+		holds, named := j.holds[r.resource]
+		if !named {
+			continue
+		}
+		most := holds.Value()
+		if r.resource == v1.ResourceCPU {
+			most = holds.MilliValue()
+		}
+		if r.amount > most {
+			excess = append(excess, fmt.Sprintf("%s %s (a slot holds %s)", written(r), r.resource, holds.String()))
+		}
+	}
+	return strings.Join(excess, ", ")
+}
+
+// written is the amount as one writes it in a manifest.
+func written(r request) string {
+	switch r.resource {
+	case v1.ResourceCPU:
+		return resource.NewMilliQuantity(r.amount, resource.DecimalSI).String()
+	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return resource.NewQuantity(r.amount, resource.BinarySI).String()
+	}
+	return resource.NewQuantity(r.amount, resource.DecimalSI).String()
+}
+
+// jobs are the BatchJobs of the API, and the pods that wait for one of their slots. Safe
+// for concurrent use.
+type jobs struct {
+	mu      sync.RWMutex
+	byUID   map[types.UID]*job
+	waiting map[types.UID]waiter
+}
+
+// waiter is a pod that was tried by a profile.
+type waiter struct {
+	pod     *v1.Pod
+	profile *plugin
+}
+
+func newJobs() *jobs {
+	return &jobs{byUID: make(map[types.UID]*job), waiting: make(map[types.UID]waiter)}
+}
+
+// get returns the job with the UID, nil if there is none.
+func (j *jobs) get(uid types.UID) *job {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	return j.byUID[uid]
+}
+
+// of returns the pod's job, nil if there is none in its namespace.
+func (j *jobs) of(pod *v1.Pod) *job {
+	found := j.get(types.UID(pod.Labels[LabelBatchJobUID]))
+	if found == nil || found.name.Namespace != pod.Namespace {
+		return nil
+	}
+	return found
+}
+
+// set replaces what is known of a job, and says whether it asks for other slots now.
+func (j *jobs) set(now *job) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	before := j.byUID[now.uid]
+	j.byUID[now.uid] = now
+	return before == nil || !before.sameRequest(now)
+}
+
+func (j *jobs) remove(uid types.UID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.byUID, uid)
+}
+
+// clear forgets the jobs, not the pods that wait.
+func (j *jobs) clear() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clear(j.byUID)
+}
+
+// wait notes that a pod is being tried.
+func (j *jobs) wait(w waiter) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.waiting[w.pod.UID] = w
+}
+
+// done notes that a pod waits no more.
+func (j *jobs) done(pod types.UID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.waiting, pod)
+}
+
+// waiters returns the pods that wait for a slot of the job, and the ghosts of the place.
+func (j *jobs) waiters(job string, at place) []waiter {
+	return slices.DeleteFunc(j.all(), func(w waiter) bool {
+		if isGhost(w.pod) {
+			of, ok := placeOf(w.pod)
+			return !ok || of != at
+		}
+		return w.pod.Labels[LabelBatchJobUID] != job
+	})
+}
+
+// all returns every pod that waits.
+func (j *jobs) all() []waiter {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	return slices.Collect(maps.Values(j.waiting))
+}

@@ -1,0 +1,333 @@
+package slots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// plugin is the plugin of one profile.
+type plugin struct {
+	*Factory
+	handle   fwk.Handle
+	graceful bool
+}
+
+var (
+	_ fwk.PreFilterPlugin   = (*plugin)(nil)
+	_ fwk.FilterPlugin      = (*plugin)(nil)
+	_ fwk.ScorePlugin       = (*plugin)(nil)
+	_ fwk.ScoreExtensions   = (*plugin)(nil)
+	_ fwk.ReservePlugin     = (*plugin)(nil)
+	_ fwk.BindPlugin        = (*plugin)(nil)
+	_ fwk.EnqueueExtensions = (*plugin)(nil)
+	_ fwk.SignPlugin        = (*plugin)(nil)
+)
+
+// Name returns the plugin's name.
+func (*plugin) Name() string { return Name }
+
+// cycle is what one scheduling cycle knows of its pod.
+type cycle struct {
+	requests []request
+	// places is nil for a ghost. Of each node they are in the order of the request.
+	places map[string]*choice
+}
+
+// choice is the slots of a node that a pod may have, and the one that Filter took: the
+// first in which it fits. Filter sees a node once at a time.
+type choice struct {
+	candidates []candidate
+	chosen     int
+}
+
+// candidate is a slot that a pod may have. The first in the request has index 0.
+type candidate struct {
+	place place
+	index int64
+}
+
+const stateKey = fwk.StateKey(Name)
+
+// Clone returns the cycle itself: nobody tries a pod without some of the others.
+func (c *cycle) Clone() fwk.StateData { return c }
+
+var errNoCycle = errors.New("SpazioSlots: Filter, Score or Reserve without PreFilter")
+
+func cycleOf(state fwk.CycleState) (*cycle, error) {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoCycle, err)
+	}
+	c, ok := data.(*cycle)
+	if !ok {
+		return nil, errNoCycle
+	}
+	return c, nil
+}
+
+// PreFilter finds the slots that a pod may have.
+func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if !isGhost(pod) && !isTenant(pod) {
+		return nil, refuse("pods of this profile are ghosts and pods for slots: their label %s is %s or %s", LabelRole, RoleGhost, RoleSlot)
+	}
+	// Before its job is looked up: a change of that is then seen by either.
+	p.jobs.wait(waiter{pod, p})
+	if !p.there(pod) { // its deletion may have come before
+		p.jobs.done(pod.UID)
+	}
+	if !p.synced.Load() {
+		return nil, refuse("pods in slots are still being read from the API")
+	}
+	c := &cycle{requests: requestsOf(pod)}
+	if isGhost(pod) {
+		return nil, p.preFilterGhost(state, pod, c)
+	}
+	j, refused := p.request(pod, c.requests)
+	if refused != nil {
+		return nil, refused
+	}
+	if c.places, refused = p.candidates(pod, j); refused != nil {
+		return nil, refused
+	}
+	state.Write(stateKey, c)
+	return &fwk.PreFilterResult{NodeNames: sets.KeySet(c.places)}, nil
+}
+
+// preFilterGhost lets a ghost pass unless a pod is in its slot: one that the testbed's
+// controller has not heard of yet.
+func (p *plugin) preFilterGhost(state fwk.CycleState, pod *v1.Pod, c *cycle) *fwk.Status {
+	if at, ok := placeOf(pod); ok && p.table.occupied(at) {
+		return refuse("a pod is in the slot %s", at.slot)
+	}
+	p.jobs.done(pod.UID)
+	state.Write(stateKey, c)
+	return nil
+}
+
+// request returns the pod's job if it asks for pods like this one.
+func (p *plugin) request(pod *v1.Pod, requests []request) (*job, *fwk.Status) {
+	uid := pod.Labels[LabelBatchJobUID]
+	if uid == "" {
+		return nil, refuse("the pod has no label %s", LabelBatchJobUID)
+	}
+	j := p.jobs.of(pod)
+	switch {
+	case j == nil && !p.known.Load():
+		return nil, refuse("BatchJobs are not known: the API server has not shown them yet")
+	case j == nil:
+		return nil, refuse("no BatchJob in namespace %s has the UID %s", pod.Namespace, uid)
+	case j.attempt == "":
+		return nil, refuse("%s has no slots", j.name)
+	case j.attempt != pod.Labels[LabelAttempt]:
+		return nil, refuse("%s is at attempt %s, the pod is of attempt %q", j.name, j.attempt, pod.Labels[LabelAttempt])
+	case string(j.testbed) != pod.Labels[LabelTestbedUID]:
+		return nil, refuse("%s has slots of the testbed %s, the pod is for %q", j.name, j.testbed, pod.Labels[LabelTestbedUID])
+	}
+	if excess := j.exceeds(requests); excess != "" {
+		return nil, refuse("too large for a slot of %s: asks for %s", j.name, excess)
+	}
+	return j, nil
+}
+
+// candidates returns the job's slots that are not taken, by node.
+func (p *plugin) candidates(pod *v1.Pod, j *job) (map[string]*choice, *fwk.Status) {
+	nodes, nowhere, taken := make(map[string]*choice), 0, 0
+	for i, free := range p.table.free(pod.UID, runOf(pod), j.places) {
+		at := j.places[i]
+		switch on := nodes[at.slot.Node]; {
+		case !free:
+			taken++
+		case on != nil:
+			on.candidates = append(on.candidates, candidate{at, int64(i)})
+		case !p.has(at.slot.Node):
+			nowhere++
+		default:
+			nodes[at.slot.Node] = &choice{candidates: []candidate{{at, int64(i)}}, chosen: -1}
+		}
+	}
+	switch {
+	case len(nodes) > 0:
+		p.preferKept(pod, nodes)
+		return nodes, nil
+	case nowhere > 0:
+		return nil, refuse("%d of %d slots of %s are taken, and the nodes of the others are gone", taken, len(j.places), j.name)
+	case taken == 1:
+		return nil, refuse("the slot of %s is taken", j.name)
+	}
+	return nil, refuse("all %d slots of %s are taken", taken, j.name)
+}
+
+// preferKept puts the slot that is kept for the pod before the others.
+func (p *plugin) preferKept(pod *v1.Pod, nodes map[string]*choice) {
+	held, ok := p.table.tenancy(pod.UID)
+	if !ok || nodes[held.place.slot.Node] == nil {
+		return
+	}
+	list := nodes[held.place.slot.Node].candidates
+	for i := range list {
+		if list[i].place == held.place {
+			kept := candidate{held.place, -1}
+			copy(list[1:], list[:i])
+			list[0] = kept
+			return
+		}
+	}
+}
+
+// has says whether the scheduler knows the node.
+func (p *plugin) has(node string) bool {
+	_, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node)
+	return err == nil
+}
+
+// refuse says why a pod can be put nowhere. Evicting pods does not help it.
+func refuse(format string, args ...any) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(format, args...))
+}
+
+// PreFilterExtensions returns nil: no pod is evicted for another in this profile.
+func (*plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// Filter refuses a node where the pod fits into none of its slots.
+func (p *plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	c, err := cycleOf(state)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	on := p.look(info)
+	if c.places == nil {
+		return judge(lacks(c.requests, info, on.swaps(nil), p.drawn))
+	}
+	choice := c.places[info.Node().Name]
+	if choice == nil {
+		return refuse("the node has none of the pod's slots")
+	}
+	var reasons []string
+	for i := range choice.candidates {
+		if reasons = lacks(c.requests, info, on.swaps(&choice.candidates[i].place), p.drawn); len(reasons) == 0 {
+			choice.chosen = i
+			return nil
+		}
+	}
+	choice.chosen = -1
+	return judge(reasons)
+}
+
+func judge(reasons []string) *fwk.Status {
+	if len(reasons) == 0 {
+		return nil
+	}
+	return fwk.NewStatus(fwk.Unschedulable, reasons...)
+}
+
+// drawn says whether the resource is one of DynamicResources, which sees to it.
+func (p *plugin) drawn(name v1.ResourceName) bool {
+	manager := p.handle.SharedDRAManager()
+	return manager != nil && manager.DeviceClassResolver().GetDeviceClass(name) != nil
+}
+
+// occupants are what a node has in its slots.
+type occupants struct {
+	ghosts, tenants map[place]fwk.PodInfo
+}
+
+// look finds a node's ghosts and the pods in their places. Those that are on their way
+// say nothing of their slot yet.
+func (p *plugin) look(info fwk.NodeInfo) *occupants {
+	o := &occupants{ghosts: make(map[place]fwk.PodInfo), tenants: make(map[place]fwk.PodInfo)}
+	for _, pod := range info.GetPods() {
+		switch {
+		case isGhost(pod.GetPod()):
+			if at, ok := placeOf(pod.GetPod()); ok {
+				o.ghosts[at] = pod
+			}
+		case isTenant(pod.GetPod()):
+			if held, ok := p.table.tenancy(pod.GetPod().UID); ok {
+				o.tenants[held.place] = pod
+			}
+		}
+	}
+	return o
+}
+
+// swaps returns those that are under way and, if a place is given, the one that would be.
+func (o *occupants) swaps(of *place) *swaps {
+	s := &swaps{}
+	for at, g := range o.ghosts {
+		tenant := o.tenants[at]
+		switch {
+		case of != nil && at == *of:
+			s.whole = append(s.whole, g.CalculateResource().Resource)
+		case tenant != nil:
+			s.pairs = append(s.pairs, [2]fwk.Resource{g.CalculateResource().Resource, tenant.CalculateResource().Resource})
+		}
+	}
+	return s
+}
+
+// Score returns how late in the request the node's slot comes.
+func (*plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	c, err := cycleOf(state)
+	if err != nil {
+		return 0, fwk.AsStatus(err)
+	}
+	choice := c.places[info.Node().Name]
+	if choice == nil || choice.chosen < 0 {
+		return math.MaxInt64, nil
+	}
+	return choice.candidates[choice.chosen].index, nil
+}
+
+// ScoreExtensions returns the plugin itself, which normalises.
+func (p *plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore gives everything to the node of the first slot.
+func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+	least := int64(math.MaxInt64)
+	for _, s := range scores {
+		least = min(least, s.Score)
+	}
+	for i := range scores {
+		if scores[i].Score == least {
+			scores[i].Score = fwk.MaxScore
+		} else {
+			scores[i].Score = fwk.MinScore
+		}
+	}
+	return nil
+}
+
+// Reserve takes the slot.
+func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	if isGhost(pod) {
+		return nil
+	}
+	c, err := cycleOf(state)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	choice := c.places[node]
+	if choice == nil || choice.chosen < 0 {
+		return fwk.AsStatus(fmt.Errorf("%w: no slot on %s", errNoCycle, node))
+	}
+	at := choice.candidates[choice.chosen].place
+	if !p.table.reserve(pod.UID, runOf(pod), at) {
+		// Its job may have another one, which nothing else would have it tried for.
+		p.activate(ctx, []waiter{{pod, p}})
+		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the slot %s has been taken meanwhile", at.slot))
+	}
+	p.jobs.done(pod.UID)
+	return nil
+}
+
+// Unreserve gives the slot back, unless the pod's bind has begun: then nobody may hold the
+// slot's resources, and the pod is to have it when it is tried again.
+func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
+	p.table.unreserve(pod.UID, func() bool { return p.there(pod) })
+}

@@ -1,0 +1,765 @@
+package slots_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/slots"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// pair is a world of two nodes of 2 cores, with two slots of 1 core each and their
+// ghosts, and the job crawler that has asked for all four. The first slots of the nodes
+// come first, as in any testbed.
+func pair(t testing.TB) *world {
+	w := newWorld(t)
+	w.node("a", "cpu 2 memory 2Gi")
+	w.node("b", "cpu 2 memory 2Gi")
+	w.ghosts("cpu 1 memory 1Gi", "a/0", "a/1", "b/0", "b/1")
+	w.jobs.put(jobOf("crawler", 1, "cpu 1 memory 1Gi", "a/0", "b/0", "a/1", "b/1"))
+	w.start()
+	return w
+}
+
+// submit creates a pod for one of the crawler's slots.
+func (w *world) submit(name, asks string) *v1.Pod { return w.put(podOf("crawler", name, asks)) }
+
+// TestSlotsInOrder: pods get a job's slots in the order of the request, each in the place
+// of its ghost, and no other pod is touched.
+func TestSlotsInOrder(t *testing.T) {
+	w := pair(t)
+	other := podOf("crawler", "bystander", "")
+	other.Labels, other.Spec.NodeName = nil, "a"
+	w.put(other)
+	for i, want := range []string{"a/0", "b/0", "a/1", "b/1"} {
+		if got := w.place(w.submit(fmt.Sprint("pod-", i), "cpu 1 memory 1Gi")); got != want {
+			t.Fatalf("pod %d is in %q, want %s", i, got, want)
+		}
+		if got, want := w.gone(), []string{"ghost-" + strings.ReplaceAll(want, "/", "-") + " grace 0"}; !slices.Equal(got, want) {
+			t.Errorf("for pod %d went %q, want %q", i, got, want)
+		}
+	}
+	if got := w.place(w.submit("late", "cpu 1")); got != "all 4 slots of default/crawler are taken" {
+		t.Errorf("a fifth pod: %q", got)
+	}
+	if w.current("default", "bystander") == nil {
+		t.Error("a pod that is no ghost has gone")
+	}
+	elsewhere := w.put(ghostOf("b/1", "cpu 1"))
+	for slot, want := range map[string]string{"a/1": "a pod is in the slot a/1", "b/1": "a pod is in the slot b/1"} {
+		if got := w.place(w.put(ghostOf(slot, "cpu 1"))); got != want {
+			t.Errorf("a ghost: %q", got)
+		}
+	}
+	w.woken()
+	// kube-scheduler's own handler may have had them tried when the table knew nothing yet.
+	w.remove(w.current("default", "pod-2"), false)
+	if got := w.woken(); !slices.Equal(got, []string{"ghost-a-1", "late"}) {
+		t.Errorf("the end of the pod in a/1 has activated %q", got)
+	}
+	w.remove(elsewhere, false)
+	if got := w.place(w.submit("next", "cpu 1")); got != "a/1" {
+		t.Errorf("after the end of a pod the next is in %q", got)
+	}
+}
+
+// TestMessages: what a pod is told that goes nowhere.
+func TestMessages(t *testing.T) {
+	w := newWorld(t)
+	w.node("a", "cpu 2 memory 2Gi example.com/gpu 1")
+	w.ghosts("cpu 1 memory 1Gi", "a/0", "a/1")
+	for _, j := range []struct {
+		name string
+		ids  []string
+	}{{"crawler", []string{"a/0", "b/0"}}, {"single", []string{"a/1"}}, {"four", []string{"a/10", "a/11", "a/12", "a/13"}}, {"elsewhere", []string{"x/0", "x/1", "a/20"}}} {
+		w.jobs.put(jobOf(j.name, 1, "cpu 1 memory 1Gi example.com/gpu 1", j.ids...))
+	}
+	idle := jobOf("idle", 1, "")
+	delete(idle.Object, "status")
+	w.jobs.put(idle)
+	foreign := jobOf("foreign", 1, "cpu 1", "a/0")
+	foreign.SetNamespace("other")
+	w.jobs.put(foreign)
+	for i := range 4 {
+		w.put(bound(podOf("four", fmt.Sprint("in-", i), ""), fmt.Sprint("a/1", i)))
+	}
+	w.put(bound(podOf("single", "in-single", ""), "a/1"))
+	w.put(bound(podOf("elsewhere", "in-elsewhere", ""), "a/20"))
+	w.start()
+	with := func(pod *v1.Pod, label, value string) *v1.Pod {
+		pod.Labels[label] = value
+		return pod
+	}
+	var said strings.Builder
+	for _, c := range []struct {
+		about string
+		pod   *v1.Pod
+	}{
+		{"a pod of no testbed", with(podOf("crawler", "p", ""), slots.LabelRole, "")},
+		{"of no job", with(podOf("crawler", "p", ""), slots.LabelBatchJobUID, "")},
+		{"of an unknown job", podOf("unknown", "p", "")},
+		{"of another namespace's job", podOf("foreign", "p", "")},
+		{"of a job without slots", podOf("idle", "p", "")},
+		{"of an attempt before", with(podOf("crawler", "p", ""), slots.LabelAttempt, "0")},
+		{"of no attempt", with(podOf("crawler", "p", ""), slots.LabelAttempt, "")},
+		{"for another testbed", with(podOf("crawler", "p", ""), slots.LabelTestbedUID, "beef")},
+		{"too large", podOf("crawler", "p", "cpu 1500m memory 1025Mi example.com/gpu 2")},
+		{"beyond one slot", podOf("single", "p", "")},
+		{"beyond all slots", podOf("four", "p", "")},
+		{"with slots on lost nodes", podOf("elsewhere", "p", "")},
+		{"a ghost of a slot that a pod is in", ghostOf("a/1", "cpu 1")},
+		{"for what the node has not", podOf("crawler", "p", "cpu 1 ephemeral-storage 1Gi")},
+	} {
+		w.put(c.pod)
+		_, _, status := w.try(c.pod)
+		fmt.Fprintf(&said, "%s: %v: %s\n", c.about, status.Code(), reasons(status))
+		w.remove(c.pod, false)
+	}
+	const golden = "testdata/messages.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(said.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), said.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func reasons(status *fwk.Status) string {
+	if status == nil {
+		return ""
+	}
+	return strings.Join(status.Reasons(), ", ")
+}
+
+// TestFit: a slot's ghost makes place for its pod, and nobody else's does.
+func TestFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		// node is its allocatable, on what is there besides the slot's ghost: names of
+		// slots, and of other pods, and what they ask for.
+		node, ghost string
+		on          map[string]string
+		asks, want  string
+	}{
+		"in the ghost's place":          {node: "cpu 1 memory 1Gi", ghost: "cpu 1 memory 1Gi", asks: "cpu 1 memory 1Gi"},
+		"larger than its ghost":         {node: "cpu 1", ghost: "cpu 500m", asks: "cpu 501m", on: map[string]string{"x": "cpu 500m"}, want: "Insufficient cpu"},
+		"as large as what is left":      {node: "cpu 1", ghost: "cpu 500m", asks: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
+		"beside another ghost":          {node: "cpu 1", ghost: "cpu 500m", asks: "cpu 600m", on: map[string]string{"a/1": "cpu 500m"}, want: "Insufficient cpu"},
+		"without a ghost":               {node: "cpu 1", asks: "cpu 500m", on: map[string]string{"x": "cpu 501m"}, want: "Insufficient cpu"},
+		"without a ghost, with room":    {node: "cpu 1", asks: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
+		"its place among pods":          {node: "pods 2 cpu 1", ghost: "cpu 1", asks: "cpu 1", on: map[string]string{"x": ""}},
+		"too many pods":                 {node: "pods 2 cpu 1", asks: "", on: map[string]string{"x": "", "y": ""}, want: "Too many pods"},
+		"nothing asked of a full node":  {node: "cpu 1", asks: "", on: map[string]string{"x": "cpu 2"}},
+		"an unknown resource":           {node: "cpu 1", asks: "example.com/gpu 1", want: "Insufficient example.com/gpu"},
+		"the ghost's device":            {node: "cpu 1 example.com/gpu 1", ghost: "example.com/gpu 1", asks: "example.com/gpu 1"},
+		"every reason, in one order":    {node: "pods 0", asks: "example.com/b 1 example.com/a 1 memory 1 cpu 1 ephemeral-storage 1", want: "Too many pods, Insufficient cpu, Insufficient memory, Insufficient ephemeral-storage, Insufficient example.com/a, Insufficient example.com/b"},
+		"what no node counts":           {node: "cpu 1", asks: "cpu 1 storage 1Gi"},
+		"beside a swap under way":       {node: "cpu 2", ghost: "cpu 1", asks: "cpu 1", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 1"}},
+		"beside a swap of a small pod":  {node: "cpu 2", asks: "cpu 1100m", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 500m"}, want: "Insufficient cpu"},
+		"beside a swap of no ghost":     {node: "cpu 2", asks: "cpu 1100m", on: map[string]string{"in a/1": "cpu 1"}, want: "Insufficient cpu"},
+		"pods of a swap count for one":  {node: "pods 2 cpu 1", asks: "", on: map[string]string{"a/1": "", "in a/1": ""}},
+		"and no less":                   {node: "pods 1 cpu 1", asks: "", on: map[string]string{"a/1": "", "in a/1": ""}, want: "Too many pods"},
+		"in the place of a ghost, also": {node: "cpu 2", ghost: "cpu 1", asks: "cpu 1", on: map[string]string{"a/1": "cpu 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.node("a", c.node)
+			if c.ghost != "" {
+				w.ghosts(c.ghost, "a/0")
+			}
+			for on, asks := range c.on {
+				switch slot, in := strings.CutPrefix(on, "in "); {
+				case in:
+					w.put(bound(podOf("crawler", "tenant", asks), slot))
+				case strings.Contains(on, "/"):
+					w.ghosts(asks, on)
+				default:
+					pod := podOf("crawler", on, asks)
+					pod.Labels, pod.Spec.NodeName = nil, "a"
+					w.put(pod)
+				}
+			}
+			w.jobs.put(jobOf("crawler", 1, "", "a/0"))
+			w.start()
+			_, _, status := w.try(w.submit("pod", c.asks))
+			if got := reasons(status); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestGhosts: they are placed as any pod, with what there is.
+func TestGhosts(t *testing.T) {
+	w := newWorld(t)
+	w.node("a", "cpu 2")
+	w.start()
+	ghost := w.put(ghostOf("a/0", "cpu 1500m"))
+	if got := w.place(ghost); got != "a/0" || w.current("lab", ghost.Name).Spec.NodeName != "a" {
+		t.Errorf("the ghost is in %q", got)
+	}
+	if got := w.place(w.put(ghostOf("a/1", "cpu 1"))); got != "Insufficient cpu" {
+		t.Errorf("a second ghost: %q", got)
+	}
+	if gone := w.gone(); gone != nil {
+		t.Errorf("ghosts have displaced %q", gone)
+	}
+}
+
+// TestRace: of two pods that have found the same slot one gets it, and the other is tried
+// again at once.
+func TestRace(t *testing.T) {
+	w := pair(t)
+	w.jobs.put(jobOf("crawler", 1, "cpu 1 memory 1Gi", "b/1"))
+	first, second := w.submit("first", "cpu 1"), w.submit("second", "cpu 1")
+	var states [2]*cycleState
+	eventually(t, "both find the only slot", func() bool {
+		for i, pod := range []*v1.Pod{first, second} {
+			state, node, status := w.find(pod)
+			if !status.IsSuccess() || node != "b" {
+				return false
+			}
+			states[i] = state
+		}
+		return true
+	})
+	if status := w.Reserve(t.Context(), states[0], first, "b"); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	w.woken()
+	status := w.Reserve(t.Context(), states[1], second, "b")
+	if status.Code() != fwk.Unschedulable || status.Message() != "the slot b/1 has been taken meanwhile" {
+		t.Errorf("the second: %v", status)
+	}
+	if woken := w.woken(); !slices.Equal(woken, []string{"second"}) {
+		t.Errorf("activated %q", woken)
+	}
+	w.Unreserve(t.Context(), states[1], second, "b")
+	if _, _, status := w.find(second); status.Message() != "the slot of default/crawler is taken" {
+		t.Errorf("the loser has freed the slot: %v", status)
+	}
+	w.Unreserve(t.Context(), states[0], first, "b")
+	if _, node, status := w.find(second); !status.IsSuccess() || node != "b" {
+		t.Errorf("after the first has given it back: %q, %v", node, status)
+	}
+}
+
+var internal = apierrors.NewInternalError(errors.New("etcd is away"))
+
+// TestFailedBind: a pod whose ghost has gone and whose bind failed keeps its slot, and
+// how long nobody held the slot is known.
+func TestFailedBind(t *testing.T) {
+	w := pair(t)
+	before := swaps(t)
+	w.noBind = []error{internal}
+	pod, sibling := w.submit("pod", "cpu 1"), w.submit("sibling", "cpu 1")
+	if got := w.place(pod); !strings.Contains(got, "etcd is away") {
+		t.Fatalf("the API refuses, and the pod is in %q", got)
+	}
+	if got := w.gone(); len(got) != 1 {
+		t.Fatalf("deleted %q", got)
+	}
+	if got := swaps(t); got != before {
+		t.Errorf("a swap that has failed is counted: %v, before %v", got, before)
+	}
+	w.advance(3 * time.Second)
+	if got := w.place(sibling); got != "b/0" {
+		t.Errorf("a sibling is in %q, a/0 is kept", got)
+	}
+	if got := w.place(pod); got != "a/0" {
+		t.Errorf("when it is tried again, the pod is in %q", got)
+	}
+	if got := swaps(t); got.count != before.count+2 || got.sum != before.sum+3 {
+		t.Errorf("swaps %+v, before %+v; want one of 3 s and one of none", got, before)
+	}
+}
+
+// TestKeptComesFirst: a pod goes into the slot whose ghost has gone for it, although one
+// before that has become free.
+func TestKeptComesFirst(t *testing.T) {
+	w := pair(t)
+	first, pod := w.submit("first", "cpu 1"), w.submit("pod", "cpu 1")
+	w.place(first)
+	w.noBind = []error{internal}
+	w.place(pod)
+	w.remove(first, false)
+	if got := w.place(pod); got != "b/0" {
+		t.Errorf("the pod is in %q, b/0 was kept for it", got)
+	}
+	// On one node the same.
+	third, fourth := w.submit("third", "cpu 1"), w.submit("fourth", "cpu 1")
+	w.place(third)
+	w.noBind = []error{internal}
+	w.place(fourth)
+	w.remove(w.current("default", "third"), true)
+	if got := w.place(fourth); got != "a/1" {
+		t.Errorf("the fourth is in %q, a/1 was kept for it", got)
+	}
+}
+
+// TestKeptSlotIsNotLost: what is kept for a pod is free when that has gone, belongs to
+// another run, or cannot have it any more.
+func TestKeptSlotIsNotLost(t *testing.T) {
+	fail := func(t *testing.T) (*world, *v1.Pod) {
+		w := pair(t)
+		w.jobs.put(jobOf("crawler", 1, "cpu 1", "a/0"))
+		pod := w.submit("pod", "cpu 1")
+		eventually(t, "the request has one slot", func() bool {
+			w.noBind = []error{internal}
+			w.place(pod)
+			return w.current("lab", "ghost-a-0") == nil && len(w.placesLeft(t)) == 0
+		})
+		w.woken()
+		return w, pod
+	}
+	t.Run("the pod goes", func(t *testing.T) {
+		w, pod := fail(t)
+		next := w.submit("next", "cpu 1")
+		if got := w.place(next); got != "the slot of default/crawler is taken" {
+			t.Fatalf("the next: %q", got)
+		}
+		w.remove(pod, false)
+		if woken := w.woken(); !slices.Equal(woken, []string{"next"}) {
+			t.Errorf("activated %q", woken)
+		}
+		if got := w.place(next); got != "a/0" {
+			t.Errorf("the next: %q", got)
+		}
+	})
+	t.Run("the pod has gone before it was reserved", func(t *testing.T) {
+		w := pair(t)
+		pod := w.submit("pod", "cpu 1")
+		state, node, _ := w.find(pod)
+		w.remove(pod, false)
+		if status := w.Reserve(t.Context(), state, pod, node); !status.IsSuccess() {
+			t.Fatal(status.AsError())
+		}
+		if status := w.bind(t.Context(), state, pod, node); status.IsSuccess() {
+			t.Error("a pod that is gone was bound")
+		}
+		if got := w.place(w.submit("next", "cpu 1")); got != "a/0" {
+			t.Errorf("the next is in %q", got)
+		}
+	})
+	t.Run("another attempt", func(t *testing.T) {
+		w, _ := fail(t)
+		w.jobs.put(jobOf("crawler", 2, "cpu 1", "a/0"))
+		next := podOf("crawler", "next", "cpu 1")
+		next.Labels[slots.LabelAttempt] = "2"
+		w.put(next)
+		eventually(t, "the new attempt has the slot", func() bool { return w.place(next) == "a/0" })
+	})
+	t.Run("its node is lost", func(t *testing.T) {
+		w := pair(t)
+		w.noBind = []error{internal}
+		pod := w.submit("pod", "cpu 1")
+		w.place(pod)
+		delete(w.nodes, "a")
+		if got := w.place(pod); got != "b/0" {
+			t.Errorf("it is in %q", got)
+		}
+	})
+	t.Run("a ghost comes back", func(t *testing.T) {
+		w, pod := fail(t)
+		again := ghostOf("a/0", "cpu 1 memory 1Gi")
+		again.UID = "another"
+		if got := w.place(w.put(again)); got != "a/0" {
+			t.Fatalf("the ghost: %q", got)
+		}
+		if got := w.place(pod); got != "a/0" || w.current("lab", again.Name) != nil {
+			t.Errorf("the pod is in %q beside the ghost %v", got, w.current("lab", again.Name))
+		}
+	})
+}
+
+// placesLeft tries a pod that comes and goes, and returns where it would have been.
+func (w *world) placesLeft(t *testing.T) []string {
+	t.Helper()
+	probe := w.submit("probe", "")
+	state, node, status := w.try(probe)
+	w.remove(probe, false)
+	if !status.IsSuccess() {
+		return nil
+	}
+	w.Unreserve(t.Context(), state, probe, node)
+	return []string{node}
+}
+
+// TestDeletion: a ghost that is gone is no error, another pod of its name is left alone,
+// and if the API says nothing the pod is not bound.
+func TestDeletion(t *testing.T) {
+	t.Run("not found", func(t *testing.T) {
+		w := pair(t)
+		w.noDelete = []error{apierrors.NewNotFound(podResource, "ghost-a-0")}
+		if got := w.place(w.submit("pod", "cpu 1")); got != "a/0" {
+			t.Error(got)
+		}
+	})
+	t.Run("another of its name", func(t *testing.T) {
+		w := pair(t)
+		pod := w.submit("pod", "cpu 1")
+		w.noDelete = []error{apierrors.NewConflict(podResource, "ghost-a-0", errors.New("the UID differs"))}
+		if got := w.place(pod); got != "a/0" || w.current("lab", "ghost-a-0") == nil {
+			t.Error(got)
+		}
+	})
+	t.Run("no answer", func(t *testing.T) {
+		w := pair(t)
+		pod := w.submit("pod", "cpu 1")
+		w.noDelete = []error{internal}
+		got := w.place(pod)
+		if !strings.Contains(got, "lab/ghost-a-0 of the slot a/0") || !strings.Contains(got, "etcd is away") || w.current("default", "pod").Spec.NodeName != "" {
+			t.Error(got)
+		}
+		if got := w.place(pod); got != "a/0" {
+			t.Error(got)
+		}
+	})
+}
+
+// TestGraceful: the pod is bound when its slot's ghost has ended, and not for ever.
+func TestGraceful(t *testing.T) {
+	w := newWorld(t)
+	w.args.Swap = config.SwapGraceful
+	w.node("a", "cpu 2")
+	w.ghosts("cpu 1", "a/0", "a/1")
+	w.jobs.put(jobOf("crawler", 1, "cpu 1", "a/0"))
+	w.start()
+	pod := w.submit("pod", "cpu 1")
+	state, node, status := w.try(pod)
+	if !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("stopping"))
+	if status := w.bind(ctx, state, pod, node); !strings.Contains(status.Message(), "stopping") {
+		t.Errorf("with a context that has ended: %v", status)
+	}
+	if got := w.gone(); !slices.Equal(got, []string{"ghost-a-0 grace 1"}) {
+		t.Errorf("deleted %q", got)
+	}
+	if state, node, status = w.try(pod); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	ended := make(chan *fwk.Status)
+	go func() { ended <- w.bind(t.Context(), state, pod, node) }()
+	eventually(t, "the ghost is to end", func() bool { return len(w.gone()) == 1 })
+	other := ghostOf("a/1", "")
+	w.remove(other, false) // not that one
+	select {
+	case status := <-ended:
+		t.Fatalf("bound beside the ghost: %v", status)
+	default:
+	}
+	w.remove(ghostOf("a/0", ""), true)
+	if status := <-ended; !status.IsSuccess() || w.current("default", "pod").Annotations[slots.AnnotationSlot] != "a/0" {
+		t.Errorf("after its end: %v", status)
+	}
+}
+
+// TestRestart: a scheduler that starts knows from the API's pods who is in which slot;
+// one that was killed between a ghost's deletion and the bind goes on.
+func TestRestart(t *testing.T) {
+	w := pair(t)
+	for i := range 2 {
+		w.place(w.submit(fmt.Sprint("pod-", i), "cpu 1"))
+	}
+	third := w.submit("pod-2", "cpu 1")
+	if _, _, status := w.try(third); !status.IsSuccess() { // a/1
+		t.Fatal(status.AsError())
+	}
+	w.remove(ghostOf("a/1", ""), false)
+	succeeded := w.current("default", "pod-1").DeepCopy()
+	succeeded.Status.Phase = v1.PodSucceeded
+	w.put(succeeded)
+	liar := bound(podOf("crawler", "liar", ""), "b/1")
+	liar.Spec.NodeName = "a" // it says that it is in a slot of another node
+	w.put(liar)
+	w.start()
+	for pod, want := range map[*v1.Pod]string{third: "b/0"} {
+		if got := w.place(pod); got != want {
+			t.Errorf("%s is in %q, want %s", pod.Name, got, want)
+		}
+	}
+	if got := w.place(w.submit("pod-3", "cpu 1")); got != "a/1" {
+		t.Errorf("the slot without a ghost: %q", got)
+	}
+	if got := w.place(w.submit("pod-4", "cpu 1")); got != "b/1" {
+		t.Errorf("the last slot: %q", got)
+	}
+	if got := w.place(w.submit("pod-5", "cpu 1")); got != "all 4 slots of default/crawler are taken" {
+		t.Errorf("one more: %q", got)
+	}
+}
+
+// TestDefinitionComes: a scheduler starts without BatchJobs and notices when they come,
+// go and come back; pods that waited are tried then.
+func TestDefinitionComes(t *testing.T) {
+	gone := map[string]error{
+		"no definition": apierrors.NewNotFound(schema.GroupResource{Resource: slots.BatchJobs}, ""),
+		"forbidden":     apierrors.NewForbidden(schema.GroupResource{Resource: slots.BatchJobs}, "", errors.New("not for you")),
+	}
+	for name, err := range gone {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.node("a", "cpu 1")
+			w.jobs.put(jobOf("crawler", 1, "cpu 1", "a/0"))
+			w.jobs.lose(err)
+			w.begin()
+			pod := w.submit("pod", "cpu 1")
+			eventually(t, "pods are known", func() bool {
+				_, _, status := w.find(pod)
+				return status.Message() == "BatchJobs are not known: the API server has not shown them yet"
+			})
+			if w.factory.Ready() {
+				t.Error("ready without BatchJobs")
+			}
+			w.woken()
+			w.jobs.lose(nil)
+			eventually(t, "the pod is tried again", func() bool { return slices.Contains(w.woken(), "pod") })
+			if got := w.place(pod); got != "a/0" {
+				t.Errorf("it is in %q", got)
+			}
+			w.jobs.lose(err)
+			late := w.submit("late", "cpu 1")
+			eventually(t, "BatchJobs are forgotten", func() bool {
+				return strings.HasPrefix(w.place(late), "BatchJobs are not known")
+			})
+			w.woken()
+			w.jobs.lose(nil)
+			eventually(t, "it is tried again", func() bool { return slices.Contains(w.woken(), "late") })
+			if got := w.place(late); got != "the slot of default/crawler is taken" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// TestRequestChanges: the pods that wait for a job are activated when it asks for other
+// slots, and only they.
+func TestRequestChanges(t *testing.T) {
+	w := newWorld(t)
+	w.node("a", "cpu 9")
+	w.jobs.put(jobOf("other", 1, "cpu 1", "a/8"))
+	w.start()
+	early, stranger := w.submit("early", "cpu 1"), w.put(podOf("other", "stranger", "cpu 2"))
+	gone := w.submit("gone", "cpu 1")
+	for _, pod := range []*v1.Pod{early, stranger, gone} {
+		if _, _, status := w.try(pod); status.Code() != fwk.UnschedulableAndUnresolvable {
+			t.Fatal(status)
+		}
+	}
+	w.remove(gone, false)
+	if _, _, status := w.try(gone); status.IsSuccess() { // the queue had it still
+		t.Fatal("a pod of no job has passed")
+	}
+	woken := func() (names []string) {
+		eventually(t, "pods are activated", func() bool { names = w.woken(); return len(names) > 0 })
+		return names
+	}
+	job := jobOf("crawler", 1, "cpu 1", "a/0")
+	w.jobs.put(job)
+	if got := woken(); !slices.Equal(got, []string{"early"}) {
+		t.Errorf("activated %q", got)
+	}
+	if got := w.place(early); got != "a/0" {
+		t.Error(got)
+	}
+	late := w.submit("late", "cpu 1")
+	w.place(late)
+	// What the pods need not know wakes nobody.
+	same := job.DeepCopy()
+	same.Object["status"].(map[string]any)["state"] = "Scheduled"
+	w.jobs.put(same)
+	w.jobs.put(jobOf("crawler", 1, "cpu 2", "a/0")) // each part of the request counts
+	if got := woken(); !slices.Equal(got, []string{"late"}) {
+		t.Errorf("activated %q", got)
+	}
+	w.jobs.put(jobOf("crawler", 1, "cpu 2", "a/0", "a/1"))
+	if got := woken(); !slices.Equal(got, []string{"late"}) {
+		t.Errorf("activated %q", got)
+	}
+	if got := w.place(late); got != "a/1" {
+		t.Error(got)
+	}
+	w.jobs.remove(jobOf("crawler", 1, ""))
+	more := w.submit("more", "")
+	eventually(t, "the job is gone", func() bool {
+		return w.place(more) == "no BatchJob in namespace default has the UID uid-crawler"
+	})
+	w.jobs.put(jobOf("crawler", 2, "", "a/0"))
+	if got := woken(); !slices.Equal(got, []string{"more"}) {
+		t.Errorf("activated %q", got)
+	}
+}
+
+// TestBadRequest: a request that makes no sense is none.
+func TestBadRequest(t *testing.T) {
+	for name, spoil := range map[string]func(request map[string]any){
+		"slot":     func(r map[string]any) { r["slots"] = []any{"a/00"} },
+		"slots":    func(r map[string]any) { r["slots"] = "a/0" },
+		"quantity": func(r map[string]any) { r["resources"] = map[string]any{"cpu": "much"} },
+		"attempt":  func(r map[string]any) { r["attempt"] = "1" },
+		"testbed":  func(r map[string]any) { r["testbed"] = map[string]any{"uid": int64(1)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := pair(t)
+			pod := w.submit("pod", "cpu 1")
+			bad := jobOf("crawler", 1, "cpu 1", "a/0")
+			spoil(bad.Object["status"].(map[string]any)["creationRequest"].(map[string]any))
+			w.jobs.put(bad)
+			eventually(t, "the job is not believed", func() bool {
+				_, _, status := w.find(pod)
+				return status.Code() == fwk.UnschedulableAndUnresolvable
+			})
+		})
+	}
+}
+
+// TestEvents: what may help a pod queues it.
+func TestEvents(t *testing.T) {
+	w := pair(t)
+	events, err := w.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hints := map[fwk.EventResource]fwk.QueueingHintFn{}
+	for _, e := range events {
+		hints[e.Event.Resource] = e.QueueingHintFn
+		for _, action := range map[fwk.EventResource][]fwk.ActionType{
+			fwk.Pod:  {fwk.Delete, fwk.UpdatePodScaleDown},
+			fwk.Node: {fwk.Add, fwk.UpdateNodeAllocatable, fwk.UpdateNodeTaint, fwk.UpdateNodeLabel},
+		}[e.Event.Resource] {
+			if e.Event.ActionType&action == 0 {
+				t.Errorf("%s %s is not registered", e.Event.Resource, action)
+			}
+		}
+	}
+	node := func(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	on := func(name string) *v1.Pod {
+		pod := podOf("other", "x", "")
+		pod.Spec.NodeName = name
+		return pod
+	}
+	pod, unknown, ghost := w.submit("pod", ""), podOf("unknown", "y", ""), ghostOf("b/0", "")
+	lost := ghostOf("b/0", "")
+	lost.Annotations = nil
+	for _, c := range []struct {
+		name     string
+		resource fwk.EventResource
+		pod      *v1.Pod
+		old, new any
+		want     fwk.QueueingHint
+	}{
+		{"a pod of its node ends", fwk.Pod, pod, on("a"), nil, fwk.Queue},
+		{"one of another node ends", fwk.Pod, pod, on("c"), nil, fwk.QueueSkip},
+		{"one that was nowhere ends", fwk.Pod, pod, on(""), nil, fwk.QueueSkip},
+		{"a pod of its node shrinks", fwk.Pod, pod, on("a"), on("a"), fwk.Queue},
+		{"one of another node shrinks", fwk.Pod, pod, on("c"), on("c"), fwk.QueueSkip},
+		{"a pod ends, a ghost waits", fwk.Pod, ghost, on("b"), nil, fwk.Queue},
+		{"a pod ends elsewhere, a ghost waits", fwk.Pod, ghost, on("a"), nil, fwk.QueueSkip},
+		{"a ghost of nowhere", fwk.Pod, lost, on("b"), nil, fwk.QueueSkip},
+		{"a pod of an unknown job", fwk.Pod, unknown, on("a"), nil, fwk.QueueSkip},
+		{"its node comes", fwk.Node, pod, nil, node("b"), fwk.Queue},
+		{"another comes", fwk.Node, pod, nil, node("c"), fwk.QueueSkip},
+		{"its node changes", fwk.Node, pod, node("a"), node("a"), fwk.Queue},
+		{"a ghost's node comes", fwk.Node, ghost, nil, node("b"), fwk.Queue},
+		{"something else", fwk.Node, pod, nil, "?", fwk.Queue},
+		{"something else", fwk.Pod, pod, "?", nil, fwk.Queue},
+	} {
+		got, err := hints[c.resource](klog.Background(), c.pod, c.old, c.new)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
+		}
+	}
+}
+
+// TestNoPodLikeAnother: results are not shared between pods.
+func TestNoPodLikeAnother(t *testing.T) {
+	w := pair(t)
+	if fragments, status := w.SignPod(t.Context(), w.submit("pod", "")); status.Code() != fwk.Unschedulable || fragments != nil {
+		t.Errorf("signed %v, %v", fragments, status)
+	}
+	if w.PreFilterExtensions() != nil {
+		t.Error("pods are evicted for others")
+	}
+	if w.Name() != slots.Name {
+		t.Errorf("name %q", w.Name())
+	}
+	if _, ok := w.profile.(fwk.PermitPlugin); ok {
+		t.Error("the claim is the gang: there is to be no Permit")
+	}
+}
+
+// TestWithoutPreFilter: what a profile must not do is an error, not a panic.
+func TestWithoutPreFilter(t *testing.T) {
+	w := pair(t)
+	pod, state := w.submit("pod", ""), &cycleState{}
+	_, score := w.Score(t.Context(), state, pod, w.info("a"))
+	for name, status := range map[string]*fwk.Status{
+		"Filter": w.Filter(t.Context(), state, pod, w.info("a")), "Score": score,
+		"Reserve": w.Reserve(t.Context(), state, pod, "a"), "Bind": w.Bind(t.Context(), state, pod, "a"),
+	} {
+		if status.Code() != fwk.Error {
+			t.Errorf("%s: %v", name, status)
+		}
+	}
+	w.Unreserve(t.Context(), state, pod, "a")
+	state, _, _ = w.find(pod)
+	w.node("c", "cpu 1")
+	if status := w.Filter(t.Context(), state, pod, w.info("c")); status.IsSuccess() {
+		t.Error("a node without a slot has passed")
+	}
+	if status := w.Reserve(t.Context(), state, pod, "c"); status.Code() != fwk.Error {
+		t.Errorf("Reserve on a node without a slot: %v", status)
+	}
+	if status := w.Reserve(t.Context(), state, pod, "a"); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	if status := w.Bind(t.Context(), state, pod, "b"); status.Code() != fwk.Error || len(w.gone()) > 0 {
+		t.Errorf("Bind to another node than the slot's: %v", status)
+	}
+}
+
+type histogram struct {
+	count uint64
+	sum   float64
+}
+
+// swaps reads the metric.
+func swaps(t *testing.T) histogram {
+	t.Helper()
+	vec, err := testutil.GetHistogramVecFromGatherer(legacyregistry.DefaultGatherer, "spazio_testbed_swap_seconds", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := histogram{count: vec.GetAggregatedSampleCount()}
+	for _, one := range vec {
+		h.sum += one.GetSampleSum()
+	}
+	return h
+}

@@ -1,0 +1,265 @@
+package slots
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// place is a slot of a testbed.
+type place struct {
+	testbed types.UID
+	slot    slot.ID
+}
+
+// stage is how far a pod is on its way into its slot.
+type stage uint8
+
+const (
+	// reserved: a scheduling or binding cycle has the slot for it.
+	reserved stage = iota
+	// swapping: its bind has begun, and with it the end of the slot's ghost.
+	swapping
+	// kept: the bind failed; the slot is the pod's when it is tried again.
+	kept
+	// settled: the API has the pod in the slot.
+	settled
+)
+
+// run is a BatchJob's attempt, whose pods share its slots.
+type run struct{ job, attempt string }
+
+func runOf(pod *v1.Pod) run { return run{pod.Labels[LabelBatchJobUID], pod.Labels[LabelAttempt]} }
+
+// tenancy is a pod's hold on a slot.
+type tenancy struct {
+	place place
+	stage stage
+	run   run
+	// emptied is when the slot's ghost was gone, zero if there was none.
+	emptied time.Time
+}
+
+// ghost is a pod that holds a slot's resources.
+type ghost struct {
+	namespace, name string
+	uid             types.UID
+}
+
+// table knows who is in which slot. Safe for concurrent use.
+type table struct {
+	mu      sync.RWMutex
+	tenants map[types.UID]tenancy
+	// holders of a place are more than one where the API has several pods there.
+	holders map[place][]types.UID
+	ghosts  map[place][]ghost
+	// homes are the ghosts' places.
+	homes map[types.UID]place
+	// gone is closed when a ghost has gone.
+	gone chan struct{}
+}
+
+func newTable() *table {
+	return &table{
+		tenants: make(map[types.UID]tenancy), holders: make(map[place][]types.UID),
+		ghosts: make(map[place][]ghost), homes: make(map[types.UID]place), gone: make(chan struct{}),
+	}
+}
+
+// tenancy returns a pod's hold on a slot.
+func (t *table) tenancy(pod types.UID) (tenancy, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	held, ok := t.tenants[pod]
+	return held, ok
+}
+
+// free says of each place whether the pod, of the run, may have it.
+func (t *table) free(pod types.UID, of run, places []place) []bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	free := make([]bool, len(places))
+	for i := range places {
+		free[i] = !t.takenLocked(pod, of, places[i])
+	}
+	return free
+}
+
+// takenLocked: a slot that is only kept for a pod of another run is free, for it was
+// that run's and is no more.
+func (t *table) takenLocked(pod types.UID, of run, at place) bool {
+	return slices.ContainsFunc(t.holders[at], func(uid types.UID) bool {
+		held := t.tenants[uid]
+		return uid != pod && (held.stage != kept || held.run == of)
+	})
+}
+
+// occupied says whether a pod is in the place or about to be. For one that has yet to be
+// tried again a ghost may well hold it meanwhile.
+func (t *table) occupied(at place) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.ContainsFunc(t.holders[at], func(uid types.UID) bool { return t.tenants[uid].stage != kept })
+}
+
+// reserve gives the pod the place, unless another pod has it.
+func (t *table) reserve(pod types.UID, of run, at place) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.takenLocked(pod, of, at) {
+		return false
+	}
+	for _, uid := range slices.Clone(t.holders[at]) {
+		if uid != pod {
+			t.removeLocked(uid) // it was kept for a pod of an earlier run
+		}
+	}
+	held := tenancy{place: at, run: of}
+	if before := t.tenants[pod]; before.place == at {
+		held.emptied = before.emptied
+	}
+	t.putLocked(pod, held)
+	return true
+}
+
+// swap notes that the pod's bind begins, and returns the ghosts in its place.
+func (t *table) swap(pod types.UID) (at place, ghosts []ghost, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held, ok := t.tenants[pod]
+	if !ok {
+		return place{}, nil, false
+	}
+	if held.stage == reserved {
+		held.stage = swapping
+		t.tenants[pod] = held
+	}
+	return held.place, slices.Clone(t.ghosts[held.place]), true
+}
+
+// emptied notes that a ghost of the pod's place is gone; ended says that it was there
+// until now.
+func (t *table) emptied(pod types.UID, ended bool, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if held, ok := t.tenants[pod]; ok && (ended || held.emptied.IsZero()) {
+		held.emptied = now
+		t.tenants[pod] = held
+	}
+}
+
+// unreserve ends the pod's cycle. If its bind had begun and it is still there, which is
+// asked under the table's lock, it keeps the place.
+func (t *table) unreserve(pod types.UID, there func() bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held, ok := t.tenants[pod]
+	switch {
+	case !ok || held.stage == settled:
+	case held.stage == swapping && there():
+		held.stage = kept
+		t.tenants[pod] = held
+	default:
+		t.removeLocked(pod)
+	}
+}
+
+// settle notes that the API has the pod in the place.
+func (t *table) settle(pod types.UID, of run, at place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held := tenancy{place: at, stage: settled, run: of}
+	if before := t.tenants[pod]; before.place == at {
+		held.emptied = before.emptied
+	}
+	t.putLocked(pod, held)
+}
+
+// remove forgets a pod, and returns what it held.
+func (t *table) remove(pod types.UID) (held tenancy, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held, ok = t.tenants[pod]
+	t.removeLocked(pod)
+	return held, ok
+}
+
+func (t *table) putLocked(pod types.UID, held tenancy) {
+	if before, ok := t.tenants[pod]; !ok || before.place != held.place {
+		t.removeLocked(pod)
+		t.holders[held.place] = append(t.holders[held.place], pod)
+	}
+	t.tenants[pod] = held
+}
+
+func (t *table) removeLocked(pod types.UID) {
+	held, ok := t.tenants[pod]
+	if !ok {
+		return
+	}
+	delete(t.tenants, pod)
+	drop(t.holders, held.place, func(uid types.UID) bool { return uid == pod })
+}
+
+// addGhost notes a ghost that the API has.
+func (t *table) addGhost(g ghost, at place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if before, ok := t.homes[g.uid]; ok {
+		if before == at {
+			return
+		}
+		t.removeGhostLocked(g.uid)
+	}
+	t.homes[g.uid] = at
+	t.ghosts[at] = append(t.ghosts[at], g)
+}
+
+// removeGhost forgets a ghost.
+func (t *table) removeGhost(uid types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.removeGhostLocked(uid)
+}
+
+func (t *table) removeGhostLocked(uid types.UID) {
+	at, ok := t.homes[uid]
+	if !ok {
+		return
+	}
+	delete(t.homes, uid)
+	drop(t.ghosts, at, func(g ghost) bool { return g.uid == uid })
+	close(t.gone)
+	t.gone = make(chan struct{})
+}
+
+// awaitGone returns when the ghost has gone, or with the context's error.
+func (t *table) awaitGone(ctx context.Context, uid types.UID) error {
+	for {
+		t.mu.RLock()
+		_, there := t.homes[uid]
+		changed := t.gone
+		t.mu.RUnlock()
+		if !there {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+		}
+	}
+}
+
+// drop takes what is so out of a place's list, and the place with its last one.
+func drop[T any](lists map[place][]T, at place, is func(T) bool) {
+	if lists[at] = slices.DeleteFunc(lists[at], is); len(lists[at]) == 0 {
+		delete(lists, at)
+	}
+}

@@ -1,0 +1,186 @@
+package plugin_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// shown are nodes of every kind.
+func shown() []plugin.NodeState {
+	cores, bytes := 1.25, 12.5*(1<<30)
+	return []plugin.NodeState{
+		{Node: "a", Signal: "fresh", Age: 340 * time.Millisecond, Avail: 7.25, Running: 12, K: 3, Limiting: "cpu", InFlight: 2, Free: 5.25, Slots: 5, Reason: "admitted",
+			Cores: &cores, Bytes: &bytes, Channels: []plugin.ChannelState{{Name: "cpu", Usage: .41, Capacity: .9, Cost: .034}, {Name: "memory", Usage: .5}}},
+		{Node: "b", Signal: "stale", Age: 20500 * time.Millisecond, Avail: .5, Running: 30, K: -.01, Limiting: "memory", Free: .5, Reason: "no room",
+			Flags: agent.Flags{WarmingUp: true, Churn: true, CostUnknown: true, NoPressure: true}},
+		{Node: "c", Signal: "missing", InFlight: 1, Reason: "admitted", Slots: reserve.MaxSlots},
+	}
+}
+
+// lines are a table's, its cells apart by bars.
+func lines(t plugin.Table) string {
+	all := []string{t.Title, strings.Join(t.Header, "|")}
+	for _, row := range t.Rows {
+		all = append(all, strings.Join(row, "|"))
+	}
+	right := make([]string, len(t.Header))
+	for i := range right {
+		if i < len(t.Right) && t.Right[i] {
+			right[i] = ">"
+		}
+	}
+	return strings.Join(append(all, strings.Join(right, "|")), "\n")
+}
+
+func TestStatusTable(t *testing.T) {
+	s := plugin.Status{Nodes: shown(), Ledger: reserve.Census{Assumed: 1, Bound: 2, Absorbed: 42}, Waiting: 1}
+	if got, want := s.Text(), "3 nodes; 1 pod waiting, 3 in flight (1 assumed, 2 bound), 42 counted"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	want := `
+NODE|SIGNAL|AGE|AVAIL|INFLIGHT|FREE|SLOTS|CORES|GIB|PODS|K|SHORTEST|VERDICT|DOUBTS
+a|fresh|300ms|7.2|2.0|5.2|5|1.2|12.5|12|3.0|cpu|admitted|
+b|stale|21s|0.5|0.0|0.5|0|-|-|30|0.0|memory|no room|warming-up,churn,cost-unknown,no-pressure
+c|missing|-|-|1.0|-|any|-|-|-|-|-|admitted|
+||>|>|>|>|>|>|>|>|>|||`
+	if diff := cmp.Diff(want, lines(s.Table())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHeldRoomIsShown where there is any.
+func TestHeldRoomIsShown(t *testing.T) {
+	s := plugin.Status{Nodes: shown()[:2], Ledger: reserve.Census{Held: 4}}
+	s.Nodes[1].Held = 3.5
+	if got, want := s.Text(), "2 nodes; 0 pods waiting, 0 in flight (0 assumed, 0 bound), 0 counted, room held by 4 ghosts"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	want := `
+NODE|SIGNAL|AGE|AVAIL|INFLIGHT|HELD|FREE|SLOTS|CORES|GIB|PODS|K|SHORTEST|VERDICT|DOUBTS
+a|fresh|300ms|7.2|2.0|0.0|5.2|5|1.2|12.5|12|3.0|cpu|admitted|
+b|stale|21s|0.5|0.0|3.5|0.5|0|-|-|30|0.0|memory|no room|warming-up,churn,cost-unknown,no-pressure
+||>|>|>|>|>|>|>|>|>|>|||`
+	if diff := cmp.Diff(want, lines(s.Table())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	e := plugin.Explanation{Nodes: []plugin.NodeVerdict{{NodeState: s.Nodes[1]}}}
+	want = `
+NODE|SCORE|AVAIL|INFLIGHT|HELD|FREE|AGE|VERDICT|TAKES|SHORTEST|CHANNELS|DOUBTS
+b|-|0.5|0.0|3.5|0.5|21s|no room|-|memory|-|warming-up,churn,cost-unknown,no-pressure
+|>|>|>|>|>|>|||||`
+	if diff := cmp.Diff(want, lines(e.Table())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestExplanationTable(t *testing.T) {
+	nodes, score := shown(), int64(100)
+	e := plugin.Explanation{Nodes: []plugin.NodeVerdict{
+		{NodeState: nodes[0], Score: &score, ByProfile: "no memory", Takes: map[string]float64{"cpu": .5, "memory": 3, "network": .125}, Binding: "memory"},
+		{NodeState: nodes[1]},
+		{NodeState: nodes[2]},
+	}}
+	want := `
+NODE|SCORE|AVAIL|INFLIGHT|FREE|AGE|VERDICT|TAKES|SHORTEST|CHANNELS|DOUBTS
+a|100|7.2|2.0|5.2|300ms|admitted (no memory)|memory 3, cpu 0.5, network 0.12|cpu|cpu 41%, C 90%, c 3.4%; memory 50%, C 0%, c 0.0%|
+b|-|0.5|0.0|0.5|21s|no room|-|memory|-|warming-up,churn,cost-unknown,no-pressure
+c|-|-|1.0|-|-|admitted|-|-|-|
+|>|>|>|>|>|||||`
+	if diff := cmp.Diff(want, lines(e.Table())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// names are those of nodes, in their order.
+func names(nodes []plugin.NodeState) string {
+	var all []string
+	for _, n := range nodes {
+		all = append(all, n.Node)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestChoice(t *testing.T) {
+	nodes := []plugin.NodeState{
+		{Node: "d", Signal: "missing", Avail: 9, Free: 1},
+		{Node: "c", Signal: "fresh", Avail: 8, Free: 2, InFlight: 1, Age: 2, Limiting: "cpu"},
+		{Node: "b", Signal: "stale", Avail: 8, Free: 2, InFlight: 1, Age: 9, Limiting: "cpu"},
+		{Node: "a", Signal: "fresh", Avail: 7, Free: 3, InFlight: 5, Age: 1, Limiting: "memory"},
+	}
+	given := names(nodes)
+	for _, test := range []struct {
+		choice plugin.Choice
+		want   string
+	}{
+		{plugin.Choice{}, "a b c d"},
+		{plugin.Choice{Order: plugin.ByFree}, "a b c d"},
+		{plugin.Choice{Order: plugin.ByAvail}, "d b c a"},
+		{plugin.Choice{Order: plugin.ByInFlight}, "a b c d"},
+		{plugin.Choice{Order: plugin.ByAge}, "d b c a"},
+		{plugin.Choice{Order: plugin.ByName}, "a b c d"},
+		{plugin.Choice{Order: plugin.ByAvail, Limit: 2}, "d b"},
+		{plugin.Choice{Limit: 4}, "a b c d"},
+		{plugin.Choice{Limiting: "cpu"}, "b c"},
+		{plugin.Choice{Name: regexp.MustCompile("[ad]")}, "a d"},
+		{plugin.Choice{Name: regexp.MustCompile("[ad]"), Limiting: "cpu"}, ""},
+	} {
+		got, err := test.choice.States(nodes)
+		if err != nil || names(got) != test.want {
+			t.Errorf("%+v: %s, %v; want %s", test.choice, names(got), err, test.want)
+		}
+	}
+	if names(nodes) != given {
+		t.Errorf("what was given is now %s", names(nodes))
+	}
+}
+
+// Those that admit the pod come first, best first, whatever the order.
+func TestChoiceOfVerdicts(t *testing.T) {
+	score := func(s int64) *int64 { return &s }
+	nodes := []plugin.NodeVerdict{
+		{NodeState: plugin.NodeState{Node: "e"}},
+		{NodeState: plugin.NodeState{Node: "d", Free: 2}},
+		{NodeState: plugin.NodeState{Node: "c", Free: 9}, Score: score(0)},
+		{NodeState: plugin.NodeState{Node: "b"}, Score: score(100)},
+		{NodeState: plugin.NodeState{Node: "a"}},
+	}
+	for _, test := range []struct {
+		choice plugin.Choice
+		want   string
+	}{
+		{plugin.Choice{}, "b c d a e"},
+		{plugin.Choice{Order: plugin.ByName, Limit: 3}, "b c d"},
+		{plugin.Choice{Name: regexp.MustCompile("[ae]")}, "a e"},
+	} {
+		got, err := test.choice.Verdicts(nodes)
+		var states []plugin.NodeState
+		for _, n := range got {
+			states = append(states, n.NodeState)
+		}
+		if err != nil || names(states) != test.want {
+			t.Errorf("%+v: %s, %v; want %s", test.choice, names(states), err, test.want)
+		}
+	}
+}
+
+func TestChoiceRefuses(t *testing.T) {
+	for field, c := range map[string]plugin.Choice{"Order": {Order: "size"}, "Limit": {Limit: -1}} {
+		_, states := c.States(shown())
+		_, verdicts := c.Verdicts(nil)
+		for _, err := range []error{c.Validate(), states, verdicts} {
+			var bad *plugin.FieldError
+			if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, plugin.ErrInvalid) {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
+	}
+}
