@@ -5,7 +5,13 @@
 //   - workload makes of a BatchJob and the slots that it was given the Job, the
 //     SparkApplication or the FlinkDeployment to create, and reads from that one's status
 //     how it fares.
+//   - room says what the scheduler measures that each node has room for.
+//   - observe makes of these objects what module testbed decides on, and writes what it has
+//     decided into their status.
 //   - convert rewrites the manifests of the thesis that test beds come from.
+//   - controller carries out what the objects say; service is a process of its own for it,
+//     in a module of its own.
+//   - view shows what is in the slots.
 //
 // A researcher without Kubernetes makes a Testbed of, say, two slots on each node with
 // a label, describes jobs once, and then says in Schedulings which job runs where, again

@@ -126,6 +126,10 @@ type BatchJobStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// +optional
 	State BatchJobState `json:"state,omitempty"`
+	// Reason is why it has failed, or is in the queue again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 	// Conditions are of the types Valid, Acquired, PodsScheduled, Running and Completed.
 	// +optional
 	// +listType=map
@@ -138,6 +142,14 @@ type BatchJobStatus struct {
 	// CreationRequest is what the application is to be created with.
 	// +optional
 	CreationRequest *CreationRequest `json:"creationRequest,omitempty"`
+	// Retries are the failed runs that were followed by another since the active
+	// Scheduling has the job.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Retries int32 `json:"retries,omitempty"`
+	// NotBefore is when the job may be tried again.
+	// +optional
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 	// Application is what runs, or is to run.
 	// +optional
 	Application *Application `json:"application,omitempty"`
@@ -217,6 +229,11 @@ type Run struct {
 	// Attempt is the creation request's.
 	// +kubebuilder:validation:Minimum=1
 	Attempt int32 `json:"attempt"`
+	// Application is the UID of what ran, once it has been seen.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=63
+	Application types.UID `json:"application,omitempty"`
 	// Submitted, Scheduled, Started and Finished are when the application was created,
 	// its pods were bound, the last of its first containers started, and it ended.
 	// +optional

@@ -207,6 +207,12 @@ type SchedulingStatus struct {
 	// +listMapKey=namespace
 	// +kubebuilder:validation:MaxItems=5000
 	Jobs []SchedulingJob `json:"jobs,omitempty"`
+	// Acquired are the jobs, NAMESPACE/NAME, that it names and has had.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
+	// +kubebuilder:validation:items:MaxLength=317
+	Acquired []string `json:"acquired,omitempty"`
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`
 	// +optional
@@ -248,6 +254,8 @@ const (
 	ReasonUnknownSlot    = "UnknownSlot"
 	ReasonTooManySlots   = "TooManySlots"
 	ReasonNotAllowed     = "NotAllowed"
+	// ReasonDuplicateJob: of entries of one job the first counts.
+	ReasonDuplicateJob = "DuplicateJob"
 	// ReasonSubmittedJobChanged: such an edit is ignored.
 	ReasonSubmittedJobChanged = "SubmittedJobChanged"
 )

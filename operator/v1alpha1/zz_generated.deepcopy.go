@@ -201,6 +201,10 @@ func (in *BatchJobStatus) DeepCopyInto(out *BatchJobStatus) {
 		*out = new(CreationRequest)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.NotBefore != nil {
+		in, out := &in.NotBefore, &out.NotBefore
+		*out = (*in).DeepCopy()
+	}
 	if in.Application != nil {
 		in, out := &in.Application, &out.Application
 		*out = new(Application)
@@ -528,6 +532,11 @@ func (in *SchedulingStatus) DeepCopyInto(out *SchedulingStatus) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
+	}
+	if in.Acquired != nil {
+		in, out := &in.Acquired, &out.Acquired
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	if in.Started != nil {
 		in, out := &in.Started, &out.Started

@@ -89,7 +89,7 @@ func jobResources(pod object, request *v1alpha1.CreationRequest) error {
 // request has a container request an amount, and limits it where Kubernetes wants that.
 func (o object) request(name corev1.ResourceName, amount string) error {
 	kinds := []string{"requests"}
-	if !overcommitted(name) {
+	if !Overcommitted(name) {
 		kinds = append(kinds, "limits")
 	}
 	for _, kind := range kinds {
@@ -102,9 +102,9 @@ func (o object) request(name corev1.ResourceName, amount string) error {
 	return nil
 }
 
-// overcommitted says whether pods may use more of a resource than they request: of all
+// Overcommitted says whether pods may use more of a resource than they request: of all
 // others, limits must equal requests.
-func overcommitted(name corev1.ResourceName) bool {
+func Overcommitted(name corev1.ResourceName) bool {
 	if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
 		return false
 	}

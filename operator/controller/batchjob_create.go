@@ -1,0 +1,149 @@
+package controller
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+)
+
+// reasonTaken is the fault of a run whose application's name is somebody else's.
+const reasonTaken = "ApplicationNameTaken"
+
+// checks says whether the application is to be tried. Of one that nobody is there to run
+// it is looked whether somebody has come.
+func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
+	for _, a := range actions {
+		if a.Op == lifecycle.CheckApplication {
+			return true
+		}
+	}
+	return p.unavailable()
+}
+
+// unavailable says that the job waits for somebody to run its application.
+func (p *jobPass) unavailable() bool {
+	status := &p.view.Job.Status
+	valid := meta.FindStatusCondition(status.Conditions, v1alpha1.BatchJobValid)
+	return status.State == v1alpha1.BatchJobInQueue && valid != nil && valid.Reason == v1alpha1.ReasonOperatorMissing
+}
+
+// check tries the creation of the application without effect, and notes in the job's
+// conditions what the API server says. An error is of a trial that said nothing.
+func (p *jobPass) check(ctx context.Context) error {
+	v := p.view
+	v.checked = true
+	adapter := adapterOf(v.Job)
+	if adapter == nil {
+		_, err := workload.Of(&v.Job.Spec)
+		observe.SetChecked(v.Job, observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, p.now)
+		return nil
+	}
+	known, err := p.children.known(adapter)
+	if err != nil {
+		return err
+	}
+	if !known {
+		observe.SetChecked(v.Job, operatorMissing(adapter), p.now)
+		return nil
+	}
+	request, err := observe.TrialRequest(v.Job, v.Scheduling, v.testbed)
+	if err != nil {
+		observe.SetUnchecked(v.Job, err.Error(), p.now)
+		return nil
+	}
+	child, err := adapter.Child(v.Job, request)
+	if err != nil {
+		observe.SetChecked(v.Job, observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, p.now)
+		return nil
+	}
+	err = p.client.Create(ctx, child, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+	if verdict, known := judge(adapter, err); known {
+		observe.SetChecked(v.Job, verdict, p.now)
+		return nil
+	}
+	observe.SetUnchecked(v.Job, err.Error(), p.now)
+	v.trouble = err
+	return nil
+}
+
+func operatorMissing(adapter workload.Adapter) observe.Verdict {
+	apiVersion, kind := adapter.Kind().ToAPIVersionAndKind()
+	return observe.Verdict{
+		Reason: v1alpha1.ReasonOperatorMissing, Message: "the API server knows no " + kind + " of " + apiVersion + ": is its operator installed?",
+	}
+}
+
+// judge says what the API server's answer to a creation means for the application. What
+// may be another answer the next time says nothing.
+func judge(adapter workload.Adapter, err error) (verdict observe.Verdict, known bool) {
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err):
+		return observe.Verdict{}, true
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return operatorMissing(adapter), true
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return observe.Verdict{}, false
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
+		return observe.Verdict{Reason: v1alpha1.ReasonInvalidApplication, Message: err.Error()}, true
+	}
+	return observe.Verdict{}, false
+}
+
+// create creates the application of the job's request. What is there already is as good,
+// if it is the job's.
+func (p *jobPass) create(ctx context.Context) (fault string, err error) {
+	v := p.view
+	adapter := adapterOf(v.Job)
+	if adapter == nil || v.Job.Status.CreationRequest == nil {
+		return v1alpha1.ReasonInvalidApplication, nil
+	}
+	child, err := adapter.Child(v.Job, v.Job.Status.CreationRequest)
+	if err != nil {
+		return p.refuse(observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}), nil
+	}
+	err = p.client.Create(ctx, child, client.FieldValidation(metav1.FieldValidationStrict))
+	if apierrors.IsAlreadyExists(err) {
+		return p.claimName(ctx, child)
+	}
+	verdict, known := judge(adapter, err)
+	switch {
+	case !known:
+		p.recorder.Eventf(v.Job, nil, corev1.EventTypeWarning, "CreateFailed", "CreateApplication", "%s", note(err.Error()))
+		return "", err
+	case verdict.OK():
+		v.Child = child
+		return "", nil
+	}
+	return p.refuse(verdict), nil
+}
+
+// refuse notes why the application can't be created, and returns it as a run's fault.
+func (p *jobPass) refuse(verdict observe.Verdict) string {
+	observe.SetChecked(p.view.Job, verdict, p.now)
+	return verdict.Reason + ": " + verdict.Message
+}
+
+// claimName says whose the object is that has the application's name.
+func (p *jobPass) claimName(ctx context.Context, child *unstructured.Unstructured) (fault string, err error) {
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(child.GroupVersionKind())
+	if err := p.live.Get(ctx, client.ObjectKeyFromObject(child), there); err != nil {
+		return "", err
+	}
+	if metav1.IsControlledBy(there, p.view.Job) {
+		p.view.Child = there
+		return "", nil
+	}
+	return reasonTaken, nil
+}

@@ -1,0 +1,187 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
+	"github.com/spazio-scheduler/spazio/testbed"
+)
+
+// reader is where objects are read: a cache with the indexes, or the API server.
+type reader struct {
+	client.Reader
+	indexed bool
+}
+
+// jobView is a job as it was seen at one time.
+type jobView struct {
+	observe.JobView
+	// stored is the job's status as it was read; the job's own is worked on.
+	stored v1alpha1.BatchJobStatus
+	// testbed has the claim; without a claim it is the scheduling's, nil if there is none.
+	testbed *v1alpha1.Testbed
+	// live says that the API server has said all this.
+	live bool
+	// checked says that the application was just tried, and trouble why that said nothing.
+	checked bool
+	trouble error
+}
+
+// strange says that the job's claim is of a scheduling which does not have the job: it
+// was granted by somebody who was behind. While something may be in its slots it stays.
+func (v *jobView) strange() bool {
+	status := &v.Job.Status
+	return v.Claim != nil && status.State == v1alpha1.BatchJobInQueue && status.CreationRequest == nil &&
+		status.ActiveScheduling != nil && v.Claim.SchedulingUID != status.ActiveScheduling.UID
+}
+
+// look reads all that is to be known of a job; nil if it is gone.
+func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from reader) (*jobView, error) {
+	job := &v1alpha1.BatchJob{}
+	if err := from.Get(ctx, name, job); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	v := &jobView{live: !from.indexed, stored: *job.Status.DeepCopy()}
+	v.Job = job
+	if active := job.Status.ActiveScheduling; active != nil {
+		s := &v1alpha1.Scheduling{}
+		err := from.Get(ctx, types.NamespacedName{Namespace: active.Namespace, Name: active.Name}, s)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err == nil {
+			v.Scheduling = s
+		}
+	}
+	var err error
+	if v.testbed, v.Claim, err = r.claim(ctx, v, from); err != nil {
+		return nil, err
+	}
+	if v.Child, err = r.children.find(ctx, job, from); err != nil {
+		return nil, err
+	}
+	v.Pods, err = podsOfJob(ctx, job, from)
+	return v, err
+}
+
+// claim finds the job's claim. Where it may be is in the cache or in the job itself.
+func (r *batchJobs) claim(ctx context.Context, v *jobView, from reader) (*v1alpha1.Testbed, *v1alpha1.Claim, error) {
+	var usual *v1alpha1.Testbed
+	names := testbedsOf(v)
+	var listed v1alpha1.TestbedList
+	if err := r.cached.List(ctx, &listed, client.MatchingFields{testbedClaim: string(v.Job.UID)}); err != nil {
+		return nil, nil, err
+	}
+	for i := range listed.Items {
+		if tb := &listed.Items[i]; from.indexed {
+			return tb, observe.ClaimOf(tb, v.Job.UID), nil
+		}
+		names = append(names, client.ObjectKeyFromObject(&listed.Items[i]))
+	}
+	for _, name := range names {
+		tb := &v1alpha1.Testbed{}
+		if err := from.Get(ctx, name, tb); err != nil {
+			if client.IgnoreNotFound(err) != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		if c := observe.ClaimOf(tb, v.Job.UID); c != nil {
+			return tb, c, nil
+		}
+		if usual == nil {
+			usual = tb
+		}
+	}
+	return usual, nil, nil
+}
+
+// testbedsOf are the Testbeds that a job may have a claim on: its scheduling's, and those
+// of its request and its last run.
+func testbedsOf(v *jobView) []types.NamespacedName {
+	var names []types.NamespacedName
+	if v.Scheduling != nil {
+		names = append(names, observe.TestbedOf(v.Scheduling))
+	}
+	status := &v.Job.Status
+	if r := status.CreationRequest; r != nil {
+		names = append(names, types.NamespacedName{Namespace: r.Testbed.Namespace, Name: r.Testbed.Name})
+	}
+	if n := len(status.Runs); n > 0 {
+		if name, err := testbed.ParseName(status.Runs[n-1].Testbed); err == nil {
+			names = append(names, observe.Key(name))
+		}
+	}
+	return names
+}
+
+// podsOfJob are the pods with the label of the job.
+func podsOfJob(ctx context.Context, job *v1alpha1.BatchJob, from reader) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	if from.indexed {
+		err := from.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingFields{podBatchJob: string(job.UID)})
+		return pods.Items, err
+	}
+	err := from.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{
+		v1alpha1.LabelRole: v1alpha1.RoleSlot, v1alpha1.LabelBatchJobUID: string(job.UID),
+	})
+	return pods.Items, err
+}
+
+// children finds jobs' applications, of kinds that may come and go with their operators.
+// Safe for concurrent use.
+type children struct {
+	mapper meta.RESTMapper
+	// follow has the kind's objects watched, once.
+	follow func(*unstructured.Unstructured) error
+}
+
+// known says whether the API server knows the adapter's kind.
+func (c *children) known(adapter workload.Adapter) (bool, error) {
+	kind := adapter.Kind()
+	if _, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// find returns the job's application of the last attempt, nil if there is none.
+func (c *children) find(ctx context.Context, job *v1alpha1.BatchJob, from reader) (*unstructured.Unstructured, error) {
+	adapter, attempt := adapterOf(job), observe.LastAttempt(&job.Status)
+	if adapter == nil {
+		return nil, nil
+	}
+	if known, err := c.known(adapter); err != nil || !known {
+		return nil, err
+	}
+	child := &unstructured.Unstructured{}
+	child.SetGroupVersionKind(adapter.Kind())
+	if err := c.follow(child); err != nil {
+		return nil, err
+	}
+	if attempt == 0 {
+		return nil, nil
+	}
+	err := from.Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: workload.Name(job.Name, attempt)}, child)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, client.IgnoreNotFound(err)
+	case !metav1.IsControlledBy(child, job):
+		return nil, nil
+	}
+	return child, nil
+}

@@ -1,0 +1,199 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	runtimesource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
+)
+
+// Indexes of the cache that this controller alone needs.
+const (
+	// testbedClaim are the UIDs of the jobs that have claims on a Testbed's slots.
+	testbedClaim = "status.claims.batchJobUID"
+	// jobUID is a BatchJob's own.
+	jobUID = "metadata.uid"
+)
+
+func indexClaims(object client.Object) []string {
+	tb, ok := object.(*v1alpha1.Testbed)
+	if !ok {
+		return nil
+	}
+	jobs := make([]string, len(tb.Status.Claims))
+	for i := range tb.Status.Claims {
+		jobs[i] = string(tb.Status.Claims[i].BatchJobUID)
+	}
+	return jobs
+}
+
+func indexUID(object client.Object) []string { return []string{string(object.GetUID())} }
+
+// jobWorkers are so many since they wait for the API server most of the time.
+const jobWorkers = 16
+
+// addBatchJob adds the controller of BatchJobs.
+func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
+	ctx, indexer := context.Background(), mgr.GetFieldIndexer()
+	if err := indexer.IndexField(ctx, &v1alpha1.Testbed{}, testbedClaim, indexClaims); err != nil {
+		return err
+	}
+	if err := indexer.IndexField(ctx, &v1alpha1.BatchJob{}, jobUID, indexUID); err != nil {
+		return err
+	}
+	r := &batchJobs{
+		client: mgr.GetClient(), cached: reader{mgr.GetCache(), true}, live: reader{mgr.GetAPIReader(), false},
+		recorder: mgr.GetEventRecorder(component), metrics: m, logger: o.Logger, now: time.Now,
+	}
+	// Jobs are known to every API server. Others' kinds are watched once they are there.
+	jobs := &unstructured.Unstructured{}
+	jobs.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.BatchJob{}, handler.OnlyControllerOwner())
+	c, err := builder.ControllerManagedBy(mgr).Named(BatchJob).For(&v1alpha1.BatchJob{}).
+		Watches(&v1alpha1.Testbed{}, claimHandler(r.enqueueClaims)).
+		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.jobOfPod)).
+		Watches(jobs, owner).
+		WithOptions(controller.Options{MaxConcurrentReconciles: jobWorkers}).
+		Build(r)
+	if err != nil {
+		return err
+	}
+	w := &watches{started: map[schema.GroupVersionKind]bool{jobs.GroupVersionKind(): true}, start: func(kind *unstructured.Unstructured) error {
+		return c.Watch(runtimesource.Kind[client.Object](mgr.GetCache(), kind, owner))
+	}}
+	r.children = &children{mapper: mgr.GetRESTMapper(), follow: w.follow}
+	return nil
+}
+
+// component is who reports events.
+const component = "spazio-testbed"
+
+// watches are those of kinds that were not known when the controller started. Safe for
+// concurrent use.
+type watches struct {
+	start   func(*unstructured.Unstructured) error
+	mu      sync.Mutex
+	started map[schema.GroupVersionKind]bool
+}
+
+// follow has the objects of a kind watched.
+func (w *watches) follow(like *unstructured.Unstructured) error {
+	kind := like.GroupVersionKind()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.started[kind] {
+		return nil
+	}
+	watched := &unstructured.Unstructured{}
+	watched.SetGroupVersionKind(kind)
+	if err := w.start(watched); err != nil {
+		return err
+	}
+	w.started[kind] = true
+	return nil
+}
+
+// jobsHeld are the jobs that a scheduling has: it may have been deleted, or edited.
+func (r *batchJobs) jobsHeld(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.jobsBy(ctx, jobScheduling, string(o.GetUID()))
+}
+
+// jobOfPod is the job of a pod.
+func (r *batchJobs) jobOfPod(ctx context.Context, o client.Object) []reconcile.Request {
+	uid := o.GetLabels()[v1alpha1.LabelBatchJobUID]
+	if uid == "" || o.GetLabels()[v1alpha1.LabelRole] != v1alpha1.RoleSlot {
+		return nil
+	}
+	return r.jobsBy(ctx, jobUID, uid)
+}
+
+func (r *batchJobs) jobsBy(ctx context.Context, index, value string) []reconcile.Request {
+	var jobs v1alpha1.BatchJobList
+	if err := r.cached.List(ctx, &jobs, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+		r.logger.Error("jobs can't be listed", "index", index, "error", err)
+		return nil
+	}
+	return requests(jobs.Items, func(j *v1alpha1.BatchJob) metav1.Object { return j })
+}
+
+// requests are those to look at the objects.
+func requests[T any](items []T, object func(*T) metav1.Object) []reconcile.Request {
+	var all []reconcile.Request
+	for i := range items {
+		o := object(&items[i])
+		all = append(all, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
+	}
+	return all
+}
+
+// enqueueClaims has the jobs of claims looked at.
+func (r *batchJobs) enqueueClaims(claims []v1alpha1.Claim, to adder) {
+	for i := range claims {
+		if name, err := testbed.ParseName(claims[i].BatchJob); err == nil {
+			to.Add(reconcile.Request{NamespacedName: observe.Key(name)})
+		}
+	}
+}
+
+// adder is the part of a queue that handlers need.
+type adder interface{ Add(reconcile.Request) }
+
+// claimHandler handles the claims of Testbeds that have come, gone or changed.
+func claimHandler(handle func([]v1alpha1.Claim, adder)) handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requestQueue) { handle(changedClaims(nil, e.Object), q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requestQueue) {
+			handle(changedClaims(e.ObjectOld, e.ObjectNew), q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requestQueue) { handle(changedClaims(nil, e.Object), q) },
+	}
+}
+
+// changedClaims are the claims that one of the two has, or both have differently.
+func changedClaims(before, after client.Object) []v1alpha1.Claim {
+	was, is := claimsByJob(before), claimsByJob(after)
+	var changed []v1alpha1.Claim
+	for uid, c := range is {
+		if old, ok := was[uid]; !ok || old.SchedulingUID != c.SchedulingUID || !slices.Equal(old.Slots, c.Slots) {
+			changed = append(changed, *c)
+		}
+	}
+	for uid, c := range was {
+		if _, ok := is[uid]; !ok {
+			changed = append(changed, *c)
+		}
+	}
+	return changed
+}
+
+func claimsByJob(o client.Object) map[types.UID]*v1alpha1.Claim {
+	tb, ok := o.(*v1alpha1.Testbed)
+	if !ok || tb == nil {
+		return nil
+	}
+	all := make(map[types.UID]*v1alpha1.Claim, len(tb.Status.Claims))
+	for i := range tb.Status.Claims {
+		all[tb.Status.Claims[i].BatchJobUID] = &tb.Status.Claims[i]
+	}
+	return all
+}

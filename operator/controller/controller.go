@@ -1,0 +1,127 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/spazio-scheduler/spazio/operator/room"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// The controllers.
+const (
+	Testbed    = "testbed"
+	BatchJob   = "batchjob"
+	Scheduling = "scheduling"
+)
+
+// Controllers are all there are.
+func Controllers() []string { return []string{Testbed, BatchJob, Scheduling} }
+
+// Options say which controllers run, and how. The zero value of a field is its default.
+type Options struct {
+	// Controllers are those to run; none is all.
+	Controllers []string
+	// Namespaces are those whose objects are followed, as the manager's Cache has it; none
+	// is all.
+	Namespaces []string
+	// GhostImage is what a ghost runs: it must do nothing, as a user that is not root, until
+	// it is told to end. The default is Kubernetes' pause image, which most nodes hold.
+	GhostImage string
+	// GhostWorkers is how many ghosts are created and deleted at once; the default is 16.
+	GhostWorkers int
+	// Rooms is the nodes' measured room, for Testbeds whose slotsPerNode is auto; without
+	// one their slots stay as they are.
+	Rooms room.Source
+	// Registerer gets the metrics; nil registers none.
+	Registerer prometheus.Registerer
+	// Logger gets what is done and fails; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// DefaultGhostImage is what a ghost runs by default.
+const DefaultGhostImage = "registry.k8s.io/pause:3.10"
+
+// maxGhostWorkers is more than an API server should be asked for at once by one client.
+const maxGhostWorkers = 256
+
+// Validate returns a *FieldError for the first field that is out of range.
+func (o Options) Validate() error {
+	for i, name := range o.Controllers {
+		if !slices.Contains(Controllers(), name) || slices.Contains(o.Controllers[:i], name) {
+			return refuse("Controllers", name, "one of "+strings.Join(Controllers(), ", ")+", named once")
+		}
+	}
+	for i, name := range o.Namespaces {
+		if name == "" || slices.Contains(o.Namespaces[:i], name) {
+			return refuse("Namespaces", fmt.Sprintf("%q", name), "a namespace, named once")
+		}
+	}
+	if o.GhostWorkers < 0 || o.GhostWorkers > maxGhostWorkers {
+		return refuse("GhostWorkers", o.GhostWorkers, fmt.Sprintf("in 0..%d", maxGhostWorkers))
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if len(o.Controllers) == 0 {
+		o.Controllers = Controllers()
+	}
+	o.GhostImage = cmp.Or(o.GhostImage, DefaultGhostImage)
+	o.GhostWorkers = cmp.Or(o.GhostWorkers, 16)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Scheme has the objects that the controllers read and write.
+func Scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(s), clientgoscheme.AddToScheme(s)); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Add adds the controllers to a manager that has the Scheme and the Cache. They run
+// while the manager leads.
+func Add(mgr manager.Manager, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	o = o.withDefaults()
+	m, err := newMetrics(o.Registerer)
+	if err != nil {
+		return err
+	}
+	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	for _, name := range o.Controllers {
+		add := map[string]func(manager.Manager, Options, *metrics) error{
+			Testbed: addTestbed, BatchJob: addBatchJob, Scheduling: addScheduling,
+		}[name]
+		if err := add(mgr, o, m); err != nil {
+			return fmt.Errorf("controller: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// inSlots says whether the pod is a ghost or a job's pod to run in a slot.
+func inSlots(p *corev1.Pod) bool {
+	role := p.Labels[v1alpha1.LabelRole]
+	return role == v1alpha1.RoleGhost || role == v1alpha1.RoleSlot
+}

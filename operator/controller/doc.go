@@ -1,0 +1,15 @@
+// Package controller carries out what Testbeds, BatchJobs and Schedulings say. Each of
+// the three controllers observes, asks the pure packages of module testbed what is to be
+// done, does it, and writes the status; so what is lost between two of its writes is
+// done again. They meet through the API alone and may run in one process or in three:
+//
+//	testbed     nodes, pods, Schedulings → ghosts, Testbed.status with the claims on slots
+//	batchjob    claims, applications, pods → applications, BatchJob.status, claims that end
+//	scheduling  jobs → which Scheduling has which job, Scheduling.status
+//
+// Claims are the record of who has which slots: they are written to Testbed.status, in a
+// write that fails if another has come first, before anything is created for them.
+//
+// A program makes a manager with the [Scheme] and the [Cache], and calls [Add]. One of
+// several such processes leads, by the manager's lease; two that lead at once do no harm.
+package controller

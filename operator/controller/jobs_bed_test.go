@@ -1,0 +1,507 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/claim"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// lab is an API server with the controllers of BatchJobs and Schedulings, and with
+// stand-ins for whoever grants slots and runs Jobs. Everything happens when it is told to,
+// at the time that its clock shows.
+type lab struct {
+	t    *testing.T
+	now  time.Time
+	api  client.WithWatch
+	made int
+	// writes are those of the controllers, as they were asked for.
+	writes []string
+	// fail says what becomes of a controller's write; nil lets it be.
+	fail func(write string) error
+	// between is called before a write; nil is nobody.
+	between func(write string)
+	// trial answers what is created to try it.
+	trial func(*unstructured.Unstructured) error
+	// created counts the creations of each child.
+	created map[string]int
+	// kinds are those that the API server knows.
+	kinds *meta.DefaultRESTMapper
+
+	jobs        *batchJobs
+	schedulings *schedulings
+	recorded    *events.FakeRecorder
+	metrics     *metrics
+	acting      bool
+	noting      sync.Mutex
+}
+
+// Becomes of a write: it is not done, or done and not answered.
+var (
+	errBefore = errors.New("cut off before")
+	errAfter  = errors.New("cut off after")
+)
+
+var sparkKind = schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	// The fake maps all that is in its scheme at every write: it gets no more than it needs.
+	scheme := runtime.NewScheme()
+	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), batchv1.AddToScheme(scheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme.AddKnownTypeWithName(sparkKind, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(sparkKind.GroupVersion().WithKind("SparkApplicationList"), &unstructured.UnstructuredList{})
+	l := &lab{t: t, now: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), created: map[string]int{}, kinds: meta.NewDefaultRESTMapper(nil)}
+	l.kinds.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
+	l.api = labBuilder(scheme).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: l.create, Delete: l.delete,
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				return l.write("patch", o, func() error { return c.Patch(ctx, o, p, opts...) })
+			},
+			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+				return l.write(sub, o, func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
+			},
+		}).Build()
+	l.recorded = events.NewFakeRecorder(10000)
+	if l.metrics, err = newMetrics(nil); err != nil {
+		t.Fatal(err)
+	}
+	l.restart()
+	return l
+}
+
+// labBuilder makes clients with the indexes of a cache.
+func labBuilder(scheme *runtime.Scheme) *fake.ClientBuilder {
+	return fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&v1alpha1.Testbed{}, &v1alpha1.Scheduling{}, &v1alpha1.BatchJob{}).
+		WithIndex(&v1alpha1.Scheduling{}, schedulingTestbed, indexTestbed).
+		WithIndex(&v1alpha1.Scheduling{}, schedulingJob, indexJobs).
+		WithIndex(&v1alpha1.BatchJob{}, jobScheduling, indexScheduling).
+		WithIndex(&v1alpha1.BatchJob{}, jobUID, indexUID).
+		WithIndex(&v1alpha1.Testbed{}, testbedClaim, indexClaims).
+		WithIndex(&corev1.Pod{}, podBatchJob, indexBatchJob)
+}
+
+// restart gives the controllers a memory of nothing.
+func (l *lab) restart() {
+	quiet := slog.New(slog.DiscardHandler)
+	now := func() time.Time { return l.now }
+	l.jobs = &batchJobs{
+		client: l.api, cached: reader{l.api, true}, live: reader{l.api, false}, recorder: l.recorded, metrics: l.metrics, logger: quiet, now: now,
+		children: &children{mapper: l.kinds, follow: func(*unstructured.Unstructured) error { return nil }},
+	}
+	l.schedulings = &schedulings{client: l.api, cached: l.api, live: l.api, recorder: l.recorded, metrics: l.metrics, logger: quiet, now: now}
+}
+
+func kindOf(o client.Object) string {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u.GetKind()
+	}
+	kind := fmt.Sprintf("%T", o)
+	return kind[strings.LastIndex(kind, ".")+1:]
+}
+
+func (l *lab) write(verb string, o client.Object, do func() error) error {
+	if !l.acting {
+		return do()
+	}
+	fate := l.fate(verb + " " + kindOf(o) + " " + o.GetName())
+	if fate != nil && !errors.Is(fate, errAfter) {
+		return fate
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return fate
+}
+
+// fate notes a write, and says what becomes of it. Some are asked for at once.
+func (l *lab) fate(write string) error {
+	if l.between != nil {
+		l.between(write)
+	}
+	l.noting.Lock()
+	defer l.noting.Unlock()
+	l.writes = append(l.writes, write)
+	if l.fail == nil {
+		return nil
+	}
+	return l.fail(write)
+}
+
+func (l *lab) create(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+	var options client.CreateOptions
+	options.ApplyOptions(opts)
+	u, isChild := o.(*unstructured.Unstructured)
+	if len(options.DryRun) > 0 {
+		if options.FieldValidation != metav1.FieldValidationStrict {
+			l.t.Error("a trial is not strict about fields")
+		}
+		if l.trial != nil {
+			return l.trial(u)
+		}
+		return nil
+	}
+	return l.write("create", o, func() error {
+		if o.GetUID() == "" {
+			l.made++
+			o.SetUID(types.UID(fmt.Sprintf("uid-%d", l.made)))
+		}
+		o.SetCreationTimestamp(metav1.Time{Time: l.now})
+		if err := c.Create(ctx, o); err != nil {
+			return err
+		}
+		if isChild && l.acting {
+			l.created[o.GetName()]++
+		}
+		return nil
+	})
+}
+
+func (l *lab) delete(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+	return l.write("delete", o, func() error {
+		var options client.DeleteOptions
+		options.ApplyOptions(opts)
+		if l.acting && (options.Preconditions == nil || options.Preconditions.UID == nil) {
+			l.t.Errorf("%s %s is deleted whatever its UID", kindOf(o), o.GetName())
+		} else if l.acting {
+			there, _ := o.DeepCopyObject().(client.Object)
+			if err := c.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
+				return err
+			}
+			if there.GetUID() != *options.Preconditions.UID {
+				return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), errors.New("another UID"))
+			}
+		}
+		return c.Delete(ctx, o)
+	})
+}
+
+// put creates an object as somebody else; its status too.
+func put[T client.Object](l *lab, o T) T {
+	l.t.Helper()
+	status, _ := o.DeepCopyObject().(client.Object)
+	if o.GetNamespace() == "" {
+		o.SetNamespace("lab")
+	}
+	o.SetGeneration(1)
+	l.must(l.api.Create(l.t.Context(), o))
+	switch status := status.(type) {
+	case *v1alpha1.Testbed:
+		status.ObjectMeta = *any(o).(*v1alpha1.Testbed).ObjectMeta.DeepCopy()
+		l.must(l.api.Status().Update(l.t.Context(), status))
+	case *v1alpha1.BatchJob:
+		status.ObjectMeta = *any(o).(*v1alpha1.BatchJob).ObjectMeta.DeepCopy()
+		l.must(l.api.Status().Update(l.t.Context(), status))
+	}
+	return o
+}
+
+func (l *lab) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// get reads an object of namespace lab; nil if there is none.
+func get[T any, P interface {
+	*T
+	client.Object
+}](l *lab, name string) P {
+	l.t.Helper()
+	o := P(new(T))
+	err := l.api.Get(l.t.Context(), types.NamespacedName{Namespace: "lab", Name: name}, o)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	l.must(err)
+	return o
+}
+
+func (l *lab) job(name string) *v1alpha1.BatchJob          { return get[v1alpha1.BatchJob](l, name) }
+func (l *lab) scheduling(name string) *v1alpha1.Scheduling { return get[v1alpha1.Scheduling](l, name) }
+func (l *lab) testbed() *v1alpha1.Testbed                  { return get[v1alpha1.Testbed](l, "small") }
+
+// amend changes an object as somebody else.
+func amend[T any, P interface {
+	*T
+	client.Object
+}](l *lab, name string, change func(P)) {
+	l.t.Helper()
+	o := get[T, P](l, name)
+	change(o)
+	o.SetGeneration(o.GetGeneration() + 1)
+	l.must(l.api.Update(l.t.Context(), o))
+}
+
+// remove deletes an object as somebody else.
+func remove[T any, P interface {
+	*T
+	client.Object
+}](l *lab, name string) {
+	l.t.Helper()
+	l.must(client.IgnoreNotFound(l.api.Delete(l.t.Context(), get[T, P](l, name))))
+}
+
+// withTestbed makes a testbed of so many nodes of two slots.
+func (l *lab) withTestbed(nodes int) *lab {
+	tb := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Name: "small"}}
+	for i := range nodes {
+		tb.Status.Nodes = append(tb.Status.Nodes, v1alpha1.TestbedNode{Name: fmt.Sprintf("n%d", i), ID: int32(i), Slots: 2, Wanted: 2})
+	}
+	put(l, tb)
+	return l
+}
+
+func (l *lab) withJobs(names ...string) *lab {
+	for _, name := range names {
+		put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.BatchJobSpec{
+			JobSpec: &runtime.RawExtension{Raw: []byte(`{"template":{"spec":{"containers":[{"name":"main","image":"x"}]}}}`)},
+		}})
+	}
+	return l
+}
+
+// withQueue makes a scheduling that queues jobs.
+func (l *lab) withQueue(name string, jobs ...string) *lab {
+	s := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.SchedulingSpec{Testbed: v1alpha1.TestbedReference{Name: "small"}}}
+	for _, job := range jobs {
+		s.Spec.QueueBased = append(s.Spec.QueueBased, v1alpha1.JobReference{Name: job})
+	}
+	put(l, s)
+	return l
+}
+
+// act has the controllers look at an object, and returns when it wants to be looked at
+// again.
+func (l *lab) act(r reconcile.Reconciler, name string) (time.Duration, error) {
+	l.acting = true
+	defer func() { l.acting = false }()
+	result, err := r.Reconcile(l.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "lab", Name: name}})
+	return result.RequeueAfter, err
+}
+
+// lost says that a write was cut off: whoever asked for it is gone.
+func lost(err error) bool { return errors.Is(err, errBefore) || errors.Is(err, errAfter) }
+
+// look has every object looked at once; who is cut off starts anew. It returns the next
+// time that something wants to be looked at.
+func (l *lab) look() time.Time {
+	l.t.Helper()
+	var next time.Time
+	one := func(r reconcile.Reconciler, name string) {
+		after, err := l.act(r, name)
+		switch {
+		case lost(err):
+			l.restart()
+			after = time.Nanosecond
+		case err != nil && !apierrors.IsConflict(err):
+			l.t.Logf("%s: %v", name, err)
+		}
+		if at := l.now.Add(after); after > 0 && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	var schedulings v1alpha1.SchedulingList
+	l.must(l.api.List(l.t.Context(), &schedulings))
+	for i := range schedulings.Items {
+		one(l.schedulings, schedulings.Items[i].Name)
+	}
+	var jobs v1alpha1.BatchJobList
+	l.must(l.api.List(l.t.Context(), &jobs))
+	for i := range jobs.Items {
+		one(l.jobs, jobs.Items[i].Name)
+	}
+	return next
+}
+
+// grant is whoever grants slots.
+func (l *lab) grant() {
+	l.t.Helper()
+	var testbeds v1alpha1.TestbedList
+	l.must(l.api.List(l.t.Context(), &testbeds))
+	for i := range testbeds.Items {
+		l.grantOf(&testbeds.Items[i])
+	}
+}
+
+func (l *lab) grantOf(tb *v1alpha1.Testbed) {
+	l.t.Helper()
+	claims, err := observe.Claims(tb.Status.Claims)
+	l.must(err)
+	table, err := claim.Rebuild(claims, string(tb.Status.ExclusiveFor))
+	l.must(err)
+	order, err := observe.Order(tb)
+	l.must(err)
+	from := l.jobs.cached // who grants may be behind
+	var schedulings v1alpha1.SchedulingList
+	l.must(from.List(l.t.Context(), &schedulings))
+	var all []claim.Scheduling
+	for i := range schedulings.Items {
+		s := &schedulings.Items[i]
+		if observe.TestbedOf(s) != client.ObjectKeyFromObject(tb) {
+			continue
+		}
+		c, ok, err := observe.Claimable(s, tb, func(name types.NamespacedName) *v1alpha1.BatchJob {
+			job := &v1alpha1.BatchJob{}
+			if from.Get(l.t.Context(), name, job) != nil {
+				return nil
+			}
+			return job
+		}, l.now)
+		l.must(err)
+		if ok {
+			all = append(all, c)
+		}
+	}
+	granted, err := table.Grant(all, claim.Slots{All: order.Slots(), Free: order.Slots()}, l.now)
+	l.must(err)
+	if len(granted) > 0 {
+		tb.Status.Claims, tb.Status.ExclusiveFor = observe.StoredClaims(table.Claims()), types.UID(table.ExclusiveFor())
+		l.must(l.api.Status().Update(l.t.Context(), tb))
+	}
+}
+
+// children are the Jobs there are.
+func (l *lab) children() []batchv1.Job {
+	l.t.Helper()
+	var jobs batchv1.JobList
+	l.must(l.api.List(l.t.Context(), &jobs))
+	return jobs.Items
+}
+
+// pods are those of a child, or all.
+func (l *lab) pods(child string) []corev1.Pod {
+	l.t.Helper()
+	var pods corev1.PodList
+	l.must(l.api.List(l.t.Context(), &pods))
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return child != "" && !strings.HasPrefix(p.Name, child+"-") })
+}
+
+// runPods makes the pods of Jobs, in the slots of their request, and starts them.
+func (l *lab) runPods() {
+	l.t.Helper()
+	for _, child := range l.children() {
+		if child.DeletionTimestamp != nil || len(child.OwnerReferences) == 0 || ended(&child) || len(l.pods(child.Name)) > 0 {
+			continue
+		}
+		owner := l.job(child.OwnerReferences[0].Name)
+		if owner == nil || owner.UID != child.OwnerReferences[0].UID || owner.Status.CreationRequest == nil ||
+			child.Spec.Template.Labels[v1alpha1.LabelAttempt] != fmt.Sprint(owner.Status.CreationRequest.Attempt) {
+			continue // nobody places its pods
+		}
+		for i, id := range owner.Status.CreationRequest.Slots {
+			at, err := slot.ParseID(id)
+			l.must(err)
+			put(l, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: fmt.Sprintf("%s-%d", child.Name, i), Labels: child.Spec.Template.Labels, Annotations: map[string]string{v1alpha1.AnnotationSlot: id},
+				},
+				Spec: corev1.PodSpec{NodeName: at.Node, Containers: []corev1.Container{{Name: "main"}}},
+				Status: corev1.PodStatus{
+					Phase:             corev1.PodRunning,
+					Conditions:        []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Time{Time: l.now}}},
+					ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Time{Time: l.now}}}}},
+				},
+			})
+		}
+		child.Status.Active = int32(len(owner.Status.CreationRequest.Slots))
+		l.must(l.api.Status().Update(l.t.Context(), &child))
+	}
+}
+
+func ended(child *batchv1.Job) bool { return len(child.Status.Conditions) > 0 }
+
+// finish ends a child and its pods.
+func (l *lab) finish(name string, how batchv1.JobConditionType) {
+	l.t.Helper()
+	child := get[batchv1.Job](l, name)
+	phase := corev1.PodSucceeded
+	if how == batchv1.JobFailed {
+		phase = corev1.PodFailed
+	}
+	for _, pod := range l.pods(name) {
+		pod.Status.Phase = phase
+		l.must(l.api.Status().Update(l.t.Context(), &pod))
+	}
+	child.Status.Active = 0
+	child.Status.Conditions = []batchv1.JobCondition{{Type: how, Status: corev1.ConditionTrue, Reason: "Because", LastTransitionTime: metav1.Time{Time: l.now}}}
+	l.must(l.api.Status().Update(l.t.Context(), child))
+}
+
+// settle has everybody but the applications act until nothing changes any more.
+func (l *lab) settle() {
+	l.t.Helper()
+	for range 60 {
+		before := l.state()
+		next := l.look()
+		l.grant()
+		l.runPods()
+		if l.state() != before {
+			continue
+		}
+		if next.IsZero() || next.Sub(l.now) > time.Second {
+			return
+		}
+		l.now = next
+	}
+	l.t.Fatalf("it never settles; the last writes are %v", l.writes[max(0, len(l.writes)-20):])
+}
+
+// state spells what the API server has.
+func (l *lab) state() string {
+	l.t.Helper()
+	var text strings.Builder
+	for _, list := range []client.ObjectList{&v1alpha1.TestbedList{}, &v1alpha1.BatchJobList{}, &v1alpha1.SchedulingList{}, &batchv1.JobList{}, &corev1.PodList{}} {
+		l.must(l.api.List(l.t.Context(), list))
+		l.must(meta.EachListItem(list, func(o runtime.Object) error {
+			a, err := meta.Accessor(o)
+			fmt.Fprintf(&text, "%T %s/%s %s\n", o, a.GetNamespace(), a.GetName(), a.GetResourceVersion())
+			return err
+		}))
+	}
+	return text.String()
+}
+
+// events are those that were told since.
+func (l *lab) events() []string {
+	var all []string
+	for {
+		select {
+		case e := <-l.recorded.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
+}

@@ -1,0 +1,547 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// states are those of jobs and a scheduling, in brief.
+func (l *lab) states(scheduling string, jobs ...string) string {
+	l.t.Helper()
+	var parts []string
+	for _, name := range jobs {
+		parts = append(parts, name+" "+string(l.job(name).Status.State))
+	}
+	if s := l.scheduling(scheduling); s != nil {
+		parts = append(parts, scheduling+" "+string(s.Status.State))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (l *lab) want(what, want, got string) {
+	l.t.Helper()
+	if got != want {
+		l.t.Errorf("%s: %s, want %s", what, got, want)
+	}
+}
+
+// A scheduling has its jobs run, one after the other where there is no room for both, and
+// when it is deleted all is as before, but for what is known of the runs.
+func TestJobsRun(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b").withQueue("s", "a", "a", "b")
+	l.settle()
+	l.want("begun", "a Running, b InQueue, s Submitting", l.states("s", "a", "b"))
+	job := l.job("a")
+	if !slices.Contains(job.Finalizers, v1alpha1.FinalizerApplication) || !slices.Contains(l.scheduling("s").Finalizers, v1alpha1.FinalizerJobs) {
+		t.Error("there are no finalizers")
+	}
+	request := job.Status.CreationRequest
+	if diff := cmp.Diff([]string{"n0/0", "n0/1"}, request.Slots); diff != "" || request.Replication != 2 || request.Attempt != 1 || request.Testbed.UID != l.testbed().UID {
+		t.Errorf("%+v", request)
+	}
+	started := l.now
+	l.now = l.now.Add(time.Minute)
+	l.finish("a-r1", batchv1.JobComplete)
+	l.settle()
+	l.want("one has ended", "a Completed, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
+	run := l.job("a").Status.Runs[0]
+	if run.Outcome != v1alpha1.Succeeded || !run.Started.Time.Equal(started) || !run.Finished.Time.Equal(started.Add(time.Minute)) || run.Application == "" {
+		t.Errorf("%+v", run)
+	}
+	l.finish("b-r1", batchv1.JobComplete)
+	l.settle()
+	l.want("both have ended", "a Completed, b Completed, s Completed", l.states("s", "a", "b"))
+	if claims := l.testbed().Status.Claims; len(claims) > 0 {
+		t.Errorf("left are claims %+v", claims)
+	}
+	remove[v1alpha1.Scheduling](l, "s")
+	l.settle()
+	l.want("released", "a Ready, b Ready", l.states("s", "a", "b"))
+	if children := l.children(); len(children) > 0 || l.scheduling("s") != nil {
+		t.Errorf("left are %+v", children)
+	}
+	remove[v1alpha1.BatchJob](l, "a")
+	l.settle()
+	if l.job("a") != nil {
+		t.Error("a job that nobody has can't be deleted")
+	}
+	if got := testutil.ToFloat64(l.metrics.runs.WithLabelValues("Job", "Succeeded")); got != 2 {
+		t.Errorf("%v runs are counted", got)
+	}
+	if n := testutil.CollectAndCount(l.metrics.schedulingSeconds); n == 0 {
+		t.Error("no time in a state is measured")
+	}
+}
+
+// When nothing happens nothing is written.
+func TestJobsQuiet(t *testing.T) {
+	for _, children := range []batchv1.JobConditionType{"", batchv1.JobComplete, batchv1.JobFailed} {
+		l := newLab(t).withTestbed(1).withJobs("a", "b").withQueue("s", "a", "a", "b").withQueue("z", "b")
+		l.settle()
+		if children != "" {
+			l.finish("a-r1", children)
+			l.settle()
+		}
+		l.writes = nil
+		for range 3 {
+			l.now = l.now.Add(time.Second)
+			l.look()
+		}
+		l.restart()
+		l.look()
+		if len(l.writes) > 0 {
+			t.Errorf("%q: %v", children, l.writes)
+		}
+	}
+}
+
+// course runs a scheduling of two jobs to its end, and deletes it.
+func (l *lab) course() {
+	l.t.Helper()
+	l.withTestbed(1).withJobs("a", "b").withQueue("s", "a", "a", "b")
+	l.settle()
+	l.finish("a-r1", batchv1.JobFailed)
+	l.settle()
+	l.finish("b-r1", batchv1.JobComplete)
+	l.settle()
+	l.want("at the end", "a Failed, b Completed, s Completed", l.states("s", "a", "b"))
+	for name, outcome := range map[string]v1alpha1.Outcome{"a": v1alpha1.Failed, "b": v1alpha1.Succeeded} {
+		if runs := l.job(name).Status.Runs; len(runs) != 1 || runs[0].Outcome != outcome {
+			l.t.Errorf("the runs of %s are %+v", name, runs)
+		}
+	}
+	remove[v1alpha1.Scheduling](l, "s")
+	remove[v1alpha1.BatchJob](l, "b")
+	l.settle()
+	l.want("after it", "a Ready", l.states("s", "a"))
+	if l.scheduling("s") != nil || l.job("b") != nil || len(l.children()) > 0 || len(l.testbed().Status.Claims) > 0 {
+		l.t.Errorf("left are %v, %v, %v, %v", l.scheduling("s"), l.job("b"), l.children(), l.testbed().Status.Claims)
+	}
+	for name, n := range l.created {
+		if n != 1 {
+			l.t.Errorf("%s was created %d times", name, n)
+		}
+	}
+}
+
+// Whoever carries on after a crash between any two writes, or in the middle of one,
+// finishes the work, and nothing is done twice.
+func TestCrashAnywhere(t *testing.T) {
+	var plain []string
+	t.Run("never", func(t *testing.T) {
+		l := newLab(t)
+		l.course()
+		plain = l.writes
+	})
+	for at := range plain {
+		if testing.Short() && at%4 != 0 {
+			continue
+		}
+		for _, fate := range []error{errBefore, errAfter} {
+			t.Run(fmt.Sprintf("%d %s %v", at, plain[at], fate), func(t *testing.T) {
+				l := newLab(t)
+				n := 0
+				l.fail = func(string) error {
+					if n++; n == at+1 {
+						return fate
+					}
+					return nil
+				}
+				l.course()
+				if n <= at {
+					t.Errorf("of %d writes none was cut off", n)
+				}
+			})
+		}
+	}
+}
+
+// So it is when each write fails for some time as another has written first, and when all
+// do that fail, fail twice.
+func TestConflictsEverywhere(t *testing.T) {
+	l := newLab(t)
+	seen := map[string]int{}
+	l.fail = func(write string) error {
+		if seen[write]++; seen[write] <= 2 && !strings.HasPrefix(write, "create") {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "any"}, write, errors.New("another was first"))
+		}
+		return nil
+	}
+	l.course()
+}
+
+// Two controllers at once do no harm.
+func TestTwoLeaders(t *testing.T) {
+	l := newLab(t)
+	l.withTestbed(1).withJobs("a", "b").withQueue("s", "a", "b").withQueue("t", "b", "a")
+	other := newLab(t)
+	other.api = l.api
+	other.restart()
+	// The other one decides while this one is about to write.
+	var busy atomic.Bool
+	l.between = func(write string) {
+		if write != "status BatchJob a" && write != "status BatchJob b" || !busy.CompareAndSwap(false, true) {
+			return
+		}
+		for _, name := range []string{"t", "s"} {
+			_, _ = other.act(other.schedulings, name)
+		}
+		for _, name := range []string{"a", "b"} {
+			_, _ = other.act(other.jobs, name)
+		}
+		busy.Store(false)
+	}
+	for range 5 {
+		l.look()
+	}
+	l.between = nil
+	l.settle()
+	s, u := l.scheduling("s"), l.scheduling("t")
+	if (s.Status.State == v1alpha1.SchedulingAcquiring) == (u.Status.State == v1alpha1.SchedulingAcquiring) {
+		t.Fatalf("%s, %s", l.states("s", "a", "b"), u.Status.State)
+	}
+	for _, name := range []string{"a", "b"} {
+		if n := l.created[name+"-r1"]; n != 1 {
+			t.Errorf("%s was created %d times", name, n)
+		}
+	}
+}
+
+// A job that fails is tried again after a while, in slots that are granted anew, with what
+// it has become by then; and no more often than it may.
+func TestRetry(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	amend(l, "a", func(j *v1alpha1.BatchJob) {
+		j.Spec.Retry = v1alpha1.Retry{Limit: 1, Delay: &metav1.Duration{Duration: time.Minute}}
+	})
+	l.settle()
+	amend(l, "a", func(j *v1alpha1.BatchJob) {
+		j.Spec.JobSpec.Raw = []byte(`{"template":{"spec":{"containers":[{"name":"main","image":"better"}]}}}`)
+	})
+	l.settle()
+	if image := l.children()[0].Spec.Template.Spec.Containers[0].Image; image != "x" || len(l.children()) != 1 {
+		t.Errorf("a run under way has been edited: %s", image)
+	}
+	l.finish("a-r1", batchv1.JobFailed)
+	l.settle()
+	job := l.job("a")
+	l.want("failed once", "a InQueue, s AwaitingCompletion", strings.Replace(l.states("s", "a"), "Submitting", "AwaitingCompletion", 1))
+	if job.Status.Retries != 1 || job.Status.NotBefore == nil || job.Status.CreationRequest != nil || len(l.testbed().Status.Claims) > 0 || len(l.children()) > 0 {
+		t.Errorf("%+v, claims %+v", job.Status, l.testbed().Status.Claims)
+	}
+	l.now = l.now.Add(time.Minute)
+	l.settle()
+	l.want("tried again", "a Running, s AwaitingCompletion", l.states("s", "a"))
+	if image := l.children()[0].Spec.Template.Spec.Containers[0].Image; image != "better" || l.children()[0].Name != "a-r2" {
+		t.Errorf("the next run is %s of %s", l.children()[0].Name, image)
+	}
+	l.finish("a-r2", batchv1.JobFailed)
+	l.settle()
+	l.want("failed twice", "a Failed, s Completed", l.states("s", "a"))
+	if runs := l.job("a").Status.Runs; len(runs) != 2 || runs[0].Attempt != 1 || runs[1].Attempt != 2 || runs[1].Outcome != v1alpha1.Failed {
+		t.Errorf("%+v", runs)
+	}
+	if told := l.events(); !slices.ContainsFunc(told, func(e string) bool { return strings.HasPrefix(e, "Warning RunFailed run 2: Because") }) {
+		t.Errorf("told is %q", told)
+	}
+}
+
+// What the API server says of an application that it refuses is what people read, and the
+// job fails before it has taken slots from anybody.
+func TestInvalidApplication(t *testing.T) {
+	for _, test := range []struct {
+		what    string
+		spec    string
+		err     error
+		reason  string
+		message string
+	}{
+		{"refused", "", apierrors.NewBadRequest(`strict decoding error: unknown field "spec.tmplate"`), v1alpha1.ReasonInvalidApplication, `strict decoding error: unknown field "spec.tmplate"`},
+		{"forbidden", "", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a-r1", errors.New("no")), v1alpha1.ReasonInvalidApplication, `jobs "a-r1" is forbidden: no`},
+		{"not to be made", `{"template":[]}`, nil, v1alpha1.ReasonInvalidApplication, "workload: spec.jobSpec.template = []: invalid configuration or input: must be an object"},
+		{"too large", `{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"3"}}}]}}}`, nil, v1alpha1.ReasonSlotTooSmall, ""},
+	} {
+		l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+		amend(l, "small", func(tb *v1alpha1.Testbed) {
+			tb.Spec.ResourcesPerSlot = corev1.ResourceList{"cpu": resource.MustParse("2")}
+		})
+		if test.spec != "" {
+			amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.JobSpec.Raw = []byte(test.spec) })
+		}
+		l.trial = func(*unstructured.Unstructured) error { return test.err }
+		l.settle()
+		l.want(test.what, "a Failed, s Completed", l.states("s", "a"))
+		valid := meta.FindStatusCondition(l.job("a").Status.Conditions, v1alpha1.BatchJobValid)
+		if valid == nil || valid.Status != metav1.ConditionFalse || valid.Reason != test.reason || test.message != "" && valid.Message != test.message {
+			t.Errorf("%s: %+v", test.what, valid)
+		}
+		if len(l.children()) > 0 || len(l.testbed().Status.Claims) > 0 || len(l.job("a").Status.Runs) > 0 {
+			t.Errorf("%s: it was created all the same", test.what)
+		}
+		if told := l.events(); !slices.ContainsFunc(told, func(e string) bool { return strings.HasPrefix(e, "Warning "+test.reason) }) {
+			t.Errorf("%s: told is %q", test.what, told)
+		}
+		// Mended and released, it runs the next time.
+		l.trial = nil
+		amend(l, "a", func(j *v1alpha1.BatchJob) {
+			j.Spec.JobSpec.Raw = []byte(`{"template":{"spec":{"containers":[{"name":"main","image":"x"}]}}}`)
+		})
+		remove[v1alpha1.Scheduling](l, "s")
+		l.settle()
+		l.withQueue("next", "a").settle()
+		l.want(test.what+", mended", "a Running, next AwaitingCompletion", l.states("next", "a"))
+	}
+}
+
+// What may be otherwise the next time is tried again, and the job waits without slots.
+func TestTrialFails(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	for _, err := range []error{
+		apierrors.NewInternalError(errors.New("the webhook is away")),
+		apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a-r1", errors.New("exceeded quota: few")),
+	} {
+		l.trial = func(*unstructured.Unstructured) error { return err }
+		l.settle()
+		l.want(err.Error(), "a InQueue, s Submitting", l.states("s", "a"))
+		valid := meta.FindStatusCondition(l.job("a").Status.Conditions, v1alpha1.BatchJobValid)
+		if valid == nil || valid.Status != metav1.ConditionUnknown || valid.Message != err.Error() || len(l.testbed().Status.Claims) > 0 {
+			t.Errorf("%+v", valid)
+		}
+	}
+	l.trial = nil
+	l.settle()
+	l.want("at last", "a Running, s AwaitingCompletion", l.states("s", "a"))
+}
+
+// An operator that is missing is waited for, without slots; once it is there, the job runs.
+func TestOperatorMissing(t *testing.T) {
+	l := newLab(t).withTestbed(1)
+	put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.BatchJobSpec{SparkSpec: &runtime.RawExtension{Raw: []byte(`{"type":"Scala"}`)}}})
+	l.withQueue("s", "a").settle()
+	l.want("missing", "a InQueue, s Submitting", l.states("s", "a"))
+	valid := meta.FindStatusCondition(l.job("a").Status.Conditions, v1alpha1.BatchJobValid)
+	if valid == nil || valid.Reason != v1alpha1.ReasonOperatorMissing || !strings.Contains(valid.Message, "SparkApplication") || len(l.testbed().Status.Claims) > 0 {
+		t.Errorf("%+v", valid)
+	}
+	after, err := l.act(l.jobs, "a")
+	if err != nil || after <= 0 {
+		t.Errorf("nobody looks again: %v, %v", after, err)
+	}
+	l.kinds.Add(sparkKind, meta.RESTScopeNamespace)
+	l.settle()
+	l.want("there", "a Submitted, s AwaitingCompletion", l.states("s", "a"))
+	child := &unstructured.Unstructured{}
+	child.SetGroupVersionKind(sparkKind)
+	l.must(l.api.Get(t.Context(), types.NamespacedName{Namespace: "lab", Name: "a-r1"}, child))
+	// It is lost with its operator: that fails the run.
+	l.must(l.api.Delete(t.Context(), child))
+	l.settle()
+	l.want("lost", "a Failed, s Completed", l.states("s", "a"))
+	if runs := l.job("a").Status.Runs; len(runs) != 1 || runs[0].Reason != "ApplicationLost" {
+		t.Errorf("%+v", runs)
+	}
+}
+
+// An object of the application's name that is somebody else's is left alone: the run has
+// failed, and the next has another name.
+func TestNameTaken(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a")
+	put(l, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a-r1"}})
+	amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.Retry = v1alpha1.Retry{Limit: 1, Delay: &metav1.Duration{}} })
+	l.withQueue("s", "a").settle()
+	l.now = l.now.Add(time.Minute)
+	l.settle()
+	l.want("the next", "a Running, s AwaitingCompletion", l.states("s", "a"))
+	if runs := l.job("a").Status.Runs; len(runs) != 2 || runs[0].Reason != reasonTaken || runs[1].Outcome != "" {
+		t.Errorf("%+v", runs)
+	}
+	remove[v1alpha1.Scheduling](l, "s")
+	l.settle()
+	if children := l.children(); len(children) != 1 || children[0].Name != "a-r1" {
+		t.Errorf("left are %+v", children)
+	}
+}
+
+// A creation that is refused fails the run with what the API server has said; one that
+// could be taken the next time is tried again until the run is late.
+func TestCreationFails(t *testing.T) {
+	for _, test := range []struct {
+		what string
+		err  error
+		want string
+	}{
+		{"refused", apierrors.NewBadRequest("no such field"), "InvalidApplication: no such field"},
+		{"late", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a-r1", errors.New("exceeded quota: few")), "SubmitTimeout"},
+	} {
+		l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+		l.fail = func(write string) error {
+			if write == "create Job a-r1" {
+				return test.err
+			}
+			return nil
+		}
+		for range 20 {
+			l.look()
+			l.grant()
+		}
+		l.now = l.now.Add(11 * time.Minute)
+		l.settle()
+		l.want(test.what, "a Failed, s Completed", l.states("s", "a"))
+		if runs := l.job("a").Status.Runs; len(runs) != 1 || runs[0].Reason != test.want {
+			t.Errorf("%s: %+v", test.what, runs)
+		}
+		if len(l.testbed().Status.Claims) > 0 {
+			t.Errorf("%s: its slots are not free", test.what)
+		}
+	}
+}
+
+// A run that takes too long to begin has failed.
+func TestSubmitTimeout(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.SubmitTimeout = &metav1.Duration{Duration: time.Minute} })
+	for range 20 {
+		l.look()
+		l.grant()
+	}
+	after, err := l.act(l.jobs, "a")
+	if err != nil || after <= 0 || after > time.Minute {
+		t.Errorf("it is looked at again after %v, %v", after, err)
+	}
+	l.now = l.now.Add(after)
+	l.settle()
+	l.want("late", "a Failed, s Completed", l.states("s", "a"))
+	if len(l.children()) > 0 || len(l.testbed().Status.Claims) > 0 {
+		t.Errorf("left are %v, %v", l.children(), l.testbed().Status.Claims)
+	}
+}
+
+// A child that is deleted by hand has lost its run; its pods, which nobody else deletes
+// here, are deleted, and only then are its slots free.
+func TestChildDeletedByHand(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	l.settle()
+	pod := l.pods("a-r1")[0]
+	pod.Finalizers = []string{"somebody/else"}
+	l.must(l.api.Update(t.Context(), &pod))
+	remove[batchv1.Job](l, "a-r1")
+	l.settle()
+	l.want("lost", "a Failed, s Completed", l.states("s", "a"))
+	if claims := l.testbed().Status.Claims; len(claims) != 1 {
+		t.Errorf("while a pod is in it, its slot is claimed by %+v", claims)
+	}
+	if pods := l.pods("a-r1"); len(pods) != 1 || pods[0].DeletionTimestamp == nil {
+		t.Errorf("its pods are %+v", pods)
+	}
+	pod = l.pods("a-r1")[0]
+	pod.Finalizers = nil
+	l.must(l.api.Update(t.Context(), &pod))
+	l.settle()
+	if claims := l.testbed().Status.Claims; len(claims) > 0 {
+		t.Errorf("its slot is not free: %+v", claims)
+	}
+}
+
+// A job or a scheduling that is deleted in whatever state takes all with it, and the job
+// that is left is ready.
+func TestDeleteAnywhere(t *testing.T) {
+	for looks := range 12 {
+		for _, what := range []string{"job", "scheduling", "both"} {
+			l := newLab(t).withTestbed(1).withJobs("a", "b").withQueue("s", "a", "b")
+			for i := range looks {
+				l.look()
+				if i%2 == 1 {
+					l.grant()
+				}
+				if i%3 == 2 {
+					l.runPods()
+				}
+			}
+			if what != "scheduling" {
+				remove[v1alpha1.BatchJob](l, "a")
+			}
+			if what != "job" {
+				remove[v1alpha1.Scheduling](l, "s")
+			}
+			l.settle()
+			claims := l.testbed().Status.Claims
+			switch what {
+			case "job":
+				if l.job("a") != nil || slices.ContainsFunc(claims, func(c v1alpha1.Claim) bool { return c.BatchJob == "lab/a" }) || get[batchv1.Job](l, "a-r1") != nil {
+					t.Errorf("after %d looks: left of the job are %+v, %+v", looks, l.job("a"), claims)
+				}
+			case "scheduling":
+				if l.scheduling("s") != nil || len(claims) > 0 || len(l.children()) > 0 {
+					t.Errorf("after %d looks: left of the scheduling are %+v, %+v", looks, l.scheduling("s"), claims)
+				}
+				l.want(fmt.Sprint("after ", looks, " looks"), "a Ready, b Ready", l.states("s", "a", "b"))
+			case "both":
+				if l.job("a") != nil || l.scheduling("s") != nil || len(claims) > 0 || len(l.children()) > 0 {
+					t.Errorf("after %d looks: left are %+v, %+v, %+v", looks, l.job("a"), l.scheduling("s"), claims)
+				}
+			}
+			for _, p := range l.pods("") {
+				if p.Labels[v1alpha1.LabelBatchJobUID] == "uid-a" && p.DeletionTimestamp == nil && what != "job" {
+					t.Errorf("after %d looks: a pod is left", looks)
+				}
+			}
+		}
+	}
+}
+
+// A job whose scheduling lists it no more is released, and its run cancelled.
+func TestRemovedFromScheduling(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b").withQueue("s", "a", "b")
+	l.settle()
+	amend(l, "s", func(s *v1alpha1.Scheduling) { s.Spec.QueueBased = s.Spec.QueueBased[:1] })
+	l.settle()
+	l.want("one is left", "a Running, b Ready, s AwaitingCompletion", l.states("s", "a", "b"))
+	if runs := l.job("b").Status.Runs; len(runs) != 1 || runs[0].Outcome != v1alpha1.Cancelled {
+		t.Errorf("%+v", runs)
+	}
+	if claims := l.testbed().Status.Claims; len(claims) != 1 || claims[0].BatchJob != "lab/a" {
+		t.Errorf("%+v", claims)
+	}
+}
+
+// A claim that somebody who was behind has granted a scheduling which does not have the
+// job is given back, whatever the job does now; and the job gets its own.
+func TestStrangeClaim(t *testing.T) {
+	for _, looks := range []int{0, 3, 6} {
+		l := newLab(t).withTestbed(1).withJobs("a")
+		tb := l.testbed()
+		tb.Status.Claims = []v1alpha1.Claim{{
+			BatchJobUID: l.job("a").UID, BatchJob: "lab/a", Scheduling: "lab/old", SchedulingUID: "old", Slots: []string{"n0/0"}, Since: metav1.Time{Time: l.now},
+		}}
+		l.withQueue("s", "a")
+		for range looks {
+			l.look()
+		}
+		l.must(l.api.Status().Update(t.Context(), tb))
+		l.settle()
+		l.want("its own", "a Running, s AwaitingCompletion", l.states("s", "a"))
+		if claims := l.testbed().Status.Claims; len(claims) != 1 || claims[0].Scheduling != "lab/s" {
+			t.Errorf("%+v", claims)
+		}
+	}
+}

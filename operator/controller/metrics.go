@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are those of all the controllers. Its collectors are safe for concurrent use.
+type metrics struct {
+	slots        *prometheus.GaugeVec
+	ghosts       *prometheus.CounterVec
+	claims       *prometheus.CounterVec
+	claimSeconds prometheus.Histogram
+	signalAge    *prometheus.GaugeVec
+	statusWrites *prometheus.CounterVec
+
+	runs              *prometheus.CounterVec
+	schedulingSeconds *prometheus.HistogramVec
+}
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	const prefix = "spazio_testbed_"
+	m := &metrics{
+		slots: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: prefix + "slots", Help: "Slots of a Testbed, NAMESPACE/NAME, by state.",
+		}, []string{"testbed", "state"}),
+		ghosts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "ghosts_total", Help: "Ghosts created and deleted, and pods deleted that were two in a slot, by what is done and why; reason failed counts requests without success.",
+		}, []string{"op", "reason"}),
+		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "claims_total", Help: "Claims on slots granted, those of jobs that are gone, and grants computed anew since another wrote first, by result.",
+		}, []string{"result"}),
+		claimSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: prefix + "claim_seconds", Help: "Time from a Scheduling being seen to want slots to a claim of it being written.",
+			Buckets: prometheus.ExponentialBuckets(.005, 2, 16),
+		}),
+		signalAge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: prefix + "signal_age_seconds", Help: "Time since the node of a Testbed with automatic slots whose measured room is unknown for longest was last known.",
+		}, []string{"testbed"}),
+		statusWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "status_writes_total", Help: "Writes of a status, by kind and result.",
+		}, []string{"kind", "result"}),
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "runs_total", Help: "Runs of jobs that have ended, by kind of application and outcome.",
+		}, []string{"kind", "outcome"}),
+		schedulingSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: prefix + "scheduling_seconds", Help: "Time that Schedulings spent in each state.",
+			Buckets: prometheus.ExponentialBuckets(.01, 4, 12),
+		}, []string{"state"}),
+	}
+	if r == nil {
+		return m, nil
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		m.slots, m.ghosts, m.claims, m.claimSeconds, m.signalAge, m.statusWrites, m.runs, m.schedulingSeconds,
+	} {
+		errs = append(errs, r.Register(c))
+	}
+	return m, errors.Join(errs...)
+}

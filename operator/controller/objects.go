@@ -1,0 +1,60 @@
+package controller
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// requestQueue is what handlers of events put requests into.
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// updateTestbed changes a Testbed's status as the API server has it, however often others
+// write between. change says whether there is anything to change. A Testbed that is gone
+// has nothing to change.
+func updateTestbed(ctx context.Context, c client.Client, live client.Reader, name types.NamespacedName, change func(*v1alpha1.Testbed) bool) error {
+	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		tb := &v1alpha1.Testbed{}
+		if err := live.Get(ctx, name, tb); err != nil {
+			return err
+		}
+		if !change(tb) {
+			return nil
+		}
+		return c.Status().Update(ctx, tb)
+	}))
+}
+
+// turnedFalse returns the condition if it is false for another reason than before.
+func turnedFalse(before, after []metav1.Condition, kind string) *metav1.Condition {
+	c := meta.FindStatusCondition(after, kind)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	if was := meta.FindStatusCondition(before, kind); was != nil && was.Status == c.Status && was.Reason == c.Reason {
+		return nil
+	}
+	return c
+}
+
+// note cuts a text to what an event takes.
+func note(text string) string {
+	const most = 1000
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

@@ -1,0 +1,183 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Bounds of what is done about a Testbed's slots.
+const (
+	// maxRunning requests of one Testbed wait at once, so that what is wanted no more is
+	// not asked for, and others have their turn.
+	maxRunning = 128
+	// maxProbes of them are made at a time while the API server refuses: it refuses most for
+	// one reason, a quota for example.
+	maxProbes = 4
+	// unseen is after what time an action is carried out again whose effect no watch has
+	// shown: far longer than one lags.
+	unseen = 10 * time.Second
+	// firstRetry and lastRetry bound the time until what failed is tried again, and until
+	// others are while all fails.
+	firstRetry, lastRetry = time.Second, 30 * time.Second
+)
+
+// opKey is what makes two actions one.
+type opKey struct {
+	op        slot.Op
+	slot      slot.ID
+	uid, size string
+}
+
+func keyOf(a *slot.Action) opKey { return opKey{a.Op, a.Slot, a.UID, a.Size} }
+
+// op is what came of an action so far.
+type op struct {
+	running bool
+	// until is when it may be carried out again.
+	until    time.Time
+	failures int
+}
+
+// ops are the actions of a Testbed that are under way, or were carried out and are not
+// seen to have worked. An action stands in a Diff until its effect is observed; ops keep
+// it from being asked for meanwhile, and from being asked for too often. Safe for
+// concurrent use. The zero value has none.
+type ops struct {
+	mu      sync.Mutex
+	of      map[opKey]*op
+	running int
+	// failed is the error of the action that was refused last, nil once one has worked;
+	// nothing is tried before probe then, which is put off each of the probes times.
+	failed error
+	probe  time.Time
+	probes int
+}
+
+// take returns which of the actions to carry out now, in their order, and when to ask
+// again; zero is when one of those has been done, or never. Each of them must be handed
+// to done.
+func (o *ops) take(actions []slot.Action, now time.Time) (start []slot.Action, again time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.prune(actions)
+	most := maxRunning
+	switch {
+	case o.failed != nil && now.Before(o.probe):
+		most, again = 0, o.probe
+	case o.failed != nil:
+		most = maxProbes
+	}
+	for i := range actions {
+		key := keyOf(&actions[i])
+		before := o.of[key]
+		switch {
+		case before != nil && before.running:
+		case before != nil && now.Before(before.until):
+			if again.IsZero() || before.until.Before(again) {
+				again = before.until
+			}
+		case o.running < most:
+			if before == nil {
+				before = &op{}
+				o.of[key] = before
+			}
+			before.running = true
+			o.running++
+			start = append(start, actions[i])
+		}
+	}
+	return start, again
+}
+
+// prune forgets what is wanted no more: its effect was observed, or something else is
+// wanted.
+func (o *ops) prune(actions []slot.Action) {
+	wanted := make(map[opKey]*op, len(actions))
+	for i := range actions {
+		key := keyOf(&actions[i])
+		if before := o.of[key]; before != nil {
+			wanted[key] = before
+		}
+	}
+	o.of = wanted
+}
+
+// done says what came of an action, and returns whether more can be taken at once.
+func (o *ops) done(a *slot.Action, err error, now time.Time) (more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.running--
+	switch {
+	case err != nil && !now.Before(o.probe):
+		o.probe = now.Add(backoff(o.probes))
+		o.probes++
+	case err == nil && o.failed != nil:
+		o.probe, o.probes = time.Time{}, 0
+		for _, other := range o.of {
+			if !other.running && other.failures > 0 {
+				*other = op{}
+			}
+		}
+	}
+	o.failed = err
+	if before := o.of[keyOf(a)]; before != nil {
+		before.running = false
+		if err == nil {
+			before.until, before.failures = now.Add(unseen), 0
+		} else {
+			before.until = now.Add(backoff(before.failures))
+			before.failures++
+		}
+	}
+	return err == nil && o.running <= maxRunning/2
+}
+
+// backoff is how long to wait after so many failures before.
+func backoff(failures int) time.Duration { return min(firstRetry<<min(failures, 10), lastRetry) }
+
+// state returns how many actions are under way, and why the last one failed.
+func (o *ops) state() (running int, failed error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.running, o.failed
+}
+
+// pool runs functions, so many at once, in their order. Safe for concurrent use.
+type pool struct {
+	most    int
+	mu      sync.Mutex
+	waiting []func()
+	running int
+	all     sync.WaitGroup
+}
+
+// run has f run when it is its turn.
+func (p *pool) run(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = append(p.waiting, f)
+	if p.running < p.most {
+		p.running++
+		p.all.Go(p.work)
+	}
+}
+
+func (p *pool) work() {
+	for {
+		p.mu.Lock()
+		if len(p.waiting) == 0 {
+			p.running--
+			p.mu.Unlock()
+			return
+		}
+		f := p.waiting[0]
+		p.waiting = p.waiting[1:]
+		p.mu.Unlock()
+		f()
+	}
+}
+
+// wait returns when nothing runs and nothing waits.
+func (p *pool) wait() { p.all.Wait() }

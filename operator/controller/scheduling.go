@@ -1,0 +1,261 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+)
+
+// schedulings is the controller of Schedulings. It has one worker: who gets jobs is
+// decided over all of them, and one decision must be written before the next is made.
+type schedulings struct {
+	client       client.Client
+	cached, live client.Reader
+	recorder     events.EventRecorder
+	metrics      *metrics
+	logger       *slog.Logger
+	now          func() time.Time
+	since        stateTimes
+}
+
+// Reconcile has a Scheduling make its next step.
+func (r *schedulings) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	s := &v1alpha1.Scheduling{}
+	if err := r.cached.Get(ctx, q.NamespacedName, s); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.since.forget(q.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	pass := &schedulingPass{schedulings: r, now: r.now()}
+	return pass.result(pass.run(ctx, s))
+}
+
+// schedulingPass is one step of a Scheduling under way.
+type schedulingPass struct {
+	*schedulings
+	now time.Time
+	// again is when to look again even if nothing happens; zero is never.
+	again time.Time
+}
+
+func (p *schedulingPass) result(err error) (reconcile.Result, error) {
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return reconcile.Result{RequeueAfter: tooSoon}, nil
+	case err != nil || p.again.IsZero():
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: max(p.again.Sub(p.now), time.Millisecond)}, nil
+}
+
+func (p *schedulingPass) wake(at time.Time) {
+	if p.again.IsZero() || at.Before(p.again) {
+		p.again = at
+	}
+}
+
+// candidate is a Scheduling with what was found out about it.
+type candidate struct {
+	observe.SchedulingView
+	observed lifecycle.SchedulingObserved
+	feasible observe.Verdict
+}
+
+func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error {
+	c, err := p.candidate(ctx, s)
+	if err != nil {
+		return err
+	}
+	if c.Turn, err = p.turn(ctx, c); err != nil {
+		return err
+	}
+	c.observed.Turn = c.Turn
+	next, actions := lifecycle.StepScheduling(c.observed, p.now)
+	if err := p.store(ctx, c, &next, actions); err != nil {
+		return err
+	}
+	for _, a := range actions {
+		if err := p.act(ctx, c, a); err != nil {
+			return err
+		}
+	}
+	if c.feasible.Reason == v1alpha1.ReasonNotAllowed {
+		p.wake(p.now.Add(consentPoll))
+	}
+	return p.giveBack(ctx, c)
+}
+
+// consentPoll is how often to look for the labels that a namespace lacks: nobody tells.
+const consentPoll = 30 * time.Second
+
+// candidate finds out all that there is to know of a Scheduling, but for its turn.
+func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) (*candidate, error) {
+	c := &candidate{}
+	c.Scheduling = s
+	tb := &v1alpha1.Testbed{}
+	switch err := p.cached.Get(ctx, observe.TestbedOf(s), tb); {
+	case err == nil:
+		c.Testbed = tb
+	case !apierrors.IsNotFound(err):
+		return nil, err
+	}
+	jobs, err := p.jobs(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	c.Job = func(name types.NamespacedName) *v1alpha1.BatchJob { return jobs[name] }
+	var held v1alpha1.BatchJobList
+	if err := p.cached.List(ctx, &held, client.MatchingFields{jobScheduling: string(s.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	c.Holds = len(held.Items)
+	if c.observed, err = c.Observed(p.now); err != nil {
+		return nil, err
+	}
+	var failed error
+	c.feasible = c.Feasible(&c.observed, func(own string, consent *v1alpha1.AllowedNamespaces) (bool, string) {
+		ok, err := allowed(ctx, p.cached, consent, own, s.Namespace)
+		if err != nil {
+			failed = err
+		}
+		return ok, "does not admit Schedulings of namespace " + s.Namespace
+	})
+	return c, failed
+}
+
+// jobs are those that a Scheduling lists and that are there. They are the cache's own:
+// not to be modified.
+func (p *schedulingPass) jobs(ctx context.Context, s *v1alpha1.Scheduling) (map[types.NamespacedName]*v1alpha1.BatchJob, error) {
+	all := make(map[types.NamespacedName]*v1alpha1.BatchJob)
+	for _, name := range observe.Names(s) {
+		job := &v1alpha1.BatchJob{}
+		err := p.cached.Get(ctx, observe.Key(name), job, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err == nil {
+			all[observe.Key(name)] = job
+		}
+	}
+	return all, nil
+}
+
+// store writes the finalizer and the status before anything is done by them.
+func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycle.Scheduling, actions []lifecycle.SchedulingAction) error {
+	s := c.Scheduling
+	before := s.Status.DeepCopy()
+	for _, a := range actions {
+		if a.Op != lifecycle.AddSchedulingFinalizer {
+			continue
+		}
+		if err := finalize(ctx, p.client, s, v1alpha1.FinalizerJobs, controllerutil.AddFinalizer); err != nil {
+			return err
+		}
+	}
+	status := c.Status(next, &c.observed, c.feasible, p.now)
+	if equality.Semantic.DeepEqual(before, status) {
+		return nil
+	}
+	s.Status = *status
+	err := p.client.Status().Update(ctx, s)
+	p.metrics.statusWrites.WithLabelValues("Scheduling", result(err)).Inc()
+	if err != nil {
+		return err
+	}
+	p.tell(before, s)
+	return nil
+}
+
+func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.SchedulingAction) error {
+	s := c.Scheduling
+	switch a.Op {
+	case lifecycle.AcquireJobs:
+		return p.acquire(ctx, s, a.Jobs)
+	case lifecycle.Unlock:
+		return updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
+			had := tb.Status.ExclusiveFor == s.UID
+			if had {
+				tb.Status.ExclusiveFor = ""
+			}
+			return had
+		})
+	case lifecycle.DeleteScheduling:
+		return p.client.Delete(ctx, s.DeepCopy(), client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
+			client.PropagationPolicy(metav1.DeletePropagationBackground))
+	case lifecycle.RemoveSchedulingFinalizer:
+		return client.IgnoreNotFound(finalize(ctx, p.client, s, v1alpha1.FinalizerJobs, controllerutil.RemoveFinalizer))
+	case lifecycle.WakeScheduling:
+		p.wake(a.At)
+	}
+	return nil
+}
+
+// tell tells people, and measures, what has become of a Scheduling.
+func (p *schedulingPass) tell(before *v1alpha1.SchedulingStatus, s *v1alpha1.Scheduling) {
+	for _, kind := range []string{v1alpha1.SchedulingFeasible, v1alpha1.SchedulingSpecAccepted} {
+		if problem := turnedFalse(before.Conditions, s.Status.Conditions, kind); problem != nil {
+			p.recorder.Eventf(s, nil, corev1.EventTypeWarning, problem.Reason, "Schedule", "%s", note(problem.Message))
+		}
+	}
+	if before.State == s.Status.State {
+		return
+	}
+	switch s.Status.State {
+	case v1alpha1.SchedulingFailed:
+		p.recorder.Eventf(s, nil, corev1.EventTypeWarning, "Failed", "Schedule", "a job has failed: nothing more is submitted")
+	case v1alpha1.SchedulingCompleted:
+		p.recorder.Eventf(s, nil, corev1.EventTypeNormal, "Completed", "Schedule", "all jobs have ended")
+	}
+	if spent, known := p.since.change(s, p.now); known && before.State != "" {
+		p.metrics.schedulingSeconds.WithLabelValues(string(before.State)).Observe(spent.Seconds())
+	}
+	p.logger.Info("a scheduling goes on", "scheduling", s.Namespace+"/"+s.Name, "from", before.State, "to", s.Status.State)
+}
+
+// stateTimes is since when Schedulings have been in their states, as far as this process
+// has seen. Safe for concurrent use.
+type stateTimes struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]stateTime
+}
+
+type stateTime struct {
+	uid   types.UID
+	since time.Time
+}
+
+// change notes that a Scheduling is in another state, and returns how long it was in the
+// one before, if that is known.
+func (t *stateTimes) change(s *v1alpha1.Scheduling, now time.Time) (spent time.Duration, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = make(map[types.NamespacedName]stateTime)
+	}
+	name := client.ObjectKeyFromObject(s)
+	was, known := t.of[name]
+	t.of[name] = stateTime{s.UID, now}
+	return now.Sub(was.since), known && was.uid == s.UID
+}
+
+func (t *stateTimes) forget(name types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.of, name)
+}

@@ -1,0 +1,132 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
+)
+
+// addScheduling adds the controller of Schedulings.
+func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
+	r := &schedulings{
+		client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(),
+		recorder: mgr.GetEventRecorder(component), metrics: m, logger: o.Logger, now: time.Now,
+	}
+	return builder.ControllerManagedBy(mgr).Named(Scheduling).For(&v1alpha1.Scheduling{}).
+		Watches(&v1alpha1.Scheduling{}, handler.Funcs{
+			CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) { r.rivalChanged(ctx, nil, e.Object, q) },
+			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
+				r.rivalChanged(ctx, e.ObjectOld, e.ObjectNew, q)
+			},
+			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) { r.rivalChanged(ctx, nil, e.Object, q) },
+		}).
+		Watches(&v1alpha1.BatchJob{}, handler.EnqueueRequestsFromMapFunc(r.listing)).
+		Watches(&v1alpha1.Testbed{}, handler.Funcs{
+			CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) {
+				r.testbedChanged(ctx, nil, e.Object, q)
+			},
+			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
+				r.testbedChanged(ctx, e.ObjectOld, e.ObjectNew, q)
+			},
+			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) {
+				r.testbedChanged(ctx, nil, e.Object, q)
+			},
+		}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Complete(r)
+}
+
+// listing are the Schedulings that list a job, and the one that has it.
+func (r *schedulings) listing(ctx context.Context, o client.Object) []reconcile.Request {
+	all := r.by(ctx, schedulingJob, observe.NameOf(o).String())
+	if job, ok := o.(*v1alpha1.BatchJob); ok && job.Status.ActiveScheduling != nil {
+		active := job.Status.ActiveScheduling
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: active.Namespace, Name: active.Name}})
+	}
+	return all
+}
+
+// rivalChanged has those looked at that want the same jobs: a Scheduling before them may
+// have come, gone, or changed its mind.
+func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Object, q requestQueue) {
+	was, _ := before.(*v1alpha1.Scheduling)
+	is, ok := after.(*v1alpha1.Scheduling)
+	if !ok || was != nil && sameWishes(was, is) {
+		return
+	}
+	listed := observe.Names(is)
+	if was != nil {
+		listed = append(listed, observe.Names(was)...)
+	}
+	seen := make(map[testbed.Name]bool)
+	for _, job := range listed {
+		if seen[job] {
+			continue
+		}
+		seen[job] = true
+		for _, request := range r.by(ctx, schedulingJob, job.String()) {
+			if request.NamespacedName != client.ObjectKeyFromObject(is) {
+				q.Add(request)
+			}
+		}
+	}
+}
+
+// sameWishes says whether a Scheduling wants the jobs that it wanted before, as far as
+// others can tell.
+func sameWishes(was, is *v1alpha1.Scheduling) bool {
+	feasible := func(s *v1alpha1.Scheduling) bool {
+		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingFeasible)
+	}
+	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
+		was.Status.State == is.Status.State && feasible(was) == feasible(is)
+}
+
+// testbedChanged has the Schedulings of a Testbed looked at that what has changed there
+// concerns.
+func (r *schedulings) testbedChanged(ctx context.Context, before, after client.Object, q requestQueue) {
+	was, _ := before.(*v1alpha1.Testbed)
+	is, ok := after.(*v1alpha1.Testbed)
+	if !ok {
+		return
+	}
+	if was == nil || !sameSlotsAndRights(was, is) {
+		for _, request := range r.by(ctx, schedulingTestbed, observe.NameOf(is).String()) {
+			q.Add(request)
+		}
+		return
+	}
+	for _, c := range changedClaims(was, is) {
+		if name, err := testbed.ParseName(c.Scheduling); err == nil {
+			q.Add(reconcile.Request{NamespacedName: observe.Key(name)})
+		}
+	}
+}
+
+func sameSlotsAndRights(was, is *v1alpha1.Testbed) bool {
+	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
+		was.Status.ExclusiveFor == is.Status.ExclusiveFor && equality.Semantic.DeepEqual(was.Status.Nodes, is.Status.Nodes)
+}
+
+func (r *schedulings) by(ctx context.Context, index, value string) []reconcile.Request {
+	var listed v1alpha1.SchedulingList
+	if err := r.cached.List(ctx, &listed, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+		r.logger.Error("schedulings can't be listed", "index", index, "error", err)
+		return nil
+	}
+	return requests(listed.Items, func(s *v1alpha1.Scheduling) metav1.Object { return s })
+}

@@ -1,0 +1,315 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// testbeds is the controller of Testbeds: it keeps their ghosts, grants their slots and
+// writes their status. Its methods are safe for concurrent use, those of one Testbed's
+// reconciliation one at a time.
+type testbeds struct {
+	// client reads from the cache and writes; live reads from the API server; ghosts writes
+	// without a limit of its own.
+	client, ghosts client.Client
+	live           client.Reader
+	options        Options
+	metrics        *metrics
+	logger         *slog.Logger
+	now            func() time.Time
+	// claimable is observe.ClaimableIn.
+	claimable claimable
+	// wake has a Testbed be looked at after a while; work has a request to the API server
+	// be made when it is its turn.
+	wake func(name types.NamespacedName, after time.Duration)
+	work func(func())
+	// background is what the work is done in. All are set before anything comes into the
+	// queue.
+	background context.Context
+	once       sync.Once
+
+	nodes nodeStore
+	pods  podStore
+
+	mu sync.Mutex
+	// states and names are of the Testbeds that were looked at, names by UID.
+	states map[types.NamespacedName]*testbedState
+	names  map[types.UID]types.NamespacedName
+	// claims are the Testbeds in which jobs have slots, by the job's UID.
+	claims map[types.UID]types.NamespacedName
+	// allotments are what each Testbed may use, by UID; stale says that they are to be made
+	// anew.
+	allotments map[types.UID]allotment
+	stale      bool
+}
+
+func newTestbeds(c, ghosts client.Client, live client.Reader, o Options, m *metrics) *testbeds {
+	return &testbeds{
+		client: c, ghosts: ghosts, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
+		claimable: observe.ClaimableIn, stale: true,
+		states: map[types.NamespacedName]*testbedState{}, names: map[types.UID]types.NamespacedName{},
+		claims: map[types.UID]types.NamespacedName{}, allotments: map[types.UID]allotment{},
+	}
+}
+
+// Reconcile looks at a Testbed once.
+func (r *testbeds) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	due, err := r.look(ctx, req.NamespacedName)
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil // of what is gone a watch tells
+	case apierrors.IsConflict(err):
+		// Another has written first: what is to be done follows from that.
+		return reconcile.Result{RequeueAfter: soon}, nil
+	case err != nil || due.IsZero():
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: max(due.Sub(r.now()), time.Millisecond)}, nil
+}
+
+// look observes a Testbed, has its state make a step, and does what follows. It returns
+// when to look again even if nothing happens; zero is never.
+func (r *testbeds) look(ctx context.Context, name types.NamespacedName) (time.Time, error) {
+	tb, err := r.read(ctx, name, r.state(name))
+	if apierrors.IsNotFound(err) {
+		r.forget(name)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	s, err := r.adopt(ctx, tb)
+	if err != nil || s == nil {
+		return time.Time{}, err
+	}
+	now := r.now()
+	o, err := r.observe(ctx, tb, s)
+	if err != nil {
+		return time.Time{}, err
+	}
+	out, err := s.step(o, now)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, refused := range out.refused {
+		r.logger.Warn("a Scheduling asks for what can't be granted", "scheduling", client.ObjectKeyFromObject(refused.scheduling).String(), "error", refused.err)
+	}
+	if err := r.write(ctx, s, o, &out, now); err != nil {
+		return time.Time{}, err
+	}
+	r.act(s, o, &out, now)
+	if tb.DeletionTimestamp != nil {
+		if err := r.finish(ctx, s, o, &out); err != nil {
+			return time.Time{}, err
+		}
+	}
+	r.measure(name, s, o, now)
+	return out.again, nil
+}
+
+// state returns what is kept of the Testbed of the name, nil if it was not looked at.
+func (r *testbeds) state(name types.NamespacedName) *testbedState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.states[name]
+}
+
+// read returns the Testbed from the cache, or as it was last written if the cache has
+// not seen that yet.
+func (r *testbeds) read(ctx context.Context, name types.NamespacedName, s *testbedState) (*v1alpha1.Testbed, error) {
+	tb := &v1alpha1.Testbed{}
+	if err := r.client.Get(ctx, name, tb); err != nil {
+		return nil, err
+	}
+	if s == nil || s.written == nil || s.written.UID != tb.UID {
+		return tb, nil
+	}
+	if order, err := resourceversion.CompareResourceVersion(tb.ResourceVersion, s.written.ResourceVersion); err == nil && order < 0 {
+		return s.written.DeepCopy(), nil
+	}
+	s.written = nil
+	return tb, nil
+}
+
+// adopt returns the Testbed's state, made anew if this is another Testbed of the name,
+// and sees to its finalizer. The state is nil if there is nothing to do about it.
+func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedState, error) {
+	name := client.ObjectKeyFromObject(tb)
+	if !controllerutil.ContainsFinalizer(tb, v1alpha1.FinalizerGhosts) {
+		if tb.DeletionTimestamp != nil {
+			r.forget(name)
+			return nil, nil
+		}
+		controllerutil.AddFinalizer(tb, v1alpha1.FinalizerGhosts)
+		if err := r.client.Update(ctx, tb); err != nil {
+			return nil, err
+		}
+	}
+	if r.named(name) != tb.UID {
+		r.forget(name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.states[name]
+	if s == nil {
+		s = newTestbedState()
+		r.states[name], r.names[tb.UID] = s, name
+	}
+	return s, nil
+}
+
+// named returns the UID of the Testbed of the name that was last looked at.
+func (r *testbeds) named(name types.NamespacedName) types.UID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for uid, of := range r.names {
+		if of == name {
+			return uid
+		}
+	}
+	return ""
+}
+
+// forget drops what is kept of a Testbed that is gone.
+func (r *testbeds) forget(name types.NamespacedName) {
+	uid := r.named(name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.states, name)
+	delete(r.names, uid)
+	for job, of := range r.claims {
+		if of == name {
+			delete(r.claims, job)
+		}
+	}
+	r.stale = true
+	r.pods.drop(uid)
+	r.metrics.slots.DeletePartialMatch(map[string]string{"testbed": name.String()})
+	r.metrics.signalAge.DeleteLabelValues(name.String())
+}
+
+// write writes the status, if it differs and the difference can't wait. One write has
+// all that was granted.
+func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, out *outcome, now time.Time) error {
+	due := s.due(&o.testbed.Status, &out.status, now)
+	if due.IsZero() || now.Before(due) {
+		out.wake(due)
+		r.remember(o.testbed, o.testbed.Status.Claims)
+		return nil
+	}
+	next := o.testbed.DeepCopy()
+	next.Status = out.status
+	if err := r.client.Status().Update(ctx, next); err != nil {
+		r.refused(ctx, s, o, err)
+		return fmt.Errorf("status of Testbed %s: %w", client.ObjectKeyFromObject(next), err)
+	}
+	r.metrics.statusWrites.WithLabelValues("Testbed", "written").Inc()
+	s.written, s.staleSince = next, time.Time{}
+	o.testbed = next.DeepCopy()
+	r.metrics.claims.WithLabelValues("granted").Add(float64(len(out.granted)))
+	r.metrics.claims.WithLabelValues("orphaned").Add(float64(out.released))
+	for i := range out.granted {
+		if since, ok := s.asking[out.granted[i].SchedulingUID]; ok {
+			r.metrics.claimSeconds.Observe(r.now().Sub(since).Seconds())
+		}
+	}
+	r.remember(next, next.Status.Claims)
+	return nil
+}
+
+// refused notes that a status was not written. Whatever another has written first is
+// what the next look starts from.
+func (r *testbeds) refused(ctx context.Context, s *testbedState, o *observation, err error) {
+	result := "failed"
+	if apierrors.IsConflict(err) {
+		result = "conflict"
+		r.metrics.claims.WithLabelValues("conflict").Inc()
+		fresh := &v1alpha1.Testbed{}
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.testbed), fresh); err == nil {
+			s.written = fresh
+		}
+	}
+	r.metrics.statusWrites.WithLabelValues("Testbed", result).Inc()
+}
+
+// remember notes which jobs have slots of the Testbed.
+func (r *testbeds) remember(tb *v1alpha1.Testbed, claims []v1alpha1.Claim) {
+	name := client.ObjectKeyFromObject(tb)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for job, of := range r.claims {
+		if of == name {
+			delete(r.claims, job)
+		}
+	}
+	for i := range claims {
+		r.claims[claims[i].BatchJobUID] = name
+	}
+}
+
+// finish lets the Testbed go once nobody has slots of it and no ghost is left.
+func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, out *outcome) error {
+	tb := o.testbed
+	running, _ := s.ops.state()
+	if len(tb.Status.Claims) > 0 || running > 0 || r.pods.ghosts(tb.UID) > 0 {
+		return nil
+	}
+	left, err := r.leftovers(ctx, tb)
+	if err != nil || left > 0 {
+		out.wake(r.now().Add(time.Second))
+		return err
+	}
+	controllerutil.RemoveFinalizer(tb, v1alpha1.FinalizerGhosts)
+	return r.client.Update(ctx, tb)
+}
+
+// leftovers deletes the ghosts that no watch has shown, and returns how many there were.
+func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (int, error) {
+	pods := &metav1.PartialObjectMetadataList{}
+	pods.SetGroupVersionKind(podListKind)
+	if err := r.live.List(ctx, pods, client.InNamespace(tb.Namespace), client.MatchingLabels{
+		v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID),
+	}); err != nil {
+		return 0, err
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if err := r.delete(ctx, p.Namespace, p.Name, p.UID, true); err != nil {
+			return 0, err
+		}
+	}
+	return len(pods.Items), nil
+}
+
+// slotStates are the states of slots as the metric has them.
+var slotStates = []string{"free", "reserved", "occupied", "pending", "retiring"}
+
+// measure sets the Testbed's metrics.
+func (r *testbeds) measure(name types.NamespacedName, s *testbedState, o *observation, now time.Time) {
+	c := s.table.Counts()
+	for i, n := range []int{c.Free, c.Reserved, c.Occupied, c.Pending, c.Retiring} {
+		r.metrics.slots.WithLabelValues(name.String(), slotStates[i]).Set(float64(n))
+	}
+	if !o.testbed.Spec.Automatic() {
+		r.metrics.signalAge.DeleteLabelValues(name.String())
+		return
+	}
+	var age time.Duration
+	for _, n := range s.autos {
+		age = max(age, now.Sub(n.freshAt))
+	}
+	r.metrics.signalAge.WithLabelValues(name.String()).Set(age.Seconds())
+}

@@ -1,0 +1,255 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// allotment is what a Testbed may use.
+type allotment struct {
+	// nodes may carry its slots, each with the value of its label.
+	nodes map[string]string
+	lost  []slot.Conflict
+}
+
+// observe finds out what there is to know of the Testbed.
+func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbedState) (*observation, error) {
+	allot, err := r.allotted(ctx, tb)
+	if err != nil {
+		return nil, err
+	}
+	o := &observation{
+		testbed: tb, nodes: allot.nodes, lost: allot.lost, rooms: r.options.Rooms, claimable: r.claimable, jobs: r.jobs(ctx),
+	}
+	if err := r.observeSchedulings(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := r.observeOrphans(ctx, o); err != nil {
+		return nil, err
+	}
+	if tb.Spec.Automatic() {
+		o.uses = r.pods.uses(tb.UID, tb.Namespace)
+		claims, _ := observe.Claims(tb.Status.Claims) // an error is step's to tell
+		for i := range claims {
+			for _, id := range claims[i].Slots {
+				use := useOf(o.uses, id.Node)
+				use.busy = use.busy.With(id.Position)
+			}
+		}
+	}
+	// Last, as what is drained is gone.
+	o.pods, o.gone = r.pods.drain(tb.UID, !s.primed)
+	return o, nil
+}
+
+// jobs returns a look-up of BatchJobs in the cache that reads each once. What it returns
+// is not to be modified.
+func (r *testbeds) jobs(ctx context.Context) jobLookup {
+	known := map[types.NamespacedName]*v1alpha1.BatchJob{}
+	return func(name types.NamespacedName) *v1alpha1.BatchJob {
+		job, ok := known[name]
+		if !ok {
+			job = &v1alpha1.BatchJob{}
+			if err := r.client.Get(ctx, name, job, client.UnsafeDisableDeepCopy); err != nil {
+				job = nil
+			}
+			known[name] = job
+		}
+		return job
+	}
+}
+
+// observeSchedulings finds those that want slots of the Testbed.
+func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error {
+	name := testbed.Name{Namespace: o.testbed.Namespace, Name: o.testbed.Name}
+	list := &v1alpha1.SchedulingList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{schedulingTestbed: name.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	exclusive := o.testbed.Status.ExclusiveFor
+	locked, admitted := exclusive == "", map[string]bool{}
+	for i := range list.Items {
+		s := &list.Items[i]
+		if s.UID == exclusive {
+			locked = !letsGo(s, o.testbed)
+		}
+		if s.DeletionTimestamp != nil {
+			continue
+		}
+		ok, known := admitted[s.Namespace]
+		if !known {
+			var err error
+			if ok, err = allowed(ctx, r.live, &o.testbed.Spec.AllowedNamespaces, o.testbed.Namespace, s.Namespace); err != nil {
+				return err
+			}
+			admitted[s.Namespace] = ok
+		}
+		if !ok {
+			o.denied = true
+			continue
+		}
+		o.active = o.active || uses(s)
+		o.candidates = append(o.candidates, s)
+	}
+	if !locked {
+		gone, err := r.schedulingGone(ctx, list.Items, exclusive, o.testbed)
+		if err != nil {
+			return err
+		}
+		o.unlocked = gone
+	}
+	return nil
+}
+
+// uses says whether the Scheduling may still want slots.
+func uses(s *v1alpha1.Scheduling) bool {
+	if s.Status.State == v1alpha1.SchedulingCompleted || s.Status.State == v1alpha1.SchedulingFailed {
+		return false
+	}
+	feasible := slices.IndexFunc(s.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == v1alpha1.SchedulingFeasible && c.Status == metav1.ConditionFalse
+	})
+	return feasible < 0
+}
+
+// letsGo says whether the Scheduling that has the Testbed for itself needs that no more.
+func letsGo(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
+	held := slices.ContainsFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool { return c.SchedulingUID == s.UID })
+	switch {
+	case held:
+		return false
+	case s.Status.State == v1alpha1.SchedulingCompleted || s.Status.State == v1alpha1.SchedulingFailed:
+		return true
+	}
+	return !s.Spec.Exclusive
+}
+
+// schedulingGone says whether the Scheduling that has the Testbed for itself is not
+// there, or lets it go. That it is not there is asked of the API server: a cache that has
+// just been filled may be behind what another controller has seen.
+func (r *testbeds) schedulingGone(ctx context.Context, known []v1alpha1.Scheduling, uid types.UID, tb *v1alpha1.Testbed) (bool, error) {
+	if slices.ContainsFunc(known, func(s v1alpha1.Scheduling) bool { return s.UID == uid }) {
+		return true, nil // it was looked at, and lets go
+	}
+	if slices.ContainsFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool { return c.SchedulingUID == uid }) {
+		return false, nil
+	}
+	namespaces := r.options.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SchedulingList"))
+		if err := r.live.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(list.Items, func(s metav1.PartialObjectMetadata) bool { return s.UID == uid }) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// observeOrphans finds the claims of jobs that are gone, with all their pods. That a job
+// is gone is asked of the API server, too.
+func (r *testbeds) observeOrphans(ctx context.Context, o *observation) error {
+	for i := range o.testbed.Status.Claims {
+		c := &o.testbed.Status.Claims[i]
+		name, err := testbed.ParseName(c.BatchJob)
+		if err != nil {
+			continue // step's to tell
+		}
+		if job := o.jobs(types.NamespacedName(name)); job != nil && job.UID == c.BatchJobUID {
+			continue
+		}
+		if r.pods.live(o.testbed.UID, c.BatchJobUID) > 0 {
+			continue
+		}
+		job := &metav1.PartialObjectMetadata{}
+		job.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BatchJob"))
+		err = r.live.Get(ctx, types.NamespacedName(name), job)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		if err == nil && job.UID == c.BatchJobUID {
+			continue
+		}
+		if o.orphans == nil {
+			o.orphans = map[types.UID]bool{}
+		}
+		o.orphans[c.BatchJobUID] = true
+	}
+	return nil
+}
+
+// allotted returns what the Testbed may use of the nodes that several want.
+func (r *testbeds) allotted(ctx context.Context, tb *v1alpha1.Testbed) (allotment, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.allotments[tb.UID]; r.stale || !known {
+		if err := r.share(ctx, tb); err != nil {
+			return allotment{}, err
+		}
+	}
+	return r.allotments[tb.UID], nil
+}
+
+// share decides for all Testbeds which nodes each may use, and wakes those for whom
+// that changes. r.mu is held.
+func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
+	list := &v1alpha1.TestbedList{}
+	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	r.stale = false
+	all := list.Items
+	if !slices.ContainsFunc(all, func(t v1alpha1.Testbed) bool { return t.UID == tb.UID }) {
+		all = append(slices.Clone(all), *tb)
+	}
+	tenants, matching := make([]slot.Tenant, len(all)), make([]map[string]string, len(all))
+	for i := range all {
+		t := &all[i]
+		selector := labels.Everything()
+		if t.Spec.NodeSelector != nil {
+			var err error
+			if selector, err = metav1.LabelSelectorAsSelector(t.Spec.NodeSelector); err != nil {
+				r.logger.Warn("a Testbed selects no nodes", "testbed", client.ObjectKeyFromObject(t).String(), "error", err)
+				selector = labels.Nothing()
+			}
+		}
+		matching[i] = r.nodes.matching(t, selector)
+		tenants[i] = slot.Tenant{
+			Name: testbed.Name{Namespace: t.Namespace, Name: t.Name}, Created: t.CreationTimestamp.Time,
+			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: r.pods.holds(t.UID),
+		}
+		for node := range matching[i] {
+			tenants[i].Nodes = append(tenants[i].Nodes, node)
+		}
+	}
+	before := r.allotments
+	r.allotments = make(map[types.UID]allotment, len(all))
+	for i, got := range slot.Share(tenants) {
+		nodes := make(map[string]string, len(got.Nodes))
+		for _, node := range got.Nodes {
+			nodes[node] = matching[i][node]
+		}
+		next := allotment{nodes, got.Lost}
+		r.allotments[all[i].UID] = next
+		if all[i].UID != tb.UID && !sameAllotment(before[all[i].UID], next) {
+			r.wake(client.ObjectKeyFromObject(&all[i]), soon)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,772 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/operator/room"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// ready is the reason of the Testbed's condition Ready.
+func ready(tb *v1alpha1.Testbed) string {
+	c := meta.FindStatusCondition(tb.Status.Conditions, v1alpha1.TestbedReady)
+	if c == nil {
+		return ""
+	}
+	return c.Reason
+}
+
+// ghosts are the slots that have one, on its node.
+func (b *bed) ghosts(tb *v1alpha1.Testbed) []string {
+	var out []string
+	for _, p := range b.pods() {
+		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost && p.Labels[v1alpha1.LabelTestbedUID] == string(tb.UID) {
+			out = append(out, p.Annotations[v1alpha1.AnnotationSlot])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// claims are the jobs with their slots.
+func claims(tb *v1alpha1.Testbed) map[string][]string {
+	out := map[string][]string{}
+	for _, c := range tb.Status.Claims {
+		out[c.BatchJob] = c.Slots
+	}
+	return out
+}
+
+func check(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// A Testbed gets a ghost for each slot, that is what it should be and on its node alone.
+func TestGhosts(t *testing.T) {
+	b := newBed(t)
+	b.node("b", "2")
+	b.node("a", "10")
+	b.node("other", "x")
+	edit(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, func(n *corev1.Node) { n.Labels = nil })
+	tb := b.testbed("small", 2, func(tb *v1alpha1.Testbed) {
+		tb.Spec.Ghosts.RuntimeClassName = "slim"
+		tb.Spec.Ghosts.Tolerations = []corev1.Toleration{{Key: "lab", Operator: corev1.TolerationOpExists}}
+		tb.Spec.ResourcesPerSlot["example.com/gpu"] = resource.MustParse("1")
+	})
+	b.options.GhostImage = "nothing:1"
+	b.run(3*time.Second, b.replica())
+	tb = b.get(tb)
+	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "a/1", "b/0", "b/1"})
+	check(t, "nodes", tb.Status.Nodes, []v1alpha1.TestbedNode{{Name: "b", ID: 0, Slots: 2, Wanted: 2}, {Name: "a", ID: 1, Slots: 2, Wanted: 2}})
+	check(t, "counts", tb.Status.Counts, v1alpha1.SlotCounts{Slots: 4, Free: 4})
+	check(t, "ready", ready(tb), v1alpha1.ReasonSlotsReady)
+	check(t, "generation", tb.Status.ObservedGeneration, tb.Generation)
+
+	yes, no, grace, user, class := true, false, int64(0), int64(65535), "slim"
+	id := slot.ID{Node: "a", Position: 1}
+	var got *corev1.Pod
+	for _, p := range b.pods() {
+		if p.Annotations[v1alpha1.AnnotationSlot] == id.String() {
+			got = p
+		}
+	}
+	gpu := resource.MustParse("1")
+	want := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "lab", Name: slot.GhostName(string(tb.UID), id),
+			Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID)},
+			Annotations: map[string]string{
+				v1alpha1.AnnotationSlot: "a/1", v1alpha1.AnnotationUnits: "1", v1alpha1.AnnotationOptOut: "true",
+			},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "testbed.spazio-scheduler.github.io/v1alpha1", Kind: "Testbed", Name: "small", UID: tb.UID, Controller: &yes}},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: "a", SchedulerName: "spazio-slots", PriorityClassName: "spazio-ghost", RuntimeClassName: &class,
+			TerminationGracePeriodSeconds: &grace, AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
+			Tolerations: []corev1.Toleration{{Key: "lab", Operator: corev1.TolerationOpExists}},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"a"}}}}},
+			}}},
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}},
+			Containers: []corev1.Container{{
+				Name: "ghost", Image: "nothing:1",
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{"cpu": resource.MustParse("700m"), "example.com/gpu": gpu},
+					Limits:   corev1.ResourceList{"example.com/gpu": gpu},
+				},
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "Generation", "ResourceVersion", "CreationTimestamp", "ManagedFields"),
+		cmpopts.IgnoreMapEntries(func(key, _ string) bool { return key == v1alpha1.AnnotationSize })); diff != "" {
+		t.Errorf("a ghost (-want +got):\n%s", diff)
+	}
+}
+
+// Nodes come, go and get another label; slots follow, and are in the labels' order.
+func TestNodesFollowed(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	c := b.node("c", "3")
+	tb := b.testbed("small", 1)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	b.node("b", "2")
+	b.delete(c)
+	b.run(3*time.Second, r)
+	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "b/0"})
+	edit(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, func(n *corev1.Node) { n.Labels[nodeLabel] = "9" })
+	b.run(3*time.Second, r)
+	check(t, "nodes", b.get(tb).Status.Nodes, []v1alpha1.TestbedNode{{Name: "b", ID: 0, Slots: 1, Wanted: 1}, {Name: "a", ID: 1, Slots: 1, Wanted: 1}})
+	edit(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, func(n *corev1.Node) { delete(n.Labels, nodeLabel) })
+	edit(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, func(n *corev1.Node) { delete(n.Labels, nodeLabel) })
+	b.run(3*time.Second, r)
+	check(t, "ghosts", b.ghosts(tb), []string(nil))
+	check(t, "ready", ready(b.get(tb)), v1alpha1.ReasonNoNodes)
+}
+
+// The condition says how many slots are beyond the limit.
+func TestTooLarge(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	b.node("b", "2")
+	tb := b.testbed("small", 3, func(tb *v1alpha1.Testbed) { tb.Spec.MaxSlots = 5 })
+	b.run(3*time.Second, b.replica())
+	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "a/1", "a/2", "b/0", "b/1"})
+	tb = b.get(tb)
+	check(t, "ready", ready(tb), v1alpha1.ReasonTooLarge)
+	check(t, "nodes", tb.Status.Nodes[1], v1alpha1.TestbedNode{Name: "b", ID: 1, Slots: 2, Wanted: 3, Reason: v1alpha1.ReasonTooLarge})
+	if c := meta.FindStatusCondition(tb.Status.Conditions, v1alpha1.TestbedReady); !strings.HasPrefix(c.Message, "1 slots") {
+		t.Errorf("message: %s", c.Message)
+	}
+}
+
+// A node is one Testbed's, unless all share; the loser says so, and gets it when the
+// other has gone.
+func TestSharing(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	first := b.testbed("first", 1)
+	b.now = b.now.Add(2 * time.Second)
+	second := b.testbed("second", 1)
+	r := b.replica()
+	b.run(3*time.Second, r)
+	check(t, "first", b.ghosts(first), []string{"a/0"})
+	check(t, "second", b.ghosts(second), []string(nil))
+	check(t, "ready", ready(b.get(second)), v1alpha1.ReasonNodeConflict)
+
+	for _, tb := range []*v1alpha1.Testbed{first, second} {
+		edit(b, tb, func(tb *v1alpha1.Testbed) { tb.Spec.Sharing = v1alpha1.Shared })
+	}
+	b.run(3*time.Second, r)
+	check(t, "second, shared", b.ghosts(second), []string{"a/0"})
+
+	for _, tb := range []*v1alpha1.Testbed{first, second} {
+		edit(b, tb, func(tb *v1alpha1.Testbed) { tb.Spec.Sharing = v1alpha1.Exclusive })
+	}
+	b.run(3*time.Second, r)
+	check(t, "first, exclusive", b.ghosts(first), []string{"a/0"})
+	check(t, "second, exclusive", b.ghosts(second), []string(nil))
+
+	b.delete(first)
+	b.run(5*time.Second, r)
+	check(t, "Testbeds", len(b.testbeds()), 1)
+	check(t, "second, alone", b.ghosts(second), []string{"a/0"})
+	check(t, "ready", ready(b.get(second)), v1alpha1.ReasonSlotsReady)
+}
+
+// Free slots get another size at once, claimed ones when they are released.
+func TestResize(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 2)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	job := b.job("one")
+	b.scheduling(tb, "s", "one")
+	b.run(2*time.Second, r)
+	check(t, "claims", claims(b.get(tb)), map[string][]string{"lab/one": {"a/0"}})
+	edit(b, tb, func(tb *v1alpha1.Testbed) {
+		tb.Spec.ResourcesPerSlot = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m")}
+	})
+	b.run(3*time.Second, r)
+	check(t, "one claimed", b.sizes(), map[string]string{"a/0": "700m", "a/1": "200m"})
+
+	// The claim's size outlives the controller, as the job's creation request has it.
+	status(b, job, func(j *v1alpha1.BatchJob) {
+		j.Status.CreationRequest = &v1alpha1.CreationRequest{
+			Testbed: v1alpha1.ObjectReference{Namespace: "lab", Name: "small", UID: tb.UID}, Attempt: 1, Replication: 1,
+			Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0.7")},
+		}
+	})
+	r = b.replica()
+	pod := b.enter(tb, job, slot.ID{Node: "a"})
+	b.run(2*time.Second, r)
+	check(t, "ghosts beside the pod", b.ghosts(tb), []string{"a/1"})
+	b.delete(pod)
+	b.run(5*time.Second, r)
+	check(t, "one claimed, empty again", b.sizes(), map[string]string{"a/0": "700m", "a/1": "200m"})
+
+	status(b, job, func(j *v1alpha1.BatchJob) { j.Status.State = done })
+	b.free(tb, job.UID)
+	b.run(3*time.Second, r)
+	check(t, "released", b.sizes(), map[string]string{"a/0": "200m", "a/1": "200m"})
+}
+
+// sizes are what ghosts request of CPU, by slot.
+func (b *bed) sizes() map[string]string {
+	out := map[string]string{}
+	for _, p := range b.pods() {
+		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost {
+			out[p.Annotations[v1alpha1.AnnotationSlot]] = p.Spec.Containers[0].Resources.Requests.Cpu().String()
+		}
+	}
+	return out
+}
+
+// An amount spelt otherwise is the same size: no ghost is replaced.
+func TestSameSize(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 2)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	created := b.writes["create Pod"]
+	edit(b, tb, func(tb *v1alpha1.Testbed) {
+		tb.Spec.ResourcesPerSlot = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0.70")}
+		tb.Spec.Ghosts.PriorityClassName = v1alpha1.PriorityClassGhost
+	})
+	b.run(2*time.Second, r)
+	check(t, "ghosts created", b.writes["create Pod"], created)
+	edit(b, tb, func(tb *v1alpha1.Testbed) { tb.Spec.Ghosts.PriorityClassName = "other" })
+	b.run(2*time.Second, r)
+	check(t, "ghosts made otherwise", b.writes["create Pod"], created+2)
+}
+
+// Nothing is reserved while nobody uses the Testbed, from idleAfter on until the next
+// Scheduling; a controller that starts keeps to it.
+func TestIdle(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 2, func(tb *v1alpha1.Testbed) { tb.Spec.IdleAfter = &metav1.Duration{Duration: 10 * time.Second} })
+	r := b.replica()
+	b.run(9*time.Second, r)
+	check(t, "ghosts before", len(b.ghosts(tb)), 2)
+	b.run(3*time.Second, r)
+	check(t, "ghosts after", len(b.ghosts(tb)), 0)
+	check(t, "ready", ready(b.get(tb)), v1alpha1.ReasonIdle)
+	r = b.replica()
+	b.run(3*time.Second, r)
+	check(t, "ghosts after a restart", len(b.ghosts(tb)), 0)
+
+	job := b.job("one")
+	s := b.scheduling(tb, "s", "one")
+	b.run(2*time.Second, r)
+	check(t, "claims", claims(b.get(tb)), map[string][]string{"lab/one": {"a/0"}})
+	status(b, job, func(j *v1alpha1.BatchJob) { j.Status.State = done })
+	status(b, s, func(s *v1alpha1.Scheduling) { s.Status.State = v1alpha1.SchedulingCompleted })
+	b.free(tb, job.UID)
+	b.run(9*time.Second, r)
+	check(t, "ghosts soon after", len(b.ghosts(tb)), 2)
+	b.run(3*time.Second, r)
+	check(t, "ghosts at last", len(b.ghosts(tb)), 0)
+}
+
+// rooms are readings that a test sets.
+type rooms struct {
+	of      map[string]room.Reading
+	changed chan struct{}
+}
+
+func (r *rooms) Room(node string) (room.Reading, bool) { of, ok := r.of[node]; return of, ok }
+func (r *rooms) Changed() <-chan struct{}              { return r.changed }
+
+// Slots follow measured room, in their time, and stay where nothing is known of it.
+func TestAuto(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	source := &rooms{of: map[string]room.Reading{}}
+	b.options.Rooms = source
+	two := resource.MustParse("2")
+	tb := b.testbed("small", 0, func(tb *v1alpha1.Testbed) {
+		tb.Spec.SlotsPerNode, tb.Spec.Auto = intstr.FromString(v1alpha1.SlotsAuto), &v1alpha1.Auto{UnitsPerSlot: &two}
+	})
+	r := b.replica()
+	run := func(d time.Duration) {
+		t.Helper()
+		for range int(d / time.Second) {
+			r.wakeAutomatic()
+			b.run(time.Second, r)
+			// What ghosts hold, the scheduler counts.
+			if of, ok := source.of["a"]; ok {
+				of.Held = 2 * float64(len(b.ghosts(tb)))
+				source.of["a"] = of
+			}
+		}
+	}
+	fresh := func() string {
+		c := meta.FindStatusCondition(b.get(tb).Status.Conditions, v1alpha1.TestbedSignalsFresh)
+		return string(c.Status)
+	}
+	run(60 * time.Second)
+	check(t, "slots of a silent node", len(b.ghosts(tb)), 0)
+	check(t, "fresh", fresh(), "False")
+	if age := testutil.ToFloat64(r.metrics.signalAge.WithLabelValues("lab/small")); age < 50 || age > 61 {
+		t.Errorf("signals are %v s old", age)
+	}
+
+	source.of["a"] = room.Reading{Avail: 5, Fresh: true}
+	run(60 * time.Second)
+	check(t, "slots where the cost is not known", len(b.ghosts(tb)), 0)
+	check(t, "fresh", fresh(), "True")
+	check(t, "node", b.get(tb).Status.Nodes[0].Reason, reasonUnknownCost)
+
+	source.of["a"] = room.Reading{Avail: 5, Fresh: true, CostKnown: true}
+	run(29 * time.Second)
+	check(t, "slots before growAfter", len(b.ghosts(tb)), 0)
+	run(3 * time.Second)
+	check(t, "slots after growAfter", len(b.ghosts(tb)), 1)
+	run(300 * time.Second)
+	check(t, "slots in the end", b.ghosts(tb), []string{"a/0", "a/1"})
+	for _, p := range b.pods() {
+		check(t, "units", p.Annotations[v1alpha1.AnnotationUnits], "2")
+	}
+
+	// Another controller leaves them as they are, even if it knows nothing.
+	known := source.of["a"]
+	delete(source.of, "a")
+	r = b.replica()
+	run(60 * time.Second)
+	check(t, "slots after a restart", b.ghosts(tb), []string{"a/0", "a/1"})
+	check(t, "fresh", fresh(), "False")
+
+	known.Saturated = true
+	source.of["a"] = known
+	run(20 * time.Second)
+	check(t, "slots of a full node", len(b.ghosts(tb)), 0)
+}
+
+// A Testbed that is deleted waits for its claims, and leaves no ghost behind.
+func TestDeleting(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 2)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	job := b.job("one")
+	b.scheduling(tb, "s", "one")
+	b.run(2*time.Second, r)
+	b.delete(tb)
+	b.job("two")
+	b.scheduling(tb, "late", "two")
+	b.run(3*time.Second, r)
+	got := b.get(tb)
+	if !meta.IsStatusConditionTrue(got.Status.Conditions, v1alpha1.TestbedDeleting) {
+		t.Errorf("conditions: %v", got.Status.Conditions)
+	}
+	check(t, "claims", claims(got), map[string][]string{"lab/one": {"a/0"}})
+	check(t, "ghosts while claimed", b.ghosts(tb), []string{"a/0"})
+	b.free(tb, job.UID)
+	b.run(3*time.Second, r)
+	check(t, "Testbeds", len(b.testbeds()), 0)
+	check(t, "ghosts", len(b.pods()), 0)
+	if n := testutil.CollectAndCount(r.metrics.slots); n != 0 {
+		t.Errorf("%d series of a Testbed that is gone", n)
+	}
+}
+
+// All grants are one write; who finds that another has written first starts from that.
+func TestGrants(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 4)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	var uids []types.UID
+	for _, name := range []string{"one", "two", "three", "four"} {
+		uids = append(uids, b.job(name).UID)
+	}
+	b.job("never")
+	b.scheduling(tb, "first", "one", "one")
+	b.scheduling(tb, "second", "two")
+	b.scheduling(tb, "third", "three", "three", "four")
+	b.scheduling(tb, "bad", "never")
+	before := b.writes["status Testbed"]
+	lost := false
+	b.fault = func(verb string, o client.Object) error {
+		if verb == "status" && !lost {
+			lost = true
+			return apierrors.NewConflict(schema.GroupResource{Resource: "testbeds"}, o.GetName(), errors.New("another was first"))
+		}
+		return nil
+	}
+	b.run(300*time.Millisecond, r)
+	got := b.get(tb)
+	check(t, "claims", claims(got), map[string][]string{"lab/one": {"a/0", "a/1"}, "lab/two": {"a/2"}})
+	check(t, "counts", got.Status.Counts, v1alpha1.SlotCounts{Slots: 4, Free: 1, Reserved: 3})
+	check(t, "writes", b.writes["status Testbed"]-before, 1)
+	check(t, "granted", testutil.ToFloat64(r.metrics.claims.WithLabelValues("granted")), 2.)
+	check(t, "conflicts", testutil.ToFloat64(r.metrics.claims.WithLabelValues("conflict")), 1.)
+	check(t, "waits", testutil.CollectAndCount(r.metrics.claimSeconds), 1)
+	c := got.Status.Claims[0]
+	if c.BatchJobUID != uids[0] || c.Scheduling != "lab/first" || c.SchedulingUID == "" || c.Since.IsZero() {
+		t.Errorf("claim %+v", c)
+	}
+	// What an earlier one waits for is kept from those behind it.
+	b.free(tb, uids[1])
+	edit(b, b.jobs()[slices.IndexFunc(b.jobs(), func(j *v1alpha1.BatchJob) bool { return j.Name == "two" })], func(*v1alpha1.BatchJob) {})
+	status(b, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "two"}}, func(j *v1alpha1.BatchJob) { j.Status.State = done })
+	b.run(time.Second, r)
+	check(t, "claims", claims(b.get(tb)), map[string][]string{"lab/one": {"a/0", "a/1"}, "lab/three": {"a/2", "a/3"}})
+}
+
+// A claim whose job is gone ends when its last pod has.
+func TestOrphans(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 1)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	job := b.job("one")
+	b.scheduling(tb, "s", "one")
+	b.run(time.Second, r)
+	pod := b.enter(tb, job, slot.ID{Node: "a"})
+	b.delete(job)
+	b.run(3*time.Second, r)
+	check(t, "claims while its pod is there", len(b.get(tb).Status.Claims), 1)
+	b.delete(pod)
+	b.run(time.Second, r)
+	check(t, "claims", len(b.get(tb).Status.Claims), 0)
+	check(t, "orphaned", testutil.ToFloat64(r.metrics.claims.WithLabelValues("orphaned")), 1.)
+}
+
+// A cache that is behind does not end a claim.
+func TestOrphansAreAskedFor(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 1)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	b.job("one")
+	b.scheduling(tb, "s", "one")
+	b.run(time.Second, r)
+	r = b.replica()
+	for key := range r.seen {
+		if key.kind == "BatchJob" || key.kind == "Scheduling" {
+			delete(r.seen, key)
+		}
+	}
+	if err := r.reconcile(client.ObjectKeyFromObject(tb)); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "claims", len(b.get(tb).Status.Claims), 1)
+}
+
+// An exclusive Scheduling has the Testbed alone until it has ended.
+func TestExclusive(t *testing.T) {
+	for name, end := range map[string]func(*bed, *v1alpha1.Scheduling){
+		"completed": func(b *bed, s *v1alpha1.Scheduling) {
+			status(b, s, func(s *v1alpha1.Scheduling) { s.Status.State = v1alpha1.SchedulingCompleted })
+		},
+		"deleted": func(b *bed, s *v1alpha1.Scheduling) { b.delete(s) },
+		"shares again": func(b *bed, s *v1alpha1.Scheduling) {
+			edit(b, s, func(s *v1alpha1.Scheduling) { s.Spec.Exclusive = false })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			b.node("a", "1")
+			tb := b.testbed("small", 2)
+			r := b.replica()
+			b.run(2*time.Second, r)
+			one := b.job("one")
+			b.job("two")
+			s := b.scheduling(tb, "alone", "one")
+			edit(b, s, func(s *v1alpha1.Scheduling) { s.Spec.Exclusive = true })
+			b.now = b.now.Add(2 * time.Second)
+			b.scheduling(tb, "other", "two")
+			b.run(time.Second, r)
+			check(t, "exclusive", b.get(tb).Status.ExclusiveFor, s.UID)
+			check(t, "claims", claims(b.get(tb)), map[string][]string{"lab/one": {"a/0"}})
+			status(b, one, func(j *v1alpha1.BatchJob) { j.Status.State = done })
+			b.run(time.Second, r)
+			check(t, "exclusive while it has slots", b.get(tb).Status.ExclusiveFor, s.UID)
+			b.free(tb, one.UID)
+			end(b, s)
+			b.run(time.Second, r)
+			check(t, "claims afterwards", claims(b.get(tb)), map[string][]string{"lab/two": {"a/0"}})
+			check(t, "exclusive afterwards", b.get(tb).Status.ExclusiveFor, types.UID(""))
+		})
+	}
+}
+
+// Only those namespaces get slots that the Testbed admits.
+func TestConsent(t *testing.T) {
+	b := newBed(t)
+	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{"use": "yes"}}})
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"use": "yes"}}
+	for _, test := range []struct {
+		consent   v1alpha1.AllowedNamespaces
+		namespace string
+		want      bool
+	}{
+		{v1alpha1.AllowedNamespaces{}, "lab", true},
+		{v1alpha1.AllowedNamespaces{From: v1alpha1.FromSame}, "lab", true},
+		{v1alpha1.AllowedNamespaces{From: v1alpha1.FromSame}, "team", false},
+		{v1alpha1.AllowedNamespaces{}, "team", false},
+		{v1alpha1.AllowedNamespaces{From: v1alpha1.FromAll}, "team", true},
+		{v1alpha1.AllowedNamespaces{From: v1alpha1.FromSelector, Selector: selector}, "team", true},
+		{v1alpha1.AllowedNamespaces{From: v1alpha1.FromSelector, Selector: selector}, "lab", true},
+		{v1alpha1.AllowedNamespaces{From: v1alpha1.FromSelector, Selector: selector}, "nowhere", false},
+		{v1alpha1.AllowedNamespaces{From: v1alpha1.FromSelector}, "team", false},
+		{v1alpha1.AllowedNamespaces{From: v1alpha1.FromSelector, Selector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "use", Operator: "Strange"}},
+		}}, "team", false},
+	} {
+		got, err := allowed(t.Context(), b.api, &test.consent, "lab", test.namespace)
+		if err != nil || got != test.want {
+			t.Errorf("%+v, %s: %v, %v", test.consent, test.namespace, got, err)
+		}
+	}
+
+	b.node("a", "1")
+	tb := b.testbed("small", 1)
+	b.job("one")
+	s := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "s"}}
+	s.Spec.Testbed = v1alpha1.TestbedReference{Namespace: "lab", Name: "small"}
+	s.Spec.QueueBased = []v1alpha1.JobReference{{Name: "one"}}
+	b.create(s)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	check(t, "claims", len(b.get(tb).Status.Claims), 0)
+	edit(b, tb, func(tb *v1alpha1.Testbed) {
+		tb.Spec.AllowedNamespaces = v1alpha1.AllowedNamespaces{From: v1alpha1.FromSelector, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"use": "later"}}}
+	})
+	b.run(2*time.Second, r)
+	check(t, "claims", len(b.get(tb).Status.Claims), 0)
+	edit(b, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, func(n *corev1.Namespace) { n.Labels["use"] = "later" })
+	b.run(15*time.Second, r)
+	check(t, "claims with consent", len(b.get(tb).Status.Claims), 1)
+}
+
+// Where nothing happens nothing is written, and thousands of ghosts are some writes of
+// the status.
+func TestWritesAreFew(t *testing.T) {
+	b := newBed(t)
+	for i := range 10 {
+		b.node(fmt.Sprintf("n%d", i), fmt.Sprint(i))
+	}
+	b.testbed("small", 4)
+	r := b.replica()
+	for range 100 {
+		r.turn()
+		bound := 0
+		b.bind(func(*corev1.Pod) bool { bound++; return bound == 1 })
+		b.now = b.now.Add(50 * time.Millisecond)
+	}
+	if n := b.writes["status Testbed"]; n < 2 || n > 7 {
+		t.Errorf("%d writes of the status while 40 ghosts were bound in 2 s, and 3 s of quiet", n)
+	}
+	b.run(3*time.Second, r)
+	check(t, "ghosts created", b.writes["create Pod"], 40)
+	before := b.total()
+	for name := range r.states {
+		r.wake(name, 0)
+	}
+	b.run(300*time.Second, r)
+	check(t, "writes in quiet", b.total(), before)
+	check(t, "looks to come", len(r.due), 0)
+}
+
+// While the API server refuses ghosts it is asked now and then, by few requests, and
+// all of them are made soon after it takes one.
+func TestRefusedGhosts(t *testing.T) {
+	b := newBed(t)
+	for i := range 10 {
+		b.node(fmt.Sprintf("n%d", i), fmt.Sprint(i))
+	}
+	tb := b.testbed("small", 15)
+	refused, full := 0, true
+	b.fault = func(verb string, o client.Object) error {
+		if _, ok := o.(*corev1.Pod); ok && verb == "create" && full {
+			refused++
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("exceeded quota: ghosts"))
+		}
+		return nil
+	}
+	r := b.replica()
+	b.run(60*time.Second, r)
+	if refused > 160 {
+		t.Errorf("%d requests in a minute", refused)
+	}
+	got := b.get(tb)
+	check(t, "ready", ready(got), v1alpha1.ReasonWaitingForCapacity)
+	if c := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.TestbedReady); !strings.Contains(c.Message, "exceeded quota: ghosts") {
+		t.Errorf("message: %s", c.Message)
+	}
+	check(t, "failed", testutil.ToFloat64(r.metrics.ghosts.WithLabelValues("create", "failed")), float64(refused))
+	full = false
+	b.run(35*time.Second, r)
+	check(t, "ghosts", len(b.ghosts(tb)), 150)
+	check(t, "ready", ready(b.get(tb)), v1alpha1.ReasonSlotsReady)
+}
+
+// An answer that was lost, and a watch that is behind, make no second ghost.
+func TestLostAnswers(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 3)
+	b.fault = func(verb string, o client.Object) error {
+		if _, ok := o.(*corev1.Pod); ok && verb == "create" {
+			return errLost
+		}
+		return nil
+	}
+	r := b.replica()
+	b.run(5*time.Second, r)
+	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "a/1", "a/2"})
+	check(t, "ghosts created", b.writes["create Pod"], 3)
+
+	// A controller whose watches show nothing asks, and finds that they are there.
+	b.fault = func(string, client.Object) error { return nil }
+	r = b.replica()
+	for key := range r.seen {
+		if key.kind == "Pod" {
+			delete(r.seen, key)
+		}
+	}
+	r.pods = podStore{}
+	if err := r.reconcile(client.ObjectKeyFromObject(tb)); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "requests", len(r.queue), 3)
+	r.drain()
+	check(t, "failed", testutil.ToFloat64(r.metrics.ghosts.WithLabelValues("create", "failed")), 0.)
+	check(t, "ghosts created", b.writes["create Pod"], 3)
+	check(t, "asked again at once", r.ask(tb), 0)
+}
+
+// ask looks at a Testbed, and returns how many requests follow.
+func (r *replica) ask(tb *v1alpha1.Testbed) int {
+	if err := r.reconcile(client.ObjectKeyFromObject(tb)); err != nil {
+		r.bed.t.Fatal(err)
+	}
+	return len(r.queue)
+}
+
+// A Testbed of the name of one that is gone is another one.
+func TestAnotherOfTheName(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	old := b.testbed("small", 2)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	edit(b, old, func(tb *v1alpha1.Testbed) { tb.Finalizers = nil })
+	b.delete(old)
+	b.testbed("small", 1)
+	for _, p := range b.pods() { // the garbage collector's work
+		b.delete(p)
+	}
+	b.run(3*time.Second, r)
+	tb := b.testbeds()[0]
+	check(t, "ghosts", b.ghosts(tb), []string{"a/0"})
+	check(t, "counts", tb.Status.Counts, v1alpha1.SlotCounts{Slots: 1, Free: 1})
+}
+
+// What is out of range is refused by name.
+func TestOptions(t *testing.T) {
+	for field, o := range map[string]Options{
+		"Controllers":  {Controllers: []string{Testbed, "no"}},
+		"Namespaces":   {Namespaces: []string{"a", "a"}},
+		"GhostWorkers": {GhostWorkers: -1},
+	} {
+		var refused *FieldError
+		if err := o.Validate(); !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if err := (Options{Controllers: Controllers(), Namespaces: []string{"a", "b"}}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.slots.WithLabelValues("a/b", "free").Set(1)
+	m.ghosts.WithLabelValues("create", "missing").Inc()
+	m.claims.WithLabelValues("granted").Inc()
+	m.signalAge.WithLabelValues("a/b").Set(1)
+	m.statusWrites.WithLabelValues("Testbed", "written").Inc()
+	m.runs.WithLabelValues("Job", "Succeeded").Inc()
+	m.schedulingSeconds.WithLabelValues("Acquiring").Observe(1)
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+}
+
+// A ghost is not deleted in the place of another that had its name.
+func TestAnotherGhostOfTheName(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 1)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	edit(b, tb, func(tb *v1alpha1.Testbed) { tb.Spec.SlotsPerNode = intstr.FromInt(0) })
+	r.show(func(client.Object) bool { return true })
+	check(t, "requests", r.ask(tb), 1)
+	old := b.pods()[0]
+	b.delete(old)
+	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: old.Labels, Annotations: old.Annotations}}
+	b.create(other)
+	r.drain()
+	check(t, "ghosts", len(b.pods()), 1)
+	check(t, "failed", testutil.ToFloat64(r.metrics.ghosts.WithLabelValues("delete", "failed")), 0.)
+}
+
+// What a controller has written it goes on from, though no watch has shown it yet.
+func TestOwnWrites(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	tb := b.testbed("small", 1)
+	r := b.replica()
+	b.run(2*time.Second, r)
+	b.job("one")
+	b.scheduling(tb, "s", "one")
+	r.show(func(client.Object) bool { return true })
+	r.ask(tb)
+	check(t, "claims", len(b.get(tb).Status.Claims), 1)
+	before := b.total()
+	r.ask(tb)
+	check(t, "writes", b.total(), before)
+	check(t, "conflicts", testutil.ToFloat64(r.metrics.claims.WithLabelValues("conflict")), 0.)
+	check(t, "granted", testutil.ToFloat64(r.metrics.claims.WithLabelValues("granted")), 1.)
+}

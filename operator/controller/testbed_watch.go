@@ -1,0 +1,215 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// How long what has changed waits for more of its kind.
+const (
+	// soon is for what people and jobs do.
+	soon = 10 * time.Millisecond
+	// batch is for pods: thousands come and go at once.
+	batch = 40 * time.Millisecond
+	// pace is for measured room.
+	pace = time.Second
+)
+
+// addTestbed adds the controller of Testbeds.
+func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS = -1 // the workers are the limit
+	ghosts, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return err
+	}
+	r := newTestbeds(mgr.GetClient(), ghosts, mgr.GetAPIReader(), o, m)
+	workers := &pool{most: o.GhostWorkers}
+	r.work = workers.run
+	// Not a handler's context: that one ends when its cache has been filled.
+	background, cancel := context.WithCancel(context.Background())
+	r.background = background
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		r.followRooms(ctx)
+		<-ctx.Done()
+		cancel()
+		workers.wait()
+		return nil
+	})); err != nil {
+		cancel()
+		return err
+	}
+	return builder.ControllerManagedBy(mgr).Named(Testbed).
+		WithOptions(runtimecontroller.Options{MaxConcurrentReconciles: 4}).
+		Watches(&v1alpha1.Testbed{}, r.handler(r.testbedChanged)).
+		Watches(&v1alpha1.Scheduling{}, r.handler(r.schedulingChanged)).
+		Watches(&v1alpha1.BatchJob{}, r.handler(r.jobChanged)).
+		Watches(&corev1.Node{}, r.handler(r.nodeChanged)).
+		Watches(&corev1.Pod{}, r.handler(r.podChanged)).
+		Complete(r)
+}
+
+// handler has changed hear of every object as it was and as it is, nil for nothing. The
+// first event brings the controller its queue.
+func (r *testbeds) handler(changed func(before, after client.Object)) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	hear := func(q queue, before, after client.Object) {
+		r.once.Do(func() {
+			r.wake = func(name types.NamespacedName, after time.Duration) {
+				q.AddAfter(reconcile.Request{NamespacedName: name}, after)
+			}
+		})
+		changed(before, after)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { hear(q, nil, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { hear(q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { hear(q, e.Object, nil) },
+	}
+}
+
+// testbedChanged hears of a Testbed. What it wants concerns the others.
+func (r *testbeds) testbedChanged(before, after client.Object) {
+	tb := first(after, before)
+	old, isOld := before.(*v1alpha1.Testbed)
+	next, isNew := after.(*v1alpha1.Testbed)
+	if !isOld || !isNew || old.Generation != next.Generation || old.UID != next.UID || (old.DeletionTimestamp == nil) != (next.DeletionTimestamp == nil) {
+		r.reshare()
+	}
+	r.wake(client.ObjectKeyFromObject(tb), soon)
+}
+
+// first is the first of them that there is.
+func first(objects ...client.Object) client.Object {
+	for _, o := range objects {
+		if o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// reshare has nodes be shared out anew.
+func (r *testbeds) reshare() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = true
+}
+
+func (r *testbeds) schedulingChanged(before, after client.Object) {
+	for _, o := range []client.Object{before, after} {
+		if s, ok := o.(*v1alpha1.Scheduling); ok {
+			r.wake(observe.TestbedOf(s), soon)
+		}
+	}
+}
+
+// jobChanged wakes the Testbeds that the job has slots of, or whose Scheduling has it.
+func (r *testbeds) jobChanged(before, after client.Object) {
+	for _, o := range []client.Object{before, after} {
+		job, ok := o.(*v1alpha1.BatchJob)
+		if !ok {
+			continue
+		}
+		r.mu.Lock()
+		name, claims := r.claims[job.UID]
+		r.mu.Unlock()
+		if claims {
+			r.wake(name, soon)
+		}
+		if active := job.Status.ActiveScheduling; active != nil {
+			s := &v1alpha1.Scheduling{}
+			if err := r.client.Get(r.background, types.NamespacedName{Namespace: active.Namespace, Name: active.Name}, s, client.UnsafeDisableDeepCopy); err == nil {
+				r.wake(observe.TestbedOf(s), soon)
+			}
+		}
+	}
+}
+
+// nodeChanged wakes all Testbeds that have to do with the node's labels.
+func (r *testbeds) nodeChanged(before, after client.Object) {
+	old, _ := before.(*corev1.Node)
+	next, _ := after.(*corev1.Node)
+	switch {
+	case next != nil && !r.nodes.observe(next):
+		return
+	case next == nil && old != nil:
+		r.nodes.forget(old)
+	}
+	r.reshare()
+	r.wakeAll(batch)
+}
+
+// wakeAll wakes the Testbeds that were looked at.
+func (r *testbeds) wakeAll(after time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range r.states {
+		r.wake(name, after)
+	}
+}
+
+// podChanged notes a pod in a slot.
+func (r *testbeds) podChanged(before, after client.Object) {
+	old, _ := before.(*corev1.Pod)
+	next, _ := after.(*corev1.Pod)
+	if old != nil && (next == nil || old.UID != next.UID || old.Labels[v1alpha1.LabelTestbedUID] != next.Labels[v1alpha1.LabelTestbedUID]) {
+		of, moved := r.pods.forget(old)
+		r.podsChanged(of, moved)
+	}
+	if next != nil {
+		of, moved := r.pods.observe(next)
+		r.podsChanged(of, moved)
+	}
+}
+
+// podsChanged wakes the Testbed, and has nodes be shared out anew if it has come to one
+// or gone from one.
+func (r *testbeds) podsChanged(of types.UID, moved bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = r.stale || moved
+	if name, ok := r.names[of]; ok {
+		r.wake(name, batch)
+	}
+}
+
+// followRooms wakes the Testbeds whose slots follow measured room when that changes.
+func (r *testbeds) followRooms(ctx context.Context) {
+	if r.options.Rooms == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.options.Rooms.Changed():
+			r.wakeAutomatic()
+		}
+	}
+}
+
+func (r *testbeds) wakeAutomatic() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, s := range r.states {
+		if s.automatic.Load() {
+			r.wake(name, pace)
+		}
+	}
+}

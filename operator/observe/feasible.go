@@ -1,0 +1,169 @@
+package observe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+	"github.com/spazio-scheduler/spazio/testbed/queue"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Verdict is what is said of a Scheduling: nothing against it, or why.
+type Verdict struct {
+	// Reason is that of a condition, empty if there is nothing against it.
+	Reason string
+	// Message is for people.
+	Message string
+}
+
+// OK says that there is nothing against it.
+func (v Verdict) OK() bool { return v.Reason == "" }
+
+// Consent says whether an object lets a Scheduling use it; if not, why.
+type Consent func(namespace string, allowed *v1alpha1.AllowedNamespaces) (bool, string)
+
+// Feasible says whether all that a Scheduling lists is there, and may be used by it.
+func (v *SchedulingView) Feasible(o *lifecycle.SchedulingObserved, consent Consent) Verdict {
+	s, tb := v.Scheduling, v.Testbed
+	switch {
+	case tb == nil:
+		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("there is no Testbed %s", TestbedOf(s))}
+	case tb.DeletionTimestamp != nil:
+		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("the Testbed %s is being deleted", TestbedOf(s))}
+	}
+	if ok, why := consent(tb.Namespace, &tb.Spec.AllowedNamespaces); !ok {
+		return Verdict{v1alpha1.ReasonNotAllowed, fmt.Sprintf("the Testbed %s %s", TestbedOf(s), why)}
+	}
+	if verdict := v.jobsFeasible(o, consent); !verdict.OK() {
+		return verdict
+	}
+	return slotsFeasible(s, tb, o)
+}
+
+// jobsFeasible is about the jobs that it lacks; those that it had and were deleted it
+// wants no more.
+func (v *SchedulingView) jobsFeasible(o *lifecycle.SchedulingObserved, consent Consent) Verdict {
+	var unknown, refused []string
+	for _, name := range o.Lacking() {
+		job := v.Job(Key(name))
+		if job == nil {
+			unknown = append(unknown, name.String())
+		} else if ok, why := consent(job.Namespace, &job.Spec.AllowedNamespaces); !ok {
+			refused = append(refused, name.String()+" "+why)
+		}
+	}
+	switch {
+	case len(unknown) > 0:
+		return Verdict{v1alpha1.ReasonUnknownJob, "there is no BatchJob " + some(unknown)}
+	case len(refused) > 0:
+		return Verdict{v1alpha1.ReasonNotAllowed, "the BatchJob " + some(refused)}
+	}
+	return Verdict{}
+}
+
+// some are the first of many.
+func some(what []string) string {
+	const shown = 3
+	if n := len(what) - shown; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(what[:shown], ", "), n)
+	}
+	return strings.Join(what, ", ")
+}
+
+// slotsFeasible is about the slots of jobs that have yet to be submitted.
+func slotsFeasible(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, o *lifecycle.SchedulingObserved) Verdict {
+	in, err := potential(tb)
+	if err != nil {
+		return Verdict{v1alpha1.ReasonUnknownTestbed, err.Error()}
+	}
+	submitted := make(map[testbed.Name]bool)
+	for i := range o.Members {
+		m := &o.Members[i]
+		submitted[m.Job] = m.Held && (m.Claimed || m.State > lifecycle.InQueue)
+	}
+	if s.Spec.SlotBased != nil {
+		return namedFeasible(s, in, submitted)
+	}
+	blocked, err := queue.Feasible(request(s, in), submitted, in.Slots())
+	switch {
+	case err != nil:
+		return Verdict{v1alpha1.ReasonTooManySlots, err.Error()}
+	case blocked != nil:
+		return Verdict{v1alpha1.ReasonTooManySlots, fmt.Sprintf("the BatchJob %s takes %d slots, and the Testbed has %d", blocked.Job, blocked.Needs, in.Len())}
+	}
+	return Verdict{}
+}
+
+// namedFeasible says whether there are the slots that are named.
+func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed.Name]bool) Verdict {
+	all := wanted(s)
+	for _, name := range Names(s) {
+		w := all[name]
+		if submitted[name] {
+			continue
+		}
+		if w.n > in.Len() {
+			return Verdict{v1alpha1.ReasonTooManySlots, fmt.Sprintf("the BatchJob %s takes %d slots, and the Testbed has %d", name, w.n, in.Len())}
+		}
+		ids, wrong, ok := resolve(w.named, in)
+		for i := 0; ok && i < len(ids); i++ {
+			if _, known := in.Index(ids[i]); !known {
+				wrong, ok = v1alpha1.SlotID(ids[i].String()), false
+			}
+		}
+		if !ok {
+			return Verdict{v1alpha1.ReasonUnknownSlot, fmt.Sprintf("slot %s of the BatchJob %s is none of the Testbed's %d, or named twice", wrong, name, in.Len())}
+		}
+	}
+	return Verdict{}
+}
+
+// accepted says whether what is listed can be carried out as it stands. has are the slots
+// that a job has, nil of one that has yet to be submitted.
+func (v *SchedulingView) accepted(has func(testbed.Name) []string) Verdict {
+	s := v.Scheduling
+	if twice := duplicates(s); len(twice) > 0 {
+		return Verdict{v1alpha1.ReasonDuplicateJob, fmt.Sprintf("the BatchJob %s is given slots twice: the first ones count", twice[0])}
+	}
+	var slots []slot.ID
+	if v.Testbed != nil {
+		if in, err := Order(v.Testbed); err == nil {
+			slots = in.Slots()
+		}
+	}
+	all := wanted(s)
+	var changed []string
+	for _, name := range Names(s) {
+		if has := has(name); has != nil && differs(all[name], has, slots) {
+			changed = append(changed, name.String())
+		}
+	}
+	if len(changed) > 0 {
+		return Verdict{v1alpha1.ReasonSubmittedJobChanged, "already submitted with other slots, which it keeps: " + some(changed)}
+	}
+	return Verdict{}
+}
+
+// differs says whether a job that has slots would be given others now.
+func differs(w want, has []string, slots []slot.ID) bool {
+	if w.n != len(has) {
+		return true
+	}
+	for _, ref := range w.named {
+		id := ref.Text
+		if index, is := ref.Index(); is {
+			if index >= len(slots) {
+				continue
+			}
+			id = slots[index].String()
+		}
+		if !slices.Contains(has, id) {
+			return true
+		}
+	}
+	return false
+}

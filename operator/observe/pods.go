@@ -1,0 +1,115 @@
+package observe
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+)
+
+// Pods counts a job's pods that belong in slots. attempt is the run's, expected how many
+// it has; the times are those at which so many were bound and had started, by the pods'
+// own account.
+func Pods(pods []corev1.Pod, attempt, expected int) (lifecycle.Pods, v1alpha1.PodCounts) {
+	of := lifecycle.Pods{Expected: expected}
+	counts := v1alpha1.PodCounts{Expected: int32(expected)}
+	var bound, started []time.Time
+	for i := range pods {
+		pod := &pods[i]
+		if Live(pod) {
+			of.Live++
+		}
+		if Attempt(pod) != attempt {
+			continue
+		}
+		if pod.Spec.NodeName != "" {
+			bound = append(bound, boundAt(pod))
+		}
+		if at, ok := startedAt(pod); ok {
+			started = append(started, at)
+		}
+		switch pod.Status.Phase {
+		case corev1.PodRunning:
+			counts.Running++
+		case corev1.PodFailed:
+			counts.Failed++
+		}
+	}
+	of.Bound, of.BoundAt = len(bound), nth(bound, expected)
+	of.Running, of.StartedAt = len(started), nth(started, expected)
+	counts.Bound = int32(of.Bound)
+	return of, counts
+}
+
+// Live says that a pod has not ended: it is, or may yet be, in a slot.
+func Live(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// Attempt is the run that a pod is of; 0 if it does not say.
+func Attempt(pod *corev1.Pod) int {
+	attempt, err := strconv.Atoi(pod.Labels[v1alpha1.LabelAttempt])
+	if err != nil || attempt < 0 {
+		return 0
+	}
+	return attempt
+}
+
+// boundAt is when a pod was bound, zero if it does not say.
+func boundAt(pod *corev1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// startedAt is when all containers of a pod had started for the first time that is known
+// of, and whether they have.
+func startedAt(pod *corev1.Pod) (time.Time, bool) {
+	if pod.Spec.NodeName == "" || len(pod.Status.ContainerStatuses) < max(1, len(pod.Spec.Containers)) {
+		return time.Time{}, false
+	}
+	var last time.Time
+	for i := range pod.Status.ContainerStatuses {
+		at := firstStart(&pod.Status.ContainerStatuses[i])
+		if at.IsZero() {
+			return time.Time{}, false
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last, true
+}
+
+// firstStart is the earliest start of a container that its status still tells of.
+func firstStart(s *corev1.ContainerStatus) time.Time {
+	switch {
+	case s.LastTerminationState.Terminated != nil && !s.LastTerminationState.Terminated.StartedAt.IsZero():
+		return s.LastTerminationState.Terminated.StartedAt.UTC()
+	case s.State.Running != nil:
+		return s.State.Running.StartedAt.UTC()
+	case s.State.Terminated != nil:
+		return s.State.Terminated.StartedAt.UTC()
+	}
+	return time.Time{}
+}
+
+// nth is when there were n of the times, the last of them if there are fewer; zero if
+// one is unknown.
+func nth(times []time.Time, n int) time.Time {
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	if times[0].IsZero() {
+		return time.Time{}
+	}
+	return times[min(max(n, 1), len(times))-1]
+}

@@ -1,0 +1,174 @@
+package observe
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/claim"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// SchedulingView is all that is to be known of a Scheduling for its next step.
+type SchedulingView struct {
+	Scheduling *v1alpha1.Scheduling
+	// Testbed is the one it uses, nil if there is none of that name.
+	Testbed *v1alpha1.Testbed
+	// Job returns the BatchJob of a name, nil if there is none.
+	Job func(types.NamespacedName) *v1alpha1.BatchJob
+	// Holds is how many jobs have it as their active one, listed or not.
+	Holds int
+	// Turn says that it may have all the jobs that it lacks.
+	Turn bool
+}
+
+// Observed is what a step of the Scheduling decides on.
+func (v *SchedulingView) Observed(now time.Time) (lifecycle.SchedulingObserved, error) {
+	s := v.Scheduling
+	stored, err := Scheduling(&s.Status)
+	if err != nil {
+		return lifecycle.SchedulingObserved{}, err
+	}
+	o := lifecycle.SchedulingObserved{
+		Stored: stored, Holds: v.Holds, Turn: v.Turn,
+		Exclusive:   v.Testbed != nil && v.Testbed.Status.ExclusiveFor == s.UID,
+		ConfirmEach: s.Spec.Confirm == v1alpha1.ConfirmEach, StopOnFailure: s.Spec.OnFailure == v1alpha1.OnFailureStop,
+		Deleting: s.DeletionTimestamp != nil, Finalizer: hasFinalizer(s, v1alpha1.FinalizerJobs),
+	}
+	if ttl := s.Spec.TTLSecondsAfterFinished; ttl != nil {
+		keep := time.Duration(*ttl) * time.Second
+		o.KeepFor = &keep
+	}
+	claimed := make(map[types.UID]bool)
+	if v.Testbed != nil {
+		for i := range v.Testbed.Status.Claims {
+			claimed[v.Testbed.Status.Claims[i].BatchJobUID] = true
+		}
+	}
+	for _, name := range Names(s) {
+		m, err := member(s, name, v.Job(Key(name)), now)
+		if err != nil {
+			return lifecycle.SchedulingObserved{}, err
+		}
+		if m.Exists {
+			m.Claimed = claimed[v.Job(Key(name)).UID]
+		}
+		o.Members = append(o.Members, m)
+	}
+	return o, nil
+}
+
+// member is a job that the scheduling lists, as far as the job tells.
+func member(s *v1alpha1.Scheduling, name testbed.Name, job *v1alpha1.BatchJob, now time.Time) (lifecycle.Member, error) {
+	m := lifecycle.Member{Job: name}
+	if job == nil {
+		return m, nil
+	}
+	m.Exists = true
+	if err := m.State.UnmarshalText([]byte(job.Status.State)); err != nil {
+		return m, err
+	}
+	m.Held = Holds(s, job)
+	// What it was given before it has yet to give back: what it got now would go too.
+	spent := m.State == lifecycle.InQueue && job.Status.CreationRequest != nil
+	m.Waiting = spent || now.Before(timeOf(job.Status.NotBefore)) || untried(job)
+	return m, nil
+}
+
+// Holds says that the job's active scheduling is this one.
+func Holds(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
+	return job.Status.ActiveScheduling != nil && job.Status.ActiveScheduling.UID == s.UID
+}
+
+// untried says that the job is known to be about to be tried, or that nobody is there who
+// runs it: it must not be given slots yet.
+func untried(job *v1alpha1.BatchJob) bool {
+	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
+	if c == nil {
+		return false
+	}
+	known, _ := check(job)
+	return known != lifecycle.Valid
+}
+
+// Claimable is the Scheduling as claim.Table.Grant takes it, and whether its step asks for
+// slots now. jobs returns the BatchJob of a name, nil if there is none. A Scheduling that
+// the Testbed does not admit (condition Feasible, NotAllowed) gets nothing, nor does one of
+// a Testbed that is on its way out. The error is of a Scheduling that Grant would refuse.
+//
+// Slots that are named by index are looked up in Order(tb).
+func Claimable(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, jobs func(types.NamespacedName) *v1alpha1.BatchJob, now time.Time) (claim.Scheduling, bool, error) {
+	in, err := Order(tb)
+	if err != nil {
+		return claim.Scheduling{}, false, err
+	}
+	return ClaimableIn(s, tb, in, jobs, now)
+}
+
+// ClaimableIn is Claimable for who has the order of the Testbed's slots.
+func ClaimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, jobs func(types.NamespacedName) *v1alpha1.BatchJob, now time.Time) (claim.Scheduling, bool, error) {
+	if tb.DeletionTimestamp != nil || refused(s) {
+		return claim.Scheduling{}, false, nil
+	}
+	view := SchedulingView{Scheduling: s, Testbed: tb, Job: jobs}
+	o, err := view.Observed(now)
+	if err != nil {
+		return claim.Scheduling{}, false, err
+	}
+	eligible := submits(&o, now)
+	if len(eligible) == 0 {
+		return claim.Scheduling{}, false, nil
+	}
+	c := claim.Scheduling{
+		Precedence: Precedence(s), UID: string(s.UID), Exclusive: s.Spec.Exclusive, Request: request(s, in),
+		Submitted: make(map[testbed.Name]bool), JobUIDs: make(map[testbed.Name]string),
+	}
+	for i := range o.Members {
+		c.Submitted[o.Members[i].Job] = true
+	}
+	for _, name := range eligible {
+		delete(c.Submitted, name)
+		c.JobUIDs[name] = string(jobs(Key(name)).UID)
+	}
+	if err := c.Validate(); err != nil {
+		return claim.Scheduling{}, false, err
+	}
+	return c, true, nil
+}
+
+// submits are the jobs that the scheduling's step has granted slots.
+func submits(o *lifecycle.SchedulingObserved, now time.Time) []testbed.Name {
+	_, actions := lifecycle.StepScheduling(*o, now)
+	for _, a := range actions {
+		if a.Op == lifecycle.SubmitJobs {
+			return a.Jobs
+		}
+	}
+	return nil
+}
+
+// refused says that the Scheduling has been found to lack somebody's consent.
+func refused(s *v1alpha1.Scheduling) bool {
+	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingFeasible)
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonNotAllowed
+}
+
+// Applicant is the Scheduling with the jobs that it lacks, as claim.Acquire takes it. One
+// that has some of its first jobs already was told to take all, and did not get to the
+// end: it comes before all others, for they could else wait for each other.
+func Applicant(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved) claim.Applicant {
+	a := claim.Applicant{Precedence: Precedence(s), Jobs: o.Lacking()}
+	held := slices.ContainsFunc(o.Members, func(m lifecycle.Member) bool { return m.Held })
+	if held && o.Stored.Started.IsZero() {
+		a.Priority, a.Created = maxPriority, time.Time{}
+	}
+	return a
+}
+
+const maxPriority = 1<<31 - 1

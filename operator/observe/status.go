@@ -1,0 +1,223 @@
+package observe
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+)
+
+// Reasons of conditions beside those of package v1alpha1.
+const (
+	reasonUnchecked = "Unchecked"
+	reasonAccepted  = "Accepted"
+	reasonAcquired  = "Acquired"
+	reasonReleased  = "Released"
+	reasonWaiting   = "Waiting"
+)
+
+// Status is what the BatchJob's status is to be after a step: the state, what is seen of
+// the application and its pods, and the conditions.
+func (v *JobView) Status(j *lifecycle.Job, counts v1alpha1.PodCounts, now time.Time) *v1alpha1.BatchJobStatus {
+	status := v.Job.Status.DeepCopy()
+	StoreJob(status, j)
+	status.ObservedGeneration = v.Job.Generation
+	v.setApplication(status)
+	status.Pods = nil
+	if j.State != lifecycle.Ready && j.State != lifecycle.InQueue {
+		status.Pods = &counts
+	}
+	c := conditions{&status.Conditions, v.Job.Generation, now}
+	acquired := Verdict{reasonReleased, ""}
+	if status.ActiveScheduling != nil {
+		acquired = Verdict{}
+	}
+	c.set(v1alpha1.BatchJobAcquired, reasonAcquired, acquired)
+	c.set(v1alpha1.BatchJobPodsScheduled, string(v1alpha1.BatchJobScheduled), unless(j.State == lifecycle.Scheduled || j.State == lifecycle.Running, status.State))
+	c.set(v1alpha1.BatchJobIsRunning, string(v1alpha1.BatchJobRunning), unless(j.State == lifecycle.Running, status.State))
+	ended := string(v1alpha1.Succeeded)
+	if j.State == lifecycle.Failed {
+		ended = string(v1alpha1.Failed)
+	}
+	c.set(v1alpha1.BatchJobIsCompleted, ended, unless(j.State == lifecycle.Completed || j.State == lifecycle.Failed, status.State))
+	if v.webhookMissing() {
+		c.set(v1alpha1.BatchJobValid, "", Verdict{v1alpha1.ReasonWebhookMissing, "a pod was made without what the application says of it"})
+	}
+	return status
+}
+
+// webhookMissing says whether a pod of the last run is not as the application says.
+func (v *JobView) webhookMissing() bool {
+	adapter, err := workload.Of(&v.Job.Spec)
+	return err == nil && podFault(adapter, v.Pods, int(LastAttempt(&v.Job.Status))) == v1alpha1.ReasonWebhookMissing
+}
+
+// unless is the state as the reason for a condition's being false.
+func unless(holds bool, state v1alpha1.BatchJobState) Verdict {
+	if holds {
+		return Verdict{}
+	}
+	return Verdict{Reason: string(state)}
+}
+
+// setApplication writes what is seen of the child. What was seen last stays while the job
+// is not ready again.
+func (v *JobView) setApplication(status *v1alpha1.BatchJobStatus) {
+	adapter, err := workload.Of(&v.Job.Spec)
+	if err != nil {
+		return
+	}
+	apiVersion, kind := adapter.Kind().ToAPIVersionAndKind()
+	switch {
+	case v.Child != nil:
+		s := adapter.Status(v.Child)
+		status.Application = &v1alpha1.Application{
+			APIVersion: apiVersion, Kind: kind, Name: v.Child.GetName(), UID: v.Child.GetUID(),
+			State: cut(s.State, 253), Message: shorten(s.Message),
+		}
+	case status.Application == nil || status.State == v1alpha1.BatchJobReady:
+		status.Application = &v1alpha1.Application{APIVersion: apiVersion, Kind: kind}
+	}
+}
+
+// SetChecked writes what a trial of the application has said: nothing against it, or why
+// it is refused.
+func SetChecked(job *v1alpha1.BatchJob, refused Verdict, now time.Time) {
+	c := conditions{&job.Status.Conditions, job.Generation, now}
+	c.set(v1alpha1.BatchJobValid, reasonAccepted, refused)
+}
+
+// SetUnchecked writes that the application is to be tried (again), and what keeps it from
+// being tried.
+func SetUnchecked(job *v1alpha1.BatchJob, message string, now time.Time) {
+	c := conditions{&job.Status.Conditions, job.Generation, now}
+	c.put(v1alpha1.BatchJobValid, metav1.ConditionUnknown, reasonUnchecked, message)
+}
+
+// Acquire makes the Scheduling the job's active one. The application is to be tried for it.
+func Acquire(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, now time.Time) {
+	job.Status.ActiveScheduling = &v1alpha1.ObjectReference{Namespace: s.Namespace, Name: s.Name, UID: s.UID}
+	SetUnchecked(job, "", now)
+}
+
+// Status is what the Scheduling's status is to be after a step, by what it finds of
+// feasibility.
+func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) *v1alpha1.SchedulingStatus {
+	status := v.Scheduling.Status.DeepCopy()
+	StoreScheduling(status, s)
+	generation := v.Scheduling.Generation
+	status.ObservedGeneration = generation
+	c := conditions{&status.Conditions, generation, now}
+	if !over(s, o) {
+		c.set(v1alpha1.SchedulingFeasible, v1alpha1.SchedulingFeasible, feasible)
+	}
+	acquired := Verdict{}
+	switch {
+	case s.Started.IsZero():
+		acquired = Verdict{reasonWaiting, "it has not had all its jobs yet"}
+	case len(o.Lacking()) > 0:
+		acquired = Verdict{reasonWaiting, "it has not got the jobs that were added"}
+	}
+	c.set(v1alpha1.SchedulingAcquired, reasonAcquired, acquired)
+	if !c.holds(v1alpha1.SchedulingSpecAccepted) {
+		c.set(v1alpha1.SchedulingSpecAccepted, reasonAccepted, v.accepted(v.submittedSlots))
+	}
+	completed := Verdict{Reason: string(status.State)}
+	switch s.State {
+	case lifecycle.New:
+		completed.Reason = reasonWaiting
+	case lifecycle.SchedulingCompleted:
+		completed = Verdict{}
+	case lifecycle.SchedulingFailed:
+		completed.Message = "a job has failed"
+	}
+	c.set(v1alpha1.SchedulingIsCompleted, string(v1alpha1.SchedulingCompleted), completed)
+	status.Jobs = v.jobs(o)
+	return status
+}
+
+// over says that the scheduling wants nothing more, so that it matters no more what there
+// is.
+func over(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved) bool {
+	return s.State > lifecycle.SchedulingCompleted || s.State == lifecycle.SchedulingCompleted && len(o.Lacking()) == 0
+}
+
+// submittedSlots are those that a job of the Scheduling's has, nil of one that has yet to
+// be submitted.
+func (v *SchedulingView) submittedSlots(name testbed.Name) []string {
+	job := v.Job(Key(name))
+	if job == nil || !Holds(v.Scheduling, job) {
+		return nil
+	}
+	if c := ClaimOf(v.Testbed, job.UID); c != nil {
+		return c.Slots
+	}
+	if job.Status.CreationRequest != nil {
+		return job.Status.CreationRequest.Slots
+	}
+	return nil
+}
+
+// jobs is how far the jobs are. Of those that have ended slots are listed as far as they
+// go into an object.
+func (v *SchedulingView) jobs(o *lifecycle.SchedulingObserved) []v1alpha1.SchedulingJob {
+	var all []v1alpha1.SchedulingJob
+	total := 0
+	for _, claimed := range []bool{true, false} {
+		for i := range o.Members {
+			m := &o.Members[i]
+			if claimed {
+				all = append(all, v1alpha1.SchedulingJob{Name: m.Job.Name, Namespace: m.Job.Namespace})
+			}
+			if !m.Held {
+				continue
+			}
+			all[i].State = v1alpha1.BatchJobState(m.State.String())
+			if m.Claimed != claimed {
+				continue
+			}
+			slots := v.submittedSlots(m.Job)
+			if total += len(slots); total <= v1alpha1.MaxRunSlots {
+				all[i].Slots = slots
+			}
+		}
+	}
+	return all
+}
+
+// conditions are those of an object of a generation.
+type conditions struct {
+	all        *[]metav1.Condition
+	generation int64
+	now        time.Time
+}
+
+// set makes a condition true, for the reason given, or false by a verdict.
+func (c conditions) set(kind, reason string, against Verdict) {
+	if against.OK() {
+		c.put(kind, metav1.ConditionTrue, reason, against.Message)
+		return
+	}
+	c.put(kind, metav1.ConditionFalse, against.Reason, against.Message)
+}
+
+func (c conditions) put(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(c.all, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: cut(message, maxMessage),
+		ObservedGeneration: c.generation, LastTransitionTime: metav1.Time{Time: c.now.UTC().Truncate(time.Second)},
+	})
+}
+
+// maxMessage is how many bytes of a message a condition keeps; it may have 32768.
+const maxMessage = 4096
+
+// holds says that a condition has been found to be true of this generation.
+func (c conditions) holds(kind string) bool {
+	found := meta.FindStatusCondition(*c.all, kind)
+	return found != nil && found.Status == metav1.ConditionTrue && found.ObservedGeneration == c.generation
+}

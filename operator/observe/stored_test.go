@@ -1,0 +1,238 @@
+package observe_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+var epoch = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+
+// maker makes stored states at random.
+type maker struct{ *rand.Rand }
+
+func (m maker) pick(of ...string) string { return of[m.IntN(len(of))] }
+
+func (m maker) time() *metav1.Time {
+	if m.IntN(3) == 0 {
+		return nil
+	}
+	return &metav1.Time{Time: epoch.Add(time.Duration(m.IntN(1e6)) * time.Second)}
+}
+
+func (m maker) slots() []string {
+	var all []string
+	for i := range m.IntN(4) {
+		all = append(all, fmt.Sprintf("node-%d/%d", m.IntN(9), i))
+	}
+	return all
+}
+
+func (m maker) jobStatus() v1alpha1.BatchJobStatus {
+	s := v1alpha1.BatchJobStatus{
+		State:  v1alpha1.BatchJobState(m.pick("Ready", "InQueue", "Submitted", "Scheduled", "Running", "Completed", "Failed", "Releasing")),
+		Reason: m.pick("", "SubmitTimeout"), Retries: int32(m.IntN(10)), NotBefore: m.time(),
+	}
+	if m.IntN(2) == 0 {
+		s.ActiveScheduling = &v1alpha1.ObjectReference{Namespace: "lab", Name: "first", UID: "5e1d"}
+	}
+	attempt := int32(m.IntN(100))
+	for range m.IntN(60) {
+		attempt++
+		s.AddRun(v1alpha1.Run{
+			Scheduling: "lab/first", Testbed: m.pick("lab/small", "lab/large"), Slots: m.slots(), Attempt: attempt, Application: types.UID(m.pick("", "f00d")),
+			Submitted: m.time(), Scheduled: m.time(), Started: m.time(), Finished: m.time(),
+			Outcome: v1alpha1.Outcome(m.pick("", "Succeeded", "Failed", "Cancelled")), Reason: m.pick("", "ApplicationLost"),
+		})
+	}
+	if m.IntN(2) == 0 {
+		slots := append(m.slots(), "node-z/0")
+		s.CreationRequest = &v1alpha1.CreationRequest{
+			Testbed: v1alpha1.ObjectReference{Namespace: "lab", Name: "small", UID: "71fe"}, Slots: slots, Replication: int32(len(slots)), Attempt: attempt + 1,
+		}
+	}
+	return s
+}
+
+// What a status keeps of a job is the same once it has been read and written.
+func TestJobStatusRoundTrip(t *testing.T) {
+	m := maker{rand.New(rand.NewPCG(20, 1))}
+	for range 300 {
+		want := m.jobStatus()
+		job, err := observe.Job(&want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := want.DeepCopy()
+		observe.StoreJob(got, &job)
+		if diff := cmp.Diff(&want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+		again, err := observe.Job(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(job, again); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// So is what a step makes of it, from a status that knows nothing of it, but for what is
+// below a second: what must not be earlier is not.
+func TestJobRoundTrip(t *testing.T) {
+	m := maker{rand.New(rand.NewPCG(20, 2))}
+	for range 300 {
+		from := m.jobStatus()
+		want, err := observe.Job(&from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := want
+		if !given.NotBefore.IsZero() {
+			given.NotBefore = given.NotBefore.Add(-time.Duration(1 + m.IntN(1e9-1)))
+		}
+		var status v1alpha1.BatchJobStatus
+		observe.StoreJob(&status, &given)
+		got, err := observe.Job(&status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// A creation request is not written by steps: its resources stay while it does, and it
+// goes when the step drops it.
+func TestStoreJobKeepsRequest(t *testing.T) {
+	status := v1alpha1.BatchJobStatus{State: "InQueue", CreationRequest: &v1alpha1.CreationRequest{
+		Testbed: v1alpha1.ObjectReference{Namespace: "lab", Name: "small", UID: "71fe"}, Slots: []string{"node-a/0"}, Replication: 1, Attempt: 3,
+	}}
+	job, err := observe.Job(&status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	observe.StoreJob(&status, &job)
+	if status.CreationRequest == nil || status.CreationRequest.Testbed.UID != "71fe" {
+		t.Errorf("the request has become %+v", status.CreationRequest)
+	}
+	job.Request = nil
+	observe.StoreJob(&status, &job)
+	if status.CreationRequest != nil {
+		t.Errorf("the request is still there: %+v", status.CreationRequest)
+	}
+}
+
+// What no step has written is refused by name, in whichever field.
+func TestStoredRefused(t *testing.T) {
+	for what, change := range map[string]func(*v1alpha1.BatchJobStatus){
+		"JobState": func(s *v1alpha1.BatchJobStatus) { s.State = "Sleeping" },
+		"ID": func(s *v1alpha1.BatchJobStatus) {
+			s.CreationRequest = &v1alpha1.CreationRequest{Slots: []string{"node-a"}}
+		},
+		"Outcome": func(s *v1alpha1.BatchJobStatus) { s.Runs = []v1alpha1.Run{{Outcome: "Perhaps"}} },
+		"Name":    func(s *v1alpha1.BatchJobStatus) { s.Runs = []v1alpha1.Run{{Testbed: "nowhere"}} },
+	} {
+		var status v1alpha1.BatchJobStatus
+		change(&status)
+		_, err := observe.Job(&status)
+		var field *testbed.FieldError
+		if !errors.As(err, &field) || field.Field != what || !errors.Is(err, testbed.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := observe.Scheduling(&v1alpha1.SchedulingStatus{State: "Sleeping"}); !errors.Is(err, testbed.ErrInvalid) {
+		t.Error(err)
+	}
+	if _, err := observe.Scheduling(&v1alpha1.SchedulingStatus{Acquired: []string{"nowhere"}}); !errors.Is(err, testbed.ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+func TestSchedulingStatusRoundTrip(t *testing.T) {
+	m := maker{rand.New(rand.NewPCG(20, 3))}
+	for range 500 {
+		want := v1alpha1.SchedulingStatus{
+			State:   v1alpha1.SchedulingState(m.pick("", "Acquiring", "Confirming", "Submitting", "AwaitingCompletion", "Completed", "Failed", "Releasing")),
+			Started: m.time(), Completed: m.time(),
+		}
+		for i := range m.IntN(4) {
+			want.Acquired = append(want.Acquired, fmt.Sprint("lab/job-", i))
+		}
+		s, err := observe.Scheduling(&want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := want.DeepCopy()
+		observe.StoreScheduling(got, &s)
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	var status v1alpha1.SchedulingStatus
+	observe.StoreScheduling(&status, &lifecycle.Scheduling{State: lifecycle.Released})
+	if status.State != v1alpha1.SchedulingReleasing {
+		t.Errorf("released is %q", status.State)
+	}
+}
+
+func TestClaimsRoundTrip(t *testing.T) {
+	want := []v1alpha1.Claim{
+		{BatchJobUID: "c0de", BatchJob: "lab/a", Scheduling: "lab/first", SchedulingUID: "5e1d", Slots: []string{"node-a/0", "node-b/1"}, Since: metav1.Time{Time: epoch}},
+		{BatchJobUID: "c0df", BatchJob: "lab/b", Scheduling: "lab/first", SchedulingUID: "5e1d", Slots: []string{"node-a/1"}, Since: metav1.Time{Time: epoch}},
+	}
+	claims, err := observe.Claims(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claims[0].Slots[1] != (slot.ID{Node: "node-b", Position: 1}) || claims[1].Job != (testbed.Name{Namespace: "lab", Name: "b"}) {
+		t.Errorf("%+v", claims)
+	}
+	if diff := cmp.Diff(want, observe.StoredClaims(claims)); diff != "" {
+		t.Error(diff)
+	}
+	tb := &v1alpha1.Testbed{Status: v1alpha1.TestbedStatus{Claims: want}}
+	if c := observe.ClaimOf(tb, "c0df"); c == nil || c.BatchJob != "lab/b" {
+		t.Errorf("%+v", c)
+	}
+	if c := observe.ClaimOf(tb, "none"); c != nil || observe.ClaimOf(nil, "c0de") != nil {
+		t.Errorf("%+v", c)
+	}
+	for _, broken := range []v1alpha1.Claim{{BatchJob: "a", Scheduling: "lab/s"}, {BatchJob: "lab/a", Scheduling: "s"}, {BatchJob: "lab/a", Scheduling: "lab/s", Slots: []string{"x"}}} {
+		if _, err := observe.Claims([]v1alpha1.Claim{broken}); !errors.Is(err, testbed.ErrInvalid) {
+			t.Errorf("%+v: %v", broken, err)
+		}
+	}
+}
+
+// A long reason is cut to what the definition takes, of whole characters.
+func TestReasonIsCut(t *testing.T) {
+	for _, text := range []string{strings.Repeat("x", 5000), strings.Repeat("é", 800), "a" + strings.Repeat("語", 900), strings.Repeat("x", observe.MaxReason), "bad \xff byte"} {
+		var status v1alpha1.BatchJobStatus
+		observe.StoreJob(&status, &lifecycle.Job{Reason: text})
+		got := status.Reason
+		if len(got) > observe.MaxReason || !utf8.ValidString(got) || len(text) <= observe.MaxReason && utf8.ValidString(text) && got != text {
+			t.Errorf("%d bytes have become %d: …%q", len(text), len(got), got[max(0, len(got)-8):])
+		}
+		if len(text) > observe.MaxReason && (len(got) < observe.MaxReason-6 || !strings.HasSuffix(got, "…")) {
+			t.Errorf("of %d bytes %d are left", len(text), len(got))
+		}
+	}
+}

@@ -1,0 +1,8 @@
+// Package room tells the controllers of test beds what each node has room for, as the
+// scheduler knows it: for Testbeds whose nodes get as many slots as fit (slotsPerNode:
+// auto).
+//
+// [Watch] keeps a stream to the RoomService of a scheduler and comes again when it
+// breaks. A [Reading] is the newest of a node; where the scheduler is silent, or the
+// node's agent is, it is not Fresh, and nothing should be decided on it.
+package room

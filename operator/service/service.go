@@ -1,0 +1,220 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/spazio-scheduler/spazio/node/endpoint"
+	"github.com/spazio-scheduler/spazio/operator/controller"
+	"github.com/spazio-scheduler/spazio/operator/room"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// LeaseName is the lease of who works, where all controllers run in one process.
+const LeaseName = "spazio-testbed"
+
+// Config of a service. The zero value runs all controllers, in a pod, alone.
+type Config struct {
+	// Controllers, Namespaces and GhostImage are those of controller.Options.
+	Controllers, Namespaces []string
+	GhostImage              string
+	// Kubeconfig leads to the API server; empty is the pod's own.
+	Kubeconfig string
+	// LeaderElect has one of several such services work, that which has the lease in
+	// LeaseNamespace; empty is the pod's own. The lease is LeaseName or, of some of the
+	// controllers, that and their names.
+	LeaderElect    bool
+	LeaseNamespace string
+	// Rooms has a Target where a scheduler tells the nodes' room; without one, Testbeds
+	// whose slotsPerNode is auto stay as they are. Its Logger is the service's own.
+	Rooms room.Config
+	// MetricsListen is host:port of /metrics, /healthz and /readyz, in plaintext wherever
+	// it is; DebugListen, on loopback alone, that of the same. Either is empty for none.
+	MetricsListen, DebugListen string
+	// DebugDefault says that nobody asked for DebugListen: another service of this
+	// machine may have it.
+	DebugDefault bool
+	// Logger gets starts, ends and failures; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// options are the controllers'.
+func (c Config) options() controller.Options {
+	return controller.Options{Controllers: c.Controllers, Namespaces: c.Namespaces, GhostImage: c.GhostImage, Logger: c.Logger}
+}
+
+// Validate returns what the config's parts refuse.
+func (c Config) Validate() error {
+	if err := c.options().Validate(); err != nil || c.Rooms.Target == "" {
+		return err
+	}
+	return c.Rooms.Validate()
+}
+
+// lease is the name of the lease: processes that share the work have each their own.
+func (c Config) lease() string {
+	if len(c.Controllers) == 0 || len(c.Controllers) == len(controller.Controllers()) {
+		return LeaseName
+	}
+	return LeaseName + "-" + strings.Join(slices.Sorted(slices.Values(c.Controllers)), "-")
+}
+
+// Service is the controllers with their listeners open. Its methods are safe for
+// concurrent use, but Run is called once.
+type Service struct {
+	logger  *slog.Logger
+	manager manager.Manager
+	rooms   *room.Client // nil for none
+	// forget ends rooms.
+	forget context.CancelFunc
+	shown  *endpoint.Servers
+	synced chan struct{}
+}
+
+// New asks the API server which resources it has and opens the listeners, so that what
+// is missing and a busy port are known at once; it begins to follow the scheduler. The
+// caller must Run or Close the service.
+func New(ctx context.Context, c Config) (*Service, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	following, forget := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Service{logger: c.Logger, synced: make(chan struct{}), forget: forget}
+	if err := s.open(ctx, following, c); err != nil {
+		s.unfollow()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open makes all parts. The scheduler is followed until following ends.
+func (s *Service) open(ctx, following context.Context, c Config) (err error) {
+	options, registry := c.options(), prometheus.NewRegistry()
+	options.Registerer = registry
+	if c.Rooms.Target != "" {
+		c.Rooms.Logger = s.logger
+		if s.rooms, err = room.Watch(following, c.Rooms); err != nil {
+			return err
+		}
+		options.Rooms = s.rooms
+	}
+	if err := s.manage(ctx, c, options); err != nil {
+		return err
+	}
+	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
+		Shown:   endpoint.Config{Gatherer: prometheus.Gatherers{registry, runtimemetrics.Registry}, Ready: s.Ready},
+		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.DebugDefault, Logger: s.logger,
+	})
+	return err
+}
+
+// unfollow ends what follows the scheduler.
+func (s *Service) unfollow() {
+	s.forget()
+	if s.rooms != nil {
+		s.rooms.Wait()
+	}
+}
+
+// manage makes the manager with all that it is to run.
+func (s *Service) manage(ctx context.Context, c Config, options controller.Options) error {
+	kube, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	kube.QPS = -1 // the workers bound it, and the API server does
+	scheme, err := controller.Scheme()
+	if err != nil {
+		return err
+	}
+	// A replica that takes over has read everything already.
+	warm, grace, again := true, time.Second, true
+	s.manager, err = manager.New(kube, manager.Options{
+		Scheme: scheme, Cache: controller.Cache(c.Namespaces), Logger: logr.FromSlogHandler(s.logger.Handler()),
+		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", GracefulShutdownTimeout: &grace,
+		LeaderElection: c.LeaderElect, LeaderElectionID: c.lease(), LeaderElectionNamespace: c.LeaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Controller:                    config.Controller{EnableWarmup: &warm, SkipNameValidation: &again},
+	})
+	if err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	if err := controller.Add(s.manager, options); err != nil {
+		return err
+	}
+	for _, o := range []client.Object{&v1alpha1.Testbed{}, &v1alpha1.BatchJob{}, &v1alpha1.Scheduling{}, &corev1.Pod{}, &corev1.Node{}} {
+		if _, err := s.manager.GetCache().GetInformer(ctx, o, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("follow %T: %w", o, err)
+		}
+	}
+	return s.manager.Add(everywhere(func(ctx context.Context) error {
+		if s.manager.GetCache().WaitForCacheSync(ctx) {
+			close(s.synced)
+		}
+		return nil
+	}))
+}
+
+// everywhere runs on each replica, whoever leads.
+type everywhere func(context.Context) error
+
+// Start implements manager.Runnable.
+func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
+
+var errReading = errors.New("the API server's objects are being read")
+
+// Ready says that everything has been read, so that this replica may take over.
+func (s *Service) Ready() error {
+	select {
+	case <-s.synced:
+		return nil
+	default:
+		return errReading
+	}
+}
+
+// MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
+func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
+
+// Close frees what New has opened; it is for a service that will not Run.
+func (s *Service) Close() error {
+	s.unfollow()
+	return s.shown.Close()
+}
+
+// Run works until ctx ends, which is no error, or a part fails, as when the lease is lost.
+// All ports are free and all goroutines gone when it returns.
+func (s *Service) Run(ctx context.Context) error {
+	defer s.unfollow()
+	s.logger.Info("test beds are followed", "metrics", s.shown.MetricsAddr(), "debug", s.shown.DebugAddr())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.manager.Start(ctx) })
+	group.Go(func() error { return s.shown.Run(ctx) })
+	err := group.Wait()
+	s.logger.Info("spazio-testbed has stopped")
+	return err
+}

@@ -1,0 +1,40 @@
+package view
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// Table is a table for people: Right says which columns hold numbers. A plain value.
+type Table struct {
+	Title  string
+	Header []string
+	Rows   [][]string
+	Right  []bool
+}
+
+// nothing stands for no pod and no job.
+const nothing = "-"
+
+// SlotTable shows a Testbed's slots, below its Summary. Pods and jobs of the Testbed's
+// own namespace are named without it.
+func SlotTable(t *v1alpha1.Testbed, slots []Slot) Table {
+	out := Table{
+		Title:  Summary(t),
+		Header: []string{"INDEX", "ID", "NODE", "STATE", "POD", "JOB"},
+		Right:  []bool{true},
+	}
+	own := t.Namespace + "/"
+	for i := range slots {
+		s, pod := &slots[i], nothing
+		if s.Pod != "" {
+			pod = strings.TrimPrefix(s.Namespace+"/"+s.Pod, own)
+		}
+		job := cmp.Or(strings.TrimPrefix(s.ReservedFor, own), nothing)
+		out.Rows = append(out.Rows, []string{strconv.Itoa(s.Index), s.ID, s.Node, s.State.String(), pod, job})
+	}
+	return out
+}
