@@ -16,7 +16,7 @@
 //
 // # What is not there
 //
-// There is no controller manager: nodes and pods are what the caller makes of
+// There is no controller manager (package controllers runs some of one): nodes and pods are what the caller makes of
 // them (package simnode brings nodes that run pods). Hence pods need no service
 // account, nodes get no not-ready taint, namespaces that are deleted stay, and
 // the cluster roles that are made of others (admin, edit, view) are empty. A caller

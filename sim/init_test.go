@@ -34,8 +34,12 @@ func longPods(seed uint64, cores int, length, initCores float64) []sim.Pod {
 // not which of them are init containers; the scheduler's notice tells, or, for
 // pods of other schedulers, what pods on the node are seen to do.
 func TestInitContainersDoNotOverfill(t *testing.T) {
+	seeds := uint64(2)
+	if testing.Short() {
+		seeds = 1
+	}
 	for _, cores := range []int{4, 16, 64} {
-		for seed := range uint64(2) {
+		for seed := range seeds {
 			most := func(s sim.Spazio, length, initCores float64) int {
 				return run(t, sim.Config{
 					Nodes: 1, MaxPods: 10 * cores, Node: node.Params{Cores: cores, Teardown: 700 * time.Millisecond},

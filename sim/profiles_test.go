@@ -136,11 +136,15 @@ func TestProfilesOff(t *testing.T) {
 }
 
 func TestProfilesConserve(t *testing.T) {
+	seeds := uint64(2)
+	if testing.Short() {
+		seeds = 1
+	}
 	for _, s := range []sim.Scheduler{
 		counting(sim.Profiles{}), counting(sim.Profiles{Scalar: true}), counting(sim.Profiles{Known: .2}), counting(sim.Profiles{Known: 5, Frozen: true}),
 		counting(sim.Profiles{Snapshot: true, Usage: true}), sim.Recommended{}, sim.Recommended{Preset: profile.VPA()},
 	} {
-		for seed := range uint64(2) {
+		for seed := range seeds {
 			for _, overcommit := range []node.Overcommit{node.Swap, node.Kill} {
 				pods := named(mixed(seed, 150))
 				conserved(t, run(t, sim.Config{Nodes: 5, Node: node.Params{Overcommit: overcommit}, Scheduler: s, Seed: seed}, pods), overcommit)

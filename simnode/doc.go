@@ -13,8 +13,14 @@
 // pod that somebody binds to a node starts after a while, shares the node's cores
 // with the others there, and succeeds when it has had its CPU time; its status in
 // the API follows. What a pod takes, its annotations say ([AnnotationWork] and
-// others); requests and limits decide nothing here. [Config.Observer] hears of each
-// step, and the [Clock] may run faster than life.
+// others): a thread's CPU time, or that of so many cores ([AnnotationCores]), or
+// nothing ([AnnotationIdle]), as the pods that reserve slots of a test bed take
+// nothing. [Config.Observer] hears of each step, and the [Clock] may run faster than
+// life.
+//
+// Requests decide as with a kubelet: a pod that was bound to a node where others, not
+// yet ended, hold what it requests is rejected (OutOfcpu, OutOfmemory, OutOfpods) and
+// never runs. A pod that is deleted, with whatever grace, is gone at once.
 //
 // The nodes keep no leases and send no heartbeats: where a node-lifecycle
 // controller runs, it will take them for dead.

@@ -62,7 +62,7 @@ func (r *rig) create(t *testing.T, name, node string, annotations map[string]str
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Annotations: annotations,
 		},
-		Spec: corev1.PodSpec{NodeName: node},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main"}}},
 	}
 	if _, err := r.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -89,6 +89,10 @@ func TestFleetRunsBoundPods(t *testing.T) {
 	}
 	if pod.Status.Phase != corev1.PodSucceeded {
 		t.Errorf("phase %s in the API", pod.Status.Phase)
+	}
+	end := pod.Status.ContainerStatuses[0].State.Terminated
+	if end == nil || end.StartedAt.IsZero() || !end.StartedAt.Equal(pod.Status.StartTime) || end.FinishedAt.Before(&end.StartedAt) {
+		t.Errorf("started %v, ended %+v", pod.Status.StartTime, end)
 	}
 }
 

@@ -37,6 +37,7 @@ type kubelet struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*tracked
+	held map[string]amounts // requests of the pods on each node that have not ended
 }
 
 // tracked is a pod that a machine has been given.
@@ -45,6 +46,8 @@ type tracked struct {
 	node               string
 	containers         []string
 	deleting, finished bool
+	requests           amounts // 0 once they are released
+	started            metav1.Time
 }
 
 // write is a change of a pod that is due at the API server.
@@ -53,7 +56,9 @@ type write struct {
 	name       types.NamespacedName
 	node       string
 	containers []string
+	started    metav1.Time // zero if its containers never did
 	transition Transition
+	rejected   *rejection // nil for a pod that was let in
 	remove     bool
 }
 
@@ -69,6 +74,7 @@ func newKubelet(client kubernetes.Interface, c Config, machines []Machine) *kube
 		config:   c,
 		machines: make(map[string]Machine, len(machines)),
 		pods:     make(map[types.UID]*tracked),
+		held:     make(map[string]amounts, len(machines)),
 		writers:  make([]chan write, kubeletWriters),
 	}
 	for _, m := range machines {
@@ -160,14 +166,22 @@ func (k *kubelet) bind(pod *corev1.Pod) {
 	name, node := nameOf(pod), pod.Spec.NodeName
 	k.mu.Lock()
 	_, known := k.pods[pod.UID]
+	var rejected *rejection
 	if !known {
-		k.pods[pod.UID] = &tracked{name: name, node: node, containers: containersOf(pod)}
+		t := &tracked{name: name, node: node, containers: containersOf(pod)}
+		rejected = k.admit(t, requestsOf(pod))
+		k.pods[pod.UID] = t
 	}
 	k.mu.Unlock()
 	if known {
 		return
 	}
 	k.observe(name, node, Transition{At: k.config.Clock.Now(), UID: string(pod.UID), Phase: Bound})
+	if rejected != nil {
+		failed := Transition{At: k.config.Clock.Now(), UID: string(pod.UID), Phase: Failed}
+		k.enqueue(write{uid: pod.UID, name: name, node: node, transition: failed, rejected: rejected})
+		return
+	}
 	work, err := podOf(pod, k.startup(pod.UID))
 	if err == nil {
 		err = k.machines[node].Bind(work)
@@ -196,6 +210,7 @@ func (k *kubelet) remove(pod *corev1.Pod) {
 	}
 	again := t.deleting
 	t.deleting = true
+	k.release(t)
 	k.mu.Unlock()
 	if again {
 		return
@@ -215,7 +230,10 @@ func (k *kubelet) deleted(obj any) {
 	}
 	k.mu.Lock()
 	t, known := k.pods[pod.UID]
-	delete(k.pods, pod.UID)
+	if known {
+		k.release(t)
+		delete(k.pods, pod.UID)
+	}
 	k.mu.Unlock()
 	killed := Transition{At: k.config.Clock.Now(), UID: string(pod.UID), Phase: Killed}
 	switch {
@@ -254,8 +272,13 @@ func (k *kubelet) changed(node string, t Transition) {
 		k.mu.Unlock()
 		return
 	}
-	pod.finished = t.Phase != Running
-	w := write{uid: types.UID(t.UID), name: pod.name, node: node, containers: pod.containers, transition: t}
+	if pod.finished = t.Phase != Running; pod.finished {
+		k.release(pod)
+	}
+	if t.Phase == Running {
+		pod.started = metav1.Now()
+	}
+	w := write{uid: types.UID(t.UID), name: pod.name, node: node, containers: pod.containers, started: pod.started, transition: t}
 	k.mu.Unlock()
 	k.enqueue(w)
 }

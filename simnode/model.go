@@ -3,6 +3,7 @@ package simnode
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -16,6 +17,8 @@ type model struct {
 	uids  map[node.PodID]string
 	ids   map[string]node.PodID
 	last  node.PodID
+	// sleeping are the idle pods in order of arrival, which the node does not feel.
+	sleeping []sleeper
 	// transitions and running are scratch.
 	transitions []node.Transition
 	running     []node.PodID
@@ -34,12 +37,16 @@ func (m *model) Bind(at time.Time, p Pod) error {
 	if err := p.validate(); err != nil {
 		return err
 	}
-	if _, ok := m.ids[p.UID]; ok {
+	if m.has(p.UID) {
 		return fmt.Errorf("%w: %s", ErrDuplicatePod, p.UID)
+	}
+	if p.Idle {
+		m.sleeping = append(m.sleeping, sleeperOf(m.wall(max(m.seconds(at), m.Model.Now())), p))
+		return nil
 	}
 	m.last++
 	err := m.Model.Bind(max(m.seconds(at), 0), node.Pod{
-		ID: m.last, Work: p.Work.Seconds(), Memory: p.Memory, Startup: p.Startup.Seconds(),
+		ID: m.last, Work: p.Work.Seconds(), Cores: p.Cores, Memory: p.Memory, Startup: p.Startup.Seconds(),
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrBadPod, p.UID, err)
@@ -50,6 +57,10 @@ func (m *model) Bind(at time.Time, p Pod) error {
 
 // Kill removes a pod and reports whether it was there.
 func (m *model) Kill(uid string) bool {
+	if i := m.sleeperAt(uid); i >= 0 {
+		m.sleeping = slices.Delete(m.sleeping, i, i+1)
+		return true
+	}
 	id, ok := m.ids[uid]
 	if !ok {
 		return false
@@ -66,6 +77,7 @@ func (m *model) forget(id node.PodID) {
 // AdvanceTo runs the node until the given time and appends the transitions that
 // happened, in order of time, to dst.
 func (m *model) AdvanceTo(dst []Transition, to time.Time) []Transition {
+	before := len(dst)
 	m.transitions = m.Model.AdvanceTo(m.transitions[:0], m.seconds(to))
 	for _, t := range m.transitions {
 		dst = append(dst, Transition{At: m.wall(t.At), UID: m.uids[t.Pod], Phase: t.Phase})
@@ -73,27 +85,42 @@ func (m *model) AdvanceTo(dst []Transition, to time.Time) []Transition {
 			m.forget(t.Pod)
 		}
 	}
+	if len(m.sleeping) > 0 {
+		dst = m.sleep(dst, to)
+		// Stable: what happened to one pod is in order already.
+		slices.SortStableFunc(dst[before:], func(a, b Transition) int { return a.At.Compare(b.At) })
+	}
 	return dst
 }
 
 // NextChange is when the next pod changes its phase at the earliest; ok is false
 // if none will.
 func (m *model) NextChange() (at time.Time, ok bool) {
-	next, ok := m.Model.NextChange()
-	if !ok {
-		return time.Time{}, false
+	if next, found := m.Model.NextChange(); found {
+		at, ok = m.wall(next), true
 	}
-	return m.wall(next), true
+	for _, s := range m.sleeping {
+		if next, found := s.next(); found && (!ok || next.Before(at)) {
+			at, ok = next, true
+		}
+	}
+	return at, ok
 }
 
 // Now returns the time the model has been advanced to.
 func (m *model) Now() time.Time { return m.wall(m.Model.Now()) }
 
-// Running appends the UIDs of the running pods to dst in order of arrival.
+// Running appends the UIDs of the running pods to dst in order of arrival, those that
+// sleep last.
 func (m *model) Running(dst []string) []string {
 	m.running = m.Model.Running(m.running[:0])
 	for _, id := range m.running {
 		dst = append(dst, m.uids[id])
+	}
+	for _, s := range m.sleeping {
+		if s.phase == Running {
+			dst = append(dst, s.uid)
+		}
 	}
 	return dst
 }

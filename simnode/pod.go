@@ -1,6 +1,7 @@
 package simnode
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -15,13 +16,27 @@ import (
 // Annotations a pod carries to say what it will do. They are for the simulated
 // work alone: no scheduler knows them.
 const (
-	// AnnotationWork is the CPU time of the pod's thread in seconds.
+	// AnnotationWork is the CPU time that ends the pod in seconds, of an idle one the
+	// time.
 	AnnotationWork = "spazio-scheduler.github.io/cpu-seconds"
+	// AnnotationCores is how many cores it takes while nothing holds it up; the
+	// default is 1.
+	AnnotationCores = "spazio-scheduler.github.io/cores"
+	// AnnotationIdle is true for a pod that takes nothing of its node, as one that
+	// sleeps. Without AnnotationWork it does so until it is deleted.
+	AnnotationIdle = "spazio-scheduler.github.io/idle"
 	// AnnotationMemory is the memory it takes, as a Kubernetes quantity.
 	AnnotationMemory = "spazio-scheduler.github.io/memory"
 	// AnnotationStartup is the seconds from its bind to its running state; the
 	// default is drawn from [StartupLatency].
 	AnnotationStartup = "spazio-scheduler.github.io/startup-seconds"
+)
+
+// A pod with this label reserves a slot of a test bed and sleeps for ever, whatever its
+// annotations say: what reserves slots knows nothing of simulated work.
+const (
+	labelRole = "testbed.spazio-scheduler.github.io/role"
+	roleGhost = "ghost"
 )
 
 // What a pod without annotations does.
@@ -33,8 +48,13 @@ const (
 // Pod is the work that one pod brings to a node.
 type Pod struct {
 	UID string
-	// Work is the CPU time of its single thread.
+	// Work is the CPU time that ends it.
 	Work time.Duration
+	// Cores is how many it works on while nothing holds it up; 0 means 1.
+	Cores float64
+	// Idle makes it sleep for the time of Work instead, or for ever if that is 0. It
+	// takes no memory then.
+	Idle bool
 	// Memory in bytes, held while it runs.
 	Memory float64
 	// Startup is the time from the bind to the running state.
@@ -47,6 +67,8 @@ func (p Pod) validate() error {
 		return refuse(ErrBadPod, "UID", p.UID, "set")
 	case p.Work < 0:
 		return refuse(ErrBadPod, "Work", p.Work, "at least 0")
+	case !(p.Cores >= 0 && p.Cores <= node.MaxThreads):
+		return refuse(ErrBadPod, "Cores", p.Cores, fmt.Sprintf("at most %d", node.MaxThreads))
 	case p.Memory < 0 || math.IsNaN(p.Memory) || math.IsInf(p.Memory, 0):
 		return refuse(ErrBadPod, "Memory", p.Memory, "a finite number of bytes, at least 0")
 	case p.Startup < 0:
@@ -55,12 +77,38 @@ func (p Pod) validate() error {
 	return nil
 }
 
+// alone is the time that the pod takes where nothing holds it up; ok is false if it
+// does not end.
+func (p Pod) alone() (d time.Duration, ok bool) {
+	switch {
+	case p.Idle:
+		return p.Work, p.Work > 0
+	case p.Cores > 0:
+		return time.Duration(min(float64(p.Work)/p.Cores, math.MaxInt64)), true
+	}
+	return p.Work, true
+}
+
 // podOf reads what a pod will do from its annotations; startup stands in for a
 // missing start-up latency.
 func podOf(pod *corev1.Pod, startup time.Duration) (Pod, error) {
 	p := Pod{UID: string(pod.UID), Work: DefaultWork, Memory: DefaultMemory, Startup: startup}
 	var err error
-	if s, ok := pod.Annotations[AnnotationWork]; ok {
+	if s, ok := pod.Annotations[AnnotationIdle]; ok {
+		if p.Idle, err = strconv.ParseBool(s); err != nil {
+			return Pod{}, refuse(ErrBadPod, AnnotationIdle, s, "true or false")
+		}
+	}
+	ghost := pod.Labels[labelRole] == roleGhost
+	if p.Idle = p.Idle || ghost; p.Idle {
+		p.Work, p.Memory = 0, 0
+	}
+	if s, ok := pod.Annotations[AnnotationCores]; ok {
+		if p.Cores, err = strconv.ParseFloat(s, 64); err != nil || !(p.Cores > 0) {
+			return Pod{}, refuse(ErrBadPod, AnnotationCores, s, "a number of cores above 0")
+		}
+	}
+	if s, ok := pod.Annotations[AnnotationWork]; ok && !ghost {
 		if p.Work, err = parseSeconds(AnnotationWork, s); err != nil {
 			return Pod{}, err
 		}
@@ -75,7 +123,9 @@ func podOf(pod *corev1.Pod, startup time.Duration) (Pod, error) {
 		if err != nil {
 			return Pod{}, refuse(ErrBadPod, AnnotationMemory, s, "a quantity, such as 64Mi")
 		}
-		p.Memory = q.AsApproximateFloat64()
+		if !p.Idle {
+			p.Memory = q.AsApproximateFloat64()
+		}
 	}
 	return p, p.validate()
 }

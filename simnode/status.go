@@ -13,18 +13,22 @@ func statusPatch(w write) ([]byte, error) {
 	// The API's times are for people, who live by the wall clock.
 	at := metav1.Now()
 	status := corev1.PodStatus{Phase: corev1.PodRunning}
-	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}
+	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: w.started}}
 	switch w.transition.Phase {
 	case Running:
-		status.StartTime = &at
+		status.StartTime = &w.started
 	case Succeeded:
 		status.Phase = corev1.PodSucceeded
-		state = terminated(at, 0, "Completed")
+		state = terminated(w.started, at, 0, "Completed")
 	case Failed:
 		status.Phase = corev1.PodFailed
-		state = terminated(at, 1, "Error")
+		state = terminated(w.started, at, 1, "Error")
 	default:
 		return nil, fmt.Errorf("no status for phase %v", w.transition.Phase)
+	}
+	if w.rejected != nil { // no container of it was ever made
+		status.Reason, status.Message = w.rejected.reason, w.rejected.message
+		w.containers = nil
 	}
 	running := w.transition.Phase == Running
 	ready := corev1.ConditionFalse
@@ -45,8 +49,8 @@ func statusPatch(w write) ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.uid}, "status": status})
 }
 
-func terminated(at metav1.Time, code int32, reason string) corev1.ContainerState {
+func terminated(started, at metav1.Time, code int32, reason string) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: code, Reason: reason, FinishedAt: at,
+		ExitCode: code, Reason: reason, StartedAt: started, FinishedAt: at,
 	}}
 }

@@ -26,7 +26,7 @@ type Timed struct {
 
 // timedPod is a pod on a Timed.
 type timedPod struct {
-	work    time.Duration
+	Pod
 	running bool
 	next    *time.Timer
 }
@@ -66,7 +66,7 @@ func (m *Timed) Bind(p Pod) error {
 	if m.pods[p.UID] != nil {
 		return fmt.Errorf("%w: %s", ErrDuplicatePod, p.UID)
 	}
-	pod := &timedPod{work: p.Work}
+	pod := &timedPod{Pod: p}
 	pod.next = time.AfterFunc(p.Startup, func() { m.start(p.UID, pod) })
 	m.pods[p.UID] = pod
 	m.most = max(m.most, len(m.pods))
@@ -87,8 +87,8 @@ func (m *Timed) start(uid string, pod *timedPod) {
 	m.emit(uid, Running)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.pods[uid] == pod {
-		pod.next = time.AfterFunc(pod.work, func() {
+	if work, ends := pod.alone(); ends && m.pods[uid] == pod {
+		pod.next = time.AfterFunc(work, func() {
 			if m.remove(uid, pod) {
 				m.emit(uid, Succeeded)
 			}

@@ -60,7 +60,7 @@ var traces = map[string]fstest.MapFS{
 
 // Every experiment runs under every scheduler on a small scale, and says the same
 // to the last bit with any number of processors and workers. Short runs are of one
-// seed and a few pods, with eight workers beside one.
+// seed and a few pods, with eight workers alone.
 func TestEveryExperiment(t *testing.T) {
 	findings, err := experiment.ByGroup(experiment.Findings)
 	if err != nil {
@@ -84,9 +84,9 @@ func TestEveryExperiment(t *testing.T) {
 				p.Trace = trace
 			}
 			small := cases(t, e.Name, p, experiment.Sweep{Work: []float64{2}, Load: []float64{.4}})
-			o, many := experiment.Options{Seeds: []uint64{1, 2}}, []int{2, 8}
+			o, few, many := experiment.Options{Seeds: []uint64{1, 2}}, 1, []int{2, 8}
 			if testing.Short() {
-				o.Seeds, many = o.Seeds[:1], many[1:]
+				o.Seeds, few, many = o.Seeds[:1], 8, nil
 			}
 			for _, s := range experiment.Schedulers() {
 				if s.Name == experiment.Default || !slices.Contains(experiment.EnergyField(), s.Name) || s.Name == experiment.Spazio {
@@ -97,7 +97,7 @@ func TestEveryExperiment(t *testing.T) {
 				o.Schedulers = nil
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-			one := runWith(t, small, o, 1)
+			one := runWith(t, small, o, few)
 			for _, workers := range many {
 				if rows := runWith(t, small, o, workers); !bytes.Equal(encoded(t, one), encoded(t, rows)) {
 					t.Errorf("%d workers change the rows:\n%s", workers, cmp.Diff(one, rows))

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"os"
 	"strconv"
 
 	"github.com/spazio-scheduler/spazio/sim"
@@ -18,6 +19,7 @@ type Recorder struct {
 	Revision string
 
 	pods, timeline *csv.Writer
+	files          []*os.File // that Close closes
 	begun          bool
 }
 
@@ -31,6 +33,26 @@ func NewRecorder(pods, timeline io.Writer) *Recorder {
 		r.timeline = csv.NewWriter(timeline)
 	}
 	return &r
+}
+
+// CreateRecorder writes to new files of these names, which Close closes; empty is for what
+// is not wanted.
+func CreateRecorder(pods, timeline string) (*Recorder, error) {
+	var r Recorder
+	for _, of := range []struct {
+		name string
+		to   **csv.Writer
+	}{{pods, &r.pods}, {timeline, &r.timeline}} {
+		if of.name == "" {
+			continue
+		}
+		file, err := os.Create(of.name)
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.files, *of.to = append(r.files, file), csv.NewWriter(file)
+	}
+	return &r, nil
 }
 
 // Observe takes a run, for Options.Observe.
@@ -70,6 +92,9 @@ func (r *Recorder) Close() error {
 			w.Flush()
 			errs = append(errs, w.Error())
 		}
+	}
+	for _, file := range r.files {
+		errs = append(errs, file.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,9 @@ package experiment_test
 
 import (
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,5 +65,33 @@ func TestRecorderFails(t *testing.T) {
 	r.Observe(experiment.Case{}, "default", 1, sim.Result{Timeline: []sim.Moment{{}}})
 	if err := r.Close(); !errors.Is(err, errFull) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The files are written at Close, and those that are not wanted are not made.
+func TestCreateRecorder(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "timeline.csv")
+	r, err := experiment.CreateRecorder("", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Observe(experiment.Case{Label: "mine"}, "default", 1, sim.Result{Timeline: []sim.Moment{{At: 3}}})
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	want := "experiment,scheduler,seed,at,waiting,starting,running,busy_cores,memory\nmine,default,1,3,0,0,0,0,0\n"
+	if diff := cmp.Diff(want, string(text)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+	if _, err := experiment.CreateRecorder(filepath.Join(dir, "pods.csv"), filepath.Join(dir, "no", "such")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in no directory: %v", err)
+	}
+	if err := r.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("closed again: %v", err)
 	}
 }

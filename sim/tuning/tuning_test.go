@@ -24,6 +24,9 @@ func run(t testing.TB, c tuning.Config) tuning.Result {
 
 // The bars on seeds of tuning: those that are held out are the laboratory's.
 func TestSpazioSettles(t *testing.T) {
+	if testing.Short() {
+		return // ExampleRun is its first hour
+	}
 	for _, scenario := range []tuning.Scenario{tuning.Cut} {
 		r := run(t, tuning.Config{Scenario: scenario, Seed: 4})
 		if r.Settled > 50 || r.Requests > 1.25*r.Clairvoyant || r.Throttled > .01 {
@@ -38,6 +41,9 @@ func TestSpazioSettles(t *testing.T) {
 // What the thesis wrote leaves services held up; its components do nothing at all.
 func TestTheThesissDoesNot(t *testing.T) {
 	seed := run(t, tuning.Config{Tuner: tuning.Seed, Seed: 1, Minutes: 60})
+	if testing.Short() {
+		return // the rest is the same arithmetic
+	}
 	components := run(t, tuning.Config{Tuner: tuning.SeedComponents, Seed: 1, Minutes: 60})
 	if seed.Throttled < .05 || components.Throttled < .05 {
 		t.Errorf("held up %v and %v", seed.Throttled, components.Throttled)
@@ -48,6 +54,9 @@ func TestTheThesissDoesNot(t *testing.T) {
 }
 
 func TestScenarios(t *testing.T) {
+	if testing.Short() {
+		return // four hours of one goroutine's arithmetic
+	}
 	var limits []float64
 	for _, s := range tuning.Scenarios() {
 		r := run(t, tuning.Config{Scenario: s, Tuner: tuning.None, Seed: 2, Minutes: 60})
@@ -91,14 +100,21 @@ func TestBoutique(t *testing.T) {
 }
 
 func TestRowsDoNotDependOnWorkers(t *testing.T) {
+	tuners := []tuning.Tuner{tuning.Recommender, tuning.Band}
+	if testing.Short() {
+		tuners = tuners[1:]
+	}
 	all := func(workers int) []tuning.Row {
-		rows, err := tuning.All(t.Context(), []tuning.Scenario{tuning.Cut}, []tuning.Tuner{tuning.Recommender, tuning.Band}, []uint64{1, 2}, tuning.Config{Minutes: 60}, workers)
+		rows, err := tuning.All(t.Context(), []tuning.Scenario{tuning.Cut}, tuners, []uint64{1, 2}, tuning.Config{Minutes: 60}, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return rows
 	}
 	rows := all(3)
+	if testing.Short() {
+		return
+	}
 	if diff := cmp.Diff(all(1), rows); diff != "" {
 		t.Error(diff)
 	}

@@ -108,6 +108,10 @@ func (m *Machine) Bind(p simnode.Pod) error {
 	switch {
 	case m.stopped:
 		return ErrStopped
+	case p.Idle:
+		return &FieldError{"Idle", p.Idle, fmt.Errorf("%w: a child burns", simnode.ErrBadPod)}
+	case p.Cores > 1:
+		return &FieldError{"Cores", p.Cores, fmt.Errorf("%w: a child has one thread", simnode.ErrBadPod)}
 	case m.children[p.UID] != nil:
 		return fmt.Errorf("%w: %s", simnode.ErrDuplicatePod, p.UID)
 	}

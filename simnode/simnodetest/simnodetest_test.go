@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("batch", func(t *testing.T) {
 		simnodetest.Register(t, client, "empty")
-		nodes := simnodetest.Join(t, simnode.Config{Client: client, Nodes: 1, Clock: simnode.NewClock(time.Now(), 100)})
+		nodes := simnodetest.Join(t, simnode.Config{Client: client, Nodes: 1, Params: simnode.Params{Cores: 8}, Clock: simnode.NewClock(time.Now(), 100)})
 		log := simnodetest.Watch(t, client)
 		<-begun
 		<-begun
