@@ -182,6 +182,7 @@ require (
 	github.com/spazio-scheduler/spazio/energy v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/operator v0.1.0
+	github.com/spazio-scheduler/spazio/operator/service v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/podforward v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
@@ -196,6 +197,7 @@ require (
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
+	github.com/spazio-scheduler/spazio/testbed v0.1.0
 	k8s.io/apiserver v0.36.3
 	k8s.io/component-base v0.36.3
 	k8s.io/component-helpers v0.36.3

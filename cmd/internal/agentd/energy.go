@@ -88,42 +88,26 @@ func (e *energyFlags) parse(channels *string, sysRoot string) error {
 	return nil
 }
 
-func (e *energyFlags) parseRules() error {
-	for _, p := range []energy.IdlePolicy{energy.ByWeight, energy.ByUsage, energy.Unattributed} {
-		if e.rules.Idle = p; p.String() == e.idle {
-			break
-		}
+func (e *energyFlags) parseRules() (err error) {
+	if e.rules.Idle, err = energy.ParseIdlePolicy(e.idle); err != nil {
+		return fmt.Errorf("--energy-idle: %w", err)
 	}
-	for _, r := range []energy.DynamicRule{energy.ByRatio, energy.ByModel} {
-		if e.rules.Dynamic = r; r.String() == e.split {
-			break
-		}
-	}
-	switch {
-	case e.rules.Idle.String() != e.idle:
-		return fmt.Errorf("--energy-idle: %q is neither none, even nor usage", e.idle)
-	case e.rules.Dynamic.String() != e.split:
-		return fmt.Errorf("--energy-split: %q is neither model nor ratio", e.split)
+	if e.rules.Dynamic, err = energy.ParseDynamicRule(e.split); err != nil {
+		return fmt.Errorf("--energy-split: %w", err)
 	}
 	return nil
 }
 
 // open opens the source. What it begins ends with ctx.
-func (e *energyFlags) open(ctx context.Context, cpu node.CPUMeter) (*source.Chain, error) {
-	c := e.config
-	if c.Model != nil {
-		model := *c.Model
-		model.Utilisation = node.Utilisation(cpu)
-		c.Model = &model
-	}
-	chain, err := source.Open(ctx, c)
+func (e *energyFlags) open(ctx context.Context, cpu node.CPUMeter) (node.EnergyConfig, *source.Chain, error) {
+	config, chain, err := node.OpenEnergy(ctx, e.config, cpu)
 	if bad := (*source.FieldError)(nil); errors.As(err, &bad) && errors.Is(err, source.ErrInvalid) {
-		return nil, energyUsage(bad.Field, err)
+		return config, nil, energyUsage(bad.Field, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--energy %s: %w", e.source, err)
+		return config, nil, fmt.Errorf("--energy %s: %w", e.source, err)
 	}
-	return chain, nil
+	return config, chain, nil
 }
 
 // energyUsage names the flag of a field.
@@ -138,19 +122,17 @@ func energyUsage(field string, err error) error {
 // The chains are to be closed, whatever the error.
 func (o *options) measureEnergy(ctx context.Context, cpu node.CPUMeter) (chains []*source.Chain, err error) {
 	e := &o.energy
-	chain, err := e.open(ctx, cpu)
+	config, chain, err := e.open(ctx, cpu)
 	if err != nil {
 		return nil, err
 	}
 	chains = append(chains, chain)
-	o.node.Energy = &node.EnergyConfig{Source: chain, CPU: cpu, Split: e.rules, Pods: e.pods}
-	if m := e.config.Model; m != nil {
-		o.node.Energy.Nameplate = energy.CurveConfig{Idle: m.Idle, Max: m.Max}
-	}
+	config.Split, config.Pods = e.rules, e.pods
+	o.node.Energy = &config
 	if !e.channel {
 		return chains, nil
 	}
-	if chain, err = e.open(ctx, cpu); err != nil {
+	if _, chain, err = e.open(ctx, cpu); err != nil {
 		return chains, err
 	}
 	chains = append(chains, chain)

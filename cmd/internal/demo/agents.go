@@ -28,7 +28,7 @@ func (c *cluster) startAgents(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	d.services.start("aggregator", aggregator.Run)
+	d.services.Start("aggregator", aggregator.Run)
 	c.follows = d.config.Profiles[0] == Pronto
 	for _, m := range c.members {
 		r := &relay{next: make(chan bool), make: func(follows bool) (*node.Agent, error) {
@@ -39,7 +39,7 @@ func (c *cluster) startAgents(ctx context.Context, d *demo) error {
 			return fmt.Errorf("node %s: %w", m.name, err)
 		}
 		c.relays = append(c.relays, r)
-		d.services.start("agent of "+m.name, func(ctx context.Context) error { return r.run(ctx, first) })
+		d.services.Start("agent of "+m.name, func(ctx context.Context) error { return r.run(ctx, first) })
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
 		return err
 	}
 	c.plane = plane
-	d.services.adopt("control plane", plane)
+	d.services.Adopt("control plane", plane)
 	if c.client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
@@ -93,7 +93,7 @@ func (c *cluster) writeKubeconfig(d *demo) error {
 	c.kubeconfig = filepath.Join(c.plane.Dir(), "kubeconfig")
 	if given := d.options.Kubeconfig; given != "" {
 		c.kubeconfig = given
-		d.services.onStop(func() { _ = os.Remove(given) })
+		d.services.OnStop(func() { _ = os.Remove(given) })
 	}
 	if err := embedded.WriteKubeconfig(c.kubeconfig, c.plane.RESTConfig()); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 	if err != nil {
 		return err
 	}
-	d.services.adopt("nodes", c.fleet)
+	d.services.Adopt("nodes", c.fleet)
 	for _, n := range c.fleet.Nodes() {
 		c.members = append(c.members, member{n.Name(), n, n.Pods()})
 	}

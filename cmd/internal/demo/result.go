@@ -7,8 +7,8 @@ type Result struct {
 	Config Config `json:"config"`
 	// Simulated sums up the pods on the simulated nodes, Real those on this
 	// machine, one entry a profile in the order of the runs.
-	Simulated []Column `json:"simulated"`
-	Real      []Column `json:"real,omitempty"`
+	Simulated []batch.Column `json:"simulated"`
+	Real      []batch.Column `json:"real,omitempty"`
 	// Batches have every pod, if Options.Records asks for them.
 	Batches []BatchRecord `json:"batches,omitempty"`
 }
@@ -21,12 +21,6 @@ type BatchRecord struct {
 	Scheduler Effort `json:"scheduler"`
 }
 
-// Column sums up a batch under one profile.
-type Column struct {
-	Profile string `json:"profile"`
-	batch.Summary
-}
-
 // add sums up the batch under a profile, this machine's pods apart.
 func (r *Result) add(profile string, records []batch.Record) {
 	var simulated, real []batch.Record
@@ -37,8 +31,8 @@ func (r *Result) add(profile string, records []batch.Record) {
 			simulated = append(simulated, p)
 		}
 	}
-	r.Simulated = append(r.Simulated, Column{profile, batch.Summarise(simulated)})
+	r.Simulated = append(r.Simulated, batch.Column{Profile: profile, Summary: batch.Summarise(simulated)})
 	if !r.Config.NoRealNode {
-		r.Real = append(r.Real, Column{profile, batch.Summarise(real)})
+		r.Real = append(r.Real, batch.Column{Profile: profile, Summary: batch.Summarise(real)})
 	}
 }

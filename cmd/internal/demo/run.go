@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/report/screen"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
+	"github.com/spazio-scheduler/spazio/simnode/parts"
 )
 
 // Options say how a demo shows itself.
@@ -43,8 +44,8 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	shown := screen.New(o.Progress, screen.TerminalSize(o.Progress))
 	defer shown.Release()
 
-	services, running := newServices(ctx, func(err error) { shown.Printf("%v", err) })
-	defer services.stop()
+	services, running := parts.New(ctx, func(err error) { shown.Printf("%v", err) })
+	defer services.Stop()
 	d := &demo{config: c, options: o, screen: shown, services: services}
 	err = d.run(running)
 	switch cause := context.Cause(running); {
@@ -64,7 +65,7 @@ type demo struct {
 	config   Config
 	options  Options
 	screen   *screen.Screen
-	services *services
+	services *parts.Group
 	cluster  *cluster
 	result   Result
 	done     bool // the result has been given

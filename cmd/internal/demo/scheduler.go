@@ -23,7 +23,7 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	d.services.start("scheduler", scheduler.Run)
+	d.services.Start("scheduler", scheduler.Run)
 	return c.explain(ctx, d)
 }
 
@@ -36,7 +36,7 @@ func (c *cluster) explain(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	d.services.start("debug server", server.Run)
+	d.services.Start("debug server", server.Run)
 	d.screen.Printf("spazio top --watch --scheduler http://%s (or spazio explain POD)", server.Addr())
 	return nil
 }

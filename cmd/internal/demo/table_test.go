@@ -17,8 +17,8 @@ func at(seconds float64) time.Time {
 }
 
 // column sums up a pod of one core-second that ran alone on its node.
-func column(profile string, created, bound, running, done float64) demo.Column {
-	return demo.Column{Profile: profile, Summary: batch.Summarise([]batch.Record{{
+func column(profile string, created, bound, running, done float64) batch.Column {
+	return batch.Column{Profile: profile, Summary: batch.Summarise([]batch.Record{{
 		Task: batch.Task{Work: time.Second}, Node: "a",
 		Created: at(created), Bound: at(bound), Running: at(running), Done: at(done),
 	}})}
@@ -27,7 +27,7 @@ func column(profile string, created, bound, running, done float64) demo.Column {
 func ExampleResult_Table() {
 	result := demo.Result{
 		Config:    demo.Config{Nodes: 19, Cores: 4},
-		Simulated: []demo.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Default, 0, 0, 1, 4)},
+		Simulated: []batch.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Default, 0, 0, 1, 4)},
 	}
 	fmt.Print(result.Table())
 	// Output:
@@ -59,19 +59,19 @@ func TestClosingSentence(t *testing.T) {
 	other := column(demo.Default, 0, 0, 1, 4)
 	for _, test := range []struct {
 		name   string
-		spazio demo.Column
+		spazio batch.Column
 		want   string
 	}{
 		{"faster pods, longer batch", column(demo.Spazio, 0, 2, 3, 4.5), "but the batch as a whole took 4.5 s instead of 4.0 s (1.12 times)."},
 		{"faster pods, shorter batch", column(demo.Spazio, 0, 0, 1, 2), "and the batch as a whole took 2.0 s instead of 4.0 s (0.50 times)."},
 		{"slower pods, longer batch", column(demo.Spazio, 0, 0, 1, 8), "and the batch as a whole took 8.0 s instead of 4.0 s (2.00 times)."},
 	} {
-		table := demo.Result{Simulated: []demo.Column{other, test.spazio}}.Table()
+		table := demo.Result{Simulated: []batch.Column{other, test.spazio}}.Table()
 		if !strings.HasSuffix(table, test.want+"\n") {
 			t.Errorf("%s: the table ends with %q, want %q", test.name, lastLine(table), test.want)
 		}
 	}
-	alone := demo.Result{Simulated: []demo.Column{other}}.Table()
+	alone := demo.Result{Simulated: []batch.Column{other}}.Table()
 	if strings.Contains(alone, "ratio") || strings.Contains(alone, "instead of") {
 		t.Errorf("one profile is compared with none:\n%s", alone)
 	}
@@ -79,7 +79,7 @@ func TestClosingSentence(t *testing.T) {
 
 // Pronto has a column, and a sentence of its own after the other two's.
 func TestTableWithPronto(t *testing.T) {
-	columns := []demo.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Pronto, 0, 1, 2, 7), column(demo.Default, 0, 0, 1, 4)}
+	columns := []batch.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Pronto, 0, 1, 2, 7), column(demo.Default, 0, 0, 1, 4)}
 	table := demo.Result{Simulated: columns}.Table()
 	const sentence = "By Pronto's signal, which tells peaks of load and not room, a pod ran for 5.0 s on average\n" +
 		"and was done 7.0 s after its submission, and the batch as a whole took 7.0 s.\n"
@@ -89,21 +89,21 @@ func TestTableWithPronto(t *testing.T) {
 	if alone := (demo.Result{Simulated: columns[1:2]}).Table(); !strings.HasSuffix(alone, sentence) || strings.Contains(alone, "ratio") {
 		t.Errorf("%s", alone)
 	}
-	if none := (demo.Result{Simulated: []demo.Column{{Profile: demo.Pronto}}}).Table(); strings.Contains(none, "By Pronto") {
+	if none := (demo.Result{Simulated: []batch.Column{{Profile: demo.Pronto}}}).Table(); strings.Contains(none, "By Pronto") {
 		t.Errorf("%s", none)
 	}
 }
 
 // Lines about completed pods say nothing where there are none.
 func TestTableOfNothing(t *testing.T) {
-	table := demo.Result{Simulated: []demo.Column{{Profile: demo.Spazio}, column(demo.Default, 0, 0, 1, 4)}}.Table()
+	table := demo.Result{Simulated: []batch.Column{{Profile: demo.Spazio}, column(demo.Default, 0, 0, 1, 4)}}.Table()
 	if !strings.Contains(table, "makespan, s") || strings.Contains(table, "ratio") || strings.Contains(table, "NaN") {
 		t.Errorf("table of a profile without a completed pod:\n%s", table)
 	}
 }
 
 func TestTableShowsTheRealNode(t *testing.T) {
-	s := []demo.Column{{Profile: demo.Spazio}}
+	s := []batch.Column{{Profile: demo.Spazio}}
 	with, without := demo.Result{Simulated: s, Real: s}.Table(), demo.Result{Simulated: s}.Table()
 	if !strings.Contains(with, "this machine") || strings.Contains(without, "this machine") {
 		t.Error("the section of the real node does not follow its presence")

@@ -6,7 +6,8 @@
 //	failures    agents, schedulers, nodes and the API server that end or are slow
 //	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind
 //	strangers   callers that lie, forge or only take up room
-//	testbeds    the definitions of test beds and their jobs, and what applications they make
+//	testbeds    test beds: their definitions, what jobs and schedulings do on simulated nodes,
+//	            and what is left of that when any part dies, leaves or lies
 //	waking      pods that wait, and places that become free for them
 //	cluster     what those tests run on
 //

@@ -1,10 +1,7 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -40,33 +37,16 @@ func (r *records) open(o *experiment.Options) (finish func() error, err error) {
 	if r.pods == "" && r.timeline == "" {
 		return func() error { return nil }, nil
 	}
-	var files []*os.File
-	create := func(name string) io.Writer {
-		if name == "" || err != nil {
-			return nil
-		}
-		var file *os.File
-		if file, err = os.Create(name); err != nil {
-			return nil
-		}
-		files = append(files, file)
-		return file
+	recorder, err := experiment.CreateRecorder(r.pods, r.timeline)
+	if err != nil {
+		return nil, err
 	}
-	recorder := experiment.NewRecorder(create(r.pods), create(r.timeline))
 	recorder.Revision = revision()
-	finish = func() error {
-		errs := []error{recorder.Close()}
-		for _, file := range files {
-			errs = append(errs, file.Close())
-		}
-		if err := errors.Join(errs...); err != nil {
+	o.Observe = recorder.Observe
+	return func() error {
+		if err := recorder.Close(); err != nil {
 			return fmt.Errorf("write records: %w", err)
 		}
 		return nil
-	}
-	if err != nil {
-		return nil, errors.Join(err, finish())
-	}
-	o.Observe = recorder.Observe
-	return finish, nil
+	}, nil
 }

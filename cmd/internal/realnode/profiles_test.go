@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-var podMemory = flag.Float64("pod-memory", 6, "GiB of memory that pods have in the test of profiles")
+var podMemory = flag.Float64("pod-memory", .6, "part of the memory that nobody uses which pods have in the test of profiles; a node that keeps more than half of all its memory from them offers the first pods no room")
 
 const (
 	gib = 1 << 30
@@ -28,8 +28,8 @@ const (
 	// for room that kills pods.
 	otherMemory = 2 * gib
 	mixed       = 40
-	// What pods of the two workloads take, in MiB.
-	heavy, light = 1200, 48
+	// Which part of the pods' memory a pod of either workload takes: 5 heavy ones fit.
+	heavy, light = 1. / 5.12, 1. / 128
 )
 
 // TestProfilesKeepWithinMemory runs a batch of two workloads that declare nothing, the
@@ -38,10 +38,11 @@ const (
 // not the pods'. On a machine whose CPU is busy with other things no pod finds room.
 func TestProfilesKeepWithinMemory(t *testing.T) {
 	total, unused := meminfo(t, "MemTotal"), available(t)
-	if float64(unused) < *podMemory*gib+otherMemory {
+	memory := *podMemory * float64(unused)
+	if float64(unused) < memory+otherMemory {
 		t.Fatalf("%d MiB are available", unused>>20)
 	}
-	reserve := 1 - (float64(total-unused)+*podMemory*gib)/float64(total)
+	reserve := 1 - (float64(total-unused)+memory)/float64(total)
 	kills := map[string]int{}
 	for _, way := range []string{"profiles-on", "pooled"} {
 		t.Run(way, func(t *testing.T) {
@@ -50,10 +51,10 @@ func TestProfilesKeepWithinMemory(t *testing.T) {
 				components = append(components, way)
 			}
 			installProfiler(t, components, fmt.Sprintf("--reserve=memory=%.3f", reserve))
-			limitPods(t, int64(*podMemory*gib)+otherMemory)
+			limitPods(t, int64(memory)+otherMemory)
 			load := quiet(t)
 			m, f := readMeter(t), newFates()
-			f.submit(t, way, mixed, mixOf)
+			f.submit(t, way, mixed, mixOf(memory))
 			f.wait(t, mixed)
 			kills[way] = f.killed()
 			b := f.figures(t)
@@ -67,15 +68,19 @@ func TestProfilesKeepWithinMemory(t *testing.T) {
 	}
 }
 
-// mixOf are the pods of the batch: by turns of the one workload and of the other.
-func mixOf(name string) *corev1.Pod {
-	workload, memory := "light", light
-	if n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:]); err == nil && n%2 == 0 {
-		workload, memory = "heavy", heavy
+// mixOf are the pods of the batch, who have so many bytes: by turns of the one workload
+// and of the other.
+func mixOf(bytes float64) func(name string) *corev1.Pod {
+	return func(name string) *corev1.Pod {
+		workload, part := "light", light
+		if n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:]); err == nil && n%2 == 0 {
+			workload, part = "heavy", heavy
+		}
+		memory := fmt.Sprintf("-memory=%dMi", int(part*bytes)>>20)
+		pod := worker(name, spazio, memory, "-grow=3s", "-cpu=200ms", "-sleep=15s")
+		pod.Annotations = map[string]string{profile.WorkloadAnnotation: "Job/" + workload}
+		return pod
 	}
-	pod := worker(name, spazio, fmt.Sprintf("-memory=%dMi", memory), "-grow=3s", "-cpu=200ms", "-sleep=15s")
-	pod.Annotations = map[string]string{profile.WorkloadAnnotation: "Job/" + workload}
-	return pod
 }
 
 // killed takes out the pods that were killed for want of memory, and counts them.
@@ -98,6 +103,17 @@ func (f *fates) killed() (n int) {
 // for the agent, in the place of what was installed before.
 func installProfiler(t *testing.T, components []string, arguments ...string) {
 	t.Helper()
+	installWith(t, components, func(o *unstructured.Unstructured) {
+		if o.GetKind() == "DaemonSet" && o.GetName() == "spazio-agent" {
+			addArguments(t, o, arguments)
+		}
+	})
+}
+
+// installWith has our programs and some components on the node, each object changed, in
+// the place of what was installed before.
+func installWith(t *testing.T, components []string, change func(*unstructured.Unstructured)) {
+	t.Helper()
 	if !unified() {
 		components = append(components, "cgroup-v1")
 	}
@@ -106,9 +122,7 @@ func installProfiler(t *testing.T, components []string, arguments ...string) {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
-		if o.GetKind() == "DaemonSet" && o.GetName() == "spazio-agent" {
-			addArguments(t, o, arguments)
-		}
+		change(o)
 	}
 	if beforeInstall == nil {
 		beforeInstall = inventory(t)

@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
 // Main runs the command until it fails or the process gets SIGINT or SIGTERM,
@@ -34,9 +35,9 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
-// NewCommand returns kube-scheduler's command with the plugin in its registry.
-// Without --config it uses a configuration with the profile SpazioProfile
-// alone, so that it can run beside a cluster's own scheduler.
+// NewCommand returns kube-scheduler's command with the plugins in its registry.
+// Without --config it uses a configuration with the profiles SpazioProfile and
+// SlotsProfile alone, so that it can run beside a cluster's own scheduler.
 func NewCommand() *cobra.Command {
 	d := &defaultConfig{listen: config.DefaultListen}
 	hub := plugin.NewHub(plugin.HubOptions{})
@@ -45,10 +46,11 @@ func NewCommand() *cobra.Command {
 		d.remove() // it has been read; at its end kube-scheduler may call os.Exit
 		return hub.New(ctx, args, handle)
 	}
-	c := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, factory))
+	c := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, factory), app.WithPlugin(slots.Name, slots.NewFactory(slots.Options{}).New))
 	c.Use = "spazio-scheduler"
 	c.Short = "kube-scheduler with the plugin Spazio, which places pods by what their nodes measure"
-	c.Long = c.Short + ".\n\nWithout --config it serves the pods whose schedulerName is " + SpazioProfile + "."
+	c.Long = c.Short + ".\n\nWithout --config it serves the pods whose schedulerName is " + SpazioProfile +
+		", and those of testbeds, " + SlotsProfile + "."
 	d.addFlags(c.Flags())
 	debug.addFlags(c.Flags())
 	upstream := c.RunE
@@ -137,11 +139,15 @@ func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	inSlots, err := slotsProfile(args, config.SpazioSlotsArgs{})
+	if err != nil {
+		return err
+	}
 	client, err := clientOf(flags)
 	if err != nil {
 		return err
 	}
-	if d.path, err = writeConfiguration(configuration(client, true, profile)); err != nil {
+	if d.path, err = writeConfiguration(configuration(client, true, profile, inSlots)); err != nil {
 		return err
 	}
 	return flags.Set("config", d.path)

@@ -12,15 +12,19 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	upstreamv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 	argsv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
+	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
 // Names of the profiles, for a pod's schedulerName.
 const (
 	SpazioProfile  = "spazio"
+	SlotsProfile   = "spazio-slots"
 	DefaultProfile = corev1.DefaultSchedulerName
 )
 
@@ -71,7 +75,36 @@ func spazioProfile(args plugin.SpazioArgs) (configv1.KubeSchedulerProfile, error
 	}, nil
 }
 
-// registerArgs makes the scheduler decode the plugin's arguments with the rest of
+// slotsProfile is of the pods in slots of testbeds, whose fit and bind are SpazioSlots'.
+// The other preferences are off, as a testbed's user names the slots. Spazio lets the
+// pods pass, for they opt out of it, and counts them. All of a pod's nodes are scored:
+// one of them has its first slot.
+func slotsProfile(args plugin.SpazioArgs, slotsArgs config.SpazioSlotsArgs) (configv1.KubeSchedulerProfile, error) {
+	profile, err := spazioProfile(args)
+	if err != nil {
+		return profile, err
+	}
+	raw, err := json.Marshal(argsv1.SlotsFromInternal(slotsArgs))
+	if err != nil {
+		return profile, fmt.Errorf("encode the plugin's arguments: %w", err)
+	}
+	profile.SchedulerName = new(SlotsProfile)
+	profile.Plugins = &configv1.Plugins{
+		MultiPoint: configv1.PluginSet{
+			Enabled:  []configv1.Plugin{{Name: plugin.Name}, {Name: slots.Name}},
+			Disabled: []configv1.Plugin{{Name: names.NodeResourcesFit}, {Name: names.NodeResourcesBalancedAllocation}, {Name: names.DefaultPreemption}, {Name: names.DefaultBinder}},
+		},
+		PreScore: configv1.PluginSet{Disabled: []configv1.Plugin{{Name: "*"}}},
+		Score: configv1.PluginSet{
+			Enabled:  []configv1.Plugin{{Name: slots.Name, Weight: new(int32(1))}},
+			Disabled: []configv1.Plugin{{Name: "*"}},
+		},
+	}
+	profile.PluginConfig = append(profile.PluginConfig, configv1.PluginConfig{Name: slots.Name, Args: runtime.RawExtension{Raw: raw}})
+	return profile, nil
+}
+
+// registerArgs makes the scheduler decode the plugins' arguments with the rest of
 // its configuration: it then refuses a wrong file before anything has started.
 // One of upstream's schemes reads the file, the other converts arguments.
 var registerArgs = sync.OnceValue(func() error {

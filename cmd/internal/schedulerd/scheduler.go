@@ -14,6 +14,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
 // ErrNoKubeconfig is returned for Options without a Kubeconfig.
@@ -29,14 +31,17 @@ type Options struct {
 	Hub *plugin.Hub
 	// Names are further profiles like SpazioProfile.
 	Names []string
+	// Slots are the arguments of the plugin of SlotsProfile, nil for no such profile.
+	Slots *config.SpazioSlotsArgs
 }
 
 // Scheduler is a kube-scheduler with the profiles SpazioProfile and
-// DefaultProfile, without leader election and without a port of its own but the
+// DefaultProfile, and SlotsProfile if that is asked for, without leader election and without a port of its own but the
 // Hub's. It logs through klog as the process has set it up. One scheduler can
 // run at a time in a process.
 type Scheduler struct {
 	hub       *plugin.Hub
+	slots     *slots.Factory
 	config    *schedulerconfig.CompletedConfig
 	scheduler *scheduler.Scheduler
 	ctx       context.Context
@@ -58,7 +63,7 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 	if o.Kubeconfig == "" {
 		return nil, fmt.Errorf("scheduler: %w", ErrNoKubeconfig)
 	}
-	s := &Scheduler{hub: o.Hub}
+	s := &Scheduler{hub: o.Hub, slots: slots.NewFactory(slots.Options{})}
 	if s.hub == nil {
 		s.hub = plugin.NewHub(plugin.HubOptions{})
 	}
@@ -86,6 +91,12 @@ func (s *Scheduler) setup(o Options) error {
 		profile.SchedulerName = new(name)
 		profiles = append(profiles, profile)
 	}
+	if o.Slots != nil {
+		if profile, err = slotsProfile(o.Args, *o.Slots); err != nil {
+			return err
+		}
+		profiles = append(profiles, profile)
+	}
 	path, err := writeConfiguration(configuration(client, false, profiles...))
 	if err != nil {
 		return err
@@ -94,7 +105,7 @@ func (s *Scheduler) setup(o Options) error {
 	upstream := options.NewOptions()
 	upstream.ConfigFile = path
 	upstream.SecureServing.BindPort = 0
-	s.config, s.scheduler, err = app.Setup(s.ctx, upstream, app.WithPlugin(plugin.Name, s.hub.New))
+	s.config, s.scheduler, err = app.Setup(s.ctx, upstream, app.WithPlugin(plugin.Name, s.hub.New), app.WithPlugin(slots.Name, s.slots.New))
 	return err
 }
 
@@ -120,6 +131,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 func (s *Scheduler) Close() {
 	s.cancel()
 	s.hub.Wait()
+	s.slots.Wait()
 	if s.config != nil {
 		s.config.InformerFactory.Shutdown()
 		s.config.DynInformerFactory.Shutdown()

@@ -26,10 +26,7 @@ func (d *display) flags(f *pflag.FlagSet) {
 	f.DurationVar(&d.interval, "interval", 2*time.Second, "time between two with --watch")
 }
 
-var (
-	errPositive = errors.New("must be positive")
-	errNegative = errors.New("must not be negative")
-)
+var errPositive = errors.New("must be positive")
 
 func (d *display) validate() error {
 	if d.interval <= 0 {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/report/table"
 )
 
 // modelOptions are the flags of spazio model.
@@ -75,71 +74,15 @@ func showModels(out io.Writer, s modelserver.Status) error {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "schema %s, version %d\n", m.Schema, m.Version)
-		fmt.Fprintf(out, "%s, %d clipped, mass %.1f; ages %.1f s to %.1f s, median %.1f s\n",
-			plural(m.Nodes, "node"), m.Clipped, m.Mass, m.Ages.Min, m.Ages.Max, m.Ages.Median)
-		if err := write(out, channelColumns, m.Channels); err != nil {
-			return err
+		fmt.Fprintln(out, m.Text())
+		for _, t := range []modelserver.Table{m.ChannelTable(), m.ComponentTable()} {
+			if err := table.Table(t).WriteText(out, 0); err != nil {
+				return err
+			}
 		}
-		if err := write(out, componentColumns, ranked(m.Components)); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(out, sway(m.SwayDegrees)); err != nil {
+		if _, err := fmt.Fprintln(out, m.SwayText()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-var channelColumns = []column[modelserver.Channel]{
-	{title: "CHANNEL", cell: func(c modelserver.Channel) string { return c.Name }},
-	{title: "DIRECTION", number: true, cell: func(c modelserver.Channel) string { return strconv.FormatFloat(c.Direction, 'f', 4, 64) }},
-	{title: "COST OF A POD", number: true, cell: func(c modelserver.Channel) string {
-		if c.Cost == nil {
-			return "unknown"
-		}
-		return fmt.Sprintf("%.4g", c.Cost.Value)
-	}},
-	{title: "SD", number: true, cell: func(c modelserver.Channel) string {
-		if c.Cost == nil {
-			return none
-		}
-		return fmt.Sprintf("%.2g", c.Cost.SD)
-	}},
-}
-
-// component is one with its rank, from 1.
-type component struct {
-	modelserver.Component
-	rank int
-}
-
-func ranked(all []modelserver.Component) []component {
-	list := make([]component, len(all))
-	for i, c := range all {
-		list[i] = component{c, i + 1}
-	}
-	return list
-}
-
-var componentColumns = []column[component]{
-	{title: "COMPONENT", cell: func(c component) string { return strconv.Itoa(c.rank) }},
-	{title: "SIGMA", number: true, cell: func(c component) string { return fmt.Sprintf("%.4g", c.Sigma) }},
-	{title: "RMS", number: true, cell: func(c component) string { return fmt.Sprintf("%.4g", c.RMS) }},
-	{title: "ENERGY", number: true, cell: func(c component) string { return fmt.Sprintf("%.4g", c.Energy) }},
-	{title: "SHARE", number: true, cell: func(c component) string { return fmt.Sprintf("%.1f %%", 100*c.Share) }},
-	{title: "DIRECTION", cell: func(c component) string {
-		parts := make([]string, len(c.Direction))
-		for i, u := range c.Direction {
-			parts[i] = fmt.Sprintf("%+.3f", u)
-		}
-		return strings.Join(parts, " ")
-	}},
-}
-
-func sway(degrees float64) string {
-	if degrees >= 90 {
-		return "No bound on how far nodes with a hundredth of the weight can have turned the direction."
-	}
-	return fmt.Sprintf("Nodes with a hundredth of the weight can have turned the direction by at most %.2f degrees.", degrees)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/report/table"
 )
 
 // profileOptions are the flags of spazio profile's commands.
@@ -115,58 +115,17 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 	return profiles{*p}, nil
 }
 
-// listColumns are of spazio profile list.
-var listColumns = []column[v1alpha1.WorkloadProfile]{
-	{title: "NAMESPACE", cell: func(p v1alpha1.WorkloadProfile) string { return p.Namespace }},
-	{title: "WORKLOAD", cell: workloadOf},
-	{title: "CPU", number: true, cell: amount(func(d *v1alpha1.Demand) string { return d.CPU.Amount.String() })},
-	{title: "MEMORY", number: true, cell: amount(func(d *v1alpha1.Demand) string { return d.Memory.Amount.String() })},
-	{title: "CONFIDENCE", number: true, cell: amount(func(d *v1alpha1.Demand) string { return string(d.Memory.Confidence) })},
-	{title: "PODS", number: true, cell: func(p v1alpha1.WorkloadProfile) string { return strconv.FormatInt(p.Status.Pods, 10) }},
-	{title: "APPLICATION", cell: func(p v1alpha1.WorkloadProfile) string { return orNone(p.Status.Application) }, optional: true},
-	{title: "CALLS", number: true, cell: func(p v1alpha1.WorkloadProfile) string {
-		if len(p.Status.Connections) == 0 {
-			return none
-		}
-		return strconv.Itoa(len(p.Status.Connections))
-	}, optional: true},
-	{title: "MODE", cell: func(p v1alpha1.WorkloadProfile) string { return orNone(string(p.Spec.Mode)) }, optional: true},
-	{title: "CONDITIONS", cell: func(p v1alpha1.WorkloadProfile) string { return orNone(strings.Join(view.Holds(&p), ",")) }, optional: true},
-}
-
-func workloadOf(p v1alpha1.WorkloadProfile) string {
-	return p.Spec.Workload.Kind + "/" + p.Spec.Workload.Name
-}
-
-func amount(of func(*v1alpha1.Demand) string) func(v1alpha1.WorkloadProfile) string {
-	return func(p v1alpha1.WorkloadProfile) string {
-		if p.Status.Demand == nil {
-			return none
-		}
-		return of(p.Status.Demand)
-	}
-}
-
-// callColumns are of spazio profile list --connections.
-var callColumns = []column[view.Call]{
-	{title: "NAMESPACE", cell: func(c view.Call) string { return c.Namespace }},
-	{title: "WORKLOAD", cell: func(c view.Call) string { return c.Workload }},
-	{title: "NAMESPACE", cell: func(c view.Call) string { return c.PeerNamespace }},
-	{title: "CALLS", cell: func(c view.Call) string { return c.Peer }},
-	{title: "REQUEST B/S", number: true, cell: func(c view.Call) string { return strconv.FormatInt(c.Request, 10) }},
-	{title: "RESPONSE B/S", number: true, cell: func(c view.Call) string { return strconv.FormatInt(c.Response, 10) }},
-}
-
 func (o *profileOptions) list(_ context.Context, out io.Writer, all profiles) error {
+	calls := view.Calls(all)
 	switch {
 	case o.connections && o.output == "json":
-		return encode(out, view.Calls(all), false)
+		return encode(out, calls, false)
 	case o.connections:
-		return write(out, callColumns, view.Calls(all))
+		return table.Table(view.CallTable(calls)).WriteText(out, 0)
 	case o.output == "json":
 		return encode(out, v1alpha1.WorkloadProfileList{Items: all}, false)
 	}
-	return write(out, listColumns, all)
+	return table.Table(view.ListTable(all)).Compact("-", "APPLICATION", "CALLS", "MODE", "CONDITIONS").WriteText(out, 0)
 }
 
 func (o *profileOptions) show(_ context.Context, out io.Writer, all profiles) error {
@@ -177,41 +136,15 @@ func (o *profileOptions) show(_ context.Context, out io.Writer, all profiles) er
 	return err
 }
 
-// advice is what is recommended for a container.
-type advice struct {
-	Namespace string `json:"namespace"`
-	Workload  string `json:"workload"`
-	v1alpha1.ContainerRecommendation
-}
-
-var adviceColumns = []column[advice]{
-	{title: "NAMESPACE", cell: func(a advice) string { return a.Namespace }},
-	{title: "WORKLOAD", cell: func(a advice) string { return a.Workload }},
-	{title: "CONTAINER", cell: func(a advice) string { return orNone(a.ContainerName) }},
-	{title: "CPU", number: true, cell: func(a advice) string { return a.Target.CPU.String() }},
-	{title: "FROM", number: true, cell: func(a advice) string { return a.LowerBound.CPU.String() }},
-	{title: "TO", number: true, cell: func(a advice) string { return a.UpperBound.CPU.String() }},
-	{title: "MEMORY", number: true, cell: func(a advice) string { return a.Target.Memory.String() }},
-	{title: "FROM", number: true, cell: func(a advice) string { return a.LowerBound.Memory.String() }},
-	{title: "TO", number: true, cell: func(a advice) string { return a.UpperBound.Memory.String() }},
-}
-
 func (o *profileOptions) recommend(ctx context.Context, out io.Writer, all profiles) error {
-	if o.output == "yaml" {
+	switch advices := view.Advices(all); o.output {
+	case "yaml":
 		return o.manifests(ctx, out, all)
+	case "json":
+		return encode(out, advices, false)
+	default:
+		return table.Table(view.AdviceTable(advices)).WriteText(out, 0)
 	}
-	rows := []advice{}
-	for _, p := range all {
-		if p.Status.Recommendation != nil {
-			for _, c := range p.Status.Recommendation.ContainerRecommendations {
-				rows = append(rows, advice{p.Namespace, workloadOf(p), c})
-			}
-		}
-	}
-	if o.output == "json" {
-		return encode(out, rows, false)
-	}
-	return write(out, adviceColumns, rows)
 }
 
 func (o *profileOptions) template(ctx context.Context, p *v1alpha1.WorkloadProfile) (*view.Template, error) {
@@ -230,7 +163,7 @@ func (o *profileOptions) manifests(ctx context.Context, out io.Writer, all profi
 			return err
 		}
 		if err != nil {
-			fmt.Fprintf(out, "---\n# %s in namespace %s: %s\n", workloadOf(all[i]), all[i].Namespace, command.OneLine(err))
+			fmt.Fprintf(out, "---\n# %s in namespace %s: %s\n", view.Workload(&all[i]), all[i].Namespace, command.OneLine(err))
 			continue
 		}
 		text, err := json.Marshal(manifest)

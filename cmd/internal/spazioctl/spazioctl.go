@@ -2,8 +2,9 @@
 // and, as a plugin of kubectl, kubectl-spazio. Its commands ask a scheduler how it
 // sees the nodes and why a pod is where it is or waits, a node's agent for the
 // reasons of its last report, and an aggregator for the fleet's models, all by
-// package podforward; others show the profiles of workloads, by package view, and install
-// Spazio, look after it and remove it, by package deploy. One rewrites manifests. It builds without k8s.io/kubernetes.
+// package podforward; others show the profiles of workloads and the slots of test beds,
+// and install Spazio, look after it and remove it, by package deploy. One rewrites
+// manifests. It builds without k8s.io/kubernetes.
 package spazioctl
 
 import (
@@ -38,6 +39,6 @@ func newCommand(name, shown string) *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
 		Version:     command.Version(),
 	}
-	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newCheckCommand(), newUninstallCommand(), newProfileCommand(), newConvertCommand())
+	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newCheckCommand(), newUninstallCommand(), newProfileCommand(), newSlotsCommand(), newConvertCommand())
 	return root
 }

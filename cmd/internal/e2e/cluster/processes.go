@@ -1,20 +1,18 @@
 package cluster
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
@@ -110,50 +108,19 @@ func (c *Command) Interrupt(t *testing.T) {
 }
 
 // Scraper reads the metrics of a process.
-type Scraper struct {
-	url, token string
-	client     *http.Client
-}
+type Scraper struct{ endpoint.Scraper }
 
 // NewScraper returns a scraper of the URL, with a bearer token unless that is
 // empty.
 func NewScraper(url, token string) Scraper {
 	// The scheduler makes its own certificate.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
-	return Scraper{url: url, token: token, client: &http.Client{Transport: transport}}
+	return Scraper{endpoint.Scraper{URL: url, Token: token, Client: &http.Client{Transport: transport}}}
 }
 
 // Value returns a metric; its labels, if any, belong to its name.
 func (s Scraper) Value(metric string) (float64, error) {
-	request, err := http.NewRequest(http.MethodGet, s.url+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	if s.token != "" {
-		request.Header.Set("Authorization", "Bearer "+s.token)
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("%s: %s", s.url, response.Status)
-	}
-	return findMetric(response.Body, metric)
-}
-
-func findMetric(text io.Reader, metric string) (float64, error) {
-	lines := bufio.NewScanner(text)
-	for lines.Scan() {
-		if value, ok := strings.CutPrefix(lines.Text(), metric+" "); ok {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return 0, err
-	}
-	return 0, fmt.Errorf("no metric %s", metric)
+	return s.Scraper.Value(context.Background(), metric)
 }
 
 // WaitMetric waits until the metric has the value.

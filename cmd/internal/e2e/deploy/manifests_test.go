@@ -174,7 +174,7 @@ func (s server) define(t *testing.T) {
 	for _, f := range foreign {
 		// tools/deploy pins the version.
 		command := exec.Command("go", "mod", "download", "-json", f.module)
-		command.Dir, command.Env = root+"/tools/deploy", append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		command.Dir, command.Env = root+"/tools/deploy", append(os.Environ(), "GOWORK=off")
 		out, err := command.Output()
 		if err != nil {
 			t.Fatalf("%v: %v %s", command, err, out)

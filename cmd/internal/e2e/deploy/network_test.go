@@ -118,6 +118,10 @@ var connections = map[string][]connection{
 		{"spazio-agent", "spazio-profiler", 9696}, {"prometheus", "spazio-profiler", 9702},
 		{"spazio-profiler", "", 443}, {"spazio-profiler", "", 6443},
 	},
+	"testbed": {
+		{"spazio-testbed", "spazio-scheduler", 9690}, {"prometheus", "spazio-testbed", 9704},
+		{"spazio-testbed", "", 443}, {"spazio-testbed", "", 6443},
+	},
 }
 
 type connection struct {

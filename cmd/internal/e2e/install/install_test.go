@@ -36,7 +36,7 @@ func objects(t *testing.T, c deploy.Config) []*unstructured.Unstructured {
 var selfMade = []string{
 	"ipaddresses.networking.k8s.io 10.0.0.1", "services default/kubernetes", "endpoints default/kubernetes",
 	"endpointslices.discovery.k8s.io default/kubernetes", "configmaps kube-system/", "leases.coordination.k8s.io kube-system/apiserver-",
-	"flowschemas.", "prioritylevelconfigurations.", "servicecidrs.", "priorityclasses.", "apiservices.",
+	"flowschemas.", "prioritylevelconfigurations.", "servicecidrs.", "priorityclasses.scheduling.k8s.io system-", "apiservices.",
 }
 
 // inventory are the cluster's objects that somebody has made.
@@ -62,7 +62,7 @@ func patient(t *testing.T) context.Context {
 // What is installed goes without a trace, whatever its components.
 func TestLeavesNoTrace(t *testing.T) {
 	c, _ := control(t)
-	for _, components := range [][]string{nil, {"cgroup-v1"}, {"agent-kube"}, {"profiler", "cgroup-v1"}} {
+	for _, components := range [][]string{nil, {"cgroup-v1"}, {"agent-kube"}, {"profiler", "cgroup-v1"}, {"testbed"}} {
 		t.Run(strings.Join(components, " "), func(t *testing.T) {
 			wanted := objects(t, deploy.Config{Components: components})
 			before := inventory(t, c)

@@ -57,7 +57,7 @@ const resizeNode = "node-resize"
 func goTool(t *testing.T, in []byte, args ...string) []byte {
 	t.Helper()
 	command := exec.Command("go", args...)
-	command.Dir, command.Env = vpaTools, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	command.Dir, command.Env = vpaTools, append(os.Environ(), "GOWORK=off")
 	command.Stdin = bytes.NewReader(in)
 	var said bytes.Buffer
 	command.Stderr = &said

@@ -49,11 +49,26 @@ func connect(t *testing.T) dynamic.Interface {
 	return client
 }
 
+// insist asks again where the API server was too busy to say in time whether it did what
+// it was asked for.
+func insist(ask func() error) error {
+	err := ask()
+	for apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+		if err = ask(); apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+	}
+	return err
+}
+
 // define gives the API server a definition.
 func define(t *testing.T, client dynamic.Interface, text []byte) {
 	t.Helper()
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	_, err := client.Resource(definitions).Create(t.Context(), parse(t, string(text)), strict)
+	err := insist(func() error {
+		_, err := client.Resource(definitions).Create(t.Context(), parse(t, string(text)), strict)
+		return err
+	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatalf("the API server refuses a definition: %v", err)
 	}

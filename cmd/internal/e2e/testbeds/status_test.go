@@ -32,13 +32,16 @@ claims: [{batchJobUID: c0de, batchJob: default/a, scheduling: default/first, sch
 	v1alpha1.BatchJobs: `
 observedGeneration: 2
 state: Running
+reason: BackoffLimitExceeded
+retries: 1
+notBefore: "2026-11-22T09:01:10Z"
 conditions: [{type: Valid, status: "True", reason: Valid, message: "", lastTransitionTime: "2026-11-22T09:00:00Z"}]
 activeScheduling: {namespace: default, name: first, uid: 5e1d}
 creationRequest: {testbed: {namespace: lab, name: small, uid: 71fe}, slots: [node-a/0], resources: {cpu: 700m}, replication: 1, attempt: 2}
 application: {apiVersion: batch/v1, kind: Job, name: a-r2, uid: f00d, state: Running, message: fine}
 pods: {expected: 1, bound: 1, running: 1, failed: 0}
 runs:
-- {scheduling: default/first, testbed: lab/small, slots: [node-a/0], attempt: 1, submitted: "2026-11-22T09:00:00Z", scheduled: "2026-11-22T09:00:01Z", started: "2026-11-22T09:00:02Z", finished: "2026-11-22T09:01:00Z", outcome: Failed, reason: BackoffLimitExceeded}
+- {scheduling: default/first, testbed: lab/small, slots: [node-a/0], attempt: 1, application: f00c, submitted: "2026-11-22T09:00:00Z", scheduled: "2026-11-22T09:00:01Z", started: "2026-11-22T09:00:02Z", finished: "2026-11-22T09:01:00Z", outcome: Failed, reason: BackoffLimitExceeded}
 - {scheduling: default/first, testbed: lab/small, slots: [node-a/0], attempt: 2, submitted: "2026-11-22T09:02:00Z"}
 `,
 	v1alpha1.Schedulings: `
@@ -46,6 +49,7 @@ observedGeneration: 1
 state: Confirming
 conditions: [{type: Feasible, status: "True", reason: Feasible, message: "", lastTransitionTime: "2026-11-22T09:00:00Z"}]
 jobs: [{name: a, namespace: default, state: Submitted, slots: [node-a/0]}, {name: b, namespace: default, state: InQueue}]
+acquired: [default/a, default/b]
 started: "2026-11-22T09:00:00Z"
 completed: "2026-11-22T10:00:00Z"
 `,

@@ -1,0 +1,58 @@
+package install
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+)
+
+// Test beds keep what ends them from being removed. By force they go, whatever they
+// still wait for, but for what waits for others.
+func TestUninstallWithTestbeds(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	before := inventory(t, c)
+	if err := c.Install(patient(t), objects(t, deploy.Config{Components: []string{"testbed"}}), deploy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	config := cluster.Plane(t).RESTConfig()
+	config.ContentType = ""
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beds := untyped.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Testbeds)).Namespace(metav1.NamespaceDefault)
+	bed := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"nodeLabel": "example.com/slots", "slotsPerNode": int64(2), "resourcesPerSlot": map[string]any{"cpu": "1"},
+	}}}
+	bed.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Testbed"))
+	bed.SetName("bed")
+	bed.SetFinalizers([]string{v1alpha1.FinalizerGhosts})
+	simnodetest.Eventually(t, "Testbeds are served", func() (bool, any) {
+		_, err := beds.Create(t.Context(), bed, metav1.CreateOptions{})
+		return err == nil || apierrors.IsAlreadyExists(err), err
+	})
+	var used *deploy.InUseError
+	if err := c.Uninstall(patient(t), deploy.Options{}); !errors.As(err, &used) || len(used.Users) != 1 ||
+		used.Users[0].String() != "testbeds.testbed.spazio-scheduler.github.io default/bed" {
+		t.Errorf("%v", err)
+	}
+	if _, err := client.AppsV1().Deployments(deploy.SystemNamespace).Get(t.Context(), "spazio-testbed", metav1.GetOptions{}); err != nil {
+		t.Errorf("refused, and yet: %v", err)
+	}
+	if err := c.Uninstall(patient(t), deploy.Options{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if more := difference(before, inventory(t, c)); len(more) > 0 {
+		t.Errorf("left are %v", more)
+	}
+}

@@ -1,0 +1,99 @@
+package spazioctl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/view"
+	"github.com/spazio-scheduler/spazio/report/table"
+)
+
+// slotsOptions are the flags of spazio slots.
+type slotsOptions struct {
+	kubeconfig, context, namespace string
+	timeout                        time.Duration
+	output                         string
+}
+
+// newSlotsCommand returns the command spazio slots.
+func newSlotsCommand() *cobra.Command {
+	o := slotsOptions{}
+	c := &cobra.Command{
+		Use:   "slots TESTBED",
+		Short: "Show what is in each slot of a test bed",
+		Long: "spazio slots reads a Testbed and the pods in its slots from the API server. Slots are\n" +
+			"numbered as Schedulings name them; each is free, reserved (claimed, its pod has not come),\n" +
+			"occupied, pending (nothing holds its resources) or retiring (it goes when it is empty).",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's)")
+	f.StringVar(&o.context, "context", "", "the kubeconfig's context, if not its current one")
+	f.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the test bed (default the context's)")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time that an answer may take")
+	outputFlag(f, &o.output)
+	return c
+}
+
+func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) error {
+	if o.timeout <= 0 {
+		return command.Usage(fmt.Errorf("--timeout: %w", errPositive))
+	}
+	if err := checkOutput(o.output); err != nil {
+		return command.Usage(err)
+	}
+	config, namespace, err := debugsource.Cluster(o.kubeconfig, o.context)
+	if err != nil {
+		return err
+	}
+	client, err := view.NewClient(config)
+	if err != nil {
+		return command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	bed, err := client.Testbed(ctx, cmp.Or(o.namespace, namespace), name)
+	switch {
+	case errors.Is(err, view.ErrNotInstalled):
+		return fmt.Errorf("%w: spazio install --component testbed", err)
+	case errors.Is(err, view.ErrNotFound):
+		return fmt.Errorf("%w; --namespace says where", err)
+	case err != nil:
+		return err
+	}
+	pods, err := client.Pods(ctx, bed)
+	if err != nil {
+		return err
+	}
+	slots, err := view.Slots(bed, pods)
+	if err != nil {
+		return err
+	}
+	if o.output == "json" {
+		return encode(out, slots, false)
+	}
+	return showSlots(out, bed, slots)
+}
+
+// showSlots prints what is in each slot, and where some are missing.
+func showSlots(out io.Writer, bed *v1alpha1.Testbed, slots []view.Slot) error {
+	if err := table.Table(view.SlotTable(bed, slots)).WriteText(out, table.Terminal); err != nil {
+		return err
+	}
+	for _, n := range bed.Status.Nodes {
+		if n.Slots != n.Wanted {
+			fmt.Fprintf(out, "%s has %d of %d slots: %s\n", n.Name, n.Slots, n.Wanted, cmp.Or(n.Reason, "no reason is told"))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+// Package testbedd is the command spazio-testbed: flags around package operator/service.
+package testbedd
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/operator/controller"
+	"github.com/spazio-scheduler/spazio/operator/service"
+)
+
+// Main runs the command until it fails or ctx ends, and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
+}
+
+// NewCommand returns the command with its flags at their defaults.
+func NewCommand() *cobra.Command {
+	config := service.Config{DebugListen: "127.0.0.1:9699"}
+	var log command.Log
+	c := &cobra.Command{
+		Use:     "spazio-testbed",
+		Short:   "Reserve slots on nodes, and run in them the jobs that Schedulings name",
+		Version: command.Version(),
+		Long: "spazio-testbed carries out what Testbeds, BatchJobs and Schedulings say: it reserves slots\n" +
+			"on nodes by pods that do nothing, grants slots to jobs, and creates and watches what runs\n" +
+			"them. Of several replicas with --leader-elect one works; the others have read everything\n" +
+			"and stand by.",
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if config.Logger, err = log.Logger(c.ErrOrStderr()); err != nil {
+				return err
+			}
+			klog.SetSlogLogger(config.Logger)
+			ctrllog.SetLogger(logr.FromSlogHandler(config.Logger.Handler()))
+			config.DebugDefault = !c.Flags().Changed("debug-listen")
+			if err := config.Validate(); err != nil {
+				return command.Usage(err)
+			}
+			s, err := service.New(c.Context(), config)
+			if err != nil {
+				return tlsflags.Refused(err)
+			}
+			return s.Run(c.Context())
+		},
+	}
+	flags := c.Flags()
+	flags.Bool("version", false, "version of spazio-testbed") // some libraries' flag of that name is not boolean
+	flags.StringSliceVar(&config.Controllers, "controllers", controller.Controllers(), "controllers that this process runs; each may be in one of its own")
+	flags.StringSliceVar(&config.Namespaces, "namespaces", nil, "namespaces whose objects are looked at (default all)")
+	flags.StringVar(&config.GhostImage, "ghost-image", controller.DefaultGhostImage, "image of the pods that reserve slots, best one that nodes hold anyway; it does nothing until it is told to end")
+	flags.BoolVar(&config.LeaderElect, "leader-elect", false, "work only while this process has the lease "+service.LeaseName+" (of some of the controllers: that and -"+strings.Join(controller.Controllers(), ", -")+")")
+	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease (default the pod's own)")
+	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
+	flags.StringVar(&config.Rooms.Target, "signal", "", "host:port of the scheduler that tells the nodes' measured room, for Testbeds with slotsPerNode: auto; empty for none")
+	flags.StringVar(&config.Rooms.TokenFile, "token-file", "", "file with the service account token that the scheduler of --signal asks for; needs TLS")
+	tlsflags.Client(flags, &config.Rooms.Transport)
+	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
+	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of the same on loopback; empty for none")
+	command.LogFlags(flags, &log)
+	return c
+}

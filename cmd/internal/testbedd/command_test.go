@@ -1,0 +1,74 @@
+package testbedd_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/testbedd"
+)
+
+// unreachable is the kubeconfig of an API server that nobody runs.
+func unreachable(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{apiVersion: v1, kind: Config, current-context: c,
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
+contexts: [{name: c, context: {cluster: c, user: ""}}]}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func run(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = testbedd.Main(ctx, args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// What can't be is refused in one line, by the flag's or the field's name.
+func TestMainRefuses(t *testing.T) {
+	nowhere := "--kubeconfig=" + unreachable(t)
+	for _, tc := range []struct {
+		args []string
+		code int
+		line string
+	}{
+		{[]string{"--bogus"}, command.ExitUsage, "unknown flag: --bogus"},
+		{[]string{"extra"}, command.ExitUsage, "extra"},
+		{[]string{"--controllers", "testbed,pods"}, command.ExitUsage, "Controllers = pods"},
+		{[]string{"--controllers", "testbed,testbed"}, command.ExitUsage, "Controllers = testbed"},
+		{[]string{"--namespaces", "a,a"}, command.ExitUsage, "Namespaces"},
+		{[]string{"--log-format", "xml"}, command.ExitUsage, "--log-format"},
+		{[]string{"--log-level", "loud"}, command.ExitUsage, "--log-level"},
+		{[]string{"--leader-elect=perhaps"}, command.ExitUsage, "--leader-elect"},
+		{[]string{"--signal", "scheduler.example:9690", nowhere}, command.ExitUsage, "plaintext"},
+		{[]string{"--signal", "127.0.0.1:1", "--token-file", "token"}, command.ExitUsage, "TokenFile"},
+		{[]string{"--signal", "127.0.0.1:1", nowhere}, command.ExitFailure, "reach the API server"},
+		{[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, command.ExitFailure, "none"},
+		{[]string{nowhere}, command.ExitFailure, "reach the API server"},
+	} {
+		code, stdout, stderr := run(t.Context(), append([]string{"--debug-listen="}, tc.args...)...)
+		last := stderr[strings.LastIndexByte(strings.TrimSuffix(stderr, "\n"), '\n')+1:]
+		if code != tc.code || stdout != "" || !strings.HasPrefix(last, "spazio-testbed: ") || !strings.Contains(last, tc.line) {
+			t.Errorf("%q: exit code %d, want %d\n%s%s", tc.args, code, tc.code, stderr, stdout)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	code, out, errs := run(t.Context(), "--help")
+	if code != command.ExitOK || errs != "" {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, text := range []string{"--controllers strings", "(default [testbed,batchjob,scheduling])", "--ghost-image", "(default \"127.0.0.1:9699\")", "such as :9704"} {
+		if !strings.Contains(out, text) {
+			t.Errorf("no %q in\n%s", text, out)
+		}
+	}
+}
