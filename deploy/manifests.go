@@ -26,12 +26,13 @@ const (
 	components = "kustomize/components"
 )
 
-// The namespaces that are installed into, and the schedulers' names in pods: that of
-// EnergySchedulerName is there with the component energy.
+// The namespaces that are installed into, and the schedulers' names in pods: those but
+// the first are there with the components energy and testbed.
 const (
 	SystemNamespace, AgentNamespace = "spazio-system", "spazio-agent"
 	SchedulerName                   = "spazio"
 	EnergySchedulerName             = "spazio-energy"
+	SlotsSchedulerName              = "spazio-slots"
 )
 
 // NoRegistry is what the manifests call the images' registry: there is none, but
@@ -71,7 +72,8 @@ func Components() []string {
 // not combine them either.
 var apart = [][2]string{
 	{"agent-kube", "cgroup-v1"}, {"agent-kube", "energy"}, {"agent-kube", "profiler"},
-	{"cert-manager", "monitoring"}, {"cert-manager", "profiler"}, {"energy", "profiles-on"},
+	{"cert-manager", "monitoring"}, {"cert-manager", "profiler"}, {"cert-manager", "testbed"},
+	{"energy", "profiles-on"}, {"energy", "testbed"}, {"profiles-on", "testbed"},
 }
 
 // What an image is named by; those of a registry's own syntax are narrower.

@@ -211,8 +211,8 @@ func TestPairsOfComponents(t *testing.T) {
 			}
 		}
 	}
-	if refused != 2*6 {
-		t.Errorf("%d orders of pairs are refused, want those of six pairs", refused)
+	if refused != 2*9 {
+		t.Errorf("%d orders of pairs are refused, want those of nine pairs", refused)
 	}
 }
 

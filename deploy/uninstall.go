@@ -43,12 +43,12 @@ func (e *InUseError) Unwrap() error { return ErrInUse }
 
 // Users names what would wait for ever without the scheduler: pods that have not
 // ended and name it, and whatever makes such pods, unless that is made by another
-// of them; and what others have put into our namespaces, which would go with
-// them.
+// of them; test beds, their jobs and schedulings, which spazio-testbed alone ends; and
+// what others have put into our namespaces, which would go with them.
 func (c *Cluster) Users(ctx context.Context) (users []ID, err error) {
 	add := func(group, resource string, o metav1.Object, spec *corev1.PodSpec) {
-		named := spec.SchedulerName == SchedulerName || spec.SchedulerName == EnergySchedulerName
-		if named && metav1.GetControllerOf(o) == nil && o.GetDeletionTimestamp() == nil {
+		named := []string{SchedulerName, EnergySchedulerName, SlotsSchedulerName}
+		if slices.Contains(named, spec.SchedulerName) && metav1.GetControllerOf(o) == nil && o.GetDeletionTimestamp() == nil {
 			users = append(users, ID{group, resource, o.GetNamespace(), o.GetName()})
 		}
 	}
@@ -61,7 +61,11 @@ func (c *Cluster) Users(ctx context.Context) (users []ID, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("deploy: who is in our namespaces: %w", err)
 	}
-	users = append(users, lodgers...)
+	beds, err := c.testbeds(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("deploy: who uses test beds: %w", err)
+	}
+	users = append(append(users, lodgers...), beds...)
 	slices.SortFunc(users, ID.compare)
 	return slices.Compact(users), nil
 }
@@ -155,6 +159,23 @@ func failed(j batchv1.Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
 	})
+}
+
+// testbedGroup is that of the objects which the component testbed defines.
+const testbedGroup = "testbed.spazio-scheduler.github.io"
+
+// testbeds are the objects of test beds; none where they are not defined.
+func (c *Cluster) testbeds(ctx context.Context) (found []ID, err error) {
+	for _, resource := range []string{"testbeds", "batchjobs", "schedulings"} {
+		all, err := c.list(ctx, schema.GroupVersionResource{Group: testbedGroup, Version: "v1alpha1", Resource: resource}, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range all {
+			found = append(found, ID{testbedGroup, resource, o.GetNamespace(), o.GetName()})
+		}
+	}
+	return found, nil
 }
 
 // lodgers are pods and claims of others in the namespaces that are removed.
@@ -253,7 +274,7 @@ func removal(o mapped) int {
 	case "Job", "DaemonSet", "Deployment", "StatefulSet":
 		return workloadRound
 	case "CustomResourceDefinition":
-		return 3
+		return definitionRound
 	case "Namespace":
 		return 4
 	}
@@ -261,14 +282,15 @@ func removal(o mapped) int {
 }
 
 const (
-	removals      = 5
-	workloadRound = 1
+	removals        = 5
+	workloadRound   = 1
+	definitionRound = 3
 )
 
 // Uninstall removes all that was installed, in whatever version and with whatever
 // components, and waits until it is gone or ctx ends. The profiles of workloads
-// go with their definition. Without Force, an InUseError refuses it while the
-// scheduler is needed.
+// go with their definition, and so do test beds, their jobs and schedulings. Without
+// Force, an InUseError refuses it while the scheduler is needed or there are test beds.
 func (c *Cluster) Uninstall(ctx context.Context, options Options) error {
 	if !options.Force {
 		users, err := c.Users(ctx)
@@ -302,6 +324,11 @@ func (c *Cluster) remove(ctx context.Context, options Options) error {
 				these = append(these, o)
 			}
 		}
+		if round == definitionRound && !options.DryRun {
+			if err := c.release(ctx, these); err != nil {
+				return err
+			}
+		}
 		if err := c.delete(ctx, these, options); err != nil {
 			return err
 		}
@@ -318,6 +345,48 @@ func (c *Cluster) remove(ctx context.Context, options Options) error {
 		}
 	}
 	return nil
+}
+
+// release takes the finalizers of our group from the objects of definitions that are
+// about to go: who would take them is gone.
+func (c *Cluster) release(ctx context.Context, definitions []mapped) error {
+	for _, d := range definitions {
+		group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
+		plural, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
+		versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
+		if len(versions) == 0 {
+			continue
+		}
+		version, _ := versions[0].(map[string]any)["name"].(string)
+		resource := schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
+		all, err := c.list(ctx, resource, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, o := range all {
+			if err := c.releaseOne(ctx, resource, o.GetNamespace(), o.GetName()); err != nil {
+				return fmt.Errorf("deploy: release %s: %w", ID{group, plural, o.GetNamespace(), o.GetName()}, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) releaseOne(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) error {
+	objects := c.dynamic.Resource(resource).Namespace(namespace)
+	return c.until(ctx, func() (bool, error) {
+		o, err := objects.Get(ctx, name, getOptions)
+		if err != nil {
+			return apierrors.IsNotFound(err), ignoreNotFound(err)
+		}
+		kept := slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, resource.Group+"/") })
+		if len(kept) == len(o.GetFinalizers()) {
+			return true, nil
+		}
+		o.SetFinalizers(kept)
+		_, err = objects.Update(ctx, o, metav1.UpdateOptions{})
+		return err == nil || apierrors.IsNotFound(err), ignoreNotFound(err)
+	})
 }
 
 // delete leaves what objects own to the cluster's garbage collector.

@@ -166,6 +166,34 @@ profiles:
         args:
           {{- toYaml (merge (dict "energyWeight" .Values.energy.weight) .Values.scheduler.args (include "spazio.schedulerArgs" . | fromYaml)) | nindent 10 }}
   {{- end }}
+  {{- if .Values.testbed.enabled }}
+  # For testbeds' ghosts and the pods that take their place: SpazioSlots has fit and bind to itself.
+  - schedulerName: spazio-slots
+    # A sample of a pod's nodes would miss its first slot.
+    percentageOfNodesToScore: 100
+    plugins:
+      multiPoint:
+        enabled:
+          - name: Spazio
+          - name: SpazioSlots
+        disabled:
+          - name: NodeResourcesFit
+          - name: NodeResourcesBalancedAllocation
+          - name: DefaultPreemption
+          - name: DefaultBinder
+      preScore:
+        disabled:
+          - name: "*"
+      score:
+        enabled:
+          - name: SpazioSlots
+        disabled:
+          - name: "*"
+    pluginConfig:
+      - name: Spazio
+        args:
+          {{- toYaml (merge (dict) .Values.scheduler.args (include "spazio.schedulerArgs" . | fromYaml)) | nindent 10 }}
+  {{- end }}
 {{- end }}
 
 {{/* The template of the pods of spazio-certs. */}}
@@ -214,6 +242,9 @@ listen: :9690
 tlsCertFile: /etc/spazio/tls/tls.crt
 tlsKeyFile: /etc/spazio/tls/tls.key
 agentServiceAccount: {{ include "spazio.agentAccount" . }}
+{{- if .Values.testbed.enabled }}
+controllerServiceAccount: {{ .Values.namespaces.system }}/spazio-testbed
+{{- end }}
 {{- end }}
 
 {{/* The profiler's replicas by their names in its service, as a list. */}}
