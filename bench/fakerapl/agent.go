@@ -24,6 +24,7 @@ type agent struct {
 	charged  map[string]time.Duration // CPU time of each pod at the last charge, by UID
 	tree     time.Duration            // of all pods at the last charge
 	account  energy.Account
+	packages []float64 // joules of each, of the account
 	shares   []energy.Share
 	seconds  float64
 	refused  int // readings that made no interval
@@ -80,6 +81,12 @@ func (a *agent) read(at time.Time) error {
 	a.account.Joules += in.Joules
 	a.account.SD = math.Hypot(a.account.SD, in.SD)
 	a.account.Busy += busy
+	for i, joules := range in.Packages {
+		if i == len(a.packages) {
+			a.packages = append(a.packages, 0)
+		}
+		a.packages[i] += joules
+	}
 	a.seconds += seconds
 	return a.curve.Learn(min(busy/seconds/a.cores, 1), in.Watts)
 }
@@ -90,7 +97,8 @@ func (a *agent) charge() (map[string]energy.Share, error) {
 	idle, known := a.curve.Idle()
 	account.Idle, account.IdleKnown = idle*a.seconds, known
 	account.Capacity = a.cores * a.seconds
-	account.Residual = a.curve.Residual(min(account.Busy/account.Capacity, 1))
+	u := min(account.Busy/account.Capacity, 1)
+	account.Residual = math.Hypot(a.curve.Residual(u), a.curve.Uneven(u, a.seconds, a.packages))
 	account.Tree = (a.usage.Tree - a.tree).Seconds()
 	for i, p := range a.usage.Pods {
 		account.Consumers = append(account.Consumers, energy.Consumer{Key: uint64(i), CPU: (p.CPU - a.charged[p.UID]).Seconds()})
@@ -116,7 +124,7 @@ func (a *agent) begin() {
 	for _, p := range a.usage.Pods {
 		a.charged[p.UID] = p.CPU
 	}
-	a.seconds, a.account = 0, energy.Account{}
+	a.seconds, a.account, a.packages = 0, energy.Account{}, a.packages[:0]
 }
 
 // joules is what the machine has taken.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
 func TestMeasure(t *testing.T) {
@@ -75,7 +76,7 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestQuantileOfABucket(t *testing.T) {
-	s, err := parse(strings.NewReader(`# HELP x seconds
+	all, err := endpoint.ParseMetrics(strings.NewReader(`# HELP x seconds
 x_bucket{le="0.001"} 50
 x_bucket{le="0.002"} 98
 x_bucket{le="0.004"} 100
@@ -83,6 +84,10 @@ x_bucket{le="+Inf"} 100
 x_sum 1
 x_count 100
 `))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := bucketed(all)
 	if err != nil {
 		t.Fatal(err)
 	}

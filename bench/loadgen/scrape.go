@@ -1,20 +1,22 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
 // scraped is what /metrics shows: each series by its name and labels.
 type scraped struct {
-	values map[string]float64
+	values endpoint.Metrics
 	// buckets are those of histograms, in their order.
 	buckets map[string][]bucket
 }
@@ -22,42 +24,32 @@ type scraped struct {
 type bucket struct{ bound, count float64 }
 
 func scrape(ctx context.Context, addr string) (scraped, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	all, err := endpoint.Scraper{URL: "http://" + addr, Client: client}.Scrape(ctx)
 	if err != nil {
 		return scraped{}, err
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		return scraped{}, err
-	}
-	defer response.Body.Close()
-	return parse(response.Body)
+	return bucketed(all)
 }
 
-// parse reads lines such as `name_bucket{le="1e-06"} 17`.
-func parse(text io.Reader) (scraped, error) {
-	s := scraped{values: map[string]float64{}, buckets: map[string][]bucket{}}
-	lines := bufio.NewScanner(text)
-	for lines.Scan() {
-		series, number, ok := strings.Cut(lines.Text(), " ")
-		if !ok || series == "#" {
+// bucketed finds the histograms, by series such as `name_bucket{le="1e-06"}`.
+func bucketed(all endpoint.Metrics) (scraped, error) {
+	s := scraped{values: all, buckets: map[string][]bucket{}}
+	for series, count := range all {
+		name, bound, ok := strings.Cut(series, `_bucket{le="`)
+		if !ok {
 			continue
 		}
-		value, err := strconv.ParseFloat(number, 64)
+		le, err := strconv.ParseFloat(strings.TrimSuffix(bound, `"}`), 64)
 		if err != nil {
-			continue // labels with spaces, which none of ours has
+			return scraped{}, fmt.Errorf("%s: %w", series, err)
 		}
-		s.values[series] = value
-		if name, bound, ok := strings.Cut(series, `_bucket{le="`); ok {
-			le, err := strconv.ParseFloat(strings.TrimSuffix(bound, `"}`), 64)
-			if err != nil {
-				return scraped{}, fmt.Errorf("%s: %w", series, err)
-			}
-			s.buckets[name] = append(s.buckets[name], bucket{le, value})
-		}
+		s.buckets[name] = append(s.buckets[name], bucket{le, count})
 	}
-	return s, lines.Err()
+	for _, of := range s.buckets {
+		slices.SortFunc(of, func(a, b bucket) int { return cmp.Compare(a.bound, b.bound) })
+	}
+	return s, nil
 }
 
 // quantile is the upper bound of the bucket that holds it.

@@ -5,16 +5,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/process"
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
 // measure makes one run.
@@ -141,13 +140,17 @@ func (p *profiler) wait(ctx context.Context, metric string, want float64) error 
 	}
 }
 
+func (p *profiler) metrics(ctx context.Context) (endpoint.Metrics, error) {
+	return endpoint.Scraper{URL: "http://" + p.debug}.Scrape(ctx)
+}
+
 // used is what was used at a moment.
 type used struct {
 	at             time.Time
 	server, client time.Duration
 	resident, peak float64
 	writes, saves  uint64
-	metrics        map[string]float64
+	metrics        endpoint.Metrics
 }
 
 func (p *profiler) use(ctx context.Context, server *apiServer) (u used, err error) {
@@ -164,28 +167,6 @@ func (p *profiler) use(ctx context.Context, server *apiServer) (u used, err erro
 	}
 	u.client, err = process.CPU(os.Getpid())
 	return u, err
-}
-
-// metrics are those of the process by their names and labels.
-func (p *profiler) metrics(ctx context.Context) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.debug+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	all := map[string]float64{}
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		if name, number, ok := strings.Cut(lines.Text(), " "); ok {
-			if v, err := strconv.ParseFloat(number, 64); err == nil {
-				all[name] = v
-			}
-		}
-	}
-	return all, nil
 }
 
 func results(c config, before, after used) result {

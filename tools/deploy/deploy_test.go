@@ -105,6 +105,8 @@ func TestSchemaRefuses(t *testing.T) {
 		nested("rapl", "energy", "source"),
 		nested("idle=4", "energy", "model"),
 		nested(1.5, "energy", "weight"),
+		nested([]any{"Lab"}, "testbed", "namespaces"),
+		nested(0, "testbed", "replicas"),
 	} {
 		if _, err := c.render(values); err == nil || !strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 			t.Errorf("%v: %v", values, err)
@@ -182,7 +184,10 @@ var alone = map[string]bool{
 	"agent-kube profiler":     true,
 	"cert-manager monitoring": true,
 	"cert-manager profiler":   true,
+	"cert-manager testbed":    true,
 	"energy profiles-on":      true,
+	"energy testbed":          true,
+	"profiles-on testbed":     true,
 }
 
 // kustomize makes of the base and a component what Helm makes of the values.

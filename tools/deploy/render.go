@@ -21,11 +21,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Where the chart is, and whose custom resources it brings along.
-const (
-	chartDir = "deploy/chart"
-	crdDir   = "profile/v1alpha1/crd"
-)
+const chartDir = "deploy/chart"
+
+// crdDirs have the custom resources that the chart brings along.
+var crdDirs = []string{"profile/v1alpha1/crd", "operator/v1alpha1/crd"}
 
 // kubeVersion is the oldest that the chart is for.
 const kubeVersion = "v1.32.0"
@@ -57,16 +56,18 @@ func generate(root string) (tree, error) {
 	return files, errors.Join(kustomizations(files, manifests), dashboards(files))
 }
 
-// definitions are the profiler's custom resources, which a chart takes from its
-// own directory alone.
+// definitions are those of our custom resources, which a chart takes from its own
+// directory alone.
 func definitions(root string) (tree, error) {
-	there, err := read(root, crdDir)
-	if err != nil {
-		return nil, err
-	}
 	files := tree{}
-	for name, text := range there {
-		files["deploy/chart/files/crd/"+path.Base(name)] = text
+	for _, dir := range crdDirs {
+		there, err := read(root, dir)
+		if err != nil {
+			return nil, err
+		}
+		for name, text := range there {
+			files["deploy/chart/files/crd/"+path.Base(name)] = text
+		}
 	}
 	return files, nil
 }

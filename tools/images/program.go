@@ -24,7 +24,7 @@ const scheduler = "spazio-scheduler"
 // names are all programs that run in a cluster, as the chart's images.digests has
 // them.
 var names = []string{
-	"spazio-agent", "spazio-agent-kube", "spazio-aggregator", "spazio-certs", "spazio-profiler", scheduler,
+	"spazio-agent", "spazio-agent-kube", "spazio-aggregator", "spazio-certs", "spazio-profiler", scheduler, "spazio-testbed",
 }
 
 // supported are the platforms of an image.

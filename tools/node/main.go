@@ -36,9 +36,6 @@ func main() {
 	}
 }
 
-// inPods are the tree's programs that the manifests run in pods.
-const inPods = "spazio-agent,spazio-aggregator,spazio-certs,spazio-scheduler"
-
 func fill(dir, revision string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -53,7 +50,7 @@ func fill(dir, revision string) error {
 		arguments      []string
 	}{
 		{"../images", "off", []string{"run", ".", "-to", "tar:" + filepath.Join(archives, "spazio.tar"),
-			"-only", inPods, "-platforms", "linux/" + runtime.GOARCH}},
+			"-platforms", "linux/" + runtime.GOARCH}},
 		{"../../cmd", "", build(bin, "./spazio")},
 		{".", "off", build(bin, "tool", "./work")},
 		// A module of its own: containerd and CoreDNS want a newer client-go than

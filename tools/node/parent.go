@@ -39,7 +39,7 @@ func parent(dir, revision string) (err error) {
 		return err
 	}
 	if err := command("../images", "off", []string{"run", ".", "-root", clone, "-to", "tar:" + filepath.Join(dir, "spazio.tar"),
-		"-tag", "parent", "-only", inPods, "-platforms", "linux/" + runtime.GOARCH}); err != nil {
+		"-tag", "parent", "-platforms", "linux/" + runtime.GOARCH}); err != nil {
 		return err
 	}
 	return command(filepath.Join(clone, "cmd"), "", build(dir, "./spazio"))

@@ -42,3 +42,25 @@ require (
 )
 
 replace github.com/spazio-scheduler/spazio/operator => ../../operator
+
+replace github.com/spazio-scheduler/spazio/testbed => ../../testbed
+
+replace github.com/spazio-scheduler/spazio/api => ../../api
+
+replace github.com/spazio-scheduler/spazio/agent => ../../agent
+
+replace github.com/spazio-scheduler/spazio/capacity => ../../capacity
+
+replace github.com/spazio-scheduler/spazio/energy => ../../energy
+
+replace github.com/spazio-scheduler/spazio/filter => ../../filter
+
+replace github.com/spazio-scheduler/spazio/kalman => ../../kalman
+
+replace github.com/spazio-scheduler/spazio/profile => ../../profile
+
+replace github.com/spazio-scheduler/spazio/pronto => ../../pronto
+
+replace github.com/spazio-scheduler/spazio/reserve => ../../reserve
+
+replace github.com/spazio-scheduler/spazio/svd => ../../svd

@@ -1,0 +1,18 @@
+// Command testbedperf measures what test beds cost: it runs spazio-testbed and
+// spazio-scheduler as processes of their own on an embedded control plane with many
+// nodes, and holds what it finds against bars.
+//
+//	go run ./bench/testbedperf
+//
+// The nodes are objects alone: no kubelet runs there, so that pods are bound, not run,
+// and a pod that is deleted is gone at once. A pair has the same pods placed
+//
+//	beside the ghosts of a test bed with a slot of each place
+//	beside nothing
+//	beside as many plain pods as there were ghosts
+//
+// by the default profile; beside the ghosts, by the profile of slots too. With several
+// pairs the ratios are medians. Times are between what this program asked for and what
+// its watches show; a pod's resources are unguarded from its ghost's deletion to its
+// own binding, as one watch shows both.
+package main
