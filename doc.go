@@ -21,20 +21,20 @@
 //	agent      a node's pipeline, a pure state machine over the six above and energy
 //	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/service one to embed, profile/prometheus history
 //	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges
-//	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states; nothing here uses it yet
+//	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it, aggregate/service is an aggregator to embed
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
-//	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before; no program runs them yet
+//	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/service the controllers to embed
 //	simnode    simulated kubelets and this machine as a node, for any API server
 //	embedded   etcd and an API server in one process
 //	podforward HTTP to a port on a pod's loopback, to which the API server forwards
 //	deploy     the manifests for a cluster, and what installs, checks and removes them
 //	report     tables, plots and pages of runs and recordings
-//	cmd        the programs: spazio, spazio-lab, spazio-demo, and the agent, aggregator and scheduler
+//	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster
 //	bench      programs that measure the others, which they start as processes; never published
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
 //
@@ -47,6 +47,7 @@
 //	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim  ←  simnode
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
+//	testbed  ←  operator    operator, node  ←  operator/service
 //	podforward  ←  deploy
 //	all of these and embedded  ←  cmd
 //

@@ -90,3 +90,5 @@ replace github.com/spazio-scheduler/spazio/profile/profiler/service => ../profil
 replace github.com/spazio-scheduler/spazio/testbed => ../testbed
 
 replace github.com/spazio-scheduler/spazio/operator => ../operator
+
+replace github.com/spazio-scheduler/spazio/operator/service => ../operator/service

@@ -142,6 +142,7 @@ replace (
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
+	github.com/spazio-scheduler/spazio/testbed => ../../testbed
 )
 
 replace github.com/spazio-scheduler/spazio/api/identity => ../../api/identity
