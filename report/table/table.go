@@ -28,6 +28,25 @@ type Table struct {
 // Add adds a row.
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
+// Compact leaves out those of the columns of these names in which every row has the
+// empty cell or none; others stay as they are.
+func (t Table) Compact(empty string, names ...string) Table {
+	kept := Table{Title: t.Title, Rows: make([][]string, len(t.Rows))}
+	for i, name := range t.Header {
+		says := func(row []string) bool { return i < len(row) && row[i] != empty }
+		if slices.Contains(names, name) && !slices.ContainsFunc(t.Rows, says) {
+			continue
+		}
+		kept.Header, kept.Right = append(kept.Header, name), append(kept.Right, i < len(t.Right) && t.Right[i])
+		for k, row := range t.Rows {
+			if i < len(row) {
+				kept.Rows[k] = append(kept.Rows[k], row[i])
+			}
+		}
+	}
+	return kept
+}
+
 const between = 2 // blanks between columns
 
 // WriteText writes the title and the rows in columns, no line longer than width

@@ -117,3 +117,21 @@ b        1,234.5  z
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Columns that say nothing are left out if they may be; rows may be short.
+func TestCompact(t *testing.T) {
+	of := table.Table{
+		Title: "t", Header: []string{"name", "one", "two", "none", "must", "last"}, Right: []bool{false, true, false, true},
+		Rows: [][]string{{"a", "1", "-", "-", "-", "-"}, {"b", "-", "", "-", "-"}, {"c"}},
+	}
+	want := table.Table{
+		Title: "t", Header: []string{"name", "one", "two", "must"}, Right: []bool{false, true, false, false},
+		Rows: [][]string{{"a", "1", "-", "-"}, {"b", "-", "", "-"}, {"c"}},
+	}
+	if diff := cmp.Diff(want, of.Compact("-", "none", "one", "two", "last")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if of.Header[3] != "none" || len(of.Rows[0]) != 6 {
+		t.Errorf("what was given is now %v", of)
+	}
+}
