@@ -1,0 +1,8 @@
+// Package wire has the JSON of the interface /external/v1: objects, problems and the
+// messages of its watch. Its types are plain data; decode requests with [Decode], which
+// refuses what it does not know.
+//
+// Objects name each other NAME, in their own namespace, or NAMESPACE/NAME; answers always
+// say NAMESPACE/NAME. Times are RFC 3339 in UTC. A resourceVersion grows with each change of
+// an object and is compared, not computed with: it is also the object's ETag.
+package wire

@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Kind is a kind of objects, spelt as in paths.
+type Kind string
+
+// Kinds. Slots are watched by the Testbed that they are of: the object is a [TestbedSlots].
+const (
+	Testbeds    Kind = "testbeds"
+	Slots       Kind = "slots"
+	Jobs        Kind = "jobs"
+	Schedulings Kind = "schedulings"
+)
+
+// Meta is what all objects have.
+type Meta struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+	// UID tells an object from another of the same name before or after it.
+	UID             string     `json:"uid,omitempty"`
+	ResourceVersion string     `json:"resourceVersion,omitempty"`
+	Created         *time.Time `json:"created,omitempty"`
+	// Deleting says that the object goes as soon as what it holds is released.
+	Deleting bool `json:"deleting,omitempty"`
+}
+
+// Condition is a verdict on an object.
+type Condition struct {
+	Type string `json:"type"`
+	// Status is True, False or Unknown.
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// Testbed is slots on nodes. All of it is read-only.
+type Testbed struct {
+	Meta
+	Ready bool `json:"ready"`
+	// Reason and Message say why it is not ready.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	Nodes   int    `json:"nodes"`
+	Counts  Counts `json:"counts"`
+	// Slots are in the order of their index; only where they were asked for.
+	Slots []Slot `json:"slots,omitempty"`
+}
+
+// Counts are a Testbed's slots by state.
+type Counts struct {
+	Slots    int `json:"slots"`
+	Pending  int `json:"pending"`
+	Free     int `json:"free"`
+	Reserved int `json:"reserved"`
+	Occupied int `json:"occupied"`
+	Retiring int `json:"retiring"`
+}
+
+// Slot is a slot of a Testbed.
+type Slot struct {
+	// ID is NODE/POSITION, Index the slot's rank.
+	ID    string `json:"id"`
+	Index int    `json:"index"`
+	Node  string `json:"nodeName"`
+	// NodeID is the node's rank; nil if the node is no longer the Testbed's.
+	NodeID   *int       `json:"nodeId,omitempty"`
+	Position int        `json:"slotPositionOnNode"`
+	State    slot.State `json:"state"`
+	// PodNamespace, Pod and PodUID are those of the live pod in the slot.
+	PodNamespace string `json:"podNamespace,omitempty"`
+	Pod          string `json:"podName,omitempty"`
+	PodUID       string `json:"podUId,omitempty"`
+	// ReservedFor is the job that has claimed the slot, NAMESPACE/NAME.
+	ReservedFor string `json:"reservedFor,omitempty"`
+}
+
+// TestbedSlots are the slots of a Testbed, the object of [Slots].
+type TestbedSlots struct {
+	Meta
+	Slots []Slot `json:"slots"`
+}
+
+// Job is a job that can run in slots. All but External is read-only.
+type Job struct {
+	Meta
+	// Kind is Job, SparkApplication or FlinkDeployment.
+	Kind   string `json:"kind"`
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"`
+	// ActiveScheduling is the scheduling that has the job, NAMESPACE/NAME.
+	ActiveScheduling string `json:"activeScheduling,omitempty"`
+	// CreationRequest is what the job is to be, or is, created with.
+	CreationRequest *CreationRequest `json:"creationRequest,omitempty"`
+	// External is what outside programs keep in the job: a JSON object.
+	External   json.RawMessage `json:"externalScheduler,omitempty"`
+	Runs       []Run           `json:"runs,omitempty"`
+	Conditions []Condition     `json:"conditions,omitempty"`
+}
+
+// CreationRequest is where a job was told to run.
+type CreationRequest struct {
+	Testbed     string   `json:"testbed"`
+	Slots       []string `json:"slots"`
+	Replication int      `json:"replication"`
+	Attempt     int      `json:"attempt"`
+}
+
+// Run is one run of a job, by the objects' own times.
+type Run struct {
+	Scheduling string     `json:"scheduling"`
+	Testbed    string     `json:"testbed"`
+	Slots      []string   `json:"slots,omitempty"`
+	Attempt    int        `json:"attempt"`
+	Submitted  *time.Time `json:"submitted,omitempty"`
+	Scheduled  *time.Time `json:"scheduled,omitempty"`
+	Started    *time.Time `json:"started,omitempty"`
+	Finished   *time.Time `json:"finished,omitempty"`
+	// Outcome is Succeeded, Failed or Cancelled; empty while it runs.
+	Outcome string `json:"outcome,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// SchedulingSpec is what an outside program decides: jobs, each once a slot, in a queue, or
+// jobs with the slots of each.
+type SchedulingSpec struct {
+	Testbed string     `json:"testbed"`
+	Queue   []string   `json:"queue,omitempty"`
+	Slots   *SlotBased `json:"slots,omitempty"`
+	// Priority goes before age where several wait for slots.
+	Priority int32 `json:"priority,omitempty"`
+	// Exclusive has the whole Testbed for itself.
+	Exclusive bool `json:"exclusive,omitempty"`
+	// Confirm is None (default) or Each, OnFailure Continue (default) or Stop.
+	Confirm                 string `json:"confirm,omitempty"`
+	OnFailure               string `json:"onFailure,omitempty"`
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// SlotBased gives each job its slots.
+type SlotBased struct {
+	// Mode is Strict (default), a job starts only if all before it have, or Relaxed.
+	Mode string    `json:"mode,omitempty"`
+	Jobs []SlotJob `json:"jobs"`
+}
+
+// SlotJob is a job with its slots, each by ID or by index.
+type SlotJob struct {
+	Job   string     `json:"job"`
+	Slots []slot.Ref `json:"slots"`
+}
+
+// Scheduling is a decision and what became of it. All but SchedulingSpec is read-only.
+type Scheduling struct {
+	Meta
+	SchedulingSpec
+	State      string          `json:"state,omitempty"`
+	Jobs       []SchedulingJob `json:"jobs,omitempty"`
+	Conditions []Condition     `json:"conditions,omitempty"`
+	Started    *time.Time      `json:"started,omitempty"`
+	Completed  *time.Time      `json:"completed,omitempty"`
+	// Author is who created it.
+	Author string `json:"author,omitempty"`
+}
+
+// SchedulingJob is how a scheduling's job fares.
+type SchedulingJob struct {
+	Job   string   `json:"job"`
+	State string   `json:"state,omitempty"`
+	Slots []string `json:"slots,omitempty"`
+}
+
+// Plan is what a scheduling would lead to now.
+type Plan struct {
+	Feasible bool `json:"feasible"`
+	// Problems say why it is not.
+	Problems []Cause `json:"problems,omitempty"`
+	// Plan is a row a job, in the order of the scheduling.
+	Plan []Planned `json:"plan"`
+}
+
+// Planned is a job and the slots that it would get.
+type Planned struct {
+	Job   string   `json:"job"`
+	Slots []string `json:"slots,omitempty"`
+	// Now says that it would be submitted at once.
+	Now bool `json:"now"`
+}
+
+// List is a page of objects.
+type List[T any] struct {
+	Items []T `json:"items"`
+	// Continue is where the next page begins, empty on the last one.
+	Continue string `json:"continue,omitempty"`
+}
+
+// Overview is everything but the slots, and where to go on watching from.
+type Overview struct {
+	Testbeds    []Testbed    `json:"testbeds"`
+	Jobs        []Job        `json:"jobs"`
+	Schedulings []Scheduling `json:"schedulings"`
+	Cursor      string       `json:"cursor"`
+}

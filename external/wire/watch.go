@@ -1,0 +1,92 @@
+package wire
+
+import "encoding/json"
+
+// Subprotocol is the WebSocket subprotocol of /external/v1/watch.
+const Subprotocol = "spazio.external.v1"
+
+// Ops of a [Request].
+const (
+	OpSubscribe   = "subscribe"
+	OpUnsubscribe = "unsubscribe"
+	OpPing        = "ping"
+)
+
+// Request is what a client says on the watch.
+type Request struct {
+	Op string `json:"op"`
+	// ID is the client's name of a subscription, in all that is said of it.
+	ID    string `json:"id,omitempty"`
+	Kinds []Kind `json:"kinds,omitempty"`
+	// Namespace is that of the objects; empty is all that the caller may see.
+	Namespace string `json:"namespace,omitempty"`
+	// Names are those of the objects; none are all.
+	Names []string `json:"names,omitempty"`
+	// Cursor is where an earlier subscription of the same kinds, namespace and names left
+	// off, on this replica or another; without one everything is sent first.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// Types of a [Message].
+const (
+	// Snapshot has a page of objects; after one with Cursor and without More, events
+	// follow.
+	Snapshot = "SNAPSHOT"
+	// EventsMessage has what changed.
+	EventsMessage = "EVENTS"
+	// Bookmark says that nothing else has changed up to Cursor.
+	Bookmark = "BOOKMARK"
+	// Reset says that the cursor is of no use, and why: a snapshot follows.
+	Reset = "RESET"
+	// ErrorMessage has a problem; the subscription is not, or no longer, there.
+	ErrorMessage = "ERROR"
+	// Pong answers a ping.
+	Pong = "PONG"
+)
+
+// Message is what the server says on the watch.
+type Message struct {
+	Type    string   `json:"type"`
+	ID      string   `json:"id,omitempty"`
+	Objects []Object `json:"objects,omitempty"`
+	Events  []Event  `json:"events,omitempty"`
+	// Cursor is opaque.
+	Cursor  string   `json:"cursor,omitempty"`
+	More    bool     `json:"more,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	Problem *Problem `json:"problem,omitempty"`
+}
+
+// Object is an object with its kind.
+type Object struct {
+	Kind Kind `json:"kind"`
+	// Object is a Testbed, TestbedSlots, Job or Scheduling.
+	Object json.RawMessage `json:"object"`
+}
+
+// Types of an [Event]. Between two events an object may have changed more than once: the
+// newest is told.
+const (
+	Added    = "ADDED"
+	Modified = "MODIFIED"
+	// Deleted has the object as it was last.
+	Deleted = "DELETED"
+)
+
+// Event is a change of an object.
+type Event struct {
+	Type string `json:"type"`
+	Object
+}
+
+// Codes with which the server closes a watch, beside WebSocket's own.
+const (
+	// CloseUnauthorized: the token has ended.
+	CloseUnauthorized = 4401
+	// CloseForbidden: the right to see what is watched was lost.
+	CloseForbidden = 4403
+	// CloseSlow: the client has not read for too long.
+	CloseSlow = 4408
+	// CloseTooMany: too many connections.
+	CloseTooMany = 4429
+)
