@@ -61,7 +61,7 @@ type Version = string
 // Change is a change of an object.
 type Change struct {
 	// Type is wire.Added, wire.Modified or wire.Deleted; a Deleted one has the object as
-	// it was last and the version of the deletion.
+	// it was last and the version of the deletion. See Store.Follow for wire.Bookmark.
 	Type      string
 	Kind      wire.Kind
 	Namespace string
@@ -111,6 +111,12 @@ type Store interface {
 
 	// Follow calls tell for every object there is, as Added, and then for each change, one
 	// at a time, until ctx ends; it returns when tell will not be called again. synced is
-	// called between the two. Changes of one object come in the order of their versions.
+	// called between the two. Changes of one object come in the order of their versions,
+	// after synced those of one kind but slots, too: a client resumes with the newest
+	// version of each kind that it was told.
+	//
+	// A Change of type wire.Bookmark has a Kind and a Version alone: all changes of the
+	// kind up to it have been told. With one of each kind but slots before synced, the
+	// version that was listed, clients of other replicas need not begin anew here.
 	Follow(ctx context.Context, tell func(Change), synced func()) error
 }

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -84,7 +86,37 @@ type Slot struct {
 // TestbedSlots are the slots of a Testbed, the object of [Slots].
 type TestbedSlots struct {
 	Meta
+	// Slots are in the order of their index.
 	Slots []Slot `json:"slots"`
+	// Partial says that Slots are only those that have changed since the client was last
+	// told of this Testbed's, and Gone the IDs of those that are no more: events of type
+	// MODIFIED mostly are. Apply has the rule.
+	Partial bool     `json:"partial,omitempty"`
+	Gone    []string `json:"gone,omitempty"`
+}
+
+// Apply returns all the slots, if before were all and next is what was told then. Neither
+// is modified.
+func (before TestbedSlots) Apply(next TestbedSlots) TestbedSlots {
+	if !next.Partial {
+		return next
+	}
+	changed := make(map[string]bool, len(next.Slots)+len(next.Gone))
+	for _, s := range next.Slots {
+		changed[s.ID] = true
+	}
+	for _, id := range next.Gone {
+		changed[id] = true
+	}
+	all := make([]Slot, 0, len(before.Slots)+len(next.Slots))
+	for _, s := range before.Slots {
+		if !changed[s.ID] {
+			all = append(all, s)
+		}
+	}
+	all = append(all, next.Slots...)
+	slices.SortFunc(all, func(a, b Slot) int { return cmp.Compare(a.Index, b.Index) })
+	return TestbedSlots{Meta: next.Meta, Slots: all}
 }
 
 // Job is a job that can run in slots. All but External is read-only.

@@ -18,25 +18,29 @@ type Request struct {
 	// ID is the client's name of a subscription, in all that is said of it.
 	ID    string `json:"id,omitempty"`
 	Kinds []Kind `json:"kinds,omitempty"`
-	// Namespace is that of the objects; empty is all that the caller may see.
+	// Namespace is that of the objects; empty is all of them, which takes the right to
+	// all of them.
 	Namespace string `json:"namespace,omitempty"`
 	// Names are those of the objects; none are all.
 	Names []string `json:"names,omitempty"`
-	// Cursor is where an earlier subscription of the same kinds, namespace and names left
-	// off, on this replica or another; without one everything is sent first.
+	// Cursor is where an earlier subscription of the same namespace and names left off, on
+	// this replica or another, or that of an [Overview]: what has changed since is sent as
+	// events, kinds that it is not about as a snapshot. Without one everything is sent first.
 	Cursor string `json:"cursor,omitempty"`
 }
 
 // Types of a [Message].
 const (
-	// Snapshot has a page of objects; after one with Cursor and without More, events
-	// follow.
+	// Snapshot has a page of objects, which take the place of what the client had of them;
+	// after one with Cursor and without More, events follow.
 	Snapshot = "SNAPSHOT"
-	// EventsMessage has what changed.
+	// EventsMessage has what changed, in an order in which it may have come about.
 	EventsMessage = "EVENTS"
-	// Bookmark says that nothing else has changed up to Cursor.
+	// Bookmark says that nothing else has changed up to Cursor. One ends what a cursor has
+	// brought, too.
 	Bookmark = "BOOKMARK"
-	// Reset says that the cursor is of no use, and why: a snapshot follows.
+	// Reset says that the cursor is of no use, and why: the client forgets all objects of
+	// the subscription, and a snapshot of all of them follows.
 	Reset = "RESET"
 	// ErrorMessage has a problem; the subscription is not, or no longer, there.
 	ErrorMessage = "ERROR"
@@ -50,7 +54,7 @@ type Message struct {
 	ID      string   `json:"id,omitempty"`
 	Objects []Object `json:"objects,omitempty"`
 	Events  []Event  `json:"events,omitempty"`
-	// Cursor is opaque.
+	// Cursor is opaque, and where to resume once this message has been taken in.
 	Cursor  string   `json:"cursor,omitempty"`
 	More    bool     `json:"more,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
@@ -65,7 +69,8 @@ type Object struct {
 }
 
 // Types of an [Event]. Between two events an object may have changed more than once: the
-// newest is told.
+// newest is told. An object that was deleted and made again under its name is told as both,
+// and has another UID. All that is [Slots] may be partial; see [TestbedSlots].
 const (
 	Added    = "ADDED"
 	Modified = "MODIFIED"
