@@ -171,6 +171,7 @@ require (
 	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/spazio-scheduler/spazio/embedded v0.1.0
 	github.com/spazio-scheduler/spazio/energy v0.1.0
+	github.com/spazio-scheduler/spazio/external v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/operator v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
@@ -217,3 +218,5 @@ replace github.com/spazio-scheduler/spazio/pronto => ../pronto
 replace github.com/spazio-scheduler/spazio/operator => ../operator
 
 replace github.com/spazio-scheduler/spazio/testbed => ../testbed
+
+replace github.com/spazio-scheduler/spazio/external => ../external

@@ -180,6 +180,7 @@ require (
 	github.com/spazio-scheduler/spazio/deploy v0.1.0
 	github.com/spazio-scheduler/spazio/embedded v0.1.0
 	github.com/spazio-scheduler/spazio/energy v0.1.0
+	github.com/spazio-scheduler/spazio/external v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/operator v0.1.0
 	github.com/spazio-scheduler/spazio/operator/service v0.1.0

@@ -92,3 +92,5 @@ replace github.com/spazio-scheduler/spazio/testbed => ../testbed
 replace github.com/spazio-scheduler/spazio/operator => ../operator
 
 replace github.com/spazio-scheduler/spazio/operator/service => ../operator/service
+
+replace github.com/spazio-scheduler/spazio/external => ../external

@@ -46,8 +46,10 @@ const patience = 10 * time.Second
 
 // Agent is who a token stands for.
 type Agent struct {
-	// Node is the node that the agent runs on; empty only of an Unbound token.
+	// Node is the node that the agent runs on; empty of an Unbound token, and of Anyone.
 	Node string
+	// User is whom the API server says it to be, where Anyone may come; else nil.
+	User *authenticationv1.UserInfo
 	// Until is when the token expires; zero if it does not say.
 	Until time.Time
 	// Review is when the API server is to be asked again: until then Identify
@@ -62,6 +64,9 @@ type Config struct {
 	// ServiceAccount is the agents', as namespace/name, and Audience that of
 	// their tokens.
 	ServiceAccount, Audience string
+	// Anyone accepts whoever has a token for the Audience, in the place of a
+	// ServiceAccount: what he may do is somebody else's to ask.
+	Anyone bool
 	// Node, if set, says whether the cluster has a node.
 	Node func(name string) bool
 	// Unbound accepts a token that is bound to no pod on a node, too, such as one that a
@@ -194,6 +199,10 @@ func (r *Reviewer) judge(claims Claims, s *authenticationv1.TokenReviewStatus) (
 		return Agent{}, fmt.Errorf("%w: %s", ErrToken, s.Error)
 	case !s.Authenticated || !slices.Contains(s.Audiences, r.config.Audience):
 		return Agent{}, fmt.Errorf("%w for audience %q", ErrToken, r.config.Audience)
+	case r.config.Anyone && s.User.Username == "":
+		return Agent{}, fmt.Errorf("%w: nobody's", ErrToken)
+	case r.config.Anyone:
+		return Agent{User: s.User.DeepCopy(), Until: claims.Until}, nil
 	case s.User.Username != r.user:
 		return Agent{}, fmt.Errorf("%w: it is that of %q, want %q", ErrRefused, s.User.Username, r.user)
 	case len(nodes) == 0 && r.config.Unbound:

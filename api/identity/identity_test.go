@@ -149,3 +149,45 @@ func FuzzParseClaims(f *testing.F) {
 		}
 	})
 }
+
+// TestAnyone: whoever has a token for the audience is told apart by what the API server
+// says, and no other claim is asked for; a token for others, or that has expired, is
+// refused without asking.
+func TestAnyone(t *testing.T) {
+	client := fake.NewClientset()
+	asked := 0
+	client.PrependReactor("create", "tokenreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		review := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
+		review.Status = authenticationv1.TokenReviewStatus{
+			Authenticated: true, Audiences: review.Spec.Audiences,
+			User: authenticationv1.UserInfo{Username: "ann", UID: "7", Groups: []string{"lab"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}},
+		}
+		return true, review, nil
+	})
+	r := identity.NewReviewer(identity.Config{
+		Reviews: client.AuthenticationV1().TokenReviews(), Anyone: true, Audience: "spazio-external", Now: func() time.Time { return noon },
+	})
+	until := noon.Add(time.Hour)
+	got, err := r.Identify(t.Context(), addr, jwt(fmt.Sprintf(`{"aud":["x","spazio-external"],"sub":"whatever","exp":%d}`, until.Unix())))
+	want := identity.Agent{
+		User: &authenticationv1.UserInfo{
+			Username: "ann", UID: "7", Groups: []string{"lab"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}},
+		},
+		Until: until, Review: noon.Add(10 * time.Minute),
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	for name, token := range map[string]string{
+		"for others": jwt(`{"aud":"spazio","sub":"ann"}`), "for nobody": jwt(`{"sub":"ann"}`),
+		"that has expired": jwt(fmt.Sprintf(`{"aud":"spazio-external","exp":%d}`, noon.Unix())), "that is none": "x",
+	} {
+		if agent, err := r.Identify(t.Context(), addr, token); !errors.Is(err, identity.ErrToken) || agent.User != nil {
+			t.Errorf("a token %s: %+v, %v", name, agent, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the API server was asked %d times, want once", asked)
+	}
+}

@@ -93,3 +93,5 @@ replace (
 	github.com/spazio-scheduler/spazio/telemetry => ../../telemetry
 	github.com/spazio-scheduler/spazio/testbed => ../../testbed
 )
+
+replace github.com/spazio-scheduler/spazio/external => ../../external

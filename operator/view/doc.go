@@ -1,4 +1,5 @@
 // Package view shows test beds to people and programs: [Slots] says of a Testbed and the
 // pods in its slots, as an API server has them, what is in each slot, by the same pure
-// package testbed/slot that the controllers go by; a [Client] reads the two.
+// package testbed/slot that the controllers go by; a [Bed] keeps that up to date from one
+// change to the next; a [Client] reads the two.
 package view

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
@@ -21,7 +22,7 @@ const nothing = "-"
 
 // SlotTable shows a Testbed's slots, below its Summary. Pods and jobs of the Testbed's
 // own namespace are named without it.
-func SlotTable(t *v1alpha1.Testbed, slots []Slot) Table {
+func SlotTable(t *v1alpha1.Testbed, slots []wire.Slot) Table {
 	out := Table{
 		Title:  Summary(t),
 		Header: []string{"INDEX", "ID", "NODE", "STATE", "POD", "JOB"},
@@ -31,7 +32,7 @@ func SlotTable(t *v1alpha1.Testbed, slots []Slot) Table {
 	for i := range slots {
 		s, pod := &slots[i], nothing
 		if s.Pod != "" {
-			pod = strings.TrimPrefix(s.Namespace+"/"+s.Pod, own)
+			pod = strings.TrimPrefix(s.PodNamespace+"/"+s.Pod, own)
 		}
 		job := cmp.Or(strings.TrimPrefix(s.ReservedFor, own), nothing)
 		out.Rows = append(out.Rows, []string{strconv.Itoa(s.Index), s.ID, s.Node, s.State.String(), pod, job})

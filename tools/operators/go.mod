@@ -64,3 +64,5 @@ replace github.com/spazio-scheduler/spazio/pronto => ../../pronto
 replace github.com/spazio-scheduler/spazio/reserve => ../../reserve
 
 replace github.com/spazio-scheduler/spazio/svd => ../../svd
+
+replace github.com/spazio-scheduler/spazio/external => ../../external

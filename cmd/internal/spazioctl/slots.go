@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
+	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/view"
 	"github.com/spazio-scheduler/spazio/report/table"
@@ -86,7 +87,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 }
 
 // showSlots prints what is in each slot, and where some are missing.
-func showSlots(out io.Writer, bed *v1alpha1.Testbed, slots []view.Slot) error {
+func showSlots(out io.Writer, bed *v1alpha1.Testbed, slots []wire.Slot) error {
 	if err := table.Table(view.SlotTable(bed, slots)).WriteText(out, table.Terminal); err != nil {
 		return err
 	}
