@@ -76,8 +76,10 @@ type Change struct {
 }
 
 // Store holds the objects. Its methods are safe for concurrent use. Errors are
-// *wire.Problem; anything else is a fault of the server. The caller's rights have been
-// checked before. What it returns may be shared and is not to be modified.
+// *wire.Problem (404 of what is not there); anything else is a fault of the server, of
+// which callers are told nothing. The caller's rights have been checked before. What it
+// returns may be shared and is not to be modified. An object of the same resourceVersion
+// is the same object.
 type Store interface {
 	// Synced returns a *wire.Problem of status 503 until everything has been read once.
 	Synced() error
@@ -95,7 +97,9 @@ type Store interface {
 	Scheduling(ctx context.Context, namespace, name string) (wire.Scheduling, error)
 
 	// CreateScheduling and ReplaceScheduling return the object as it is then. Author of
-	// what is created is the caller's name. Field paths of causes are those of wire.
+	// what is created is the caller's name. Specs are Normal and have passed Validate.
+	// Field paths of causes are those of wire. If the name is taken, CreateScheduling
+	// returns what is there, read anew, beside a *wire.Problem of status 409.
 	// ReplaceScheduling writes only at the version, if that is not empty: else 412.
 	CreateScheduling(ctx context.Context, caller Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Scheduling, error)
 	ReplaceScheduling(ctx context.Context, caller Caller, namespace, name string, version Version, spec wire.SchedulingSpec) (wire.Scheduling, error)

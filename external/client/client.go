@@ -1,0 +1,85 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// ErrInvalid is what every FieldError of this package wraps.
+var ErrInvalid = errors.New("invalid configuration or argument")
+
+// FieldError names a field or argument and the value it was refused for.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("client: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+func refuse(field string, value any, want string) error {
+	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// Config says where the interface is and who asks.
+type Config struct {
+	// URL is http[s]://HOST:PORT, without a path.
+	URL string
+	// Token says what to show. Nil shows nothing.
+	Token TokenSource
+	// HTTP makes the connections: its Transport has the TLS. Nil is http.DefaultClient.
+	HTTP *http.Client
+	// Attempts are the times that a request is made, the first one included, if it fails
+	// for a moment and may be made again; 0 is 5.
+	Attempts int
+	// Pause is before the second attempt, if the server says nothing of it, and doubles
+	// with each further one, up to MaxPause; 0 is 200 ms. The server's word counts up to
+	// MaxPause, too; 0 is 10 s.
+	Pause, MaxPause time.Duration
+}
+
+// Client makes requests. It is safe for concurrent use.
+type Client struct {
+	base   *url.URL
+	config Config
+}
+
+// New makes a client; it connects to nothing yet. The error is a *FieldError.
+func New(config Config) (*Client, error) {
+	base, err := url.Parse(config.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || strings.Trim(base.Path, "/") != "" || base.RawQuery != "" || base.User != nil {
+		return nil, refuse("URL", config.URL, "http[s]://HOST:PORT")
+	}
+	base.Path, base.Fragment = "", ""
+	if config.HTTP == nil {
+		config.HTTP = http.DefaultClient
+	}
+	for _, f := range []struct {
+		field    string
+		value    *time.Duration
+		standard time.Duration
+	}{{"Pause", &config.Pause, 200 * time.Millisecond}, {"MaxPause", &config.MaxPause, 10 * time.Second}} {
+		if *f.value < 0 {
+			return nil, refuse(f.field, *f.value, "positive")
+		}
+		if *f.value == 0 {
+			*f.value = f.standard
+		}
+	}
+	if config.Attempts < 0 {
+		return nil, refuse("Attempts", config.Attempts, "positive")
+	}
+	if config.Attempts == 0 {
+		config.Attempts = 5
+	}
+	return &Client{base: base, config: config}, nil
+}

@@ -1,0 +1,165 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
+)
+
+// Media types of bodies.
+const (
+	jsonType       = "application/json"
+	mergePatchType = "application/merge-patch+json"
+)
+
+// read returns the body of a request, which is of the media type.
+func (s *Server) read(c *call, mediaType string) ([]byte, error) {
+	is, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || is != mediaType {
+		if mediaType == mergePatchType {
+			c.w.Header().Set("Accept-Patch", mediaType)
+		}
+		return nil, Refuse(http.StatusUnsupportedMediaType, "The body must be of type "+mediaType+".")
+	}
+	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, Refuse(http.StatusUnsupportedMediaType, "The body must not be encoded.")
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, s.config.Limits.Body))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return nil, Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("The body must have at most %d bytes.", long.Limit))
+	case err != nil:
+		return nil, Refuse(http.StatusBadRequest, "The body could not be read.")
+	}
+	return data, nil
+}
+
+// decode reads a JSON body into v.
+func (s *Server) decode(c *call, v any) error {
+	data, err := s.read(c, jsonType)
+	if err != nil {
+		return err
+	}
+	if err := wire.Decode(data, v); err != nil {
+		return malformed(err)
+	}
+	return nil
+}
+
+// malformed is the problem of a body that is not what it should be; it names the field,
+// where that is known.
+func malformed(err error) *wire.Problem {
+	cause := wire.Cause{Reason: wire.Invalid, Message: strings.TrimPrefix(err.Error(), wire.ErrMalformed.Error()+": ")}
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		cause.Field = kind.Field
+		cause.Message = "must not be a JSON " + kind.Value
+	}
+	return Refuse(http.StatusBadRequest, "The body is not the JSON that is wanted.", cause)
+}
+
+// answer writes v as JSON.
+func (c *call) answer(status int, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Content-Type", jsonType)
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(append(data, '\n')) // a caller that has gone is told nothing
+	return nil
+}
+
+// answerVersion writes an object of the version, or, to who reads and has it already, that
+// it is still so.
+func (c *call) answerVersion(status int, version Version, v any) error {
+	header := c.w.Header()
+	header.Set("Cache-Control", "private, no-cache")
+	if version != "" {
+		tag := etag(version)
+		header.Set("ETag", tag)
+		if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
+			if matches(c.r.Header.Values("If-None-Match"), tag) {
+				c.w.WriteHeader(http.StatusNotModified)
+				return nil
+			}
+		}
+	}
+	return c.answer(status, v)
+}
+
+func (c *call) answerNothing() error {
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func etag(version Version) string { return `"` + version + `"` }
+
+// matches says whether If-None-Match has the tag, by weak comparison.
+func matches(lines []string, tag string) bool {
+	for entry := range strings.SplitSeq(strings.Join(lines, ","), ",") {
+		entry = strings.TrimPrefix(strings.TrimSpace(entry), "W/")
+		if entry == tag || entry == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// ifMatch returns the version at which alone may be written, empty for any. A weak tag
+// matches nothing.
+func (c *call) ifMatch() (Version, error) {
+	text := strings.TrimSpace(strings.Join(c.r.Header.Values("If-Match"), ","))
+	switch {
+	case text == "" || text == "*":
+		return "", nil
+	case strings.HasPrefix(text, "W/"):
+		return "", Refuse(http.StatusPreconditionFailed, "If-Match takes strong tags alone.")
+	}
+	version, ok := strings.CutPrefix(text, `"`)
+	version, closed := strings.CutSuffix(version, `"`)
+	if !ok || !closed || version == "" || strings.ContainsAny(version, "\", ") {
+		return "", Refuse(http.StatusBadRequest, `If-Match must be one ETag, with its quotation marks, or "*".`)
+	}
+	if _, err := CompareVersions(version, version); err != nil {
+		// No object has ever had such a version.
+		return "", Refuse(http.StatusPreconditionFailed, "The object has another version.")
+	}
+	return version, nil
+}
+
+// object reads a JSON object as maps, and writes it in one spelling.
+func object(data []byte) (map[string]any, error) {
+	v, err := decodeAny(data)
+	if err != nil {
+		return nil, err
+	}
+	is, ok := v.(map[string]any)
+	if !ok {
+		return nil, Refuse(http.StatusUnprocessableEntity, "The data must be a JSON object.",
+			wire.Cause{Reason: wire.Invalid, Message: "must be a JSON object"})
+	}
+	return is, nil
+}
+
+// decodeAny reads any JSON value; numbers stay as they are written.
+func decodeAny(data []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, malformed(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, malformed(errors.New("something follows the value"))
+	}
+	return v, nil
+}

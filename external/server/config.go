@@ -1,0 +1,148 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
+)
+
+// ErrInvalid is what every FieldError of this package wraps.
+var ErrInvalid = errors.New("invalid configuration")
+
+// FieldError names a field of Config and the value it was refused for.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("server: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Config is what a Server is made of.
+type Config struct {
+	// Store, Authenticator and Authorizer are required.
+	Store         Store
+	Authenticator Authenticator
+	Authorizer    Authorizer
+	// Hosts are the names, without a port, by which the server may be addressed. Beside
+	// them any IP address is, and localhost; none are all names.
+	Hosts []string
+	// Origins are those of pages, SCHEME://HOST[:PORT], that may use the interface beside
+	// its own.
+	Origins []string
+	// SeedPaths serves the paths of the thesis, too, in DefaultNamespace ("default").
+	SeedPaths        bool
+	DefaultNamespace string
+	// UI makes what answers at /ui/, without authentication: its pages ask for a token and
+	// exchange it for a session. It is given the server, for requests of its own with the
+	// cookie of a page's. Nil is no UI.
+	UI     func(api http.Handler) http.Handler
+	Limits Limits
+	// Logger is slog.Default() if nil.
+	Logger *slog.Logger
+	// Registerer gets the metrics, if it is not nil.
+	Registerer prometheus.Registerer
+}
+
+// Limits bound what callers may use. Zero fields have the defaults.
+type Limits struct {
+	// Body is the longest body of a request in bytes (1 MiB), External that of what
+	// outside programs keep in a job (64 KiB).
+	Body     int64
+	External int
+	// Page is the greatest and the default number of objects of a page (500).
+	Page int
+	// Rate is how many requests a second a caller may make (100), Burst how many at once
+	// (200).
+	Rate  float64
+	Burst int
+	// Timeout is how long a request may take (30 s).
+	Timeout time.Duration
+	// Connections are the watches at a time, of all callers (1,000), Subscriptions those
+	// of one of them (32), and Message is the longest message to a watch in bytes (16 KiB).
+	Connections   int
+	Subscriptions int
+	Message       int64
+}
+
+func (l Limits) withDefaults() Limits {
+	setDefault(&l.Body, 1<<20)
+	setDefault(&l.External, 64<<10)
+	setDefault(&l.Page, 500)
+	setDefault(&l.Rate, 100)
+	setDefault(&l.Burst, 200)
+	setDefault(&l.Timeout, 30*time.Second)
+	setDefault(&l.Connections, 1000)
+	setDefault(&l.Subscriptions, 32)
+	setDefault(&l.Message, 16<<10)
+	return l
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.DefaultNamespace, "default")
+	c.Limits = c.Limits.withDefaults()
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func (c *Config) validate() error {
+	switch {
+	case c.Store == nil:
+		return required("Store")
+	case c.Authenticator == nil:
+		return required("Authenticator")
+	case c.Authorizer == nil:
+		return required("Authorizer")
+	case !wire.ValidNamespace(c.DefaultNamespace):
+		return refuse("DefaultNamespace", c.DefaultNamespace, "a namespace's name")
+	}
+	for _, host := range c.Hosts {
+		if host == "" || strings.ContainsAny(host, ":/ ") {
+			return refuse("Hosts", host, "a host's name, without a port")
+		}
+	}
+	return c.Limits.validate()
+}
+
+func (l *Limits) validate() error {
+	for _, f := range []struct {
+		field string
+		value float64
+	}{
+		{"Body", float64(l.Body)}, {"External", float64(l.External)}, {"Page", float64(l.Page)},
+		{"Rate", l.Rate}, {"Burst", float64(l.Burst)}, {"Timeout", float64(l.Timeout)},
+		{"Connections", float64(l.Connections)}, {"Subscriptions", float64(l.Subscriptions)}, {"Message", float64(l.Message)},
+	} {
+		if !(f.value > 0) {
+			return refuse("Limits."+f.field, f.value, "positive")
+		}
+	}
+	return nil
+}
+
+func required(field string) error { return refuse(field, nil, "given") }
+
+func refuse(field string, value any, want string) error {
+	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}

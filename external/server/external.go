@@ -1,0 +1,141 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
+)
+
+// setExternal is PUT of what outside programs keep in a job.
+func (s *Server) setExternal(c *call) error {
+	version, data, err := s.readExternal(c, jsonType)
+	if err != nil {
+		return err
+	}
+	value, err := object(data)
+	if err != nil {
+		return err
+	}
+	if data, err = s.encodeExternal(value); err != nil {
+		return err
+	}
+	job, err := s.config.Store.SetExternal(c.r.Context(), c.caller, c.namespace, c.name, version, data)
+	if err != nil {
+		return err
+	}
+	return c.answerVersion(http.StatusOK, job.ResourceVersion, job)
+}
+
+// patchExternal merges a patch into it (RFC 7386).
+func (s *Server) patchExternal(c *call) error {
+	version, data, err := s.readExternal(c, mergePatchType)
+	if err != nil {
+		return err
+	}
+	patch, err := decodeAny(data)
+	if err != nil {
+		return err
+	}
+	edit := func(now json.RawMessage) (json.RawMessage, error) {
+		var target any
+		if len(now) > 0 {
+			if target, err = decodeAny(now); err != nil {
+				return nil, fmt.Errorf("data of job %s/%s: %s", c.namespace, c.name, err)
+			}
+		}
+		merged, ok := mergePatch(target, patch).(map[string]any)
+		if !ok {
+			return nil, Refuse(http.StatusUnprocessableEntity, "The patch would leave no JSON object.",
+				wire.Cause{Reason: wire.Invalid, Message: "must be a JSON object"})
+		}
+		return s.encodeExternal(merged)
+	}
+	job, err := s.config.Store.UpdateExternal(c.r.Context(), c.caller, c.namespace, c.name, version, edit)
+	if err != nil {
+		return err
+	}
+	return c.answerVersion(http.StatusOK, job.ResourceVersion, job)
+}
+
+func (s *Server) readExternal(c *call, mediaType string) (Version, []byte, error) {
+	version, err := c.ifMatch()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := s.config.Store.Synced(); err != nil {
+		return "", nil, err
+	}
+	data, err := s.read(c, mediaType)
+	return version, data, err
+}
+
+// encodeExternal writes the data in one spelling: keys in order, without blanks. It is
+// that whose length counts.
+func (s *Server) encodeExternal(value map[string]any) (json.RawMessage, error) {
+	if field, ok := unstorable(value, ""); !ok {
+		return nil, Refuse(http.StatusUnprocessableEntity, "The data has a number that is too large.",
+			wire.Cause{Field: field, Reason: wire.Invalid, Message: "must be a number that a double can hold"})
+	}
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	data := bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
+	if most := s.config.Limits.External; len(data) > most {
+		return nil, Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("The data must have at most %d bytes.", most))
+	}
+	return data, nil
+}
+
+// unstorable finds a number beyond a double's range, which no JSON library reads.
+func unstorable(value any, field string) (string, bool) {
+	switch v := value.(type) {
+	case json.Number:
+		_, err := v.Float64()
+		return field, err == nil
+	case map[string]any:
+		for key, member := range v {
+			below := key
+			if field != "" {
+				below = field + "." + key
+			}
+			if at, ok := unstorable(member, below); !ok {
+				return at, false
+			}
+		}
+	case []any:
+		for i, member := range v {
+			if at, ok := unstorable(member, fmt.Sprintf("%s[%d]", field, i)); !ok {
+				return at, false
+			}
+		}
+	}
+	return "", true
+}
+
+// mergePatch is MergePatch of RFC 7386. Target and patch are not modified; what it returns
+// may share parts of both.
+func mergePatch(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	was, _ := target.(map[string]any)
+	merged := make(map[string]any, len(was)+len(changes))
+	for key, value := range was {
+		merged[key] = value
+	}
+	for key, change := range changes {
+		if change == nil {
+			delete(merged, key)
+			continue
+		}
+		merged[key] = mergePatch(merged[key], change)
+	}
+	return merged
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
+)
+
+// Names of the session's cookie. The first, of TLS, is one that no other host, path or
+// plain connection can set.
+const (
+	secureCookie = "__Host-spazio-session"
+	plainCookie  = "spazio-session"
+)
+
+// maxToken is the longest token in bytes: browsers drop cookies beyond 4,096.
+const maxToken = 3800
+
+func cookieName(r *http.Request) string {
+	if r.TLS != nil {
+		return secureCookie
+	}
+	return plainCookie
+}
+
+// sessionCookie is the cookie of a token that ends at the time, if that is not zero; with
+// an empty token it takes the browser's away.
+func sessionCookie(r *http.Request, token string, expires time.Time) *http.Cookie {
+	c := &http.Cookie{
+		Name: cookieName(r), Value: token, Path: "/", Expires: expires,
+		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+	}
+	if token == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// tokenOf returns the token that a request shows: of the header, else of the session.
+func tokenOf(r *http.Request) string {
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, token, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return ""
+		}
+		return strings.TrimSpace(token)
+	}
+	if cookie, err := r.Cookie(cookieName(r)); err == nil {
+		return cookie.Value
+	}
+	return ""
+}
+
+// identify says who makes a request.
+func (s *Server) identify(r *http.Request) (Caller, error) {
+	return s.authenticate(r.Context(), tokenOf(r))
+}
+
+// authenticate says who shows a token.
+func (s *Server) authenticate(ctx context.Context, token string) (Caller, error) {
+	if token == "" {
+		return Caller{}, Refuse(http.StatusUnauthorized, "A bearer token is needed.")
+	}
+	if !plausible(token) {
+		return Caller{}, Refuse(http.StatusUnauthorized, "The token is not valid.")
+	}
+	return s.config.Authenticator.Authenticate(ctx, token)
+}
+
+// plausible says whether a token is one as RFC 6750 has them.
+func plausible(token string) bool {
+	if len(token) > maxToken {
+		return false
+	}
+	for _, c := range []byte(strings.TrimRight(token, "=")) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && ('0' > c || c > '9') && !strings.ContainsRune("-._~+/", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkSource refuses requests to a name that is not the server's, by which a page from
+// elsewhere could be taken for ours, and those of pages from elsewhere.
+func (s *Server) checkSource(r *http.Request) *wire.Problem {
+	if !s.knowsHost(r.Host) {
+		return Refuse(http.StatusMisdirectedRequest, "The server has another name.")
+	}
+	if err := s.crossing.Check(r); err != nil || !s.knowsOrigin(r) {
+		return Refuse(http.StatusForbidden, "Pages from elsewhere may not use the interface.")
+	}
+	return nil
+}
+
+func (s *Server) knowsHost(hostport string) bool {
+	if len(s.config.Hosts) == 0 {
+		return true
+	}
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport
+	}
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || slices.Contains(s.config.Hosts, host)
+}
+
+// knowsOrigin goes beyond CrossOriginProtection, which lets reading pass: who watches
+// reads, and no page from elsewhere has reason to.
+func (s *Server) knowsOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(s.config.Origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// secure sets the headers of all answers; those of pages are theirs.
+func secure(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// pages sets the headers of pages, which may load what is the server's own and nothing
+// else.
+func pages(ui http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
+		ui.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,232 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
+)
+
+// Server answers requests. Its methods are safe for concurrent use; Run is called once.
+type Server struct {
+	config   Config
+	mux      *http.ServeMux
+	crossing *http.CrossOriginProtection
+	callers  *callers
+	requests *prometheus.CounterVec
+}
+
+// New makes a server. The error is a *FieldError.
+func New(config Config) (*Server, error) {
+	config = config.withDefaults()
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config:   config,
+		mux:      http.NewServeMux(),
+		crossing: http.NewCrossOriginProtection(),
+		callers:  newCallers(config.Limits),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "spazio_testbed_requests_total",
+			Help: "Requests to the external scheduler's interface by the status of the answer.",
+		}, []string{"code"}),
+	}
+	for _, origin := range config.Origins {
+		if err := s.crossing.AddTrustedOrigin(origin); err != nil {
+			return nil, &FieldError{Field: "Origins", Value: origin, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		}
+	}
+	if config.Registerer != nil {
+		if err := config.Registerer.Register(s.requests); err != nil {
+			return nil, &FieldError{Field: "Registerer", Value: "requests_total", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		}
+	}
+	s.serveRoutes(routes())
+	if config.UI != nil {
+		s.mux.Handle("/ui/", pages(config.UI(s)))
+		s.mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusFound))
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, r, Caller{}, Refuse(http.StatusNotFound, "There is no such path."))
+	})
+	return s, nil
+}
+
+// Run does what answering takes beside requests, until ctx ends; then it ends the watches
+// and returns when all have ended.
+func (s *Server) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// ServeHTTP answers a request. A panic becomes an answer of status 500.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &recorder{ResponseWriter: w}
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.failed(rec, r, fault)
+		}
+		s.requests.WithLabelValues(strconv.Itoa(rec.status())).Inc()
+	}()
+	secure(w.Header())
+	if p := s.checkSource(r); p != nil {
+		s.refuse(rec, r, Caller{}, p)
+		return
+	}
+	s.mux.ServeHTTP(rec, r)
+}
+
+// failed answers for a handler that panicked. Where an answer has begun it cannot be
+// taken back: the connection is cut, so that nobody takes it for a whole one.
+func (s *Server) failed(w *recorder, r *http.Request, fault any) {
+	if err, ok := fault.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+		s.config.Logger.LogAttrs(r.Context(), slog.LevelError, "handler panicked",
+			slog.String("method", r.Method), slog.String("path", r.URL.Path),
+			slog.Any("fault", fault), slog.String("stack", string(debug.Stack())))
+	}
+	begun := w.code != 0
+	w.code = http.StatusInternalServerError
+	if begun {
+		s.requests.WithLabelValues(strconv.Itoa(w.code)).Inc()
+		panic(http.ErrAbortHandler)
+	}
+	w.code = 0
+	writeProblem(w, Refuse(http.StatusInternalServerError, "The server failed. Its log says why."))
+}
+
+// refuse answers with the problem that err is, and logs it: faults of the server as
+// errors.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, caller Caller, err error) {
+	p := problemOf(err)
+	level := slog.LevelInfo
+	if p.Status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	s.config.Logger.LogAttrs(r.Context(), level, "request refused",
+		slog.Int("status", p.Status), slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.String("caller", caller.Name), slog.String("why", err.Error()))
+	writeProblem(w, p)
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	code int
+}
+
+func (w *recorder) WriteHeader(code int) {
+	// Statuses of the first hundred but for 101 come before the answer.
+	if w.code == 0 && (code >= http.StatusOK || code == http.StatusSwitchingProtocols) {
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *recorder) Write(data []byte) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+func (w *recorder) status() int {
+	if w.code == 0 {
+		return http.StatusOK
+	}
+	return w.code
+}
+
+// Unwrap lets http.ResponseController find what the writer can do.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// call is a request of a caller who may make it.
+type call struct {
+	w               http.ResponseWriter
+	r               *http.Request
+	caller          Caller
+	namespace, name string
+}
+
+// answer of one row, by methods.
+func (s *Server) serveRoutes(rows []route) {
+	paths := make(map[string]map[string]route)
+	for _, row := range rows {
+		if paths[row.path] == nil {
+			paths[row.path] = make(map[string]route)
+		}
+		paths[row.path][row.method] = row
+	}
+	for path, methods := range paths {
+		allow := allowed(methods)
+		s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			method := r.Method
+			if method == http.MethodHead {
+				method = http.MethodGet
+			}
+			row, ok := methods[method]
+			if !ok {
+				w.Header().Set("Allow", allow)
+				s.refuse(w, r, Caller{}, Refuse(http.StatusMethodNotAllowed, "The path takes "+allow+"."))
+				return
+			}
+			s.serve(&row, w, r)
+		})
+	}
+}
+
+// serve takes a request through the steps that all rows have in common.
+func (s *Server) serve(row *route, w http.ResponseWriter, r *http.Request) {
+	if !row.long {
+		ctx, cancel := context.WithTimeout(r.Context(), s.config.Limits.Timeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	c := &call{w: w, r: r, namespace: r.PathValue("namespace"), name: r.PathValue("name")}
+	if err := s.admit(row, c); err != nil {
+		s.refuse(w, r, c.caller, err)
+		return
+	}
+	if err := row.serve(s, c); err != nil {
+		s.refuse(w, r, c.caller, err)
+	}
+}
+
+// admit says why the caller may not make the request, before its body is read.
+func (s *Server) admit(row *route, c *call) error {
+	if row.anonymous {
+		return checkQuery(row, c.r)
+	}
+	var err error
+	if c.caller, err = s.identify(c.r); err != nil {
+		return err
+	}
+	if err := s.callers.enter(c.caller); err != nil {
+		return err
+	}
+	if err := checkQuery(row, c.r); err != nil {
+		return err
+	}
+	if c.namespace == "" {
+		c.namespace = c.r.URL.Query().Get("namespace")
+	}
+	if c.namespace != "" && !wire.ValidNamespace(c.namespace) || c.name != "" && !wire.ValidName(c.name) {
+		return Refuse(http.StatusNotFound, "Nothing can have this name: names are of lower-case letters, digits and hyphens.")
+	}
+	if row.verb == "" {
+		return nil
+	}
+	access := Access{Verb: row.verb, Kind: row.kind, Namespace: c.namespace, Name: c.name, External: row.external}
+	return s.authorize(c.r.Context(), c.caller, access)
+}
+
+func (s *Server) authorize(ctx context.Context, caller Caller, access Access) error {
+	return s.config.Authorizer.Authorize(ctx, caller, access)
+}

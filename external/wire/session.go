@@ -1,0 +1,15 @@
+package wire
+
+import "time"
+
+// Login is what POST /session takes.
+type Login struct {
+	Token string `json:"token"`
+}
+
+// Session is who a caller is.
+type Session struct {
+	User string `json:"user"`
+	// Expires is when the token ends, if that is known.
+	Expires *time.Time `json:"expires,omitempty"`
+}

@@ -1,0 +1,222 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Bounds of a scheduling.
+const (
+	MaxQueue    = 5000
+	MaxSlotJobs = 1024
+	MaxJobSlots = 5000
+)
+
+// Values of a SchedulingSpec's enumerations; the first of each is the default.
+const (
+	Strict  = "Strict"
+	Relaxed = "Relaxed"
+
+	ConfirmNone = "None"
+	ConfirmEach = "Each"
+
+	Continue = "Continue"
+	Stop     = "Stop"
+)
+
+// Reasons of causes.
+const (
+	Required    = "Required"
+	Invalid     = "Invalid"
+	Duplicate   = "Duplicate"
+	TooMany     = "TooMany"
+	Unsupported = "Unsupported"
+	Immutable   = "Immutable"
+)
+
+// ParseName reads NAME, which is in the namespace, or NAMESPACE/NAME.
+func ParseName(text, namespace string) (testbed.Name, error) {
+	name := testbed.Name{Namespace: namespace, Name: text}
+	if strings.Contains(text, "/") {
+		var err error
+		if name, err = testbed.ParseName(text); err != nil {
+			return testbed.Name{}, err
+		}
+	}
+	if !ValidNamespace(name.Namespace) || !ValidName(name.Name) {
+		return testbed.Name{}, testbed.Refuse("Name", text, "NAME or NAMESPACE/NAME, of lower-case letters, digits and hyphens")
+	}
+	return name, nil
+}
+
+// ValidName says whether an object can have the name: an RFC 1123 subdomain.
+func ValidName(name string) bool {
+	const longest = 253
+	if len(name) > longest {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if !validLabel(label, longest) {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidNamespace says whether a namespace can have the name: an RFC 1123 label.
+func ValidNamespace(name string) bool {
+	const longest = 63
+	return validLabel(name, longest)
+}
+
+func validLabel(label string, longest int) bool {
+	if label == "" || len(label) > longest || label[0] == '-' || label[len(label)-1] == '-' {
+		return false
+	}
+	return strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// Normal returns the spec with what is left out filled in, as a scheduling of the
+// namespace has it: names are NAMESPACE/NAME, enumerations have a value. Two specs that
+// mean the same are then the same. What cannot be read stays as it is.
+func (s SchedulingSpec) Normal(namespace string) SchedulingSpec {
+	s.Testbed = normalName(s.Testbed, namespace)
+	s.Queue = slices.Clone(s.Queue)
+	for i, job := range s.Queue {
+		s.Queue[i] = normalName(job, namespace)
+	}
+	if s.Slots != nil {
+		slots := SlotBased{Mode: orDefault(s.Slots.Mode, Strict), Jobs: slices.Clone(s.Slots.Jobs)}
+		for i := range slots.Jobs {
+			slots.Jobs[i].Job = normalName(slots.Jobs[i].Job, namespace)
+			slots.Jobs[i].Slots = slices.Clone(slots.Jobs[i].Slots)
+		}
+		s.Slots = &slots
+	}
+	s.Confirm = orDefault(s.Confirm, ConfirmNone)
+	s.OnFailure = orDefault(s.OnFailure, Continue)
+	return s
+}
+
+func normalName(text, namespace string) string {
+	name, err := ParseName(text, namespace)
+	if err != nil {
+		return text
+	}
+	return name.String()
+}
+
+func orDefault(value, byDefault string) string {
+	if value == "" {
+		return byDefault
+	}
+	return value
+}
+
+// Validate says what is wrong with the spec of a scheduling in the namespace, by itself:
+// whether what it names is there, only the server knows. Causes are in the order of the
+// fields, at most MaxCauses.
+func (s *SchedulingSpec) Validate(namespace string) []Cause {
+	v := validation{namespace: namespace}
+	v.name("testbed", s.Testbed)
+	switch {
+	case len(s.Queue) > 0 && s.Slots != nil:
+		v.add("slots", Invalid, "is not allowed beside queue")
+	case len(s.Queue) == 0 && s.Slots == nil:
+		v.add("queue", Required, "must have one entry or more, or else slots be given")
+	}
+	v.queue(s.Queue)
+	if s.Slots != nil {
+		v.slots(s.Slots)
+	}
+	v.oneOf("confirm", s.Confirm, ConfirmNone, ConfirmEach)
+	v.oneOf("onFailure", s.OnFailure, Continue, Stop)
+	if ttl := s.TTLSecondsAfterFinished; ttl != nil && *ttl < 0 {
+		v.add("ttlSecondsAfterFinished", Invalid, "must not be negative")
+	}
+	return v.causes
+}
+
+// MaxCauses are told of a body.
+const MaxCauses = 50
+
+type validation struct {
+	namespace string
+	causes    []Cause
+}
+
+func (v *validation) add(field, reason, message string) {
+	if len(v.causes) < MaxCauses {
+		v.causes = append(v.causes, Cause{Field: field, Reason: reason, Message: message})
+	}
+}
+
+// name returns the name as NAMESPACE/NAME, if it is one.
+func (v *validation) name(field, text string) string {
+	if text == "" {
+		v.add(field, Required, "must be NAME or NAMESPACE/NAME")
+		return ""
+	}
+	name, err := ParseName(text, v.namespace)
+	if err != nil {
+		v.add(field, Invalid, "must be NAME or NAMESPACE/NAME, of lower-case letters, digits and hyphens")
+		return ""
+	}
+	return name.String()
+}
+
+func (v *validation) oneOf(field, value string, values ...string) {
+	if value != "" && !slices.Contains(values, value) {
+		v.add(field, Unsupported, "must be one of "+strings.Join(values, ", "))
+	}
+}
+
+func (v *validation) queue(queue []string) {
+	if len(queue) > MaxQueue {
+		v.add("queue", TooMany, fmt.Sprintf("must have at most %d entries", MaxQueue))
+	}
+	for i, job := range queue[:min(len(queue), MaxQueue)] {
+		v.name(fmt.Sprintf("queue[%d]", i), job)
+	}
+}
+
+func (v *validation) slots(s *SlotBased) {
+	v.oneOf("slots.mode", s.Mode, Strict, Relaxed)
+	switch n := len(s.Jobs); {
+	case n == 0:
+		v.add("slots.jobs", Required, "must have a job")
+	case n > MaxSlotJobs:
+		v.add("slots.jobs", TooMany, fmt.Sprintf("must have at most %d jobs", MaxSlotJobs))
+	}
+	seen := make(map[string]bool, len(s.Jobs))
+	for i, job := range s.Jobs[:min(len(s.Jobs), MaxSlotJobs)] {
+		field := fmt.Sprintf("slots.jobs[%d].", i)
+		if name := v.name(field+"job", job.Job); name != "" {
+			if seen[name] {
+				v.add(field+"job", Duplicate, "is placed already")
+			}
+			seen[name] = true
+		}
+		v.refs(field+"slots", job.Slots)
+	}
+}
+
+func (v *validation) refs(field string, slots []slot.Ref) {
+	switch n := len(slots); {
+	case n == 0:
+		v.add(field, Required, "must have a slot")
+	case n > MaxJobSlots:
+		v.add(field, TooMany, fmt.Sprintf("must have at most %d slots", MaxJobSlots))
+	}
+	seen := make(map[slot.Ref]bool, len(slots))
+	for i, ref := range slots[:min(len(slots), MaxJobSlots)] {
+		if seen[ref] {
+			v.add(fmt.Sprintf("%s[%d]", field, i), Duplicate, "is given already")
+		}
+		seen[ref] = true
+	}
+}
