@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,6 +101,17 @@ func (c *call) answerVersion(status int, version Version, v any) error {
 func (c *call) answerNothing() error {
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// answerHashed is answerVersion of what has no version that all replicas agree on: its tag
+// is made of its bytes.
+func (c *call) answerHashed(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	return c.answerVersion(http.StatusOK, hex.EncodeToString(sum[:12]), json.RawMessage(data))
 }
 
 func etag(version Version) string { return `"` + version + `"` }

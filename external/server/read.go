@@ -32,22 +32,21 @@ func (s *Server) listSchedulings(c *call) error {
 }
 
 // getTestbed is a Testbed, with its slots if they are asked for. They change by
-// themselves: the version is then that of both.
+// themselves, without a version of the Testbed.
 func (s *Server) getTestbed(c *call) error {
 	object, err := gotten(s, c, s.config.Store.Testbed)
 	if err != nil {
 		return err
 	}
-	version := object.ResourceVersion
-	if c.r.URL.Query().Get("slots") == "true" {
-		slots, err := s.config.Store.Slots(c.r.Context(), c.namespace, c.name)
-		if err != nil {
-			return err
-		}
-		object.Slots = slots.Slots
-		version += "-" + slots.ResourceVersion
+	if c.r.URL.Query().Get("slots") != "true" {
+		return c.answerVersion(http.StatusOK, object.ResourceVersion, object)
 	}
-	return c.answerVersion(http.StatusOK, version, object)
+	slots, err := s.config.Store.Slots(c.r.Context(), c.namespace, c.name)
+	if err != nil {
+		return err
+	}
+	object.Slots = slots.Slots
+	return c.answerHashed(object)
 }
 
 func (s *Server) getSlots(c *call) error {
@@ -59,7 +58,7 @@ func (s *Server) getSlots(c *call) error {
 	if slots == nil {
 		slots = []wire.Slot{}
 	}
-	return c.answerVersion(http.StatusOK, object.ResourceVersion, slots)
+	return c.answerHashed(slots)
 }
 
 func (s *Server) getJob(c *call) error {

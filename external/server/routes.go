@@ -21,9 +21,10 @@ type route struct {
 	verb     Verb
 	kind     wire.Kind
 	external bool
-	// anonymous rows need no token; long ones may take longer than others.
-	anonymous, long bool
-	query           []parameter
+	// anonymous rows need no token; long ones may take longer than others; those of seed
+	// are of the default namespace.
+	anonymous, long, seed bool
+	query                 []parameter
 	// body is of bodyType, of any shape if it is nil.
 	body     any
 	bodyType string

@@ -49,7 +49,11 @@ func New(config Config) (*Server, error) {
 			return nil, &FieldError{Field: "Registerer", Value: "requests_total", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 		}
 	}
-	s.serveRoutes(routes())
+	rows := routes()
+	if config.SeedPaths {
+		rows = append(rows, seedRoutes()...)
+	}
+	s.serveRoutes(rows)
 	if config.UI != nil {
 		s.mux.Handle("/ui/", pages(config.UI(s)))
 		s.mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusFound))
@@ -155,7 +159,7 @@ type call struct {
 	namespace, name string
 }
 
-// answer of one row, by methods.
+// serveRoutes serves the rows, those of one path by their methods.
 func (s *Server) serveRoutes(rows []route) {
 	paths := make(map[string]map[string]route)
 	for _, row := range rows {
@@ -214,7 +218,10 @@ func (s *Server) admit(row *route, c *call) error {
 	if err := checkQuery(row, c.r); err != nil {
 		return err
 	}
-	if c.namespace == "" {
+	switch {
+	case row.seed:
+		c.namespace = s.config.DefaultNamespace
+	case c.namespace == "":
 		c.namespace = c.r.URL.Query().Get("namespace")
 	}
 	if c.namespace != "" && !wire.ValidNamespace(c.namespace) || c.name != "" && !wire.ValidName(c.name) {

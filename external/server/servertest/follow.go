@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/spazio-scheduler/spazio/external/server"
@@ -25,6 +26,7 @@ func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced fun
 			})
 		}
 	}
+	s.bookmark(f)
 	s.followers[f] = true
 	s.mu.Unlock()
 	defer func() {
@@ -48,6 +50,25 @@ func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced fun
 				tell(change)
 			}
 		}
+	}
+}
+
+// Bookmark tells who follows that all changes up to now have been told.
+func (s *Store) Bookmark() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for f := range s.followers {
+		s.bookmark(f)
+	}
+}
+
+// bookmark is of one version for all kinds: the store counts changes of all together.
+func (s *Store) bookmark(f *follower) {
+	if s.version == 0 {
+		return // no object has had a version yet, and none is 0
+	}
+	for _, kind := range []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings} {
+		f.add(server.Change{Type: wire.Bookmark, Kind: kind, Version: strconv.FormatUint(s.version, 10), At: s.now()})
 	}
 }
 
