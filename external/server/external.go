@@ -42,8 +42,10 @@ func (s *Server) patchExternal(c *call) error {
 	edit := func(now json.RawMessage) (json.RawMessage, error) {
 		var target any
 		if len(now) > 0 {
+			var err error
 			if target, err = decodeAny(now); err != nil {
-				return nil, fmt.Errorf("data of job %s/%s: %s", c.namespace, c.name, err)
+				// The caller is not to blame: it must not become a problem of theirs.
+				return nil, fmt.Errorf("data of job %s/%s: %v", c.namespace, c.name, err) //nolint:errorlint // not to be found by errors.As
 			}
 		}
 		merged, ok := mergePatch(target, patch).(map[string]any)

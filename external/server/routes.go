@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -35,6 +36,9 @@ type route struct {
 	serve    func(*Server, *call) error
 }
 
+// either is an answer of one type or another.
+type either []any
+
 // parameter is one of the query; without values it takes any text.
 type parameter struct {
 	name, summary string
@@ -59,31 +63,33 @@ func routes() []route {
 		lists(wire.Schedulings, wire.List[wire.Scheduling]{}, (*Server).listSchedulings),
 		[]route{
 			{method: http.MethodGet, path: testbed, summary: "A test bed.", verb: Get, kind: wire.Testbeds, query: []parameter{withSlots},
-				answers: map[int]any{200: wire.Testbed{}, 304: nil}, problems: []int{404, 503}, serve: (*Server).getTestbed},
+				answers: map[int]any{200: wire.Testbed{}, 304: nil}, problems: []int{404}, serve: (*Server).getTestbed},
 			{method: http.MethodGet, path: testbed + "/slots", summary: "The slots of a test bed.", verb: Get, kind: wire.Testbeds,
-				answers: map[int]any{200: []wire.Slot{}, 304: nil}, problems: []int{404, 503}, serve: (*Server).getSlots},
+				answers: map[int]any{200: []wire.Slot{}, 304: nil}, problems: []int{404}, serve: (*Server).getSlots},
 			{method: http.MethodGet, path: job, summary: "A job.", verb: Get, kind: wire.Jobs,
-				answers: map[int]any{200: wire.Job{}, 304: nil}, problems: []int{404, 503}, serve: (*Server).getJob},
+				answers: map[int]any{200: wire.Job{}, 304: nil}, problems: []int{404}, serve: (*Server).getJob},
 			{method: http.MethodPut, path: job + "/external", summary: "Replace what outside programs keep in a job.",
 				verb: Update, kind: wire.Jobs, external: true, bodyType: jsonType,
-				answers: map[int]any{200: wire.Job{}}, problems: []int{404, 412, 413, 415, 422, 503}, serve: (*Server).setExternal},
+				answers: map[int]any{200: wire.Job{}}, problems: []int{404, 412, 413, 415, 422}, serve: (*Server).setExternal},
 			{method: http.MethodPatch, path: job + "/external", summary: "Merge into what outside programs keep in a job.",
 				verb: Patch, kind: wire.Jobs, external: true, bodyType: mergePatchType,
-				answers: map[int]any{200: wire.Job{}}, problems: []int{404, 412, 413, 415, 422, 503}, serve: (*Server).patchExternal},
+				answers: map[int]any{200: wire.Job{}}, problems: []int{404, 412, 413, 415, 422}, serve: (*Server).patchExternal},
 			{method: http.MethodPost, path: schedulings, summary: "Create a scheduling, or say what it would lead to.",
 				verb: Create, kind: wire.Schedulings, query: []parameter{dryRun}, body: wire.Scheduling{}, bodyType: jsonType,
-				answers: map[int]any{200: wire.Scheduling{}, 201: wire.Scheduling{}}, problems: []int{404, 409, 413, 415, 422, 503}, serve: (*Server).createScheduling},
+				answers: map[int]any{200: either{wire.Scheduling{}, wire.Plan{}}, 201: wire.Scheduling{}}, problems: []int{404, 409, 413, 415, 422}, serve: (*Server).createScheduling},
 			{method: http.MethodGet, path: scheduling, summary: "A scheduling.", verb: Get, kind: wire.Schedulings,
-				answers: map[int]any{200: wire.Scheduling{}, 304: nil}, problems: []int{404, 503}, serve: (*Server).getScheduling},
+				answers: map[int]any{200: wire.Scheduling{}, 304: nil}, problems: []int{404}, serve: (*Server).getScheduling},
 			{method: http.MethodPut, path: scheduling, summary: "Replace a scheduling.", verb: Update, kind: wire.Schedulings,
 				body: wire.Scheduling{}, bodyType: jsonType,
-				answers: map[int]any{200: wire.Scheduling{}}, problems: []int{404, 409, 412, 413, 415, 422, 503}, serve: (*Server).replaceScheduling},
+				answers: map[int]any{200: wire.Scheduling{}}, problems: []int{404, 412, 413, 415, 422}, serve: (*Server).replaceScheduling},
 			{method: http.MethodDelete, path: scheduling, summary: "Delete a scheduling.", verb: Delete, kind: wire.Schedulings,
-				answers: map[int]any{204: nil}, problems: []int{404, 412, 503}, serve: (*Server).deleteScheduling},
+				answers: map[int]any{204: nil}, problems: []int{404, 412}, serve: (*Server).deleteScheduling},
 			{method: http.MethodGet, path: base + "/overview", summary: "Everything but the slots, and where to go on watching from.",
-				query: []parameter{ofNamespace}, answers: map[int]any{200: wire.Overview{}}, problems: []int{503}, serve: (*Server).overview},
+				query: []parameter{ofNamespace}, answers: map[int]any{200: wire.Overview{}}, serve: (*Server).overview},
+			{method: http.MethodGet, path: base + "/openapi.json", summary: "This description.",
+				answers: map[int]any{200: json.RawMessage{}, 304: nil}, serve: (*Server).schema},
 			{method: http.MethodPost, path: base + "/session", summary: "Exchange a token for a session's cookie.", anonymous: true,
-				body: wire.Login{}, bodyType: jsonType, answers: map[int]any{200: wire.Session{}}, problems: []int{413, 415, 422}, serve: (*Server).login},
+				body: wire.Login{}, bodyType: jsonType, answers: map[int]any{200: wire.Session{}}, problems: []int{401, 413, 415, 422, 500, 503}, serve: (*Server).login},
 			{method: http.MethodGet, path: base + "/session", summary: "Who the caller is.",
 				answers: map[int]any{200: wire.Session{}}, serve: (*Server).who},
 			{method: http.MethodDelete, path: base + "/session", summary: "Take the session's cookie away.", anonymous: true,
@@ -96,9 +102,9 @@ func routes() []route {
 func lists(kind wire.Kind, answer any, serve func(*Server, *call) error) []route {
 	all := route{method: http.MethodGet, path: base + "/" + string(kind), summary: "A page of " + string(kind) + ".",
 		verb: List, kind: kind, query: []parameter{ofNamespace, pageLimit, pageToken},
-		answers: map[int]any{200: answer}, problems: []int{503}, serve: serve}
+		answers: map[int]any{200: answer}, serve: serve}
 	one := all
-	one.path, one.query = base+"/namespaces/{namespace}/"+string(kind), all.query[1:]
+	one.path, one.query, one.problems = base+"/namespaces/{namespace}/"+string(kind), all.query[1:], []int{404}
 	return []route{all, one}
 }
 

@@ -21,6 +21,8 @@ type Server struct {
 	crossing *http.CrossOriginProtection
 	callers  *callers
 	requests *prometheus.CounterVec
+	// description is /openapi.json.
+	description []byte
 }
 
 // New makes a server. The error is a *FieldError.
@@ -50,6 +52,10 @@ func New(config Config) (*Server, error) {
 		}
 	}
 	rows := routes()
+	var err error
+	if s.description, err = openapi(rows); err != nil {
+		return nil, err
+	}
 	if config.SeedPaths {
 		rows = append(rows, seedRoutes()...)
 	}
@@ -222,7 +228,9 @@ func (s *Server) admit(row *route, c *call) error {
 	case row.seed:
 		c.namespace = s.config.DefaultNamespace
 	case c.namespace == "":
-		c.namespace = c.r.URL.Query().Get("namespace")
+		if c.namespace = c.r.URL.Query().Get("namespace"); c.namespace != "" && !wire.ValidNamespace(c.namespace) {
+			return badQuery("namespace", wire.Invalid, "must be a namespace's name")
+		}
 	}
 	if c.namespace != "" && !wire.ValidNamespace(c.namespace) || c.name != "" && !wire.ValidName(c.name) {
 		return Refuse(http.StatusNotFound, "Nothing can have this name: names are of lower-case letters, digits and hyphens.")
