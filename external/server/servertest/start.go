@@ -2,12 +2,15 @@ package servertest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
 // Tokens of a Bench's callers, and one of nobody's.
@@ -71,4 +74,26 @@ func Callers() *Identities {
 	i.Add(Team, Audience, server.Caller{Name: "team", UID: "3"}, All("team")...)
 	i.Add(Nothing, Audience, server.Caller{Name: "nothing", UID: "4"})
 	return i
+}
+
+// Fill puts into the Store what Contract wants, in namespace team.
+func (b *Bench) Fill() Target {
+	two := 2
+	bed := wire.Testbed{Meta: wire.Meta{Namespace: "team", Name: "bed"}, Ready: true, Nodes: two}
+	for i := range 2 * two {
+		node, position := i%two, i/two
+		name := fmt.Sprintf("node-%d", node+1)
+		bed.Slots = append(bed.Slots, wire.Slot{
+			ID: fmt.Sprintf("%s/%d", name, position), Index: i, Node: name, NodeID: &node, Position: position, State: slot.Free,
+		})
+	}
+	b.Store.PutTestbed(bed)
+	target := Target{
+		URL: b.URL, Namespace: "team", Testbed: "bed", Jobs: [2]string{"job-a", "job-b"}, Seed: true,
+		Admin: Admin, Viewer: Viewer, Team: Team, Nothing: Nothing, Expired: Expired, Foreign: Foreign, Unknown: Unknown,
+	}
+	for _, name := range target.Jobs {
+		b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: name}, Kind: "Job", State: "Ready"})
+	}
+	return target
 }

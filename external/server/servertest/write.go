@@ -169,7 +169,7 @@ func (s *Store) request(namespace string, spec wire.SchedulingSpec, slots []wire
 		field := fmt.Sprintf("slots.jobs[%d]", i)
 		p := queue.Placement{Job: job(field+".job", one.Job)}
 		for j, ref := range one.Slots {
-			id, there := find(slots, ref)
+			id, there := findSlot(slots, ref)
 			if !there {
 				problems = append(problems, wire.Cause{Field: fmt.Sprintf("%s.slots[%d]", field, j), Reason: "UnknownSlot", Message: "slot " + ref.String() + " is not there"})
 				continue
@@ -181,7 +181,7 @@ func (s *Store) request(namespace string, spec wire.SchedulingSpec, slots []wire
 	return r, problems, err
 }
 
-func find(slots []wire.Slot, ref slot.Ref) (slot.ID, bool) {
+func findSlot(slots []wire.Slot, ref slot.Ref) (slot.ID, bool) {
 	for _, one := range slots {
 		if ref.ID == (slot.ID{}) && one.Index == ref.Index || one.ID == ref.ID.String() {
 			id, err := slot.ParseID(one.ID)

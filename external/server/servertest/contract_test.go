@@ -1,0 +1,34 @@
+package servertest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/server/servertest"
+	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// TestContract: the server keeps to it on the Store of this package.
+func TestContract(t *testing.T) {
+	b := servertest.Start(t, func(c *server.Config) { c.SeedPaths, c.DefaultNamespace = true, "team" })
+	servertest.Contract(t, b.Fill())
+}
+
+// TestPlanIsOfFreeSlots: what is taken is not planned with.
+func TestPlanIsOfFreeSlots(t *testing.T) {
+	b := servertest.Start(t, nil)
+	target := b.Fill()
+	taken := wire.Slot{ID: "node-1/0", Index: 0, Node: "node-1", State: slot.Occupied, Pod: "p"}
+	b.Store.PutSlot(target.Namespace, target.Testbed, taken)
+	spec := wire.SchedulingSpec{Testbed: target.Testbed, Queue: []string{"job-a", "job-a", "job-a", "job-b"}}
+	plan, err := b.Store.Plan(t.Context(), server.Caller{}, target.Namespace, "s", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "{true [] [{team/job-a [node-2/0 node-1/1 node-2/1] true} {team/job-b [] false}]}"
+	if got := fmt.Sprint(plan); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
