@@ -88,7 +88,7 @@ func slotsFeasible(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, o *lifecycle.Sc
 	if s.Spec.SlotBased != nil {
 		return namedFeasible(s, in, submitted)
 	}
-	blocked, err := queue.Feasible(request(s, in), submitted, in.Slots())
+	blocked, err := queue.Feasible(QueueRequest(s, in), submitted, in.Slots())
 	switch {
 	case err != nil:
 		return Verdict{v1alpha1.ReasonTooManySlots, err.Error()}

@@ -148,9 +148,9 @@ func resolve(refs []v1alpha1.SlotReference, in *slot.Order) (ids []slot.ID, wron
 	return ids, v1alpha1.SlotReference{}, true
 }
 
-// request is what a Scheduling asks for. A job some of whose slots do not exist has none:
+// QueueRequest is what a Scheduling asks for. A job some of whose slots do not exist has none:
 // it waits, and what it waits for is kept from nobody.
-func request(s *v1alpha1.Scheduling, in *slot.Order) queue.Request {
+func QueueRequest(s *v1alpha1.Scheduling, in *slot.Order) queue.Request {
 	if s.Spec.SlotBased == nil {
 		var r queue.Request
 		eachEntry(s, func(name testbed.Name, _ []v1alpha1.SlotReference) { r.Queue = append(r.Queue, name) })

@@ -126,7 +126,7 @@ func ClaimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, j
 		return claim.Scheduling{}, false, nil
 	}
 	c := claim.Scheduling{
-		Precedence: Precedence(s), UID: string(s.UID), Exclusive: s.Spec.Exclusive, Request: request(s, in),
+		Precedence: Precedence(s), UID: string(s.UID), Exclusive: s.Spec.Exclusive, Request: QueueRequest(s, in),
 		Submitted: make(map[testbed.Name]bool), JobUIDs: make(map[testbed.Name]string),
 	}
 	for i := range o.Members {

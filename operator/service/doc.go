@@ -1,5 +1,6 @@
 // Package service is the controllers of test beds to embed: package controller's in a
-// manager of their own, with the nodes' room from a scheduler, metrics and health. The
+// manager of their own, with the nodes' room from a scheduler, the external scheduler's
+// interface (module external on package backend), metrics and health. The
 // program spazio-testbed is flags around it.
 //
 //	s, err := service.New(ctx, service.Config{LeaderElect: true, MetricsListen: ":9704"})

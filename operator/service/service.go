@@ -22,6 +22,7 @@ import (
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/room"
@@ -44,8 +45,16 @@ type Config struct {
 	LeaderElect    bool
 	LeaseNamespace string
 	// Rooms has a Target where a scheduler tells the nodes' room; without one, Testbeds
-	// whose slotsPerNode is auto stay as they are. Its Logger is the service's own.
+	// whose slotsPerNode is auto stay as they are. Its Logger and Transport are the
+	// service's own.
 	Rooms room.Config
+	// External is the interface for outside programs, which every replica serves, whoever
+	// leads. Beyond loopback it takes TLS.
+	External External
+	// Transport has the certificate of the interface, and the authorities that the
+	// scheduler is trusted by. The certificate is shown to a scheduler, too, that is shown
+	// no token.
+	Transport transport.Config
 	// MetricsListen is host:port of /metrics, /healthz and /readyz, in plaintext wherever
 	// it is; DebugListen, on loopback alone, that of the same. Either is empty for none.
 	MetricsListen, DebugListen string
@@ -63,10 +72,31 @@ func (c Config) options() controller.Options {
 
 // Validate returns what the config's parts refuse.
 func (c Config) Validate() error {
-	if err := c.options().Validate(); err != nil || c.Rooms.Target == "" {
+	if err := c.options().Validate(); err != nil {
 		return err
 	}
-	return c.Rooms.Validate()
+	if err := c.Transport.Validate(); err != nil {
+		return err
+	}
+	if c.Rooms.Target == "" {
+		return nil
+	}
+	return c.rooms().Validate()
+}
+
+// rooms is how the scheduler is called.
+func (c Config) rooms() room.Config {
+	r := c.Rooms
+	r.Transport, r.Logger = c.Transport, c.Logger
+	if r.TokenFile != "" {
+		r.Transport.CertFile, r.Transport.KeyFile = "", "" // it is a server's
+	}
+	return r
+}
+
+// serverTransport is how the interface is served.
+func (c Config) serverTransport() transport.Config {
+	return transport.Config{CertFile: c.Transport.CertFile, KeyFile: c.Transport.KeyFile, Insecure: c.Transport.Insecure, Tokens: true}
 }
 
 // lease is the name of the lease: processes that share the work have each their own.
@@ -85,6 +115,7 @@ type Service struct {
 	rooms   *room.Client // nil for none
 	// forget ends rooms.
 	forget context.CancelFunc
+	face   *face // nil for none
 	shown  *endpoint.Servers
 	synced chan struct{}
 }
@@ -113,8 +144,7 @@ func (s *Service) open(ctx, following context.Context, c Config) (err error) {
 	options, registry := c.options(), prometheus.NewRegistry()
 	options.Registerer = registry
 	if c.Rooms.Target != "" {
-		c.Rooms.Logger = s.logger
-		if s.rooms, err = room.Watch(following, c.Rooms); err != nil {
+		if s.rooms, err = room.Watch(following, c.rooms()); err != nil {
 			return err
 		}
 		options.Rooms = s.rooms
@@ -122,6 +152,14 @@ func (s *Service) open(ctx, following context.Context, c Config) (err error) {
 	if err := s.manage(ctx, c, options); err != nil {
 		return err
 	}
+	if s.face, err = newFace(ctx, c, s.manager, registry); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.face.close())
+		}
+	}()
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
 		Shown:   endpoint.Config{Gatherer: prometheus.Gatherers{registry, runtimemetrics.Registry}, Ready: s.Ready},
 		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.DebugDefault, Logger: s.logger,
@@ -200,20 +238,26 @@ func (s *Service) Ready() error {
 // MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
 func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
 
+// ExternalAddr is where the interface is served, or nil.
+func (s *Service) ExternalAddr() net.Addr { return s.face.addr() }
+
 // Close frees what New has opened; it is for a service that will not Run.
 func (s *Service) Close() error {
 	s.unfollow()
-	return s.shown.Close()
+	return errors.Join(s.face.close(), s.shown.Close())
 }
 
 // Run works until ctx ends, which is no error, or a part fails, as when the lease is lost.
 // All ports are free and all goroutines gone when it returns.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.unfollow()
-	s.logger.Info("test beds are followed", "metrics", s.shown.MetricsAddr(), "debug", s.shown.DebugAddr())
+	s.logger.Info("test beds are followed", "metrics", s.shown.MetricsAddr(), "debug", s.shown.DebugAddr(), "interface", s.face.addr())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.manager.Start(ctx) })
 	group.Go(func() error { return s.shown.Run(ctx) })
+	if s.face != nil {
+		group.Go(func() error { return s.face.run(ctx) })
+	}
 	err := group.Wait()
 	s.logger.Info("spazio-testbed has stopped")
 	return err

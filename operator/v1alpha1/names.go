@@ -35,6 +35,10 @@ const AnnotationUnits = Prefix + "units"
 // controller, which compares it: what is found in a pod may have been added on the way in.
 const AnnotationSize = Prefix + "size"
 
+// AnnotationAuthor is on a Scheduling that was created by the interface: who did that, as
+// the API server knows him.
+const AnnotationAuthor = Prefix + "author"
+
 // AnnotationOptOut keeps Spazio's measured room from refusing a pod: the slot is its room.
 const AnnotationOptOut = "spazio-scheduler.github.io/opt-out"
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/operator/backend"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/service"
 )
@@ -24,7 +25,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
-	config := service.Config{DebugListen: "127.0.0.1:9699"}
+	config := service.Config{DebugListen: "127.0.0.1:9699", External: service.External{Listen: "127.0.0.1:9695", DefaultNamespace: "default", Audience: backend.DefaultAudience}}
 	var log command.Log
 	c := &cobra.Command{
 		Use:     "spazio-testbed",
@@ -33,14 +34,15 @@ func NewCommand() *cobra.Command {
 		Long: "spazio-testbed carries out what Testbeds, BatchJobs and Schedulings say: it reserves slots\n" +
 			"on nodes by pods that do nothing, grants slots to jobs, and creates and watches what runs\n" +
 			"them. Of several replicas with --leader-elect one works; the others have read everything\n" +
-			"and stand by.",
+			"and stand by. The external scheduler's interface, /external/v1 at --listen, is served by\n" +
+			"all of them.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if config.Logger, err = log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
 			klog.SetSlogLogger(config.Logger)
 			ctrllog.SetLogger(logr.FromSlogHandler(config.Logger.Handler()))
-			config.DebugDefault = !c.Flags().Changed("debug-listen")
+			config.DebugDefault, config.External.Default = !c.Flags().Changed("debug-listen"), !c.Flags().Changed("listen")
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
@@ -61,7 +63,11 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVar(&config.Rooms.Target, "signal", "", "host:port of the scheduler that tells the nodes' measured room, for Testbeds with slotsPerNode: auto; empty for none")
 	flags.StringVar(&config.Rooms.TokenFile, "token-file", "", "file with the service account token that the scheduler of --signal asks for; needs TLS")
-	tlsflags.Client(flags, &config.Rooms.Transport)
+	flags.StringVar(&config.External.Listen, "listen", config.External.Listen, "host:port of the external scheduler's interface, beyond loopback by --tls-cert-file; empty for none")
+	flags.BoolVar(&config.External.SeedPaths, "seed-paths", false, "serve the thesis's paths, too: /external/testbeds, /scheduler and so on, in --default-namespace")
+	flags.StringVar(&config.External.DefaultNamespace, "default-namespace", config.External.DefaultNamespace, "namespace of the objects that --seed-paths is about")
+	flags.StringVar(&config.External.Audience, "token-audience", config.External.Audience, "audience of the tokens that the interface takes")
+	tlsflags.Client(flags, &config.Transport)
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of the same on loopback; empty for none")
 	command.LogFlags(flags, &log)

@@ -215,6 +215,8 @@ spec:
         - --agent-namespace={{ .Values.namespaces.agent }}
         - --cluster-domain={{ .Values.clusterDomain }}
         - --server=spazio-scheduler
+        # With test beds or without: what runs is the same then, whichever components there are.
+        - --server=spazio-testbed
         {{- if .Values.profiler.enabled }}
         - --server=spazio-profiler,{{ include "spazio.profilers" . | fromYamlArray | join "," }}
         {{- end }}
@@ -231,6 +233,7 @@ spec:
 {{- define "spazio.servers" -}}
 - spazio-scheduler
 - spazio-aggregator
+- spazio-testbed
 {{- if .Values.profiler.enabled }}
 - spazio-profiler
 {{- end }}

@@ -119,7 +119,7 @@ var connections = map[string][]connection{
 		{"spazio-profiler", "", 443}, {"spazio-profiler", "", 6443},
 	},
 	"testbed": {
-		{"spazio-testbed", "spazio-scheduler", 9690}, {"prometheus", "spazio-testbed", 9704},
+		{"spazio-testbed", "spazio-scheduler", 9690}, {"prometheus", "spazio-testbed", 9704}, {anyPod, "spazio-testbed", 9695},
 		{"spazio-testbed", "", 443}, {"spazio-testbed", "", 6443},
 	},
 }
@@ -128,6 +128,9 @@ type connection struct {
 	from, to string
 	port     int32
 }
+
+// anyPod is one that is not ours.
+const anyPod = "*"
 
 // Of all that could connect to each other just what has to can.
 func TestNetworkPolicies(t *testing.T) {
@@ -204,7 +207,7 @@ func allowed(wanted []connection, from, to peer, protocol corev1.Protocol, port 
 		return false
 	}
 	is := func(p peer, name string) bool {
-		return p.name == name && (ours(p) || name == "prometheus")
+		return p.name == name && (ours(p) || name == "prometheus") || name == anyPod && !ours(p) && !p.outside
 	}
 	for _, c := range wanted {
 		if c.port == port && is(from, c.from) && (c.to == "" && !ours(to) || is(to, c.to)) {

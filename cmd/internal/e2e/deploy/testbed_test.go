@@ -40,11 +40,12 @@ var testbedRoles = map[string]map[string]string{
 	"spazio-testbed": {
 		ours("testbeds"): "get list watch update", ours("testbeds/status"): "update",
 		ours("batchjobs"): "get list watch patch", ours("batchjobs/status"): "update",
-		ours("schedulings"): "get list watch patch delete", ours("schedulings/status"): "update",
+		ours("schedulings"): "get list watch create patch delete", ours("schedulings/status"): "update",
 		"pods.": "list watch create delete", "nodes.": "list watch", "namespaces.": "get list watch",
 		"jobs.batch": "get list watch create delete", "sparkapplications.sparkoperator.k8s.io": "get list watch create delete",
-		"flinkdeployments.flink.apache.org": "get list watch create delete",
-		"events.":                           "create", "events.events.k8s.io": "create",
+		"flinkdeployments.flink.apache.org":  "get list watch create delete",
+		"tokenreviews.authentication.k8s.io": "create", "subjectaccessreviews.authorization.k8s.io": "create",
+		"events.": "create", "events.events.k8s.io": "create",
 	},
 	"spazio-scheduler-testbeds": {ours("batchjobs"): "list watch"},
 	"spazio-testbed-viewer": {
@@ -64,7 +65,7 @@ var testbedRoles = map[string]map[string]string{
 // beyond are resources that none of the roles is about.
 var beyond = []string{
 	"secrets.", "configmaps.", "serviceaccounts.", "pods/exec.", "pods/binding.", "pods/status.", "nodes/status.", "leases.coordination.k8s.io",
-	"roles.rbac.authorization.k8s.io", "resourcequotas.", "deployments.apps", "tokenreviews.authentication.k8s.io",
+	"roles.rbac.authorization.k8s.io", "resourcequotas.", "deployments.apps", "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
 }
 
 // Each role gives what it is to and nothing more, verb by verb, by word of the API

@@ -1,0 +1,76 @@
+package backend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/api/identity"
+	"github.com/spazio-scheduler/spazio/external/server"
+)
+
+// DefaultAudience is that of the tokens that the interface takes.
+const DefaultAudience = "spazio-external"
+
+// DefaultReview is how long an answer of the API server counts: whose a token is, and what
+// a caller may do.
+const DefaultReview = time.Minute
+
+// Authenticator has the API server say whose token it is. It asks nothing that the token
+// itself tells, nor again within the time that an answer counts; see identity.Reviewer.
+// Safe for concurrent use.
+type Authenticator struct {
+	reviewer *identity.Reviewer
+	audience string
+}
+
+var _ server.Authenticator = (*Authenticator)(nil)
+
+// NewAuthenticator makes one for tokens of an audience, "" being DefaultAudience; answers
+// count for fresh, 0 being DefaultReview. now is the clock, nil being time.Now.
+func NewAuthenticator(reviews identity.Reviews, audience string, fresh time.Duration, now func() time.Time) *Authenticator {
+	audience = cmp.Or(audience, DefaultAudience)
+	return &Authenticator{audience: audience, reviewer: identity.NewReviewer(identity.Config{
+		Reviews: reviews, Anyone: true, Audience: audience, Fresh: cmp.Or(fresh, DefaultReview), Now: now,
+	})}
+}
+
+// addressKey is that of the caller's address in a connection's context.
+type addressKey struct{}
+
+// ConnContext is for http.Server: it has the address of who calls be known to the
+// Authenticator, so that what a stranger causes is the stranger's alone to wait for.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, addressKey{}, addr.Addr().Unmap())
+}
+
+// Authenticate implements server.Authenticator.
+func (a *Authenticator) Authenticate(ctx context.Context, token string) (server.Caller, error) {
+	from, _ := ctx.Value(addressKey{}).(netip.Addr)
+	agent, err := a.reviewer.Identify(ctx, from, token)
+	switch {
+	case errors.Is(err, identity.ErrToken), errors.Is(err, identity.ErrRefused):
+		return server.Caller{}, server.Refuse(http.StatusUnauthorized, fmt.Sprintf("The token is not valid: it must be one for audience %s, and not have ended.", a.audience))
+	case errors.Is(err, identity.ErrThrottled):
+		return server.Caller{}, server.RefuseForNow(http.StatusServiceUnavailable, 1, "Too many tokens from there were not valid.")
+	case err != nil:
+		return server.Caller{}, server.RefuseForNow(http.StatusServiceUnavailable, 1, "The API server does not say whose token it is.")
+	}
+	c := server.Caller{Name: agent.User.Username, UID: agent.User.UID, Groups: agent.User.Groups, Expires: agent.Until}
+	if len(agent.User.Extra) > 0 {
+		c.Extra = make(map[string][]string, len(agent.User.Extra))
+		for key, values := range agent.User.Extra {
+			c.Extra[key] = values
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,202 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// catchUp is how long a write waits for the cache to have it. A caller who asks before
+// finds what was there before, as at another replica.
+const catchUp = 2 * time.Second
+
+// await waits until the cache has the object at the version, or is beyond it.
+func (s *Store) await(ctx context.Context, o client.Object) {
+	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	version := o.GetResourceVersion()
+	seen := o.DeepCopyObject().(client.Object)
+	_ = wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		err := s.Cache.Get(ctx, client.ObjectKeyFromObject(o), seen, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		order, err := server.CompareVersions(seen.GetResourceVersion(), version)
+		return order >= 0, err
+	})
+}
+
+// CreateScheduling implements server.Store.
+func (s *Store) CreateScheduling(ctx context.Context, caller server.Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Scheduling, error) {
+	o := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Annotations: map[string]string{v1alpha1.AnnotationAuthor: caller.Name},
+	}}
+	var err error
+	if o.Spec, err = storedSpec(namespace, &spec); err != nil {
+		return wire.Scheduling{}, err
+	}
+	err = s.Client.Create(ctx, o)
+	problem := problemOf(err, "scheduling", namespace, name, false)
+	if apierrors.IsAlreadyExists(err) {
+		there := &v1alpha1.Scheduling{}
+		if err := s.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, there); err != nil {
+			return wire.Scheduling{}, problem // gone meanwhile, or not to be had now
+		}
+		return schedulingOf(there), problem
+	}
+	if err != nil {
+		return wire.Scheduling{}, problem
+	}
+	s.await(ctx, o)
+	return schedulingOf(o), nil
+}
+
+// patchOp is an operation of RFC 6902.
+type patchOp struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// patch sets a field of an object, if it is at the version, or at any if that is empty.
+// Finalizers and all that others write stay as they are.
+func (s *Store) patch(ctx context.Context, o client.Object, version server.Version, path string, value any) error {
+	ops := []patchOp{{"add", path, value}}
+	if version != "" {
+		// What differs from the stored one is a conflict.
+		ops = append(ops, patchOp{"replace", "/metadata/resourceVersion", version})
+	}
+	data, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	return s.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
+}
+
+// ReplaceScheduling implements server.Store.
+func (s *Store) ReplaceScheduling(ctx context.Context, _ server.Caller, namespace, name string, version server.Version, spec wire.SchedulingSpec) (wire.Scheduling, error) {
+	stored, err := storedSpec(namespace, &spec)
+	if err != nil {
+		return wire.Scheduling{}, err
+	}
+	o := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := s.patch(ctx, o, version, "/spec", stored); err != nil {
+		return wire.Scheduling{}, problemOf(err, "scheduling", namespace, name, version != "")
+	}
+	s.await(ctx, o)
+	return schedulingOf(o), nil
+}
+
+// DeleteScheduling implements server.Store.
+func (s *Store) DeleteScheduling(ctx context.Context, _ server.Caller, namespace, name string, version server.Version) error {
+	o := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	options := []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
+	if version != "" {
+		options = append(options, client.Preconditions{ResourceVersion: &version})
+	}
+	if err := s.Client.Delete(ctx, o, options...); err != nil {
+		return problemOf(err, "scheduling", namespace, name, version != "")
+	}
+	s.awaitDeletion(ctx, client.ObjectKeyFromObject(o))
+	return nil
+}
+
+// awaitDeletion waits until the cache knows that the Scheduling goes.
+func (s *Store) awaitDeletion(ctx context.Context, name client.ObjectKey) {
+	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	_ = wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		seen := &v1alpha1.Scheduling{}
+		err := s.Cache.Get(ctx, name, seen, client.UnsafeDisableDeepCopy)
+		return err != nil || seen.DeletionTimestamp != nil, client.IgnoreNotFound(err)
+	})
+}
+
+// SetExternal implements server.Store.
+func (s *Store) SetExternal(ctx context.Context, _ server.Caller, namespace, name string, version server.Version, data json.RawMessage) (wire.Job, error) {
+	job, err := s.setExternal(ctx, namespace, name, version, data)
+	if err != nil {
+		return wire.Job{}, problemOf(err, "job", namespace, name, version != "")
+	}
+	return jobOf(job), nil
+}
+
+func (s *Store) setExternal(ctx context.Context, namespace, name string, version server.Version, data json.RawMessage) (*v1alpha1.BatchJob, error) {
+	if trimmed := firstByte(data); trimmed != '{' || !json.Valid(data) {
+		return nil, invalid(wire.Cause{Reason: wire.Invalid, Message: "must be a JSON object"})
+	}
+	o := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := s.patch(ctx, o, version, "/spec/externalScheduler", data); err != nil {
+		return nil, err
+	}
+	s.await(ctx, o)
+	return o, nil
+}
+
+// firstByte is that of the JSON value.
+func firstByte(data json.RawMessage) byte {
+	for _, c := range data {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return c
+		}
+	}
+	return 0
+}
+
+// contention is how often an update is tried anew: of a job that starts the status is
+// written several times a second.
+var contention = wait.Backoff{Steps: 12, Duration: 5 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Cap: time.Second}
+
+// UpdateExternal implements server.Store.
+func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, name string, version server.Version, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
+	var job *v1alpha1.BatchJob
+	err := retry.RetryOnConflict(contention, func() error {
+		now := &v1alpha1.BatchJob{}
+		if err := s.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, now); err != nil {
+			return err
+		}
+		if version != "" && now.ResourceVersion != version {
+			return outdated("job")
+		}
+		data, err := edit(rawOf(now.Spec.ExternalScheduler))
+		if err != nil {
+			return err
+		}
+		job, err = s.setExternal(ctx, namespace, name, now.ResourceVersion, data)
+		if apierrors.IsConflict(err) && version != "" {
+			return outdated("job")
+		}
+		return err
+	})
+	if err != nil {
+		return wire.Job{}, problemOf(err, "job", namespace, name, false)
+	}
+	return jobOf(job), nil
+}
+
+// Plan implements server.Store: see controller.Foresee. Of what the caller may not see,
+// and what is not there for the Scheduling, it says that there is none.
+func (s *Store) Plan(ctx context.Context, caller server.Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Plan, error) {
+	if err := s.Synced(); err != nil {
+		return wire.Plan{}, err
+	}
+	return s.plan(ctx, caller, namespace, name, &spec)
+}
+
+// unplannable says that a namespace is not followed, in which nothing is carried out.
+func unplannable(namespace string) *wire.Problem {
+	return server.Refuse(http.StatusNotFound, fmt.Sprintf("Nothing is carried out in namespace %s.", namespace))
+}

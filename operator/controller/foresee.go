@@ -1,0 +1,278 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/operator/observe"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/claim"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Question is what a Scheduling would lead to if it were created now.
+type Question struct {
+	// Scheduling has a name, a namespace and a spec. It is not modified.
+	Scheduling *v1alpha1.Scheduling
+	// Cached is a cache with the indexes of Add, Live the API server, and Namespaces are
+	// those that are followed.
+	Cached, Live client.Reader
+	Namespaces   []string
+	// Slots are a Testbed's as they are now, in their order, and those that are free.
+	Slots func(*v1alpha1.Testbed) (order *slot.Order, free []slot.ID, err error)
+	// Sees says whether who asks may see a Testbed or BatchJob. One that he may not see,
+	// and that the Scheduling may not use, is for him as if it were not there.
+	Sees func(client.Object) (bool, error)
+	Now  time.Time
+}
+
+// Foreseen is the answer.
+type Foreseen struct {
+	// Feasible is what the condition of that name would say. If it is false, About is the
+	// first job that it is false of, if it is one's, and OfTestbed says that it is the
+	// Testbed.
+	Feasible  observe.Verdict
+	About     testbed.Name
+	OfTestbed bool
+	// Jobs are those that it lists, each once.
+	Jobs []ForeseenJob
+}
+
+// ForeseenJob is a job, the slots that it would get, as far as that is known, and whether
+// it would be submitted at once.
+type ForeseenJob struct {
+	Name  testbed.Name
+	Slots []string
+	Now   bool
+}
+
+// foreseenUID is that of a Scheduling that is not there.
+const foreseenUID = "foreseen"
+
+// Foresee says what a Scheduling would lead to, by the steps that the controllers make for
+// one that is there: all others that wait have their turn first. Nothing is written.
+func Foresee(ctx context.Context, q Question) (Foreseen, error) {
+	s := q.Scheduling.DeepCopy()
+	s.UID, s.CreationTimestamp.Time, s.Generation = foreseenUID, q.Now, 1
+	f := &foresight{Question: q, scheduling: s}
+	c, err := f.pass(&veil{Reader: q.Cached, question: &q}).candidate(ctx, s)
+	if err != nil {
+		return Foreseen{}, err
+	}
+	out := Foreseen{Feasible: c.feasible}
+	if !c.feasible.OK() {
+		out.OfTestbed, out.About, err = f.about(ctx, c)
+	}
+	names := observe.Names(s)
+	for _, name := range names {
+		out.Jobs = append(out.Jobs, ForeseenJob{Name: name})
+	}
+	if err != nil || c.Testbed == nil {
+		return out, err
+	}
+	request, granted, err := f.grant(ctx, c)
+	if err != nil {
+		return Foreseen{}, err
+	}
+	for i, name := range names {
+		if claimed, ok := granted[name]; ok {
+			out.Jobs[i].Slots, out.Jobs[i].Now = texts(claimed), true
+		} else {
+			out.Jobs[i].Slots = texts(request[name])
+		}
+	}
+	return out, nil
+}
+
+// foresight is an answer under way.
+type foresight struct {
+	Question
+	scheduling *v1alpha1.Scheduling
+}
+
+// pass is a step of the controller of Schedulings that reads by a reader.
+func (f *foresight) pass(cached client.Reader) *schedulingPass {
+	return &schedulingPass{schedulings: &schedulings{cached: cached, live: f.Live, logger: slog.New(slog.DiscardHandler)}, now: f.Now}
+}
+
+// about finds what the verdict is of.
+func (f *foresight) about(ctx context.Context, c *candidate) (ofTestbed bool, job testbed.Name, err error) {
+	if c.feasible.Reason == v1alpha1.ReasonUnknownTestbed {
+		return true, testbed.Name{}, nil
+	}
+	if c.feasible.Reason == v1alpha1.ReasonNotAllowed {
+		ok, err := allowed(ctx, f.Cached, &c.Testbed.Spec.AllowedNamespaces, c.Testbed.Namespace, f.scheduling.Namespace)
+		if err != nil || !ok {
+			return true, testbed.Name{}, err
+		}
+	}
+	for _, name := range observe.Names(f.scheduling) {
+		job := c.Job(observe.Key(name))
+		switch {
+		case job == nil:
+			return false, name, nil
+		case c.feasible.Reason == v1alpha1.ReasonNotAllowed:
+			if ok, err := allowed(ctx, f.Cached, &job.Spec.AllowedNamespaces, job.Namespace, f.scheduling.Namespace); err != nil || !ok {
+				return false, name, err
+			}
+		}
+	}
+	return false, testbed.Name{}, nil
+}
+
+// grant returns the slots that the Scheduling names for its jobs, and those that it would
+// be granted now.
+func (f *foresight) grant(ctx context.Context, c *candidate) (request, granted map[testbed.Name][]slot.ID, err error) {
+	order, free, err := f.Slots(c.Testbed)
+	if err != nil {
+		return nil, nil, err
+	}
+	request = map[testbed.Name][]slot.ID{}
+	for _, p := range observe.QueueRequest(f.scheduling, order).Placements {
+		request[p.Job] = p.Slots
+	}
+	turn := false
+	if c.feasible.OK() {
+		if turn, err = f.pass(f.Cached).turn(ctx, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !turn {
+		return request, nil, nil
+	}
+	applicants, table, err := f.applicants(ctx, c, order)
+	if err != nil {
+		return nil, nil, err
+	}
+	claims, err := table.Grant(applicants, claim.Slots{All: order.Slots(), Free: free}, f.Now)
+	granted = map[testbed.Name][]slot.ID{}
+	for i := range claims {
+		if claims[i].SchedulingUID == foreseenUID {
+			granted[claims[i].Job] = claims[i].Slots
+		}
+	}
+	return request, granted, err
+}
+
+// applicants are all that want slots of the Testbed, the Scheduling with the jobs that it
+// lacks among them, and what is claimed already.
+func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order) ([]claim.Scheduling, *claim.Table, error) {
+	r := &testbeds{client: readOnly{by: f.Cached}, live: f.Live, options: Options{Namespaces: f.Namespaces}}
+	o := &observation{testbed: c.Testbed, jobs: r.jobs(ctx)}
+	if err := r.observeSchedulings(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	claims, err := observe.Claims(c.Testbed.Status.Claims)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := claim.Rebuild(claims, o.exclusiveFor())
+	if err != nil {
+		return nil, nil, err
+	}
+	jobs := f.acquired(c, o.jobs)
+	var applicants []claim.Scheduling
+	for _, s := range append(o.candidates, f.scheduling) {
+		a, wants, err := observe.ClaimableIn(s, c.Testbed, order, jobs, f.Now)
+		if err == nil && wants { // who asks for what can't be granted is passed over, as by the controller
+			applicants = append(applicants, a)
+		}
+	}
+	return applicants, table, nil
+}
+
+// acquired are the jobs as they are once the Scheduling has them and they have been tried
+// for it. One that could not be created when it was last tried waits.
+func (f *foresight) acquired(c *candidate, others jobLookup) jobLookup {
+	own := map[types.NamespacedName]*v1alpha1.BatchJob{}
+	for _, name := range c.observed.Lacking() {
+		job := c.Job(observe.Key(name)).DeepCopy()
+		observe.Acquire(job, f.scheduling, f.Now)
+		if valid := validity(c.Job(observe.Key(name))); valid != nil {
+			job.Status.Conditions = append(job.Status.Conditions[:0:0], *valid)
+		} else {
+			observe.SetChecked(job, observe.Verdict{}, f.Now)
+		}
+		job.Status.State = v1alpha1.BatchJobInQueue
+		own[observe.Key(name)] = job
+	}
+	return func(name types.NamespacedName) *v1alpha1.BatchJob {
+		if job := own[name]; job != nil {
+			return job
+		}
+		return others(name)
+	}
+}
+
+func texts(ids []slot.ID) []string {
+	var all []string
+	for _, id := range ids {
+		all = append(all, id.String())
+	}
+	return all
+}
+
+// validity is why the job could not be created when it was last tried; nil if it could,
+// or was not tried.
+func validity(job *v1alpha1.BatchJob) *metav1.Condition {
+	if c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid); c != nil && c.Status == metav1.ConditionFalse {
+		return c
+	}
+	return nil
+}
+
+// readOnly is a client that reads by a reader, and can do nothing else.
+type readOnly struct {
+	client.Client
+	by client.Reader
+}
+
+// Get implements client.Reader.
+func (r readOnly) Get(ctx context.Context, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	return r.by.Get(ctx, name, o, opts...)
+}
+
+// List implements client.Reader.
+func (r readOnly) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return r.by.List(ctx, list, opts...)
+}
+
+// veil hides what who asks may neither see nor use.
+type veil struct {
+	client.Reader
+	question *Question
+}
+
+// Get implements client.Reader.
+func (v *veil) Get(ctx context.Context, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if err := v.Reader.Get(ctx, name, o, opts...); err != nil {
+		return err
+	}
+	var consent *v1alpha1.AllowedNamespaces
+	switch of := o.(type) {
+	case *v1alpha1.Testbed:
+		consent = &of.Spec.AllowedNamespaces
+	case *v1alpha1.BatchJob:
+		consent = &of.Spec.AllowedNamespaces
+	default:
+		return nil
+	}
+	ok, err := allowed(ctx, v.question.Cached, consent, o.GetNamespace(), v.question.Scheduling.Namespace)
+	if err != nil || ok {
+		return err
+	}
+	sees, err := v.question.Sees(o)
+	if err == nil && !sees {
+		err = apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group}, o.GetName())
+	}
+	return err
+}

@@ -1,0 +1,167 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/spazio-scheduler/spazio/api/identity"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/operator/backend"
+)
+
+// External is the external scheduler's interface. The zero value is none.
+type External struct {
+	// Listen is host:port; empty serves nothing.
+	Listen string
+	// Default says that nobody asked for Listen: another service of this machine may
+	// have it.
+	Default bool
+	// SeedPaths serves the thesis's paths, too, in DefaultNamespace.
+	SeedPaths        bool
+	DefaultNamespace string
+	// Audience is that of the tokens that are taken; the default is
+	// backend.DefaultAudience.
+	Audience string
+	// Review is how long the API server's answers count: whose a token is, and what a
+	// caller may do. The default is backend.DefaultReview.
+	Review time.Duration
+	// Limits bound what callers may use.
+	Limits server.Limits
+	// UI makes the pages; see server.Config.
+	UI func(api http.Handler) http.Handler
+}
+
+// How long a connection may take, or be idle, and all of them at the end.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	drainTimeout  = 5 * time.Second
+)
+
+// Connections of the interface: a thousand watches, and requests beside them. Callers
+// behind one address, such as a proxy's, have half.
+var connections = transport.Limits{Connections: 4096, Strangers: 2048}
+
+// face is the interface with its listener open. Run is called once, or Close.
+type face struct {
+	logger   *slog.Logger
+	api      *server.Server
+	http     *http.Server
+	listener net.Listener
+}
+
+// newFace opens the interface on a manager that will run; nil is none.
+func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prometheus.Registerer) (*face, error) {
+	e := c.External
+	if e.Listen == "" {
+		return nil, nil
+	}
+	own := c.serverTransport()
+	encrypted, err := transport.ServerTLS(own)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := transport.NewGuard(connections)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := guard.Listen(ctx, e.Listen, own)
+	if err != nil && e.Default && !refused(err) {
+		c.Logger.Warn("the interface is not served: its address is taken", "address", e.Listen, "error", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("serve the interface: %w", err)
+	}
+	if encrypted != nil {
+		listener = tls.NewListener(listener, encrypted)
+	}
+	f := &face{logger: c.Logger, listener: listener}
+	if f.api, err = newAPI(ctx, c, mgr, registerer); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	f.http = &http.Server{
+		Handler: f.api, ConnContext: backend.ConnContext, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
+	}
+	return f, nil
+}
+
+// refused says that the address can't be listened on by anybody as things are.
+func refused(err error) bool {
+	var plaintext *transport.PlaintextError
+	var strangers *transport.StrangersError
+	return errors.As(err, &plaintext) || errors.As(err, &strangers)
+}
+
+// newAPI makes what answers.
+func newAPI(ctx context.Context, c Config, mgr manager.Manager, registerer prometheus.Registerer) (*server.Server, error) {
+	e := c.External
+	reviews, err := identity.NewReviews(mgr.GetConfig())
+	if err != nil {
+		return nil, err
+	}
+	authorizer := backend.NewAuthorizer(mgr.GetClient(), e.Review, nil)
+	store, err := backend.NewStore(ctx, backend.Config{
+		Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Authorizer: authorizer,
+		Namespaces: c.Namespaces, Logger: c.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return server.New(server.Config{
+		Store: store, Authenticator: backend.NewAuthenticator(reviews, e.Audience, e.Review, nil), Authorizer: authorizer,
+		SeedPaths: e.SeedPaths, DefaultNamespace: cmp.Or(e.DefaultNamespace, "default"), UI: e.UI, Limits: e.Limits,
+		Logger: c.Logger, Registerer: registerer,
+	})
+}
+
+// run answers until ctx ends; then those who watch are told, and requests get some time
+// to end.
+func (f *face) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return f.api.Run(ctx) })
+	group.Go(func() error {
+		if err := f.http.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve the interface: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		defer cancel()
+		if f.http.Shutdown(drain) != nil { // somebody does not end
+			return f.http.Close()
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// addr is where the interface is, or nil.
+func (f *face) addr() net.Addr {
+	if f == nil {
+		return nil
+	}
+	return f.listener.Addr()
+}
+
+func (f *face) close() error {
+	if f == nil {
+		return nil
+	}
+	return f.listener.Close()
+}
