@@ -39,8 +39,9 @@ type Config struct {
 	// Hosts are the names, without a port, by which the server may be addressed. Beside
 	// them any IP address is, and localhost; none are all names.
 	Hosts []string
-	// Origins are those of pages, SCHEME://HOST[:PORT], that may use the interface beside
-	// its own.
+	// Origins are those of the server's pages, SCHEME://HOST[:PORT], where it is known by
+	// another name than requests arrive with, as behind a proxy. Pages from elsewhere get
+	// nothing even so: no answer lets a browser show it to them.
 	Origins []string
 	// SeedPaths serves the paths of the thesis, too, in DefaultNamespace ("default").
 	SeedPaths        bool
@@ -100,6 +101,11 @@ func setDefault[T comparable](field *T, value T) {
 func (c Config) withDefaults() Config {
 	setDefault(&c.DefaultNamespace, "default")
 	c.Limits = c.Limits.withDefaults()
+	hosts := make([]string, len(c.Hosts))
+	for i, host := range c.Hosts {
+		hosts[i] = strings.ToLower(host)
+	}
+	c.Hosts = hosts
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -2,6 +2,7 @@ package servertest_test
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/external/server"
@@ -10,10 +11,15 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// TestContract: the server keeps to it on the Store of this package.
+// TestContract: the server keeps to it on the Store of this package, with TLS and without.
 func TestContract(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) { c.SeedPaths, c.DefaultNamespace = true, "team" })
-	servertest.Contract(t, b.Fill())
+	target := b.Fill()
+	t.Run("plain", func(t *testing.T) { servertest.Contract(t, target) })
+	tls := httptest.NewTLSServer(b.Server)
+	t.Cleanup(tls.Close)
+	target.URL, target.HTTP = tls.URL, tls.Client()
+	t.Run("TLS", func(t *testing.T) { servertest.Contract(t, target) })
 }
 
 // TestPlanIsOfFreeSlots: what is taken is not planned with.
