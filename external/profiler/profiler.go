@@ -1,0 +1,236 @@
+package profiler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/external/client"
+	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/testbed/colocate"
+)
+
+// Errors of a Profiler.
+var (
+	// ErrInvalid is what a FieldError wraps.
+	ErrInvalid = errors.New("invalid configuration")
+	// ErrFails says that a pair failed each time that it was tried.
+	ErrFails = errors.New("the pair fails")
+	// ErrTooFew says that there are fewer than two jobs.
+	ErrTooFew = errors.New("there are fewer than two jobs")
+)
+
+// FieldError names a field and the value it was refused for.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("profiler: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+func refuse(field string, value any, want string) error {
+	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// Config of a Profiler.
+type Config struct {
+	Client *client.Client
+	// Namespace has the jobs and the schedulings; default "default".
+	Namespace string
+	// Jobs are the jobs' names; none are all of the namespace, whenever it is looked.
+	Jobs []string
+	// Profiling is the Testbed in which pairs are tried, NAME or NAMESPACE/NAME.
+	Profiling string
+	// Target is the Testbed in which plans are carried out.
+	Target string
+	// Greedy plans as the thesis does; else, and up to colocate.MostExact jobs, no pairing
+	// is done sooner than the one that is planned.
+	Greedy bool
+	// Attempts is how often a pair may fail before Profile gives up; default 3.
+	Attempts int
+	// OnTrial, if set, hears of each pair that was tried.
+	OnTrial func(Trial)
+	// Logger gets what is done; nil logs nothing.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.Namespace = cmp.Or(c.Namespace, "default")
+	c.Attempts = cmp.Or(c.Attempts, 3)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return c
+}
+
+// Validate returns a *FieldError for the first field out of its range.
+func (c Config) Validate() error {
+	switch {
+	case c.Client == nil:
+		return refuse("Client", "nil", "set")
+	case c.Profiling == "" && c.Target == "":
+		return refuse("Profiling", c.Profiling, "set, or Target")
+	case c.Attempts < 0:
+		return refuse("Attempts", c.Attempts, "0 (default) or more")
+	}
+	for i, job := range c.Jobs {
+		if job == "" || strings.Contains(job, "/") || slices.Contains(c.Jobs[:i], job) {
+			return refuse("Jobs", strings.Join(c.Jobs, ","), "names of jobs of the namespace, each once")
+		}
+	}
+	return nil
+}
+
+// Trial is a pair that was tried.
+type Trial struct {
+	Pair colocate.Pair
+	// A and B are the seconds that the two took.
+	A, B float64
+	// Of are the runs that the pair has had of those it is to have; Of is 0 if there is
+	// no end.
+	Done, Of int
+}
+
+// Profiler learns and plans. Its methods are safe for concurrent use; each of them asks the
+// interface for what there is, and keeps nothing.
+type Profiler struct {
+	c Config
+}
+
+// New returns a Profiler; nothing is asked yet.
+func New(c Config) (*Profiler, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Profiler{c.withDefaults()}, nil
+}
+
+// Matrix reads what is known of the jobs, and which there are, by name.
+func (p *Profiler) Matrix(ctx context.Context) (*colocate.Matrix, []string, error) {
+	jobs, err := client.Collect(p.c.Client.Jobs(ctx, p.c.Namespace))
+	if err != nil {
+		return nil, nil, err
+	}
+	matrix, names := new(colocate.Matrix), []string(nil)
+	for i := range jobs {
+		if len(p.c.Jobs) > 0 && !slices.Contains(p.c.Jobs, jobs[i].Name) || jobs[i].Deleting {
+			continue
+		}
+		row, err := rowOf(&jobs[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := matrix.Set(jobs[i].Name, row); err != nil {
+			return nil, nil, fmt.Errorf("profiler: job %s: %w", jobs[i].Name, err)
+		}
+		names = append(names, jobs[i].Name)
+	}
+	slices.Sort(names)
+	if missing := slices.DeleteFunc(slices.Clone(p.c.Jobs), func(job string) bool { return slices.Contains(names, job) }); len(missing) > 0 {
+		return nil, nil, fmt.Errorf("profiler: there is no job %s in namespace %s", strings.Join(missing, ", "), p.c.Namespace)
+	}
+	return matrix, names, nil
+}
+
+// Profile tries, again and again, the pair with the fewest runs, until each has had so many;
+// 0 is until ctx ends. It returns ctx's cause if that ends first: the Scheduling of the pair
+// that is being tried is deleted.
+func (p *Profiler) Profile(ctx context.Context, samples int) error {
+	if p.c.Profiling == "" {
+		return refuse("Profiling", "", "set")
+	}
+	failures := make(map[colocate.Pair]int)
+	for {
+		matrix, jobs, err := p.Matrix(ctx)
+		if err != nil {
+			return err
+		}
+		pair, ok := matrix.Next(jobs)
+		if !ok {
+			return fmt.Errorf("profiler: namespace %s: %w", p.c.Namespace, ErrTooFew)
+		}
+		done, missing := progress(matrix, jobs, samples)
+		if samples > 0 && missing == 0 {
+			return nil
+		}
+		trial, err := p.try(ctx, pair)
+		var failed *FailedError
+		if errors.As(err, &failed) {
+			failures[pair]++
+			p.c.Logger.Warn("pair failed", "a", pair.A, "b", pair.B, "attempt", failures[pair], "reason", failed)
+			if failures[pair] >= p.c.Attempts {
+				return fmt.Errorf("profiler: %s beside %s: %w: %w", pair.A, pair.B, ErrFails, err)
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		trial.Done = done + 1
+		if samples > 0 {
+			trial.Of = done + missing
+		}
+		p.c.Logger.Info("pair tried", "a", pair.A, "b", pair.B, "aSeconds", trial.A, "bSeconds", trial.B)
+		if p.c.OnTrial != nil {
+			p.c.OnTrial(trial)
+		}
+	}
+}
+
+// progress returns how many of the runs that all pairs are to have they have had, and how
+// many they lack.
+func progress(m *colocate.Matrix, jobs []string, samples int) (done, missing int) {
+	for i, a := range jobs {
+		for _, b := range jobs[i+1:] {
+			had := min(m.At(a, b).Count, m.At(b, a).Count)
+			if samples > 0 {
+				had = min(had, samples)
+			}
+			done += had
+			missing += max(0, samples-had)
+		}
+	}
+	return done, missing
+}
+
+// Plan pairs the jobs by what is known.
+func (p *Profiler) Plan(ctx context.Context) (colocate.Plan, error) {
+	matrix, jobs, err := p.Matrix(ctx)
+	if err != nil {
+		return colocate.Plan{}, err
+	}
+	if p.c.Greedy {
+		return matrix.Greedy(jobs)
+	}
+	return matrix.Plan(jobs)
+}
+
+// try runs a pair in the Testbed for profiling, and keeps what it took in both jobs.
+func (p *Profiler) try(ctx context.Context, pair colocate.Pair) (Trial, error) {
+	outcome, err := p.run(ctx, p.c.Profiling, "profile", []colocate.Pair{pair}, wire.SchedulingSpec{Exclusive: true, OnFailure: "Stop"})
+	if err != nil {
+		return Trial{}, err
+	}
+	trial := Trial{Pair: pair, A: outcome.Runs[pair.A].Seconds(), B: outcome.Runs[pair.B].Seconds()}
+	if err := p.learn(ctx, pair.A, pair.B, trial.A); err != nil {
+		return Trial{}, err
+	}
+	return trial, p.learn(ctx, pair.B, pair.A, trial.B)
+}
+
+// Schedule carries a plan out in the target Testbed: pairs that do not find a node of their
+// own wait for others to end. Nothing else runs there meanwhile.
+func (p *Profiler) Schedule(ctx context.Context, pairs []colocate.Pair) (Outcome, error) {
+	if p.c.Target == "" {
+		return Outcome{}, refuse("Target", "", "set")
+	}
+	return p.run(ctx, p.c.Target, "plan", pairs, wire.SchedulingSpec{Exclusive: true})
+}
