@@ -3,30 +3,27 @@ package main
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"path/filepath"
-	"runtime"
-	"time"
 
-	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
-	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/bench/internal/rapl"
 )
 
 // compareEnergy measures an agent that reads the energy counters of a made-up machine and
 // one that does not, each twice for half the duration, so that neither has the better
 // half of a machine that changes.
 func compareEnergy(ctx context.Context, o options, dir, root string, cgroups *tree) (result, error) {
-	m, err := newMachine(filepath.Join(dir, "sys"))
+	sys := filepath.Join(dir, "sys")
+	m, err := rapl.New(sys)
 	if err != nil {
 		return result{}, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	counted := make(chan error, 1)
-	go func() { counted <- m.run(ctx) }()
+	go func() { counted <- m.Run(ctx) }()
 	o.duration /= 2
 	without := o
-	o.agentArgs = append([]string{"--energy", "powercap", "--sys-root", m.dir}, o.agentArgs...)
+	o.agentArgs = append([]string{"--energy", "powercap", "--sys-root", sys}, o.agentArgs...)
 	var all []result
 	for _, turn := range []options{without, o, o, without} {
 		r, err := measure(ctx, turn, root, cgroups)
@@ -61,44 +58,5 @@ func (u usage) and(v usage) usage {
 	return usage{
 		Millicores: (u.Millicores + v.Millicores) / 2, MeanMiB: (u.MeanMiB + v.MeanMiB) / 2,
 		MaxMiB: max(u.MaxMiB, v.MaxMiB), PeakMiB: max(u.PeakMiB, v.PeakMiB),
-	}
-}
-
-// machine is a server of two packages whose energy counters advance in a directory.
-type machine struct {
-	dir      string
-	counters *fakerapl.Machine
-}
-
-func newMachine(dir string) (*machine, error) {
-	counters, err := fakerapl.New(fakerapl.Config{
-		Dir: dir, Sockets: 2, Cores: runtime.NumCPU(), Idle: 40, Max: 180, DRAM: 20, Noise: .02, Random: rand.New(rand.NewPCG(1, 1)),
-	})
-	return &machine{dir, counters}, err
-}
-
-// run advances the counters by what the real machine does, on the first package, until
-// ctx ends.
-func (m *machine) run(ctx context.Context) error {
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	cpu, err := telemetry.NewPodUsage(telemetry.CgroupConfig{})
-	if err != nil {
-		return errors.Join(err, m.counters.Close())
-	}
-	defer cpu.Close()
-	for {
-		select {
-		case <-ctx.Done():
-			return m.counters.Close()
-		case at := <-ticker.C:
-			used, err := cpu.ReadNode()
-			if err == nil {
-				err = m.counters.Advance(at, []fakerapl.Consumer{{CPU: used.Busy}})
-			}
-			if err != nil {
-				return errors.Join(err, m.counters.Close())
-			}
-		}
 	}
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/node"
@@ -20,30 +18,20 @@ import (
 
 // energyFlags are the flags of what the machine takes in joules.
 type energyFlags struct {
-	source, zones, idle, split string
-	config                     source.Config
-	redfish                    source.RedfishConfig
-	model                      map[string]string
-	pods                       time.Duration
-	limit                      float64      // W
-	channel                    bool         // --channels has power
-	rules                      energy.Split // of idle and split
-}
-
-// energyFieldFlags are the flags of the fields that packages refuse.
-var energyFieldFlags = map[string]string{
-	"Source": "energy", "Model": "energy-model", "Max": "energy-model", "Idle": "energy-model", "Powercap.Zones": "energy-zones", "Zones": "energy-zones",
-	"Redfish": "energy-redfish-url", "URL": "energy-redfish-url", "Energy.Pods": "energy-pods", "PowerLimit": "power-limit",
+	energyflags.Flags
+	idle, split string
+	redfish     source.RedfishConfig
+	pods        time.Duration
+	limit       float64      // W
+	channel     bool         // --channels has power
+	rules       energy.Split // of idle and split
 }
 
 func (e *energyFlags) bind(f *pflag.FlagSet) {
-	f.StringVar(&e.source, "energy", "off", "what tells the machine's energy: off, auto (the best of what is there), powercap, shared, hwmon, redfish or model")
-	f.StringVar(&e.config.SharedRoot, "energy-shared", "/var/lib/spazio/power", "where a host publishes this guest's part of its energy")
-	f.StringToStringVar(&e.model, "energy-model", nil, "power of the machine without load and at full in watts, as idle=40,max=120, for --energy model")
+	e.Bind(f, "off", "what tells the machine's energy: off, auto (the best of what is there), powercap, shared, hwmon, redfish or model")
 	f.StringVar(&e.idle, "energy-idle", "none", "which pods are charged the power without load: none, even or usage")
 	f.StringVar(&e.split, "energy-split", "model", "how power is told to be due to load: model (by the curve learnt) or ratio (of the busy cores)")
 	f.DurationVar(&e.pods, "energy-pods", node.DefaultEnergyPods, "how often energy is divided among the pods, at least 1s")
-	f.StringVar(&e.zones, "energy-zones", source.PackageDRAM.String(), "the zones of powercap whose sum is the machine's: package,dram or psys")
 	f.StringVar(&e.redfish.URL, "energy-redfish-url", "", "https URL of the Power resource of a management controller")
 	f.StringVar(&e.redfish.TokenFile, "energy-redfish-token-file", "", "file with the token of a session there, read at each request")
 	f.Float64Var(&e.limit, "power-limit", 0, "watts that the channel power of --channels is a share of")
@@ -57,7 +45,7 @@ func (e *energyFlags) parse(channels *string, sysRoot string) error {
 		*channels = strings.Join(slices.Delete(list, i, i+1), ",")
 	}
 	switch {
-	case e.channel && e.source == "off":
+	case e.channel && e.off():
 		return fmt.Errorf("--channels: %s needs --energy", node.PowerChannel)
 	case e.channel != (e.limit != 0):
 		return fmt.Errorf("--power-limit: %v: goes with --channels …,%s alone", e.limit, node.PowerChannel)
@@ -65,28 +53,14 @@ func (e *energyFlags) parse(channels *string, sysRoot string) error {
 	if err := e.parseRules(); err != nil {
 		return err
 	}
-	c := &e.config
-	c.Source = e.source
-	if err := c.Powercap.Zones.UnmarshalText([]byte(e.zones)); err != nil {
-		return fmt.Errorf("--energy-zones: %w", err)
-	}
-	c.Powercap.Root, c.HwmonRoot = filepath.Join(sysRoot, "class", "powercap"), filepath.Join(sysRoot, "class", "hwmon")
 	if e.redfish.URL != "" {
-		c.Redfish = &e.redfish
+		e.Config.Redfish = &e.redfish
 	}
-	if len(e.model) > 0 {
-		c.Model = &source.ModelConfig{}
-	}
-	for name, text := range e.model {
-		watts, err := strconv.ParseFloat(text, 64)
-		field := map[string]*float64{"idle": &c.Model.Idle, "max": &c.Model.Max}[name]
-		if err != nil || field == nil {
-			return fmt.Errorf("--energy-model: %s=%s is not idle=WATTS or max=WATTS", name, text)
-		}
-		*field = watts
-	}
-	return nil
+	return e.Parse(sysRoot)
 }
+
+// off says that no energy is measured.
+func (e *energyFlags) off() bool { return e.Config.Source == "off" }
 
 func (e *energyFlags) parseRules() (err error) {
 	if e.rules.Idle, err = energy.ParseIdlePolicy(e.idle); err != nil {
@@ -100,22 +74,14 @@ func (e *energyFlags) parseRules() (err error) {
 
 // open opens the source. What it begins ends with ctx.
 func (e *energyFlags) open(ctx context.Context, cpu node.CPUMeter) (node.EnergyConfig, *source.Chain, error) {
-	config, chain, err := node.OpenEnergy(ctx, e.config, cpu)
+	config, chain, err := node.OpenEnergy(ctx, e.Config, cpu)
 	if bad := (*source.FieldError)(nil); errors.As(err, &bad) && errors.Is(err, source.ErrInvalid) {
-		return config, nil, energyUsage(bad.Field, err)
+		return config, nil, energyflags.Usage(bad.Field, err)
 	}
 	if err != nil {
-		return config, nil, fmt.Errorf("--energy %s: %w", e.source, err)
+		return config, nil, fmt.Errorf("--energy %s: %w", e.Config.Source, err)
 	}
 	return config, chain, nil
-}
-
-// energyUsage names the flag of a field.
-func energyUsage(field string, err error) error {
-	if flag := energyFieldFlags[field]; flag != "" {
-		err = fmt.Errorf("--%s: %w", flag, err)
-	}
-	return command.Usage(err)
 }
 
 // measureEnergy completes the agent's config by the source, and its meter by the channel.
@@ -138,7 +104,7 @@ func (o *options) measureEnergy(ctx context.Context, cpu node.CPUMeter) (chains 
 	chains = append(chains, chain)
 	meter, err := node.NewPowerMeter(o.node.Meter, chain, e.limit, node.DefaultPeriod)
 	if err != nil {
-		return chains, energyUsage("PowerLimit", err)
+		return chains, energyflags.Usage("PowerLimit", err)
 	}
 	o.node.Meter = meter
 	return chains, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -80,7 +81,7 @@ func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end fun
 			_ = c.Close() // what was read alone
 		}
 	}
-	if o.usage == "off" && o.energy.source == "off" {
+	if o.usage == "off" && o.energy.off() {
 		return end, nil
 	}
 	usage, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, ProcRoot: o.telemetry.ProcRoot, Logger: logger})
@@ -91,7 +92,7 @@ func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end fun
 	if o.usage == "on" {
 		o.node.Usage = usage
 	}
-	if o.energy.source == "off" {
+	if o.energy.off() {
 		return end, nil
 	}
 	chains, err := o.measureEnergy(ctx, usage)
@@ -106,7 +107,7 @@ func refused(err error) error {
 	var field *node.FieldError
 	var record *recording.FieldError
 	if errors.As(err, &field) {
-		return energyUsage(field.Field, err)
+		return energyflags.Usage(field.Field, err)
 	}
 	if errors.As(err, &record) {
 		return command.Usage(err)

@@ -1,0 +1,65 @@
+// Package energyflags is what the commands that read a machine's energy have in common:
+// their flags for what tells it, and which flag an error is about.
+package energyflags
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/energy/source"
+)
+
+// Flags are those of a source.Config.
+type Flags struct {
+	// Config is complete after Parse.
+	Config source.Config
+	zones  string
+	model  map[string]string
+}
+
+// Bind adds the flags; source is the default of --energy, and usage explains it.
+func (e *Flags) Bind(f *pflag.FlagSet, source, usage string) {
+	f.StringVar(&e.Config.Source, "energy", source, usage)
+	f.StringVar(&e.Config.SharedRoot, "energy-shared", "/var/lib/spazio/power", "where a host publishes this guest's part of its energy")
+	f.StringToStringVar(&e.model, "energy-model", nil, "power of the machine without load and at full in watts, as idle=40,max=120, for --energy model")
+	f.StringVar(&e.zones, "energy-zones", e.Config.Powercap.Zones.String(), "the zones of powercap whose sum is the machine's: package,dram or psys")
+}
+
+// Parse completes Config.
+func (e *Flags) Parse(sysRoot string) error {
+	c := &e.Config
+	if err := c.Powercap.Zones.UnmarshalText([]byte(e.zones)); err != nil {
+		return fmt.Errorf("--energy-zones: %w", err)
+	}
+	c.Powercap.Root, c.HwmonRoot = filepath.Join(sysRoot, "class", "powercap"), filepath.Join(sysRoot, "class", "hwmon")
+	if len(e.model) > 0 {
+		c.Model = &source.ModelConfig{}
+	}
+	for name, text := range e.model {
+		watts, err := strconv.ParseFloat(text, 64)
+		field := map[string]*float64{"idle": &c.Model.Idle, "max": &c.Model.Max}[name]
+		if err != nil || field == nil {
+			return fmt.Errorf("--energy-model: %s=%s is not idle=WATTS or max=WATTS", name, text)
+		}
+		*field = watts
+	}
+	return nil
+}
+
+// fields are the flags of the fields that packages refuse.
+var fields = map[string]string{
+	"Source": "energy", "Model": "energy-model", "Max": "energy-model", "Idle": "energy-model", "Powercap.Zones": "energy-zones", "Zones": "energy-zones",
+	"Redfish": "energy-redfish-url", "URL": "energy-redfish-url", "Energy.Pods": "energy-pods", "PowerLimit": "power-limit",
+}
+
+// Usage marks an error as the caller's and names the flag of a field.
+func Usage(field string, err error) error {
+	if flag := fields[field]; flag != "" {
+		err = fmt.Errorf("--%s: %w", flag, err)
+	}
+	return command.Usage(err)
+}

@@ -1,0 +1,157 @@
+// Package powerd is the command spazio-power: flags around package node/guests.
+package powerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
+	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/share"
+	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
+	"github.com/spazio-scheduler/spazio/node/guests"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// Main runs the command until it fails or ctx ends, and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
+}
+
+// options are the flags of spazio-power.
+type options struct {
+	dir, mode, idle string
+	procRoot        string
+	cgroupRoot      string
+	sysRoot         string
+	period          time.Duration
+	energy          energyflags.Flags
+	servers         endpoint.ServersConfig
+	log             command.Log
+}
+
+// NewCommand returns the command with its flags at their defaults.
+func NewCommand() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:     "spazio-power",
+		Short:   "Share this machine's energy with its virtual machines",
+		Version: command.Version(),
+		Long: "spazio-power divides what this machine takes among the guests that run on it, and publishes\n" +
+			"each one's part as a tree of energy counters below --dir: mounted into the guest, read-only,\n" +
+			"it is what spazio-agent --energy shared reads there, and node_exporter and Kepler as well.\n\n" +
+			"At --listen, on loopback alone, it serves /metrics; /healthz; /readyz, which is 200 while\n" +
+			"energy is published; and /debug/guests, what each guest took in the last second. Probes and\n" +
+			"Prometheus reach the first three at --metrics-listen.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.servers.DebugDefault = !c.Flags().Changed("listen")
+			return tlsflags.Refused(o.run(c.Context(), c.ErrOrStderr()))
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.dir, "dir", "/run/spazio/power", "directory of the guests' trees, on tmpfs, which no other process writes to")
+	f.StringVar(&o.mode, "guests", share.Auto.String(), "how guests are found: cgroup (libvirt's control groups), process (QEMU's processes that name a guest) or auto (the first that finds some)")
+	f.StringVar(&o.idle, "idle", share.IdleVCPU.String(), "who is charged the power without load: vcpu (each guest its virtual CPUs of the machine's), even (all guests alike) or none")
+	f.DurationVar(&o.period, "period", share.MinPeriod, "time between two publications, at least 1s")
+	o.energy.Bind(f, source.Auto, "what tells the machine's energy: auto (the best of what is there), powercap, shared, hwmon or model")
+	f.StringVar(&o.procRoot, "proc-root", "/proc", "where proc is mounted")
+	f.StringVar(&o.sysRoot, "sys-root", "/sys", "where sysfs is mounted")
+	f.StringVar(&o.cgroupRoot, "cgroup-root", "/sys/fs/cgroup", "where the cgroups are mounted")
+	f.StringVar(&o.servers.Debug, "listen", "127.0.0.1:9698", "host:port of /debug/guests, /metrics, /healthz and /readyz, on loopback; empty for none")
+	f.StringVar(&o.servers.Metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9703; empty for none")
+	command.LogFlags(f, &o.log)
+	return c
+}
+
+// run opens everything, then runs it until ctx ends.
+func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
+	if o.servers.Logger, err = o.log.Logger(stderr); err != nil {
+		return err
+	}
+	config, err := o.parse()
+	if err != nil {
+		return command.Usage(err)
+	}
+	cpu, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: o.cgroupRoot, ProcRoot: o.procRoot, Logger: o.servers.Logger})
+	if err != nil {
+		return err
+	}
+	defer cpu.Close()
+	opened, chain, err := node.OpenEnergy(ctx, o.energy.Config, cpu)
+	if err != nil {
+		return refused(fmt.Errorf("--energy %s: %w", o.energy.Config.Source, err))
+	}
+	defer chain.Close()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	config.Registerer, config.Logger = registry, o.servers.Logger
+	config.Host.Source, config.Host.Divider.Curve = chain, opened.Nameplate
+	config.Host.CPU = func() (time.Duration, int, error) {
+		machine, err := cpu.ReadNode()
+		return machine.Busy, machine.Cores, err
+	}
+	sharing, err := guests.New(config)
+	if err != nil {
+		return refused(err)
+	}
+	o.servers.Shown = endpoint.Config{
+		Gatherer: registry, Ready: sharing.Ready,
+		Handlers: map[string]http.Handler{"GET /debug/guests": sharing.Handler()},
+	}
+	servers, err := endpoint.NewServers(ctx, o.servers)
+	if err != nil {
+		return errors.Join(err, sharing.Close())
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return sharing.Run(ctx) })
+	g.Go(func() error { return servers.Run(ctx) })
+	return g.Wait()
+}
+
+// parse makes a config of the flags.
+func (o *options) parse() (c guests.Config, err error) {
+	finder := share.FinderConfig{ProcRoot: o.procRoot, CgroupRoot: o.cgroupRoot}
+	if finder.Mode, err = share.ParseMode(o.mode); err != nil {
+		return c, fmt.Errorf("--guests: %w", err)
+	}
+	if c.Host.Divider.Idle, err = share.ParseIdle(o.idle); err != nil {
+		return c, fmt.Errorf("--idle: %w", err)
+	}
+	if o.period < share.MinPeriod {
+		return c, fmt.Errorf("--period: %v is less than %v: by finer ones guests could tell what others compute", o.period, share.MinPeriod)
+	}
+	if o.energy.Config.Source == source.NameRedfish {
+		return c, fmt.Errorf("--energy: %s tells nothing each second", source.NameRedfish)
+	}
+	if c.Host.Guests, err = share.NewFinder(finder); err != nil {
+		return c, err
+	}
+	c.Host.Dir, c.Period = o.dir, o.period
+	return c, o.energy.Parse(o.sysRoot)
+}
+
+// refused marks what packages say of a config, that is, of flags.
+func refused(err error) error {
+	var shared *energy.FieldError
+	var read *source.FieldError
+	switch {
+	case errors.As(err, &read) && errors.Is(err, source.ErrInvalid):
+		return energyflags.Usage(read.Field, err)
+	case errors.As(err, &shared):
+		return command.Usage(err)
+	}
+	return err
+}

@@ -1,0 +1,239 @@
+package share
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+)
+
+// Idle says which guests are charged what the machine takes without load.
+type Idle uint8
+
+const (
+	// IdleVCPU charges each by its virtual CPUs of the machine's CPUs: what no guest was
+	// given stays the machine's.
+	IdleVCPU Idle = iota
+	// IdleEven charges all guests alike, with all of it.
+	IdleEven
+	// IdleNone charges nobody.
+	IdleNone
+)
+
+var idles = [...]string{"vcpu", "even", "none"}
+
+// String returns the rule's name.
+func (i Idle) String() string { return nameOf(idles[:], int(i)) }
+
+// ParseIdle reads a rule's name. The error is an *energy.FieldError.
+func ParseIdle(text string) (Idle, error) {
+	i, err := parseName(idles[:], "Idle", text)
+	return Idle(i), err
+}
+
+// DividerConfig says how a machine's energy is divided. The zero value is the documented
+// default.
+type DividerConfig struct {
+	Idle Idle
+	// Meter is what is known of the machine's counters.
+	Meter energy.MeterConfig
+	// Curve is what is known of its power before it was measured.
+	Curve energy.CurveConfig
+}
+
+// Look is what was seen of a machine at a time.
+type Look struct {
+	// Readings are those of its energy.
+	Readings []energy.Reading
+	// Busy is the CPU time that all of it has taken since it was started, and Cores its
+	// CPUs.
+	Busy  time.Duration
+	Cores int
+	// Guests are those that run, sorted by name, each once.
+	Guests []Guest
+}
+
+// Part is what a guest is charged.
+type Part struct {
+	Guest string
+	// Joules is all of it, SD its standard deviation and Idle the idle energy in it.
+	Joules, SD, Idle float64
+}
+
+// Division is what a machine took between two looks and who is charged with it.
+type Division struct {
+	From, To time.Time
+	// Joules is all of it: the sum of Parts and of Rest.
+	Joules float64
+	// Memory is the share of it that memory took, in [0, 1]. That of a guest is the
+	// same.
+	Memory float64
+	// Partial says that some of the machine's zones are not in it.
+	Partial bool
+	// Zones is what each of the machine's zones took, in which what another contains is a
+	// Part. They and Parts, which are of the guests that were in the look before, too, in
+	// their order, belong to the Divider until its next look.
+	Zones []energy.ZoneJoules
+	Parts []Part
+	Rest  energy.Rest
+}
+
+// Divider divides a machine's energy among its guests, by what it sees of it in one look
+// after the other. Guests are charged by their CPU time, at the machine's own price of a
+// core-second, and by [Idle]. A guest is charged from its second look on. It is for one
+// goroutine.
+type Divider struct {
+	config  DividerConfig
+	meter   *energy.Meter
+	curve   *energy.Curve
+	busy    time.Duration
+	primed  bool // busy and last are of a look
+	last    map[string]Guest
+	account energy.Account
+	names   []string
+	shares  []energy.Share
+	parts   []Part
+}
+
+// NewDivider returns a divider that has seen nothing. The error is an *energy.FieldError.
+func NewDivider(c DividerConfig) (*Divider, error) {
+	if int(c.Idle) >= len(idles) {
+		return nil, refuse("Idle", uint8(c.Idle), "a rule")
+	}
+	meter, err := energy.NewMeter(c.Meter)
+	if err != nil {
+		return nil, err
+	}
+	curve, err := energy.NewCurve(c.Curve)
+	if err != nil {
+		return nil, err
+	}
+	return &Divider{config: c, meter: meter, curve: curve, last: map[string]Guest{}}, nil
+}
+
+// Idle returns the machine's power without load in watts; known is false until it was
+// learnt.
+func (d *Divider) Idle() (watts float64, known bool) { return d.curve.Idle() }
+
+// Divide takes a look. The first gives energy.ErrPriming. A zone whose reading makes no
+// interval is an *energy.ZoneError beside a Division of the others; its To is zero if there
+// are none. A look that can't be one is an *energy.FieldError and changes nothing.
+func (d *Divider) Divide(l *Look) (Division, error) {
+	if err := l.check(); err != nil {
+		return Division{}, err
+	}
+	in, err := d.meter.Add(l.Readings)
+	if bad := (*energy.FieldError)(nil); errors.As(err, &bad) {
+		return Division{}, err
+	}
+	primed := d.primed
+	busy := max(l.Busy-d.busy, 0).Seconds()
+	d.consume(l)
+	d.busy, d.primed = l.Busy, true
+	if in.To.IsZero() || !primed {
+		return Division{}, err
+	}
+	found, bad := d.divide(l, in, busy)
+	return found, errors.Join(err, bad)
+}
+
+// check refuses what is no look.
+func (l *Look) check() error {
+	switch {
+	case l.Busy < 0:
+		return refuse("Busy", l.Busy, "a CPU time")
+	case l.Cores < 1 || l.Cores > 1<<20:
+		return refuse("Cores", l.Cores, "in 1 to 2^20")
+	case len(l.Guests) > MaxGuests:
+		return refuse("len(Guests)", len(l.Guests), "at most MaxGuests")
+	}
+	for i, g := range l.Guests {
+		switch {
+		case g.CPU < 0:
+			return refuse("Guests.CPU", g.CPU, "a CPU time")
+		case g.VCPUs < 0 || g.VCPUs > 1<<20:
+			return refuse("Guests.VCPUs", g.VCPUs, "in 0 to 2^20")
+		case i > 0 && g.Name <= l.Guests[i-1].Name:
+			return refuse("Guests.Name", g.Name, "sorted, each once")
+		}
+	}
+	return nil
+}
+
+// consume makes consumers of the guests that were in the look before, and remembers all.
+func (d *Divider) consume(l *Look) {
+	d.names, d.account.Consumers = d.names[:0], d.account.Consumers[:0]
+	for _, g := range l.Guests {
+		last, ok := d.last[g.Name]
+		if !ok || last.Instance != g.Instance {
+			continue
+		}
+		weight := 0.
+		switch d.config.Idle {
+		case IdleVCPU:
+			weight = float64(g.VCPUs)
+		case IdleEven:
+			weight = 1
+		}
+		d.names = append(d.names, g.Name)
+		d.account.Consumers = append(d.account.Consumers, energy.Consumer{
+			Key: uint64(len(d.names)), CPU: max(g.CPU-last.CPU, 0).Seconds(), Weight: weight,
+		})
+	}
+	clear(d.last)
+	for _, g := range l.Guests {
+		d.last[g.Name] = g
+	}
+}
+
+// divide charges the consumers with an interval.
+func (d *Divider) divide(l *Look, in energy.Interval, busy float64) (Division, error) {
+	seconds := in.To.Sub(in.From).Seconds()
+	u := min(busy/(seconds*float64(l.Cores)), 1)
+	a := &d.account
+	a.Joules, a.SD, a.Busy, a.Capacity = in.Joules, in.SD, busy, seconds*float64(l.Cores)
+	a.Weights = 0
+	if d.config.Idle == IdleVCPU {
+		a.Weights = float64(l.Cores)
+	}
+	if !in.Partial { // the curve is that of all zones
+		if err := d.curve.Learn(u, min(in.Watts, energy.MaxWatts)); err != nil {
+			return Division{}, err
+		}
+	}
+	idle, known := d.curve.Idle()
+	a.Idle, a.IdleKnown = idle*seconds, known && !in.Partial
+	a.Residual = math.Hypot(d.curve.Residual(u), d.curve.Uneven(u, seconds, in.Packages))
+	split := energy.Split{}
+	if d.config.Idle != IdleNone {
+		split.Idle = energy.ByWeight
+	}
+	shares, rest, err := split.AttributeTo(d.shares, a)
+	if err != nil {
+		return Division{}, err
+	}
+	d.shares, d.parts = shares, d.parts[:0]
+	for i, s := range shares {
+		d.parts = append(d.parts, Part{d.names[i], s.Joules, s.SD, s.Idle})
+	}
+	return Division{
+		From: in.From, To: in.To, Joules: in.Joules, Memory: memory(in), Partial: in.Partial,
+		Zones: in.Zones, Parts: d.parts, Rest: rest,
+	}, nil
+}
+
+// memory is the share of memory's zones in an interval.
+func memory(in energy.Interval) float64 {
+	var joules float64
+	for _, z := range in.Zones {
+		if !z.Part && strings.HasSuffix(z.Zone, "/dram") {
+			joules += z.Joules
+		}
+	}
+	if in.Joules <= 0 {
+		return 0
+	}
+	return min(joules/in.Joules, 1)
+}

@@ -1,0 +1,289 @@
+package share_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/share"
+)
+
+// rig is a machine of 8 cores that takes 40 W, 10 W a busy core, and 5 W of memory besides;
+// and its guests.
+type rig struct {
+	at       time.Time
+	pkg, mem float64
+	busy     time.Duration
+	guests   []share.Guest
+}
+
+const rigCores = 8
+
+func newRig(vcpus ...int) *rig {
+	r := &rig{at: time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC)}
+	for i, n := range vcpus {
+		r.guests = append(r.guests, share.Guest{Name: fmt.Sprint("vm", i), VCPUs: n, Instance: 1})
+	}
+	return r
+}
+
+// run lets a second pass in which guests keep cores busy, and the host others.
+func (r *rig) run(host float64, cores ...float64) {
+	total := host
+	for i, c := range cores {
+		r.guests[i].CPU += time.Duration(c * float64(time.Second))
+		total += c
+	}
+	r.busy += time.Duration(total * float64(time.Second))
+	r.pkg += 40 + 10*total
+	r.mem += 5
+	r.at = r.at.Add(time.Second)
+}
+
+func (r *rig) look() *share.Look {
+	return &share.Look{
+		Readings: []energy.Reading{
+			{Zone: "package-0", Counter: uint64(math.Round(r.pkg * 1e6)), Range: 262143328850, At: r.at},
+			{Zone: "package-0/core", Counter: uint64(math.Round(r.pkg * 5e5)), Range: 262143328850, At: r.at, Part: true},
+			{Zone: "package-0/dram", Counter: uint64(math.Round(r.mem * 1e6)), Range: 262143328850, At: r.at},
+		},
+		Busy: r.busy, Cores: rigCores, Guests: r.guests,
+	}
+}
+
+func newDivider(t *testing.T, c share.DividerConfig) *share.Divider {
+	t.Helper()
+	d, err := share.NewDivider(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func divide(t *testing.T, d *share.Divider, l *share.Look) share.Division {
+	t.Helper()
+	found, err := d.Divide(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// learn has a divider see all loads, the machine idle last.
+func learn(t *testing.T, d *share.Divider, r *rig) {
+	t.Helper()
+	if _, err := d.Divide(r.look()); !errors.Is(err, energy.ErrPriming) {
+		t.Fatal(err)
+	}
+	for _, load := range []float64{8, 6, 4, 2, 1, 0} {
+		for range 20 {
+			r.run(load)
+			divide(t, d, r.look())
+		}
+	}
+}
+
+// TestDivide by the true power of the rig: 10 J a core-second, and of 45 W idle what the
+// rule says.
+func TestDivide(t *testing.T) {
+	for _, c := range []struct {
+		idle  share.Idle
+		parts []float64 // of guests of 2 and 4 vCPUs that take 1 and .5 cores
+		idleW float64   // that stays the machine's
+	}{
+		{share.IdleVCPU, []float64{10 + 45.*2/8, 5 + 45.*4/8}, 45. * 2 / 8},
+		{share.IdleEven, []float64{10 + 22.5, 5 + 22.5}, 0},
+		{share.IdleNone, []float64{10, 5}, 45},
+	} {
+		t.Run(c.idle.String(), func(t *testing.T) {
+			r := newRig(2, 4)
+			d := newDivider(t, share.DividerConfig{Idle: c.idle})
+			learn(t, d, r)
+			r.run(.25, 1, .5)
+			found := divide(t, d, r.look())
+			for i, p := range found.Parts {
+				if math.Abs(p.Joules-c.parts[i]) > .05 || p.Guest != r.guests[i].Name || !(p.SD >= 0 && p.SD < p.Joules) {
+					t.Errorf("%+v, want %g J", p, c.parts[i])
+				}
+			}
+			if math.Abs(found.Rest.Idle-c.idleW) > .05 || math.Abs(found.Rest.System-2.5) > .05 || found.Rest.Ended != 0 || found.Rest.RatioSplit {
+				t.Errorf("%+v", found.Rest)
+			}
+			if math.Abs(found.Memory-5/62.5) > 1e-6 || found.Partial || found.Joules != 62.5 || !found.To.Equal(r.at) {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+}
+
+// TestDivideConserves: whatever the load and the guests, the parts and the rest are all that
+// the machine took, and each part of it is an amount.
+func TestDivideConserves(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	for _, idle := range []share.Idle{share.IdleVCPU, share.IdleEven, share.IdleNone} {
+		r := newRig()
+		d := newDivider(t, share.DividerConfig{Idle: idle})
+		var node, divided float64
+		for i := range 3000 {
+			r.guests = r.guests[:0]
+			for j := range random.IntN(30) {
+				r.guests = append(r.guests, share.Guest{
+					Name: fmt.Sprintf("vm%02d", j), VCPUs: random.IntN(9), Instance: uint64(random.IntN(2)),
+					CPU: time.Duration(random.Int64N(int64(i+1) * int64(time.Second))), // may run backwards
+				})
+			}
+			r.run(8 * random.Float64())
+			found, err := d.Divide(r.look())
+			if i == 0 {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := found.Rest.Idle + found.Rest.System + found.Rest.Ended
+			for _, p := range found.Parts {
+				if !(p.Joules >= 0 && p.SD >= 0 && p.Idle >= 0 && p.Idle <= p.Joules*(1+1e-12)) {
+					t.Fatalf("%+v", p)
+				}
+				sum += p.Joules
+			}
+			if math.Abs(sum-found.Joules) > 1e-9*found.Joules || found.Rest.Idle < 0 || found.Rest.System < 0 {
+				t.Fatalf("%g J divided into %g: %+v", found.Joules, sum, found)
+			}
+			node, divided = node+found.Joules, divided+sum
+		}
+		if want := r.pkg + r.mem; math.Abs(divided-node) > 1e-9*node || node > want || node < .99*want {
+			t.Errorf("%v: %g J divided of %g", idle, divided, want)
+		}
+	}
+}
+
+// TestDivideGuestsCome, go, and start again: none is charged for what it did before.
+func TestDivideGuestsCome(t *testing.T) {
+	r := newRig(2)
+	d := newDivider(t, share.DividerConfig{Idle: share.IdleNone})
+	learn(t, d, r)
+	r.guests = append(r.guests, share.Guest{Name: "vm1", VCPUs: 1, CPU: time.Hour, Instance: 1})
+	r.run(0, 1)
+	if found := divide(t, d, r.look()); len(found.Parts) != 1 {
+		t.Errorf("new: %+v", found.Parts)
+	}
+	r.run(0, 1, 2)
+	if found := divide(t, d, r.look()); len(found.Parts) != 2 || math.Abs(found.Parts[1].Joules-20) > .1 {
+		t.Errorf("there: %+v", found.Parts)
+	}
+	r.guests[1].CPU, r.guests[1].Instance = time.Second, 2
+	r.run(2)
+	if found := divide(t, d, r.look()); len(found.Parts) != 1 || math.Abs(found.Rest.System-20) > .1 {
+		t.Errorf("started again: %+v, %+v", found.Parts, found.Rest)
+	}
+	r.run(0, 0, 1)
+	if found := divide(t, d, r.look()); len(found.Parts) != 2 || math.Abs(found.Parts[1].Joules-10) > .1 {
+		t.Errorf("there again: %+v", found.Parts)
+	}
+	r.guests = r.guests[:1]
+	r.run(0, 1)
+	if found := divide(t, d, r.look()); len(found.Parts) != 1 || math.Abs(found.Parts[0].Joules-10) > .1 {
+		t.Errorf("gone: %+v", found.Parts)
+	}
+}
+
+// TestDividePartial: without a zone the others' energy is divided, nothing is learnt, and the
+// error names it.
+func TestDividePartial(t *testing.T) {
+	r := newRig(8)
+	d := newDivider(t, share.DividerConfig{})
+	learn(t, d, r)
+	idle, _ := d.Idle()
+	r.run(0, 4)
+	l := r.look()
+	l.Readings = l.Readings[:2] // no memory
+	found, err := d.Divide(l)
+	var zone *energy.ZoneError
+	if !errors.As(err, &zone) || zone.Zone != "package-0/dram" || !found.Partial || math.Abs(found.Joules-80) > 1e-5 || !found.Rest.RatioSplit || found.Memory != 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if now, known := d.Idle(); !known || now != idle {
+		t.Error("learnt of a part:", now, idle)
+	}
+}
+
+// TestDivideRefuses what is no look, and is as it was.
+func TestDivideRefuses(t *testing.T) {
+	r := newRig(1, 2)
+	d, twin := newDivider(t, share.DividerConfig{}), newDivider(t, share.DividerConfig{})
+	learn(t, d, r)
+	r2 := newRig(1, 2)
+	learn(t, twin, r2)
+	for name, spoil := range map[string]func(*share.Look){
+		"Busy":          func(l *share.Look) { l.Busy = -1 },
+		"Cores":         func(l *share.Look) { l.Cores = 0 },
+		"Guests.CPU":    func(l *share.Look) { l.Guests = []share.Guest{{Name: "a", CPU: -1}} },
+		"Guests.VCPUs":  func(l *share.Look) { l.Guests = []share.Guest{{Name: "a", VCPUs: -1}} },
+		"Guests.Name":   func(l *share.Look) { l.Guests = []share.Guest{{Name: "b"}, {Name: "a"}} },
+		"len(Guests)":   func(l *share.Look) { l.Guests = make([]share.Guest, share.MaxGuests+1) },
+		"len(readings)": func(l *share.Look) { l.Readings = nil },
+	} {
+		l := *r.look()
+		spoil(&l)
+		var field *energy.FieldError
+		if _, err := d.Divide(&l); !errors.As(err, &field) || field.Field != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r.run(1, .5, .25)
+	r2.run(1, .5, .25)
+	if d := cmp.Diff(divide(t, twin, r2.look()), divide(t, d, r.look())); d != "" {
+		t.Error("what was refused has changed it:", d)
+	}
+	for _, idle := range []share.Idle{share.IdleVCPU, share.IdleEven, share.IdleNone} {
+		if got, err := share.ParseIdle(idle.String()); err != nil || got != idle {
+			t.Error(idle, got, err)
+		}
+	}
+	for _, c := range []share.DividerConfig{{Idle: 3}, {Meter: energy.MeterConfig{Step: -1}}, {Curve: energy.CurveConfig{Max: -1}}} {
+		var field *energy.FieldError
+		if _, err := share.NewDivider(c); !errors.As(err, &field) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if _, err := share.ParseIdle("usage"); !errors.Is(err, energy.ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+// ExampleDivider divides what a machine took in a second between two guests, of which nobody
+// has found out by QEMU.
+func ExampleDivider() {
+	d, err := share.NewDivider(share.DividerConfig{Idle: share.IdleNone})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	look := func(second int, microjoules uint64, busy, db, web time.Duration) *share.Look {
+		return &share.Look{
+			Readings: []energy.Reading{{Zone: "package-0", Counter: microjoules, At: noon.Add(time.Duration(second) * time.Second)}},
+			Busy:     busy, Cores: 4,
+			Guests: []share.Guest{{Name: "db", CPU: db, VCPUs: 2}, {Name: "web", CPU: web, VCPUs: 2}},
+		}
+	}
+	_, err = d.Divide(look(0, 0, 0, 0, 0))
+	fmt.Println(err)
+	found, err := d.Divide(look(1, 60e6, 2*time.Second, 1500*time.Millisecond, 300*time.Millisecond))
+	for _, p := range found.Parts {
+		fmt.Printf("%s: %.1f J\n", p.Guest, p.Joules)
+	}
+	fmt.Printf("idle: %.1f J, the host: %.1f J, %v\n", found.Rest.Idle, found.Rest.System, err)
+	// Output:
+	// no reading before
+	// db: 22.5 J
+	// web: 4.5 J
+	// idle: 30.0 J, the host: 3.0 J, <nil>
+}

@@ -1,0 +1,23 @@
+// Package share divides what a machine takes among the virtual machines that run on it, and
+// publishes each one's part as a tree that reads like a processor's energy counters.
+//
+//   - [Finder] finds the guests and the CPU time that each has taken, by the control groups
+//     that systemd and libvirt make or by QEMU's processes.
+//   - [Divider] charges each guest with its part of the machine's joules. It is pure: a
+//     program that knows its guests otherwise needs nothing else of this package.
+//   - [Tree] publishes the parts, for each guest a powercap tree: a reader of Intel's RAPL
+//     counters reads it as it is, mounted into the guest.
+//   - [Host] goes through all of that once, when it is told to; package node/guests has it
+//     told each second, and shows what came of it as metrics.
+//
+// A guest can tell by its counter what others compute if it is read often enough
+// (M. Lipp et al., PLATYPUS, 2021), so that nothing is to be published more often than each
+// second ([MinPeriod]).
+//
+// Names of guests, and what guests write where they can, are not trusted: nothing is
+// written outside of the directory of a Tree, nor of one guest into another's. Trees and
+// control groups are Linux's; elsewhere NewTree fails.
+//
+// Times are arguments and roots of trees are injected. The package imports the standard
+// library, energy and energy/source. Errors of arguments are an [*energy.FieldError].
+package share

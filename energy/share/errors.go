@@ -1,0 +1,47 @@
+package share
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spazio-scheduler/spazio/energy"
+)
+
+var (
+	// ErrName is a guest's name that is no file's: it has to be of 1 to 128 letters,
+	// digits, dots, dashes and underscores, and neither "." nor "..".
+	ErrName = errors.New("no name of a guest")
+	// ErrTooMany is a guest beyond MaxGuests.
+	ErrTooMany = errors.New("too many guests")
+	// ErrNotTmpfs is that a tree is on a disk, which each publication then waits for and
+	// wears. It is a warning.
+	ErrNotTmpfs = errors.New("not on tmpfs")
+	// ErrLocked is that another process publishes below the same directory.
+	ErrLocked = errors.New("another process publishes there")
+	// ErrMalformed is a file of the kernel's, or of a tree, that is of another form.
+	ErrMalformed = errors.New("malformed")
+)
+
+// MaxGuests bounds the guests of a machine.
+const MaxGuests = 1024
+
+// refuse makes an *energy.FieldError; want completes "must be".
+func refuse(field string, value any, want string) error {
+	return &energy.FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", energy.ErrInvalid, want)}
+}
+
+// maxName bounds a guest's name, in bytes.
+const maxName = 128
+
+// CheckName returns an error that wraps ErrName if a guest can't be called that.
+func CheckName(name string) error {
+	ok := len(name) >= 1 && len(name) <= maxName && name != "." && name != ".."
+	for i := 0; ok && i < len(name); i++ {
+		c := name[i]
+		ok = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+	}
+	if !ok {
+		return &energy.FieldError{Field: "Name", Value: name[:min(len(name), maxName)], Err: ErrName}
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package share
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
+)
+
+// MinPeriod is the least time between two publications: what a guest can see of the others
+// must be coarse.
+const MinPeriod = source.SharedPeriod
+
+// DefaultKeep is that of HostConfig.Keep.
+const DefaultKeep = 10 * time.Minute
+
+// HostConfig says what is divided among whom. Dir, Source, CPU and Guests are required.
+type HostConfig struct {
+	// Dir is where trees are published, best on tmpfs.
+	Dir string
+	// Source shows what the machine takes. It belongs to the Host, which does not close
+	// it.
+	Source source.Source
+	// CPU returns the CPU time that all of the machine has taken since it was started,
+	// and how many CPUs it has.
+	CPU func() (busy time.Duration, cores int, err error)
+	// Guests puts those that run into a slice, sorted by name; a *Finder does.
+	Guests interface {
+		GuestsTo([]Guest) ([]Guest, error)
+	}
+	// Divider says how. Its Curve is that of a modelled power alone: others are learnt.
+	Divider DividerConfig
+	// Keep is how long a tree outlives its guest, which goes on with it if it is back
+	// before; 0 means DefaultKeep.
+	Keep time.Duration
+}
+
+// Host divides a machine's energy among its guests and publishes their parts, each time
+// that it is told to. It is for one goroutine.
+type Host struct {
+	config  HostConfig
+	tree    *Tree
+	memory  bool   // the trees tell memory apart
+	source  string // whose energy the divider has seen
+	divider *Divider
+
+	readings []energy.Reading
+	guests   []Guest
+	seen     map[string]time.Time // when each guest that has a tree last ran
+	totals   Totals
+}
+
+// Totals is what a Host has divided since it began. Its maps belong to the Host.
+type Totals struct {
+	// Guests are the joules of each guest that has a tree.
+	Guests map[string]float64
+	// Rest is what no guest was charged; Ended are the joules of those whose trees are
+	// gone.
+	Rest energy.Rest
+	// Zones are the joules of the machine, by what told them.
+	Zones map[Zone]float64
+	// Refused counts, by cause, readings that made no interval, what could not be read
+	// and guests that could not be published.
+	Refused map[string]uint64
+}
+
+// Zone is a zone of a source.
+type Zone struct{ Source, Zone string }
+
+// Causes of what a Host refuses, besides those of an energy.ZoneError.
+const (
+	// RefusedSource is a source of energy that could not be read.
+	RefusedSource = "source"
+	// RefusedCPU is the machine's CPU time that could not be read.
+	RefusedCPU = "cpu"
+	// RefusedGuests is that guests could not be looked for.
+	RefusedGuests = "guests"
+	// RefusedPublish is a guest's tree that could not be written, each time.
+	RefusedPublish = "publish"
+)
+
+// NewHost opens the trees. The error is an *energy.FieldError, ErrLocked, or the file
+// system's.
+func NewHost(c HostConfig) (*Host, error) {
+	switch {
+	case c.Dir == "":
+		return nil, refuse("Dir", c.Dir, "given")
+	case c.Source == nil:
+		return nil, refuse("Source", nil, "given")
+	case c.CPU == nil:
+		return nil, refuse("CPU", nil, "given")
+	case c.Guests == nil:
+		return nil, refuse("Guests", nil, "given")
+	case c.Keep < 0:
+		return nil, refuse("Keep", c.Keep, "at least 0")
+	}
+	c.Keep = cmp.Or(c.Keep, DefaultKeep)
+	if _, err := NewDivider(c.Divider); err != nil {
+		return nil, err
+	}
+	h := &Host{
+		config: c, seen: map[string]time.Time{},
+		totals: Totals{Guests: map[string]float64{}, Zones: map[Zone]float64{}, Refused: map[string]uint64{}},
+	}
+	var err error
+	if h.tree, err = NewTree(c.Dir, treeZones(false)); err != nil {
+		return nil, err
+	}
+	left, err := h.tree.Guests()
+	if err != nil {
+		return nil, errors.Join(err, h.tree.Close())
+	}
+	for _, guest := range left {
+		h.seen[guest] = time.Time{} // from the first time on
+	}
+	return h, nil
+}
+
+// treeZones are the zones of a guest.
+func treeZones(memory bool) []string {
+	zones := []string{"package-0", "package-0/dram"}
+	if !memory {
+		return zones[:1]
+	}
+	return zones
+}
+
+// Warning is that of the Tree.
+func (h *Host) Warning() error { return h.tree.Warning() }
+
+// Close lets another go on with the trees.
+func (h *Host) Close() error { return h.tree.Close() }
+
+// Totals returns what was divided so far.
+func (h *Host) Totals() *Totals { return &h.totals }
+
+// Guests are those of the last look. They belong to the Host.
+func (h *Host) Guests() []Guest { return h.guests }
+
+// Share reads what the machine has taken until now, at, divides it and publishes each
+// guest's part. Where nothing can be divided the Division's To is zero, nothing is
+// published and the error says why; what was taken meanwhile is divided the next time. An
+// error beside a Division is of a zone that is missing from it or of guests that could not
+// be published: what these took is published the next time.
+func (h *Host) Share(at time.Time) (Division, error) {
+	readings, err := h.config.Source.ReadTo(h.readings, at)
+	h.readings = readings
+	if len(readings) == 0 {
+		if !errors.Is(err, source.ErrUnchanged) {
+			h.totals.Refused[RefusedSource]++
+		}
+		return Division{}, err
+	}
+	look := Look{Readings: readings}
+	var failed error
+	if look.Busy, look.Cores, failed = h.config.CPU(); failed != nil {
+		h.totals.Refused[RefusedCPU]++
+		return Division{}, errors.Join(err, failed)
+	}
+	if h.guests, failed = h.config.Guests.GuestsTo(h.guests); failed != nil {
+		h.totals.Refused[RefusedGuests]++
+		return Division{}, errors.Join(err, failed)
+	}
+	look.Guests = h.guests
+	if failed = h.follow(); failed != nil {
+		return Division{}, errors.Join(err, failed)
+	}
+	found, failed := h.divider.Divide(&look)
+	h.refuse(failed)
+	if found.To.IsZero() {
+		return Division{}, errors.Join(err, failed)
+	}
+	h.add(&found)
+	return found, errors.Join(err, failed, h.publish(at, &found))
+}
+
+// follow begins anew where another source is read: powers of two are none of one curve.
+func (h *Host) follow() (err error) {
+	name := h.config.Source.Name()
+	if h.divider != nil && h.source == name {
+		return nil
+	}
+	c := h.config.Divider
+	if h.config.Source.Quality() != energy.Modelled {
+		c.Curve = energy.CurveConfig{Gain: c.Curve.Gain}
+	}
+	h.divider, err = NewDivider(c)
+	h.source = name
+	return err
+}
+
+// refuse counts what a meter has refused. A zone's first reading is none.
+func (h *Host) refuse(err error) {
+	if err == nil || errors.Is(err, energy.ErrPriming) {
+		return
+	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range several.Unwrap() {
+			h.refuse(one)
+		}
+		return
+	}
+	cause := RefusedMalformed
+	if zone := (*energy.ZoneError)(nil); errors.As(err, &zone) {
+		cause = zone.Cause()
+	}
+	h.totals.Refused[cause]++
+}
+
+// add adds a division to the totals.
+func (h *Host) add(found *Division) {
+	for _, p := range found.Parts {
+		h.totals.Guests[p.Guest] += p.Joules
+	}
+	h.totals.Rest.Idle += found.Rest.Idle
+	h.totals.Rest.System += found.Rest.System
+	for _, z := range found.Zones {
+		h.totals.Zones[Zone{h.source, z.Zone}] += z.Joules
+	}
+}
+
+// publish shows each guest's part in its tree, and nothing in that of one which is new.
+func (h *Host) publish(at time.Time, found *Division) error {
+	failed := []error{h.prune(at)}
+	if found.Memory > 0 && !h.memory {
+		h.memory = true
+		failed = append(failed, h.tree.extend(treeZones(true)))
+	}
+	parts := found.Parts
+	for _, g := range h.guests {
+		joules := 0.
+		if len(parts) > 0 && parts[0].Guest == g.Name {
+			joules, parts = parts[0].Joules, parts[1:]
+		}
+		zones := [...]float64{joules * (1 - found.Memory), joules * found.Memory}
+		if !h.memory {
+			zones[0] = joules
+		}
+		if err := h.tree.Publish(found.To, g.Name, zones[:len(h.tree.zones)]); err != nil {
+			h.totals.Refused[RefusedPublish]++
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// prune takes away the trees of guests that have not run for long, and of as many of the
+// others, the longest gone first, as there are beyond MaxGuests.
+func (h *Host) prune(at time.Time) error {
+	for _, g := range h.guests {
+		h.seen[g.Name] = at
+	}
+	var gone []string
+	for guest, last := range h.seen {
+		if last.IsZero() {
+			h.seen[guest] = at
+		} else if last.Before(at) {
+			gone = append(gone, guest)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	slices.SortFunc(gone, func(a, b string) int { return cmp.Or(h.seen[a].Compare(h.seen[b]), strings.Compare(a, b)) })
+	var failed []error
+	for _, guest := range gone {
+		if at.Sub(h.seen[guest]) < h.config.Keep && len(h.seen) <= MaxGuests {
+			break
+		}
+		failed = append(failed, h.tree.Remove(guest))
+		h.totals.Rest.Ended += h.totals.Guests[guest]
+		delete(h.totals.Guests, guest)
+		delete(h.seen, guest)
+	}
+	return errors.Join(failed...)
+}
+
+// Published are the names of the guests that have a tree, sorted.
+func (h *Host) Published() []string { return slices.Sorted(maps.Keys(h.seen)) }

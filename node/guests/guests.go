@@ -1,0 +1,205 @@
+package guests
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/share"
+	"github.com/spazio-scheduler/spazio/energy/source"
+)
+
+// Config of a Sharing. Host is required.
+type Config struct {
+	Host share.HostConfig
+	// Period is the time between two publications, at least share.MinPeriod; 0 means
+	// that.
+	Period time.Duration
+	// Registerer takes the metrics; nil means none.
+	Registerer prometheus.Registerer
+	// Logger hears of what begins and ends to fail; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Sharing publishes guests' energy each period. Its methods are safe for concurrent use,
+// but Run is called once.
+type Sharing struct {
+	period  time.Duration
+	source  source.Source
+	finder  any // that may count what it refuses
+	logger  *slog.Logger
+	metrics *metrics
+
+	mu        sync.Mutex // guards the rest
+	host      *share.Host
+	round     round
+	published time.Time // of the last round that was; zero: none yet
+	failing   string    // the error that was told last
+}
+
+// round is what one look has given, as Handler shows it.
+type round struct {
+	At     time.Time    `json:"at"`
+	Source string       `json:"source"`
+	Watts  float64      `json:"watts"`
+	Error  string       `json:"error,omitempty"`
+	Guests []guestRound `json:"guests"`
+}
+
+type guestRound struct {
+	Name   string  `json:"name"`
+	VCPUs  int     `json:"vcpus"`
+	Watts  float64 `json:"watts"`
+	Idle   float64 `json:"idle_watts"`
+	SD     float64 `json:"watts_stddev"`
+	Joules float64 `json:"joules_total"`
+}
+
+// New opens the trees, so that it is known whether they can be written. The error is an
+// *energy.FieldError or that of share.NewHost. The caller must Run or Close it.
+func New(c Config) (*Sharing, error) {
+	c.Period = cmp.Or(c.Period, share.MinPeriod)
+	if c.Period < share.MinPeriod {
+		return nil, &energy.FieldError{Field: "Period", Value: c.Period, Err: fmt.Errorf(
+			"%w: must be at least %v: what guests see of one another must be coarse", energy.ErrInvalid, share.MinPeriod)}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	host, err := share.NewHost(c.Host)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sharing{period: c.Period, source: c.Host.Source, finder: c.Host.Guests, logger: c.Logger, host: host, round: round{Guests: []guestRound{}}}
+	s.metrics = newMetrics(s)
+	if c.Registerer != nil {
+		if err := c.Registerer.Register(s.metrics); err != nil {
+			return nil, errors.Join(err, host.Close())
+		}
+	}
+	if warning := host.Warning(); warning != nil {
+		c.Logger.Warn("each publication writes to a disk: mount a tmpfs there", "error", warning)
+	}
+	return s, nil
+}
+
+// Close lets go of the trees of a Sharing that is never run.
+func (s *Sharing) Close() error { return s.host.Close() }
+
+// Run publishes until ctx ends, which is no error. Trees stay, for whoever goes on with
+// them. Times are kept from the beginning, by a clock that nobody sets: neither a late round
+// nor a change of the wall clock shifts those after it.
+func (s *Sharing) Run(ctx context.Context) error {
+	begun := time.Now()
+	wall := begun.Round(0)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for due := time.Duration(0); ; {
+		select {
+		case <-ctx.Done():
+			return s.Close()
+		case <-timer.C:
+		}
+		s.share(wall.Add(time.Since(begun)))
+		now := time.Since(begun)
+		s.metrics.lateness.Observe((now - due).Seconds())
+		due += s.period * max((now-due+s.period-1)/s.period, 1) // those that are past are left out
+		timer.Reset(due - now)
+	}
+}
+
+// share is one round.
+func (s *Sharing) share(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.source.Name()
+	found, err := s.host.Share(at)
+	if name := s.source.Name(); name != before && !found.To.IsZero() || s.published.IsZero() && !found.To.IsZero() {
+		s.logger.Info("energy is shared", "source", name, "quality", s.source.Quality().String(), "guests", len(s.host.Guests()))
+	}
+	s.tell(found, err)
+	if found.To.IsZero() {
+		return
+	}
+	s.published = at
+	s.show(at, &found)
+}
+
+// tell logs an error when it begins and when it ends. That there was no reading before, or
+// none newer, is none.
+func (s *Sharing) tell(found share.Division, err error) {
+	if found.To.IsZero() && (errors.Is(err, source.ErrUnchanged) || errors.Is(err, energy.ErrPriming)) {
+		return
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	s.round.Error = text
+	switch failing := text != ""; {
+	case failing && s.failing == "":
+		s.logger.Warn("energy is not shared, or not all of it", "error", err)
+	case !failing && s.failing != "":
+		s.logger.Info("energy is shared again")
+	}
+	s.failing = text
+}
+
+// show keeps what a round has given.
+func (s *Sharing) show(at time.Time, found *share.Division) {
+	seconds := found.To.Sub(found.From).Seconds()
+	s.round.At, s.round.Source, s.round.Watts = at, s.source.Name(), found.Joules/seconds
+	s.round.Guests = s.round.Guests[:0]
+	parts, totals := found.Parts, s.host.Totals()
+	for _, g := range s.host.Guests() {
+		one := guestRound{Name: g.Name, VCPUs: g.VCPUs, Joules: totals.Guests[g.Name]}
+		if len(parts) > 0 && parts[0].Guest == g.Name {
+			one.Watts, one.Idle, one.SD = parts[0].Joules/seconds, parts[0].Idle/seconds, parts[0].SD/seconds
+			parts = parts[1:]
+		}
+		s.round.Guests = append(s.round.Guests, one)
+	}
+}
+
+// stale is after how many periods without a publication a Sharing is not ready: readers in
+// guests give up then, too.
+const stale = 3
+
+// Ready is nil while guests' energy is published, and says else why not.
+func (s *Sharing) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.published.IsZero() && s.failing == "":
+		return errors.New("nothing was published yet")
+	case s.failing != "" && s.round.At.IsZero():
+		return errors.New(s.failing)
+	case time.Since(s.published) > stale*s.period+time.Second:
+		return fmt.Errorf("nothing was published for %d periods: %s", stale, s.failing)
+	}
+	return nil
+}
+
+// Handler shows the newest round as JSON: watts and joules of each guest.
+func (s *Sharing) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		text, err := json.MarshalIndent(s.round, "", "  ")
+		s.mu.Unlock()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(append(text, '\n')) // who asked may have gone
+	})
+}
