@@ -20,11 +20,11 @@
 //	pronto     Pronto's rejection signal over svd's centred model, pure as well
 //	agent      a node's pipeline, a pure state machine over the six above and energy
 //	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/service one to embed, profile/prometheus history
-//	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges
+//	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges, energy/share divides a host's among virtual machines
 //	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
-//	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams
+//	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it, aggregate/service is an aggregator to embed
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone

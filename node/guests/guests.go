@@ -121,11 +121,7 @@ func (s *Sharing) Run(ctx context.Context) error {
 func (s *Sharing) share(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.source.Name()
 	found, err := s.host.Share(at)
-	if name := s.source.Name(); name != before && !found.To.IsZero() || s.published.IsZero() && !found.To.IsZero() {
-		s.logger.Info("energy is shared", "source", name, "quality", s.source.Quality().String(), "guests", len(s.host.Guests()))
-	}
 	s.tell(found, err)
 	if found.To.IsZero() {
 		return
@@ -156,6 +152,9 @@ func (s *Sharing) tell(found share.Division, err error) {
 
 // show keeps what a round has given.
 func (s *Sharing) show(at time.Time, found *share.Division) {
+	if name := s.source.Name(); name != s.round.Source {
+		s.logger.Info("energy is shared", "source", name, "quality", s.source.Quality().String(), "guests", len(s.host.Guests()))
+	}
 	seconds := found.To.Sub(found.From).Seconds()
 	s.round.At, s.round.Source, s.round.Watts = at, s.source.Name(), found.Joules/seconds
 	s.round.Guests = s.round.Guests[:0]

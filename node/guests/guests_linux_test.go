@@ -1,0 +1,302 @@
+package guests_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/share"
+	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/node/guests"
+)
+
+// host is a machine of two cores that takes 50 W, with a guest that keeps one busy.
+type host struct {
+	begun time.Time
+	looks []time.Duration // since it begun
+	// slow is how long a look takes, by its number.
+	slow map[int]time.Duration
+	fail error
+}
+
+func newHost() *host { return &host{begun: time.Now(), slow: map[int]time.Duration{}} }
+
+func (h *host) Name() string            { return "host" }
+func (h *host) Quality() energy.Quality { return energy.Measured }
+func (h *host) Period() time.Duration   { return time.Second }
+func (h *host) Close() error            { return nil }
+
+func (h *host) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	since := time.Since(h.begun)
+	n := len(h.looks)
+	h.looks = append(h.looks, at.Sub(h.begun))
+	time.Sleep(h.slow[n])
+	if h.fail != nil {
+		return dst[:0], h.fail
+	}
+	return append(dst[:0], energy.Reading{Zone: "package-0", Counter: uint64(since.Microseconds()) * 50, At: at}), nil
+}
+
+func (h *host) GuestsTo(dst []share.Guest) ([]share.Guest, error) {
+	return append(dst[:0], share.Guest{Name: "vm", CPU: time.Since(h.begun), VCPUs: 1}), nil
+}
+
+func (h *host) Refused() map[string]uint64 { return map[string]uint64{share.RefusedName: 3} }
+
+func (h *host) config(dir string) guests.Config {
+	return guests.Config{Host: share.HostConfig{
+		Dir: dir, Source: h, Guests: h, CPU: func() (time.Duration, int, error) { return time.Since(h.begun), 2, nil },
+	}}
+}
+
+// run has a Sharing run for so long by the bubble's clock.
+func run(t *testing.T, s *guests.Sharing, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTimes are kept from the beginning: a round that is slow shifts none after it, and
+// those that it takes the time of are left out.
+func TestTimes(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		h.slow[3], h.slow[5] = 300*time.Millisecond, 2500*time.Millisecond
+		registry := prometheus.NewRegistry()
+		c := h.config(dir)
+		c.Registerer = registry
+		s, err := guests.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, s, 10500*time.Millisecond)
+		want := []time.Duration{}
+		for _, second := range []int{0, 1, 2, 3, 4, 5, 8, 9, 10} {
+			want = append(want, time.Duration(second)*time.Second)
+		}
+		if d := cmp.Diff(want, h.looks); d != "" {
+			t.Error(d)
+		}
+		const lateness = "spazio_energy_guest_publish_lateness_seconds"
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(histogram(lateness, map[string]int{"0.5": 8, "2.5": 9}, 2.8, 9)), lateness); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// histogram is one in Prometheus's text format, of which buckets that are not told hold what
+// the one before does, the first all but what comes later.
+func histogram(name string, told map[string]int, sum float64, count int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# HELP %s How long after it was due all guests' energy was published.\n# TYPE %[1]s histogram\n", name)
+	last := 7
+	for _, le := range []string{"0.001", "0.0025", "0.005", "0.01", "0.02", "0.05", "0.1", "0.25", "0.5", "1", "2.5"} {
+		if n, ok := told[le]; ok {
+			last = n
+		}
+		fmt.Fprintf(&b, "%s_bucket{le=%q} %d\n", name, le, last)
+	}
+	fmt.Fprintf(&b, "%s_bucket{le=\"+Inf\"} %d\n%[1]s_sum %[3]v\n%[1]s_count %[2]d\n", name, count, sum)
+	return b.String()
+}
+
+// TestReady: while energy is published.
+func TestReady(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		var log strings.Builder
+		c := h.config(dir)
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		s, err := guests.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Ready(); err == nil {
+			t.Error("ready before the beginning")
+		}
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { ended <- s.Run(ctx) }()
+		time.Sleep(2500 * time.Millisecond)
+		if err := s.Ready(); err != nil {
+			t.Error(err)
+		}
+		h.fail = errors.New("the counter is gone")
+		time.Sleep(5 * time.Second)
+		if err := s.Ready(); err == nil || !strings.Contains(err.Error(), "the counter is gone") {
+			t.Error(err)
+		}
+		h.fail = nil
+		time.Sleep(2 * time.Second)
+		if err := s.Ready(); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, once := range []string{"energy is shared again", "the counter is gone", "source=host quality=measured"} {
+			if n := strings.Count(log.String(), once); n != 1 {
+				t.Errorf("%q is told %d times in\n%s", once, n, &log)
+			}
+		}
+	})
+}
+
+// TestReadyTellsWhyNot: a machine that tells no energy is looked at again and again.
+func TestReadyTellsWhyNot(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		h.fail = source.ErrNotPermitted
+		s, err := guests.New(h.config(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, s, 3500*time.Millisecond)
+		if err := s.Ready(); err == nil || err.Error() != source.ErrNotPermitted.Error() || len(h.looks) != 4 {
+			t.Error(err, h.looks)
+		}
+	})
+}
+
+// TestShown: what a guest took, as JSON and as metrics; all of which add up.
+func TestShown(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		registry := prometheus.NewPedanticRegistry()
+		c := h.config(dir)
+		c.Registerer = registry
+		s, err := guests.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, s, 20500*time.Millisecond)
+		answer := httptest.NewRecorder()
+		s.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/debug/guests", nil))
+		var shown struct {
+			Source string  `json:"source"`
+			Watts  float64 `json:"watts"`
+			Guests []struct {
+				Name   string  `json:"name"`
+				VCPUs  int     `json:"vcpus"`
+				Watts  float64 `json:"watts"`
+				Joules float64 `json:"joules_total"`
+			} `json:"guests"`
+		}
+		if err := json.Unmarshal(answer.Body.Bytes(), &shown); err != nil {
+			t.Fatal(err)
+		}
+		// Always half busy, so that nothing tells idle power from load: the guest's are the
+		// busy half and its one of two cores' part of the other.
+		const watts = 25 + 12.5
+		if g := shown.Guests; shown.Source != "host" || math.Abs(shown.Watts-50) > .01 || len(g) != 1 || g[0].Name != "vm" || g[0].VCPUs != 1 ||
+			math.Abs(g[0].Watts-watts) > .5 || math.Abs(g[0].Joules-20*watts) > 5 {
+			t.Errorf("%s", answer.Body)
+		}
+		if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+		all := values(t, registry)
+		sum := all["guest_joules_total{guest=vm}"] + all["unattributed_joules_total{part=idle}"] + all["unattributed_joules_total{part=system}"] + all["unattributed_joules_total{part=ended}"]
+		node := all["node_joules_total{source=host,zone=package-0}"]
+		if math.Abs(node-1000) > .01 || math.Abs(sum-node) > 1e-9*node {
+			t.Errorf("%g J divided into %g: %v", node, sum, all)
+		}
+		if all["guests{}"] != 1 || all["quality{quality=measured,source=host}"] != 1 || all["guest_refused_total{cause=name}"] != 3 {
+			t.Error(all)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "vm/class/powercap/intel-rapl:0/energy_uj"))
+		if got, want := strings.TrimSpace(string(text)), fmt.Sprint(int(math.Floor(1e6*all["guest_joules_total{guest=vm}"]))); err != nil || got != want {
+			t.Errorf("published are %s µJ, charged %s (%v)", got, want, err)
+		}
+	})
+}
+
+// values are those of counters and gauges, without the prefix of their names.
+func values(t *testing.T, g prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			all[strings.TrimPrefix(f.GetName(), "spazio_energy_")+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return all
+}
+
+func TestRefuses(t *testing.T) {
+	h := newHost()
+	c := h.config(t.TempDir())
+	c.Period = 999 * time.Millisecond
+	var field *energy.FieldError
+	if _, err := guests.New(c); !errors.As(err, &field) || field.Field != "Period" {
+		t.Error(err)
+	}
+	c.Period = 0
+	c.Host.Source = nil
+	if _, err := guests.New(c); !errors.As(err, &field) || field.Field != "Source" {
+		t.Error(err)
+	}
+	c = h.config(c.Host.Dir)
+	s, err := guests.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := guests.New(c); !errors.Is(err, share.ErrLocked) {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	var registered atomic.Int64
+	c.Registerer = refusing{&registered}
+	if _, err := guests.New(c); err == nil || registered.Load() != 1 {
+		t.Error("registered twice:", err)
+	}
+	c.Registerer = nil
+	if s, err = guests.New(c); err != nil { // nothing has held on to the trees
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// refusing is a registry that takes nothing.
+type refusing struct{ asked *atomic.Int64 }
+
+func (r refusing) Register(prometheus.Collector) error { r.asked.Add(1); return errors.New("taken") }
+func (refusing) MustRegister(...prometheus.Collector)  {}
+func (refusing) Unregister(prometheus.Collector) bool  { return false }
