@@ -3,6 +3,7 @@ module github.com/spazio-scheduler/spazio/external
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/spazio-scheduler/spazio/testbed v0.1.0
 	golang.org/x/time v0.14.0

@@ -21,6 +21,8 @@ func (c Config) advice(name string) []string {
 		return []string{c.Kubectl + " get nodes --output wide"}
 	case "certificates":
 		return append(c.logs(deploy.SystemNamespace, "spazio-certs"), c.Kubectl+" get cronjobs,jobs,secrets --namespace "+deploy.SystemNamespace)
+	case "testbeds":
+		return append(c.logs(deploy.SystemNamespace, operatorName), c.Kubectl+" get testbeds --all-namespaces", c.Kubectl+" get pods,leases --namespace "+deploy.SystemNamespace)
 	case "clocks":
 		return []string{c.Kubectl + " get leases --namespace kube-node-lease --output yaml"}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +29,8 @@ const (
 
 // Result is that of one check.
 type Result struct {
-	// Name is version, rights, rollouts, nodes, signals, certificates, clocks or
-	// probe.
+	// Name is version, rights, rollouts, nodes, signals, certificates, clocks, testbeds
+	// or probe.
 	Name   string `json:"name"`
 	Status Status `json:"status"`
 	// Text is one line, Details are what it sums up.
@@ -56,6 +57,16 @@ type Signal struct {
 	NoPressure bool
 }
 
+// Testbed is what the operator of test beds knows of one.
+type Testbed struct {
+	Name string // NAMESPACE/NAME
+	// Slots are their numbers by state.
+	Slots map[string]int
+	// SignalAge is for how long the measured room of one of its nodes has been unknown, if
+	// its slots follow it.
+	SignalAge time.Duration
+}
+
 // Config is what is asked, and whom. Cluster is required; what is nil is unknown.
 type Config struct {
 	Cluster *deploy.Cluster
@@ -68,6 +79,8 @@ type Config struct {
 	// AskedNodes are asked, default 20, for each takes a connection.
 	Cgroup     func(ctx context.Context, node string) (string, error)
 	AskedNodes int
+	// Testbeds asks the operator of test beds, where it is installed, for its Testbeds.
+	Testbeds func(context.Context) ([]Testbed, error)
 	// Probe, unless nil, tries a pod.
 	Probe *Probe
 	// Now is the time; nil is time.Now.
@@ -85,6 +98,9 @@ const (
 	// ClockSkew is far beyond what a synchronized clock is off, and what
 	// certificates are made to bear is ten times as much.
 	ClockSkew = 30 * time.Second
+	// RoomAge is what no node's room is unknown for while a scheduler or an agent is
+	// restarted.
+	RoomAge = time.Minute
 )
 
 const defaultAsked = 20
@@ -103,10 +119,14 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	}
 	nodes, nodesErr := c.nodes(ctx)
 	signals, signalsErr := c.signals(ctx)
+	found, foundErr := c.Cluster.InstalledRollouts(ctx)
 	results := []Result{
-		c.version(ctx), c.rights(ctx), c.rollouts(ctx),
+		c.version(ctx), c.rights(ctx), c.rollouts(found, foundErr),
 		c.kernels(ctx, nodes, nodesErr, signals), c.heard(nodes, nodesErr, signals, signalsErr),
 		c.certificates(ctx), c.clocks(ctx, nodes),
+	}
+	if slices.ContainsFunc(found, func(r deploy.Rollout) bool { return r.Object.Name == operatorName }) {
+		results = append(results, c.testbeds(ctx))
 	}
 	if c.Probe != nil {
 		results = append(results, c.probe(ctx))
@@ -167,8 +187,7 @@ func (c Config) rights(ctx context.Context) Result {
 	return Result{Name: "rights", Status: OK, Text: "you may look after it"}
 }
 
-func (c Config) rollouts(ctx context.Context) Result {
-	found, err := c.Cluster.InstalledRollouts(ctx)
+func (c Config) rollouts(found []deploy.Rollout, err error) Result {
 	if err != nil {
 		return failed("rollouts", err)
 	}
@@ -241,7 +260,7 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 		}
 	}
 	text := []string{fmt.Sprintf("%d nodes", len(nodes))}
-	for _, version := range sortedKeys(versions) {
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
 		text = append(text, fmt.Sprintf("control groups %s on %d", version, versions[version]))
 	}
 	if left := len(nodes) - c.AskedNodes; left > 0 && c.Cgroup != nil {
@@ -259,14 +278,6 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 		r.Status = Unknown
 	}
 	return r
-}
-
-func sortedKeys(m map[string]int) (keys []string) {
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // heard compares the nodes with those that the scheduler hears of.

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
@@ -22,11 +25,11 @@ import (
 // for concurrent use.
 //
 //	programs, err := check.NewPrograms(restConfig, 10*time.Second)
-//	config.Signals, config.Certificates, config.Cgroup = programs.Signals, programs.Certificates, programs.Cgroup
+//	config.Signals, config.Certificates, config.Cgroup, config.Testbeds = programs.Signals, programs.Certificates, programs.Cgroup, programs.Testbeds
 type Programs struct {
-	cluster               *rest.Config
-	timeout               time.Duration
-	scheduler, aggregator *podforward.Client
+	cluster                         *rest.Config
+	timeout                         time.Duration
+	scheduler, aggregator, operator *podforward.Client
 }
 
 // Where the programs show themselves.
@@ -34,6 +37,7 @@ const (
 	schedulerPort  = 9694
 	aggregatorPort = 9693
 	agentPort      = 9691
+	operatorPort   = 9699
 	schedulerPath  = "/debug/spazio"
 )
 
@@ -45,7 +49,10 @@ func NewPrograms(cluster *rest.Config, timeout time.Duration) (*Programs, error)
 	if p.scheduler, err = p.client(deploy.SystemNamespace, schedulerPort, podforward.Leader("spazio-scheduler")); err != nil {
 		return nil, err
 	}
-	p.aggregator, err = p.client(deploy.SystemNamespace, aggregatorPort, podforward.Selected("app.kubernetes.io/name=spazio-aggregator", ""))
+	if p.aggregator, err = p.client(deploy.SystemNamespace, aggregatorPort, podforward.Selected("app.kubernetes.io/name=spazio-aggregator", "")); err != nil {
+		return nil, err
+	}
+	p.operator, err = p.client(deploy.SystemNamespace, operatorPort, podforward.Leader(operatorName))
 	return p, err
 }
 
@@ -112,8 +119,48 @@ func (p *Programs) Cgroup(ctx context.Context, node string) (string, error) {
 	return "unknown", err
 }
 
+// Testbeds asks the leading operator of test beds for its Testbeds, sorted by name.
+func (p *Programs) Testbeds(ctx context.Context) ([]Testbed, error) {
+	families, err := metrics(ctx, p.operator)
+	if err != nil {
+		return nil, err
+	}
+	beds := map[string]*Testbed{}
+	bed := func(m *dto.Metric) *Testbed {
+		name := label(m, "testbed")
+		if beds[name] == nil {
+			beds[name] = &Testbed{Name: name, Slots: map[string]int{}}
+		}
+		return beds[name]
+	}
+	for _, m := range families["spazio_testbed_slots"].GetMetric() {
+		bed(m).Slots[label(m, "state")] = int(m.GetGauge().GetValue())
+	}
+	for _, m := range families["spazio_testbed_signal_age_seconds"].GetMetric() {
+		bed(m).SignalAge = time.Duration(m.GetGauge().GetValue() * float64(time.Second))
+	}
+	var all []Testbed
+	for _, name := range slices.Sorted(maps.Keys(beds)) {
+		all = append(all, *beds[name])
+	}
+	return all, nil
+}
+
 // gauge returns the values of a gauge by its one label, as a program shows them.
-func gauge(ctx context.Context, c *podforward.Client, name, label string) (map[string]float64, error) {
+func gauge(ctx context.Context, c *podforward.Client, name, by string) (map[string]float64, error) {
+	families, err := metrics(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]float64{}
+	for _, m := range families[name].GetMetric() {
+		values[label(m, by)] = m.GetGauge().GetValue()
+	}
+	return values, nil
+}
+
+// metrics are all that a program shows, by name.
+func metrics(ctx context.Context, c *podforward.Client) (map[string]*dto.MetricFamily, error) {
 	text, err := c.Get(ctx, "/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -123,13 +170,15 @@ func gauge(ctx context.Context, c *podforward.Client, name, label string) (map[s
 	if err != nil {
 		return nil, fmt.Errorf("/metrics: %w", err)
 	}
-	values := map[string]float64{}
-	for _, m := range families[name].GetMetric() {
-		for _, l := range m.GetLabel() {
-			if l.GetName() == label {
-				values[l.GetValue()] = m.GetGauge().GetValue()
-			}
+	return families, nil
+}
+
+// label is the value of a metric's label, empty without it.
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
 		}
 	}
-	return values, nil
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +35,9 @@ func shows(t *testing.T, texts map[string]string) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// apiServer knows a scheduler that leads, an aggregator and the agent of one node.
-func apiServer(t *testing.T, scheduler, aggregator, agent string) *rest.Config {
+// apiServer knows a scheduler and an operator that lead, an aggregator and the agent of
+// one node.
+func apiServer(t *testing.T, scheduler, aggregator, agent, operator string) *rest.Config {
 	t.Helper()
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, o any) {
@@ -44,11 +46,13 @@ func apiServer(t *testing.T, scheduler, aggregator, agent string) *rest.Config {
 			t.Error(err)
 		}
 	}
-	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/spazio-system/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
-		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("leader_1")}}
-		lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
-		answer(w, lease)
-	})
+	for name, holder := range map[string]string{"spazio-scheduler": "leader_1", "spazio-testbed": "bedder_2"} {
+		mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/spazio-system/leases/"+name, func(w http.ResponseWriter, _ *http.Request) {
+			lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+			lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
+			answer(w, lease)
+		})
+	}
 	pods := func(namespace, labels, fields, name string) {
 		mux.HandleFunc("GET /api/v1/namespaces/"+namespace+"/pods", func(w http.ResponseWriter, r *http.Request) {
 			list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
@@ -63,6 +67,7 @@ func apiServer(t *testing.T, scheduler, aggregator, agent string) *rest.Config {
 	podforwardtest.Forward(t, mux, "spazio-system", "leader", 9694, scheduler)
 	podforwardtest.Forward(t, mux, "spazio-system", "any", 9693, aggregator)
 	podforwardtest.Forward(t, mux, "spazio-agent", "its", 9691, agent)
+	podforwardtest.Forward(t, mux, "spazio-system", "bedder", 9699, operator)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return &rest.Config{Host: server.URL}
@@ -71,6 +76,15 @@ func apiServer(t *testing.T, scheduler, aggregator, agent string) *rest.Config {
 const certificates = `# TYPE spazio_certificate_not_after_seconds gauge
 spazio_certificate_not_after_seconds{use="own"} 1.8e+09
 spazio_certificate_not_after_seconds{use="clients"} 1.9e+09
+`
+
+const testbeds = `# TYPE spazio_testbed_slots gauge
+spazio_testbed_slots{state="occupied",testbed="lab/small"} 1
+spazio_testbed_slots{state="free",testbed="lab/auto"} 2
+spazio_testbed_slots{state="free",testbed="lab/small"} 3
+spazio_testbed_slots{state="pending",testbed="lab/small"} 0
+# TYPE spazio_testbed_signal_age_seconds gauge
+spazio_testbed_signal_age_seconds{testbed="lab/auto"} 90.5
 `
 
 // Each program is asked where it shows itself, and what it says is understood.
@@ -83,7 +97,8 @@ func TestPrograms(t *testing.T) {
 	})
 	aggregator := shows(t, map[string]string{"/metrics": "# TYPE other gauge\nother 1\n"})
 	agent := shows(t, map[string]string{"/metrics": "# TYPE spazio_agent_cgroups gauge\nspazio_agent_cgroups{layout=\"hybrid\"} 1\n"})
-	p, err := check.NewPrograms(apiServer(t, scheduler, aggregator, agent), 0)
+	operator := shows(t, map[string]string{"/metrics": testbeds})
+	p, err := check.NewPrograms(apiServer(t, scheduler, aggregator, agent, operator), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +119,14 @@ func TestPrograms(t *testing.T) {
 	if layout, err := p.Cgroup(t.Context(), "near"); err != nil || layout != "hybrid" {
 		t.Errorf("control groups %q, %v", layout, err)
 	}
+	beds, err := p.Testbeds(t.Context())
+	wantBeds := []check.Testbed{
+		{Name: "lab/auto", Slots: map[string]int{"free": 2}, SignalAge: 90*time.Second + 500*time.Millisecond},
+		{Name: "lab/small", Slots: map[string]int{"free": 3, "occupied": 1, "pending": 0}},
+	}
+	if diff := cmp.Diff(wantBeds, beds); err != nil || diff != "" {
+		t.Errorf("test beds, %v (-want +got):\n%s", err, diff)
+	}
 	if _, err := p.Cgroup(t.Context(), "far"); err == nil || !strings.Contains(err.Error(), "no pod runs there") {
 		t.Errorf("a node without an agent: %v", err)
 	}
@@ -112,7 +135,7 @@ func TestPrograms(t *testing.T) {
 // What a program does not say is unknown, and whoever can't be asked is named.
 func TestProgramsThatAreSilent(t *testing.T) {
 	nothing := shows(t, nil)
-	p, err := check.NewPrograms(apiServer(t, nothing, nothing, shows(t, map[string]string{"/metrics": ""})), time.Minute)
+	p, err := check.NewPrograms(apiServer(t, nothing, nothing, shows(t, map[string]string{"/metrics": ""}), nothing), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +144,9 @@ func TestProgramsThatAreSilent(t *testing.T) {
 	}
 	if _, err := p.Certificates(t.Context()); err == nil || !strings.Contains(err.Error(), "scheduler: ") || !strings.Contains(err.Error(), "aggregator: ") {
 		t.Errorf("certificates: %v", err)
+	}
+	if _, err := p.Testbeds(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("test beds: %v", err)
 	}
 	if layout, err := p.Cgroup(t.Context(), "near"); err != nil || layout != "unknown" {
 		t.Errorf("control groups %q, %v", layout, err)

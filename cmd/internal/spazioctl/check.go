@@ -30,9 +30,9 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Say whether Spazio works in a cluster",
 		Long: "spazio check looks at the cluster's version, your rights, workloads, nodes, the\n" +
-			"scheduler's signals of them, certificates and clocks, and with --probe at a pod that\n" +
-			"it places and takes away again. Its exit code is 1 if one of them has failed, for\n" +
-			"which it names commands that show more.",
+			"scheduler's signals of them, certificates and clocks, test beds where their operator is\n" +
+			"installed, and with --probe at a pod that it places and takes away again. Its exit code\n" +
+			"is 1 if one of them has failed, for which it names commands that show more.",
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
 	}
 	f := c.Flags()
@@ -108,7 +108,10 @@ func (o *checkOptions) config(config *rest.Config, cluster *deploy.Cluster) (che
 	if err != nil {
 		return check.Config{}, err
 	}
-	c := check.Config{Cluster: cluster, Kubectl: o.kubectl(), Signals: programs.Signals, Certificates: programs.Certificates, Cgroup: programs.Cgroup}
+	c := check.Config{
+		Cluster: cluster, Kubectl: o.kubectl(),
+		Signals: programs.Signals, Certificates: programs.Certificates, Cgroup: programs.Cgroup, Testbeds: programs.Testbeds,
+	}
 	if o.probe {
 		c.Probe = &check.Probe{Image: o.image, Listed: programs.Listed}
 	}

@@ -147,6 +147,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%+v, %v", report, err)
 		}
 	})
+	t.Run("test beds", func(t *testing.T) { testbeds(t, c, well) })
 	t.Run("a clock that is wrong", func(t *testing.T) {
 		node(t, client, "tomorrow", 90*time.Second)
 		config := well
@@ -178,6 +179,44 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
+}
+
+// testbeds installs their operator and says what of it fails the check that is for it; where
+// it is not installed there is none.
+func testbeds(t *testing.T, c *deploy.Cluster, config check.Config) {
+	if err := c.Install(patient(t), objects(t, deploy.Config{Components: []string{"testbed"}}), deploy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	bed := func(age time.Duration) check.Testbed {
+		return check.Testbed{Name: "lab/auto", Slots: map[string]int{"free": 2, "pending": 0}, SignalAge: age}
+	}
+	for _, tt := range []struct {
+		name   string
+		says   []check.Testbed
+		err    error
+		status check.Status
+		want   string
+	}{
+		{"none", nil, nil, check.OK, "0 test beds, 0 slots"},
+		{"two", []check.Testbed{bed(0), {Name: "lab/small", Slots: map[string]int{"free": 1, "occupied": 4}}}, nil, check.OK, "2 test beds, 7 slots, 3 free, 4 occupied"},
+		{"a restart", []check.Testbed{bed(check.RoomAge)}, nil, check.OK, "1 test beds, 2 slots"},
+		{"no room known", []check.Testbed{bed(check.RoomAge + time.Second)}, nil, check.Failed, "lab/auto: the room of one of its nodes has not been known for 1m1s"},
+		{"nobody leads", nil, errors.New("boom"), check.Failed, "boom"},
+	} {
+		config.Testbeds = func(context.Context) ([]check.Testbed, error) { return tt.says, tt.err }
+		report, err := check.Run(patient(t), config)
+		r := result(t, report, "testbeds")
+		if err != nil || r.Status != tt.status || !strings.Contains(r.Text+strings.Join(r.Details, " "), tt.want) {
+			t.Errorf("%s: %+v, %v; want %s, %q", tt.name, r, err, tt.status, tt.want)
+		}
+		if advised := strings.Contains(strings.Join(r.Advice, " "), "name=spazio-testbed"); advised != (tt.status == check.Failed) {
+			t.Errorf("%s: advice %q", tt.name, r.Advice)
+		}
+	}
+	config.Testbeds = nil
+	if report, err := check.Run(patient(t), config); err != nil || result(t, report, "testbeds").Status != check.Unknown {
+		t.Errorf("nobody is asked: %+v, %v", report, err)
+	}
 }
 
 func TestCheckRefuses(t *testing.T) {

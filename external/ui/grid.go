@@ -1,0 +1,132 @@
+package ui
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+// Cells of test beds of up to so many nodes and slots a node say in words what they are;
+// those of a larger one are signs, so that more are seen at a time.
+const (
+	roomyNodes = 16
+	roomySlots = 8
+)
+
+// gridView is a test bed as a table, node by position.
+type gridView struct {
+	wire.Testbed
+	Key     string
+	Dense   bool
+	Columns []int
+	Rows    []gridRow
+	States  []stateCount
+	Bar     []barPart
+}
+
+// gridRow is a node. Its cells are in the order of Columns, nil where it has no slot.
+type gridRow struct {
+	Node string
+	// Rank is the node's, or after all others if it is no longer the test bed's.
+	Rank  int
+	Cells []*wire.Slot
+}
+
+// stateCount is a line of the legend.
+type stateCount struct {
+	State slot.State
+	Count int
+	Means string
+}
+
+// barPart is a part of the bar that shows the counts, in hundredths of its length.
+type barPart struct {
+	State    slot.State
+	At, Long float64
+}
+
+// states are in the order in which a slot goes through them.
+var states = []struct {
+	state slot.State
+	means string
+	count func(*wire.Counts) int
+}{
+	{slot.Free, "held for the next job", func(c *wire.Counts) int { return c.Free }},
+	{slot.Reserved, "promised to a job that has not come yet", func(c *wire.Counts) int { return c.Reserved }},
+	{slot.Occupied, "a job's pod is in it", func(c *wire.Counts) int { return c.Occupied }},
+	{slot.Pending, "not ready: its resources are not held yet", func(c *wire.Counts) int { return c.Pending }},
+	{slot.Retiring, "goes as soon as it is empty", func(c *wire.Counts) int { return c.Retiring }},
+}
+
+const gone = 1 << 30
+
+// newGrid arranges the slots of a test bed, which it takes over.
+func newGrid(t wire.Testbed) gridView {
+	g := gridView{Testbed: t, Key: t.Namespace + "/" + t.Name}
+	most := 0
+	byNode := make(map[string]int)
+	for i := range t.Slots {
+		s := &t.Slots[i]
+		// A job of the test bed's own namespace is named without it: there is little room.
+		s.ReservedFor = strings.TrimPrefix(s.ReservedFor, t.Namespace+"/")
+		if s.Position < 0 || s.Position >= slot.MaxPerNode {
+			continue
+		}
+		n, ok := byNode[s.Node]
+		if !ok {
+			n = len(g.Rows)
+			byNode[s.Node] = n
+			g.Rows = append(g.Rows, gridRow{Node: s.Node, Rank: gone})
+		}
+		if s.NodeID != nil {
+			g.Rows[n].Rank = *s.NodeID
+		}
+		row := &g.Rows[n]
+		for len(row.Cells) <= s.Position {
+			row.Cells = append(row.Cells, nil)
+		}
+		row.Cells[s.Position] = s
+		most = max(most, len(row.Cells))
+	}
+	for i := range g.Rows {
+		for len(g.Rows[i].Cells) < most {
+			g.Rows[i].Cells = append(g.Rows[i].Cells, nil)
+		}
+	}
+	slices.SortStableFunc(g.Rows, func(a, b gridRow) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Node, b.Node))
+	})
+	for i := range most {
+		g.Columns = append(g.Columns, i)
+	}
+	g.Dense = len(g.Rows) > roomyNodes || most > roomySlots
+	g.count()
+	return g
+}
+
+// Sum is how much there is.
+func (g gridView) Sum() string {
+	return plural(g.Nodes, "node", "nodes") + ", " + plural(g.Counts.Slots, "slot", "slots")
+}
+
+// BuildHref is the form for a scheduling of its slots.
+func (g gridView) BuildHref() string { return Base + "build?testbed=" + url.QueryEscape(g.Key) }
+
+// count fills in the legend and the bar.
+func (g *gridView) count() {
+	at := 0.0
+	for _, s := range states {
+		n := s.count(&g.Counts)
+		g.States = append(g.States, stateCount{State: s.state, Count: n, Means: s.means})
+		long := 0.0
+		if g.Counts.Slots > 0 {
+			long = 100 * float64(n) / float64(max(g.Counts.Slots, 1))
+		}
+		g.Bar = append(g.Bar, barPart{State: s.state, At: at, Long: long})
+		at += long
+	}
+}
