@@ -30,7 +30,8 @@ const longest = 256 << 20
 // request is what is asked.
 type request struct {
 	method string
-	// path is below /external/v1, each element as it is.
+	// path is below /external/v1. Names in it are checked, so that none is more than an
+	// element.
 	path  []string
 	query url.Values
 	// version is that at which alone is written, if it is not empty.
@@ -41,7 +42,7 @@ type request struct {
 }
 
 // again says whether the request may be made again when nobody knows whether it was
-// carried out: carried out twice it does what it does once, or is refused.
+// carried out: carried out twice it does what it does once, or is refused (412).
 func (r *request) again() bool {
 	return r.method == http.MethodGet || r.method == http.MethodPut && r.version != ""
 }
@@ -49,6 +50,9 @@ func (r *request) again() bool {
 // do makes the request and decodes the answer into v, if that is not nil. It returns the
 // answer's status.
 func (c *Client) do(ctx context.Context, r request, v any) (int, error) {
+	if err := checkNames(r.path); err != nil {
+		return 0, err
+	}
 	var body []byte
 	if r.body != nil {
 		var err error
@@ -67,15 +71,29 @@ func (c *Client) do(ctx context.Context, r request, v any) (int, error) {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return status, err
+			return status, fmt.Errorf("client: %w, after %w", ctx.Err(), err)
 		case <-timer.C:
 		}
 		pause = min(2*pause, c.config.MaxPause)
 	}
 }
 
-// worthAgain says whether, and how much later, a request that failed is made again. One
-// that was refused for now has not been carried out, whatever it was.
+// checkNames refuses a name that would make another path of it: namespaces/NAMESPACE,
+// KIND/NAME.
+func checkNames(path []string) error {
+	for i, element := range path {
+		switch {
+		case i == 1 && !wire.ValidNamespace(element):
+			return refuse("namespace", element, "a namespace's name")
+		case i == 3 && !wire.ValidName(element):
+			return refuse("name", element, "an object's name")
+		}
+	}
+	return nil
+}
+
+// worthAgain says whether, and how much later, a request that failed is made again. One of
+// too many has not been carried out, whatever it was.
 func (c *Client) worthAgain(r *request, err error, pause time.Duration) (time.Duration, bool) {
 	// Up to half more, so that clients which failed together do not come back together.
 	pause += rand.N(pause/2 + 1)
@@ -86,8 +104,13 @@ func (c *Client) worthAgain(r *request, err error, pause time.Duration) (time.Du
 		if p.RetryAfterSeconds > 0 {
 			pause = min(time.Duration(p.RetryAfterSeconds)*time.Second, c.config.MaxPause)
 		}
-		return pause, r.again() && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable ||
-			p.Status == http.StatusBadGateway || p.Status == http.StatusGatewayTimeout)
+		switch p.Status {
+		case http.StatusTooManyRequests:
+			return pause, true
+		case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
+			return pause, r.again()
+		}
+		return 0, false
 	case errors.As(err, &failed):
 		return pause, r.again()
 	}
@@ -102,7 +125,7 @@ func (e *connectionError) Unwrap() error { return e.err }
 
 // once makes the request one time.
 func (c *Client) once(ctx context.Context, r *request, body []byte, v any) (int, error) {
-	u := *c.base.JoinPath(append([]string{"external", "v1"}, escaped(r.path)...)...)
+	u := *c.base.JoinPath(append([]string{"external", "v1"}, r.path...)...)
 	u.RawQuery = r.query.Encode()
 	q, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(body))
 	if err != nil {
@@ -154,15 +177,6 @@ func (c *Client) authorize(ctx context.Context, header http.Header) error {
 	}
 	header.Set("Authorization", "Bearer "+token)
 	return nil
-}
-
-// escaped keeps a name from being more than an element of a path.
-func escaped(path []string) []string {
-	elements := make([]string, len(path))
-	for i, element := range path {
-		elements[i] = url.PathEscape(element)
-	}
-	return elements
 }
 
 // problemOf reads the problem that an answer is. What somebody on the way says otherwise is
