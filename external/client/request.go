@@ -64,7 +64,7 @@ func (c *Client) do(ctx context.Context, r request, v any) (int, error) {
 	for attempt := 1; ; attempt++ {
 		status, err := c.once(ctx, &r, body, v)
 		wait, worth := c.worthAgain(&r, err, pause)
-		if !worth || attempt >= c.config.Attempts || ctx.Err() != nil {
+		if !worth || attempt >= c.config.Attempts {
 			return status, err
 		}
 		timer := time.NewTimer(wait)
