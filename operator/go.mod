@@ -16,6 +16,7 @@ require (
 )
 
 require (
+	github.com/coder/websocket v1.8.15 // indirect
 	github.com/spazio-scheduler/spazio/agent v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect

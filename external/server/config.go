@@ -51,6 +51,7 @@ type Config struct {
 	// cookie of a page's. Nil is no UI.
 	UI     func(api http.Handler) http.Handler
 	Limits Limits
+	Watch  WatchConfig
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 	// Registerer gets the metrics, if it is not nil.
@@ -73,9 +74,11 @@ type Limits struct {
 	Timeout time.Duration
 	// Connections are the watches at a time, of all callers (1,000), Subscriptions those
 	// of one of them (32), and Message is the longest message to a watch in bytes (16 KiB).
-	Connections   int
-	Subscriptions int
-	Message       int64
+	// CallerConnections are those of one caller (250).
+	Connections       int
+	CallerConnections int
+	Subscriptions     int
+	Message           int64
 }
 
 func (l Limits) withDefaults() Limits {
@@ -86,6 +89,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.Burst, 200)
 	setDefault(&l.Timeout, 30*time.Second)
 	setDefault(&l.Connections, 1000)
+	setDefault(&l.CallerConnections, 250)
 	setDefault(&l.Subscriptions, 32)
 	setDefault(&l.Message, 16<<10)
 	return l
@@ -106,6 +110,7 @@ func (c Config) withDefaults() Config {
 		hosts[i] = strings.ToLower(host)
 	}
 	c.Hosts = hosts
+	c.Watch = c.Watch.withDefaults()
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -128,6 +133,9 @@ func (c *Config) validate() error {
 			return refuse("Hosts", host, "a host's name, without a port")
 		}
 	}
+	if err := c.Watch.validate(); err != nil {
+		return err
+	}
 	return c.Limits.validate()
 }
 
@@ -138,7 +146,8 @@ func (l *Limits) validate() error {
 	}{
 		{"Body", float64(l.Body)}, {"External", float64(l.External)}, {"Page", float64(l.Page)},
 		{"Rate", l.Rate}, {"Burst", float64(l.Burst)}, {"Timeout", float64(l.Timeout)},
-		{"Connections", float64(l.Connections)}, {"Subscriptions", float64(l.Subscriptions)}, {"Message", float64(l.Message)},
+		{"Connections", float64(l.Connections)}, {"CallerConnections", float64(l.CallerConnections)},
+		{"Subscriptions", float64(l.Subscriptions)}, {"Message", float64(l.Message)},
 	} {
 		if !(f.value > 0) {
 			return refuse("Limits."+f.field, f.value, "positive")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"net"
 	"net/http"
 	"net/netip"
@@ -43,7 +44,12 @@ func sessionCookie(r *http.Request, token string, expires time.Time) *http.Cooki
 	return c
 }
 
-// tokenOf returns the token that a request shows: of the header, else of the session.
+// bearerProtocol, before a token in base64url, is how a browser's script shows one when it
+// opens a WebSocket: as if it were a protocol.
+const bearerProtocol = "base64url.bearer.authorization.k8s.io."
+
+// tokenOf returns the token that a request shows: of the header, else of the protocols that
+// a WebSocket is to speak, else of the session.
 func tokenOf(r *http.Request) string {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
@@ -52,10 +58,27 @@ func tokenOf(r *http.Request) string {
 		}
 		return strings.TrimSpace(token)
 	}
+	for _, protocol := range protocols(r) {
+		if encoded, ok := strings.CutPrefix(protocol, bearerProtocol); ok {
+			token, _ := base64.RawURLEncoding.DecodeString(encoded) // what is none is no valid token
+			return string(token)
+		}
+	}
 	if cookie, err := r.Cookie(cookieName(r)); err == nil {
 		return cookie.Value
 	}
 	return ""
+}
+
+// protocols are those that a WebSocket is to speak.
+func protocols(r *http.Request) []string {
+	var all []string
+	for _, list := range r.Header["Sec-Websocket-Protocol"] {
+		for protocol := range strings.SplitSeq(list, ",") {
+			all = append(all, strings.TrimSpace(protocol))
+		}
+	}
+	return all
 }
 
 // identify says who makes a request.

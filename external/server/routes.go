@@ -88,6 +88,8 @@ func routes() []route {
 				query: []parameter{ofNamespace}, answers: map[int]any{200: wire.Overview{}}, serve: (*Server).overview},
 			{method: http.MethodGet, path: base + "/openapi.json", summary: "This description.",
 				answers: map[int]any{200: json.RawMessage{}, 304: nil}, serve: (*Server).schema},
+			{method: http.MethodGet, path: base + "/watch", summary: "Follow objects, over WebSocket.", long: true,
+				answers: map[int]any{101: nil}, problems: []int{426}, serve: (*Server).watch},
 			{method: http.MethodPost, path: base + "/session", summary: "Exchange a token for a session's cookie.", anonymous: true,
 				body: wire.Login{}, bodyType: jsonType, answers: map[int]any{200: wire.Session{}}, problems: []int{401, 413, 415, 422, 500, 503}, serve: (*Server).login},
 			{method: http.MethodGet, path: base + "/session", summary: "Who the caller is.",

@@ -20,6 +20,7 @@ type Server struct {
 	mux      *http.ServeMux
 	crossing *http.CrossOriginProtection
 	callers  *callers
+	watches  *watches
 	requests *prometheus.CounterVec
 	// description is /openapi.json.
 	description []byte
@@ -59,6 +60,11 @@ func New(config Config) (*Server, error) {
 	if config.SeedPaths {
 		rows = append(rows, seedRoutes()...)
 	}
+	watches, err := newWatches(s)
+	if err != nil {
+		return nil, err
+	}
+	s.watches = watches
 	s.serveRoutes(rows)
 	if config.UI != nil {
 		s.mux.Handle("/ui/", pages(config.UI(s)))
@@ -73,8 +79,7 @@ func New(config Config) (*Server, error) {
 // Run does what answering takes beside requests, until ctx ends; then it ends the watches
 // and returns when all have ended.
 func (s *Server) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	return s.watches.run(ctx)
 }
 
 // ServeHTTP answers a request. A panic becomes an answer of status 500.

@@ -64,9 +64,6 @@ func (s *Store) Bookmark() {
 
 // bookmark is of one version for all kinds: the store counts changes of all together.
 func (s *Store) bookmark(f *follower) {
-	if s.version == 0 {
-		return // no object has had a version yet, and none is 0
-	}
 	for _, kind := range []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings} {
 		f.add(server.Change{Type: wire.Bookmark, Kind: kind, Version: strconv.FormatUint(s.version, 10), At: s.now()})
 	}

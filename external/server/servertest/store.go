@@ -33,7 +33,8 @@ type Store struct {
 
 // NewStore returns an empty store.
 func NewStore() *Store {
-	s := &Store{objects: make(map[wire.Kind]map[testbed.Name]any), followers: make(map[*follower]bool)}
+	// An API server's first list has a version, too, before there is any object.
+	s := &Store{version: 1, objects: make(map[wire.Kind]map[testbed.Name]any), followers: make(map[*follower]bool)}
 	for _, kind := range []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings} {
 		s.objects[kind] = make(map[testbed.Name]any)
 	}

@@ -1,0 +1,52 @@
+package hub
+
+import (
+	"hash/fnv"
+	"io"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
+)
+
+// Filter is which objects a subscription is about. The zero value is none.
+type Filter struct {
+	kinds     kindSet
+	namespace string
+	names     []string // sorted
+}
+
+// NewFilter returns a Filter of objects of the kinds, in the namespace or, if it is empty, in
+// all, and of the names or, if there are none, of any. A kind that is none is a *FieldError.
+func NewFilter(of []wire.Kind, namespace string, names []string) (Filter, error) {
+	f := Filter{namespace: namespace}
+	for _, k := range of {
+		r, ok := rank(k)
+		if !ok {
+			return Filter{}, refuse("Kind", k, "testbeds, slots, jobs or schedulings")
+		}
+		f.kinds |= 1 << r
+	}
+	f.names = slices.Compact(slices.Sorted(slices.Values(names)))
+	return f, nil
+}
+
+func (f *Filter) matches(k *key) bool {
+	if !f.kinds.has(k.rank) || f.namespace != "" && f.namespace != k.namespace {
+		return false
+	}
+	if len(f.names) == 0 {
+		return true
+	}
+	_, ok := slices.BinarySearch(f.names, k.name)
+	return ok
+}
+
+// hash tells filters apart but for their kinds: a cursor says for each of these alone.
+func (f *Filter) hash() uint32 {
+	h := fnv.New32a()
+	io.WriteString(h, f.namespace)
+	for _, name := range f.names {
+		io.WriteString(h, "\x00"+name) // no name has it
+	}
+	return h.Sum32()
+}

@@ -1,0 +1,216 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
+)
+
+// protocol is what is said on a connection. Its methods but rights are called by one
+// goroutine each; what they return ends the connection.
+type protocol interface {
+	// read takes in a message of the client's.
+	read(ctx context.Context, data []byte) error
+	// write says what there is to be said until ctx ends.
+	write(ctx context.Context) error
+	// rights are what the caller needs to go on.
+	rights() []Access
+	// close gives back what the protocol holds, after both others have returned.
+	close()
+}
+
+// peer is a connection to a client. The goroutine of its request owns it: it starts one
+// that reads and one that writes, and waits for both.
+type peer struct {
+	watches *watches
+	conn    *websocket.Conn
+	// io is until the connection has been closed, later than the end of the conversation:
+	// cancelled, it cuts the connection before the client is told why.
+	io context.Context
+
+	mu     sync.Mutex
+	caller Caller
+	token  string
+}
+
+// serve turns a request into a connection and sees it to its end.
+func (w *watches) serve(c *call, subprotocols []string, token string, speak func(*peer) protocol) error {
+	full, p := w.enter(c.caller)
+	if p != nil {
+		return p
+	}
+	who := &peer{watches: w, caller: c.caller, token: token}
+	defer func() { w.leave(who.is()) }()
+	conn, err := websocket.Accept(c.w, c.r, &websocket.AcceptOptions{
+		Subprotocols:       subprotocols,
+		InsecureSkipVerify: true, // pages from elsewhere were refused with all requests of theirs
+	})
+	if err != nil {
+		return nil // Accept has answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(w.server.config.Limits.Message)
+	if full != nil {
+		_ = conn.Close(full.code, full.reason)
+		return nil
+	}
+	who.conn = conn
+	who.converse(speak(who))
+	return nil
+}
+
+// converse reads and writes until one of both, the guard or the server ends it.
+func (p *peer) converse(speech protocol) {
+	ctx, end := context.WithCancelCause(p.watches.ctx)
+	io, cut := context.WithCancel(context.Background())
+	defer cut()
+	p.io = io
+	var both sync.WaitGroup
+	both.Go(func() { end(p.listen(ctx, speech)) })
+	both.Go(func() { end(speech.write(ctx)) })
+	end(p.guard(ctx, speech))
+	var why *ending
+	if errors.As(context.Cause(ctx), &why) {
+		_ = p.conn.Close(why.code, why.reason)
+	}
+	cut()
+	both.Wait()
+	speech.close()
+}
+
+func (p *peer) listen(ctx context.Context, speech protocol) error {
+	for {
+		_, data, err := p.conn.Read(p.io)
+		if err != nil {
+			return err
+		}
+		if err := speech.read(ctx, data); err != nil {
+			return err
+		}
+	}
+}
+
+// guard returns when the client no longer reads, its token has ended or a right is lost.
+func (p *peer) guard(ctx context.Context, speech protocol) error {
+	c := &p.watches.server.config.Watch
+	ping, recheck := time.NewTicker(c.Ping), time.NewTicker(c.Recheck)
+	defer ping.Stop()
+	defer recheck.Stop()
+	unknown := 0
+	for {
+		expired, stop := p.expiry()
+		var err error
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-expired:
+			err = &ending{wire.CloseUnauthorized, "the token has ended"}
+		case <-ping.C:
+			err = p.ping(ctx, c.Slow, expired)
+		case <-recheck.C:
+			if unknown, err = p.recheck(ctx, speech, unknown); unknown >= 5 {
+				err = &ending{websocket.StatusTryAgainLater, "nobody can tell whether the rights hold"}
+			}
+		}
+		if stop(); err != nil {
+			return err
+		}
+	}
+}
+
+// expiry is when the token ends, if that is known.
+func (p *peer) expiry() (<-chan time.Time, func() bool) {
+	ends := p.is().Expires
+	if ends.IsZero() {
+		return nil, func() bool { return true }
+	}
+	timer := time.NewTimer(time.Until(ends))
+	return timer.C, timer.Stop
+}
+
+// ping returns an ending if the client has not answered for so long, or the token ends
+// while it doesn't.
+func (p *peer) ping(ctx context.Context, slow time.Duration, expired <-chan time.Time) error {
+	asked, stop := context.WithTimeout(ctx, slow)
+	defer stop()
+	pong := make(chan error, 1)
+	go func() { pong <- p.pong(asked) }()
+	select {
+	case err := <-pong:
+		if err != nil && errors.Is(asked.Err(), context.DeadlineExceeded) {
+			return &ending{wire.CloseSlow, "nothing has been read for too long"}
+		}
+		return err
+	case <-expired:
+		stop()
+		<-pong
+		return &ending{wire.CloseUnauthorized, "the token has ended"}
+	}
+}
+
+// pong returns nil once the client has answered a ping. Behind a long message that is on
+// its way a ping is given up by itself, earlier than ctx.
+func (p *peer) pong(ctx context.Context) error {
+	for {
+		err := p.conn.Ping(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// recheck asks again who the caller is and whether it may see what it watches. unknown
+// counts how often in a row nobody could tell.
+func (p *peer) recheck(ctx context.Context, speech protocol, unknown int) (int, error) {
+	caller, token := p.is(), p.shown()
+	if token == "" {
+		return 0, nil // has not said yet who it is
+	}
+	s := p.watches.server
+	ctx, cancel := context.WithTimeout(ctx, s.config.Limits.Timeout)
+	defer cancel()
+	_, err := s.authenticate(ctx, token)
+	for _, access := range speech.rights() {
+		if err == nil {
+			err = s.authorize(ctx, caller, access)
+		}
+	}
+	if err == nil {
+		return 0, nil
+	}
+	switch p := problemOf(err); p.Status {
+	case http.StatusUnauthorized:
+		return 0, &ending{wire.CloseUnauthorized, "the token has ended"}
+	case http.StatusForbidden:
+		return 0, &ending{wire.CloseForbidden, "the right to what is watched was lost"}
+	}
+	return unknown + 1, nil
+}
+
+func (p *peer) is() Caller {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.caller
+}
+
+func (p *peer) shown() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.token
+}
+
+// send writes a message. A client that does not take it in is the guard's to find.
+func (p *peer) send(data []byte) error {
+	return p.conn.Write(p.io, websocket.MessageText, data)
+}

@@ -1,0 +1,4 @@
+package server
+
+// ParseRequest is for fuzzing.
+var ParseRequest = parseRequest
