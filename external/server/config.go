@@ -70,7 +70,8 @@ type Limits struct {
 	// (200).
 	Rate  float64
 	Burst int
-	// Timeout is how long a request may take (30 s).
+	// Timeout is how long an answer may take (30 s); sending a request, and reading the
+	// answer, may take twice as long.
 	Timeout time.Duration
 	// Connections are the watches at a time, of all callers (1,000), Subscriptions those
 	// of one of them (32), and Message is the longest message to a watch in bytes (16 KiB).

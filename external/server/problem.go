@@ -32,6 +32,8 @@ func problemOf(err error) *wire.Problem {
 		return p
 	case errors.Is(err, context.DeadlineExceeded):
 		return RefuseForNow(http.StatusServiceUnavailable, 1, "The answer took too long.")
+	case errors.Is(err, context.Canceled): // the caller has gone
+		return RefuseForNow(http.StatusServiceUnavailable, 1, "The request was given up.")
 	}
 	return Refuse(http.StatusInternalServerError, "The server failed. Its log says why.")
 }

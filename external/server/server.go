@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -84,13 +85,16 @@ func (s *Server) Run(ctx context.Context) error {
 
 // ServeHTTP answers a request. A panic becomes an answer of status 500.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rec := &recorder{ResponseWriter: w}
+	rec := &recorder{ResponseWriter: w, patience: 2 * s.config.Limits.Timeout}
 	defer func() {
 		if fault := recover(); fault != nil {
 			s.failed(rec, r, fault)
 		}
 		s.requests.WithLabelValues(strconv.Itoa(rec.status())).Inc()
 	}()
+	// A context bounds the server's own work alone, not the caller's sending; a connection
+	// that is taken over, as for a watch, loses the bound.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(rec.patience)) // a request within the process has none
 	secure(w.Header())
 	if p := s.checkSource(r); p != nil {
 		s.refuse(rec, r, Caller{}, p)
@@ -122,7 +126,7 @@ func (s *Server) failed(w *recorder, r *http.Request, fault any) {
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, caller Caller, err error) {
 	p := problemOf(err)
 	level := slog.LevelInfo
-	if p.Status >= http.StatusInternalServerError {
+	if p.Status == http.StatusInternalServerError {
 		level = slog.LevelError
 	}
 	s.config.Logger.LogAttrs(r.Context(), level, "request refused",
@@ -131,25 +135,31 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, caller Caller, e
 	writeProblem(w, p)
 }
 
-// recorder remembers the status of an answer.
+// recorder remembers the status of an answer, and bounds how long it is to be read.
 type recorder struct {
 	http.ResponseWriter
-	code int
+	code     int
+	patience time.Duration
 }
 
 func (w *recorder) WriteHeader(code int) {
 	// Statuses of the first hundred but for 101 come before the answer.
-	if w.code == 0 && (code >= http.StatusOK || code == http.StatusSwitchingProtocols) {
-		w.code = code
+	if code >= http.StatusOK || code == http.StatusSwitchingProtocols {
+		w.begin(code)
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
 
 func (w *recorder) Write(data []byte) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
+	w.begin(http.StatusOK)
 	return w.ResponseWriter.Write(data)
+}
+
+func (w *recorder) begin(code int) {
+	if w.code == 0 {
+		w.code = code
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.patience))
+	}
 }
 
 func (w *recorder) status() int {

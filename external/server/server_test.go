@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -87,7 +88,7 @@ func TestFaults(t *testing.T) {
 		c.Store = faults{c.Store.(*servertest.Store)}
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		c.Registerer = registry
-		c.Limits.Timeout = time.Millisecond
+		c.Limits.Timeout = 500 * time.Millisecond
 	})
 	for name, want := range map[string]int{"panics": 500, "fails": 500, "begins": 500, "waits": 503} {
 		status, header, body := ask(t, b, "GET", "/external/v1/namespaces/team/jobs/"+name, servertest.Admin, "", nil)
@@ -152,6 +153,29 @@ func TestPanicInTheMiddle(t *testing.T) {
 	}
 	if got := counted(t, registry); got["500"] != 1 {
 		t.Errorf("counted %v", got)
+	}
+}
+
+// A caller that never ends its request is not waited for.
+func TestSlowBody(t *testing.T) {
+	b := servertest.Start(t, func(c *server.Config) { c.Limits.Timeout = 200 * time.Millisecond })
+	b.Fill()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "PUT /external/v1/namespaces/team/jobs/job-a/external HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\": 1}", servertest.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn) // to the end of the connection
+	if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 400 ")) {
+		t.Errorf("%v: %s", err, answer)
+	}
+	if job, err := b.Store.Job(t.Context(), "team", "job-a"); err != nil || job.External != nil {
+		t.Errorf("%v: %s", err, job.External)
 	}
 }
 
