@@ -552,7 +552,7 @@ func TestModelOfTheLedger(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	w, steps := newTwins(t), 1_000_000
 	if testing.Short() {
-		steps /= 20
+		steps /= 50
 	}
 	for i := range steps {
 		w.checkPod(t, w.step(t, rng.IntN))

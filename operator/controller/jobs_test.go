@@ -154,7 +154,7 @@ func TestCrashAnywhere(t *testing.T) {
 		plain = l.writes
 	})
 	for at := range plain {
-		if testing.Short() && at%4 != 0 {
+		if testing.Short() && at%8 != 0 {
 			continue
 		}
 		for _, fate := range []error{errBefore, errAfter} {

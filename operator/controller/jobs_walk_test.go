@@ -342,7 +342,7 @@ func (w *walk) end() {
 func TestWalk(t *testing.T) {
 	seeds, steps := uint64(6), 400
 	if testing.Short() {
-		seeds = 2
+		seeds = 1
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

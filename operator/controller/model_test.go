@@ -36,7 +36,7 @@ type history struct {
 func TestModel(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {
-		seeds = 5
+		seeds = 2
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

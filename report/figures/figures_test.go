@@ -18,13 +18,13 @@ import (
 	"github.com/spazio-scheduler/spazio/report/figures"
 )
 
-// chosen are all figures, of which short runs make every fourth.
+// chosen are all figures, of which short runs make every eighth.
 func chosen() (some []figures.Figure) {
 	all := figures.All()
 	if !testing.Short() {
 		return all
 	}
-	for i := 0; i < len(all); i += 4 {
+	for i := 0; i < len(all); i += 8 {
 		some = append(some, all[i])
 	}
 	return some

@@ -59,8 +59,8 @@ var traces = map[string]fstest.MapFS{
 }
 
 // Every experiment runs under every scheduler on a small scale, and says the same
-// to the last bit with any number of processors and workers. Short runs are of one
-// seed and a few pods, with eight workers alone.
+// to the last bit with any number of processors and workers. Short runs are of every
+// third, one seed and a few pods, with eight workers alone.
 func TestEveryExperiment(t *testing.T) {
 	findings, err := experiment.ByGroup(experiment.Findings)
 	if err != nil {
@@ -74,7 +74,10 @@ func TestEveryExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range slices.Concat(experiment.Experiments(), profiles, energies, findings) {
+	for i, e := range slices.Concat(experiment.Experiments(), profiles, energies, findings) {
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
 		t.Run(e.Name, func(t *testing.T) {
 			p := experiment.Params{Nodes: 3, Pods: 20, Duration: 60}
 			if testing.Short() {
