@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/identity"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/ui"
 	"github.com/spazio-scheduler/spazio/operator/backend"
 )
 
@@ -39,8 +40,8 @@ type External struct {
 	Review time.Duration
 	// Limits bound what callers may use.
 	Limits server.Limits
-	// UI makes the pages; see server.Config.
-	UI func(api http.Handler) http.Handler
+	// UI serves the pages at /ui/, too.
+	UI bool
 }
 
 // How long a connection may take, or be idle, and all of them at the end.
@@ -121,9 +122,13 @@ func newAPI(ctx context.Context, c Config, mgr manager.Manager, registerer prome
 	if err != nil {
 		return nil, err
 	}
+	var pages func(http.Handler) http.Handler
+	if e.UI {
+		pages = func(api http.Handler) http.Handler { return ui.Handler(ui.Config{API: api, Logger: c.Logger}) }
+	}
 	return server.New(server.Config{
 		Store: store, Authenticator: backend.NewAuthenticator(reviews, e.Audience, e.Review, nil), Authorizer: authorizer,
-		SeedPaths: e.SeedPaths, DefaultNamespace: cmp.Or(e.DefaultNamespace, "default"), UI: e.UI, Limits: e.Limits,
+		SeedPaths: e.SeedPaths, DefaultNamespace: cmp.Or(e.DefaultNamespace, "default"), UI: pages, Limits: e.Limits,
 		Logger: c.Logger, Registerer: registerer,
 	})
 }

@@ -64,6 +64,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Rooms.Target, "signal", "", "host:port of the scheduler that tells the nodes' measured room, for Testbeds with slotsPerNode: auto; empty for none")
 	flags.StringVar(&config.Rooms.TokenFile, "token-file", "", "file with the service account token that the scheduler of --signal asks for; needs TLS")
 	flags.StringVar(&config.External.Listen, "listen", config.External.Listen, "host:port of the external scheduler's interface, beyond loopback by --tls-cert-file; empty for none")
+	flags.BoolVar(&config.External.UI, "ui", false, "serve pages for people at /ui/ of --listen")
 	flags.BoolVar(&config.External.SeedPaths, "seed-paths", false, "serve the thesis's paths, too: /external/testbeds, /scheduler and so on, in --default-namespace")
 	flags.StringVar(&config.External.DefaultNamespace, "default-namespace", config.External.DefaultNamespace, "namespace of the objects that --seed-paths is about")
 	flags.StringVar(&config.External.Audience, "token-audience", config.External.Audience, "audience of the tokens that the interface takes")

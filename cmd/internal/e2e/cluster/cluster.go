@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/profilerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/testbedd"
 	"github.com/spazio-scheduler/spazio/embedded"
 )
 
@@ -28,6 +29,7 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 	"aggregator": aggregatord.Main,
 	"profiler":   profilerd.Main,
 	"scheduler":  schedulerd.Main,
+	"testbed":    testbedd.Main,
 }
 
 // FlinkCRD is for e2e/testbeds; it is a flag of all, so that one go test of them takes it.

@@ -154,6 +154,26 @@ func (r *rig) bindOf(namespace, of, account, role string) {
 
 func (r *rig) waitMay(user, verb, resource string) { r.waitMayIn("somewhere", user, verb, resource) }
 
+// everywhere gives an account of the rig's namespace a role in all namespaces.
+func (r *rig) everywhere(account, role string) {
+	r.Helper()
+	o := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
+	if _, err := r.plain.CoreV1().ServiceAccounts(r.namespace).Create(r.Context(), o, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: r.namespace + "-" + account}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.namespace, Name: account}},
+	}
+	if _, err := r.plain.RbacV1().ClusterRoleBindings().Create(r.Context(), binding, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		_ = r.plain.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{})
+	})
+	r.waitMay("system:serviceaccount:"+r.namespace+":"+account, "list", "schedulings")
+}
+
 // waitMayIn waits for the authorizer, which follows roles a moment later.
 func (r *rig) waitMayIn(namespace, user, verb, resource string) {
 	r.Helper()
@@ -229,10 +249,12 @@ func (r *rig) serve(edit ...func(*service.Config)) *replica {
 type caller struct {
 	*rig
 	base, token string
-	header      http.Header
+	http        *http.Client
 }
 
-func (r *rig) as(base, token string) *caller { return &caller{rig: r, base: base, token: token} }
+func (r *rig) as(base, token string) *caller {
+	return &caller{rig: r, base: base, token: token, http: http.DefaultClient}
+}
 
 // ask returns the answer to a request; body is JSON, or sent as it is if it is a string.
 func (c *caller) ask(method, path string, body any, header ...string) (status int, answer []byte, h http.Header) {
@@ -262,7 +284,7 @@ func (c *caller) ask(method, path string, body any, header ...string) (status in
 	for i := 0; i+1 < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := c.http.Do(request)
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -1,0 +1,76 @@
+package external
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/external/server/servertest"
+	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+)
+
+// The program keeps to the contract of the interface, as a process of its own behind TLS
+// with the manifests' rights, in its own form and in the thesis's.
+func TestExternalContract(t *testing.T) {
+	r := newRig(t)
+	r.everywhere("admin", "spazio-external-scheduler")
+	r.everywhere("watcher", "spazio-testbed-viewer")
+	r.testbed("bed", 2, 2)
+	r.job(r.namespace, "job-a")
+	r.job(r.namespace, "job-b")
+	own := transporttest.SelfSigned(t, "localhost")
+	address := transporttest.Address(t)
+	program := &cluster.Command{Role: "testbed", Args: []string{
+		"--kubeconfig=" + r.program, "--leader-elect", "--lease-namespace=" + system, "--debug-listen=",
+		"--listen=" + address, "--tls-cert-file=" + own.CertFile, "--tls-private-key-file=" + own.KeyFile,
+		"--seed-paths", "--default-namespace=" + r.namespace, "--ui",
+	}}
+	program.Start(t)
+	good := r.token(driver, "")
+	target := servertest.Target{
+		URL: "https://" + strings.Replace(address, "127.0.0.1", "localhost", 1), HTTP: trusting(t, own.CertFile),
+		Namespace: r.namespace, Testbed: "bed", Jobs: [2]string{"job-a", "job-b"}, Seed: true,
+		Admin: r.token("admin", ""), Viewer: r.token("watcher", ""), Team: good, Nothing: r.token(nobody, ""),
+		Expired: endedToken(r), Foreign: r.token("admin", "spazio-scheduler"), Unknown: good[:len(good)-8] + "AAAAAAAA",
+	}
+	c := r.as(target.URL, good)
+	c.http = target.HTTP
+	simnodetest.Eventually(t, "the program answers", func() (bool, any) {
+		response, err := target.HTTP.Get(target.URL + "/external/v1/openapi.json")
+		if err != nil {
+			return false, err
+		}
+		response.Body.Close()
+		return true, nil
+	})
+	r.bindGhosts(4)
+	simnodetest.Eventually(t, "all slots are free", func() (bool, any) {
+		status, answer, _ := c.ask("GET", in(r.namespace, "testbeds", "bed"), nil)
+		return status == 200 && strings.Contains(string(answer), `"free":4`) && strings.Contains(string(answer), `"ready":true`), string(answer)
+	})
+	servertest.Contract(t, target)
+	if p := do[[]wire.Scheduling](c, 200, "GET", "/external/schedulings", nil); len(p) > 0 {
+		t.Errorf("left: %+v", p)
+	}
+	program.Interrupt(t)
+}
+
+// trusting is a client that trusts a certificate.
+func trusting(t *testing.T, file string) *http.Client {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
