@@ -2,12 +2,17 @@ package deploy
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,10 +107,7 @@ spec: {nodeLabel: example.com/lab, slotsPerNode: 3, resourcesPerSlot: {cpu: 1, m
 		s.object(t, head+"kind: BatchJob\nmetadata: {name: "+name+", namespace: default}\nspec: {allowedNamespaces: {from: All}, "+spec+"}\n")
 	}
 	bindGhosts(t, client, 3)
-	s.object(t, head+`kind: Scheduling
-metadata: {name: first, namespace: scheduling}
-spec: {testbed: {name: lab, namespace: default}, ttlSecondsAfterFinished: 0, queueBased: [{name: plain, namespace: default}, {name: spark, namespace: default}, {name: flink, namespace: default}]}
-`)
+	ask(t, client, program, "scheduling", `{"name": "first", "testbed": "default/lab", "ttlSecondsAfterFinished": 0, "queue": ["default/plain", "default/spark", "default/flink"]}`)
 	for field := range children {
 		s.end(t, client, field)
 	}
@@ -141,6 +143,50 @@ spec: {testbed: {name: lab, namespace: default}, ttlSecondsAfterFinished: 0, que
 	if found := slices.DeleteFunc(idle(grants, asked), rarely); len(found) > 0 {
 		t.Errorf("rights are not used:\n%s", strings.Join(found, "\n"))
 	}
+}
+
+// ask creates a scheduling by the interface, as a program with the role for that.
+func ask(t *testing.T, client kubernetes.Interface, program *container, namespace, body string) {
+	t.Helper()
+	const name = "asker"
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	user := "system:serviceaccount:" + namespace + ":" + name
+	bind(t, client, "spazio-external-scheduler", user, namespace)
+	simnodetest.Eventually(t, "the right is known", func() (bool, any) { // what is refused is remembered
+		allowed, err := may(t, client, user, namespace, ours("schedulings"), "create")
+		return allowed, err
+	})
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{"spazio-external"}}}
+	request, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := os.ReadFile(flag(t, program, "tls-ca-file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(authority)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "spazio-testbed.spazio-system.svc", MinVersion: tls.VersionTLS13}}
+	defer transport.CloseIdleConnections()
+	simnodetest.Eventually(t, "the interface takes a scheduling", func() (bool, any) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+program.ports[9695]+"/external/v1/namespaces/"+namespace+"/schedulings", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+request.Status.Token)
+		r.Header.Set("Content-Type", "application/json")
+		response, err := transport.RoundTrip(r)
+		if err != nil {
+			return false, err
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		return response.StatusCode == http.StatusCreated, string(text)
+	})
 }
 
 // rarely says that a right is for what does not happen here: that somebody else has made
