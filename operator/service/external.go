@@ -38,8 +38,9 @@ type External struct {
 	// Review is how long the API server's answers count: whose a token is, and what a
 	// caller may do. The default is backend.DefaultReview.
 	Review time.Duration
-	// Limits bound what callers may use.
+	// Limits bound what callers may use, and Watch has the intervals of watches.
 	Limits server.Limits
+	Watch  server.WatchConfig
 	// UI serves the pages at /ui/, too.
 	UI bool
 }
@@ -128,7 +129,7 @@ func newAPI(ctx context.Context, c Config, mgr manager.Manager, registerer prome
 	}
 	return server.New(server.Config{
 		Store: store, Authenticator: backend.NewAuthenticator(reviews, e.Audience, e.Review, nil), Authorizer: authorizer,
-		SeedPaths: e.SeedPaths, DefaultNamespace: cmp.Or(e.DefaultNamespace, "default"), UI: pages, Limits: e.Limits,
+		SeedPaths: e.SeedPaths, DefaultNamespace: cmp.Or(e.DefaultNamespace, "default"), UI: pages, Limits: e.Limits, Watch: e.Watch,
 		Logger: c.Logger, Registerer: registerer,
 	})
 }

@@ -217,6 +217,7 @@ func (r *rig) serve(edit ...func(*service.Config)) *replica {
 		External: service.External{
 			Listen: "127.0.0.1:0", SeedPaths: true, DefaultNamespace: r.namespace, Review: time.Second,
 			Limits: server.Limits{Rate: 1e6, Burst: 1e6}, // tests ask as fast as they can
+			Watch:  server.WatchConfig{Recheck: 500 * time.Millisecond, Bookmark: 500 * time.Millisecond},
 		},
 	}
 	for _, e := range edit {
