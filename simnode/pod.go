@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -59,6 +60,9 @@ type Pod struct {
 	Memory float64
 	// Startup is the time from the bind to the running state.
 	Startup time.Duration
+	// Args are the arguments of the pod's first container, by which a machine of the
+	// caller's own making may tell what to run.
+	Args []string
 }
 
 func (p Pod) validate() error {
@@ -93,6 +97,9 @@ func (p Pod) alone() (d time.Duration, ok bool) {
 // missing start-up latency.
 func podOf(pod *corev1.Pod, startup time.Duration) (Pod, error) {
 	p := Pod{UID: string(pod.UID), Work: DefaultWork, Memory: DefaultMemory, Startup: startup}
+	if len(pod.Spec.Containers) > 0 {
+		p.Args = slices.Clone(pod.Spec.Containers[0].Args)
+	}
 	var err error
 	if s, ok := pod.Annotations[AnnotationIdle]; ok {
 		if p.Idle, err = strconv.ParseBool(s); err != nil {

@@ -1,0 +1,36 @@
+package children
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of this package; match them with errors.Is.
+var (
+	// ErrInvalid is in every FieldError.
+	ErrInvalid = errors.New("invalid configuration or input")
+	// ErrNoInit is returned for a group whose children would run the whole program
+	// once more.
+	ErrNoInit = errors.New("children: the program's main function does not begin with children.Init")
+	// ErrClosed is returned by a group that has been closed.
+	ErrClosed = errors.New("children: the group is closed")
+	// ErrEnded is wrapped where a child ended before it said what was waited for.
+	ErrEnded = errors.New("children: ended")
+	// ErrUnsupported is returned where the system can't keep children from outliving
+	// their parent, or on CPUs.
+	ErrUnsupported = errors.New("children: not supported on this system")
+)
+
+// FieldError names a field whose value is out of its range.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("children: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }

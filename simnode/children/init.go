@@ -1,0 +1,64 @@
+package children
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+)
+
+// Role is what a child does: its arguments, its standard input, by which the parent tells
+// it things, and its output, by which it answers in lines. The context ends with the
+// input, or when the child is told to end.
+type Role func(ctx context.Context, args []string, in io.Reader, out io.Writer) error
+
+// childName is the argv[0] by which a child knows what it is: arguments are the embedding
+// program's own affair.
+const childName = "spazio-child"
+
+// initialised says that Init was called.
+var initialised atomic.Bool
+
+// Init returns at once unless this process is a child of a Group: then it does what its
+// role says and ends the process. It must be the first call in main, or in TestMain.
+func Init(roles map[string]Role) {
+	initialised.Store(true)
+	if len(os.Args) < 2 || os.Args[0] != childName {
+		return
+	}
+	name := os.Args[1]
+	if name == keeperRole {
+		keep(os.Args[2], os.Stdin)
+		os.Exit(0)
+	}
+	role, ok := roles[name]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "no role %q\n", name)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	in, feed := io.Pipe()
+	go func() {
+		_, err := io.Copy(feed, os.Stdin)
+		stop()
+		feed.CloseWithError(err)
+	}()
+	if err := role(ctx, os.Args[2:], in, os.Stdout); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// keeperRole is the one role that every program has.
+const keeperRole = "keeper"
+
+// keep removes the directory once nobody is left who holds the other end of the pipe.
+func keep(dir string, pipe io.Reader) {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	_, _ = io.Copy(io.Discard, pipe)
+	_ = os.RemoveAll(dir)
+}

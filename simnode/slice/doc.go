@@ -1,0 +1,15 @@
+// Package slice makes nodes of parts of this machine: a [Machine] owns some of its CPUs,
+// and its pods are child processes that run on those alone.
+//
+// What a slice's agent reads is made up of its processes' real CPU times, as if there were
+// nothing else on these CPUs: a [Host] is a powercap tree by a stated model of power
+// (energy/source/fakerapl), a kubelet's control groups on cgroup v2, and a /proc/stat, in
+// a directory that the agent takes for /sys, /sys/fs/cgroup and /proc:
+//
+//	DIR/NAME/class/powercap  --sys-root DIR/NAME
+//	DIR/NAME/cgroup          --cgroup-root DIR/NAME/cgroup --pod-source cgroup
+//	DIR/NAME/proc            --proc-root DIR/NAME/proc --cpu-counter stat --cpu-mode utilisation --channels cpu
+//
+// The [Generator] keeps the files of all hosts, in a process of its own, so that what that
+// takes is nobody else's: [Main] is its role.
+package slice

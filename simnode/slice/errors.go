@@ -1,0 +1,33 @@
+package slice
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of this package; match them with errors.Is.
+var (
+	// ErrInvalid is in every FieldError.
+	ErrInvalid = errors.New("invalid configuration or input")
+	// ErrStopped is returned for a pod given to a machine that has stopped.
+	ErrStopped = errors.New("slice: machine has stopped")
+)
+
+// FieldError names a field whose value is out of its range.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("slice: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// refuse makes a *FieldError; want completes "must be".
+func refuse(field string, value any, want string) error {
+	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}

@@ -1,0 +1,126 @@
+package slice
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Kubelet is a tree of control groups as a kubelet has it on cgroup v2, and a /proc of stat and meminfo,
+// in a directory: files that somebody else's clocks are written to. It is for one
+// goroutine; the files may be read by others all the time.
+type Kubelet struct {
+	cgroups, proc string
+	cpus          int
+	stat, tree    *os.File
+	pods          map[string]*os.File
+	ended         time.Duration // CPU time of the pods that are gone
+	idle          time.Duration // told last
+}
+
+// meminfo is of a machine whose memory is no concern of anybody's.
+const meminfo = "MemTotal: 8388608 kB\nMemFree: 7864320 kB\nMemAvailable: 7864320 kB\nBuffers: 0 kB\nCached: 0 kB\n"
+
+// userHZ is the unit of /proc/stat.
+const userHZ = 10 * time.Millisecond
+
+// NewKubelet makes the files of a machine of so many CPUs without pods: DIR/cgroup and
+// DIR/proc. Close leaves them.
+func NewKubelet(dir string, cpus int) (*Kubelet, error) {
+	if cpus < 1 {
+		return nil, refuse("cpus", cpus, "at least 1")
+	}
+	k := &Kubelet{cgroups: filepath.Join(dir, "cgroup"), proc: filepath.Join(dir, "proc"), cpus: cpus, pods: map[string]*os.File{}}
+	err := errors.Join(
+		os.MkdirAll(k.class(), 0o755), os.MkdirAll(k.proc, 0o755),
+		os.WriteFile(filepath.Join(k.cgroups, "cgroup.controllers"), []byte("cpu memory\n"), 0o644),
+		os.WriteFile(filepath.Join(k.proc, "meminfo"), []byte(meminfo), 0o644),
+	)
+	var failed [2]error
+	k.stat, failed[0] = os.Create(filepath.Join(k.proc, "stat"))
+	k.tree, failed[1] = os.Create(filepath.Join(k.cgroups, "kubepods", "cpu.stat"))
+	if err = errors.Join(err, failed[0], failed[1]); err != nil {
+		return nil, errors.Join(err, k.Close())
+	}
+	return k, k.Write(0, nil, 0)
+}
+
+// CgroupRoot is what an agent takes for /sys/fs/cgroup.
+func (k *Kubelet) CgroupRoot() string { return k.cgroups }
+
+// ProcRoot is what an agent takes for /proc.
+func (k *Kubelet) ProcRoot() string { return k.proc }
+
+func (k *Kubelet) class() string { return filepath.Join(k.cgroups, "kubepods", "besteffort") }
+
+func (k *Kubelet) pod(uid string) string { return filepath.Join(k.class(), "pod"+uid) }
+
+// Add makes the group of a pod that runs.
+func (k *Kubelet) Add(uid string) error {
+	if k.pods[uid] != nil {
+		return refuse("uid", uid, "another than those that are there")
+	}
+	// One of CRI-O's, which has no sandbox, with a process that nobody can name.
+	container := filepath.Join(k.pod(uid), "crio-"+uid+".scope")
+	if err := os.MkdirAll(k.pod(uid), 0o755); err != nil {
+		return err
+	}
+	stat, err := os.Create(filepath.Join(k.pod(uid), "cpu.stat"))
+	if err != nil {
+		return err
+	}
+	k.pods[uid] = stat
+	return errors.Join(
+		writeUsage(stat, 0), os.WriteFile(filepath.Join(k.pod(uid), "memory.stat"), []byte("anon 0\n"), 0o644),
+		os.Mkdir(container, 0o755), os.WriteFile(filepath.Join(container, "cgroup.procs"), []byte("0\n"), 0o644),
+	)
+}
+
+// Remove removes the group of a pod, which has taken so much CPU time in all.
+func (k *Kubelet) Remove(uid string, cpu time.Duration) error {
+	stat := k.pods[uid]
+	if stat == nil {
+		return refuse("uid", uid, "one that is there")
+	}
+	delete(k.pods, uid)
+	k.ended += cpu
+	return errors.Join(stat.Close(), os.RemoveAll(k.pod(uid)))
+}
+
+// Write has the files say what the machine has taken, each pod of it, and since when it
+// runs.
+func (k *Kubelet) Write(busy time.Duration, pods map[string]time.Duration, since time.Duration) error {
+	k.idle = max(k.idle, time.Duration(k.cpus)*since-busy)
+	text := fmt.Appendf(nil, "cpu  %020d 0 0 %020d 0 0 0 0 0 0\n", busy/userHZ, k.idle/userHZ)
+	for cpu := range k.cpus {
+		text = fmt.Appendf(text, "cpu%d 0 0 0 0 0 0 0 0 0 0\n", cpu)
+	}
+	_, err := k.stat.WriteAt(append(text, "procs_running 1\n"...), 0)
+	tree := k.ended
+	for _, uid := range slices.Sorted(maps.Keys(k.pods)) {
+		tree += pods[uid]
+		err = errors.Join(err, writeUsage(k.pods[uid], pods[uid]))
+	}
+	return errors.Join(err, writeUsage(k.tree, tree))
+}
+
+// writeUsage has one length, so that a reader sees the old text or the new one.
+func writeUsage(f *os.File, cpu time.Duration) error {
+	_, err := f.WriteAt(fmt.Appendf(nil, "usage_usec %020d\nuser_usec %020[1]d\nsystem_usec 0\n", cpu.Microseconds()), 0)
+	return err
+}
+
+// Close closes the files.
+func (k *Kubelet) Close() error {
+	var err error
+	for _, f := range append(slices.Collect(maps.Values(k.pods)), k.stat, k.tree) {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return err
+}
