@@ -12,6 +12,7 @@
 //   - figures/measured: the format of those recordings of a machine
 //   - prediction: rejections held against the contention that follows
 //   - profiles: recommenders of requests compared on recorded series
+//   - schedulers: schedulers measured on real processes, compared in pairs
 //   - replay: an agent's recording replayed, summed up and drawn
 //
 // The same input gives the same bytes. Errors about input are a [*FieldError].

@@ -1,0 +1,83 @@
+package schedulers
+
+import (
+	"slices"
+)
+
+// Run is what was measured of a scheduler once. It is a plain value, safe for concurrent
+// reading. Times are in seconds.
+type Run struct {
+	// Scheduler is by which name it is told from others, Pair which round it belongs to,
+	// from 0.
+	Scheduler string `json:"scheduler"`
+	Pair      int    `json:"pair"`
+	// Void is why the run counts for nothing; empty if it counts.
+	Void string `json:"void,omitempty"`
+	// Seconds is how long it was measured.
+	Seconds float64 `json:"seconds"`
+	// Joules are those of all machines, Overhead the part of the scheduler and the
+	// agents.
+	Joules   float64 `json:"joules"`
+	Overhead float64 `json:"overhead_joules"`
+	// CPU is processor time by role.
+	CPU map[string]float64 `json:"cpu_seconds"`
+	// Requests were answered well, Errors not.
+	Requests int `json:"requests"`
+	Errors   int `json:"errors"`
+	// P50, P99 and P999 are quantiles of the requests' latency.
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	// Late is the share of requests that were sent late.
+	Late float64 `json:"late"`
+	// Bind is the mean time from a pod's creation until it was bound; 0 if none was.
+	Bind float64 `json:"bind"`
+	// Bound is how many pods were.
+	Bound int `json:"bound"`
+	// Pods is how many pods each node had on average.
+	Pods map[string]float64 `json:"pods"`
+}
+
+// counts says whether the run does.
+func (r Run) counts() bool { return r.Void == "" }
+
+// Quantity is a number of a run that schedulers are compared by.
+type Quantity struct {
+	// Name has its unit.
+	Name string
+	// Of is above 0 where the run tells it.
+	Of func(Run) float64
+}
+
+// Quantities are what schedulers are compared by, in the order of the report.
+func Quantities() []Quantity {
+	return []Quantity{
+		{"energy, J", func(r Run) float64 { return r.Joules }},
+		{JoulesARequest, func(r Run) float64 { return r.Joules / float64(r.Requests) }},
+		{"scheduler and agents, J", func(r Run) float64 { return r.Overhead }},
+		{"processor time of all, s", Run.total},
+		{"latency p50, ms", func(r Run) float64 { return 1e3 * r.P50 }},
+		{"latency p99, ms", func(r Run) float64 { return 1e3 * r.P99 }},
+		{"latency p99.9, ms", func(r Run) float64 { return 1e3 * r.P999 }},
+		{"creation to bind, ms", func(r Run) float64 { return 1e3 * r.Bind }},
+	}
+}
+
+// JoulesARequest is the quantity that the report is about.
+const JoulesARequest = "energy a request, J"
+
+func (r Run) total() (sum float64) {
+	for _, role := range r.roles() { // sorted: sums of floats depend on their order
+		sum += r.CPU[role]
+	}
+	return sum
+}
+
+func (r Run) roles() []string {
+	var roles []string
+	for role := range r.CPU {
+		roles = append(roles, role)
+	}
+	slices.Sort(roles)
+	return roles
+}

@@ -1,0 +1,256 @@
+package schedulers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/report"
+	"github.com/spazio-scheduler/spazio/report/page"
+	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/report/table"
+)
+
+const quality = "simulated counter"
+
+// run is one of so many joules over a hundred requests.
+func run(scheduler string, pair int, joules float64) schedulers.Run {
+	return schedulers.Run{
+		Scheduler: scheduler, Pair: pair, Seconds: 60, Joules: joules, Overhead: joules / 10, Requests: 100,
+		CPU: map[string]float64{"app": 2, "scheduler": .5}, P50: .01, P99: .02, P999: .03, Bind: .004, Bound: 3,
+		Pods: map[string]float64{"slice-1": 14, "slice-2": 13},
+	}
+}
+
+func of(t *testing.T, r schedulers.Report, quantity string) schedulers.Ratio {
+	t.Helper()
+	for _, q := range r.Ratios() {
+		if q.Quantity == quantity {
+			return q
+		}
+	}
+	t.Fatalf("no ratio of %s", quantity)
+	return schedulers.Ratio{}
+}
+
+// Two pairs have one degree of freedom: the interval is mean ± 12.7062 s/√2 of the logs.
+func TestRatios(t *testing.T) {
+	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200), run("b", 1, 210), run("a", 1, 100)}}
+	got := of(t, r, schedulers.JoulesARequest)
+	mean, half := (math.Log(2)+math.Log(2.1))/2, 12.7062*(math.Log(2.1)-math.Log(2))/2
+	if math.Abs(got.Ratio-math.Exp(mean)) > 1e-9 || math.Abs(got.Low-math.Exp(mean-half)) > 1e-9 || math.Abs(got.High-math.Exp(mean+half)) > 1e-9 || got.Pairs != 2 {
+		t.Errorf("%+v, want %v times e to the ± %v", got, math.Exp(mean), half)
+	}
+	for verdict, b := range map[string][2]float64{schedulers.More: {200, 201}, schedulers.Less: {50, 50.1}, schedulers.NoDifference: {99, 101.5}} {
+		r.Runs[1].Joules, r.Runs[2].Joules = b[0], b[1]
+		if got := of(t, r, schedulers.JoulesARequest); got.Verdict != verdict {
+			t.Errorf("%v over 100: %+v, want %q", b, got, verdict)
+		}
+	}
+	r.Runs[1].Joules, r.Runs[2].Joules = 100, 100
+	if got := of(t, r, schedulers.JoulesARequest); got.Verdict != schedulers.NoDifference || got.Ratio != 1 {
+		t.Errorf("the same numbers: %+v", got)
+	}
+}
+
+// A pair with a void run counts for nothing, and the run is shown.
+func TestVoidRuns(t *testing.T) {
+	void := run("b", 1, 1e6)
+	void.Void = "2.0 % sent late"
+	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{
+		run("a", 0, 100), run("b", 0, 200), void, run("a", 1, 1), run("a", 2, 100), run("b", 2, 201),
+	}}
+	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 2 || got.Verdict != schedulers.More {
+		t.Errorf("%+v, want more, of two pairs", got)
+	}
+	// One that was made again counts.
+	r.Runs = append(r.Runs, run("b", 1, 2))
+	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 3 || got.Ratio > 2.1 {
+		t.Errorf("%+v, want three pairs", got)
+	}
+	text := written(t, r)
+	for _, want := range []string{"| void runs | 0 | 1 |", "2.0 % sent late"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	r.Runs = r.Runs[:3]
+	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 0 || got.Verdict != schedulers.Unknown {
+		t.Errorf("of one pair %+v", got)
+	}
+}
+
+// What a run does not tell is no ratio and no number: neither NaN nor 0 stands for it.
+func TestUntold(t *testing.T) {
+	var runs []schedulers.Run
+	for pair := range 3 {
+		for _, s := range []string{"a", "b"} {
+			one := run(s, pair, 100)
+			one.Requests, one.Bind = 0, 0
+			runs = append(runs, one)
+		}
+	}
+	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs}
+	for _, q := range []string{schedulers.JoulesARequest, "creation to bind, ms"} {
+		if got := of(t, r, q); got.Pairs != 0 || got.Verdict != schedulers.Unknown {
+			t.Errorf("%s: %+v", q, got)
+		}
+	}
+	if text := written(t, r); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+		t.Errorf("not a number in\n%s", text)
+	}
+	if _, err := json.Marshal(r.Ratios()); err != nil {
+		t.Error(err)
+	}
+}
+
+func written(t *testing.T, r schedulers.Report) string {
+	t.Helper()
+	var p page.Markdown
+	if err := r.AddTo(&p, "x.svg"); err != nil {
+		t.Fatal(err)
+	}
+	return string(p.Bytes())
+}
+
+// What the joules are heads every table and the picture.
+func TestQualityHeadsEveryTable(t *testing.T) {
+	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200)}}
+	tables := 0
+	for _, tt := range append(r.Tables(), table.Table{Title: quality}) {
+		tables++
+		if !strings.Contains(tt.Title, quality) {
+			t.Errorf("a table is headed %q", tt.Title)
+		}
+	}
+	if tables != 5 {
+		t.Errorf("%d tables", tables-1)
+	}
+	for i, panel := range r.Chart().Panels {
+		if !strings.Contains(panel.Title, quality) {
+			t.Errorf("panel %d is headed %q", i, panel.Title)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := schedulers.Report{Schedulers: []string{"a"}, Runs: []schedulers.Run{run("a", 0, 1)}}
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for field, bad := range map[string]schedulers.Report{
+		"Schedulers": {Schedulers: []string{"a", "a"}}, "Runs.Scheduler": {Schedulers: []string{"a"}, Runs: []schedulers.Run{run("b", 0, 1)}},
+	} {
+		var refused *report.FieldError
+		if err := bad.AddTo(&page.Markdown{}, ""); !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: error %v", field, err)
+		}
+	}
+}
+
+// An A/A comparison of five pairs, in the order A B B A A B B A A B, says that there is no
+// difference in 95 of a hundred: with noise alone, where the machine drifts steadily, where
+// it walks at random, and where what runs first in a pair is favoured. The order turns drift
+// and favour into noise between the pairs, which makes intervals wider, never the verdict
+// rasher.
+func TestNoDifferenceIsHonest(t *testing.T) {
+	const trials, pairs = 4000, 5
+	for _, world := range []struct {
+		name               string
+		drift, walk, first float64
+		exact              bool
+	}{
+		{"noise", 0, 0, 0, true}, {"steady drift", .01, 0, 0, false}, {"random walk", 0, .01, 0, false}, {"the first is favoured", 0, 0, .02, false},
+	} {
+		random := rand.New(rand.NewPCG(1, uint64(len(world.name))))
+		silent := 0
+		for range trials {
+			r := schedulers.Report{Schedulers: []string{"a", "b"}}
+			machine, walked := 0., 0.
+			for pair := range pairs {
+				order := []string{"a", "b"}
+				if pair%2 == 1 {
+					order = []string{"b", "a"}
+				}
+				for i, s := range order {
+					machine += world.drift
+					walked += world.walk * random.NormFloat64()
+					level := machine + walked + .01*random.NormFloat64() + world.first*float64(i)
+					r.Runs = append(r.Runs, run(s, pair, 100*math.Exp(level)))
+				}
+			}
+			if of(t, r, schedulers.JoulesARequest).Verdict == schedulers.NoDifference {
+				silent++
+			}
+		}
+		share := float64(silent) / trials
+		t.Logf("%s: no difference in %.3f of the trials", world.name, share)
+		allowed := 4 * math.Sqrt(.95*.05/trials) // four standard deviations of the share
+		if share < .95-allowed || world.exact && share > .95+allowed {
+			t.Errorf("%s: no difference in %.4f of the trials", world.name, share)
+		}
+	}
+}
+
+// A difference of 3 % beside noise of 1 % is found by five pairs more often than not.
+func TestDifferenceIsFound(t *testing.T) {
+	const trials = 500
+	random := rand.New(rand.NewPCG(3, 3))
+	found := 0
+	for range trials {
+		r := schedulers.Report{Schedulers: []string{"a", "b"}}
+		for pair := range 5 {
+			r.Runs = append(r.Runs, run("a", pair, 100*math.Exp(.01*random.NormFloat64())), run("b", pair, 97*math.Exp(.01*random.NormFloat64())))
+		}
+		if of(t, r, schedulers.JoulesARequest).Verdict == schedulers.Less {
+			found++
+		}
+	}
+	if found < trials*3/4 {
+		t.Errorf("found in %d of %d trials", found, trials)
+	}
+}
+
+func ExampleReport_Words() {
+	r := schedulers.Report{Quality: "simulated counter over real CPU time", Schedulers: []string{"default-scheduler", "spazio"}}
+	for pair, joules := range [][2]float64{{100, 98}, {101, 103}, {99, 98}} {
+		r.Runs = append(r.Runs,
+			schedulers.Run{Scheduler: "default-scheduler", Pair: pair, Joules: joules[0], Requests: 1000},
+			schedulers.Run{Scheduler: "spazio", Pair: pair, Joules: joules[1], Requests: 1000})
+	}
+	fmt.Println(r.Words())
+	// Output: Joules are of a simulated counter over real CPU time. spazio over default-scheduler, energy a request, J: no difference shown (0.996, 0.946 to 1.049, 3 pairs).
+}
+
+// The same report gives the same bytes, and its JSON reads back.
+func TestReportIsStable(t *testing.T) {
+	r := schedulers.Report{Quality: quality, Settings: [][2]string{{"rate", "100"}}, Schedulers: []string{"a", "b"}}
+	for pair := range 3 {
+		r.Runs = append(r.Runs, run("a", pair, 100+float64(pair)), run("b", pair, 110))
+	}
+	if a, b := written(t, r), written(t, r); a != b {
+		t.Error("two pages differ")
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back schedulers.Report
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, back); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+	var png bytes.Buffer
+	if err := r.Chart().WritePNG(&png); err != nil || png.Len() == 0 {
+		t.Errorf("a picture of %d bytes, error %v", png.Len(), err)
+	}
+}
