@@ -97,3 +97,5 @@ replace github.com/spazio-scheduler/spazio/operator => ../operator
 replace github.com/spazio-scheduler/spazio/operator/service => ../operator/service
 
 replace github.com/spazio-scheduler/spazio/external => ../external
+
+replace github.com/spazio-scheduler/spazio/compare => ../compare

@@ -1,0 +1,151 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/simnode/children"
+	"github.com/spazio-scheduler/spazio/simnode/parts"
+)
+
+// Quality is that of the joules where this machine is the cluster.
+const Quality = "simulated counter over real CPU time"
+
+// bench is what outlasts runs: the group of children, and the control plane.
+type bench struct {
+	config     Config
+	cpus       []int
+	group      *children.Group
+	plane      *children.Process
+	kubeconfig string
+	rest       *rest.Config
+	client     kubernetes.Interface
+	say        func(format string, args ...any)
+	runs       int
+}
+
+// Embedded compares schedulers on slices of this machine, with a control plane of its own.
+// It says how far it has come. Whatever happens, nothing is left behind; where runs are
+// void the report is returned with an error that wraps ErrVoid if no pair counts.
+func Embedded(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Report, err error) {
+	cpus, err := children.CPUs()
+	if err != nil {
+		return r, err
+	}
+	c = c.WithDefaults(len(cpus))
+	if err := c.Validate(len(cpus)); err != nil {
+		return r, err
+	}
+	b, ctx, stop, err := newBench(ctx, c, cpus, say)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	return b.compare(ctx)
+}
+
+// newBench starts the control plane. The context ends when that does.
+func newBench(ctx context.Context, c Config, cpus []int, say func(string, ...any)) (b *bench, running context.Context, stop func() error, err error) {
+	group, err := children.NewGroup()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	services, running := parts.New(ctx, func(err error) { say("%v", err) })
+	stop = func() error {
+		services.Stop()
+		return group.Close()
+	}
+	b = &bench{config: c, cpus: cpus, group: group, say: say, kubeconfig: filepath.Join(group.Dir(), "kubeconfig")}
+	if err := b.startPlane(running, services); err != nil {
+		return nil, nil, nil, errors.Join(failure(running, err), stop())
+	}
+	return b, running, stop, nil
+}
+
+func (b *bench) startPlane(ctx context.Context, services *parts.Group) (err error) {
+	b.say("starting the control plane")
+	if b.plane, err = b.group.Start(children.Spec{Role: roleControlPlane, Args: []string{b.kubeconfig}, CPUs: b.slice(0)}); err != nil {
+		return err
+	}
+	watch(services, "control plane", b.plane)
+	if _, err := ready(ctx, b.plane, "control plane"); err != nil {
+		return err
+	}
+	if b.rest, err = clientcmd.BuildConfigFromFlags("", b.kubeconfig); err != nil {
+		return err
+	}
+	b.rest.QPS = -1
+	b.client, err = kubernetes.NewForConfig(b.rest)
+	return err
+}
+
+// watch has a child be a part: it fails with the child, and stops it.
+func watch(services *parts.Group, name string, p *children.Process) {
+	services.Start(name, func(ctx context.Context) error {
+		select {
+		case <-p.Done():
+			return p.Err()
+		case <-ctx.Done():
+			p.Kill()
+			<-p.Done()
+			return nil
+		}
+	})
+}
+
+// failure is why a part failed, where that ended ctx, rather than what followed from it.
+func failure(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// slice are the CPUs of a slice. The first slice has those that remain.
+func (b *bench) slice(i int) []int {
+	each := len(b.cpus) / b.config.Slices
+	rest := len(b.cpus) % b.config.Slices
+	if i == 0 {
+		return b.cpus[:each+rest]
+	}
+	from := rest + i*each
+	return b.cpus[from : from+each]
+}
+
+// attempts is how often a run may be made until it counts.
+const attempts = 3
+
+// compare makes all runs. A void one is made again at once, so that it has the same place
+// in the order.
+func (b *bench) compare(ctx context.Context) (schedulers.Report, error) {
+	names := labels(b.config.Schedulers)
+	r := schedulers.Report{Quality: Quality, Settings: b.config.settings(len(b.cpus)), Schedulers: names}
+	plan := turns(len(names), b.config.Runs)
+	for i, t := range plan {
+		for attempt := 1; ; attempt++ {
+			b.say("run %d of %d: %s, pair %d", i+1, len(plan), names[t.scheduler], t.pair+1)
+			run, err := b.run(ctx, t)
+			if err != nil {
+				return r, failure(ctx, fmt.Errorf("%s, pair %d: %w", names[t.scheduler], t.pair+1, err))
+			}
+			run.Scheduler, run.Pair = names[t.scheduler], t.pair
+			r.Runs = append(r.Runs, run)
+			if run.Void == "" {
+				b.say("  %d requests, %d errors, %.0f J, p99 %.1f ms", run.Requests, run.Errors, run.Joules, 1e3*run.P99)
+				break
+			}
+			b.say("  void: %s", run.Void)
+			if attempt == attempts {
+				break
+			}
+		}
+	}
+	return r, enough(r)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package load
+
+// prefer is for Linux.
+func prefer() {}

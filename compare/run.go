@@ -1,0 +1,211 @@
+package compare
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/compare/load"
+	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/simnode/children"
+	"github.com/spazio-scheduler/spazio/simnode/parts"
+	"github.com/spazio-scheduler/spazio/simnode/slice"
+)
+
+// trial is a run under way.
+type trial struct {
+	*bench
+	turn turn
+	site *site
+	app  *app
+}
+
+// run makes a run from start to end. Nothing of it is left but the control plane.
+func (b *bench) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
+	services, running := parts.New(ctx, func(err error) { b.say("%v", err) })
+	defer services.Stop()
+	running, fail := context.WithCancelCause(running)
+	defer fail(nil)
+	tr := &trial{bench: b, turn: t, app: newApp(b.client, b.config.Schedulers[t.scheduler])}
+	err = tr.prepare(running, services, fail)
+	if errors.Is(err, errPlacing) && context.Cause(running) == nil {
+		return schedulers.Run{Void: err.Error()}, tr.app.remove(running)
+	}
+	if err == nil {
+		r, err = tr.measure(running)
+	}
+	if err == nil {
+		err = tr.app.remove(running)
+	}
+	return r, failure(running, err)
+}
+
+// prepare brings up all that is measured.
+func (t *trial) prepare(ctx context.Context, services *parts.Group, fail func(error)) (err error) {
+	if t.site, err = t.newSite(ctx, services); err != nil {
+		return err
+	}
+	err = t.site.startNodes(ctx, func(_ int, e slice.Event) { t.app.processChanged(e) }, t.app.observe, fail)
+	if err != nil {
+		return err
+	}
+	if err := t.startScheduler(ctx); err != nil {
+		return err
+	}
+	all := replicas(t.config.Replicas)
+	for _, r := range all {
+		if err := t.app.create(ctx, r); err != nil {
+			return err
+		}
+	}
+	placing, cancel := context.WithTimeout(ctx, t.config.Placing)
+	defer cancel()
+	return t.app.await(placing, len(all))
+}
+
+// startScheduler starts the scheduler and, if it wants them, the agents.
+func (t *trial) startScheduler(ctx context.Context) error {
+	scheduler, err := t.site.start(roleScheduler, 0, t.kubeconfig, t.app.scheduler, fmt.Sprint(len(t.site.hosts)))
+	if err != nil {
+		return err
+	}
+	address, err := ready(ctx, scheduler, roleScheduler)
+	if err != nil {
+		return err
+	}
+	if address != noAgents {
+		for i, h := range t.site.hosts {
+			dir := filepath.Join(t.site.dir, h.Name)
+			if _, err := t.site.start(roleAgent, i, agentArgs(dir, h.Name, address)...); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = ready(ctx, scheduler, roleScheduler)
+	return err
+}
+
+// measure puts the load on and takes what all took meanwhile.
+func (t *trial) measure(ctx context.Context) (r schedulers.Run, err error) {
+	if t.config.WarmUp > 0 {
+		if _, err := t.load(ctx, t.config.WarmUp, func() error { return nil }); err != nil {
+			return r, err
+		}
+	}
+	began, end := state{}, state{}
+	pods := map[string]float64{}
+	result, err := t.load(ctx, t.config.Duration, func() (err error) {
+		if began, err = t.site.state(ctx); err != nil {
+			return err
+		}
+		if pods, err = t.hold(ctx, began.at); err != nil {
+			return err
+		}
+		end, err = t.site.state(ctx)
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	took := t.site.between(began, end)
+	bound, mean := t.app.bindings()
+	r = schedulers.Run{
+		Seconds: took.seconds, Joules: took.joules, Overhead: took.overhead, CPU: took.cpu,
+		Requests: result.Requests, Errors: result.Errors, P50: result.P50, P99: result.P99, P999: result.P999, Late: result.Late,
+		Bind: mean.Seconds(), Bound: bound, Pods: pods,
+	}
+	switch {
+	case result.Late > t.config.MostLate:
+		r.Void = fmt.Sprintf("%.1f %% of the requests were sent more than %v late", 100*result.Late, load.LateAfter)
+	case result.Requests == 0:
+		r.Void = "no request was answered: " + result.Error
+	}
+	return r, nil
+}
+
+// load sends requests for a while from a process of its own and has meanwhile done, from
+// when the first is due.
+func (t *trial) load(ctx context.Context, length time.Duration, meanwhile func() error) (r load.Result, err error) {
+	text, err := json.Marshal(load.Config{
+		Targets: t.app.front(), Rate: t.config.Rate, Connections: t.config.Connections, Duration: length, Phases: t.config.Phases,
+	})
+	if err != nil {
+		return r, err
+	}
+	p, err := t.group.Start(children.Spec{Role: roleLoad, Args: []string{string(text)}})
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		p.Kill()
+		<-p.Done()
+	}()
+	if err := t.site.join(roleLoad, -1, p, 0); err != nil {
+		return r, err
+	}
+	if _, err := ready(ctx, p, roleLoad); err != nil {
+		return r, err
+	}
+	if err := meanwhile(); err != nil {
+		return r, err
+	}
+	line, err := p.Line(ctx)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal([]byte(line), &r)
+}
+
+// look is how often pods are counted.
+const look = 200 * time.Millisecond
+
+// hold lasts from the beginning for the duration: it kills whom it has to, and counts the
+// pods of each slice on average.
+func (t *trial) hold(ctx context.Context, began time.Time) (pods map[string]float64, err error) {
+	var killing sync.WaitGroup
+	defer killing.Wait()
+	failed := make(chan error, 1)
+	killing.Go(func() { failed <- t.killAll(ctx, began) })
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	end := time.NewTimer(time.Until(began.Add(t.config.Duration)))
+	defer end.Stop()
+	pods, looks := t.site.pods(), 1.
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-end.C:
+			for node := range pods {
+				pods[node] /= looks
+			}
+			return pods, <-failed
+		case <-ticker.C:
+			for node, n := range t.site.pods() {
+				pods[node] += n
+			}
+			looks++
+		}
+	}
+}
+
+// killAll kills those of the pair when they are due.
+func (t *trial) killAll(ctx context.Context, began time.Time) error {
+	for _, k := range t.config.kills(t.turn.pair) {
+		select {
+		case <-time.After(time.Until(began.Add(k.at))):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		for _, r := range k.replicas {
+			if err := t.app.kill(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package social
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// ErrNobody is returned where no replica of a tier is known.
+var ErrNobody = errors.New("social: nobody there")
+
+// Directory knows where the replicas of each tier are. The zero value knows of none. It
+// is safe for concurrent use.
+type Directory struct {
+	pattern string // of the address of each tier; empty where replicas are told
+
+	mu       sync.Mutex
+	replicas map[string][]string
+	next     map[string]int
+}
+
+// NewServices returns a directory of services, whose addresses are the pattern with each
+// tier's name in the place of its star, as in *.social.svc:8080.
+func NewServices(pattern string) (*Directory, error) {
+	if strings.Count(pattern, "*") != 1 {
+		return nil, fmt.Errorf("social: services %q: not of one star", pattern)
+	}
+	return &Directory{pattern: pattern}, nil
+}
+
+// Set replaces what is known.
+func (d *Directory) Set(replicas map[string][]string) {
+	known := make(map[string][]string, len(replicas))
+	for tier, addresses := range replicas {
+		known[tier] = slices.Clone(addresses)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.replicas = known
+}
+
+// Next is the address of a tier's next replica in turn.
+func (d *Directory) Next(tier string) (string, error) {
+	if d.pattern != "" {
+		return strings.Replace(d.pattern, "*", tier, 1), nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.replicas[tier]
+	if len(known) == 0 {
+		return "", fmt.Errorf("%w: %s", ErrNobody, tier)
+	}
+	if d.next == nil {
+		d.next = map[string]int{}
+	}
+	d.next[tier]++
+	return known[d.next[tier]%len(known)], nil
+}

@@ -1,0 +1,63 @@
+package social
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+)
+
+// Main runs a replica: its role as a child, and what its container runs. Its output is its
+// address, once it serves. Without --services it is told the replicas of all tiers on its
+// input, all of them anew in each line, as JSON: {"post":["127.0.0.1:4711"]}.
+func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	flags := flag.NewFlagSet("social", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	tier := flags.String("tier", "", "which tier it is of")
+	listen := flags.String("listen", "127.0.0.1:0", "host:port to serve at")
+	services := flags.String("services", "", "addresses of the tiers' services, a star for the tier")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	peers := &Directory{}
+	if *services != "" {
+		var err error
+		if peers, err = NewServices(*services); err != nil {
+			return err
+		}
+	}
+	s, err := NewServer(*tier, peers)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if *services == "" {
+		go func() { stop(hear(in, peers)) }() // it ends with the input
+	}
+	err = s.Run(ctx, *listen, func(address string) error {
+		_, err := fmt.Fprintln(out, address)
+		return err
+	})
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// hear takes what is told until the input ends.
+func hear(in io.Reader, peers *Directory) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var replicas map[string][]string
+		if err := json.Unmarshal(lines.Bytes(), &replicas); err != nil {
+			return fmt.Errorf("%w: replicas %s: %w", ErrInvalid, lines.Bytes(), err)
+		}
+		peers.Set(replicas)
+	}
+	return lines.Err()
+}

@@ -1,0 +1,117 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// ErrInvalid is wrapped where a tier, an operation or an argument is none.
+var ErrInvalid = errors.New("social: invalid")
+
+// Server is a replica of a tier. It is an http.Handler, safe for concurrent use.
+type Server struct {
+	tier   string
+	peers  *Directory
+	client *http.Client
+}
+
+// callTimeout is what a callee may take.
+const callTimeout = 10 * time.Second
+
+// NewServer returns a replica that finds others in peers.
+func NewServer(tier string, peers *Directory) (*Server, error) {
+	if tiers[tier] == nil {
+		return nil, fmt.Errorf("%w: tier %q", ErrInvalid, tier)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
+	return &Server{tier: tier, peers: peers, client: &http.Client{Transport: transport, Timeout: callTimeout}}, nil
+}
+
+// ServeHTTP answers /read and /compose when all whom the tier calls have, and /ready.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path[min(1, len(r.URL.Path)):]
+	if path == "ready" {
+		return
+	}
+	op := Operation(path)
+	does, ok := tiers[s.tier][op]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	if err := burn(does.cpu); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if err := s.callAll(r.Context(), does.calls, op); err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	_, _ = io.WriteString(w, s.tier+"\n") // who does not want it has gone
+}
+
+func (s *Server) callAll(ctx context.Context, callees []string, op Operation) error {
+	failed := make([]error, len(callees))
+	var calls sync.WaitGroup
+	for i, callee := range callees {
+		calls.Go(func() { failed[i] = s.call(ctx, callee, op) })
+	}
+	calls.Wait()
+	return errors.Join(failed...)
+}
+
+// call asks a replica, and another where that is gone: what was killed is known to its
+// callers a moment later.
+func (s *Server) call(ctx context.Context, tier string, op Operation) error {
+	again, err := s.ask(ctx, tier, op)
+	if again {
+		_, err = s.ask(ctx, tier, op)
+	}
+	return err
+}
+
+// ask says besides whether the replica is gone.
+func (s *Server) ask(ctx context.Context, tier string, op Operation) (gone bool, err error) {
+	address, err := s.peers.Next(tier)
+	if err != nil {
+		return true, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/"+string(op), nil)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", tier, err)
+	}
+	answer, err := s.client.Do(request)
+	if err != nil {
+		return ctx.Err() == nil, fmt.Errorf("%s: %w", tier, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<12))
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", tier, answer.Status, text)
+	}
+	return false, err
+}
+
+// Run serves at the address until ctx ends. It calls ready with the address once it
+// listens.
+func (s *Server) Run(ctx context.Context, listen string, ready func(address string) error) error {
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: callTimeout}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := ready(listener.Addr().String()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

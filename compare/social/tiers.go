@@ -1,0 +1,83 @@
+package social
+
+import (
+	"slices"
+	"time"
+)
+
+// Operation is what a client asks of the front.
+type Operation string
+
+// The operations.
+const (
+	// Read shows a timeline.
+	Read Operation = "read"
+	// Compose writes a post.
+	Compose Operation = "compose"
+)
+
+// Front is the tier that clients call.
+const Front = "front"
+
+// step is what a tier does for an operation: it burns CPU time, then calls others, all at
+// once.
+type step struct {
+	cpu   time.Duration
+	calls []string
+}
+
+// tiers are the steps by tier and operation.
+var tiers = map[string]map[Operation]step{
+	Front: {
+		Read:    {400 * time.Microsecond, []string{"home-timeline"}},
+		Compose: {400 * time.Microsecond, []string{"compose"}},
+	},
+	"home-timeline": {
+		Read:    {800 * time.Microsecond, []string{"graph", "post"}},
+		Compose: {600 * time.Microsecond, []string{"graph"}},
+	},
+	"post": {
+		Read:    {time.Millisecond, []string{"user", "media"}},
+		Compose: {800 * time.Microsecond, nil},
+	},
+	"graph": {
+		Read:    {600 * time.Microsecond, nil},
+		Compose: {400 * time.Microsecond, nil},
+	},
+	"compose": {Compose: {time.Millisecond, []string{"text", "media", "post", "home-timeline"}}},
+	"text":    {Compose: {800 * time.Microsecond, []string{"url", "user"}}},
+	"user":    {Read: {400 * time.Microsecond, nil}, Compose: {400 * time.Microsecond, nil}},
+	"media":   {Read: {800 * time.Microsecond, nil}, Compose: {800 * time.Microsecond, nil}},
+	"url":     {Compose: {400 * time.Microsecond, nil}},
+}
+
+// Tiers are the names of all tiers, the front first.
+func Tiers() []string {
+	return []string{Front, "home-timeline", "post", "graph", "compose", "text", "user", "media", "url"}
+}
+
+// Outward says of a tier that clients of the original call it themselves: those are not
+// killed in the thesis that this is for.
+func Outward(tier string) bool { return tier == Front || tier == "media" }
+
+// Callees are the tiers that a tier calls, sorted.
+func Callees(tier string) []string {
+	var names []string
+	for _, s := range tiers[tier] {
+		names = append(names, s.calls...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Cost is the CPU time that an operation burns in all tiers.
+func Cost(op Operation) time.Duration { return cost(Front, op) }
+
+func cost(tier string, op Operation) time.Duration {
+	s := tiers[tier][op]
+	sum := s.cpu
+	for _, callee := range s.calls {
+		sum += cost(callee, op)
+	}
+	return sum
+}
