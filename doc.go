@@ -34,6 +34,7 @@
 //	podforward HTTP to a port on a pod's loopback, to which the API server forwards
 //	deploy     the manifests for a cluster, and what installs, checks and removes them
 //	report     tables, plots and pages of runs and recordings
+//	compare    schedulers compared by energy and latency, on real processes of this machine
 //	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster
 //	bench      programs that measure the others, which they start as processes; never published
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
@@ -44,7 +45,7 @@
 //	svd pronto filter kalman capacity reserve energy  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	aggregate/modelserver, api/identity, node  ←  aggregate/service
 //	profile/profiler, profile/prometheus, api/identity, node  ←  profile/profiler/service
-//	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim  ←  simnode
+//	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim, energy  ←  simnode    report, simnode  ←  compare
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
 //	testbed  ←  operator    operator, node  ←  operator/service

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
@@ -48,6 +49,7 @@ type flags struct {
 // Main runs the program spazio-demo, and its children, the pods of this machine.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	burn.Init()
+	comparison.Init()
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
@@ -67,6 +69,7 @@ func newCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
+	cmd.AddCommand(comparison.NewCommand())
 	return cmd
 }
 

@@ -17,7 +17,7 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 	c.hub = plugin.NewHub(plugin.HubOptions{})
 	options := schedulerd.Options{Kubeconfig: c.kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Hub: c.hub}
 	if slices.Contains(c.config.Profiles, Pronto) {
-		options.Names = []string{Pronto}
+		options.Profiles = []schedulerd.Profile{{Name: Spazio}, {Name: Default, Upstream: true}, {Name: Pronto}}
 	}
 	scheduler, err := schedulerd.New(ctx, options)
 	if err != nil {

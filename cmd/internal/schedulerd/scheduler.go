@@ -29,15 +29,24 @@ type Options struct {
 	Args plugin.SpazioArgs
 	// Hub is the plugin's; nil means a new one. A Hub serves one scheduler.
 	Hub *plugin.Hub
-	// Names are further profiles like SpazioProfile.
-	Names []string
+	// Profiles are what it serves; none means SpazioProfile and DefaultProfile.
+	Profiles []Profile
 	// Slots are the arguments of the plugin of SlotsProfile, nil for no such profile.
 	Slots *config.SpazioSlotsArgs
 }
 
-// Scheduler is a kube-scheduler with the profiles SpazioProfile and
-// DefaultProfile, and SlotsProfile if that is asked for, without leader election and without a port of its own but the
-// Hub's. It logs through klog as the process has set it up. One scheduler can
+// Profile is one of a scheduler inside another process.
+type Profile struct {
+	// Name is that of pods' schedulerName.
+	Name string
+	// Upstream makes it kube-scheduler's own, without the plugin.
+	Upstream bool
+	// EnergyWeight is in the place of that of Options.Args.
+	EnergyWeight float64
+}
+
+// Scheduler is a kube-scheduler with its profiles, and SlotsProfile if that is asked for,
+// without leader election and without a port of its own but the Hub's. It logs through klog as the process has set it up. One scheduler can
 // run at a time in a process.
 type Scheduler struct {
 	hub       *plugin.Hub
@@ -79,24 +88,13 @@ func (s *Scheduler) setup(o Options) error {
 	if err := registerArgs(); err != nil {
 		return err
 	}
-	profile, err := spazioProfile(o.Args)
+	profiles, err := o.profiles()
 	if err != nil {
 		return err
 	}
 	// Without a limit on the client's queries: the scheduler has the API server
 	// to itself.
 	client := clientConfig{kubeconfig: o.Kubeconfig, qps: -1}
-	profiles := []configv1.KubeSchedulerProfile{profile, {SchedulerName: new(DefaultProfile)}}
-	for _, name := range o.Names {
-		profile.SchedulerName = new(name)
-		profiles = append(profiles, profile)
-	}
-	if o.Slots != nil {
-		if profile, err = slotsProfile(o.Args, *o.Slots); err != nil {
-			return err
-		}
-		profiles = append(profiles, profile)
-	}
 	path, err := writeConfiguration(configuration(client, false, profiles...))
 	if err != nil {
 		return err
@@ -107,6 +105,32 @@ func (s *Scheduler) setup(o Options) error {
 	upstream.SecureServing.BindPort = 0
 	s.config, s.scheduler, err = app.Setup(s.ctx, upstream, app.WithPlugin(plugin.Name, s.hub.New), app.WithPlugin(slots.Name, s.slots.New))
 	return err
+}
+
+// profiles are those of the configuration.
+func (o Options) profiles() (all []configv1.KubeSchedulerProfile, err error) {
+	given := o.Profiles
+	if len(given) == 0 {
+		given = []Profile{{Name: SpazioProfile, EnergyWeight: o.Args.EnergyWeight}, {Name: DefaultProfile, Upstream: true}}
+	}
+	for _, p := range given {
+		profile, args := configv1.KubeSchedulerProfile{}, o.Args
+		if args.EnergyWeight = p.EnergyWeight; !p.Upstream {
+			if profile, err = spazioProfile(args); err != nil {
+				return nil, err
+			}
+		}
+		profile.SchedulerName = new(p.Name)
+		all = append(all, profile)
+	}
+	if o.Slots != nil {
+		profile, err := slotsProfile(o.Args, *o.Slots)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, profile)
+	}
+	return all, nil
 }
 
 // Hub returns the plugin's Hub.

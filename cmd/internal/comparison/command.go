@@ -1,0 +1,180 @@
+package comparison
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/compare"
+	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/simnode/children"
+)
+
+const long = `Compare schedulers by the energy that an application takes under them, and by how its
+requests fare, in runs that alternate.
+
+This machine is the cluster: slices of its CPUs are nodes, and the pods are real
+processes of a small social network of nine tiers, under a constant load; pods are
+killed meanwhile and placed anew. Each slice has energy counters that are simulated, over
+the real CPU time of what runs on it: 10 W idle to 40 W at full for every other slice,
+25 W to 95 W for the rest. Control plane, scheduler, agents and load are processes of
+their own. The control plane and the scheduler are on the first slice.
+
+A scheduler is compared with the first by the ratio of each quantity, pair by pair, with
+its 95 % interval; one that holds 1 reads "no difference shown". A run in which the load
+was sent late is void and made again, three times at most. Nothing is left behind.`
+
+// flags are the command line.
+type flags struct {
+	config compare.Config
+	phases string
+	preset string
+	out    string
+	output string
+}
+
+// NewCommand returns the command compare.
+func NewCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use: "compare", Short: "Compare schedulers by energy and latency, with intervals", Long: long, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+func (f *flags) bind(set *pflag.FlagSet) {
+	c := &f.config
+	d := compare.Config{}.WithDefaults(2)
+	set.StringSliceVar(&c.Schedulers, "schedulers", d.Schedulers, fmt.Sprintf("what to compare, the first with each other one, of %v; a name twice compares it with itself", slices.Sorted(maps.Keys(profiles))))
+	set.IntVar(&c.Runs, "runs", d.Runs, "runs of each scheduler")
+	set.DurationVar(&c.Duration, "duration", d.Duration, "how long a run is measured")
+	set.DurationVar(&c.WarmUp, "warm-up", d.WarmUp, "how long the load goes on before that")
+	set.Float64Var(&c.Rate, "rate", d.Rate, "requests a second")
+	set.IntVar(&c.Connections, "connections", d.Connections, "connections to each replica of the front at most")
+	set.IntVar(&c.Kill, "kill", d.Kill, "pods that are killed at a time, but none of the tiers front and media; 0 kills none")
+	set.DurationVar(&c.KillEvery, "kill-every", d.KillEvery, "how often that is")
+	set.IntVar(&c.Replicas, "replicas", d.Replicas, "pods of each tier")
+	set.StringVar(&f.phases, "phases", "mix", "what is asked, over and over: read, compose, mix or rest, each with its duration, as in compose:20s,read:20s,mix:20s,rest:1m")
+	set.IntVar(&c.Slices, "slices", d.Slices, "nodes, each of CPUs of this machine's of its own")
+	set.Uint64Var(&c.Seed, "seed", 1, "who is killed, the same for each scheduler")
+	set.Float64Var(&c.MostLate, "most-late", d.MostLate, "share of the requests that may be sent more than 10 ms after they were due; a run with more is void")
+	set.DurationVar(&c.Placing, "placing", d.Placing, "how long pods may take until all run; a run in which they take longer is void")
+	set.StringVar(&f.preset, "preset", "", "seed for the numbers of the thesis (one run of an hour, 2056 requests a second), as far as no flag says otherwise")
+	set.StringVar(&f.out, "out", "", "directory for the report: report.md with its picture, runs.json and tables as CSV")
+	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
+}
+
+// errZero is a zero that a configuration would take for its default.
+var errZero = errors.New("must be above 0")
+
+// errInterrupted is of a comparison that was cut short.
+var errInterrupted = errors.New("interrupted")
+
+// resolve turns flags into a configuration of a machine with so many CPUs.
+func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
+	c := f.config
+	if f.output != "table" && f.output != "json" {
+		return c, fmt.Errorf("--output: %q is neither table nor json", f.output)
+	}
+	switch f.preset {
+	case "seed":
+		c = preset(c, set)
+	case "":
+	default:
+		return c, fmt.Errorf("--preset: %q is not seed", f.preset)
+	}
+	for _, s := range c.Schedulers {
+		if _, ok := profiles[s]; !ok {
+			return c, fmt.Errorf("--schedulers: %q is none of %v", s, slices.Sorted(maps.Keys(profiles)))
+		}
+	}
+	if err := c.Phases.UnmarshalText([]byte(f.phases)); err != nil {
+		return c, fmt.Errorf("--phases: %w", err)
+	}
+	if !set.Changed("slices") {
+		c.Slices = 0 // as many as there are CPUs for
+	}
+	for _, name := range []string{"runs", "duration", "rate", "connections", "kill-every", "replicas", "placing", "warm-up"} {
+		if v := set.Lookup(name).Value.String(); v == "0" || v == "0s" {
+			return c, fmt.Errorf("--%s: %w", name, errZero)
+		}
+	}
+	c.NoKill = c.Kill == 0
+	return c, c.WithDefaults(cpus).Validate(cpus)
+}
+
+// preset takes the thesis's numbers where no flag is given.
+func preset(c compare.Config, set *pflag.FlagSet) compare.Config {
+	seed := compare.Seed()
+	for name, take := range map[string]func(){
+		"schedulers": func() { c.Schedulers = seed.Schedulers }, "runs": func() { c.Runs = seed.Runs },
+		"duration": func() { c.Duration = seed.Duration }, "rate": func() { c.Rate = seed.Rate },
+		"connections": func() { c.Connections = seed.Connections }, "kill": func() { c.Kill = seed.Kill },
+		"kill-every": func() { c.KillEvery = seed.KillEvery }, "replicas": func() { c.Replicas = seed.Replicas },
+	} {
+		if !set.Changed(name) {
+			take()
+		}
+	}
+	return c
+}
+
+func (f *flags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.Writer) error {
+	cpus, err := children.CPUs()
+	if err != nil {
+		return err
+	}
+	c, err := f.resolve(set, len(cpus))
+	if err != nil {
+		return command.Usage(err)
+	}
+	if f.out != "" {
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	r, err := compare.Embedded(ctx, c, func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) })
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil && !errors.Is(err, compare.ErrVoid):
+		return err
+	}
+	return errors.Join(f.write(stdout, r), err)
+}
+
+// write prints the report, and saves it.
+func (f *flags) write(w io.Writer, r schedulers.Report) error {
+	if f.out != "" {
+		if err := r.Save(f.out); err != nil {
+			return err
+		}
+	}
+	if f.output == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r.Outcome())
+	}
+	for _, t := range r.Tables() {
+		if err := t.WriteText(w, table.Terminal); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintln(w, r.Words())
+	return err
+}

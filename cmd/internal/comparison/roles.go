@@ -1,0 +1,108 @@
+package comparison
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/compare"
+	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/simnode/children"
+)
+
+// Init does not return in a child of a comparison.
+func Init() {
+	children.Init(compare.Roles{ControlPlane: controlPlane, Scheduler: scheduler, Agent: agent}.Table())
+}
+
+// controlPlane is compare.Roles.ControlPlane.
+func controlPlane(ctx context.Context, args []string, _ io.Reader, out io.Writer) (err error) {
+	plane, err := embedded.Start(ctx, embedded.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plane.Close()) }()
+	if err := embedded.WriteKubeconfig(args[0], plane.RESTConfig()); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, plane.RESTConfig().Host)
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-plane.Failed():
+		return plane.Err()
+	}
+}
+
+// profiles are the schedulers there are.
+var profiles = map[string]schedulerd.Profile{
+	schedulerd.DefaultProfile:  {Name: schedulerd.DefaultProfile, Upstream: true},
+	schedulerd.SpazioProfile:   {Name: schedulerd.SpazioProfile},
+	deploy.EnergySchedulerName: {Name: deploy.EnergySchedulerName, EnergyWeight: .5},
+}
+
+// scheduler is compare.Roles.Scheduler.
+func scheduler(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
+	profile := profiles[args[1]]
+	nodes, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	hub := plugin.NewHub(plugin.HubOptions{})
+	s, err := schedulerd.New(ctx, schedulerd.Options{
+		Kubeconfig: args[0], Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}, Hub: hub, Profiles: []schedulerd.Profile{profile},
+	})
+	if err != nil {
+		return err
+	}
+	if profile.Upstream {
+		fmt.Fprintln(out, "-\nready")
+		return s.Run(ctx)
+	}
+	fmt.Fprintln(out, hub.Addr())
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	waiting.Go(func() {
+		if heardOf(ctx, hub, nodes) {
+			fmt.Fprintln(out, "ready")
+		}
+	})
+	return s.Run(ctx)
+}
+
+// heardOf waits until so many nodes have reported.
+func heardOf(ctx context.Context, hub *plugin.Hub, nodes int) bool {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for fresh := 0; fresh < nodes; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+		fresh = 0
+		for _, n := range hub.Snapshot() {
+			if n.Signal == "fresh" {
+				fresh++
+			}
+		}
+	}
+	return true
+}
+
+// agent is compare.Roles.Agent. Why it fails it says itself.
+func agent(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
+	os.Exit(agentd.Main(ctx, args, out, os.Stderr))
+	return nil
+}

@@ -1,0 +1,212 @@
+package comparison
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/report/schedulers"
+)
+
+// roleVariable makes the test binary the program.
+const roleVariable = "SPAZIO_COMPARE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVariable) == "demo" {
+		command.Main(demo.Main)
+	}
+	os.Exit(m.Run())
+}
+
+// small is a comparison of seconds, on a machine that may be busy.
+var small = []string{
+	"compare", "--schedulers=default-scheduler,spazio", "--runs=1", "--duration=4s", "--warm-up=1s", "--slices=1",
+	"--kill=2", "--kill-every=1s", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json",
+}
+
+// trial is a comparison in a process of its own.
+type trial struct {
+	cmd      *exec.Cmd
+	stdout   bytes.Buffer
+	progress *bufio.Scanner
+	said     strings.Builder
+	temp     string
+}
+
+func start(t *testing.T, args ...string) *trial {
+	t.Helper()
+	// Children are told from others' by the directory.
+	tr := &trial{cmd: exec.Command(os.Args[0], args...), temp: t.TempDir()}
+	tr.cmd.Env = append(os.Environ(), roleVariable+"=demo", "TMPDIR="+tr.temp)
+	tr.cmd.Stdout = &tr.stdout
+	pipe, err := tr.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.progress = bufio.NewScanner(pipe)
+	if err := tr.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = tr.cmd.Process.Kill()
+		_ = tr.cmd.Wait()
+	})
+	return tr
+}
+
+// waitFor reads the progress up to a line that holds the text.
+func (tr *trial) waitFor(t *testing.T, text string) {
+	t.Helper()
+	for tr.progress.Scan() {
+		tr.said.WriteString(tr.progress.Text() + "\n")
+		if strings.Contains(tr.progress.Text(), text) {
+			return
+		}
+	}
+	t.Fatalf("it ended before %q:\n%s", text, tr.said.String())
+}
+
+// end waits for the process and returns its exit code.
+func (tr *trial) end(t *testing.T) int {
+	t.Helper()
+	for tr.progress.Scan() {
+		tr.said.WriteString(tr.progress.Text() + "\n")
+	}
+	err := tr.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return tr.cmd.ProcessState.ExitCode()
+}
+
+// left are the files and processes that are there of it.
+func (tr *trial) left(t *testing.T) (left []string) {
+	t.Helper()
+	entries, err := os.ReadDir(tr.temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	processes, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		environment, err := os.ReadFile(p)
+		if err == nil && bytes.Contains(environment, []byte("TMPDIR="+tr.temp)) {
+			left = append(left, filepath.Dir(p))
+		}
+	}
+	return left
+}
+
+func TestCompare(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	tr := start(t, append(small, "--out="+out)...)
+	if code := tr.end(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	}
+	if left := tr.left(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	var r schedulers.Outcome
+	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	if len(r.Runs) != 2 || r.Runs[0].Scheduler != "default-scheduler" || r.Runs[1].Scheduler != "spazio" {
+		t.Fatalf("runs %+v", r.Runs)
+	}
+	for _, run := range r.Runs {
+		check(t, run)
+	}
+	if agents := r.Runs[0].CPU["agent"]; agents != 0 {
+		t.Errorf("the default scheduler's agents take %v s", agents)
+	}
+	if agents := r.Runs[1].CPU["agent"]; agents <= 0 {
+		t.Errorf("Spazio's agents take %v s", agents)
+	}
+	for _, name := range []string{"report.md", "schedulers.svg", "schedulers.png", "runs.json", "means.csv", "cpu.csv", "ratios.csv", "runs.csv"} {
+		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// check holds a run of 4 s with 20 requests a second on a slice of 10 W to 40 W, of nine
+// pods, two of which are killed thrice, to what is possible.
+func check(t *testing.T, r schedulers.Run) {
+	t.Helper()
+	if r.Requests+r.Errors != 80 || r.Requests < 40 {
+		t.Errorf("%s: %d requests and %d errors, want 80", r.Scheduler, r.Requests, r.Errors)
+	}
+	if r.Seconds < 4 || r.Joules < 10*r.Seconds-5 || r.Joules > 40*r.Seconds+5 || r.Overhead <= 0 || r.Overhead > r.Joules {
+		t.Errorf("%s: %v J, %v J of it the scheduler's, in %v s", r.Scheduler, r.Joules, r.Overhead, r.Seconds)
+	}
+	for _, role := range []string{"app", "control-plane", "scheduler", "generator", "load", "harness"} {
+		if r.CPU[role] <= 0 {
+			t.Errorf("%s: %v s of the %s", r.Scheduler, r.CPU[role], role)
+		}
+	}
+	// A request burns 4 ms at least; those that failed may have come nowhere.
+	if least := .004 * float64(r.Requests); r.CPU["app"] < least/2 {
+		t.Errorf("%s: %v s of the app for %d requests", r.Scheduler, r.CPU["app"], r.Requests)
+	}
+	if !(0 < r.P50 && r.P50 <= r.P99 && r.P99 <= r.P999) {
+		t.Errorf("%s: latencies %v, %v, %v", r.Scheduler, r.P50, r.P99, r.P999)
+	}
+	if n := r.Pods["slice-1"]; n < 6 || n > 9+2 || r.Bound < 9 || r.Bound > 9+6 || r.Bind <= 0 {
+		t.Errorf("%s: %v pods, %d bound after %v s", r.Scheduler, n, r.Bound, r.Bind)
+	}
+}
+
+// A comparison that is interrupted, or killed, leaves nothing behind: no file, no process
+// and with them no port.
+func TestNothingIsLeft(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		signal os.Signal
+	}{{"interrupted", os.Interrupt}, {"killed", syscall.SIGKILL}} {
+		t.Run(test.name, func(t *testing.T) {
+			tr := start(t, small...)
+			tr.waitFor(t, "run 1 of 2")
+			for pods := 0; pods < 5; { // in the midst of it
+				pods = len(tr.left(t)) - 6
+				time.Sleep(50 * time.Millisecond)
+			}
+			if err := tr.cmd.Process.Signal(test.signal); err != nil {
+				t.Fatal(err)
+			}
+			if code := tr.end(t); test.signal == os.Interrupt && code != command.ExitFailure {
+				t.Errorf("exit code %d:\n%s", code, tr.said.String())
+			}
+			for len(tr.left(t)) > 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, test := range []struct{ flag, want string }{
+		{"--schedulers=other", "other"}, {"--runs=0", "--runs"}, {"--phases=sleep", "--phases"}, {"--preset=tree", "--preset"},
+		{"--output=xml", "--output"}, {"--slices=100000", "Slices"}, {"--most-late=2", "MostLate"}, {"--kill=22", "Kill"},
+	} {
+		tr := start(t, "compare", test.flag)
+		if code := tr.end(t); code != command.ExitUsage || !strings.Contains(tr.said.String(), test.want) {
+			t.Errorf("%s: exit code %d, %s", test.flag, code, tr.said.String())
+		}
+	}
+}

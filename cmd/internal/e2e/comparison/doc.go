@@ -1,0 +1,2 @@
+// Package comparison tests spazio-demo compare from end to end.
+package comparison
