@@ -34,6 +34,9 @@ func refuse(field string, value any, want string) error {
 type Config struct {
 	// URL is http[s]://HOST:PORT, without a path.
 	URL string
+	// Replicas are the URLs of other servers of the same objects: Watch goes on at the next
+	// when it loses one.
+	Replicas []string
 	// Token says what to show. Nil shows nothing.
 	Token TokenSource
 	// HTTP makes the connections: its Transport has the TLS. Nil is http.DefaultClient.
@@ -50,16 +53,24 @@ type Config struct {
 // Client makes requests. It is safe for concurrent use.
 type Client struct {
 	base   *url.URL
+	bases  []*url.URL // that and the replicas'
 	config Config
 }
 
 // New makes a client; it connects to nothing yet. The error is a *FieldError.
 func New(config Config) (*Client, error) {
-	base, err := url.Parse(config.URL)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || strings.Trim(base.Path, "/") != "" || base.RawQuery != "" || base.User != nil {
-		return nil, refuse("URL", config.URL, "http[s]://HOST:PORT")
+	base, err := parseURL("URL", config.URL)
+	if err != nil {
+		return nil, err
 	}
-	base.Path, base.Fragment = "", ""
+	bases := []*url.URL{base}
+	for _, text := range config.Replicas {
+		replica, err := parseURL("Replicas", text)
+		if err != nil {
+			return nil, err
+		}
+		bases = append(bases, replica)
+	}
 	if config.HTTP == nil {
 		config.HTTP = http.DefaultClient
 	}
@@ -81,5 +92,14 @@ func New(config Config) (*Client, error) {
 	if config.Attempts == 0 {
 		config.Attempts = 5
 	}
-	return &Client{base: base, config: config}, nil
+	return &Client{base: base, bases: bases, config: config}, nil
+}
+
+func parseURL(field, text string) (*url.URL, error) {
+	base, err := url.Parse(text)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || strings.Trim(base.Path, "/") != "" || base.RawQuery != "" || base.User != nil {
+		return nil, refuse(field, text, "http[s]://HOST:PORT")
+	}
+	base.Path, base.Fragment = "", ""
+	return base, nil
 }
