@@ -22,6 +22,7 @@
 //	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/service one to embed, profile/prometheus history
 //	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges, energy/share divides a host's among virtual machines
 //	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states
+//	external   what an outside program says and hears of slots and jobs, over HTTP: its JSON, a client, a server on any store, pages for people
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
@@ -48,7 +49,7 @@
 //	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim, energy  ←  simnode    report, simnode  ←  compare
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
-//	testbed  ←  operator    operator, node  ←  operator/service
+//	testbed  ←  external  ←  operator    operator, node  ←  operator/service
 //	podforward  ←  deploy
 //	all of these and embedded  ←  cmd
 //
