@@ -7,8 +7,9 @@
 //
 // What a slot pod passes through:
 //
-//	PreFilter  find its BatchJob's request; of the slots that are not taken, name the nodes
+//	PreFilter  find its BatchJob's request; name the nodes of the first slots that are not taken
 //	Filter     refuse the nodes where it does not fit in the place of a slot's ghost
+//	PostFilter if none of the first nodes would do, have it tried on all of them
 //	Score      of the slots, the first
 //	Reserve    take the slot; Unreserve gives it back
 //	Bind       delete the slot's ghost, and no other pod, then bind with the slot's name

@@ -36,6 +36,10 @@ type Options struct {
 	// Retry is how often an API server without BatchJobs, or one that does not let them
 	// be read, is asked again; default 10 s.
 	Retry time.Duration
+	// Nodes is on how many nodes a pod is tried at first, those of its first free slots;
+	// default 16. The scheduler looks at each node that a pod may go to, and one of the
+	// first nearly always does.
+	Nodes int
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 }
@@ -59,7 +63,7 @@ type Factory struct {
 
 // NewFactory returns a Factory that does nothing until New is called.
 func NewFactory(o Options) *Factory {
-	o.Retry = cmp.Or(o.Retry, optional.Soon)
+	o.Retry, o.Nodes = cmp.Or(o.Retry, optional.Soon), cmp.Or(o.Nodes, 16)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -149,6 +149,8 @@ type jobs struct {
 	mu      sync.RWMutex
 	byUID   map[types.UID]*job
 	waiting map[types.UID]waiter
+	// wide are the runs, by their job, whose pods are tried on the nodes of all their slots.
+	wide map[types.UID]run
 }
 
 // waiter is a pod that was tried by a profile.
@@ -158,7 +160,7 @@ type waiter struct {
 }
 
 func newJobs() *jobs {
-	return &jobs{byUID: make(map[types.UID]*job), waiting: make(map[types.UID]waiter)}
+	return &jobs{byUID: make(map[types.UID]*job), waiting: make(map[types.UID]waiter), wide: make(map[types.UID]run)}
 }
 
 // get returns the job with the UID, nil if there is none.
@@ -190,6 +192,23 @@ func (j *jobs) remove(uid types.UID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.byUID, uid)
+	delete(j.wide, uid)
+}
+
+// widen has pods of the run be tried on the nodes of all their slots from now on.
+func (j *jobs) widen(of run) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if uid := types.UID(of.job); j.byUID[uid] != nil {
+		j.wide[uid] = of
+	}
+}
+
+// widened says whether they are.
+func (j *jobs) widened(of run) bool {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	return j.wide[types.UID(of.job)] == of
 }
 
 // clear forgets the jobs, not the pods that wait.
@@ -197,6 +216,7 @@ func (j *jobs) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	clear(j.byUID)
+	clear(j.wide)
 }
 
 // wait notes that a pod is being tried.

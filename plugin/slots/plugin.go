@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,6 +22,7 @@ type plugin struct {
 var (
 	_ fwk.PreFilterPlugin   = (*plugin)(nil)
 	_ fwk.FilterPlugin      = (*plugin)(nil)
+	_ fwk.PostFilterPlugin  = (*plugin)(nil)
 	_ fwk.ScorePlugin       = (*plugin)(nil)
 	_ fwk.ScoreExtensions   = (*plugin)(nil)
 	_ fwk.ReservePlugin     = (*plugin)(nil)
@@ -37,6 +39,8 @@ type cycle struct {
 	requests []request
 	// places is nil for a ghost. Of each node they are in the order of the request.
 	places map[string]*choice
+	// cut says that the pod might also have slots on other nodes.
+	cut bool
 }
 
 // choice is the slots of a node that a pod may have, and the one that Filter took: the
@@ -92,7 +96,7 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if refused != nil {
 		return nil, refused
 	}
-	if c.places, refused = p.candidates(pod, j); refused != nil {
+	if c.places, c.cut, refused = p.candidates(pod, j); refused != nil {
 		return nil, refused
 	}
 	state.Write(stateKey, c)
@@ -135,49 +139,58 @@ func (p *plugin) request(pod *v1.Pod, requests []request) (*job, *fwk.Status) {
 	return j, nil
 }
 
-// candidates returns the job's slots that are not taken, by node.
-func (p *plugin) candidates(pod *v1.Pod, j *job) (map[string]*choice, *fwk.Status) {
-	nodes, nowhere, taken := make(map[string]*choice), 0, 0
-	for i, free := range p.table.free(pod.UID, runOf(pod), j.places) {
+// candidates returns the job's first slots that are not taken, by node: those of so many
+// nodes as a pod is tried on at first, and of all where these would not do. It says
+// whether there are more.
+func (p *plugin) candidates(pod *v1.Pod, j *job) (nodes map[string]*choice, cut bool, refused *fwk.Status) {
+	most := p.options.Nodes
+	if p.jobs.widened(runOf(pod)) {
+		most = len(j.places)
+	}
+	nodes, nowhere := make(map[string]*choice), 0
+	taken := p.table.eachFree(pod.UID, runOf(pod), j.places, func(i int) bool {
 		at := j.places[i]
 		switch on := nodes[at.slot.Node]; {
-		case !free:
-			taken++
 		case on != nil:
 			on.candidates = append(on.candidates, candidate{at, int64(i)})
 		case !p.has(at.slot.Node):
 			nowhere++
+		case len(nodes) >= most:
+			cut = true
 		default:
 			nodes[at.slot.Node] = &choice{candidates: []candidate{{at, int64(i)}}, chosen: -1}
 		}
-	}
+		return !cut
+	})
 	switch {
 	case len(nodes) > 0:
-		p.preferKept(pod, nodes)
-		return nodes, nil
+		p.preferKept(pod, j, nodes)
+		return nodes, cut, nil
 	case nowhere > 0:
-		return nil, refuse("%d of %d slots of %s are taken, and the nodes of the others are gone", taken, len(j.places), j.name)
+		return nil, false, refuse("%d of %d slots of %s are taken, and the nodes of the others are gone", taken, len(j.places), j.name)
 	case taken == 1:
-		return nil, refuse("the slot of %s is taken", j.name)
+		return nil, false, refuse("the slot of %s is taken", j.name)
 	}
-	return nil, refuse("all %d slots of %s are taken", taken, j.name)
+	return nil, false, refuse("all %d slots of %s are taken", taken, j.name)
 }
 
 // preferKept puts the slot that is kept for the pod before the others.
-func (p *plugin) preferKept(pod *v1.Pod, nodes map[string]*choice) {
+func (p *plugin) preferKept(pod *v1.Pod, j *job, nodes map[string]*choice) {
 	held, ok := p.table.tenancy(pod.UID)
-	if !ok || nodes[held.place.slot.Node] == nil {
+	if !ok {
 		return
 	}
-	list := nodes[held.place.slot.Node].candidates
-	for i := range list {
-		if list[i].place == held.place {
-			kept := candidate{held.place, -1}
-			copy(list[1:], list[:i])
-			list[0] = kept
-			return
-		}
+	node, i := held.place.slot.Node, slices.Index(j.places, held.place)
+	if i < 0 || !p.has(node) || p.table.eachFree(pod.UID, runOf(pod), j.places[i:i+1], func(int) bool { return false }) > 0 {
+		return
 	}
+	on := nodes[node]
+	if on == nil {
+		on = &choice{chosen: -1}
+		nodes[node] = on
+	}
+	others := slices.DeleteFunc(on.candidates, func(c candidate) bool { return c.place == held.place })
+	on.candidates = append([]candidate{{held.place, -1}}, others...)
 }
 
 // has says whether the scheduler knows the node.
@@ -224,6 +237,19 @@ func judge(reasons []string) *fwk.Status {
 		return nil
 	}
 	return fwk.NewStatus(fwk.Unschedulable, reasons...)
+}
+
+// PostFilter has a pod that none of its first slots would do for be tried on all of them,
+// and with it those of its run that come after it: what is wrong with the first nodes
+// mostly is so for all pods.
+func (p *plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	c, err := cycleOf(state)
+	if err != nil || !c.cut {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	p.jobs.widen(runOf(pod))
+	p.activate(ctx, []waiter{{pod, p}})
+	return nil, fwk.NewStatus(fwk.Unschedulable, "the pod's other slots are tried next")
 }
 
 // drawn says whether the resource is one of DynamicResources, which sees to it.

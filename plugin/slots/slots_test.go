@@ -321,6 +321,102 @@ func TestKeptComesFirst(t *testing.T) {
 	}
 }
 
+// row is a world of nodes n00, n01, … with a slot each, and the crawler, which has asked
+// for all of them.
+func row(t testing.TB, nodes int) *world {
+	w := newWorld(t)
+	ids := make([]string, nodes)
+	for i := range ids {
+		node := fmt.Sprintf("n%02d", i)
+		w.node(node, "cpu 1")
+		ids[i] = node + "/0"
+	}
+	w.ghosts("cpu 1", ids...)
+	w.jobs.put(jobOf("crawler", 1, "cpu 1", ids...))
+	w.start()
+	return w
+}
+
+// TestFirstNodes: a pod is tried on the nodes of a few slots, and on all if those would
+// not do.
+func TestFirstNodes(t *testing.T) {
+	w := row(t, 40)
+	look := func(name, slot string, nodes int) {
+		t.Helper()
+		w.looked = 0
+		if got := w.place(w.submit(name, "cpu 1")); got != slot || w.looked != nodes {
+			t.Errorf("%s is in %q after a look at %d nodes, want %s after %d", name, got, w.looked, slot, nodes)
+		}
+	}
+	look("first", "n00/0", 16)
+	look("second", "n01/0", 16)
+	w.cordoned = map[string]bool{}
+	for i := range 20 {
+		w.cordoned[fmt.Sprintf("n%02d", i)] = true
+	}
+	look("third", "n20/0", 16+38) // of n02 to n17, then of all that are free
+	look("fourth", "n21/0", 37)   // what was wrong with the first nodes is known
+	w.remove(w.current("default", "first"), false)
+	clear(w.cordoned)
+	look("fifth", "n00/0", 37)
+
+	// What is known is of one run.
+	var ids []string
+	for i := range 40 {
+		ids = append(ids, fmt.Sprintf("n%02d/0", i))
+	}
+	w.jobs.put(jobOf("crawler", 2, "cpu 1", ids...))
+	pod := podOf("crawler", "sixth", "cpu 1")
+	pod.Labels[slots.LabelAttempt] = "2"
+	w.put(pod)
+	eventually(t, "the next attempt's pod is tried", func() bool {
+		w.looked = 0
+		return w.place(pod) == "n02/0"
+	})
+	if w.looked != 16 {
+		t.Errorf("the next attempt's pod was tried on %d nodes", w.looked)
+	}
+}
+
+// TestNowhere: a pod that no node would do for is not tried for ever, and nothing is had
+// again that is not there.
+func TestNowhere(t *testing.T) {
+	w := row(t, 20)
+	w.cordoned = map[string]bool{}
+	for name := range w.nodes {
+		w.cordoned[name] = true
+	}
+	pod := w.submit("pod", "cpu 1")
+	if got := w.place(pod); got != "cordoned" || w.looked != 16+20 {
+		t.Errorf("%q after a look at %d nodes", got, w.looked)
+	}
+	w.looked = 0
+	if got := w.place(pod); got != "cordoned" || w.looked != 20 || len(w.woken()) > 0 {
+		t.Errorf("%q after another look at %d nodes", got, w.looked)
+	}
+}
+
+// TestKeptIsFar: a slot that is kept for a pod is among those that it is tried on, however
+// many come before.
+func TestKeptIsFar(t *testing.T) {
+	w := row(t, 40)
+	pod := w.submit("pod", "cpu 1")
+	var before []*v1.Pod
+	for i := range 30 {
+		before = append(before, w.submit(fmt.Sprint("before-", i), "cpu 1"))
+		w.place(before[i])
+	}
+	w.noBind = []error{internal}
+	w.place(pod)
+	for _, other := range before {
+		w.remove(other, false)
+	}
+	w.looked = 0
+	if got := w.place(pod); got != "n30/0" || w.looked != 17 {
+		t.Errorf("the pod is in %q after a look at %d nodes, n30/0 was kept for it", got, w.looked)
+	}
+}
+
 // TestKeptSlotIsNotLost: what is kept for a pod is free when that has gone, belongs to
 // another run, or cannot have it any more.
 func TestKeptSlotIsNotLost(t *testing.T) {

@@ -80,15 +80,21 @@ func (t *table) tenancy(pod types.UID) (tenancy, bool) {
 	return held, ok
 }
 
-// free says of each place whether the pod, of the run, may have it.
-func (t *table) free(pod types.UID, of run, places []place) []bool {
+// eachFree calls visit with the indices of the places that the pod, of the run, may have,
+// in their order and until it returns false, and says how many others it has seen. visit
+// does not use the table.
+func (t *table) eachFree(pod types.UID, of run, places []place, visit func(i int) bool) (taken int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	free := make([]bool, len(places))
 	for i := range places {
-		free[i] = !t.takenLocked(pod, of, places[i])
+		switch {
+		case t.takenLocked(pod, of, places[i]):
+			taken++
+		case !visit(i):
+			return taken
+		}
 	}
-	return free
+	return taken
 }
 
 // takenLocked: a slot that is only kept for a pod of another run is free, for it was

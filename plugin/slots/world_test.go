@@ -42,6 +42,7 @@ func init() { watch.DefaultChanSize = 1 << 12 }
 type profile interface {
 	fwk.PreFilterPlugin
 	fwk.FilterPlugin
+	fwk.PostFilterPlugin
 	fwk.ScorePlugin
 	fwk.ReservePlugin
 	fwk.BindPlugin
@@ -63,6 +64,9 @@ type world struct {
 	// assumed are the nodes of pods that have been reserved, as the scheduler's cache has
 	// them until the API does.
 	assumed map[types.UID]string
+	// cordoned are nodes that another plugin refuses; looked counts the nodes looked at.
+	cordoned map[string]bool
+	looked   int
 
 	profile
 	factory  *slots.Factory
@@ -452,9 +456,13 @@ func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
 }
 func (s *cycleState) Write(key fwk.StateKey, v fwk.StateData) { s.data.Store(key, v) }
 
-// try runs a scheduling cycle up to Reserve, as kube-scheduler does.
+// try runs a scheduling cycle up to Reserve, as kube-scheduler does, and another one if the
+// plugin has the pod tried again at once.
 func (w *world) try(pod *v1.Pod) (*cycleState, string, *fwk.Status) {
 	state, node, status := w.find(pod)
+	if status.IsRejected() && w.triedAgain(state, pod) {
+		state, node, status = w.find(pod)
+	}
 	if !status.IsSuccess() {
 		return state, "", status
 	}
@@ -465,6 +473,20 @@ func (w *world) try(pod *v1.Pod) (*cycleState, string, *fwk.Status) {
 		return state, "", status
 	}
 	return state, node, nil
+}
+
+// triedAgain runs what follows when no node would do, and says whether the pod is to be
+// tried again for that.
+func (w *world) triedAgain(state *cycleState, pod *v1.Pod) bool {
+	before := w.woken()
+	if _, status := w.PostFilter(context.Background(), state, pod, nil); status.Code() != fwk.Unschedulable {
+		w.t.Errorf("PostFilter: %v", status)
+	}
+	after := w.woken()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.activated = before // others' doing
+	return slices.Equal(after, []string{pod.Name})
 }
 
 // find runs a scheduling cycle up to the choice of a node.
@@ -483,6 +505,11 @@ func (w *world) find(pod *v1.Pod) (*cycleState, string, *fwk.Status) {
 	var refused *fwk.Status
 	for _, name := range names {
 		if !result.AllNodes() && !result.NodeNames.Has(name) || !affine(pod, name) {
+			continue
+		}
+		w.looked++
+		if w.cordoned[name] {
+			refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "cordoned")
 			continue
 		}
 		if status := w.Filter(ctx, state, pod, w.info(name)); !status.IsSuccess() {
