@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -28,29 +29,58 @@ import (
 // called lost, all is read anew from the API server. Safe for concurrent use.
 type batchJobs struct {
 	client client.Client
-	// cached has the indexes; live is the API server's own answer.
-	cached, live reader
-	children     *children
-	recorder     events.EventRecorder
-	metrics      *metrics
-	logger       *slog.Logger
-	now          func() time.Time
+	// cached is behind; live is the API server's own answer.
+	cached stored
+	live   *latest
+	// releases are the ends of claims, written together for a Testbed: it is long, and
+	// those who change it get into each other's way.
+	releases joint[types.NamespacedName, release, struct{}]
+	// written is what this controller has last written of each job.
+	written  writes
+	children *children
+	recorder events.EventRecorder
+	metrics  *metrics
+	logger   *slog.Logger
+	now      func() time.Time
+}
+
+// release is the end of a job's claim as it was seen.
+type release struct {
+	job, scheduling types.UID
+	slots           []string
+}
+
+func newBatchJobs(c client.Client, cached, live client.Reader, recorder events.EventRecorder, m *metrics, logger *slog.Logger) *batchJobs {
+	r := &batchJobs{
+		client: c, cached: stored{cached}, live: newLatest(live), recorder: recorder, metrics: m, logger: logger, now: time.Now,
+	}
+	r.releases.do = r.release
+	return r
 }
 
 const (
 	// tooSoon is when to look again after a write that came before the cache has caught up.
 	tooSoon = 50 * time.Millisecond
+	// tooLate is when to look again in any case after a write that the cache has yet to see.
+	tooLate = time.Second
 	// operatorPoll is how often to look for an operator that is missing.
 	operatorPoll = 5 * time.Second
 	// maxPasses bounds the steps of one look: each is for something new that was learnt.
 	maxPasses = 8
 )
 
-// Reconcile has a job make its next step.
+// Reconcile has a job make its next step. A cache that has yet to see what was last
+// written of the job tells when it has.
 func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	view, err := r.look(ctx, q.NamespacedName, r.cached)
 	if view == nil || err != nil {
+		if view == nil && err == nil {
+			r.written.forget(q.NamespacedName)
+		}
 		return reconcile.Result{}, err
+	}
+	if r.written.unseen(view.Job) {
+		return reconcile.Result{RequeueAfter: tooLate}, nil
 	}
 	for range maxPasses {
 		pass := &jobPass{batchJobs: r, view: view, now: r.now()}
@@ -139,8 +169,8 @@ func (p *jobPass) request(ctx context.Context) error {
 	}
 	tb := v.testbed
 	if !v.live {
-		tb = &v1alpha1.Testbed{}
-		if err := p.live.Get(ctx, client.ObjectKeyFromObject(v.testbed), tb); err != nil {
+		var err error
+		if tb, err = p.live.testbed(ctx, client.ObjectKeyFromObject(v.testbed)); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
@@ -188,6 +218,7 @@ func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, counts v1alpha
 			return false, err
 		}
 		v.Job.Status, wrote = *status, true
+		p.written.note(v.Job)
 	}
 	status := v.Status(next, counts, p.now)
 	if equality.Semantic.DeepEqual(&v.stored, status) {
@@ -200,6 +231,7 @@ func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, counts v1alpha
 		return false, err
 	}
 	p.metrics.statusWrites.WithLabelValues("BatchJob", result(nil)).Inc()
+	p.written.note(job)
 	p.tell(&v.stored, job)
 	v.Job, v.stored = job, *job.Status.DeepCopy()
 	return true, nil
@@ -295,13 +327,20 @@ func (p *jobPass) freeSlots(ctx context.Context) error {
 	if v.Claim == nil {
 		return nil
 	}
-	return updateTestbed(ctx, p.client, p.live, client.ObjectKeyFromObject(v.testbed), func(tb *v1alpha1.Testbed) bool {
-		c := observe.ClaimOf(tb, v.Job.UID)
-		if c == nil || c.SchedulingUID != v.Claim.SchedulingUID || !slices.Equal(c.Slots, v.Claim.Slots) {
-			return false
-		}
-		tb.Status.Claims = slices.DeleteFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool { return c.BatchJobUID == v.Job.UID })
-		return true
+	_, err := p.releases.ask(ctx, client.ObjectKeyFromObject(v.testbed), release{v.Job.UID, v.Claim.SchedulingUID, v.Claim.Slots})
+	return err
+}
+
+// release ends the claims of a Testbed as they were seen.
+func (r *batchJobs) release(ctx context.Context, name types.NamespacedName, all []release) (struct{}, error) {
+	return struct{}{}, updateTestbed(ctx, r.client, r.live, name, func(tb *v1alpha1.Testbed) bool {
+		before := len(tb.Status.Claims)
+		tb.Status.Claims = slices.DeleteFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool {
+			return slices.ContainsFunc(all, func(r release) bool {
+				return r.job == c.BatchJobUID && r.scheduling == c.SchedulingUID && slices.Equal(r.slots, c.Slots)
+			})
+		})
+		return len(tb.Status.Claims) < before
 	})
 }
 

@@ -2,8 +2,8 @@ package controller
 
 import (
 	"context"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,12 +15,6 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed"
 )
-
-// reader is where objects are read: a cache with the indexes, or the API server.
-type reader struct {
-	client.Reader
-	indexed bool
-}
 
 // jobView is a job as it was seen at one time.
 type jobView struct {
@@ -50,11 +44,10 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 	if err := from.Get(ctx, name, job); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	v := &jobView{live: !from.indexed, stored: *job.Status.DeepCopy()}
+	v := &jobView{live: from.live(), stored: *job.Status.DeepCopy()}
 	v.Job = job
 	if active := job.Status.ActiveScheduling; active != nil {
-		s := &v1alpha1.Scheduling{}
-		err := from.Get(ctx, types.NamespacedName{Namespace: active.Namespace, Name: active.Name}, s)
+		s, err := from.scheduling(ctx, types.NamespacedName{Namespace: active.Namespace, Name: active.Name})
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
@@ -69,7 +62,7 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 	if v.Child, err = r.children.find(ctx, job, from); err != nil {
 		return nil, err
 	}
-	v.Pods, err = podsOfJob(ctx, job, from)
+	v.Pods, err = from.podsOf(ctx, job)
 	return v, err
 }
 
@@ -78,18 +71,21 @@ func (r *batchJobs) claim(ctx context.Context, v *jobView, from reader) (*v1alph
 	var usual *v1alpha1.Testbed
 	names := testbedsOf(v)
 	var listed v1alpha1.TestbedList
-	if err := r.cached.List(ctx, &listed, client.MatchingFields{testbedClaim: string(v.Job.UID)}); err != nil {
+	if err := r.cached.List(ctx, &listed, client.MatchingFields{testbedClaim: string(v.Job.UID)}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, nil, err
 	}
 	for i := range listed.Items {
-		if tb := &listed.Items[i]; from.indexed {
+		if tb := &listed.Items[i]; !from.live() {
 			return tb, observe.ClaimOf(tb, v.Job.UID), nil
 		}
 		names = append(names, client.ObjectKeyFromObject(&listed.Items[i]))
 	}
-	for _, name := range names {
-		tb := &v1alpha1.Testbed{}
-		if err := from.Get(ctx, name, tb); err != nil {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		tb, err := from.testbed(ctx, name)
+		if err != nil {
 			if client.IgnoreNotFound(err) != nil {
 				return nil, nil, err
 			}
@@ -122,19 +118,6 @@ func testbedsOf(v *jobView) []types.NamespacedName {
 		}
 	}
 	return names
-}
-
-// podsOfJob are the pods with the label of the job.
-func podsOfJob(ctx context.Context, job *v1alpha1.BatchJob, from reader) ([]corev1.Pod, error) {
-	var pods corev1.PodList
-	if from.indexed {
-		err := from.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingFields{podBatchJob: string(job.UID)})
-		return pods.Items, err
-	}
-	err := from.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{
-		v1alpha1.LabelRole: v1alpha1.RoleSlot, v1alpha1.LabelBatchJobUID: string(job.UID),
-	})
-	return pods.Items, err
 }
 
 // children finds jobs' applications, of kinds that may come and go with their operators.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	runtimesource "sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -60,17 +60,14 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.BatchJob{}, jobUID, indexUID); err != nil {
 		return err
 	}
-	r := &batchJobs{
-		client: mgr.GetClient(), cached: reader{mgr.GetCache(), true}, live: reader{mgr.GetAPIReader(), false},
-		recorder: mgr.GetEventRecorder(component), metrics: m, logger: o.Logger, now: time.Now,
-	}
+	r := newBatchJobs(mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader(), mgr.GetEventRecorder(component), m, o.Logger)
 	// Jobs are known to every API server. Others' kinds are watched once they are there.
 	jobs := &unstructured.Unstructured{}
 	jobs.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.BatchJob{}, handler.OnlyControllerOwner())
 	c, err := builder.ControllerManagedBy(mgr).Named(BatchJob).For(&v1alpha1.BatchJob{}).
 		Watches(&v1alpha1.Testbed{}, claimHandler(r.enqueueClaims)).
-		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld)).
+		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld), builder.WithPredicates(wishes)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.jobOfPod)).
 		Watches(jobs, owner).
 		WithOptions(controller.Options{MaxConcurrentReconciles: jobWorkers}).
@@ -84,6 +81,13 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	r.children = &children{mapper: mgr.GetRESTMapper(), follow: w.follow}
 	return nil
 }
+
+// wishes passes what matters to a Scheduling's jobs: not how far it says they are.
+var wishes = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	was, is := e.ObjectOld, e.ObjectNew
+	return was.GetUID() != is.GetUID() || was.GetGeneration() != is.GetGeneration() ||
+		(was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)
+}}
 
 // component is who reports events.
 const component = "spazio-testbed"

@@ -115,10 +115,8 @@ func labBuilder(scheme *runtime.Scheme) *fake.ClientBuilder {
 func (l *lab) restart() {
 	quiet := slog.New(slog.DiscardHandler)
 	now := func() time.Time { return l.now }
-	l.jobs = &batchJobs{
-		client: l.api, cached: reader{l.api, true}, live: reader{l.api, false}, recorder: l.recorded, metrics: l.metrics, logger: quiet, now: now,
-		children: &children{mapper: l.kinds, follow: func(*unstructured.Unstructured) error { return nil }},
-	}
+	l.jobs = newBatchJobs(l.api, l.api, l.api, l.recorded, l.metrics, quiet)
+	l.jobs.now, l.jobs.children = now, &children{mapper: l.kinds, follow: func(*unstructured.Unstructured) error { return nil }}
 	l.schedulings = &schedulings{client: l.api, cached: l.api, live: l.api, recorder: l.recorded, metrics: l.metrics, logger: quiet, now: now}
 }
 

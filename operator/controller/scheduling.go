@@ -109,7 +109,7 @@ func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) 
 	c := &candidate{}
 	c.Scheduling = s
 	tb := &v1alpha1.Testbed{}
-	switch err := p.cached.Get(ctx, observe.TestbedOf(s), tb); {
+	switch err := p.cached.Get(ctx, observe.TestbedOf(s), tb, client.UnsafeDisableDeepCopy); {
 	case err == nil:
 		c.Testbed = tb
 	case !apierrors.IsNotFound(err):

@@ -34,7 +34,13 @@ func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 			},
 			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) { r.rivalChanged(ctx, nil, e.Object, q) },
 		}).
-		Watches(&v1alpha1.BatchJob{}, handler.EnqueueRequestsFromMapFunc(r.listing)).
+		Watches(&v1alpha1.BatchJob{}, handler.Funcs{
+			CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) { r.jobChanged(ctx, nil, e.Object, q) },
+			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
+				r.jobChanged(ctx, e.ObjectOld, e.ObjectNew, q)
+			},
+			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) { r.jobChanged(ctx, nil, e.Object, q) },
+		}).
 		Watches(&v1alpha1.Testbed{}, handler.Funcs{
 			CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) {
 				r.testbedChanged(ctx, nil, e.Object, q)
@@ -50,14 +56,36 @@ func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 		Complete(r)
 }
 
-// listing are the Schedulings that list a job, and the one that has it.
-func (r *schedulings) listing(ctx context.Context, o client.Object) []reconcile.Request {
-	all := r.by(ctx, schedulingJob, observe.NameOf(o).String())
-	if job, ok := o.(*v1alpha1.BatchJob); ok && job.Status.ActiveScheduling != nil {
-		active := job.Status.ActiveScheduling
-		all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: active.Namespace, Name: active.Name}})
+// jobChanged has the Schedulings looked at that list a job, and those that have or had it,
+// after a while in which others of their jobs change too.
+func (r *schedulings) jobChanged(ctx context.Context, before, after client.Object, q requestQueue) {
+	was, _ := before.(*v1alpha1.BatchJob)
+	is, ok := after.(*v1alpha1.BatchJob)
+	if !ok || was != nil && sameMember(was, is) {
+		return
 	}
-	return all
+	all := r.by(ctx, schedulingJob, observe.NameOf(is).String())
+	for _, job := range []*v1alpha1.BatchJob{was, is} {
+		if job != nil && job.Status.ActiveScheduling != nil {
+			active := job.Status.ActiveScheduling
+			all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: active.Namespace, Name: active.Name}})
+		}
+	}
+	for _, request := range all {
+		q.AddAfter(request, batch)
+	}
+}
+
+// sameMember says whether a job is what it was, as far as Schedulings can tell.
+func sameMember(was, is *v1alpha1.BatchJob) bool {
+	a, b := &was.Status, &is.Status
+	valid := func(s *v1alpha1.BatchJobStatus) *metav1.Condition {
+		return meta.FindStatusCondition(s.Conditions, v1alpha1.BatchJobValid)
+	}
+	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
+		a.State == b.State && equality.Semantic.DeepEqual(a.ActiveScheduling, b.ActiveScheduling) &&
+		equality.Semantic.DeepEqual(a.CreationRequest, b.CreationRequest) && a.NotBefore.Equal(b.NotBefore) &&
+		equality.Semantic.DeepEqual(valid(a), valid(b))
 }
 
 // rivalChanged has those looked at that want the same jobs: a Scheduling before them may

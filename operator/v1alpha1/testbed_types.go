@@ -176,10 +176,10 @@ type TestbedStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Nodes are in the order of slots.
+	// Nodes are in the order of slots. One controller writes them, and all at once: a list
+	// that several may own parts of is twice as long, and slow to write.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2000
 	Nodes []TestbedNode `json:"nodes,omitempty"`
 	// +optional
@@ -189,10 +189,10 @@ type TestbedStatus struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=63
 	ExclusiveFor types.UID `json:"exclusiveFor,omitempty"`
-	// Claims are the slots that jobs have. They are written before anything is created.
+	// Claims are the slots that jobs have, one a job. They are written before anything is
+	// created.
 	// +optional
-	// +listType=map
-	// +listMapKey=batchJobUID
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
 	Claims []Claim `json:"claims,omitempty"`
 }

@@ -175,7 +175,7 @@ func (s *jobStep) actions() []JobAction {
 	}
 	o, app, run := s.o, &s.o.Application, s.Run()
 	absent := app.Phase == Absent
-	do(s.State != Ready && !o.Deleting && !o.Finalizer, JobAction{Op: AddJobFinalizer})
+	do(!o.Deleting && !o.Finalizer, JobAction{Op: AddJobFinalizer})
 	do(s.State == InQueue && o.Check == Unchecked, JobAction{Op: CheckApplication})
 	do(s.State == InQueue && s.now.Before(s.NotBefore), JobAction{Op: WakeJob, At: s.NotBefore})
 	if run != nil {

@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// reader is where a job's controller reads. What it returns is not to be modified.
+type reader interface {
+	client.Reader
+	// live says that it is the API server's own answer.
+	live() bool
+	testbed(ctx context.Context, name types.NamespacedName) (*v1alpha1.Testbed, error)
+	scheduling(ctx context.Context, name types.NamespacedName) (*v1alpha1.Scheduling, error)
+	// podsOf returns the pods with the label of the job.
+	podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]corev1.Pod, error)
+}
+
+// stored reads from a cache with the indexes. Safe for concurrent use.
+type stored struct{ client.Reader }
+
+func (stored) live() bool { return false }
+
+func (c stored) testbed(ctx context.Context, name types.NamespacedName) (*v1alpha1.Testbed, error) {
+	tb := &v1alpha1.Testbed{}
+	return tb, c.Get(ctx, name, tb, client.UnsafeDisableDeepCopy)
+}
+
+func (c stored) scheduling(ctx context.Context, name types.NamespacedName) (*v1alpha1.Scheduling, error) {
+	s := &v1alpha1.Scheduling{}
+	return s, c.Get(ctx, name, s, client.UnsafeDisableDeepCopy)
+}
+
+func (c stored) podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := c.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingFields{podBatchJob: string(job.UID)}, client.UnsafeDisableDeepCopy)
+	return pods.Items, err
+}
+
+// latest reads from the API server. What many jobs look at when one thing happens, their
+// Testbed, their Scheduling and the pods of their namespace, is read together for all
+// that ask at once: a Testbed is long, and of a namespace's pods most are none of a job's.
+// Safe for concurrent use.
+type latest struct {
+	client.Reader
+	testbeds    joint[types.NamespacedName, struct{}, *v1alpha1.Testbed]
+	schedulings joint[types.NamespacedName, struct{}, *v1alpha1.Scheduling]
+	pods        joint[string, types.UID, map[types.UID][]corev1.Pod]
+}
+
+func newLatest(from client.Reader) *latest {
+	l := &latest{Reader: from}
+	l.testbeds.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Testbed, error) {
+		tb := &v1alpha1.Testbed{}
+		return tb, from.Get(ctx, name, tb)
+	}
+	l.schedulings.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Scheduling, error) {
+		s := &v1alpha1.Scheduling{}
+		return s, from.Get(ctx, name, s)
+	}
+	l.pods.do = l.listPods
+	return l
+}
+
+func (*latest) live() bool { return true }
+
+func (l *latest) testbed(ctx context.Context, name types.NamespacedName) (*v1alpha1.Testbed, error) {
+	return l.testbeds.ask(ctx, name, struct{}{})
+}
+
+func (l *latest) scheduling(ctx context.Context, name types.NamespacedName) (*v1alpha1.Scheduling, error) {
+	return l.schedulings.ask(ctx, name, struct{}{})
+}
+
+func (l *latest) podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]corev1.Pod, error) {
+	pods, err := l.pods.ask(ctx, job.Namespace, job.UID)
+	return pods[job.UID], err
+}
+
+// listPods lists the pods with the labels of jobs.
+func (l *latest) listPods(ctx context.Context, namespace string, jobs []types.UID) (map[types.UID][]corev1.Pod, error) {
+	values := make([]string, len(jobs))
+	for i, uid := range jobs {
+		values[i] = string(uid)
+	}
+	of, err := labels.NewRequirement(v1alpha1.LabelBatchJobUID, selection.In, values)
+	if err != nil {
+		return nil, err
+	}
+	role, err := labels.NewRequirement(v1alpha1.LabelRole, selection.Equals, []string{v1alpha1.RoleSlot})
+	if err != nil {
+		return nil, err
+	}
+	var list corev1.PodList
+	if err := l.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*role, *of)}); err != nil {
+		return nil, err
+	}
+	pods := make(map[types.UID][]corev1.Pod)
+	for i := range list.Items {
+		uid := types.UID(list.Items[i].Labels[v1alpha1.LabelBatchJobUID])
+		pods[uid] = append(pods[uid], list.Items[i])
+	}
+	return pods, nil
+}

@@ -1,0 +1,57 @@
+package controller
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// writes are the versions of objects that a controller has written and its cache has yet
+// to see. A step that is made of an older one would only be refused. Safe for concurrent
+// use; the zero value has none.
+type writes struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]written
+}
+
+type written struct {
+	uid     types.UID
+	version string
+}
+
+// note notes that the object was written, as the API server has answered.
+func (w *writes) note(o client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of == nil {
+		w.of = make(map[types.NamespacedName]written)
+	}
+	w.of[client.ObjectKeyFromObject(o)] = written{o.GetUID(), o.GetResourceVersion()}
+}
+
+// unseen says whether the object is an older one than was written. Versions that can't be
+// compared are not.
+func (w *writes) unseen(o client.Object) bool {
+	name := client.ObjectKeyFromObject(o)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last, ok := w.of[name]
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), last.version)
+	if last.uid == o.GetUID() && err == nil && order < 0 {
+		return true
+	}
+	delete(w.of, name)
+	return false
+}
+
+// forget forgets an object that is gone.
+func (w *writes) forget(name types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.of, name)
+}
