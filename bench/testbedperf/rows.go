@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -158,6 +159,9 @@ func (c *cluster) acquire(ctx context.Context, r *result) error {
 	}); err != nil {
 		return err
 	}
+	if err := c.settled(ctx); err != nil {
+		return err
+	}
 	seconds, err := c.competeAll(ctx, uids)
 	if len(seconds) > 0 {
 		r.add(
@@ -169,6 +173,26 @@ func (c *cluster) acquire(ctx context.Context, r *result) error {
 		return err
 	}
 	return c.removeAll(ctx, v1alpha1.BatchJobs)
+}
+
+// settled returns when spazio-testbed has seen every job: what a scheduling meets are jobs
+// that are there, not such as come with it.
+func (c *cluster) settled(ctx context.Context) error {
+	for {
+		jobs, err := c.resource(v1alpha1.BatchJobs).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(jobs.Items, func(o unstructured.Unstructured) bool {
+			state, _, _ := unstructured.NestedString(o.Object, "status", "state")
+			return state == ""
+		}) {
+			return nil
+		}
+		if err := program.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // competeAll has a round after the other, and returns those that it could have.

@@ -1,0 +1,293 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// until waits for what others do.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for !is() {
+		if t.Context().Err() != nil {
+			t.Fatalf("wait until %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// waiting is how many wait at the place for what has yet to begin.
+func waiting[P comparable, K, V any](j *joint[P, K, V], at P) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if last := j.last[at]; last != nil && !last.begun {
+		return len(last.keys)
+	}
+	return 0
+}
+
+// Those who ask while something is done have it done once more, for all of them together;
+// at another place nobody waits.
+func TestJointTogether(t *testing.T) {
+	const others = 20
+	type done struct {
+		at   string
+		keys []int
+	}
+	var mu sync.Mutex
+	var all []done
+	gate := make(chan struct{})
+	j := &joint[string, int, int]{do: func(_ context.Context, at string, keys []int) (int, error) {
+		mu.Lock()
+		all = append(all, done{at, slices.Clone(keys)})
+		n := len(all)
+		mu.Unlock()
+		if at == "here" {
+			<-gate
+		}
+		return n, nil
+	}}
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(all)
+	}
+	var askers sync.WaitGroup
+	ask := func(key, want int) {
+		askers.Go(func() {
+			if got, err := j.ask(t.Context(), "here", key); err != nil || got != want {
+				t.Errorf("asked for %d: %d, %v, want %d", key, got, err, want)
+			}
+		})
+	}
+	ask(0, 1)
+	until(t, "the first is under way", func() bool { return count() == 1 })
+	for key := range others {
+		ask(1+key, 3)
+	}
+	until(t, "the others wait", func() bool { return waiting(j, "here") == others })
+	if got, err := j.ask(t.Context(), "there", 7); err != nil || got != 2 {
+		t.Errorf("elsewhere: %d, %v", got, err)
+	}
+	close(gate)
+	askers.Wait()
+	slices.Sort(all[2].keys)
+	want := []done{{"here", []int{0}}, {"there", []int{7}}, {"here", nil}}
+	for key := range others {
+		want[2].keys = append(want[2].keys, 1+key)
+	}
+	if diff := cmp.Diff(want, all, cmp.AllowUnexported(done{})); diff != "" {
+		t.Error(diff)
+	}
+	if len(j.last) > 0 {
+		t.Errorf("it remembers %d places", len(j.last))
+	}
+}
+
+// Whatever others do, what one gets was begun after he asked, and for his key.
+func TestJointIsFresh(t *testing.T) {
+	var clock atomic.Int64
+	type result struct {
+		begun int64
+		keys  []string
+	}
+	j := &joint[int, string, result]{do: func(_ context.Context, _ int, keys []string) (result, error) {
+		r := result{begun: clock.Add(1)}
+		time.Sleep(time.Duration(clock.Load()%3) * 100 * time.Microsecond)
+		r.keys = slices.Clone(keys)
+		return r, nil
+	}}
+	var askers sync.WaitGroup
+	for who := range 16 {
+		askers.Go(func() {
+			for n := range 100 {
+				key, asked := fmt.Sprint(who, "/", n), clock.Add(1)
+				got, err := j.ask(t.Context(), n%2, key)
+				if err != nil || got.begun <= asked || !slices.Contains(got.keys, key) {
+					t.Errorf("asked for %s at %d, got %+v, %v", key, asked, got, err)
+				}
+			}
+		})
+	}
+	askers.Wait()
+}
+
+// Who leaves keeps nobody: those who wait for him are told, those who come after are served.
+func TestJointLeft(t *testing.T) {
+	broken := errors.New("broken")
+	gate, begun := make(chan error), make(chan struct{}, 10)
+	j := &joint[int, int, int]{do: func(ctx context.Context, _ int, keys []int) (int, error) {
+		begun <- struct{}{}
+		select {
+		case err := <-gate:
+			return keys[0], err
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}}
+	errs := make(chan error, 3)
+	ask := func(ctx context.Context, key int) {
+		go func() {
+			_, err := j.ask(ctx, 0, key)
+			errs <- err
+		}()
+	}
+	ask(t.Context(), 1)
+	<-begun
+	leaving, leave := context.WithCancel(t.Context())
+	ask(leaving, 2)
+	until(t, "the second waits", func() bool { return waiting(j, 0) == 1 })
+	ask(t.Context(), 3)
+	until(t, "the third waits with it", func() bool { return waiting(j, 0) == 2 })
+	leave()
+	for range 2 {
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("the second left: %v", err)
+		}
+	}
+	gate <- broken
+	if err := <-errs; !errors.Is(err, broken) {
+		t.Errorf("the first: %v", err)
+	}
+	ask(t.Context(), 4)
+	<-begun
+	gate <- nil
+	if err := <-errs; err != nil {
+		t.Errorf("the fourth: %v", err)
+	}
+}
+
+// counted has a lab's API server count what is asked of it, and hold the first request
+// for a Testbed until it is let go.
+func counted(l *lab) (api client.Client, reads, writes *atomic.Int64, letGo func()) {
+	reads, writes = &atomic.Int64{}, &atomic.Int64{}
+	gate := make(chan struct{})
+	api = interceptor.NewClient(l.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, ok := o.(*v1alpha1.Testbed); ok && reads.Add(1) == 1 {
+				<-gate
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, ok := list.(*corev1.PodList); ok && reads.Add(1) == 1 {
+				<-gate
+			}
+			return c.List(ctx, list, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			writes.Add(1)
+			return c.SubResource(sub).Update(ctx, o, opts...)
+		},
+	})
+	return api, reads, writes, func() { close(gate) }
+}
+
+// Jobs that free their slots at once write their Testbed once, and a claim that is not as
+// it was seen stays.
+func TestReleasedTogether(t *testing.T) {
+	const jobs = 12
+	l := newLab(t).withTestbed(jobs)
+	tb := l.testbed()
+	for i := range jobs + 1 {
+		tb.Status.Claims = append(tb.Status.Claims, v1alpha1.Claim{
+			BatchJobUID: types.UID(fmt.Sprint("job-", i)), BatchJob: fmt.Sprint("lab/job-", i), Scheduling: "lab/s", SchedulingUID: "s",
+			Slots: []string{fmt.Sprint("node/", i)}, Since: metav1.NewTime(l.now),
+		})
+	}
+	tb.Status.Claims[jobs-1].SchedulingUID = "another"
+	tb.Status.Claims[jobs-2].Slots = []string{"other/0"}
+	l.must(l.api.Status().Update(t.Context(), tb))
+	api, reads, writes, letGo := counted(l)
+	r := newBatchJobs(api, api, api, l.recorded, l.metrics, l.jobs.logger)
+	var all sync.WaitGroup
+	name := client.ObjectKeyFromObject(tb)
+	free := func(i int) {
+		all.Go(func() {
+			if _, err := r.releases.ask(t.Context(), name, release{types.UID(fmt.Sprint("job-", i)), "s", []string{fmt.Sprint("node/", i)}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	free(0)
+	until(t, "the first is under way", func() bool { return reads.Load() == 1 })
+	for i := range jobs - 1 {
+		free(1 + i)
+	}
+	until(t, "the others wait", func() bool { return waiting(&r.releases, name) == jobs-1 })
+	letGo()
+	all.Wait()
+	if writes.Load() != 2 || reads.Load() != 2 {
+		t.Errorf("%d jobs freed their slots by %d writes after %d reads, want 2 of each", jobs, writes.Load(), reads.Load())
+	}
+	var left []types.UID
+	for _, c := range l.testbed().Status.Claims {
+		left = append(left, c.BatchJobUID)
+	}
+	if diff := cmp.Diff([]types.UID{"job-10", "job-11", "job-12"}, left); diff != "" {
+		t.Errorf("the claims that are left: %s", diff)
+	}
+}
+
+// The pods of jobs that are looked at together are listed once, and each job gets its own.
+func TestPodsTogether(t *testing.T) {
+	l := newLab(t)
+	pod := func(namespace, name, role, job string) {
+		l.must(l.api.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{v1alpha1.LabelRole: role, v1alpha1.LabelBatchJobUID: job},
+		}}))
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		pod("lab", name+"-0", v1alpha1.RoleSlot, name)
+		pod("lab", name+"-1", v1alpha1.RoleSlot, name)
+		pod("lab", name+"-ghost", v1alpha1.RoleGhost, name)
+		pod("other", name+"-2", v1alpha1.RoleSlot, name)
+	}
+	api, reads, _, letGo := counted(l)
+	from := newLatest(api)
+	var all sync.WaitGroup
+	look := func(name string) {
+		all.Go(func() {
+			job := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name)}}
+			pods, err := from.podsOf(t.Context(), job)
+			var names []string
+			for i := range pods {
+				names = append(names, pods[i].Name)
+			}
+			slices.Sort(names)
+			want := []string{name + "-0", name + "-1"}
+			if name == "nobody" {
+				want = nil
+			}
+			if diff := cmp.Diff(want, names); diff != "" || err != nil {
+				t.Errorf("%s: %s%v", name, diff, err)
+			}
+		})
+	}
+	look("a")
+	until(t, "the first is under way", func() bool { return reads.Load() == 1 })
+	for _, name := range []string{"b", "c", "c", "nobody"} {
+		look(name)
+	}
+	until(t, "the others wait", func() bool { return waiting(&from.pods, "lab") == 4 })
+	letGo()
+	all.Wait()
+	if reads.Load() != 2 {
+		t.Errorf("pods were listed %d times, want 2", reads.Load())
+	}
+}

@@ -1,0 +1,109 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// What is older than what was written is not gone on by; another object of the name is.
+func TestWrites(t *testing.T) {
+	job := func(name, uid, version string) *v1alpha1.BatchJob {
+		return &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(uid), ResourceVersion: version}}
+	}
+	var w writes
+	look := func(want bool, o *v1alpha1.BatchJob) {
+		t.Helper()
+		if got := w.unseen(o); got != want {
+			t.Errorf("%s %s at %s is older: %v", o.Name, o.UID, o.ResourceVersion, got)
+		}
+	}
+	look(false, job("a", "1", "5"))
+	w.note(job("a", "1", "10"))
+	look(true, job("a", "1", "9"))
+	look(false, job("b", "1", "9"))
+	look(false, job("a", "1", "10"))
+	look(false, job("a", "1", "9")) // it was seen: nothing is remembered
+	w.note(job("a", "1", "10"))
+	look(false, job("a", "2", "9"))
+	w.note(job("a", "1", "10"))
+	w.forget(types.NamespacedName{Namespace: "lab", Name: "a"})
+	look(false, job("a", "1", "9"))
+	w.note(job("a", "1", "ten"))
+	look(false, job("a", "1", "9"))
+	if len(w.of) > 0 {
+		t.Errorf("it remembers %v", w.of)
+	}
+}
+
+// A Scheduling is woken by what it goes on by of a job, and by nothing else.
+func TestSameMember(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC))
+	for what, change := range map[string]struct {
+		same   bool
+		change func(*v1alpha1.BatchJob)
+	}{
+		"nothing":        {true, func(*v1alpha1.BatchJob) {}},
+		"pods":           {true, func(j *v1alpha1.BatchJob) { j.Status.Pods = &v1alpha1.PodCounts{Expected: 3, Bound: 2} }},
+		"application":    {true, func(j *v1alpha1.BatchJob) { j.Status.Application = &v1alpha1.Application{Name: "a-r1"} }},
+		"labels":         {true, func(j *v1alpha1.BatchJob) { j.Labels = map[string]string{"a": "b"} }},
+		"runs":           {true, func(j *v1alpha1.BatchJob) { j.Status.Runs = []v1alpha1.Run{{Attempt: 1}} }},
+		"another":        {false, func(j *v1alpha1.BatchJob) { j.UID = "another" }},
+		"spec":           {false, func(j *v1alpha1.BatchJob) { j.Generation++ }},
+		"deletion":       {false, func(j *v1alpha1.BatchJob) { j.DeletionTimestamp = &at }},
+		"state":          {false, func(j *v1alpha1.BatchJob) { j.Status.State = v1alpha1.BatchJobCompleted }},
+		"scheduling":     {false, func(j *v1alpha1.BatchJob) { j.Status.ActiveScheduling = nil }},
+		"other one":      {false, func(j *v1alpha1.BatchJob) { j.Status.ActiveScheduling.UID = "t" }},
+		"request":        {false, func(j *v1alpha1.BatchJob) { j.Status.CreationRequest = nil }},
+		"slots":          {false, func(j *v1alpha1.BatchJob) { j.Status.CreationRequest.Slots = []string{"b/0"} }},
+		"delay":          {false, func(j *v1alpha1.BatchJob) { j.Status.NotBefore = &at }},
+		"valid":          {false, func(j *v1alpha1.BatchJob) { j.Status.Conditions[0].Status = metav1.ConditionFalse }},
+		"not looked at":  {false, func(j *v1alpha1.BatchJob) { j.Status.Conditions = nil }},
+		"other opinions": {true, func(j *v1alpha1.BatchJob) { j.Status.Conditions[1].Status = metav1.ConditionFalse }},
+	} {
+		was := &v1alpha1.BatchJob{
+			ObjectMeta: metav1.ObjectMeta{UID: "a", Generation: 1},
+			Status: v1alpha1.BatchJobStatus{
+				State: v1alpha1.BatchJobSubmitted, ActiveScheduling: &v1alpha1.ObjectReference{UID: "s"},
+				CreationRequest: &v1alpha1.CreationRequest{Slots: []string{"a/0"}, Attempt: 1},
+				Conditions: []metav1.Condition{
+					{Type: v1alpha1.BatchJobValid, Status: metav1.ConditionTrue}, {Type: v1alpha1.BatchJobIsRunning, Status: metav1.ConditionTrue},
+				},
+			},
+		}
+		is := was.DeepCopy()
+		change.change(is)
+		if got := sameMember(was, is); got != change.same {
+			t.Errorf("%s: the same is %v", what, got)
+		}
+	}
+}
+
+// Jobs are woken by what their Scheduling wants, not by what it says of them.
+func TestWishes(t *testing.T) {
+	at := metav1.Now()
+	for what, change := range map[string]struct {
+		wakes  bool
+		change func(*v1alpha1.Scheduling)
+	}{
+		"status":   {false, func(s *v1alpha1.Scheduling) { s.Status.State = v1alpha1.SchedulingSubmitting }},
+		"spec":     {true, func(s *v1alpha1.Scheduling) { s.Generation++ }},
+		"deletion": {true, func(s *v1alpha1.Scheduling) { s.DeletionTimestamp = &at }},
+		"another":  {true, func(s *v1alpha1.Scheduling) { s.UID = "another" }},
+	} {
+		was := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{UID: "s", Generation: 1}}
+		is := was.DeepCopy()
+		change.change(is)
+		if got := wishes.Update(event.UpdateEvent{ObjectOld: was, ObjectNew: is}); got != change.wakes {
+			t.Errorf("%s: wakes is %v", what, got)
+		}
+	}
+	if !wishes.Create(event.CreateEvent{}) || !wishes.Delete(event.DeleteEvent{}) {
+		t.Error("one that comes or goes wakes nobody")
+	}
+}
