@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
+	"github.com/spazio-scheduler/spazio/cmd/internal/demo/testbeds"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
@@ -69,7 +70,7 @@ func newCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
-	cmd.AddCommand(comparison.NewCommand())
+	cmd.AddCommand(comparison.NewCommand(), testbeds.NewCommand(ErrInterrupted))
 	return cmd
 }
 

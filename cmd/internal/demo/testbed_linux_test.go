@@ -1,0 +1,68 @@
+package demo_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/demo/testbeds"
+)
+
+// A program outside the cluster tries each pair of four jobs, and puts those together that
+// get on well.
+func TestTestbed(t *testing.T) {
+	tr := start(t, "testbed", "--jobs=2", "--seconds=3s", "--output=json")
+	if code := tr.end(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	}
+	var r testbeds.Result
+	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	for _, pair := range r.Plan {
+		if strings.HasPrefix(pair[0], "busy") == strings.HasPrefix(pair[1], "busy") {
+			t.Errorf("the plan %v puts two of a kind together: %v", r.Plan, r.Matrix)
+		}
+		// Each pair has its node.
+		if a, b := r.Runs[pair[0]], r.Runs[pair[1]]; !slices.Equal(nodesOf(a.Slots), nodesOf(b.Slots)) {
+			t.Errorf("%v ran in %v and %v", pair, a.Slots, b.Slots)
+		}
+	}
+	m := r.Makespan
+	if len(r.Plan) != 2 || len(r.Runs) != 4 || m.Pairings != 3 || m.Plan < 2 || !(m.Best <= m.PlanModelled && m.PlanModelled <= m.Worst) {
+		t.Errorf("result %+v", r)
+	}
+	tr.checkNothingLeft(t)
+}
+
+func nodesOf(slots []string) []string {
+	var nodes []string
+	for _, s := range slots {
+		node, _, _ := strings.Cut(s, "/")
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+func TestTestbedInterrupted(t *testing.T) {
+	tr := start(t, "testbed")
+	tr.waitFor(t, "the interface is at")
+	if err := tr.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := tr.end(t); code == 0 || tr.stdout.Len() > 0 {
+		t.Errorf("exit code %d, printed %s", code, tr.stdout.String())
+	}
+	tr.checkNothingLeft(t)
+}
+
+func TestTestbedRefused(t *testing.T) {
+	for _, flag := range []string{"--jobs=0", "--jobs=11", "--seconds=1ms", "--samples=0", "--plan=best", "--output=yaml"} {
+		tr := start(t, "testbed", flag)
+		if code := tr.end(t); code != 2 {
+			t.Errorf("%s: exit code %d:\n%s", flag, code, tr.stderr.String())
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package testbeds
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/embedded/controllers"
+	"github.com/spazio-scheduler/spazio/operator/service"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/report/screen"
+	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/parts"
+)
+
+const (
+	namespace = metav1.NamespaceDefault
+	// system is where Spazio's own accounts are.
+	system = "spazio-system"
+	// account is the outside program's.
+	account  = "profiler"
+	loopback = "127.0.0.1:0"
+
+	profiling, target = "profiling", "target"
+	// label begins the labels of the Testbeds' nodes.
+	label = "spazio-scheduler.github.io/demo-"
+	// image is run by nobody: simulated nodes only do what annotations say.
+	image = "registry.invalid/none"
+)
+
+// params are a node's, of one core: two jobs that are bound by the CPU get half of it each.
+func params(seed uint64) simnode.Params { return simnode.Params{Cores: 1, Seed: seed} }
+
+// cluster is a control plane with two Testbeds, and all that carries out what an outside
+// program decides.
+type cluster struct {
+	screen   *screen.Screen
+	services *parts.Group
+	plane    *embedded.ControlPlane
+	client   kubernetes.Interface
+	objects  dynamic.Interface
+	service  *service.Service
+	// token is the outside program's.
+	token string
+}
+
+// start brings up all parts; what has been started by then is stopped by c.services, also
+// after an error.
+func (c *cluster) start(ctx context.Context, seed uint64, nodes int, jobs []job) error {
+	steps := []struct {
+		what string
+		run  func(context.Context) error
+	}{
+		{"control plane", c.startControlPlane},
+		{"roles and definitions", c.install},
+		{"program's account", c.invite},
+		{"nodes", func(ctx context.Context) error { return c.startNodes(ctx, seed, nodes) }},
+		{"scheduler", c.startScheduler},
+		{"test beds", c.startOperator},
+		{"jobs", func(ctx context.Context) error { return c.submit(ctx, jobs) }},
+	}
+	for _, step := range steps {
+		began := time.Now()
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("start the %s: %w", step.what, err)
+		}
+		c.screen.Printf("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+func (c *cluster) startControlPlane(ctx context.Context) (err error) {
+	if c.plane, err = embedded.Start(ctx, embedded.Config{RBAC: true}); err != nil {
+		return err
+	}
+	c.services.Adopt("control plane", c.plane)
+	plain := c.plane.RESTConfig()
+	plain.ContentType = "" // what is defined by resources is JSON
+	if c.objects, err = dynamic.NewForConfig(plain); err != nil {
+		return err
+	}
+	if c.client, err = kubernetes.NewForConfig(c.plane.RESTConfig()); err != nil {
+		return err
+	}
+	upstream, err := controllers.Start(ctx, c.plane, controllers.Options{Discovery: time.Second})
+	if err != nil {
+		return err
+	}
+	c.services.OnStop(upstream.Close)
+	return nil
+}
+
+// install applies what an installation does, but for what would run in pods.
+func (c *cluster) install(ctx context.Context) error {
+	objects, err := deploy.Config{Components: []string{"testbed"}}.Objects()
+	if err != nil {
+		return err
+	}
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		switch o.GroupVersionKind().Group {
+		case "", "rbac.authorization.k8s.io", "scheduling.k8s.io", "apiextensions.k8s.io", "admissionregistration.k8s.io":
+			return o.GetKind() == "Service"
+		}
+		return true
+	})
+	installer, err := deploy.Connect(c.plane.RESTConfig())
+	if err != nil {
+		return err
+	}
+	return installer.Install(ctx, objects, deploy.Options{NoWait: true})
+}
+
+// startNodes has one node join for profiling, and the others for plans.
+func (c *cluster) startNodes(ctx context.Context, seed uint64, nodes int) error {
+	var machines []simnode.Machine
+	add := func(bed string, i int) error {
+		p := params(seed)
+		p.Seed += uint64(len(machines))
+		n, err := simnode.NewNode(simnode.NodeConfig{
+			Name: fmt.Sprintf("%s-%d", bed, i), Labels: map[string]string{label + bed: fmt.Sprint(i)}, Params: p,
+		})
+		machines = append(machines, n)
+		return err
+	}
+	if err := add(profiling, 1); err != nil {
+		return err
+	}
+	for i := range nodes {
+		if err := add(target, i+1); err != nil {
+			return err
+		}
+	}
+	fleet, err := simnode.Start(ctx, simnode.Config{
+		Cluster: c.plane.RESTConfig(), Machines: machines,
+		OnError: func(err error) { c.screen.Printf("%v", err) },
+	})
+	if err != nil {
+		return err
+	}
+	c.services.Adopt("nodes", fleet)
+	return nil
+}
+
+// as writes a kubeconfig of a service account of Spazio's.
+func (c *cluster) as(ctx context.Context, account string) (path string, err error) {
+	access, err := c.plane.ServiceAccountConfig(ctx, system, account)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(c.plane.Dir(), account+".kubeconfig")
+	return path, embedded.WriteKubeconfig(path, access)
+}
+
+func (c *cluster) startScheduler(ctx context.Context) error {
+	kubeconfig, err := c.as(ctx, "spazio-scheduler")
+	if err != nil {
+		return err
+	}
+	s, err := schedulerd.New(ctx, schedulerd.Options{
+		Kubeconfig: kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Slots: &config.SpazioSlotsArgs{},
+	})
+	if err != nil {
+		return err
+	}
+	c.services.Start("scheduler", s.Run)
+	return nil
+}
+
+// startOperator starts the controllers and the interface, and makes the Testbeds.
+func (c *cluster) startOperator(ctx context.Context) error {
+	kubeconfig, err := c.as(ctx, "spazio-testbed")
+	if err != nil {
+		return err
+	}
+	c.service, err = service.New(ctx, service.Config{Kubeconfig: kubeconfig, External: service.External{Listen: loopback, UI: true}})
+	if err != nil {
+		return err
+	}
+	c.services.Start("test beds", c.service.Run)
+	for _, name := range []string{profiling, target} {
+		err := c.create(ctx, v1alpha1.Testbeds, &v1alpha1.Testbed{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Testbed"},
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.TestbedSpec{
+				NodeLabel: label + name, SlotsPerNode: intstr.FromInt32(2), ResourcesPerSlot: corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("450m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
+				},
+			},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) submit(ctx context.Context, jobs []job) error {
+	for _, j := range jobs {
+		spec, err := json.Marshal(map[string]any{"template": map[string]any{
+			"metadata": map[string]any{"annotations": map[string]string{
+				simnode.AnnotationWork:    fmt.Sprint(j.CPUSeconds),
+				simnode.AnnotationCores:   fmt.Sprint(j.Cores),
+				simnode.AnnotationStartup: "0.5",
+			}},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": image}}},
+		}})
+		if err != nil {
+			return err
+		}
+		err = c.create(ctx, v1alpha1.BatchJobs, &v1alpha1.BatchJob{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BatchJob"},
+			ObjectMeta: metav1.ObjectMeta{Name: j.Name},
+			Spec:       v1alpha1.BatchJobSpec{JobSpec: &runtime.RawExtension{Raw: spec}},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) create(ctx context.Context, kind string, object any) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return err
+	}
+	_, err = c.objects.Resource(v1alpha1.GroupVersion.WithResource(kind)).Namespace(namespace).
+		Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	return err
+}
+
+// invite makes the account of the outside program, lets it do what such programs may, and
+// keeps what it shows to the interface.
+func (c *cluster) invite(ctx context.Context) error {
+	accounts := c.client.CoreV1().ServiceAccounts(namespace)
+	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	_, err := c.client.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "spazio-external-scheduler"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	seconds := int64(24 * time.Hour / time.Second)
+	request, err := accounts.CreateToken(ctx, account, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: &seconds},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	c.token = request.Status.Token
+	return nil
+}

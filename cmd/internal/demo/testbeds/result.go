@@ -1,0 +1,101 @@
+package testbeds
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/external/profiler"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/testbed/colocate"
+)
+
+// Result is what came of the demo.
+type Result struct {
+	Seed uint64 `json:"seed"`
+	Jobs []job  `json:"jobs"`
+	// Matrix has the mean seconds of each job, by its name and that of the job beside it.
+	Matrix map[string]colocate.Row `json:"matrix"`
+	// Plan is what was carried out, Greedy the thesis' plan from the same matrix.
+	Plan   [][2]string `json:"plan"`
+	Greedy [][2]string `json:"greedy"`
+	// Runs are the jobs' under the plan.
+	Runs     map[string]runSeconds `json:"runs"`
+	Makespan Makespan              `json:"makespan"`
+}
+
+type runSeconds struct {
+	Slots   []string `json:"slots"`
+	Seconds float64  `json:"seconds"`
+}
+
+// Makespan is from the first start to the last end, in seconds.
+type Makespan struct {
+	// Plan is that of the plan as it ran, in whole seconds as the interface tells times.
+	Plan float64 `json:"plan"`
+	// The others are by the model of a node: of the plan, of the thesis' plan, and of all
+	// pairings of the jobs.
+	PlanModelled   float64 `json:"planModelled"`
+	Greedy         float64 `json:"greedy"`
+	Best           float64 `json:"best"`
+	Worst          float64 `json:"worst"`
+	MeanOfPairings float64 `json:"meanOfPairings"`
+	// Pairings is how many there are.
+	Pairings int `json:"pairings"`
+}
+
+func pairNames(pairs []colocate.Pair) [][2]string {
+	var names [][2]string
+	for _, p := range pairs {
+		names = append(names, [2]string{p.A, p.B})
+	}
+	return names
+}
+
+func runsOf(o profiler.Outcome) map[string]runSeconds {
+	runs := make(map[string]runSeconds, len(o.Runs))
+	for name, run := range o.Runs {
+		runs[name] = runSeconds{run.Slots, run.Seconds()}
+	}
+	return runs
+}
+
+// WriteText writes the result for people: the matrix, the plan and how it compares.
+func (r Result) WriteText(w io.Writer) error {
+	t := table.Table{Title: "Mean seconds of the job of a row beside that of a column", Header: []string{"job"}}
+	for _, j := range r.Jobs {
+		t.Header = append(t.Header, j.Name)
+	}
+	for range t.Header[1:] {
+		t.Right = append(t.Right, true)
+	}
+	t.Right = append([]bool{false}, t.Right...)
+	for _, a := range r.Jobs {
+		row := []string{a.Name}
+		for _, b := range r.Jobs {
+			text := "–"
+			if cell := r.Matrix[a.Name][b.Name]; cell.Count > 0 {
+				text = strconv.FormatFloat(cell.Mean, 'f', 1, 64)
+			}
+			row = append(row, text)
+		}
+		t.Add(row...)
+	}
+	if err := t.WriteText(w, table.Terminal); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, strings.Join(table.Wrap(r.sentence(), table.Terminal), "\n")+"\n")
+	return err
+}
+
+func (r Result) sentence() string {
+	var pairs []string
+	for _, p := range r.Plan {
+		pairs = append(pairs, p[0]+" with "+p[1])
+	}
+	m := r.Makespan
+	return fmt.Sprintf("The plan puts %s. It was done after %.0f s: %.2f of the mean of all %d pairings (%.1f s; the best takes %.1f, "+
+		"the worst %.1f, the greedy plan %.1f, and this one %.1f, all by the model of a node).",
+		strings.Join(pairs, ", "), m.Plan, m.Plan/m.MeanOfPairings, m.Pairings, m.MeanOfPairings, m.Best, m.Worst, m.Greedy, m.PlanModelled)
+}
