@@ -1,5 +1,4 @@
-// What pages do beside being read: they follow the watch, walk grids by keyboard, show plans
-// as they are made and ask before they end something. The server renders the same.
+// What pages do beside being read. The server renders the same.
 
 import { Watch } from "./watch.js";
 
@@ -89,7 +88,8 @@ function fill(root, fields) {
     const text = String(f.text ?? "");
     if (f.unseen !== undefined) setText($(".unseen", e), f.unseen);
     else if (e.textContent !== text) setText(e, text);
-    if (f.href !== undefined && e.getAttribute("href") !== f.href) e.setAttribute("href", f.href);
+    if (f.href) e.setAttribute("href", f.href);
+    else if (f.href === "") e.removeAttribute("href");
     if (f.state !== undefined && e.dataset.state !== f.state) e.dataset.state = f.state;
   }
 }
@@ -120,7 +120,7 @@ function showList(name, list) {
   if (card) card.hidden = !empty.hidden;
 }
 
-// keep is the row of an object in a list by name, made or removed as need be.
+// keep is the row of an object in a list, made or removed as need be.
 function keep(name, key, deleted) {
   const list = $(`[data-list="${name}"]`);
   if (!list) return null;
@@ -190,7 +190,8 @@ class Grid {
 
   // rest makes one cell the grid's stop among the page's.
   rest() {
-    if (!this.here?.isConnected) this.here = $("tbody td", this.table);
+    if (this.here?.isConnected) return;
+    this.here = $("tbody td", this.table);
     if (this.here) this.here.tabIndex = 0;
   }
 
@@ -249,7 +250,15 @@ class Grid {
       gone.push(...[...this.cells.keys()].filter((id) => !there.has(id)));
     }
     for (const id of gone) this.remove(id);
-    if (gone.length || !this.here) this.rest();
+    if (gone.length) this.trim();
+    this.rest();
+  }
+
+  // trim takes away columns at the end that have no slot.
+  trim() {
+    const head = this.table.tHead.rows[0];
+    while (head.cells.length > 1 && ![...this.body.rows].some((row) => row.lastElementChild.dataset.slot)) for (const row of this.table.rows) row.lastElementChild.remove();
+    this.crowd();
   }
 
   put(s) {
@@ -330,12 +339,10 @@ class Grid {
     if ($("td[data-slot]", row)) return;
     this.rows.delete(row.dataset.node);
     row.remove();
-    this.crowd();
   }
 
   clear() {
-    for (const id of [...this.cells.keys()]) this.remove(id);
-    this.rest();
+    this.take({});
   }
 
   // count shows how many slots are in each state.
@@ -470,7 +477,6 @@ function askFirst(e) {
   setText($("#confirm-text"), dataset["text" + verb]);
   setText($("#confirm-yes"), dataset["yes" + verb]);
   dialog.showModal();
-  $("#confirm-no").focus();
 }
 
 // --- The builder.
