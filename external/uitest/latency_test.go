@@ -1,0 +1,79 @@
+package uitest
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/spazio-scheduler/spazio/external/server/servertest"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
+)
+
+var judge = flag.Bool("judge", false, "fail where a time is beyond its bar; without it times are only told, for machines are busy")
+
+// Bars of a page with 5,000 cells.
+const (
+	barChange = 250 * time.Millisecond  // of 19 changes in 20
+	barPaint  = 1500 * time.Millisecond // the first
+)
+
+// A change of one of 5,000 slots is on the page that follows them, each cell of which stays
+// the element that it was.
+func TestLatency(t *testing.T) {
+	const nodes, perNode, changes = 1250, 4, 100
+	bench := servertest.Start(t, withUI)
+	large := testbedOf("default", "fleet", "node", nodes, perNode)
+	bench.Store.PutTestbed(large)
+	b := open(t, bench.URL, 1280, 900)
+	b.login(servertest.Viewer)
+	var paints []time.Duration
+	for range 5 {
+		b.visit("")
+		b.until(live)
+		ms := eval[float64](b, `new Promise((done) => new PerformanceObserver((l) => { const e = l.getEntriesByName("first-contentful-paint")[0]; if (e) done(e.startTime); }).observe({ type: "paint", buffered: true }))`)
+		paints = append(paints, time.Duration(ms*1e6))
+	}
+	// Each change of a cell is noted with when it came, by the clock that the test has, too.
+	b.do(chromedp.Evaluate[chromedp.Void](`window.cells = [...document.querySelectorAll("td[data-slot]")]; window.came = {};
+		new MutationObserver((all) => { for (const m of all) came[m.target.dataset.slot + m.target.dataset.state] = performance.timeOrigin + performance.now(); })
+			.observe(document.querySelector("table.grid"), { attributes: true, attributeFilter: ["data-state"], subtree: true }); undefined`))
+	var late []time.Duration
+	for i := range changes {
+		s := large.Slots[(i*1237)%len(large.Slots)]
+		s.State, s.ReservedFor = slot.Reserved, fmt.Sprintf("default/job-%d", i)
+		at := time.Now()
+		bench.Store.PutSlot("default", "fleet", s)
+		key := s.ID + s.State.String()
+		b.until(fmt.Sprintf(`came[%q]`, key))
+		came := eval[float64](b, fmt.Sprintf(`came[%q]`, key))
+		late = append(late, time.UnixMicro(int64(came*1000)).Sub(at))
+	}
+	if !eval[bool](b, `cells.length === 5000 && cells.every((c) => c.isConnected)`) {
+		t.Error("the grid was built anew")
+	}
+	if n := eval[int](b, `Number(document.querySelector('[data-count="reserved"]').textContent)`); n != changes {
+		t.Errorf("%d slots are counted as reserved, want %d", n, changes)
+	}
+	report(t, "change → page, p95 of "+fmt.Sprint(changes), quantile(late, .95), barChange)
+	report(t, "change → page, median", quantile(late, .5), barChange)
+	report(t, "first paint, median of 5", quantile(paints, .5), barPaint)
+	b.hold()
+}
+
+// report tells a time beside its bar.
+func report(t *testing.T, what string, is, bar time.Duration) {
+	t.Helper()
+	t.Logf("%s: %.1f ms, bar %.0f ms, ratio %.2f", what, is.Seconds()*1e3, bar.Seconds()*1e3, float64(is)/float64(bar))
+	if *judge && is > bar {
+		t.Errorf("%s is beyond its bar", what)
+	}
+}
+
+func quantile(times []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
