@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/external/profiler"
 )
 
 // Base is where the handler is mounted.
@@ -14,7 +16,7 @@ const Base = "/ui/"
 type Config struct {
 	// API serves /external/v1 on the same origin; without one every page is a problem.
 	API http.Handler
-	// Key is the field of a job's data that has its row of the matrix ("profiler").
+	// Key is the field of a job's data that has its row of the matrix (profiler.Key).
 	Key string
 	// LoginHint says in a sentence where a token is to be had; empty is a general one.
 	LoginHint string
@@ -29,7 +31,7 @@ func (c Config) withDefaults() Config {
 		c.API = http.NotFoundHandler()
 	}
 	if c.Key == "" {
-		c.Key = "profiler"
+		c.Key = profiler.Key
 	}
 	if c.LoginHint == "" {
 		c.LoginHint = "Ask whoever runs this cluster for a token of the audience spazio-external."

@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -10,13 +11,20 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// matrixView has the mean run time of each job, by row, beside each other, by column.
+// matrixView has a matrix of each namespace that has one.
 type matrixView struct {
-	Jobs []matrixJob
-	Rows []matrixRow
+	Parts []matrixPart
 	// Unreadable are the jobs whose data is no row.
 	Unreadable []unreadable
-	Plan       *pairingView
+}
+
+// matrixPart has the mean run time of each job, by row, beside each other, by column. Rows
+// name jobs of their own namespace, without it.
+type matrixPart struct {
+	Namespace string
+	Jobs      []matrixJob
+	Rows      []matrixRow
+	Plan      *pairingView
 }
 
 type matrixJob struct{ Name, Href string }
@@ -53,20 +61,32 @@ func (s *site) matrix(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusOK, page{Name: "matrix", Title: "Matrix", Body: newMatrixView(jobs, s.config.Key)})
 }
 
-// newMatrixView arranges what the jobs' data has at the key. Rows name jobs without their
-// namespace: of two of a name the first counts.
+// newMatrixView arranges what the jobs' data has at the key. The jobs are in the order of
+// their namespaces.
 func newMatrixView(jobs []wire.Job, key string) matrixView {
+	var v matrixView
+	for len(jobs) > 0 {
+		n := 1
+		for n < len(jobs) && jobs[n].Namespace == jobs[0].Namespace {
+			n++
+		}
+		if part := v.part(jobs[:n], key); len(part.Jobs) > 0 {
+			v.Parts = append(v.Parts, part)
+		}
+		jobs = jobs[n:]
+	}
+	return v
+}
+
+// part arranges the jobs of one namespace.
+func (v *matrixView) part(jobs []wire.Job, key string) matrixPart {
 	var (
-		v    matrixView
 		m    colocate.Matrix
 		href = make(map[string]string)
 		has  []string // jobs with a row, or in another's
 	)
 	for i := range jobs {
 		j := &jobs[i]
-		if href[j.Name] != "" {
-			continue
-		}
 		href[j.Name] = objectHref(wire.Jobs, j.Namespace, j.Name)
 		row, err := rowOf(j.External, key)
 		if err == nil {
@@ -78,21 +98,19 @@ func newMatrixView(jobs []wire.Job, key string) matrixView {
 		}
 		if len(row) > 0 {
 			has = append(has, j.Name)
-			for other := range row {
-				has = append(has, other)
-			}
+			has = slices.AppendSeq(has, maps.Keys(row))
 		}
 	}
 	slices.Sort(has)
 	names := slices.Compact(has)
+	p := matrixPart{Namespace: jobs[0].Namespace, Plan: pairing(&m, names)}
 	for _, name := range names {
-		v.Jobs = append(v.Jobs, matrixJob{Name: name, Href: href[name]})
+		p.Jobs = append(p.Jobs, matrixJob{Name: name, Href: href[name]})
 	}
-	for _, job := range v.Jobs {
-		v.Rows = append(v.Rows, matrixRow{matrixJob: job, Cells: matrixCells(&m, job.Name, names)})
+	for _, job := range p.Jobs {
+		p.Rows = append(p.Rows, matrixRow{matrixJob: job, Cells: matrixCells(&m, job.Name, names)})
 	}
-	v.Plan = pairing(&m, names)
-	return v
+	return p
 }
 
 // rowOf reads a job's row of the matrix; without any it is empty.

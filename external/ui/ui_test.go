@@ -412,6 +412,8 @@ func TestMatrix(t *testing.T) {
 	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: "c"}, External: json.RawMessage(`{"profiler":{"a":"20 (1)","b":"50 (1)"}}`)})
 	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: "broken"}, External: json.RawMessage(`{"profiler":{"a":"soon"}}`)})
 	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: "plain"}, External: json.RawMessage(`{"mine":1}`)})
+	// A job of another namespace is another job, though it has the name of one.
+	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "other", Name: "a"}, External: json.RawMessage(`{"profiler":{"z":"7 (1)"}}`)})
 	p := visit(t, b, servertest.Viewer).get("matrix", 200)
 	var got []string
 	for _, cell := range p.words(`(?s)<td( data-heat.*?|[^>]* class="none".*?)</td>`) {
@@ -420,12 +422,14 @@ func TestMatrix(t *testing.T) {
 	}
 	// Rows a, b, c by columns a, b, c. 2 squares of 2 runs are a deviation of √2.
 	want := []string{
+		"alone, not measured", "7.0 ×1.00 · 1 run", // a and z of other, which sorts first
+		"not yet", "alone, not measured",
 		"alone, not measured", "24.0 ×1.00 · 16 runs", "not yet",
 		"30.0 ±1.4 ×1.00 · 2 runs", "alone, not measured", "not yet",
 		"20.0 ×1.00 · 1 run", "50.0 ×2.50 · 1 run", "alone, not measured",
 	}
 	// A cell of the thesis' form does not say how its runs spread.
-	want[1] = "24.0 ±0.0 ×1.00 · 16 runs"
+	want[5] = "24.0 ±0.0 ×1.00 · 16 runs"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -31,7 +31,7 @@ func TestLatency(t *testing.T) {
 	b := open(t, bench.URL, 1280, 900)
 	b.login(servertest.Viewer)
 	var paints []time.Duration
-	for range 5 {
+	for range 3 {
 		b.visit("")
 		b.until(live)
 		ms := eval[float64](b, `new Promise((done) => new PerformanceObserver((l) => { const e = l.getEntriesByName("first-contentful-paint")[0]; if (e) done(e.startTime); }).observe({ type: "paint", buffered: true }))`)
@@ -60,7 +60,7 @@ func TestLatency(t *testing.T) {
 	}
 	report(t, "change → page, p95 of "+fmt.Sprint(changes), quantile(late, .95), barChange)
 	report(t, "change → page, median", quantile(late, .5), barChange)
-	report(t, "first paint, median of 5", quantile(paints, .5), barPaint)
+	report(t, "first paint, median of 3", quantile(paints, .5), barPaint)
 	b.hold()
 }
 
