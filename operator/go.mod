@@ -17,6 +17,7 @@ require (
 
 require (
 	github.com/coder/websocket v1.8.15 // indirect
+	github.com/go-stomp/stomp/v3 v3.1.3 // indirect
 	github.com/spazio-scheduler/spazio/agent v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect

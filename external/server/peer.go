@@ -198,6 +198,21 @@ func (p *peer) recheck(ctx context.Context, speech protocol, unknown int) (int, 
 	return unknown + 1, nil
 }
 
+// identify is for protocols that show the token themselves.
+func (p *peer) identify(ctx context.Context, token string) error {
+	caller, err := p.watches.server.authenticate(ctx, token)
+	if err != nil {
+		return err
+	}
+	if full := p.watches.rename(p.is(), caller); full != nil {
+		return full
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.caller, p.token = caller, token
+	return nil
+}
+
 func (p *peer) is() Caller {
 	p.mu.Lock()
 	defer p.mu.Unlock()

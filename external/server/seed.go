@@ -33,6 +33,7 @@ func seedRoutes() []route {
 	add(route{method: http.MethodPost, verb: Create, kind: wire.Schedulings, serve: (*Server).seedPostScheduling}, schedulings, schedulings+"/{$}")
 	add(route{method: http.MethodGet, verb: Get, kind: wire.Schedulings, serve: (*Server).seedGetScheduling}, schedulings+"/{name}")
 	add(route{method: http.MethodDelete, verb: Delete, kind: wire.Schedulings, serve: (*Server).seedDeleteScheduling}, schedulings+"/{name}")
+	add(route{method: http.MethodGet, anonymous: true, long: true, serve: (*Server).stomp}, "/scheduler")
 	return rows
 }
 

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -116,6 +118,39 @@ func (s *Server) seedBody(ctx context.Context, object any) (any, error) {
 		return s.seedScheduling(ctx, o)
 	}
 	return nil, Refuse(404, "The thesis's paths have no such objects.")
+}
+
+// seedObject is the body of an object that was watched. Of a test bed that has gone
+// meanwhile there are no slots.
+func (s *Server) seedObject(ctx context.Context, o wire.Object) ([]byte, error) {
+	var object any
+	var err error
+	switch o.Kind {
+	case wire.Testbeds:
+		object, err = unmarshal[wire.Testbed](o.Object)
+	case wire.Jobs:
+		object, err = unmarshal[wire.Job](o.Object)
+	default:
+		object, err = unmarshal[wire.Scheduling](o.Object)
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.seedBody(ctx, object)
+	var p *wire.Problem
+	if err != nil && (!errors.As(err, &p) || p.Status != http.StatusNotFound) {
+		return nil, err
+	}
+	if bed, ok := object.(wire.Testbed); ok && err != nil {
+		body = seedTestbed{Name: bed.Name, State: seedTestbedState(bed), NumberOfNodes: bed.Nodes, SlotsByNode: map[string][]seedSlot{}}
+	}
+	return json.Marshal(body)
+}
+
+func unmarshal[T any](data []byte) (T, error) {
+	var v T
+	err := json.Unmarshal(data, &v)
+	return v, err
 }
 
 func (s *Server) seedTestbed(ctx context.Context, o wire.Testbed) (seedTestbed, error) {

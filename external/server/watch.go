@@ -172,7 +172,7 @@ func (w *watches) enter(caller Caller) (*ending, *wire.Problem) {
 	switch {
 	case w.total >= limits.Connections:
 		full = &ending{wire.CloseTooMany, "too many connections"}
-	case caller.Name != "" && w.byCaller[caller.Name] >= limits.CallerConnections:
+	case w.byCaller[caller.Name] >= limits.CallerConnections:
 		full = &ending{wire.CloseTooMany, "too many connections of this caller"}
 	}
 	w.total++
@@ -200,7 +200,9 @@ func (w *watches) rename(from, to Caller) *ending {
 	if w.byCaller[to.Name] >= w.server.config.Limits.CallerConnections {
 		return &ending{wire.CloseTooMany, "too many connections of this caller"}
 	}
-	w.byCaller[from.Name]--
+	if w.byCaller[from.Name]--; w.byCaller[from.Name] == 0 {
+		delete(w.byCaller, from.Name)
+	}
 	w.byCaller[to.Name]++
 	return nil
 }
