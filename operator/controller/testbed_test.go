@@ -1,8 +1,11 @@
 package controller
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -714,6 +717,51 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// metric is what deploy/metrics.json says of one, by which the dashboards are held.
+type metric struct {
+	Type   string   `json:"type"`
+	Labels []string `json:"labels"`
+}
+
+// documented are the metrics of test beds but the scheduler's, which package plugin/slots
+// tests.
+func documented(t *testing.T) map[string]metric {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/metrics.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]metric
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(all, func(name string, _ metric) bool {
+		return !strings.HasPrefix(name, "spazio_testbed_") || name == "spazio_testbed_swap_seconds"
+	})
+	return all
+}
+
+// shown are the metrics that have a series.
+func shown(t *testing.T, g prometheus.Gatherer) map[string]metric {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]metric{}
+	for _, f := range families {
+		m := metric{Type: strings.ToLower(f.GetType().String()), Labels: []string{}}
+		for _, pair := range f.GetMetric()[0].GetLabel() {
+			m.Labels = append(m.Labels, pair.GetName())
+		}
+		slices.Sort(m.Labels)
+		all[f.GetName()] = m
+	}
+	return all
+}
+
+// Each metric is shown as deploy/metrics.json has it, none besides, and all follow
+// Prometheus' rules.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m, err := newMetrics(registry)
@@ -727,6 +775,9 @@ func TestMetrics(t *testing.T) {
 	m.statusWrites.WithLabelValues("Testbed", "written").Inc()
 	m.runs.WithLabelValues("Job", "Succeeded").Inc()
 	m.schedulingSeconds.WithLabelValues("Acquiring").Observe(1)
+	if diff := cmp.Diff(documented(t), shown(t, registry)); diff != "" {
+		t.Errorf("deploy/metrics.json differs (-it +shown):\n%s", diff)
+	}
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)

@@ -2,6 +2,7 @@ package slots_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -839,6 +840,37 @@ func TestWithoutPreFilter(t *testing.T) {
 	if status := w.Bind(t.Context(), state, pod, "b"); status.Code() != fwk.Error || len(w.gone()) > 0 {
 		t.Errorf("Bind to another node than the slot's: %v", status)
 	}
+}
+
+// The metric is shown as deploy/metrics.json has it, by which the dashboard is held.
+func TestMetric(t *testing.T) {
+	newWorld(t).start() // it registers it
+	text, err := os.ReadFile("../../deploy/metrics.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented map[string]struct {
+		Type   string
+		Labels []string
+	}
+	if err := json.Unmarshal(text, &documented); err != nil {
+		t.Fatal(err)
+	}
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "spazio_testbed_swap_seconds" {
+			continue
+		}
+		want := documented[f.GetName()]
+		if !strings.EqualFold(f.GetType().String(), want.Type) || len(f.GetMetric()[0].GetLabel()) > 0 || len(want.Labels) > 0 {
+			t.Errorf("%v, documented as %+v", f, want)
+		}
+		return
+	}
+	t.Error("it is not shown")
 }
 
 type histogram struct {

@@ -95,8 +95,16 @@ type graph struct {
 	queries                  []query
 }
 
+// valuesOf is a variable of the values that a label has in a metric.
+func valuesOf(label, title, metric string) variable {
+	return variable{
+		Name: label, Label: title, Type: "query", Query: fmt.Sprintf("label_values(%s, %s)", metric, label),
+		Datasource: &prometheus, Refresh: 2, Multi: true, IncludeAll: true, AllValue: ".*",
+	}
+}
+
 // newDashboard puts the graphs in two columns.
-func newDashboard(uid, title, description, nodesOf string, graphs []graph) dashboard {
+func newDashboard(uid, title, description string, chosen variable, graphs []graph) dashboard {
 	const width, height, zero = 12, 8, 0
 	floor := zero
 	d := dashboard{
@@ -104,10 +112,7 @@ func newDashboard(uid, title, description, nodesOf string, graphs []graph) dashb
 		Refresh: "30s", Time: timeRange{"now-1h", "now"},
 		Templating: templating{List: []variable{
 			{Name: "datasource", Label: "Prometheus", Type: "datasource", Query: "prometheus"},
-			{
-				Name: "node", Label: "Node", Type: "query", Query: fmt.Sprintf("label_values(%s, instance)", nodesOf),
-				Datasource: &prometheus, Refresh: 2, Multi: true, IncludeAll: true, AllValue: ".*",
-			},
+			chosen,
 		}},
 	}
 	for i, g := range graphs {
@@ -126,7 +131,7 @@ func newDashboard(uid, title, description, nodesOf string, graphs []graph) dashb
 
 // dashboards adds a file for each.
 func dashboards(files tree) error {
-	all := map[string]dashboard{"energy": energyDashboard()}
+	all := map[string]dashboard{"energy": energyDashboard(), "testbeds": testbedsDashboard()}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var text bytes.Buffer
 		encoder := json.NewEncoder(&text)

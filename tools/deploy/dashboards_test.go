@@ -72,11 +72,16 @@ func TestDashboards(t *testing.T) {
 
 // What is misspelt is found.
 func TestCheckQueryRefuses(t *testing.T) {
-	known := map[string]metric{"a_total": {"counter", []string{"cause"}}, "b": {"gauge", nil}}
+	known := map[string]metric{"a_total": {"counter", []string{"cause"}}, "b": {"gauge", nil}, "c_seconds": {"histogram", []string{"state"}}}
 	for expr, want := range map[string]string{
-		`sum(rate(a_total{instance=~"$node"}[$__rate_interval]))`:             "",
-		`b * on (instance) group_left (cause) increase(a_total[1h])`:          "",
-		`topk(3, sum by (cause, namespace) (rate(a_total{cause="x"}[5m]))/b)`: "",
+		`sum(rate(a_total{instance=~"$node"}[$__rate_interval]))`:                 "",
+		`b * on (instance) group_left (cause) increase(a_total[1h])`:              "",
+		`topk(3, sum by (cause, namespace) (rate(a_total{cause="x"}[5m]))/b)`:     "",
+		`histogram_quantile(.5, sum by (state, le) (rate(c_seconds_bucket[5m])))`: "",
+		`sum by (state) (rate(c_seconds_sum[5m]) / rate(c_seconds_count[5m]))`:    "",
+		`rate(c_seconds[5m])`:                       "no metric c_seconds",
+		`sum by (le) (rate(c_seconds_count[5m]))`:   "label le",
+		`rate(a_total_bucket[5m])`:                  "no metric a_total_bucket",
 		`sum(rate(a_totla[5m]))`:                    "no metric a_totla",
 		`sum(rate(a_total[5m])`:                     "parse",
 		`sum by (caus) (rate(a_total[5m]))`:         "label caus",
@@ -105,12 +110,12 @@ func checkQuery(expr string, known map[string]metric) error {
 	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
 		switch n := node.(type) {
 		case *parser.VectorSelector:
-			m, ok := known[n.Name]
+			labels, ok := labelsOf(n.Name, known)
 			if !ok {
 				err = fmt.Errorf("there is no metric %s", n.Name)
 				return nil
 			}
-			there = append(there, m.Labels...)
+			there = append(there, labels...)
 			for _, matcher := range n.LabelMatchers {
 				if matcher.Name != "__name__" {
 					used = append(used, matcher.Name)
@@ -138,6 +143,22 @@ func checkQuery(expr string, known map[string]metric) error {
 		}
 	}
 	return nil
+}
+
+// labelsOf are a series' labels. A histogram has series of its buckets, sum and count alone.
+func labelsOf(series string, known map[string]metric) (labels []string, ok bool) {
+	if m := known[series]; m.Type != "" {
+		return m.Labels, m.Type != "histogram"
+	}
+	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+		if name, cut := strings.CutSuffix(series, suffix); cut && known[name].Type == "histogram" {
+			if labels = known[name].Labels; suffix == "_bucket" {
+				labels = append(slices.Clone(labels), "le")
+			}
+			return labels, true
+		}
+	}
+	return nil, false
 }
 
 // rated is the metric whose rate or increase is asked for, if any.

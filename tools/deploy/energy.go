@@ -9,9 +9,11 @@ func energyDashboard() dashboard {
 		named = ` * on (instance, pod_uid) group_left (namespace, pod) spazio_energy_pod_info` + nodes
 		pods  = `rate(spazio_energy_pod_joules_total` + nodes + `[$__rate_interval])`
 	)
+	instances := valuesOf("instance", "Node", "spazio_energy_node_watts")
+	instances.Name = "node"
 	return newDashboard("spazio-energy", "Spazio / Energy",
 		"What nodes, pods and workloads take, as spazio-agent --energy measures it. A share by CPU time of what the node took; what no pod can be shown to have caused is unattributed.",
-		"spazio_energy_node_watts",
+		instances,
 		[]graph{
 			{"Power of the nodes", "", "watt", []query{
 				{Expr: `spazio_energy_node_watts` + nodes, LegendFormat: "{{instance}}"},
