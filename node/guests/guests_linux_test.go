@@ -33,7 +33,7 @@ type host struct {
 	looks []time.Duration // since it begun
 	// slow is how long a look takes, by its number.
 	slow map[int]time.Duration
-	fail error
+	fail atomic.Pointer[error]
 }
 
 func newHost() *host { return &host{begun: time.Now(), slow: map[int]time.Duration{}} }
@@ -48,8 +48,8 @@ func (h *host) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, err
 	n := len(h.looks)
 	h.looks = append(h.looks, at.Sub(h.begun))
 	time.Sleep(h.slow[n])
-	if h.fail != nil {
-		return dst[:0], h.fail
+	if fail := h.fail.Load(); fail != nil {
+		return dst[:0], *fail
 	}
 	return append(dst[:0], energy.Reading{Zone: "package-0", Counter: uint64(since.Microseconds()) * 50, At: at}), nil
 }
@@ -143,12 +143,12 @@ func TestReady(t *testing.T) {
 		if err := s.Ready(); err != nil {
 			t.Error(err)
 		}
-		h.fail = errors.New("the counter is gone")
+		h.fail.Store(new(errors.New("the counter is gone")))
 		time.Sleep(5 * time.Second)
 		if err := s.Ready(); err == nil || !strings.Contains(err.Error(), "the counter is gone") {
 			t.Error(err)
 		}
-		h.fail = nil
+		h.fail.Store(nil)
 		time.Sleep(2 * time.Second)
 		if err := s.Ready(); err != nil {
 			t.Error(err)
@@ -170,7 +170,7 @@ func TestReadyTellsWhyNot(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
-		h.fail = source.ErrNotPermitted
+		h.fail.Store(&source.ErrNotPermitted)
 		s, err := guests.New(h.config(dir))
 		if err != nil {
 			t.Fatal(err)
