@@ -113,9 +113,15 @@ func NewDivider(c DividerConfig) (*Divider, error) {
 	return &Divider{config: c, meter: meter, curve: curve, last: map[string]Guest{}}, nil
 }
 
-// Idle returns the machine's power without load in watts; known is false until it was
-// learnt.
-func (d *Divider) Idle() (watts float64, known bool) { return d.curve.Idle() }
+// Idle returns the machine's power without load in watts: what was learnt of it or, before,
+// what was told by DividerConfig.Curve. known is false where it is neither.
+func (d *Divider) Idle() (watts float64, known bool) {
+	if watts, known = d.curve.Idle(); known || d.config.Curve.Max == 0 {
+		return watts, known
+	}
+	level, known := d.curve.At(0)
+	return level.Watts, known
+}
 
 // Divide takes a look. The first gives energy.ErrPriming. A zone whose reading makes no
 // interval is an *energy.ZoneError beside a Division of the others; its To is zero if there
@@ -203,7 +209,7 @@ func (d *Divider) divide(l *Look, in energy.Interval, busy float64) (Division, e
 			return Division{}, err
 		}
 	}
-	idle, known := d.curve.Idle()
+	idle, known := d.Idle()
 	a.Idle, a.IdleKnown = idle*seconds, known && !in.Partial
 	a.Residual = math.Hypot(d.curve.Residual(u), d.curve.Uneven(u, seconds, in.Packages))
 	split := energy.Split{}

@@ -194,6 +194,19 @@ func TestDivideGuestsCome(t *testing.T) {
 	}
 }
 
+// TestDivideNameplate: what is told of the machine's power counts until it is learnt.
+func TestDivideNameplate(t *testing.T) {
+	r := newRig(2)
+	d := newDivider(t, share.DividerConfig{Curve: energy.CurveConfig{Idle: 45, Max: 125}})
+	if _, err := d.Divide(r.look()); !errors.Is(err, energy.ErrPriming) {
+		t.Fatal(err)
+	}
+	r.run(6, 2)
+	if found := divide(t, d, r.look()); math.Abs(found.Parts[0].Joules-(20+45./4)) > .01 || math.Abs(found.Rest.Idle-45.*3/4) > .01 || found.Rest.RatioSplit {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestDividePartial: without a zone the others' energy is divided, nothing is learnt, and the
 // error names it.
 func TestDividePartial(t *testing.T) {
