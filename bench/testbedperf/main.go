@@ -34,6 +34,7 @@ func command() *cobra.Command {
 			return r.tell(c.OutOrStdout(), o.output, err)
 		},
 	}
+	c.AddCommand(watchCommand())
 	f := c.Flags()
 	f.IntVar(&o.nodes, "nodes", 1250, "nodes")
 	f.IntVar(&o.slots, "slots", 4, "slots on each")
