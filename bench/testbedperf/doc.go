@@ -15,4 +15,10 @@
 // pairs the ratios are medians. Times are between what this program asked for and what
 // its watches show; a pod's resources are unguarded from its ghost's deletion to its
 // own binding, as one watch shows both.
+//
+//	go run ./bench/testbedperf watch
+//
+// measures clients of the external scheduler's interface: a process of its own serves it on a
+// Store in memory, in which pods come and go, and tells how much memory it uses; the clients are
+// here. Each event is of a Testbed's counts and of one of its slots.
 package main
