@@ -403,7 +403,7 @@ func replace(dir *os.File, name string, text []byte, at time.Time) error {
 	}
 	_, err = f.Write(text)
 	if err == nil && !at.IsZero() {
-		err = setModified(f, time.Now())
+		err = setModified(f, at)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
