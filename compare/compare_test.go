@@ -99,6 +99,7 @@ func TestValidate(t *testing.T) {
 		"Duration": func(c *Config) { c.Duration = time.Millisecond }, "WarmUp": func(c *Config) { c.WarmUp = -1 },
 		"Kill": func(c *Config) { c.Kill = 22 }, "KillEvery": func(c *Config) { c.KillEvery = time.Millisecond },
 		"Replicas": func(c *Config) { c.Replicas = 25 }, "Slices": func(c *Config) { c.Slices = 3 },
+		"Topology": func(c *Config) { c.Topology = "ring" },
 		"MostLate": func(c *Config) { c.MostLate = math.NaN() }, "Placing": func(c *Config) { c.Placing = 1 },
 	} {
 		c := good

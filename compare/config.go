@@ -37,6 +37,8 @@ type Config struct {
 	Replicas int `json:"replicas"`
 	// Slices of this machine that are nodes; default 2, or 1 on a machine of one CPU.
 	Slices int `json:"slices"`
+	// Topology is what the slices are; default Separate.
+	Topology Topology `json:"topology"`
 	// Seed picks who is killed, the same for each scheduler.
 	Seed uint64 `json:"seed"`
 	// MostLate is the share of requests that may be sent late; a run with more is void.
@@ -45,6 +47,17 @@ type Config struct {
 	// Placing is how long pods may take until all run; default 3 min.
 	Placing time.Duration `json:"placing"`
 }
+
+// Topology says which machines the slices are.
+type Topology string
+
+const (
+	// Separate are machines of their own, each with counters of energy.
+	Separate Topology = "separate"
+	// OneHost are virtual machines of one host, which has the counters and shares them by
+	// spazio-power.
+	OneHost Topology = "one-host"
+)
 
 // DefaultSchedulers are those of a Config without any.
 var DefaultSchedulers = []string{"default-scheduler", "spazio", "spazio-energy"}
@@ -73,6 +86,9 @@ func (c Config) WithDefaults(cpus int) Config {
 	}
 	if c.Rate == 0 {
 		c.Rate = 100
+	}
+	if c.Topology == "" {
+		c.Topology = Separate
 	}
 	if c.MostLate == 0 {
 		c.MostLate = .01
@@ -127,6 +143,8 @@ func (c Config) Validate(cpus int) error {
 		return refuse("Replicas", c.Replicas, fmt.Sprintf("1 to %d", mostReplicas))
 	case c.Slices < 1:
 		return refuse("Slices", c.Slices, "1 at least")
+	case c.Topology != Separate && c.Topology != OneHost:
+		return refuse("Topology", c.Topology, fmt.Sprintf("%s or %s", Separate, OneHost))
 	case c.Slices > cpus:
 		return &FieldError{"Slices", c.Slices, fmt.Errorf("%w: %w: this machine has %d", ErrInvalid, ErrFewCPUs, cpus)}
 	case pods > c.Slices*mostPods:

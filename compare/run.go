@@ -13,7 +13,6 @@ import (
 	"github.com/spazio-scheduler/spazio/report/schedulers"
 	"github.com/spazio-scheduler/spazio/simnode/children"
 	"github.com/spazio-scheduler/spazio/simnode/parts"
-	"github.com/spazio-scheduler/spazio/simnode/slice"
 )
 
 // trial is a run under way.
@@ -46,16 +45,20 @@ func (b *bench) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
 
 // prepare brings up all that is measured.
 func (t *trial) prepare(ctx context.Context, services *parts.Group, fail func(error)) (err error) {
-	if t.site, err = t.newSite(ctx, services); err != nil {
+	if t.site, err = t.newSite(ctx, services, true); err != nil {
 		return err
 	}
-	err = t.site.startNodes(ctx, func(_ int, e slice.Event) { t.app.processChanged(e) }, t.app.observe, fail)
-	if err != nil {
+	if err := t.site.startNodes(ctx, t.app.processChanged, t.app.observe, fail); err != nil {
 		return err
 	}
 	if err := t.startScheduler(ctx); err != nil {
 		return err
 	}
+	return t.place(ctx)
+}
+
+// place makes the application's pods and waits until all run.
+func (t *trial) place(ctx context.Context) error {
 	all := replicas(t.config.Replicas)
 	for _, r := range all {
 		if err := t.app.create(ctx, r); err != nil {
@@ -69,7 +72,7 @@ func (t *trial) prepare(ctx context.Context, services *parts.Group, fail func(er
 
 // startScheduler starts the scheduler and, if it wants them, the agents.
 func (t *trial) startScheduler(ctx context.Context) error {
-	scheduler, err := t.site.start(roleScheduler, 0, t.kubeconfig, t.app.scheduler, fmt.Sprint(len(t.site.hosts)))
+	scheduler, err := t.site.start(roleScheduler, 0, t.kubeconfig, t.app.scheduler, fmt.Sprint(len(t.site.slices)))
 	if err != nil {
 		return err
 	}
@@ -78,15 +81,30 @@ func (t *trial) startScheduler(ctx context.Context) error {
 		return err
 	}
 	if address != noAgents {
-		for i, h := range t.site.hosts {
-			dir := filepath.Join(t.site.dir, h.Name)
-			if _, err := t.site.start(roleAgent, i, agentArgs(dir, h.Name, address)...); err != nil {
-				return err
-			}
+		if err := t.startAgents(ctx, address, true); err != nil {
+			return err
 		}
 	}
 	_, err = ready(ctx, scheduler, roleScheduler)
 	return err
+}
+
+// startAgents starts one for each slice, with energy or without.
+func (t *trial) startAgents(ctx context.Context, scheduler string, energy bool) error {
+	shared, err := t.site.share(ctx)
+	if err != nil {
+		return err
+	}
+	for i, name := range t.site.slices {
+		tree := ""
+		if shared != "" {
+			tree = filepath.Join(shared, name)
+		}
+		if _, err := t.site.start(roleAgent, i, agentArgs(filepath.Join(t.site.dir, name), name, scheduler, tree, energy)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // measure puts the load on and takes what all took meanwhile.
@@ -144,7 +162,7 @@ func (t *trial) load(ctx context.Context, length time.Duration, meanwhile func()
 		p.Kill()
 		<-p.Done()
 	}()
-	if err := t.site.join(roleLoad, -1, p, 0); err != nil {
+	if err := t.site.join(roleLoad, onNone, p, 0); err != nil {
 		return r, err
 	}
 	if _, err := ready(ctx, p, roleLoad); err != nil {

@@ -3,7 +3,10 @@ package compare
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -23,9 +26,10 @@ type site struct {
 	bench    *bench
 	dir      string
 	services *parts.Group
+	slices   []string // their names
 	hosts    []slice.Host
 	machines []*slice.Machine
-	counters []counters
+	counters []counters // of the hosts
 
 	mu        sync.Mutex
 	generator *children.Process
@@ -36,7 +40,7 @@ type site struct {
 // member is a process of the site, on a host or, with host -1, on none.
 type member struct {
 	role    string
-	host    int
+	host    int // of the hosts
 	process *children.Process
 	before  time.Duration // CPU time before it joined
 }
@@ -44,19 +48,17 @@ type member struct {
 // cpu is the CPU time that it has taken since it joined.
 func (m *member) cpu() time.Duration { return m.process.CPU() - m.before }
 
-// newSite makes the slices' files. What runs is a part of services.
-func (b *bench) newSite(ctx context.Context, services *parts.Group) (*site, error) {
+// newSite makes the slices' files, and with plane has the control plane be on the first.
+// What runs is a part of services.
+func (b *bench) newSite(ctx context.Context, services *parts.Group, plane bool) (*site, error) {
 	b.runs++
 	s := &site{bench: b, services: services, dir: filepath.Join(b.group.Dir(), fmt.Sprintf("run-%d", b.runs))}
-	for i := range b.config.Slices {
-		w := watts[i%len(watts)]
-		s.hosts = append(s.hosts, slice.Host{Name: fmt.Sprintf("slice-%d", i+1), CPUs: len(b.slice(i)), Idle: w[0], Max: w[1]})
-	}
+	s.lay()
 	text, err := json.Marshal(slice.Config{Dir: s.dir, Hosts: s.hosts})
 	if err != nil {
 		return nil, err
 	}
-	if s.generator, err = s.start(roleGenerator, -1, string(text)); err != nil {
+	if s.generator, err = s.start(roleGenerator, onNone, string(text)); err != nil {
 		return nil, err
 	}
 	if _, err := ready(ctx, s.generator, roleGenerator); err != nil {
@@ -69,44 +71,119 @@ func (b *bench) newSite(ctx context.Context, services *parts.Group) (*site, erro
 		}
 		s.counters = append(s.counters, c)
 	}
+	if !plane {
+		return s, nil
+	}
 	return s, s.join(roleControlPlane, 0, b.plane, b.plane.CPU())
 }
 
-// start starts a part on a host, or with -1 on any CPU.
-func (s *site) start(role string, host int, args ...string) (*children.Process, error) {
+// lay says which machines there are.
+func (s *site) lay() {
+	one := slice.Host{Name: "host"}
+	for i := range s.bench.config.Slices {
+		w, name, cpus := watts[i%len(watts)], fmt.Sprintf("slice-%d", i+1), max(len(s.bench.slice(i)), 1)
+		s.slices = append(s.slices, name)
+		s.hosts = append(s.hosts, slice.Host{Name: name, CPUs: cpus, Idle: w[0], Max: w[1]})
+		one.Guests = append(one.Guests, slice.Guest{Name: name, CPUs: cpus})
+		one.CPUs, one.Idle, one.Max = one.CPUs+cpus, one.Idle+w[0], one.Max+w[1]
+	}
+	if s.bench.config.Topology == OneHost {
+		s.hosts = []slice.Host{one}
+	}
+}
+
+// hostOf is the host of a slice.
+func (s *site) hostOf(i int) int { return min(i, len(s.hosts)-1) }
+
+// Where a process is that is in no slice.
+const (
+	onNone = -1
+	onHost = -2 // on the first host itself
+)
+
+// start starts a part in a slice, on the host, or on none, where it may run on all CPUs.
+func (s *site) start(role string, at int, args ...string) (*children.Process, error) {
 	spec := children.Spec{Role: role, Args: args}
-	if host >= 0 {
-		spec.CPUs = s.bench.slice(host)
+	if at >= 0 {
+		spec.CPUs = s.bench.slice(at)
 	}
 	p, err := s.bench.group.Start(spec)
 	if err != nil {
 		return nil, err
 	}
 	watch(s.services, role, p)
-	return p, s.join(role, host, p, 0)
+	return p, s.join(role, at, p, 0)
 }
 
 // join has a process that is no pod count from now on.
-func (s *site) join(role string, host int, p *children.Process, before time.Duration) error {
+func (s *site) join(role string, at int, p *children.Process, before time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.members = append(s.members, &member{role, host, p, before})
-	if host < 0 {
+	m := &member{role, onNone, p, before}
+	s.members = append(s.members, m)
+	name := s.hosts[0].Name
+	switch {
+	case at == onNone:
 		return nil
+	case at == onHost:
+		m.host = 0
+	default:
+		m.host, name = s.hostOf(at), s.slices[at]
 	}
-	return s.tell(slice.Message{Join: &slice.Join{Host: s.hosts[host].Name, ID: role, PID: p.PID(), Before: before}})
+	return s.tell(slice.Message{Join: &slice.Join{Host: name, ID: fmt.Sprint(role, "-", p.PID()), PID: p.PID(), Before: before}})
+}
+
+// share starts what shares the host's counters among the slices, if there is a host, and
+// returns where when all of them have theirs.
+func (s *site) share(ctx context.Context) (dir string, err error) {
+	if s.bench.config.Topology != OneHost {
+		return "", nil
+	}
+	dir = filepath.Join(s.dir, "power")
+	if _, err := s.start(rolePower, onHost, powerArgs(filepath.Join(s.dir, s.hosts[0].Name), dir)...); err != nil {
+		return "", err
+	}
+	return dir, published(ctx, dir, s.slices)
+}
+
+// counterFile is that of a guest's energy in what spazio-power publishes.
+func counterFile(dir, guest string) string {
+	return filepath.Join(dir, guest, "class", "powercap", "intel-rapl:0", "energy_uj")
+}
+
+// published waits until each guest has counters.
+func published(ctx context.Context, dir string, guests []string) error {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for _, g := range guests {
+		for {
+			_, err := os.Stat(counterFile(dir, g))
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return fmt.Errorf("spazio-power has nothing of %s: %w", g, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
 }
 
 // podChanged has a pod's process count from its start to its end.
-func (s *site) podChanged(host int, e slice.Event) error {
+func (s *site) podChanged(at int, e slice.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := s.hosts[host].Name
+	name := s.slices[at]
 	switch {
 	case e.Ended:
 		return s.tell(slice.Message{Leave: &slice.Leave{Host: name, ID: e.UID, CPU: e.Process.CPU()}})
 	case e.Ready == "":
-		s.members = append(s.members, &member{roleApp, host, e.Process, 0})
+		s.members = append(s.members, &member{roleApp, s.hostOf(at), e.Process, 0})
 		return s.tell(slice.Message{Join: &slice.Join{Host: name, ID: e.UID, PID: e.Process.PID(), Pod: true}})
 	}
 	return nil
@@ -122,11 +199,11 @@ func (s *site) tell(m slice.Message) error {
 }
 
 // startNodes has the slices join the cluster.
-func (s *site) startNodes(ctx context.Context, changed func(host int, e slice.Event), observe func(simnode.Event), fail func(error)) error {
+func (s *site) startNodes(ctx context.Context, changed func(slice.Event), observe func(simnode.Event), fail func(error)) error {
 	var machines []simnode.Machine
-	for i, h := range s.hosts {
+	for i, name := range s.slices {
 		m, err := slice.NewMachine(slice.MachineConfig{
-			Name: h.Name, CPUs: s.bench.slice(i), Memory: memory, Group: s.bench.group,
+			Name: name, CPUs: s.bench.slice(i), Memory: memory, Group: s.bench.group,
 			Child: func(p simnode.Pod) (children.Spec, error) {
 				return children.Spec{Role: roleApp, Args: p.Args}, nil
 			},
@@ -134,7 +211,7 @@ func (s *site) startNodes(ctx context.Context, changed func(host int, e slice.Ev
 				if err := s.podChanged(i, e); err != nil {
 					fail(fmt.Errorf("the generator: %w", err))
 				}
-				changed(i, e)
+				changed(e)
 			},
 		})
 		if err != nil {
@@ -206,7 +283,8 @@ func (s *site) between(from, to state) taken {
 			continue
 		}
 		all[m.host] += used
-		if m.role == roleScheduler || m.role == roleAgent {
+		switch m.role {
+		case roleScheduler, roleAgent, rolePower:
 			overhead[m.host] += used
 		}
 	}
@@ -224,7 +302,7 @@ func (s *site) between(from, to state) taken {
 func (s *site) pods() map[string]float64 {
 	pods := map[string]float64{}
 	for i, m := range s.machines {
-		pods[s.hosts[i].Name] = float64(m.Pods())
+		pods[s.slices[i]] = float64(m.Pods())
 	}
 	return pods
 }

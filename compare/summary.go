@@ -22,7 +22,9 @@ func (c Config) settings(cpus int) [][2]string {
 		{"load", fmt.Sprintf("%g requests a second, %s, %d connections a replica of the front", c.Rate, phases, c.Connections)},
 		{"pods", fmt.Sprintf("9 tiers × %d", c.Replicas)},
 		{"kills", kills},
-		{"nodes", fmt.Sprintf("%d slices of %d CPUs", c.Slices, cpus)},
+		{"nodes", fmt.Sprintf("%d slices of %d CPUs, %s", c.Slices, cpus, map[Topology]string{
+			Separate: "machines of their own", OneHost: "virtual machines of one host",
+		}[c.Topology])},
 		{"seed", fmt.Sprint(c.Seed)},
 	}
 }

@@ -73,6 +73,28 @@ func Of(a, b []float64) (Estimate, error) {
 	return Estimate{Ratio: math.Exp(mean), Low: math.Exp(mean - half), High: math.Exp(mean + half), Pairs: len(a)}, nil
 }
 
+// Difference returns the mean of a−b with half of its 95 % interval, mean ± t(n−1)·s/√n,
+// for quantities that may be 0. The error is ErrFew, or a *report.FieldError where the
+// lengths differ.
+func Difference(a, b []float64) (mean, half float64, err error) {
+	if len(a) != len(b) {
+		return 0, 0, report.Refuse("len(b)", len(b), fmt.Sprintf("%d, that of a", len(a)))
+	}
+	n := float64(len(a))
+	if n < 2 {
+		return 0, 0, ErrFew
+	}
+	for i := range a {
+		mean += (a[i] - b[i]) / n
+	}
+	squares := 0.
+	for i := range a {
+		d := a[i] - b[i] - mean
+		squares += d * d
+	}
+	return mean, student(len(a)-1) * math.Sqrt(squares/(n-1)/n), nil
+}
+
 // quantiles are those of Student's distribution at .975 for 1 to 10 degrees of
 // freedom.
 var quantiles = [...]float64{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281}

@@ -58,6 +58,20 @@ func TestOfCovers(t *testing.T) {
 	}
 }
 
+// Of differences 1 and 3 the mean is 2 and s is √2: half an interval is 12.7062.
+func TestDifference(t *testing.T) {
+	mean, half, err := ratio.Difference([]float64{1, 4}, []float64{0, 1})
+	if err != nil || math.Abs(mean-2) > 1e-12 || math.Abs(half-12.7062) > 1e-9 {
+		t.Errorf("%v ± %v, error %v", mean, half, err)
+	}
+	if _, _, err := ratio.Difference([]float64{1}, []float64{1}); !errors.Is(err, ratio.ErrFew) {
+		t.Errorf("one pair: %v", err)
+	}
+	if _, _, err := ratio.Difference([]float64{1, 2}, []float64{1}); !errors.Is(err, report.ErrInvalid) {
+		t.Errorf("half a pair: %v", err)
+	}
+}
+
 func TestOfRefuses(t *testing.T) {
 	if _, err := ratio.Of([]float64{1}, []float64{1}); !errors.Is(err, ratio.ErrFew) {
 		t.Errorf("one pair: %v", err)

@@ -218,6 +218,36 @@ func TestDifferenceIsFound(t *testing.T) {
 	}
 }
 
+// What a part adds is the mean difference to the part before it, or to the first, round by
+// round: of differences 1 and 3, 2 ± 12.71.
+func TestComponents(t *testing.T) {
+	c := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}},
+		{Name: "agents", Cores: []float64{.1, .1}, Watts: []float64{12, 12}},
+		{Name: "scheduler", Cores: []float64{.2, .2}, Watts: []float64{13, 15}},
+		{Name: "all busy", Alone: true, Cores: []float64{2, 2}, Watts: []float64{40, 40}},
+	}}
+	want := [][]string{
+		{"nothing", "0", "10", "", "", ""},
+		{"agents", "0.1", "12", "0.1 ± 0", "2 ± 0", "more"},
+		{"scheduler", "0.2", "14", "0.1 ± 0", "2 ± 12.71", "no difference shown"},
+		{"all busy", "2", "40", "2 ± 0", "30 ± 0", "more"},
+	}
+	table := c.Table()
+	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Title, quality) {
+		t.Errorf("%s (-want +got):\n%s", table.Title, diff)
+	}
+}
+
+func TestGuests(t *testing.T) {
+	g := schedulers.Guests{Quality: quality, Rows: []schedulers.GuestsRow{{Guests: 20, Publications: 580, Mean: 1, Least: .991, P99: 1.008, Most: 1.0126, Millicores: 2.345}}}
+	want := [][]string{{"20", "580", "1.000", "0.991", "1.008", "1.013", "2.35"}}
+	table := g.Table()
+	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Title, quality) {
+		t.Errorf("%s (-want +got):\n%s", table.Title, diff)
+	}
+}
+
 func ExampleReport_Words() {
 	r := schedulers.Report{Quality: "simulated counter over real CPU time", Schedulers: []string{"default-scheduler", "spazio"}}
 	for pair, joules := range [][2]float64{{100, 98}, {101, 103}, {99, 98}} {

@@ -10,6 +10,10 @@
 //	DIR/NAME/cgroup          --cgroup-root DIR/NAME/cgroup --pod-source cgroup
 //	DIR/NAME/proc            --proc-root DIR/NAME/proc --cpu-counter stat --cpu-mode utilisation --channels cpu
 //
-// The [Generator] keeps the files of all hosts, in a process of its own, so that what that
-// takes is nobody else's: [Main] is its role.
+// A host may have guests, as the directories of machines that have no counters themselves:
+// what spazio-power shares among them by the host's files they read at --energy-shared.
+//
+// A generator keeps the files of all hosts, in a process of its own, so that what that
+// takes is nobody else's: [Main] is its role, a [Config] its argument, and each [Message] tells
+// it of a process.
 package slice

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/simnode/children"
@@ -27,15 +30,18 @@ type Config struct {
 func (c Config) Validate() error {
 	names := map[string]bool{}
 	for _, h := range c.Hosts {
-		switch {
-		case h.Name == "" || names[h.Name]:
-			return refuse("Hosts.Name", h.Name, "of different names")
-		case h.CPUs < 1:
-			return refuse("Hosts.CPUs", h.CPUs, "at least 1")
-		case !(h.Max > 0 && h.Idle >= 0 && h.Idle <= h.Max):
+		for _, g := range slices.Concat(h.Guests, []Guest{{h.Name, h.CPUs}}) {
+			switch {
+			case names[g.Name] || g.Name != filepath.Base(g.Name) || strings.Trim(g.Name, ".") == "":
+				return refuse("Hosts.Name", g.Name, "of different names, those of directories")
+			case g.CPUs < 1:
+				return refuse("Hosts.CPUs", g.CPUs, "at least 1")
+			}
+			names[g.Name] = true
+		}
+		if !(h.Max > 0 && h.Idle >= 0 && h.Idle <= h.Max) {
 			return refuse("Hosts.Idle", fmt.Sprintf("%v of %v", h.Idle, h.Max), "at least 0 and at most Max")
 		}
-		names[h.Name] = true
 	}
 	if c.Dir == "" {
 		return refuse("Dir", c.Dir, "set")
@@ -53,6 +59,7 @@ type Message struct {
 
 // Join has a process count for a host.
 type Join struct {
+	// Host is the name of a host or a guest.
 	Host string `json:"host"`
 	// ID is a pod's UID or, with Pod false, any other name.
 	ID  string `json:"id"`
@@ -160,17 +167,17 @@ func (g *generator) hear(line []byte, out io.Writer) error {
 	now := time.Now()
 	switch {
 	case m.Join != nil:
-		h, err := g.host(m.Join.Host)
+		u, err := g.unit(m.Join.Host)
 		if err != nil {
 			return err
 		}
-		return h.join(*m.Join, now, children.CPUTime)
+		return u.join(*m.Join, now, children.CPUTime)
 	case m.Leave != nil:
-		h, err := g.host(m.Leave.Host)
+		u, err := g.unit(m.Leave.Host)
 		if err != nil {
 			return err
 		}
-		return h.leave(*m.Leave, now, children.CPUTime)
+		return u.leave(*m.Leave, now, children.CPUTime)
 	case m.Sync != 0:
 		if err := g.advance(now); err != nil {
 			return err
@@ -181,9 +188,11 @@ func (g *generator) hear(line []byte, out io.Writer) error {
 	return refuse("message", string(line), "a join, a leave or a sync")
 }
 
-func (g *generator) host(name string) (*host, error) {
-	if h := g.hosts[name]; h != nil {
-		return h, nil
+func (g *generator) unit(name string) (*unit, error) {
+	for _, h := range g.hosts {
+		if u := h.units[name]; u != nil {
+			return u, nil
+		}
 	}
 	return nil, refuse("Host", name, "one of the configuration")
 }

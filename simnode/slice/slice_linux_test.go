@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/simnode"
 	"github.com/spazio-scheduler/spazio/simnode/children"
 	"github.com/spazio-scheduler/spazio/simnode/slice"
@@ -280,6 +281,53 @@ func TestAgentsReadTheFiles(t *testing.T) {
 	}
 }
 
+// Guests are found on their host by the control groups, with their CPUs and CPU time; the
+// host's energy is of all of them and of what runs beside them.
+func TestGuests(t *testing.T) {
+	g, dir := newGroup(t), t.TempDir()
+	gen := startGenerator(t, g, dir, slice.Host{
+		Name: "host", CPUs: 3, Idle: 1, Max: 10, Guests: []slice.Guest{{Name: "vm-1", CPUs: 2}, {Name: "vm-2", CPUs: 1}},
+	})
+	var processes []*children.Process
+	for _, at := range []string{"vm-1", "host"} {
+		p, err := g.Start(children.Spec{Role: "burn", CPUs: firstCPU(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line(t, p)
+		gen.tell(slice.Message{Join: &slice.Join{Host: at, ID: "p", PID: p.PID()}})
+		processes = append(processes, p)
+	}
+	least := []time.Duration{processes[0].CPU(), processes[1].CPU()}
+	gen.sync()
+	finder, err := share.NewFinder(share.FinderConfig{Mode: share.ByCgroup, ProcRoot: filepath.Join(dir, "host/proc"), CgroupRoot: filepath.Join(dir, "host/cgroup")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guests, err := finder.GuestsTo(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := processes[0].CPU()
+	if len(guests) != 2 || guests[0].Name != "vm-1" || guests[0].VCPUs != 2 || guests[1].Name != "vm-2" || guests[1].VCPUs != 1 || guests[1].CPU != 0 {
+		t.Errorf("guests %+v", guests)
+	} else if cpu := guests[0].CPU; cpu < least[0]-time.Millisecond || cpu > most {
+		t.Errorf("a guest with %v to %v of CPU time has %v", least[0], most, cpu)
+	}
+	usage, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: filepath.Join(dir, "host/cgroup"), ProcRoot: filepath.Join(dir, "host/proc")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer usage.Close()
+	node, err := usage.ReadNode()
+	if err != nil || node.Cores != 3 || node.Busy < least[0]+least[1]-20*time.Millisecond {
+		t.Errorf("the host has %+v of %v and %v, error %v", node, least[0], least[1], err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "vm-1/class")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a guest has counters: %v", err)
+	}
+}
+
 // The generator refuses what makes no sense, and says what.
 func TestGeneratorRefuses(t *testing.T) {
 	good := `{"dir":"` + t.TempDir() + `","hosts":[{"name":"a","cpus":1,"idle":1,"max":2}]}`
@@ -288,6 +336,9 @@ func TestGeneratorRefuses(t *testing.T) {
 		{`{"dir":"x","hosts":[{"name":"a","cpus":0,"max":1}]}`, "", "Hosts.CPUs"},
 		{`{"dir":"x","hosts":[{"name":"a","cpus":1,"idle":2,"max":1}]}`, "", "Hosts.Idle"},
 		{`{"dir":"x","hosts":[{"name":"","cpus":1,"max":1}]}`, "", "Hosts.Name"},
+		{`{"dir":"x","hosts":[{"name":"a/b","cpus":1,"max":1}]}`, "", "Hosts.Name"},
+		{`{"dir":"x","hosts":[{"name":"..","cpus":1,"max":1}]}`, "", "Hosts.Name"},
+		{`{"dir":"x","hosts":[{"name":"a","cpus":1,"max":1,"guests":[{"name":"a","cpus":1}]}]}`, "", "Hosts.Name"},
 		{good, "nonsense\n", "message"}, {good, "{}\n", "message"},
 		{good, `{"join":{"host":"b","id":"x","pid":1}}` + "\n", "Host"},
 		{good, `{"leave":{"host":"a","id":"x"}}` + "\n", "id"},

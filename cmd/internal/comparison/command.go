@@ -2,7 +2,6 @@ package comparison
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +26,8 @@ This machine is the cluster: slices of its CPUs are nodes, and the pods are real
 processes of a small social network of nine tiers, under a constant load; pods are
 killed meanwhile and placed anew. Each slice has energy counters that are simulated, over
 the real CPU time of what runs on it: 10 W idle to 40 W at full for every other slice,
-25 W to 95 W for the rest. Control plane, scheduler, agents and load are processes of
+25 W to 95 W for the rest; with --topology one-host they are those of one host together,
+shared by spazio-power among the slices as its guests. Control plane, scheduler, agents and load are processes of
 their own. The control plane and the scheduler are on the first slice.
 
 A scheduler is compared with the first by the ratio of each quantity, pair by pair, with
@@ -53,6 +53,7 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
+	cmd.AddCommand(newComponents(), newGuests())
 	return cmd
 }
 
@@ -70,6 +71,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.IntVar(&c.Replicas, "replicas", d.Replicas, "pods of each tier")
 	set.StringVar(&f.phases, "phases", "mix", "what is asked, over and over: read, compose, mix or rest, each with its duration, as in compose:20s,read:20s,mix:20s,rest:1m")
 	set.IntVar(&c.Slices, "slices", d.Slices, "nodes, each of CPUs of this machine's of its own")
+	set.StringVar((*string)(&c.Topology), "topology", string(d.Topology), "what the slices are: separate machines, or virtual machines of one-host, whose counters spazio-power shares")
 	set.Uint64Var(&c.Seed, "seed", 1, "who is killed, the same for each scheduler")
 	set.Float64Var(&c.MostLate, "most-late", d.MostLate, "share of the requests that may be sent more than 10 ms after they were due; a run with more is void")
 	set.DurationVar(&c.Placing, "placing", d.Placing, "how long pods may take until all run; a run in which they take longer is void")
@@ -165,9 +167,7 @@ func (f *flags) write(w io.Writer, r schedulers.Report) error {
 		}
 	}
 	if f.output == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r.Outcome())
+		return writeJSON(w, r.Outcome())
 	}
 	for _, t := range r.Tables() {
 		if err := t.WriteText(w, table.Terminal); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/compare"
 	"github.com/spazio-scheduler/spazio/deploy"
@@ -21,7 +22,7 @@ import (
 
 // Init does not return in a child of a comparison.
 func Init() {
-	children.Init(compare.Roles{ControlPlane: controlPlane, Scheduler: scheduler, Agent: agent}.Table())
+	children.Init(compare.Roles{ControlPlane: controlPlane, Scheduler: scheduler, Agent: main(agentd.Main), Power: main(powerd.Main)}.Table())
 }
 
 // controlPlane is compare.Roles.ControlPlane.
@@ -101,8 +102,10 @@ func heardOf(ctx context.Context, hub *plugin.Hub, nodes int) bool {
 	return true
 }
 
-// agent is compare.Roles.Agent. Why it fails it says itself.
-func agent(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
-	os.Exit(agentd.Main(ctx, args, out, os.Stderr))
-	return nil
+// main is a program as a role. Why it fails it says itself.
+func main(program func(ctx context.Context, args []string, stdout, stderr io.Writer) int) children.Role {
+	return func(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
+		os.Exit(program(ctx, args, out, os.Stderr))
+		return nil
+	}
 }

@@ -50,10 +50,10 @@ type flags struct {
 // Main runs the program spazio-demo, and its children, the pods of this machine.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	burn.Init()
-	comparison.Init()
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
+	comparison.Init()
 	return command.Execute(ctx, newCommand(), args, stdout, stderr)
 }
 

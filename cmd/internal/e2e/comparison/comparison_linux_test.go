@@ -199,12 +199,87 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
+// The slices are guests of a host: what they take is the host's, and spazio-power has a
+// part in it.
+func TestOneHost(t *testing.T) {
+	tr := start(t, "compare", "--schedulers=spazio-energy", "--topology=one-host", "--runs=1", "--duration=2s", "--warm-up=1s", "--slices=1",
+		"--kill=0", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json")
+	if code := tr.end(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	}
+	if left := tr.left(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	var r schedulers.Outcome
+	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	run := r.Runs[0]
+	if run.CPU["power"] <= 0 || run.CPU["agent"] <= 0 || run.Bound != 9 || run.Requests < 20 {
+		t.Errorf("%+v", run)
+	}
+	if run.Joules < 10*run.Seconds-5 || run.Joules > 40*run.Seconds+5 {
+		t.Errorf("%v J in %v s", run.Joules, run.Seconds)
+	}
+}
+
+// Each part is measured in each round; with the application under load there is more than
+// without.
+func TestComponents(t *testing.T) {
+	tr := start(t, "compare", "components", "--runs=1", "--duration=1s", "--warm-up=500ms", "--rate=20", "--replicas=1", "--output=json")
+	if code := tr.end(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	}
+	if left := tr.left(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	var r schedulers.Components
+	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	cores := map[string]float64{}
+	for _, p := range r.Parts {
+		if len(p.Cores) != 1 || len(p.Watts) != 1 || p.Cores[0] <= 0 || p.Watts[0] < 9 {
+			t.Errorf("%+v", p)
+			continue
+		}
+		cores[p.Name] = p.Cores[0]
+	}
+	if len(cores) != 9 || cores["application under load"] < .04 { // 20 requests a second of 4 ms each, of which some are late
+		t.Errorf("%v", cores)
+	}
+}
+
+// Each guest is told its energy again and again.
+func TestGuests(t *testing.T) {
+	tr := start(t, "compare", "guests", "--counts=1,3", "--duration=5s", "--output=json")
+	if code := tr.end(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	}
+	if left := tr.left(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	var r schedulers.Guests
+	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	if len(r.Rows) != 2 || r.Rows[0].Guests != 1 || r.Rows[1].Guests != 3 {
+		t.Fatalf("%+v", r.Rows)
+	}
+	for _, row := range r.Rows {
+		if row.Publications < row.Guests || row.Least <= 0 || row.Most < row.Mean || row.Millicores <= 0 {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ flag, want string }{
 		{"--schedulers=other", "other"}, {"--runs=0", "--runs"}, {"--phases=sleep", "--phases"}, {"--preset=tree", "--preset"},
-		{"--output=xml", "--output"}, {"--slices=100000", "Slices"}, {"--most-late=2", "MostLate"}, {"--kill=22", "Kill"},
+		{"--output=xml", "--output"}, {"--slices=100000", "Slices"}, {"--most-late=2", "MostLate"}, {"--kill=22", "Kill"}, {"--topology=ring", "Topology"},
+		{"guests --counts=0", "Counts"}, {"guests --duration=1s", "Duration"}, {"components --runs=-1", "Runs"},
 	} {
-		tr := start(t, "compare", test.flag)
+		tr := start(t, append([]string{"compare"}, strings.Fields(test.flag)...)...)
 		if code := tr.end(t); code != command.ExitUsage || !strings.Contains(tr.said.String(), test.want) {
 			t.Errorf("%s: exit code %d, %s", test.flag, code, tr.said.String())
 		}
