@@ -59,12 +59,11 @@ func keepCookies(w http.ResponseWriter, header http.Header) {
 	}
 }
 
-// within returns the path, if it leads to a page of ours, else that of the first: a login
-// must not lead anywhere else.
+// within returns the path and the query, if they are those of a page of ours, else the path
+// of the first: a login must not lead anywhere else. A host is left aside.
 func within(path string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, Base) ||
-		strings.Contains(u.Path, "..") || strings.ContainsAny(path, "\\\r\n") || strings.HasPrefix(u.Path, Base+"login") {
+	if err != nil || u.Opaque != "" || !strings.HasPrefix(u.Path, Base) || strings.Contains(u.Path, "..") || u.Path == Base+"login" {
 		return Base
 	}
 	return u.RequestURI()

@@ -389,7 +389,7 @@ func TestScheduling(t *testing.T) {
 			t.Errorf("led to %s", p.path)
 		}
 		got, err := b.Store.Scheduling(t.Context(), "team", name)
-		if err != nil || name == "queue" && !cmp.Equal(got.Queue, []string{"team/b"}) || name == "slots" && (len(got.SchedulingSpec.Slots.Jobs) != 1 || got.SchedulingSpec.Slots.Jobs[0].Job != "team/b") {
+		if err != nil || name == "queue" && !cmp.Equal(got.Queue, []string{"team/b"}) || name == "slots" && (len(got.Slots.Jobs) != 1 || got.Slots.Jobs[0].Job != "team/b") {
 			t.Errorf("%s: %+v, %v", name, got.SchedulingSpec, err)
 		}
 		v.post("schedulings/team/"+name+"/release?job=team%2Fa", nil, 404)
@@ -472,7 +472,9 @@ func TestLogin(t *testing.T) {
 	v.post("login", url.Values{"token": {servertest.Unknown}}, 401).wants(t, "The token is not valid", `type="password"`, "!"+servertest.Unknown)
 	v.post("login", url.Values{"token": {"  "}}, 422).wants(t, "Enter a token")
 	for next, want := range map[string]string{
-		"/ui/matrix": "/ui/matrix", "https://evil.example/ui/": "/ui/", "//evil.example/ui/": "/ui/", `/\evil.example`: "/ui/", "/ui/../x": "/ui/", "": "/ui/", "/ui/login": "/ui/",
+		"/ui/matrix": "/ui/matrix", "https://evil.example/ui/matrix": "/ui/matrix", "//evil.example/ui/matrix": "/ui/matrix",
+		"//evil.example/": "/ui/", `/\evil.example`: "/ui/", "/ui/../x": "/ui/", "/ui/%2e%2e/x": "/ui/",
+		"": "/ui/", "/": "/ui/", "/ui/login": "/ui/", "/external/v1/overview": "/ui/", "javascript:alert(1)": "/ui/", "https:evil.example": "/ui/",
 	} {
 		if p := v.post("login", url.Values{"token": {servertest.Admin}, "next": {next}}, 200); p.path != want {
 			t.Errorf("%q leads to %s", next, p.path)
@@ -500,18 +502,24 @@ func TestForeignForms(t *testing.T) {
 	b := site(t)
 	b.Store.PutScheduling(wire.Scheduling{Meta: wire.Meta{Namespace: "team", Name: "now"}, SchedulingSpec: wire.SchedulingSpec{Testbed: "team/lab", Queue: []string{"team/b"}}})
 	v := visit(t, b, servertest.Admin)
-	// The handler by itself, too: it does not rely on the server around it.
-	alone := httptest.NewServer(ui.Handler(ui.Config{API: b.Server}))
+	// The handler by itself does not rely on the interface behind it, and does not ask it.
+	asked := 0
+	alone := httptest.NewServer(ui.Handler(ui.Config{API: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ })}))
 	defer alone.Close()
 	for _, base := range []string{b.URL, alone.URL} {
 		for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"https://evil.example"}}} {
-			r, err := http.NewRequest(http.MethodPost, base+"/ui/schedulings/team/now/delete", nil)
-			if err != nil {
-				t.Fatal(err)
+			for _, path := range []string{"schedulings/team/now/delete", "schedulings/team/now/release?job=team/b", "build", "jobs/team/a", "logout", "login"} {
+				r, err := http.NewRequest(http.MethodPost, base+"/ui/"+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header = header
+				v.do(r, 403)
 			}
-			r.Header = header
-			v.do(r, 403)
 		}
+	}
+	if asked != 0 {
+		t.Errorf("the interface was asked %d times", asked)
 	}
 	if _, err := b.Store.Scheduling(t.Context(), "team", "now"); err != nil {
 		t.Error(err)
@@ -522,7 +530,14 @@ func TestHeaders(t *testing.T) {
 	b := site(t)
 	v := visit(t, b, servertest.Admin)
 	page := v.get("", 200)
-	for _, a := range []answer{page, v.get("nowhere", 404), visit(t, b, "").get("", 200)} {
+	// The headers are the handler's own, not those of the server around it.
+	alone := httptest.NewServer(ui.Handler(ui.Config{API: b.Server}))
+	defer alone.Close()
+	r, err := http.NewRequest(http.MethodGet, alone.URL+"/ui/login", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []answer{page, v.get("nowhere", 404), visit(t, b, "").get("", 200), v.do(r, 200)} {
 		csp := a.header.Get("Content-Security-Policy")
 		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
 			if !strings.Contains(csp, part) {

@@ -223,7 +223,6 @@ func withUI(c *server.Config) {
 func serve(t testing.TB) *servertest.Bench {
 	t.Helper()
 	b := servertest.Start(t, withUI)
-	b.Store.Now = nil
 	stage(b.Store)
 	return b
 }

@@ -48,6 +48,7 @@ func TestFollowedIsRead(t *testing.T) {
 		settle(bench.Store, mark)
 		if path == "" {
 			b.until(`["testbeds", "jobs", "schedulings"].every((l) => document.querySelector('[data-list="' + l + '"]').textContent.includes("` + mark + `"))`)
+			b.until(`document.querySelector('td[data-slot="` + mark + `-00/0"]') !== null`)
 		} else {
 			b.until(`document.querySelector("main").textContent.includes("` + mark + `")`)
 		}
@@ -127,7 +128,7 @@ func disturb(store *servertest.Store, rng *rand.Rand) {
 			SchedulingSpec: wire.SchedulingSpec{Testbed: "default/cluster", Queue: []string{"default/kmeans"}, Priority: int32(rng.IntN(9)), Exclusive: rng.IntN(2) == 0},
 			State:          []string{"", "Acquiring", "Submitting", "Completed", "Failed"}[rng.IntN(5)]}
 		if rng.IntN(2) == 0 {
-			s.Queue, s.SchedulingSpec.Slots = nil, &wire.SlotBased{Mode: []string{"", "Relaxed"}[rng.IntN(2)], Jobs: []wire.SlotJob{{Job: "default/kmeans"}}}
+			s.Queue, s.Slots = nil, &wire.SlotBased{Mode: []string{"", "Relaxed"}[rng.IntN(2)], Jobs: []wire.SlotJob{{Job: "default/kmeans"}}}
 		}
 		for range rng.IntN(4) {
 			s.Jobs = append(s.Jobs, wire.SchedulingJob{Job: fmt.Sprintf("default/job-%d", rng.IntN(100)), State: []string{"", "Running", "Completed"}[rng.IntN(3)], Slots: []string{"worker-00/0"}})

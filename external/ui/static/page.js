@@ -27,8 +27,8 @@ function span(seconds) {
 const took = (r) => (r.started && r.finished ? span((Date.parse(r.finished) - Date.parse(r.started)) / 1000) : "");
 
 function hrefOf(kind, name) {
-  const at = name?.indexOf("/") ?? -1;
-  return at < 0 ? "" : `/ui/${kind}/${encodeURIComponent(name.slice(0, at))}/${encodeURIComponent(name.slice(at + 1))}`;
+  const [, ns, rest] = /^([^/]*)\/(.*)$/s.exec(name) ?? [];
+  return ns === undefined ? "" : `/ui/${kind}/${encodeURIComponent(ns)}/${encodeURIComponent(rest)}`;
 }
 
 const link = (kind, name) => ({ text: name, href: hrefOf(kind, name) });
@@ -73,7 +73,6 @@ function runFields(r) {
 }
 
 const conditionFields = (c) => ({ ...c, since: clock(c.since) });
-
 const memberFields = (scheduling) => (j) => ({
   job: link("jobs", j.job), state: badge(j.state || "waiting", tone(j.state)), slots: j.slots?.join(" "),
   release: { href: `${scheduling}/release?job=${encodeURIComponent(j.job)}`, unseen: " " + j.job },
@@ -120,7 +119,6 @@ function showList(name, list) {
   if (card) card.hidden = !empty.hidden;
 }
 
-// keep is the row of an object in a list, made or removed as need be.
 function keep(name, key, deleted) {
   const list = $(`[data-list="${name}"]`);
   if (!list) return null;
@@ -156,7 +154,7 @@ function speak() {
   quiet = setTimeout(speak, 2000);
 }
 
-// announceState tells of a state that has changed since it was last seen, not of the first.
+// announceState tells of states that differ from those seen before.
 const seen = new Map();
 
 function announceState(what, key, state) {
@@ -203,7 +201,7 @@ class Grid {
     cell.focus();
   }
 
-  // tell says of a cell, to those who see, all that is known of its slot.
+  // tell shows all that is known of a cell's slot.
   tell(cell) {
     const s = this.slots.get(cell?.dataset.slot);
     if (!s) return;
@@ -224,7 +222,7 @@ class Grid {
     if (!cell || e.altKey || e.metaKey) return;
     const rows = [...this.body.rows], row = cell.parentElement, y = rows.indexOf(row), x = cell.cellIndex, last = row.cells.length - 1;
     const to = (y, x) => rows[Math.min(rows.length - 1, Math.max(0, y))].cells[x];
-    const dense = this.table.classList.contains("dense"), line = dense ? this.across() : 1;
+    const line = this.across(), dense = line > 1;
     let next;
     switch (e.key) {
       case "ArrowRight": next = x < last ? to(y, x + 1) : dense && y + 1 < rows.length ? to(y + 1, 1) : cell; break;
@@ -334,7 +332,7 @@ class Grid {
     if (!cell) return;
     cell.replaceChildren();
     cell.className = "none";
-    for (const a of ["data-slot", "data-state", "data-entry", "data-plan", "aria-selected"]) cell.removeAttribute(a);
+    for (const a of ["data-slot", "data-state", "data-entry", "aria-selected"]) cell.removeAttribute(a);
     const row = cell.parentElement;
     if ($("td[data-slot]", row)) return;
     this.rows.delete(row.dataset.node);
@@ -370,12 +368,15 @@ const sectionOf = (key) => $$("[data-testbed]").find((s) => s.dataset.testbed ==
 
 // --- What the watch tells.
 
+const known = new Map(); // slots by ID, by test bed
+
 const take = {
   testbeds(t, deleted) {
     const key = nameOf(t);
     if (page === "build") return builder?.testbed(t, deleted);
     const section = keep("testbeds", key, deleted);
     if (!section) return;
+    if (!grids.has(section)) gridOf(section).take({ slots: [...(known.get(key)?.values() ?? [])] });
     section.setAttribute("aria-label", "Test bed " + key);
     $("table.grid", section).setAttribute("aria-label", `Slots of ${key}, node by position`);
     fill(section, {
@@ -387,8 +388,14 @@ const take = {
     announceState("Test bed", key, t.ready ? "ready" : "not ready");
   },
   slots(t, deleted) {
-    if (!deleted) gridOf(sectionOf(nameOf(t)))?.take(t);
-    if (page === "build") builder?.mark();
+    const key = nameOf(t), grid = gridOf(sectionOf(key));
+    if (deleted) t = {};
+    // They may come before their test bed does.
+    if (!t.partial) known.set(key, new Map());
+    for (const s of t.slots ?? []) known.get(key)?.set(s.id, s);
+    for (const id of t.gone ?? []) known.get(key)?.delete(id);
+    grid?.take(t);
+    builder?.mark();
   },
   jobs(j, deleted) {
     const fields = jobFields(j);
@@ -419,10 +426,9 @@ function oneJob(j, fields, deleted) {
   fillList("conditions", j.conditions ?? [], conditionFields);
   announceState("Job", nameOf(j), fields.state.text);
   const area = $("#external");
-  const text = JSON.stringify(j.externalScheduler ?? {}, null, 2);
   // What somebody is editing stays; the version then says that it is not of what is there.
   if (area.value === area.defaultValue && document.activeElement !== area) {
-    if (JSON.stringify(JSON.parse(area.value || "{}")) !== JSON.stringify(j.externalScheduler ?? {})) area.value = area.defaultValue = text;
+    area.value = area.defaultValue = JSON.stringify(j.externalScheduler ?? {}, null, 2);
     area.form.elements.version.value = j.resourceVersion;
   }
 }
@@ -459,17 +465,17 @@ function showLink(state, heard) {
 }
 
 function showProblem(kind, problem) {
-  announce("problem" + kind, `You cannot follow ${kind}: ${problem.detail || problem.title}`);
   const is = $("#freshness");
   is.dataset.link = "refused";
-  setText(is, `Not live: ${problem.title}`);
+  setText(is, `Not live: ${kind}: ${problem.title}`);
+  announce("link", is.textContent);
 }
 
 // --- Asking before something ends.
 
 function askFirst(e) {
   const to = e.target.closest("a[data-confirm]"), dialog = $("#confirm");
-  if (!to || e.ctrlKey || e.metaKey || e.shiftKey || !dialog.showModal) return;
+  if (!to || e.ctrlKey || e.metaKey || e.shiftKey) return;
   e.preventDefault();
   const verb = to.dataset.confirm, { dataset } = dialog;
   $("form", dialog).action = to.getAttribute("href");
@@ -477,6 +483,7 @@ function askFirst(e) {
   setText($("#confirm-text"), dataset["text" + verb]);
   setText($("#confirm-yes"), dataset["yes" + verb]);
   dialog.showModal();
+  $("#confirm-title").focus(); // not a button: the key that is down would press it
 }
 
 // --- The builder.
@@ -520,7 +527,7 @@ class Builder {
     for (const e of this.list.children) e.classList.toggle("edited", e === entry);
   }
 
-  // press does what the buttons of rows do without asking the server.
+  // press does what the buttons of rows do.
   press(e) {
     const [op] = (e.submitter?.value ?? "").split(":"), row = e.submitter?.closest(".entry");
     if (op === "create" || op === "show") return;
@@ -539,7 +546,7 @@ class Builder {
     this.plan();
   }
 
-  // pick gives the slot under the key or the pointer to the row that was edited last.
+  // pick gives a slot to the row that was edited last, or takes it back.
   pick(e) {
     const cell = e.target.closest("td[data-slot]");
     if (!cell || !$("#by-slots").checked) return;
@@ -553,7 +560,7 @@ class Builder {
     this.later();
   }
 
-  // mark shows in the grid whose each slot is: by the form, or by the plan.
+  // mark shows whose each slot is by the form, or the plan.
   mark() {
     const grid = gridOf($("table.grid", this.picker) && this.picker);
     if (!grid) return;
@@ -583,8 +590,7 @@ class Builder {
     this.soon = setTimeout(() => this.plan(), 250);
   }
 
-  // plan asks what the form would lead to. An answer that a later question has overtaken is
-  // left aside.
+  // plan asks what the form would lead to. Answers that come too late are left aside.
   async plan() {
     clearTimeout(this.soon);
     const asked = (this.asked = (this.asked ?? 0) + 1), fields = new FormData(this.form);
@@ -596,7 +602,7 @@ class Builder {
       plan = await answer.json();
       if (!answer.ok) plan = { summary: plan.detail || plan.title, problems: plan.causes ?? [], rows: [] };
     } catch {
-      plan = { summary: "The plan cannot be had at the moment.", problems: [], rows: [] };
+      plan = { summary: "There is no plan at the moment.", problems: [], rows: [] };
     }
     if (asked === this.asked) this.showPlan(plan);
   }

@@ -4,9 +4,9 @@
 const silence = 25_000;
 
 export class Watch {
-  // told is called with (kind, object, deleted) for each change, link with the state of the
-  // connection: "live", "stale", "ended" (no session) or "refused", and since when it is so;
-  // problem with (kind, problem) for what cannot be watched.
+  // told(kind, object, deleted) hears of changes, problem(kind, problem) of what cannot be
+  // watched, link(state, heard) whether it is "live", "stale", "ended" (no session) or
+  // "refused", and when something was heard last.
   constructor({ told, link, problem }) {
     Object.assign(this, { told, link, problem });
     this.subscriptions = new Map();
