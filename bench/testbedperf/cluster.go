@@ -52,6 +52,7 @@ type cluster struct {
 	objects  dynamic.Interface
 	lives    *lives
 	writes   atomic.Int64 // of spazio-testbed
+	programs []*started   // those that run
 	dir      string
 	progress io.Writer
 	o        options
@@ -196,6 +197,7 @@ func (c *cluster) apply(ctx context.Context, resource, kind string, object metav
 
 // started is one of our programs.
 type started struct {
+	name    string
 	process *exec.Cmd
 	log     *os.File
 }
@@ -219,18 +221,23 @@ func (c *cluster) run(ctx context.Context, name, path, user string, arguments ..
 	for i := range arguments {
 		arguments[i] = strings.ReplaceAll(arguments[i], "KUBECONFIG", kubeconfig)
 	}
-	s = &started{}
+	s = &started{name: name}
 	if s.log, err = os.Create(filepath.Join(c.dir, name+".log")); err != nil {
 		return nil, err
 	}
 	s.process = exec.CommandContext(ctx, path, arguments...)
 	s.process.Stdout, s.process.Stderr = s.log, s.log
 	s.process.Cancel = func() error { return s.process.Process.Signal(syscall.SIGTERM) }
-	return s, s.process.Start()
+	if err := s.process.Start(); err != nil {
+		return nil, err
+	}
+	c.programs = append(c.programs, s)
+	return s, nil
 }
 
 // stop ends the program, and says how it fared if that was not well.
-func (s *started) stop() error {
+func (c *cluster) stop(s *started) error {
+	c.programs = slices.DeleteFunc(c.programs, func(other *started) bool { return other == s })
 	_ = s.process.Process.Signal(syscall.SIGTERM)
 	err := s.process.Wait()
 	text, _ := os.ReadFile(s.log.Name())

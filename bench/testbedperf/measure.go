@@ -89,7 +89,7 @@ func measure(ctx context.Context, o options, progress io.Writer) (r *result, err
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, scheduler.stop()) }()
+	defer func() { err = errors.Join(err, c.stop(scheduler)) }()
 
 	var s samples
 	defer func() { r.add(s.rows()...) }()
@@ -120,7 +120,7 @@ func (c *cluster) pair(ctx context.Context, first bool, s *samples, r *result) (
 	stopped := false
 	defer func() {
 		if !stopped {
-			err = errors.Join(err, operator.stop())
+			err = errors.Join(err, c.stop(operator))
 		}
 	}()
 	seconds, err := c.bindGhosts(ctx)
@@ -140,7 +140,7 @@ func (c *cluster) pair(ctx context.Context, first bool, s *samples, r *result) (
 	}
 	// What comes next puts pods into slots itself, and takes the ghosts away.
 	stopped = true
-	if err := operator.stop(); err != nil {
+	if err := c.stop(operator); err != nil {
 		return err
 	}
 	if rate, err = c.intoSlots(ctx, first, r); err != nil {

@@ -74,7 +74,7 @@ func plainPod(name string) *corev1.Pod {
 
 // submit makes pods as fast as it can, and says how many a second were bound.
 func (c *cluster) submit(ctx context.Context, count int, pod func(i int) *corev1.Pod) (rate float64, err error) {
-	begin := time.Now()
+	begin, used := time.Now(), c.use()
 	names := make([]string, count)
 	if err := inParallel(ctx, count, func(i int) error {
 		p := pod(i)
@@ -93,7 +93,9 @@ func (c *cluster) submit(ctx context.Context, count int, pod func(i int) *corev1
 		}
 		return true
 	})
-	return float64(count) / time.Since(begin).Seconds(), err
+	rate = float64(count) / time.Since(begin).Seconds()
+	fmt.Fprintf(c.progress, "%d pods: %v\n", count, used)
+	return rate, err
 }
 
 // remove deletes pods, and returns when they are gone.
@@ -212,6 +214,7 @@ func jobName(i int) string { return "job-" + strconv.Itoa(i) }
 
 // compete makes schedulings at once, of other jobs in each round, and removes them.
 func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) ([]float64, error) {
+	used := c.use()
 	begins, mine := make([]time.Time, c.o.competing), make([][]types.UID, c.o.competing)
 	if err := inParallel(ctx, c.o.competing, func(k int) error {
 		s := &v1alpha1.Scheduling{
@@ -247,10 +250,14 @@ func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) ([]f
 		}
 		seconds = append(seconds, last.Sub(begins[k]).Seconds())
 	}
+	fmt.Fprintf(c.progress, "taking slots: %v\n", used)
+	begin, used := time.Now(), c.use()
 	if err := c.removeAll(ctx, v1alpha1.Schedulings); err != nil {
 		return nil, err
 	}
-	return seconds, c.lives.until(ctx, "nothing runs jobs", func() bool { return len(c.lives.made) == 0 })
+	err := c.lives.until(ctx, "nothing runs jobs", func() bool { return len(c.lives.made) == 0 })
+	fmt.Fprintf(c.progress, "giving them back: %.1f s; %v\n", time.Since(begin).Seconds(), used)
+	return seconds, err
 }
 
 // removeAll deletes all objects of a kind, and returns when they are gone.

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/bench/internal/process"
+)
+
+// usage is the processor time that something takes, of this program with its control
+// plane and of each of our programs: unlike the time by the wall it says something on a
+// machine that does other things, too. Not safe for concurrent use.
+type usage struct {
+	of     []watched
+	before []float64 // s
+}
+
+// watched is a process that is looked at.
+type watched struct {
+	name string
+	pid  int
+}
+
+// use begins to measure.
+func (c *cluster) use() *usage {
+	u := &usage{of: []watched{{"control plane", os.Getpid()}}}
+	for _, s := range c.programs {
+		u.of = append(u.of, watched{s.name, s.process.Process.Pid})
+	}
+	u.before = u.now()
+	return u
+}
+
+func (u *usage) now() []float64 {
+	all := make([]float64, len(u.of))
+	for i, p := range u.of {
+		if d, err := process.CPU(p.pid); err == nil {
+			all[i] = d.Seconds()
+		}
+	}
+	return all
+}
+
+// String says what was used since.
+func (u *usage) String() string {
+	var parts []string
+	for i, now := range u.now() {
+		parts = append(parts, fmt.Sprintf("%s %.2f", u.of[i].name, now-u.before[i]))
+	}
+	slices.Sort(parts)
+	return "processor seconds: " + strings.Join(parts, ", ")
+}
