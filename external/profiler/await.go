@@ -3,23 +3,26 @@ package profiler
 import (
 	"context"
 	"errors"
-	"net/http"
-	"time"
 
+	"github.com/spazio-scheduler/spazio/external/client"
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/testbed"
 )
 
 // await follows a scheduling until done says so, of nil once it is no more, and returns it
 // as it was then.
 func (p *Profiler) await(ctx context.Context, name string, done func(*wire.Scheduling) (bool, error)) (*wire.Scheduling, error) {
-	for {
-		s, err := p.c.Client.Scheduling(ctx, p.c.Namespace, name)
-		now := &s
-		if isStatus(err, http.StatusNotFound) {
-			now, err = nil, nil
-		}
+	scope := client.Scope{Kinds: []wire.Kind{wire.Schedulings}, Namespace: p.c.Namespace, Names: []string{name}, Lost: func(err error) {
+		p.c.Logger.Warn("the interface is out of reach, and asked again", "error", err)
+	}}
+	full := testbed.Name{Namespace: p.c.Namespace, Name: name}
+	for view, err := range p.c.Client.Watch(ctx, scope) {
 		if err != nil {
 			return nil, err
+		}
+		var now *wire.Scheduling
+		if s, there := view.Scheduling(full); there {
+			now = &s
 		}
 		ok, err := done(now)
 		var failed *FailedError
@@ -29,10 +32,6 @@ func (p *Profiler) await(ctx context.Context, name string, done func(*wire.Sched
 		if ok || err != nil {
 			return now, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(200 * time.Millisecond):
-		}
 	}
+	return nil, context.Cause(ctx)
 }

@@ -86,7 +86,7 @@ func (p *Profiler) run(ctx context.Context, testbed, prefix string, pairs []colo
 	if err != nil {
 		return Outcome{}, err
 	}
-	ended, err := p.await(ctx, name, over)
+	ended, err := p.await(ctx, name, over(made.UID))
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -131,21 +131,31 @@ func (p *Profiler) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// over says whether a scheduling has come to its end, which is an error if it was deleted
-// or can't be carried out.
-func over(s *wire.Scheduling) (bool, error) {
-	switch {
-	case s == nil || s.Deleting:
-		return true, &FailedError{Reason: "it was deleted by somebody"}
-	case s.State == "Completed" || s.State == "Failed":
-		return true, nil
-	}
-	for _, c := range s.Conditions {
-		if c.Type == "Feasible" && c.Status == "False" {
-			return true, &FailedError{Reason: c.Reason + ": " + c.Message}
+// over returns what says whether a scheduling that was made has come to its end, which is an
+// error if it was deleted or can't be carried out. A replica may not have heard of it yet,
+// or only of one of its name before it.
+func over(uid string) func(*wire.Scheduling) (bool, error) {
+	known := false
+	return func(s *wire.Scheduling) (bool, error) {
+		if s != nil && s.UID != uid {
+			s = nil
 		}
+		switch {
+		case s == nil && !known:
+			return false, nil
+		case s == nil || s.Deleting:
+			return true, &FailedError{Reason: "it was deleted by somebody"}
+		case s.State == "Completed" || s.State == "Failed":
+			return true, nil
+		}
+		known = true
+		for _, c := range s.Conditions {
+			if c.Type == "Feasible" && c.Status == "False" {
+				return true, &FailedError{Reason: c.Reason + ": " + c.Message}
+			}
+		}
+		return false, nil
 	}
-	return false, nil
 }
 
 // outcome reads how the jobs of a scheduling that has ended fared.
