@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -125,4 +126,22 @@ func (w *world) eventually(what string, holds func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// sourceVersion is the version of an object of a source, "" of one that is not there.
+func sourceVersion(source *fcache.FakeControllerSource, name string) string {
+	list, err := source.List(metav1.ListOptions{})
+	if err != nil {
+		return ""
+	}
+	all, err := meta.ExtractList(list)
+	if err != nil {
+		return ""
+	}
+	for _, o := range all {
+		if of := o.(client.Object); of.GetName() == name {
+			return of.GetResourceVersion()
+		}
+	}
+	return ""
 }

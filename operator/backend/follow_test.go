@@ -1,0 +1,358 @@
+package backend_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	fcache "k8s.io/client-go/tools/cache/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// log is what a Follow has told. Safe for concurrent use.
+type log struct {
+	mu      sync.Mutex
+	changes []server.Change
+	synced  int // how many came before
+}
+
+// follow follows until the test ends.
+func (w *world) follow() *log {
+	l := &log{synced: -1}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- w.store.Follow(ctx, func(c server.Change) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.changes = append(l.changes, c)
+		}, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.synced = len(l.changes)
+		})
+	}()
+	w.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Error(err)
+		}
+	})
+	return l
+}
+
+func (l *log) all() []server.Change {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]server.Change(nil), l.changes...)
+}
+
+func (l *log) isSynced() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.synced >= 0
+}
+
+// mirror is what somebody knows who was told changes: of each object its version.
+type mirror map[string]string
+
+func keyOf(kind wire.Kind, uid string) string { return string(kind) + " " + uid }
+
+// take applies a change, and says what is wrong with it.
+func (m mirror) take(c *server.Change) string {
+	key := keyOf(c.Kind, c.UID)
+	_, known := m[key]
+	switch c.Type {
+	case wire.Bookmark:
+		return ""
+	case wire.Deleted:
+		delete(m, key)
+	default:
+		m[key] = versionOf(c.Object)
+	}
+	if known != (c.Type != wire.Added) {
+		return fmt.Sprintf("%s of %s %s, known %v", c.Type, c.Kind, c.Name, known)
+	}
+	return ""
+}
+
+func versionOf(object any) string {
+	switch o := object.(type) {
+	case wire.Testbed:
+		return o.ResourceVersion
+	case wire.Job:
+		return o.ResourceVersion
+	case wire.Scheduling:
+		return o.ResourceVersion
+	case wire.TestbedSlots:
+		text := ""
+		for _, s := range o.Slots {
+			text += s.ID + s.State.String() + s.PodUID + ","
+		}
+		return text
+	}
+	return "?"
+}
+
+// Whatever happens, gaps in which the cache hears nothing included, who was told all knows
+// what there is; who goes on with what another was told, from the newest version that he
+// knows of each kind, does so too, and is told nothing twice.
+func TestFollow(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { follow(t, rand.New(rand.NewPCG(seed, 21))) })
+	}
+}
+
+func follow(t *testing.T, rng *rand.Rand) {
+	w := newWorld(t, interceptor.Funcs{})
+	sources := map[wire.Kind]*fcache.FakeControllerSource{wire.Testbeds: w.testbeds, wire.Jobs: w.jobs, wire.Schedulings: w.schedulings}
+	there := map[wire.Kind]map[string]client.Object{wire.Testbeds: {}, wire.Jobs: {}, wire.Schedulings: {}}
+	serial := 0
+	// step changes one object of a kind; in a gap nobody hears of it.
+	step := func(kind wire.Kind, gap bool) {
+		source, all := sources[kind], there[kind]
+		name := fmt.Sprint("o", rng.IntN(4))
+		o := all[name]
+		if o != nil {
+			o = o.DeepCopyObject().(client.Object)
+		}
+		do := map[string]func(runtime.Object){"add": source.Add, "modify": source.Modify, "delete": source.Delete}
+		if gap {
+			do = map[string]func(runtime.Object){"add": source.AddDropWatch, "modify": source.ModifyDropWatch, "delete": source.DeleteDropWatch}
+		}
+		switch {
+		case o == nil:
+			serial++
+			switch kind {
+			case wire.Testbeds:
+				tb := &v1alpha1.Testbed{Spec: v1alpha1.TestbedSpec{SlotsPerNode: intstr.FromInt32(2), MaxSlots: 5000}}
+				tb.Status.Nodes = []v1alpha1.TestbedNode{{Name: "n", Slots: 2, Wanted: 2}}
+				o = tb
+			case wire.Jobs:
+				o = &v1alpha1.BatchJob{}
+			default:
+				o = &v1alpha1.Scheduling{}
+			}
+			o.SetNamespace("lab")
+			o.SetName(name)
+			o.SetUID(types.UID(fmt.Sprint("u", serial)))
+			all[name] = o
+			do["add"](o)
+		case rng.IntN(3) == 0:
+			delete(all, name)
+			do["delete"](o)
+		default:
+			all[name] = o
+			do["modify"](o)
+		}
+	}
+	kinds := []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}
+	for range 10 {
+		step(kinds[rng.IntN(3)], false)
+	}
+	first := w.follow()
+	w.start()
+	w.eventually("the first is synced", first.isSynced)
+	second := w.follow()
+	w.eventually("the second is synced", second.isSynced)
+
+	// settled waits until a log says what there is, and returns what it has told.
+	settled := func(l *log) (mirror, []server.Change) {
+		t.Helper()
+		var known mirror
+		var changes []server.Change
+		w.eventually("a follower knows what there is", func() bool {
+			changes = l.all()
+			known = mirror{}
+			for i := range changes {
+				if wrong := known.take(&changes[i]); wrong != "" {
+					t.Fatal(wrong)
+				}
+			}
+			n := 0
+			for _, kind := range kinds {
+				for _, o := range there[kind] {
+					version := known[keyOf(kind, string(o.GetUID()))]
+					if version != sourceVersion(sources[kind], o.GetName()) {
+						return false
+					}
+					n++
+				}
+			}
+			for key := range known {
+				if key[:5] != "slots" {
+					n--
+				}
+			}
+			return n == 0
+		})
+		return known, changes
+	}
+	type point struct {
+		known  mirror
+		newest map[wire.Kind]string
+	}
+	var points []point
+	for round := range 6 {
+		gap := wire.Kind("")
+		if round%3 == 2 {
+			gap = kinds[rng.IntN(3)]
+		}
+		for range 12 {
+			kind := kinds[rng.IntN(3)]
+			step(kind, kind == gap)
+		}
+		if gap != "" {
+			sources[gap].ResetWatch()
+		}
+		known, changes := settled(first)
+		settled(second)
+		p := point{mirror{}, map[wire.Kind]string{}}
+		for key, version := range known {
+			if key[:5] != "slots" {
+				p.known[key] = version
+			}
+		}
+		for _, c := range changes {
+			if c.Kind != wire.Slots {
+				p.newest[c.Kind] = c.Version
+			}
+		}
+		points = append(points, p)
+	}
+	last, changes := settled(first)
+	_, others := settled(second)
+	for i, l := range [][]server.Change{changes, others} {
+		ordered(t, l, []*log{first, second}[i].synced)
+	}
+	for i, p := range points {
+		for k := range others {
+			c := &others[k]
+			if c.Kind == wire.Slots || k < second.synced {
+				continue
+			}
+			if order, err := server.CompareVersions(c.Version, p.newest[c.Kind]); err == nil && order <= 0 {
+				continue
+			}
+			if wrong := p.known.take(c); wrong != "" {
+				t.Errorf("who resumes from point %d is told: %s", i, wrong)
+			}
+		}
+		for key, version := range last {
+			if key[:5] != "slots" && p.known[key] != version {
+				t.Errorf("who resumes from point %d knows %s at %q, want %q", i, key, p.known[key], version)
+			}
+			delete(p.known, key)
+		}
+		if len(p.known) > 0 {
+			t.Errorf("who resumes from point %d knows what is gone: %v", i, p.known)
+		}
+	}
+}
+
+// ordered: bookmarks of the kinds come before synced, versions of a kind don't fall.
+func ordered(t *testing.T, changes []server.Change, synced int) {
+	t.Helper()
+	newest, marks := map[wire.Kind]string{}, map[wire.Kind]bool{}
+	for i, c := range changes {
+		if c.At.IsZero() {
+			t.Errorf("%+v came at no time", c)
+		}
+		if c.Type == wire.Bookmark {
+			marks[c.Kind] = i < synced
+		}
+		if i < synced || c.Kind == wire.Slots {
+			continue
+		}
+		if order, err := server.CompareVersions(c.Version, newest[c.Kind]); newest[c.Kind] != "" && (err != nil || order < 0) {
+			t.Errorf("%s %s %s at %s comes after %s", c.Type, c.Kind, c.Name, c.Version, newest[c.Kind])
+		}
+		newest[c.Kind] = c.Version
+	}
+	if diff := cmp.Diff(map[wire.Kind]bool{wire.Testbeds: true, wire.Jobs: true, wire.Schedulings: true}, marks); diff != "" {
+		t.Errorf("bookmarks before synced: %s", diff)
+	}
+}
+
+// Slots follow pods, many of which go together, and those whose Testbed comes later.
+func TestFollowSlots(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	w.start()
+	l := w.follow()
+	w.eventually("it is synced", l.isSynced)
+	const slots = 200
+	pod := func(i int) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "lab", Name: fmt.Sprint("ghost-", i), UID: types.UID(fmt.Sprint("p", i)),
+				Labels:      map[string]string{v1alpha1.LabelTestbedUID: "u", v1alpha1.LabelRole: v1alpha1.RoleGhost},
+				Annotations: map[string]string{v1alpha1.AnnotationSlot: fmt.Sprintf("n%d/%d", i/2, i%2)},
+			},
+			Spec: corev1.PodSpec{NodeName: fmt.Sprint("n", i/2)},
+		}
+	}
+	for i := range slots {
+		w.pods.Add(pod(i))
+	}
+	bed := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "bed", UID: "u"}}
+	bed.Spec.SlotsPerNode, bed.Spec.MaxSlots = intstr.FromInt32(2), 5000
+	for i := range slots / 2 {
+		bed.Status.Nodes = append(bed.Status.Nodes, v1alpha1.TestbedNode{Name: fmt.Sprint("n", i), ID: int32(i), Slots: 2, Wanted: 2})
+	}
+	w.testbeds.Add(bed)
+	told := func() (last *wire.TestbedSlots, times int, kinds map[string]int) {
+		kinds = map[string]int{}
+		for _, c := range l.all() {
+			if c.Kind == wire.Slots {
+				s := c.Object.(wire.TestbedSlots)
+				last, times = &s, times+1
+				kinds[c.Type]++
+			}
+		}
+		return last, times, kinds
+	}
+	free := func() int {
+		last, _, _ := told()
+		n := 0
+		for i := 0; last != nil && i < len(last.Slots); i++ {
+			if last.Slots[i].State.String() == "free" {
+				n++
+			}
+		}
+		return n
+	}
+	w.eventually("all slots are free", func() bool { return free() == slots })
+	for i := range slots / 2 {
+		w.pods.Delete(pod(i))
+	}
+	w.eventually("half of them are", func() bool { return free() == slots/2 })
+	got, err := w.store.Slots(t.Context(), "lab", "bed")
+	last, times, kinds := told()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, *last); diff != "" {
+		t.Errorf("what is told is not what is read: %s", diff)
+	}
+	if times > slots/2 || kinds[wire.Added] != 1 {
+		t.Errorf("slots were told %d times, of %d changes: %v", times, 3*slots/2+1, kinds)
+	}
+	w.testbeds.Delete(bed)
+	w.eventually("the slots are gone", func() bool {
+		_, _, kinds := told()
+		return kinds[wire.Deleted] == 1
+	})
+}
