@@ -20,7 +20,7 @@ import (
 // run measures each number of guests. What it started has ended when it returns, and its
 // directory is gone.
 func run(ctx context.Context, o options, progress io.Writer) (r result, err error) {
-	dir, err := os.MkdirTemp(memory(), "spazio-guestpower-")
+	dir, err := os.MkdirTemp(memory(), fmt.Sprintf("spazio-guestpower-%d-", os.Getpid()))
 	if err != nil {
 		return r, err
 	}

@@ -398,7 +398,7 @@ func TestTreeWarns(t *testing.T) {
 			continue
 		}
 		if dir == "/dev/shm" {
-			if dir, err = os.MkdirTemp(dir, "spazio-share-"); err != nil {
+			if dir, err = os.MkdirTemp(dir, "spazio-share-"); err != nil { //nolint:usetesting // on tmpfs
 				t.Log(err)
 				continue
 			}
@@ -544,7 +544,7 @@ func TestTreeUnderFire(t *testing.T) {
 // memory is a directory on tmpfs where there is one.
 func memory(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "spazio-share-")
+	dir, err := os.MkdirTemp("/dev/shm", "spazio-share-") //nolint:usetesting // on tmpfs
 	if err != nil {
 		return t.TempDir()
 	}
