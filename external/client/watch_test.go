@@ -44,14 +44,20 @@ func ExampleClient_Watch() {
 			job, _ := view.Job(change.Name)
 			fmt.Println(change.Type, change.Name, job.State)
 		}
-		if job, ok := view.Job(testbed.Name{Namespace: "team", Name: "job"}); ok && job.State == "Running" {
+		job, ok := view.Job(testbed.Name{Namespace: "team", Name: "job"})
+		if !ok {
 			break
 		}
-		store.PutJob(jobIn("Running"))
+		if job.State == "Ready" {
+			store.PutJob(jobIn("Running"))
+		} else {
+			store.Remove(wire.Jobs, "team", "job")
+		}
 	}
 	// Output:
 	// ADDED team/job Ready
 	// MODIFIED team/job Running
+	// DELETED team/job
 }
 
 func exampleServer() (url string, _ *servertest.Store, end func()) {

@@ -295,6 +295,9 @@ func (c *client) read(t *testing.T) bool {
 				fail("back or repeated", next)
 			}
 			if e.Kind == wire.Slots {
+				if known && version(next) < version(before) {
+					fail("back", next)
+				}
 				next.slots = before.slots.Apply(next.slots)
 				if known && cmp.Equal(next.slots.Slots, before.slots.Slots) && version(next) == version(before) {
 					fail("repeated", next)
