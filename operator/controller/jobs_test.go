@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
@@ -379,6 +380,41 @@ func TestNameTaken(t *testing.T) {
 	l.settle()
 	if children := l.children(); len(children) != 1 || children[0].Name != "a-r1" {
 		t.Errorf("left are %+v", children)
+	}
+}
+
+// An application that was created though nobody was told, and that the cache does not
+// show, is the job's all the same: there is no fault in finding it.
+func TestOwnApplicationIsThere(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	cut := 0
+	l.fail = func(write string) error {
+		if write == "create Job a-r1" {
+			if cut++; cut == 1 {
+				return errAfter
+			}
+		}
+		return nil
+	}
+	caches := &behind{l, map[string]client.Client{}}
+	caches.catchUp("Job") // as it is now: there is none
+	l.jobs.cached, l.schedulings.cached = stored{caches}, caches
+	for range 20 {
+		caches.catchUp("Testbed", "BatchJob", "Scheduling", "Pod")
+		_, _ = l.act(l.schedulings, "s")
+		_, _ = l.act(l.jobs, "a")
+		l.grant()
+	}
+	job := l.job("a")
+	children := l.children()
+	if cut < 2 || l.created["a-r1"] != 1 || len(children) != 1 {
+		t.Fatalf("created by %d requests, of which %d did, and there are %d", cut, l.created["a-r1"], len(children))
+	}
+	if job.Status.State != v1alpha1.BatchJobSubmitted || len(job.Status.Runs) != 1 || job.Status.Runs[0].Outcome != "" {
+		t.Errorf("%s: %+v", job.Status.State, job.Status.Runs)
+	}
+	if app := job.Status.Application; app == nil || app.UID != children[0].UID {
+		t.Errorf("the application is %+v, want that of UID %s", app, children[0].UID)
 	}
 }
 
