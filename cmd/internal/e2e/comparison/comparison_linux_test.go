@@ -15,6 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag is of all of them
 	"github.com/spazio-scheduler/spazio/report/schedulers"
 )
 
