@@ -29,7 +29,7 @@
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it, aggregate/service is an aggregator to embed
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone
-//	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/service the controllers to embed
+//	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/backend what the interface of external stands on, operator/service the controllers to embed
 //	simnode    simulated kubelets and this machine as a node, for any API server
 //	embedded   etcd and an API server in one process
 //	podforward HTTP to a port on a pod's loopback, to which the API server forwards

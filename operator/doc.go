@@ -12,6 +12,8 @@
 //   - controller carries out what the objects say; service is a process of its own for it,
 //     in a module of its own.
 //   - view shows what is in the slots.
+//   - backend is what the interface for outside programs, module external, stands on here:
+//     the objects from a cache, whose a token is, and what its owner may do.
 //
 // A researcher without Kubernetes makes a Testbed of, say, two slots on each node with
 // a label, describes jobs once, and then says in Schedulings which job runs where, again
