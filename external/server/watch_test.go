@@ -426,14 +426,15 @@ func TestWatchEnds(t *testing.T) {
 	rights := servertest.View("")
 	b.Identities.Add("token-1", servertest.Audience, server.Caller{Name: "one"}, rights...)
 	b.Identities.Add("token-2", servertest.Audience, server.Caller{Name: "two"}, rights...)
-	b.Identities.Add("token-3", servertest.Audience, server.Caller{Name: "three", Expires: time.Now().Add(time.Second)}, rights...)
 	begin := func(token string) *watcher {
 		w := watch(t, b, token)
 		w.ask(wire.Request{Op: wire.OpSubscribe, ID: "1", Kinds: []wire.Kind{wire.Jobs}})
 		w.expect("SNAPSHOT 1")
 		return w
 	}
-	one, two, three := begin("token-1"), begin("token-2"), begin("token-3")
+	b.Identities.Add("token-3", servertest.Audience, server.Caller{Name: "three", Expires: time.Now().Add(4 * time.Second)}, rights...)
+	three := begin("token-3")
+	one, two := begin("token-1"), begin("token-2")
 	b.Identities.Revoke("token-1")
 	if code := one.closed(); code != wire.CloseUnauthorized {
 		t.Errorf("a revoked token: closed with %d", code)
@@ -450,8 +451,10 @@ func TestWatchEnds(t *testing.T) {
 // A client that does not read is sent away; what it has not read costs no more than there
 // are objects.
 func TestWatchSlowReader(t *testing.T) {
+	registry := prometheus.NewRegistry()
 	b := servertest.Start(t, func(c *server.Config) {
-		c.Watch = server.WatchConfig{Ping: 10 * time.Millisecond, Slow: 300 * time.Millisecond}
+		c.Watch = server.WatchConfig{Ping: 10 * time.Millisecond, Slow: 3 * time.Second}
+		c.Registerer = registry
 	})
 	slow, quick := watch(t, b, servertest.Viewer), watch(t, b, servertest.Viewer)
 	for _, w := range []*watcher{slow, quick} {
@@ -460,23 +463,13 @@ func TestWatchSlowReader(t *testing.T) {
 	quick.expect("SNAPSHOT 1")
 	b.Store.PutJob(job("a", "x"))
 	quick.expect("EVENTS 1 ADDED jobs a/x") // it answers pings as it reads
-	// quick must go on reading while slow does not.
-	ended := make(chan websocket.StatusCode)
-	go func() {
-		time.Sleep(2 * time.Second)
-		ended <- slow.closed()
-	}()
-	for i := 0; ; i++ {
-		select {
-		case code := <-ended:
-			if code != wire.CloseSlow {
-				t.Errorf("closed with %d", code)
-			}
-			return
-		default:
-		}
+	// quick goes on reading while slow does not, until that is gone.
+	for i := 0; metrics(t, registry)["spazio_testbed_watchers"] == 2; i++ {
 		b.Store.PutJob(inState(job("a", "x"), fmt.Sprint(i)))
 		quick.expect("EVENTS 1 MODIFIED jobs a/x")
+	}
+	if code := slow.closed(); code != wire.CloseSlow {
+		t.Errorf("closed with %d", code)
 	}
 }
 
