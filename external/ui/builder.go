@@ -340,8 +340,10 @@ func (d *draft) planned(plan *wire.Plan) *planView {
 	switch {
 	case !plan.Feasible:
 		v.Summary = "It can never run like this."
+	case now == len(plan.Plan) && now == 1:
+		v.Summary = "The job would start at once."
 	case now == len(plan.Plan):
-		v.Summary = fmt.Sprintf("All of %s would start at once.", plural(now, "job", "jobs"))
+		v.Summary = fmt.Sprintf("All %d jobs would start at once.", now)
 	default:
 		v.Summary = fmt.Sprintf("%d of %s would start at once; the others wait for slots.", now, plural(len(plan.Plan), "job", "jobs"))
 	}

@@ -341,6 +341,13 @@ func TestPlan(t *testing.T) {
 	if diff := cmp.Diff(want, p.body); diff != "" || p.header.Get("Content-Type") != "application/json" {
 		t.Error(diff, p.header)
 	}
+	for want, rows := range map[string][][]string{
+		"The job would start at once.":    {{"team/a", "3", ""}},
+		"All 2 jobs would start at once.": {{"team/a", "1", ""}, {"team/b", "2", ""}},
+		"0 of 1 job would start at once":  {{"team/a", "4", ""}},
+	} {
+		v.post("build", with(order("team/lab", "x", "queue", rows...), "op", "plan"), 200).wants(t, want)
+	}
 	v.post("build", with(order("team/lab", "x", "queue", []string{"team/none", "1", ""}), "op", "plan"), 200).wants(t, "It can never run like this", "team/none is not there")
 	v.post("build", with(order("team/lab", "x", "queue", []string{"team/a", "5", ""}), "op", "plan"), 200).wants(t, "It can never run like this", "takes 5 slots")
 	v.post("build", with(order("team/lab", "x", "slots", []string{"team/a", "", "7"}), "op", "plan"), 200).wants(t, "slot 7 is not there")

@@ -643,7 +643,7 @@ function begin() {
     const [ns, name] = object.dataset.key.split("/");
     watch.follow("one", object.dataset.object, { namespace: ns, names: [name] });
   } else
-    for (const kind of ["testbeds", "slots", "schedulings", "jobs"])
+    for (const kind of ["slots", "testbeds", "schedulings", "jobs"])
       if (kind === "slots" ? $('[data-list="testbeds"]') : $(`[data-list="${kind}"]`)) watch.follow(kind, kind, { namespace });
   for (const section of $$("[data-testbed]")) if (!section.hidden) gridOf(section);
 }
