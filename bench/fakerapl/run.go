@@ -29,7 +29,7 @@ func run(ctx context.Context, o options, progress io.Writer) (r result, err erro
 	if err != nil {
 		return r, err
 	}
-	a, err := newAgent(s.powercap(), sockets*s.cores, telemetry.CgroupConfig{Root: s.kubelet.cgroups, ProcRoot: s.kubelet.proc})
+	a, err := newAgent(s.powercap(), sockets*s.cores, telemetry.CgroupConfig{Root: s.kubelet.CgroupRoot(), ProcRoot: s.kubelet.ProcRoot()})
 	if err != nil {
 		return r, err
 	}
@@ -119,8 +119,8 @@ func (t *trial) hold(ctx context.Context, load int) (row, error) {
 			return row{}, err
 		}
 		_, truth := t.site.machine.Truth()
-		for i, p := range t.site.kubelet.pods {
-			b.enter(i, charged[p.uid].Joules, charged[p.uid].SD, truth[i])
+		for i, uid := range t.site.pods {
+			b.enter(i, charged[uid].Joules, charged[uid].SD, truth[i])
 		}
 	}
 	return b.row(t, load), nil
@@ -170,7 +170,7 @@ func (b *book) row(t *trial, load int) row {
 		SD: 100 * math.Sqrt(b.doubt/b.size), RMS: 100 * math.Sqrt(b.missed/b.size),
 	}
 	r.NodeError = 100 * math.Abs(r.Joules/r.Truth-1)
-	for i := range t.site.kubelet.pods {
+	for i := range t.site.pods {
 		r.PodError = max(r.PodError, 100*math.Abs(b.charged[i]/(truth[i]-b.first[i])-1))
 	}
 	return r

@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
+	"github.com/spazio-scheduler/spazio/simnode/slice"
 )
 
 // The machine that is made up: two packages, whose counters go on at 0 after so many
@@ -32,7 +35,8 @@ type site struct {
 	burners  []*burner
 	weights  []float64 // each one's part of its package's load
 	cores    int       // of a package
-	kubelet  *kubelet
+	kubelet  *slice.Kubelet
+	pods     []string // their UIDs
 	machine  *fakerapl.Machine
 	consumed []fakerapl.Consumer
 	began    time.Time
@@ -68,8 +72,14 @@ func newSite(ctx context.Context, o options) (*site, error) {
 		s.burners = append(s.burners, b)
 		s.consumed = append(s.consumed, fakerapl.Consumer{Socket: socket})
 	}
-	if s.kubelet, err = newKubelet(s.dir, sockets*s.cores, o.pods); err != nil {
+	if s.kubelet, err = slice.NewKubelet(s.dir, sockets*s.cores); err != nil {
 		return s, err
+	}
+	for range o.pods {
+		s.pods = append(s.pods, uuid.NewString())
+		if err := s.kubelet.Add(s.pods[len(s.pods)-1]); err != nil {
+			return s, err
+		}
 	}
 	s.machine, err = fakerapl.New(fakerapl.Config{
 		Dir: s.dir, Sockets: sockets, Cores: s.cores, Idle: idleWatts, Max: fullWatts, DRAM: memoryWatts,
@@ -109,7 +119,7 @@ func (s *site) set(load float64) error {
 // advance makes counters of what the processes have taken until now.
 func (s *site) advance() (at time.Time, err error) {
 	var busy time.Duration
-	pods := make([]time.Duration, len(s.kubelet.pods))
+	pods := make(map[string]time.Duration, len(s.pods))
 	for i, b := range s.burners {
 		cpu, err := b.cpu()
 		if err != nil {
@@ -117,12 +127,12 @@ func (s *site) advance() (at time.Time, err error) {
 		}
 		s.consumed[i].CPU = cpu
 		busy += cpu
-		if i < len(pods) {
-			pods[i] = cpu
+		if i < len(s.pods) {
+			pods[s.pods[i]] = cpu
 		}
 	}
 	at = time.Now()
-	return at, errors.Join(s.machine.Advance(at, s.consumed), s.kubelet.write(busy, pods, at.Sub(s.began)))
+	return at, errors.Join(s.machine.Advance(at, s.consumed), s.kubelet.Write(busy, pods, at.Sub(s.began)))
 }
 
 func (s *site) powercap() string { return filepath.Join(s.dir, "class", "powercap") }
@@ -137,7 +147,7 @@ func (s *site) stop() error {
 		err = s.machine.Close()
 	}
 	if s.kubelet != nil {
-		s.kubelet.close()
+		err = errors.Join(err, s.kubelet.Close())
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
