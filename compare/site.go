@@ -122,10 +122,10 @@ func (s *site) join(role string, at int, p *children.Process, before time.Durati
 	m := &member{role, onNone, p, before}
 	s.members = append(s.members, m)
 	name := s.hosts[0].Name
-	switch {
-	case at == onNone:
+	switch at {
+	case onNone:
 		return nil
-	case at == onHost:
+	case onHost:
 		m.host = 0
 	default:
 		m.host, name = s.hostOf(at), s.slices[at]

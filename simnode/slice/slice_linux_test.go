@@ -273,8 +273,12 @@ func TestAgentsReadTheFiles(t *testing.T) {
 	<-p.Done()
 	gen.tell(slice.Message{Leave: &slice.Leave{Host: "a", ID: "uid-1", CPU: cpu + time.Second}})
 	await("uid-2")
+	gen.sync()
 	if err := usage.ReadCPUTo(&read, time.Now()); err != nil {
 		t.Fatal(err)
+	}
+	if read.Node.Busy < cpu+time.Second-20*time.Millisecond {
+		t.Errorf("the machine has %v, of which a pod that is gone took %v", read.Node.Busy, cpu+time.Second)
 	}
 	if read.Tree < cpu+time.Second-time.Millisecond {
 		t.Errorf("the tree has %v, of which a pod that is gone took %v", read.Tree, cpu+time.Second)
