@@ -153,8 +153,10 @@ func joules(t *testing.T, dir, host string) float64 {
 // took before it joined does not count, and another host has nothing of it.
 func TestJoulesAreOfCPUTime(t *testing.T) {
 	g, dir := newGroup(t), t.TempDir()
-	const idle, most = 10., 40.
-	gen := startGenerator(t, g, dir, slice.Host{Name: "a", CPUs: 1, Idle: idle, Max: most}, slice.Host{Name: "b", CPUs: 1, Idle: idle, Max: most})
+	// Of two CPUs one is never busy: a host at full can take no more, whatever the clocks of
+	// an interval say.
+	const idle, full, most = 10., 70., 40.
+	gen := startGenerator(t, g, dir, slice.Host{Name: "a", CPUs: 2, Idle: idle, Max: full}, slice.Host{Name: "b", CPUs: 1, Idle: idle, Max: most})
 	p, err := g.Start(children.Spec{Role: "burn", CPUs: firstCPU(t)})
 	if err != nil {
 		t.Fatal(err)
