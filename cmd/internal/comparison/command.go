@@ -32,7 +32,7 @@ their own. The control plane and the scheduler are on the first slice.
 
 A scheduler is compared with the first by the ratio of each quantity, pair by pair, with
 its 95 % interval; one that holds 1 reads "no difference shown". A run in which the load
-was sent late is void and made again, three times at most. Nothing is left behind.`
+was sent late is void and made again, twice at most. Nothing is left behind.`
 
 // flags are the command line.
 type flags struct {
