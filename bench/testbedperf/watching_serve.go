@@ -59,7 +59,7 @@ func serve(ctx context.Context, o watchOptions, listening func(address string)) 
 	listening("http://" + listener.Addr().String())
 	err = s.Run(ctx)
 	_ = h.Close()
-	<-ended
+	<-ended //nolint:errcheck // that it was closed
 	return err
 }
 

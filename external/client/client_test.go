@@ -356,7 +356,10 @@ func TestPages(t *testing.T) {
 	}
 	asked.Store(0)
 	seen := 0
-	for range c.Jobs(t.Context(), "team") {
+	for _, err := range c.Jobs(t.Context(), "team") {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if seen++; seen == 500 {
 			break
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -23,11 +22,11 @@ func Example() {
 	ctx := context.Background()
 	c, err := client.New(client.Config{URL: address, Token: client.StaticToken(servertest.Team)})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	slots, err := c.Slots(ctx, "team", "bed")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	free := slots[0]
 	for _, s := range slots {
@@ -38,25 +37,25 @@ func Example() {
 	}
 	id, err := slot.ParseID(free.ID)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	spec := wire.SchedulingSpec{Testbed: "bed", Slots: &wire.SlotBased{Jobs: []wire.SlotJob{{Job: "sort", Slots: []slot.Ref{{ID: id}}}}}}
 	plan, err := c.Plan(ctx, "team", "mine", spec)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println("feasible:", plan.Feasible, "in", plan.Plan[0].Slots)
 	made, created, err := c.CreateScheduling(ctx, "team", "mine", spec)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println("created:", created, made.Slots.Jobs[0].Job, made.State)
 	if _, err := c.PatchExternal(ctx, "team", "sort", "", map[string]any{"tried": []string{free.ID}}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for job, err := range c.Jobs(ctx, "team") {
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		fmt.Println(job.Name, string(job.External))
 	}
@@ -64,7 +63,7 @@ func Example() {
 	var p *wire.Problem
 	fmt.Println("absent:", errors.As(err, &p) && p.Status == http.StatusNotFound)
 	if err := c.DeleteScheduling(ctx, "team", "mine", made.ResourceVersion); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// feasible: true in [node-1/1]
@@ -84,7 +83,7 @@ func serve() (address string, stop func()) {
 	callers := servertest.Callers()
 	s, err := server.New(server.Config{Store: store, Authenticator: callers, Authorizer: callers, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	listener := httptest.NewServer(s)
 	return listener.URL, listener.Close

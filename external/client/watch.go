@@ -52,7 +52,7 @@ func (c *Client) Watch(ctx context.Context, scope Scope) iter.Seq2[*View, error]
 		err := w.deliver(yield, ended)
 		cancel()
 		if err == nil { // the loop was left
-			<-ended
+			<-ended //nolint:errcheck // of cancel
 			return
 		}
 		yield(nil, err)

@@ -116,7 +116,6 @@ func TestWatchEnds(t *testing.T) {
 type replica struct {
 	net.Listener
 	url string
-	end func()
 
 	mu    sync.Mutex
 	conns []net.Conn

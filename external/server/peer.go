@@ -25,14 +25,16 @@ type protocol interface {
 	close()
 }
 
-// peer is a connection to a client. The goroutine of its request owns it: it starts one
-// that reads and one that writes, and waits for both.
+// peer is a connection to a client. The goroutine of its request owns it: it starts those
+// that read, write and ping, and waits for them.
 type peer struct {
 	watches *watches
 	conn    *websocket.Conn
 	// io is until the connection has been closed, later than the end of the conversation:
 	// cancelled, it cuts the connection before the client is told why.
 	io context.Context
+	// pinging are the pings that have not been answered, or given up.
+	pinging sync.WaitGroup
 
 	mu     sync.Mutex
 	caller Caller
@@ -81,6 +83,7 @@ func (p *peer) converse(speech protocol) {
 	}
 	cut()
 	both.Wait()
+	p.pinging.Wait()
 	speech.close()
 }
 
@@ -135,36 +138,36 @@ func (p *peer) expiry() (<-chan time.Time, func() bool) {
 }
 
 // ping returns an ending if the client has not answered for so long, or the token ends
-// while it doesn't.
+// while it doesn't. The ping itself goes on until the connection has been closed: given up
+// while it is written, it would cut the connection.
 func (p *peer) ping(ctx context.Context, slow time.Duration, expired <-chan time.Time) error {
-	asked, stop := context.WithTimeout(ctx, slow)
-	defer stop()
 	pong := make(chan error, 1)
-	go func() { pong <- p.pong(asked) }()
+	p.pinging.Go(func() { pong <- p.pong() })
+	late := time.NewTimer(slow)
+	defer late.Stop()
 	select {
 	case err := <-pong:
-		if err != nil && errors.Is(asked.Err(), context.DeadlineExceeded) {
-			return &ending{wire.CloseSlow, "nothing has been read for too long"}
-		}
 		return err
+	case <-late.C:
+		return &ending{wire.CloseSlow, "nothing has been read for too long"}
 	case <-expired:
-		stop()
-		<-pong
 		return &ending{wire.CloseUnauthorized, "the token has ended"}
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
 // pong returns nil once the client has answered a ping. Behind a long message that is on
-// its way a ping is given up by itself, earlier than ctx.
-func (p *peer) pong(ctx context.Context) error {
+// its way a ping is given up by itself.
+func (p *peer) pong() error {
 	for {
-		err := p.conn.Ping(ctx)
+		err := p.conn.Ping(p.io)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-p.io.Done():
+			return p.io.Err()
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -44,9 +44,9 @@ func (f *Filter) matches(k *key) bool {
 // hash tells filters apart but for their kinds: a cursor says for each of these alone.
 func (f *Filter) hash() uint32 {
 	h := fnv.New32a()
-	io.WriteString(h, f.namespace)
+	_, _ = io.WriteString(h, f.namespace) // a hash takes everything
 	for _, name := range f.names {
-		io.WriteString(h, "\x00"+name) // no name has it
+		_, _ = io.WriteString(h, "\x00"+name) // no name has it
 	}
 	return h.Sum32()
 }

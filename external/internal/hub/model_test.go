@@ -224,7 +224,7 @@ func (c *client) connect(t *testing.T, to *replica) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.at, c.sub, err = to, nil, nil; c.incomplete {
+	if c.at, c.sub = to, nil; c.incomplete {
 		c.cursor, c.incomplete = "", false
 	}
 	if c.cursor == "" {

@@ -48,7 +48,7 @@ func (s *Subscription) pick(e *entry) {
 	if e.rank == slotsRank {
 		told, own := s.marks[e.key]
 		if known = own; !own {
-			told, known = s.foreign[e.key.hash()]
+			told, known = s.foreign[e.hash()]
 			since = 0
 		}
 		if known && !e.deleted && (e.version < told.version || e.slots.hash == told.hash) {
@@ -76,7 +76,7 @@ func (i *item) encode(e *entry, seq uint64) {
 	if e.rank != slotsRank {
 		return
 	}
-	i.mark = mark{object: e.key.hash(), version: e.version}
+	i.mark = mark{object: e.hash(), version: e.version}
 	if e.deleted {
 		return
 	}

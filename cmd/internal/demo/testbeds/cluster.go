@@ -1,3 +1,5 @@
+// Package testbeds is the command spazio-demo testbed: a program outside the cluster learns
+// which jobs to put together, on an embedded control plane with all that serves it.
 package testbeds
 
 import (

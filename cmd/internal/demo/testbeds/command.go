@@ -24,7 +24,7 @@ out the plan. Nothing listens beyond loopback, and nothing is left behind.`
 
 // NewCommand returns the command testbed; interrupted is its error where it was cut short.
 func NewCommand(interrupted error) *cobra.Command {
-	c := Config{Jobs: 3, Seconds: 8 * time.Second, Samples: 1, Seed: 1}
+	c := Config{Jobs: 3, Alone: 8 * time.Second, Samples: 1, Seed: 1}
 	plan, output := "exact", "table"
 	cmd := &cobra.Command{
 		Use:   "testbed",
@@ -35,8 +35,8 @@ func NewCommand(interrupted error) *cobra.Command {
 			switch {
 			case c.Jobs < 1 || 2*c.Jobs > colocate.MostExact:
 				return command.Usage(fmt.Errorf("--jobs %d: must be 1 to %d", c.Jobs, colocate.MostExact/2))
-			case c.Seconds < time.Second:
-				return command.Usage(fmt.Errorf("--seconds %v: must be at least 1s, the interface tells times in whole seconds", c.Seconds))
+			case c.Alone < time.Second:
+				return command.Usage(fmt.Errorf("--seconds %v: must be at least 1s, the interface tells times in whole seconds", c.Alone))
 			case c.Samples < 1:
 				return command.Usage(fmt.Errorf("--samples %d: must be at least 1", c.Samples))
 			case plan != "exact" && plan != "greedy":
@@ -62,7 +62,7 @@ func NewCommand(interrupted error) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&c.Jobs, "jobs", c.Jobs, "jobs of each kind, bound by the CPU and mostly waiting; also the nodes that they run on at the end")
-	flags.DurationVar(&c.Seconds, "seconds", c.Seconds, "about how long a job takes alone")
+	flags.DurationVar(&c.Alone, "seconds", c.Alone, "about how long a job takes alone")
 	flags.IntVar(&c.Samples, "samples", c.Samples, "how often each pair is tried")
 	flags.StringVar(&plan, "plan", plan, "which pairing to carry out: exact, of all the one that is done first, or greedy, each job in turn with the best that is left")
 	flags.Uint64Var(&c.Seed, "seed", c.Seed, "seed of the jobs and the nodes")

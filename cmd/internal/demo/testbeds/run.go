@@ -21,8 +21,8 @@ import (
 type Config struct {
 	// Jobs is how many there are of each of two kinds, bound by the CPU and mostly waiting.
 	Jobs int
-	// Seconds is about how long each takes alone.
-	Seconds time.Duration
+	// Alone is about how long each takes alone.
+	Alone time.Duration
 	// Samples is how often each pair is tried.
 	Samples int
 	// Greedy plans as the thesis does.
@@ -56,7 +56,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 func (c Config) run(ctx context.Context, on *cluster, finished *bool) error {
-	jobs := drawJobs(c.Jobs, c.Seconds, c.Seed)
+	jobs := drawJobs(c.Jobs, c.Alone, c.Seed)
 	if err := on.start(ctx, c.Seed, c.Jobs, jobs); err != nil {
 		return err
 	}
