@@ -24,6 +24,9 @@ const (
 	maxAnswers = 20_000
 	// reviewsAtOnce bounds the reviews under way; further ones wait.
 	reviewsAtOnce = 16
+	// refusalFresh is how long a refusal counts at most: who was just given a role must not
+	// be told for long that he has none.
+	refusalFresh = 10 * time.Second
 	// patience is what a review may take, its turn included.
 	patience = 10 * time.Second
 )
@@ -48,8 +51,8 @@ type Authorizer struct {
 
 var _ server.Authorizer = (*Authorizer)(nil)
 
-// NewAuthorizer makes one whose answers count for fresh, 0 being DefaultReview. now is the
-// clock, nil being time.Now.
+// NewAuthorizer makes one whose answers count for fresh, 0 being DefaultReview, but refusals
+// for ten seconds at most. now is the clock, nil being time.Now.
 func NewAuthorizer(reviews Reviewer, fresh time.Duration, now func() time.Time) *Authorizer {
 	if now == nil {
 		now = time.Now
@@ -141,7 +144,11 @@ func (a *Authorizer) allowed(ctx context.Context, caller *server.Caller, attribu
 		return false, unanswered()
 	}
 	ok := review.Status.Allowed && !review.Status.Denied
-	a.answers.Add(key, ok, a.fresh)
+	fresh := a.fresh
+	if !ok {
+		fresh = min(fresh, refusalFresh)
+	}
+	a.answers.Add(key, ok, fresh)
 	return ok, nil
 }
 

@@ -106,9 +106,15 @@ func TestAuthorizer(t *testing.T) {
 	if err := a.Authorize(t.Context(), server.Caller{Name: "ann", UID: "8"}, job); err != nil || len(j.asked) != 2 {
 		t.Errorf("another of the name: %v, %q", err, j.asked)
 	}
-	// After a minute the right may have been taken away, or given.
+	// After ten seconds a right may have been given, after a minute taken away.
+	may(mine, 403)
+	now = now.Add(10*time.Second - 1)
+	may(mine, 403)
+	j.allowed["get schedulings lab/theirs"] = true
+	now = now.Add(2)
+	may(mine, 0, "get schedulings lab/", "get schedulings lab/theirs")
 	j.allowed = map[string]bool{"get schedulings lab/": true}
-	now = now.Add(time.Minute - 1)
+	now = now.Add(50*time.Second - 2)
 	may(job, 0)
 	now = now.Add(2)
 	may(job, 403, "get batchjobs lab/", "get batchjobs lab/b")

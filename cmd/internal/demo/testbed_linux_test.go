@@ -31,7 +31,7 @@ func TestTestbed(t *testing.T) {
 		}
 	}
 	m := r.Makespan
-	if len(r.Plan) != 2 || len(r.Runs) != 4 || m.Pairings != 3 || m.Plan < 2 || !(m.Best <= m.PlanModelled && m.PlanModelled <= m.Worst) {
+	if len(r.Plan) != 2 || len(r.Runs) != 4 || m.Pairings != 3 || m.Plan < 2 || m.PlanTold < 2 || !(m.Best <= m.PlanModelled && m.PlanModelled <= m.Worst) {
 		t.Errorf("result %+v", r)
 	}
 	tr.checkNothingLeft(t)

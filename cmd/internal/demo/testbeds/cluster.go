@@ -61,6 +61,7 @@ type cluster struct {
 	client   kubernetes.Interface
 	objects  dynamic.Interface
 	service  *service.Service
+	plan     *span
 	// token is the outside program's.
 	token string
 }
@@ -152,7 +153,7 @@ func (c *cluster) startNodes(ctx context.Context, seed uint64, nodes int) error 
 		}
 	}
 	fleet, err := simnode.Start(ctx, simnode.Config{
-		Cluster: c.plane.RESTConfig(), Machines: machines,
+		Cluster: c.plane.RESTConfig(), Machines: machines, Observer: c.plan.observe,
 		OnError: func(err error) { c.screen.Printf("%v", err) },
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ out the plan. Nothing listens beyond loopback, and nothing is left behind.`
 
 // NewCommand returns the command testbed; interrupted is its error where it was cut short.
 func NewCommand(interrupted error) *cobra.Command {
-	c := Config{Jobs: 3, Alone: 8 * time.Second, Samples: 1, Seed: 1}
+	c := Config{Jobs: 3, Alone: 10 * time.Second, Samples: 1, Seed: 1}
 	plan, output := "exact", "table"
 	cmd := &cobra.Command{
 		Use:   "testbed",

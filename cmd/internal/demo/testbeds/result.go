@@ -32,8 +32,10 @@ type runSeconds struct {
 
 // Makespan is from the first start to the last end, in seconds.
 type Makespan struct {
-	// Plan is that of the plan as it ran, in whole seconds as the interface tells times.
-	Plan float64 `json:"plan"`
+	// Plan is that of the plan as it ran, by the clock of the nodes, and PlanTold by the
+	// interface, which tells times in whole seconds.
+	Plan     float64 `json:"plan"`
+	PlanTold float64 `json:"planTold"`
 	// The others are by the model of a node: of the plan, of the thesis' plan, and of all
 	// pairings of the jobs.
 	PlanModelled   float64 `json:"planModelled"`
@@ -95,7 +97,7 @@ func (r Result) sentence() string {
 		pairs = append(pairs, p[0]+" with "+p[1])
 	}
 	m := r.Makespan
-	return fmt.Sprintf("The plan puts %s. It was done after %.0f s: %.2f of the mean of all %d pairings (%.1f s; the best takes %.1f, "+
+	return fmt.Sprintf("The plan puts %s. It was done after %.1f s: %.2f of the mean of all %d pairings (%.1f s; the best takes %.1f, "+
 		"the worst %.1f, the greedy plan %.1f, and this one %.1f, all by the model of a node).",
 		strings.Join(pairs, ", "), m.Plan, m.Plan/m.MeanOfPairings, m.Pairings, m.MeanOfPairings, m.Best, m.Worst, m.Greedy, m.PlanModelled)
 }

@@ -57,6 +57,7 @@ func Run(ctx context.Context, c Config) error {
 
 func (c Config) run(ctx context.Context, on *cluster, finished *bool) error {
 	jobs := drawJobs(c.Jobs, c.Alone, c.Seed)
+	on.plan = &span{jobs: jobs}
 	if err := on.start(ctx, c.Seed, c.Jobs, jobs); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (c Config) plan(ctx context.Context, on *cluster, p *profiler.Profiler, job
 		r.Matrix[name] = matrix.Row(name)
 	}
 	r.Makespan, err = compare(params(c.Seed), jobs, plan.Pairs, greedy.Pairs)
-	r.Makespan.Plan = outcome.Makespan()
+	r.Makespan.Plan, r.Makespan.PlanTold = on.plan.seconds(), outcome.Makespan()
 	return r, err
 }
 
