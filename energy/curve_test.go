@@ -391,17 +391,29 @@ func TestUneven(t *testing.T) {
 			if test.want != (want > .004) {
 				t.Fatalf("the test itself expects %v", want)
 			}
-			if got := k.Uneven(busy/seconds, seconds, packages); math.Abs(got-want) > 1e-6 {
+			if got := k.Uneven(busy/seconds, seconds, packages); !(math.Abs(got-want) <= 1e-6) {
 				t.Errorf("%v, want %v", got, want)
 			}
 		})
 	}
-	// Where the curve can't tell the loads of packages, they are taken to be alike.
+	// What a package takes beyond all that the curve knows is noise, of full load.
+	var s energy.CurveState
+	for i := range s.Watts {
+		s.Watts[i], s.Weight[i] = straight(float64(i)/10), 100
+	}
 	k := newCurve(t, energy.CurveConfig{})
+	if err := k.SetState(s); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.Uneven(.75, seconds, []float64{1.1 * straight(1) / 2 * seconds, straight(.5) / 2 * seconds}); !(got <= 1e-6) {
+		t.Errorf("%v where power is straight", got)
+	}
+	// Where the curve can't tell the loads of packages, they are taken to be alike.
+	k = newCurve(t, energy.CurveConfig{})
 	if got := k.Uneven(.5, 1, []float64{30, 50}); got != 0 {
 		t.Errorf("%v without a curve", got)
 	}
-	var s energy.CurveState
+	s = energy.CurveState{}
 	for i := 3; i < energy.Knots; i++ {
 		s.Watts[i], s.Weight[i] = concave(float64(i)/10), 100
 	}
