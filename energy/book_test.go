@@ -190,7 +190,7 @@ func TestBookLargestOfMany(t *testing.T) {
 	var all []string
 	for i := range 500 {
 		name := fmt.Sprintf("w%03d", i)
-		watts := []float64{float64(1 + random.IntN(100)), float64(1 + i), float64(501 - i)}[i%3]
+		watts := []float64{float64(5 + 5*random.IntN(100)), float64(1 + i), float64(501 - i)}[i%3]
 		observe(t, b, name, 1, 0, 1, watts)
 		observe(t, b, name, 1, 10, 1, watts)
 		all = append(all, fmt.Sprintf("%06.1f %03d", 1000-watts, i))
@@ -271,6 +271,25 @@ func TestBookMean(t *testing.T) {
 		if !near(got.Cores, cores/started) || !near(got.Watts, watts/metered) || math.Abs(got.SD-sd) > 1e-6*(1+sd) || got.Known || got.Pods != 0 {
 			t.Fatalf("after %d: %+v, want %v cores, %v ± %v W", i, got, cores/started, watts/metered, sd)
 		}
+	}
+}
+
+// TestBookMeanForgets: what rounding has left of a workload that took very much more
+// is gone soon after it.
+func TestBookMeanForgets(t *testing.T) {
+	b := newBook(t, energy.BookConfig{Workloads: 3})
+	observe(t, b, "large", 1, 0, 4000, energy.MaxWatts/3)
+	observe(t, b, "large", 1, 10, 4000, energy.MaxWatts/3)
+	want := 0.
+	for i, name := range []string{"a", "b", "c"} {
+		watts := float64(i+1) / 1024
+		want += watts / 3
+		for at := 20.; at < 40; at += 5 {
+			observe(t, b, name, 2, at, 1, watts)
+		}
+	}
+	if got := b.Estimate("new"); math.Abs(got.Watts-want) > 1e-12 || math.Abs(got.SD-math.Sqrt(2./3)/1024) > 1e-9 {
+		t.Errorf("%+v, want %v ± %v W", got, want, math.Sqrt(2./3)/1024)
 	}
 }
 
