@@ -80,9 +80,11 @@ func isQEMU(arg string) bool {
 }
 
 // guestName is the name that QEMU's option -name gives a guest: guest=NAME or the first of
-// its parts.
+// its parts. A comma in a name is written twice.
 func guestName(option string) (string, bool) {
-	for i, part := range strings.Split(option, ",") {
+	const comma = "\x00" // is in no argument
+	for i, part := range strings.Split(strings.ReplaceAll(option, ",,", comma), ",") {
+		part = strings.ReplaceAll(part, comma, ",")
 		key, value, pair := strings.Cut(part, "=")
 		switch {
 		case pair && key == "guest":

@@ -24,6 +24,8 @@ func TestParseCommand(t *testing.T) {
 		{[]string{"qemu-system-x86_64", "-smp", "sockets=2,cores=3,threads=2", "--name", "guest=x"}, "x", 12, true},
 		{[]string{"kvm", "-smp", "maxcpus=8", "-name", "guest=y"}, "y", 1, true},
 		{[]string{"qemu-system-x86_64", "-name", "guest=../x", "-smp", "1"}, "../x", 1, true},
+		{[]string{"qemu-system-x86_64", "-name", "guest=a,,b,debug-threads=on", "-smp", "1"}, "a,b", 1, true},
+		{[]string{"qemu-system-x86_64", "-name", "a,,,,b,,,debug-threads=on"}, "a,,b,", 1, true},
 		{[]string{"qemu-system-x86_64", "-name", "guest=z", "-smp", "0"}, "z", 1, true},
 		{[]string{"qemu-system-x86_64", "-name", "guest=z", "-smp", "-3,cores=99999999999999999999"}, "z", 1, true},
 		{[]string{"qemu-system-x86_64", "-name", "guest=z", "-smp", "sockets=4096,cores=4096"}, "z", 4096, true},
@@ -96,17 +98,18 @@ func FuzzCheckName(f *testing.F) {
 	})
 }
 
-// FuzzParseCommand: what is found is in the command line, of at least one virtual CPU.
+// FuzzParseCommand: what is found is in the command line, but for doubled commas, of at least one virtual CPU.
 func FuzzParseCommand(f *testing.F) {
 	f.Add([]byte("qemu-system-x86_64\x00-name\x00guest=vm1\x00-smp\x004,cores=2\x00"))
 	f.Add([]byte("kvm\x00-name\x00vm\x00-smp\x00cores=2,threads=x\x00"))
+	f.Add([]byte("kvm\x00-name\x00guest=a,,b,,,x\x00"))
 	f.Add([]byte("\x00\x00-name"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		name, vcpus, ok := share.ParseCommand(line)
 		if !ok {
 			return
 		}
-		if name == "" || !strings.Contains(string(line), name) || vcpus < 1 || vcpus > 4096 || strings.Contains(name, "\x00") {
+		if name == "" || !strings.Contains(strings.ReplaceAll(string(line), ",,", ","), name) || vcpus < 1 || vcpus > 4096 || strings.Contains(name, "\x00") {
 			t.Errorf("%q: %q, %d", line, name, vcpus)
 		}
 	})
