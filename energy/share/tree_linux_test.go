@@ -428,6 +428,9 @@ func TestTreeOfHostileGuest(t *testing.T) {
 		"counter leads out": func(own string) error {
 			return errors.Join(os.MkdirAll(filepath.Join(own, rapl), 0o755), os.Symlink("../../../../../outside/file", filepath.Join(own, rapl, "energy_uj")))
 		},
+		"counter leads to another's": func(own string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(own, rapl), 0o755), os.Symlink(filepath.Join("../../../../other", rapl, "energy_uj"), filepath.Join(own, rapl, "energy_uj")))
+		},
 		"temporary leads out": func(own string) error {
 			return errors.Join(os.MkdirAll(filepath.Join(own, rapl), 0o755), os.Symlink("../../../../../outside/file", filepath.Join(own, rapl, ".energy_uj")))
 		},
