@@ -418,6 +418,22 @@ func TestOwnApplicationIsThere(t *testing.T) {
 	}
 }
 
+// One that another controller has created since the API server was asked is the job's too.
+func TestOwnApplicationCame(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	l.settle()
+	child := l.children()[0]
+	view, err := l.jobs.look(t.Context(), types.NamespacedName{Namespace: "lab", Name: "a"}, l.jobs.live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view.Child = nil // it came after the look
+	fault, err := (&jobPass{batchJobs: l.jobs, view: view, now: l.now}).create(t.Context())
+	if err != nil || fault != "" || view.Child == nil || view.Child.GetUID() != child.UID {
+		t.Errorf("%q, %v: %+v", fault, err, view.Child)
+	}
+}
+
 // A creation that is refused fails the run with what the API server has said; one that
 // could be taken the next time is tried again until the run is late.
 func TestCreationFails(t *testing.T) {
