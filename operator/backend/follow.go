@@ -82,7 +82,8 @@ func (f *follower) listen(ctx context.Context) (stop func(), err error) {
 		if err != nil {
 			return stop, err
 		}
-		// What was read before now is among what the handler is told first.
+		// What was read before now is among what the handler is told first. Several informers,
+		// one for each namespace, can't say: one may be far behind another.
 		if l, ok := informer.(listed); ok {
 			f.informers[of.kind] = l
 			f.newest[of.kind] = l.LastSyncResourceVersion()
@@ -185,7 +186,7 @@ func (f *follower) run(ctx context.Context, synced func()) error {
 		}
 		f.slots(func(time.Time) bool { return true })
 		for _, kind := range []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings} {
-			if version := f.newest[kind]; version != "" {
+			if version := f.newest[kind]; f.informers[kind] != nil && version != "" {
 				f.tell(server.Change{Type: wire.Bookmark, Kind: kind, Version: version, At: f.store.Now()})
 			}
 		}

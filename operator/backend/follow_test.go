@@ -263,6 +263,33 @@ func follow(t *testing.T, rng *rand.Rand) {
 	}
 }
 
+// Where nobody says up to which version all was read, no bookmark does: a change of one
+// namespace may come after a newer one of another.
+func TestFollowNamespaces(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	w.cache.mute = true
+	for i := range 3 {
+		meta := metav1.ObjectMeta{Namespace: fmt.Sprint("lab", i), Name: "o", UID: types.UID(fmt.Sprint("u", i))}
+		w.testbeds.Add(&v1alpha1.Testbed{ObjectMeta: meta})
+		w.jobs.Add(&v1alpha1.BatchJob{ObjectMeta: meta})
+		w.schedulings.Add(&v1alpha1.Scheduling{ObjectMeta: meta})
+	}
+	l := w.follow()
+	w.start()
+	w.eventually("it is synced", l.isSynced)
+	added := map[wire.Kind]int{}
+	for _, c := range l.all() {
+		if c.Type != wire.Added {
+			t.Errorf("%s of %s at %s", c.Type, c.Kind, c.Version)
+		}
+		added[c.Kind]++
+	}
+	want := map[wire.Kind]int{wire.Testbeds: 3, wire.Jobs: 3, wire.Schedulings: 3, wire.Slots: 3}
+	if diff := cmp.Diff(want, added); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // ordered: bookmarks of the kinds come before synced, versions of a kind don't fall.
 func ordered(t *testing.T, changes []server.Change, synced int) {
 	t.Helper()
