@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/external/internal/hub"
@@ -14,30 +12,13 @@ import (
 
 // conversation is the protocol of /external/v1/watch.
 type conversation struct {
-	peer *peer
-	// wake holds one word: that there may be something to be told.
-	wake    chan struct{}
+	*subscriptions
+	peer    *peer
 	answers chan wire.Message
-
-	mu   sync.Mutex
-	subs []*subscription // in the order of their making
-}
-
-type subscription struct {
-	id     string
-	hub    *hub.Subscription
-	rights []Access
 }
 
 func newConversation(p *peer) protocol {
-	return &conversation{peer: p, wake: make(chan struct{}, 1), answers: make(chan wire.Message)}
-}
-
-func (c *conversation) stir() {
-	select {
-	case c.wake <- struct{}{}:
-	default: // it will look anyway
-	}
+	return &conversation{subscriptions: newSubscriptions(), peer: p, answers: make(chan wire.Message)}
 }
 
 // read takes in a request; what is wrong with it is an answer.
@@ -51,7 +32,9 @@ func (c *conversation) read(ctx context.Context, data []byte) error {
 		case wire.OpPing:
 			return c.answer(ctx, wire.Message{Type: wire.Pong, ID: request.ID})
 		case wire.OpUnsubscribe:
-			err = c.unsubscribe(request.ID)
+			if !c.remove(request.ID) {
+				err = Refuse(http.StatusNotFound, "There is no subscription of this ID.")
+			}
 		case wire.OpSubscribe:
 			err = c.subscribe(ctx, request)
 		}
@@ -73,13 +56,10 @@ func (c *conversation) answer(ctx context.Context, m wire.Message) error {
 
 func (c *conversation) subscribe(ctx context.Context, r wire.Request) error {
 	s := c.peer.watches.server
-	c.mu.Lock()
-	taken, count := c.find(r.ID) >= 0, len(c.subs)
-	c.mu.Unlock()
 	switch {
-	case taken:
+	case c.has(r.ID):
 		return Refuse(http.StatusConflict, "There is a subscription of this ID.")
-	case count >= s.config.Limits.Subscriptions:
+	case len(c.current()) >= s.config.Limits.Subscriptions:
 		return Refuse(http.StatusTooManyRequests, "Too many subscriptions on this connection.")
 	}
 	next := &subscription{id: r.ID}
@@ -88,7 +68,7 @@ func (c *conversation) subscribe(ctx context.Context, r wire.Request) error {
 		if err := s.authorize(ctx, c.peer.is(), access); err != nil {
 			return err
 		}
-		next.rights = append(next.rights, access)
+		next.takes = append(next.takes, access)
 	}
 	f, err := hub.NewFilter(r.Kinds, r.Namespace, r.Names)
 	if err != nil {
@@ -97,47 +77,8 @@ func (c *conversation) subscribe(ctx context.Context, r wire.Request) error {
 	if next.hub, err = c.peer.watches.hub.Subscribe(f, r.Cursor, c.stir); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.subs = append(c.subs, next)
-	c.mu.Unlock()
-	c.stir()
+	c.add(next)
 	return nil
-}
-
-func (c *conversation) unsubscribe(id string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := c.find(id)
-	if i < 0 {
-		return Refuse(http.StatusNotFound, "There is no subscription of this ID.")
-	}
-	c.subs[i].hub.Close()
-	c.subs = slices.Delete(slices.Clone(c.subs), i, i+1) // the writer reads the old list
-	return nil
-}
-
-func (c *conversation) find(id string) int {
-	return slices.IndexFunc(c.subs, func(s *subscription) bool { return s.id == id })
-}
-
-func (c *conversation) current() []*subscription {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.subs
-}
-
-func (c *conversation) rights() []Access {
-	var all []Access
-	for _, s := range c.current() {
-		all = append(all, s.rights...)
-	}
-	return all
-}
-
-func (c *conversation) close() {
-	for _, s := range c.current() {
-		s.hub.Close()
-	}
 }
 
 // write tells what is new, all of an instant together.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,19 +39,7 @@ func seedRoutes() []route {
 }
 
 func (s *Server) seedListTestbeds(c *call) error {
-	objects, err := listed(s, c, s.config.Store.Testbeds)
-	if err != nil {
-		return err
-	}
-	list := []seedTestbed{}
-	for _, o := range objects {
-		body, err := s.seedTestbed(c.r.Context(), o)
-		if err != nil {
-			return err
-		}
-		list = append(list, body)
-	}
-	return c.answer(http.StatusOK, list)
+	return seedList(s, c, s.config.Store.Testbeds, s.seedTestbed)
 }
 
 // seedListJobs has jobs by their names.
@@ -67,19 +56,22 @@ func (s *Server) seedListJobs(c *call) error {
 }
 
 func (s *Server) seedListSchedulings(c *call) error {
-	objects, err := listed(s, c, s.config.Store.Schedulings)
+	return seedList(s, c, s.config.Store.Schedulings, s.seedScheduling)
+}
+
+// seedList answers with the bodies of what is listed.
+func seedList[T, B any](s *Server, c *call, list lister[T], body func(context.Context, T) (B, error)) error {
+	objects, err := listed(s, c, list)
 	if err != nil {
 		return err
 	}
-	list := []seedScheduling{}
-	for _, o := range objects {
-		body, err := s.seedScheduling(c.r.Context(), o)
-		if err != nil {
+	bodies := make([]B, len(objects))
+	for i, o := range objects {
+		if bodies[i], err = body(c.r.Context(), o); err != nil {
 			return err
 		}
-		list = append(list, body)
 	}
-	return c.answer(http.StatusOK, list)
+	return c.answer(http.StatusOK, bodies)
 }
 
 func (s *Server) seedGetTestbed(c *call) error {

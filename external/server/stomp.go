@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,35 +41,19 @@ func (s *Server) stomp(c *call) error {
 
 // stompSession is the protocol of /scheduler.
 type stompSession struct {
-	peer *peer
-	wake chan struct{}
+	*subscriptions
+	peer     *peer
+	messages int // told; the writer's alone
 
 	mu        sync.Mutex
 	connected bool
 	beats     beats
 	heard     time.Time // when the client last said something
 	said      time.Time
-	subs      []*topic
-	messages  int
-}
-
-// topic is a subscription.
-type topic struct {
-	id, destination string
-	object          bool // is told, not its name
-	hub             *hub.Subscription
-	right           Access
 }
 
 func newStomp(p *peer) protocol {
-	return &stompSession{peer: p, wake: make(chan struct{}, 1), heard: time.Now(), said: time.Now()}
-}
-
-func (s *stompSession) stir() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it will look anyway
-	}
+	return &stompSession{subscriptions: newSubscriptions(), peer: p, heard: time.Now(), said: time.Now()}
 }
 
 func (s *stompSession) read(ctx context.Context, data []byte) error {
@@ -100,7 +83,7 @@ func (s *stompSession) take(ctx context.Context, f *frame.Frame) error {
 	s.mu.Unlock()
 	connects := f.Command == frame.CONNECT || f.Command == frame.STOMP
 	switch {
-	case connects == connected && connects:
+	case connects && connected:
 		return errors.New("connected already")
 	case connects:
 		return s.connect(ctx, f)
@@ -112,7 +95,9 @@ func (s *stompSession) take(ctx context.Context, f *frame.Frame) error {
 	case frame.SUBSCRIBE:
 		err = s.subscribe(ctx, f)
 	case frame.UNSUBSCRIBE:
-		err = s.unsubscribe(f)
+		if id := idOf(f); !s.remove(id) {
+			err = fmt.Errorf("there is no subscription %q", id)
+		}
 	case frame.ACK, frame.NACK, frame.DISCONNECT: // nothing waits for an answer
 	default:
 		err = errors.New("nothing can be sent here")
@@ -128,7 +113,7 @@ func (s *stompSession) take(ctx context.Context, f *frame.Frame) error {
 	if f.Command == frame.DISCONNECT { // the client closes once it has the receipt
 		s.close()
 		s.mu.Lock()
-		s.connected, s.subs = false, nil
+		s.connected = false
 		s.mu.Unlock()
 	}
 	return nil
@@ -164,7 +149,7 @@ func (s *stompSession) subscribe(ctx context.Context, f *frame.Frame) error {
 		return err
 	}
 	destination := f.Header.Get(frame.Destination)
-	next := &topic{id: cmp.Or(f.Header.Get(frame.Id), destination), destination: destination}
+	next := &subscription{id: idOf(f), destination: destination}
 	kind, name, _ := strings.Cut(strings.TrimPrefix(destination, "/topic/"), "/")
 	switch wire.Kind(kind) {
 	case wire.Testbeds, wire.Jobs, wire.Schedulings:
@@ -172,70 +157,37 @@ func (s *stompSession) subscribe(ctx context.Context, f *frame.Frame) error {
 		return fmt.Errorf("%q is not /topic/testbeds, /topic/jobs or /topic/schedulings, nor one of these with /NAME", destination)
 	}
 	var names []string
-	if next.object = name != ""; next.object {
+	if next.objects = name != ""; next.objects {
 		if !wire.ValidName(name) {
 			return fmt.Errorf("nothing can have the name %q", name)
 		}
 		names = []string{name}
 	}
-	next.right = Access{Verb: Watch, Kind: wire.Kind(kind), Namespace: server.config.DefaultNamespace}
-	if err := server.authorize(ctx, s.peer.is(), next.right); err != nil {
+	access := Access{Verb: Watch, Kind: wire.Kind(kind), Namespace: server.config.DefaultNamespace}
+	if err := server.authorize(ctx, s.peer.is(), access); err != nil {
 		return err
 	}
+	next.takes = []Access{access}
 	filter, err := hub.NewFilter([]wire.Kind{wire.Kind(kind)}, server.config.DefaultNamespace, names)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch {
-	case len(s.subs) >= server.config.Limits.Subscriptions:
+	case len(s.current()) >= server.config.Limits.Subscriptions:
 		return errors.New("too many subscriptions")
-	case s.find(next.id) >= 0:
+	case s.has(next.id):
 		return fmt.Errorf("there is a subscription %q", next.id)
 	}
 	if next.hub, err = s.peer.watches.hub.SubscribeNow(filter, s.stir); err != nil {
 		return err
 	}
-	s.subs = append(slices.Clone(s.subs), next) // the writer reads the old list
+	s.add(next)
 	return nil
 }
 
-func (s *stompSession) unsubscribe(f *frame.Frame) error {
-	id := cmp.Or(f.Header.Get(frame.Id), f.Header.Get(frame.Destination))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.find(id)
-	if i < 0 {
-		return fmt.Errorf("there is no subscription %q", id)
-	}
-	s.subs[i].hub.Close()
-	s.subs = slices.Delete(slices.Clone(s.subs), i, i+1)
-	return nil
-}
-
-func (s *stompSession) find(id string) int {
-	return slices.IndexFunc(s.subs, func(t *topic) bool { return t.id == id })
-}
-
-func (s *stompSession) current() []*topic {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.subs
-}
-
-func (s *stompSession) rights() []Access {
-	var all []Access
-	for _, t := range s.current() {
-		all = append(all, t.right)
-	}
-	return all
-}
-
-func (s *stompSession) close() {
-	for _, t := range s.current() {
-		t.hub.Close()
-	}
+// idOf is the name that the client has for a subscription.
+func idOf(f *frame.Frame) string {
+	return cmp.Or(f.Header.Get(frame.Id), f.Header.Get(frame.Destination))
 }
 
 // write tells what has changed, and beats.
@@ -317,20 +269,20 @@ func (s *stompSession) tell(ctx context.Context) error {
 }
 
 // event sends a message of an object's name or of the object, as the thesis has it.
-func (s *stompSession) event(ctx context.Context, t *topic, e wire.Event) error {
+func (s *stompSession) event(ctx context.Context, t *subscription, e wire.Event) error {
 	var meta wire.Meta
 	if err := json.Unmarshal(e.Object.Object, &meta); err != nil {
 		return err
 	}
 	body, mediaType := []byte(meta.Name), "text/plain"
-	if t.object {
+	if t.objects {
 		object, err := s.peer.watches.server.seedObject(ctx, e.Object)
 		if err != nil {
 			return err
 		}
 		body, mediaType = object, jsonType
 	}
-	s.messages++ // the writer's alone
+	s.messages++
 	f := frame.New(frame.MESSAGE, frame.Destination, t.destination, frame.Subscription, t.id,
 		frame.MessageId, strconv.Itoa(s.messages), frame.ContentType, mediaType,
 		frame.ContentLength, strconv.Itoa(len(body)), "event", e.Type)
