@@ -150,7 +150,10 @@ func (s *stompSession) subscribe(ctx context.Context, f *frame.Frame) error {
 	}
 	destination := f.Header.Get(frame.Destination)
 	next := &subscription{id: idOf(f), destination: destination}
-	kind, name, _ := strings.Cut(strings.TrimPrefix(destination, "/topic/"), "/")
+	var kind, name string
+	if topic, ok := strings.CutPrefix(destination, "/topic/"); ok {
+		kind, name, _ = strings.Cut(topic, "/")
+	}
 	switch wire.Kind(kind) {
 	case wire.Testbeds, wire.Jobs, wire.Schedulings:
 	default:

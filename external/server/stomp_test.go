@@ -124,6 +124,7 @@ func TestStompRefuses(t *testing.T) {
 		"twice":         {[]string{ok, ok}, websocket.StatusPolicyViolation, "already"},
 		"send":          {[]string{ok, "SEND\ndestination:/topic/jobs\nreceipt:r7\n\nx\x00"}, websocket.StatusPolicyViolation, "receipt-id:r7"},
 		"topic":         {[]string{ok, "SUBSCRIBE\nid:1\ndestination:/queue/jobs\n\n\x00"}, websocket.StatusPolicyViolation, "not /topic/"},
+		"bare topic":    {[]string{ok, "SUBSCRIBE\nid:1\ndestination:jobs\n\n\x00"}, websocket.StatusPolicyViolation, "not /topic/"},
 		"slots":         {[]string{ok, "SUBSCRIBE\nid:1\ndestination:/topic/slots\n\n\x00"}, websocket.StatusPolicyViolation, "not /topic/"},
 		"name":          {[]string{ok, "SUBSCRIBE\nid:1\ndestination:/topic/jobs/../x\n\n\x00"}, websocket.StatusPolicyViolation, "name"},
 		"id":            {[]string{ok, "UNSUBSCRIBE\nid:1\n\n\x00"}, websocket.StatusPolicyViolation, "no subscription"},
