@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -55,6 +56,9 @@ func (m *mirror) take(message *wire.Message) error {
 		m.staged, m.cursor = map[place]held{}, ""
 		return nil
 	case wire.Snapshot:
+		if m.staged == nil {
+			return errors.New("client: a snapshot that nothing announced")
+		}
 		for _, o := range message.Objects {
 			at, next, err := decode(o, held{})
 			if err != nil {

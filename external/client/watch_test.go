@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/external/client"
@@ -110,6 +112,53 @@ func TestWatchEnds(t *testing.T) {
 		t.Errorf("ctx has ended: %v", last)
 	}
 	cancel()
+}
+
+// A server that does not keep to the protocol is left and asked again; it brings nobody down.
+func TestWatchOddServer(t *testing.T) {
+	const whole = `{"type":"SNAPSHOT","id":"1","cursor":"c"}`
+	for name, odd := range map[string]string{
+		"no JSON":            `{`,
+		"another snapshot":   `{"type":"SNAPSHOT","id":"1","objects":[{"kind":"jobs","object":{"name":"job"}}],"cursor":"c"}`,
+		"an unknown kind":    `{"type":"EVENTS","id":"1","events":[{"type":"ADDED","kind":"pods","object":{}}]}`,
+		"no object":          `{"type":"EVENTS","id":"1","events":[{"type":"ADDED","kind":"jobs","object":[]}]}`,
+		"an event of nobody": `{"type":"EVENTS","id":"1","events":[{"type":"ADDED","kind":"jobs"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{wire.Subprotocol}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.CloseNow()
+				for _, message := range []string{whole, odd} {
+					if err := conn.Write(r.Context(), websocket.MessageText, []byte(message)); err != nil {
+						return
+					}
+				}
+				for err == nil { // until the client has gone
+					_, _, err = conn.Read(r.Context())
+				}
+			}))
+			defer l.Close()
+			c, err := client.New(client.Config{URL: l.URL, Pause: time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			left := errors.New("left")
+			scope := client.Scope{Kinds: []wire.Kind{wire.Jobs}, Lost: func(error) { cancel(left) }}
+			for _, err := range c.Watch(ctx, scope) {
+				if err != nil && !errors.Is(err, left) {
+					t.Error(err)
+				}
+			}
+			if context.Cause(ctx) != left {
+				t.Error("the server was not left")
+			}
+		})
+	}
 }
 
 // replica is one of several servers of one Store.
