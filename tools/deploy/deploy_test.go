@@ -177,7 +177,7 @@ func TestValues(t *testing.T) {
 }
 
 // alone are the pairs of components that don't make together what the chart makes
-// of both: deploy/README.md says so.
+// of both: docs/install.md says so.
 var alone = map[string]bool{
 	"agent-kube cgroup-v1":    true, // only one of them can be meant
 	"agent-kube energy":       true,
