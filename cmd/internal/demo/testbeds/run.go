@@ -132,7 +132,8 @@ func (c *cluster) open(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.screen.Printf("the interface is at %s/external/v1, its pages at %s/ui/", url, url)
+	c.screen.Printf("the interface is at %s/external/v1", url)
+	c.screen.Printf("its pages, with the program's own token, are at %s/ui/login?next=/ui/?namespace=%s#token=%s", url, namespace, c.token)
 	return access, waitReady(ctx, access, profiling, target)
 }
 
