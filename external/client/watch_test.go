@@ -154,7 +154,7 @@ func TestWatchOddServer(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if context.Cause(ctx) != left {
+			if !errors.Is(context.Cause(ctx), left) {
 				t.Error("the server was not left")
 			}
 		})
