@@ -42,7 +42,7 @@ type Sharing struct {
 	mu        sync.Mutex // guards the rest
 	host      *share.Host
 	round     round
-	published time.Time // of the last round that was; zero: none yet
+	published time.Time // when the last round was, by a clock that nobody sets; zero: none yet
 	failing   string    // the error that was told last
 }
 
@@ -126,7 +126,7 @@ func (s *Sharing) share(at time.Time) {
 	if found.To.IsZero() {
 		return
 	}
-	s.published = at
+	s.published = time.Now()
 	s.show(at, &found)
 }
 

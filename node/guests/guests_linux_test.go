@@ -165,6 +165,32 @@ func TestReady(t *testing.T) {
 	})
 }
 
+// TestReadyWhenTheClockIsSet: who publishes each second is ready, however far the wall
+// clock has been put ahead of the times of the rounds.
+func TestReadyWhenTheClockIsSet(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := guests.New(newHost().config(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			s.Share(time.Now().Add(-time.Hour).Round(0))
+			time.Sleep(time.Second)
+		}
+		if err := s.Ready(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(5 * time.Second)
+		if err := s.Ready(); err == nil {
+			t.Error("ready five seconds after the last round")
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestReadyTellsWhyNot: a machine that tells no energy is looked at again and again.
 func TestReadyTellsWhyNot(t *testing.T) {
 	dir := t.TempDir()
