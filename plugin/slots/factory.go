@@ -206,7 +206,7 @@ func (f *Factory) jobSeen(ctx context.Context, obj any) {
 		return
 	}
 	if f.jobs.set(j) && f.known.Load() {
-		f.activate(ctx, f.jobs.waiters(string(j.uid), place{}))
+		f.activate(ctx, f.jobs.waitersOf(j.uid))
 	}
 }
 
@@ -293,7 +293,7 @@ func (f *Factory) podGone(pod *v1.Pod) {
 	f.table.removeGhost(pod.UID)
 	f.jobs.done(pod.UID)
 	if held, ok := f.table.remove(pod.UID); ok {
-		f.activate(context.Background(), f.jobs.waiters(held.run.job, held.place))
+		f.activate(context.Background(), f.jobs.waitersFor(held.place))
 	}
 }
 

@@ -233,14 +233,26 @@ func (j *jobs) done(pod types.UID) {
 	delete(j.waiting, pod)
 }
 
-// waiters returns the pods that wait for a slot of the job, and the ghosts of the place.
-func (j *jobs) waiters(job string, at place) []waiter {
+// waitersOf returns the pods of the job that wait.
+func (j *jobs) waitersOf(job types.UID) []waiter {
+	return slices.DeleteFunc(j.all(), func(w waiter) bool {
+		return isGhost(w.pod) || types.UID(w.pod.Labels[LabelBatchJobUID]) != job
+	})
+}
+
+// waitersFor returns the pods that wait and whose jobs have the place, and its ghosts.
+func (j *jobs) waitersFor(at place) []waiter {
+	has := make(map[*job]bool) // many pods are of few jobs
 	return slices.DeleteFunc(j.all(), func(w waiter) bool {
 		if isGhost(w.pod) {
 			of, ok := placeOf(w.pod)
 			return !ok || of != at
 		}
-		return w.pod.Labels[LabelBatchJobUID] != job
+		of := j.of(w.pod)
+		if _, known := has[of]; !known {
+			has[of] = of != nil && slices.Contains(of.places, at)
+		}
+		return !has[of]
 	})
 }
 

@@ -714,6 +714,35 @@ func TestRequestChanges(t *testing.T) {
 	}
 }
 
+// TestFreedSlot: the end of a pod activates those that wait for its slot, whichever job
+// asks for them.
+func TestFreedSlot(t *testing.T) {
+	w := newWorld(t)
+	w.node("a", "cpu 9")
+	for job, place := range map[string]string{"crawler": "a/0", "heir": "a/0", "neighbour": "a/1"} {
+		w.jobs.put(jobOf(job, 1, "cpu 1", place))
+	}
+	w.start()
+	first, heir := w.submit("first", "cpu 1"), w.put(podOf("heir", "heir", "cpu 1"))
+	lodger, neighbour := w.put(podOf("neighbour", "lodger", "cpu 1")), w.put(podOf("neighbour", "neighbour", "cpu 1"))
+	if a, b := w.place(first), w.place(lodger); a != "a/0" || b != "a/1" {
+		t.Fatal(a, b)
+	}
+	for _, pod := range []*v1.Pod{heir, neighbour} {
+		if _, _, status := w.try(pod); status.Code() != fwk.UnschedulableAndUnresolvable {
+			t.Fatal(status)
+		}
+	}
+	w.woken()
+	w.remove(first, false)
+	if got := w.woken(); !slices.Equal(got, []string{"heir"}) {
+		t.Errorf("activated %q", got)
+	}
+	if got := w.place(heir); got != "a/0" {
+		t.Error(got)
+	}
+}
+
 // TestBadRequest: a request that makes no sense is none.
 func TestBadRequest(t *testing.T) {
 	for name, spoil := range map[string]func(request map[string]any){
