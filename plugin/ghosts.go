@@ -143,6 +143,7 @@ func (h *Hub) ghostGone(key reserve.PodKey) {
 func (h *Hub) tellGhosts(name string) {
 	n := h.nodes.get(name)
 	if n == nil {
+		h.ghosts.forget(name) // it went before its ghosts
 		return
 	}
 	n.mu.Lock()

@@ -237,4 +237,5 @@ func TestGhostsOfANodeThatGoes(t *testing.T) {
 	c.delete(newPod(1))
 	c.delete(newPod(2))
 	c.eventually("nothing is held", func() bool { return cmp.Equal(c.hub.Ledger(), reserve.Census{}) })
+	c.eventually("nothing is known of their nodes", func() bool { return c.hub.GhostNodes() == 0 })
 }
