@@ -86,7 +86,7 @@ func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconci
 		pass := &jobPass{batchJobs: r, view: view, now: r.now()}
 		var done bool
 		if view, done, err = pass.run(ctx); done || view == nil || err != nil {
-			return pass.result(err)
+			return pass.result(err, pass.now)
 		}
 	}
 	return reconcile.Result{RequeueAfter: tooSoon}, nil
@@ -95,28 +95,9 @@ func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconci
 // jobPass is one step of a job under way.
 type jobPass struct {
 	*batchJobs
+	alarm
 	view *jobView
 	now  time.Time
-	// again is when to look again even if nothing happens; zero is never.
-	again time.Time
-}
-
-// result is what the queue is told. A conflict is no error: another has written first,
-// and what is to be done follows from what it wrote.
-func (p *jobPass) result(err error) (reconcile.Result, error) {
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return reconcile.Result{RequeueAfter: tooSoon}, nil
-	case err != nil || p.again.IsZero():
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: max(p.again.Sub(p.now), time.Millisecond)}, nil
-}
-
-func (p *jobPass) wake(at time.Time) {
-	if p.again.IsZero() || at.Before(p.again) {
-		p.again = at
-	}
 }
 
 // run makes the step. It returns the view to make the next one by, or that all is done.

@@ -43,31 +43,14 @@ func (r *schedulings) Reconcile(ctx context.Context, q reconcile.Request) (recon
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	pass := &schedulingPass{schedulings: r, now: r.now()}
-	return pass.result(pass.run(ctx, s))
+	return pass.result(pass.run(ctx, s), pass.now)
 }
 
 // schedulingPass is one step of a Scheduling under way.
 type schedulingPass struct {
 	*schedulings
+	alarm
 	now time.Time
-	// again is when to look again even if nothing happens; zero is never.
-	again time.Time
-}
-
-func (p *schedulingPass) result(err error) (reconcile.Result, error) {
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return reconcile.Result{RequeueAfter: tooSoon}, nil
-	case err != nil || p.again.IsZero():
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: max(p.again.Sub(p.now), time.Millisecond)}, nil
-}
-
-func (p *schedulingPass) wake(at time.Time) {
-	if p.again.IsZero() || at.Before(p.again) {
-		p.again = at
-	}
 }
 
 // candidate is a Scheduling with what was found out about it.

@@ -72,8 +72,7 @@ type outcome struct {
 	refused []refusal
 	// released are the claims that ended as their jobs are gone.
 	released int
-	// again is when to look again even if nothing happens; zero is never.
-	again time.Time
+	alarm
 }
 
 // testbedState is what is kept of a Testbed between two looks. All of it can be made
@@ -232,13 +231,6 @@ func (s *testbedState) idle(o *observation, claims int, now time.Time, out *outc
 		return false
 	}
 	return true
-}
-
-// wake has the next look be at a time or before.
-func (out *outcome) wake(at time.Time) {
-	if !at.IsZero() && (out.again.IsZero() || at.Before(out.again)) {
-		out.again = at
-	}
 }
 
 // configure tells the table which slots are wanted. It is told only what has changed, as
