@@ -28,6 +28,9 @@ import (
 
 var browser = flag.String("browser", "", "Chromium's program; empty looks for chromium and google-chrome on the path")
 
+// ages are how long anything may take, whatever else the machine does.
+const ages = 2 * time.Minute
+
 // program is Chromium's, or the test is skipped by name.
 func program(t testing.TB) string {
 	t.Helper()
@@ -60,7 +63,7 @@ func open(t testing.TB, address string, width, height int64) *tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program(t)),
 		chromedp.Flag("window-size", fmt.Sprintf("%d,%d", width, height)), chromedp.DisableGPU,
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en-US"))
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(ages))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -153,7 +156,6 @@ func eval[T any](b *tab, script string) T {
 // until waits for a script to come to true, over pages that are left meanwhile.
 func (b *tab) until(condition string) {
 	b.t.Helper()
-	const ages = 2 * time.Minute // whatever else the machine does
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
 		if err == nil && is {

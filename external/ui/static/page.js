@@ -124,12 +124,13 @@ function keep(name, key, deleted) {
   if (!list) return null;
   const rows = [...list.children];
   const keyOf = (row) => row.dataset.key ?? row.dataset.testbed;
-  let row = rows.find((row) => keyOf(row) === key);
+  let row = rows.find((r) => keyOf(r) === key);
   if (deleted) row?.remove();
   else if (!row) {
     row = clone(name);
     row.dataset[name === "testbeds" ? "testbed" : "key"] = key;
-    list.insertBefore(row, rows.find((other) => keyOf(other) > key) ?? null);
+    const rank = (key) => key.replace("/", " "); // - sorts before /
+    list.insertBefore(row, rows.find((other) => rank(keyOf(other)) > rank(key)) ?? null);
   }
   showList(name, list);
   return deleted ? null : row;
@@ -339,10 +340,6 @@ class Grid {
     row.remove();
   }
 
-  clear() {
-    this.take({});
-  }
-
   // count shows how many slots are in each state.
   count(counts) {
     let at = 0;
@@ -399,7 +396,8 @@ const take = {
   },
   jobs(j, deleted) {
     const fields = jobFields(j);
-    if (page === "job") return oneJob(j, fields, deleted);
+    if (deleted) fields.state = badge("Deleted", "calm");
+    if (page === "job") return oneJob(j, fields);
     const row = keep("jobs", nameOf(j), deleted);
     if (row) fill(row, fields);
     if (!deleted) announceState("Job", nameOf(j), fields.state.text);
@@ -419,8 +417,7 @@ function fillOne(fields) {
   fill($("[data-facts]"), fields);
 }
 
-function oneJob(j, fields, deleted) {
-  if (deleted) fields.state = badge("Deleted", "calm");
+function oneJob(j, fields) {
   fillOne(fields);
   fillList("runs", (j.runs ?? []).toReversed(), runFields);
   fillList("conditions", j.conditions ?? [], conditionFields);
@@ -507,7 +504,7 @@ class Builder {
     const key = this.form.elements.testbed.value, [ns, name] = key.split("/");
     if (this.picker.dataset.testbed !== key) {
       if (!$("table.grid", this.picker)) return void location.assign("/ui/build?testbed=" + encodeURIComponent(key));
-      gridOf(this.picker).clear();
+      gridOf(this.picker).take({});
       this.picker.dataset.testbed = key;
       fill(this.picker, { name: key, detail: "" });
       $("table.grid", this.picker).setAttribute("aria-label", `Slots of ${key}, node by position`);
