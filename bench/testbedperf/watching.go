@@ -135,10 +135,9 @@ func measureWatch(ctx context.Context, o watchOptions, progress io.Writer) (resu
 	if least := o.clients * o.rate * int(elapsed.Seconds()) / 4; len(lags) < least {
 		return r, fmt.Errorf("%d events reached clients, not %d: this is no measurement", len(lags), least)
 	}
-	quantile := func(q float64) float64 { return lags[int(q*float64(len(lags)-1))] }
 	r.add(
-		row{What: "pod event to client, p50", Unit: "ms", Value: quantile(.5), Bar: 100},
-		row{What: "pod event to client, p99", Unit: "ms", Value: quantile(.99), Bar: 100},
+		row{What: "pod event to client, p50", Unit: "ms", Value: quantile(lags, .5), Bar: 100},
+		row{What: "pod event to client, p99", Unit: "ms", Value: quantile(lags, .99), Bar: 100},
 		row{What: "processor time", Unit: "cores", Value: (after - before).Seconds() / elapsed.Seconds(), Bar: .3},
 		row{What: "memory of a client", Unit: "KiB", Value: (with - without) / 1024 / float64(o.clients), Bar: 64},
 	)
@@ -250,11 +249,10 @@ func (c *crowd) count(on bool) {
 	c.counting = on
 }
 
-// lags are sorted.
 func (c *crowd) lags() []float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(slices.Values(c.taken))
+	return slices.Clone(c.taken)
 }
 
 func (c *crowd) leave() {
