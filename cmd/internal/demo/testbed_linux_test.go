@@ -2,6 +2,10 @@ package demo_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -47,8 +51,16 @@ func nodesOf(slots []string) []string {
 }
 
 func TestTestbedInterrupted(t *testing.T) {
-	tr := start(t, "testbed")
-	tr.waitFor(t, "the interface is at")
+	tr := start(t, "testbed", "--seconds=3s")
+	line := tr.waitFor(t, "its pages")
+	tr.waitFor(t, " 1 of 15")
+	link, err := url.Parse(line[strings.Index(line, "http"):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := logIn(t, link); !strings.Contains(page, "profiling") || strings.Contains(page, "Forbidden") {
+		t.Errorf("behind %s is\n%s", link.Path, page)
+	}
 	if err := tr.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +68,31 @@ func TestTestbedInterrupted(t *testing.T) {
 		t.Errorf("exit code %d, printed %s", code, tr.stdout.String())
 	}
 	tr.checkNothingLeft(t)
+}
+
+// logIn does what the login page does with such a link, and returns the page behind it.
+func logIn(t *testing.T, link *url.URL) string {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, err := url.ParseQuery(link.Fragment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form.Set("next", link.Query().Get("next"))
+	client := http.Client{Jar: jar}
+	response, err := client.PostForm(link.Scheme+"://"+link.Host+link.Path, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %v", response.Status, err)
+	}
+	return string(page)
 }
 
 func TestTestbedRefused(t *testing.T) {
