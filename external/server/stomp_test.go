@@ -179,10 +179,15 @@ func TestStompHeartBeats(t *testing.T) {
 		c.Watch = server.WatchConfig{Ping: 50 * time.Millisecond}
 	})
 	const connect = "CONNECT\naccept-version:1.2\nAuthorization:Bearer " + servertest.Viewer + "\nheart-beat:"
-	r := &raw{t, dialStomp(t, b, nil)}
-	r.say(connect + "20,80\n\n\x00")
-	if got, _ := r.next(); !strings.Contains(got, "heart-beat:80,50\n") {
-		t.Fatalf("%q", got)
+	var r *raw
+	for _, c := range []struct{ offered, agreed string }{
+		{"20,30", "50,50"}, {"1000,80", "80,1000"}, // silence of two beats and a second ends it: a slow machine needs long beats
+	} {
+		r = &raw{t, dialStomp(t, b, nil)}
+		r.say(connect + c.offered + "\n\n\x00")
+		if got, _ := r.next(); !strings.Contains(got, "heart-beat:"+c.agreed+"\n") {
+			t.Fatalf("%q of %s", got, c.offered)
+		}
 	}
 	for range 3 {
 		if got, code := r.next(); got != "\n" {
