@@ -3,7 +3,6 @@
 //	go run ./bench/perf        what the plugin costs a scheduler, on Kubernetes' scheduler_perf
 //	go run ./bench/footprint   what the agent takes of its node
 //	go run ./bench/fakerapl    how right the joules of pods are, on energy counters made of real processes' time
-//	go run ./bench/guestpower  how evenly spazio-power tells guests their energy, and what that takes
 //	go run ./bench/loadgen     what a fleet's models cost an aggregator
 //	go run ./bench/profileload what a fleet's pods cost a profiler
 //	go run ./bench/testbedperf what test beds cost, and the pods in their slots
