@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/report/schedulers"
-	"github.com/spazio-scheduler/spazio/simnode/children"
 	"github.com/spazio-scheduler/spazio/simnode/parts"
 )
 
@@ -36,15 +35,7 @@ var ladder = []part{
 // Runs rounds of Duration each, after WarmUp each, of the last of the Schedulers. The rest
 // of the configuration is as Embedded's. Nothing is left behind.
 func EmbeddedComponents(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Components, err error) {
-	cpus, err := children.CPUs()
-	if err != nil {
-		return r, err
-	}
-	c = c.WithDefaults(len(cpus))
-	if err := c.Validate(len(cpus)); err != nil {
-		return r, err
-	}
-	b, ctx, stop, err := newBench(ctx, c, cpus, say)
+	b, ctx, stop, err := newBench(ctx, c, say)
 	if err != nil {
 		return r, err
 	}
@@ -53,9 +44,9 @@ func EmbeddedComponents(ctx context.Context, c Config, say func(format string, a
 	for _, p := range ladder {
 		r.Parts = append(r.Parts, schedulers.Component{Name: p.name, Alone: p.burn})
 	}
-	for round := range c.Runs {
+	for round := range b.config.Runs {
 		for i, p := range ladder {
-			say("round %d of %d: %s", round+1, c.Runs, p.name)
+			say("round %d of %d: %s", round+1, b.config.Runs, p.name)
 			took, err := b.component(ctx, p)
 			if err != nil {
 				return r, failure(ctx, fmt.Errorf("%s: %w", p.name, err))

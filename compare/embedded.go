@@ -35,15 +35,7 @@ type bench struct {
 // It says how far it has come. Whatever happens, nothing is left behind; where runs are
 // void the report is returned with an error that wraps ErrVoid if no pair counts.
 func Embedded(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Report, err error) {
-	cpus, err := children.CPUs()
-	if err != nil {
-		return r, err
-	}
-	c = c.WithDefaults(len(cpus))
-	if err := c.Validate(len(cpus)); err != nil {
-		return r, err
-	}
-	b, ctx, stop, err := newBench(ctx, c, cpus, say)
+	b, ctx, stop, err := newBench(ctx, c, say)
 	if err != nil {
 		return r, err
 	}
@@ -51,8 +43,17 @@ func Embedded(ctx context.Context, c Config, say func(format string, args ...any
 	return b.compare(ctx)
 }
 
-// newBench starts the control plane. The context ends when that does.
-func newBench(ctx context.Context, c Config, cpus []int, say func(string, ...any)) (b *bench, running context.Context, stop func() error, err error) {
+// newBench starts the control plane for a configuration, whose defaults it takes. The
+// context ends when that does.
+func newBench(ctx context.Context, c Config, say func(string, ...any)) (b *bench, running context.Context, stop func() error, err error) {
+	cpus, err := children.CPUs()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c = c.WithDefaults(len(cpus))
+	if err := c.Validate(len(cpus)); err != nil {
+		return nil, nil, nil, err
+	}
 	group, err := children.NewGroup()
 	if err != nil {
 		return nil, nil, nil, err
