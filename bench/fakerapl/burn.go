@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/simnode/children"
 )
 
 // burner is a process that takes as much CPU time as it is told to.
@@ -48,7 +50,7 @@ func (b *burner) set(cores float64) error {
 }
 
 // cpu is the CPU time that it has taken.
-func (b *burner) cpu() (time.Duration, error) { return processTime(b.cmd.Process.Pid) }
+func (b *burner) cpu() (time.Duration, error) { return children.CPUTime(b.cmd.Process.Pid) }
 
 func (b *burner) stop() {
 	_ = b.in.Close()

@@ -6,34 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTime is the CPU time of all threads of a process, to the nanosecond.
-func processTime(pid int) (time.Duration, error) {
-	const scheduler = 2 // CPUCLOCK_SCHED of clock_getcpuclockid(3)
-	return clock(int32(^pid<<3 | scheduler))
-}
-
 // threadTime is the CPU time of this thread.
-func threadTime() (time.Duration, error) { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
-
-func clock(id int32) (time.Duration, error) {
+func threadTime() (time.Duration, error) {
 	var t unix.Timespec
-	err := unix.ClockGettime(id, &t)
+	err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
 	return time.Duration(t.Nano()), err
-}
-
-// onlineCPUs are those that this process may run on.
-func onlineCPUs() ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, err
-	}
-	var cpus []int
-	for cpu := 0; len(cpus) < set.Count(); cpu++ {
-		if set.IsSet(cpu) {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus, nil
 }
 
 // pin keeps this thread on the CPUs.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
+	"github.com/spazio-scheduler/spazio/simnode/children"
 	"github.com/spazio-scheduler/spazio/simnode/slice"
 )
 
@@ -52,7 +53,7 @@ func newSite(ctx context.Context, o options) (*site, error) {
 	if s.dir, err = os.MkdirTemp("", "spazio-fakerapl-"); err != nil {
 		return s, err
 	}
-	cpus, err := onlineCPUs()
+	cpus, err := children.CPUs()
 	if err != nil {
 		return s, err
 	}
