@@ -80,17 +80,14 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 }
 
-// errZero is a zero that a configuration would take for its default.
-var errZero = errors.New("must be above 0")
-
 // errInterrupted is of a comparison that was cut short.
 var errInterrupted = errors.New("interrupted")
 
 // resolve turns flags into a configuration of a machine with so many CPUs.
 func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 	c := f.config
-	if f.output != "table" && f.output != "json" {
-		return c, fmt.Errorf("--output: %q is neither table nor json", f.output)
+	if err := valid(set, f.output, "runs", "duration", "warm-up", "rate", "connections", "kill-every", "replicas", "most-late", "placing"); err != nil {
+		return c, err
 	}
 	switch f.preset {
 	case "seed":
@@ -109,11 +106,6 @@ func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 	}
 	if !set.Changed("slices") {
 		c.Slices = 0 // as many as there are CPUs for
-	}
-	for _, name := range []string{"runs", "duration", "rate", "connections", "kill-every", "replicas", "placing", "warm-up"} {
-		if v := set.Lookup(name).Value.String(); v == "0" || v == "0s" {
-			return c, fmt.Errorf("--%s: %w", name, errZero)
-		}
 	}
 	c.NoKill = c.Kill == 0
 	return c, c.WithDefaults(cpus).Validate(cpus)
@@ -149,7 +141,7 @@ func (f *flags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.W
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	r, err := compare.Embedded(ctx, c, func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) })
+	r, err := compare.Embedded(ctx, c, progress(stderr))
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/compare"
@@ -22,8 +23,11 @@ func newComponents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "components", Args: cobra.NoArgs,
 		Short: "Measure what each part of a cluster takes: cores and watts, part by part",
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			return valid(cmd.Flags(), output, "runs", "duration", "warm-up", "rate", "replicas")
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := compare.EmbeddedComponents(cmd.Context(), c, progress(cmd))
+			r, err := compare.EmbeddedComponents(cmd.Context(), c, progress(cmd.ErrOrStderr()))
 			return show(cmd, output, r, r.Table(), err)
 		},
 	}
@@ -44,9 +48,10 @@ func newGuests() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use: "guests", Args: cobra.NoArgs,
-		Short: "Measure how often spazio-power tells guests their energy, by their number",
+		Short:   "Measure how often spazio-power tells guests their energy, by their number",
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return valid(cmd.Flags(), output) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := compare.EmbeddedGuests(cmd.Context(), c, progress(cmd))
+			r, err := compare.EmbeddedGuests(cmd.Context(), c, progress(cmd.ErrOrStderr()))
 			return show(cmd, output, r, r.Table(), err)
 		},
 	}
@@ -57,9 +62,25 @@ func newGuests() *cobra.Command {
 	return cmd
 }
 
+// errZero is a zero that a configuration would take for its default.
+var errZero = errors.New("must be above 0")
+
+// valid refuses an output that there is not, and zeros of the flags of these names.
+func valid(set *pflag.FlagSet, output string, above0 ...string) error {
+	if output != "table" && output != "json" {
+		return fmt.Errorf("--output: %q is neither table nor json", output)
+	}
+	for _, name := range above0 {
+		if v := set.Lookup(name).Value.String(); v == "0" || v == "0s" {
+			return fmt.Errorf("--%s: %w", name, errZero)
+		}
+	}
+	return nil
+}
+
 // progress says how far it is.
-func progress(cmd *cobra.Command) func(format string, args ...any) {
-	return func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
+func progress(stderr io.Writer) func(format string, args ...any) {
+	return func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
 }
 
 // show prints a result, or says why there is none.
@@ -71,8 +92,6 @@ func show(cmd *cobra.Command, output string, result any, t table.Table, err erro
 		return refused(err)
 	case output == "json":
 		return writeJSON(cmd.OutOrStdout(), result)
-	case output != "table":
-		return command.Usage(fmt.Errorf("--output: %q is neither table nor json", output))
 	}
 	return t.WriteText(cmd.OutOrStdout(), table.Terminal)
 }
