@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -431,6 +433,56 @@ func TestHostChangesSource(t *testing.T) {
 	zones := h.Totals().Zones
 	if two := zones[share.Zone{Source: "two", Zone: "package-0"}]; !(one > 0 && two > 0) || zones[share.Zone{Source: "one", Zone: "package-0"}] != one {
 		t.Error(zones)
+	}
+}
+
+// early is a source of samples that are older than their reading, without memory as long as
+// it is called one.
+type early struct{ changing }
+
+const age = 100 * time.Millisecond
+
+func (e *early) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst, err := e.changing.ReadTo(dst, at)
+	dst = slices.DeleteFunc(dst, func(r energy.Reading) bool { return e.name == "one" && strings.HasSuffix(r.Zone, "/dram") })
+	for i := range dst {
+		dst[i].At = dst[i].At.Add(-age)
+	}
+	return dst, err
+}
+
+// TestHostMemoryComes to trees that are there: nothing is lost nor told twice, and trees have
+// the time of the sample.
+func TestHostMemoryComes(t *testing.T) {
+	p := newPlant(t, 1, 0)
+	s := &early{changing{p.chain(), "one", energy.Measured}}
+	h := p.host(share.HostConfig{Source: s})
+	for i := range 12 {
+		if i == 6 {
+			s.name = "two"
+		}
+		p.advance(0, 1)
+		found, err := h.Share(p.at)
+		if err != nil && !errors.Is(err, energy.ErrPriming) && !errors.Is(err, source.ErrUnchanged) {
+			t.Fatal(i, err)
+		}
+		if found.To.IsZero() {
+			continue
+		}
+		zones := mustRead(t, filepath.Join(p.dir, "vm0"))
+		if want := 1 + i/6; len(zones) != want {
+			t.Fatalf("%d: %+v, want %d zones", i, zones, want)
+		}
+		sum := 0.
+		for _, z := range zones {
+			sum += float64(z.Micro) * 1e-6
+			if want := p.at.Add(-age); !z.At.Equal(want) {
+				t.Errorf("%d: %s is of %v, want %v", i, z.Name, z.At, want)
+			}
+		}
+		if charged := h.Totals().Guests["vm0"]; math.Abs(sum-charged) > 1e-5 || i == 11 && charged == 0 {
+			t.Errorf("%d: %g J published, %g charged", i, sum, charged)
+		}
 	}
 }
 

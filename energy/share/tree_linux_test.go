@@ -225,6 +225,32 @@ func TestTreeGoesOn(t *testing.T) {
 	}
 }
 
+// TestTreeAfterFailure: what a publication that was cut short has left is in nobody's way, and
+// what could not be shown is shown later, once.
+func TestTreeAfterFailure(t *testing.T) {
+	dir := t.TempDir()
+	tree := newTree(t, dir, "package-0")
+	publish(t, tree, after(1), "vm", 3)
+	temporary := filepath.Join(dir, "vm/class/powercap/intel-rapl:0/.energy_uj")
+	if err := os.WriteFile(temporary, []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, tree, after(2), "vm", 4)
+	if err := os.Mkdir(temporary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Publish(after(3), "vm", []float64{5}); err == nil {
+		t.Error("no error of a directory in the way")
+	}
+	if err := os.Remove(temporary); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, tree, after(4), "vm", 6)
+	if d := cmp.Diff([]zone{{"package", 0, share.Range, 18000000, after(4)}}, mustRead(t, filepath.Join(dir, "vm"))); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestTreeForgetsMemory: zones that are no more published would keep readers from the others.
 func TestTreeForgetsMemory(t *testing.T) {
 	dir := t.TempDir()
