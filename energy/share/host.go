@@ -238,9 +238,6 @@ func (h *Host) publish(at time.Time, found *Division) error {
 			joules, parts = parts[0].Joules, parts[1:]
 		}
 		zones := [...]float64{joules * (1 - found.Memory), joules * found.Memory}
-		if !h.memory {
-			zones[0] = joules
-		}
 		if err := h.tree.Publish(found.To, g.Name, zones[:len(h.tree.zones)]); err != nil {
 			h.totals.Refused[RefusedPublish]++
 			failed = append(failed, err)
