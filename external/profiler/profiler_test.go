@@ -31,7 +31,8 @@ type world struct {
 	takes func(job, beside string) time.Duration
 
 	mu sync.Mutex
-	// end says how a job's run ends, Succeeded if it is nil; "" is never.
+	// end says how a job's run ends, Succeeded if it is nil; "" is never, skipped is that
+	// the job is left out and the scheduling completes.
 	end func(job string) string
 	ran []wire.Scheduling
 }
@@ -43,6 +44,8 @@ func (w *world) setEnd(end func(job string) string) {
 }
 
 func never(string) string { return "" }
+
+const skipped = "skipped"
 
 // newWorld has jobs a, b, … in a namespace with two Testbeds, of one node and of three.
 func newWorld(t *testing.T, jobs ...string) *world {
@@ -97,6 +100,10 @@ func (w *world) carryOut(s wire.Scheduling) {
 		}
 		if outcome == "" {
 			return
+		}
+		if outcome == skipped {
+			s.Jobs = append(s.Jobs, wire.SchedulingJob{Job: "team/" + name})
+			continue
 		}
 		job, err := w.bench.Store.Job(w.Context(), "team", name)
 		if err != nil {
@@ -340,6 +347,22 @@ func TestPairThatFails(t *testing.T) {
 	job, _ := w.bench.Store.Job(t.Context(), "team", "a")
 	if len(job.External) > 0 {
 		t.Errorf("job a keeps %s of a pair that failed", job.External)
+	}
+}
+
+// A run under an earlier scheduling, which had the same name, is none under this one.
+func TestRunOfBefore(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	if err := w.profiler(nil).Profile(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	w.setEnd(func(string) string { return skipped })
+	err := w.profiler(func(c *profiler.Config) { c.Attempts = 1 }).Profile(t.Context(), 2)
+	if !errors.Is(err, profiler.ErrFails) || !strings.Contains(err.Error(), "did not run") {
+		t.Errorf("error %v", err)
+	}
+	if w.ran[0].Name != w.ran[1].Name {
+		t.Errorf("the names are %s and %s", w.ran[0].Name, w.ran[1].Name)
 	}
 }
 
