@@ -434,6 +434,25 @@ func TestOwnApplicationCame(t *testing.T) {
 	}
 }
 
+// A run is not lost because a cache has yet to see its application, its pods and its claim.
+func TestNotLostFromBehind(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a")
+	amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.Retry = v1alpha1.Retry{Limit: 1} })
+	l.withQueue("s", "a")
+	caches := &behind{l, map[string]client.Client{}}
+	caches.catchUp("Job", "Pod", "Testbed")
+	l.settle()
+	caches.catchUp("BatchJob", "Scheduling")
+	l.jobs.cached = stored{caches}
+	if _, err := l.act(l.jobs, "a"); err != nil {
+		t.Fatal(err)
+	}
+	l.want("the run", "a Running, s AwaitingCompletion", l.states("s", "a"))
+	if runs := l.job("a").Status.Runs; len(runs) != 1 || runs[0].Outcome != "" {
+		t.Errorf("%+v", runs)
+	}
+}
+
 // A creation that is refused fails the run with what the API server has said; one that
 // could be taken the next time is tried again until the run is late.
 func TestCreationFails(t *testing.T) {
