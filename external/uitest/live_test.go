@@ -218,6 +218,45 @@ func replica(t *testing.T, store *servertest.Store) http.Handler {
 	return s
 }
 
+// What goes after a page was rendered, and before it follows, goes from the page too.
+func TestGoneBeforeFollowed(t *testing.T) {
+	store := servertest.NewStore()
+	stage(store)
+	f, serving := &front{conns: make(map[net.Conn]bool)}, replica(t, store)
+	listener := httptest.NewServer(f)
+	t.Cleanup(listener.Close)
+	b := open(t, listener.URL, 1280, 900)
+	b.login(servertest.Admin)
+	for _, test := range []struct {
+		path, gone string
+		remove     func()
+	}{
+		{"", `!document.querySelector('tr[data-key="default/weekly-report"]') && !document.querySelector('tr[data-key="default/log-sort"]') && !document.querySelector('[data-testbed="default/profiling"]')`, func() {
+			store.Remove(wire.Schedulings, "default", "weekly-report")
+			store.Remove(wire.Jobs, "default", "log-sort")
+			store.Remove(wire.Testbeds, "default", "profiling")
+		}},
+		{"jobs/default/kmeans", `document.querySelector("[data-f=state]").textContent === "Deleted"`, func() { store.Remove(wire.Jobs, "default", "kmeans") }},
+	} {
+		f.set(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/watch") {
+				http.Error(w, "later", http.StatusServiceUnavailable)
+				return
+			}
+			serving.ServeHTTP(w, r)
+		}))
+		b.visit(test.path)
+		if eval[bool](b, test.gone) {
+			t.Fatalf("/ui/%s was without it from the beginning", test.path)
+		}
+		test.remove()
+		f.set(serving)
+		b.until(live)
+		b.until(test.gone)
+	}
+	b.hold("WebSocket connection to")
+}
+
 // A killed server is told at once, with the time since when the page is stale; on another
 // replica the page goes on from its cursors, and shows what has happened meanwhile.
 func TestReconnect(t *testing.T) {
@@ -232,17 +271,29 @@ func TestReconnect(t *testing.T) {
 	b := open(t, listener.URL, 1280, 900)
 	var mu sync.Mutex
 	var sent []string
+	followed := make(chan struct{}, 4)
 	if err := chromedp.Listen(b.ctx, func(event any) {
-		if e, ok := event.(*network.EventWebSocketFrameSent); ok {
+		switch e := event.(type) {
+		case *network.EventWebSocketFrameSent:
 			mu.Lock()
 			defer mu.Unlock()
 			sent = append(sent, string(e.Response.PayloadData))
+		case *network.EventWebSocketFrameReceived:
+			if text := string(e.Response.PayloadData); strings.Contains(text, `"SNAPSHOT"`) && !strings.Contains(text, `"more":true`) {
+				select {
+				case followed <- struct{}{}:
+				default:
+				}
+			}
 		}
 	}); err != nil {
 		t.Fatal(err)
 	}
 	b.login(servertest.Admin)
 	b.visit("")
+	for range cap(followed) { // live is it by the first
+		<-followed
+	}
 	b.until(live)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("h1").dataset.same = "page"; undefined`))
 

@@ -95,7 +95,6 @@ function fill(root, fields) {
 
 const setText = (e, text) => e.textContent !== text && (e.textContent = text);
 
-// clone makes a further row.
 const clone = (list) => $("#new-" + list).content.querySelector("tr, li, section").cloneNode(true);
 
 // fillList makes a list's rows those of the objects, in their order.
@@ -110,7 +109,6 @@ function fillList(name, objects, fields) {
   showList(name, list);
 }
 
-// showList shows a list, or that it is empty.
 function showList(name, list) {
   const empty = $(`[data-empty="${name}"]`);
   if (!empty) return;
@@ -119,11 +117,12 @@ function showList(name, list) {
   if (card) card.hidden = !empty.hidden;
 }
 
+const keyOf = (row) => row.dataset.key ?? row.dataset.testbed;
+
 function keep(name, key, deleted) {
   const list = $(`[data-list="${name}"]`);
   if (!list) return null;
   const rows = [...list.children];
-  const keyOf = (row) => row.dataset.key ?? row.dataset.testbed;
   let row = rows.find((r) => keyOf(r) === key);
   if (deleted) row?.remove();
   else if (!row) {
@@ -340,7 +339,6 @@ class Grid {
     row.remove();
   }
 
-  // count shows how many slots are in each state.
   count(counts) {
     let at = 0;
     for (const state of states) {
@@ -413,8 +411,7 @@ const take = {
 };
 
 function fillOne(fields) {
-  fill($("[data-object]"), fields);
-  fill($("[data-facts]"), fields);
+  for (const e of $$("[data-object], [data-facts]")) fill(e, fields);
 }
 
 function oneJob(j, fields) {
@@ -524,7 +521,6 @@ class Builder {
     for (const e of this.list.children) e.classList.toggle("edited", e === entry);
   }
 
-  // press does what the buttons of rows do.
   press(e) {
     const [op] = (e.submitter?.value ?? "").split(":"), row = e.submitter?.closest(".entry");
     if (op === "create" || op === "show") return;
@@ -638,10 +634,10 @@ function begin() {
   if (form) builder = new Builder(form, watch);
   else if (object) {
     const [ns, name] = object.dataset.key.split("/");
-    watch.follow("one", object.dataset.object, { namespace: ns, names: [name] });
+    watch.follow("one", object.dataset.object, { namespace: ns, names: [name], known: [keyOf(object)] });
   } else
     for (const kind of ["slots", "testbeds", "schedulings", "jobs"])
-      if (kind === "slots" ? $('[data-list="testbeds"]') : $(`[data-list="${kind}"]`)) watch.follow(kind, kind, { namespace });
+      if (kind === "slots" ? $('[data-list="testbeds"]') : $(`[data-list="${kind}"]`)) watch.follow(kind, kind, { namespace, known: $$(`[data-list="${kind}"]>*`).map(keyOf) });
   for (const section of $$("[data-testbed]")) if (!section.hidden) gridOf(section);
 }
 

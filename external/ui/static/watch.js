@@ -16,11 +16,11 @@ export class Watch {
     addEventListener("online", () => this.connect());
   }
 
-  // follow subscribes to a kind. Further calls with the same id replace what was followed.
-  follow(id, kind, { namespace = "", names = [] } = {}) {
+  // follow subscribes to a kind; known are the keys that the page has. Further calls with the same id replace what was followed.
+  follow(id, kind, { namespace = "", names = [], known = [] } = {}) {
     const old = this.subscriptions.get(id);
     if (old) this.say({ op: "unsubscribe", id: old.name });
-    const s = { id, kind, namespace, names, cursor: "", known: old?.known ?? new Map(), seen: null };
+    const s = { id, kind, namespace, names, cursor: "", known: old?.known ?? new Set(known), seen: null };
     // Each has a name of its own: what was on its way for the old one is not for this one.
     s.name = id + "." + (this.count = (this.count ?? 0) + 1);
     this.subscriptions.set(id, s);
@@ -82,7 +82,10 @@ export class Watch {
         s.seen ??= new Set();
         for (const o of m.objects ?? []) this.change(s, o.kind, o.object, false);
         if (m.more) return;
-        for (const [key, object] of s.known) if (!s.seen.has(key)) this.change(s, s.kind, object, true);
+        for (const key of s.known) {
+          const [namespace, name] = key.split("/");
+          if (!s.seen.has(key)) this.change(s, s.kind, { namespace, name }, true);
+        }
         s.seen = null;
         break;
       case "EVENTS":
@@ -104,7 +107,7 @@ export class Watch {
     const key = object.namespace + "/" + object.name;
     s.seen?.add(key);
     if (deleted) s.known.delete(key);
-    else s.known.set(key, { namespace: object.namespace, name: object.name });
+    else s.known.add(key);
     this.told(kind, object, deleted);
   }
 }
