@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/procfs/sysfs"
 
 	"github.com/spazio-scheduler/spazio/compare/load"
 	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/simnode/slice"
 )
 
 // Forwards, then backwards: of two schedulers A B B A.
@@ -169,6 +172,38 @@ func TestCounters(t *testing.T) {
 	}
 	if _, err := newCounters(t.TempDir()); err == nil {
 		t.Error("no counters: no error")
+	}
+}
+
+// The scheduler and the agents are charged their part, by CPU time, of what each host took
+// above its idle power: of 20 J a quarter, of 10 J a fifth. A process on no host has none,
+// and one that came later counts from its beginning.
+func TestOverhead(t *testing.T) {
+	s := &site{hosts: []slice.Host{{Name: "a", Idle: 10}, {Name: "b", Idle: 20}}}
+	for range s.hosts {
+		s.counters = append(s.counters, counters{"package": sysfs.RaplZone{MaxMicrojoules: 1e9}})
+	}
+	began := time.Unix(1000, 0)
+	from := state{at: began, readings: []reading{{"package": 1e6}, {"package": 2e6}}, cpu: map[*member]time.Duration{}, own: time.Second}
+	to := state{at: began.Add(4 * time.Second), readings: []reading{{"package": 61e6}, {"package": 92e6}}, cpu: map[*member]time.Duration{}, own: 1100 * time.Millisecond}
+	const ms = time.Millisecond
+	for _, m := range []struct {
+		role     string
+		host     int
+		from, to time.Duration
+	}{
+		{roleScheduler, 0, 100 * ms, 600 * ms}, {roleApp, 0, 200 * ms, 1700 * ms}, {roleAgent, 1, 0, 200 * ms},
+		{roleApp, 1, 100 * ms, 600 * ms}, {roleApp, 1, 0, 300 * ms}, {roleLoad, -1, 0, 3000 * ms},
+	} {
+		of := &member{role: m.role, host: m.host}
+		to.cpu[of] = m.to
+		if m.from > 0 {
+			from.cpu[of] = m.from
+		}
+	}
+	want := taken{seconds: 4, joules: 150, overhead: 7, cpu: map[string]float64{"scheduler": .5, "agent": .2, "app": 2.3, "load": 3, "harness": .1}}
+	if diff := cmp.Diff(want, s.between(from, to), cmp.AllowUnexported(taken{}), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
