@@ -1,9 +1,6 @@
 package social
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Operation is what a client asks of the front.
 type Operation string
@@ -59,16 +56,6 @@ func Tiers() []string {
 // Outward says of a tier that clients of the original call it themselves: those are not
 // killed in the thesis that this is for.
 func Outward(tier string) bool { return tier == Front || tier == "media" }
-
-// Callees are the tiers that a tier calls, sorted.
-func Callees(tier string) []string {
-	var names []string
-	for _, s := range tiers[tier] {
-		names = append(names, s.calls...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
 
 // Cost is the CPU time that an operation burns in all tiers.
 func Cost(op Operation) time.Duration { return cost(Front, op) }
