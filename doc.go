@@ -34,6 +34,7 @@
 //	embedded   etcd and an API server in one process
 //	podforward HTTP to a port on a pod's loopback, to which the API server forwards
 //	deploy     the manifests for a cluster, and what installs, checks and removes them
+//	web        the page of what a scheduler knows and does, for browsers
 //	report     tables, plots and pages of runs and recordings
 //	compare    schedulers compared by energy and latency, on real processes of this machine
 //	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster

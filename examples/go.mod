@@ -88,6 +88,8 @@ replace github.com/spazio-scheduler/spazio/deploy => ../deploy
 
 replace github.com/spazio-scheduler/spazio/podforward => ../podforward
 
+replace github.com/spazio-scheduler/spazio/web => ../web
+
 replace github.com/spazio-scheduler/spazio/pronto => ../pronto
 
 replace github.com/spazio-scheduler/spazio/profile/profiler/service => ../profile/profiler/service

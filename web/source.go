@@ -1,0 +1,179 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Source knows what the page shows. Its methods are safe for concurrent use, and return when
+// ctx ends. State is asked once a second while anybody looks, never twice at a time, and not
+// at all while nobody does. Node and Pod are asked when somebody wants to know.
+//
+// What they return is not modified afterwards, by either side.
+type Source interface {
+	// State is everything, now.
+	State(ctx context.Context) (State, error)
+	// Node says in words why a node has the room that it has, or takes no pod. The error of a
+	// node that is not there wraps ErrUnknownNode.
+	Node(ctx context.Context, name string) (Explanation, error)
+	// Pod is what has happened to a pod. The error of one that is not there wraps ErrUnknownPod.
+	Pod(ctx context.Context, namespace, name string) (Timeline, error)
+}
+
+// What a Source does not know.
+var (
+	ErrUnknownNode = errors.New("there is no such node")
+	ErrUnknownPod  = errors.New("there is no such pod")
+)
+
+// FieldError is what is wrong with an argument or a setting.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string { return fmt.Sprintf("web: %s %v: %v", e.Field, e.Value, e.Err) }
+
+// Unwrap returns the reason.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// State is everything that the page shows at a moment. Numbers that are not finite count as
+// not known, negative counts as 0. Like all types here but Source it is a plain value.
+type State struct {
+	// At is when it was so, by the clock that all times in it are by; the zero time is when
+	// State returned.
+	At time.Time `json:"at"`
+	// Title is a few words for what is looked at, such as a cluster's name.
+	Title string `json:"title,omitempty"`
+	// Runs are what the profiles have done with pods, in the order in which they are drawn.
+	Runs []Run `json:"runs,omitempty"`
+	// Comparable says that the runs were given the same pods on the same nodes, one run after
+	// another, so that a difference between them is the profiles'. The page compares no others.
+	Comparable bool `json:"comparable,omitempty"`
+	// Nodes are all, in any order. Of those with one name the first counts.
+	Nodes []Node `json:"nodes,omitempty"`
+	// Waiting are the pods that wait longest, longest first: a hundred are enough.
+	Waiting []Waiting `json:"waiting,omitempty"`
+	// WaitingTotal is how many wait in all; it counts as len(Waiting) at least.
+	WaitingTotal int `json:"waitingTotal"`
+}
+
+// Run is what one profile has done with pods: a batch in a demonstration, or since the
+// scheduler began.
+type Run struct {
+	// Profile is the scheduler's name, as pods say it.
+	Profile string `json:"profile"`
+	// Started is when its first pod was created, the zero time if none was yet.
+	Started time.Time `json:"started"`
+	// Ended says that no more is to come. Comparable runs are judged once they have.
+	Ended bool `json:"ended,omitempty"`
+	// Submitted are the pods created so far; Total are those that are to be in the end, 0 where
+	// that is open.
+	Submitted int `json:"submitted"`
+	Total     int `json:"total,omitempty"`
+	// Starting are the pods that are bound and don't run yet, Running those that run. Done and
+	// Failed are those that have ended, well or not.
+	Starting int `json:"starting"`
+	Running  int `json:"running"`
+	Done     int `json:"done"`
+	Failed   int `json:"failed,omitempty"`
+	// Resolution is how exact Completions are: a second where they are from what kubelets say of
+	// containers, 0 for exact. The page says so.
+	Resolution time.Duration `json:"resolutionNanos,omitempty"`
+	// Completions are of the pods that are done, in any order; where the run is open, of the
+	// latest. Of more than MaxCompletions the latest count.
+	Completions []Completion `json:"completions,omitempty"`
+}
+
+// MaxCompletions bounds what of a run is looked at.
+const MaxCompletions = 20_000
+
+// Completion is a pod that is done.
+type Completion struct {
+	// Since is when it was done, since its run's Started.
+	Since time.Duration `json:"sinceNanos"`
+	// Took is the time from the pod's creation until it was done.
+	Took time.Duration `json:"tookNanos"`
+}
+
+// Signal is what is heard of a node.
+type Signal string
+
+// Missing is that of a node whose agent has never reported, Stale of one whose last report is
+// too old to be decided by. What is none of these counts as Missing.
+const (
+	Missing Signal = ""
+	Fresh   Signal = "fresh"
+	Stale   Signal = "stale"
+)
+
+// Node is what the scheduler knows of a node. All but Name, Signal and Reason are of its last
+// report, less what was bound to it since.
+type Node struct {
+	Name   string `json:"name"`
+	Signal Signal `json:"signal,omitempty"`
+	// Age is that of its newest sample.
+	Age time.Duration `json:"ageNanos,omitempty"`
+	// Reason says in a few words why it takes no pod now, such as "no report for 31 s"; empty
+	// if it takes some.
+	Reason string `json:"reason,omitempty"`
+	// Free is how many pods still fit, which may be a fraction or negative; Capacity is how many
+	// would if none ran, 0 where that is not known.
+	Free     float64 `json:"free"`
+	Capacity float64 `json:"capacity,omitempty"`
+	// Running are the pods that its agent counts, InFlight those bound and not counted yet.
+	Running  int     `json:"running"`
+	InFlight float64 `json:"inFlight,omitempty"`
+	// Limiting is the resource that is shortest, by its channel's name: cpu, memory.
+	Limiting string `json:"limiting,omitempty"`
+	// Saturated is whether a resource is used up.
+	Saturated bool `json:"saturated,omitempty"`
+}
+
+// Waiting is a pod that has found no node.
+type Waiting struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Profile   string `json:"profile,omitempty"`
+	// Since is when it began to wait.
+	Since time.Time `json:"since"`
+	// Reason says why, as the scheduler does.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Explanation says why a node is as it is: a sentence a line, the most important first.
+type Explanation struct {
+	Lines []string `json:"lines"`
+	// Pods are those of the node, of which the page shows timelines; a hundred are enough.
+	Pods []PodName `json:"pods,omitempty"`
+}
+
+// PodName names a pod.
+type PodName struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// Timeline is what has happened to a pod.
+type Timeline struct {
+	// Profile is the scheduler's name, Node where the pod is bound to, empty if nowhere.
+	Profile string `json:"profile,omitempty"`
+	Node    string `json:"node,omitempty"`
+	// Steps are in the order in which they happened: created, tried, reserved, bound, listed,
+	// started, done.
+	Steps []Step `json:"steps"`
+	// Lines say in words why it is where it is, or why it waits.
+	Lines []string `json:"lines,omitempty"`
+}
+
+// Step is one thing that happened.
+type Step struct {
+	Name string `json:"name"`
+	// At is when, the zero time if that is not known.
+	At time.Time `json:"at"`
+	// Detail adds a few words, such as a count or a node.
+	Detail string `json:"detail,omitempty"`
+}
