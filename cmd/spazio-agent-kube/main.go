@@ -5,17 +5,8 @@
 package main
 
 import (
-	"context"
-	"io"
-
-	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd/agentkube"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-func main() { command.Main(run) }
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c := agentd.NewCommand(&source{})
-	c.Use = "spazio-agent-kube"
-	return command.Execute(ctx, c, args, stdout, stderr)
-}
+func main() { command.Main(agentkube.Main) }

@@ -42,9 +42,12 @@ type SpazioArgs struct {
 	Listen string
 	// Insecure allows plaintext beyond loopback.
 	Insecure bool
-	// TLSCertFile and TLSKeyFile are the server's PEM files. TLSClientCAFile
-	// holds the CAs that sign the agents' certificates, which are then demanded.
-	TLSCertFile, TLSKeyFile, TLSClientCAFile string
+	// TLSCertFile is the PEM file of the server's certificate and those that it is
+	// signed by, TLSKeyFile that of its key; both or none.
+	TLSCertFile, TLSKeyFile string
+	// TLSClientCAFile is the PEM file of the authorities that sign the agents'
+	// certificates, which are then demanded; empty asks for none.
+	TLSClientCAFile string
 
 	// AgentServiceAccount is the service account of the agents, as
 	// namespace/name. If it is given, each stream must show a token of it for
@@ -106,10 +109,12 @@ type SpazioArgs struct {
 	// ReportBurst is how many may come at once; default 40, two seconds' worth.
 	ReportBurst int32
 
-	// MaxConnections bounds the connections to Listen, default 12,288: twice the
-	// nodes of the largest clusters, and some. MaxStrangers bounds those of one
-	// address over which no report was accepted yet, default 256.
-	MaxConnections, MaxStrangers int32
+	// MaxConnections bounds the connections to Listen; default 12,288: twice the
+	// nodes of the largest clusters, and some.
+	MaxConnections int32
+	// MaxStrangers bounds the connections of one address over which no report was
+	// accepted yet; default 256.
+	MaxStrangers int32
 
 	// KWeight is the weight of k, the capacity in typical loads, in the score,
 	// 0 (default) to 1.

@@ -99,6 +99,14 @@ func (a SpazioArgs) validateTimes() (errs []error) {
 	return errs
 }
 
+// mustBeUpTo says what a number that is refused must be.
+func mustBeUpTo(most float64) string {
+	if most == math.MaxFloat64 {
+		return "must be a finite number of at least 0"
+	}
+	return fmt.Sprintf("must be a number between 0 and %g", most)
+}
+
 func (a SpazioArgs) validateNumbers() (errs []error) {
 	for _, f := range []struct {
 		name        string
@@ -108,7 +116,7 @@ func (a SpazioArgs) validateNumbers() (errs []error) {
 		{"maxReportRate", a.MaxReportRate, math.MaxFloat64}, {"cpuFill", a.CPUFill, 2},
 	} {
 		if !(f.value >= 0 && f.value <= f.most) {
-			errs = append(errs, invalid(f.name, f.value, "must be a number between 0 and "+fmt.Sprint(f.most)))
+			errs = append(errs, invalid(f.name, f.value, mustBeUpTo(f.most)))
 		}
 	}
 	if a.KWeight >= 0 && a.KWeight <= 1 && a.EnergyWeight <= 1 && a.KWeight+a.EnergyWeight > 1 {

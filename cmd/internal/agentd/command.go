@@ -107,7 +107,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 
 func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.StringVar(&o.node.Name, "node-name", "", "name of this node in Kubernetes (default the host's name)")
-	f.StringSliceVar(&o.node.Schedulers, "schedulers", nil, "signal server of each scheduler, comma-separated: host:port or dns:///host:port")
+	f.StringSliceVar(&o.node.Schedulers, "schedulers", nil, "signal server of each scheduler, comma-separated: host:port or dns:///host:port; empty for none")
 	f.DurationVar(&o.node.Refresh, "dns-refresh", 30*time.Second, "how often a dns:/// scheduler is looked up, besides whenever one is lost")
 	f.StringVar(&o.node.TokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
 	f.StringVar(&o.node.Aggregator, "aggregator", "", "host:port of the aggregator; empty for none")

@@ -32,9 +32,9 @@ func (e *energyFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&e.idle, "energy-idle", "none", "which pods are charged the power without load: none, even or usage")
 	f.StringVar(&e.split, "energy-split", "model", "how power is told to be due to load: model (by the curve learnt) or ratio (of the busy cores)")
 	f.DurationVar(&e.pods, "energy-pods", node.DefaultEnergyPods, "how often energy is divided among the pods, at least 1s")
-	f.StringVar(&e.redfish.URL, "energy-redfish-url", "", "https URL of the Power resource of a management controller")
-	f.StringVar(&e.redfish.TokenFile, "energy-redfish-token-file", "", "file with the token of a session there, read at each request")
-	f.Float64Var(&e.limit, "power-limit", 0, "watts that the channel power of --channels is a share of")
+	f.StringVar(&e.redfish.URL, "energy-redfish-url", "", "https URL of the Power resource of a management controller; --energy redfish needs it")
+	f.StringVar(&e.redfish.TokenFile, "energy-redfish-token-file", "", "file with the token of a session there, read at each request; --energy redfish needs it")
+	f.Float64Var(&e.limit, "power-limit", 0, "watts that the channel power of --channels is a share of; that channel needs it")
 }
 
 // parse completes the configs; a channel power is taken out of the channels.

@@ -21,7 +21,7 @@ import (
 
 // Main runs the command and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, newCommand(), args, stdout, stderr)
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
 type options struct {
@@ -32,7 +32,8 @@ type options struct {
 	log                command.Log
 }
 
-func newCommand() *cobra.Command {
+// NewCommand returns the command with its flags at their defaults.
+func NewCommand() *cobra.Command {
 	o := options{}
 	c := &cobra.Command{
 		Use:   "spazio-certs",

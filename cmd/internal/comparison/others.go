@@ -32,7 +32,7 @@ func newComponents() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&c.Runs, "runs", 3, "rounds, each of all parts")
+	f.IntVar(&c.Runs, "runs", 3, "runs of all parts")
 	f.DurationVar(&c.Duration, "duration", 10*time.Second, "how long a part is measured")
 	f.DurationVar(&c.WarmUp, "warm-up", 3*time.Second, "how long it is left alone before")
 	f.Float64Var(&c.Rate, "rate", 100, "requests a second of the application under load")

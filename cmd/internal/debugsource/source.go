@@ -35,7 +35,7 @@ type Source struct {
 func (s *Source) Flags(f *pflag.FlagSet, program, namespace string, port int) {
 	s.program = program
 	f.StringVar(&s.URL, program, "http://127.0.0.1:"+strconv.Itoa(port), "URL of the "+program+"'s debug address")
-	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "have the API server of this kubeconfig forward to the pod; it takes the right to create pods/portforward")
+	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "have the API server of this kubeconfig forward to the pod; empty asks the address; it takes the right to create pods/portforward")
 	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one; without --kubeconfig of the usual one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
 	f.StringVar(&s.Namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod"+Remotely)

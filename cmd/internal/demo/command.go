@@ -54,10 +54,11 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
 	comparison.Init()
-	return command.Execute(ctx, newCommand(), args, stdout, stderr)
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
-func newCommand() *cobra.Command {
+// NewCommand returns the command with its flags at their defaults.
+func NewCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "spazio-demo",

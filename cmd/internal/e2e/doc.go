@@ -3,6 +3,7 @@
 // aggregator, each role inside the test process or as a process of its own.
 //
 //	deploy      the manifests: taken, admitted, and no right too few or too many
+//	documents   what pages say of commands: flags, arguments and values as they are
 //	failures    agents, schedulers, nodes and the API server that end or are slow
 //	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind
 //	strangers   callers that lie, forge or only take up room

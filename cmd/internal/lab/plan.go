@@ -55,6 +55,7 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.Float64Var(&p.params.Cluster.SchedulerDelay, "scheduler-delay", 0, "seconds that a scheduler takes for one pod; 0 is what was measured for the number of nodes")
 	set.Float64Var(&p.params.Cluster.KubeletRate, "kubelet-rate", 10, "pods a second that a kubelet starts")
 	set.IntVar(&p.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
+	set.Lookup("parallel").DefValue = "the processors"
 	p.output.bind(set)
 	set.StringVar(&p.report, "report", "", "also write a report to this .html or .md file")
 }

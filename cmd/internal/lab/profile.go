@@ -60,12 +60,12 @@ what it has not seen.`,
 		},
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.series, "series", "", "directory of series")
+	set.StringVar(&f.series, "series", "", "directory of series, which is needed")
 	set.BoolVar(&f.heldOut, "held-out", false, "only the second half of each series")
 	set.BoolVar(&f.first, "first-half", false, "only the first half of each series")
 	set.DurationVar(&f.window, "window", 30*time.Minute, "how far a prediction reaches")
 	set.DurationVar(&f.learning, "warm-up", 48*time.Hour, "how long a recommender only observes")
-	set.StringVar(&f.plot, "plot", "", "draw the curves into this .png or .svg file")
+	set.StringVar(&f.plot, "plot", "", "also draw the curves into this .png or .svg file")
 	f.bind(set)
 	return cmd
 }

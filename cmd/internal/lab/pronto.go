@@ -49,10 +49,10 @@ func NewProntoCommand() *cobra.Command {
 	}
 	set := evaluate.Flags()
 	f.bind(set)
-	set.StringVar(&f.recording, "recording", "", "file, gzipped or not, or directory of a recording of a machine's pressure")
+	set.StringVar(&f.recording, "recording", "", "file, gzipped or not, or directory of a recording of a machine's pressure; empty for none")
 	set.StringArrayVar(&f.series, "series", nil, "directory of series of utilisation, as NAME=DIR; may be repeated")
 	set.Float64Var(&f.simulated, "simulate", 1200, "seconds for which simulated nodes are watched, 1 to 3600")
-	set.StringSliceVar(&f.experiments, "experiments", nil, "experiments that are run under Pronto and its peers, of 10 core-seconds a pod unless --work says otherwise")
+	set.StringSliceVar(&f.experiments, "experiments", nil, "experiments that are run under Pronto and its peers, of 10 core-seconds a pod unless --work says otherwise; empty for none")
 	cmd.AddCommand(evaluate)
 	return cmd
 }

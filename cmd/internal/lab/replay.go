@@ -59,10 +59,10 @@ no difference.`,
 	}
 	v := c.Flags()
 	v.StringArrayVar(&f.set, "set", nil, "replay with another option, key=value; may be repeated")
-	v.StringVar(&f.plot, "plot", "", "draw into this .png or .svg file, or one .png a panel into this directory")
+	v.StringVar(&f.plot, "plot", "", "also draw into this .png or .svg file, or one .png a panel into this directory")
 	v.StringVarP(&f.output, "output", "o", "table", "what to print: table or json (a summary), or csv (every report)")
-	v.StringVar(&f.from, "from", "", "leave out what is before this moment (RFC 3339) or span from the start (90s)")
-	v.StringVar(&f.to, "to", "", "leave out what is after this moment or span from the start")
+	v.StringVar(&f.from, "from", "", "leave out what is before this moment (RFC 3339) or span from the start (90s); empty leaves out nothing")
+	v.StringVar(&f.to, "to", "", "leave out what is after this moment or span from the start; empty leaves out nothing")
 	v.BoolVar(&f.verify, "verify", false, "fail if a report differs")
 	v.BoolVar(&f.dump, "dump", false, "print the records as lines of JSON and replay nothing")
 	return c

@@ -149,9 +149,9 @@ type configFlags struct {
 }
 
 func (c *configFlags) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.config.Registry, "registry", "", "where the images are, such as registry.example/spazio, or "+deploy.NoRegistry+" where the nodes have them already")
+	f.StringVar(&c.config.Registry, "registry", "", "where the images are, such as registry.example/spazio, or "+deploy.NoRegistry+" where the nodes have them already; needed, there is no default")
 	f.StringVar(&c.config.Tag, "tag", "dev", "tag of the images")
-	f.StringVar(&c.digests, "digests", "", "file of a JSON object that gives programs, such as spazio-agent, the digests of their images")
+	f.StringVar(&c.digests, "digests", "", "file of a JSON object that gives programs, such as spazio-agent, the digests of their images, which take the place of --tag")
 	f.StringSliceVar(&c.config.Components, "component", nil, "what is added to the defaults, repeatable: "+strings.Join(deploy.Components(), ", "))
 }
 

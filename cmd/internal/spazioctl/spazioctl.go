@@ -19,17 +19,17 @@ import (
 
 // Main runs the program as spazio.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, newCommand("spazio", "spazio"), args, stdout, stderr)
+	return command.Execute(ctx, NewCommand("spazio", "spazio"), args, stdout, stderr)
 }
 
 // PluginMain runs it as kubectl runs the file kubectl-spazio.
 func PluginMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, newCommand("kubectl-spazio", "kubectl spazio"), args, stdout, stderr)
+	return command.Execute(ctx, NewCommand("kubectl-spazio", "kubectl spazio"), args, stdout, stderr)
 }
 
-// newCommand returns the program under its file's name; shown is how it is
+// NewCommand returns the program under its file's name; shown is how it is
 // called.
-func newCommand(name, shown string) *cobra.Command {
+func NewCommand(name, shown string) *cobra.Command {
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet(name, pflag.ContinueOnError)

@@ -14,8 +14,8 @@ import (
 // Client binds the fields of c to the flags of whoever calls others. What c holds is
 // the default.
 func Client(flags *pflag.FlagSet, c *transport.Config) {
-	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents")
-	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file")
+	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents; empty for none")
+	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file, which needs it")
 	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that servers' certificates must come from (default the system's)")
 	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
 }
@@ -23,7 +23,7 @@ func Client(flags *pflag.FlagSet, c *transport.Config) {
 // Server binds what a gRPC server has besides: whom it knows its clients by.
 func Server(flags *pflag.FlagSet, c *transport.Config) {
 	Client(flags, c)
-	flags.StringVar(&c.ClientCAFile, "tls-client-ca-file", c.ClientCAFile, "PEM authorities that clients' certificates must come from")
+	flags.StringVar(&c.ClientCAFile, "tls-client-ca-file", c.ClientCAFile, "PEM authorities that clients' certificates must come from; empty asks for none")
 }
 
 // Refused marks the refusals of package transport to listen as usage errors; any

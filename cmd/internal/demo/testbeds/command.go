@@ -63,7 +63,7 @@ func NewCommand(interrupted error) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&c.Jobs, "jobs", c.Jobs, "jobs of each kind, bound by the CPU and mostly waiting; also the nodes that they run on at the end")
 	flags.DurationVar(&c.Alone, "seconds", c.Alone, "about how long a job takes alone")
-	flags.IntVar(&c.Samples, "samples", c.Samples, "how often each pair is tried")
+	flags.IntVar(&c.Samples, "samples", c.Samples, "how many times each pair is tried")
 	flags.StringVar(&plan, "plan", plan, "which pairing to carry out: exact, of all the one that is done first, or greedy, each job in turn with the best that is left")
 	flags.Uint64Var(&c.Seed, "seed", c.Seed, "seed of the jobs and the nodes")
 	flags.BoolVar(&c.Keep, "keep", false, "after the result keep the cluster until Ctrl-C")

@@ -1,15 +1,34 @@
-package main
+// Package agentkube is the command spazio-agent-kube: spazio-agent with the API server's
+// watch as a further pod source.
+package agentkube
 
 import (
+	"context"
+	"io"
 	"log/slog"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/kube"
 )
+
+// Main runs the command until it fails or ctx ends, and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
+}
+
+// NewCommand returns the command with its flags at their defaults.
+func NewCommand() *cobra.Command {
+	c := agentd.NewCommand(&source{})
+	c.Use = "spazio-agent-kube"
+	return c
+}
 
 // source is the API server as a pod source.
 type source struct{ kubeconfig string }

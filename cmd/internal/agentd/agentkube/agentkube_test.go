@@ -1,10 +1,11 @@
-package main
+package agentkube_test
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd/agentkube"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
@@ -21,7 +22,7 @@ func TestKubeNeedsACluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, err bytes.Buffer
 			args := append([]string{"--listen", "127.0.0.1:0", "--node-name", "n", "--pod-source", "kube"}, tc.args...)
-			code := run(t.Context(), args, &out, &err)
+			code := agentkube.Main(t.Context(), args, &out, &err)
 			if code != command.ExitUsage || !strings.Contains(err.String(), tc.want) {
 				t.Errorf("exit code %d and %q, want %d and %q", code, &err, command.ExitUsage, tc.want)
 			}

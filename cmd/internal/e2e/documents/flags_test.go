@@ -1,0 +1,233 @@
+package documents
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+)
+
+// flagPages has a page of each program's flags. Those that only differ by name or a flag
+// from another are sections of its page.
+func flagPages() map[string]string {
+	pages := map[string]string{}
+	for name := range programs {
+		if name == "kubectl-spazio" || name == "spazio-agent-kube" {
+			continue
+		}
+		var p page
+		p.title(name)
+		c := tree(name)
+		p.commands(c, upstream(name))
+		switch name {
+		case "spazio":
+			p.line("## kubectl spazio\n\nThe same program under the name `kubectl-spazio`, on the PATH, is a plugin of kubectl: with the\nflags above it is called as `kubectl spazio`.\n")
+		case "spazio-agent":
+			p.line("## spazio-agent-kube\n\nHas the flags above, and of its own or otherwise:\n")
+			p.flags(different(tree("spazio-agent-kube").LocalFlags(), c.LocalFlags()))
+		}
+		pages["docs/configure/"+name+".md"] = p.String()
+	}
+	return pages
+}
+
+// upstream are the flags that a program has of kube-scheduler.
+func upstream(name string) *pflag.FlagSet {
+	if name != "spazio-scheduler" {
+		return nil
+	}
+	return app.NewSchedulerCommand().Flags()
+}
+
+// different are the flags that the other set has not, or with other words.
+func different(set, other *pflag.FlagSet) (flags []*pflag.Flag) {
+	for _, f := range listed(set) {
+		if o := other.Lookup(f.Name); o == nil || o.Usage != f.Usage || o.DefValue != f.DefValue {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// listed are the set's flags that a person is told of, but for help and version.
+func listed(set *pflag.FlagSet) (flags []*pflag.Flag) {
+	set.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Deprecated == "" && f.Name != "help" && f.Name != "version" {
+			flags = append(flags, f)
+		}
+	})
+	return flags
+}
+
+// commands writes of a command and those below it what they do, and their flags. theirs are
+// the flags of the program that it is made from, nil if it is made from none.
+func (p *page) commands(c *cobra.Command, theirs *pflag.FlagSet) {
+	if c.HasParent() {
+		p.line("## " + c.CommandPath() + "\n")
+	}
+	p.line(markdown(cmp.Or(c.Long, c.Short)) + "\n")
+	if c.Runnable() {
+		p.line("    " + c.UseLine() + "\n")
+	}
+	own := listed(c.LocalFlags())
+	if theirs == nil {
+		p.flags(own)
+	} else {
+		isTheirs := func(f *pflag.Flag) bool { return theirs.Lookup(f.Name) != nil }
+		p.flags(slices.DeleteFunc(slices.Clone(own), isTheirs))
+		p.line("## Flags of kube-scheduler\n")
+		p.flags(slices.DeleteFunc(own, func(f *pflag.Flag) bool { return !isTheirs(f) }))
+	}
+	for _, child := range c.Commands() {
+		if !child.Hidden {
+			p.commands(child, nil)
+		}
+	}
+}
+
+// flags writes a table of them.
+func (p *page) flags(flags []*pflag.Flag) {
+	if len(flags) == 0 {
+		return
+	}
+	p.line("| flag | takes | default | meaning |\n| --- | --- | --- | --- |")
+	for _, f := range flags {
+		kind, usage := pflag.UnquoteUsage(f)
+		usage, _, _ = strings.Cut(usage, "\nOptions are:") // hundreds of gates of one version of Kubernetes
+		usage = strings.Join(strings.Fields(usage), " ")
+		standard, usage := standardOf(f, usage)
+		if of, ok := kinds[kind]; ok {
+			kind = of
+		}
+		name := "`--" + f.Name + "`"
+		if f.Shorthand != "" {
+			name += ", `-" + f.Shorthand + "`"
+		}
+		p.line(fmt.Sprintf("| %s | %s | %s | %s |", name, cell(kind), standard, cell(usage)))
+	}
+	p.line("")
+}
+
+// kinds are words for those whose names in pflag are not.
+var kinds = map[string]string{
+	"": "true or false", "float": "number", "floats": "list of numbers", "float64Slice": "list of numbers", "int": "whole number", "int32": "whole number",
+	"uint": "whole number", "ints": "list of whole numbers", "strings": "list", "stringArray": "string, again and again",
+	"stringToString": "key=value, …", "float32": "number",
+}
+
+// said is how a help text names a default that the flag's value does not show.
+var said = regexp.MustCompile(` \(default:? ([^()]*)\)$`)
+
+// standardOf returns a flag's default, as it is to be shown, and its usage without it.
+func standardOf(f *pflag.Flag, usage string) (standard, rest string) {
+	if m := said.FindStringSubmatch(usage); m != nil {
+		return cell(m[1]), strings.TrimSuffix(usage, m[0])
+	}
+	switch {
+	case f.DefValue == "" || f.DefValue == "[]":
+		return "", usage
+	case strings.Contains(f.DefValue, " "): // words
+		return cell(f.DefValue), usage
+	}
+	return "`" + f.DefValue + "`", usage
+}
+
+var (
+	// unspoken is the default of a number or a time whose meaning is to be said.
+	unspoken = regexp.MustCompile(`^(|\[\]|0|0s)$`)
+	// spoken is how help texts say it.
+	spoken = regexp.MustCompile(`\b(needed|default|empty|none|without|0|only|alone|also|place of|if not|needs|repeated|repeatable)\b`)
+	// quantity is by what a help text says what a number counts.
+	quantity = regexp.MustCompile(`(?i)\b(seconds?|minutes?|cores?|pods?|nodes?|joules|watts|bytes|MiB|share|weight|port|seeds?|runs?|connections|workloads|requests?|writes|threads|niceness|Mbit/s|times?|multiplied|guests|slots|slices|pairs|users|tenths?|percent|lines|schemas|width|letters|virtual|hours?|how many|batches|beds?|jobs?|callers|watchers|MHz)\b`)
+)
+
+// unclear says what a flag's help leaves out, if anything.
+func unclear(f *pflag.Flag) string {
+	_, usage := pflag.UnquoteUsage(f)
+	switch kind := f.Value.Type(); {
+	case strings.TrimSpace(usage) == "":
+		return "has no help"
+	case kind != "bool" && unspoken.MatchString(f.DefValue) && !spoken.MatchString(usage):
+		return "does not say what its default, " + fmt.Sprintf("%q", f.DefValue) + ", means: " + usage
+	case slices.Contains([]string{"int", "int32", "uint", "uint64", "float64", "float64Slice", "intSlice"}, kind) && !quantity.MatchString(usage):
+		return "does not say what its number counts: " + usage
+	}
+	return ""
+}
+
+// The help of each of our flags says what it is for, what a number counts, and what a default
+// means that shows nothing; and no default is one of this machine's.
+func TestHelpIsClear(t *testing.T) {
+	defaults := map[string]string{} // on a machine of other processors
+	processors := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(processors)
+	runtime.GOMAXPROCS(processors + 1)
+	for name := range programs {
+		every(tree(name), func(c *cobra.Command) {
+			for _, f := range listed(c.LocalFlags()) {
+				defaults[c.CommandPath()+" --"+f.Name] = f.DefValue
+			}
+		})
+	}
+	runtime.GOMAXPROCS(processors)
+	for name := range programs {
+		if name == "kubectl-spazio" {
+			continue // is spazio
+		}
+		theirs := upstream(name)
+		every(tree(name), func(c *cobra.Command) {
+			for _, f := range listed(c.LocalFlags()) {
+				if theirs != nil && theirs.Lookup(f.Name) != nil {
+					continue
+				}
+				if was, ok := defaults[c.CommandPath()+" --"+f.Name]; ok && was != f.DefValue {
+					t.Errorf("%s --%s has a default that depends on the machine: %s", c.CommandPath(), f.Name, f.DefValue)
+				}
+				if problem := unclear(f); problem != "" {
+					t.Errorf("%s --%s %s", c.CommandPath(), f.Name, problem)
+				}
+			}
+			if c.Short == "" {
+				t.Errorf("%s has no short help", c.CommandPath())
+			}
+		})
+	}
+}
+
+// every calls do for a command and all below it that a person is told of.
+func every(c *cobra.Command, do func(*cobra.Command)) {
+	do(c)
+	for _, child := range c.Commands() {
+		if !child.Hidden {
+			every(child, do)
+		}
+	}
+}
+
+// The words that TestHelpIsClear looks for: it must be able to fail.
+func TestUnclear(t *testing.T) {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.Int("a", 0, "")
+	set.Int("b", 0, "most nodes")
+	set.Int("c", 0, "most nodes; 0 for all")
+	set.Float64("d", 7, "how great it is")
+	set.String("e", "", "file of the token")
+	set.String("f", "", "file of the token; empty for none")
+	set.Bool("g", false, "be quick")
+	set.Duration("h", 0, "how long (default 5s)")
+	for name, want := range map[string]string{
+		"a": "has no help", "b": "does not say what its default", "c": "", "d": "does not say what its number counts",
+		"e": "does not say what its default", "f": "", "g": "", "h": "",
+	} {
+		if got := unclear(set.Lookup(name)); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("--%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package documents
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// schema is as much of a JSON schema as says what a chart's value may be.
+type schema struct {
+	Type        string
+	Description string
+	Enum        []any
+	Pattern     string
+	Minimum     *float64
+	Maximum     *float64
+	Properties  map[string]schema
+	Items       *schema
+}
+
+// chartPage has a table of the chart's values, as their schema and defaults say.
+func chartPage(t *testing.T) string {
+	var s schema
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/chart/values.schema.json"))), &s); err != nil {
+		t.Fatal(err)
+	}
+	var defaults map[string]any
+	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/chart/values.yaml"))), &defaults); err != nil {
+		t.Fatal(err)
+	}
+	var p page
+	p.title("Values of the chart")
+	p.line("For Helm, and for whoever makes a variant of [the manifests](../install.md#other-ways) of it. A program's\nfurther flags go into its `extraArgs`.\n\n| value | takes | default | meaning |\n| --- | --- | --- | --- |")
+	values(t, &p, "", s, defaults)
+	return p.String()
+}
+
+// values writes a row for each value below a path that is no group of others.
+func values(t *testing.T, p *page, path string, s schema, standard any) {
+	if path != "" && s.Description == "" {
+		t.Errorf("chart value %s has no description", path)
+	}
+	if s.Type == "object" && s.Properties != nil {
+		group, _ := standard.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			values(t, p, strings.TrimPrefix(path+"."+name, "."), s.Properties[name], group[name])
+		}
+		return
+	}
+	p.line(fmt.Sprintf("| `%s` | %s | %s | %s |", path, s.takes(), asJSON(t, standard), cell(s.Description)))
+}
+
+// takes says of which kind a value is, and which are allowed.
+func (s schema) takes() string {
+	text := s.Type
+	if s.Enum != nil {
+		var words []string
+		for _, value := range s.Enum {
+			words = append(words, fmt.Sprintf("`%v`", value))
+		}
+		text = strings.Join(words, ", ")
+	}
+	if s.Items != nil && s.Items.Type != "" {
+		text += " of " + s.Items.Type
+	}
+	if s.Minimum != nil {
+		text += fmt.Sprintf(" from %g", *s.Minimum)
+	}
+	if s.Maximum != nil {
+		text += fmt.Sprintf(" to %g", *s.Maximum)
+	}
+	return text
+}
+
+// asJSON is a default, "" if there is none.
+func asJSON(t *testing.T, value any) string {
+	t.Helper()
+	if value == nil || value == "" {
+		return ""
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return "`" + columns.Replace(strings.TrimSpace(text.String())) + "`"
+}
+
+// metricsPage has a table of the metrics that deploy/metrics.json lists.
+func metricsPage(t *testing.T) string {
+	var metrics map[string]struct {
+		Type, Help string
+		Labels     []string
+	}
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/metrics.json"))), &metrics); err != nil {
+		t.Fatal(err)
+	}
+	var p page
+	p.title("Metrics")
+	p.line("What the programs show at `/metrics` that dashboards stand on, from [deploy/metrics.json](../../deploy/metrics.json),\nwhich the programs' tests hold against what they show.\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |")
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		m := metrics[name]
+		p.line(fmt.Sprintf("| `%s` | %s | %s | %s |", name, m.Type, strings.Join(m.Labels, ", "), cell(m.Help)))
+	}
+	return p.String()
+}

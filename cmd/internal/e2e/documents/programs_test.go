@@ -1,0 +1,89 @@
+package documents
+
+import (
+	"context"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/agentd/agentkube"
+	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
+	"github.com/spazio-scheduler/spazio/cmd/internal/certs"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
+	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/profilerd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
+	"github.com/spazio-scheduler/spazio/cmd/internal/testbedd"
+)
+
+// root is the repository.
+const root = "../../../.."
+
+// A program is one of cmd's: its tree of commands, and what its main calls.
+type program struct {
+	command func() *cobra.Command
+	main    func(ctx context.Context, args []string, stdout, stderr io.Writer) int
+}
+
+// programs are all of them, by name.
+var programs = map[string]program{
+	"kubectl-spazio":    {func() *cobra.Command { return spazioctl.NewCommand("kubectl-spazio", "kubectl spazio") }, spazioctl.PluginMain},
+	"spazio":            {func() *cobra.Command { return spazioctl.NewCommand("spazio", "spazio") }, spazioctl.Main},
+	"spazio-agent":      {func() *cobra.Command { return agentd.NewCommand() }, agentd.Main},
+	"spazio-agent-kube": {agentkube.NewCommand, agentkube.Main},
+	"spazio-aggregator": {aggregatord.NewCommand, aggregatord.Main},
+	"spazio-certs":      {certs.NewCommand, certs.Main},
+	"spazio-demo":       {demo.NewCommand, demo.Main},
+	"spazio-lab":        {lab.NewCommand, lab.Main},
+	"spazio-power":      {powerd.NewCommand, powerd.Main},
+	"spazio-profiler":   {profilerd.NewCommand, profilerd.Main},
+	"spazio-scheduler":  {schedulerd.NewCommand, schedulerd.Main},
+	"spazio-testbed":    {testbedd.NewCommand, testbedd.Main},
+}
+
+// libraries has the flags that libraries declare for whatever program links them: some of cmd's put others in their
+// place, some need them.
+var libraries = pflag.CommandLine
+
+// tree returns a program's commands.
+func tree(name string) *cobra.Command {
+	pflag.CommandLine = libraries
+	defer func() { pflag.CommandLine = libraries }()
+	return programs[name].command()
+}
+
+// asProgram is the environment variable that makes the test's binary the program that it names.
+const asProgram = "SPAZIO_E2E_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(asProgram); name != "" {
+		command.Main(programs[name].main)
+	}
+	os.Exit(m.Run())
+}
+
+// Every directory of cmd with a main is known here, by whose flags documents are held.
+func TestProgramsAreAll(t *testing.T) {
+	mains, err := filepath.Glob(filepath.Join(root, "cmd/*/main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range mains {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(programs))); diff != "" {
+		t.Errorf("programs of cmd (-there +known):\n%s", diff)
+	}
+}
