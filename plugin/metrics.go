@@ -63,6 +63,9 @@ type metricSet struct {
 	closings    map[string]metrics.CounterMetric
 	identities  map[string]metrics.CounterMetric
 	notAfter    *metrics.GaugeVec
+	agents      *agentVersions
+	// toReserve and toListed are of pods' ways.
+	toReserve, toListed *metrics.Histogram
 	// priced, repriced and differences are of profiles.
 	priced, differences map[string]metrics.CounterMetric
 	interruptions       map[string]metrics.CounterMetric
@@ -93,6 +96,16 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 			Help: "Pods bound to a node without measured room because they had waited for maxWait.",
 		}),
 	}
+	m.toReserve = metrics.NewHistogram(&metrics.HistogramOpts{
+		Namespace: namespace, Name: "time_to_reserve_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Time from a pod's first attempt to find a node until it had one reserved. A pod whose bind failed begins anew.",
+		Buckets: metrics.ExponentialBuckets(.001, 4, 12),
+	})
+	m.toListed = metrics.NewHistogram(&metrics.HistogramOpts{
+		Namespace: namespace, Name: "time_to_listed_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Time from a pod's reservation until a report of its node listed it, during which it is in flight.",
+		Buckets: metrics.ExponentialBuckets(.01, 2, 16),
+	})
 	m.repriced = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Name: "profile_repriced_total", StabilityLevel: metrics.ALPHA,
 		Help: "Pods in flight whose demand changed because their workload's profile did.",
@@ -115,7 +128,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	for _, r := range []reserve.Resource{reserve.CPU, reserve.Memory} {
 		m.errorRatio[r.String()] = ratios.WithLabelValues(r.String())
 	}
-	legacyregistry.MustRegister(m.dropped, m.surprises, m.repriced, m.signalAge, m.free, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue)
+	legacyregistry.MustRegister(m.dropped, m.surprises, m.repriced, m.signalAge, m.free, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue, m.toReserve, m.toListed)
 	nodes := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "nodes", StabilityLevel: metrics.ALPHA,
 		Help: "Nodes by the state of their signal: fresh, stale or missing.",
@@ -126,6 +139,11 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		Help: "When a certificate in the files of the signal server ends, in seconds since 1970: its own, or of the authorities of clients the first.",
 	}, []string{"use"})
 	legacyregistry.MustRegister(m.notAfter)
+	m.agents = &agentVersions{count: make(map[string]int), gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Namespace: namespace, Name: "agents", StabilityLevel: metrics.ALPHA,
+		Help: "Agents that report, by the version that they say they are: unknown if they say none, other beyond sixteen.",
+	}, []string{"version"})}
+	legacyregistry.MustRegister(m.agents.gauge)
 	m.watts = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Subsystem: "energy", Name: "workload_watts", StabilityLevel: metrics.ALPHA,
 		Help: "What a pod of a workload takes, as nodes measured it: the 100 workloads whose pods take most.",
@@ -190,6 +208,18 @@ func (m *metricSet) report(result string)            { m.reports[result].Inc() }
 func (m *metricSet) notice(result string)            { m.notices[result].Inc() }
 func (m *metricSet) closed(reason string)            { m.closings[reason].Inc() }
 func (m *metricSet) identity(result string)          { m.identities[result].Inc() }
+
+func (m *metricSet) reserved(after time.Duration) { m.toReserve.Observe(after.Seconds()) }
+
+// landed is for the pods that a report has listed for the first time. Those that only
+// the API told of did not begin here.
+func (m *metricSet) landed(pods []reserve.Landing) {
+	for _, p := range pods {
+		if p.Reserved {
+			m.toListed.Observe(p.Flown.Seconds())
+		}
+	}
+}
 
 // surprised counts a pod that took something else than was told; a ratio of 0 is of
 // what nothing was told.

@@ -340,7 +340,9 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, v *vie
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	p.hub.waiting.reserved(pod.UID, name)
+	if first, tried := p.hub.waiting.reserved(pod.UID, name); tried {
+		p.hub.metrics.reserved(p.hub.now() - first)
+	}
 	if c, err := p.cycle(state); err == nil {
 		if a := c.attempt.saw.Load().export(); a != nil {
 			a.Reserved = name

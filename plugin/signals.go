@@ -83,7 +83,11 @@ func (s *signalServer) Publish(stream publishStream) error {
 		return err
 	}
 	sub := newSubscriber(stream, agent.Node, s.hub.tasks.Go)
-	sub.admit = sync.OnceFunc(func() { known(); transport.Admit(ctx) })
+	sub.admit = sync.OnceFunc(func() {
+		known()
+		transport.Admit(ctx)
+		sub.leave = m.agents.join(agentVersion(ctx))
+	})
 	defer context.AfterFunc(s.ctx, func() { sub.end(errStopping) })()
 	sub.idle = time.AfterFunc(s.hub.idle, func() { sub.end(errIdle) })
 	defer sub.idle.Stop()
@@ -142,6 +146,11 @@ func (h *Hub) parted(why *parting) error {
 
 // receive takes what the agent sends until the stream ends.
 func (s *signalServer) receive(stream publishStream, sub *subscriber) error {
+	defer func() {
+		if sub.leave != nil {
+			sub.leave()
+		}
+	}()
 	takes := &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}
 	if err := stream.Send(takes); err != nil {
 		return err

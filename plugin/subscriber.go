@@ -50,6 +50,8 @@ type subscriber struct {
 	closed bool
 	// admit is called with each report of a stream that is its node's.
 	admit func()
+	// leave is set by admit, and called when the last report has been received.
+	leave func()
 	// idle fires when the stream brought no such report for too long.
 	idle    *time.Timer
 	stream  publishStream

@@ -86,6 +86,8 @@ type waitingPod struct {
 	// attempt is the last one, last the time of it or of a later activation.
 	attempt *attempt
 	last    time.Duration
+	// first is the time of the first one.
+	first time.Duration
 	// since is when the plugin alone first refused it a node, the zero time while
 	// there is none or other plugins refuse it all.
 	since time.Time
@@ -152,7 +154,7 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind, now 
 	p := w.pods[pod.UID]
 	if p == nil {
 		w.seen++
-		p = &waitingPod{arrival: w.seen, priority: priorityOf(pod), since: refusedSince(pod), class: typicalClass}
+		p = &waitingPod{first: now, arrival: w.seen, priority: priorityOf(pod), since: refusedSince(pod), class: typicalClass}
 		w.pods[pod.UID] = p
 		at, _ := slices.BinarySearchFunc(w.order, p, comparePods)
 		w.order = slices.Insert(w.order, at, p)
@@ -295,14 +297,20 @@ func (w *waiting) forget(uid types.UID) {
 	}
 }
 
-// reserved forgets a pod that got a slot of the named node.
-func (w *waiting) reserved(uid types.UID, name string) {
+// reserved forgets a pod that got a slot of the named node, and says when it was first
+// tried, if it was.
+func (w *waiting) reserved(uid types.UID, name string) (first time.Duration, tried bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p := w.pods[uid]; p != nil && p.granted != nil && p.granted.name != name {
+	p := w.pods[uid]
+	if p == nil {
+		return 0, false
+	}
+	if p.granted != nil && p.granted.name != name {
 		w.wake() // the slot that was kept for it is free
 	}
 	w.forget(uid)
+	return p.first, true
 }
 
 // lost makes a pod whose node changed before it was in flight look again, once.

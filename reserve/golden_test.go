@@ -45,7 +45,7 @@ func TestGolden(t *testing.T) {
 				Pods: len(n.bound), Saturated: rng.IntN(8) == 0,
 			}
 			absorbed := ledger.Absorb(n.name, 1, n.bound, now)
-			fmt.Fprintf(&trace, "%s reports %.10g, absorbs %d\n", n.name, n.signal.Avail, absorbed)
+			fmt.Fprintf(&trace, "%s reports %.10g, absorbs %d\n", n.name, n.signal.Avail, len(absorbed))
 		case 2:
 			if len(n.bound) > 0 {
 				where, flying := ledger.Delete(n.bound[0], now)

@@ -258,8 +258,17 @@ func (l *Ledger) Delete(pod PodKey, now time.Time) (node string, inFlight bool) 
 	return node, inFlight
 }
 
+// Landing is a pod that a report took out of flight.
+type Landing struct {
+	Pod PodKey
+	// Flown is how long it was in flight: since its Reserve if Reserved, which is
+	// false for a pod that only the API told of, or that has flown before.
+	Flown    time.Duration
+	Reserved bool
+}
+
 // Absorb takes the pods that a report of a node lists out of flight, and returns
-// how many left. They stay absorbed until Delete, so that a pod whose container
+// those that left. They stay absorbed until Delete, so that a pod whose container
 // ended before its API object frees its slot; but one that is still Initializing
 // or Stalled is in flight again when a later report of the same incarnation of
 // the agent does not list it. A new incarnation may not know all pods yet.
@@ -269,23 +278,22 @@ func (l *Ledger) Delete(pod PodKey, now time.Time) (node string, inFlight bool) 
 // for another node is none of the reporting node's business, and a node whose
 // Account nobody holds has no reports. A report that lists what the last one did
 // takes no lock of the ledger.
-func (l *Ledger) Absorb(node string, incarnation uint64, pods []PodKey, now time.Time) int {
+func (l *Ledger) Absorb(node string, incarnation uint64, pods []PodKey, now time.Time) (landed []Landing) {
 	a := l.find(node)
 	if a == nil || a.listing.Load().repeats(incarnation, pods) {
-		return 0
+		return nil
 	}
 	newest := newListing(incarnation, pods)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a.holders == 0 {
-		return 0
+		return nil
 	}
 	last := a.listing.Swap(newest)
-	left := 0
 	newest.missingFrom(last, func(pod PodKey) {
 		if e := l.entries[pod]; e != nil && e.account == a && e.inFlight() {
 			l.change(e, func() { e.absorbed = true })
-			left++
+			landed = append(landed, Landing{Pod: pod, Flown: now.Sub(e.flying), Reserved: e.flying.Equal(e.assumed)})
 		}
 	})
 	a.prune(now, l.config.withDefaults().Linger)
@@ -298,7 +306,7 @@ func (l *Ledger) Absorb(node string, incarnation uint64, pods []PodKey, now time
 		}
 	})
 	l.watch(a)
-	return left
+	return landed
 }
 
 // watch has Expire prune an account's unlisted pods.

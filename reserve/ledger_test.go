@@ -606,8 +606,8 @@ func TestLedgerStory(t *testing.T) {
 	}
 	l.Expire(epoch.Add(time.Hour))
 	expect("a bound pod has no time limit", 1.5)
-	if got := l.Absorb(node, 1, []reserve.PodKey{pod, 99}, epoch); got != 1 {
-		t.Errorf("%d pods left flight, want 1", got)
+	if got := l.Absorb(node, 1, []reserve.PodKey{pod, 99}, epoch); len(got) != 1 {
+		t.Errorf("%v left flight, want 1", got)
 	}
 	expect("absorbed", 0)
 	l.Absorb(node, 1, nil, epoch)
@@ -887,8 +887,8 @@ func TestListsNeedNoOrder(t *testing.T) {
 	for _, pod := range []reserve.PodKey{2, 7, 9} {
 		must(t, l.Reserve("n", pod, one, epoch))
 	}
-	if got := l.Absorb("n", 1, list, epoch); got != 3 || a.InFlight() != 0 {
-		t.Errorf("%d left flight, %v are in it", got, a.InFlight())
+	if got := l.Absorb("n", 1, list, epoch); len(got) != 3 || a.InFlight() != 0 {
+		t.Errorf("%v left flight, %v are in it", got, a.InFlight())
 	}
 	if diff := cmp.Diff([]reserve.PodKey{9, 2, 2, 7}, list); diff != "" {
 		t.Errorf("the list was changed (-want +got):\n%s", diff)
@@ -1073,6 +1073,36 @@ func TestReadsAllocateNothing(t *testing.T) {
 // BenchmarkAbsorb has the accounts and lists of a whole cluster, so that none is
 // in the processor's cache: one list again and again is no report that ever
 // comes. changed is a report in which one pod in thirty differs.
+// TestLandings: how long a pod flew is told once, since its reservation where there was
+// one: not of a pod that only the API told of, nor of one that flies again.
+func TestLandings(t *testing.T) {
+	const reserved, bound = reserve.PodKey(1), reserve.PodKey(2)
+	var l reserve.Ledger
+	l.Account("n")
+	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+	must(t, l.Reserve("n", reserved, one, at(1)))
+	l.Progress(reserved, reserve.Initializing)
+	l.Confirm(reserved)
+	_, err := l.Bound("n", bound, one, at(2))
+	must(t, err)
+	for i, step := range []struct {
+		second int
+		lists  []reserve.PodKey
+		want   []reserve.Landing
+	}{
+		{3, nil, nil},
+		{4, []reserve.PodKey{reserved}, []reserve.Landing{{Pod: reserved, Flown: 3 * time.Second, Reserved: true}}},
+		{5, []reserve.PodKey{reserved, bound}, []reserve.Landing{{Pod: bound, Flown: 3 * time.Second}}},
+		{6, []reserve.PodKey{reserved, bound}, nil},
+		{7, []reserve.PodKey{bound}, nil}, // between two init containers
+		{9, []reserve.PodKey{reserved, bound}, []reserve.Landing{{Pod: reserved, Flown: 2 * time.Second}}},
+	} {
+		if diff := cmp.Diff(step.want, l.Absorb("n", 1, step.lists, at(step.second))); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
 func BenchmarkAbsorb(b *testing.B) {
 	const pods = 30
 	for _, nodes := range []int{1, 5000} {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
@@ -18,6 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
@@ -138,8 +138,10 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		spaziov1.RegisterPeerServiceServer(s.server, s.models)
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), s.server.Collector("aggregator"),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), s.server.Collector("aggregator"))
+	if err := build.Register(registry, "spazio-aggregator"); err != nil {
+		return nil, errors.Join(err, s.server.Close())
+	}
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
 		Shown: endpoint.Config{
 			Gatherer: registry, Health: s.models.Healthy, Ready: s.ready,

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/node/build"
 )
 
 // connectTimeout is how long one attempt may take to connect before it counts
@@ -14,7 +15,7 @@ import (
 // dropped packets has returned.
 const connectTimeout = 3 * time.Second
 
-// dialOptions are those of a target; a tokenFile, if there is one, is read anew
+// dialOptions are those of a target, which is told this program's version; a tokenFile, if there is one, is read anew
 // for each stream.
 func dialOptions(target string, c transport.Config, tokenFile string) ([]grpc.DialOption, error) {
 	options, err := transport.DialOptions(target, c)
@@ -24,6 +25,7 @@ func dialOptions(target string, c transport.Config, tokenFile string) ([]grpc.Di
 	if tokenFile != "" {
 		options = append(options, transport.Token(tokenFile))
 	}
+	options = append(options, grpc.WithUserAgent("spazio-agent/"+build.Version()))
 	return append(options, grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.DefaultConfig,
 		MinConnectTimeout: connectTimeout,

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
 
@@ -47,6 +49,24 @@ func TestTokenIsReadForEachStream(t *testing.T) {
 	waitFor(t, "the first token", func() bool { return receive(t, shown) == "Bearer first" })
 	write("second")
 	waitFor(t, "the second token", func() bool { return receive(t, shown) == "Bearer second" })
+}
+
+// TestWhatAgentsCallThemselves: a peer is told the agent's version.
+func TestWhatAgentsCallThemselves(t *testing.T) {
+	p := newPeer(t)
+	shown := make(chan string, 1<<10)
+	p.report = func(stream spaziov1.UsageService_ReportServer) error {
+		for _, value := range metadata.ValueFromIncomingContext(stream.Context(), "user-agent") {
+			shown <- value
+		}
+		return status.Error(codes.Unavailable, "enough")
+	}
+	p.start()
+	usages(t, publish.UsagesConfig{Targets: []string{p.addr}})
+	name := receive(t, shown)
+	if product, _, _ := strings.Cut(name, " "); product != "spazio-agent/"+build.Version() {
+		t.Errorf("an agent calls itself %q", name)
+	}
 }
 
 // TestShortSessionsAreOneOutage: what ends before the longest wait is over has not

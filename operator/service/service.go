@@ -22,7 +22,9 @@ import (
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/spazio-scheduler/spazio/api/identity/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/room"
@@ -142,6 +144,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 // open makes all parts. The scheduler is followed until following ends.
 func (s *Service) open(ctx, following context.Context, c Config) (err error) {
 	options, registry := c.options(), prometheus.NewRegistry()
+	registry.MustRegister(build.Info("spazio-testbed"), server.Certificates(c.Transport))
 	options.Registerer = registry
 	if c.Rooms.Target != "" {
 		if s.rooms, err = room.Watch(following, c.rooms()); err != nil {

@@ -1,6 +1,10 @@
 package server
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
 
 // These have the names that they have at the scheduler.
 var (
@@ -10,8 +14,9 @@ var (
 
 // collector shows who calls, who was refused, and until when certificates are good.
 type collector struct {
-	server  *Server
-	refused *prometheus.Desc
+	server       *Server
+	certificates certificates
+	refused      *prometheus.Desc
 }
 
 // Collector returns the server's metrics: spazio_PROGRAM_refused_callers_total by
@@ -19,15 +24,15 @@ type collector struct {
 // spazio_certificate_not_after_seconds by use where there are files, which are read at
 // each scrape, for they are replaced. It is safe for concurrent use.
 func (s *Server) Collector(program string) prometheus.Collector {
-	return collector{s, prometheus.NewDesc("spazio_"+program+"_refused_callers_total",
+	return collector{s, certificates{s.transport}, prometheus.NewDesc("spazio_"+program+"_refused_callers_total",
 		"Connections closed because there were too many of them, or of calls.", []string{"cause"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.refused, identitiesDesc, notAfterDesc} {
-		out <- d
-	}
+	out <- c.refused
+	out <- identitiesDesc
+	c.certificates.Describe(out)
 }
 
 // Collect implements prometheus.Collector.
@@ -43,7 +48,22 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			count(identitiesDesc, n, result)
 		}
 	}
-	for use, end := range c.server.transport.NotAfter() {
+	c.certificates.Collect(out)
+}
+
+// certificates shows until when those in a process's files are good.
+type certificates struct{ transport transport.Config }
+
+// Certificates returns spazio_certificate_not_after_seconds by use, which a server's
+// Collector has among others, for a server of another make. It is safe for concurrent use.
+func Certificates(c transport.Config) prometheus.Collector { return certificates{c} }
+
+// Describe implements prometheus.Collector.
+func (certificates) Describe(out chan<- *prometheus.Desc) { out <- notAfterDesc }
+
+// Collect implements prometheus.Collector.
+func (c certificates) Collect(out chan<- prometheus.Metric) {
+	for use, end := range c.transport.NotAfter() {
 		out <- prometheus.MustNewConstMetric(notAfterDesc, prometheus.GaugeValue, float64(end.Unix()), use)
 	}
 }

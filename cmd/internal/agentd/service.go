@@ -8,13 +8,13 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
 	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -47,7 +47,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	if err := errors.Join(registerProcess(registry), registerCgroups(registry, o.telemetry.CgroupRoot)); err != nil {
+	if err := errors.Join(build.Register(registry, "spazio-agent"), registerCgroups(registry, o.telemetry.CgroupRoot)); err != nil {
 		return err
 	}
 	o.node.Registerer = registry
@@ -147,10 +147,3 @@ func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometh
 }
 
 var errNoListen = errors.New("--listen: must name an address")
-
-func registerProcess(r *prometheus.Registry) error {
-	if err := r.Register(collectors.NewGoCollector()); err != nil {
-		return err
-	}
-	return r.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo/testbeds"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
@@ -65,7 +66,7 @@ func NewCommand() *cobra.Command {
 		Short:   "Compare Spazio with the default scheduler on an embedded cluster",
 		Long:    long,
 		Args:    cobra.NoArgs,
-		Version: command.Version(),
+		Version: build.Version(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/node/build"
 )
 
 // Main runs the program spazio-lab and returns its exit code.
@@ -24,7 +25,7 @@ func NewCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "spazio-lab",
 		Short:   "Simulate clusters, draw figures, replay recordings",
-		Version: command.Version(),
+		Version: build.Version(),
 	}
 	root.AddCommand(NewSimulateCommand(), NewFiguresCommand(), NewReplayCommand(), NewProfileCommand(), NewProntoCommand())
 	return root

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/report/table"
 )
 
@@ -43,7 +43,7 @@ func (o *output) width() int {
 }
 
 // revision is the build whose output this is.
-func revision() string { return command.Version() }
+func revision() string { return build.Version() }
 
 // made is rows with the build that made them, as JSON.
 type made struct {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/node/guests"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -49,7 +49,7 @@ func NewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "spazio-power",
 		Short:   "Share this machine's energy with its virtual machines",
-		Version: command.Version(),
+		Version: build.Version(),
 		Long: "spazio-power divides what this machine takes among the guests that run on it, and publishes\n" +
 			"each one's part as a tree of energy counters below --dir: mounted into the guest, read-only,\n" +
 			"it is what spazio-agent --energy shared reads there, and node_exporter and Kepler as well.\n\n" +
@@ -96,7 +96,9 @@ func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	defer chain.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := build.Register(registry, "spazio-power"); err != nil {
+		return err
+	}
 	config.Registerer, config.Logger = registry, o.servers.Logger
 	config.Host.Source, config.Host.Divider.Curve = chain, opened.Nameplate
 	config.Host.CPU = func() (time.Duration, int, error) {

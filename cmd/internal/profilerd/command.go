@@ -18,6 +18,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
@@ -42,7 +43,7 @@ func NewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "spazio-profiler",
 		Short:   "Learn what workloads take, and tell schedulers and people",
-		Version: command.Version(),
+		Version: build.Version(),
 		Long: "spazio-profiler takes in what agents measure of pods (spazio-agent --usage on), learns\n" +
 			"what each workload takes, and keeps that in WorkloadProfile objects. Replicas all hear\n" +
 			"the agents; the one with the lease writes.",

@@ -55,7 +55,7 @@ func NewCommand() *cobra.Command {
 	debug.addFlags(c.Flags())
 	upstream := c.RunE
 	run := func(c *cobra.Command, args []string) error {
-		if err := registerArgs(); err != nil {
+		if err := register(); err != nil {
 			return err
 		}
 		if err := d.apply(c.Context(), c.Flags()); err != nil {

@@ -9,12 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
+	"k8s.io/component-base/metrics/legacyregistry"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	upstreamv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	argsv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
@@ -104,15 +106,17 @@ func slotsProfile(args plugin.SpazioArgs, slotsArgs config.SpazioSlotsArgs) (con
 	return profile, nil
 }
 
-// registerArgs makes the scheduler decode the plugins' arguments with the rest of
+// register makes the scheduler decode the plugins' arguments with the rest of
 // its configuration: it then refuses a wrong file before anything has started.
-// One of upstream's schemes reads the file, the other converts arguments.
-var registerArgs = sync.OnceValue(func() error {
+// One of upstream's schemes reads the file, the other converts arguments. And its metrics
+// say which program it is.
+var register = sync.OnceValue(func() error {
 	for _, s := range []*runtime.Scheme{scheme.Scheme, upstreamv1.GetPluginArgConversionScheme()} {
 		if err := plugin.AddToScheme(s); err != nil {
 			return fmt.Errorf("register the plugin's arguments: %w", err)
 		}
 	}
+	legacyregistry.RawMustRegister(build.Info("spazio-scheduler"))
 	return nil
 })
 

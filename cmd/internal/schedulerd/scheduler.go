@@ -85,7 +85,7 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 }
 
 func (s *Scheduler) setup(o Options) error {
-	if err := registerArgs(); err != nil {
+	if err := register(); err != nil {
 		return err
 	}
 	profiles, err := o.profiles()

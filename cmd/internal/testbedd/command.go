@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/operator/backend"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/service"
@@ -30,7 +31,7 @@ func NewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "spazio-testbed",
 		Short:   "Reserve slots on nodes, and run in them the jobs that Schedulings name",
-		Version: command.Version(),
+		Version: build.Version(),
 		Long: "spazio-testbed carries out what Testbeds, BatchJobs and Schedulings say: it reserves slots\n" +
 			"on nodes by pods that do nothing, grants slots to jobs, and creates and watches what runs\n" +
 			"them. Of several replicas with --leader-elect one works; the others have read everything\n" +

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/identity/access"
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
@@ -115,7 +115,10 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	}
 	batches := usageserver.New(s.store, usage)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(controller.Collector(s.store, batches), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(controller.Collector(s.store, batches))
+	if err := build.Register(registry, "spazio-profiler"); err != nil {
+		return nil, err
+	}
 	config := c.Controller
 	config.Store, config.REST, config.Heard, config.Registerer, config.Logger = s.store, kube, batches.Heard(), registry, s.logger
 	config.LeaseNamespace, config.WriteRate = c.LeaseNamespace, c.WriteRate

@@ -1,4 +1,5 @@
-package command
+// Package build says which program this is: to people, to peers and to Prometheus.
+package build
 
 import (
 	"cmp"

@@ -1,0 +1,44 @@
+package build_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/spazio-scheduler/spazio/node/build"
+)
+
+// A program says what it is, beside what every program of Go shows, and twice is an error.
+func TestRegister(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	if err := build.Register(registry, "spazio-agent"); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]map[string]string{}
+	for _, f := range families {
+		found[f.GetName()] = map[string]string{}
+		for _, pair := range f.GetMetric()[0].GetLabel() {
+			found[f.GetName()][pair.GetName()] = pair.GetValue()
+		}
+	}
+	if info := found["spazio_build_info"]; info["program"] != "spazio-agent" || info["version"] == "" || info["goversion"] != runtime.Version() {
+		t.Errorf("it says that it is %v", info)
+	}
+	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total"} {
+		if found[name] == nil && runtime.GOOS == "linux" {
+			t.Errorf("no %s", name)
+		}
+	}
+	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+	if build.Register(registry, "spazio-agent") == nil {
+		t.Error("registered twice")
+	}
+}

@@ -1,0 +1,28 @@
+package build
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Info returns a gauge that is 1 and says by its labels which program of Spazio
+// this is, of which Version, and by which Go it was built.
+func Info(program string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "spazio_build_info", Help: "1 for the program, its version and that of Go.",
+		ConstLabels: prometheus.Labels{"program": program, "version": Version(), "goversion": runtime.Version()},
+	}, func() float64 { return 1 })
+}
+
+// Register adds what each program shows of itself: Info, Go's runtime and the
+// process.
+func Register(r prometheus.Registerer, program string) error {
+	return errors.Join(
+		r.Register(Info(program)),
+		r.Register(collectors.NewGoCollector()),
+		r.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
+	)
+}

@@ -1,0 +1,72 @@
+package plugin
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc/metadata"
+	"k8s.io/component-base/metrics"
+)
+
+const (
+	// agentProduct is how agents begin to name themselves to a server: their version
+	// follows.
+	agentProduct = "spazio-agent/"
+	// mostVersions bounds the series of the versions, for anybody may make some up; an
+	// upgrade has two.
+	mostVersions = 16
+	// longestVersion is more than a pseudo-version of a changed tree takes.
+	longestVersion = 64
+
+	versionUnknown = "unknown"
+	versionOther   = "other"
+)
+
+// agentVersions counts the agents that report by the versions that they say they are.
+// Safe for concurrent use.
+type agentVersions struct {
+	gauge *metrics.GaugeVec
+	mu    sync.Mutex
+	count map[string]int
+}
+
+// join counts one more until leave is called.
+func (v *agentVersions) join(version string) (leave func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.count[version] == 0 && len(v.count) >= mostVersions {
+		version = versionOther
+	}
+	v.add(version, 1)
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.add(version, -1)
+	}
+}
+
+// add needs v.mu.
+func (v *agentVersions) add(version string, n int) {
+	v.count[version] += n
+	if v.count[version] == 0 {
+		delete(v.count, version)
+		v.gauge.DeleteLabelValues(version)
+		return
+	}
+	v.gauge.WithLabelValues(version).Set(float64(v.count[version]))
+}
+
+// agentVersion is what the agent of a stream says it is.
+func agentVersion(ctx context.Context) string {
+	known, _ := metadata.FromIncomingContext(ctx)
+	for _, name := range known.Get("user-agent") {
+		if rest, ok := strings.CutPrefix(name, agentProduct); ok {
+			version, _, _ := strings.Cut(rest, " ") // gRPC's own follows
+			if version != "" && len(version) <= longestVersion {
+				return version
+			}
+		}
+	}
+	return versionUnknown
+}
