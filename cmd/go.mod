@@ -192,6 +192,7 @@ require (
 	github.com/spazio-scheduler/spazio/operator v0.1.0
 	github.com/spazio-scheduler/spazio/operator/service v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
+	github.com/spazio-scheduler/spazio/plugin/service v0.1.0
 	github.com/spazio-scheduler/spazio/podforward v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0
 	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0

@@ -103,3 +103,5 @@ replace github.com/spazio-scheduler/spazio/operator/service => ../operator/servi
 replace github.com/spazio-scheduler/spazio/external => ../external
 
 replace github.com/spazio-scheduler/spazio/compare => ../compare
+
+replace github.com/spazio-scheduler/spazio/plugin/service => ../plugin/service

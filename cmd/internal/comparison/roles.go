@@ -12,11 +12,11 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/compare"
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/simnode/children"
 )
 
@@ -45,9 +45,9 @@ func controlPlane(ctx context.Context, args []string, _ io.Reader, out io.Writer
 }
 
 // profiles are the schedulers there are.
-var profiles = map[string]schedulerd.Profile{
-	schedulerd.DefaultProfile:  {Name: schedulerd.DefaultProfile, Upstream: true},
-	schedulerd.SpazioProfile:   {Name: schedulerd.SpazioProfile},
+var profiles = map[string]service.Profile{
+	service.DefaultProfile:     {Name: service.DefaultProfile, Upstream: true},
+	service.SpazioProfile:      {Name: service.SpazioProfile},
 	deploy.EnergySchedulerName: {Name: deploy.EnergySchedulerName, EnergyWeight: .5},
 }
 
@@ -59,8 +59,8 @@ func scheduler(ctx context.Context, args []string, _ io.Reader, out io.Writer) e
 		return err
 	}
 	hub := plugin.NewHub(plugin.HubOptions{})
-	s, err := schedulerd.New(ctx, schedulerd.Options{
-		Kubeconfig: args[0], Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}, Hub: hub, Profiles: []schedulerd.Profile{profile},
+	s, err := service.New(ctx, service.Config{
+		Kubeconfig: args[0], Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}, Hub: hub, Profiles: []service.Profile{profile},
 	})
 	if err != nil {
 		return err

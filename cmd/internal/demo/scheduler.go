@@ -7,19 +7,19 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 )
 
 // startScheduler runs one scheduler with all profiles.
 func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 	c.hub = plugin.NewHub(plugin.HubOptions{})
-	options := schedulerd.Options{Kubeconfig: c.kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Hub: c.hub}
+	options := service.Config{Kubeconfig: c.kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Hub: c.hub}
 	if slices.Contains(c.config.Profiles, Pronto) {
-		options.Profiles = []schedulerd.Profile{{Name: Spazio}, {Name: Default, Upstream: true}, {Name: Pronto}}
+		options.Profiles = []service.Profile{{Name: Spazio}, {Name: Default, Upstream: true}, {Name: Pronto}}
 	}
-	scheduler, err := schedulerd.New(ctx, options)
+	scheduler, err := service.New(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/logs"
-	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // the client's metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"  // the version's
 	fwk "k8s.io/kube-scheduler/framework"
@@ -22,8 +24,10 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
@@ -36,8 +40,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // NewCommand returns kube-scheduler's command with the plugins in its registry.
-// Without --config it uses a configuration with the profiles SpazioProfile and
-// SlotsProfile alone, so that it can run beside a cluster's own scheduler.
+// Without --config it uses a configuration with the profiles of Spazio and of slots
+// alone, so that it can run beside a cluster's own scheduler.
 func NewCommand() *cobra.Command {
 	d := &defaultConfig{listen: config.DefaultListen}
 	hub := plugin.NewHub(plugin.HubOptions{})
@@ -49,15 +53,16 @@ func NewCommand() *cobra.Command {
 	c := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, factory), app.WithPlugin(slots.Name, slots.NewFactory(slots.Options{}).New))
 	c.Use = "spazio-scheduler"
 	c.Short = "kube-scheduler with the plugin Spazio, which places pods by what their nodes measure"
-	c.Long = c.Short + ".\n\nWithout --config it serves the pods whose schedulerName is " + SpazioProfile +
-		", and those of testbeds, " + SlotsProfile + "."
+	c.Long = c.Short + ".\n\nWithout --config it serves the pods whose schedulerName is " + service.SpazioProfile +
+		", and those of testbeds, " + service.SlotsProfile + "."
 	d.addFlags(c.Flags())
 	debug.addFlags(c.Flags())
 	upstream := c.RunE
 	run := func(c *cobra.Command, args []string) error {
-		if err := register(); err != nil {
+		if err := service.RegisterArgs(); err != nil {
 			return err
 		}
+		told()
 		if err := d.apply(c.Context(), c.Flags()); err != nil {
 			return err
 		}
@@ -77,6 +82,9 @@ func NewCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error { return tlsflags.Refused(run(c, args)) }
 	return c
 }
+
+// told puts into the metrics which program it is.
+var told = sync.OnceFunc(func() { legacyregistry.RawMustRegister(build.Info("spazio-scheduler")) })
 
 // signals returns what says whether the process has been told to end since. Upstream
 // hears of that by itself, and may be done before the command's context is.
@@ -135,19 +143,11 @@ func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := listener.Close(); err != nil {
 		return fmt.Errorf("--signal-listen: %w", err)
 	}
-	profile, err := spazioProfile(args)
-	if err != nil {
-		return err
-	}
-	inSlots, err := slotsProfile(args, config.SpazioSlotsArgs{})
-	if err != nil {
-		return err
-	}
 	client, err := clientOf(flags)
 	if err != nil {
 		return err
 	}
-	if d.path, err = writeConfiguration(configuration(client, true, profile, inSlots)); err != nil {
+	if d.path, err = service.WriteConfiguration(client, args); err != nil {
 		return err
 	}
 	return flags.Set("config", d.path)
@@ -155,17 +155,17 @@ func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 
 // clientOf returns what upstream's flags say of the client, which count only
 // where there is no configuration file.
-func clientOf(flags *pflag.FlagSet) (c clientConfig, err error) {
-	if c.kubeconfig, err = flags.GetString("kubeconfig"); err != nil {
+func clientOf(flags *pflag.FlagSet) (c service.Client, err error) {
+	if c.Kubeconfig, err = flags.GetString("kubeconfig"); err != nil {
 		return c, err
 	}
-	if c.contentType, err = flags.GetString("kube-api-content-type"); err != nil {
+	if c.ContentType, err = flags.GetString("kube-api-content-type"); err != nil {
 		return c, err
 	}
-	if c.qps, err = flags.GetFloat32("kube-api-qps"); err != nil {
+	if c.QPS, err = flags.GetFloat32("kube-api-qps"); err != nil {
 		return c, err
 	}
-	c.burst, err = flags.GetInt32("kube-api-burst")
+	c.Burst, err = flags.GetInt32("kube-api-burst")
 	return c, err
 }
 

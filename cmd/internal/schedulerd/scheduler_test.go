@@ -3,21 +3,16 @@ package schedulerd_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
-	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // kubeconfig names a server that nobody runs: making a scheduler asks nothing.
@@ -45,38 +40,6 @@ func emptyTemp(t *testing.T) {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 	})
-}
-
-func TestNewAndClose(t *testing.T) {
-	emptyTemp(t)
-	s, err := schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig(t), Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := s.Hub().Addr().String()
-	_, err = schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig(t), Args: plugin.SpazioArgs{Listen: address}})
-	if err == nil || !strings.Contains(err.Error(), "address already in use") {
-		t.Errorf("on a busy port: %v", err)
-	}
-	s.Close()
-	s.Close()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatalf("the port after Close: %v", err)
-	}
-	listener.Close()
-}
-
-func TestNewRefuses(t *testing.T) {
-	emptyTemp(t)
-	if _, err := schedulerd.New(t.Context(), schedulerd.Options{}); !errors.Is(err, schedulerd.ErrNoKubeconfig) {
-		t.Errorf("without a kubeconfig: %v", err)
-	}
-	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: -time.Second}}
-	_, err := schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig(t), Args: args})
-	if err == nil || !strings.Contains(err.Error(), "maxAge") {
-		t.Errorf("with a negative maxAge: %v", err)
-	}
 }
 
 // TestConfigurationIsStrict: arguments are read with the rest of the file.

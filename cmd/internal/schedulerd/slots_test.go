@@ -26,8 +26,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
@@ -38,7 +38,7 @@ func TestSlotsNames(t *testing.T) {
 		slots.LabelRole: v1alpha1.LabelRole, slots.LabelTestbedUID: v1alpha1.LabelTestbedUID,
 		slots.LabelBatchJobUID: v1alpha1.LabelBatchJobUID, slots.LabelAttempt: v1alpha1.LabelAttempt,
 		slots.AnnotationSlot: v1alpha1.AnnotationSlot, slots.RoleGhost: v1alpha1.RoleGhost, slots.RoleSlot: v1alpha1.RoleSlot,
-		schedulerd.SlotsProfile: v1alpha1.SchedulerName,
+		service.SlotsProfile: v1alpha1.SchedulerName,
 	} {
 		if got != want {
 			t.Errorf("%q in the plugin, %q in the operator", got, want)
@@ -57,7 +57,7 @@ type edge struct {
 func (e *edge) SharedInformerFactory() informers.SharedInformerFactory { return e.informers }
 func (e *edge) ClientSet() kubernetes.Interface                        { return e.client }
 func (e *edge) KubeConfig() *rest.Config                               { return nil }
-func (e *edge) ProfileName() string                                    { return schedulerd.SlotsProfile }
+func (e *edge) ProfileName() string                                    { return service.SlotsProfile }
 func (e *edge) SnapshotSharedLister() fwk.SharedLister                 { return e.snapshot }
 func (e *edge) SharedDRAManager() fwk.SharedDRAManager                 { return nil }
 

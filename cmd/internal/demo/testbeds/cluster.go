@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/embedded/controllers"
@@ -29,6 +28,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	kubescheduler "github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/report/screen"
 	"github.com/spazio-scheduler/spazio/simnode"
 	"github.com/spazio-scheduler/spazio/simnode/parts"
@@ -178,7 +178,7 @@ func (c *cluster) startScheduler(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := schedulerd.New(ctx, schedulerd.Options{
+	s, err := kubescheduler.New(ctx, kubescheduler.Config{
 		Kubeconfig: kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Slots: &config.SpazioSlotsArgs{},
 	})
 	if err != nil {

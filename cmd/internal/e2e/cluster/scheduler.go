@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/plugintest"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
@@ -28,7 +28,7 @@ func StartScheduler(t testing.TB, kubeconfig string, args plugin.SpazioArgs, o p
 	if args.MaxAge.Duration == 0 {
 		args.MaxAge.Duration = simnodetest.Patience
 	}
-	s, err := schedulerd.New(t.Context(), schedulerd.Options{Kubeconfig: kubeconfig, Args: args, Hub: plugin.NewHub(o)})
+	s, err := service.New(t.Context(), service.Config{Kubeconfig: kubeconfig, Args: args, Hub: plugin.NewHub(o)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func judge(t testing.TB, longest time.Duration) {
 // Submit creates the pods for Spazio's profile, unless the batch says otherwise.
 func Submit(t testing.TB, client kubernetes.Interface, b simnodetest.Batch) {
 	t.Helper()
-	b.Scheduler = cmp.Or(b.Scheduler, schedulerd.SpazioProfile)
+	b.Scheduler = cmp.Or(b.Scheduler, service.SpazioProfile)
 	simnodetest.Submit(t, client, b)
 }
 

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
@@ -232,7 +232,7 @@ func TestAllAgentsDead(t *testing.T) {
 
 	log := simnodetest.Watch(t, client)
 	placed := map[string]map[string]int{}
-	for _, profile := range []string{schedulerd.DefaultProfile, schedulerd.SpazioProfile} {
+	for _, profile := range []string{service.DefaultProfile, service.SpazioProfile} {
 		// The prefix tells the profiles' pods apart, for the log keeps them all.
 		cluster.Submit(t, client, simnodetest.Batch{Prefix: profile, Scheduler: profile, Pods: nodes * each, Cores: 2, Work: time.Hour})
 		simnodetest.Eventually(t, "the pods of "+profile+" are bound", func() (bool, any) {
@@ -245,7 +245,7 @@ func TestAllAgentsDead(t *testing.T) {
 		})
 		cluster.CheckNothingLeft(t, client, hub)
 	}
-	if diff := cmp.Diff(placed[schedulerd.DefaultProfile], placed[schedulerd.SpazioProfile]); diff != "" {
+	if diff := cmp.Diff(placed[service.DefaultProfile], placed[service.SpazioProfile]); diff != "" {
 		t.Errorf("pods per node, default profile against Spazio without agents:\n%s", diff)
 	}
 	if all, _ := seen.Counts(""); all > 0 {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
@@ -59,7 +59,7 @@ profiles:
     args:
       listen: %s
       maxAge: %v
-`, kubeconfig, schedulerd.SpazioProfile, plugin.Name, signals, simnodetest.Patience)
+`, kubeconfig, service.SpazioProfile, plugin.Name, signals, simnodetest.Patience)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
@@ -169,7 +169,7 @@ func (f *fleet) submitOf(revision, deployment string, from, n int) {
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-" + revision, UID: "1", Controller: &controls}},
 			},
 			Spec: corev1.PodSpec{
-				SchedulerName: schedulerd.SpazioProfile,
+				SchedulerName: service.SpazioProfile,
 				Containers:    []corev1.Container{{Name: "main", Image: "spazio.invalid/" + deployment}},
 			},
 		}, metav1.CreateOptions{})

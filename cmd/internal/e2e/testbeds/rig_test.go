@@ -27,12 +27,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/embedded/controllers"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/simnode"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
@@ -192,7 +192,7 @@ func (r *rig) schedule(g *gate) (stop func()) {
 // runScheduler runs a scheduler in this process, until stop or the test's end.
 func runScheduler(t *testing.T, kubeconfig string) (stop func()) {
 	t.Helper()
-	s, err := schedulerd.New(t.Context(), schedulerd.Options{
+	s, err := service.New(t.Context(), service.Config{
 		Kubeconfig: kubeconfig, Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}, Slots: &config.SpazioSlotsArgs{},
 	})
 	if err != nil {

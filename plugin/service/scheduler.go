@@ -1,4 +1,4 @@
-package schedulerd
+package service
 
 import (
 	"context"
@@ -18,11 +18,25 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
-// ErrNoKubeconfig is returned for Options without a Kubeconfig.
-var ErrNoKubeconfig = errors.New("no kubeconfig given")
+// ErrInvalid is what a FieldError wraps.
+var ErrInvalid = errors.New("invalid configuration")
 
-// Options of a scheduler inside another process.
-type Options struct {
+// FieldError names a field of a Config and the value it was refused for.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("scheduler: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Config of a Scheduler. It is a plain value.
+type Config struct {
 	// Kubeconfig is the file that names the API server; required.
 	Kubeconfig string
 	// Args are the plugin's; the zero value has its defaults.
@@ -35,19 +49,20 @@ type Options struct {
 	Slots *config.SpazioSlotsArgs
 }
 
-// Profile is one of a scheduler inside another process.
+// Profile is one of the profiles of a Scheduler.
 type Profile struct {
 	// Name is that of pods' schedulerName.
 	Name string
 	// Upstream makes it kube-scheduler's own, without the plugin.
 	Upstream bool
-	// EnergyWeight is in the place of that of Options.Args.
+	// EnergyWeight is in the place of that of Config.Args.
 	EnergyWeight float64
 }
 
-// Scheduler is a kube-scheduler with its profiles, and SlotsProfile if that is asked for,
-// without leader election and without a port of its own but the Hub's. It logs through klog as the process has set it up. One scheduler can
-// run at a time in a process.
+// Scheduler is a kube-scheduler with its profiles, without leader election and without a
+// port of its own but the Hub's. It logs through klog as the process has set it up. One can
+// run at a time in a process. Hub may be called at any time; New, Run and Close are for one
+// goroutine.
 type Scheduler struct {
 	hub       *plugin.Hub
 	slots     *slots.Factory
@@ -58,44 +73,44 @@ type Scheduler struct {
 }
 
 // Run runs a scheduler until ctx ends, which is no error.
-func Run(ctx context.Context, o Options) error {
-	s, err := New(ctx, o)
+func Run(ctx context.Context, c Config) error {
+	s, err := New(ctx, c)
 	if err != nil {
 		return err
 	}
 	return s.Run(ctx)
 }
 
-// New makes a scheduler whose Hub listens for agents already. The caller must
-// Run or Close it. Of ctx it takes the values only.
-func New(ctx context.Context, o Options) (*Scheduler, error) {
-	if o.Kubeconfig == "" {
-		return nil, fmt.Errorf("scheduler: %w", ErrNoKubeconfig)
+// New makes a scheduler whose Hub listens for agents already. The caller must Run or Close
+// it. Of ctx it takes the values only. A Config without a Kubeconfig is a *FieldError.
+func New(ctx context.Context, c Config) (*Scheduler, error) {
+	if c.Kubeconfig == "" {
+		return nil, &FieldError{"Kubeconfig", c.Kubeconfig, fmt.Errorf("%w: must name a file", ErrInvalid)}
 	}
-	s := &Scheduler{hub: o.Hub, slots: slots.NewFactory(slots.Options{})}
+	s := &Scheduler{hub: c.Hub, slots: slots.NewFactory(slots.Options{})}
 	if s.hub == nil {
 		s.hub = plugin.NewHub(plugin.HubOptions{})
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := s.setup(o); err != nil {
+	if err := s.setup(c); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	return s, nil
 }
 
-func (s *Scheduler) setup(o Options) error {
-	if err := register(); err != nil {
+func (s *Scheduler) setup(c Config) error {
+	if err := RegisterArgs(); err != nil {
 		return err
 	}
-	profiles, err := o.profiles()
+	profiles, err := c.profiles()
 	if err != nil {
 		return err
 	}
 	// Without a limit on the client's queries: the scheduler has the API server
 	// to itself.
-	client := clientConfig{kubeconfig: o.Kubeconfig, qps: -1}
-	path, err := writeConfiguration(configuration(client, false, profiles...))
+	client := Client{Kubeconfig: c.Kubeconfig, QPS: -1}
+	path, err := write(configuration(client, false, profiles...))
 	if err != nil {
 		return err
 	}
@@ -108,13 +123,13 @@ func (s *Scheduler) setup(o Options) error {
 }
 
 // profiles are those of the configuration.
-func (o Options) profiles() (all []configv1.KubeSchedulerProfile, err error) {
-	given := o.Profiles
+func (c Config) profiles() (all []configv1.KubeSchedulerProfile, err error) {
+	given := c.Profiles
 	if len(given) == 0 {
-		given = []Profile{{Name: SpazioProfile, EnergyWeight: o.Args.EnergyWeight}, {Name: DefaultProfile, Upstream: true}}
+		given = []Profile{{Name: SpazioProfile, EnergyWeight: c.Args.EnergyWeight}, {Name: DefaultProfile, Upstream: true}}
 	}
 	for _, p := range given {
-		profile, args := configv1.KubeSchedulerProfile{}, o.Args
+		profile, args := configv1.KubeSchedulerProfile{}, c.Args
 		if args.EnergyWeight = p.EnergyWeight; !p.Upstream {
 			if profile, err = spazioProfile(args); err != nil {
 				return nil, err
@@ -123,8 +138,8 @@ func (o Options) profiles() (all []configv1.KubeSchedulerProfile, err error) {
 		profile.SchedulerName = new(p.Name)
 		all = append(all, profile)
 	}
-	if o.Slots != nil {
-		profile, err := slotsProfile(o.Args, *o.Slots)
+	if c.Slots != nil {
+		profile, err := slotsProfile(c.Args, *c.Slots)
 		if err != nil {
 			return nil, err
 		}

@@ -1,22 +1,14 @@
-package schedulerd
+package service
 
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	componentbaseconfig "k8s.io/component-base/config/v1alpha1"
-	"k8s.io/component-base/metrics/legacyregistry"
 	configv1 "k8s.io/kube-scheduler/config/v1"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
-	upstreamv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
-	"sigs.k8s.io/yaml"
 
-	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	argsv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
@@ -33,32 +25,6 @@ const (
 // spazioWeight makes measured room outweigh each single preference of the
 // default profile, of which the strongest, for untainted nodes, weighs 3.
 const spazioWeight = 5
-
-// clientConfig says how the scheduler reaches the API server; zero fields have
-// upstream's defaults.
-type clientConfig struct {
-	kubeconfig, contentType string
-	qps                     float32
-	burst                   int32
-}
-
-// configuration returns a scheduler's configuration with the given profiles.
-func configuration(client clientConfig, leaderElect bool, profiles ...configv1.KubeSchedulerProfile) *configv1.KubeSchedulerConfiguration {
-	c := &configv1.KubeSchedulerConfiguration{
-		Profiles: profiles,
-		ClientConnection: componentbaseconfig.ClientConnectionConfiguration{
-			Kubeconfig: client.kubeconfig, ContentType: client.contentType, QPS: client.qps, Burst: client.burst,
-		},
-		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
-			LeaderElect: &leaderElect,
-			// The lease kube-scheduler is that of the cluster's own scheduler.
-			ResourceName: "spazio-scheduler",
-		},
-	}
-	c.APIVersion = configv1.SchemeGroupVersion.String()
-	c.Kind = "KubeSchedulerConfiguration"
-	return c
-}
 
 // spazioProfile is the default profile and the plugin. All nodes are scored: a
 // sample would miss the few that have room.
@@ -104,39 +70,4 @@ func slotsProfile(args plugin.SpazioArgs, slotsArgs config.SpazioSlotsArgs) (con
 	}
 	profile.PluginConfig = append(profile.PluginConfig, configv1.PluginConfig{Name: slots.Name, Args: runtime.RawExtension{Raw: raw}})
 	return profile, nil
-}
-
-// register makes the scheduler decode the plugins' arguments with the rest of
-// its configuration: it then refuses a wrong file before anything has started.
-// One of upstream's schemes reads the file, the other converts arguments. And its metrics
-// say which program it is.
-var register = sync.OnceValue(func() error {
-	for _, s := range []*runtime.Scheme{scheme.Scheme, upstreamv1.GetPluginArgConversionScheme()} {
-		if err := plugin.AddToScheme(s); err != nil {
-			return fmt.Errorf("register the plugin's arguments: %w", err)
-		}
-	}
-	legacyregistry.RawMustRegister(build.Info("spazio-scheduler"))
-	return nil
-})
-
-// writeConfiguration writes c to a temporary file: upstream takes nothing else.
-func writeConfiguration(c *configv1.KubeSchedulerConfiguration) (path string, err error) {
-	text, err := yaml.Marshal(c)
-	if err != nil {
-		return "", fmt.Errorf("encode the scheduler's configuration: %w", err)
-	}
-	file, err := os.CreateTemp("", "spazio-scheduler-*.yaml")
-	if err != nil {
-		return "", fmt.Errorf("write the scheduler's configuration: %w", err)
-	}
-	_, err = file.Write(text)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		os.Remove(file.Name())
-		return "", fmt.Errorf("write the scheduler's configuration: %w", err)
-	}
-	return file.Name(), nil
 }

@@ -1,4 +1,4 @@
-package schedulerd_test
+package service_test
 
 import (
 	"context"
