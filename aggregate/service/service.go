@@ -83,6 +83,7 @@ type Service struct {
 	snapshot *modelserver.Keeper // nil without a file
 	server   *server.Server
 	shown    *endpoint.Servers
+	registry *prometheus.Registry
 }
 
 // New reads the snapshot and opens the listeners, so that a busy port is known
@@ -137,14 +138,14 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if s.peers != nil { // others are answered only where there are some
 		spaziov1.RegisterPeerServiceServer(s.server, s.models)
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), s.server.Collector("aggregator"))
-	if err := build.Register(registry, "spazio-aggregator"); err != nil {
+	s.registry = prometheus.NewRegistry()
+	s.registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), s.server.Collector("aggregator"))
+	if err := build.Register(s.registry, "spazio-aggregator"); err != nil {
 		return nil, errors.Join(err, s.server.Close())
 	}
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
 		Shown: endpoint.Config{
-			Gatherer: registry, Health: s.models.Healthy, Ready: s.ready,
+			Gatherer: s.registry, Health: s.models.Healthy, Ready: s.ready,
 			Handlers: map[string]http.Handler{modelserver.DebugPath: s.models.Handler()},
 		},
 		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.DebugDefault, Logger: s.logger,
@@ -176,6 +177,9 @@ func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
 
 // DebugAddr is where the models are shown, or nil.
 func (s *Service) DebugAddr() net.Addr { return s.shown.DebugAddr() }
+
+// Registry has the metrics that the service shows.
+func (s *Service) Registry() *prometheus.Registry { return s.registry }
 
 // Models is the server behind the service, for those in the same process.
 func (s *Service) Models() *modelserver.Server { return s.models }

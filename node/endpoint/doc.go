@@ -10,6 +10,8 @@
 //	})
 //	err = s.Run(ctx)
 //
+// Where several programs run in one process, each shows its metrics by [Targets].
+//
 // The rule is where what is shown to whom: metrics and probes to whoever gets there
 // ([NewMetrics]), anything else to loopback alone, where nobody is asked who calls
 // ([NewDebug], [NewProfiles]), unless the handlers ask and TLS is given ([New]).

@@ -116,10 +116,11 @@ type Service struct {
 	manager manager.Manager
 	rooms   *room.Client // nil for none
 	// forget ends rooms.
-	forget context.CancelFunc
-	face   *face // nil for none
-	shown  *endpoint.Servers
-	synced chan struct{}
+	forget   context.CancelFunc
+	face     *face // nil for none
+	shown    *endpoint.Servers
+	registry *prometheus.Registry
+	synced   chan struct{}
 }
 
 // New asks the API server which resources it has and opens the listeners, so that what
@@ -143,9 +144,10 @@ func New(ctx context.Context, c Config) (*Service, error) {
 
 // open makes all parts. The scheduler is followed until following ends.
 func (s *Service) open(ctx, following context.Context, c Config) (err error) {
-	options, registry := c.options(), prometheus.NewRegistry()
-	registry.MustRegister(build.Info("spazio-testbed"), server.Certificates(c.Transport))
-	options.Registerer = registry
+	options := c.options()
+	s.registry = prometheus.NewRegistry()
+	s.registry.MustRegister(build.Info("spazio-testbed"), server.Certificates(c.Transport))
+	options.Registerer = s.registry
 	if c.Rooms.Target != "" {
 		if s.rooms, err = room.Watch(following, c.rooms()); err != nil {
 			return err
@@ -155,7 +157,7 @@ func (s *Service) open(ctx, following context.Context, c Config) (err error) {
 	if err := s.manage(ctx, c, options); err != nil {
 		return err
 	}
-	if s.face, err = newFace(ctx, c, s.manager, registry); err != nil {
+	if s.face, err = newFace(ctx, c, s.manager, s.registry); err != nil {
 		return err
 	}
 	defer func() {
@@ -164,7 +166,7 @@ func (s *Service) open(ctx, following context.Context, c Config) (err error) {
 		}
 	}()
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
-		Shown:   endpoint.Config{Gatherer: prometheus.Gatherers{registry, runtimemetrics.Registry}, Ready: s.Ready},
+		Shown:   endpoint.Config{Gatherer: prometheus.Gatherers{s.registry, runtimemetrics.Registry}, Ready: s.Ready},
 		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.DebugDefault, Logger: s.logger,
 	})
 	return err
@@ -240,6 +242,9 @@ func (s *Service) Ready() error {
 
 // MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
 func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
+
+// Registry has the metrics that the service shows of its own.
+func (s *Service) Registry() *prometheus.Registry { return s.registry }
 
 // ExternalAddr is where the interface is served, or nil.
 func (s *Service) ExternalAddr() net.Addr { return s.face.addr() }

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -29,10 +32,16 @@ func (c *cluster) startAgents(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.services.Start("aggregator", aggregator.Run)
+	c.targets.Add("spazio-aggregator", "aggregator", aggregator.Registry())
 	c.follows = d.config.Profiles[0] == Pronto
 	for _, m := range c.members {
+		registry := prometheus.NewRegistry()
+		if err := registry.Register(build.Info("spazio-agent")); err != nil {
+			return err
+		}
+		c.targets.Add("spazio-agent", m.name, registry)
 		r := &relay{next: make(chan bool), make: func(follows bool) (*node.Agent, error) {
-			return c.newAgent(m, aggregator.Addr().String(), follows)
+			return c.newAgent(m, aggregator.Addr().String(), follows, registry)
 		}}
 		first, err := r.make(c.follows)
 		if err != nil {
@@ -45,10 +54,10 @@ func (c *cluster) startAgents(ctx context.Context, d *demo) error {
 }
 
 // newAgent is a member's agent, which reports room or follows Pronto's signal.
-func (c *cluster) newAgent(m member, aggregator string, follows bool) (*node.Agent, error) {
+func (c *cluster) newAgent(m member, aggregator string, follows bool, shown prometheus.Registerer) (*node.Agent, error) {
 	config := node.Config{
 		Name: m.name, Meter: m.meter, Pods: restPods{m.pods, c.clock.Now}, Clock: c.clock,
-		Schedulers: []string{c.hub.Addr().String()}, Aggregator: aggregator,
+		Schedulers: []string{c.hub.Addr().String()}, Aggregator: aggregator, Registerer: shown,
 	}
 	if follows {
 		config.Pronto = &pronto.Config{Window: prontoWindow}

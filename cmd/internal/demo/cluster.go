@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/simnode"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
@@ -37,6 +38,7 @@ type cluster struct {
 	hub     *plugin.Hub
 	fleet   *simnode.Fleet
 	members []member // the simulated nodes, then this machine
+	targets endpoint.Targets
 	relays  []*relay // of the members' agents
 	follows bool     // they follow Pronto's signal
 	// kubeconfig is where the cluster's own is.

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -29,14 +28,15 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 
 // explain serves what spazio top and spazio explain ask, and says how.
 func (c *cluster) explain(ctx context.Context, d *demo) error {
-	server, err := endpoint.New(ctx, endpoint.Config{
-		Addr: loopback, Gatherer: legacyregistry.DefaultGatherer,
-		Handlers: map[string]http.Handler{plugin.DebugPath: c.hub.Handler()},
-	})
+	handlers := c.targets.Handlers()
+	handlers[plugin.DebugPath] = c.hub.Handler()
+	server, err := endpoint.New(ctx, endpoint.Config{Addr: loopback, Gatherer: legacyregistry.DefaultGatherer, Handlers: handlers})
 	if err != nil {
 		return err
 	}
 	d.services.Start("debug server", server.Run)
+	c.targets.Add("spazio-scheduler", "scheduler", legacyregistry.DefaultGatherer)
 	d.screen.Printf("spazio top --watch --scheduler http://%s (or spazio explain POD)", server.Addr())
+	d.screen.Printf("metrics of each part, as Prometheus' http_sd_configs reads them: http://%s%s", server.Addr(), endpoint.TargetsPath)
 	return nil
 }

@@ -87,6 +87,7 @@ type Service struct {
 	controller *controller.Controller
 	server     *server.Server
 	shown      *endpoint.Servers
+	registry   *prometheus.Registry
 }
 
 // New opens the listeners, so that a busy port is known at once. The caller must Run
@@ -114,13 +115,13 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 		}
 	}
 	batches := usageserver.New(s.store, usage)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(controller.Collector(s.store, batches))
-	if err := build.Register(registry, "spazio-profiler"); err != nil {
+	s.registry = prometheus.NewRegistry()
+	s.registry.MustRegister(controller.Collector(s.store, batches))
+	if err := build.Register(s.registry, "spazio-profiler"); err != nil {
 		return nil, err
 	}
 	config := c.Controller
-	config.Store, config.REST, config.Heard, config.Registerer, config.Logger = s.store, kube, batches.Heard(), registry, s.logger
+	config.Store, config.REST, config.Heard, config.Registerer, config.Logger = s.store, kube, batches.Heard(), s.registry, s.logger
 	config.LeaseNamespace, config.WriteRate = c.LeaseNamespace, c.WriteRate
 	if c.Prometheus.Address != "" {
 		known, err := history.New(c.Prometheus)
@@ -141,10 +142,10 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 		return nil, err
 	}
 	spaziov1.RegisterUsageServiceServer(s.server, batches)
-	registry.MustRegister(s.server.Collector("profiler"))
+	s.registry.MustRegister(s.server.Collector("profiler"))
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
 		Shown: endpoint.Config{
-			Gatherer: registry, Ready: s.controller.Ready,
+			Gatherer: s.registry, Ready: s.controller.Ready,
 			Handlers: map[string]http.Handler{"GET " + DebugPath: http.HandlerFunc(s.state)},
 		},
 		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.DebugDefault, Logger: s.logger,
@@ -177,6 +178,9 @@ func (s *Service) Addr() net.Addr { return s.server.Addr() }
 
 // MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
 func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
+
+// Registry has the metrics that the service shows.
+func (s *Service) Registry() *prometheus.Registry { return s.registry }
 
 // Close frees what New has opened; it is for a service that will not Run.
 func (s *Service) Close() error { return errors.Join(s.server.Close(), s.shown.Close()) }

@@ -20,10 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/embedded/controllers"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/operator/service"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -199,6 +201,9 @@ func (c *cluster) startOperator(ctx context.Context) error {
 		return err
 	}
 	c.services.Start("test beds", c.service.Run)
+	if err := c.show(ctx); err != nil {
+		return err
+	}
 	for _, name := range []string{profiling, target} {
 		err := c.create(ctx, v1alpha1.Testbeds, &v1alpha1.Testbed{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Testbed"},
@@ -213,6 +218,20 @@ func (c *cluster) startOperator(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// show serves the metrics of all parts.
+func (c *cluster) show(ctx context.Context) error {
+	var targets endpoint.Targets
+	targets.Add("spazio-scheduler", "scheduler", legacyregistry.DefaultGatherer)
+	targets.Add("spazio-testbed", "testbed", c.service.Registry())
+	server, err := endpoint.New(ctx, endpoint.Config{Addr: loopback, Gatherer: legacyregistry.DefaultGatherer, Handlers: targets.Handlers()})
+	if err != nil {
+		return err
+	}
+	c.services.Start("metrics", server.Run)
+	c.screen.Printf("metrics of each part, as Prometheus' http_sd_configs reads them: http://%s%s", server.Addr(), endpoint.TargetsPath)
 	return nil
 }
 
