@@ -74,7 +74,7 @@ func (p *page) commands(c *cobra.Command, theirs *pflag.FlagSet) {
 	}
 	p.line(markdown(cmp.Or(c.Long, c.Short)) + "\n")
 	if c.Runnable() {
-		p.line("    " + c.UseLine() + "\n")
+		p.line("```text\n" + c.UseLine() + "\n```\n")
 	}
 	own := listed(c.LocalFlags())
 	if theirs == nil {

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +19,11 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// elsewhere are the commands of documents that are run by something else than this
-// test: the demo by its own tests, the tests by whoever reads this.
-var elsewhere = []string{"go run ./cmd/spazio-demo", "go test work"}
+// shell are the commands that a document has this test run; that all have something that
+// runs them, cmd/internal/e2e/documents holds.
+var shell = regexp.MustCompile("(?ms)^<!-- run: TestDocuments of cmd/internal/e2e/install -->\n```sh\n(.*?)^```$")
 
-var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
-
-// blocks are the commands of a document that a reader is to type.
+// blocks are those of a document.
 func blocks(t *testing.T, file string) (commands []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../../..", file))
@@ -65,13 +62,9 @@ func TestDocuments(t *testing.T) {
 	}()
 	defer func() { cancel(); <-running }()
 
-	for _, file := range []string{"README.md", "docs/install.md", "docs/operate.md"} {
+	for _, file := range []string{"docs/install.md", "docs/operate.md"} {
 		there := false
 		for _, block := range blocks(t, file) {
-			lines := strings.Split(strings.TrimSpace(block), "\n")
-			if !slices.ContainsFunc(lines, func(line string) bool { return !slices.Contains(elsewhere, line) }) {
-				continue
-			}
 			if file == "docs/operate.md" && !there { // it begins where the other ended before it removed all
 				s.run(t, "kubectl spazio install --registry r.example --component cgroup-v1 --no-wait")
 				pods(t, client, "near")

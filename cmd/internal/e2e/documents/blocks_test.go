@@ -1,0 +1,344 @@
+package documents
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A block is commands that a document has a reader type, and what runs them, as the comment
+// right above says.
+type block struct {
+	file   string
+	line   int
+	text   string
+	how    string // here, test, step or hand; empty if nothing says so
+	detail string // further flags, the test, the step, the reason
+}
+
+func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
+
+// documents are the markdown files of the repository.
+func documents(t *testing.T) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); entry.IsDir() && path != root && (name[0] == '.' || name == "testdata" || name == "node_modules") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ".md") {
+			relative, err := filepath.Rel(root, path)
+			files = append(files, filepath.ToSlash(relative))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+var (
+	fence  = regexp.MustCompile("^\\s*```(.*)$")
+	marked = regexp.MustCompile(`^\s*<!-- (run|by hand): (.*) -->$`)
+	// typed begins a line that a shell is to take.
+	typed = regexp.MustCompile(`^\s{4,}(\$ )?([A-Z]+=\S+ )?(go (run|test|build|get|install)|kubectl|helm|curl|(\./)?spazio[a-z-]*|\.ci/[a-z]+|apt-get|cd|install|mkdir|systemctl|docker) \S`)
+)
+
+// shells are how blocks of commands are called that are not called sh.
+var shells = []string{"", "bash", "console", "shell"}
+
+// parse returns a document's blocks of commands, its lines in other blocks that a shell would take,
+// and its text outside of blocks.
+func parse(file, text string) (blocks []block, stray []string, prose string) {
+	var in *block
+	var mark []string
+	other, language := false, ""
+	for i, line := range strings.Split(text, "\n") {
+		f := fence.FindStringSubmatch(line)
+		switch {
+		case f != nil && in != nil:
+			blocks = append(blocks, *in)
+			in = nil
+		case f != nil && other:
+			other = false
+		case f != nil && f[1] == "sh":
+			in = &block{file: file, line: i + 1}
+			in.how, in.detail = classify(mark)
+		case f != nil:
+			other, language = true, strings.TrimSpace(f[1])
+		case in != nil:
+			in.text += strings.TrimLeft(line, " ") + "\n"
+		case other && slices.Contains(shells, language) && typed.MatchString("    "+line), !other && typed.MatchString(line):
+			stray = append(stray, fmt.Sprintf("%s:%d: %s", file, i+1, strings.TrimSpace(line)))
+		case !other:
+			prose += line + "\n"
+		}
+		mark = marked.FindStringSubmatch(line)
+	}
+	return blocks, stray, prose
+}
+
+// classify reads a comment; how is empty if it isn't one of those that block shows.
+func classify(mark []string) (how, detail string) {
+	if mark == nil {
+		return "", ""
+	}
+	kind, rest := mark[1], mark[2]
+	switch {
+	case kind == "by hand" && len(rest) > 5:
+		return "hand", rest
+	case kind == "by hand":
+		return "", ""
+	case rest == "here":
+		return "here", ""
+	case strings.HasPrefix(rest, "here, with --"):
+		return "here", strings.TrimPrefix(rest, "here, with ")
+	case strings.HasPrefix(rest, ".ci/run "):
+		return "step", strings.TrimPrefix(rest, ".ci/run ")
+	case strings.HasPrefix(rest, "Test") && strings.Contains(rest, " of "):
+		return "test", rest
+	}
+	return "", ""
+}
+
+// made are documents that a command writes, which they name.
+var made = []string{"docs/pronto.md"}
+
+// Each block says what runs it, and that is there; all it names exists; and what a reader is to
+// type stands in such a block.
+func TestBlocksAreRun(t *testing.T) {
+	count := map[string]int{}
+	for _, file := range documents(t) {
+		blocks, stray, _ := parse(file, read(t, filepath.Join(root, file)))
+		if !slices.Contains(made, file) {
+			for _, line := range stray {
+				t.Errorf("%s: commands go into a block ```sh", line)
+			}
+		}
+		for _, b := range blocks {
+			count[b.how]++
+			if err := runner(b); err != nil {
+				t.Errorf("%v: %v", b, err)
+			}
+			var c checker
+			for _, words := range simple(b.text) {
+				known, err := c.command(words)
+				if !known {
+					t.Errorf("%v: %s: no program of ours, and none that documents use", b, words[0])
+				}
+				if err != nil {
+					t.Errorf("%v: %s: %v", b, strings.Join(words, " "), err)
+				}
+			}
+		}
+	}
+	t.Log(count)
+	for _, how := range []string{"here", "test", "step", "hand"} {
+		if count[how] == 0 {
+			t.Errorf("no block is run by %s: how documents are read is out of date", how)
+		}
+	}
+}
+
+// runner says whether what is to run a block is there.
+func runner(b block) error {
+	switch b.how {
+	case "":
+		return fmt.Errorf("no comment right above says what runs it, as in go doc ./cmd/internal/e2e/documents")
+	case "step":
+		return new(checker).ci(".ci/run", strings.Fields(b.detail))
+	case "test":
+		name, dir, _ := strings.Cut(b.detail, " of ")
+		functions, _ := source(dir)
+		if !functions[name] {
+			return fmt.Errorf("there is no test %s", b.detail)
+		}
+	}
+	return nil
+}
+
+// Blocks that are done in seconds a shell takes, and none of their commands fails. They run in a
+// directory that has of the repository what they read.
+func TestBlocks(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Log("not run: there is no shell")
+		return
+	}
+	env := append(os.Environ(), "PATH="+commands(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, file := range documents(t) {
+		blocks, _, _ := parse(file, read(t, filepath.Join(root, file)))
+		for _, b := range blocks {
+			if b.how != "here" {
+				continue
+			}
+			t.Run(b.String(), func(t *testing.T) {
+				c := exec.CommandContext(t.Context(), "sh", "-eu", "-c", b.text)
+				c.Dir, c.Env = scratch(t), append(env, furtherFlags+"="+b.detail)
+				if out, err := c.CombinedOutput(); err != nil {
+					t.Errorf("%v\n%s\n%s", err, b.text, out)
+				}
+			})
+		}
+	}
+}
+
+// furtherFlags is the environment variable with those that a document's comment adds.
+const furtherFlags = "SPAZIO_E2E_FLAGS"
+
+// commands makes a directory with our programs, each of which is the test's binary, and a go that
+// takes `go run ./cmd/NAME` for NAME.
+func commands(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range programs {
+		script(name, fmt.Sprintf("%s=%s exec '%s' \"$@\" $%s\n", asProgram, name, self, furtherFlags))
+	}
+	script("go", `case "$1 $2" in "run ./cmd/"*) name=${2#./cmd/}; shift 2; exec "$name" "$@" ;; esac
+echo "only go run ./cmd/NAME is run here, not go $*" >&2
+exit 2
+`)
+	return dir
+}
+
+// scratch is a directory with those of docs, empty, for what commands write, and recordings.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	whole, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(filepath.Join(whole, "docs"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(whole, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.MkdirAll(filepath.Join(dir, relative), 0o777)
+		}
+		if strings.HasSuffix(path, ".gz") {
+			return os.Symlink(path, filepath.Join(dir, relative))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var (
+	span = regexp.MustCompile("`([^`]+)`")
+	// inComment is a command in a comment on code.
+	inComment = regexp.MustCompile(`(?m)^//\t((?:[A-Z]+=\S+ )?(?:go (?:run|test)|kubectl spazio|(?:\./)?spazio(?:-[a-z]+)*|\.ci/run) \S.*(?:\\\n//\t.*)*)`)
+)
+
+// What text and comments on code name of our programs, their flags, tests and steps exists, too.
+func TestCommandsInText(t *testing.T) {
+	checked := 0
+	check := func(where, text string) {
+		if strings.Contains(text, "{") { // a pattern
+			return
+		}
+		var c checker
+		for _, words := range simple(text) {
+			known, err := c.command(words)
+			if known && err != nil && !strings.Contains(err.Error(), "flag needs an argument") { // it only names the flag
+				t.Errorf("%s: %s: %v", where, text, err)
+			}
+			if known {
+				checked++
+			}
+		}
+	}
+	for _, file := range documents(t) {
+		_, stray, prose := parse(file, read(t, filepath.Join(root, file)))
+		for _, line := range stray {
+			_, text, _ := strings.Cut(line, ": ")
+			check(file, text)
+		}
+		for _, m := range span.FindAllStringSubmatch(prose, -1) {
+			text := strings.ReplaceAll(strings.Join(strings.Fields(m[1]), " "), `\|`, "|")
+			if begins(text) {
+				check(file, text)
+			}
+		}
+	}
+	for _, dir := range below("...") {
+		if strings.HasPrefix(dir, ".git") || strings.Contains(dir, "testdata") {
+			continue
+		}
+		files, _ := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		for _, file := range files {
+			for _, m := range inComment.FindAllStringSubmatch(read(t, file), -1) {
+				check(strings.TrimPrefix(file, root+"/"), strings.ReplaceAll(m[1], "\n//\t", "\n"))
+			}
+		}
+	}
+	if checked < 300 {
+		t.Errorf("only %d commands found: how documents are read is out of date", checked)
+	}
+	t.Log(checked, "commands")
+}
+
+// begins says whether a span of code is a command that is checked: one of ours, or of go.
+func begins(text string) bool {
+	words := simple(text)
+	if len(words) == 0 || len(words[0]) < 2 {
+		return false
+	}
+	first := words[0]
+	if _, ok := programs[filepath.Base(first[0])]; ok {
+		return true
+	}
+	return slices.Contains([]string{"go run", "go test", "kubectl spazio"}, first[0]+" "+first[1]) || first[0] == ".ci/run" || first[0] == "cd"
+}
+
+// How a document is read: what is a block of commands, what runs it, and what is stray.
+func TestParse(t *testing.T) {
+	text := "Text with `spazio top`.\n\n<!-- run: here, with --seeds 1 -->\n```sh\nspazio-lab simulate\n```\n\n" +
+		"<!-- by hand: it takes a week -->\n\n```sh\nspazio check\n```\n\n```\n$ go run .\n```\n\n    go test work\n    no command\n"
+	blocks, stray, prose := parse("F", text)
+	if len(blocks) != 2 || blocks[0].how != "here" || blocks[0].detail != "--seeds 1" || blocks[0].text != "spazio-lab simulate\n" || blocks[0].line != 4 {
+		t.Errorf("blocks: %+v", blocks)
+	}
+	if blocks[1].how != "" { // the comment is not right above
+		t.Errorf("the second block is run by %q", blocks[1].how)
+	}
+	if len(stray) != 2 || stray[0] != "F:15: $ go run ." || stray[1] != "F:18: go test work" {
+		t.Errorf("stray: %q", stray)
+	}
+	if !strings.Contains(prose, "spazio top") || strings.Contains(prose, "spazio check") {
+		t.Errorf("prose: %q", prose)
+	}
+	for comment, want := range map[string]string{
+		"run: here": "here", "by hand: two hours": "hand", "by hand: no": "", "run: .ci/run vet": "step",
+		"run: TestX of a/b": "test", "run: somewhere": "", "run: here, quickly": "",
+	} {
+		if how, _ := classify(marked.FindStringSubmatch("<!-- " + comment + " -->")); how != want {
+			t.Errorf("%s: %q, want %q", comment, how, want)
+		}
+	}
+}
