@@ -59,6 +59,8 @@ type Explanation struct {
 	RoomSince    *time.Time `json:"roomSince,omitempty"`
 	Overdue      bool       `json:"overdue,omitempty"`
 	OverdueSince *time.Time `json:"overdueSince,omitempty"`
+	// Steps are what has happened to it, in order.
+	Steps []Step `json:"steps"`
 	// Attempt is the last scheduling attempt, nil if none is remembered.
 	Attempt *Attempt `json:"attempt,omitempty"`
 	// Workload is what is known of what the pod takes; nil where profiles are off.
@@ -143,6 +145,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 		Unscheduled: unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
 	}
 	e.State, e.Node = h.podState(pod, profile)
+	e.Steps = h.timeline(pod)
 	e.wait(h.waiting.since(pod.UID), &h.rules.trickle, h.clock())
 	known, _ := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	e.Overdue = e.Overdue || known.Trickled
@@ -314,9 +317,7 @@ const placedMost = 1024
 type placed struct {
 	mu    sync.Mutex
 	byUID map[types.UID]*Attempt
-	// order is a ring of the UIDs, next the place of the oldest.
-	order []types.UID
-	next  int
+	order ring[types.UID]
 }
 
 func (p *placed) add(uid types.UID, a *Attempt) {
@@ -326,12 +327,8 @@ func (p *placed) add(uid types.UID, a *Attempt) {
 		p.byUID = make(map[types.UID]*Attempt)
 	}
 	if _, again := p.byUID[uid]; !again {
-		if len(p.order) < placedMost {
-			p.order = append(p.order, uid)
-		} else {
-			delete(p.byUID, p.order[p.next])
-			p.order[p.next] = uid
-			p.next = (p.next + 1) % placedMost
+		if oldest, full := p.order.push(uid, placedMost); full {
+			delete(p.byUID, oldest)
 		}
 	}
 	p.byUID[uid] = a

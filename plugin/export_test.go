@@ -15,3 +15,10 @@ func (h *Hub) GhostNodes() int {
 	defer h.ghosts.mu.Unlock()
 	return len(h.ghosts.on)
 }
+
+// Histories returns how many pods' are kept.
+func (h *Hub) Histories() int {
+	h.histories.mu.Lock()
+	defer h.histories.mu.Unlock()
+	return len(h.histories.byPod)
+}

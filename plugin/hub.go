@@ -63,9 +63,11 @@ type Hub struct {
 	nodes   nodes
 	waiting *waiting
 	placed  placed
-	tainted tainted
-	ghosts  ghosts
-	metrics *metricSet
+	// histories are of pods, for those who ask what happened to them.
+	histories histories
+	tainted   tainted
+	ghosts    ghosts
+	metrics   *metricSet
 	// slots is the sum of all nodes' slots.
 	slots atomic.Int64
 	// synced is set once the informers have delivered what existed at the start.

@@ -96,6 +96,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	h.metrics.rejected(&t.byReason)
 	saw := &outline{at: h.clock(), nodes: len(c.directory.nodes), open: c.open, refusals: t.refusals()}
 	a.saw.Store(saw)
+	h.tried(pod, &t)
 	p.remember(state, c)
 	switch refused := t.nodes; {
 	case refused == 0 && len(nodes) <= len(c.directory.nodes):
@@ -267,6 +268,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			n.mu.Unlock()
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
+			h.histories.lost(key)
 			h.metrics.lost(reason)
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
@@ -343,6 +345,7 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, v *vie
 	if first, tried := p.hub.waiting.reserved(pod.UID, name); tried {
 		p.hub.metrics.reserved(p.hub.now() - first)
 	}
+	p.hub.histories.reserved(reserve.KeyOf(string(pod.UID)), p.hub.clock())
 	if c, err := p.cycle(state); err == nil {
 		if a := c.attempt.saw.Load().export(); a != nil {
 			a.Reserved = name
@@ -362,6 +365,7 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 	}
 	p.hub.workloads.leave(pod.UID)
 	p.hub.waiting.failed(pod, p.hub.now())
+	p.hub.returned(pod)
 	if n := p.hub.nodes.get(name); n != nil {
 		p.hub.refresh(n)
 	}
@@ -375,6 +379,7 @@ func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	key := reserve.KeyOf(string(pod.UID))
 	p.hub.ledger.Confirm(key)
+	p.hub.histories.bound(key, p.hub.clock(), false)
 	p.hub.notify(name, p.hub.bindOf(key, pod))
 	if c, err := p.cycle(state); err == nil && c.trickled {
 		p.announceOverdue(pod, name, c.short)

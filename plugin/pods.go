@@ -47,13 +47,13 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 			}
 			// A deletion and a new pod of the same name can arrive as one update.
 			if old != nil && old.UID != pod.UID {
-				h.podGone(old)
+				h.podDeleted(old)
 			}
 			h.podSeen(logger, pod)
 		},
 		DeleteFunc: func(obj any) {
 			if pod, ok := lastState[*v1.Pod](obj); ok {
-				h.podGone(pod)
+				h.podDeleted(pod)
 			}
 		},
 	})
@@ -158,6 +158,7 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 		return
 	case isTerminal(pod):
 		h.podGone(pod)
+		h.histories.end(reserve.KeyOf(string(pod.UID)))
 		return
 	case pod.Spec.NodeName == "":
 		h.podPending(pod)
@@ -178,7 +179,11 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 		logger.Error(err, "Pod not entered into the ledger", "pod", klog.KObj(pod))
 		return
 	}
-	if entered && h.synced.Load() {
+	if !h.synced.Load() {
+		return // when it was bound, the API alone knows
+	}
+	h.histories.bound(key, h.clock(), entered)
+	if entered {
 		h.notify(pod.Spec.NodeName, h.bindOf(key, pod))
 	}
 }
@@ -222,7 +227,13 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 	return entered, err
 }
 
-// podGone forgets a deleted or terminal pod.
+// podDeleted forgets a pod that the API does not have any more.
+func (h *Hub) podDeleted(pod *v1.Pod) {
+	h.podGone(pod)
+	h.histories.forget(reserve.KeyOf(string(pod.UID)))
+}
+
+// podGone forgets what a deleted or terminal pod took.
 func (h *Hub) podGone(pod *v1.Pod) {
 	if isMirror(pod) {
 		return

@@ -90,7 +90,10 @@ func (h *Hub) release(n *node, now time.Duration) (risen bool, surprises []agent
 func (h *Hub) apply(n *node, a arrival) (risen bool, surprises []agent.Surprise) {
 	r := a.report
 	surprises = news(r, n.report)
-	h.metrics.landed(h.ledger.Absorb(n.name, r.Incarnation, r.Absorbed, h.clock()))
+	clock := h.clock()
+	landed := h.ledger.Absorb(n.name, r.Incarnation, r.Absorbed, clock)
+	h.metrics.landed(landed)
+	h.histories.landed(landed, clock)
 	h.consumed(n, r, a.sampled)
 	n.report, n.sampled, n.vacant = r, a.sampled, h.vacant(r)
 	n.held.Store(nil)

@@ -31,9 +31,10 @@ func newExplainCommand() *cobra.Command {
 		Use:   "explain POD",
 		Short: "Say where a pod could go, and why not elsewhere",
 		Long: "spazio explain asks a scheduler about a pod, given by name, as NAMESPACE/NAME or\n" +
-			"by UID: what its last scheduling attempt saw, and of each node as it is now the\n" +
-			"room, the score, and the reason if it would refuse the pod. Where nodes tell their\n" +
-			"power, a second table shows it.",
+			"by UID: what its last scheduling attempt saw; what has happened to it since it was\n" +
+			"created, with how often it was tried and what for it was refused; and of each node\n" +
+			"as it is now the room, the score, and the reason if it would refuse the pod. Where\n" +
+			"nodes tell their power, another table shows it.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
 	}
@@ -74,6 +75,11 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	}
 	if _, err := fmt.Fprintln(out, e.Text()); err != nil {
 		return err
+	}
+	if len(e.Steps) > 0 { // an older scheduler tells none
+		if err := table.Table(e.Timeline()).WriteText(out, 0); err != nil {
+			return err
+		}
 	}
 	if err := table.Table(e.Table()).Compact("-", "TAKES").WriteText(out, 0); err != nil {
 		return err

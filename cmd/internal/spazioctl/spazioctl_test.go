@@ -48,7 +48,14 @@ func explanation() plugin.Explanation {
 	score, half := int64(100), int64(50)
 	s := status().Nodes
 	s[0].Channels = []plugin.ChannelState{{Name: "cpu", Usage: .41, Capacity: .9, Cost: .034}}
+	created := time.Date(2026, 5, 4, 3, 1, 58, 0, time.UTC)
+	tried := created.Add(250 * time.Millisecond)
 	return plugin.Explanation{
+		Steps: []plugin.Step{
+			{Name: plugin.StepCreated, At: &created, WholeSeconds: true},
+			{Name: plugin.StepTried, At: &tried, Tries: &plugin.Tries{Count: 12, Last: created.Add(3 * time.Second),
+				Refusals: []plugin.RefusalClass{{Reason: "no room", Tries: 11, Nodes: 3}}}},
+		},
 		Pod: "shop/cart", UID: "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", Profile: "spazio", Ours: true, State: "waiting",
 		Attempt: &plugin.Attempt{At: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Nodes: 3,
 			Refusals: []plugin.Refusal{{Nodes: 3, Message: "node(s) without room for another pod, shortest in cpu"}}},
@@ -134,6 +141,9 @@ worker-10  fresh   21s    0.5       0.0   0.5      0    30  0.2  memory    no ro
 pod shop/cart (3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f) of profile spazio is waiting
 last attempt at 2026-05-04T03:02:01Z: 0 of 3 nodes had room, 3 node(s) without room for another pod, shortest in cpu
 the scheduler, of all its plugins: 0/3 nodes are available: 3 node(s) had untolerated taint(s).
+STEP     AT                        AFTER  DETAIL
+created  2026-05-04T03:01:58Z         0s
+tried    2026-05-04T03:01:58.250Z  250ms  12 times, last at 2026-05-04T03:02:01.000Z; no room in 11 (3 nodes)
 NODE       SCORE  AVAIL  INFLIGHT  FREE    AGE  VERDICT   SHORTEST  CHANNELS                DOUBTS
 worker-1     100    7.2       2.0   5.2  300ms  admitted  cpu       cpu 41%, C 90%, c 3.4%
 éloigné       50      -       0.0     -      -  admitted  -         -

@@ -1,0 +1,82 @@
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// PendingPod is a pod that has no node. A plain value.
+type PendingPod struct {
+	Namespace string
+	Name      string
+	// Profile is the pod's scheduler.
+	Profile string
+	// Since is when it was created.
+	Since time.Time
+	// Reason says why it has none: what the last attempt saw if the plugin refused it all
+	// nodes, else the message of its condition PodScheduled.
+	Reason string
+}
+
+// Pending returns the pods without a node that are the oldest, whatever their profile, at
+// most so many and the oldest first, and how many there are in all. A pod that is in
+// flight is none of them. The time that it takes grows with the number of pods.
+func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
+	var pods []*v1.Pod
+	for _, pod := range h.Pods() {
+		if pod.Spec.NodeName != "" || isTerminal(pod) {
+			continue
+		}
+		if _, reserved := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !reserved {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	for _, pod := range pods[:min(most, len(pods))] {
+		oldest = append(oldest, PendingPod{
+			Namespace: pod.Namespace, Name: pod.Name, Profile: pod.Spec.SchedulerName, Since: pod.CreationTimestamp.Time, Reason: h.whyPending(pod),
+		})
+	}
+	return oldest, len(pods)
+}
+
+// Pods returns all pods that the scheduler knows, in any order; none before New. They are
+// the informer's: not to be changed.
+func (h *Hub) Pods() []*v1.Pod {
+	if h.Addr() == nil {
+		return nil
+	}
+	pods, err := h.pods.List(labels.Everything())
+	if err != nil {
+		return nil // a lister of memory has no errors
+	}
+	return pods
+}
+
+// whyPending is for a pod without a node.
+func (h *Hub) whyPending(pod *v1.Pod) string {
+	var saw *outline
+	if a := h.waiting.find(pod.UID); a != nil {
+		saw = a.saw.Load()
+	}
+	said := unscheduled(pod)
+	switch {
+	case saw != nil && saw.open == 0 && len(saw.refusals) > 0:
+		return fmt.Sprintf("none of %s has room: %s", plural(saw.nodes, "node"), inWords(saw.refusals))
+	case said != "":
+		return said
+	case saw != nil:
+		return fmt.Sprintf("%d of %s had room when it was tried", saw.open, plural(saw.nodes, "node"))
+	}
+	return "not tried yet"
+}

@@ -1,0 +1,424 @@
+package plugin
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Names of a pod's steps, in the order in which they come.
+const (
+	// StepCreated: the API has it.
+	StepCreated = "created"
+	// StepTried: the scheduler looked for a node for it, for the first time.
+	StepTried = "tried"
+	// StepReserved: it was put in flight to a node.
+	StepReserved = "reserved"
+	// StepBound: the API has it on the node.
+	StepBound = "bound"
+	// StepListed: a report of the node's agent counted it for the first time.
+	StepListed = "listed"
+	// StepStarted: the first of its containers runs.
+	StepStarted = "started"
+	// StepEnded: the last of its containers has ended.
+	StepEnded = "ended"
+)
+
+// Step is one thing that has happened to a pod. A plain value.
+type Step struct {
+	// Name is one of the constants StepCreated to StepEnded.
+	Name string `json:"name"`
+	// At is when; absent where that is not known any more, as after a restart.
+	At *time.Time `json:"at,omitempty"`
+	// WholeSeconds says that At is the API's, which cuts off the fraction: a step before
+	// may seem to come after it.
+	WholeSeconds bool `json:"wholeSeconds,omitempty"`
+	// Node is that of a step which has to do with one.
+	Node string `json:"node,omitempty"`
+	// Tries are of StepTried alone.
+	Tries *Tries `json:"tries,omitempty"`
+	// Phase is of StepEnded: Succeeded or Failed.
+	Phase string `json:"phase,omitempty"`
+}
+
+// Tries are the attempts to find a node for a pod, as far as they came to the plugin.
+type Tries struct {
+	Count int       `json:"count"`
+	Last  time.Time `json:"last"`
+	// Refusals are those of the plugin by reason, each that there was in any attempt.
+	Refusals []RefusalClass `json:"refusals,omitempty"`
+	// Lost counts the nodes that had no room any more when the pod was to be reserved
+	// there, Returned the reservations that were given back, as the bind failed.
+	Lost     int `json:"lost,omitempty"`
+	Returned int `json:"returned,omitempty"`
+}
+
+// RefusalClass is a reason for which nodes were refused to a pod.
+type RefusalClass struct {
+	// Reason is reserve.Reason's.
+	Reason string `json:"reason"`
+	// Tries counts the attempts in which a node was refused for it, Nodes the nodes in
+	// the last of them.
+	Tries int `json:"tries"`
+	Nodes int `json:"nodes"`
+}
+
+// endedHistories is how many ended pods' histories are kept: those of minutes in a busy
+// cluster, some 100 bytes each.
+const endedHistories = 4096
+
+// history is what has happened to a pod, by the Hub's clock; 0 is never.
+type history struct {
+	first, last, reserved, bound, listed int64 // nanoseconds since 1970
+	tries, lost, returned                uint32
+	// ended says that it is among those that ended last.
+	ended bool
+	// refused is made at the first refusal: most pods know none.
+	refused *[reserve.NoMemory + 1]refusedTries
+}
+
+type refusedTries struct{ tries, nodes uint32 }
+
+// histories are those of the pods that the API has and which have not ended, and of the
+// endedHistories that ended last. To note something costs the same however many nodes and
+// pods there are. Safe for concurrent use; the zero value is ready.
+type histories struct {
+	mu    sync.Mutex
+	byPod map[reserve.PodKey]*history
+	ended ring[reserve.PodKey]
+}
+
+// note edits a pod's history, one that there is not only if made says so.
+func (hs *histories) note(pod reserve.PodKey, made bool, edit func(*history)) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	e := hs.byPod[pod]
+	if e == nil {
+		if !made {
+			return
+		}
+		if hs.byPod == nil {
+			hs.byPod = make(map[reserve.PodKey]*history)
+		}
+		e = &history{}
+		hs.byPod[pod] = e
+	}
+	edit(e)
+}
+
+// tried notes an attempt and what it was refused for.
+func (hs *histories) tried(pod reserve.PodKey, at time.Time, t *tally) {
+	now := at.UnixNano()
+	hs.note(pod, true, func(e *history) {
+		if e.last = now; e.first == 0 {
+			e.first = now
+		}
+		e.tries++
+		if t.nodes == 0 {
+			return
+		}
+		if e.refused == nil {
+			e.refused = new([reserve.NoMemory + 1]refusedTries)
+		}
+		for reason, nodes := range t.byReason {
+			if nodes > 0 {
+				e.refused[reason].tries++
+				e.refused[reason].nodes = uint32(nodes)
+			}
+		}
+	})
+}
+
+func (hs *histories) lost(pod reserve.PodKey) {
+	hs.note(pod, false, func(e *history) { e.lost++ })
+}
+
+func (hs *histories) reserved(pod reserve.PodKey, at time.Time) {
+	hs.note(pod, true, func(e *history) { e.reserved = at.UnixNano() })
+}
+
+// returned is for a reservation whose bind failed.
+func (hs *histories) returned(pod reserve.PodKey) {
+	hs.note(pod, false, func(e *history) { e.reserved = 0; e.returned++ })
+}
+
+// bound is for a bind that succeeded or that the API tells of. The latter may be news of a
+// pod that is new here.
+func (hs *histories) bound(pod reserve.PodKey, at time.Time, news bool) {
+	hs.note(pod, news, func(e *history) {
+		if e.bound == 0 {
+			e.bound = at.UnixNano()
+		}
+	})
+}
+
+func (hs *histories) landed(pods []reserve.Landing, at time.Time) {
+	for _, p := range pods {
+		hs.note(p.Pod, false, func(e *history) {
+			if e.listed == 0 { // later ones are between two of its containers
+				e.listed = at.UnixNano()
+			}
+		})
+	}
+}
+
+// end keeps the history of a pod that has ended among the last of those. It may be
+// repeated.
+func (hs *histories) end(pod reserve.PodKey) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	e := hs.byPod[pod]
+	if e == nil || e.ended {
+		return
+	}
+	e.ended = true
+	if oldest, full := hs.ended.push(pod, endedHistories); full {
+		delete(hs.byPod, oldest)
+	}
+}
+
+// forget is for a pod that the API does not have any more.
+func (hs *histories) forget(pod reserve.PodKey) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	delete(hs.byPod, pod)
+}
+
+// find returns a copy, empty if nothing is known.
+func (hs *histories) find(pod reserve.PodKey) history {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	e := hs.byPod[pod]
+	if e == nil {
+		return history{}
+	}
+	found := *e
+	if e.refused != nil {
+		refused := *e.refused
+		found.refused = &refused
+	}
+	return found
+}
+
+// ring keeps what came last; the zero value is empty.
+type ring[K any] struct {
+	keys []K
+	next int // the place of the oldest, once it is full
+}
+
+// push adds a key. Beyond most the oldest leaves.
+func (r *ring[K]) push(key K, most int) (oldest K, full bool) {
+	if len(r.keys) < most {
+		r.keys = append(r.keys, key)
+		return oldest, false
+	}
+	oldest, r.keys[r.next] = r.keys[r.next], key
+	r.next = (r.next + 1) % most
+	return oldest, true
+}
+
+// returned notes that a reservation was given back. The pod may be gone by now, and no
+// event tells of it any more.
+func (h *Hub) returned(pod *v1.Pod) {
+	key := reserve.KeyOf(string(pod.UID))
+	h.histories.returned(key)
+	if current, err := h.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || current.UID != pod.UID {
+		h.histories.forget(key)
+	}
+}
+
+// tried notes an attempt. A pod that was deleted after it left the queue leaves no
+// event any more, and no history.
+func (h *Hub) tried(pod *v1.Pod, t *tally) {
+	key := reserve.KeyOf(string(pod.UID))
+	h.histories.tried(key, h.clock(), t)
+	if h.waiting.find(pod.UID) == nil {
+		h.histories.forget(key)
+	}
+}
+
+// timeline returns what has happened to a pod so far, in order: from what the Hub saw,
+// else from what the API says. Of what it is past, and nobody knows when, there is the
+// step without a time.
+func (h *Hub) timeline(pod *v1.Pod) []Step {
+	key, node := reserve.KeyOf(string(pod.UID)), pod.Spec.NodeName
+	e := h.histories.find(key)
+	known, claimed := h.ledger.Pod(key)
+	steps := []Step{inSeconds(StepCreated, "", pod.CreationTimestamp.Time)}
+	if e.tries > 0 {
+		steps = append(steps, Step{Name: StepTried, At: stamp(e.first), Tries: e.export()})
+	}
+	if e.reserved != 0 {
+		on := node
+		if claimed {
+			on = known.Node
+		}
+		steps = append(steps, Step{Name: StepReserved, Node: on, At: stamp(e.reserved)})
+	}
+	if node != "" {
+		steps = append(steps, e.onNode(pod, claimed && known.Absorbed && known.Progress != reserve.Ended)...)
+	}
+	if at := startedAt(pod); !at.IsZero() {
+		steps = append(steps, inSeconds(StepStarted, "", at))
+	}
+	if isTerminal(pod) {
+		ended := inSeconds(StepEnded, "", EndedAt(pod))
+		ended.Phase = string(pod.Status.Phase)
+		steps = append(steps, ended)
+	}
+	return steps
+}
+
+// onNode are the steps of a pod that has a node, which lists it.
+func (e *history) onNode(pod *v1.Pod, lists bool) (steps []Step) {
+	node := pod.Spec.NodeName
+	if e.bound != 0 {
+		steps = append(steps, Step{Name: StepBound, Node: node, At: stamp(e.bound)})
+	} else {
+		steps = append(steps, inSeconds(StepBound, node, scheduledAt(pod)))
+	}
+	if e.listed != 0 {
+		steps = append(steps, Step{Name: StepListed, Node: node, At: stamp(e.listed)})
+	} else if lists {
+		steps = append(steps, Step{Name: StepListed, Node: node})
+	}
+	return steps
+}
+
+func (e *history) export() *Tries {
+	t := &Tries{Count: int(e.tries), Last: *stamp(e.last), Lost: int(e.lost), Returned: int(e.returned)}
+	if e.refused == nil {
+		return t
+	}
+	for _, reason := range reserve.Reasons() {
+		if r := e.refused[reason]; r.tries > 0 {
+			t.Refusals = append(t.Refusals, RefusalClass{Reason: reason.String(), Tries: int(r.tries), Nodes: int(r.nodes)})
+		}
+	}
+	return t
+}
+
+func stamp(nanoseconds int64) *time.Time {
+	at := time.Unix(0, nanoseconds)
+	return &at
+}
+
+// inSeconds is a step that the API tells of; the zero time is not known.
+func inSeconds(name, node string, at time.Time) Step {
+	s := Step{Name: name, Node: node}
+	if !at.IsZero() {
+		s.At, s.WholeSeconds = &at, true
+	}
+	return s
+}
+
+func scheduledAt(pod *v1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// startedAt is when the first of a pod's containers first ran, as far as the API still
+// knows; the zero time if none has.
+func startedAt(pod *v1.Pod) (first time.Time) {
+	note := func(at time.Time) {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if r := c.State.Running; r != nil {
+			note(r.StartedAt.Time)
+		}
+		for _, t := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if t != nil {
+				note(t.StartedAt.Time)
+			}
+		}
+	}
+	return first
+}
+
+// EndedAt is when the last of a pod's containers ended, in whole seconds; the zero time if
+// none has, or nobody says when.
+func EndedAt(pod *v1.Pod) (last time.Time) {
+	for _, c := range pod.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	return last
+}
+
+// Timeline shows what has happened to the pod: FRACTIONS of seconds where they are known.
+func (e Explanation) Timeline() Table {
+	t := Table{Header: []string{"STEP", "AT", "AFTER", "DETAIL"}, Right: []bool{false, false, true}}
+	var first time.Time
+	for _, s := range e.Steps {
+		at, after := unknown, unknown
+		if s.At != nil {
+			if first.IsZero() {
+				first = *s.At
+			}
+			at, after = s.at(), s.after(first)
+		}
+		t.Rows = append(t.Rows, []string{s.Name, at, after, s.Detail()})
+	}
+	return t
+}
+
+const inMillis = "2006-01-02T15:04:05.000Z07:00"
+
+func (s Step) at() string {
+	if s.WholeSeconds {
+		return s.At.Format(time.RFC3339)
+	}
+	return s.At.Format(inMillis)
+}
+
+// after is the time since another; what is known to the second may be a little less.
+func (s Step) after(first time.Time) string {
+	unit := time.Millisecond
+	if s.WholeSeconds {
+		unit = time.Second
+	}
+	return s.At.Sub(first).Round(unit).String()
+}
+
+// Detail adds in words what there is to say of the step beside when it was.
+func (s Step) Detail() string {
+	switch {
+	case s.Tries != nil:
+		return s.Tries.text()
+	case s.Phase != "":
+		return s.Phase
+	case s.Node != "":
+		return "node " + s.Node
+	}
+	return ""
+}
+
+func (t Tries) text() string {
+	parts := []string{"once"}
+	if t.Count > 1 {
+		parts[0] = fmt.Sprintf("%d times, last at %s", t.Count, t.Last.Format(inMillis))
+	}
+	for _, r := range t.Refusals {
+		parts = append(parts, fmt.Sprintf("%s in %d (%s)", r.Reason, r.Tries, plural(r.Nodes, "node")))
+	}
+	if t.Lost > 0 {
+		parts = append(parts, fmt.Sprintf("%d found no room when it was to be reserved", t.Lost))
+	}
+	if t.Returned > 0 {
+		parts = append(parts, fmt.Sprintf("%d could not be bound", t.Returned))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,312 @@
+package plugin_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// steps are those of a pod as Explain tells them.
+func (c *cluster) steps(pod string) []plugin.Step {
+	c.t.Helper()
+	e, err := c.hub.Explain(pod)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return e.Steps
+}
+
+// waitStep waits until a pod has come to a step.
+func (c *cluster) waitStep(pod, name string) {
+	c.t.Helper()
+	c.eventually(pod+" is "+name, func() bool {
+		for _, s := range c.steps(pod) {
+			if s.Name == name {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestTimeline follows a pod from its creation, over attempts that fail for one reason and
+// another, a node that is lost and a bind that fails, to its end.
+func TestTimeline(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}, args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}}})
+	client, began := c.dial(), clock.Now()
+	first, second := c.open(client, nodeName(0)), c.open(client, nodeName(1))
+	at := func(seconds float64) *time.Time {
+		x := began.Add(time.Duration(seconds * float64(time.Second)))
+		return &x
+	}
+	clock.advance(10250 * time.Millisecond)
+	pod := newPod(0, ours, func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(*at(10)) })
+	c.arrive(pod)
+	want := []plugin.Step{{Name: plugin.StepCreated, At: at(10), WholeSeconds: true}}
+	check := func(when string) {
+		t.Helper()
+		if diff := cmp.Diff(want, c.steps("default/pod-0")); diff != "" {
+			t.Fatalf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	check("created")
+
+	first.settle(agent.Report{Avail: 0})
+	second.settle(agent.Report{Avail: 2, Saturated: true})
+	refuse := func() {
+		t.Helper()
+		if node, status := c.schedule(pod, c.infos); node != "" {
+			t.Fatalf("on %s: %v", node, status)
+		}
+	}
+	refuse()
+	clock.advance(time.Second)
+	second.settle(agent.Report{Avail: 0})
+	refuse()
+	tries := &plugin.Tries{Count: 2, Last: *at(11.25), Refusals: []plugin.RefusalClass{{Reason: "saturated", Tries: 1, Nodes: 1}, {Reason: "no room", Tries: 2, Nodes: 2}}}
+	want = append(want, plugin.Step{Name: plugin.StepTried, At: at(10.25), Tries: tries})
+	check("refused twice")
+
+	// A node that had room has none when the pod is to be reserved there.
+	clock.advance(time.Second)
+	second.settle(agent.Report{Avail: 1})
+	state, feasible, status := c.attempt(pod, c.infos)
+	if len(feasible) != 1 {
+		t.Fatal(status)
+	}
+	second.settle(agent.Report{Avail: 0})
+	if status := c.Reserve(t.Context(), state, pod, nodeName(1)); status.IsSuccess() {
+		t.Fatal("reserved without room")
+	}
+	*tries = plugin.Tries{Count: 3, Last: *at(12.25), Lost: 1, Refusals: []plugin.RefusalClass{{Reason: "saturated", Tries: 1, Nodes: 1}, {Reason: "no room", Tries: 3, Nodes: 1}}}
+	check("lost the node")
+
+	// A bind fails.
+	clock.advance(time.Second)
+	first.settle(agent.Report{Avail: 1})
+	if node, status := c.schedule(pod, c.infos); node != nodeName(0) {
+		t.Fatal(node, status)
+	}
+	want = append(want, plugin.Step{Name: plugin.StepReserved, At: at(13.25), Node: nodeName(0)})
+	tries.Count, tries.Last, tries.Refusals[1].Tries = 4, *at(13.25), 4
+	check("reserved")
+	c.Unreserve(t.Context(), &cycleState{}, pod, nodeName(0))
+	want, tries.Returned = want[:2], 1
+	check("returned")
+
+	// The next one works.
+	clock.advance(time.Second)
+	if node, status := c.schedule(pod, c.infos); node != nodeName(0) {
+		t.Fatal(node, status)
+	}
+	tries.Count, tries.Last, tries.Refusals[1].Tries = 5, *at(14.25), 5
+	clock.advance(time.Second)
+	c.PostBind(t.Context(), &cycleState{}, pod, nodeName(0))
+	clock.advance(time.Second)
+	bound := newPod(0, ours, onNode(nodeName(0)), func(p *v1.Pod) { p.CreationTimestamp = pod.CreationTimestamp })
+	c.update(bound)
+	c.waitStep("default/pod-0", plugin.StepBound)
+	want = append(want,
+		plugin.Step{Name: plugin.StepReserved, At: at(14.25), Node: nodeName(0)},
+		plugin.Step{Name: plugin.StepBound, At: at(15.25), Node: nodeName(0)})
+	check("bound")
+
+	clock.advance(time.Second)
+	first.settle(agent.Report{Avail: 0, Absorbed: []reserve.PodKey{keyOf(0)}})
+	want = append(want, plugin.Step{Name: plugin.StepListed, At: at(17.25), Node: nodeName(0)})
+	check("listed")
+	// It is listed once, whatever comes between.
+	clock.advance(time.Second)
+	first.settle(agent.Report{Avail: 0})
+	first.settle(agent.Report{Avail: .5, Absorbed: []reserve.PodKey{keyOf(0)}})
+	check("listed again")
+
+	ended := bound.DeepCopy()
+	ended.Status.Phase = v1.PodFailed
+	ended.Status.ContainerStatuses = []v1.ContainerStatus{containerOf(*at(17), *at(20)), containerOf(*at(18), *at(30))}
+	c.update(ended)
+	c.waitStep("default/pod-0", plugin.StepEnded)
+	want = append(want,
+		plugin.Step{Name: plugin.StepStarted, At: at(17), WholeSeconds: true},
+		plugin.Step{Name: plugin.StepEnded, At: at(30), WholeSeconds: true, Phase: "Failed"})
+	check("ended")
+}
+
+// containerOf is one that has run.
+func containerOf(from, to time.Time) v1.ContainerStatus {
+	return v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: metav1.NewTime(from), FinishedAt: metav1.NewTime(to)}}}
+}
+
+// TestTimelineOfOthers: of pods that this scheduler did not place, and of those bound before
+// it began, there is what the API and the agents tell.
+func TestTimelineOfOthers(t *testing.T) {
+	clock := newClock()
+	created, scheduled := metav1.NewTime(clock.Now().Add(-time.Minute)), metav1.NewTime(clock.Now().Add(-50*time.Second))
+	old := func(p *v1.Pod) {
+		p.CreationTimestamp = created
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: scheduled}}
+	}
+	before := newPod(0, onNode(nodeName(0)), old)
+	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}, objects: []runtime.Object{before}})
+	s := c.open(c.dial(), nodeName(0))
+	clock.advance(time.Second)
+	foreign := newPod(1, old)
+	c.arrive(foreign)
+	c.update(newPod(1, onNode(nodeName(0)), old))
+	c.waitStep("default/pod-1", plugin.StepBound)
+	boundAt, listedAt := clock.Now(), clock.Now().Add(time.Second)
+	clock.advance(time.Second)
+	s.settle(agent.Report{Avail: 1, Absorbed: []reserve.PodKey{keyOf(0), keyOf(1)}})
+	creation := plugin.Step{Name: plugin.StepCreated, At: &created.Time, WholeSeconds: true}
+	for pod, want := range map[string][]plugin.Step{
+		// When it was listed the last scheduler may have seen.
+		"default/pod-0": {creation, {Name: plugin.StepBound, At: &scheduled.Time, WholeSeconds: true, Node: nodeName(0)}, {Name: plugin.StepListed, Node: nodeName(0)}},
+		"default/pod-1": {creation, {Name: plugin.StepBound, At: &boundAt, Node: nodeName(0)}, {Name: plugin.StepListed, At: &listedAt, Node: nodeName(0)}},
+	} {
+		if diff := cmp.Diff(want, c.steps(pod)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", pod, diff)
+		}
+	}
+}
+
+// TestTimelinesAreForgotten: ended pods are remembered up to a bound, the last ones; running
+// ones all; those that are gone not at all, however they went.
+func TestTimelinesAreForgotten(t *testing.T) {
+	const ended, kept = 4200, 4096
+	c := newCluster(t, setup{nodes: 1})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
+	tried := func(i int) bool {
+		for _, s := range c.steps(fmt.Sprint("default/pod-", i)) {
+			if s.Name == plugin.StepTried {
+				return true
+			}
+		}
+		return false
+	}
+	try := func(pod *v1.Pod) {
+		if _, _, status := c.attempt(pod, c.infos); status.Code() != 0 {
+			t.Fatal(status)
+		}
+	}
+	runs := newPod(ended, ours)
+	c.arrive(runs)
+	try(runs)
+	pods := make([]*v1.Pod, ended)
+	for i := range pods {
+		pods[i] = newPod(i, ours)
+	}
+	c.arrive(pods...)
+	for i, pod := range pods {
+		try(pod)
+		c.update(newPod(i, ours, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
+	}
+	c.waitStep(fmt.Sprint("default/pod-", ended-1), plugin.StepEnded)
+	if !tried(ended) {
+		t.Error("a pod that has not ended is forgotten")
+	}
+	for i := range ended {
+		if got, want := tried(i), i >= ended-kept; got != want {
+			t.Fatalf("pod %d of %d: remembered %v, want %v", i, ended, got, want)
+		}
+	}
+
+	// A pod that is gone before its attempt leaves nothing.
+	histories := c.hub.Histories()
+	ghostly := newPod(ended+1, ours)
+	c.arrive(ghostly)
+	c.delete(ghostly)
+	c.eventually("the pod is gone", func() bool { _, err := c.pods.Pods("default").Get(ghostly.Name); return err != nil })
+	c.attempt(ghostly, c.infos)
+	state := &cycleState{}
+	c.Reserve(t.Context(), state, ghostly, nodeName(0))
+	c.Unreserve(t.Context(), state, ghostly, nodeName(0))
+	c.PostBind(t.Context(), state, ghostly, nodeName(0))
+	c.delete(runs)
+	c.eventually("those that are gone are forgotten", func() bool { return c.hub.Histories() == histories-1 })
+}
+
+// TestTimelineTable: what the API knows has no fractions, and what nobody knows is a dash.
+func TestTimelineTable(t *testing.T) {
+	at := func(ms int) *time.Time {
+		x := time.Date(2026, 1, 1, 12, 0, 0, ms*1e6, time.UTC)
+		return &x
+	}
+	e := plugin.Explanation{Steps: []plugin.Step{
+		{Name: plugin.StepCreated, At: at(0), WholeSeconds: true},
+		{Name: plugin.StepTried, At: at(250), Tries: &plugin.Tries{Count: 12, Last: *at(4500), Lost: 1, Returned: 2, Refusals: []plugin.RefusalClass{{Reason: "no room", Tries: 11, Nodes: 1}}}},
+		{Name: plugin.StepReserved, At: at(4501), Node: "a"},
+		{Name: plugin.StepListed, Node: "a"},
+		{Name: plugin.StepEnded, At: at(65000), WholeSeconds: true, Phase: "Succeeded"},
+	}}
+	want := `
+STEP|AT|AFTER|DETAIL
+created|2026-01-01T12:00:00Z|0s|
+tried|2026-01-01T12:00:00.250Z|250ms|12 times, last at 2026-01-01T12:00:04.500Z; no room in 11 (1 node); 1 found no room when it was to be reserved; 2 could not be bound
+reserved|2026-01-01T12:00:04.501Z|4.501s|node a
+listed|-|-|node a
+ended|2026-01-01T12:01:05Z|1m5s|Succeeded
+||>|`
+	if diff := cmp.Diff(want, lines(e.Timeline())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	once := plugin.Step{Name: plugin.StepTried, Tries: &plugin.Tries{Count: 1}}
+	if got := once.Detail(); got != "once" {
+		t.Errorf("of one try: %q", got)
+	}
+}
+
+// TestPending: each pod without a node says why, whoever refused it; one in flight waits no
+// more.
+func TestPending(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 1, Limiting: "cpu"})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0, Limiting: "memory"})
+	created := func(seconds int) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.CreationTimestamp = metav1.NewTime(clock.Now().Add(time.Duration(seconds) * time.Second))
+		}
+	}
+	const taint = "0/2 nodes are available: 2 node(s) had untolerated taint(s)."
+	tainted := func(p *v1.Pod) {
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: taint}}
+	}
+	flies, full, kept := newPod(0, ours, created(-9)), newPod(1, ours, created(-5), tainted), newPod(2, ours, created(-4), selective)
+	c.arrive(flies, full, kept, newPod(3, created(-8), tainted), newPod(4, created(-3)),
+		newPod(5, created(-99), onNode("elsewhere")), newPod(6, created(-99), func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }))
+	c.attempt(kept, c.infos) // other plugins keep it from the node with room
+	if node, status := c.schedule(flies, c.infos); node == "" {
+		t.Fatal(status)
+	}
+	if node, _ := c.schedule(full, c.infos); node != "" {
+		t.Fatal("found room")
+	}
+	want := []plugin.PendingPod{
+		{Namespace: "default", Name: "pod-3", Since: clock.Now().Add(-8 * time.Second), Reason: taint},
+		{Namespace: "default", Name: "pod-1", Profile: "spazio", Since: clock.Now().Add(-5 * time.Second),
+			Reason: "none of 2 nodes has room: 1 node(s) without room for another pod, shortest in cpu, 1 node(s) without room for another pod, shortest in memory"},
+		{Namespace: "default", Name: "pod-2", Profile: "spazio", Since: clock.Now().Add(-4 * time.Second), Reason: "1 of 2 nodes had room when it was tried"},
+		{Namespace: "default", Name: "pod-4", Since: clock.Now().Add(-3 * time.Second), Reason: "not tried yet"},
+	}
+	got, total := c.hub.Pending(10)
+	if diff := cmp.Diff(want, got); diff != "" || total != 4 {
+		t.Errorf("%d (-want +got):\n%s", total, diff)
+	}
+	if got, total := c.hub.Pending(1); len(got) != 1 || got[0].Name != "pod-3" || total != 4 {
+		t.Errorf("the oldest of %d: %v", total, got)
+	}
+	if got, total := plugin.NewHub(plugin.HubOptions{}).Pending(1); len(got) != 0 || total != 0 {
+		t.Errorf("before New: %v of %d", got, total)
+	}
+}
