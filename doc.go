@@ -37,6 +37,7 @@
 //	web        the page of what a scheduler knows and does, for browsers
 //	report     tables, plots and pages of runs and recordings
 //	compare    schedulers compared by energy and latency, on real processes of this machine
+//	demo       all of it from end to end in one process, on an embedded control plane with simulated nodes
 //	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster
 //	bench      programs that measure the others, which they start as processes; never published
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
@@ -52,10 +53,11 @@
 //	api, profile/v1alpha1  ←  profile/profiler
 //	testbed  ←  external, plugin    external, api/identity  ←  operator    operator, node  ←  operator/service
 //	podforward  ←  deploy    plugin  ←  plugin/service
-//	all of these and embedded  ←  cmd
+//	plugin/service, operator/service, aggregate/service, embedded, deploy, report, simnode  ←  demo
+//	all of these  ←  cmd
 //
 // cmd is imported by nothing, and bench starts its programs as processes. Only
-// embedded, plugin/service, cmd's spazio-demo and spazio-scheduler, bench, examples/scheduler
+// embedded, plugin/service, demo, cmd's spazio-demo and spazio-scheduler, bench, examples/scheduler
 // and examples/schedulertest build on k8s.io/kubernetes.
 //
 // # The way of one sample

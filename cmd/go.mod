@@ -184,6 +184,7 @@ require (
 	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0
 	github.com/spazio-scheduler/spazio/compare v0.1.0
+	github.com/spazio-scheduler/spazio/demo v0.1.0
 	github.com/spazio-scheduler/spazio/deploy v0.1.0
 	github.com/spazio-scheduler/spazio/embedded v0.1.0
 	github.com/spazio-scheduler/spazio/energy v0.1.0

@@ -105,3 +105,5 @@ replace github.com/spazio-scheduler/spazio/external => ../external
 replace github.com/spazio-scheduler/spazio/compare => ../compare
 
 replace github.com/spazio-scheduler/spazio/plugin/service => ../plugin/service
+
+replace github.com/spazio-scheduler/spazio/demo => ../demo

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -12,14 +13,11 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
-	"github.com/spazio-scheduler/spazio/cmd/internal/demo/testbeds"
+	"github.com/spazio-scheduler/spazio/demo"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
-
-// ErrInterrupted is returned by a demo that was cut short.
-var ErrInterrupted = errors.New("interrupted")
 
 const long = `Run a batch of pods on an embedded cluster, first placed by Spazio, then by the
 default scheduler, and compare how the pods fared.
@@ -37,7 +35,7 @@ spazio is placed like those of the batch.`
 
 // flags are the command line in its own units.
 type flags struct {
-	config       Config
+	config       demo.Config
 	memory       string
 	distribution string
 	realNode     bool
@@ -72,12 +70,12 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
-	cmd.AddCommand(comparison.NewCommand(), testbeds.NewCommand(ErrInterrupted))
+	cmd.AddCommand(comparison.NewCommand(), newTestbedCommand())
 	return cmd
 }
 
 func (f *flags) bind(set *pflag.FlagSet) {
-	c := Config{}.withDefaults()
+	c := demo.Config{}.WithDefaults()
 	set.IntVar(&f.config.Pods, "pods", c.Pods, "pods in the batch")
 	set.Float64Var(&f.config.RequestCPU, "request-cpu", 0, "cores that a pod requests; 0 for none")
 	set.Float64Var(&f.config.CPUSeconds, "cpu-seconds", c.CPUSeconds, "mean CPU time of a pod in seconds")
@@ -102,50 +100,64 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	return Run(ctx, c, Options{
+	return demo.Run(ctx, c, demo.Options{
 		Kubeconfig: f.kubeconfig,
 		APIPort:    f.apiPort,
 		Keep:       f.keep,
 		Records:    f.records,
 		Progress:   stderr,
-		OnResult:   func(r Result) error { return f.write(stdout, r) },
+		OnResult:   func(r demo.Result) error { return f.write(stdout, r) },
 	})
 }
 
 // resolve turns flags into a configuration. A zero on the command line is an
 // error where the configuration would take it for the default.
-func (f *flags) resolve() (Config, error) {
+func (f *flags) resolve() (demo.Config, error) {
 	c := f.config
 	switch {
 	case f.output != "table" && f.output != "json":
-		return Config{}, unwanted("output", f.output, "table or json")
+		return demo.Config{}, unwanted("output", f.output, "table or json")
 	case f.records && f.output != "json":
-		return Config{}, unwanted("output", f.output, "json, for --records")
+		return demo.Config{}, unwanted("output", f.output, "json, for --records")
 	case c.Pods == 0:
-		return Config{}, unwanted("pods", 0, "at least 1")
+		return demo.Config{}, unwanted("pods", 0, "at least 1")
 	case c.Nodes == 0:
-		return Config{}, unwanted("nodes", 0, "at least 1")
+		return demo.Config{}, unwanted("nodes", 0, "at least 1")
 	case c.Cores == 0:
-		return Config{}, unwanted("cores", 0, "at least 1")
+		return demo.Config{}, unwanted("cores", 0, "at least 1")
 	case c.TimeScale == 0:
-		return Config{}, unwanted("time-scale", 0, "above 0")
+		return demo.Config{}, unwanted("time-scale", 0, "above 0")
 	case c.CPUSeconds == 0:
-		return Config{}, unwanted("cpu-seconds", 0, "above 0")
+		return demo.Config{}, unwanted("cpu-seconds", 0, "above 0")
 	}
 	if f.apiPort < 0 || f.apiPort > 65535 {
-		return Config{}, unwanted("api-port", f.apiPort, "0 to 65535")
+		return demo.Config{}, unwanted("api-port", f.apiPort, "0 to 65535")
 	}
 	memory, err := resource.ParseQuantity(f.memory)
 	if err != nil || memory.Sign() <= 0 {
-		return Config{}, unwanted("memory", f.memory, "a quantity above 0, such as 64Mi")
+		return demo.Config{}, unwanted("memory", f.memory, "a quantity above 0, such as 64Mi")
 	}
 	c.Memory = memory.AsApproximateFloat64()
 	c.Distribution = batch.Distribution(f.distribution)
 	c.NoRealNode = !f.realNode
-	return c, c.Validate()
+	return c, flagged(c.Validate())
 }
 
-func (f *flags) write(out io.Writer, r Result) error {
+// unwanted is the error of a flag's value.
+func unwanted(flag string, value any, want string) error {
+	return fmt.Errorf("--%s %v: want %s", flag, value, want)
+}
+
+// flagged names the flag of a field that was refused.
+func flagged(err error) error {
+	var field *demo.FieldError
+	if errors.As(err, &field) {
+		return fmt.Errorf("--%s: %w", map[string]string{"Nodes": "nodes", "Cores": "cores", "TimeScale": "time-scale", "Profiles": "profiles"}[field.Field], err)
+	}
+	return err
+}
+
+func (f *flags) write(out io.Writer, r demo.Result) error {
 	if f.output == "table" {
 		_, err := io.WriteString(out, r.Table())
 		return err

@@ -18,14 +18,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	program "github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/demo"
 )
 
 // A process can hold one control plane, so each demo is a child: the test binary
 // itself.
 func TestMain(m *testing.M) {
 	if os.Getenv(role) == "demo" {
-		command.Main(demo.Main)
+		command.Main(program.Main)
 	}
 	os.Exit(m.Run())
 }
@@ -279,7 +280,7 @@ func TestDemoRefuses(t *testing.T) {
 		{"unknown law", []string{"--work-distribution=normal"}, command.ExitUsage, "Distribution = normal"},
 		{"no quantity", []string{"--memory=lots"}, command.ExitUsage, "--memory lots"},
 		{"no time", []string{"--time-scale=0"}, command.ExitUsage, "--time-scale 0"},
-		{"unknown profile", []string{"--profiles=other"}, command.ExitUsage, "--profiles other"},
+		{"unknown profile", []string{"--profiles=other"}, command.ExitUsage, "--profiles: demo: Profiles = other"},
 		{"busy port", []string{"--api-port", port}, command.ExitFailure, "address already in use"},
 		{"port out of range", []string{"--api-port=65536"}, command.ExitUsage, "--api-port 65536"},
 		{"somebody's kubeconfig", []string{"--kubeconfig", existing}, command.ExitFailure, existing},

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/demo/testbeds"
+	"github.com/spazio-scheduler/spazio/demo/testbeds"
 )
 
 // A program outside the cluster tries each pair of four jobs, and puts those together that

@@ -11,21 +11,22 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// Result is what came of the demo.
+// Result is what came of the experiment.
 type Result struct {
 	Seed uint64 `json:"seed"`
-	Jobs []job  `json:"jobs"`
+	Jobs []Job  `json:"jobs"`
 	// Matrix has the mean seconds of each job, by its name and that of the job beside it.
 	Matrix map[string]colocate.Row `json:"matrix"`
 	// Plan is what was carried out, Greedy the thesis' plan from the same matrix.
 	Plan   [][2]string `json:"plan"`
 	Greedy [][2]string `json:"greedy"`
 	// Runs are the jobs' under the plan.
-	Runs     map[string]runSeconds `json:"runs"`
-	Makespan Makespan              `json:"makespan"`
+	Runs     map[string]JobRun `json:"runs"`
+	Makespan Makespan          `json:"makespan"`
 }
 
-type runSeconds struct {
+// JobRun is where a job ran, and for how long.
+type JobRun struct {
 	Slots   []string `json:"slots"`
 	Seconds float64  `json:"seconds"`
 }
@@ -55,10 +56,10 @@ func pairNames(pairs []colocate.Pair) [][2]string {
 	return names
 }
 
-func runsOf(o profiler.Outcome) map[string]runSeconds {
-	runs := make(map[string]runSeconds, len(o.Runs))
+func runsOf(o profiler.Outcome) map[string]JobRun {
+	runs := make(map[string]JobRun, len(o.Runs))
 	for name, run := range o.Runs {
-		runs[name] = runSeconds{run.Slots, run.Seconds()}
+		runs[name] = JobRun{run.Slots, run.Seconds()}
 	}
 	return runs
 }

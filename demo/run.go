@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode/parts"
 )
 
-// Options say how a demo shows itself.
+// Options say how a demo shows itself. The zero value shows nothing.
 type Options struct {
 	// Kubeconfig is where to write the cluster's kubeconfig; empty means in the
 	// control plane's directory. It is removed at the end.
@@ -21,17 +21,18 @@ type Options struct {
 	APIPort int
 	// Keep holds the cluster after the result until the context ends.
 	Keep bool
-	// Progress is where the run is shown, on a terminal as a live table.
+	// Progress is where the run is shown, on a terminal as a live table; nil shows nothing.
 	Progress io.Writer
 	// Records puts every pod into the result.
 	Records bool
-	// OnResult is given the result when the batches are done.
+	// OnResult, if set, is given the result when the batches are done.
 	OnResult func(Result) error
 }
 
 // Run runs a demo from start to end. Whatever happens, it leaves no process, no
 // port and no file behind. It returns ErrInterrupted if ctx ended before the
-// result was there.
+// result was there, and an error of Validate before anything runs. A process can run one at
+// a time; unless NoRealNode is set, its main calls burn.Init first.
 func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
@@ -40,7 +41,10 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	if _, err := os.Lstat(o.Kubeconfig); o.Kubeconfig != "" && err == nil {
 		return fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, os.ErrExist)
 	}
-	c = c.withDefaults()
+	c = c.WithDefaults()
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
 	shown := screen.New(o.Progress, screen.TerminalSize(o.Progress))
 	defer shown.Release()
 
@@ -92,8 +96,10 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if d.screen.Terminal() {
 		d.screen.Printf("")
 	}
-	if err := d.options.OnResult(d.result); err != nil {
-		return fmt.Errorf("write the result: %w", err)
+	if d.options.OnResult != nil {
+		if err := d.options.OnResult(d.result); err != nil {
+			return fmt.Errorf("write the result: %w", err)
+		}
 	}
 	d.done = true
 	if d.options.Keep {
@@ -106,8 +112,8 @@ func (d *demo) run(ctx context.Context) (err error) {
 func (d *demo) keep(ctx context.Context) {
 	d.screen.Printf("the cluster is kept until Ctrl-C; kubectl --kubeconfig %s", d.cluster.kubeconfig)
 	start := d.cluster.clock.Now()
-	view := newView(d.screen, func() Frame {
-		return Frame{Profile: "kept", Elapsed: d.cluster.clock.Now().Sub(start), Nodes: d.cluster.nodes()}
+	view := newView(d.screen, func() frame {
+		return frame{Profile: "kept", Elapsed: d.cluster.clock.Now().Sub(start), Nodes: d.cluster.nodes()}
 	})
 	defer view.stop()
 	for {
@@ -153,8 +159,8 @@ func (d *demo) follow(ctx context.Context, profile string) ([]batch.Record, erro
 	run := batch.NewRun(profile, tasks)
 	d.cluster.batch.Store(run)
 	start := d.cluster.clock.Now()
-	view := newView(d.screen, func() Frame {
-		return Frame{Profile: profile, Elapsed: d.cluster.clock.Now().Sub(start), Counts: run.Counts(), Nodes: d.cluster.nodes()}
+	view := newView(d.screen, func() frame {
+		return frame{Profile: profile, Elapsed: d.cluster.clock.Now().Sub(start), Counts: run.Counts(), Nodes: d.cluster.nodes()}
 	})
 	defer view.stop()
 

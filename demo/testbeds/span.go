@@ -11,7 +11,7 @@ import (
 // span is how long jobs ran on the nodes of the target Testbed, by the nodes' own clock: the
 // interface tells times in whole seconds. It is safe for concurrent use.
 type span struct {
-	jobs []job
+	jobs []Job
 
 	mu          sync.Mutex
 	first, last time.Time

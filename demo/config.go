@@ -16,7 +16,7 @@ const (
 	Pronto = "pronto"
 )
 
-// Config describes a demo. A zero field takes its default.
+// Config describes a demo. A zero field takes its default. It is a plain value.
 type Config struct {
 	// Config is the batch; its Seed selects the nodes' noise too.
 	batch.Config
@@ -39,25 +39,21 @@ const (
 	maxTimeScale = 1_000
 )
 
-// unwanted is the error of a flag's value.
-func unwanted(flag string, value any, want string) error {
-	return fmt.Errorf("--%s %v: want %s", flag, value, want)
-}
-
-// Validate returns an error for the first field out of range.
+// Validate returns for the first field out of range a *FieldError, or of the batch a
+// *batch.FieldError.
 func (c Config) Validate() error {
 	switch {
 	case c.Nodes < 0 || c.Nodes > maxNodes:
-		return unwanted("nodes", c.Nodes, fmt.Sprintf("1 to %d", maxNodes))
+		return refuse("Nodes", c.Nodes, fmt.Sprintf("1 to %d", maxNodes))
 	case c.Cores < 0 || c.Cores > maxCores:
-		return unwanted("cores", c.Cores, fmt.Sprintf("1 to %d", maxCores))
+		return refuse("Cores", c.Cores, fmt.Sprintf("1 to %d", maxCores))
 	case math.IsNaN(c.TimeScale) || c.TimeScale < 0 || c.TimeScale > maxTimeScale:
-		return unwanted("time-scale", c.TimeScale, fmt.Sprintf("above 0, at most %d", maxTimeScale))
+		return refuse("TimeScale", c.TimeScale, fmt.Sprintf("above 0, at most %d", maxTimeScale))
 	}
 	seen := make(map[string]bool)
 	for _, p := range c.Profiles {
 		if p != Spazio && p != Default && p != Pronto || seen[p] {
-			return unwanted("profiles", p, fmt.Sprintf("each of %s, %s, %s at most once", Spazio, Default, Pronto))
+			return refuse("Profiles", p, fmt.Sprintf("each of %s, %s, %s at most once", Spazio, Default, Pronto))
 		}
 		seen[p] = true
 	}
@@ -66,7 +62,7 @@ func (c Config) Validate() error {
 
 // String says in a line what the demo will do.
 func (c Config) String() string {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	machine := " and this machine"
 	if c.NoRealNode {
 		machine = ""
@@ -74,8 +70,9 @@ func (c Config) String() string {
 	return fmt.Sprintf("%v, on %d simulated nodes × %d cores%s; seed %d", c.Config, c.Nodes, c.Cores, machine, c.Seed)
 }
 
-func (c Config) withDefaults() Config {
-	c.Config = c.WithDefaults()
+// WithDefaults returns the configuration with its zero fields filled.
+func (c Config) WithDefaults() Config {
+	c.Config = c.Config.WithDefaults()
 	if c.Nodes == 0 {
 		c.Nodes = 19
 	}

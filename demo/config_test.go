@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/demo"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
@@ -33,12 +33,12 @@ func TestConfigValidate(t *testing.T) {
 		{"", demo.Config{Profiles: []string{demo.Default}, TimeScale: 10}},
 		{"", demo.Config{Profiles: []string{demo.Spazio, demo.Pronto, demo.Default}}},
 		{"Pods", demo.Config{Config: batch.Config{Pods: -1}}},
-		{"--nodes", demo.Config{Nodes: -1}},
-		{"--cores", demo.Config{Cores: -1}},
-		{"--time-scale", demo.Config{TimeScale: -1}},
-		{"--time-scale", demo.Config{TimeScale: math.NaN()}},
-		{"--profiles", demo.Config{Profiles: []string{"other"}}},
-		{"--profiles", demo.Config{Profiles: []string{demo.Spazio, demo.Spazio}}},
+		{"Nodes", demo.Config{Nodes: -1}},
+		{"Cores", demo.Config{Cores: -1}},
+		{"TimeScale", demo.Config{TimeScale: -1}},
+		{"TimeScale", demo.Config{TimeScale: math.NaN()}},
+		{"Profiles", demo.Config{Profiles: []string{"other"}}},
+		{"Profiles", demo.Config{Profiles: []string{demo.Spazio, demo.Spazio}}},
 	}
 	for _, test := range tests {
 		switch err := test.config.Validate(); {

@@ -1,18 +1,18 @@
-package testbeds
+package demo
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"time"
+	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/testbed/colocate"
+	"github.com/spazio-scheduler/spazio/demo"
+	"github.com/spazio-scheduler/spazio/demo/testbeds"
 )
 
-const long = `Run a scheduler from outside the cluster: a program that knows nothing but the
+const testbedLong = `Run a scheduler from outside the cluster: a program that knows nothing but the
 interface /external/v1 learns which jobs get on well beside each other, and puts
 them together accordingly.
 
@@ -22,30 +22,26 @@ its interface. There are two Testbeds: on a node of one core the program tries
 each pair of jobs, half of which are bound by the CPU; on the others it carries
 out the plan. Nothing listens beyond loopback, and nothing is left behind.`
 
-// NewCommand returns the command testbed; interrupted is its error where it was cut short.
-func NewCommand(interrupted error) *cobra.Command {
-	c := Config{Jobs: 3, Alone: 10 * time.Second, Samples: 1, Seed: 1}
+// newTestbedCommand returns the command testbed.
+func newTestbedCommand() *cobra.Command {
+	c := testbeds.Config{Seed: 1}.WithDefaults()
 	plan, output := "exact", "table"
 	cmd := &cobra.Command{
 		Use:   "testbed",
 		Short: "Learn which jobs to put together, by the interface for outside schedulers",
-		Long:  long,
+		Long:  testbedLong,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case c.Jobs < 1 || 2*c.Jobs > colocate.MostExact:
-				return command.Usage(fmt.Errorf("--jobs %d: must be 1 to %d", c.Jobs, colocate.MostExact/2))
-			case c.Alone < time.Second:
-				return command.Usage(fmt.Errorf("--seconds %v: must be at least 1s, the interface tells times in whole seconds", c.Alone))
-			case c.Samples < 1:
-				return command.Usage(fmt.Errorf("--samples %d: must be at least 1", c.Samples))
+			case c.Jobs == 0 || c.Alone == 0 || c.Samples == 0: // which a Config takes for the default
+				return command.Usage(errors.New("--jobs, --seconds and --samples must be above 0"))
 			case plan != "exact" && plan != "greedy":
-				return command.Usage(fmt.Errorf("--plan %s: must be exact or greedy", plan))
+				return command.Usage(unwanted("plan", plan, "exact or greedy"))
 			case output != "table" && output != "json":
-				return command.Usage(fmt.Errorf("--output %s: must be table or json", output))
+				return command.Usage(unwanted("output", output, "table or json"))
 			}
 			c.Greedy, c.Progress = plan == "greedy", cmd.ErrOrStderr()
-			c.OnResult = func(r Result) error {
+			c.OnResult = func(r testbeds.Result) error {
 				if output == "table" {
 					return r.WriteText(cmd.OutOrStdout())
 				}
@@ -53,9 +49,12 @@ func NewCommand(interrupted error) *cobra.Command {
 				encoder.SetIndent("", "  ")
 				return encoder.Encode(r)
 			}
-			err := Run(cmd.Context(), c)
-			if err != nil && context.Cause(cmd.Context()) != nil {
-				return interrupted
+			err := testbeds.Run(cmd.Context(), c)
+			switch {
+			case errors.Is(err, testbeds.ErrInvalid):
+				return command.Usage(err)
+			case err != nil && context.Cause(cmd.Context()) != nil:
+				return demo.ErrInterrupted
 			}
 			return err
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,28 +16,14 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// Config of a run. Each field has to be set.
-type Config struct {
-	// Jobs is how many there are of each of two kinds, bound by the CPU and mostly waiting.
-	Jobs int
-	// Alone is about how long each takes alone.
-	Alone time.Duration
-	// Samples is how often each pair is tried.
-	Samples int
-	// Greedy plans as the thesis does.
-	Greedy bool
-	Seed   uint64
-	// Keep holds the cluster after the result until the context ends.
-	Keep bool
-	// Progress is where the run is shown.
-	Progress io.Writer
-	// OnResult is given the result.
-	OnResult func(Result) error
-}
-
-// Run runs the demo from start to end. Whatever happens, it leaves no process, no port and
-// no file behind. It returns the context's cause if that ended before the result was there.
+// Run runs the experiment from start to end. Whatever happens, it leaves no process, no port
+// and no file behind. It returns the context's cause if that ended before the result was
+// there, and an error of Validate before anything runs. A process can run one at a time.
 func Run(ctx context.Context, c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	c = c.WithDefaults()
 	ctrllog.SetLogger(logr.Discard()) // what matters is shown, or an error
 	shown := screen.New(c.Progress, screen.TerminalSize(c.Progress))
 	defer shown.Release()
@@ -94,7 +79,7 @@ func (c Config) run(ctx context.Context, on *cluster, finished *bool) error {
 }
 
 // plan carries out what was learnt, and says how it compares.
-func (c Config) plan(ctx context.Context, on *cluster, p *profiler.Profiler, jobs []job) (Result, error) {
+func (c Config) plan(ctx context.Context, on *cluster, p *profiler.Profiler, jobs []Job) (Result, error) {
 	plan, err := p.Plan(ctx)
 	if err != nil {
 		return Result{}, err
@@ -116,7 +101,7 @@ func (c Config) plan(ctx context.Context, on *cluster, p *profiler.Profiler, job
 	for _, name := range names {
 		r.Matrix[name] = matrix.Row(name)
 	}
-	r.Makespan, err = compare(params(c.Seed), jobs, plan.Pairs, greedy.Pairs)
+	r.Makespan, err = model{params(c.Seed), jobs}.compare(plan.Pairs, greedy.Pairs)
 	r.Makespan.Plan, r.Makespan.PlanTold = on.plan.seconds(), outcome.Makespan()
 	return r, err
 }
@@ -157,6 +142,3 @@ func waitReady(ctx context.Context, access *client.Client, names ...string) erro
 	}
 	return nil
 }
-
-// audience is that of tokens for the interface.
-const audience = "spazio-external"

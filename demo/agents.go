@@ -120,7 +120,7 @@ func (c *cluster) prepare(ctx context.Context, profile string) error {
 			return context.Cause(ctx)
 		}
 	}
-	err := c.waitNodes(ctx, "report by the other signal", func(n NodeView) bool {
+	err := c.waitNodes(ctx, "report by the other signal", func(n nodeView) bool {
 		return n.Known && (n.Limiting == agent.LimitingPronto) == follows
 	})
 	if err != nil {

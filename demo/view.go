@@ -16,23 +16,23 @@ const (
 // view shows a run while it goes on.
 type view struct {
 	screen *screen.Screen
-	frame  func() Frame
+	frame  func() frame
 	ticker *time.Ticker
 }
 
-func newView(s *screen.Screen, frame func() Frame) *view {
+func newView(s *screen.Screen, look func() frame) *view {
 	period := linePeriod
 	if s.Terminal() {
 		period = framePeriod
 	}
-	return &view{screen: s, frame: frame, ticker: time.NewTicker(period)}
+	return &view{screen: s, frame: look, ticker: time.NewTicker(period)}
 }
 
 func (v *view) show() {
 	if v.screen.Terminal() {
-		v.screen.Draw(v.frame().Lines)
+		v.screen.Draw(v.frame().lines)
 	} else {
-		v.screen.Printf("%s", v.frame().Progress())
+		v.screen.Printf("%s", v.frame().progress())
 	}
 }
 

@@ -158,11 +158,11 @@ const signalTimeout = 30 * time.Second
 
 // waitSignals waits until the scheduler has heard of every node.
 func (c *cluster) waitSignals(ctx context.Context, _ *demo) error {
-	return c.waitNodes(ctx, "signal", func(n NodeView) bool { return n.Known })
+	return c.waitNodes(ctx, "signal", func(n nodeView) bool { return n.Known })
 }
 
 // waitNodes waits until something is so of every node.
-func (c *cluster) waitNodes(ctx context.Context, what string, so func(NodeView) bool) error {
+func (c *cluster) waitNodes(ctx context.Context, what string, so func(nodeView) bool) error {
 	deadline := time.Now().Add(signalTimeout)
 	for {
 		missing := ""
@@ -211,15 +211,15 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // nodes returns what the scheduler knows of each node, in the order of c.members.
-func (c *cluster) nodes() []NodeView {
+func (c *cluster) nodes() []nodeView {
 	states := make(map[string]plugin.NodeState, len(c.members))
 	for _, s := range c.hub.Snapshot() {
 		states[s.Node] = s
 	}
-	views := make([]NodeView, len(c.members))
+	views := make([]nodeView, len(c.members))
 	for i, m := range c.members {
 		s := states[m.name]
-		views[i] = NodeView{
+		views[i] = nodeView{
 			Name:     m.name,
 			Known:    s.Signal == "fresh",
 			Avail:    s.Avail,

@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
-// NodeView is one node as the scheduler sees it.
-type NodeView struct {
+// nodeView is one node as the scheduler sees it.
+type nodeView struct {
 	Name string
 	// Known is false until the node's first signal.
 	Known             bool
@@ -19,18 +19,18 @@ type NodeView struct {
 	Limiting          string
 }
 
-// Frame is the state of a run at one moment.
-type Frame struct {
+// frame is the state of a run at one moment.
+type frame struct {
 	Profile string
 	// Elapsed is virtual time since the batch began.
 	Elapsed time.Duration
 	// Counts are those of the batch; a Total of 0 is a run without one.
 	batch.Counts
-	Nodes []NodeView
+	Nodes []nodeView
 }
 
-// Progress renders the frame in one line.
-func (f Frame) Progress() string {
+// progress renders the frame in one line.
+func (f frame) progress() string {
 	if f.Total == 0 {
 		return fmt.Sprintf("%s  %5.1fs", f.Profile, f.Elapsed.Seconds())
 	}
@@ -39,16 +39,16 @@ func (f Frame) Progress() string {
 		f.Profile, f.Elapsed.Seconds(), f.Done, f.Total, f.Running, f.Bound, waiting)
 }
 
-// Lines renders the frame as a table of at most so many lines; 0 is no limit. What
+// lines renders the frame as a table of at most so many lines; 0 is no limit. What
 // does not fit is counted in the last line.
-func (f Frame) Lines(height int) []string {
+func (f frame) lines(height int) []string {
 	t := numbers("node", "avail", "in flight", "running", "signal k", "limiting")
 	for _, n := range f.Nodes {
 		t.Add(n.cells()...)
 	}
 	var b strings.Builder
 	_ = t.WriteText(&b, 0) // a Builder takes everything
-	lines := append([]string{f.Progress()}, strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")...)
+	lines := append([]string{f.progress()}, strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")...)
 	if height > 0 && len(lines) > height {
 		hidden := len(lines) - height + 1
 		lines = append(lines[:max(height-1, 0)], fmt.Sprintf("… and %d more nodes", hidden))
@@ -56,7 +56,7 @@ func (f Frame) Lines(height int) []string {
 	return lines
 }
 
-func (n NodeView) cells() []string {
+func (n nodeView) cells() []string {
 	if !n.Known {
 		return []string{n.Name, "-", fmt.Sprint(n.InFlight), "-", "-", "-"}
 	}

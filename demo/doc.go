@@ -1,0 +1,19 @@
+// Package demo runs Spazio from end to end in one process, an embedded control plane, the
+// scheduler with a profile of Spazio and one of the default, the aggregator, and simulated
+// nodes with a real agent each. It submits a batch of pods under one profile after the
+// other and sums up how each fared. The agents report room, or, for the batch under the
+// profile pronto, by Pronto's rejection signal. The program spazio-demo is its flags.
+//
+// # JSON
+//
+// A [Result] encodes as
+//
+//	config      what was run: pods, cpuSeconds, workDistribution, memoryBytes,
+//	            rate, seed, nodes, cores, timeScale, noRealNode, profiles
+//	simulated   the table's columns, one a profile in the order of the runs
+//	real        the same of this machine, unless it was left out
+//	batches     if asked for, one a profile: [BatchRecord], with each pod's times
+//	            and what the batch took of the scheduler and of the process
+//
+// It builds on k8s.io/kubernetes, by packages embedded and plugin/service.
+package demo
