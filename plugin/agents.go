@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/metadata"
 	"k8s.io/component-base/metrics"
@@ -62,8 +63,8 @@ func agentVersion(ctx context.Context) string {
 	known, _ := metadata.FromIncomingContext(ctx)
 	for _, name := range known.Get("user-agent") {
 		if rest, ok := strings.CutPrefix(name, agentProduct); ok {
-			version, _, _ := strings.Cut(rest, " ") // gRPC's own follows
-			if version != "" && len(version) <= longestVersion {
+			version, _, _ := strings.Cut(rest, " ")                                           // gRPC's own follows
+			if version != "" && len(version) <= longestVersion && utf8.ValidString(version) { // else no label
 				return version
 			}
 		}

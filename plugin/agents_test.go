@@ -72,8 +72,9 @@ func TestAgentVersions(t *testing.T) {
 	report(2, "spazio-agent/v1.0.1-0.20261123-abc+dirty")
 	report(3, "somebody")
 	report(4, "spazio-agent/"+strings.Repeat("9", 65))
+	report(6, "spazio-agent/\xff\xfe") // no text, which no label may have
 	c.openAs("spazio-agent/silent", nodeName(5))
-	want := map[string]int{"v1.0.0": 2, "v1.0.1-0.20261123-abc+dirty": 1, "unknown": 2}
+	want := map[string]int{"v1.0.0": 2, "v1.0.1-0.20261123-abc+dirty": 1, "unknown": 3}
 	if diff := cmp.Diff(want, versions(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -83,7 +84,7 @@ func TestAgentVersions(t *testing.T) {
 	c.eventually("no series is left of its version", func() bool { _, ok := versions(t)["v1.0.0"]; return !ok })
 	var leave []func()
 	for i := range most {
-		leave = append(leave, report(6+i, fmt.Sprintf("spazio-agent/v2.%d", i)))
+		leave = append(leave, report(7+i, fmt.Sprintf("spazio-agent/v2.%d", i)))
 	}
 	if got := versions(t); got["v2.13"] != 1 || got["other"] != 2 || len(got) != most+1 {
 		t.Errorf("of many versions %v", got)
@@ -92,7 +93,7 @@ func TestAgentVersions(t *testing.T) {
 		l()
 	}
 	c.eventually("they have left", func() bool {
-		return cmp.Equal(versions(t), map[string]int{"v1.0.1-0.20261123-abc+dirty": 1, "unknown": 2})
+		return cmp.Equal(versions(t), map[string]int{"v1.0.1-0.20261123-abc+dirty": 1, "unknown": 3})
 	})
 }
 
