@@ -67,34 +67,6 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
-
-// Links inside the tree lead somewhere, from where they are.
-func TestLinks(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("no pages in docs: %v", err)
-	}
-	for _, page := range append(pages, "README.md", "CONTRIBUTING.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		links := link.FindAllStringSubmatch(string(text), -1)
-		if len(links) == 0 && page == "README.md" {
-			t.Fatal("README.md has no links; the pattern is out of date")
-		}
-		for _, match := range links {
-			if strings.Contains(match[1], "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
-				t.Errorf("%s: link %q: %v", page, match[1], err)
-			}
-		}
-	}
-}
-
 // The map of the packages in the README and in doc.go names every module.
 func TestMapNamesEveryModule(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
