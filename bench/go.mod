@@ -222,3 +222,5 @@ replace github.com/spazio-scheduler/spazio/operator => ../operator
 replace github.com/spazio-scheduler/spazio/testbed => ../testbed
 
 replace github.com/spazio-scheduler/spazio/external => ../external
+
+replace github.com/spazio-scheduler/spazio/web => ../web

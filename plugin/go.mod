@@ -57,6 +57,7 @@ require (
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/web v0.1.0
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/stoewer/go-strcase v1.3.0 // indirect
@@ -106,3 +107,5 @@ replace (
 replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity
 
 replace github.com/spazio-scheduler/spazio/pronto => ../pronto
+
+replace github.com/spazio-scheduler/spazio/web => ../web

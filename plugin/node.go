@@ -92,6 +92,8 @@ type node struct {
 	// held is the newest report that came too early, nil for none; an arrival is
 	// never changed, only replaced.
 	held atomic.Pointer[arrival]
+	// refused is the last report that made no sense, nil for none.
+	refused atomic.Pointer[RefusedReport]
 }
 
 // rules are the constants of all decisions of a Hub.

@@ -1,10 +1,13 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -178,14 +181,17 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	report, err := api.ToReport(message)
 	if err != nil {
 		h.metrics.report(reportInvalid)
+		h.refused(cmp.Or(sub.identity, sub.name, message.GetNode()), err.Error())
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	if sub.identity != "" && sub.identity != report.Node {
 		h.metrics.report(reportInvalid)
+		h.refused(sub.identity, fmt.Sprintf("it is of node %q", report.Node))
 		return status.Errorf(codes.PermissionDenied, "an agent on node %q reports on node %q", sub.identity, report.Node)
 	}
 	if sub.name != "" && sub.name != report.Node {
 		h.metrics.report(reportInvalid)
+		h.refused(sub.name, fmt.Sprintf("it is of node %q", report.Node))
 		return status.Errorf(codes.InvalidArgument, "a stream of node %q carries a report of node %q", sub.name, report.Node)
 	}
 	n := h.nodes.get(report.Node)
@@ -201,6 +207,28 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	h.metrics.report(result)
 	h.heard(n, sub, result)
 	return nil
+}
+
+// RefusedReport is a report that does not count, as it makes no sense. A plain value.
+type RefusedReport struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"`
+}
+
+// mostReason bounds what is kept of an agent's mistake, which may quote what it sent.
+const mostReason = 200
+
+// refused notes why a report of a node does not count. A node that there is not is nobody's
+// to ask for.
+func (h *Hub) refused(node, why string) {
+	n := h.nodes.get(node)
+	if n == nil {
+		return
+	}
+	if len(why) > mostReason {
+		why = strings.ToValidUTF8(why[:mostReason], "") + "…"
+	}
+	n.refused.Store(&RefusedReport{At: h.clock(), Reason: why})
 }
 
 // heard is for each report or heartbeat that makes sense, with what came of it.

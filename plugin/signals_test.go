@@ -4,8 +4,10 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -49,6 +51,45 @@ func TestStreamsRefuseWhatMakesNoSense(t *testing.T) {
 	}
 	if got := c.state(nodeName(1)).Signal; got != "missing" {
 		t.Errorf("the second node's signal is %q", got)
+	}
+}
+
+// TestRefusedReportsAreTold by the node whose agent sent them, cut short, until one counts.
+func TestRefusedReportsAreTold(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}})
+	client := c.dial()
+	refuse := func(reports ...agent.Report) {
+		t.Helper()
+		s := c.open(client, "")
+		for _, r := range reports {
+			s.report(r)
+		}
+		if _, err := s.Recv(); status.Code(err) != codes.InvalidArgument {
+			t.Fatalf("the stream ended with %v", err)
+		}
+	}
+	refuse(agent.Report{Node: nodeName(0), Avail: math.NaN()})
+	got := c.state(nodeName(0)).Refused
+	if got == nil || !got.At.Equal(clock.Now()) || !strings.Contains(got.Reason, "NaN") {
+		t.Fatalf("of a report with NaN: %+v", got)
+	}
+	if got := c.state(nodeName(1)).Refused; got != nil {
+		t.Errorf("of another node: %+v", got)
+	}
+	refuse(agent.Report{Node: nodeName(0), Limiting: strings.Repeat("é", 10_000)})
+	if got := c.state(nodeName(0)).Refused; got == nil || len(got.Reason) > 210 || !utf8.ValidString(got.Reason) {
+		t.Errorf("of a report as long as may be: %+v", got)
+	}
+	clock.advance(time.Second)
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 1})
+	if got := c.state(nodeName(0)).Refused; got != nil {
+		t.Errorf("after one that counts: %+v", got)
+	}
+	clock.advance(time.Second)
+	refuse(agent.Report{Node: nodeName(1), Avail: 1}, agent.Report{Node: nodeName(0), Avail: 1})
+	if got := c.state(nodeName(1)).Refused; got == nil || !strings.Contains(got.Reason, nodeName(0)) {
+		t.Errorf("of a stream of two nodes: %+v", got)
 	}
 }
 

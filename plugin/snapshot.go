@@ -63,6 +63,8 @@ type NodeState struct {
 	Bytes *float64 `json:"bytes,omitempty"`
 	// Energy is what is known of its power; absent where nothing is.
 	Energy *NodeEnergy `json:"energy,omitempty"`
+	// Refused is its last report if that made no sense and did not count.
+	Refused *RefusedReport `json:"refused,omitempty"`
 	// Reason says why the node takes no pod, or "admitted".
 	Reason string      `json:"reason"`
 	Flags  agent.Flags `json:"flags"`
@@ -111,6 +113,9 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 		Node: n.name, Signal: v.state(at.Now), InFlight: v.flight.Demand, Stalled: v.flight.Stalled, Held: v.flight.Held,
 		Slots: h.rules.slots(v, at), Reason: h.rules.admitView(v, at).String(),
 		Overdue: n.account.Trickled(), OverduePlaces: h.rules.places(n, v, podDemand, at),
+	}
+	if refused := n.refused.Load(); refused != nil && (v.report == nil || refused.At.Sub(h.start) >= v.sampled) {
+		s.Refused = refused
 	}
 	if v.report == nil {
 		return s

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -9,10 +10,16 @@ import (
 // Text says in words, for people, what is known of the pod; of the nodes it says
 // nothing. Lines are separated, and the last is not ended.
 func (e Explanation) Text() string {
-	lines := []string{e.place()}
+	lines := e.Lines()
 	if !e.Ours {
-		lines = append(lines, "the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options")
+		lines = slices.Insert(lines, 1, "the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options")
 	}
+	return strings.Join(lines, "\n")
+}
+
+// Lines are those of Text that don't have to do with scores, first which pod it is.
+func (e Explanation) Lines() []string {
+	lines := []string{e.place()}
 	if e.Workload != nil {
 		lines = append(lines, e.Workload.text())
 	}
@@ -26,7 +33,7 @@ func (e Explanation) Text() string {
 	if e.Unscheduled != "" {
 		lines = append(lines, "the scheduler, of all its plugins: "+e.Unscheduled)
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // place says which pod it is, and where.

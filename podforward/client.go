@@ -46,7 +46,23 @@ const mostAnswer = 64 << 20
 // ErrTooLong is that of an answer beyond 64 MiB, wrapped.
 var ErrTooLong = errors.New("the answer is too long")
 
-// Get returns the answer to a query. One that is not 200 is an error which says what
+// StatusError is an answer that is not 200. A plain value.
+type StatusError struct {
+	// Host is who answered, Status the answer's, as in "404 Not Found", Code its number and
+	// Text what was said.
+	Host, Status string
+	Code         int
+	Text         string
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s answered %s: %s", e.Host, e.Status, e.Text)
+}
+
+// HTTPStatus is the Code.
+func (e *StatusError) HTTPStatus() int { return e.Code }
+
+// Get returns the answer to a query. One that is not 200 is a *StatusError, which says what
 // the program has said.
 func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	target := c.base.JoinPath(path)
@@ -71,7 +87,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 		return nil, fmt.Errorf("the answer of %s: %w", c.base.Host, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s: %s", c.base.Host, response.Status, strings.TrimSpace(string(text)))
+		return nil, &StatusError{c.base.Host, response.Status, response.StatusCode, strings.TrimSpace(string(text))}
 	}
 	return text, nil
 }

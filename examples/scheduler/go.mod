@@ -148,3 +148,5 @@ replace (
 replace github.com/spazio-scheduler/spazio/api/identity => ../../api/identity
 
 replace github.com/spazio-scheduler/spazio/pronto => ../../pronto
+
+replace github.com/spazio-scheduler/spazio/web => ../../web

@@ -1,0 +1,102 @@
+package page
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/web"
+)
+
+// Course is when what happened to a pod; the zero time is not yet. A plain value.
+type Course struct {
+	Created, Bound, Running, Done time.Time
+	// Failed: it is done without having done its work.
+	Failed bool
+}
+
+// Sum sums up pods of one profile, of which in the end there are to be total, 0 if that is
+// open. Pods that failed have no completion.
+func Sum(profile string, total int, courses []Course) web.Run {
+	r := web.Run{Profile: profile, Total: total}
+	for _, c := range courses {
+		if c.Created.IsZero() {
+			continue
+		}
+		r.Submitted++
+		if r.Started.IsZero() || c.Created.Before(r.Started) {
+			r.Started = c.Created
+		}
+		switch {
+		case c.Failed:
+			r.Failed++
+		case !c.Done.IsZero():
+			r.Done++
+		case !c.Running.IsZero():
+			r.Running++
+		case !c.Bound.IsZero():
+			r.Starting++
+		}
+	}
+	for _, c := range courses {
+		if !c.Created.IsZero() && !c.Done.IsZero() && !c.Failed {
+			r.Completions = append(r.Completions, web.Completion{Since: c.Done.Sub(r.Started), Took: c.Done.Sub(c.Created)})
+		}
+	}
+	r.Ended = total > 0 && r.Done+r.Failed >= total
+	return r
+}
+
+// recently is for how long a pod that is done is drawn: a page is for what goes on.
+const recently = time.Hour
+
+// Runs sums up a cluster's pods by their profile, in the order of the profiles' names: those
+// that are not done, and those that were done within the last hour. Their times are the
+// API's, and their containers', which know no fractions of seconds. The pods of nodes, such as
+// DaemonSets', are nobody's to choose a place for and left out, and so are ghosts.
+func Runs(pods []*v1.Pod, now time.Time) []web.Run {
+	byProfile := make(map[string][]Course)
+	for _, pod := range pods {
+		c, counts := courseOf(pod)
+		if counts && (c.Done.IsZero() || now.Sub(c.Done) < recently) {
+			byProfile[pod.Spec.SchedulerName] = append(byProfile[pod.Spec.SchedulerName], c)
+		}
+	}
+	var runs []web.Run
+	for _, profile := range slices.Sorted(maps.Keys(byProfile)) {
+		r := Sum(profile, 0, byProfile[profile])
+		r.Resolution = time.Second
+		if len(r.Completions) > web.MaxCompletions { // those that were done first go
+			slices.SortFunc(r.Completions, func(a, b web.Completion) int { return cmp.Compare(b.Since, a.Since) })
+			r.Completions = r.Completions[:web.MaxCompletions]
+		}
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// courseOf is a pod's, and whether it counts.
+func courseOf(pod *v1.Pod) (c Course, counts bool) {
+	if _, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]; mirror || pod.Labels[plugin.GhostLabel] == plugin.RoleGhost {
+		return c, false
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" {
+		return c, false
+	}
+	c = Course{Created: pod.CreationTimestamp.Time, Failed: pod.Status.Phase == v1.PodFailed}
+	if pod.Spec.NodeName != "" {
+		c.Bound = c.Created // when exactly is nobody's question
+	}
+	switch pod.Status.Phase {
+	case v1.PodRunning:
+		c.Running = c.Created
+	case v1.PodSucceeded, v1.PodFailed:
+		c.Done = cmp.Or(plugin.EndedAt(pod), c.Created)
+	}
+	return c, true
+}

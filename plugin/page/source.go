@@ -1,0 +1,124 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/web"
+)
+
+// Options of a Source; the zero value is for a cluster.
+type Options struct {
+	// Title is a few words for what is looked at.
+	Title string
+	// Now is the clock of all times; default time.Now.
+	Now func() time.Time
+	// Runs, if set, are what the profiles have done, and whether they can be compared, in
+	// place of what the API's pods tell.
+	Runs func() (runs []web.Run, comparable bool)
+}
+
+// Source is what a scheduler's Hub knows, as a web.Source. Safe for concurrent use.
+type Source struct {
+	hub     *plugin.Hub
+	options Options
+}
+
+var _ web.Source = (*Source)(nil)
+
+// NewSource returns the Source of a Hub, which need not be started yet.
+func NewSource(hub *plugin.Hub, o Options) *Source {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Runs == nil {
+		o.Runs = func() ([]web.Run, bool) { return Runs(hub.Pods(), o.Now()), false }
+	}
+	return &Source{hub: hub, options: o}
+}
+
+// mostWaiting is how many waiting pods are told one by one.
+const mostWaiting = 100
+
+// State is everything, now.
+func (s *Source) State(context.Context) (web.State, error) {
+	state := web.State{At: s.options.Now(), Title: s.options.Title}
+	state.Runs, state.Comparable = s.options.Runs()
+	for _, n := range s.hub.Snapshot() {
+		state.Nodes = append(state.Nodes, Node(n))
+	}
+	pending, total := s.hub.Pending(mostWaiting)
+	state.WaitingTotal = total
+	for _, p := range pending {
+		state.Waiting = append(state.Waiting, web.Waiting(p))
+	}
+	return state, nil
+}
+
+// Node says why a node is as it is.
+func (s *Source) Node(_ context.Context, name string) (web.Explanation, error) {
+	n, known := s.hub.Node(name)
+	if !known {
+		return web.Explanation{}, fmt.Errorf("node %q: %w", name, web.ErrUnknownNode)
+	}
+	return web.Explanation{Lines: Explain(n, s.options.Now()), Pods: s.podsOn(name)}, nil
+}
+
+// mostPods is how many of a node's pods are named.
+const mostPods = 100
+
+func (s *Source) podsOn(node string) (names []web.PodName) {
+	for _, pod := range s.hub.Pods() {
+		if pod.Spec.NodeName == node && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+			names = append(names, web.PodName{Namespace: pod.Namespace, Name: pod.Name})
+		}
+	}
+	return firstOf(names, mostPods)
+}
+
+// Pod is what has happened to a pod.
+func (s *Source) Pod(_ context.Context, namespace, name string) (web.Timeline, error) {
+	e, err := s.hub.Explain(namespace + "/" + name)
+	if errors.Is(err, plugin.ErrUnknownPod) {
+		return web.Timeline{}, fmt.Errorf("pod %q in namespace %q: %w", name, namespace, web.ErrUnknownPod)
+	}
+	if err != nil {
+		return web.Timeline{}, err
+	}
+	return Timeline(e), nil
+}
+
+// Timeline is an Explanation in the page's words.
+func Timeline(e plugin.Explanation) web.Timeline {
+	t := web.Timeline{Profile: e.Profile, Node: e.Node, Lines: e.Lines()}
+	for _, step := range e.Steps {
+		s := web.Step{Name: step.Name, Detail: step.Detail()}
+		if step.At != nil {
+			s.At = *step.At
+		}
+		t.Steps = append(t.Steps, s)
+	}
+	return t
+}
+
+// Node is a node in the page's words.
+func Node(n plugin.NodeState) web.Node {
+	node := web.Node{
+		Name: n.Node, Signal: signalOf(n.Signal), Age: n.Age, Reason: short(n), Free: n.Free, Running: n.Running,
+		InFlight: n.InFlight, Limiting: n.Limiting, Saturated: n.Saturated,
+	}
+	if node.Signal != web.Missing {
+		node.Capacity = max(n.Avail, 0) + float64(n.Running)
+	}
+	return node
+}
+
+func signalOf(signal string) web.Signal {
+	return cmp.Or(map[string]web.Signal{"fresh": web.Fresh, "stale": web.Stale}[signal], web.Missing)
+}
