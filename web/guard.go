@@ -1,0 +1,69 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// policy lets the page load from, and send to, its own origin alone, and run no script that
+// makes code or elements of text.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// guard refuses what no reader of the page asks, and sets the headers that every answer has.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store") // files say otherwise
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "this page only shows: GET and HEAD", http.StatusMethodNotAllowed)
+		case !s.serves(r.Host):
+			http.Error(w, "this server is not asked for by that name", http.StatusMisdirectedRequest)
+		case foreign(r):
+			http.Error(w, "another site asks", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// serves says whether the server goes by a name: a page of a stranger whose name the stranger
+// lets lead here has another.
+func (s *Server) serves(host string) bool {
+	name := nameOf(host)
+	if s.config.AnyHost || s.hosts[name] || name == "localhost" {
+		return true
+	}
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// nameOf is a host without its port, in small letters.
+func nameOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if inside, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inside, "]")
+	}
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// foreign is whether a browser sends the request for a page of another site, which couldn't
+// read the answer, but would take a reader's place. To open this one by a link is no such.
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return false
+	}
+	return r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+}

@@ -1,0 +1,490 @@
+package web_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/web"
+)
+
+// source is a Source by functions; without one it has nothing to say.
+type source struct {
+	state func(context.Context) (web.State, error)
+	node  func(context.Context, string) (web.Explanation, error)
+	pod   func(context.Context, string, string) (web.Timeline, error)
+}
+
+func (s source) State(ctx context.Context) (web.State, error) { return s.state(ctx) }
+func (s source) Node(ctx context.Context, name string) (web.Explanation, error) {
+	return s.node(ctx, name)
+}
+func (s source) Pod(ctx context.Context, namespace, name string) (web.Timeline, error) {
+	return s.pod(ctx, namespace, name)
+}
+
+// steady is a Source of one State.
+func steady(s web.State) source {
+	return source{state: func(context.Context) (web.State, error) { return s, nil }}
+}
+
+// quiet are the settings of tests: frames as fast as they come.
+func quiet(s web.Source) web.Config {
+	return web.Config{Source: s, Interval: time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+}
+
+// start runs a server behind a listener of its own until the test ends.
+func start(t testing.TB, c web.Config, as ...func(*http.Server)) string {
+	t.Helper()
+	server, err := web.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	listener := httptest.NewUnstartedServer(server)
+	for _, change := range as {
+		change(listener.Config)
+	}
+	listener.Start()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		listener.Close()
+	})
+	return listener.URL
+}
+
+// event is one as it is sent.
+type event struct {
+	Number  uint64
+	At      int64
+	Version string
+	Problem string
+	Count   *int
+	More    int
+	Ending  string
+	Title   *string
+	Verdict []string
+	Runs    []struct {
+		Profile                                                    string
+		Ended                                                      bool
+		Total, Submitted, Waiting, Starting, Running, Done, Failed int
+		Mean, Last, Rate, Over, Resolution                         float64
+	}
+	Further       *int
+	Curves, Rates *lines
+	Waiting       []struct {
+		Namespace, Name, Profile, Reason string
+		Since                            int64
+	}
+	WaitingTotal *int
+	Rows         [][]json.RawMessage
+	Words        []string
+	Last         bool
+	size         int
+}
+
+type lines struct {
+	Kind       string
+	From, Step float64
+	Y          [][]*float64
+}
+
+// shown is a node as a reader knows it.
+type shown struct {
+	Name                     string
+	Signal, Saturated        int
+	Free, Capacity, InFlight *int // tenths
+	Running                  int
+	Limiting, Reason         string
+}
+
+// reader follows a stream as the page does, by what the wire's description says.
+type reader struct {
+	t     testing.TB
+	in    *bufio.Scanner
+	close func()
+
+	event  // the latest of each part
+	nodes  []shown
+	events []event // of the latest frame
+	whole  bool    // it was all
+}
+
+func splitEvents(data []byte, atEnd bool) (int, []byte, error) {
+	if i := bytes.Index(data, []byte("\n\n")); i >= 0 {
+		return i + 2, data[:i], nil
+	}
+	return 0, nil, nil
+}
+
+func newReader(t testing.TB, from io.ReadCloser) *reader {
+	in := bufio.NewScanner(from)
+	in.Buffer(nil, 64<<20)
+	in.Split(splitEvents)
+	return &reader{t: t, in: in, close: func() { from.Close() }}
+}
+
+// look opens a stream; the status of the answer says whether there is one.
+func look(t testing.TB, address string) (*reader, *http.Response) {
+	t.Helper()
+	answer, err := http.Get(address + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReader(t, answer.Body)
+	t.Cleanup(r.close)
+	return r, answer
+}
+
+// next takes a frame; it is false at the stream's end.
+func (r *reader) next() bool {
+	r.t.Helper()
+	r.events, r.whole = nil, false
+	for {
+		if !r.in.Scan() {
+			return false
+		}
+		data, ok := strings.CutPrefix(r.in.Text(), "event: frame\ndata: ")
+		var e event
+		if err := json.Unmarshal([]byte(data), &e); err != nil || !ok || strings.Contains(data, "\n") {
+			r.t.Fatalf("%v in %.200q", err, r.in.Text())
+		}
+		e.size = len(r.in.Bytes()) + 2
+		r.take(e)
+		if e.Last {
+			return true
+		}
+	}
+}
+
+// frame takes the next, which there must be.
+func (r *reader) frame() {
+	r.t.Helper()
+	if !r.next() {
+		r.t.Fatal("the stream has ended: ", r.in.Err())
+	}
+}
+
+func (r *reader) take(e event) {
+	r.t.Helper()
+	r.events = append(r.events, e)
+	was := r.event
+	r.event = e
+	if e.Count != nil {
+		r.whole, r.nodes = true, make([]shown, *e.Count)
+	} else {
+		r.event.Count, r.event.More, r.event.Ending = was.Count, was.More, was.Ending
+	}
+	if e.Further == nil {
+		r.event.Further = was.Further
+	}
+	if e.Title == nil {
+		r.event.Title = was.Title
+	}
+	if e.Verdict == nil {
+		r.event.Verdict = was.Verdict
+	}
+	if e.Runs == nil {
+		r.event.Runs = was.Runs
+	}
+	if e.Curves == nil {
+		r.event.Curves = was.Curves
+	}
+	if e.Rates == nil {
+		r.event.Rates = was.Rates
+	}
+	if e.Waiting == nil {
+		r.event.Waiting = was.Waiting
+	}
+	if e.WaitingTotal == nil {
+		r.event.WaitingTotal = was.WaitingTotal
+	}
+	before := ""
+	for _, row := range e.Rows {
+		var n shown
+		var at, limiting, reason int
+		fields := []any{&at, &n.Signal, &n.Saturated, &n.Free, &n.Capacity, &n.InFlight, &n.Running, &limiting, &reason}
+		shared, rest := 0, ""
+		if r.whole {
+			fields = append(fields, &shared, &rest)
+		}
+		if len(row) != len(fields) {
+			r.t.Fatalf("a row of %d: %s", len(row), row)
+		}
+		for i, f := range fields {
+			if err := json.Unmarshal(row[i], f); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		n.Limiting, n.Reason, n.Name = e.Words[limiting], e.Words[reason], r.nodes[at].Name
+		if r.whole {
+			before = before[:shared] + rest + r.event.Ending
+			n.Name = before
+		}
+		r.nodes[at] = n
+	}
+}
+
+// The first frame is all there is; later ones are what has changed.
+func TestFrames(t *testing.T) {
+	var mu sync.Mutex
+	now := web.State{At: time.UnixMilli(1e12), Title: "t", Nodes: []web.Node{
+		{Name: "b", Signal: web.Fresh, Free: 2.37, Capacity: 9, Running: 6, InFlight: .5, Limiting: "cpu"},
+		{Name: "a", Reason: "no agent"}, {Name: "b", Reason: "the first of a name counts"}, {Name: "c", Signal: web.Stale, Reason: "no report"},
+	}}
+	address := start(t, quiet(source{state: func(context.Context) (web.State, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		now.At = now.At.Add(time.Millisecond)
+		return now, nil
+	}}))
+	r, _ := look(t, address)
+	r.frame()
+	if got := names(r.nodes); got != "a b c" || !r.whole || *r.Title != "t" || r.nodes[1].Reason != "" || *r.nodes[1].Free != 23 || r.nodes[2].Signal != 2 || r.nodes[0].Reason != "no agent" {
+		t.Fatalf("%v: %s: %+v", r.whole, got, r.nodes)
+	}
+	r.frame()
+	if r.whole || len(r.events[0].Rows) != 0 || r.events[0].Title != nil || r.events[0].Curves != nil {
+		t.Errorf("nothing has changed, and yet: %+v", r.events[0])
+	}
+	mu.Lock()
+	now.Nodes = append([]web.Node{}, now.Nodes...)
+	now.Nodes[0].Saturated, now.Nodes[0].Free = true, 2.31
+	now.Title = "u"
+	mu.Unlock()
+	// The frame that is being made may be of before.
+	for range 2 {
+		if r.frame(); len(r.events[0].Rows) > 0 {
+			break
+		}
+	}
+	if r.whole || len(r.events[0].Rows) != 1 || r.nodes[1].Saturated != 1 || r.nodes[1].Name != "b" || *r.Title != "u" {
+		t.Errorf("%+v %+v", r.events, r.nodes)
+	}
+	mu.Lock()
+	now.Nodes = append(now.Nodes, web.Node{Name: "d"})
+	mu.Unlock()
+	for !r.whole {
+		r.frame()
+	}
+	if got := names(r.nodes); got != "a b c d" {
+		t.Error(got)
+	}
+}
+
+func names(nodes []shown) string {
+	var all []string
+	for _, n := range nodes {
+		all = append(all, n.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// Of more readers than there are places the last is told when to come again, and has a place
+// once one has gone.
+func TestPlaces(t *testing.T) {
+	c := quiet(steady(web.State{}))
+	c.Interval = 3 * time.Millisecond
+	address := start(t, c)
+	var readers []*reader
+	for range 32 {
+		r, answer := look(t, address)
+		if answer.StatusCode != http.StatusOK {
+			t.Fatal(answer.Status)
+		}
+		r.frame()
+		readers = append(readers, r)
+	}
+	_, answer := look(t, address)
+	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "5" {
+		t.Fatal(answer.Status, answer.Header)
+	}
+	for _, r := range readers {
+		r.frame()
+	}
+	readers[7].close()
+	for {
+		r, answer := look(t, address)
+		if answer.StatusCode == http.StatusOK {
+			r.frame()
+			return
+		}
+		r.close()
+	}
+}
+
+// Nobody is asked for what nobody looks at, and whoever looks again sees what is so now.
+func TestOnlyWhileAnybodyLooks(t *testing.T) {
+	var asked atomic.Int64
+	address := start(t, quiet(source{state: func(context.Context) (web.State, error) {
+		return web.State{Title: fmt.Sprint(asked.Add(1))}, nil
+	}}))
+	for range 20 {
+		answer, err := http.Get(address)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatal(answer, err)
+		}
+		answer.Body.Close()
+		answer, err = http.Head(address + "/events")
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatal(answer, err)
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("asked %d times before anybody looked", n)
+	}
+	for range 3 {
+		before := asked.Load()
+		r, _ := look(t, address)
+		r.frame()
+		if first := *r.Title; !r.whole || first != fmt.Sprint(before+1) {
+			t.Errorf("asked %d times before, the first frame is of question %s", before, first)
+		}
+		r.frame()
+		r.close()
+		// It falls silent: this never ends if it doesn't.
+		for last, same := asked.Load(), 0; same < 30; time.Sleep(time.Millisecond) {
+			if n := asked.Load(); n == last {
+				same++
+			} else {
+				last, same = n, 0
+			}
+		}
+	}
+}
+
+// A reader that takes nothing loses its place, and keeps nobody from theirs.
+func TestReaderThatDoesNotRead(t *testing.T) {
+	var mu sync.Mutex
+	nodes := make([]web.Node, 5000)
+	for i := range nodes {
+		nodes[i] = web.Node{Name: fmt.Sprintf("node-%d", i), Signal: web.Fresh}
+	}
+	turn := 0
+	c := quiet(source{state: func(context.Context) (web.State, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		turn++
+		all := make([]web.Node, len(nodes))
+		for i, n := range nodes {
+			n.Running = turn
+			all[i] = n
+		}
+		return web.State{Nodes: all}, nil
+	}})
+	c.Readers, c.WriteTimeout = 1, 50*time.Millisecond
+	address := start(t, c)
+	lazy, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lazy.Close()
+	fmt.Fprintf(lazy, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if _, err := lazy.Read(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if r, answer := look(t, address); answer.StatusCode == http.StatusOK {
+			r.close()
+			return
+		}
+	}
+}
+
+// A slow reader that has missed frames is sent all that there is, not the changes since.
+func TestSlowReader(t *testing.T) {
+	turns := make(chan int)
+	done := make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	c := quiet(source{state: func(ctx context.Context) (web.State, error) {
+		select {
+		case n := <-turns:
+			s := web.State{Title: fmt.Sprint(n)}
+			for i := range 100 {
+				s.Nodes = append(s.Nodes, web.Node{Name: fmt.Sprintf("node-%02d", i), Running: min(n, i)})
+			}
+			return s, nil
+		case <-done:
+			return web.State{}, errors.New("the test is over")
+		case <-ctx.Done():
+			return web.State{}, ctx.Err()
+		}
+	}})
+	server, err := web.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	w := &slowWriter{header: make(http.Header), writes: make(chan []byte), goOn: make(chan struct{})}
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/events", nil)
+	served := make(chan struct{})
+	go func() { defer close(served); server.ServeHTTP(w, r) }()
+	turns <- 1
+	var taken bytes.Buffer
+	taken.Write(<-w.writes) // the first; the writer waits
+	for n := 2; n <= 9; n++ {
+		turns <- n
+	}
+	turns <- 10 // is asked once the frame of 9 is shown
+	w.goOn <- struct{}{}
+	taken.Write(<-w.writes)
+	cancel()
+	close(w.goOn)
+	for over := false; !over; {
+		select {
+		case <-w.writes:
+		case <-served:
+			over = true
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	in := newReader(t, io.NopCloser(&taken))
+	in.frame()
+	if !in.whole || *in.Title != "1" {
+		t.Error(in.whole, *in.Title)
+	}
+	in.frame()
+	if title := *in.Title; !in.whole || title != "9" && title != "10" || in.nodes[99].Running < 9 {
+		t.Errorf("%v %s %+v", in.whole, title, in.nodes[99])
+	}
+}
+
+// slowWriter hands each write over and waits before it goes on.
+type slowWriter struct {
+	header http.Header
+	writes chan []byte
+	goOn   chan struct{}
+}
+
+func (w *slowWriter) Header() http.Header { return w.header }
+func (w *slowWriter) WriteHeader(int)     {}
+func (w *slowWriter) Write(p []byte) (int, error) {
+	w.writes <- bytes.Clone(p)
+	<-w.goOn
+	return len(p), nil
+}
+func (w *slowWriter) FlushError() error                { return nil }
+func (w *slowWriter) SetReadDeadline(time.Time) error  { return nil }
+func (w *slowWriter) SetWriteDeadline(time.Time) error { return nil }
