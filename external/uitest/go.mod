@@ -8,6 +8,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/spazio-scheduler/spazio/external v0.1.0
 	github.com/spazio-scheduler/spazio/testbed v0.1.0
+	github.com/spazio-scheduler/spazio/tools/browser v0.1.0
 )
 
 require (
@@ -30,4 +31,5 @@ require (
 replace (
 	github.com/spazio-scheduler/spazio/external => ..
 	github.com/spazio-scheduler/spazio/testbed => ../../testbed
+	github.com/spazio-scheduler/spazio/tools/browser => ../../tools/browser
 )

@@ -32,7 +32,7 @@ func TestHostileNames(t *testing.T) {
 	b := open(t, bench.URL, 1280, 900)
 	b.login(servertest.Admin)
 	b.visit("")
-	b.until(live)
+	b.Until(live)
 	for i := range names {
 		put(i, "-later")
 	}
@@ -41,9 +41,9 @@ func TestHostileNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, list := range []string{"schedulings", "jobs"} {
-		b.until(`[...document.querySelectorAll('[data-list="` + list + `"] a[data-f="name"]')].some((a) => a.textContent === ` + string(last) + `)`)
+		b.Until(`[...document.querySelectorAll('[data-list="` + list + `"] a[data-f="name"]')].some((a) => a.textContent === ` + string(last) + `)`)
 	}
-	b.until(`document.querySelectorAll("td[data-slot]").length === 24 + 6 + 6`)
+	b.Until(`document.querySelectorAll("td[data-slot]").length === 24 + 6 + 6`)
 	for _, name := range names {
 		for _, text := range []string{name, name + "-later"} {
 			want, err := json.Marshal(text)
@@ -68,15 +68,15 @@ func TestHostileNames(t *testing.T) {
 		b.visit(path)
 		checkUnharmed(b)
 	}
-	b.hold()
+	b.Hold()
 }
 
-func checkUnharmed(b *tab) {
-	b.t.Helper()
+func checkUnharmed(b tab) {
+	b.T.Helper()
 	if got := eval[string](b, `[document.images.length, window.harmed, [...document.links].filter((a) => a.protocol !== "http:" && a.getAttribute("href")).length].join()`); got != "0,,0" {
-		b.t.Errorf("pictures, harm, links elsewhere: %s", got)
+		b.T.Errorf("pictures, harm, links elsewhere: %s", got)
 	}
 	if wide := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-		b.t.Errorf("%s is %d pixels too wide: %s", eval[string](b, `location.pathname`), wide, eval[string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll, .unseen")).map((e) => e.outerHTML.slice(0, 150)).join("\n")`))
+		b.T.Errorf("%s is %d pixels too wide: %s", eval[string](b, `location.pathname`), wide, eval[string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll, .unseen")).map((e) => e.outerHTML.slice(0, 150)).join("\n")`))
 	}
 }

@@ -1,7 +1,6 @@
 package uitest
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,9 +10,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
+	"github.com/spazio-scheduler/spazio/tools/browser"
 )
-
-var judge = flag.Bool("judge", false, "fail where a time is beyond its bar; without it times are only told, for machines are busy")
 
 // Bars of a page with 5,000 cells.
 const (
@@ -33,12 +31,11 @@ func TestLatency(t *testing.T) {
 	var paints []time.Duration
 	for range 3 {
 		b.visit("")
-		b.until(live)
-		ms := eval[float64](b, `new Promise((done) => new PerformanceObserver((l) => { const e = l.getEntriesByName("first-contentful-paint")[0]; if (e) done(e.startTime); }).observe({ type: "paint", buffered: true }))`)
-		paints = append(paints, time.Duration(ms*1e6))
+		b.Until(live)
+		paints = append(paints, b.FirstPaint())
 	}
 	// Each change of a cell is noted with when it came, by the clock that the test has, too.
-	b.do(chromedp.Evaluate[chromedp.Void](`window.cells = [...document.querySelectorAll("td[data-slot]")]; window.came = {};
+	b.Do(chromedp.Evaluate[chromedp.Void](`window.cells = [...document.querySelectorAll("td[data-slot]")]; window.came = {};
 		new MutationObserver((all) => { for (const m of all) came[m.target.dataset.slot + m.target.dataset.state] = performance.timeOrigin + performance.now(); })
 			.observe(document.querySelector("table.grid"), { attributes: true, attributeFilter: ["data-state"], subtree: true }); undefined`))
 	var late []time.Duration
@@ -48,7 +45,7 @@ func TestLatency(t *testing.T) {
 		at := time.Now()
 		bench.Store.PutSlot("default", "fleet", s)
 		key := s.ID + s.State.String()
-		b.until(fmt.Sprintf(`came[%q]`, key))
+		b.Until(fmt.Sprintf(`came[%q]`, key))
 		came := eval[float64](b, fmt.Sprintf(`came[%q]`, key))
 		late = append(late, time.UnixMicro(int64(came*1000)).Sub(at))
 	}
@@ -56,20 +53,11 @@ func TestLatency(t *testing.T) {
 		t.Error("the grid was built anew")
 	}
 	// The counts come by a subscription of their own.
-	b.until(fmt.Sprintf(`document.querySelector('[data-count="reserved"]').textContent === "%d"`, changes))
-	report(t, "change → page, p95 of "+fmt.Sprint(changes), quantile(late, .95), barChange)
-	report(t, "change → page, median", quantile(late, .5), barChange)
-	report(t, "first paint, median of 3", quantile(paints, .5), barPaint)
-	b.hold()
-}
-
-// report tells a time beside its bar.
-func report(t *testing.T, what string, is, bar time.Duration) {
-	t.Helper()
-	t.Logf("%s: %.1f ms, bar %.0f ms, ratio %.2f", what, is.Seconds()*1e3, bar.Seconds()*1e3, float64(is)/float64(bar))
-	if *judge && is > bar {
-		t.Errorf("%s is beyond its bar", what)
-	}
+	b.Until(fmt.Sprintf(`document.querySelector('[data-count="reserved"]').textContent === "%d"`, changes))
+	browser.Judge(t, "change → page, p95 of "+fmt.Sprint(changes), quantile(late, .95), barChange)
+	browser.Judge(t, "change → page, median", quantile(late, .5), barChange)
+	browser.Judge(t, "first paint, median of 3", quantile(paints, .5), barPaint)
+	b.Hold()
 }
 
 func quantile(times []time.Duration, q float64) time.Duration {

@@ -39,7 +39,7 @@ func TestFollowedIsRead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 11))
 	for _, path := range []string{"", "", "jobs/default/kmeans", "schedulings/default/nightly"} {
 		b.visit(path)
-		b.until(live)
+		b.Until(live)
 		for range 60 {
 			disturb(bench.Store, rng)
 		}
@@ -47,23 +47,23 @@ func TestFollowedIsRead(t *testing.T) {
 		mark := fmt.Sprintf("mark-%d", rng.Uint32())
 		settle(bench.Store, mark)
 		if path == "" {
-			b.until(`["testbeds", "jobs", "schedulings"].every((l) => document.querySelector('[data-list="' + l + '"]').textContent.includes("` + mark + `"))`)
-			b.until(`document.querySelector('td[data-slot="` + mark + `-00/0"]') !== null`)
+			b.Until(`["testbeds", "jobs", "schedulings"].every((l) => document.querySelector('[data-list="' + l + '"]').textContent.includes("` + mark + `"))`)
+			b.Until(`document.querySelector('td[data-slot="` + mark + `-00/0"]') !== null`)
 		} else {
-			b.until(`document.querySelector("main").textContent.includes("` + mark + `")`)
+			b.Until(`document.querySelector("main").textContent.includes("` + mark + `")`)
 		}
 		followed := eval[[]string](b, content)
-		b.do(chromedp.Reload())
+		b.Do(chromedp.Reload())
 		read := eval[[]string](b, content)
 		if diff := cmp.Diff(read, followed); diff != "" {
 			t.Errorf("/ui/%s: read −, followed +\n%s", path, diff)
 		}
-		b.until(live)
+		b.Until(live)
 		if diff := cmp.Diff(read, eval[[]string](b, content)); diff != "" {
 			t.Errorf("/ui/%s: following changes what has not changed\n%s", path, diff)
 		}
 	}
-	b.hold()
+	b.Hold()
 }
 
 // disturb does one random thing.
@@ -251,10 +251,10 @@ func TestGoneBeforeFollowed(t *testing.T) {
 		}
 		test.remove()
 		f.set(serving)
-		b.until(live)
-		b.until(test.gone)
+		b.Until(live)
+		b.Until(test.gone)
 	}
-	b.hold("WebSocket connection to")
+	b.Hold("WebSocket connection to")
 }
 
 // A killed server is told at once, with the time since when the page is stale; on another
@@ -272,7 +272,7 @@ func TestReconnect(t *testing.T) {
 	var mu sync.Mutex
 	var sent []string
 	followed := make(chan struct{}, 4)
-	if err := chromedp.Listen(b.ctx, func(event any) {
+	if err := chromedp.Listen(b.Context(), func(event any) {
 		switch e := event.(type) {
 		case *network.EventWebSocketFrameSent:
 			mu.Lock()
@@ -294,12 +294,12 @@ func TestReconnect(t *testing.T) {
 	for range cap(followed) { // live is it by the first
 		<-followed
 	}
-	b.until(live)
-	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("h1").dataset.same = "page"; undefined`))
+	b.Until(live)
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("h1").dataset.same = "page"; undefined`))
 
 	f.set(nil)
-	b.until(`/^Stale since \d\d:\d\d:\d\d UTC/.test(document.querySelector("#freshness").textContent)`)
-	b.until(`document.querySelector("#announcer").textContent.startsWith("Stale since")`)
+	b.Until(`/^Stale since \d\d:\d\d:\d\d UTC/.test(document.querySelector("#freshness").textContent)`)
+	b.Until(`document.querySelector("#announcer").textContent.startsWith("Stale since")`)
 	slots, _ := store.Slots(t.Context(), "default", "cluster")
 	s := slots.Slots[23]
 	s.State, s.ReservedFor = slot.Occupied, "default/log-sort"
@@ -312,10 +312,10 @@ func TestReconnect(t *testing.T) {
 	sent = nil
 	mu.Unlock()
 	f.set(replica(t, store))
-	b.until(live)
-	b.until(`document.querySelector('td[data-slot="worker-05/3"]').dataset.state === "occupied"`)
-	b.until(`document.querySelector('tr[data-key="default/kmeans"] [data-f="state"]').textContent === "Completed"`)
-	b.until(`!document.querySelector('tr[data-key="default/weekly-report"]')`)
+	b.Until(live)
+	b.Until(`document.querySelector('td[data-slot="worker-05/3"]').dataset.state === "occupied"`)
+	b.Until(`document.querySelector('tr[data-key="default/kmeans"] [data-f="state"]').textContent === "Completed"`)
+	b.Until(`!document.querySelector('tr[data-key="default/weekly-report"]')`)
 	if !eval[bool](b, `document.querySelector("h1").dataset.same === "page"`) {
 		t.Error("the page was loaded anew")
 	}
@@ -329,7 +329,7 @@ func TestReconnect(t *testing.T) {
 			t.Errorf("resumed without a cursor: %s", request)
 		}
 	}
-	b.hold("WebSocket connection to", "net::ERR")
+	b.Hold("WebSocket connection to", "net::ERR")
 }
 
 // A link may bring the token: the page exchanges it for a session, which no script sees.
@@ -337,11 +337,11 @@ func TestTokenInLink(t *testing.T) {
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
 	b.visit("login#token=" + servertest.Admin)
-	b.until(`location.pathname === "/ui/" && ` + live)
+	b.Until(`location.pathname === "/ui/" && ` + live)
 	if got := eval[string](b, `location.href + document.cookie`); strings.Contains(got, servertest.Admin) {
 		t.Error("scripts see the token: ", got)
 	}
-	b.hold()
+	b.Hold()
 }
 
 // However much happens, those who listen are told one thing in two seconds at most.
@@ -350,10 +350,10 @@ func TestAnnouncements(t *testing.T) {
 	b := open(t, bench.URL, 1280, 900)
 	b.login(servertest.Admin)
 	b.visit("")
-	b.until(live)
+	b.Until(live)
 	// The time is noted as the text is set: an observer hears of it only once the script has
 	// come to its end, which on a busy machine may be long after.
-	b.do(chromedp.Evaluate[chromedp.Void](`window.said = []; (() => {
+	b.Do(chromedp.Evaluate[chromedp.Void](`window.said = []; (() => {
 		const { get, set } = Object.getOwnPropertyDescriptor(Node.prototype, "textContent");
 		Object.defineProperty(document.querySelector("#announcer"), "textContent", { get, set(text) { said.push([performance.now(), text]); set.call(this, text); } });
 	})()`))
@@ -381,5 +381,5 @@ func TestAnnouncements(t *testing.T) {
 	if all := eval[string](b, `said.map((s) => s[1]).join("\n")`); !strings.Contains(all, "Job default/") || !strings.Contains(all, "other changes") {
 		t.Error(all)
 	}
-	b.hold()
+	b.Hold()
 }
