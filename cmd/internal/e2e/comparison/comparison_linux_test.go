@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag is of all of them
 	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // roleVariable makes the test binary the program.
@@ -89,6 +91,17 @@ func (tr *trial) end(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return tr.cmd.ProcessState.ExitCode()
+}
+
+// ended says whether the process has, and waits to be waited for.
+func (tr *trial) ended(t *testing.T) bool {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tr.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(stat), ") ") // the name is in parentheses
+	return strings.HasPrefix(after, "Z")
 }
 
 // left are the files and processes that are there of it.
@@ -175,6 +188,9 @@ func check(t *testing.T, r schedulers.Run) {
 	}
 }
 
+// parts is what there is of a run besides its pods: processes, and files of theirs.
+const parts = 6
+
 // A comparison that is interrupted, or killed, leaves nothing behind: no file, no process
 // and with them no port.
 func TestNothingIsLeft(t *testing.T) {
@@ -186,8 +202,11 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Parallel()
 			tr := start(t, small...)
 			tr.waitFor(t, "run 1 of 2")
-			for pods := 0; pods < 5; { // in the midst of it
-				pods = len(tr.left(t)) - 6
+			for len(tr.left(t)) < parts+5 { // in the midst of it
+				if tr.ended(t) {
+					tr.end(t)
+					t.Fatalf("it ended before five pods ran:\n%s", tr.said.String())
+				}
 				time.Sleep(50 * time.Millisecond)
 			}
 			if err := tr.cmd.Process.Signal(test.signal); err != nil {
@@ -196,9 +215,10 @@ func TestNothingIsLeft(t *testing.T) {
 			if code := tr.end(t); test.signal == os.Interrupt && code != command.ExitFailure {
 				t.Errorf("exit code %d:\n%s", code, tr.said.String())
 			}
-			for len(tr.left(t)) > 0 {
-				time.Sleep(10 * time.Millisecond)
-			}
+			simnodetest.Eventually(t, "nothing is left", func() (bool, any) {
+				left := tr.left(t)
+				return len(left) == 0, left
+			})
 		})
 	}
 }
