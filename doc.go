@@ -36,7 +36,7 @@
 //	deploy     the manifests for a cluster, and what installs, checks and removes them
 //	web        the page of what a scheduler knows and does, for browsers
 //	report     tables, plots and pages of runs and recordings
-//	compare    schedulers compared by energy and latency, on real processes of this machine
+//	compare    schedulers compared by energy and latency, on real processes of this machine or on a cluster
 //	demo       all of it from end to end in one process, on an embedded control plane with simulated nodes
 //	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster
 //	bench      programs that measure the others, which they start as processes; never published
@@ -48,7 +48,7 @@
 //	svd pronto filter kalman capacity reserve energy  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	aggregate/modelserver, api/identity, node  ←  aggregate/service
 //	profile/profiler, profile/prometheus, api/identity, node  ←  profile/profiler/service
-//	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim, energy  ←  simnode    report, simnode  ←  compare
+//	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim, energy  ←  simnode    report, simnode, deploy  ←  compare
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
 //	testbed  ←  external, plugin    external, api/identity  ←  operator    operator, node  ←  operator/service

@@ -181,10 +181,14 @@ func (a *app) await(ctx context.Context, pods int) error {
 func (a *app) bindings() (n int, mean time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, d := range a.bound {
+	return meanOf(a.bound)
+}
+
+func meanOf(times map[string]time.Duration) (n int, mean time.Duration) {
+	for _, d := range times {
 		mean += d
 	}
-	if n = len(a.bound); n > 0 {
+	if n = len(times); n > 0 {
 		mean /= time.Duration(n)
 	}
 	return n, mean

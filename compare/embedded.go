@@ -35,12 +35,46 @@ type bench struct {
 // It says how far it has come. Whatever happens, nothing is left behind; where runs are
 // void the report is returned with an error that wraps ErrVoid if no pair counts.
 func Embedded(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Report, err error) {
+	err = Repeated(ctx, c, 1, say, func(made schedulers.Report, err error) error {
+		r = made
+		return err
+	})
+	return r, err
+}
+
+// Repeated is as many comparisons as Embedded makes, on one control plane, with one seed
+// after the other. Each is given to done as Embedded returns it; an error of done ends them.
+func Repeated(ctx context.Context, c Config, times int, say func(format string, args ...any), done func(schedulers.Report, error) error) (err error) {
+	if times < 1 || times > mostRuns {
+		return refuse("times", times, fmt.Sprintf("1 to %d", mostRuns))
+	}
 	b, ctx, stop, err := newBench(ctx, c, say)
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	return b.compare(ctx)
+	for i := range times {
+		if times > 1 {
+			say("comparison %d of %d, seed %d", i+1, times, b.config.Seed)
+		}
+		r, err := b.compare(ctx)
+		if err != nil && !errors.Is(err, ErrVoid) {
+			return err
+		}
+		if err := done(r, err); err != nil {
+			return err
+		}
+		b.config.Seed++
+	}
+	return nil
+}
+
+// compare makes all runs.
+func (b *bench) compare(ctx context.Context) (schedulers.Report, error) {
+	nodes := fmt.Sprintf("%d slices of %d CPUs, %s", b.config.Slices, len(b.cpus), map[Topology]string{
+		Separate: "machines of their own", OneHost: "virtual machines of one host",
+	}[b.config.Topology])
+	return b.config.report(ctx, Quality, nodes, b.say, b.run)
 }
 
 // newBench starts the control plane for a configuration, whose defaults it takes. The
@@ -118,35 +152,4 @@ func (b *bench) slice(i int) []int {
 	}
 	from := rest + i*each
 	return b.cpus[from : from+each]
-}
-
-// attempts is how often a run may be made until it counts.
-const attempts = 3
-
-// compare makes all runs. A void one is made again at once, so that it has the same place
-// in the order.
-func (b *bench) compare(ctx context.Context) (schedulers.Report, error) {
-	names := labels(b.config.Schedulers)
-	r := schedulers.Report{Quality: Quality, Settings: b.config.settings(len(b.cpus)), Schedulers: names}
-	plan := turns(len(names), b.config.Runs)
-	for i, t := range plan {
-		for attempt := 1; ; attempt++ {
-			b.say("run %d of %d: %s, pair %d", i+1, len(plan), names[t.scheduler], t.pair+1)
-			run, err := b.run(ctx, t)
-			if err != nil {
-				return r, failure(ctx, fmt.Errorf("%s, pair %d: %w", names[t.scheduler], t.pair+1, err))
-			}
-			run.Scheduler, run.Pair = names[t.scheduler], t.pair
-			r.Runs = append(r.Runs, run)
-			if run.Void == "" {
-				b.say("  %d requests, %d errors, %.0f J, p99 %.1f ms", run.Requests, run.Errors, run.Joules, 1e3*run.P99)
-				break
-			}
-			b.say("  void: %s", run.Void)
-			if attempt == attempts {
-				break
-			}
-		}
-	}
-	return r, enough(r)
 }

@@ -6,6 +6,8 @@ require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/procfs v0.19.2
+	github.com/spazio-scheduler/spazio/deploy v0.1.0
+	github.com/spazio-scheduler/spazio/podforward v0.1.0
 	github.com/spazio-scheduler/spazio/report v0.1.0
 	github.com/spazio-scheduler/spazio/simnode v0.1.0
 	github.com/tsenart/vegeta/v12 v12.12.0
@@ -31,10 +33,12 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/influxdata/tdigest v0.0.1 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect
+	github.com/moby/spdystream v0.5.1 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -62,6 +66,7 @@ require (
 	k8s.io/component-helpers v0.36.3 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
+	k8s.io/streaming v0.36.3 // indirect
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
@@ -74,9 +79,11 @@ replace (
 	github.com/spazio-scheduler/spazio/aggregate => ../aggregate
 	github.com/spazio-scheduler/spazio/api => ../api
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/deploy => ../deploy
 	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
+	github.com/spazio-scheduler/spazio/podforward => ../podforward
 	github.com/spazio-scheduler/spazio/profile => ../profile
 	github.com/spazio-scheduler/spazio/pronto => ../pronto
 	github.com/spazio-scheduler/spazio/report => ../report

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/compare/load"
@@ -120,7 +119,7 @@ func (t *trial) measure(ctx context.Context) (r schedulers.Run, err error) {
 		if began, err = t.site.state(ctx); err != nil {
 			return err
 		}
-		if pods, err = t.hold(ctx, began.at); err != nil {
+		if pods, err = t.config.hold(ctx, began.at, t.turn.pair, t.site.pods, t.app.kill); err != nil {
 			return err
 		}
 		end, err = t.site.state(ctx)
@@ -133,15 +132,9 @@ func (t *trial) measure(ctx context.Context) (r schedulers.Run, err error) {
 	bound, mean := t.app.bindings()
 	r = schedulers.Run{
 		Seconds: took.seconds, Joules: took.joules, Overhead: took.overhead, CPU: took.cpu,
-		Requests: result.Requests, Errors: result.Errors, P50: result.P50, P99: result.P99, P999: result.P999, Late: result.Late,
 		Bind: mean.Seconds(), Bound: bound, Pods: pods,
 	}
-	switch {
-	case result.Late > t.config.MostLate:
-		r.Void = fmt.Sprintf("%.1f %% of the requests were sent more than %v late", 100*result.Late, load.LateAfter)
-	case result.Requests == 0:
-		r.Void = "no request was answered: " + result.Error
-	}
+	t.config.answered(&r, result)
 	return r, nil
 }
 
@@ -176,54 +169,4 @@ func (t *trial) load(ctx context.Context, length time.Duration, meanwhile func()
 		return r, err
 	}
 	return r, json.Unmarshal([]byte(line), &r)
-}
-
-// look is how often pods are counted.
-const look = 200 * time.Millisecond
-
-// hold lasts from the beginning for the duration: it kills whom it has to, and counts the
-// pods of each slice on average.
-func (t *trial) hold(ctx context.Context, began time.Time) (pods map[string]float64, err error) {
-	var killing sync.WaitGroup
-	defer killing.Wait()
-	failed := make(chan error, 1)
-	killing.Go(func() { failed <- t.killAll(ctx, began) })
-	ticker := time.NewTicker(look)
-	defer ticker.Stop()
-	end := time.NewTimer(time.Until(began.Add(t.config.Duration)))
-	defer end.Stop()
-	pods, looks := t.site.pods(), 1.
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-end.C:
-			for node := range pods {
-				pods[node] /= looks
-			}
-			return pods, <-failed
-		case <-ticker.C:
-			for node, n := range t.site.pods() {
-				pods[node] += n
-			}
-			looks++
-		}
-	}
-}
-
-// killAll kills those of the pair when they are due.
-func (t *trial) killAll(ctx context.Context, began time.Time) error {
-	for _, k := range t.config.kills(t.turn.pair) {
-		select {
-		case <-time.After(time.Until(began.Add(k.at))):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		for _, r := range k.replicas {
-			if err := t.app.kill(ctx, r); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

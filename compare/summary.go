@@ -7,7 +7,7 @@ import (
 )
 
 // settings are the configuration for a reader.
-func (c Config) settings(cpus int) [][2]string {
+func (c Config) settings(nodes string) [][2]string {
 	phases, err := c.Phases.MarshalText()
 	if err != nil {
 		phases = []byte(err.Error())
@@ -22,9 +22,7 @@ func (c Config) settings(cpus int) [][2]string {
 		{"load", fmt.Sprintf("%g requests a second, %s, %d connections a replica of the front", c.Rate, phases, c.Connections)},
 		{"pods", fmt.Sprintf("9 tiers × %d", c.Replicas)},
 		{"kills", kills},
-		{"nodes", fmt.Sprintf("%d slices of %d CPUs, %s", c.Slices, cpus, map[Topology]string{
-			Separate: "machines of their own", OneHost: "virtual machines of one host",
-		}[c.Topology])},
+		{"nodes", nodes},
 		{"seed", fmt.Sprint(c.Seed)},
 	}
 }

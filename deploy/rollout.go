@@ -161,15 +161,16 @@ func (c *Cluster) trouble(ctx context.Context, workload *unstructured.Unstructur
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	for _, pod := range pods.Items {
-		if why := reason(pod); why != "" {
+		if why := Trouble(pod); why != "" {
 			return "pod " + pod.Name + " " + why
 		}
 	}
 	return ""
 }
 
-// reason says why a pod does not run, as far as its status tells.
-func reason(pod corev1.Pod) string {
+// Trouble says why a pod does not run, as far as its status tells; empty if that tells
+// nothing.
+func Trouble(pod corev1.Pod) string {
 	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			return strings.TrimSpace("waits: " + w.Reason + " " + w.Message)

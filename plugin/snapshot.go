@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -85,6 +86,31 @@ type ChannelState struct {
 	// Room is what the pods that run leave; it may be negative.
 	Room float64 `json:"room"`
 }
+
+// AwaitFresh returns when so many nodes at least have reported of late, or ctx's error.
+func (h *Hub) AwaitFresh(ctx context.Context, nodes int) error {
+	ticker := time.NewTicker(freshLook)
+	defer ticker.Stop()
+	for {
+		fresh := 0
+		for _, n := range h.Snapshot() {
+			if n.Signal == signalFresh {
+				fresh++
+			}
+		}
+		if fresh >= nodes {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// freshLook is how often AwaitFresh looks.
+const freshLook = 100 * time.Millisecond
 
 // Snapshot returns all nodes by name.
 func (h *Hub) Snapshot() []NodeState {

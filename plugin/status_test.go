@@ -3,10 +3,12 @@ package plugin_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +54,30 @@ func TestHandlerTellsTheState(t *testing.T) {
 	if w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST answered %d", w.Code)
 	}
+}
+
+// Who waits for nodes hears when so many have reported, or why not.
+func TestAwaitFresh(t *testing.T) {
+	c := newCluster(t, setup{nodes: 2})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 3})
+	if err := c.hub.AwaitFresh(t.Context(), 1); err != nil {
+		t.Errorf("one of two: %v", err)
+	}
+	enough := errors.New("enough")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(enough)
+	if err := c.hub.AwaitFresh(ctx, 2); !errors.Is(err, enough) {
+		t.Errorf("one is silent: error %v", err)
+	}
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if err := c.hub.AwaitFresh(t.Context(), 2); err != nil {
+			t.Errorf("both: %v", err)
+		}
+	})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 3})
+	waiting.Wait()
 }
 
 func TestMetrics(t *testing.T) {

@@ -39,4 +39,6 @@ type Transition struct {
 	At    time.Time
 	UID   string
 	Phase Phase
+	// IP is the address of a pod that runs, where the machine has given it one.
+	IP string
 }

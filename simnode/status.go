@@ -17,6 +17,9 @@ func statusPatch(w write) ([]byte, error) {
 	switch w.transition.Phase {
 	case Running:
 		status.StartTime = &w.started
+		if ip := w.transition.IP; ip != "" {
+			status.PodIP, status.PodIPs = ip, []corev1.PodIP{{IP: ip}}
+		}
 	case Succeeded:
 		status.Phase = corev1.PodSucceeded
 		state = terminated(w.started, at, 0, "Completed")

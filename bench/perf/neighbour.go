@@ -60,20 +60,9 @@ func startNeighbour(o order, hub *plugin.Hub, nodes *corev1.NodeList) (neighbour
 }
 
 func waitReports(hub *plugin.Hub, nodes int) error {
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		fresh := 0
-		for _, s := range hub.Snapshot() {
-			if s.Signal == "fresh" {
-				fresh++
-			}
-		}
-		if fresh == nodes {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%d of %d nodes have reported", fresh, nodes)
-		}
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	return hub.AwaitFresh(ctx, nodes)
 }
 
 // start runs this program in a role. The process is given its orders and ends

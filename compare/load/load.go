@@ -23,7 +23,7 @@ type Config struct {
 	Connections int `json:"connections"`
 	// Duration is how long requests are due.
 	Duration time.Duration `json:"duration"`
-	Phases   Phases        `json:"phases"`
+	Phases   Phases        `json:"phases,omitempty"`
 }
 
 // Validate names the first field that is out of range.
@@ -173,6 +173,9 @@ func (m *meter) result() Result {
 	}
 }
 
+// began is what is said when the first request is due.
+const began = "began"
+
 // Main is Run as the role of a child: its argument is a Config as JSON. It says "began" when
 // the first request is due, and at the end its Result as JSON.
 func Main(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
@@ -185,7 +188,7 @@ func Main(ctx context.Context, args []string, _ io.Reader, out io.Writer) error 
 	}
 	prefer()
 	var said error
-	result, err := Run(ctx, c, func() { _, said = fmt.Fprintln(out, "began") })
+	result, err := Run(ctx, c, func() { _, said = fmt.Fprintln(out, began) })
 	if err != nil || said != nil {
 		return firstOf(err, said)
 	}

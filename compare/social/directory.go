@@ -30,6 +30,9 @@ func NewServices(pattern string) (*Directory, error) {
 	return &Directory{pattern: pattern}, nil
 }
 
+// services says whether the addresses are those of services.
+func (d *Directory) services() bool { return d.pattern != "" }
+
 // Set replaces what is known.
 func (d *Directory) Set(replicas map[string][]string) {
 	known := make(map[string][]string, len(replicas))
@@ -43,7 +46,7 @@ func (d *Directory) Set(replicas map[string][]string) {
 
 // Next is the address of a tier's next replica in turn.
 func (d *Directory) Next(tier string) (string, error) {
-	if d.pattern != "" {
+	if d.services() {
 		return strings.Replace(d.pattern, "*", tier, 1), nil
 	}
 	d.mu.Lock()

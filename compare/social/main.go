@@ -38,7 +38,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 	if *services == "" {
 		go func() { stop(hear(in, peers)) }() // it ends with the input
 	}
-	err = s.Run(ctx, *listen, func(address string) error {
+	err = Serve(ctx, *listen, s, func(address string) error {
 		_, err := fmt.Fprintln(out, address)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,7 +20,12 @@ type Server struct {
 	tier   string
 	peers  *Directory
 	client *http.Client
+	calls  atomic.Uint64
 }
+
+// renewEvery is after how many calls one has a connection end with it, where services are
+// called: whom a service leads to is decided anew for each connection alone.
+const renewEvery = 16
 
 // callTimeout is what a callee may take.
 const callTimeout = 10 * time.Second
@@ -86,6 +92,7 @@ func (s *Server) ask(ctx context.Context, tier string, op Operation) (gone bool,
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", tier, err)
 	}
+	request.Close = s.peers.services() && s.calls.Add(1)%renewEvery == 0
 	answer, err := s.client.Do(request)
 	if err != nil {
 		return ctx.Err() == nil, fmt.Errorf("%s: %w", tier, err)
@@ -98,14 +105,14 @@ func (s *Server) ask(ctx context.Context, tier string, op Operation) (gone bool,
 	return false, err
 }
 
-// Run serves at the address until ctx ends. It calls ready with the address once it
+// Serve serves at the address until ctx ends. It calls ready with the address once it
 // listens.
-func (s *Server) Run(ctx context.Context, listen string, ready func(address string) error) error {
+func Serve(ctx context.Context, listen string, handler http.Handler, ready func(address string) error) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: callTimeout}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: callTimeout}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := ready(listener.Addr().String()); err != nil {
 		return errors.Join(err, listener.Close())

@@ -9,8 +9,8 @@
 //	defer running.Close()
 //
 // Each acts as the account that it has in a cluster, so that with [embedded.Config.RBAC]
-// it has upstream's rights and no more. Nobody else is there: nodes get no taints,
-// namespaces that are deleted stay.
+// it has upstream's rights and no more. Nobody else is there: nodes get no taints, and
+// namespaces that are deleted stay unless [Options.Namespaces] has them go.
 package controllers
 
 import (
@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -29,6 +30,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/job"
+	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 
 	"github.com/spazio-scheduler/spazio/embedded"
@@ -39,6 +41,8 @@ type Options struct {
 	// Discovery is how often the garbage collector asks which kinds of objects there
 	// are; default 30 s, upstream's. Owners of a kind that it has not met own nothing.
 	Discovery time.Duration
+	// Namespaces has those that are deleted go, with all that is in them.
+	Namespaces bool
 }
 
 func (o Options) withDefaults() Options {
@@ -85,12 +89,16 @@ func (c *Controllers) start(ctx context.Context, plane *embedded.ControlPlane, o
 	c.shutdown = append(c.shutdown, shared.Shutdown)
 	started := make(chan struct{})
 	defer close(started)
-	for _, begin := range []func() (run func(), err error){
+	all := []func() (run func(), err error){
 		func() (func(), error) { return jobs(ctx, plane, shared) },
 		func() (func(), error) { return deployments(ctx, plane, shared) },
 		func() (func(), error) { return replicaSets(ctx, plane, shared) },
 		func() (func(), error) { return c.garbage(ctx, plane, shared, started, o.Discovery) },
-	} {
+	}
+	if o.Namespaces {
+		all = append(all, func() (func(), error) { return namespaces(ctx, plane, shared) })
+	}
+	for _, begin := range all {
 		run, err := begin()
 		if err != nil {
 			return err
@@ -122,6 +130,20 @@ func clientOf(plane *embedded.ControlPlane, user string) (*kubernetes.Clientset,
 		return nil, err
 	}
 	return kubernetes.NewForConfig(config)
+}
+
+// clientsOf returns besides one of the metadata of objects of all kinds.
+func clientsOf(plane *embedded.ControlPlane, user string) (*kubernetes.Clientset, metadata.Interface, error) {
+	config, err := plane.UserConfig(user)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := metadata.NewForConfig(config)
+	return client, objects, err
 }
 
 // account is what kube-controller-manager calls itself as one of its controllers.
@@ -162,18 +184,20 @@ func replicaSets(ctx context.Context, plane *embedded.ControlPlane, shared infor
 	return func() { c.Run(ctx, workers) }, nil
 }
 
+func namespaces(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
+	client, objects, err := clientsOf(plane, account("namespace-controller"))
+	if err != nil {
+		return nil, err
+	}
+	c := namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources,
+		shared.Core().V1().Namespaces(), resync, corev1.FinalizerKubernetes)
+	return func() { c.Run(ctx, workers) }, nil
+}
+
 // garbage returns the garbage collector, which besides the shared caches has its own of
 // every kind that there is.
 func (c *Controllers) garbage(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory, started <-chan struct{}, discovery time.Duration) (func(), error) {
-	config, err := plane.UserConfig(account("generic-garbage-collector"))
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := metadata.NewForConfig(config)
+	client, objects, err := clientsOf(plane, account("generic-garbage-collector"))
 	if err != nil {
 		return nil, err
 	}

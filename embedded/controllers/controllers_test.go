@@ -79,7 +79,7 @@ func TestControllers(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	running, err := controllers.Start(t.Context(), plane, controllers.Options{Discovery: 100 * time.Millisecond})
+	running, err := controllers.Start(t.Context(), plane, controllers.Options{Discovery: 100 * time.Millisecond, Namespaces: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +96,7 @@ func TestControllers(t *testing.T) {
 	b.runJob()
 	b.runDeployment()
 	b.deleteOwner()
+	b.deleteNamespace()
 	running.Close()
 	running.Close() // a second time is no error
 }
@@ -161,6 +162,25 @@ func (b bed) runDeployment() {
 		b.Fatal(err)
 	}
 	b.waitPods(0)
+}
+
+// deleteNamespace has one go with what is in it.
+func (b bed) deleteNamespace() {
+	namespaces := b.client.CoreV1().Namespaces()
+	if _, err := namespaces.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held"}}
+	if _, err := b.client.CoreV1().ConfigMaps("short").Create(b.Context(), held, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	if err := namespaces.Delete(b.Context(), "short", metav1.DeleteOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	eventually(b.T, "the namespace is gone", func() (bool, any) {
+		_, err := namespaces.Get(b.Context(), "short", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), err
+	})
 }
 
 // deleteOwner has a custom object own a ConfigMap.

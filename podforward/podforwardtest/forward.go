@@ -19,7 +19,18 @@ import (
 // does; of the pod's other ports it says that nobody listens.
 func Forward(t testing.TB, mux *http.ServeMux, namespace, pod string, port int, addr string) {
 	path := fmt.Sprintf("POST /api/v1/namespaces/%s/pods/%s/portforward", namespace, pod)
-	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle(path, Handler(t, func(_ *http.Request, asked int) string {
+		if asked != port {
+			return ""
+		}
+		return addr
+	}))
+}
+
+// Handler forwards to what listens at the address of a port, as an API server or a kubelet
+// does; where that is empty it says that nobody listens.
+func Handler(t testing.TB, address func(r *http.Request, port int) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
 			t.Error(err)
 		}
@@ -34,7 +45,12 @@ func Forward(t testing.TB, mux *http.ServeMux, namespace, pod string, port int, 
 		}
 		defer connection.Close()
 		wrong, data := <-streams, <-streams
-		if data.Headers().Get(corev1.PortHeader) != strconv.Itoa(port) {
+		port, err := strconv.Atoi(data.Headers().Get(corev1.PortHeader))
+		if err != nil {
+			t.Error(err)
+		}
+		addr := address(r, port)
+		if addr == "" {
 			fmt.Fprint(wrong, "nobody listens")
 			wrong.Close()
 			<-connection.CloseChan()

@@ -122,9 +122,13 @@ func (r Report) ratio(scheduler, over string, q Quantity) Ratio {
 // title heads a table with what its joules are.
 func (r Report) title(text string) string { return fmt.Sprintf("%s (joules: %s)", text, r.Quality) }
 
-// Tables are what was measured of each scheduler, the ratios, and the runs.
+// Tables are what was measured of each scheduler, where runs tell processor time that, the
+// ratios, and the runs.
 func (r Report) Tables() []table.Table {
-	tables := []table.Table{r.means(), r.cpus()}
+	tables := []table.Table{r.means()}
+	if r.tellsCPU() {
+		tables = append(tables, r.cpus())
+	}
 	if len(r.Schedulers) > 1 {
 		tables = append(tables, r.ratios())
 	}
@@ -135,7 +139,7 @@ func (r Report) Tables() []table.Table {
 func (r Report) means() table.Table {
 	t := r.columns("Schedulers: mean (least to most) of the runs that count")
 	for _, q := range Quantities() {
-		r.row(&t, q.Name, q.Of)
+		r.row(&t, q.Name, q.told)
 	}
 	r.row(&t, "errors", func(run Run) float64 { return float64(run.Errors) })
 	for _, node := range r.nodes() {
@@ -144,6 +148,10 @@ func (r Report) means() table.Table {
 	t.Add(r.counted("runs that count", true)...)
 	t.Add(r.counted("void runs", false)...)
 	return t
+}
+
+func (r Report) tellsCPU() bool {
+	return slices.ContainsFunc(r.Runs, func(run Run) bool { return len(run.CPU) > 0 })
 }
 
 // cpus has a row a role.
@@ -263,7 +271,7 @@ func (r Report) all() table.Table {
 		cells := []string{fmt.Sprint(run.Pair + 1), run.Scheduler}
 		for _, q := range Quantities() {
 			cell := "-"
-			if v := q.Of(run); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			if v := q.told(run); !math.IsNaN(v) && !math.IsInf(v, 0) {
 				cell = number(v)
 			}
 			cells = append(cells, cell)
@@ -292,7 +300,7 @@ func (r Report) Chart() chart.Chart {
 	for _, s := range r.Schedulers {
 		series := chart.Series{Name: s, Style: chart.Dots}
 		for _, run := range r.Runs {
-			if run.Scheduler == s && run.counts() && run.Requests > 0 {
+			if run.Scheduler == s && run.counts() && run.Requests > 0 && run.total() > 0 {
 				series.Points = append(series.Points, chart.Point{X: run.total(), Y: run.Joules / float64(run.Requests)})
 			}
 		}

@@ -1,6 +1,7 @@
 package schedulers
 
 import (
+	"math"
 	"slices"
 )
 
@@ -47,6 +48,14 @@ type Quantity struct {
 	Name string
 	// Of is above 0 where the run tells it.
 	Of func(Run) float64
+}
+
+// told is NaN where the run does not tell it.
+func (q Quantity) told(r Run) float64 {
+	if v := q.Of(r); v > 0 {
+		return v
+	}
+	return math.NaN()
 }
 
 // Quantities are what schedulers are compared by, in the order of the report.

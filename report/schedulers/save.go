@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -19,6 +20,18 @@ type Outcome struct {
 // Outcome adds the ratios.
 func (r Report) Outcome() Outcome { return Outcome{r, r.Ratios()} }
 
+// WriteText writes the report's tables and words for a reader with so many columns.
+func (r Report) WriteText(w io.Writer, columns int) error {
+	for _, t := range r.Tables() {
+		if err := t.WriteText(w, columns); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintln(w, r.Words())
+	return err
+}
+
 // Names of the files that Save makes.
 const (
 	PageFile    = "report.md"
@@ -28,7 +41,10 @@ const (
 
 // tableFiles are those of Tables, in their order.
 func (r Report) tableFiles() []string {
-	names := []string{"means.csv", "cpu.csv"}
+	names := []string{"means.csv"}
+	if r.tellsCPU() {
+		names = append(names, "cpu.csv")
+	}
 	if len(r.Schedulers) > 1 {
 		names = append(names, "ratios.csv")
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -282,5 +283,61 @@ func TestReportIsStable(t *testing.T) {
 	var png bytes.Buffer
 	if err := r.Chart().WritePNG(&png); err != nil || png.Len() == 0 {
 		t.Errorf("a picture of %d bytes, error %v", png.Len(), err)
+	}
+}
+
+// Repeats count the verdicts of each quantity, and know the least and the most ratio; what
+// no run tells is "-", also in the tables of one comparison.
+func TestRepeats(t *testing.T) {
+	var r schedulers.Repeats
+	for _, b := range []float64{200, 101, 99} {
+		var runs []schedulers.Run
+		for pair := range 2 {
+			for s, joules := range map[string]float64{"a": 100, "b": b + float64(pair)} {
+				one := run(s, pair, joules)
+				one.CPU, one.Overhead = nil, 0
+				runs = append(runs, one)
+			}
+		}
+		r.Add(schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs})
+	}
+	tab := r.Table()
+	if !strings.Contains(tab.Title, "3 comparisons") || !strings.Contains(tab.Title, quality) {
+		t.Errorf("title %q", tab.Title)
+	}
+	rows := map[string][]string{}
+	for _, row := range tab.Rows {
+		rows[row[1]] = row
+	}
+	// √(200·201)/100 and √(99·100)/100.
+	if diff := cmp.Diff([]string{"b", schedulers.JoulesARequest, "2", "0", "1", "0", "0.995", "2.005"}, rows[schedulers.JoulesARequest]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"b", "scheduler and agents, J", "0", "0", "0", "3", "-", "-"}, rows["scheduler and agents, J"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	one := r.Comparisons[0].Report
+	text := written(t, one)
+	if strings.Contains(text, "by role") || !strings.Contains(text, "| scheduler and agents, J | - | - |") {
+		t.Errorf("of what no run tells:\n%s", text)
+	}
+	dir := t.TempDir()
+	if err := one.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"means.csv", "ratios.csv", "report.md", "runs.csv", "runs.json", "schedulers.png", "schedulers.svg"}, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	var screen bytes.Buffer
+	if err := one.WriteText(&screen, table.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.Words()+"\n") {
+		t.Errorf("error %v, on the screen:\n%s", err, screen.String())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ type MachineConfig struct {
 	Memory float64
 	// Group starts the pods' processes. It must not be closed before Run has returned.
 	Group *children.Group
-	// Child says what a pod's process is. It says a line once it is ready.
+	// Child says what a pod's process is. It says a line once it is ready; an IP:PORT there
+	// is the pod's address.
 	Child func(simnode.Pod) (children.Spec, error)
 	// Observer, if set, hears of each process, in order for one pod, before the API
 	// server does. It is called from several goroutines.
@@ -161,11 +163,20 @@ func (m *Machine) runPod(p simnode.Pod, emit func(simnode.Transition)) {
 	if line, err := process.Line(context.Background()); err == nil {
 		event.Ready = line
 		m.config.Observer(event)
-		emit(simnode.Transition{At: time.Now(), UID: p.UID, Phase: simnode.Running})
+		emit(simnode.Transition{At: time.Now(), UID: p.UID, Phase: simnode.Running, IP: ipOf(line)})
 	}
 	<-process.Done()
 	m.config.Observer(Event{Node: m.config.Name, UID: p.UID, Process: process, Ended: true})
 	m.ended(p.UID, process.Err(), emit)
+}
+
+// ipOf is the address of a process that says where it serves, else empty.
+func ipOf(line string) string {
+	at, err := netip.ParseAddrPort(line)
+	if err != nil {
+		return ""
+	}
+	return at.Addr().String()
 }
 
 // start starts a pod's process, unless the pod has been killed: then it is nil, as after

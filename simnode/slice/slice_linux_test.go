@@ -27,7 +27,7 @@ import (
 // The test binary is its own child.
 func TestMain(m *testing.M) {
 	children.Init(map[string]children.Role{
-		"generator": slice.Main, "wait": wait, "fail": fail, "end": end, "burn": burn,
+		"generator": slice.Main, "wait": wait, "fail": fail, "end": end, "burn": burn, "serve": serve,
 	})
 	os.Exit(m.Run())
 }
@@ -48,6 +48,13 @@ func fail(context.Context, []string, io.Reader, io.Writer) error { return errors
 func end(_ context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, "ready")
 	return nil
+}
+
+// serve says that it serves at an address.
+func serve(_ context.Context, args []string, in io.Reader, out io.Writer) error {
+	fmt.Fprintln(out, args[0])
+	_, err := io.Copy(io.Discard, in)
+	return err
 }
 
 // burn burns until its input ends.
@@ -442,6 +449,18 @@ func TestMachine(t *testing.T) {
 	}
 	if n := r.Pods(); n != 0 {
 		t.Errorf("%d pods after its end", n)
+	}
+}
+
+// A process that says where it serves gives its pod that address.
+func TestMachineAddresses(t *testing.T) {
+	r := newRig(t)
+	for text, ip := range map[string]string{"127.9.8.7:80": "127.9.8.7", "[::1]:80": "::1", "localhost:80": "", "127.9.8.7": "", "ready": ""} {
+		r.bind(t, text, "serve", text)
+		got := <-r.transitions
+		if got.Phase != simnode.Running || got.IP != ip {
+			t.Errorf("%s: %+v, want the address %q", text, got, ip)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(stderr)
 	flags.StringVar(&opts.root, "root", "../..", "directory of the repository")
 	flags.StringVar(&to, "to", "", "where the images go: layout:DIR, tar:FILE (absolute paths) or push:ADDRESS")
-	flags.StringVar(&only, "only", "", "these programs alone, comma-separated (all: "+strings.Join(names, ",")+")")
+	flags.StringVar(&only, "only", "", "these programs alone, comma-separated (all: "+strings.Join(names, ",")+"; and "+strings.Join(others, ",")+")")
 	flags.StringVar(&platforms, "platforms", "", "these platforms alone, comma-separated (default: linux/amd64,linux/arm64, of the scheduler this machine's architecture alone)")
 	flags.BoolVar(&all, "all", false, "both platforms of the scheduler too")
 	flags.StringVar(&tag, "tag", "dev", "tag of the images")
@@ -91,7 +91,7 @@ func choose(only, platforms string, all bool) ([]program, error) {
 	for _, name := range chosen {
 		p, known := programNamed(name)
 		if !known {
-			return nil, invalid("only", name, "no such program, there are "+strings.Join(names, ", "))
+			return nil, invalid("only", name, "no such program, there are "+strings.Join(slices.Concat(names, others), ", "))
 		}
 		if slices.ContainsFunc(programs, func(other program) bool { return other.name == p.name }) {
 			return nil, invalid("only", name, "named twice")

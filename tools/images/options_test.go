@@ -96,6 +96,20 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// What nothing that is installed runs is made where it is asked for.
+func TestAskedForAlone(t *testing.T) {
+	opts, err := parse([]string{"-to", "layout:/x", "-only", "social"}, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(opts.programs) != 1 || opts.programs[0].name != "spazio-social" || opts.programs[0].path != "github.com/spazio-scheduler/spazio/cmd/spazio-social" {
+		t.Errorf("%+v", opts.programs)
+	}
+	if _, err := os.Stat("../../cmd/spazio-social/main.go"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNames: the images are those that the chart names.
 func TestNames(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/chart/values.schema.json")

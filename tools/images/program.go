@@ -27,6 +27,9 @@ var names = []string{
 	"spazio-agent", "spazio-agent-kube", "spazio-aggregator", "spazio-certs", "spazio-profiler", scheduler, "spazio-testbed",
 }
 
+// others are made where they are asked for alone: nothing that is installed runs them.
+var others = []string{"spazio-social"}
+
 // supported are the platforms of an image.
 var supported = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
 
@@ -35,5 +38,5 @@ func programNamed(name string) (program, bool) {
 	if !strings.HasPrefix(name, "spazio-") {
 		name = "spazio-" + name
 	}
-	return program{name: name, path: path.Join(module, "cmd", name)}, slices.Contains(names, name)
+	return program{name: name, path: path.Join(module, "cmd", name)}, slices.Contains(slices.Concat(names, others), name)
 }

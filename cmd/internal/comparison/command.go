@@ -32,7 +32,12 @@ their own. The control plane and the scheduler are on the first slice.
 
 A scheduler is compared with the first by the ratio of each quantity, pair by pair, with
 its 95 % interval; one that holds 1 reads "no difference shown". A run in which the load
-was sent late is void and made again, twice at most. Nothing is left behind.`
+was sent late is void and made again, twice at most. Nothing is left behind.
+
+With --kubeconfig the cluster is one that is there, with Spazio and its agents' energy
+installed: the same application, of --image (program spazio-social), in the namespace
+spazio-compare, which is made and removed; joules are what the agents tell of their nodes.
+"compare role" prints the rights that this takes.`
 
 // flags are the command line.
 type flags struct {
@@ -41,6 +46,10 @@ type flags struct {
 	preset string
 	out    string
 	output string
+	repeat int
+
+	kubeconfig, context, image string
+	replace                    bool
 }
 
 // NewCommand returns the command compare.
@@ -53,14 +62,14 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
-	cmd.AddCommand(newComponents(), newGuests())
+	cmd.AddCommand(newComponents(), newGuests(), newRole())
 	return cmd
 }
 
 func (f *flags) bind(set *pflag.FlagSet) {
 	c := &f.config
 	d := compare.Config{}.WithDefaults(2)
-	set.StringSliceVar(&c.Schedulers, "schedulers", d.Schedulers, fmt.Sprintf("what to compare, the first with each other one, of %v; a name twice compares it with itself", slices.Sorted(maps.Keys(profiles))))
+	set.StringSliceVar(&c.Schedulers, "schedulers", d.Schedulers, fmt.Sprintf("what to compare, the first with each other one, of %v, or with --kubeconfig schedulerNames of the cluster; a name twice compares it with itself", slices.Sorted(maps.Keys(profiles))))
 	set.IntVar(&c.Runs, "runs", d.Runs, "runs of each scheduler")
 	set.DurationVar(&c.Duration, "duration", d.Duration, "how long a run is measured")
 	set.DurationVar(&c.WarmUp, "warm-up", d.WarmUp, "how long the load goes on before that")
@@ -77,6 +86,11 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.DurationVar(&c.Placing, "placing", d.Placing, "how long pods may take until all run; a run in which they take longer is void")
 	set.StringVar(&f.preset, "preset", "", "seed for the numbers of the thesis (one run of an hour, 2056 requests a second), as far as no flag says otherwise; empty for none")
 	set.StringVar(&f.out, "out", "", "directory for the report: report.md with its picture, runs.json and tables as CSV; empty for none")
+	set.IntVar(&f.repeat, "repeat", 1, "make the whole comparison so often, with one seed after the other, and count the verdicts")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "compare on this kubeconfig's cluster; empty for slices of this machine")
+	set.StringVar(&f.context, "context", "", "the kubeconfig's context, if not its current one")
+	set.StringVar(&f.image, "image", "", "image of the program spazio-social, which --kubeconfig needs; empty without it")
+	set.BoolVar(&f.replace, "replace", false, "remove first what an earlier comparison has left in the cluster (with --kubeconfig)")
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 }
 
@@ -86,7 +100,10 @@ var errInterrupted = errors.New("interrupted")
 // resolve turns flags into a configuration of a machine with so many CPUs.
 func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 	c := f.config
-	if err := valid(set, f.output, "runs", "duration", "warm-up", "rate", "connections", "kill-every", "replicas", "most-late", "placing"); err != nil {
+	if err := valid(set, f.output, "runs", "duration", "warm-up", "rate", "connections", "kill-every", "replicas", "most-late", "placing", "repeat"); err != nil {
+		return c, err
+	}
+	if err := f.where(set); err != nil {
 		return c, err
 	}
 	switch f.preset {
@@ -97,7 +114,7 @@ func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 		return c, fmt.Errorf("--preset: %q is not seed", f.preset)
 	}
 	for _, s := range c.Schedulers {
-		if _, ok := profiles[s]; !ok {
+		if _, ok := profiles[s]; !ok && f.kubeconfig == "" {
 			return c, fmt.Errorf("--schedulers: %q is none of %v", s, slices.Sorted(maps.Keys(profiles)))
 		}
 	}
@@ -110,6 +127,25 @@ func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 	c.NoKill = c.Kill == 0
 	return c, c.WithDefaults(cpus).Validate(cpus)
 }
+
+// where refuses flags that mean nothing where the comparison is made.
+func (f *flags) where(set *pflag.FlagSet) error {
+	without, text := []string{"slices", "topology", "repeat"}, "means nothing with --kubeconfig"
+	if f.kubeconfig == "" {
+		without, text = []string{"image", "context", "replace"}, "means nothing without --kubeconfig"
+	}
+	for _, name := range without {
+		if set.Changed(name) {
+			return fmt.Errorf("--%s %s", name, text)
+		}
+	}
+	if f.kubeconfig != "" && f.image == "" {
+		return fmt.Errorf("--image: %w", errNoImage)
+	}
+	return nil
+}
+
+var errNoImage = errors.New("--kubeconfig takes one")
 
 // preset takes the thesis's numbers where no flag is given.
 func preset(c compare.Config, set *pflag.FlagSet) compare.Config {
@@ -129,7 +165,7 @@ func preset(c compare.Config, set *pflag.FlagSet) compare.Config {
 
 func (f *flags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.Writer) error {
 	cpus, err := children.CPUs()
-	if err != nil {
+	if err != nil && f.kubeconfig == "" {
 		return err
 	}
 	c, err := f.resolve(set, len(cpus))
@@ -141,32 +177,34 @@ func (f *flags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.W
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	r, err := compare.Embedded(ctx, c, progress(stderr))
-	switch {
-	case ctx.Err() != nil:
-		return errInterrupted
-	case err != nil && !errors.Is(err, compare.ErrVoid):
-		return err
+	if f.kubeconfig != "" {
+		return f.outcome(ctx, stdout, func() (schedulers.Report, error) { return f.cluster(ctx, c, stderr) })
 	}
-	return errors.Join(f.write(stdout, r), err)
+	if f.repeat > 1 {
+		return f.repeated(ctx, c, stdout, stderr)
+	}
+	return f.outcome(ctx, stdout, func() (schedulers.Report, error) { return compare.Embedded(ctx, c, progress(stderr)) })
 }
 
-// write prints the report, and saves it.
-func (f *flags) write(w io.Writer, r schedulers.Report) error {
+// outcome prints the report of a comparison, and saves it.
+func (f *flags) outcome(ctx context.Context, stdout io.Writer, of func() (schedulers.Report, error)) error {
+	r, err := of()
+	switch {
+	case ctx.Err() != nil:
+		if errors.Is(err, compare.ErrLeft) {
+			return errors.Join(errInterrupted, err)
+		}
+		return errInterrupted
+	case err != nil && !errors.Is(err, compare.ErrVoid):
+		return refused(err)
+	}
 	if f.out != "" {
 		if err := r.Save(f.out); err != nil {
 			return err
 		}
 	}
 	if f.output == "json" {
-		return writeJSON(w, r.Outcome())
+		return errors.Join(writeJSON(stdout, r.Outcome()), err)
 	}
-	for _, t := range r.Tables() {
-		if err := t.WriteText(w, table.Terminal); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	_, err := fmt.Fprintln(w, r.Words())
-	return err
+	return errors.Join(r.WriteText(stdout, table.Terminal), err)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
@@ -75,31 +74,11 @@ func scheduler(ctx context.Context, args []string, _ io.Reader, out io.Writer) e
 	defer waiting.Wait()
 	defer cancel()
 	waiting.Go(func() {
-		if heardOf(ctx, hub, nodes) {
+		if hub.AwaitFresh(ctx, nodes) == nil {
 			fmt.Fprintln(out, "ready")
 		}
 	})
 	return s.Run(ctx)
-}
-
-// heardOf waits until so many nodes have reported.
-func heardOf(ctx context.Context, hub *plugin.Hub, nodes int) bool {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for fresh := 0; fresh < nodes; {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker.C:
-		}
-		fresh = 0
-		for _, n := range hub.Snapshot() {
-			if n.Signal == "fresh" {
-				fresh++
-			}
-		}
-	}
-	return true
 }
 
 // main is a program as a role. Why it fails it says itself.

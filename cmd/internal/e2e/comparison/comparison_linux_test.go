@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag is of all of them
 	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/simnode/children"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVariable) == "demo" {
 		command.Main(demo.Main)
 	}
+	children.Init(containers)
 	os.Exit(m.Run())
 }
 

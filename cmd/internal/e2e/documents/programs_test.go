@@ -23,6 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/profilerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/sociald"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/cmd/internal/testbedd"
 )
@@ -49,6 +50,7 @@ var programs = map[string]program{
 	"spazio-power":      {powerd.NewCommand, powerd.Main},
 	"spazio-profiler":   {profilerd.NewCommand, profilerd.Main},
 	"spazio-scheduler":  {schedulerd.NewCommand, schedulerd.Main},
+	"spazio-social":     {sociald.NewCommand, sociald.Main},
 	"spazio-testbed":    {testbedd.NewCommand, testbedd.Main},
 }
 

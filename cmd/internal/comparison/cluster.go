@@ -1,0 +1,69 @@
+package comparison
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
+	"github.com/spazio-scheduler/spazio/compare"
+	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/report/table"
+)
+
+// cluster compares on the kubeconfig's.
+func (f *flags) cluster(ctx context.Context, c compare.Config, stderr io.Writer) (schedulers.Report, error) {
+	config, _, err := debugsource.Cluster(f.kubeconfig, f.context)
+	if err != nil {
+		return schedulers.Report{}, err
+	}
+	return compare.Cluster(ctx, compare.ClusterConfig{Config: c, Rest: config, Image: f.image, Replace: f.replace}, progress(stderr))
+}
+
+// newRole returns the command compare role.
+func newRole() *cobra.Command {
+	return &cobra.Command{
+		Use: "role", Short: "Print the ClusterRole that a comparison on a cluster takes", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := yaml.Marshal(compare.Role())
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+}
+
+// repeated makes comparisons on one control plane and counts their verdicts.
+func (f *flags) repeated(ctx context.Context, c compare.Config, stdout, stderr io.Writer) error {
+	var all schedulers.Repeats
+	err := compare.Repeated(ctx, c, f.repeat, progress(stderr), func(r schedulers.Report, err error) error {
+		if err != nil {
+			fmt.Fprintln(stderr, err)
+		}
+		fmt.Fprintln(stderr, r.Words())
+		all.Add(r)
+		if f.out == "" {
+			return nil
+		}
+		dir := filepath.Join(f.out, strconv.Itoa(len(all.Comparisons)))
+		return errors.Join(os.MkdirAll(dir, 0o755), r.Save(dir))
+	})
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return refused(err)
+	case f.output == "json":
+		return writeJSON(stdout, all)
+	}
+	return all.Table().WriteText(stdout, table.Terminal)
+}

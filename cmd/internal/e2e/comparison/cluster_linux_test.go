@@ -1,0 +1,170 @@
+package comparison
+
+import (
+	"encoding/json"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/compare"
+	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+)
+
+// onCluster is small on a cluster.
+func onCluster(kubeconfig string, more ...string) []string {
+	return append([]string{
+		"compare", "--kubeconfig=" + kubeconfig, "--image=spazio-social", "--schedulers=default-scheduler,spazio", "--runs=1",
+		"--duration=4s", "--warm-up=1s", "--kill=2", "--kill-every=1s", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json",
+	}, more...)
+}
+
+// A comparison on a cluster, by a user with its role alone; who may not, what is in the
+// way, and what a killed one leaves.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const user = "comparer"
+	kubeconfig := r.kubeconfig(t, user)
+	refused := func(t *testing.T, code int, want string, more ...string) {
+		t.Helper()
+		tr := start(t, onCluster(kubeconfig, more...)...)
+		if got := tr.end(t); got != code || !strings.Contains(tr.said.String(), want) {
+			t.Errorf("exit code %d, want %d and %q:\n%s", got, code, want, tr.said.String())
+		}
+	}
+	refused(t, command.ExitFailure, "there is no right to list nodes")
+	r.permit(t, user)
+	r.isGone(t)
+
+	t.Run("two schedulers", func(t *testing.T) { r.compare(t, kubeconfig) })
+	t.Run("no such scheduler", func(t *testing.T) {
+		refused(t, command.ExitFailure, "no such scheduler places pods: nobody", "--schedulers=nobody", "--placing=2s")
+		r.isGone(t)
+	})
+	t.Run("a node of unknown power", func(t *testing.T) {
+		if err := simnode.Register(t.Context(), r.client, simnode.NodeSpec{Name: "bare", Cores: 1, Memory: 1 << 30}); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, command.ExitFailure, "bare: no power is known")
+		r.isGone(t)
+		if err := r.client.CoreV1().Nodes().Delete(t.Context(), "bare", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("another's namespace", func(t *testing.T) {
+		namespaces := r.client.CoreV1().Namespaces()
+		others := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: compare.Namespace}}
+		if _, err := namespaces.Create(t.Context(), others, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, command.ExitFailure, "is not a comparison's", "--replace")
+		if _, err := namespaces.Get(t.Context(), compare.Namespace, metav1.GetOptions{}); err != nil {
+			t.Errorf("another's namespace: %v", err)
+		}
+		if err := namespaces.Delete(t.Context(), compare.Namespace, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.vanishes(t)
+	})
+	t.Run("interrupted", func(t *testing.T) {
+		r.midst(t, kubeconfig, syscall.SIGINT)
+		r.isGone(t)
+	})
+	t.Run("killed", func(t *testing.T) {
+		r.midst(t, kubeconfig, syscall.SIGKILL)
+		refused(t, command.ExitFailure, "which is under way or was killed")
+		tr := start(t, onCluster(kubeconfig, "--replace", "--schedulers=default-scheduler")...)
+		if code := tr.end(t); code != command.ExitOK {
+			t.Errorf("exit code %d:\n%s", code, tr.said.String())
+		}
+		r.isGone(t)
+	})
+}
+
+// compare holds the runs to what is possible: of 4 s with 20 requests a second, on nodes of
+// 10 W to 40 W, and nine pods, two of which are killed thrice.
+func (r *rig) compare(t *testing.T, kubeconfig string) {
+	tr := start(t, onCluster(kubeconfig)...)
+	if code := tr.end(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	}
+	r.isGone(t)
+	var of schedulers.Outcome
+	if err := json.Unmarshal(tr.stdout.Bytes(), &of); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	if len(of.Runs) != 2 || of.Runs[0].Scheduler != "default-scheduler" || of.Runs[1].Scheduler != "spazio" {
+		t.Fatalf("runs %+v", of.Runs)
+	}
+	if of.Quality != "power that the nodes' agents call measured" {
+		t.Errorf("joules are %q", of.Quality)
+	}
+	t.Logf("%s%+v", tr.said.String(), of.Runs)
+	nodes := float64(len(r.nodes))
+	for _, run := range of.Runs {
+		if run.Void != "" { // an agent may not have had its turn on a busy machine
+			t.Logf("void: %s", run.Void)
+			continue
+		}
+		if run.Requests+run.Errors != 80 || run.Requests == 0 || !(0 < run.P50 && run.P50 <= run.P99 && run.P99 <= run.P999) {
+			t.Errorf("%+v", run)
+		}
+		if run.Joules < 10*nodes*run.Seconds*.9 || run.Joules > 40*nodes*run.Seconds*1.1 {
+			t.Errorf("%s: %v J in %v s", run.Scheduler, run.Joules, run.Seconds)
+		}
+		pods := 0.
+		for _, n := range run.Pods {
+			pods += n
+		}
+		if pods < 9-6 || pods > 9+6 || run.Bound < 9 || run.Bound > 9+6 || run.Bind <= 0 || len(run.Pods) != len(r.nodes) {
+			t.Errorf("%s: pods %v, %d bound after %v s", run.Scheduler, run.Pods, run.Bound, run.Bind)
+		}
+	}
+}
+
+// midst ends a comparison in the midst of it.
+func (r *rig) midst(t *testing.T, kubeconfig string, by syscall.Signal) {
+	t.Helper()
+	tr := start(t, onCluster(kubeconfig, "--duration=10m")...)
+	tr.waitFor(t, "run 1 of 2")
+	simnodetest.Eventually(t, "pods of it run", func() (bool, any) {
+		pods, err := r.client.CoreV1().Pods(compare.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
+		if err != nil {
+			return false, err
+		}
+		return len(pods.Items) >= 5, len(pods.Items)
+	})
+	if err := tr.cmd.Process.Signal(by); err != nil {
+		t.Fatal(err)
+	}
+	if code := tr.end(t); by == syscall.SIGINT && (code != command.ExitFailure || !strings.Contains(tr.said.String(), "interrupted")) {
+		t.Errorf("exit code %d:\n%s", code, tr.said.String())
+	}
+}
+
+// isGone fails unless nothing is left: a namespace goes when all in it has.
+func (r *rig) isGone(t *testing.T) {
+	t.Helper()
+	if _, err := r.client.CoreV1().Namespaces().Get(t.Context(), compare.Namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace is there: %v", err)
+	}
+	pods, err := r.client.CoreV1().Pods(compare.Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) > 0 {
+		t.Errorf("%d pods are there, error %v", len(pods.Items), err)
+	}
+}
+
+func (r *rig) vanishes(t *testing.T) {
+	t.Helper()
+	simnodetest.Eventually(t, "the namespace is gone", func() (bool, any) {
+		_, err := r.client.CoreV1().Namespaces().Get(t.Context(), compare.Namespace, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), err
+	})
+}
