@@ -8,6 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/profiler"
 	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
@@ -88,7 +89,7 @@ func (r Result) WriteText(w io.Writer) error {
 	if err := t.WriteText(w, table.Terminal); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, strings.Join(table.Wrap(r.sentence(), table.Terminal), "\n")+"\n")
+	_, err := io.WriteString(w, strings.Join(text.Wrap(r.sentence(), table.Terminal), "\n")+"\n")
 	return err
 }
 

@@ -8,9 +8,10 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // Size says how many columns and lines a terminal has at the moment.
@@ -76,18 +77,11 @@ func (s *Screen) Draw(render func(height int) []string) {
 	}
 	s.home(&b)
 	for _, line := range lines {
-		b.WriteString(cut(line, width) + clearLine + "\n")
+		b.WriteString(text.Cut(text.Plain(line), width) + clearLine + "\n")
 	}
 	b.WriteString(clearBelow)
 	s.drawn = len(lines)
 	_, _ = io.WriteString(s.out, b.String())
-}
-
-func cut(line string, width int) string {
-	if utf8.RuneCountInString(line) <= width {
-		return line
-	}
-	return string([]rune(line)[:max(width, 0)])
 }
 
 // home moves to the first line of the frame.

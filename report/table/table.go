@@ -7,7 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // Terminal is the width that text is written for unless somebody asks for more.
@@ -51,11 +52,12 @@ const between = 2 // blanks between columns
 
 // WriteText writes the title and the rows in columns, no line longer than width
 // as far as that goes: the widest columns are made narrower, and their cells
-// continue on the next line. A width of 0 is no bound.
+// continue on the next line. A width of 0 is no bound. What would move a terminal's
+// cursor is replaced, see text.Plain.
 func (t Table) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
 	if t.Title != "" {
-		for _, line := range Wrap(t.Title, width) {
+		for _, line := range text.Wrap(text.Plain(t.Title), width) {
 			b.WriteString(line + "\n")
 		}
 	}
@@ -94,10 +96,10 @@ func (t Table) fit(width int) []int {
 	for i, name := range t.Header {
 		for _, row := range t.Rows {
 			if i < len(row) {
-				cells[i] = max(cells[i], utf8.RuneCountInString(row[i]))
+				cells[i] = max(cells[i], text.Width(text.Plain(row[i])))
 			}
 		}
-		widths[i] = max(cells[i], utf8.RuneCountInString(name))
+		widths[i] = max(cells[i], text.Width(name))
 		cells[i] = max(cells[i], min(widths[i], longestPart(name)))
 	}
 	if width > 0 {
@@ -124,73 +126,37 @@ func narrow(widths, least []int, width int) {
 	}
 }
 
-// longestPart is the length of the longest part that Wrap does not break.
+// longestPart is the width of the longest part that text.Wrap does not break.
 func longestPart(name string) int {
 	longest, length := 0, 0
 	for _, r := range name {
-		if length++; r == ' ' {
+		if length += text.RuneWidth(r); r == ' ' {
 			length = 0
 		}
 		longest = max(longest, length)
-		if breaks(r) {
+		if strings.ContainsRune(text.Breaks, r) {
 			length = 0
 		}
 	}
 	return longest
 }
 
-// breaks says that a line may end after a letter.
-func breaks(r rune) bool { return r == '/' || r == '_' || r == ',' }
-
 func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
 	cells := make([][]string, len(widths))
 	height := 1
 	for i := range min(len(row), len(widths)) {
-		cells[i] = Wrap(row[i], widths[i])
+		cells[i] = text.Wrap(text.Plain(row[i]), widths[i])
 		height = max(height, len(cells[i]))
 	}
 	for k := range height {
 		var line strings.Builder
 		for i, lines := range cells {
-			text := ""
+			cell := ""
 			if k < len(lines) {
-				text = lines[k]
+				cell = lines[k]
 			}
-			pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text)))
-			if i < len(t.Right) && t.Right[i] {
-				text = pad + text
-			} else {
-				text += pad
-			}
-			line.WriteString(text + strings.Repeat(" ", between))
+			line.WriteString(text.Pad(cell, widths[i], i < len(t.Right) && t.Right[i]) + strings.Repeat(" ", between))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
-}
-
-// Wrap breaks a text into lines of at most width letters, at blanks, else after one
-// of /_, where there are any; a width of 0 is no bound.
-func Wrap(text string, width int) []string {
-	var lines []string
-	rest := []rune(text)
-	for width > 0 && len(rest) > width {
-		end := lineEnd(rest, width)
-		lines = append(lines, strings.TrimRight(string(rest[:end]), " "))
-		rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
-	}
-	return append(lines, string(rest))
-}
-
-// lineEnd is where the first line of a text longer than width ends.
-func lineEnd(text []rune, width int) int {
-	part := width
-	for i := width; i > 0; i-- {
-		if text[i] == ' ' {
-			return i
-		}
-		if part == width && breaks(text[i-1]) {
-			part = i
-		}
-	}
-	return part
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/report"
 	"github.com/spazio-scheduler/spazio/report/replay"
-	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // ErrDiffers says that --verify found a report that differs.
@@ -41,7 +41,7 @@ what the reports would have been with other options, and with --plot it draws
 the signal, the channels, the pods and the estimates.
 
 The options of --set are
-` + strings.Join(table.Wrap(strings.Join(replay.Names(), ", "), 78), "\n") + `.
+` + strings.Join(text.Wrap(strings.Join(replay.Names(), ", "), 78), "\n") + `.
 estimator, rule, caution, allowance, block and half-life are short for
 estimator.method, avail.rule, avail.caution, avail.allowance, model.block and
 model.half-life.

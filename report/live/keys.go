@@ -1,0 +1,126 @@
+package live
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Key is what a person presses: a letter, or one of the constants here, which are none.
+type Key rune
+
+// Keys that are no letters.
+const (
+	Up Key = -1 - iota
+	Down
+	Left
+	Right
+	PageUp
+	PageDown
+	Home
+	End
+	Enter
+	Escape
+	Backspace
+	Tab
+	// Interrupt is Ctrl-C, Suspend Ctrl-Z, Repaint Ctrl-L.
+	Interrupt
+	Suspend
+	Repaint
+)
+
+// controls are the keys that a terminal sends as one byte.
+var controls = map[byte]Key{
+	'\r': Enter, '\n': Enter, '\t': Tab, 0x7f: Backspace, 0x08: Backspace, 0x03: Interrupt, 0x0c: Repaint, 0x1a: Suspend,
+}
+
+// sequences are those that it sends after an escape, by what ends them.
+var sequences = map[string]Key{
+	"[A": Up, "[B": Down, "[C": Right, "[D": Left, "[H": Home, "[F": End,
+	"OA": Up, "OB": Down, "OC": Right, "OD": Left, "OH": Home, "OF": End,
+	"[1~": Home, "[7~": Home, "[4~": End, "[8~": End, "[5~": PageUp, "[6~": PageDown,
+}
+
+// longestSequence is more than any terminal sends for a key.
+const longestSequence = 32
+
+// parameters are the bytes that stand before what ends a sequence.
+const parameters = "0123456789:;<=>? !\"#$%&'()*+,-./"
+
+// Decoder makes keys of what a terminal sends, in whatever pieces that comes. What means
+// no key is left out. The zero value is ready; a Decoder is for one goroutine.
+type Decoder struct{ rest []byte }
+
+// Feed returns the keys that are complete with p.
+func (d *Decoder) Feed(p []byte) []Key {
+	d.rest = append(d.rest, p...)
+	var keys []Key
+	for len(d.rest) > 0 {
+		key, n := first(d.rest)
+		if n == 0 {
+			break
+		}
+		if key != 0 {
+			keys = append(keys, key)
+		}
+		d.rest = d.rest[n:]
+	}
+	return keys
+}
+
+// Pending says that something has come which more may follow, as an escape.
+func (d *Decoder) Pending() bool { return len(d.rest) > 0 }
+
+// Flush returns the key that is pending when nothing follows: an escape alone is one.
+func (d *Decoder) Flush() []Key {
+	alone := len(d.rest) == 1 && d.rest[0] == escape
+	d.rest = d.rest[:0]
+	if alone {
+		return []Key{Escape}
+	}
+	return nil
+}
+
+const escape = 0x1b
+
+// first returns the first key, 0 for none, and of how many bytes; 0 for one that is not
+// complete.
+func first(p []byte) (Key, int) {
+	switch key, control := controls[p[0]]; {
+	case p[0] == escape:
+		return sequence(p)
+	case control:
+		return key, 1
+	case p[0] < ' ':
+		return 0, 1
+	case !utf8.FullRune(p):
+		return 0, 0
+	}
+	r, n := utf8.DecodeRune(p)
+	if r == utf8.RuneError {
+		return 0, n
+	}
+	return Key(r), n
+}
+
+// sequence is first for what begins with an escape.
+func sequence(p []byte) (Key, int) {
+	switch {
+	case len(p) == 1:
+		return 0, 0
+	case p[1] == escape:
+		return Escape, 1
+	case p[1] != '[' && p[1] != 'O':
+		return 0, 2 // a letter with Alt
+	}
+	from := 2
+	if most := p[2:min(len(p), longestSequence)]; p[1] == '[' {
+		from += len(most) - len(bytes.TrimLeft(most, parameters))
+	}
+	switch {
+	case from == longestSequence:
+		return 0, from
+	case from == len(p):
+		return 0, 0
+	}
+	return sequences[string(p[1:from+1])], from + 1
+}

@@ -1,0 +1,57 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Control sequences of a terminal.
+const (
+	// enter goes to a screen of its own, without cursor and without breaking lines that
+	// a terminal takes for longer than they were counted; leave comes back.
+	enter     = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+	leave     = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+	clear     = "\x1b[0m\x1b[2J"
+	clearRest = "\x1b[K"
+	moveFmt   = "\x1b[%d;1H"
+)
+
+// styles are what begins them; normal ends each.
+var styles = [...]string{Normal: "", Bold: "\x1b[1m", Reversed: "\x1b[7m"}
+
+const normal = "\x1b[0m"
+
+// Painter knows what a terminal shows. The zero value knows of nothing. It is for one
+// goroutine.
+type Painter struct {
+	shown []Line
+	known bool
+}
+
+// Paint returns what has to be written for a terminal to show lines: of those that it
+// shows nothing.
+func (p *Painter) Paint(lines []Line) string {
+	var b strings.Builder
+	if !p.known || len(lines) != len(p.shown) {
+		b.WriteString(clear)
+		p.shown, p.known = make([]Line, len(lines)), true
+	}
+	for i, line := range lines {
+		if line == p.shown[i] {
+			continue
+		}
+		// Cleared before it is written: after a full line the cursor is on its last letter.
+		fmt.Fprintf(&b, moveFmt, i+1)
+		style := styles[line.Style]
+		b.WriteString(clearRest + style + line.Text)
+		if style != "" {
+			b.WriteString(normal)
+		}
+	}
+	p.shown = slices.Clone(lines)
+	return b.String()
+}
+
+// Forget has the next Paint write all.
+func (p *Painter) Forget() { p.known = false }

@@ -1,0 +1,136 @@
+// Package text measures, cuts and cleans what is written on a terminal, in the columns
+// that it takes there: two for a letter of a Chinese, Japanese or Korean script and for
+// most emoji, none for an accent that stands on the letter before it.
+package text
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// Width is the number of columns that a text takes, control characters counted as one
+// each, as Plain writes them.
+func Width(s string) int {
+	columns := 0
+	for _, r := range s {
+		columns += RuneWidth(r)
+	}
+	return columns
+}
+
+// RuneWidth is the number of columns that a letter takes: 0, 1 or 2.
+func RuneWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1 // nothing below is an accent by itself, or wide
+	case unicode.In(r, unicode.Mn, unicode.Me) || joins(r):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// joins says of the two invisible letters that scripts need that they are such.
+func joins(r rune) bool { return r == '\u200c' || r == '\u200d' }
+
+// Plain is a text in which nothing moves a terminal's cursor, changes its colours or the
+// direction of writing: breaks and tabs become blanks, other characters that are not
+// printed, and bytes that are no UTF-8, U+FFFD.
+func Plain(s string) string {
+	clean := func(r rune) bool { return r >= ' ' && r < 0x7f }
+	if !strings.ContainsFunc(s, func(r rune) bool { return !clean(r) }) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case unicode.IsPrint(r) || unicode.In(r, unicode.Mn, unicode.Me) || joins(r):
+			return r
+		case unicode.Is(unicode.Zs, r):
+			return ' '
+		}
+		return utf8.RuneError
+	}, s)
+}
+
+// Cut is the part of a text that columns hold, the whole if it fits.
+func Cut(s string, columns int) string {
+	taken := 0
+	for i, r := range s {
+		if taken += RuneWidth(r); taken > columns {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// Shorten is Cut with an ellipsis in the place of what is cut off.
+func Shorten(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	if columns < 1 {
+		return ""
+	}
+	return Cut(s, columns-1) + "…"
+}
+
+// Pad fills a text up with blanks, before it where it is aligned to the right.
+func Pad(s string, columns int, right bool) string {
+	blanks := strings.Repeat(" ", max(0, columns-Width(s)))
+	if right {
+		return blanks + s
+	}
+	return s + blanks
+}
+
+// Wrap breaks a text into lines of at most so many columns, at blanks, else after one of
+// /_, where there are any; 0 is no bound. A letter that is wider than a line has it to
+// itself.
+func Wrap(s string, columns int) []string {
+	var lines []string
+	for columns > 0 && Width(s) > columns {
+		end := lineEnd(s, columns)
+		if end == len(s) {
+			break
+		}
+		lines = append(lines, strings.TrimRight(s[:end], " "))
+		s = strings.TrimLeft(s[end:], " ")
+	}
+	return append(lines, s)
+}
+
+// lineEnd is where the first line of a text that is too long ends.
+func lineEnd(s string, columns int) int {
+	fits := len(Cut(s, columns))
+	if fits == 0 {
+		_, fits = utf8.DecodeRuneInString(s)
+	}
+	if blank := strings.LastIndexByte(s[:min(fits+1, len(s))], ' '); blank > 0 {
+		return blank
+	}
+	if part := strings.LastIndexAny(s[:fits], Breaks); part >= 0 {
+		return part + 1
+	}
+	return fits
+}
+
+// Breaks are the letters, besides blanks, after which a line may end.
+const Breaks = "/_,"
+
+// Count says how many there are of a thing that makes its plural by an s, as in "1 node"
+// and "2 nodes".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
