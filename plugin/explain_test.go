@@ -136,6 +136,39 @@ func TestHandlerExplains(t *testing.T) {
 	}
 }
 
+// TestExplainsNodes with the pods that are on them.
+func TestExplainsNodes(t *testing.T) {
+	c := newCluster(t, setup{nodes: 2})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4.5, Limiting: "cpu", Absorbed: keys(1, 2)})
+	on := func(node int, phase v1.PodPhase) func(*v1.Pod) {
+		return func(p *v1.Pod) { p.Spec.NodeName, p.Status.Phase = nodeName(node), phase }
+	}
+	c.arrive(newPod(0, ours, on(0, v1.PodPending)), newPod(1, ours, on(0, v1.PodRunning)), newPod(2, ours, on(0, v1.PodSucceeded)), newPod(3, ours, on(1, v1.PodRunning)), newPod(4, ours))
+	get := func(node string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		c.hub.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, plugin.DebugPath+"?node="+url.QueryEscape(node), nil))
+		return w
+	}
+	w := get(nodeName(0))
+	var got plugin.NodeExplanation
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatalf("%v in %s", err, w.Body)
+	}
+	var pods []string
+	for _, p := range got.Pods {
+		pods = append(pods, p.Pod+" "+p.State+" "+string(p.Phase))
+	}
+	if diff := cmp.Diff([]string{"default/pod-0 in flight Pending", "default/pod-1 counted Running"}, pods); diff != "" || got.Avail != 4.5 || got.Node != nodeName(0) {
+		t.Errorf("%+v (-want +got):\n%s", got, diff)
+	}
+	if w := get("nobody"); w.Code != http.StatusNotFound {
+		t.Errorf("an unknown node: %d %s", w.Code, w.Body)
+	}
+	if _, err := plugin.NewHub(plugin.HubOptions{}).ExplainNode("a"); !errors.Is(err, plugin.ErrNotStarted) {
+		t.Errorf("before its start: %v", err)
+	}
+}
+
 func TestNode(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4})

@@ -192,7 +192,8 @@ type Status struct {
 const DebugPath = "/debug/spazio"
 
 // Handler answers GET with a Status as JSON, and GET ?pod=NAMESPACE/NAME (or
-// UID) with the pod's Explanation, or 404 for a pod that does not exist.
+// UID) with the pod's Explanation, GET ?node=NAME with the node's NodeExplanation, or 404
+// for a pod or a node that does not exist.
 func (h *Hub) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -200,21 +201,30 @@ func (h *Hub) Handler() http.Handler {
 			http.Error(w, "only GET", http.StatusMethodNotAllowed)
 			return
 		}
-		if name := r.URL.Query().Get("pod"); name != "" {
-			explanation, err := h.Explain(name)
-			if err != nil {
-				code := http.StatusServiceUnavailable
-				if errors.Is(err, ErrUnknownPod) {
-					code = http.StatusNotFound
-				}
-				http.Error(w, err.Error(), code)
-				return
-			}
-			answer(w, r, explanation)
-			return
+		query := r.URL.Query()
+		switch pod, node := query.Get("pod"), query.Get("node"); {
+		case pod != "":
+			e, err := h.Explain(pod)
+			answerOr(w, r, e, err)
+		case node != "":
+			e, err := h.ExplainNode(node)
+			answerOr(w, r, e, err)
+		default:
+			answer(w, r, h.status())
 		}
-		answer(w, r, h.status())
 	})
+}
+
+// answerOr answers with what there is, or says why there is nothing.
+func answerOr(w http.ResponseWriter, r *http.Request, what any, err error) {
+	switch {
+	case err == nil:
+		answer(w, r, what)
+	case errors.Is(err, ErrUnknownPod) || errors.Is(err, ErrUnknownNode):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	default:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
 }
 
 func answer(w http.ResponseWriter, r *http.Request, what any) {

@@ -100,6 +100,21 @@ c|-|-|1.0|-|-|admitted|-|-|-|
 	}
 }
 
+func TestPodTable(t *testing.T) {
+	created := time.Date(2026, 11, 23, 7, 43, 28, 0, time.UTC)
+	e := plugin.NodeExplanation{Pods: []plugin.NodePod{{Pod: "shop/cart", State: "counted", Phase: "Running", Profile: "spazio", Created: created}}}
+	want := `1 pod bound to it
+POD|STATE|PHASE|PROFILE|CREATED
+shop/cart|counted|Running|spazio|2026-11-23T07:43:28Z
+||||`
+	if diff := cmp.Diff(want, lines(e.PodTable())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := (plugin.NodeExplanation{}).PodTable().Title; got != "0 pods bound to it" {
+		t.Error(got)
+	}
+}
+
 // names are those of nodes, in their order.
 func names(nodes []plugin.NodeState) string {
 	var all []string

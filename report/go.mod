@@ -4,14 +4,12 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
+	golang.org/x/sys v0.40.0
 	golang.org/x/term v0.39.0
 	gonum.org/v1/plot v0.17.0
 )
 
-require (
-	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
-	golang.org/x/sys v0.40.0 // indirect
-)
+require github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
@@ -31,7 +29,7 @@ require (
 	github.com/spazio-scheduler/spazio/sim v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	golang.org/x/image v0.30.0 // indirect
-	golang.org/x/text v0.33.0 // indirect
+	golang.org/x/text v0.33.0
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
 

@@ -62,8 +62,12 @@ func (m *Model) page() int { return max(m.height-len(m.above())-1, 1) }
 // above are the lines above the rows.
 func (m *Model) above() []Line {
 	var lines []Line
-	for _, head := range m.frame.Head[:min(len(m.frame.Head), headMost)] {
-		lines = append(lines, Line{Text: head})
+	head := slices.Clone(m.frame.Head)
+	if p := m.place(); p != nil && m.frame.Sheets[m.sheet].Title != "" {
+		head = append(head, strings.Split(strings.Trim(m.frame.Sheets[m.sheet].Title, "\n"), "\n")...)
+	}
+	for _, words := range head[:min(len(head), headMost)] {
+		lines = append(lines, Line{Text: words})
 	}
 	lines = append(lines, m.state())
 	if p := m.place(); p != nil && m.detail == nil {
@@ -133,10 +137,11 @@ func (p *place) widen(t table.Table) {
 	}
 }
 
-// narrowest is as narrow as a column is made so that all are seen.
+// narrowest is as narrow as a column is made so that more are seen.
 const narrowest = 8
 
-// fit returns the columns' widths on a screen: the widest give way.
+// fit returns the columns' widths on a screen: the widest give way, the name only beyond a
+// third of it.
 func (p *place) fit(width int) []int {
 	widths := slices.Clone(p.widths)
 	all := -between
@@ -144,13 +149,13 @@ func (p *place) fit(width int) []int {
 		all += w + between
 	}
 	for ; all > width; all-- {
-		widest := 0
+		widest := -1
 		for i, w := range widths {
-			if w > widths[widest] {
+			if w > narrowest && (i > 0 || w > width/3) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if len(widths) == 0 || widths[widest] <= narrowest {
+		if widest < 0 {
 			break
 		}
 		widths[widest]--

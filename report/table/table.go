@@ -57,8 +57,8 @@ const between = 2 // blanks between columns
 func (t Table) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
 	if t.Title != "" {
-		for _, line := range text.Wrap(text.Plain(t.Title), width) {
-			b.WriteString(line + "\n")
+		for line := range strings.SplitSeq(t.Title, "\n") {
+			b.WriteString(strings.Join(text.Wrap(text.Plain(line), width), "\n") + "\n")
 		}
 	}
 	widths := t.fit(width)

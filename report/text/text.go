@@ -108,6 +108,33 @@ func Wrap(s string, columns int) []string {
 	return append(lines, s)
 }
 
+// Hang is a text behind a prefix, broken into lines of at most so many columns, all but the
+// first indented by the prefix's width; 0 is no bound. A prefix that leaves less than a third
+// of the columns stands alone.
+func Hang(prefix, s string, columns int) string {
+	indent := Width(prefix)
+	if columns > 0 && indent > columns*2/3 {
+		return strings.Join(append(Wrap(strings.TrimRight(prefix, " "), columns), Wrap(s, columns)...), "\n")
+	}
+	left := 0
+	if columns > 0 {
+		left = columns - indent
+	}
+	return prefix + strings.Join(Wrap(s, left), "\n"+strings.Repeat(" ", indent))
+}
+
+// Fold breaks those lines of a text that are longer than columns, and indents what follows
+// as the line is; 0 is no bound. The text is Plain but for its lines.
+func Fold(s string, columns int) string {
+	var lines []string
+	for line := range strings.SplitSeq(s, "\n") {
+		line = strings.TrimRight(Plain(line), " ")
+		words := strings.TrimLeft(line, " ")
+		lines = append(lines, Hang(line[:len(line)-len(words)], words, columns))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // lineEnd is where the first line of a text that is too long ends.
 func lineEnd(s string, columns int) int {
 	fits := len(Cut(s, columns))

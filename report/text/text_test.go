@@ -71,6 +71,25 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+func TestFold(t *testing.T) {
+	for _, test := range []struct {
+		s       string
+		columns int
+		want    string
+	}{
+		{"one two three\n  four five six\n\nx\x1b ", 9, "one two\nthree\n  four\n  five\n  six\n\nx\ufffd"},
+		{"one two three", 0, "one two three"},
+		{"        deep words here", 10, "\ndeep words\nhere"},
+	} {
+		if got := text.Fold(test.s, test.columns); got != test.want {
+			t.Errorf("%q in %d: %q, want %q", test.s, test.columns, got, test.want)
+		}
+	}
+	if got, want := text.Hang("nodes ok  ", "節点 two three", 16), "nodes ok  節点\n          two\n          three"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{0: "0 nodes", 1: "1 node", 2: "2 nodes", -1: "-1 nodes"} {
 		if got := text.Count(n, "node"); got != want {

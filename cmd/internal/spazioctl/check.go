@@ -14,6 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/deploy/check"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // checkOptions are the flags of spazio check.
@@ -66,12 +68,12 @@ func (o *checkOptions) run(ctx context.Context, out io.Writer) error {
 		return errors.Join(err, encode(out, report, false))
 	}
 	for _, r := range report.Results {
-		fmt.Fprintf(out, "%-12s %-7s %s\n", r.Name, r.Status, command.OneLine(errors.New(r.Text)))
+		fmt.Fprintln(out, text.Hang(fmt.Sprintf("%-12s %-7s ", r.Name, r.Status), text.Plain(command.OneLine(errors.New(r.Text))), table.Terminal))
 		for _, detail := range r.Details {
-			fmt.Fprintf(out, "%-20s %s\n", "", detail)
+			fmt.Fprintln(out, text.Hang(fmt.Sprintf("%-21s", ""), text.Plain(detail), table.Terminal))
 		}
 		for _, advice := range r.Advice {
-			fmt.Fprintf(out, "%-20s try: %s\n", "", advice)
+			fmt.Fprintf(out, "%-20s try: %s\n", "", advice) // unbroken: it is to be copied
 		}
 	}
 	return err

@@ -2,7 +2,6 @@ package spazioctl
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/url"
 	"regexp"
@@ -21,7 +20,7 @@ type explainOptions struct {
 	scheduler scheduler
 	choice    choice
 	namespace string
-	output    string
+	output    output
 }
 
 // newExplainCommand returns the command spazio explain.
@@ -42,7 +41,7 @@ func newExplainCommand() *cobra.Command {
 	o.scheduler.flags(f)
 	f.StringVarP(&o.namespace, "namespace", "n", "default", "the pod's namespace, if POD does not say")
 	o.choice.flags(f)
-	outputFlag(f, &o.output)
+	o.output.flags(f)
 	return c
 }
 
@@ -53,7 +52,7 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if err := o.choice.parse(); err != nil {
 		return err
 	}
-	if err := checkOutput(o.output); err != nil {
+	if err := o.output.validate(); err != nil {
 		return command.Usage(err)
 	}
 	scheduler, err := o.scheduler.open()
@@ -70,22 +69,22 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if e.Nodes, err = o.choice.Verdicts(e.Nodes); err != nil {
 		return err
 	}
-	if o.output == "json" {
+	if o.output.format == "json" {
 		return encode(out, e, false)
 	}
-	if _, err := fmt.Fprintln(out, e.Text()); err != nil {
+	if err := o.output.lines(out, e.Text()); err != nil {
 		return err
 	}
 	if len(e.Steps) > 0 { // an older scheduler tells none
-		if err := table.Table(e.Timeline()).WriteText(out, 0); err != nil {
+		if err := table.Table(e.Timeline()).WriteText(out, o.output.width()); err != nil {
 			return err
 		}
 	}
-	if err := table.Table(e.Table()).Compact("-", "TAKES").WriteText(out, 0); err != nil {
+	if err := table.Table(e.Table()).Compact("-", "TAKES").WriteText(out, o.output.width()); err != nil {
 		return err
 	}
 	if t := e.EnergyTable(); t.Rows != nil {
-		return table.Table(t).WriteText(out, table.Terminal)
+		return table.Table(t).WriteText(out, o.output.width())
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package spazioctl
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/url"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/report/live"
 	"github.com/spazio-scheduler/spazio/report/table"
 )
 
@@ -33,7 +33,9 @@ func newModelCommand() *cobra.Command {
 		Long: "spazio model asks an aggregator for the models it published last, one a schema:\n" +
 			"the direction of the fleet's load by channel, the energy of each component, what\n" +
 			"a pod costs, how many nodes they come from and how old those nodes' models are.",
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+		},
 	}
 	f := c.Flags()
 	o.source.Flags(f, "aggregator", "spazio-system", 9693)
@@ -44,7 +46,7 @@ func newModelCommand() *cobra.Command {
 	return c
 }
 
-func (o *modelOptions) run(ctx context.Context, out, errs io.Writer) error {
+func (o *modelOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	if err := o.display.validate(); err != nil {
 		return command.Usage(err)
 	}
@@ -60,29 +62,25 @@ func (o *modelOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if o.schema != "" {
 		query.Set("schema", o.schema)
 	}
-	return repeat(ctx, o.display, out, errs, func() (modelserver.Status, error) {
+	models := shown[modelserver.Status]{sight: modelSight}
+	models.ask = func(ctx context.Context) (modelserver.Status, error) {
 		return podforward.Decode[modelserver.Status](ctx, aggregator, modelserver.DebugPath, query)
-	}, showModels)
+	}
+	return models.run(ctx, o.display, in, out, errs)
 }
 
-func showModels(out io.Writer, s modelserver.Status) error {
+// modelSight has the words of a model as the title of its first table.
+func modelSight(s modelserver.Status) (v sight) {
 	if len(s.Models) == 0 {
-		_, err := fmt.Fprintln(out, "The aggregator has no model yet.")
-		return err
+		v.words = "The aggregator has no model yet."
 	}
 	for i, m := range s.Models {
+		channels, components := table.Table(m.ChannelTable()), table.Table(m.ComponentTable())
+		channels.Title, components.Title = m.Text(), m.SwayText()
 		if i > 0 {
-			fmt.Fprintln(out)
+			channels.Title = "\n" + channels.Title
 		}
-		fmt.Fprintln(out, m.Text())
-		for _, t := range []modelserver.Table{m.ChannelTable(), m.ComponentTable()} {
-			if err := table.Table(t).WriteText(out, 0); err != nil {
-				return err
-			}
-		}
-		if _, err := fmt.Fprintln(out, m.SwayText()); err != nil {
-			return err
-		}
+		v.sheets = append(v.sheets, live.Sheet{Name: m.Schema, Table: channels}, live.Sheet{Name: "components of " + m.Schema, Table: components})
 	}
-	return nil
+	return v
 }

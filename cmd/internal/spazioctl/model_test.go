@@ -72,10 +72,10 @@ func TestModelTable(t *testing.T) {
 CHANNEL  DIRECTION  COST OF A POD     SD
 cpu         1.0000            0.5  0.089
 memory      0.0000        unknown      -
+Nodes with a hundredth of the weight can have turned the direction by at most 9.01 degrees.
 COMPONENT   SIGMA     RMS  ENERGY   SHARE  DIRECTION
 1           1.414  0.4472       2  80.0 %  +1.000 +0.000
 2          0.7071  0.2236     0.5  20.0 %  +0.000 +1.000
-Nodes with a hundredth of the weight can have turned the direction by at most 9.01 degrees.
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -26,7 +26,7 @@ import (
 type profileOptions struct {
 	kubeconfig, context, namespace string
 	timeout                        time.Duration
-	output                         string
+	output                         output
 	client                         *view.Client
 	all, limits, connections       bool
 }
@@ -44,8 +44,8 @@ func newProfileCommand() *cobra.Command {
 	add := func(use, short, long string, args cobra.PositionalArgs, outputs []string, show func(*profileOptions, context.Context, io.Writer, profiles) error, flags func(*profileOptions, *pflag.FlagSet)) {
 		o := &profileOptions{}
 		c := &cobra.Command{Use: use, Short: short, Long: long, Args: args, RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(outputs, o.output) {
-				return command.Usage(fmt.Errorf("--output: %q is none of %s", o.output, strings.Join(outputs, ", ")))
+			if !slices.Contains(outputs, o.output.format) {
+				return command.Usage(fmt.Errorf("--output: %q is none of %s", o.output.format, strings.Join(outputs, ", ")))
 			}
 			read, err := o.read(c.Context(), args)
 			if err != nil {
@@ -58,7 +58,10 @@ func newProfileCommand() *cobra.Command {
 		f.StringVar(&o.context, "context", "", "the kubeconfig's context, if not its current one")
 		f.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the workloads (default the context's)")
 		f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time that an answer may take")
-		f.StringVarP(&o.output, "output", "o", outputs[0], strings.Join(outputs, ", "))
+		f.StringVarP(&o.output.format, "output", "o", outputs[0], strings.Join(outputs, ", "))
+		if outputs[0] == "table" {
+			o.output.wideFlag(f)
+		}
 		flags(o, f)
 		root.AddCommand(c)
 	}
@@ -118,32 +121,31 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 func (o *profileOptions) list(_ context.Context, out io.Writer, all profiles) error {
 	calls := view.Calls(all)
 	switch {
-	case o.connections && o.output == "json":
+	case o.connections && o.output.format == "json":
 		return encode(out, calls, false)
 	case o.connections:
-		return table.Table(view.CallTable(calls)).WriteText(out, 0)
-	case o.output == "json":
+		return table.Table(view.CallTable(calls)).WriteText(out, o.output.width())
+	case o.output.format == "json":
 		return encode(out, v1alpha1.WorkloadProfileList{Items: all}, false)
 	}
-	return table.Table(view.ListTable(all)).Compact("-", "APPLICATION", "CALLS", "MODE", "CONDITIONS").WriteText(out, 0)
+	return table.Table(view.ListTable(all)).Compact("-", "APPLICATION", "CALLS", "MODE", "CONDITIONS").WriteText(out, o.output.width())
 }
 
 func (o *profileOptions) show(_ context.Context, out io.Writer, all profiles) error {
-	if o.output == "json" {
+	if o.output.format == "json" {
 		return encode(out, all[0], false)
 	}
-	_, err := io.WriteString(out, view.Text(time.Now(), &all[0]))
-	return err
+	return o.output.lines(out, strings.TrimSuffix(view.Text(time.Now(), &all[0]), "\n"))
 }
 
 func (o *profileOptions) recommend(ctx context.Context, out io.Writer, all profiles) error {
-	switch advices := view.Advices(all); o.output {
+	switch advices := view.Advices(all); o.output.format {
 	case "yaml":
 		return o.manifests(ctx, out, all)
 	case "json":
 		return encode(out, advices, false)
 	default:
-		return table.Table(view.AdviceTable(advices)).WriteText(out, 0)
+		return table.Table(view.AdviceTable(advices)).WriteText(out, o.output.width())
 	}
 }
 

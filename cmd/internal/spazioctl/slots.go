@@ -16,13 +16,14 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/view"
 	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // slotsOptions are the flags of spazio slots.
 type slotsOptions struct {
 	kubeconfig, context, namespace string
 	timeout                        time.Duration
-	output                         string
+	output                         output
 }
 
 // newSlotsCommand returns the command spazio slots.
@@ -42,7 +43,7 @@ func newSlotsCommand() *cobra.Command {
 	f.StringVar(&o.context, "context", "", "the kubeconfig's context, if not its current one")
 	f.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the test bed (default the context's)")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time that an answer may take")
-	outputFlag(f, &o.output)
+	o.output.flags(f)
 	return c
 }
 
@@ -50,7 +51,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	if o.timeout <= 0 {
 		return command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	if err := checkOutput(o.output); err != nil {
+	if err := o.output.validate(); err != nil {
 		return command.Usage(err)
 	}
 	config, namespace, err := debugsource.Cluster(o.kubeconfig, o.context)
@@ -80,20 +81,23 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	if err != nil {
 		return err
 	}
-	if o.output == "json" {
+	if o.output.format == "json" {
 		return encode(out, slots, false)
 	}
-	return showSlots(out, bed, slots)
+	return o.show(out, bed, slots)
 }
 
-// showSlots prints what is in each slot, and where some are missing.
-func showSlots(out io.Writer, bed *v1alpha1.Testbed, slots []wire.Slot) error {
-	if err := table.Table(view.SlotTable(bed, slots)).WriteText(out, table.Terminal); err != nil {
+// show prints what is in each slot, and where some are missing.
+func (o *slotsOptions) show(out io.Writer, bed *v1alpha1.Testbed, slots []wire.Slot) error {
+	if err := table.Table(view.SlotTable(bed, slots)).WriteText(out, o.output.width()); err != nil {
 		return err
 	}
 	for _, n := range bed.Status.Nodes {
 		if n.Slots != n.Wanted {
-			fmt.Fprintf(out, "%s has %d of %d slots: %s\n", n.Name, n.Slots, n.Wanted, cmp.Or(n.Reason, "no reason is told"))
+			words := fmt.Sprintf("%s has %d of %s: %s", n.Name, n.Slots, text.Count(int(n.Wanted), "slot"), cmp.Or(n.Reason, "no reason is told"))
+			if err := o.output.lines(out, words); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

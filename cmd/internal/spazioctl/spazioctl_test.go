@@ -244,7 +244,7 @@ func TestExplainsEnergy(t *testing.T) {
 	e := explanation()
 	e.Nodes[2].Energy = powered().Nodes[0].Energy
 	e.Energy = &powered().Energy.Workloads[0]
-	code, out, errs := run(t.Context(), "explain", "shop/cart", "--scheduler", answering(t, e))
+	code, out, errs := run(t.Context(), "explain", "shop/cart", "--wide", "--scheduler", answering(t, e))
 	for _, part := range []string{
 		"a pod of its workload shop/Deployment/cart takes 0.52 cores and 6.25 ± 0.5 W, by 3 of them; they took 123456 J since the scheduler started\n",
 		"\nworker-1   81.2  1.5  120.0  40.0    10.0   4.1       0.5  2.00  measured\n",
@@ -257,7 +257,7 @@ func TestExplainsEnergy(t *testing.T) {
 
 func TestExplainsTheWorkload(t *testing.T) {
 	url := serveOn(t, debug(t, ""))
-	code, out, errs := run(t.Context(), "explain", "shop/known", "--scheduler", url)
+	code, out, errs := run(t.Context(), "explain", "shop/known", "--wide", "--scheduler", url)
 	for _, part := range []string{
 		"its workload shop/Deployment/cart takes 0.25 ± 0.05 cores (confidence 0.94) and 3 ± 0.5 GiB (1)",
 		"admitted (no memory)", "no room (admitted)", "admitted              -", "memory 3, cpu 0.5",

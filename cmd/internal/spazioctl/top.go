@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/report/live"
 	"github.com/spazio-scheduler/spazio/report/table"
 )
 
@@ -57,8 +62,14 @@ func newTopCommand() *cobra.Command {
 		Use:   "top",
 		Short: "Print the nodes as the scheduler sees them",
 		Long: "spazio top asks a scheduler for its nodes: what each reports as available, what\n" +
-			"is in flight to it, what is left, and why it takes no pod if it takes none.",
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
+			"is in flight to it, what is left, and why it takes no pod if it takes none.\n\n" +
+			"With --watch on a terminal it is a view that keeps its place: arrows and pages hold a\n" +
+			"row, left and right choose the column that is sorted by, r reverses that, / keeps the\n" +
+			"rows with a text, Enter says why a node is as it is and which pods are on it, Tab goes\n" +
+			"to the next table, Esc lets go, q quits. Elsewhere it prints each time anew.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+		},
 	}
 	f := c.Flags()
 	o.scheduler.flags(f)
@@ -70,7 +81,7 @@ func newTopCommand() *cobra.Command {
 	return c
 }
 
-func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
+func (o *topOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	if err := o.choice.parse(); err != nil {
 		return err
 	}
@@ -81,30 +92,42 @@ func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	show := showStatus
+	top := shown[plugin.Status]{sight: statusSight}
 	if o.energy {
-		show = showEnergy
+		top.sight = energySight
 	}
-	return repeat(ctx, o.display, out, errs, func() (plugin.Status, error) {
+	top.ask = func(ctx context.Context) (plugin.Status, error) {
 		status, err := podforward.Decode[plugin.Status](ctx, scheduler, plugin.DebugPath, nil)
 		if err != nil {
 			return status, err
 		}
 		status.Nodes, err = o.choice.States(status.Nodes)
 		return status, err
-	}, show)
+	}
+	top.detail = func(ctx context.Context, sheet int, row string) (string, error) {
+		if sheet != 0 {
+			return row, nil // a workload, of which the table tells all
+		}
+		e, err := podforward.Decode[plugin.NodeExplanation](ctx, scheduler, plugin.DebugPath, url.Values{"node": {row}})
+		if err != nil {
+			return "", err
+		}
+		var words strings.Builder
+		fmt.Fprintln(&words, strings.Join(page.Explain(e.NodeState, time.Now()), "\n")+"\n")
+		err = table.Table(e.PodTable()).WriteText(&words, 0)
+		return words.String(), err
+	}
+	return top.run(ctx, o.display, in, out, errs)
 }
 
-func showStatus(out io.Writer, s plugin.Status) error {
-	if _, err := fmt.Fprintln(out, s.Text()); err != nil {
-		return err
-	}
-	return table.Table(s.Table()).Compact("-", "CORES", "GIB").WriteText(out, 0)
+func statusSight(s plugin.Status) sight {
+	nodes := table.Table(s.Table()).Compact("-", "CORES", "GIB")
+	return sight{s.Text(), []live.Sheet{{Name: "nodes", Table: nodes}}}
 }
 
-func showEnergy(out io.Writer, s plugin.Status) error {
-	if err := table.Table(plugin.EnergyTable(s.Nodes)).WriteText(out, table.Terminal); err != nil {
-		return err
-	}
-	return table.Table(s.Energy.WorkloadTable()).WriteText(out, table.Terminal)
+func energySight(s plugin.Status) sight {
+	return sight{sheets: []live.Sheet{
+		{Name: "nodes", Table: table.Table(plugin.EnergyTable(s.Nodes))},
+		{Name: "workloads", Table: table.Table(s.Energy.WorkloadTable())},
+	}}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // whyPath is where an agent explains its last report.
@@ -56,10 +58,13 @@ func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) err
 	if err != nil {
 		return err
 	}
-	text, err := agent.Get(ctx, whyPath, url.Values{"format": {o.output}})
+	said, err := agent.Get(ctx, whyPath, url.Values{"format": {o.output}})
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(text)
+	if o.output == "text" {
+		said = []byte(text.Fold(string(said), table.Terminal))
+	}
+	_, err = out.Write(said)
 	return err
 }

@@ -126,6 +126,7 @@ func (x *Terminal) HangUp() {
 // returns it.
 func (x *Terminal) Until(what string, shows func(d *Display) bool) string {
 	x.t.Helper()
+	late := time.After(patience)
 	for {
 		x.mu.Lock()
 		ok, shown := shows(x.display), x.display.Text()
@@ -135,15 +136,15 @@ func (x *Terminal) Until(what string, shows func(d *Display) bool) string {
 		}
 		select {
 		case <-x.changed:
-		case <-time.After(patience):
+		case <-late:
 			x.t.Fatalf("waited in vain for %s:\n%s", what, shown)
 		}
 	}
 }
 
-// patience is how long a terminal that should change may not: not a bound of anything
-// that is tested, but so that a test that hangs says what it sees.
-const patience = 3 * time.Minute
+// patience is how long is waited for what should be shown: no bound of anything that is
+// tested, but so that a test that hangs says what it sees.
+const patience = 2 * time.Minute
 
 // Shows waits until a text is shown, and returns the screen.
 func (x *Terminal) Shows(part string) string {

@@ -1,0 +1,83 @@
+package plugin
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ErrUnknownNode is that of ExplainNode for a node that the scheduler does not know.
+var ErrUnknownNode = errors.New("no such node")
+
+// NodeExplanation says why a node has the room that it has, and what is on it. A plain
+// value.
+type NodeExplanation struct {
+	NodeState
+	// Pods are those that are bound to the node and have not ended, in order of their
+	// creation, whoever scheduled them.
+	Pods []NodePod `json:"pods,omitempty"`
+}
+
+// NodePod is a pod on a node.
+type NodePod struct {
+	// Pod is namespace/name.
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	// Profile is the pod's scheduler, State one of the constants PodInFlight to PodExempt.
+	Profile string    `json:"profile"`
+	State   string    `json:"state"`
+	Created time.Time `json:"created"`
+	// Phase is the API's.
+	Phase v1.PodPhase `json:"phase"`
+}
+
+// ExplainNode says what the plugin knows of a node, in a time that grows with the pods of
+// the cluster: it is for people. Errors are ErrUnknownNode and
+// ErrNotStarted, wrapped.
+func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
+	if h.Addr() == nil {
+		return NodeExplanation{}, fmt.Errorf("plugin: %w", ErrNotStarted)
+	}
+	state, known := h.Node(name)
+	if !known {
+		return NodeExplanation{}, fmt.Errorf("plugin: node %q: %w", name, ErrUnknownNode)
+	}
+	e := NodeExplanation{NodeState: state}
+	pods, err := h.pods.List(labels.Everything())
+	if err != nil {
+		return e, fmt.Errorf("plugin: %w", err)
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != name || isTerminal(pod) {
+			continue
+		}
+		h.mu.Lock()
+		profile := h.profiles[pod.Spec.SchedulerName]
+		h.mu.Unlock()
+		state, _ := h.podState(pod, profile)
+		e.Pods = append(e.Pods, NodePod{
+			Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, State: state,
+			Created: pod.CreationTimestamp.Time, Phase: pod.Status.Phase,
+		})
+	}
+	slices.SortFunc(e.Pods, func(a, b NodePod) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Pod, b.Pod))
+	})
+	return e, nil
+}
+
+// PodTable shows the pods.
+func (e NodeExplanation) PodTable() Table {
+	t := Table{Title: plural(len(e.Pods), "pod") + " bound to it", Header: []string{"POD", "STATE", "PHASE", "PROFILE", "CREATED"}}
+	for _, p := range e.Pods {
+		t.Rows = append(t.Rows, []string{p.Pod, p.State, orUnknown(string(p.Phase)), orUnknown(p.Profile), p.Created.UTC().Format(time.RFC3339)})
+	}
+	return t
+}
