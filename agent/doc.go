@@ -95,4 +95,6 @@
 // Pipeline.State is all that was learnt, and FromState goes on from it as if
 // nothing had happened. Package recording stores inputs, states and reports, and
 // replays them.
+//
+// Types that do not speak of concurrent use are plain values.
 package agent

@@ -98,4 +98,6 @@
 // back.
 //
 // Inputs are never modified or kept.
+//
+// Types that do not speak of concurrent use are plain values.
 package aggregate

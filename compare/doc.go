@@ -12,6 +12,8 @@
 // charged to it, and nothing of it outlives a run. What is Kubernetes' own of them is given
 // as [Roles]: this package imports client-go alone.
 //
+// Types that do not speak of concurrent use are plain values.
+//
 // [social]: https://pkg.go.dev/github.com/spazio-scheduler/spazio/compare/social
 // [schedulers]: https://pkg.go.dev/github.com/spazio-scheduler/spazio/report/schedulers
 // [slice]: https://pkg.go.dev/github.com/spazio-scheduler/spazio/simnode/slice

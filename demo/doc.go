@@ -16,4 +16,6 @@
 //	            and what the batch took of the scheduler and of the process
 //
 // It builds on k8s.io/kubernetes, by packages embedded and plugin/service.
+//
+// Types that do not speak of concurrent use are plain values.
 package demo

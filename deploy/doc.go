@@ -16,4 +16,6 @@
 // The files are generated from the chart by tools/deploy. What the chart's values
 // offer beyond [Config] takes Helm. Package deploy/check says whether what was
 // installed works.
+//
+// Types that do not speak of concurrent use are plain values.
 package deploy

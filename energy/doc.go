@@ -22,4 +22,6 @@
 // The package is pure: time is an argument, inputs are never modified, and it imports
 // the standard library alone. Errors are a [*FieldError], or of a zone a
 // [*ZoneError]; none of them changes anything that it does not say.
+//
+// Types that do not speak of concurrent use are plain values.
 package energy

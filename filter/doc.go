@@ -86,4 +86,6 @@
 // Inputs are never modified and never retained. Invalid input, NaN and
 // infinities included, yields a [*FieldError] and changes nothing; nothing
 // panics.
+//
+// Types that do not speak of concurrent use are plain values.
 package filter

@@ -145,4 +145,6 @@
 // the filter, so that what a node tells the fleet is its own finding and not
 // the fleet's echo. Without pooling, one node with an underestimated cost
 // offers most, is chosen most and attracts the whole queue.
+//
+// Types that do not speak of concurrent use are plain values.
 package kalman

@@ -58,4 +58,6 @@
 //
 // The package needs k8s.io/kube-scheduler/framework and client-go, not
 // k8s.io/kubernetes, so that any scheduler binary can register it.
+//
+// Types that do not speak of concurrent use are plain values.
 package plugin

@@ -11,4 +11,6 @@
 //
 // The pod is found anew for each request, by its name, by a lease that it holds or by
 // its labels ([Finder]). A [Transport] is the same for an http.Client of one's own.
+//
+// Types that do not speak of concurrent use are plain values.
 package podforward

@@ -19,4 +19,6 @@
 // The package is pure: time is an argument, inputs are never modified, and it
 // imports the standard library alone. Errors are a [*FieldError]; the state is then
 // as it was.
+//
+// Types that do not speak of concurrent use are plain values.
 package profile

@@ -57,4 +57,6 @@
 // Inputs are never modified and never retained. Invalid input yields a
 // [*FieldError] and changes nothing; nothing panics. A function whose name ends in
 // To writes to its first argument and does not allocate once that has grown.
+//
+// Types that do not speak of concurrent use are plain values.
 package pronto

@@ -43,4 +43,6 @@
 // capacity.
 //
 // Inputs are never modified.
+//
+// Types that do not speak of concurrent use are plain values.
 package reserve

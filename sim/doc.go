@@ -40,4 +40,6 @@
 //
 // Times are in seconds from the workload's start, work in core-seconds, memory
 // in bytes.
+//
+// Types that do not speak of concurrent use are plain values.
 package sim

@@ -10,14 +10,15 @@ import (
 // Scheduler decides where pods go. Besides those of this package anything that
 // implements it can be simulated; all share kube-scheduler's queue, its filters on
 // requests and on the number of pods, and chance between equal scores. A Scheduler
-// may be used in several runs at once, so Start must not change it.
+// may be used in several runs concurrently, so Start must not change it.
 type Scheduler interface {
 	// Start returns the scheduler's part in a run on the given cluster.
 	Start(*Cluster) (Policy, error)
 }
 
 // Policy is a scheduler's own part in a run: what it filters and scores by. Nodes and
-// pods are numbers from 0, pods as in the workload. Calls do not overlap.
+// pods are numbers from 0, pods as in the workload. One goroutine
+// makes all calls of a run.
 //
 // A policy may have these methods besides:
 //
@@ -34,7 +35,7 @@ type Policy interface {
 }
 
 // Cluster is what a scheduler may know of a run. It is for use within the calls of one
-// Policy and of what it gave to Every.
+// Policy and of what it gave to Every, which one goroutine makes.
 type Cluster struct{ run *cluster }
 
 // Now is the time in seconds from the workload's start; below 0 in the warm-up.

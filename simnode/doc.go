@@ -29,4 +29,6 @@
 // like a telemetry.Reader and is a source of pod events. A [Machine] of the
 // caller's own making may do anything else with the pods that it is given; on a [Timed]
 // each takes the time that it was made for, whatever else runs.
+//
+// Types that do not speak of concurrent use are plain values.
 package simnode

@@ -134,4 +134,6 @@
 // first argument, which may share storage with its other arguments, and is
 // the allocation-free twin of the function without it. Invalid input yields a
 // [*FieldError] before anything is written; nothing panics.
+//
+// Types that do not speak of concurrent use are plain values.
 package svd

@@ -56,4 +56,6 @@
 // and the time are arguments, so that everything runs on fixtures and,
 // in a container, on a host mount. Where the kernel offers no inotify the pod
 // source reports [ErrUnsupported]; the rest builds and runs on fixtures anywhere.
+//
+// Types that do not speak of concurrent use are plain values.
 package telemetry

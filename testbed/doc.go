@@ -16,4 +16,6 @@
 // slot, queue and claim meet in slots' identities; lifecycle and colocate stand by
 // themselves. All are pure: they know no Kubernetes, no clock and no randomness,
 // and use the standard library alone. Inputs are never modified.
+//
+// Types that do not speak of concurrent use are plain values.
 package testbed

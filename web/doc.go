@@ -28,4 +28,6 @@
 // they can't read answers, may not ask for anything but the page itself, and names that they
 // let lead here aren't the server's (Config.Hosts). Nothing that is shown becomes markup: names
 // are set as text, and the page's policy allows no script but its own files.
+//
+// Types that do not speak of concurrent use are plain values.
 package web

@@ -103,4 +103,6 @@
 // The version changes when a reader of the former would misread. A config with
 // a field that this package does not know is refused, for it could not be
 // replayed truly.
+//
+// Types that do not speak of concurrent use are plain values.
 package recording

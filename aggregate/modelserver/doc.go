@@ -33,4 +33,6 @@
 // What a replica tells is believed after the same checks as a push, and only
 // where it was asked for: those who may push can't tell anything about others'
 // nodes this way.
+//
+// Types that do not speak of concurrent use are plain values.
 package modelserver

@@ -7,4 +7,6 @@
 //
 // New opens listeners and starts nothing; Run starts all and waits for its end. Nothing
 // of the process is touched: no signals, no flags, no global registry or logger.
+//
+// Types that do not speak of concurrent use are plain values.
 package service

@@ -18,4 +18,6 @@
 // there are certificates that still hold, also the loss of the authority's key
 // waits for the week in which the next one becomes known. Who stores the result
 // in the order of the changes may be interrupted between any two of them.
+//
+// Types that do not speak of concurrent use are plain values.
 package certs

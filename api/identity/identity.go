@@ -4,6 +4,8 @@
 // account, for an audience of our own, and bound to the pod and so to the node
 // that the pod runs on. The API server vouches for all of it (TokenReview), so
 // that who holds a node's token can speak of that node alone.
+//
+// Types that do not speak of concurrent use are plain values.
 package identity
 
 import (
@@ -36,7 +38,7 @@ var (
 )
 
 // Reviews asks the API server whose token it is. Client-go's TokenReviewInterface
-// is one; NewReviews makes another without its typed clients.
+// is one; NewReviews makes another without its typed clients. Create is called by several goroutines at once.
 type Reviews interface {
 	Create(context.Context, *authenticationv1.TokenReview, metav1.CreateOptions) (*authenticationv1.TokenReview, error)
 }

@@ -19,4 +19,6 @@
 //
 //	options, err := transport.DialOptions("aggregator:9692", config)
 //	connection, err := grpc.NewClient("aggregator:9692", options...)
+//
+// Types that do not speak of concurrent use are plain values.
 package transport

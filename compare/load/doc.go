@@ -5,4 +5,6 @@
 // What it says of the server holds only if the requests were sent when they were due:
 // [Result.Late] is the share of those that were not, because this machine had no time for
 // the sender.
+//
+// Types that do not speak of concurrent use are plain values.
 package load

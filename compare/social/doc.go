@@ -9,4 +9,6 @@
 //	read     front → home-timeline → graph, post → user, media
 //	compose  front → compose → text → url, user
 //	                         → media, post, home-timeline → graph
+//
+// Types that do not speak of concurrent use are plain values.
 package social

@@ -5,4 +5,6 @@
 // kube-scheduler with the profile of slots, and simulated nodes of one core. What the plan
 // took is held against all pairings, by the model of a node. The command spazio-demo testbed
 // is its flags.
+//
+// Types that do not speak of concurrent use are plain values.
 package testbeds

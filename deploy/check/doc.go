@@ -5,4 +5,6 @@
 //
 // It changes nothing, but for the pod of a [Probe] and its namespace, which go
 // again. What can't be asked is unknown, and no failure.
+//
+// Types that do not speak of concurrent use are plain values.
 package check

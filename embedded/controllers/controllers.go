@@ -11,6 +11,8 @@
 // Each acts as the account that it has in a cluster, so that with [embedded.Config.RBAC]
 // it has upstream's rights and no more. Nobody else is there: nodes get no taints, and
 // namespaces that are deleted stay unless [Options.Namespaces] has them go.
+//
+// Types that do not speak of concurrent use are plain values.
 package controllers
 
 import (

@@ -20,4 +20,6 @@
 //
 // Times are arguments and roots of trees are injected. The package imports the standard
 // library, energy and energy/source. Errors of arguments are an [*energy.FieldError].
+//
+// Types that do not speak of concurrent use are plain values.
 package share

@@ -17,4 +17,6 @@
 //
 // A run counts from the moment at which the application and all its pods ran to its end, as
 // the interface tells it, in whole seconds; jobs should take many.
+//
+// Types that do not speak of concurrent use are plain values.
 package profiler

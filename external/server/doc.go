@@ -11,4 +11,6 @@
 // knows it, none keeps anything of it, and it ends with the token, of which the
 // Authenticator is asked for each request. Ending a session takes the cookie from the
 // browser; a token that is to be worth nothing has to be revoked where it is from.
+//
+// Types that do not speak of concurrent use are plain values.
 package server

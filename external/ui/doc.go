@@ -16,4 +16,6 @@
 //
 // Everything that a page loads is in the program. Its Content-Security-Policy allows nothing
 // from elsewhere and nothing inline.
+//
+// Types that do not speak of concurrent use are plain values.
 package ui

@@ -5,4 +5,6 @@
 // Objects name each other NAME, in their own namespace, or NAMESPACE/NAME; answers always
 // say NAMESPACE/NAME. Times are RFC 3339 in UTC. A resourceVersion grows with each change of
 // an object and is compared, not computed with: it is also the object's ETag.
+//
+// Types that do not speak of concurrent use are plain values.
 package wire

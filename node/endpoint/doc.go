@@ -15,4 +15,6 @@
 // The rule is where what is shown to whom: metrics and probes to whoever gets there
 // ([NewMetrics]), anything else to loopback alone, where nobody is asked who calls
 // ([NewDebug], [NewProfiles]), unless the handlers ask and TLS is given ([New]).
+//
+// Types that do not speak of concurrent use are plain values.
 package endpoint

@@ -4,4 +4,6 @@
 //
 //	sharing, err := guests.New(guests.Config{Host: share.HostConfig{…}, Registerer: registry})
 //	err = sharing.Run(ctx)
+//
+// Types that do not speak of concurrent use are plain values.
 package guests

@@ -1,6 +1,8 @@
 // Package process keeps a process that is nothing but a node's agent small beside
 // what it measures. Package node touches nothing of the process; who embeds it in
 // a larger one leaves this out.
+//
+// Types that do not speak of concurrent use are plain values.
 package process
 
 import (

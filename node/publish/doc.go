@@ -15,4 +15,6 @@
 // newest value alone, since a report replaces the one before. A peer that is
 // away is retried with jittered exponential backoff, each on its own, and gets
 // the newest value as soon as it is back.
+//
+// Types that do not speak of concurrent use are plain values.
 package publish

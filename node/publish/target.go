@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Resolver looks names up; *net.Resolver is one.
+// Resolver looks names up; *net.Resolver is one. It is asked by several
+// goroutines at once.
 type Resolver interface {
 	// LookupNetIP returns the addresses of a host; network is "ip".
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)

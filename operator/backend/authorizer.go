@@ -35,7 +35,8 @@ const (
 // has it: it is there for roles to name.
 const SubresourceExternal = "external"
 
-// Reviewer asks the API server what somebody may do. A client.Client is one.
+// Reviewer asks the API server what somebody may do. A client.Client is one. Create
+// is called by several goroutines at once.
 type Reviewer interface {
 	Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error
 }

@@ -7,4 +7,6 @@
 // whoever runs this. After a write the Store waits for its cache to have it, so that a
 // caller who goes on asking the same replica finds what was written. What a Scheduling
 // would lead to (Plan) is found by the controllers' own steps.
+//
+// Types that do not speak of concurrent use are plain values.
 package backend

@@ -12,4 +12,6 @@
 //
 // A program makes a manager with the [Scheme] and the [Cache], and calls [Add]. One of
 // several such processes leads, by the manager's lease; two that lead at once do no harm.
+//
+// Types that do not speak of concurrent use are plain values.
 package controller

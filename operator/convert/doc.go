@@ -12,4 +12,6 @@
 //     the controllers' and go.
 //
 // What of a spec has no place is left out and told in notes. Objects of other groups stay.
+//
+// Types that do not speak of concurrent use are plain values.
 package convert

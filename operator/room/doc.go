@@ -5,4 +5,6 @@
 // [Watch] keeps a stream to the RoomService of a scheduler and comes again when it
 // breaks. A [Reading] is the newest of a node; where the scheduler is silent, or the
 // node's agent is, it is not Fresh, and nothing should be decided on it.
+//
+// Types that do not speak of concurrent use are plain values.
 package room

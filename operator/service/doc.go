@@ -11,4 +11,6 @@
 // process it touches nothing: no signals, no flags. controller-runtime logs through its own
 // logger, which is the embedding program's to set, and counts in its own registry, which is
 // shown beside the controllers' metrics.
+//
+// Types that do not speak of concurrent use are plain values.
 package service

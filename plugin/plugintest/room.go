@@ -11,7 +11,7 @@ import (
 // glance is how often a Room looks.
 const glance = 50 * time.Millisecond
 
-// Hub is what a Room looks at: a *plugin.Hub.
+// Hub is what a Room looks at: a *plugin.Hub. A goroutine of the Room calls it.
 type Hub interface {
 	Waiting() int
 	Ledger() reserve.Census

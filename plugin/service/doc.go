@@ -6,4 +6,6 @@
 //
 // It builds on k8s.io/kubernetes, whose version is pinned by this module. Who has a scheduler
 // of their own takes package plugin alone.
+//
+// Types that do not speak of concurrent use are plain values.
 package service

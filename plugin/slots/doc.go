@@ -28,4 +28,6 @@
 // BatchJobs are followed by an informer of the plugin's own, since the scheduler does
 // not start without the kinds that it follows itself. When a job's request changes its
 // waiting pods are activated.
+//
+// Types that do not speak of concurrent use are plain values.
 package slots

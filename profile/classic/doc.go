@@ -4,4 +4,6 @@
 // of memory of a job's weighted history, and 15 %; the weights are of samples and not
 // of values. The continuous profiler corrects its predictions. docs/profiles.md says
 // what is wrong with either, and what is done instead.
+//
+// Types that do not speak of concurrent use are plain values.
 package classic

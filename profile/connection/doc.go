@@ -13,4 +13,6 @@
 //
 // Time is an argument, inputs are never modified, and errors are a
 // *profile.FieldError; the state is then as it was.
+//
+// Types that do not speak of concurrent use are plain values.
 package connection

@@ -21,4 +21,6 @@
 // Checkpoints are of shards, into which workloads fall by their names: what was
 // measured is in one after Config.Refresh, and 10,000 workloads need less than one
 // write a second.
+//
+// Types that do not speak of concurrent use are plain values.
 package profiler

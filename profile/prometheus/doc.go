@@ -6,4 +6,6 @@
 // the namespace is part of every query; and pods are those whose names the workload's
 // controller makes, not all that begin alike. What is used is not what is wanted while
 // cores are short, so that the confidence in it is one half at most.
+//
+// Types that do not speak of concurrent use are plain values.
 package prometheus

@@ -8,4 +8,6 @@
 // The measures are S. Galantino's (Kubernetes job profiling, 2020, §6.2), with the
 // overhead as a share and not in absolute units. Beside the recommenders of package
 // profile there are those of the Vertical Pod Autoscaler, Autopilot and koordlet.
+//
+// Types that do not speak of concurrent use are plain values.
 package replay

@@ -242,7 +242,8 @@ type Predictor struct {
 	New func(Resource) (Forecaster, error)
 }
 
-// Forecaster learns from one job and says what will be enough for it.
+// Forecaster learns from one job and says what will be enough for it, in the unit of the
+// values observed. Times never go back. Each is used by one goroutine.
 type Forecaster interface {
 	Observe(at time.Time, value float64) error
 	Predict(at time.Time) float64

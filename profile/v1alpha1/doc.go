@@ -14,6 +14,8 @@
 //
 //	cache.NewListWatchFromClient(client, v1alpha1.Profiles, namespace, fields.Everything())
 //
+// Types that do not speak of concurrent use are plain values.
+//
 // +groupName=profile.spazio-scheduler.github.io
 // +kubebuilder:object:generate=true
 package v1alpha1

@@ -10,4 +10,6 @@
 //
 // It knows no metric by itself: the columns are those that the simulator reports,
 // what schedulers are judged by first.
+//
+// Types that do not speak of concurrent use are plain values.
 package comparison

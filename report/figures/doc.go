@@ -12,4 +12,6 @@
 // A [Figure] is an entry of a list: the package's own are in thesis.go, and a
 // further file adds its own list to [All]. Its Make is a pure function of
 // [Params]; what it returns is data alone, which package chart draws.
+//
+// Types that do not speak of concurrent use are plain values.
 package figures

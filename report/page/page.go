@@ -1,5 +1,7 @@
 // Package page writes reports of headings, paragraphs, tables and pictures, as
 // Markdown or HTML.
+//
+// Types that do not speak of concurrent use are plain values.
 package page
 
 import (

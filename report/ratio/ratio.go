@@ -6,6 +6,8 @@
 // with s the standard deviation of the logarithms and t Student's quantile. The
 // machine's state, which drifts, is the same in both halves of a pair and
 // cancels out.
+//
+// Types that do not speak of concurrent use are plain values.
 package ratio
 
 import (

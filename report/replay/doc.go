@@ -6,4 +6,6 @@
 //	result, err := replay.Run(reader, replay.Options{Set: []string{"caution=0.5"}, Draw: true})
 //	err = result.WriteText(os.Stdout)
 //	err = result.Save("replay.svg")
+//
+// Types that do not speak of concurrent use are plain values.
 package replay

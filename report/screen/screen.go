@@ -1,5 +1,7 @@
 // Package screen shows on a terminal, in place, what changes while a program
 // runs, and above it the lines that stay.
+//
+// Types that do not speak of concurrent use are plain values.
 package screen
 
 import (

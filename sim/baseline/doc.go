@@ -12,6 +12,8 @@
 // from 0 to [MaxScore], more is better.
 //
 // Amounts of CPU are in cores and of memory in bytes. A capacity of 0 scores 0.
+//
+// Types that do not speak of concurrent use are plain values.
 package baseline
 
 // MaxScore is the best score.

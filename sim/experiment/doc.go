@@ -8,4 +8,6 @@
 //
 // Runs are independent of each other and spread over the cores; the rows come in
 // the order of cases, schedulers and seeds, whatever ran first.
+//
+// Types that do not speak of concurrent use are plain values.
 package experiment

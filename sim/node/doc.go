@@ -79,4 +79,6 @@
 //
 // Times are seconds since the model's start, work is in core-seconds, memory in
 // bytes.
+//
+// Types that do not speak of concurrent use are plain values.
 package node

@@ -3,6 +3,8 @@
 //
 //	fields := option.Of(&config)
 //	err := fields.Set("filter.hold", "0.1")
+//
+// Types that do not speak of concurrent use are plain values.
 package option
 
 import (

@@ -30,5 +30,6 @@
 // or simulated nodes ([Simulate]). Each is judged raw and [Filtered]: behind the agent's
 // dynamic EMA, rejections being void while containers come and go.
 //
-// Everything depends on the arguments alone.
+// Everything depends on the arguments alone. Types that do not speak of concurrent use are
+// plain values.
 package prediction

@@ -14,4 +14,6 @@
 // holds it up; the calls and the work of each are this package's, drawn around means by
 // the seed. Latency is the sum over a visit's calls of their mean response times, one
 // after the other, without the network.
+//
+// Types that do not speak of concurrent use are plain values.
 package tuning

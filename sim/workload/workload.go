@@ -7,6 +7,8 @@
 // and choices each have a stream of random numbers of their own, so one setting
 // does not change what the others draw, and every scheduler gets the same work
 // for the same seed. Times are in seconds, work in core-seconds, memory in bytes.
+//
+// Types that do not speak of concurrent use are plain values.
 package workload
 
 import (

@@ -6,4 +6,6 @@
 // name and follows them: its Observe is the Observer of the nodes' kubelet.
 // [Summarise] turns what became of them into figures. A [Log] is what the API server
 // says of the pods, whoever submitted them; [Remove] clears the table.
+//
+// Types that do not speak of concurrent use are plain values.
 package batch

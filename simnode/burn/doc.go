@@ -24,4 +24,6 @@
 // beside them, and they don't outlive their parent: it kills them when it
 // stops, the kernel kills them when it dies (on Linux), and a child ends by
 // itself once its standard input is closed.
+//
+// Types that do not speak of concurrent use are plain values.
 package burn

@@ -12,4 +12,6 @@
 // However the parent ends, its children end: [Group.Close] kills them, and so does the
 // kernel when the parent dies (on Linux). Their directory, [Group.Dir], goes with the last
 // of them: a keeper, which is a child too, but ends only after all others, removes it.
+//
+// Types that do not speak of concurrent use are plain values.
 package children

@@ -38,4 +38,6 @@
 //
 // What an operator does besides (services, ingresses, webhooks' certificates, savepoints,
 // upgrades, restarts, suspension) is not here. [Faults] are what goes wrong.
+//
+// Types that do not speak of concurrent use are plain values.
 package operatordouble

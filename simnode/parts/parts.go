@@ -67,7 +67,7 @@ func (g *Group) OnStop(run func()) {
 }
 
 // Part is what runs by itself until it is closed: Failed is closed when it ends before,
-// and Err says why.
+// and Err says why. All may be called from any goroutine.
 type Part interface {
 	Failed() <-chan struct{}
 	Err() error

@@ -8,5 +8,6 @@
 //	pods.WaitSucceeded(t, 100)
 //
 // What fails, fails the test. Nothing expects anything to be fast: what does not come
-// within [Patience] is given up.
+// within [Patience] is given up. A Batch is a plain value, a Log may be asked by several
+// goroutines.
 package simnodetest

@@ -16,4 +16,6 @@
 // A generator keeps the files of all hosts, in a process of its own, so that what that
 // takes is nobody else's: [Main] is its role, a [Config] its argument, and each [Message] tells
 // it of a process.
+//
+// Types that do not speak of concurrent use are plain values.
 package slice

@@ -17,4 +17,6 @@
 // The claims are the record: they are stored before anything is created, in one write
 // that fails if another has written since. Who fails, and who starts, makes the table
 // anew from what is stored ([Rebuild]); nothing else is needed to go on.
+//
+// Types that do not speak of concurrent use are plain values.
 package claim

@@ -9,4 +9,6 @@
 // That may put together two that are bad neighbours, because the good ones were given
 // away before. [Matrix.Plan] finds, of all pairings, the one whose slowest job is done
 // first, and of those the one with the least sum of run times.
+//
+// Types that do not speak of concurrent use are plain values.
 package colocate

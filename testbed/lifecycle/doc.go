@@ -30,4 +30,6 @@
 //
 // The states are those of L. Schwerdtfeger's thesis (see package testbed; §4.3.1,
 // §4.3.4) and Releasing.
+//
+// Types that do not speak of concurrent use are plain values.
 package lifecycle

@@ -16,4 +16,6 @@
 //
 // What stops there is [Result.Blocked], with its earmark: the free slots that a job of
 // somebody behind must not get, or the blocked one might wait for ever.
+//
+// Types that do not speak of concurrent use are plain values.
 package queue

@@ -23,4 +23,6 @@
 // The order and the states are those of L. Schwerdtfeger's thesis (see package
 // testbed; §4.3.2), Pending and Retiring excepted. A [Table] follows one event
 // in a time that does not grow with the slots, but for what is left to do.
+//
+// Types that do not speak of concurrent use are plain values.
 package slot

@@ -9,4 +9,6 @@
 // creates none. So its rights name each object, and no other Secret is within its
 // reach. Whoever else changes an object meanwhile is not overwritten: what is stored is
 // read and planned again.
+//
+// Types that do not speak of concurrent use are plain values.
 package authority

@@ -8,4 +8,6 @@
 //	spaziov1.RegisterModelServiceServer(s, models)
 //	s.SetServing()
 //	err = s.Run(ctx)
+//
+// Types that do not speak of concurrent use are plain values.
 package server

@@ -4,6 +4,8 @@
 // and so what a meter and an attribution are worth.
 //
 // It says nothing of how accurate real counters are.
+//
+// Types that do not speak of concurrent use are plain values.
 package fakerapl
 
 import (

@@ -9,7 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
-// Fares tells how services fare, of a span of time that ended at a time.
+// Fares tells how services fare, of a span of time that ended at a time. One goroutine
+// asks, one thing at a time.
 type Fares interface {
 	// Flows are all that went between workloads, which may have no kind.
 	Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error)

@@ -12,4 +12,6 @@
 //
 // Rights are what it needs; those that are missing are named in the log and in a
 // metric, at the start and every five minutes.
+//
+// Types that do not speak of concurrent use are plain values.
 package controller

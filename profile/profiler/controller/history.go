@@ -10,6 +10,7 @@ import (
 )
 
 // History tells what the pods of a workload took before the profiler heard of it.
+// It is asked by several goroutines at once.
 type History interface {
 	// Demand returns a demand without confidence where nothing is known.
 	Demand(ctx context.Context, of profile.Workload, at time.Time) (profile.Demand, error)

@@ -11,4 +11,6 @@
 // last, and by a tenth at least. Memory never goes down below what the pod was seen to take.
 // A pod whose last resize its node can't ever take (Infeasible) is left alone, as is one
 // whose last is not done, or a container that would be started again for it.
+//
+// Types that do not speak of concurrent use are plain values.
 package resize

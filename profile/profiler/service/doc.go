@@ -8,4 +8,6 @@
 // New opens listeners and starts nothing; Run starts all and waits for its end. Of the
 // process it touches nothing: no signals, no flags, no global registry. controller-runtime
 // logs through its own logger, which is the embedding program's to set.
+//
+// Types that do not speak of concurrent use are plain values.
 package service

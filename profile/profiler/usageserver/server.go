@@ -6,6 +6,8 @@
 // the name of the field, one of another node than the caller's with PermissionDenied;
 // neither changes anything. A node may have four streams, and send twenty batches a
 // second on all of them together: a faster one waits.
+//
+// Types that do not speak of concurrent use are plain values.
 package usageserver
 
 import (

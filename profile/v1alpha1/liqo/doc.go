@@ -13,4 +13,6 @@
 //
 // NewMemoryProfile, NewCPUProfile and NewConnectionProfile make objects, whose JSON is what
 // an API server is sent. CRDs has definitions of these shapes, for where there are none.
+//
+// Types that do not speak of concurrent use are plain values.
 package liqo

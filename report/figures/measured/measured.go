@@ -17,6 +17,8 @@
 //
 // The first span of a run begins about one sampling period before its end. A run
 // starts on an idle machine, and the load does a moment after the run.
+//
+// Types that do not speak of concurrent use are plain values.
 package measured
 
 import (

@@ -8,6 +8,8 @@
 // reconnection, once a Rescan and when an event does not fit what is known, so
 // that the set of pods is right again after any loss. The pod of a container is
 // read once, from the labels that containerd's CRI plugin gives it.
+//
+// Types that do not speak of concurrent use are plain values.
 package containerd
 
 import (

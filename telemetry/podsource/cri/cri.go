@@ -9,6 +9,8 @@
 // ListPodSandbox). The containers are listed at the start, after every reconnection, once a
 // Rescan and when an event does not fit what is known, so that the set of pods
 // is right again after any loss. A runtime without events is listed once a Poll.
+//
+// Types that do not speak of concurrent use are plain values.
 package cri
 
 import (

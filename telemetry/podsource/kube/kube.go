@@ -9,6 +9,8 @@
 // taken up where it ended, with the help of bookmarks, and one whose events the
 // server no longer has (410 Gone) begins with a new list. So the set of pods is
 // right again after any loss. Of each pod a few words are kept, not the object.
+//
+// Types that do not speak of concurrent use are plain values.
 package kube
 
 import (
