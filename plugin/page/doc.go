@@ -9,4 +9,6 @@
 // A Source reads the plugin's Hub in this process. Beside the page a Page serves what its
 // Source says as JSON, so that another program, of another version too, shows the same by
 // package web/relay.
+//
+// Types that do not speak of concurrent use are plain values.
 package page
