@@ -11,5 +11,6 @@
 //		err = t.Run(ctx, live.Config{Ask: ask, Detail: detail})
 //	}
 //
-// It has the terminal as it found it when Run returns, whatever the reason.
+// It has the terminal as it found it when Run returns, whatever the reason. A
+// Terminal is for one goroutine. Types that do not speak of concurrent use are plain values.
 package live
