@@ -12,7 +12,7 @@
 //	            rate, seed, nodes, cores, timeScale, noRealNode, profiles
 //	simulated   the table's columns, one a profile in the order of the runs
 //	real        the same of this machine, unless it was left out
-//	batches     if asked for, one a profile: [BatchRecord], with each pod's times
+//	batches     if asked for, one a profile: a BatchRecord, with each pod's times
 //	            and what the batch took of the scheduler and of the process
 //
 // It builds on k8s.io/kubernetes, by packages embedded and plugin/service.

@@ -14,6 +14,8 @@
 //   - profiles: recommenders of requests compared on recorded series
 //   - schedulers: schedulers measured on real processes, compared in pairs
 //   - replay: an agent's recording replayed, summed up and drawn
+//   - tuning: services whose requests a profiler corrects, as a table and a picture
+//   - live: tables that change on a whole terminal, with the reader's place kept
 //
 // The same input gives the same bytes. Errors about input are a [*FieldError].
 package report

@@ -80,11 +80,9 @@
 //
 //   - Bound 3.9, min ≤ Var_i(B) ≤ max, is false for the i-th value in both
 //     readings of it: A = [e₁], A' = [e₂], α = β gives λ₁(B) = ½ although
-//     λ₁(A) = λ₁(A') = 1. Weyl's inequalities are what holds, for all i, j
-//     with i+j−1 ≤ d:
-//
-//     λ_i(B)     ≥ max(α·λ_i(A), β·λ_i(A'))/(α+β)
-//     λ_{i+j−1}(B) ≤ (α·λ_i(A) + β·λ_j(A'))/(α+β)
+//     λ₁(A) = λ₁(A') = 1. Weyl's inequalities are what holds:
+//     λ_i(B) ≥ max(α·λ_i(A), β·λ_i(A'))/(α+β) for all i, and
+//     λ_(i+j−1)(B) ≤ (α·λ_i(A) + β·λ_j(A'))/(α+β) for all i, j with i+j−1 ≤ d.
 //
 //     The trace Σ_i λ_i mixes exactly as long as nothing is truncated, and
 //     σ₁ ≤ √(b·d) for samples in [0,1]. So σ does stay bounded.

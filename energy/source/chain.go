@@ -21,6 +21,7 @@ const (
 type Opener struct {
 	// Name is the source's.
 	Name string
+	// Open opens it, or says why it is not there; it is called again and again until it is.
 	Open func() (Source, error)
 }
 

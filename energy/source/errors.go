@@ -6,6 +6,7 @@ import (
 	"io/fs"
 )
 
+// Errors of this package; match them with errors.Is.
 var (
 	// ErrInvalid is what a FieldError of a configuration wraps.
 	ErrInvalid = errors.New("invalid configuration or input")

@@ -7,9 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// BatchJob is an application that is run in slots when a Scheduling says so, and again
-// when another one does.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=bj
@@ -18,6 +15,9 @@ import (
 // +kubebuilder:printcolumn:name="Scheduling",type=string,JSONPath=`.status.activeScheduling.name`
 // +kubebuilder:printcolumn:name="Testbed",type=string,JSONPath=`.status.creationRequest.testbed.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// BatchJob is an application that is run in slots when a Scheduling says so, and again
+// when another one does.
 type BatchJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -26,9 +26,9 @@ type BatchJob struct {
 	Status BatchJobStatus `json:"status,omitempty"`
 }
 
-// BatchJobList is a list of jobs.
-//
 // +kubebuilder:object:root=true
+
+// BatchJobList is a list of jobs.
 type BatchJobList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -36,10 +36,10 @@ type BatchJobList struct {
 	Items []BatchJob `json:"items"`
 }
 
-// BatchJobSpec says what is run. An edit counts from the next run on.
-//
 // +kubebuilder:validation:XValidation:rule="[has(self.sparkSpec), has(self.flinkSpec), has(self.jobSpec)].filter(x, x).size() == 1",message="must have one of sparkSpec, flinkSpec and jobSpec"
 // +kubebuilder:validation:XValidation:rule="has(self.sparkSpec) == has(oldSelf.sparkSpec) && has(self.flinkSpec) == has(oldSelf.flinkSpec) && has(self.jobSpec) == has(oldSelf.jobSpec)",message="the kind of application must not change"
+
+// BatchJobSpec says what is run. An edit counts from the next run on.
 type BatchJobSpec struct {
 	// SparkSpec is the spec of a SparkApplication of sparkoperator.k8s.io/v1beta2. How
 	// many executors there are, what they request and where they go is overwritten.
@@ -95,9 +95,9 @@ type Retry struct {
 	Delay *metav1.Duration `json:"delay,omitempty"`
 }
 
-// BatchJobState is where a job is on its way.
-//
 // +kubebuilder:validation:Enum=Ready;InQueue;Submitted;Scheduled;Running;Completed;Failed;Releasing
+
+// BatchJobState is where a job is on its way.
 type BatchJobState string
 
 // States of a BatchJob, in the order in which they are reached; some may be skipped.
@@ -252,9 +252,9 @@ type Run struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Outcome is what came of a run.
-//
 // +kubebuilder:validation:Enum=Succeeded;Failed;Cancelled
+
+// Outcome is what came of a run.
 type Outcome string
 
 // Outcomes of runs.

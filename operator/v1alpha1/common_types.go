@@ -16,9 +16,9 @@ type ObjectReference struct {
 	UID types.UID `json:"uid"`
 }
 
-// AllowedNamespaces are those whose Schedulings may use an object.
-//
 // +kubebuilder:validation:XValidation:rule="has(self.selector) == (has(self.from) && self.from == 'Selector')",message="belongs to from: Selector",fieldPath=".selector"
+
+// AllowedNamespaces are those whose Schedulings may use an object.
 type AllowedNamespaces struct {
 	// From is Same (the object's own namespace, the default), All or Selector.
 	// +optional
@@ -29,9 +29,9 @@ type AllowedNamespaces struct {
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// NamespacesFrom is a way to name namespaces.
-//
 // +kubebuilder:validation:Enum=Same;All;Selector
+
+// NamespacesFrom is a way to name namespaces.
 type NamespacesFrom string
 
 // Ways to name namespaces.

@@ -1,3 +1,6 @@
+// +groupName=testbed.spazio-scheduler.github.io
+// +kubebuilder:object:generate=true
+
 // Package v1alpha1 has the objects of test beds:
 //
 //   - Testbed reserves slots on nodes: room for one pod each.
@@ -14,7 +17,4 @@
 // the fields' comments name, but for [TestbedSpec.Auto], which is [TestbedSpec.EffectiveAuto].
 //
 // Objects are plain data: an object is safe for concurrent reading.
-//
-// +groupName=testbed.spazio-scheduler.github.io
-// +kubebuilder:object:generate=true
 package v1alpha1

@@ -2,8 +2,6 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Scheduling says which jobs run in which slots of a Testbed.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=sched
@@ -11,6 +9,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.conditions[?(@.type=="Completed")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Scheduling says which jobs run in which slots of a Testbed.
 type Scheduling struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -19,9 +19,9 @@ type Scheduling struct {
 	Status SchedulingStatus `json:"status,omitempty"`
 }
 
-// SchedulingList is a list of schedulings.
-//
 // +kubebuilder:object:root=true
+
+// SchedulingList is a list of schedulings.
 type SchedulingList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -29,11 +29,11 @@ type SchedulingList struct {
 	Items []Scheduling `json:"items"`
 }
 
-// SchedulingSpec is what an outside program has decided. It is a queue or names slots,
-// and stays what it is.
-//
 // +kubebuilder:validation:XValidation:rule="has(self.queueBased) != has(self.slotBased)",message="must have one of queueBased and slotBased"
 // +kubebuilder:validation:XValidation:rule="has(self.queueBased) == has(oldSelf.queueBased)",message="a queue stays a queue, and slots stay slots"
+
+// SchedulingSpec is what an outside program has decided. It is a queue or names slots,
+// and stays what it is.
 type SchedulingSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="must not change"
 	Testbed TestbedReference `json:"testbed"`
@@ -109,9 +109,9 @@ type SlotBased struct {
 	Jobs []SlotJob `json:"jobs"`
 }
 
-// SlotMode says which jobs wait for which.
-//
 // +kubebuilder:validation:Enum=Strict;Relaxed
+
+// SlotMode says which jobs wait for which.
 type SlotMode string
 
 // Values of SlotMode.
@@ -139,9 +139,9 @@ type SlotJob struct {
 	Slots []SlotReference `json:"slots"`
 }
 
-// Confirm says when the next job is submitted.
-//
 // +kubebuilder:validation:Enum=None;Each
+
+// Confirm says when the next job is submitted.
 type Confirm string
 
 // Values of Confirm.
@@ -152,9 +152,9 @@ const (
 	ConfirmEach Confirm = "Each"
 )
 
-// OnFailure says what a job that failed means for the others.
-//
 // +kubebuilder:validation:Enum=Continue;Stop
+
+// OnFailure says what a job that failed means for the others.
 type OnFailure string
 
 // Values of OnFailure.
@@ -165,9 +165,9 @@ const (
 	OnFailureStop OnFailure = "Stop"
 )
 
-// SchedulingState is where a Scheduling is on its way.
-//
 // +kubebuilder:validation:Enum=Acquiring;Confirming;Submitting;AwaitingCompletion;Completed;Failed;Releasing
+
+// SchedulingState is where a Scheduling is on its way.
 type SchedulingState string
 
 // States of a Scheduling.

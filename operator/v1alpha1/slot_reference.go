@@ -9,14 +9,14 @@ import (
 	"strconv"
 )
 
-// SlotReference is the index of a slot, from 0, or its ID, NODE/POSITION: in JSON a
-// number or a string. Whatever number an API server has taken can be read, or one
-// object would keep all others from being read; one that is too large names no slot.
-//
 // +kubebuilder:validation:Type=""
 // +kubebuilder:validation:XIntOrString
 // +kubebuilder:validation:MaxLength=257
 // +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/(0|[1-9][0-9]{0,2})$`
+
+// SlotReference is the index of a slot, from 0, or its ID, NODE/POSITION: in JSON a
+// number or a string. Whatever number an API server has taken can be read, or one
+// object would keep all others from being read; one that is too large names no slot.
 type SlotReference struct {
 	// Text is the ID, or the index in decimal.
 	Text string `json:"-"`

@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Testbed reserves slots on the nodes that have a label. Each slot is room for one pod.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=tb
@@ -19,6 +17,8 @@ import (
 // +kubebuilder:printcolumn:name="Occupied",type=integer,JSONPath=`.status.counts.occupied`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Testbed reserves slots on the nodes that have a label. Each slot is room for one pod.
 type Testbed struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -27,9 +27,9 @@ type Testbed struct {
 	Status TestbedStatus `json:"status,omitempty"`
 }
 
-// TestbedList is a list of test beds.
-//
 // +kubebuilder:object:root=true
+
+// TestbedList is a list of test beds.
 type TestbedList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -40,10 +40,10 @@ type TestbedList struct {
 // SlotsAuto is the value of slotsPerNode that lets the nodes' measured room say how many.
 const SlotsAuto = "auto"
 
-// TestbedSpec says which slots there are to be.
-//
 // +kubebuilder:validation:XValidation:rule="type(self.slotsPerNode) == string || (has(self.resourcesPerSlot) && size(self.resourcesPerSlot) > 0)",message="is required unless slotsPerNode is auto",fieldPath=".resourcesPerSlot"
 // +kubebuilder:validation:XValidation:rule="!has(self.auto) || type(self.slotsPerNode) == string",message="belongs to slotsPerNode: auto",fieldPath=".auto"
+
+// TestbedSpec says which slots there are to be.
 type TestbedSpec struct {
 	// NodeLabel is the key of a label. The nodes that have it are the test bed's; its
 	// value orders them, integers by number and before all other text.
@@ -97,9 +97,9 @@ type TestbedSpec struct {
 	Ghosts Ghosts `json:"ghosts,omitempty"`
 }
 
-// Auto says how the number of slots on a node follows the room measured there.
-//
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="must be at least min",fieldPath=".max"
+
+// Auto says how the number of slots on a node follows the room measured there.
 type Auto struct {
 	// UnitsPerSlot is the room of a slot in pods of mean cost; the default is 1.
 	// +optional
@@ -137,9 +137,9 @@ type Auto struct {
 	ShrinkAfter *metav1.Duration `json:"shrinkAfter,omitempty"`
 }
 
-// Sharing says whether a node's slots are of one Testbed.
-//
 // +kubebuilder:validation:Enum=Exclusive;Shared
+
+// Sharing says whether a node's slots are of one Testbed.
 type Sharing string
 
 // Values of Sharing.

@@ -2,12 +2,12 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=wpc
+
 // WorkloadProfileCheckpoint is what the profiler knows of some workloads, for its next
 // process. It is in the profiler's own namespace: of thousands of workloads there are
 // some hundred checkpoints, whichever namespaces they are of.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:resource:shortName=wpc
 type WorkloadProfileCheckpoint struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -49,9 +49,9 @@ type WorkloadCheckpoint struct {
 	Calls []byte `json:"calls,omitempty"`
 }
 
-// WorkloadProfileCheckpointList is a list of checkpoints.
-//
 // +kubebuilder:object:root=true
+
+// WorkloadProfileCheckpointList is a list of checkpoints.
 type WorkloadProfileCheckpointList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

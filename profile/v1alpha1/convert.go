@@ -16,10 +16,10 @@ import (
 // ErrInvalid is what every FieldError wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
 
+// +kubebuilder:object:generate=false
+
 // FieldError names a field and the value it was refused for. It is a plain value,
 // safe for concurrent reading.
-//
-// +kubebuilder:object:generate=false
 type FieldError struct {
 	Field string
 	Value any

@@ -1,3 +1,6 @@
+// +groupName=profile.spazio-scheduler.github.io
+// +kubebuilder:object:generate=true
+
 // Package v1alpha1 has the objects by which the profiler tells what workloads take:
 //
 //   - WorkloadProfile, one a workload: its status is the profiler's, for schedulers
@@ -15,7 +18,4 @@
 //	cache.NewListWatchFromClient(client, v1alpha1.Profiles, namespace, fields.Everything())
 //
 // Types that do not speak of concurrent use are plain values.
-//
-// +groupName=profile.spazio-scheduler.github.io
-// +kubebuilder:object:generate=true
 package v1alpha1

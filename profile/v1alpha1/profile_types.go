@@ -5,9 +5,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WorkloadProfile is what the pods of a workload take. The profiler makes it and
-// writes its status.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=wp
@@ -16,6 +13,9 @@ import (
 // +kubebuilder:printcolumn:name="CONFIDENCE",type=string,JSONPath=`.status.demand.memory.confidence`
 // +kubebuilder:printcolumn:name="PODS",type=integer,JSONPath=`.status.pods`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// WorkloadProfile is what the pods of a workload take. The profiler makes it and
+// writes its status.
 type WorkloadProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -24,9 +24,9 @@ type WorkloadProfile struct {
 	Status WorkloadProfileStatus `json:"status,omitempty"`
 }
 
-// WorkloadProfileList is a list of profiles.
-//
 // +kubebuilder:object:root=true
+
+// WorkloadProfileList is a list of profiles.
 type WorkloadProfileList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -34,10 +34,10 @@ type WorkloadProfileList struct {
 	Items []WorkloadProfile `json:"items"`
 }
 
-// WorkloadProfileSpec says whose profile it is, and what may be done with it.
-//
 // +kubebuilder:validation:XValidation:rule="!has(self.minAllowed) || !has(self.maxAllowed) || !has(self.minAllowed.cpu) || !has(self.maxAllowed.cpu) || !quantity(string(self.maxAllowed.cpu)).isLessThan(quantity(string(self.minAllowed.cpu)))",message="must be at least minAllowed.cpu",fieldPath=".maxAllowed.cpu"
 // +kubebuilder:validation:XValidation:rule="!has(self.minAllowed) || !has(self.maxAllowed) || !has(self.minAllowed.memory) || !has(self.maxAllowed.memory) || !quantity(string(self.maxAllowed.memory)).isLessThan(quantity(string(self.minAllowed.memory)))",message="must be at least minAllowed.memory",fieldPath=".maxAllowed.memory"
+
+// WorkloadProfileSpec says whose profile it is, and what may be done with it.
 type WorkloadProfileSpec struct {
 	Workload WorkloadReference `json:"workload"`
 	// Mode says what schedulers make of the profile, as far as their own setting
@@ -60,9 +60,9 @@ type WorkloadProfileSpec struct {
 	Application string `json:"application,omitempty"`
 }
 
-// WorkloadReference names a workload of the profile's namespace.
-//
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="must not change"
+
+// WorkloadReference names a workload of the profile's namespace.
 type WorkloadReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -72,9 +72,9 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
-// Mode is what schedulers make of a profile.
-//
 // +kubebuilder:validation:Enum=Observe;On;Off
+
+// Mode is what schedulers make of a profile.
 type Mode string
 
 // Modes of a profile.
@@ -87,10 +87,10 @@ const (
 	Off Mode = "Off"
 )
 
-// Bounds are cores and bytes.
-//
 // +kubebuilder:validation:XValidation:rule="!has(self.cpu) || !quantity(string(self.cpu)).isLessThan(quantity('0'))",message="must not be negative",fieldPath=".cpu"
 // +kubebuilder:validation:XValidation:rule="!has(self.memory) || !quantity(string(self.memory)).isLessThan(quantity('0'))",message="must not be negative",fieldPath=".memory"
+
+// Bounds are cores and bytes.
 type Bounds struct {
 	// +optional
 	CPU *resource.Quantity `json:"cpu,omitempty"`
@@ -166,16 +166,16 @@ const (
 	HorizontallyScaled = "HorizontallyScaled"
 )
 
-// Ratio is a number from 0 to 1 with at most four digits after the point.
-//
 // +kubebuilder:validation:Pattern=`^(0(\.[0-9]{1,4})?|1(\.0{1,4})?)$`
 // +kubebuilder:validation:MaxLength=6
+
+// Ratio is a number from 0 to 1 with at most four digits after the point.
 type Ratio string
 
-// Factor is a number of at most four digits before and after the point.
-//
 // +kubebuilder:validation:Pattern=`^[0-9]{1,4}(\.[0-9]{1,4})?$`
 // +kubebuilder:validation:MaxLength=9
+
+// Factor is a number of at most four digits before and after the point.
 type Factor string
 
 // Factors are on the recommended targets of CPU and memory.

@@ -51,12 +51,13 @@ func (m *Model) meter(step float64) {
 	}
 }
 
-const (
-	// energyStep is the resolution of a processor's energy counter in joules, 2⁻¹⁴,
-	// and energyRange the most that it counts to in µJ: those of Intel's RAPL.
-	energyStep  = 1. / (1 << 14)
-	EnergyRange = 262143328850
-)
+// energyStep is the resolution of a processor's energy counter in joules, 2⁻¹⁴, that of
+// Intel's RAPL.
+const energyStep = 1. / (1 << 14)
+
+// EnergyRange is the most that a node's energy counter counts to in µJ, before it goes on
+// at 0: that of Intel's RAPL.
+const EnergyRange = 262143328850
 
 // EnergyReading is what one look at the node's energy counter and at its CPU time
 // shows.

@@ -27,7 +27,7 @@
 //
 // A [Source] is nodes seen at the same times: a recording of a machine
 // ([FromRecording]), series of CloudWatch or the Grid Workloads Archive ([ReadSeries]),
-// or simulated nodes ([Simulate]). Each is judged raw and [Filtered]: behind the agent's
+// or simulated nodes ([Simulate]). Each is judged raw and filtered: behind the agent's
 // dynamic EMA, rejections being void while containers come and go.
 //
 // Everything depends on the arguments alone. Types that do not speak of concurrent use are

@@ -8,7 +8,7 @@ import (
 // ErrInvalid is the reason of every FieldError of this package.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError names a argument whose value is out of range. Err wraps
+// FieldError names an argument whose value is out of range. Err wraps
 // ErrInvalid.
 type FieldError struct {
 	Field string
