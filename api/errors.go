@@ -42,6 +42,8 @@ var (
 	ErrLength = errors.New("wrong length")
 	// ErrText refuses a name with control characters or broken UTF-8.
 	ErrText = errors.New("not printable text")
+	// ErrMeaning refuses a report whose fields mean what this version does not know.
+	ErrMeaning = errors.New("of a newer version")
 )
 
 func refuse(field string, value any, err error) error {

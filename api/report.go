@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -8,6 +9,10 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
+
+// Meaning is what the fields of a report mean as this version writes and reads it. It
+// rises when a field that stays means something else, which no name or type would show.
+const Meaning = 1
 
 // FromReport converts a report for the wire. The zero SampledAt travels as 0.
 func FromReport(r agent.Report) *spaziov1.Report {
@@ -29,6 +34,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 		WarmingUp:   r.Flags.WarmingUp,
 		Floored:     r.Floored,
 		Power:       fromPower(r.Power),
+		Meaning:     Meaning,
 
 		AbsorbedCores: slices.Clone(r.AbsorbedCores),
 		AbsorbedWatts: slices.Clone(r.AbsorbedWatts),
@@ -52,7 +58,8 @@ func FromReport(r agent.Report) *spaziov1.Report {
 }
 
 // ToReport converts and checks a report from the wire. SampledAt is in UTC, or
-// the zero time where the message has none. Errors are *FieldError.
+// the zero time where the message has none. Errors are *FieldError, of ErrMeaning for a
+// report of a newer agent that nothing can be taken from.
 func ToReport(m *spaziov1.Report) (agent.Report, error) {
 	if err := CheckReport(m); err != nil {
 		return agent.Report{}, err
@@ -110,6 +117,9 @@ const usageSlack = 1e-9
 func CheckReport(m *spaziov1.Report) error {
 	if m == nil {
 		return refuse("report", nil, ErrMissing)
+	}
+	if meaning := m.GetMeaning(); meaning > Meaning { // before the numbers: theirs may be other bounds
+		return refuse("meaning", meaning, fmt.Errorf("%w: at most %d", ErrMeaning, Meaning))
 	}
 	if err := checkName("node", m.GetNode(), false); err != nil {
 		return err

@@ -27,6 +27,7 @@ const (
 	reportLimited     = "limited"
 	reportInvalid     = "invalid"
 	reportUnknown     = "unknown_node"
+	reportUnsupported = "unsupported"
 	noticeQueued      = "queued"
 	noticeOverflow    = "overflow"
 	closedIdle        = "idle"
@@ -168,7 +169,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	m.interruptions = resolve(newCounters("profile_interruptions_total", "Attempts to follow profiles that ended: absent if the API server has none or does not let them be read.", "cause"),
 		interruptedAbsent, interruptedError)
 	m.reports = resolve(newCounters("reports_total", "Reports received, by result; a heartbeat says that the last one still holds.", "result"),
-		reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown)
+		reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown, reportUnsupported)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
 	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),
 		closedIdle, closedSlow, closedSuperseded, closedExpired, closedRefused, closedStrangers)

@@ -179,6 +179,12 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 		return h.heartbeat(message, sub)
 	}
 	report, err := api.ToReport(message)
+	if errors.Is(err, api.ErrMeaning) {
+		// Nothing of it counts: the node is as one without an agent until it reports what
+		// this version knows, or this is brought up to date.
+		h.metrics.report(reportUnsupported)
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
 	if err != nil {
 		h.metrics.report(reportInvalid)
 		h.refused(cmp.Or(sub.identity, sub.name, message.GetNode()), err.Error())

@@ -21,9 +21,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PushRequest hands in a node's model.
 type PushRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Local         *LocalModel            `protobuf:"bytes,1,opt,name=local,proto3" json:"local,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// local is the node's model. Absent: refused.
+	Local         *LocalModel `protobuf:"bytes,1,opt,name=local,proto3" json:"local,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -65,9 +67,10 @@ func (x *PushRequest) GetLocal() *LocalModel {
 	return nil
 }
 
+// PushResponse hands out the fleet's.
 type PushResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// global is unset while the fleet has no model of the pushed schema.
+	// global is the fleet's model. Absent: the fleet has none of the pushed schema.
 	Global        *GlobalModel `protobuf:"bytes,1,opt,name=global,proto3" json:"global,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -110,19 +113,22 @@ func (x *PushResponse) GetGlobal() *GlobalModel {
 	return nil
 }
 
-// Model is U (d x r, column-major), sigma (r, descending) of an SVD of samples, or,
-// with a mean, of samples less that.
+// Model is U, sigma of an SVD of samples, or, with a mean, of samples less that.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Dim   uint32                 `protobuf:"varint,1,opt,name=dim,proto3" json:"dim,omitempty"`
+	// dim is d, the number of channels. Absent: refused.
+	Dim uint32 `protobuf:"varint,1,opt,name=dim,proto3" json:"dim,omitempty"`
 	// block is b, the samples a full block holds; sigma/sqrt(b) is a root mean square.
+	// Absent: refused.
 	Block uint32 `protobuf:"varint,2,opt,name=block,proto3" json:"block,omitempty"`
-	// mass is the exponentially weighted number of blocks seen.
-	Mass  float64   `protobuf:"fixed64,3,opt,name=mass,proto3" json:"mass,omitempty"`
-	U     []float64 `protobuf:"fixed64,4,rep,packed,name=u,proto3" json:"u,omitempty"`
+	// mass is the exponentially weighted number of blocks seen. Absent: 0, none.
+	Mass float64 `protobuf:"fixed64,3,opt,name=mass,proto3" json:"mass,omitempty"`
+	// u is d x r, column-major. Absent: refused.
+	U []float64 `protobuf:"fixed64,4,rep,packed,name=u,proto3" json:"u,omitempty"`
+	// sigma has r values, descending. Absent: refused.
 	Sigma []float64 `protobuf:"fixed64,5,rep,packed,name=sigma,proto3" json:"sigma,omitempty"`
 	// mean, one a channel, is that of the samples of a centred model: sigma/sqrt(b) is
-	// then a standard deviation. Empty otherwise.
+	// then a standard deviation. Absent: the model is not centred.
 	Mean          []float64 `protobuf:"fixed64,6,rep,packed,name=mean,proto3" json:"mean,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -203,9 +209,12 @@ func (x *Model) GetMean() []float64 {
 // Cost of one pod in one channel, in the channel's absolute unit (cores, bytes).
 type Cost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Value float64                `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
-	Sd    float64                `protobuf:"fixed64,2,opt,name=sd,proto3" json:"sd,omitempty"`
-	// known is false until the estimator has seen enough change in the pod count.
+	// value is the cost. Absent: 0, which none that is known is.
+	Value float64 `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
+	// sd is its standard deviation. Absent: 0, certain.
+	Sd float64 `protobuf:"fixed64,2,opt,name=sd,proto3" json:"sd,omitempty"`
+	// known says that the estimator has seen enough change in the pod count. Absent: it has
+	// not, and the numbers say nothing.
 	Known         bool `protobuf:"varint,3,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -262,14 +271,23 @@ func (x *Cost) GetKnown() bool {
 	return false
 }
 
+// LocalModel is a node's. (incarnation, sequence) orders those of a node across restarts
+// of its agent.
 type LocalModel struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Node        string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Sequence    uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Schema      string                 `protobuf:"bytes,4,opt,name=schema,proto3" json:"schema,omitempty"`
-	Model       *Model                 `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
-	// costs, one a channel, are the node's own estimates before pooling.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// node is the node's name. Absent: refused.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// incarnation grows at each start of the agent. Absent: 0, before any other.
+	Incarnation uint64 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// sequence numbers the models of an incarnation. Absent: 0, before any other.
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// schema identifies the ordered channels and their options; models of one schema alone
+	// are merged. Absent: refused.
+	Schema string `protobuf:"bytes,4,opt,name=schema,proto3" json:"schema,omitempty"`
+	// model is the node's own, without the fleet's. Absent: refused.
+	Model *Model `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
+	// costs, one a channel, are the node's own estimates before pooling. Absent: none is
+	// known.
 	Costs         []*Cost `protobuf:"bytes,6,rep,name=costs,proto3" json:"costs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -347,14 +365,20 @@ func (x *LocalModel) GetCosts() []*Cost {
 	return nil
 }
 
+// GlobalModel is the fleet's.
 type GlobalModel struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Schema string                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
-	Model  *Model                 `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
-	// costs, one a channel: precision-weighted median and spread over the fleet.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// schema is that of the models it is merged from. Absent: refused.
+	Schema string `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	// model is the merged one. Absent: refused.
+	Model *Model `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	// costs, one a channel: precision-weighted median and spread over the fleet. Absent:
+	// none is known.
 	Costs []*Cost `protobuf:"bytes,3,rep,name=costs,proto3" json:"costs,omitempty"`
-	Nodes uint32  `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// version grows with each published global model of this aggregator.
+	// nodes is how many the model is merged from. Absent: 0, not known.
+	Nodes uint32 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// version grows with each published global model of this aggregator. Absent: 0, before
+	// any other.
 	Version       uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -425,13 +449,16 @@ func (x *GlobalModel) GetVersion() uint64 {
 	return 0
 }
 
+// ChangesRequest asks for what changed.
 type ChangesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// replica is the random id of the one who asks; it is not told what it told.
+	// replica is the random id of the one who asks; it is not told what it told. Absent: 0,
+	// it is told everything.
 	Replica uint64 `protobuf:"varint,1,opt,name=replica,proto3" json:"replica,omitempty"`
-	// of is the id of the replica whose cursor this is, 0 if there is none yet;
-	// of another one it counts as the beginning.
-	Of            uint64 `protobuf:"varint,2,opt,name=of,proto3" json:"of,omitempty"`
+	// of is the id of the replica whose cursor this is; of another one it counts as the
+	// beginning. Absent: 0, there is no cursor yet.
+	Of uint64 `protobuf:"varint,2,opt,name=of,proto3" json:"of,omitempty"`
+	// cursor is where the last answer ended. Absent: 0, at the beginning.
 	Cursor        uint64 `protobuf:"varint,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -488,12 +515,14 @@ func (x *ChangesRequest) GetCursor() uint64 {
 	return 0
 }
 
+// StateChunk is a part of the answer, or of a snapshot.
 type StateChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// replica is the random id of the one who answers.
+	// replica is the random id of the one who answers. Absent: refused, but in a snapshot.
 	Replica uint64 `protobuf:"varint,1,opt,name=replica,proto3" json:"replica,omitempty"`
-	// cursor stands after the last of the states.
-	Cursor        uint64       `protobuf:"varint,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// cursor stands after the last of the states. Absent: 0, at the beginning.
+	Cursor uint64 `protobuf:"varint,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// states are those of nodes. Absent: none has changed.
 	States        []*NodeState `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -552,22 +581,29 @@ func (x *StateChunk) GetStates() []*NodeState {
 
 // NodeState is what an aggregator keeps of one node.
 type NodeState struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Node        string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Sequence    uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Schema      string                 `protobuf:"bytes,4,opt,name=schema,proto3" json:"schema,omitempty"`
-	Dim         uint32                 `protobuf:"varint,5,opt,name=dim,proto3" json:"dim,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// node is the node's name. Absent: refused.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// incarnation is its model's. Absent: 0, before any other.
+	Incarnation uint64 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// sequence is its model's. Absent: 0, before any other.
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// schema is its model's. Absent: refused.
+	Schema string `protobuf:"bytes,4,opt,name=schema,proto3" json:"schema,omitempty"`
+	// dim is the number of channels. Absent: refused.
+	Dim uint32 `protobuf:"varint,5,opt,name=dim,proto3" json:"dim,omitempty"`
 	// age_nanos is the time since the node's push was received: replicas need
-	// not agree on the time of day.
+	// not agree on the time of day. Absent: 0, just now.
 	AgeNanos int64 `protobuf:"varint,6,opt,name=age_nanos,json=ageNanos,proto3" json:"age_nanos,omitempty"`
-	// weight of the model in samples.
+	// weight of the model in samples. Absent: 0, none.
 	Weight float64 `protobuf:"fixed64,7,opt,name=weight,proto3" json:"weight,omitempty"`
 	// moments is the lower triangle, row by row, of the mean squares of a sample, or,
-	// with a mean, of a sample less that.
+	// with a mean, of a sample less that. Absent: refused.
 	Moments []float64 `protobuf:"fixed64,8,rep,packed,name=moments,proto3" json:"moments,omitempty"`
-	Costs   []*Cost   `protobuf:"bytes,9,rep,name=costs,proto3" json:"costs,omitempty"`
-	// mean, one a channel, is that of the samples of a centred model. Empty otherwise.
+	// costs, one a channel, are the node's. Absent: none is known.
+	Costs []*Cost `protobuf:"bytes,9,rep,name=costs,proto3" json:"costs,omitempty"`
+	// mean, one a channel, is that of the samples of a centred model. Absent: the model is
+	// not centred.
 	Mean          []float64 `protobuf:"fixed64,10,rep,packed,name=mean,proto3" json:"mean,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -676,11 +712,12 @@ func (x *NodeState) GetMean() []float64 {
 // SnapshotHeader begins a snapshot file; StateChunks follow.
 type SnapshotHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// written_unix_nanos is the time of day; the ages go on from it.
+	// written_unix_nanos is the time of day; the ages go on from it. Absent: 0, in 1970,
+	// and the states are too old to count.
 	WrittenUnixNanos int64 `protobuf:"varint,1,opt,name=written_unix_nanos,json=writtenUnixNanos,proto3" json:"written_unix_nanos,omitempty"`
-	// version is that of the models published last.
+	// version is that of the models published last. Absent: 0, none was.
 	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// states is how many follow.
+	// states is how many follow. Absent: 0, none.
 	States        uint64 `protobuf:"varint,3,opt,name=states,proto3" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,6 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// WatchRooms asks for all nodes.
 type WatchRooms struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -61,12 +62,14 @@ func (*WatchRooms) Descriptor() ([]byte, []int) {
 type Rooms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// full says that the update is of all nodes: any that it does not name is unknown.
-	// It begins a stream.
+	// It begins a stream. Absent: it is of those that have changed.
 	Full bool `protobuf:"varint,1,opt,name=full,proto3" json:"full,omitempty"`
-	// more says that the next message belongs to the same update.
-	More  bool        `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// more says that the next message belongs to the same update. Absent: it is the
+	// update's last.
+	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// rooms are of nodes. Absent: no other has changed.
 	Rooms []*NodeRoom `protobuf:"bytes,3,rep,name=rooms,proto3" json:"rooms,omitempty"`
-	// gone are nodes that the cluster no longer has.
+	// gone are nodes that the cluster no longer has. Absent: none has gone.
 	Gone          []string `protobuf:"bytes,4,rep,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -133,18 +136,22 @@ func (x *Rooms) GetGone() []string {
 // NodeRoom is what a scheduler knows of a node, in pods of mean cost.
 type NodeRoom struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// avail is a lower bound of the pods that fit beyond those the node counts.
+	// node is the node's name. Absent: refused.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// avail is a lower bound of the pods that fit beyond those the node counts. Absent: 0,
+	// none fits.
 	Avail float64 `protobuf:"fixed64,2,opt,name=avail,proto3" json:"avail,omitempty"`
 	// in_flight are the pods that were given to the node and that it does not count yet.
+	// Absent: 0, none.
 	InFlight float64 `protobuf:"fixed64,3,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
-	// held is room that ghosts keep free.
+	// held is room that ghosts keep free. Absent: 0, none.
 	Held float64 `protobuf:"fixed64,4,opt,name=held,proto3" json:"held,omitempty"`
-	// fresh says that avail is of now.
+	// fresh says that avail is of now. Absent: it is not.
 	Fresh bool `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`
-	// cost_known says that the node has seen enough pods to tell how many fit.
+	// cost_known says that the node has seen enough pods to tell how many fit. Absent: it
+	// has not.
 	CostKnown bool `protobuf:"varint,6,opt,name=cost_known,json=costKnown,proto3" json:"cost_known,omitempty"`
-	// saturated says that a channel is full.
+	// saturated says that a channel is full. Absent: none is.
 	Saturated     bool `protobuf:"varint,7,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -85,49 +85,67 @@ func (Quality) EnumDescriptor() ([]byte, []int) {
 // the reports of a node across restarts of its agent.
 type Report struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// node is the node's name. Absent: refused, but in a heartbeat.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// incarnation grows at each start of the agent (its start in Unix nanoseconds).
-	Incarnation        uint64 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Sequence           uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	SampledAtUnixNanos int64  `protobuf:"varint,4,opt,name=sampled_at_unix_nanos,json=sampledAtUnixNanos,proto3" json:"sampled_at_unix_nanos,omitempty"`
-	// schema identifies the ordered channels and their options.
+	// Absent: 0, before any other.
+	Incarnation uint64 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// sequence numbers the reports of an incarnation. Absent: 0, before any other.
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// sampled_at_unix_nanos is when the newest sample was taken, by the node's clock.
+	// Absent: not known, which counts nowhere.
+	SampledAtUnixNanos int64 `protobuf:"varint,4,opt,name=sampled_at_unix_nanos,json=sampledAtUnixNanos,proto3" json:"sampled_at_unix_nanos,omitempty"`
+	// schema identifies the ordered channels and their options. Absent: not known.
 	Schema string `protobuf:"bytes,5,opt,name=schema,proto3" json:"schema,omitempty"`
 	// avail is a lower bound of the pods that still fit, beyond those in absorbed.
+	// Absent: 0, no pod fits.
 	Avail float64 `protobuf:"fixed64,6,opt,name=avail,proto3" json:"avail,omitempty"`
 	// allowance is the number of unconfirmed pods the node accepts; part of avail.
+	// Absent: 0, it accepts none.
 	Allowance float64 `protobuf:"fixed64,7,opt,name=allowance,proto3" json:"allowance,omitempty"`
 	// absorbed lists the pods counted in this report, each as the first 8 bytes of its UID.
+	// Absent: none is.
 	Absorbed []uint64 `protobuf:"fixed64,8,rep,packed,name=absorbed,proto3" json:"absorbed,omitempty"`
-	// saturated says that a channel is full (y >= .98).
+	// saturated says that a channel is full (y >= .98). Absent: none is.
 	Saturated bool `protobuf:"varint,9,opt,name=saturated,proto3" json:"saturated,omitempty"`
-	// k is the capacity in typical loads (thesis eq. 3.11).
+	// k is the capacity in typical loads (thesis eq. 3.11). Absent: 0, not known.
 	K float64 `protobuf:"fixed64,10,opt,name=k,proto3" json:"k,omitempty"`
-	// limiting names the channel that is exhausted first.
-	Limiting    string             `protobuf:"bytes,11,opt,name=limiting,proto3" json:"limiting,omitempty"`
-	Channels    []*ChannelEstimate `protobuf:"bytes,12,rep,name=channels,proto3" json:"channels,omitempty"`
-	Churn       bool               `protobuf:"varint,13,opt,name=churn,proto3" json:"churn,omitempty"`
-	CostUnknown bool               `protobuf:"varint,14,opt,name=cost_unknown,json=costUnknown,proto3" json:"cost_unknown,omitempty"`
-	NoPressure  bool               `protobuf:"varint,15,opt,name=no_pressure,json=noPressure,proto3" json:"no_pressure,omitempty"`
-	WarmingUp   bool               `protobuf:"varint,16,opt,name=warming_up,json=warmingUp,proto3" json:"warming_up,omitempty"`
-	// power is the node's; unset where nothing is known of it.
+	// limiting names the channel that is exhausted first. Absent: none is known.
+	Limiting string `protobuf:"bytes,11,opt,name=limiting,proto3" json:"limiting,omitempty"`
+	// channels explain avail, in the order of schema. Absent: not explained.
+	Channels []*ChannelEstimate `protobuf:"bytes,12,rep,name=channels,proto3" json:"channels,omitempty"`
+	// churn says that pods come and go too fast to learn what one costs. Absent: they don't.
+	Churn bool `protobuf:"varint,13,opt,name=churn,proto3" json:"churn,omitempty"`
+	// cost_unknown says that the cost of a pod is a first guess. Absent: it is measured.
+	CostUnknown bool `protobuf:"varint,14,opt,name=cost_unknown,json=costUnknown,proto3" json:"cost_unknown,omitempty"`
+	// no_pressure says that the kernel tells no pressure. Absent: it does.
+	NoPressure bool `protobuf:"varint,15,opt,name=no_pressure,json=noPressure,proto3" json:"no_pressure,omitempty"`
+	// warming_up says that the agent has seen too little yet. Absent: it has seen enough.
+	WarmingUp bool `protobuf:"varint,16,opt,name=warming_up,json=warmingUp,proto3" json:"warming_up,omitempty"`
+	// power is the node's. Absent: nothing is known of it.
 	Power *Power `protobuf:"bytes,17,opt,name=power,proto3" json:"power,omitempty"`
-	// absorbed_cores and absorbed_watts are how many cores the pods of absorbed kept busy
-	// of late and what they were charged for that: as many as those, in their order, or
-	// none. A pod of 0 cores was not measured.
+	// absorbed_cores is how many cores the pods of absorbed kept busy of late: as many as
+	// those, in their order. A pod of 0 cores was not measured. Absent: no pod was.
 	AbsorbedCores []float32 `protobuf:"fixed32,18,rep,packed,name=absorbed_cores,json=absorbedCores,proto3" json:"absorbed_cores,omitempty"`
+	// absorbed_watts is what they were charged for that, as many. Absent: no pod was.
 	AbsorbedWatts []float32 `protobuf:"fixed32,19,rep,packed,name=absorbed_watts,json=absorbedWatts,proto3" json:"absorbed_watts,omitempty"`
 	// floored says that avail was raised to one pod because every channel is less
-	// than half full.
+	// than half full. Absent: it was not.
 	Floored bool `protobuf:"varint,20,opt,name=floored,proto3" json:"floored,omitempty"`
 	// surprises are the pods lately found to take something else than was told.
+	// Absent: none was found.
 	Surprises []*Surprise `protobuf:"bytes,21,rep,name=surprises,proto3" json:"surprises,omitempty"`
+	// meaning says what the other fields mean: it rises when one that stays means
+	// something else. Who does not know the meaning takes nothing from the report.
+	// Absent: 1, the first.
+	Meaning uint32 `protobuf:"varint,22,opt,name=meaning,proto3" json:"meaning,omitempty"`
 	// sample_age_nanos is how old the newest sample was when the message was sent,
 	// by the node's steady clock: what waited for a stream is not fresh because it
-	// has just arrived.
+	// has just arrived. Absent: 0, as old as the message.
 	SampleAgeNanos int64 `protobuf:"varint,23,opt,name=sample_age_nanos,json=sampleAgeNanos,proto3" json:"sample_age_nanos,omitempty"`
 	// unchanged makes the message a heartbeat: the full report with this sequence
 	// number, the last that the stream carried, still holds. Besides, a heartbeat
-	// holds its own sequence and sample_age_nanos alone.
+	// holds its own sequence and sample_age_nanos alone. Absent: it is a full report.
 	Unchanged     uint64 `protobuf:"varint,24,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -310,6 +328,13 @@ func (x *Report) GetSurprises() []*Surprise {
 	return nil
 }
 
+func (x *Report) GetMeaning() uint32 {
+	if x != nil {
+		return x.Meaning
+	}
+	return 0
+}
+
 func (x *Report) GetSampleAgeNanos() int64 {
 	if x != nil {
 		return x.SampleAgeNanos
@@ -324,25 +349,31 @@ func (x *Report) GetUnchanged() uint64 {
 	return 0
 }
 
-// ChannelEstimate explains one channel: usage y in [0,1] after filtering, the
-// headroom at zero pods C, the cost of a pod c and its standard deviation.
+// ChannelEstimate explains one channel.
 type ChannelEstimate struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Usage    float64                `protobuf:"fixed64,2,opt,name=usage,proto3" json:"usage,omitempty"`
-	Capacity float64                `protobuf:"fixed64,3,opt,name=capacity,proto3" json:"capacity,omitempty"`
-	Cost     float64                `protobuf:"fixed64,4,opt,name=cost,proto3" json:"cost,omitempty"`
-	CostSd   float64                `protobuf:"fixed64,5,opt,name=cost_sd,json=costSd,proto3" json:"cost_sd,omitempty"`
-	// room is the share that the pods in absorbed leave, what is kept free taken off;
-	// most is what it would be without pods.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// name is the channel's. Absent: refused.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// usage is y in [0,1] after filtering. Absent: 0, idle.
+	Usage float64 `protobuf:"fixed64,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	// capacity is the headroom at zero pods, C. Absent: 0, none.
+	Capacity float64 `protobuf:"fixed64,3,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	// cost is that of a pod, c. Absent: 0, not known.
+	Cost float64 `protobuf:"fixed64,4,opt,name=cost,proto3" json:"cost,omitempty"`
+	// cost_sd is the cost's standard deviation. Absent: 0, not known.
+	CostSd float64 `protobuf:"fixed64,5,opt,name=cost_sd,json=costSd,proto3" json:"cost_sd,omitempty"`
+	// room is the share that the pods in absorbed leave, what is kept free taken off.
+	// Absent: 0, none.
 	Room float64 `protobuf:"fixed64,6,opt,name=room,proto3" json:"room,omitempty"`
-	// unit is the share that a core or a byte is; 0 means that the channel counts in
+	// unit is the share that a core or a byte is. Absent: 0, the channel counts in
 	// typical pods alone.
 	Unit float64 `protobuf:"fixed64,7,opt,name=unit,proto3" json:"unit,omitempty"`
-	// pod_sd is the standard deviation of what single pods take about cost.
+	// pod_sd is the standard deviation of what single pods take about cost. Absent: 0,
+	// all take the same.
 	PodSd float64 `protobuf:"fixed64,8,opt,name=pod_sd,json=podSd,proto3" json:"pod_sd,omitempty"`
-	// ahead is the allowance as a share.
-	Ahead         float64 `protobuf:"fixed64,9,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	// ahead is the allowance as a share. Absent: 0, none.
+	Ahead float64 `protobuf:"fixed64,9,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	// most is what room would be without pods. Absent: 0, none.
 	Most          float64 `protobuf:"fixed64,10,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -451,21 +482,26 @@ func (x *ChannelEstimate) GetMost() float64 {
 // Power is what a node takes, in watts.
 type Power struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// watts is its power, with the load of absorbed that was not measured yet, and
-	// watts_sd the standard deviation.
-	Watts   float64 `protobuf:"fixed64,1,opt,name=watts,proto3" json:"watts,omitempty"`
+	// watts is its power, with the load of absorbed that was not measured yet.
+	// Absent: 0, not known.
+	Watts float64 `protobuf:"fixed64,1,opt,name=watts,proto3" json:"watts,omitempty"`
+	// watts_sd is the standard deviation of watts. Absent: 0, not known.
 	WattsSd float64 `protobuf:"fixed64,2,opt,name=watts_sd,json=wattsSd,proto3" json:"watts_sd,omitempty"`
-	// max_watts is the power at full load, idle_watts that without, and marginal_watts
-	// what a busy core more takes.
-	MaxWatts      float64 `protobuf:"fixed64,3,opt,name=max_watts,json=maxWatts,proto3" json:"max_watts,omitempty"`
-	IdleWatts     float64 `protobuf:"fixed64,4,opt,name=idle_watts,json=idleWatts,proto3" json:"idle_watts,omitempty"`
+	// max_watts is the power at full load. Absent: 0, not known.
+	MaxWatts float64 `protobuf:"fixed64,3,opt,name=max_watts,json=maxWatts,proto3" json:"max_watts,omitempty"`
+	// idle_watts is the power without load. Absent: 0, not known.
+	IdleWatts float64 `protobuf:"fixed64,4,opt,name=idle_watts,json=idleWatts,proto3" json:"idle_watts,omitempty"`
+	// marginal_watts is what a busy core more takes. Absent: 0, not known.
 	MarginalWatts float64 `protobuf:"fixed64,5,opt,name=marginal_watts,json=marginalWatts,proto3" json:"marginal_watts,omitempty"`
-	BusyCores     float64 `protobuf:"fixed64,6,opt,name=busy_cores,json=busyCores,proto3" json:"busy_cores,omitempty"`
-	Cores         float64 `protobuf:"fixed64,7,opt,name=cores,proto3" json:"cores,omitempty"`
-	// joules_total is what the node has taken since the agent's start.
+	// busy_cores is how many cores are busy. Absent: 0, none.
+	BusyCores float64 `protobuf:"fixed64,6,opt,name=busy_cores,json=busyCores,proto3" json:"busy_cores,omitempty"`
+	// cores is how many the node has. Absent: 0, not known.
+	Cores float64 `protobuf:"fixed64,7,opt,name=cores,proto3" json:"cores,omitempty"`
+	// joules_total is what the node has taken since the agent's start. Absent: 0, not known.
 	JoulesTotal float64 `protobuf:"fixed64,8,opt,name=joules_total,json=joulesTotal,proto3" json:"joules_total,omitempty"`
-	Quality     Quality `protobuf:"varint,9,opt,name=quality,proto3,enum=spazio.v1.Quality" json:"quality,omitempty"`
-	// flags: 1 partial, 2 extrapolated, 4 ratio-split, 8 gap, 16 projected.
+	// quality is what the figures rest on. Absent: none, and they say nothing.
+	Quality Quality `protobuf:"varint,9,opt,name=quality,proto3,enum=spazio.v1.Quality" json:"quality,omitempty"`
+	// flags: 1 partial, 2 extrapolated, 4 ratio-split, 8 gap, 16 projected. Absent: none.
 	Flags         uint32 `protobuf:"varint,10,opt,name=flags,proto3" json:"flags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -571,13 +607,14 @@ func (x *Power) GetFlags() uint32 {
 	return 0
 }
 
-// Surprise is a pod that takes far more, or far less, than was told of it: measured
-// over told, 0 of what nothing was told.
+// Surprise is a pod that takes far more, or far less, than was told of it.
 type Surprise struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// pod is the first 8 bytes of the pod's UID.
-	Pod           uint64  `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	CpuRatio      float64 `protobuf:"fixed64,2,opt,name=cpu_ratio,json=cpuRatio,proto3" json:"cpu_ratio,omitempty"`
+	// pod is the first 8 bytes of the pod's UID. Absent: 0, which is some pod's.
+	Pod uint64 `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// cpu_ratio is measured over told. Absent: 0, nothing was told.
+	CpuRatio float64 `protobuf:"fixed64,2,opt,name=cpu_ratio,json=cpuRatio,proto3" json:"cpu_ratio,omitempty"`
+	// memory_ratio is measured over told. Absent: 0, nothing was told.
 	MemoryRatio   float64 `protobuf:"fixed64,3,opt,name=memory_ratio,json=memoryRatio,proto3" json:"memory_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -635,7 +672,7 @@ func (x *Surprise) GetMemoryRatio() float64 {
 }
 
 // Notice tells an agent what the scheduler knows of its node before the
-// container runtime does.
+// container runtime does. One without an event that the agent knows says nothing.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -717,18 +754,20 @@ type isNotice_Event interface {
 }
 
 type Notice_PodBound struct {
+	// pod_bound says that a pod was bound to the node. Absent: it is another event.
 	PodBound *PodBound `protobuf:"bytes,1,opt,name=pod_bound,json=podBound,proto3,oneof"`
 }
 
 type Notice_GhostPods struct {
 	// ghost_pods are all pods on the node that reserve room and run nothing. They are
 	// told when a stream begins, unless there are none, and when they change.
+	// Absent: it is another event.
 	GhostPods *GhostPods `protobuf:"bytes,2,opt,name=ghost_pods,json=ghostPods,proto3,oneof"`
 }
 
 type Notice_TakesHeartbeats struct {
-	// takes_heartbeats is the scheduler's first word on a stream. Without it an
-	// agent sends full reports.
+	// takes_heartbeats is the scheduler's first word on a stream. Absent: it is another
+	// event; before it came, an agent sends full reports.
 	TakesHeartbeats bool `protobuf:"varint,3,opt,name=takes_heartbeats,json=takesHeartbeats,proto3,oneof"`
 }
 
@@ -741,13 +780,13 @@ func (*Notice_TakesHeartbeats) isNotice_Event() {}
 // PodBound warns of a container start: a pod was bound to the node.
 type PodBound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// pod is the first 8 bytes of the pod's UID.
+	// pod is the first 8 bytes of the pod's UID. Absent: 0, which is some pod's.
 	Pod uint64 `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// demand is what is known of what the pod takes; unset is nothing.
+	// demand is what is known of what the pod takes. Absent: nothing is.
 	Demand *PodDemand `protobuf:"bytes,2,opt,name=demand,proto3" json:"demand,omitempty"`
 	// init_containers is how many containers start ahead of the pod's own, those
-	// that go on beside it included: what they take says nothing of the pod. Unset
-	// means that the scheduler does not say.
+	// that go on beside it included: what they take says nothing of the pod. Absent: the
+	// scheduler does not say.
 	InitContainers *uint32 `protobuf:"varint,3,opt,name=init_containers,json=initContainers,proto3,oneof" json:"init_containers,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -808,7 +847,7 @@ func (x *PodBound) GetInitContainers() uint32 {
 // so that an agent does not count them.
 type GhostPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// pods are the first 8 bytes of the pods' UIDs.
+	// pods are the first 8 bytes of the pods' UIDs. Absent: there are none any more.
 	Pods          []uint64 `protobuf:"fixed64,1,rep,packed,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -851,16 +890,21 @@ func (x *GhostPods) GetPods() []uint64 {
 	return nil
 }
 
-// PodDemand is what pods of a workload were measured to take: mean and standard
-// deviation, and a confidence in [0, 1], 0 for what nobody knows.
+// PodDemand is what pods of a workload were measured to take.
 type PodDemand struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	CpuCores         float64                `protobuf:"fixed64,1,opt,name=cpu_cores,json=cpuCores,proto3" json:"cpu_cores,omitempty"`
-	CpuSd            float64                `protobuf:"fixed64,2,opt,name=cpu_sd,json=cpuSd,proto3" json:"cpu_sd,omitempty"`
-	CpuConfidence    float64                `protobuf:"fixed64,3,opt,name=cpu_confidence,json=cpuConfidence,proto3" json:"cpu_confidence,omitempty"`
-	MemoryBytes      float64                `protobuf:"fixed64,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	MemorySd         float64                `protobuf:"fixed64,5,opt,name=memory_sd,json=memorySd,proto3" json:"memory_sd,omitempty"`
-	MemoryConfidence float64                `protobuf:"fixed64,6,opt,name=memory_confidence,json=memoryConfidence,proto3" json:"memory_confidence,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// cpu_cores is their mean. Absent: 0.
+	CpuCores float64 `protobuf:"fixed64,1,opt,name=cpu_cores,json=cpuCores,proto3" json:"cpu_cores,omitempty"`
+	// cpu_sd is their standard deviation. Absent: 0, all take the same.
+	CpuSd float64 `protobuf:"fixed64,2,opt,name=cpu_sd,json=cpuSd,proto3" json:"cpu_sd,omitempty"`
+	// cpu_confidence is in [0,1]. Absent: 0, nobody knows what they take.
+	CpuConfidence float64 `protobuf:"fixed64,3,opt,name=cpu_confidence,json=cpuConfidence,proto3" json:"cpu_confidence,omitempty"`
+	// memory_bytes is their mean. Absent: 0.
+	MemoryBytes float64 `protobuf:"fixed64,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// memory_sd is their standard deviation. Absent: 0, all take the same.
+	MemorySd float64 `protobuf:"fixed64,5,opt,name=memory_sd,json=memorySd,proto3" json:"memory_sd,omitempty"`
+	// memory_confidence is in [0,1]. Absent: 0, nobody knows what they take.
+	MemoryConfidence float64 `protobuf:"fixed64,6,opt,name=memory_confidence,json=memoryConfidence,proto3" json:"memory_confidence,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -941,7 +985,7 @@ var File_spazio_v1_signal_proto protoreflect.FileDescriptor
 
 const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\n" +
-	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\xf9\x05\n" +
+	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\x93\x06\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
@@ -966,7 +1010,8 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\x0eabsorbed_cores\x18\x12 \x03(\x02R\rabsorbedCores\x12%\n" +
 	"\x0eabsorbed_watts\x18\x13 \x03(\x02R\rabsorbedWatts\x12\x18\n" +
 	"\afloored\x18\x14 \x01(\bR\afloored\x121\n" +
-	"\tsurprises\x18\x15 \x03(\v2\x13.spazio.v1.SurpriseR\tsurprises\x12(\n" +
+	"\tsurprises\x18\x15 \x03(\v2\x13.spazio.v1.SurpriseR\tsurprises\x12\x18\n" +
+	"\ameaning\x18\x16 \x01(\rR\ameaning\x12(\n" +
 	"\x10sample_age_nanos\x18\x17 \x01(\x03R\x0esampleAgeNanos\x12\x1c\n" +
 	"\tunchanged\x18\x18 \x01(\x04R\tunchanged\"\xed\x01\n" +
 	"\x0fChannelEstimate\x12\x12\n" +

@@ -24,11 +24,15 @@ const (
 // UsageBatch holds windows of a node's pods. (node, incarnation, sequence) tells one
 // that was sent twice.
 type UsageBatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Incarnation   uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Windows       []*PodWindow           `protobuf:"bytes,4,rep,name=windows,proto3" json:"windows,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// node is the node's name. Absent: refused.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// incarnation grows at each start of the agent. Absent: 0, before any other.
+	Incarnation uint64 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// sequence numbers the batches of an incarnation. Absent: 0, before any other.
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// windows are of pods and containers. Absent: there are none.
+	Windows       []*PodWindow `protobuf:"bytes,4,rep,name=windows,proto3" json:"windows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -94,32 +98,41 @@ func (x *UsageBatch) GetWindows() []*PodWindow {
 // PodWindow is what a pod, or one of its containers, took in a span of time.
 type PodWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// pod is the first 8 bytes of the pod's UID.
+	// pod is the first 8 bytes of the pod's UID. Absent: 0, which is some pod's.
 	Pod uint64 `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// container is the first 8 bytes of the container's ID, 0 for the pod as a whole.
+	// container is the first 8 bytes of the container's ID. Absent: 0, the pod as a whole.
 	Container uint64 `protobuf:"fixed64,2,opt,name=container,proto3" json:"container,omitempty"`
-	// age_nanos is the pod's at the end of the window, span_nanos the window's length.
-	AgeNanos   int64   `protobuf:"varint,3,opt,name=age_nanos,json=ageNanos,proto3" json:"age_nanos,omitempty"`
-	SpanNanos  int64   `protobuf:"varint,4,opt,name=span_nanos,json=spanNanos,proto3" json:"span_nanos,omitempty"`
+	// age_nanos is the pod's at the end of the window. Absent: 0, it has just begun.
+	AgeNanos int64 `protobuf:"varint,3,opt,name=age_nanos,json=ageNanos,proto3" json:"age_nanos,omitempty"`
+	// span_nanos is the window's length. Absent: 0, and nothing may have been taken in it.
+	SpanNanos int64 `protobuf:"varint,4,opt,name=span_nanos,json=spanNanos,proto3" json:"span_nanos,omitempty"`
+	// cpu_seconds is the time on CPUs. Absent: 0, none.
 	CpuSeconds float64 `protobuf:"fixed64,5,opt,name=cpu_seconds,json=cpuSeconds,proto3" json:"cpu_seconds,omitempty"`
-	// stalled_seconds is the time in which a task waited for a CPU; unset where the
-	// kernel does not tell.
-	StalledSeconds   *float64 `protobuf:"fixed64,6,opt,name=stalled_seconds,json=stalledSeconds,proto3,oneof" json:"stalled_seconds,omitempty"`
-	ThrottledSeconds float64  `protobuf:"fixed64,7,opt,name=throttled_seconds,json=throttledSeconds,proto3" json:"throttled_seconds,omitempty"`
-	Periods          uint32   `protobuf:"varint,8,opt,name=periods,proto3" json:"periods,omitempty"`
-	ThrottledPeriods uint32   `protobuf:"varint,9,opt,name=throttled_periods,json=throttledPeriods,proto3" json:"throttled_periods,omitempty"`
-	// memory_bytes is the most seen at a reading in the span, memory_peak_bytes the most
-	// since the pod began; the page cache is not in them.
-	MemoryBytes     float64 `protobuf:"fixed64,10,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// stalled_seconds is the time in which a task waited for a CPU. Absent: the kernel does
+	// not tell.
+	StalledSeconds *float64 `protobuf:"fixed64,6,opt,name=stalled_seconds,json=stalledSeconds,proto3,oneof" json:"stalled_seconds,omitempty"`
+	// throttled_seconds is the time in which a limit held tasks back. Absent: 0, none.
+	ThrottledSeconds float64 `protobuf:"fixed64,7,opt,name=throttled_seconds,json=throttledSeconds,proto3" json:"throttled_seconds,omitempty"`
+	// periods is in how many of the limit's periods tasks ran. Absent: 0, there is no limit.
+	Periods uint32 `protobuf:"varint,8,opt,name=periods,proto3" json:"periods,omitempty"`
+	// throttled_periods is in how many they were held back. Absent: 0, in none.
+	ThrottledPeriods uint32 `protobuf:"varint,9,opt,name=throttled_periods,json=throttledPeriods,proto3" json:"throttled_periods,omitempty"`
+	// memory_bytes is the most seen at a reading in the span, without the page cache.
+	// Absent: 0, none.
+	MemoryBytes float64 `protobuf:"fixed64,10,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// memory_peak_bytes is the most since the pod began, without the page cache. Absent: 0,
+	// none.
 	MemoryPeakBytes float64 `protobuf:"fixed64,11,opt,name=memory_peak_bytes,json=memoryPeakBytes,proto3" json:"memory_peak_bytes,omitempty"`
-	OomKills        uint32  `protobuf:"varint,12,opt,name=oom_kills,json=oomKills,proto3" json:"oom_kills,omitempty"`
-	// ended: it is the pod's last window.
+	// oom_kills is how many tasks the kernel killed for memory. Absent: 0, none.
+	OomKills uint32 `protobuf:"varint,12,opt,name=oom_kills,json=oomKills,proto3" json:"oom_kills,omitempty"`
+	// ended says that it is the pod's last window. Absent: more may follow.
 	Ended bool `protobuf:"varint,13,opt,name=ended,proto3" json:"ended,omitempty"`
-	// buckets, ascending, and counts: for how many ms the demand for CPU (usage and
-	// waiting) was in a bucket, which ends at .01 (1.05^(i+1) - 1)/.05 cores.
+	// buckets, ascending, are those of the demand for CPU (usage and waiting) that occurred;
+	// bucket i ends at .01 (1.05^(i+1) - 1)/.05 cores. Absent: it was not measured.
 	Buckets []uint32 `protobuf:"varint,14,rep,packed,name=buckets,proto3" json:"buckets,omitempty"`
-	Counts  []uint32 `protobuf:"varint,15,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	// memory_stalled_seconds is the time in which a task waited for memory; unset where the
+	// counts, as many, are for how many ms each did. Absent: it was not measured.
+	Counts []uint32 `protobuf:"varint,15,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	// memory_stalled_seconds is the time in which a task waited for memory. Absent: the
 	// kernel does not tell, or has not yet.
 	MemoryStalledSeconds *float64 `protobuf:"fixed64,16,opt,name=memory_stalled_seconds,json=memoryStalledSeconds,proto3,oneof" json:"memory_stalled_seconds,omitempty"`
 	unknownFields        protoimpl.UnknownFields
@@ -270,9 +283,11 @@ func (x *PodWindow) GetMemoryStalledSeconds() float64 {
 
 // UsageAck says that a batch has been taken.
 type UsageAck struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Incarnation   uint64                 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// incarnation is the batch's. Absent: 0, as in a batch.
+	Incarnation uint64 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// sequence is the batch's. Absent: 0, as in a batch.
+	Sequence      uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

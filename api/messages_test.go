@@ -1,0 +1,287 @@
+package api_test
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// golden is a message as a release wrote it: bytes, each field with a comment, and what they
+// say as text, both written down by hand. Files of a release are never changed.
+type golden struct {
+	file    string
+	message protoreflect.FullName
+	raw     []byte
+	means   string
+}
+
+func goldens(t *testing.T) []golden {
+	t.Helper()
+	files, err := filepath.Glob("testdata/messages/*/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	var all []golden
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := parseGolden(string(text))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		g.file = file
+		all = append(all, g)
+	}
+	return all
+}
+
+func parseGolden(text string) (golden, error) {
+	head, rest, isMessage := strings.Cut(text, "\nbytes\n")
+	about, name, isNamed := strings.Cut(head, "\nmessage ")
+	dump, means, hasMeaning := strings.Cut(rest, "means\n")
+	if !isMessage || !isNamed || !hasMeaning || !strings.HasPrefix(about, "# ") {
+		return golden{}, fmt.Errorf("want a comment, message NAME, bytes, means")
+	}
+	g := golden{message: protoreflect.FullName(name), means: means}
+	for line := range strings.Lines(dump) {
+		digits, _, _ := strings.Cut(line, "#")
+		raw, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
+		if err != nil {
+			return golden{}, err
+		}
+		g.raw = append(g.raw, raw...)
+	}
+	return g, nil
+}
+
+// decode returns the message of the bytes.
+func (g golden) decode(t *testing.T) proto.Message {
+	t.Helper()
+	m := g.empty(t)
+	if err := proto.Unmarshal(g.raw, m); err != nil {
+		t.Fatalf("%s: %v", g.file, err)
+	}
+	return m
+}
+
+func (g golden) empty(t *testing.T) proto.Message {
+	t.Helper()
+	of, err := protoregistry.GlobalTypes.FindMessageByName(g.message)
+	if err != nil {
+		t.Fatalf("%s: %v", g.file, err)
+	}
+	return of.New().Interface()
+}
+
+// accept says what readers of the message say to it.
+func accept(m proto.Message) error {
+	var err error
+	switch m := m.(type) {
+	case *spaziov1.Report:
+		if api.IsHeartbeat(m) {
+			_, err = api.ToHeartbeat(m)
+		} else {
+			_, err = api.ToReport(m)
+		}
+	case *spaziov1.Notice:
+		switch m.Event.(type) {
+		case *spaziov1.Notice_PodBound:
+			_, err = api.ToBind(m.GetPodBound())
+		case *spaziov1.Notice_GhostPods:
+			_, err = api.ToGhosts(m.GetGhostPods())
+		case *spaziov1.Notice_TakesHeartbeats:
+		default:
+			err = fmt.Errorf("no event")
+		}
+	case *spaziov1.PushRequest:
+		_, err = api.ToLocal(m.GetLocal())
+	case *spaziov1.PushResponse:
+		if m.GetGlobal() != nil {
+			_, err = api.ToFleet(m.GetGlobal())
+		}
+	case *spaziov1.StateChunk:
+		err = api.CheckChunk(m)
+	case *spaziov1.SnapshotHeader:
+		err = api.CheckHeader(m)
+	case *spaziov1.Rooms:
+		_, err = api.ToRooms(m)
+	case *spaziov1.UsageBatch:
+		_, err = api.ToUsage(m)
+	case *spaziov1.UsageAck, *spaziov1.ChangesRequest, *spaziov1.WatchRooms:
+	default:
+		err = fmt.Errorf("no reader of %T is known", m)
+	}
+	return err
+}
+
+// TestMessages: what any release has written says the same for ever, and is accepted.
+func TestMessages(t *testing.T) {
+	for _, g := range goldens(t) {
+		t.Run(strings.TrimPrefix(g.file, "testdata/messages/"), func(t *testing.T) {
+			got, want := g.decode(t), g.empty(t)
+			if err := prototext.Unmarshal([]byte(g.means), want); err != nil {
+				t.Fatal(err)
+			}
+			if !proto.Equal(want, got) {
+				t.Errorf("the bytes say\n%s\nand meant\n%s", prototext.Format(got), prototext.Format(want))
+			}
+			if err := accept(got); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMessagesMean: what readers make of a report and of a notice, field by field.
+func TestMessagesMean(t *testing.T) {
+	means := map[string]any{
+		"report": agent.Report{
+			Node: "node-1", Incarnation: 1_700_000_000_000_000_000, Sequence: 300,
+			Schema: "v1:cpu,memory", Avail: 2.5, Allowance: 1, Absorbed: []reserve.PodKey{1, 0xfedcba9876543210},
+			Saturated: true, K: 3.25, Limiting: "cpu",
+			Channels: []agent.ChannelReport{
+				{Name: "cpu", Usage: .75, Capacity: .5, Cost: .125, CostSD: .03125, Room: .25, Unit: .25, PodSD: .0625, Ahead: .1875, Most: 1},
+				{Name: "memory", Usage: .25, Capacity: -.5},
+			},
+			Flags: agent.Flags{Churn: true, CostUnknown: true, NoPressure: true, WarmingUp: true},
+			Power: energy.Power{
+				Watts: 81.5, SD: .5, Max: 120, Idle: 40, Marginal: 20, Busy: 1.75, Cores: 4, Joules: 1e6,
+				Quality: energy.Shared, Flags: energy.Extrapolated | energy.Projected,
+			},
+			AbsorbedCores: []float32{0, .5}, AbsorbedWatts: []float32{0, 10.25}, Floored: true,
+			Surprises: []agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: .5}},
+		},
+		"report-least":  agent.Report{Node: "n"},
+		"heartbeat":     api.Heartbeat{Sequence: 307, Unchanged: 300, SampleAge: 5e8},
+		"notice-ghosts": []reserve.PodKey{7, 8},
+		"rooms": api.Rooms{
+			Full: true, More: true, Gone: []string{"node-2"},
+			Rooms: []api.Room{{Node: "node-1", Avail: 1.5, InFlight: 2, Held: 1, Fresh: true, CostKnown: true, Saturated: true}},
+		},
+	}
+	for _, g := range goldens(t) {
+		name := strings.TrimSuffix(filepath.Base(g.file), ".txt")
+		want, has := means[name]
+		if !has {
+			continue
+		}
+		delete(means, name)
+		var got any
+		var err error
+		switch m := g.decode(t).(type) {
+		case *spaziov1.Report:
+			if api.IsHeartbeat(m) {
+				got, err = api.ToHeartbeat(m)
+				break
+			}
+			var r agent.Report
+			r, err = api.ToReport(m)
+			if name == "report" && r.SampledAt.Unix() != 1_700_000_060 {
+				t.Errorf("sampled at %v", r.SampledAt)
+			}
+			r.SampledAt = want.(agent.Report).SampledAt
+			got = r
+		case *spaziov1.Notice:
+			got, err = api.ToGhosts(m.GetGhostPods())
+		case *spaziov1.Rooms:
+			got, err = api.ToRooms(m)
+		}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", g.file, err, diff)
+		}
+	}
+	for name := range means {
+		t.Errorf("no message %s", name)
+	}
+}
+
+// TestMessagesHoldEveryField: whoever adds a field writes down what its bytes mean.
+func TestMessagesHoldEveryField(t *testing.T) {
+	held := map[protoreflect.FullName]bool{}
+	for _, g := range goldens(t) {
+		hold(g.decode(t).ProtoReflect(), held)
+	}
+	eachMessage(func(m protoreflect.MessageDescriptor) {
+		if !held[m.FullName()] {
+			t.Errorf("%s is in no file of testdata/messages", m.FullName())
+		}
+		for i := range m.Fields().Len() {
+			if f := m.Fields().Get(i); !held[f.FullName()] {
+				t.Errorf("%s is in no file of testdata/messages", f.FullName())
+			}
+		}
+	})
+}
+
+// hold notes the messages and the fields that are set.
+func hold(m protoreflect.Message, held map[protoreflect.FullName]bool) {
+	held[m.Descriptor().FullName()] = true
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		held[f.FullName()] = true
+		eachPart(f, v, func(part protoreflect.Message) { hold(part, held) })
+		return true
+	})
+}
+
+// eachPart calls do for each message in a field.
+func eachPart(f protoreflect.FieldDescriptor, v protoreflect.Value, do func(protoreflect.Message)) {
+	switch {
+	case f.Message() == nil:
+	case f.IsList():
+		for i := range v.List().Len() {
+			do(v.List().Get(i).Message())
+		}
+	default:
+		do(v.Message())
+	}
+}
+
+// eachFile calls do for each file of the wire, eachMessage for each message.
+func eachFile(do func(protoreflect.FileDescriptor)) {
+	protoregistry.GlobalFiles.RangeFilesByPackage("spazio.v1", func(f protoreflect.FileDescriptor) bool {
+		do(f)
+		return true
+	})
+}
+
+func eachMessage(do func(protoreflect.MessageDescriptor)) {
+	eachFile(func(f protoreflect.FileDescriptor) {
+		for i := range f.Messages().Len() {
+			do(f.Messages().Get(i))
+		}
+	})
+}
+
+// TestNewerMeaning: of a report that means something else nothing is taken, be its numbers
+// what they may.
+func TestNewerMeaning(t *testing.T) {
+	for _, g := range goldens(t) {
+		m, is := g.decode(t).(*spaziov1.Report)
+		if !is || api.IsHeartbeat(m) {
+			continue
+		}
+		m.Meaning = 2
+		m.Avail = -1e300
+		if err := accept(m); !errors.Is(err, api.ErrMeaning) || !strings.Contains(err.Error(), "meaning") {
+			t.Errorf("%s: %v", g.file, err)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package api_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/spazio-scheduler/spazio/api"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+)
+
+var update = flag.Bool("update", false, "write testdata/wire.txt anew, which only a release does")
+
+const wireFile = "testdata/wire.txt"
+
+// TestWireOnlyGrows: whatever a release could say keeps its number, its name, its type and
+// its presence, so that versions that know less or more understand each other.
+func TestWireOnlyGrows(t *testing.T) {
+	now := wireLines()
+	if *update {
+		text := "# What spazio.v1 could say at the last release, a line each: none may go or change.\n" + strings.Join(now, "\n") + "\n"
+		if err := os.WriteFile(wireFile, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(wireFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := 0
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		released++
+		if !slices.Contains(now, line) {
+			t.Errorf("no longer so: %s", line)
+		}
+	}
+	if released < 100 {
+		t.Errorf("%s has %d lines", wireFile, released)
+	}
+}
+
+// wireLines says what the wire can say, a line for each thing that a peer relies on.
+func wireLines() []string {
+	var lines []string
+	eachFile(func(f protoreflect.FileDescriptor) {
+		for i := range f.Services().Len() {
+			methods := f.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				lines = append(lines, methodLine(methods.Get(j)))
+			}
+		}
+		for i := range f.Enums().Len() {
+			values := f.Enums().Get(i).Values()
+			for j := range values.Len() {
+				v := values.Get(j)
+				lines = append(lines, fmt.Sprintf("enum %s %d %s", f.Enums().Get(i).FullName(), v.Number(), v.Name()))
+			}
+		}
+		for i := range f.Messages().Len() {
+			m := f.Messages().Get(i)
+			lines = append(lines, fmt.Sprintf("message %s", m.FullName()))
+			for j := range m.Fields().Len() {
+				lines = append(lines, fieldLine(m.Fields().Get(j)))
+			}
+		}
+	})
+	slices.Sort(lines)
+	return lines
+}
+
+func methodLine(m protoreflect.MethodDescriptor) string {
+	stream := map[bool]string{true: "stream "}
+	return fmt.Sprintf("method %s(%s%s) %s%s", m.FullName(),
+		stream[m.IsStreamingClient()], m.Input().FullName(), stream[m.IsStreamingServer()], m.Output().FullName())
+}
+
+func fieldLine(f protoreflect.FieldDescriptor) string {
+	kind := f.Kind().String()
+	switch {
+	case f.Message() != nil:
+		kind = string(f.Message().FullName())
+	case f.Enum() != nil:
+		kind = string(f.Enum().FullName())
+	}
+	line := fmt.Sprintf("field %s %d %s %s %s", f.Parent().FullName(), f.Number(), f.Name(), f.Cardinality(), kind)
+	switch one := f.ContainingOneof(); {
+	case one != nil && !one.IsSynthetic():
+		line += " in " + string(one.Name())
+	case f.HasPresence() && f.Message() == nil:
+		line += " with presence"
+	}
+	return line
+}
+
+// absences reads what the .proto files say of each field that is absent: the end of its
+// comment.
+func absences(t *testing.T) map[protoreflect.FullName]string {
+	t.Helper()
+	files, err := filepath.Glob("spazio/v1/*.proto")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	var (
+		message = regexp.MustCompile(`^message (\w+) \{`)
+		field   = regexp.MustCompile(`^ +(?:repeated |optional )?[\w.]+ (\w+) = \d+;`)
+		comment = regexp.MustCompile(`^ +// ?(.*)`)
+	)
+	said := map[protoreflect.FullName]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, about := "", ""
+		for line := range strings.Lines(string(text)) {
+			if m := message.FindStringSubmatch(line); m != nil {
+				in = m[1]
+			}
+			if c := comment.FindStringSubmatch(line); c != nil {
+				about += c[1] + " "
+				continue
+			}
+			if f := field.FindStringSubmatch(line); f != nil {
+				_, absent, _ := strings.Cut(about, "Absent: ")
+				said[protoreflect.FullName("spazio.v1."+in+"."+f[1])] = strings.TrimSpace(absent)
+			}
+			about = ""
+		}
+	}
+	return said
+}
+
+// TestFieldsSayWhatAbsenceMeans: a peer of another version may not send a field, and who
+// reads must know what that is.
+func TestFieldsSayWhatAbsenceMeans(t *testing.T) {
+	said := absences(t)
+	eachMessage(func(m protoreflect.MessageDescriptor) {
+		for i := range m.Fields().Len() {
+			if f := m.Fields().Get(i); said[f.FullName()] == "" {
+				t.Errorf("the comment of %s does not say what its absence means (Absent: …)", f.FullName())
+			}
+		}
+	})
+}
+
+// TestAbsence: a message of those fields alone whose absence is said to be refused is
+// accepted, and without any one of these refused for it.
+func TestAbsence(t *testing.T) {
+	said := absences(t)
+	tried := map[protoreflect.FullName]bool{}
+	for _, g := range goldens(t) {
+		least := g.decode(t)
+		if report, is := least.(*spaziov1.Report); is && api.IsHeartbeat(report) {
+			continue
+		}
+		spare(least.ProtoReflect(), said)
+		if err := accept(least); err != nil {
+			t.Errorf("%s, without what may be absent: %v", g.file, err)
+		}
+		eachRefused(least.ProtoReflect(), said, func(m protoreflect.Message, f protoreflect.FieldDescriptor) {
+			value := m.Get(f)
+			m.Clear(f)
+			if err := accept(least); err == nil || !strings.Contains(err.Error(), string(f.Name())) {
+				t.Errorf("%s without %s: %v", g.file, f.FullName(), err)
+			}
+			m.Set(f, value)
+			tried[f.FullName()] = true
+		})
+	}
+	for name, absent := range said {
+		if strings.HasPrefix(absent, "refused") && !tried[name] {
+			t.Errorf("the absence of %s was not tried", name)
+		}
+	}
+}
+
+// spare clears the fields whose absence is not refused; messages stay, and hold less.
+func spare(m protoreflect.Message, said map[protoreflect.FullName]string) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		one := f.ContainingOneof()
+		if f.Message() == nil && (one == nil || one.IsSynthetic()) && !strings.HasPrefix(said[f.FullName()], "refused") {
+			m.Clear(f)
+		}
+		eachPart(f, v, func(part protoreflect.Message) { spare(part, said) })
+		return true
+	})
+}
+
+func eachRefused(m protoreflect.Message, said map[protoreflect.FullName]string, do func(protoreflect.Message, protoreflect.FieldDescriptor)) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if !m.Has(f) {
+			continue
+		}
+		eachPart(f, m.Get(f), func(part protoreflect.Message) { eachRefused(part, said, do) })
+		if strings.HasPrefix(said[f.FullName()], "refused") {
+			do(m, f)
+		}
+	}
+}

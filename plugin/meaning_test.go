@@ -1,0 +1,66 @@
+package plugin_test
+
+import (
+	"math"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api"
+	"github.com/spazio-scheduler/spazio/plugin/config"
+)
+
+// TestReportsOfANewerMeaning: nothing of such a report counts, whatever its numbers are,
+// also where one that was understood came before: the node is as one without an agent, on
+// its own, and counts again with the first report that is understood.
+func TestReportsOfANewerMeaning(t *testing.T) {
+	const counted = `spazio_reports_total{result="unsupported"}`
+	c, clock := timed(t, 2)
+	newer := func(node string, avail float64) {
+		t.Helper()
+		s := c.open(c.dial(), node)
+		m := api.FromReport(agent.Report{Node: node, Incarnation: 9, Sequence: 9, Avail: avail})
+		m.Meaning = 2
+		before := c.metric(counted)
+		if err := s.Send(m); err != nil {
+			t.Fatal(err)
+		}
+		if code := s.end(); code != codes.FailedPrecondition {
+			t.Errorf("the stream ended with %v", code)
+		}
+		if got := c.metric(counted) - before; got != 1 {
+			t.Errorf("%g reports counted as unsupported, want 1", got)
+		}
+	}
+	newer(nodeName(0), 5)
+	newer(nodeName(0), math.Inf(1)) // not invalid: what may be in it, the next version says
+	if got := c.state(nodeName(0)).Signal; got != "missing" {
+		t.Errorf("the signal is %q", got)
+	}
+
+	understood := c.open(c.dial(), nodeName(1))
+	understood.settle(agent.Report{Avail: 3})
+	newer(nodeName(1), 7)
+	if got := c.state(nodeName(1)); got.Avail != 3 || got.Signal != "fresh" {
+		t.Errorf("avail %g, %s, of what was not understood", got.Avail, got.Signal)
+	}
+	clock.advance(config.DefaultMaxAge + 1)
+	if got := c.state(nodeName(1)).Signal; got != "stale" {
+		t.Errorf("the signal is %q: it was renewed", got)
+	}
+	again := c.open(c.dial(), nodeName(0))
+	again.settle(agent.Report{Avail: 2})
+}
+
+// TestFirstMeaning: an agent that tells none means the first.
+func TestFirstMeaning(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	s := c.open(c.dial(), nodeName(0))
+	m := api.FromReport(agent.Report{Node: nodeName(0), Incarnation: 1, Sequence: 1, Avail: 4})
+	m.Meaning = 0
+	if err := s.Send(m); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("report seen", func() bool { return c.state(nodeName(0)).Avail == 4 })
+}
