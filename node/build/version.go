@@ -4,6 +4,7 @@ package build
 import (
 	"cmp"
 	"runtime/debug"
+	"strings"
 )
 
 // Version is what the build recorded: the tag if it was built by version, if it
@@ -20,3 +21,63 @@ func Version() string {
 
 // unversioned is what the toolchain calls a build of no version.
 const unversioned = "(devel)"
+
+// About is what programs answer to --version.
+func About() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unversioned
+	}
+	return Describe(info)
+}
+
+// Describe tells a program's version, the commit that it was built from if the toolchain
+// recorded one (by version it records none), its Go, and the release of Kubernetes that
+// the libraries linked with it are of:
+//
+//	v0.1.0, commit 0123456789ab, go1.26.8, Kubernetes v1.36.3
+func Describe(info *debug.BuildInfo) string {
+	parts := []string{cmp.Or(info.Main.Version, unversioned)}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			commit = s.Value[:min(len(s.Value), 12)]
+		case "vcs.modified":
+			if s.Value == "true" {
+				changed = " and changes"
+			}
+		}
+	}
+	if commit != "" {
+		parts = append(parts, "commit "+commit+changed)
+	}
+	if info.GoVersion != "" {
+		parts = append(parts, info.GoVersion)
+	}
+	if v := kubernetes(info.Deps); v != "" {
+		parts = append(parts, "Kubernetes "+v)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// kubernetes is the release of Kubernetes among modules: its own, or that of a library,
+// whose v0.36.3 is of v1.36.3; empty if there is none.
+func kubernetes(deps []*debug.Module) string {
+	library := ""
+	for _, d := range deps {
+		version := d.Version
+		if d.Replace != nil {
+			version = cmp.Or(d.Replace.Version, version)
+		}
+		switch d.Path {
+		case "k8s.io/kubernetes":
+			return version
+		case "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go":
+			if minor, is := strings.CutPrefix(version, "v0."); is {
+				library = "v1." + minor
+			}
+		}
+	}
+	return library
+}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/spazio-scheduler/spazio/node/build"
 )
 
 // Exit codes of every command.
@@ -52,6 +54,10 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	reached := false
 	watch(root, &reached)
 	root.SilenceErrors, root.SilenceUsage = true, true
+	if root.Flags().Lookup("version") == nil { // kube-scheduler has one; that of other libraries is not boolean
+		root.Version = build.About()
+		root.Flags().Bool("version", false, "version of "+root.Name())
+	}
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -14,7 +14,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
 	"github.com/spazio-scheduler/spazio/demo"
-	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
 )
@@ -60,11 +59,10 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func NewCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:     "spazio-demo",
-		Short:   "Compare Spazio with the default scheduler on an embedded cluster",
-		Long:    long,
-		Args:    cobra.NoArgs,
-		Version: build.Version(),
+		Use:   "spazio-demo",
+		Short: "Compare Spazio with the default scheduler on an embedded cluster",
+		Long:  long,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/node/build"
 )
 
 // Main runs the program spazio-lab and returns its exit code.
@@ -23,9 +22,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // NewCommand returns the program with its flags at their defaults.
 func NewCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:     "spazio-lab",
-		Short:   "Simulate clusters, draw figures, replay recordings",
-		Version: build.Version(),
+		Use:   "spazio-lab",
+		Short: "Simulate clusters, draw figures, replay recordings",
 	}
 	root.AddCommand(NewSimulateCommand(), NewFiguresCommand(), NewReplayCommand(), NewProfileCommand(), NewProntoCommand())
 	return root

@@ -47,9 +47,8 @@ type options struct {
 func NewCommand() *cobra.Command {
 	var o options
 	c := &cobra.Command{
-		Use:     "spazio-power",
-		Short:   "Share this machine's energy with its virtual machines",
-		Version: build.Version(),
+		Use:   "spazio-power",
+		Short: "Share this machine's energy with its virtual machines",
 		Long: "spazio-power divides what this machine takes among the guests that run on it, and publishes\n" +
 			"each one's part as a tree of energy counters below --dir: mounted into the guest, read-only,\n" +
 			"it is what spazio-agent --energy shared reads there, and node_exporter and Kepler as well.\n\n" +

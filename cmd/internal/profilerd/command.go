@@ -18,7 +18,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
-	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
@@ -41,9 +40,8 @@ func NewCommand() *cobra.Command {
 	var log command.Log
 	var preset, zone, application string
 	c := &cobra.Command{
-		Use:     "spazio-profiler",
-		Short:   "Learn what workloads take, and tell schedulers and people",
-		Version: build.Version(),
+		Use:   "spazio-profiler",
+		Short: "Learn what workloads take, and tell schedulers and people",
 		Long: "spazio-profiler takes in what agents measure of pods (spazio-agent --usage on), learns\n" +
 			"what each workload takes, and keeps that in WorkloadProfile objects. Replicas all hear\n" +
 			"the agents; the one with the lease writes.",
@@ -78,7 +76,6 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.Bool("version", false, "version of spazio-profiler") // some libraries' flag of that name is not boolean
 	flags.StringVar(&config.Listen, "listen", config.Listen, "host:port of the UsageService")
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9702; empty for none")
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+service.DebugPath+", what is known as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")

@@ -59,6 +59,10 @@ func NewCommand() *cobra.Command {
 	debug.addFlags(c.Flags())
 	upstream := c.RunE
 	run := func(c *cobra.Command, args []string) error {
+		if c.Flags().Lookup("version").Value.String() == "true" { // upstream's tells Kubernetes' alone
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s version %s\n", c.Name(), build.About())
+			return err
+		}
 		if err := service.RegisterArgs(); err != nil {
 			return err
 		}

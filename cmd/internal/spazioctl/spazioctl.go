@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/node/build"
 )
 
 // Main runs the program as spazio.
@@ -38,7 +37,6 @@ func NewCommand(name, shown string) *cobra.Command {
 		Use:         name,
 		Short:       "Install Spazio in a cluster, and show what it knows of it",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
-		Version:     build.Version(),
 	}
 	root.AddCommand(newTopCommand(), newExplainCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newCheckCommand(), newUninstallCommand(), newProfileCommand(), newSlotsCommand(), newConvertCommand())
 	return root

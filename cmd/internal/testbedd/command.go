@@ -13,7 +13,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
-	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/operator/backend"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/service"
@@ -29,9 +28,8 @@ func NewCommand() *cobra.Command {
 	config := service.Config{DebugListen: "127.0.0.1:9699", External: service.External{Listen: "127.0.0.1:9695", DefaultNamespace: "default", Audience: backend.DefaultAudience}}
 	var log command.Log
 	c := &cobra.Command{
-		Use:     "spazio-testbed",
-		Short:   "Reserve slots on nodes, and run in them the jobs that Schedulings name",
-		Version: build.Version(),
+		Use:   "spazio-testbed",
+		Short: "Reserve slots on nodes, and run in them the jobs that Schedulings name",
 		Long: "spazio-testbed carries out what Testbeds, BatchJobs and Schedulings say: it reserves slots\n" +
 			"on nodes by pods that do nothing, grants slots to jobs, and creates and watches what runs\n" +
 			"them. Of several replicas with --leader-elect one works; the others have read everything\n" +
@@ -55,7 +53,6 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.Bool("version", false, "version of spazio-testbed") // some libraries' flag of that name is not boolean
 	flags.StringSliceVar(&config.Controllers, "controllers", controller.Controllers(), "controllers that this process runs; each may be in one of its own")
 	flags.StringSliceVar(&config.Namespaces, "namespaces", nil, "namespaces whose objects are looked at (default all)")
 	flags.StringVar(&config.GhostImage, "ghost-image", controller.DefaultGhostImage, "image of the pods that reserve slots, best one that nodes hold anyway; it does nothing until it is told to end")
