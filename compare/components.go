@@ -72,14 +72,20 @@ func (b *bench) component(ctx context.Context, p part) (took taken, err error) {
 	defer services.Stop()
 	running, fail := context.WithCancelCause(running)
 	defer fail(nil)
-	laid := *b
-	laid.config.Topology = p.topology
-	t := &trial{bench: &laid, app: newApp(b.client, b.config.Schedulers[len(b.config.Schedulers)-1])}
+	t, keep := b.trialOf(p)
+	defer keep()
 	if took, err = t.component(running, services, p, fail); err == nil && p.app {
 		err = t.app.remove(running)
 	}
-	b.runs = laid.runs
 	return took, failure(running, err)
+}
+
+// trialOf is one of a part's topology. keep has its site count.
+func (b *bench) trialOf(p part) (t *trial, keep func()) {
+	laid := *b
+	laid.config.Topology = p.topology
+	t = &trial{bench: &laid, app: newApp(b.client, b.config.Schedulers[len(b.config.Schedulers)-1])}
+	return t, func() { b.runs = laid.runs }
 }
 
 func (t *trial) component(ctx context.Context, services *parts.Group, p part, fail func(error)) (took taken, err error) {

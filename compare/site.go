@@ -30,6 +30,7 @@ type site struct {
 	hosts    []slice.Host
 	machines []*slice.Machine
 	counters []counters // of the hosts
+	shared   string     // where the host's are, once they are shared
 
 	mu        sync.Mutex
 	generator *children.Process
@@ -41,6 +42,7 @@ type site struct {
 type member struct {
 	role    string
 	host    int // of the hosts
+	slice   int // onNone and onHost as in start
 	process *children.Process
 	before  time.Duration // CPU time before it joined
 }
@@ -119,7 +121,7 @@ func (s *site) start(role string, at int, args ...string) (*children.Process, er
 func (s *site) join(role string, at int, p *children.Process, before time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := &member{role, onNone, p, before}
+	m := &member{role, onNone, at, p, before}
 	s.members = append(s.members, m)
 	name := s.hosts[0].Name
 	switch at {
@@ -139,10 +141,14 @@ func (s *site) share(ctx context.Context) (dir string, err error) {
 	if s.bench.config.Topology != OneHost {
 		return "", nil
 	}
+	if s.shared != "" {
+		return s.shared, nil
+	}
 	dir = filepath.Join(s.dir, "power")
 	if _, err := s.start(rolePower, onHost, powerArgs(filepath.Join(s.dir, s.hosts[0].Name), dir)...); err != nil {
 		return "", err
 	}
+	s.shared = dir
 	return dir, published(ctx, dir, s.slices)
 }
 
@@ -183,7 +189,7 @@ func (s *site) podChanged(at int, e slice.Event) error {
 	case e.Ended:
 		return s.tell(slice.Message{Leave: &slice.Leave{Host: name, ID: e.UID, CPU: e.Process.CPU()}})
 	case e.Ready == "":
-		s.members = append(s.members, &member{roleApp, s.hostOf(at), e.Process, 0})
+		s.members = append(s.members, &member{roleApp, s.hostOf(at), at, e.Process, 0})
 		return s.tell(slice.Message{Join: &slice.Join{Host: name, ID: e.UID, PID: e.Process.PID(), Pod: true}})
 	}
 	return nil
@@ -296,6 +302,18 @@ func (s *site) between(from, to state) taken {
 		}
 	}
 	return t
+}
+
+// sliceCPU is what all processes on a slice have taken.
+func (s *site) sliceCPU(slice int) (sum time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.members {
+		if m.slice == slice {
+			sum += m.cpu()
+		}
+	}
+	return sum
 }
 
 // pods is how many each slice has.

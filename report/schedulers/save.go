@@ -1,11 +1,8 @@
 package schedulers
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spazio-scheduler/spazio/report/page"
@@ -68,17 +65,9 @@ func (r Report) Save(dir string) error {
 		}
 	}
 	for i, t := range r.Tables() {
-		f, err := os.Create(filepath.Join(dir, r.tableFiles()[i]))
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(t.WriteCSV(f), f.Close()); err != nil {
+		if err := saveCSV(filepath.Join(dir, r.tableFiles()[i]), t); err != nil {
 			return err
 		}
 	}
-	text, err := json.MarshalIndent(r.Outcome(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the runs: %w", err)
-	}
-	return os.WriteFile(filepath.Join(dir, RunsFile), append(text, '\n'), 0o644)
+	return saveJSON(filepath.Join(dir, RunsFile), r.Outcome())
 }

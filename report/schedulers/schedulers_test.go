@@ -8,12 +8,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/report"
+	"github.com/spazio-scheduler/spazio/report/chart"
 	"github.com/spazio-scheduler/spazio/report/page"
 	"github.com/spazio-scheduler/spazio/report/schedulers"
 	"github.com/spazio-scheduler/spazio/report/table"
@@ -339,5 +342,76 @@ func TestRepeats(t *testing.T) {
 	var screen bytes.Buffer
 	if err := one.WriteText(&screen, table.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.Words()+"\n") {
 		t.Errorf("error %v, on the screen:\n%s", err, screen.String())
+	}
+}
+
+// readings are of cores and watts, each a second.
+func readings(of ...float64) (all []schedulers.FollowedReading) {
+	for i := 0; i+1 < len(of); i += 2 {
+		all = append(all, schedulers.FollowedReading{At: float64(i/2 + 1), Seconds: 1, Cores: of[i], Watts: of[i+1]})
+	}
+	return all
+}
+
+// Of readings of 1, 2 and 1 cores at 20, 30 and 20 W a core takes 20, 15 and 20 W, whose
+// interval is by Student's 4.303 for two degrees of freedom; from one to the next energy
+// changes to 1.5 and .667 of what it was, processor time to 2 and .5.
+func TestFollowing(t *testing.T) {
+	f := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{
+		{Name: "alone", Readings: readings(1, 20, 2, 30, 1, 20)},
+		{Name: "idle", Readings: readings(0, 10)},
+	}}
+	mean := (20. + 15 + 20) / 3
+	sd := math.Sqrt((2*(20-mean)*(20-mean) + (15-mean)*(15-mean)) / 2)
+	half := 4.30265 * sd / math.Sqrt(3)
+	want := [][]string{
+		{"alone", "3", "1.333", "43.3", "23.33", "24.7", fmt.Sprintf("%.4g ± %.4g", mean, half), "50.0"},
+		{"idle", "1", "0", "-", "10", "-", "-", "-"},
+	}
+	tab := f.Table()
+	if diff := cmp.Diff(want, tab.Rows); diff != "" || !strings.Contains(tab.Title, quality) {
+		t.Errorf("%s (-want +got):\n%s", tab.Title, diff)
+	}
+	c := f.Chart()
+	if len(c.Panels) != 2 || len(c.Panels[0].Series) != 2 {
+		t.Fatalf("%+v", c)
+	}
+	for i, want := range [][]chart.Point{{{X: 2, Y: 2}, {X: 3, Y: .5}}, {{X: 2, Y: 1.5}, {X: 3, Y: 2. / 3}}} {
+		if diff := cmp.Diff(want, c.Panels[0].Series[i].Points, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.Panels[0].Series[i].Name, diff)
+		}
+	}
+}
+
+// The figures have a dot a part with its interval, and a bar from the least to the most of
+// each number of guests; what is saved is the page, the picture, the table and all numbers.
+func TestFigures(t *testing.T) {
+	parts := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}}, {Name: "agents", Cores: []float64{.1, .3}, Watts: []float64{12, 14}},
+	}}
+	c := parts.Chart()
+	// ± 12.7062·√2·.1/√2 about .2
+	if p := c.Panels[0].Series[0].Points[1]; len(c.Panels) != 2 || math.Abs(p.X-.2) > 1e-9 || math.Abs(p.High-.2-1.27062) > 1e-4 || math.Abs(.2-p.Low-1.27062) > 1e-4 {
+		t.Errorf("%+v", p)
+	}
+	guests := schedulers.Guests{Quality: quality, Rows: []schedulers.GuestsRow{{Guests: 1, Mean: 1, Least: .9, Most: 1.1}, {Guests: 20, Mean: 1.01, Least: .8, Most: 1.3}}}
+	if diff := cmp.Diff([]chart.Point{{X: 1, Y: 1, Low: .9, High: 1.1}, {X: 20, Y: 1.01, Low: .8, High: 1.3}}, guests.Chart().Panels[0].Series[0].Points); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	following := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{{Name: "alone", Readings: readings(1, 20, 2, 30, 1, 20)}}}
+	dir := t.TempDir()
+	for name, of := range map[string]interface{ Save(string) error }{"components": parts, "guests": guests, "following": following} {
+		if err := of.Save(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		for _, end := range []string{".md", ".svg", ".png", ".csv", ".json"} {
+			text, err := os.ReadFile(filepath.Join(dir, name, name+end))
+			if err != nil || len(text) == 0 {
+				t.Errorf("%s%s: %d bytes, error %v", name, end, len(text), err)
+			}
+			if (end == ".md" || end == ".json") && !strings.Contains(string(text), quality) {
+				t.Errorf("%s%s does not say what the joules are", name, end)
+			}
+		}
 	}
 }

@@ -62,7 +62,7 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
-	cmd.AddCommand(newComponents(), newGuests(), newRole())
+	cmd.AddCommand(newComponents(), newGuests(), newFollowing(), newRole())
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,48 +19,82 @@ import (
 
 // newComponents returns the command compare components.
 func newComponents() *cobra.Command {
-	var c compare.Config
-	var output string
-	cmd := &cobra.Command{
-		Use: "components", Args: cobra.NoArgs,
-		Short: "Measure what each part of a cluster takes: cores and watts, part by part",
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			return valid(cmd.Flags(), output, "runs", "duration", "warm-up", "rate", "replicas")
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := compare.EmbeddedComponents(cmd.Context(), c, progress(cmd.ErrOrStderr()))
-			return show(cmd, output, r, r.Table(), err)
-		},
-	}
-	f := cmd.Flags()
+	c := compare.Config{Schedulers: []string{"spazio"}}
+	cmd, f := measuring("components", "Measure what each part of a cluster takes: cores and watts, part by part",
+		func(ctx context.Context, say progressed) (measured, error) {
+			return compare.EmbeddedComponents(ctx, c, say)
+		}, "runs", "duration", "warm-up", "rate", "replicas")
 	f.IntVar(&c.Runs, "runs", 3, "runs of all parts")
 	f.DurationVar(&c.Duration, "duration", 10*time.Second, "how long a part is measured")
 	f.DurationVar(&c.WarmUp, "warm-up", 3*time.Second, "how long it is left alone before")
 	f.Float64Var(&c.Rate, "rate", 100, "requests a second of the application under load")
 	f.IntVar(&c.Replicas, "replicas", 3, "pods of each tier")
-	c.Schedulers = []string{"spazio"}
-	f.StringVarP(&output, "output", "o", "table", "table or json")
+	return cmd
+}
+
+// newFollowing returns the command compare following.
+func newFollowing() *cobra.Command {
+	c := compare.Config{Schedulers: []string{"spazio"}}
+	cmd, f := measuring("following", "Measure how a guest's energy follows its processor time, with all CPUs busy",
+		func(ctx context.Context, say progressed) (measured, error) {
+			return compare.EmbeddedFollowing(ctx, c, say)
+		}, "duration", "warm-up")
+	f.DurationVar(&c.Duration, "duration", time.Minute, "how long a guest is followed, by itself and as a node")
+	f.DurationVar(&c.WarmUp, "warm-up", 5*time.Second, "how long the CPUs are busy before")
 	return cmd
 }
 
 // newGuests returns the command compare guests.
 func newGuests() *cobra.Command {
 	var c compare.GuestsConfig
-	var output string
+	cmd, f := measuring("guests", "Measure how often spazio-power tells guests their energy, by their number",
+		func(ctx context.Context, say progressed) (measured, error) {
+			return compare.EmbeddedGuests(ctx, c, say)
+		})
+	f.IntSliceVar(&c.Counts, "counts", []int{1, 4, 8, 12, 16, 20}, "numbers of guests")
+	f.DurationVar(&c.Duration, "duration", 30*time.Second, "how long each number is watched")
+	return cmd
+}
+
+// measured is what a command has measured.
+type measured interface {
+	Table() table.Table
+	Save(dir string) error
+}
+
+// progressed is told how far it is.
+type progressed = func(format string, args ...any)
+
+// measuring returns a command that prints what is measured, and saves it, with its flags;
+// those of above0 must be that.
+func measuring(use, short string, measure func(context.Context, progressed) (measured, error), above0 ...string) (*cobra.Command, *pflag.FlagSet) {
+	var output, out string
 	cmd := &cobra.Command{
-		Use: "guests", Args: cobra.NoArgs,
-		Short:   "Measure how often spazio-power tells guests their energy, by their number",
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return valid(cmd.Flags(), output) },
+		Use: use, Short: short, Args: cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return valid(cmd.Flags(), output, above0...) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := compare.EmbeddedGuests(cmd.Context(), c, progress(cmd.ErrOrStderr()))
-			return show(cmd, output, r, r.Table(), err)
+			r, err := measure(cmd.Context(), progress(cmd.ErrOrStderr()))
+			switch {
+			case cmd.Context().Err() != nil:
+				return errInterrupted
+			case err != nil:
+				return refused(err)
+			}
+			if out != "" {
+				if err := r.Save(out); err != nil {
+					return err
+				}
+			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), r)
+			}
+			return r.Table().WriteText(cmd.OutOrStdout(), table.Terminal)
 		},
 	}
 	f := cmd.Flags()
-	f.IntSliceVar(&c.Counts, "counts", []int{1, 4, 8, 12, 16, 20}, "numbers of guests")
-	f.DurationVar(&c.Duration, "duration", 30*time.Second, "how long each number is watched")
-	f.StringVarP(&output, "output", "o", "table", "table or json")
-	return cmd
+	f.StringVar(&out, "out", "", "directory for the figure, with its table as a page, as CSV and as JSON; empty for none")
+	f.StringVarP(&output, "output", "o", "table", "what to print at the end: table or json")
+	return cmd, f
 }
 
 // errZero is a zero that a configuration would take for its default.
@@ -81,19 +116,6 @@ func valid(set *pflag.FlagSet, output string, above0 ...string) error {
 // progress says how far it is.
 func progress(stderr io.Writer) func(format string, args ...any) {
 	return func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
-}
-
-// show prints a result, or says why there is none.
-func show(cmd *cobra.Command, output string, result any, t table.Table, err error) error {
-	switch {
-	case cmd.Context().Err() != nil:
-		return errInterrupted
-	case err != nil:
-		return refused(err)
-	case output == "json":
-		return writeJSON(cmd.OutOrStdout(), result)
-	}
-	return t.WriteText(cmd.OutOrStdout(), table.Terminal)
 }
 
 // refused marks what is the caller's.

@@ -278,6 +278,42 @@ func TestComponents(t *testing.T) {
 	}
 }
 
+// A guest with all of its CPUs busy is told of it, by itself and as a node.
+func TestFollowing(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	tr := start(t, "compare", "following", "--duration=6s", "--warm-up=2s", "--output=json", "--out="+out)
+	if code := tr.end(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	}
+	if left := tr.left(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	var r schedulers.Following
+	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	if len(r.Settings) != 2 {
+		t.Fatalf("%+v", r)
+	}
+	for _, of := range r.Settings {
+		busy := 0.
+		for _, reading := range of.Readings {
+			busy += reading.Cores
+			// A guest of the host of two slices: its part of 35 W to 135 W.
+			if reading.Watts < 1 || reading.Watts > 140 || reading.Seconds <= 0 {
+				t.Errorf("%s: %+v", of.Name, reading)
+			}
+		}
+		if busy <= 0 {
+			t.Errorf("%s: %+v", of.Name, of.Readings)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(out, "following.png")); err != nil || info.Size() == 0 {
+		t.Error(err)
+	}
+}
+
 // Each guest is told its energy again and again.
 func TestGuests(t *testing.T) {
 	t.Parallel()
@@ -307,7 +343,9 @@ func TestUsage(t *testing.T) {
 		{"--schedulers=other", "other"}, {"--runs=0", "--runs"}, {"--phases=sleep", "--phases"}, {"--preset=tree", "--preset"},
 		{"--output=xml", "--output"}, {"--slices=100000", "Slices"}, {"--most-late=2", "MostLate"}, {"--kill=22", "Kill"}, {"--topology=ring", "Topology"},
 		{"guests --counts=0", "Counts"}, {"guests --duration=1s", "Duration"}, {"components --runs=-1", "Runs"},
-		{"--most-late=0", "--most-late"}, {"components --runs=0", "--runs"}, {"components --output=xml", "--output"}, {"guests --output=xml", "--output"},
+		{"--image=x", "--image means nothing without"}, {"--kubeconfig=x", "--image"},
+		{"--kubeconfig=x --image=x --slices=1", "--slices means nothing with"}, {"--kubeconfig=/nowhere --image=x", "--kubeconfig"}, {"--repeat=0", "--repeat"},
+		{"following --duration=0s", "--duration"}, {"--most-late=0", "--most-late"}, {"components --runs=0", "--runs"}, {"components --output=xml", "--output"}, {"guests --output=xml", "--output"},
 	} {
 		tr := start(t, append([]string{"compare"}, strings.Fields(test.flag)...)...)
 		if code := tr.end(t); code != command.ExitUsage || !strings.Contains(tr.said.String(), test.want) {
