@@ -1,0 +1,56 @@
+package source_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
+)
+
+// The counter of a processor's package, as the kernel shows it, and what an energy.Meter makes
+// of two readings a second apart.
+func ExamplePowercap() {
+	root, err := os.MkdirTemp("", "powercap")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(root) }()
+	zone := filepath.Join(root, "intel-rapl:0")
+	counter := func(microjoules string) {
+		for name, text := range map[string]string{"name": "package-0", "max_energy_range_uj": "262143328850", "energy_uj": microjoules} {
+			_ = os.MkdirAll(zone, 0o755)
+			_ = os.WriteFile(filepath.Join(zone, name), []byte(text+"\n"), 0o600)
+		}
+	}
+	counter("5000000")
+	counters, err := source.NewPowercap(source.PowercapConfig{Root: root})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = counters.Close() }()
+	meter, err := energy.NewMeter(energy.MeterConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	readings, err := counters.ReadTo(nil, at)
+	_, priming := meter.Add(readings)
+	fmt.Println(counters.Name(), counters.Quality(), err, priming)
+	counter("48000000")
+	readings, err = counters.ReadTo(readings[:0], at.Add(time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	interval, err := meter.Add(readings)
+	fmt.Printf("%.0f J, %.0f W, %v\n", interval.Joules, interval.Watts, err)
+	// Output:
+	// powercap measured <nil> no reading before
+	// 43 J, 43 W, <nil>
+}
