@@ -28,7 +28,7 @@
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it, aggregate/service is an aggregator to embed
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
-//	plugin     the kube-scheduler plugin, on the scheduler framework alone; plugin/slots puts pods into slots of test beds, plugin/service is kube-scheduler with both, to embed
+//	plugin     the kube-scheduler plugin, on the scheduler framework alone; plugin/slots puts pods into slots of test beds, plugin/page shows what it knows on the page of web, plugin/service is kube-scheduler with both, to embed
 //	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/backend what the interface of external stands on, operator/service the controllers to embed
 //	simnode    simulated kubelets and this machine as a node, for any API server
 //	embedded   etcd and an API server in one process
@@ -52,7 +52,7 @@
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
 //	testbed  ←  external, plugin    external, api/identity  ←  operator    operator, node  ←  operator/service
-//	podforward  ←  deploy    plugin  ←  plugin/service
+//	podforward  ←  deploy    web  ←  plugin  ←  plugin/service
 //	plugin/service, operator/service, aggregate/service, embedded, deploy, report, simnode  ←  demo
 //	all of these  ←  cmd
 //

@@ -44,6 +44,9 @@ type cluster struct {
 	// kubeconfig is where the cluster's own is.
 	kubeconfig string
 	batch      atomic.Pointer[batch.Run]
+	runs       runs
+	// address is the URL of the page and the debug data.
+	address string
 }
 
 // member is a node with all that its agent needs.
@@ -57,7 +60,10 @@ type member struct {
 // of. What has been started by then is stopped by d.services, also after an
 // error.
 func startCluster(ctx context.Context, d *demo) (*cluster, error) {
-	c := &cluster{config: d.config, clock: simnode.NewClock(time.Now(), d.config.TimeScale)}
+	c := &cluster{config: d.config, clock: simnode.NewClock(time.Now(), d.config.TimeScale), hub: plugin.NewHub(plugin.HubOptions{})}
+	if err := c.serve(ctx, d); err != nil { // first: that an address is not to be had is told at once
+		return nil, err
+	}
 	steps := []struct {
 		what string
 		run  func(context.Context, *demo) error

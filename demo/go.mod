@@ -185,6 +185,7 @@ require (
 	github.com/spazio-scheduler/spazio/simnode v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	github.com/spazio-scheduler/spazio/testbed v0.1.0
+	github.com/spazio-scheduler/spazio/web v0.1.0
 	k8s.io/component-base v0.36.3
 	sigs.k8s.io/controller-runtime v0.24.1
 )
@@ -218,3 +219,5 @@ replace (
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
 	github.com/spazio-scheduler/spazio/testbed => ../testbed
 )
+
+replace github.com/spazio-scheduler/spazio/web => ../web

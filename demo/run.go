@@ -21,6 +21,10 @@ type Options struct {
 	APIPort int
 	// Keep holds the cluster after the result until the context ends.
 	Keep bool
+	// Web is the loopback address, host:port, of the page, which is there from the start to the
+	// end of the cluster; empty picks one and doesn't tell it. On a terminal it implies Keep: a
+	// page is for people.
+	Web string
 	// Progress is where the run is shown, on a terminal as a live table; nil shows nothing.
 	Progress io.Writer
 	// Records puts every pod into the result.
@@ -102,8 +106,11 @@ func (d *demo) run(ctx context.Context) (err error) {
 		}
 	}
 	d.done = true
-	if d.options.Keep {
+	switch {
+	case d.options.Keep, d.options.Web != "" && d.screen.Terminal():
 		d.keep(ctx)
+	case d.options.Web != "":
+		d.screen.Printf("the page ends with the demo, for there is no terminal to end it from; --keep keeps both")
 	}
 	return nil
 }
@@ -111,6 +118,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 // keep shows the nodes until ctx ends: there is room for pods of the user's own.
 func (d *demo) keep(ctx context.Context) {
 	d.screen.Printf("the cluster is kept until Ctrl-C; kubectl --kubeconfig %s", d.cluster.kubeconfig)
+	if d.options.Web != "" {
+		d.screen.Printf("and so is the page: %s/", d.cluster.address)
+	}
 	start := d.cluster.clock.Now()
 	view := newView(d.screen, func() frame {
 		return frame{Profile: "kept", Elapsed: d.cluster.clock.Now().Sub(start), Nodes: d.cluster.nodes()}
@@ -158,6 +168,7 @@ func (d *demo) follow(ctx context.Context, profile string) ([]batch.Record, erro
 	}
 	run := batch.NewRun(profile, tasks)
 	d.cluster.batch.Store(run)
+	d.cluster.runs.add(profile, run)
 	start := d.cluster.clock.Now()
 	view := newView(d.screen, func() frame {
 		return frame{Profile: profile, Elapsed: d.cluster.clock.Now().Sub(start), Counts: run.Counts(), Nodes: d.cluster.nodes()}

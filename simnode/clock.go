@@ -21,7 +21,15 @@ func (c Clock) Now() time.Time {
 	if c.Scale() == 1 {
 		return time.Now()
 	}
-	return c.epoch.Add(time.Duration(float64(time.Since(c.epoch)) * c.scale))
+	return c.Virtual(time.Now())
+}
+
+// Virtual returns the virtual time at a moment of the wall clock.
+func (c Clock) Virtual(wall time.Time) time.Time {
+	if c.Scale() == 1 {
+		return wall
+	}
+	return c.epoch.Add(time.Duration(float64(wall.Sub(c.epoch)) * c.scale))
 }
 
 // Scale returns how many virtual seconds pass in one second.

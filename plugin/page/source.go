@@ -17,8 +17,11 @@ import (
 type Options struct {
 	// Title is a few words for what is looked at.
 	Title string
-	// Now is the clock of all times; default time.Now.
+	// Now is the clock of the API's times; default time.Now.
 	Now func() time.Time
+	// Virtual, if set, brings those to the clock that Runs' times are by, and State's: that of
+	// nodes for which time passes faster.
+	Virtual func(time.Time) time.Time
 	// Runs, if set, are what the profiles have done, and whether they can be compared, in
 	// place of what the API's pods tell.
 	Runs func() (runs []web.Run, comparable bool)
@@ -37,6 +40,9 @@ func NewSource(hub *plugin.Hub, o Options) *Source {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Virtual == nil {
+		o.Virtual = func(at time.Time) time.Time { return at }
+	}
 	if o.Runs == nil {
 		o.Runs = func() ([]web.Run, bool) { return Runs(hub.Pods(), o.Now()), false }
 	}
@@ -48,7 +54,7 @@ const mostWaiting = 100
 
 // State is everything, now.
 func (s *Source) State(context.Context) (web.State, error) {
-	state := web.State{At: s.options.Now(), Title: s.options.Title}
+	state := web.State{At: s.options.Virtual(s.options.Now()), Title: s.options.Title}
 	state.Runs, state.Comparable = s.options.Runs()
 	for _, n := range s.hub.Snapshot() {
 		state.Nodes = append(state.Nodes, Node(n))
@@ -56,6 +62,7 @@ func (s *Source) State(context.Context) (web.State, error) {
 	pending, total := s.hub.Pending(mostWaiting)
 	state.WaitingTotal = total
 	for _, p := range pending {
+		p.Since = s.options.Virtual(p.Since)
 		state.Waiting = append(state.Waiting, web.Waiting(p))
 	}
 	return state, nil

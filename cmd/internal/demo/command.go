@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
+	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/demo"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 	"github.com/spazio-scheduler/spazio/simnode/burn"
@@ -28,8 +29,9 @@ node of its own, whose pods are child processes at the lowest priority; their
 figures are kept apart. Nothing is installed, nothing listens beyond loopback,
 and nothing is left behind.
 
-While it runs, kubectl works with the printed kubeconfig, and spazio top and
-spazio explain with the printed address. A pod of yours with schedulerName:
+While it runs, kubectl works with the printed kubeconfig, and spazio top,
+spazio explain and spazio web with the printed address; --web prints that of a
+page to open in a browser. A pod of yours with schedulerName:
 spazio is placed like those of the batch.`
 
 // flags are the command line in its own units.
@@ -39,6 +41,7 @@ type flags struct {
 	distribution string
 	realNode     bool
 	keep         bool
+	web          string
 	output       string
 	records      bool
 	kubeconfig   string
@@ -87,6 +90,8 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.realNode, "real-node", true, "let this machine join as a node")
 	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio, default-scheduler, and pronto, which is Spazio on nodes that follow Pronto's rejection signal instead of measuring room")
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
+	set.StringVar(&f.web, "web", "", "show the run on a page at this loopback host:port, alone at any free port, also after the table until Ctrl-C if there is a terminal")
+	set.Lookup("web").NoOptDefVal = "127.0.0.1:0"
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 	set.BoolVar(&f.records, "records", false, "with --output json, also what became of every pod, and what the scheduler spent on each batch")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
@@ -98,14 +103,15 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	return demo.Run(ctx, c, demo.Options{
+	return tlsflags.Refused(demo.Run(ctx, c, demo.Options{
+		Web:        f.web,
 		Kubeconfig: f.kubeconfig,
 		APIPort:    f.apiPort,
 		Keep:       f.keep,
 		Records:    f.records,
 		Progress:   stderr,
 		OnResult:   func(r demo.Result) error { return f.write(stdout, r) },
-	})
+	}))
 }
 
 // resolve turns flags into a configuration. A zero on the command line is an

@@ -3,14 +3,18 @@ package schedulerd
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"log/slog"
+	"sync"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/page"
+	"github.com/spazio-scheduler/spazio/web"
 )
 
 // DefaultDebugListen is where the commands spazio top and explain ask.
@@ -26,7 +30,7 @@ type debugServer struct {
 }
 
 func (d *debugServer) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&d.listen, "debug-listen", d.listen, "host:port of "+plugin.DebugPath+", which spazio top and explain ask, and of /metrics, on loopback unless --debug-authentication; empty for none")
+	flags.StringVar(&d.listen, "debug-listen", d.listen, "host:port of a page that shows nodes and pods, of "+plugin.DebugPath+", which spazio top, explain and web ask, and of /metrics, on loopback unless --debug-authentication; empty for none")
 	flags.BoolVar(&d.authenticate, "debug-authentication", false, "serve --debug-listen over TLS, also beyond loopback, to whom the API server knows by a token or client certificate and gives the right to get the path, as kube-scheduler's own port")
 }
 
@@ -37,31 +41,40 @@ func (d *debugServer) start(ctx context.Context, flags *pflag.FlagSet) (stop fun
 	if d.listen == "" {
 		return func() {}, nil
 	}
-	shown := endpoint.Config{
-		Addr: d.listen, Gatherer: legacyregistry.DefaultGatherer,
-		Handlers: map[string]http.Handler{plugin.DebugPath: d.hub.Handler()},
+	p, err := page.New(web.Config{
+		Source: page.NewSource(d.hub, page.Options{}), AnyHost: d.authenticate,
+		Logger: slog.New(logr.ToSlogHandler(klog.FromContext(ctx))),
+	})
+	if err != nil {
+		return nil, err
 	}
+	shown := endpoint.Config{Addr: d.listen, Gatherer: legacyregistry.DefaultGatherer, Handlers: p.Handlers()}
+	shown.Handlers[plugin.DebugPath] = d.hub.Handler()
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { _ = p.Run(ctx) }) // it ends with ctx alone
+	stop = func() { cancel(); running.Wait() }
 	if d.authenticate {
-		if stop, err = serveKnown(flags, shown); err != nil {
+		served, err := serveKnown(flags, shown)
+		if err != nil {
+			stop()
 			return nil, fmt.Errorf("--debug-authentication: %w", err)
 		}
-		return stop, nil
+		return func() { stop(); served() }, nil
 	}
 	server, err := endpoint.NewDebug(ctx, shown)
-	if err != nil && !flags.Changed("debug-listen") {
-		klog.FromContext(ctx).Info("No debug server: spazio top and explain can't ask this scheduler", "address", d.listen, "err", err)
+	if err != nil {
+		stop()
+		if flags.Changed("debug-listen") {
+			return nil, fmt.Errorf("--debug-listen: %w", err)
+		}
+		klog.FromContext(ctx).Info("No debug server: spazio top, explain and web can't ask this scheduler", "address", d.listen, "err", err)
 		return func() {}, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("--debug-listen: %w", err)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	running.Go(func() {
 		if err := server.Run(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Debug server ended", "address", server.Addr())
 		}
-	}()
-	return func() { cancel(); <-ended }, nil
+	})
+	return stop, nil
 }

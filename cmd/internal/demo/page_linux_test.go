@@ -1,0 +1,128 @@
+package demo_test
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/demo"
+	"github.com/spazio-scheduler/spazio/plugin/page"
+	"github.com/spazio-scheduler/spazio/web"
+)
+
+// TestPageAgreesWithTheCluster: what the page shows of the runs is what the API server's pods
+// say, to their whole seconds, and what the table says.
+func TestPageAgreesWithTheCluster(t *testing.T) {
+	const pods = 24
+	kubeconfig := t.TempDir() + "/kubeconfig"
+	tr := start(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--real-node=false", "--output=json", "--keep", "--web", "--kubeconfig="+kubeconfig)
+	address := strings.TrimPrefix(tr.waitFor(t, "the page: "), "the page: ")
+	// The page is there before there is a cluster.
+	if response, err := http.Get(address); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %v %v", address, response, err)
+	}
+	tr.waitFor(t, "and so is the page")
+	var state web.State
+	response, err := http.Get(strings.TrimSuffix(address, "/") + page.SourcePath + "/state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&state); err != nil {
+		t.Fatal(err)
+	}
+	if len(state.Nodes) != 3 || state.WaitingTotal != 0 || !state.Comparable || len(state.Runs) != 2 {
+		t.Fatalf("%d nodes, %d waiting, comparable %v, %d runs", len(state.Nodes), state.WaitingTotal, state.Comparable, len(state.Runs))
+	}
+	ended := endsInAPI(t, kubeconfig)
+	for i, profile := range []string{demo.Spazio, demo.Default} {
+		run, want := state.Runs[i], ended[profile]
+		if run.Profile != profile || !run.Ended || run.Done != pods || run.Failed != 0 || len(run.Completions) != pods || len(want) != pods || run.Resolution != 0 {
+			t.Fatalf("run %d: %s, ended %v, %d done, %d failed, %d completions, %d in the API", i, run.Profile, run.Ended, run.Done, run.Failed, len(run.Completions), len(want))
+		}
+		var got []time.Time
+		for _, c := range run.Completions {
+			got = append(got, run.Started.Add(c.Since))
+		}
+		slices.SortFunc(got, time.Time.Compare)
+		for k, at := range got {
+			if late := at.Sub(want[k]); late < 0 || late >= time.Second {
+				t.Errorf("%s: pod %d was done at %v, by the API in the second that begins at %v", profile, k, at, want[k])
+			}
+		}
+	}
+	if err := tr.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := tr.end(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	}
+	var result demo.Result
+	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, tr.stdout.String())
+	}
+	for i, run := range state.Runs {
+		last, sojourn := 0., 0.
+		for _, c := range run.Completions {
+			last, sojourn = max(last, c.Since.Seconds()), sojourn+c.Took.Seconds()/pods
+		}
+		if s := result.Simulated[i].Summary; math.Abs(last-s.Makespan) > 1e-6 || math.Abs(sojourn-s.Sojourn.Mean) > 1e-6 {
+			t.Errorf("%s: the page ends at %v s with a mean of %v s, the table at %v with %v", run.Profile, last, sojourn, s.Makespan, s.Sojourn.Mean)
+		}
+	}
+	tr.checkNothingLeft(t)
+}
+
+// endsInAPI are when the pods' containers ended, by profile, in order, in whole seconds.
+func endsInAPI(t *testing.T, kubeconfig string) map[string][]time.Time {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(map[string][]time.Time)
+	for _, pod := range list.Items {
+		if pod.Status.Phase != corev1.PodSucceeded {
+			t.Errorf("%s is %s", pod.Name, pod.Status.Phase)
+			continue
+		}
+		at := pod.Status.ContainerStatuses[0].State.Terminated.FinishedAt.Time
+		ended[pod.Spec.SchedulerName] = append(ended[pod.Spec.SchedulerName], at)
+	}
+	for _, times := range ended {
+		slices.SortFunc(times, time.Time.Compare)
+	}
+	return ended
+}
+
+// TestPageWithoutATerminal ends with the demo, and says so; one beyond loopback is refused
+// before anything starts.
+func TestPageWithoutATerminal(t *testing.T) {
+	tr := start(t, "--pods=2", "--cpu-seconds=1", "--nodes=1", "--time-scale=10", "--profiles=spazio", "--web")
+	if code := tr.end(t); code != command.ExitOK || !strings.Contains(tr.stderr.String(), "the page ends with the demo") {
+		t.Errorf("exit code %d:\n%s", code, tr.stderr.String())
+	}
+	tr = start(t, "--web=0.0.0.0:0")
+	if code := tr.end(t); code != command.ExitUsage || strings.Contains(tr.stderr.String(), "control plane") {
+		t.Errorf("beyond loopback: exit code %d:\n%s", code, tr.stderr.String())
+	}
+}

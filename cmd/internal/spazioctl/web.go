@@ -1,0 +1,91 @@
+package spazioctl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
+	"github.com/spazio-scheduler/spazio/plugin/page"
+	"github.com/spazio-scheduler/spazio/web"
+	"github.com/spazio-scheduler/spazio/web/relay"
+)
+
+// webOptions are the flags of spazio web.
+type webOptions struct {
+	scheduler scheduler
+	listen    string
+	open      bool
+}
+
+// newWebCommand returns the command spazio web.
+func newWebCommand() *cobra.Command {
+	o := webOptions{}
+	c := &cobra.Command{
+		Use:   "web",
+		Short: "Show nodes, waiting pods and completion times on a page",
+		Long: "spazio web serves a page on this machine's loopback, until interrupted: the nodes\n" +
+			"by the pods that still fit, which pods wait and why, when pods were done under each\n" +
+			"profile, and what has happened to one of them. What it shows it asks of a scheduler,\n" +
+			"through the API server of the leader, whoever that is at the time. It changes nothing.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
+	}
+	f := c.Flags()
+	o.scheduler.flags(f)
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "host:port of the page, on loopback; port 0 is any that is free")
+	f.BoolVar(&o.open, "open", false, "open it in the browser")
+	return c
+}
+
+// run ends with an error at once if the scheduler can't be asked; later the page says so.
+func (o *webOptions) run(ctx context.Context, out io.Writer) error {
+	scheduler, err := o.scheduler.open()
+	if err != nil {
+		return err
+	}
+	source := relay.NewClient(scheduler.Get, page.SourcePath)
+	if _, err := source.State(ctx); err != nil {
+		return err
+	}
+	shown, err := web.New(web.Config{Source: source})
+	if err != nil {
+		return err
+	}
+	server, err := endpoint.NewDebug(ctx, endpoint.Config{
+		Addr: o.listen, Gatherer: prometheus.NewRegistry(), Handlers: map[string]http.Handler{"/": shown},
+	})
+	if err != nil {
+		return tlsflags.Refused(fmt.Errorf("--listen: %w", err))
+	}
+	address := "http://" + server.Addr().String() + "/"
+	if _, err := fmt.Fprintln(out, address); err != nil {
+		return err
+	}
+	if o.open {
+		if err := browse(ctx, address); err != nil {
+			fmt.Fprintln(out, "open it in a browser:", err)
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return shown.Run(ctx) })
+	group.Go(func() error { return server.Run(ctx) })
+	return group.Wait()
+}
+
+// browse opens an address with the system's program for it.
+func browse(ctx context.Context, address string) error {
+	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if program == nil {
+		program = []string{"xdg-open"}
+	}
+	return exec.CommandContext(ctx, program[0], append(program[1:], address)...).Run()
+}

@@ -1,0 +1,166 @@
+package spazioctl_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
+	"github.com/spazio-scheduler/spazio/plugin/page"
+	"github.com/spazio-scheduler/spazio/podforward/podforwardtest"
+	"github.com/spazio-scheduler/spazio/web"
+	"github.com/spazio-scheduler/spazio/web/relay"
+)
+
+// named is a scheduler's Source that says by which scheduler a node is known.
+type named string
+
+func (n named) State(context.Context) (web.State, error) {
+	return web.State{Nodes: []web.Node{{Name: "worker"}}}, nil
+}
+
+func (n named) Node(context.Context, string) (web.Explanation, error) {
+	return web.Explanation{Lines: []string{"known to " + string(n)}}, nil
+}
+
+func (n named) Pod(context.Context, string, string) (web.Timeline, error) {
+	return web.Timeline{}, web.ErrUnknownPod
+}
+
+// shownPage is a spazio web that runs until the test's end.
+type shownPage struct {
+	t       *testing.T
+	address string
+	stop    context.CancelFunc
+	code    chan int
+}
+
+// startWeb returns when the page's address is printed.
+func startWeb(t *testing.T, args ...string) *shownPage {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &shownPage{t: t, stop: cancel, code: make(chan int, 1)}
+	reader, writer := io.Pipe()
+	var errs strings.Builder
+	go func() {
+		p.code <- spazioctl.Main(ctx, append([]string{"web"}, args...), writer, &errs)
+		writer.Close()
+	}()
+	lines := bufio.NewScanner(reader)
+	if !lines.Scan() {
+		t.Fatalf("no address: exit code %d, said %q", <-p.code, errs.String())
+	}
+	p.address = lines.Text()
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	t.Cleanup(cancel)
+	return p
+}
+
+// get returns what is answered below the page's address.
+func (p *shownPage) get(path string) (int, string) {
+	p.t.Helper()
+	response, err := http.Get(p.address + path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// TestWebFollowsTheLeader: the page is this program's own, and what it shows is the leading
+// scheduler's, whoever that is when it is asked.
+func TestWebFollowsTheLeader(t *testing.T) {
+	mux := http.NewServeMux()
+	for _, name := range []string{"scheduler-a", "scheduler-b"} {
+		url := serveOn(t, relay.Handler(page.SourcePath, named(name)))
+		podforwardtest.Forward(t, mux, "spazio-system", name, 9694, strings.TrimPrefix(url, "http://"))
+	}
+	var leader atomic.Pointer[string]
+	leads := func(name string) { leader.Store(&name) }
+	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/spazio-system/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
+		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: leader.Load()}}
+		lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(lease); err != nil {
+			t.Error(err)
+		}
+	})
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: serveOn(t, mux)}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	leads("scheduler-a_1")
+	p := startWeb(t, "--kubeconfig="+path)
+	if code, text := p.get(""); code != http.StatusOK || !strings.Contains(text, "<html") {
+		t.Errorf("the page: %d %.200s", code, text)
+	}
+	for _, want := range []string{"scheduler-a", "scheduler-b", "scheduler-a"} {
+		leads(want + "_2")
+		if code, text := p.get("node?name=worker"); code != http.StatusOK || !strings.Contains(text, "known to "+want) {
+			t.Errorf("while %s leads: %d %s", want, code, text)
+		}
+	}
+	leads("")
+	if code, text := p.get("node?name=worker"); code < 500 {
+		t.Errorf("while nobody leads: %d %s", code, text)
+	}
+	leads("scheduler-b_3")
+	if code, text := p.get("node?name=worker"); code != http.StatusOK || !strings.Contains(text, "scheduler-b") {
+		t.Errorf("when one leads again: %d %s", code, text)
+	}
+	if code, text := p.get("pod?namespace=a&name=b"); code != http.StatusNotFound {
+		t.Errorf("of a pod that there is not: %d %s", code, text)
+	}
+	p.stop()
+	if code := <-p.code; code != command.ExitOK {
+		t.Errorf("exit code %d when it is interrupted", code)
+	}
+}
+
+// TestWebRefuses what can't work, and says so at once.
+func TestWebRefuses(t *testing.T) {
+	url := serveOn(t, relay.Handler(page.SourcePath, named("it")))
+	busy := strings.TrimPrefix(url, "http://")
+	older := serveOn(t, debug(t, ""))
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"beyond loopback": {[]string{"--scheduler", url, "--listen=0.0.0.0:0"}, command.ExitUsage, "--listen"},
+		"a busy port":     {[]string{"--scheduler", url, "--listen=" + busy}, command.ExitFailure, "--listen"},
+		"an older one":    {[]string{"--scheduler", older}, command.ExitFailure, "older version"},
+		"nobody there":    {[]string{"--scheduler=http://127.0.0.1:1"}, command.ExitFailure, "ask 127.0.0.1:1"},
+		"an argument":     {[]string{"x"}, command.ExitUsage, "unknown command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			code, out, errs := run(ctx, append([]string{"web"}, test.args...)...)
+			if code != test.code || !strings.Contains(errs, test.says) || out != "" {
+				t.Errorf("exit code %d, printed %q, said %q", code, out, fmt.Sprint(errs))
+			}
+		})
+	}
+}
