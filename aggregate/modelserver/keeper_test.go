@@ -26,7 +26,8 @@ func keeper(t *testing.T, s *modelserver.Server, path string) (k *modelserver.Ke
 }
 
 // TestKeeper: a server has the nodes of the one before, whose last pushes came
-// after the last interval; a damaged file is told, and replaced by the next save.
+// after the last interval; a damaged file, or one of another version, is told, left, and
+// replaced by the next save.
 func TestKeeper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	first := start(t, modelserver.Config{Tick: time.Millisecond})
@@ -68,20 +69,31 @@ func TestKeeper(t *testing.T) {
 		t.Errorf("%d nodes after a restart, which logs %q", n, log)
 	}
 
-	if err := os.WriteFile(path, []byte("no snapshot"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	third, err := modelserver.New(modelserver.Config{})
+	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, log = keeper(t, third, path)
-	if k.Restore(); !strings.Contains(log.String(), "can't be used") || len(third.Snapshot().Entries) != 0 {
-		t.Errorf("a damaged snapshot: %q", log)
-	}
-	k.Save()
-	if _, err := modelserver.LoadSnapshot(path); err != nil {
-		t.Error(err)
+	next := bytes.Clone(good)
+	next[7]++ // the format's version
+	for what, raw := range map[string][]byte{"damaged": []byte("no snapshot"), "the next version's": next} {
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		third, err := modelserver.New(modelserver.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, log = keeper(t, third, path)
+		if k.Restore(); !strings.Contains(log.String(), "can't be used; starting without") || len(third.Snapshot().Entries) != 0 {
+			t.Errorf("a snapshot that is %s: %q", what, log)
+		}
+		if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, raw) {
+			t.Errorf("a snapshot that is %s was not left: %v", what, err)
+		}
+		k.Save()
+		if _, err := modelserver.LoadSnapshot(path); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
