@@ -1,0 +1,127 @@
+package webtest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"github.com/spazio-scheduler/spazio/tools/browser"
+	"github.com/spazio-scheduler/spazio/web"
+)
+
+// All rules of axe hold in all scenes, in both schemes, and in a narrow window.
+func TestAxe(t *testing.T) {
+	for _, s := range scenes {
+		source, address := serve(t, s.state())
+		b := browser.Open(t, address, 1280, 900)
+		b.LetAxe()
+		for _, look := range []struct {
+			scheme string
+			width  int64
+		}{{"light", 1280}, {"dark", 1280}, {"light", 400}} {
+			b.Likes(look.scheme)
+			b.Do(chromedp.EmulateViewport(look.width, 900))
+			b.Visit("/page/")
+			b.Until(shown)
+			what := fmt.Sprintf("%s, %s, %d wide", s.name, look.scheme, look.width)
+			b.Axe(what)
+			s.do(b)
+			b.Axe(what + ", with what is told")
+		}
+		source.set(func() { source.err = errors.New("the scheduler is gone") })
+		b.Until(`!document.querySelector("#problem").hidden`)
+		b.Axe(s.name + ", stale")
+		b.Hold()
+	}
+}
+
+// A source that fails is told of beside what it said last, and so is a server that is gone.
+func TestProblems(t *testing.T) {
+	source, address := serve(t, twenty())
+	b := show(t, address, 1280, 900)
+	b.Until(`document.querySelector("#link").textContent === "Live" && document.querySelector("#problem").hidden`)
+	source.set(func() { source.err = errors.New(hostile[0]) })
+	b.Until(`document.querySelector("#problem").textContent === ` + quoted("No answer: "+hostile[0]+" What is below is of 09:30:12 UTC."))
+	b.Until(`document.querySelector("#link").textContent === "Stale" && document.querySelectorAll(".tile").length === 20`)
+	block := make(chan struct{})
+	source.set(func() { source.err, source.block = nil, block })
+	b.Until(`/^No answer for \d.* s\. What is below is of 09:30:12 UTC\.$/.test(document.querySelector("#problem").textContent)`)
+	// What is asked of one node is answered all the same.
+	b.Script(tile("node-13") + `.click()`)
+	b.Until(`document.querySelectorAll("#detail .lines li").length === 2`)
+	source.set(func() { source.block = nil })
+	close(block)
+	b.Until(`document.querySelector("#link").textContent === "Live" && document.querySelector("#problem").hidden`)
+	// What isn't there is said where it was asked.
+	b.Script(`document.querySelector("#pod").value = "other/pod"; document.querySelector("#find button").click()`)
+	b.Until(`document.querySelector("#detail .problem")?.textContent === "web: pod other/pod: there is no such pod"`)
+	b.Hold("404 (Not Found)")
+}
+
+// Who finds no place is told so, and has one once another has gone.
+func TestCrowded(t *testing.T) {
+	_, address := serve(t, twenty(), func(c *web.Config) { c.Readers = 1 })
+	answer, err := http.Get(address + "/page/events")
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatal(answer, err)
+	}
+	b := browser.Open(t, address, 1280, 900)
+	b.Visit("/page/")
+	b.Until(`document.querySelector("#problem").textContent === "1 readers look already; trying again."`)
+	answer.Body.Close()
+	b.Until(shown)
+	b.Until(`document.querySelector("#link").textContent === "Live"`)
+	b.Hold("503 (Service Unavailable)")
+}
+
+// The curves are drawn, and what is under the pointer is said.
+func TestCurves(t *testing.T) {
+	_, address := serve(t, twenty())
+	b := show(t, address, 1280, 900)
+	for _, id := range []string{"curves", "rates"} {
+		if n := eval[int](b, `(() => {
+			const canvas = document.querySelector("#`+id+` canvas"), colours = new Set();
+			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+			for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) colours.add(data[i] + "," + data[i + 1] + "," + data[i + 2]);
+			const of = (v) => { const d = document.createElement("i"); d.style.color = getComputedStyle(document.documentElement).getPropertyValue(v); document.body.append(d); const c = getComputedStyle(d).color.match(/\d+/g).join(); d.remove(); return c; };
+			return [of("--run-0"), of("--run-1")].filter((c) => colours.has(c)).length;
+		})()`); n != 2 {
+			t.Errorf("%s: %d lines of 2", id, n)
+		}
+	}
+	box := eval[[]float64](b, `(() => { const r = document.querySelector("#curves .u-over").getBoundingClientRect(); return [r.left + r.width * .45, r.top + r.height / 2]; })()`)
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box[0], box[1]))
+	b.Until(`/^After \d\d s: default-scheduler \d+, spazio \d+$/.test(document.querySelector("#curves-readout").textContent)`)
+	if got := eval[string](b, `document.querySelector("#verdict").textContent`); got != web.Verdict(twenty())[0] {
+		t.Error(got)
+	}
+	b.Hold()
+}
+
+// barPaint is within which 5,000 nodes are to be on the page.
+const barPaint = 1500 * time.Millisecond
+
+func TestPaint(t *testing.T) {
+	_, address := serve(t, thousands(), func(c *web.Config) { c.Interval = 0 })
+	b := browser.Open(t, address, 1280, 900)
+	var first, nodes []time.Duration
+	for range 5 {
+		b.Visit("/page/")
+		b.Until(shown)
+		first = append(first, b.FirstPaint())
+		ms := eval[float64](b, `new Promise((done) => { const wait = () => { const m = performance.getEntriesByName("painted")[0]; m ? done(m.startTime) : requestAnimationFrame(wait); }; wait(); })`)
+		nodes = append(nodes, time.Duration(ms*1e6))
+	}
+	slices.Sort(first)
+	slices.Sort(nodes)
+	browser.Judge(t, "first paint, median of 5", first[2], barPaint)
+	browser.Judge(t, "5,000 nodes painted, median of 5", nodes[2], barPaint)
+	browser.Judge(t, "5,000 nodes painted, least of 5", nodes[0], barPaint)
+	b.Hold()
+}
