@@ -6,6 +6,7 @@
 //	go run ./bench/loadgen     what a fleet's models cost an aggregator
 //	go run ./bench/profileload what a fleet's pods cost a profiler
 //	go run ./bench/testbedperf what test beds cost, and the pods in their slots
+//	go run ./bench/webperf     what the page of a scheduler with many nodes costs the process that serves it
 //	go run ./bench/contention  how well measures of CPU contention tell the tasks that want to run
 //	go run ./bench/crowd       what many containers at once cost a real kernel
 //	go run ./bench/validate    the simulator beside the demo's cluster on the same pods
