@@ -4,6 +4,9 @@ import (
 	"flag"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/performance"
 )
 
 var judge = flag.Bool("judge", false, "fail where a time is beyond its bar; without it times are only told, for machines are busy")
@@ -15,6 +18,20 @@ func Judge(t testing.TB, what string, is, bar time.Duration) {
 	if *judge && is > bar {
 		t.Errorf("%s is beyond its bar", what)
 	}
+}
+
+// ThreadTime is the processor time of the page's own thread since the tab was opened, which
+// other work on the machine doesn't lengthen.
+func (b *Tab) ThreadTime() time.Duration {
+	b.T.Helper()
+	Call(b, performance.Enable, performance.EnableParams{})
+	var spent time.Duration
+	for _, m := range Call(b, performance.GetMetrics, cdp.Empty{}).Metrics {
+		if m.Name == "ThreadTime" {
+			spent = time.Duration(m.Value * 1e9)
+		}
+	}
+	return spent
 }
 
 // FirstPaint is when the page had its first content painted, since it was asked for.

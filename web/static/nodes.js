@@ -36,6 +36,8 @@ export function sentence(n) {
 
 const letterOf = (n) => (n.signal === 0 ? "?" : n.limiting ? [...n.limiting][0].toUpperCase() : "");
 
+const set = (t, field, text) => t.dataset[field] !== text && (t.dataset[field] = text);
+
 // density is how much fits on a tile.
 const densityOf = (count) => (count <= 60 ? "roomy" : count <= 400 ? "some" : count <= 1500 ? "many" : "crowd");
 
@@ -104,8 +106,6 @@ export class Nodes {
     blank.setAttribute("aria-selected", "false");
     blank.tabIndex = -1;
     if (density === "roomy") blank.append(make("bdi", "name"));
-    if (density === "roomy" || density === "some") blank.append(make("b", "free"));
-    blank.append(make("i", "letter"));
     this.tiles = this.nodes.map((n, i) => {
       const t = blank.cloneNode(true);
       t.dataset.i = i;
@@ -122,10 +122,10 @@ export class Nodes {
 
   tile(i) {
     const n = this.nodes[i], t = this.tiles[i], kind = kindOf(n);
-    if (t.dataset.kind !== kind) t.dataset.kind = kind;
-    const letter = t.lastChild;
-    say(letter, letterOf(n));
-    if (letter.previousSibling?.className === "free") say(letter.previousSibling, n.signal === 0 ? "–" : n.free === null ? "?" : String(Math.max(0, Math.floor(n.free / 10))));
+    set(t, "kind", kind);
+    // The style shows these two; to who listens the label says the same in words.
+    set(t, "letter", letterOf(n));
+    set(t, "free", n.signal === 0 ? "–" : n.free === null ? "?" : String(Math.max(0, Math.floor(n.free / 10))));
     const words = n.name + ": " + sentence(n);
     if (t.getAttribute("aria-label") !== words) { t.setAttribute("aria-label", words); t.title = words; }
   }

@@ -53,6 +53,23 @@ func TestTiles(t *testing.T) {
 		if wrong := eval[string](b, `[...document.querySelectorAll(".tile")].filter((t) => getComputedStyle(t).backgroundImage.startsWith("repeating-linear-gradient") !== (t.dataset.kind === "stale")).map((t) => t.dataset.name).join()`); wrong != "" {
 			t.Errorf("hatched, or not, where it should be otherwise: %s", wrong)
 		}
+		// What the style writes on tiles axe doesn't see: it can be read on each.
+		for _, scheme := range []string{"light", "dark"} {
+			b.Likes(scheme)
+			if faint := eval[string](b, `(() => {
+				const light = (c) => { const [r, g, b] = c.match(/[\d.]+/g).map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+				return [...document.querySelectorAll("#legend .swatch")].flatMap((s) => {
+					const style = getComputedStyle(s), stripe = style.backgroundImage.match(/rgb\([^)]*\)/)?.[0];
+					return [style.backgroundColor, stripe].filter(Boolean).map((ground) => {
+						const [a, b] = [light(style.color), light(ground)].sort((a, b) => b - a);
+						return [s.dataset.kind, (a + .05) / (b + .05)];
+					});
+				}).filter(([, ratio]) => ratio < 4.5).join(" ");
+			})()`); faint != "" {
+				t.Errorf("%s: too faint: %s", scheme, faint)
+			}
+		}
+		b.Likes("light")
 		kinds := make(map[string]int)
 		for _, n := range state.Nodes {
 			switch {

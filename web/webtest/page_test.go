@@ -30,9 +30,13 @@ func TestAxe(t *testing.T) {
 			b.Visit("/page/")
 			b.Until(shown)
 			what := fmt.Sprintf("%s, %s, %d wide", s.name, look.scheme, look.width)
-			b.Axe(what)
-			s.do(b)
-			b.Axe(what + ", with what is told")
+			if look.scheme == "light" {
+				b.Axe(what)
+			}
+			if look.width == 1280 {
+				s.do(b)
+				b.Axe(what + ", with what is told")
+			}
 		}
 		source.set(func() { source.err = errors.New("the scheduler is gone") })
 		b.Until(`!document.querySelector("#problem").hidden`)
@@ -123,5 +127,6 @@ func TestPaint(t *testing.T) {
 	browser.Judge(t, "first paint, median of 5", first[2], barPaint)
 	browser.Judge(t, "5,000 nodes painted, median of 5", nodes[2], barPaint)
 	browser.Judge(t, "5,000 nodes painted, least of 5", nodes[0], barPaint)
+	t.Logf("of it, %.0f ms of the page's thread's processor time on average", 1e3*b.ThreadTime().Seconds()/5)
 	b.Hold()
 }
