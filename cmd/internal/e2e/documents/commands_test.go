@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // foreign are commands of others, whose flags are theirs to know.
@@ -100,6 +102,10 @@ func (c *checker) files(args []string) error {
 	return nil
 }
 
+// parsed are programs' commands that lines were parsed by: flags keep what one has set, which
+// none of the others asks for.
+var parsed = map[string]*cobra.Command{}
+
 // ours parses arguments as the program does, up to its flags' values and the number of its
 // arguments.
 func ours(name string, args []string) error {
@@ -109,7 +115,10 @@ func ours(name string, args []string) error {
 			args = args[:i-1]
 		}
 	}
-	c, rest, err := tree(name).Find(args)
+	if parsed[name] == nil {
+		parsed[name] = tree(name)
+	}
+	c, rest, err := parsed[name].Find(args)
 	if err != nil {
 		return err
 	}
