@@ -160,9 +160,13 @@ func (hs *histories) bound(pod reserve.PodKey, at time.Time, news bool) {
 func (hs *histories) landed(pods []reserve.Landing, at time.Time) {
 	for _, p := range pods {
 		hs.note(p.Pod, false, func(e *history) {
-			if e.listed == 0 { // later ones are between two of its containers
-				e.listed = at.UnixNano()
+			if e.listed != 0 {
+				return // it is between two of its containers
 			}
+			if e.bound == 0 { // its node has heard of the bind before the scheduler
+				e.bound = at.UnixNano()
+			}
+			e.listed = max(at.UnixNano(), e.bound)
 		})
 	}
 }

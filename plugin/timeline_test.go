@@ -142,6 +142,31 @@ func TestTimeline(t *testing.T) {
 	check("ended")
 }
 
+// TestBoundWhenListed: a node may list a pod before the scheduler hears that its bind is done.
+// It was bound by then.
+func TestBoundWhenListed(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 1})
+	pod := newPod(0, ours)
+	c.arrive(pod)
+	if node, status := c.schedule(pod, c.infos); node == "" {
+		t.Fatal(status)
+	}
+	clock.advance(time.Second)
+	listed := clock.Now()
+	s.settle(agent.Report{Avail: 0, Absorbed: []reserve.PodKey{keyOf(0)}})
+	clock.advance(time.Second)
+	c.PostBind(t.Context(), &cycleState{}, pod, nodeName(0))
+	c.update(newPod(0, ours, onNode(nodeName(0))))
+	c.waitStep("default/pod-0", plugin.StepBound)
+	want := []plugin.Step{{Name: plugin.StepBound, At: &listed, Node: nodeName(0)}, {Name: plugin.StepListed, At: &listed, Node: nodeName(0)}}
+	if diff := cmp.Diff(want, c.steps("default/pod-0")[3:]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // containerOf is one that has run.
 func containerOf(from, to time.Time) v1.ContainerStatus {
 	return v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: metav1.NewTime(from), FinishedAt: metav1.NewTime(to)}}}

@@ -53,18 +53,18 @@ func (d *debugServer) start(ctx context.Context, flags *pflag.FlagSet) (stop fun
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { _ = p.Run(ctx) }) // it ends with ctx alone
-	stop = func() { cancel(); running.Wait() }
+	end := func() { cancel(); running.Wait() }
 	if d.authenticate {
 		served, err := serveKnown(flags, shown)
 		if err != nil {
-			stop()
+			end()
 			return nil, fmt.Errorf("--debug-authentication: %w", err)
 		}
-		return func() { stop(); served() }, nil
+		return func() { end(); served() }, nil
 	}
 	server, err := endpoint.NewDebug(ctx, shown)
 	if err != nil {
-		stop()
+		end()
 		if flags.Changed("debug-listen") {
 			return nil, fmt.Errorf("--debug-listen: %w", err)
 		}
@@ -76,5 +76,5 @@ func (d *debugServer) start(ctx context.Context, flags *pflag.FlagSet) (stop fun
 			klog.FromContext(ctx).Error(err, "Debug server ended", "address", server.Addr())
 		}
 	})
-	return stop, nil
+	return end, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
@@ -53,7 +54,9 @@ func mayGet(t *testing.T, client kubernetes.Interface, account, path string) {
 func TestDebugDataBeyondLoopback(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	accounts(t, client, "reader", "stranger")
+	accounts(t, client, "watcher")
 	mayGet(t, client, "reader", plugin.DebugPath)
+	mayGet(t, client, "watcher", plugin.DebugPath+"/*")
 	_, port, err := net.SplitHostPort(transporttest.Address(t))
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +100,8 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 		}
 		return []tls.Certificate{pair}
 	}
+	watcher := read(t, tokenFor(t, client, "watcher", own, nil))
+	const frames, state = page.Path + "events", page.SourcePath + "/state"
 	operator, somebody := certificateOf("operator", "system:masters"), certificateOf("somebody", "people")
 	simnodetest.Eventually(t, "the cluster's authority of clients is known", func() (bool, any) {
 		code, err := ask("https", "/metrics", "", operator...)
@@ -116,6 +121,21 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 		{"a reader of something else", "https", "/metrics", reader, nil, http.StatusForbidden},
 		{"an administrator", "https", "/metrics", cluster.Plane(t).RESTConfig().BearerToken, nil, http.StatusOK},
 		{"somebody by certificate", "https", plugin.DebugPath, "", somebody, http.StatusForbidden},
+		{"nobody", "https", "/", "", nil, http.StatusForbidden},
+		{"nobody", "https", page.Path, "", nil, http.StatusForbidden},
+		{"nobody", "https", frames, "", nil, http.StatusForbidden},
+		{"nobody", "https", state, "", nil, http.StatusForbidden},
+		{"nobody", "https", page.Path + "static/x/page.js", "", nil, http.StatusForbidden},
+		{"a forger", "https", page.Path, reader + "x", nil, http.StatusUnauthorized},
+		{"a stranger", "https", page.Path, stranger, nil, http.StatusForbidden},
+		{"a stranger", "https", state, stranger, nil, http.StatusForbidden},
+		{"a reader of the rest", "https", page.Path, reader, nil, http.StatusForbidden},
+		{"a watcher", "https", page.Path, watcher, nil, http.StatusOK},
+		{"a watcher", "https", frames, watcher, nil, http.StatusOK},
+		{"a watcher", "https", state, watcher, nil, http.StatusOK},
+		{"a watcher of something else", "https", plugin.DebugPath, watcher, nil, http.StatusForbidden},
+		{"somebody by certificate", "https", page.Path, "", somebody, http.StatusForbidden},
+		{"an operator by certificate", "https", page.Path, "", operator, http.StatusOK},
 	} {
 		if code, err := ask(tt.scheme, tt.path, tt.token, tt.certificates...); code != tt.want {
 			t.Errorf("%s at %s: %d (%v), want %d", tt.who, tt.path, code, err, tt.want)
