@@ -90,7 +90,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		inflight: newGauge("inflight_pods", "Sum over nodes of the pods assumed or bound that no report has listed."),
 		pending:  newGauge("waiting_pods", "Pods that were tried and are waiting for room."),
 		forRoom:  newGauge("waiting_pods_for_room", "Waiting pods that some node would take if it had measured room."),
-		wanted:   newGauge("room_wanted_pods", "The room that those pods ask for, in pods."),
+		wanted:   newGauge("room_wanted_pods", "The room that waiting pods ask for which some node would take if it had it, in pods."),
 		streams:  newGauge("streams", "Open streams of reports."),
 		overdue: metrics.NewCounter(&metrics.CounterOpts{
 			Namespace: namespace, Name: "overdue_admissions_total", StabilityLevel: metrics.ALPHA,
@@ -121,7 +121,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	})
 	ratios := metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Namespace: namespace, Name: "profile_error_ratio", StabilityLevel: metrics.ALPHA,
-		Help:    "What those pods took over what was told of them, by resource.",
+		Help:    "What pods that took far more, or far less, than was told took over that, by resource.",
 		Buckets: metrics.ExponentialBuckets(1./16, 2, 10),
 	}, []string{"resource"})
 	m.errorRatio = make(map[string]metrics.ObserverMetric)

@@ -717,10 +717,11 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// metric is what deploy/metrics.json says of one, by which the dashboards are held.
+// metric is what deploy/observe/metrics.json says of one, by which the dashboards are held.
 type metric struct {
 	Type   string   `json:"type"`
 	Labels []string `json:"labels"`
+	Help   string   `json:"help"`
 }
 
 // elsewhere are the metrics of test beds that the scheduler and the interface show: packages
@@ -732,7 +733,7 @@ var elsewhere = []string{
 // documented are the metrics of test beds that are shown here.
 func documented(t *testing.T) map[string]metric {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/metrics.json")
+	text, err := os.ReadFile("../../deploy/observe/metrics.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -755,7 +756,7 @@ func shown(t *testing.T, g prometheus.Gatherer) map[string]metric {
 	}
 	all := map[string]metric{}
 	for _, f := range families {
-		m := metric{Type: strings.ToLower(f.GetType().String()), Labels: []string{}}
+		m := metric{Type: strings.ToLower(f.GetType().String()), Labels: []string{}, Help: f.GetHelp()}
 		for _, pair := range f.GetMetric()[0].GetLabel() {
 			m.Labels = append(m.Labels, pair.GetName())
 		}
@@ -765,7 +766,7 @@ func shown(t *testing.T, g prometheus.Gatherer) map[string]metric {
 	return all
 }
 
-// Each metric is shown as deploy/metrics.json has it, none besides, and all follow
+// Each metric is shown as deploy/observe/metrics.json has it, none besides, and all follow
 // Prometheus' rules.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
@@ -781,7 +782,7 @@ func TestMetrics(t *testing.T) {
 	m.runs.WithLabelValues("Job", "Succeeded").Inc()
 	m.schedulingSeconds.WithLabelValues("Acquiring").Observe(1)
 	if diff := cmp.Diff(documented(t), shown(t, registry)); diff != "" {
-		t.Errorf("deploy/metrics.json differs (-it +shown):\n%s", diff)
+		t.Errorf("deploy/observe/metrics.json differs (-it +shown):\n%s", diff)
 	}
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {

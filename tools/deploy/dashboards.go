@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-const dashboardDir = "deploy/dashboards"
+const dashboardDir = "deploy/observe/dashboards"
 
 // dashboard is what Grafana imports: as much of its JSON model as is needed here, of
 // schema version 39 (Grafana 10.4), which later versions take.

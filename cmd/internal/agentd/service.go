@@ -14,7 +14,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
 	"github.com/spazio-scheduler/spazio/node"
-	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -47,7 +46,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	if err := errors.Join(build.Register(registry, "spazio-agent"), registerCgroups(registry, o.telemetry.CgroupRoot)); err != nil {
+	if err := Register(registry, o.telemetry.CgroupRoot); err != nil {
 		return err
 	}
 	o.node.Registerer = registry

@@ -94,21 +94,21 @@ func asJSON(t *testing.T, value any) string {
 	return "`" + columns.Replace(strings.TrimSpace(text.String())) + "`"
 }
 
-// metricsPage has a table of the metrics that deploy/metrics.json lists.
+// metricsPage has a table of the metrics that deploy/observe/metrics.json lists.
 func metricsPage(t *testing.T) string {
 	var metrics map[string]struct {
-		Type, Help string
-		Labels     []string
+		Type, Help       string
+		Labels, Programs []string
 	}
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/metrics.json"))), &metrics); err != nil {
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/observe/metrics.json"))), &metrics); err != nil {
 		t.Fatal(err)
 	}
 	var p page
 	p.title("Metrics")
-	p.line("What the programs show at `/metrics` that dashboards stand on, from [deploy/metrics.json](../../deploy/metrics.json),\nwhich the programs' tests hold against what they show.\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |")
+	p.line("What the programs show at `/metrics`, from [deploy/observe/metrics.json](../../deploy/observe/metrics.json), which is made\nfrom their descriptions. What to watch of it says [operate.md](../operate.md#what-to-watch). Those that do not begin with spazio_ are of Go's and\nKubernetes' libraries, as far as the dashboards show them.\n\n| metric | type | labels | programs | meaning |\n| --- | --- | --- | --- | --- |")
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
 		m := metrics[name]
-		p.line(fmt.Sprintf("| `%s` | %s | %s | %s |", name, m.Type, strings.Join(m.Labels, ", "), cell(m.Help)))
+		p.line(fmt.Sprintf("| `%s` | %s | %s | %s | %s |", name, m.Type, strings.Join(m.Labels, ", "), strings.Join(m.Programs, ", "), cell(m.Help)))
 	}
 	return p.String()
 }
