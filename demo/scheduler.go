@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/service"
@@ -22,7 +23,7 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.services.Start("scheduler", scheduler.Run)
-	c.targets.Add("spazio-scheduler", "scheduler", legacyregistry.DefaultGatherer)
+	c.targets.Add("spazio-scheduler", "scheduler", build.Informed("spazio-scheduler", legacyregistry.DefaultGatherer))
 	d.screen.Printf("spazio top --watch --scheduler %s (or spazio explain POD, spazio web)", c.address)
 	d.screen.Printf("metrics of each part, as Prometheus' http_sd_configs reads them: %s%s", c.address, endpoint.TargetsPath)
 	return nil

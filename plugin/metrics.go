@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,7 @@ const (
 type metricSet struct {
 	signalAge   *metrics.Histogram
 	free        *metrics.Gauge
+	freeWhole   *metrics.Gauge
 	inflight    *metrics.Gauge
 	pending     *metrics.Gauge
 	forRoom     *metrics.Gauge
@@ -86,12 +88,13 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 			Help:    "Age of the chosen node's newest sample when a pod was reserved, by the scheduler's clock.",
 			Buckets: metrics.ExponentialBuckets(.001, 2, 14),
 		}),
-		free:     newGauge("free_pods", "Sum over nodes with a current report of the pods that still fit."),
-		inflight: newGauge("inflight_pods", "Sum over nodes of the pods assumed or bound that no report has listed."),
-		pending:  newGauge("waiting_pods", "Pods that were tried and are waiting for room."),
-		forRoom:  newGauge("waiting_pods_for_room", "Waiting pods that some node would take if it had measured room."),
-		wanted:   newGauge("room_wanted_pods", "The room that waiting pods ask for which some node would take if it had it, in pods."),
-		streams:  newGauge("streams", "Open streams of reports."),
+		free:      newGauge("free_pods", "Sum over nodes with a current report of the pods that still fit."),
+		freeWhole: newGauge("free_whole_pods", "Sum over nodes with a current report of the pods that still fit, parts of a pod left out: what no pod can take."),
+		inflight:  newGauge("inflight_pods", "Sum over nodes of the pods assumed or bound that no report has listed."),
+		pending:   newGauge("waiting_pods", "Pods that were tried and are waiting for room."),
+		forRoom:   newGauge("waiting_pods_for_room", "Waiting pods that some node would take if it had measured room."),
+		wanted:    newGauge("room_wanted_pods", "The room that waiting pods ask for which some node would take if it had it, in pods."),
+		streams:   newGauge("streams", "Open streams of reports."),
 		overdue: metrics.NewCounter(&metrics.CounterOpts{
 			Namespace: namespace, Name: "overdue_admissions_total", StabilityLevel: metrics.ALPHA,
 			Help: "Pods bound to a node without measured room because they had waited for maxWait.",
@@ -129,7 +132,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	for _, r := range []reserve.Resource{reserve.CPU, reserve.Memory} {
 		m.errorRatio[r.String()] = ratios.WithLabelValues(r.String())
 	}
-	legacyregistry.MustRegister(m.dropped, m.surprises, m.repriced, m.signalAge, m.free, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue, m.toReserve, m.toListed)
+	legacyregistry.MustRegister(m.dropped, m.surprises, m.repriced, m.signalAge, m.free, m.freeWhole, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue, m.toReserve, m.toListed)
 	nodes := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "nodes", StabilityLevel: metrics.ALPHA,
 		Help: "Nodes by the state of their signal: fresh, stale or missing.",
@@ -256,7 +259,7 @@ func (h *Hub) certificates() {
 
 // gauge sets the sums over nodes.
 func (h *Hub) gauge(now time.Duration) {
-	free, inflight := 0., 0.
+	free, whole, inflight := 0., 0., 0.
 	states := map[string]int{}
 	for _, n := range h.nodes.list().nodes {
 		v := n.view.Load()
@@ -264,9 +267,11 @@ func (h *Hub) gauge(now time.Duration) {
 		inflight += v.flight.Demand
 		if v.fresh(now) {
 			free += max(v.free, 0)
+			whole += math.Floor(max(v.free, 0))
 		}
 	}
 	h.metrics.free.Set(free)
+	h.metrics.freeWhole.Set(whole)
 	h.metrics.inflight.Set(inflight)
 	h.metrics.pending.Set(float64(h.waiting.count()))
 	wanting := h.waiting.forRoom()

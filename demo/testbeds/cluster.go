@@ -19,6 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/embedded/controllers"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/operator/service"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
@@ -218,7 +219,7 @@ func (c *cluster) startOperator(ctx context.Context) error {
 // show serves the metrics of all parts.
 func (c *cluster) show(ctx context.Context) error {
 	var targets endpoint.Targets
-	targets.Add("spazio-scheduler", "scheduler", legacyregistry.DefaultGatherer)
+	targets.Add("spazio-scheduler", "scheduler", build.Informed("spazio-scheduler", legacyregistry.DefaultGatherer))
 	targets.Add("spazio-testbed", "testbed", c.service.Registry())
 	server, err := endpoint.New(ctx, endpoint.Config{Addr: loopback, Gatherer: legacyregistry.DefaultGatherer, Handlers: targets.Handlers()})
 	if err != nil {

@@ -26,3 +26,11 @@ func Register(r prometheus.Registerer, program string) error {
 		r.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 	)
 }
+
+// Informed is a gatherer that has Info besides, for a program that runs in the process of
+// another one.
+func Informed(program string, g prometheus.Gatherer) prometheus.Gatherer {
+	own := prometheus.NewRegistry()
+	own.MustRegister(Info(program))
+	return prometheus.Gatherers{g, own}
+}

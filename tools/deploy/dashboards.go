@@ -131,7 +131,10 @@ func newDashboard(uid, title, description string, chosen variable, graphs []grap
 
 // dashboards adds a file for each.
 func dashboards(files tree) error {
-	all := map[string]dashboard{"energy": energyDashboard(), "testbeds": testbedsDashboard()}
+	all := map[string]dashboard{
+		"fleet": fleetDashboard(), "scheduler": schedulerDashboard(), "agents": agentsDashboard(), "aggregator": aggregatorDashboard(),
+		"energy": energyDashboard(), "testbeds": testbedsDashboard(),
+	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var text bytes.Buffer
 		encoder := json.NewEncoder(&text)

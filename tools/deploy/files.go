@@ -14,7 +14,7 @@ import (
 type tree map[string]string
 
 // generated are the directories that hold nothing else.
-var generated = []string{"deploy/rendered", "deploy/kustomize", "deploy/chart/files", dashboardDir}
+var generated = []string{"deploy/rendered", "deploy/kustomize", "deploy/chart/files", dashboardDir, rulesDir}
 
 // write makes the tree's files those of the generated directories.
 func (t tree) write(root string) error {

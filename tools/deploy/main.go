@@ -1,7 +1,7 @@
 // Command deploy makes what is generated under deploy from its one source, the
 // Helm chart: the rendered manifests of each variant, and the components by which
-// kustomize makes the variants from the first; and the dashboards, from their
-// definitions here.
+// kustomize makes the variants from the first; and the dashboards and alerts of
+// deploy/observe, from their definitions here, which tools/observe judges.
 //
 //	GOWORK=off go run -C tools/deploy .            writes them
 //	GOWORK=off go run -C tools/deploy . -verify    fails if that would change any

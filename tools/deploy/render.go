@@ -56,8 +56,8 @@ func generate(root string) (tree, error) {
 	return files, errors.Join(kustomizations(files, manifests), dashboards(files))
 }
 
-// definitions are those of our custom resources, which a chart takes from its own
-// directory alone.
+// definitions are what a chart takes from its own directory alone: those of our custom
+// resources, and the alerts.
 func definitions(root string) (tree, error) {
 	files := tree{}
 	for _, dir := range crdDirs {
@@ -69,7 +69,7 @@ func definitions(root string) (tree, error) {
 			files["deploy/chart/files/crd/"+path.Base(name)] = text
 		}
 	}
-	return files, nil
+	return files, addRules(files)
 }
 
 // helmChart is the chart with the files that are about to be generated.

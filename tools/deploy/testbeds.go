@@ -5,7 +5,6 @@ package main
 func testbedsDashboard() dashboard {
 	const (
 		chosen = `{testbed=~"$testbed"}`
-		every  = `[$__rate_interval]`
 	)
 	return newDashboard("spazio-testbeds", "Spazio / Test beds",
 		"The slots of test beds, who waits for them, and the runs of jobs in them, as spazio-testbed counts them. Of what has no test bed in it are all.",

@@ -60,6 +60,9 @@ func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*Metrics, 
 	m.drops = register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: namespace + "samples_dropped_total", Help: "Samples dropped, by the channel and the cause.",
 	}, []string{"channel", "cause"}))
+	for _, cause := range []string{causeRefused, causeClockJump} { // a rate needs a series from before
+		m.drops.WithLabelValues(allChannels, cause)
+	}
 	m.delta = register(&b, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: namespace + "sample_interval_seconds", Help: "Time between two samples.",
 		Buckets: []float64{.01, .02, .05, .08, .09, .095, .1, .105, .11, .12, .15, .2, .5, 1, 2},
@@ -75,7 +78,13 @@ func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*Metrics, 
 	return m, b.err
 }
 
-const namespace = "spazio_agent_"
+const (
+	namespace = "spazio_agent_"
+
+	allChannels    = "all"
+	causeRefused   = "refused"
+	causeClockJump = "clock-jump"
+)
 
 // builder registers metrics and keeps the first error.
 type builder struct {
@@ -139,11 +148,11 @@ func (m *Metrics) dropped(err error) {
 		m.drops.WithLabelValues(channel.Channel, channel.Cause()).Inc()
 		return
 	}
-	cause := "refused"
+	cause := causeRefused
 	if errors.Is(err, ErrClockJump) {
-		cause = "clock-jump"
+		cause = causeClockJump
 	}
-	m.drops.WithLabelValues("all", cause).Inc()
+	m.drops.WithLabelValues(allChannels, cause).Inc()
 }
 
 func (m *Metrics) reported(r *agent.Report) {

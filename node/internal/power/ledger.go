@@ -56,7 +56,7 @@ func (a *podAccount) sd() float64 { return math.Hypot(math.Sqrt(a.variance), a.d
 type podName struct{ namespace, name string }
 
 func newLedger() ledger {
-	return ledger{refused: map[string]uint64{}, pods: map[string]*podAccount{}, names: map[string]podName{}}
+	return ledger{refused: map[string]uint64{"cpu": 0, "pods": 0}, pods: map[string]*podAccount{}, names: map[string]podName{}}
 }
 
 // refuse counts something that could not be read or used.

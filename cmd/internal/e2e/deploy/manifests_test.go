@@ -164,6 +164,7 @@ func (s server) install(t *testing.T, objects []*unstructured.Unstructured) {
 var foreign = []struct{ module, files string }{
 	{"github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_*.yaml"},
 	{"github.com/prometheus-operator/prometheus-operator", "example/prometheus-operator-crd/monitoring.coreos.com_*monitors.yaml"},
+	{"github.com/prometheus-operator/prometheus-operator", "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml"},
 }
 
 // define installs all custom resources that manifests have, the profiler's from the

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// metric is what is known of one; e2e tests hold the file of them against the programs.
+// metric is what is known of one: cmd/internal/metrics makes the file of the programs.
 type metric struct {
 	Type   string   `json:"type"`
 	Labels []string `json:"labels"`
@@ -34,38 +34,37 @@ func knownMetrics(t *testing.T) map[string]metric {
 // ofTarget are the labels that Prometheus gives all series of a pod.
 var ofTarget = []string{"instance", "job", "namespace", "pod"}
 
-// Each expression of each dashboard parses and speaks of metrics and labels that exist.
-func TestDashboards(t *testing.T) {
-	files, known := tree{}, knownMetrics(t)
-	if err := dashboards(files); err != nil {
-		t.Fatal(err)
-	}
-	for path, text := range files {
-		var d dashboard
-		if err := json.Unmarshal([]byte(text), &d); err != nil {
-			t.Fatal(err)
-		}
-		if len(d.Panels) == 0 {
-			t.Errorf("%s has no panels", path)
+// Each expression of the dashboards and alerts speaks of metrics and labels that exist, and
+// so do the values that a dashboard's reader chooses from.
+func TestExpressions(t *testing.T) {
+	known := knownMetrics(t)
+	for name, d := range dashboards(t) {
+		if len(d.Panels) == 0 || d.UID == "" {
+			t.Errorf("%s has no panels or no name", name)
 		}
 		seen := map[int]bool{}
 		for _, p := range d.Panels {
 			if seen[p.ID] || len(p.Targets) == 0 {
-				t.Errorf("%s: panel %d, %s", path, p.ID, p.Title)
+				t.Errorf("%s: panel %d, %s", name, p.ID, p.Title)
 			}
 			seen[p.ID] = true
-			for _, q := range p.Targets {
-				if err := checkQuery(q.Expr, known); err != nil {
-					t.Errorf("%s: %s: %v", path, p.Title, err)
+		}
+		for _, v := range d.Templating.List {
+			if metric, ok := strings.CutPrefix(v.Query, "label_values("); ok {
+				metric, label, _ := strings.Cut(strings.TrimSuffix(metric, ")"), ", ")
+				if err := checkQuery("count by ("+label+") ("+metric+")", known); err != nil {
+					t.Errorf("%s: %v", name, err)
 				}
 			}
 		}
-		for _, v := range d.Templating.List {
-			if name, ok := strings.CutPrefix(v.Query, "label_values("); ok {
-				if name, _, _ = strings.Cut(name, ","); known[name].Type == "" {
-					t.Errorf("%s: there is no metric %s", path, name)
-				}
-			}
+	}
+	all := shownBy(t)
+	for _, a := range alerts(t) {
+		all = append(all, expression{a.Alert, a.Expr})
+	}
+	for _, e := range all {
+		if err := checkQuery(e.expr, known); err != nil {
+			t.Errorf("%s: %v", e.where, err)
 		}
 	}
 }
@@ -85,7 +84,8 @@ func TestCheckQueryRefuses(t *testing.T) {
 		`sum(rate(a_totla[5m]))`:                    "no metric a_totla",
 		`sum(rate(a_total[5m])`:                     "parse",
 		`sum by (caus) (rate(a_total[5m]))`:         "label caus",
-		`rate(a_total{caus="x"}[5m])`:               "label caus",
+		`rate(a_total{caus="x"}[5m])`:               "a_total has no label caus",
+		`a_total * b{cause="x"}`:                    "b has no label cause",
 		`b * on (nod) group_left (cause) b`:         "label nod",
 		`b * on (instance) group_left (causes) b`:   "label causes",
 		`rate(b[5m])`:                               "rate of the gauge b",
@@ -101,7 +101,7 @@ func TestCheckQueryRefuses(t *testing.T) {
 
 // checkQuery says what is wrong with an expression.
 func checkQuery(expr string, known map[string]metric) error {
-	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(strings.ReplaceAll(expr, "$__rate_interval", "5m"))
+	parsed, err := promQL.ParseExpr(strings.ReplaceAll(expr, "$__rate_interval", "5m"))
 	if err != nil {
 		return fmt.Errorf("parse: %w", err)
 	}
@@ -117,8 +117,9 @@ func checkQuery(expr string, known map[string]metric) error {
 			}
 			there = append(there, labels...)
 			for _, matcher := range n.LabelMatchers {
-				if matcher.Name != "__name__" {
-					used = append(used, matcher.Name)
+				if matcher.Name != "__name__" && !slices.Contains(labels, matcher.Name) && !slices.Contains(ofTarget, matcher.Name) {
+					err = fmt.Errorf("%s has no label %s", n.Name, matcher.Name)
+					return nil
 				}
 			}
 		case *parser.AggregateExpr:
