@@ -20,14 +20,14 @@ func Judge(t testing.TB, what string, is, bar time.Duration) {
 	}
 }
 
-// ThreadTime is the processor time of the page's own thread since the tab was opened, which
-// other work on the machine doesn't lengthen.
-func (b *Tab) ThreadTime() time.Duration {
+// Spent is the processor time of the process that draws the page, which other work on the
+// machine hardly lengthens.
+func (b *Tab) Spent() time.Duration {
 	b.T.Helper()
 	Call(b, performance.Enable, performance.EnableParams{})
 	var spent time.Duration
 	for _, m := range Call(b, performance.GetMetrics, cdp.Empty{}).Metrics {
-		if m.Name == "ThreadTime" {
+		if m.Name == "ProcessTime" {
 			spent = time.Duration(m.Value * 1e9)
 		}
 	}
