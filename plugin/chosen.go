@@ -29,14 +29,14 @@ var orders = map[Order]func(a, b NodeState) int{
 	"":         byFree,
 	ByFree:     byFree,
 	ByInFlight: func(a, b NodeState) int { return cmp.Compare(b.InFlight, a.InFlight) },
-	ByAge:      func(a, b NodeState) int { return cmp.Compare(silence(b), silence(a)) },
+	ByAge:      func(a, b NodeState) int { return cmp.Compare(quiet(b), quiet(a)) },
 	ByName:     func(NodeState, NodeState) int { return 0 },
 }
 
 func byFree(a, b NodeState) int { return cmp.Compare(b.Free, a.Free) }
 
-// silence is how long a node has not reported.
-func silence(n NodeState) time.Duration {
+// quiet is how long a node has not reported.
+func quiet(n NodeState) time.Duration {
 	if n.Signal == signalMissing {
 		return math.MaxInt64
 	}

@@ -234,6 +234,9 @@ func newCluster(t testing.TB, s setup) *cluster {
 	if s.activate == nil {
 		s.activate = c.record
 	}
+	if s.options.Silences.Period == 0 {
+		s.options.Silences.Period = time.Hour // what nodes are told is one test's alone
+	}
 	c.hub = plugin.NewHub(s.options)
 	recorder := events.NewFakeRecorder(100)
 	c.events = recorder.Events

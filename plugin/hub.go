@@ -22,6 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/identity"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -50,6 +51,13 @@ type HubOptions struct {
 	Review time.Duration
 	// Rooms is the time between two updates of a stream of rooms; default 1 s.
 	Rooms time.Duration
+	// Leading says whether this is the scheduler that schedules, of several of which one
+	// does; default what client-go's leader election says of the process by its metric
+	// leader_election_master_status, true where there is none.
+	Leading func() bool
+	// Silences says how nodes are told that they are silent, but for After, which is an
+	// argument of the plugin.
+	Silences silence.Config
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the
@@ -123,6 +131,9 @@ func NewHub(o HubOptions) *Hub {
 		o.Random = rand.Float64
 	}
 	o.Rooms = cmp.Or(o.Rooms, roomPeriod)
+	if o.Leading == nil {
+		o.Leading = leading
+	}
 	return &Hub{
 		options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{},
 		strangers: transport.NewQuota(maxStrangers, maxStrangersOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
@@ -203,6 +214,9 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
 	h.serve(ctx, server, listener)
 	h.tasks.Go(func() { h.wake(ctx) })
+	h.tasks.Go(func() {
+		h.tellSilent(ctx, handle.EventRecorder(), handle.SharedInformerFactory().Core().V1().Nodes().Lister())
+	})
 	h.tasks.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), synced...) {
 			h.inventory()

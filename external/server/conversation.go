@@ -116,17 +116,12 @@ func (c *conversation) write(ctx context.Context) error {
 // tell sends what there is, a message of each subscription in turn, and answers between.
 func (c *conversation) tell(ctx context.Context, bookmark bool) error {
 	for more := true; more; {
-		more = false
-		for _, s := range c.current() {
-			m, ok := s.hub.Next()
-			if !ok {
-				continue
-			}
-			more = true
+		var err error
+		if more, err = c.turn(func(s *subscription, m wire.Message) error {
 			m.ID = s.id
-			if err := c.send(m); err != nil {
-				return err
-			}
+			return c.send(m)
+		}); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():

@@ -247,26 +247,30 @@ func (s *stompSession) beat(now time.Time, slow time.Duration) (time.Duration, e
 	return min(next, early-now.Sub(said)), nil
 }
 
+// tell sends what there is, of each subscription in turn: one that is never done holds up no
+// other.
 func (s *stompSession) tell(ctx context.Context) error {
-	for _, t := range s.current() {
-		for {
-			m, ok := t.hub.Next()
-			if !ok {
-				break
-			}
-			for _, o := range m.Objects { // after a reset
-				m.Events = append(m.Events, wire.Event{Type: wire.Modified, Object: o})
-			}
-			for _, e := range m.Events {
-				if err := s.event(ctx, t, e); err != nil {
-					return err
-				}
-			}
-			s.peer.watches.events.WithLabelValues(told).Add(float64(len(m.Events)))
-			if m.Type == wire.Reset {
-				s.peer.watches.events.WithLabelValues(reset).Inc()
-			}
+	for {
+		more, err := s.turn(func(t *subscription, m wire.Message) error { return s.message(ctx, t, m) })
+		if err != nil || !more {
+			return err
 		}
+	}
+}
+
+// message sends what a subscription is told.
+func (s *stompSession) message(ctx context.Context, t *subscription, m wire.Message) error {
+	for _, o := range m.Objects { // after a reset
+		m.Events = append(m.Events, wire.Event{Type: wire.Modified, Object: o})
+	}
+	for _, e := range m.Events {
+		if err := s.event(ctx, t, e); err != nil {
+			return err
+		}
+	}
+	s.peer.watches.events.WithLabelValues(told).Add(float64(len(m.Events)))
+	if m.Type == wire.Reset {
+		s.peer.watches.events.WithLabelValues(reset).Inc()
 	}
 	return nil
 }

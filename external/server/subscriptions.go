@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/spazio-scheduler/spazio/external/internal/hub"
+	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
 // subscription is what a client follows.
@@ -70,6 +71,21 @@ func (s *subscriptions) remove(id string) bool {
 
 func find(list []*subscription, id string) int {
 	return slices.IndexFunc(list, func(one *subscription) bool { return one.id == id })
+}
+
+// turn takes a message of each subscription that has one, and says whether any had.
+func (s *subscriptions) turn(tell func(*subscription, wire.Message) error) (more bool, err error) {
+	for _, one := range s.current() {
+		m, ok := one.hub.Next()
+		if !ok {
+			continue
+		}
+		more = true
+		if err := tell(one, m); err != nil {
+			return true, err
+		}
+	}
+	return more, nil
 }
 
 // rights are what all of them take.

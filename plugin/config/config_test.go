@@ -23,7 +23,7 @@ func TestArgsDefaults(t *testing.T) {
 		MaxWait: &maxWait,
 		Listen:  "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
 		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5, EnergyObjective: "Marginal",
-		IdleTimeout: d(15 * time.Second), MaxReportRate: 20, ReportBurst: 40,
+		IdleTimeout: d(15 * time.Second), SignalLostAfter: d(5 * time.Minute), MaxReportRate: 20, ReportBurst: 40,
 		Profiles: "Observe", ProfileHalfLife: d(24 * time.Hour), CPUFill: 1.7,
 		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -102,6 +103,10 @@ type SpazioArgs struct {
 	// IdleTimeout is how long a stream may go without a report before it is
 	// closed; default three times MaxAge, when its node has long been stale.
 	IdleTimeout metav1.Duration
+	// SignalLostAfter is how long a node has to be silent until it is told so by an event;
+	// default 5 min, or MaxAge if that is longer. There is at most one event of a node in
+	// twice that time.
+	SignalLostAfter metav1.Duration
 	// MaxReportRate is the number of a node's reports that take effect in a
 	// second; default 20, four times what an agent sends at its busiest. Of the
 	// reports in excess the newest takes effect a little later.
@@ -201,6 +206,7 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	}
 	setDefault(&a.AssumedTTL.Duration, DefaultAssumedTTL)
 	setDefault(&a.IdleTimeout.Duration, idleTimeout(a.MaxAge.Duration))
+	setDefault(&a.SignalLostAfter.Duration, max(silence.DefaultAfter, a.MaxAge.Duration))
 	setDefault(&a.MaxReportRate, DefaultMaxReportRate)
 	setDefault(&a.ReportBurst, DefaultReportBurst)
 	setDefault(&a.TieWidth, defaultTieWidth)

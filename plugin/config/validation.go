@@ -96,6 +96,9 @@ func (a SpazioArgs) validateTimes() (errs []error) {
 	if a.MaxAge.Duration > 0 && a.IdleTimeout.Duration < a.MaxAge.Duration {
 		errs = append(errs, invalid("idleTimeout", a.IdleTimeout.Duration, "must not be shorter than maxAge"))
 	}
+	if a.MaxAge.Duration > 0 && a.SignalLostAfter.Duration < a.MaxAge.Duration {
+		errs = append(errs, invalid("signalLostAfter", a.SignalLostAfter.Duration, "must not be shorter than maxAge"))
+	}
 	return errs
 }
 

@@ -46,9 +46,11 @@ type entry struct {
 	seq, added   uint64
 	addedVersion uint64
 	deleted      bool
-	raw          []byte     // of all but slots that are there
-	slots        *slotTable // of those
-	prev, next   *entry
+	// late says that its last change came out of order, behind one of another namespace.
+	late       bool
+	raw        []byte     // of all but slots that are there
+	slots      *slotTable // of those
+	prev, next *entry
 }
 
 // kindState is what is known of a kind.
@@ -133,6 +135,7 @@ func (h *Hub) change(e *entry, u update) bool {
 	case u.version < e.version, u.version == e.version && u.slots == nil:
 		return false
 	}
+	e.late = h.synced && u.version <= h.kinds[u.key.rank].newest
 	h.advance(u)
 	e.version = u.version
 	h.seq++

@@ -70,13 +70,16 @@ func (h *Hub) Subscribe(f Filter, from string, wake func()) (*Subscription, erro
 
 // SubscribeNow begins with what changes from now on.
 func (h *Hub) SubscribeNow(f Filter, wake func()) (*Subscription, error) {
-	s, err := h.Subscribe(f, "", wake)
-	if err != nil {
-		return nil, err
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.snapshot, s.snapshotting, s.unseen = nil, false, 0
+	if !h.synced {
+		return nil, ErrNotSynced
+	}
+	s := &Subscription{hub: h, filter: f, wake: wake}
+	s.begin("")
+	s.snapshotting, s.unseen = false, 0
+	s.reach()
+	h.subs[s] = struct{}{}
 	return s, nil
 }
 

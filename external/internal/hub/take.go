@@ -23,13 +23,18 @@ func (s *Subscription) take() {
 	}
 	slices.Reverse(s.snapshot)
 	slices.Reverse(s.events)
-	s.seq = h.seq
-	s.ahead = s.ahead[:0]
-	for r := range kinds {
-		s.ahead = append(s.ahead, h.kinds[r].newest)
-	}
+	s.reach()
 	if len(s.events) == 0 && !s.snapshotting {
 		s.arrive()
+	}
+}
+
+// reach moves the place to the end of the list. The Hub is locked.
+func (s *Subscription) reach() {
+	s.seq = s.hub.seq
+	s.ahead = s.ahead[:0]
+	for r := range kinds {
+		s.ahead = append(s.ahead, s.hub.kinds[r].newest)
 	}
 }
 
@@ -54,8 +59,8 @@ func (s *Subscription) pick(e *entry) {
 		if known && !e.deleted && (e.version < told.version || e.slots.hash == told.hash) {
 			return // older than what was told, or the same once more
 		}
-	} else if e.version <= s.resumed[e.rank] {
-		return
+	} else if e.version <= s.resumed[e.rank] && !e.late {
+		return // by another hub; but what comes late here may have come late there
 	}
 	switch {
 	case !known && e.deleted:

@@ -32,9 +32,10 @@ type SpazioArgs struct {
 
 	MaxWait *metav1.Duration `json:"maxWait,omitempty"`
 
-	IdleTimeout   metav1.Duration `json:"idleTimeout,omitzero"`
-	MaxReportRate float64         `json:"maxReportRate,omitempty"`
-	ReportBurst   int32           `json:"reportBurst,omitempty"`
+	IdleTimeout     metav1.Duration `json:"idleTimeout,omitzero"`
+	SignalLostAfter metav1.Duration `json:"signalLostAfter,omitzero"`
+	MaxReportRate   float64         `json:"maxReportRate,omitempty"`
+	ReportBurst     int32           `json:"reportBurst,omitempty"`
 
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 	MaxStrangers   int32 `json:"maxStrangers,omitempty"`

@@ -64,14 +64,7 @@ func TestRights(t *testing.T) {
 		if a.kubeconfig != "" {
 			t.Error("the agent's pod is given a token for the API server")
 		}
-		var targets []string
-		for _, s := range schedulers {
-			targets = append(targets, renumber(t, flag(t, a, "schedulers"), s.port(t, 9690)))
-		}
-		return publish.SignalsConfig{
-			Targets: targets, Resolver: loopback{},
-			Transport: transport.Config{CAFile: flag(t, a, "tls-ca-file")}, TokenFile: flag(t, a, "token-file"),
-		}
+		return a.reports(t, schedulers)
 	})
 	for _, s := range schedulers {
 		cluster.WaitMetric(t, s.scraper(t), `spazio_nodes{state="fresh"}`, nodeCount)
@@ -171,8 +164,8 @@ func (k kubelet) waitServed(t *testing.T, c *container, name string) {
 	})
 }
 
-// scheduler starts a replica.
-func (k kubelet) scheduler(t *testing.T, all []workload) *container {
+// scheduler starts a replica, with further arguments of the plugin as lines of YAML.
+func (k kubelet) scheduler(t *testing.T, all []workload, args ...string) *container {
 	t.Helper()
 	c := k.place(t, find(t, all, scheduler), "")
 	path := flag(t, c, "config")
@@ -181,6 +174,9 @@ func (k kubelet) scheduler(t *testing.T, all []workload) *container {
 		t.Fatal(err)
 	}
 	config := "clientConnection:\n  kubeconfig: " + c.kubeconfig + "\n" + c.here(string(text), " ")
+	for _, arg := range args {
+		config = strings.ReplaceAll(config, "args:\n", "args:\n          "+arg+"\n")
+	}
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +186,19 @@ func (k kubelet) scheduler(t *testing.T, all []workload) *container {
 	c.Args = append(c.Args, "--bind-address=127.0.0.1", "--debug-listen=", "--authentication-kubeconfig="+c.kubeconfig, "--authorization-kubeconfig="+c.kubeconfig)
 	c.Start(t)
 	return c
+}
+
+// reports is how an agent reports to schedulers.
+func (c *container) reports(t *testing.T, schedulers []*container) publish.SignalsConfig {
+	t.Helper()
+	var targets []string
+	for _, s := range schedulers {
+		targets = append(targets, renumber(t, flag(t, c, "schedulers"), s.port(t, 9690)))
+	}
+	return publish.SignalsConfig{
+		Targets: targets, Resolver: loopback{},
+		Transport: transport.Config{CAFile: flag(t, c, "tls-ca-file")}, TokenFile: flag(t, c, "token-file"),
+	}
 }
 
 // scraper asks the scheduler as an administrator.

@@ -168,7 +168,7 @@ func TestCheckCommand(t *testing.T) {
 			// In words it is the same.
 			got := spazio(t.Context(), "check", "--kubeconfig="+tt.of.kubeconfig)
 			for _, says := range tt.fails {
-				if got.code != command.ExitFailure || !strings.Contains(got.stdout, says) || !strings.Contains(got.stdout, "try: kubectl ") || got.errs != "spazio: a check has failed\n" {
+				if got.code != command.ExitFailure || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), says) || !strings.Contains(got.stdout, "try: kubectl ") || got.errs != "spazio: a check has failed\n" {
 					t.Errorf("exit code %d: %s%s, want %q", got.code, got.stdout, got.errs, says)
 				}
 			}

@@ -1,0 +1,85 @@
+package deploy
+
+import (
+	"strings"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/publish"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+)
+
+// Nodes are told that their agents are silent, by the leader alone, with no rights but the
+// manifests' and once: the leader that comes after it goes on where it ended.
+func TestNodesAreTold(t *testing.T) {
+	client, _ := cluster.Connect(t)
+	s, k := connect(t), kubelet{client}
+	objects := variant(t, install)
+	s.begin(t, client, objects)
+	all := workloads(t, objects)
+	k.certificates(t, all)
+	const after = "signalLostAfter: 12s"
+	schedulers := []*container{k.scheduler(t, all, after), k.scheduler(t, all, after)}
+	nodes := cluster.NewPlaceNodesWith(t, client, 3, cluster.Places, func(node string) publish.SignalsConfig {
+		return k.place(t, find(t, all, "spazio-agent"), node).reports(t, schedulers)
+	})
+	for _, s := range schedulers {
+		cluster.WaitMetric(t, s.scraper(t), `spazio_nodes{state="fresh"}`, 3)
+	}
+	first := lead(t, schedulers)
+	nodes[0].KillAgent()
+	lost := waitTold(t, client, nodes[0].Name(), plugin.SignalLost)
+	if lost.Type != "Warning" || lost.Regarding.UID == "" || !strings.Contains(lost.Note, "of 3 nodes are silent") {
+		t.Errorf("%+v", lost)
+	}
+	first.Kill(t)
+	for _, s := range schedulers {
+		if s != first {
+			lead(t, []*container{s})
+		}
+	}
+	nodes[1].KillAgent()
+	second := waitTold(t, client, nodes[1].Name(), plugin.SignalLost)
+	nodes[0].StartAgent(t)
+	back := waitTold(t, client, nodes[0].Name(), plugin.SignalBack)
+	if second.ReportingInstance == lost.ReportingInstance || back.ReportingInstance != second.ReportingInstance || back.Type != "Normal" {
+		t.Errorf("told by %s, then %s, then %s", lost.ReportingInstance, second.ReportingInstance, back.ReportingInstance)
+	}
+	again := told(t, client, nodes[0].Name(), plugin.SignalLost)
+	if len(again) != 1 || again[0].Series != nil {
+		t.Errorf("told to be silent %d times: %+v", len(again), again)
+	}
+}
+
+// told are the events of a node with a reason.
+func told(t *testing.T, client kubernetes.Interface, node, reason string) (found []eventsv1.Event) {
+	t.Helper()
+	all, err := client.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all.Items {
+		if e.Regarding.Kind == "Node" && e.Regarding.Name == node && e.Reason == reason {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// waitTold returns the first event of a node with a reason.
+func waitTold(t *testing.T, client kubernetes.Interface, node, reason string) (found eventsv1.Event) {
+	t.Helper()
+	simnodetest.Eventually(t, node+" is told "+reason, func() (bool, any) {
+		events := told(t, client, node, reason)
+		if len(events) > 0 {
+			found = events[0]
+		}
+		return len(events) > 0, nil
+	})
+	return found
+}

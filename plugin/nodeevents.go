@@ -1,0 +1,105 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/plugin/silence"
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Reasons of the events that nodes are told.
+const (
+	SignalLost = "SpazioSignalLost"
+	SignalBack = "SpazioSignalBack"
+)
+
+// tellSilent tells nodes that their signals are lost and back until ctx ends, where this
+// scheduler leads. Where it does not, what it would tell is told by who does; see silence.
+func (h *Hub) tellSilent(ctx context.Context, recorder events.EventRecorderLogger, nodes listers.NodeLister) {
+	config := h.options.Silences.WithDefaults()
+	config.After = h.args.SignalLostAfter.Duration
+	planner := silence.New(config)
+	ticker := time.NewTicker(config.Period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := h.now()
+		due := planner.Step(now, h.silences())
+		if len(due) == 0 || recorder == nil || !h.options.Leading() {
+			continue
+		}
+		for _, e := range due {
+			node, err := nodes.Get(e.Node)
+			if err != nil {
+				continue // it has gone meanwhile
+			}
+			h.tellNode(recorder, node, e, now)
+		}
+		klog.FromContext(ctx).Info("Told nodes of their signals", "events", len(due), "silent", due[0].Silent, "nodes", due[0].Nodes)
+	}
+}
+
+// silences are the nodes and when each was heard last.
+func (h *Hub) silences() []silence.Node {
+	at := h.moment()
+	d := h.nodes.list()
+	all := make([]silence.Node, 0, len(d.nodes))
+	for i, n := range d.nodes {
+		v := n.view.Load()
+		all = append(all, silence.Node{
+			Name: n.name, Reported: v.report != nil, Heard: v.sampled, Fresh: reserve.Validity(d.board[i].validity.Load()).Fresh(at.Now),
+		})
+	}
+	return all
+}
+
+func (h *Hub) tellNode(recorder events.EventRecorderLogger, node *v1.Node, e silence.Event, now time.Duration) {
+	if !e.Lost {
+		recorder.Eventf(node, nil, v1.EventTypeNormal, SignalBack, "Watching", "its agent reports again; it was silent from %s", h.start.Add(e.Since).UTC().Format(time.RFC3339))
+		return
+	}
+	recorder.Eventf(node, nil, v1.EventTypeWarning, SignalLost, "Watching",
+		"no report of its agent for %v: what room it has is not known; %d of %s silent", (now - e.Since).Round(time.Second), e.Silent, areNodes(e.Nodes))
+}
+
+// areNodes says of how many nodes some are something.
+func areNodes(n int) string {
+	if n == 1 {
+		return "1 node is"
+	}
+	return plural(n, "node") + " are"
+}
+
+// leaderMetric is client-go's leader election's, by which the process tells whether it leads.
+const leaderMetric = "leader_election_master_status"
+
+// leading says so of a process without leader election, too.
+func leading() bool {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil && len(families) == 0 {
+		return false
+	}
+	for _, f := range families {
+		if f.GetName() != leaderMetric {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetGauge().GetValue() > 0 {
+				return true
+			}
+		}
+		return len(f.GetMetric()) == 0
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package plugin_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/silence"
+)
+
+// allTheTime has a Hub look all the time which nodes are silent, while its clock makes leaps.
+var allTheTime = silence.Config{Period: time.Millisecond, Gap: 24 * time.Hour}
+
+// TestNodesAreTold that they are silent, and heard again; one that never reported is told of
+// nothing.
+func TestNodesAreTold(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 3, options: plugin.HubOptions{Now: clock.Now, Silences: allTheTime, Leading: func() bool { return true }}})
+	client := c.dial()
+	first, second := c.open(client, nodeName(0)), c.open(client, nodeName(1))
+	first.settle(agent.Report{Avail: 4})
+	second.settle(agent.Report{Avail: 4})
+	for range 10 { // in steps that are no stand-still
+		clock.advance(31 * time.Second)
+		second.settle(agent.Report{Avail: 4})
+	}
+	if got := <-c.events; !strings.HasPrefix(got, "Warning SpazioSignalLost no report of its agent for 5m") || !strings.HasSuffix(got, "1 of 3 nodes are silent") {
+		t.Errorf("told %q", got)
+	}
+	for range 25 {
+		clock.advance(31 * time.Second)
+		first.settle(agent.Report{Avail: 4})
+		second.settle(agent.Report{Avail: 4})
+	}
+	if got := <-c.events; !strings.HasPrefix(got, "Normal SpazioSignalBack its agent reports again; it was silent from 20") {
+		t.Errorf("told %q", got)
+	}
+	select {
+	case got := <-c.events:
+		t.Errorf("told besides: %q", got)
+	default:
+	}
+}
+
+// TestOnlyTheLeaderTells, and who leads then does not repeat what was told.
+func TestOnlyTheLeaderTells(t *testing.T) {
+	clock := newClock()
+	var leads atomic.Bool
+	var looked atomic.Int64
+	leading := func() bool { looked.Add(1); return leads.Load() }
+	c := newCluster(t, setup{nodes: 2, args: plugin.SpazioArgs{SignalLostAfter: metav1.Duration{Duration: time.Minute}},
+		options: plugin.HubOptions{Now: clock.Now, Silences: allTheTime, Leading: leading}})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 4})
+	second := c.open(client, nodeName(1))
+	second.settle(agent.Report{Avail: 4})
+	for range 3 {
+		clock.advance(30 * time.Second)
+		second.settle(agent.Report{Avail: 4})
+	}
+	c.eventually("a standby has something to tell", func() bool { return looked.Load() == 1 })
+	leads.Store(true)
+	for range 3 {
+		clock.advance(31 * time.Second)
+	}
+	// It tells of the other, and not again of the first.
+	if got := <-c.events; !strings.Contains(got, "2 of 2 nodes are silent") {
+		t.Errorf("told %q", got)
+	}
+	select {
+	case got := <-c.events:
+		t.Errorf("told besides: %q", got)
+	default:
+	}
+}
