@@ -460,7 +460,7 @@ func (c *Cluster) podsGone(ctx context.Context, options Options) error {
 				return false, err
 			}
 			if n := len(pods.Items); n != left && n > 0 {
-				options.tell(Step{ID{"", "pods", namespace, pods.Items[0].Name}, Waiting, fmt.Sprintf("%d pods have not ended", n)})
+				options.tell(Step{ID{"", "pods", namespace, pods.Items[0].Name}, Waiting, fmt.Sprintf("not ended yet: %d", n)})
 			}
 			left = len(pods.Items)
 			return left == 0, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,8 +74,8 @@ type Config struct {
 	// Signals asks the scheduler for its nodes.
 	Signals func(context.Context) ([]Signal, error)
 	// Certificates asks the servers when the certificates that they use end, by
-	// server and use.
-	Certificates func(context.Context) (map[string]time.Time, error)
+	// server and use. The operator of test beds, where it is installed, is one of them.
+	Certificates func(ctx context.Context, testbeds bool) (map[string]time.Time, error)
 	// Cgroup asks a node's agent which version of control groups it sees. At most
 	// AskedNodes are asked, default 20, for each takes a connection.
 	Cgroup     func(ctx context.Context, node string) (string, error)
@@ -120,12 +121,13 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	nodes, nodesErr := c.nodes(ctx)
 	signals, signalsErr := c.signals(ctx)
 	found, foundErr := c.Cluster.InstalledRollouts(ctx)
+	testbeds := slices.ContainsFunc(found, func(r deploy.Rollout) bool { return r.Object.Name == operatorName })
 	results := []Result{
 		c.version(ctx), c.rights(ctx), c.rollouts(found, foundErr),
 		c.kernels(ctx, nodes, nodesErr, signals), c.heard(nodes, nodesErr, signals, signalsErr),
-		c.certificates(ctx), c.clocks(ctx, nodes),
+		c.certificates(ctx, testbeds), c.clocks(ctx, nodes),
 	}
-	if slices.ContainsFunc(found, func(r deploy.Rollout) bool { return r.Object.Name == operatorName }) {
+	if testbeds {
 		results = append(results, c.testbeds(ctx))
 	}
 	if c.Probe != nil {
@@ -182,7 +184,7 @@ func (c Config) rights(ctx context.Context) Result {
 	case err != nil:
 		return failed("rights", err)
 	case len(missing) > 0:
-		return Result{Name: "rights", Status: Failed, Text: fmt.Sprintf("%d of %d rights are missing to look after it", len(missing), len(needed)), Details: missing}
+		return Result{Name: "rights", Status: Failed, Text: fmt.Sprintf("to look after it you lack %d of %s", len(missing), count(len(needed), "right")), Details: missing}
 	}
 	return Result{Name: "rights", Status: OK, Text: "you may look after it"}
 }
@@ -191,7 +193,7 @@ func (c Config) rollouts(found []deploy.Rollout, err error) Result {
 	if err != nil {
 		return failed("rollouts", err)
 	}
-	r := Result{Name: "rollouts", Status: OK, Text: fmt.Sprintf("%d workloads run", len(found))}
+	r := Result{Name: "rollouts", Status: OK, Text: "running: " + count(len(found), "workload")}
 	for _, one := range found {
 		if !one.Ready {
 			r.Status = Failed
@@ -200,7 +202,7 @@ func (c Config) rollouts(found []deploy.Rollout, err error) Result {
 		}
 	}
 	if r.Status == Failed {
-		r.Text = fmt.Sprintf("%d of %d workloads do not run", len(r.Details), len(found))
+		r.Text = fmt.Sprintf("not running: %d of %s", len(r.Details), count(len(found), "workload"))
 	}
 	if len(found) == 0 {
 		r.Status, r.Text, r.Advice = Failed, "nothing is installed", []string{"spazio install --help"}
@@ -259,7 +261,7 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 			versions[version]++
 		}
 	}
-	text := []string{fmt.Sprintf("%d nodes", len(nodes))}
+	text := []string{count(len(nodes), "node")}
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
 		text = append(text, fmt.Sprintf("control groups %s on %d", version, versions[version]))
 	}
@@ -306,20 +308,20 @@ func (c Config) heard(nodes []string, err error, signals map[string]Signal, sign
 			r.Advice = append(c.logs(deploy.AgentNamespace, "spazio-agent"), c.Kubectl+" get pods --namespace "+deploy.AgentNamespace+" --output wide --field-selector spec.nodeName="+node)
 		}
 	}
-	r.Text = fmt.Sprintf("%d of %d nodes are heard", fresh, len(nodes))
+	r.Text = fmt.Sprintf("heard of %d of %s", fresh, count(len(nodes), "node"))
 	if fresh < len(nodes) || len(nodes) == 0 {
 		r.Status = Failed
 	}
 	return r
 }
 
-func (c Config) certificates(ctx context.Context) Result {
+func (c Config) certificates(ctx context.Context, testbeds bool) Result {
 	r := Result{Name: "certificates", Status: OK}
 	if c.Certificates == nil {
 		r.Status, r.Text = Unknown, "the servers were not asked"
 		return r
 	}
-	ends, err := c.Certificates(ctx)
+	ends, err := c.Certificates(ctx, testbeds)
 	if err != nil {
 		return failed(r.Name, err)
 	}
@@ -338,8 +340,16 @@ func (c Config) certificates(ctx context.Context) Result {
 		}
 	}
 	slices.Sort(r.Details)
-	r.Text = fmt.Sprintf("the first to end is %s, in %d days", first, int(ends[first].Sub(c.Now())/(24*time.Hour)))
+	r.Text = fmt.Sprintf("the first to end is %s, in %s", first, count(int(ends[first].Sub(c.Now())/(24*time.Hour)), "day"))
 	return r
+}
+
+// count is things in words, as in "1 node" and "2 nodes".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 // clocks compares the time that a node's kubelet writes into its lease with the
@@ -369,7 +379,7 @@ func (c Config) clocks(ctx context.Context, nodes []string) Result {
 			r.Details = append(r.Details, fmt.Sprintf("%s: %v off the API server's", l.Name, skew.Round(time.Second)))
 		}
 	}
-	r.Text = fmt.Sprintf("%d of %d nodes are within %v of the API server", compared-len(r.Details), len(nodes), max(most.Round(time.Second), time.Second))
+	r.Text = fmt.Sprintf("within %v of the API server: %d of %s", max(most.Round(time.Second), time.Second), compared-len(r.Details), count(len(nodes), "node"))
 	if compared == 0 {
 		r.Status, r.Text = Unknown, "no node writes the time"
 	}

@@ -88,10 +88,15 @@ func (p *Programs) Listed(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	return explained.State == "counted", err
 }
 
-// Certificates asks the leading scheduler and an aggregator.
-func (p *Programs) Certificates(ctx context.Context) (map[string]time.Time, error) {
+// Certificates asks the leading scheduler, an aggregator and, if there are test beds, the
+// leading operator of these, which serves their interface.
+func (p *Programs) Certificates(ctx context.Context, testbeds bool) (map[string]time.Time, error) {
 	ends := map[string]time.Time{}
-	return ends, errors.Join(notAfter(ctx, "scheduler", p.scheduler, ends), notAfter(ctx, "aggregator", p.aggregator, ends))
+	err := errors.Join(notAfter(ctx, "scheduler", p.scheduler, ends), notAfter(ctx, "aggregator", p.aggregator, ends))
+	if testbeds {
+		err = errors.Join(err, notAfter(ctx, "testbed", p.operator, ends))
+	}
+	return ends, err
 }
 
 // notAfter adds when the certificates end that a program uses.

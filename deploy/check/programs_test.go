@@ -97,7 +97,7 @@ func TestPrograms(t *testing.T) {
 	})
 	aggregator := shows(t, map[string]string{"/metrics": "# TYPE other gauge\nother 1\n"})
 	agent := shows(t, map[string]string{"/metrics": "# TYPE spazio_agent_cgroups gauge\nspazio_agent_cgroups{layout=\"hybrid\"} 1\n"})
-	operator := shows(t, map[string]string{"/metrics": testbeds})
+	operator := shows(t, map[string]string{"/metrics": testbeds + "# TYPE spazio_certificate_not_after_seconds gauge\nspazio_certificate_not_after_seconds{use=\"interface\"} 1.7e+09\n"})
 	p, err := check.NewPrograms(apiServer(t, scheduler, aggregator, agent, operator), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -112,9 +112,12 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s listed: %v, %v", uid, got, err)
 		}
 	}
-	ends, err := p.Certificates(t.Context())
+	ends, err := p.Certificates(t.Context(), false)
 	if err != nil || len(ends) != 2 || !ends["scheduler's own"].Equal(time.Unix(1_800_000_000, 0)) || !ends["scheduler's clients"].Equal(time.Unix(1_900_000_000, 0)) {
 		t.Errorf("certificates %v, %v", ends, err)
+	}
+	if ends, err := p.Certificates(t.Context(), true); err != nil || len(ends) != 3 || !ends["testbed's interface"].Equal(time.Unix(1_700_000_000, 0)) {
+		t.Errorf("certificates with test beds %v, %v", ends, err)
 	}
 	if layout, err := p.Cgroup(t.Context(), "near"); err != nil || layout != "hybrid" {
 		t.Errorf("control groups %q, %v", layout, err)
@@ -142,7 +145,7 @@ func TestProgramsThatAreSilent(t *testing.T) {
 	if _, err := p.Signals(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("signals: %v", err)
 	}
-	if _, err := p.Certificates(t.Context()); err == nil || !strings.Contains(err.Error(), "scheduler: ") || !strings.Contains(err.Error(), "aggregator: ") {
+	if _, err := p.Certificates(t.Context(), true); err == nil || !strings.Contains(err.Error(), "scheduler: ") || !strings.Contains(err.Error(), "aggregator: ") || !strings.Contains(err.Error(), "testbed: ") {
 		t.Errorf("certificates: %v", err)
 	}
 	if _, err := p.Testbeds(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {

@@ -34,7 +34,7 @@ func (c Config) testbeds(ctx context.Context) Result {
 			r.Details = append(r.Details, fmt.Sprintf("%s: the room of one of its nodes has not been known for %v: its slots there stay as they are", b.Name, b.SignalAge.Round(time.Second)))
 		}
 	}
-	text := []string{fmt.Sprintf("an operator leads, %d test beds, %d slots", len(beds), slots)}
+	text := []string{"an operator leads", count(len(beds), "test bed"), count(slots, "slot")}
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		if n := states[state]; n > 0 {
 			text = append(text, fmt.Sprintf("%d %s", n, state))

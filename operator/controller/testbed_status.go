@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,7 +85,7 @@ func (s *testbedState) conditions(o *observation, counts *slot.Counts, claims in
 	if o.testbed.DeletionTimestamp != nil {
 		conditions = append(conditions, metav1.Condition{
 			Type: v1alpha1.TestbedDeleting, Status: metav1.ConditionTrue, Reason: reasonWaiting,
-			Message: fmt.Sprintf("%d jobs have slots", claims),
+			Message: fmt.Sprintf("jobs that have slots: %d", claims),
 		})
 	}
 	return conditions
@@ -109,7 +110,15 @@ func (s *testbedState) readiness(o *observation, counts *slot.Counts) (reason, m
 		}
 		return v1alpha1.ReasonWaitingForCapacity, message
 	}
-	return v1alpha1.ReasonSlotsReady, fmt.Sprintf("%d slots", counts.Slots)
+	return v1alpha1.ReasonSlotsReady, count(int(counts.Slots), "slot")
+}
+
+// count is things in words, as in "1 slot" and "2 slots".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 func conflictText(lost []slot.Conflict) string {

@@ -163,7 +163,7 @@ func TestTooLarge(t *testing.T) {
 	tb = b.get(tb)
 	check(t, "ready", ready(tb), v1alpha1.ReasonTooLarge)
 	check(t, "nodes", tb.Status.Nodes[1], v1alpha1.TestbedNode{Name: "b", ID: 1, Slots: 2, Wanted: 3, Reason: v1alpha1.ReasonTooLarge})
-	if c := meta.FindStatusCondition(tb.Status.Conditions, v1alpha1.TestbedReady); !strings.HasPrefix(c.Message, "1 slots") {
+	if c := meta.FindStatusCondition(tb.Status.Conditions, v1alpha1.TestbedReady); !strings.HasPrefix(c.Message, "1 slot") {
 		t.Errorf("message: %s", c.Message)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // Summary is what a replay found. It is a plain value, safe for concurrent reading.
@@ -119,11 +120,11 @@ func (s *Summary) verdict() string {
 	case len(s.Options) > 0 && s.Different == 0:
 		return "no report would have been another"
 	case len(s.Options) > 0:
-		return fmt.Sprintf("%d reports would have been others; the first, %s", s.Different, s.First)
+		return fmt.Sprintf("%s would have been different; the first, %s", text.Count(s.Different, "report"), s.First)
 	case s.Different == 0:
 		return "identical, bit for bit"
 	}
-	return fmt.Sprintf("%d reports DIFFER; the first, %s", s.Different, s.First)
+	return fmt.Sprintf("DIFFERENT: %s; the first, %s", text.Count(s.Different, "report"), s.First)
 }
 
 // WriteText writes the summary for a person, a line a fact, the verdict last.

@@ -97,7 +97,7 @@ func Pad(s string, columns int, right bool) string {
 // itself.
 func Wrap(s string, columns int) []string {
 	var lines []string
-	for columns > 0 && Width(s) > columns {
+	for columns > 0 {
 		end := lineEnd(s, columns)
 		if end == len(s) {
 			break
@@ -135,9 +135,12 @@ func Fold(s string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// lineEnd is where the first line of a text that is too long ends.
+// lineEnd is where the first line of a text ends, len(s) if it is the last.
 func lineEnd(s string, columns int) int {
 	fits := len(Cut(s, columns))
+	if fits == len(s) {
+		return fits
+	}
 	if fits == 0 {
 		_, fits = utf8.DecodeRuneInString(s)
 	}

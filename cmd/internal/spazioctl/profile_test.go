@@ -33,6 +33,12 @@ const jobProfile = `{"metadata": {"name": "j", "namespace": "shop"}, "spec": {"w
 // the kubeconfig that leads there.
 func profileServer(t *testing.T) string {
 	t.Helper()
+	return profileServerOf(t, webProfile)
+}
+
+// profileServerOf is profileServer with another profile of the workload web.
+func profileServerOf(t *testing.T, webProfile string) string {
+	t.Helper()
 	const group = "/apis/profile.spazio-scheduler.github.io/v1alpha1/"
 	mux := http.NewServeMux()
 	say := func(path, text string) {

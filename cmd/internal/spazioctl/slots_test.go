@@ -39,6 +39,12 @@ func slotPod(namespace, name, job, slot, node string) string {
 // namespaces gets them one after another.
 func bedServer(t *testing.T, everywhere bool) string {
 	t.Helper()
+	return bedServerOf(t, bed, everywhere)
+}
+
+// bedServerOf is bedServer with another Testbed.
+func bedServerOf(t *testing.T, bed string, everywhere bool) string {
+	t.Helper()
 	pods := map[string][]string{
 		"shop": {
 			slotPod("shop", "crawler-r1-x", "j1", "beta/0", "beta"), slotPod("shop", "ghost-beta-1", "", "beta/1", "beta"),

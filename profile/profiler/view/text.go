@@ -50,7 +50,7 @@ func Text(at time.Time, p *v1alpha1.WorkloadProfile) string {
 		line("throttled", "in %s of the periods of its CPU limit", s.Throttled)
 	}
 	if s.OOMKills > 0 {
-		line("killed", "%d times for want of memory", s.OOMKills)
+		line("killed", "for want of memory: %d", s.OOMKills)
 	}
 	if held := Holds(p); len(held) > 0 {
 		line("conditions", "%s", strings.Join(held, ", "))

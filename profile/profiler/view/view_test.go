@@ -79,7 +79,7 @@ recommended  proxy: cpu 0 (0 to 0), memory 20Mi (0 to 0)
 application  front
 connection   Deployment shop/db: 100 B/s, answered by 2000 B/s
 throttled    in 0.01 of the periods of its CPU limit
-killed       2 times for want of memory
+killed       for want of memory: 2
 conditions   Stale
 `, "\n")
 	if diff := cmp.Diff(want, got); diff != "" {

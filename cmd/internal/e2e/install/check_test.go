@@ -68,7 +68,7 @@ func TestCheck(t *testing.T) {
 		Signals: func(context.Context) ([]check.Signal, error) {
 			return []check.Signal{{Node: "near", Fresh: true, State: "fresh"}, {Node: "far", Fresh: true, State: "fresh"}, {Node: "gone", State: "stale"}}, nil
 		},
-		Certificates: func(context.Context) (map[string]time.Time, error) {
+		Certificates: func(context.Context, bool) (map[string]time.Time, error) {
 			return map[string]time.Time{"scheduler's own": now.Add(80 * 24 * time.Hour), "scheduler's clients": now.Add(400 * 24 * time.Hour)}, nil
 		},
 		Cgroup: func(context.Context, string) (string, error) { return "v2", nil },
@@ -121,7 +121,7 @@ func TestCheck(t *testing.T) {
 			c.Now = func() time.Time { return now.Add(59*24*time.Hour + time.Second) }
 		}},
 		{"no certificates to be had", "certificates", "boom", func(c *check.Config) {
-			c.Certificates = func(context.Context) (map[string]time.Time, error) { return nil, boom }
+			c.Certificates = func(context.Context, bool) (map[string]time.Time, error) { return nil, boom }
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func testbeds(t *testing.T, c *deploy.Cluster, config check.Config) {
 	}{
 		{"none", nil, nil, check.OK, "0 test beds, 0 slots"},
 		{"two", []check.Testbed{bed(0), {Name: "lab/small", Slots: map[string]int{"free": 1, "occupied": 4}}}, nil, check.OK, "2 test beds, 7 slots, 3 free, 4 occupied"},
-		{"a restart", []check.Testbed{bed(check.RoomAge)}, nil, check.OK, "1 test beds, 2 slots"},
+		{"a restart", []check.Testbed{bed(check.RoomAge)}, nil, check.OK, "1 test bed, 2 slots"},
 		{"no room known", []check.Testbed{bed(check.RoomAge + time.Second)}, nil, check.Failed, "lab/auto: the room of one of its nodes has not been known for 1m1s"},
 		{"nobody leads", nil, errors.New("boom"), check.Failed, "boom"},
 	} {
