@@ -61,9 +61,9 @@ func configs() map[string]agent.Config {
 // TestReplayIsIdentical records random events and replays them, the whole and
 // each rotated file by itself.
 func TestReplayIsIdentical(t *testing.T) {
-	seeds := uint64(4)
+	seeds, ticks := uint64(4), 6000
 	if testing.Short() {
-		seeds = 2
+		seeds, ticks = 2, 4000
 	}
 	for name, c := range configs() {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestReplayIsIdentical(t *testing.T) {
 				dir := t.TempDir()
 				n := newNode(t, seed, c, dir, recording.Options{FileSize: 20_000 + 1_000*int64(len(c.Channels)), Buffer: roomy})
 				n.mischief = seed%2 == 1
-				n.ticks(6000/len(c.Channels), .05)
+				n.ticks(ticks/len(c.Channels), .05)
 				n.close()
 				if s := n.recorder.Stats(); s.Lost > 0 {
 					t.Fatalf("%+v: the test's buffer is too small", s)
