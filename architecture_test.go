@@ -201,7 +201,9 @@ func table(imports map[string][]string) string {
 	var s strings.Builder
 	s.WriteString(begin + "| module | imports |\n| --- | --- |\n")
 	for _, name := range slices.Sorted(maps.Keys(imports)) {
-		fmt.Fprintf(&s, "| `%s` | %s |\n", name, strings.Join(imports[name], ", "))
+		if !slices.Contains(free, name) {
+			fmt.Fprintf(&s, "| `%s` | %s |\n", name, strings.Join(imports[name], ", "))
+		}
 	}
 	return s.String() + end
 }
