@@ -1,0 +1,267 @@
+package observe
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// built are the programs, made once from this tree.
+func built(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("go", "build", "-o", dir+"/", "./cmd/spazio-demo", "./cmd/spazio-aggregator", "./cmd/spazio-agent")
+	command.Dir, command.Env = top, append(os.Environ(), "GOWORK="+filepath.Join(top, "go.work"))
+	if text, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return dir
+}
+
+// process is a program that runs until the test's end.
+type process struct {
+	name string
+	mu   sync.Mutex
+	said []string
+	news chan struct{} // closed and made anew with each line
+	gone bool
+}
+
+// start starts a program, whose lines of standard error are heard.
+func start(t *testing.T, path string, args ...string) *process {
+	t.Helper()
+	command := exec.Command(path, args...)
+	command.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{name: filepath.Base(path) + " " + strings.Join(args, " "), news: make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			p.hear(lines.Text(), false)
+		}
+		p.hear("", true)
+		_ = command.Wait() // its end is judged by what it said
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Signal(os.Interrupt)
+		<-ended
+		if t.Failed() {
+			t.Logf("%s said:\n%s", p.name, strings.Join(p.said, "\n"))
+		}
+	})
+	return p
+}
+
+func (p *process) hear(line string, gone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said, p.gone = append(p.said, line), gone
+	close(p.news)
+	p.news = make(chan struct{})
+}
+
+// tell is find where what is not said is the test's end.
+func (p *process) tell(t *testing.T, what string) string {
+	t.Helper()
+	found, err := p.find(what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// find waits for a line that matches, and returns what the expression's group does.
+func (p *process) find(what string) (string, error) {
+	pattern := regexp.MustCompile(what)
+	for heard := 0; ; {
+		p.mu.Lock()
+		said, news, gone := p.said[heard:], p.news, p.gone
+		p.mu.Unlock()
+		for _, line := range said {
+			if found := pattern.FindStringSubmatch(line); found != nil {
+				return found[len(found)-1], nil
+			}
+		}
+		if gone {
+			return "", fmt.Errorf("%s has ended without %s", p.name, what)
+		}
+		heard += len(said)
+		<-news
+	}
+}
+
+// address is one of this machine that no other process's has: of loopback, which has many.
+func address(n int) string {
+	pid := os.Getpid()
+	return fmt.Sprintf("127.%d.%d.%d", 128+(pid>>8)%64, pid%256, 1+n)
+}
+
+// certify writes an authority and a certificate of it for the hosts, which servers and their
+// clients show.
+func certify(t *testing.T, hosts ...string) (ca, cert, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	issue := func(template, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) []byte {
+		template.SerialNumber = big.NewInt(time.Now().UnixNano())
+		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(90*24*time.Hour)
+		der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	newKey := func() *ecdsa.PrivateKey {
+		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	top, leaf := newKey(), newKey()
+	authority := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "observe"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	ca = write("ca.pem", "CERTIFICATE", issue(authority, authority, &top.PublicKey, top))
+	server := &x509.Certificate{
+		Subject: pkix.Name{CommonName: hosts[0]}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, host := range hosts {
+		server.IPAddresses = append(server.IPAddresses, net.ParseIP(host))
+	}
+	cert = write("cert.pem", "CERTIFICATE", issue(server, authority, &leaf.PublicKey, top))
+	der, err := x509.MarshalECPrivateKey(leaf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca, cert, write("key.pem", "EC PRIVATE KEY", der)
+}
+
+// kubelet writes the control groups of a kubelet's one pod, which keeps half a core busy until
+// the test's end. Its process is this one.
+func kubelet(t *testing.T) (top string) {
+	t.Helper()
+	top = t.TempDir()
+	kubepods := filepath.Join(top, "kubepods.slice")
+	pod := filepath.Join(kubepods, "kubepods-besteffort.slice", "kubepods-besteffort-pod8c9f6d1e_0000_4000_8000_000000000001.slice")
+	container := filepath.Join(pod, "cri-containerd-"+strings.Repeat("a", 64)+".scope")
+	if err := os.MkdirAll(container, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	write(filepath.Join(top, "cgroup.controllers"), "cpu memory\n")
+	began := time.Now()
+	used := func() {
+		micro := time.Since(began).Microseconds() / 2
+		for _, dir := range []string{kubepods, filepath.Dir(pod), pod, container} {
+			write(filepath.Join(dir, "cpu.stat"), fmt.Sprintf("usage_usec %d\nuser_usec %d\nsystem_usec 0\n", micro, micro))
+		}
+	}
+	used()
+	for _, dir := range []string{kubepods, filepath.Dir(pod), pod, container} {
+		write(filepath.Join(dir, "cgroup.events"), "populated 1\nfrozen 0\n")
+		write(filepath.Join(dir, "cgroup.procs"), "")
+		write(filepath.Join(dir, "memory.current"), "1048576\n")
+	}
+	write(filepath.Join(container, "cgroup.procs"), fmt.Sprintln(os.Getpid()))
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+				used()
+			}
+		}
+	}()
+	t.Cleanup(func() { close(stop); <-ended })
+	return top
+}
+
+// programs starts what shows metrics, on this machine alone: the demo and that of test beds,
+// each of which has several parts; two aggregators that know each other, with certificates;
+// and an agent that measures energy. It returns their targets, and what waits until all have
+// worked.
+func programs(t *testing.T) (targets func() []target, worked func() error) {
+	t.Helper()
+	dir := built(t)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	spazio := start(t, path("spazio-demo"), "--nodes", "4", "--pods", "60", "--cpu-seconds", "3", "--real-node=false", "--profiles", "spazio", "--keep")
+	beds := start(t, path("spazio-demo"), "testbed", "--jobs", "2", "--seconds", "2s", "--keep")
+	hosts := []string{address(1), address(2)}
+	ca, cert, key := certify(t, hosts...)
+	known := []string{"--tls-cert-file", cert, "--tls-private-key-file", key, "--tls-ca-file", ca}
+	var aggregators []*process
+	for i, host := range hosts {
+		args := append([]string{
+			"--listen", host + ":9692", "--metrics-listen", "127.0.0.1:0", "--debug-listen=",
+			"--peer", hosts[1-i] + ":9692", "--tls-client-ca-file", ca, "--snapshot", filepath.Join(t.TempDir(), "state"), "--snapshot-interval", "1s",
+		}, known...)
+		aggregators = append(aggregators, start(t, path("spazio-aggregator"), args...))
+	}
+	agent := start(t, path("spazio-agent"), append([]string{
+		"--node-name", "metered", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
+		"--cgroup-root", kubelet(t), "--aggregator", hosts[0] + ":9692", "--energy", "model", "--energy-model", "idle=10,max=40", "--energy-pods", "1s",
+	}, known...)...)
+
+	lists := []string{spazio.tell(t, `(http://[0-9.:]+/targets)`), beds.tell(t, `(http://[0-9.:]+/targets)`)}
+	var alone []target
+	for i, p := range aggregators {
+		alone = append(alone, target{"spazio-aggregator", hosts[i], "http://" + p.tell(t, ` metrics=([0-9.:]+)`) + "/metrics"})
+	}
+	alone = append(alone, target{"spazio-agent", "metered", "http://" + agent.tell(t, ` metrics-listen=([0-9.:]+)`) + "/metrics"})
+	targets = func() []target {
+		all := alone[:len(alone):len(alone)]
+		for i, list := range lists {
+			all = append(all, listed(t, list, fmt.Sprint("demo-", i))...)
+		}
+		return all
+	}
+	return targets, func() error {
+		_, first := spazio.find(`kept until Ctrl-C`)
+		_, second := beds.find(`kept until Ctrl-C`)
+		return errors.Join(first, second)
+	}
+}
