@@ -97,7 +97,7 @@ func TestDeployed(t *testing.T) {
 	going := old.DeepCopy()
 	going.DeletionTimestamp = &metav1.Time{Time: at}
 	a.seen(going)
-	if got := a.name(replica{"post", 1}); got != "young" {
+	if got := a.name(replica{"post", 0}); got != "young" {
 		t.Errorf("with one that goes %q", got)
 	}
 	a.gone(going)
