@@ -192,7 +192,8 @@ func (f *flags) outcome(ctx context.Context, stdout io.Writer, of func() (schedu
 	switch {
 	case ctx.Err() != nil:
 		if errors.Is(err, compare.ErrLeft) {
-			return errors.Join(errInterrupted, err)
+			// As a text: who is interrupted in order has succeeded.
+			return fmt.Errorf("%w: %s", errInterrupted, command.OneLine(err))
 		}
 		return errInterrupted
 	case err != nil && !errors.Is(err, compare.ErrVoid):

@@ -1,0 +1,30 @@
+package comparison
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/compare"
+	"github.com/spazio-scheduler/spazio/report/schedulers"
+)
+
+// Who interrupts a comparison hears what it could not remove, and does not take that for an
+// end in order.
+func TestInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	left := fmt.Errorf("the namespace: %w", compare.ErrLeft)
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{"gone": {nil, "interrupted"}, "left": {left, "interrupted: context canceled; the namespace: it is still there"}} {
+		err := (&flags{}).outcome(ctx, io.Discard, func() (schedulers.Report, error) { return schedulers.Report{}, errors.Join(ctx.Err(), test.err) })
+		if err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %s", name, err, test.want)
+		}
+	}
+}
