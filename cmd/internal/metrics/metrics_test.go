@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -308,12 +309,15 @@ contexts: [{name: c, context: {cluster: c, user: ""}}]}`
 	return s.Registry()
 }
 
+// ofProcess is for once, as in spazio-scheduler, also where tests are repeated.
+var ofProcess = sync.OnceFunc(func() { legacyregistry.RawMustRegister(build.Info("spazio-scheduler")) })
+
 // ofScheduler is the registry of the process, in which both plugins register.
 func ofScheduler(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	plugin.NewHub(plugin.HubOptions{})
 	slots.NewFactory(slots.Options{})
-	legacyregistry.RawMustRegister(build.Info("spazio-scheduler"))
+	ofProcess()
 	registry, ok := legacyregistry.Registerer().(*prometheus.Registry)
 	if !ok {
 		t.Fatalf("Kubernetes' registry is a %T", legacyregistry.Registerer())
