@@ -146,7 +146,6 @@ func (w *collector) Write(p []byte) (int, error) {
 func (w *collector) Header() http.Header              { return w.header }
 func (w *collector) WriteHeader(int)                  {}
 func (w *collector) FlushError() error                { return nil }
-func (w *collector) SetReadDeadline(time.Time) error  { return nil }
 func (w *collector) SetWriteDeadline(time.Time) error { return nil }
 
 // Whatever changes, a reader that has followed knows what there is.
@@ -198,6 +197,7 @@ func TestFollowedIsShown(t *testing.T) {
 func FuzzFrame(f *testing.F) {
 	f.Add("node-1.a", "node-2.a", "no room", "cpu", 1.5, 3)
 	f.Add("ü", "üb", "\n\ndata: {}\n", "\xff", math.NaN(), -1)
+	f.Add("aa", "aaa", "", "", 0., 0) // what all end in is what they begin with
 	f.Fuzz(func(t *testing.T, a, b, reason, limiting string, free float64, running int) {
 		nodes := []web.Node{
 			{Name: a, Signal: web.Fresh, Free: free, Capacity: -free, Running: running, Limiting: limiting, Reason: reason},

@@ -23,9 +23,6 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store") // files say otherwise
 		switch {
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			h.Set("Allow", "GET, HEAD")
-			http.Error(w, "this page only shows: GET and HEAD", http.StatusMethodNotAllowed)
 		case !s.serves(r.Host):
 			http.Error(w, "this server is not asked for by that name", http.StatusMisdirectedRequest)
 		case foreign(r):

@@ -78,8 +78,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.gallery.leave()
 	c := http.NewResponseController(w)
-	// The server's own timeouts are for answers that come to an end.
-	if err := c.SetReadDeadline(time.Time{}); err != nil {
+	// The server's own timeout is for answers that come to an end.
+	if err := c.SetWriteDeadline(time.Time{}); err != nil {
 		http.Error(w, "this server can't stream", http.StatusInternalServerError)
 		return
 	}

@@ -486,5 +486,4 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 func (w *slowWriter) FlushError() error                { return nil }
-func (w *slowWriter) SetReadDeadline(time.Time) error  { return nil }
 func (w *slowWriter) SetWriteDeadline(time.Time) error { return nil }
