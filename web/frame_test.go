@@ -211,8 +211,8 @@ func FuzzFrame(f *testing.F) {
 		if diff := cmp.Diff(expected(nodes), r.nodes); diff != "" {
 			t.Error(diff)
 		}
-		if len(r.event.Waiting) != 1 || r.event.Waiting[0].Name != clipped(b, 253) || r.event.Waiting[0].Reason != clipped(reason, 300) {
-			t.Errorf("%+v", r.event.Waiting)
+		if len(r.Waiting) != 1 || r.Waiting[0].Name != clipped(b, 253) || r.Waiting[0].Reason != clipped(reason, 300) {
+			t.Errorf("%+v", r.Waiting)
 		}
 	})
 }
@@ -255,8 +255,8 @@ func TestSizes(t *testing.T) {
 	if want := expected(worst.Nodes)[:web.MaxNodes]; !reflect.DeepEqual(want, r.nodes) { // cmp would take its time
 		t.Error("not all nodes have arrived as they are")
 	}
-	if r.More != 500 || r.Further == nil || *r.Further != 4 || len(r.event.Runs) != web.MaxRuns || len(r.event.Waiting) != 100 || *r.WaitingTotal != 1000 {
-		t.Error(r.More, *r.Further, len(r.event.Runs), len(r.event.Waiting), *r.WaitingTotal)
+	if r.More != 500 || r.Further == nil || *r.Further != 4 || len(r.Runs) != web.MaxRuns || len(r.Waiting) != 100 || *r.WaitingTotal != 1000 {
+		t.Error(r.More, *r.Further, len(r.Runs), len(r.Waiting), *r.WaitingTotal)
 	}
 	for i, e := range r.events {
 		if e.size > web.MaxFrame {

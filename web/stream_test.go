@@ -191,31 +191,31 @@ func (r *reader) take(e event) {
 	if e.Count != nil {
 		r.whole, r.nodes = true, make([]shown, *e.Count)
 	} else {
-		r.event.Count, r.event.More, r.event.Ending = was.Count, was.More, was.Ending
+		r.Count, r.More, r.Ending = was.Count, was.More, was.Ending
 	}
 	if e.Further == nil {
-		r.event.Further = was.Further
+		r.Further = was.Further
 	}
 	if e.Title == nil {
-		r.event.Title = was.Title
+		r.Title = was.Title
 	}
 	if e.Verdict == nil {
-		r.event.Verdict = was.Verdict
+		r.Verdict = was.Verdict
 	}
 	if e.Runs == nil {
-		r.event.Runs = was.Runs
+		r.Runs = was.Runs
 	}
 	if e.Curves == nil {
-		r.event.Curves = was.Curves
+		r.Curves = was.Curves
 	}
 	if e.Rates == nil {
-		r.event.Rates = was.Rates
+		r.Rates = was.Rates
 	}
 	if e.Waiting == nil {
-		r.event.Waiting = was.Waiting
+		r.Waiting = was.Waiting
 	}
 	if e.WaitingTotal == nil {
-		r.event.WaitingTotal = was.WaitingTotal
+		r.WaitingTotal = was.WaitingTotal
 	}
 	before := ""
 	for _, row := range e.Rows {
@@ -236,7 +236,7 @@ func (r *reader) take(e event) {
 		}
 		n.Limiting, n.Reason, n.Name = e.Words[limiting], e.Words[reason], r.nodes[at].Name
 		if r.whole {
-			before = before[:shared] + rest + r.event.Ending
+			before = before[:shared] + rest + r.Ending
 			n.Name = before
 		}
 		r.nodes[at] = n

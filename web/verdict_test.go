@@ -119,7 +119,7 @@ func TestCurves(t *testing.T) {
 	s := web.State{At: noon.Add(40 * time.Second), Comparable: true, Runs: []web.Run{ended, running, {Profile: "unborn"}}}
 	r := play(t, s)
 	r.toTheEnd()
-	c := r.event.Curves
+	c := r.Curves
 	if c.Kind != "done" || c.From != 0 || c.Step != .5 || len(c.Y) != 3 || len(c.Y[2]) != 0 {
 		t.Fatalf("%+v", c)
 	}
@@ -142,11 +142,11 @@ func TestCurves(t *testing.T) {
 			}
 		}
 	}
-	rates := r.event.Rates
+	rates := r.Rates
 	if rates.Kind != "rate" || rates.Step != 2 || len(rates.Y[0]) != 39 || len(rates.Y[1]) != 21 || rates.Y[0][0] != nil || *rates.Y[0][1] != 4 || *rates.Y[1][1] != 1 || *rates.Y[1][15] != 1 {
 		t.Errorf("%v %v %v: %s", rates.Kind, rates.Step, len(rates.Y[1]), values(rates.Y[1]))
 	}
-	if got := r.event.Runs; got[0].Rate != 4 || got[0].Over != 75 || got[1].Rate != .1 || got[1].Over != 10 || got[0].Mean != 25.5 || got[0].Last != 75 || got[2].Over != 0 {
+	if got := r.Runs; got[0].Rate != 4 || got[0].Over != 75 || got[1].Rate != .1 || got[1].Over != 10 || got[0].Mean != 25.5 || got[0].Last != 75 || got[2].Over != 0 {
 		t.Errorf("%+v", got)
 	}
 
@@ -157,11 +157,11 @@ func TestCurves(t *testing.T) {
 	}
 	r = play(t, s)
 	r.toTheEnd()
-	c = r.event.Curves
+	c = r.Curves
 	if c.Kind != "within" || c.Step != 1 || *c.Y[0][10] != 20 || *c.Y[0][50] != 100 || *c.Y[1][3] != 50 || *c.Y[1][0] != 0 {
 		t.Errorf("%+v %s", c, values(c.Y[0]))
 	}
-	rates = r.event.Rates
+	rates = r.Rates
 	// Before its oldest completion nothing is known of the first run.
 	if rates.Kind != "ago" || rates.From+40*rates.Step != 0 || rates.Step != 2 || rates.Y[0][1] != nil || *rates.Y[0][2] != 4 || *rates.Y[0][38] != 2 || *rates.Y[0][40] != 0 {
 		t.Errorf("%+v %s", rates, values(rates.Y[0]))
