@@ -68,9 +68,9 @@ type RefusalClass struct {
 	Nodes int `json:"nodes"`
 }
 
-// endedHistories is how many ended pods' histories are kept: those of minutes in a busy
-// cluster, some 100 bytes each.
-const endedHistories = 4096
+// endedHistories is how many ended pods' histories are kept, as of placed pods the attempts,
+// some 100 bytes each.
+const endedHistories = placedMost
 
 // history is what has happened to a pod, by the Hub's clock; 0 is never.
 type history struct {

@@ -207,7 +207,7 @@ func TestTimelineOfOthers(t *testing.T) {
 // TestTimelinesAreForgotten: ended pods are remembered up to a bound, the last ones; running
 // ones all; those that are gone not at all, however they went.
 func TestTimelinesAreForgotten(t *testing.T) {
-	const ended, kept = 4200, 4096
+	const ended, kept = 1100, 1024
 	c := newCluster(t, setup{nodes: 1})
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
 	tried := func(i int) bool {
