@@ -49,7 +49,7 @@ func unsubscribe(s *stomp.Subscription) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Unsubscribe()
+		_ = s.Unsubscribe() // its time-out, perhaps, which is no news
 	}()
 	for range s.C {
 	}
