@@ -252,6 +252,9 @@ func TestTimelinesAreForgotten(t *testing.T) {
 	c.delete(ghostly)
 	c.eventually("the pod is gone", func() bool { _, err := c.pods.Pods("default").Get(ghostly.Name); return err != nil })
 	c.attempt(ghostly, c.infos)
+	if got := c.hub.Histories(); got != histories {
+		t.Errorf("%d histories after an attempt for a pod that is gone, %d before", got, histories)
+	}
 	state := &cycleState{}
 	c.Reserve(t.Context(), state, ghostly, nodeName(0))
 	c.Unreserve(t.Context(), state, ghostly, nodeName(0))
