@@ -108,14 +108,22 @@ func (r *release) newBuilder(ctx context.Context, scratch string) (*builder, err
 	if _, err := output(ctx, b.clone, nil, "git", "update-index", "--assume-unchanged", "go.work.sum"); err != nil {
 		return nil, err
 	}
+	// Of how this machine is set up where modules come from and are kept counts, no more:
+	// a setting of the user's own (go env -w) would change the bytes.
+	here, err := settings(ctx, r.root, "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOINSECURE", "GOVCS")
+	if err != nil {
+		return nil, err
+	}
 	b.environ = []string{
-		"GOWORK=" + filepath.Join(b.clone, "go.work"), "GOFLAGS=", "CGO_ENABLED=0", "GOTOOLCHAIN=local",
-		"GOEXPERIMENT=", "GODEBUG=", "GOAMD64=v1", "GOARM64=v8.0", "GO111MODULE=", "GOROOT=",
+		"GOENV=off", "GOWORK=" + filepath.Join(b.clone, "go.work"), "GOFLAGS=", "CGO_ENABLED=0", "GOTOOLCHAIN=local",
+		"GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=", "GOAMD64=v1", "GOARM64=v8.0", "GO111MODULE=", "GOROOT=",
+	}
+	for name, value := range here {
+		b.environ = append(b.environ, name+"="+value)
 	}
 	if err := checkToolchain(filepath.Join(b.clone, "go.work")); err != nil {
 		return nil, err
 	}
-	var err error
 	b.licence, err = os.ReadFile(filepath.Join(b.clone, "LICENSE"))
 	return b, err
 }

@@ -26,14 +26,21 @@ func TestArchives(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "a longer path", "clone")
 	git(t, root, "clone", "--quiet", root, other)
 	var before map[string]string
+	strange := filepath.Join(t.TempDir(), "env") // as go env -w leaves it
+	if err := os.WriteFile(strange, []byte("GOFLAGS=-tags=strange\nGOAMD64=v3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, root := range []string{root, other} {
+		if root == other {
+			t.Setenv("GOENV", strange)
+		}
 		out := filepath.Join(t.TempDir(), "out")
 		must(t, root, "archives", "-url", "https://downloads.example/x/", out)
 		files := read(t, out)
 		if before != nil {
 			for name, text := range before {
 				if files[name] != text {
-					t.Errorf("%s is not the same from another place", name)
+					t.Errorf("%s is not the same from another place, with other settings", name)
 				}
 			}
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,13 +26,9 @@ type sandbox struct {
 
 // newSandbox makes a sandbox below a directory for the modules in a proxy.
 func (r *release) newSandbox(ctx context.Context, dir, proxy string) (*sandbox, error) {
-	text, err := output(ctx, r.root, nil, "go", "env", "-json", "GOMODCACHE", "GOCACHE", "GOPATH")
+	here, err := settings(ctx, r.root, "GOMODCACHE", "GOCACHE", "GOPATH")
 	if err != nil {
 		return nil, err
-	}
-	var here map[string]string
-	if err := json.Unmarshal([]byte(text), &here); err != nil {
-		return nil, fmt.Errorf("go env: %w", err)
 	}
 	s := &sandbox{dir: dir, known: sums{}}
 	for _, m := range r.published {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -240,4 +241,17 @@ func output(ctx context.Context, dir string, environ []string, name string, args
 		return "", fmt.Errorf("%s %s: %w: %s", filepath.Base(name), strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
 	}
 	return string(out), nil
+}
+
+// settings are what the go command goes by in a directory, those of the names.
+func settings(ctx context.Context, dir string, names ...string) (map[string]string, error) {
+	text, err := output(ctx, dir, nil, "go", append([]string{"env", "-json"}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	var found map[string]string
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	return found, nil
 }
