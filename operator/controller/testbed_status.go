@@ -110,7 +110,7 @@ func (s *testbedState) readiness(o *observation, counts *slot.Counts) (reason, m
 		}
 		return v1alpha1.ReasonWaitingForCapacity, message
 	}
-	return v1alpha1.ReasonSlotsReady, count(int(counts.Slots), "slot")
+	return v1alpha1.ReasonSlotsReady, count(counts.Slots, "slot")
 }
 
 // count is things in words, as in "1 slot" and "2 slots".

@@ -103,7 +103,8 @@ func (s *stage) change(by func(*web.State)) {
 func serve(t testing.TB, state web.State, as ...func(*web.Config)) (*stage, string) {
 	t.Helper()
 	source := &stage{state: state}
-	c := web.Config{Source: source, Interval: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	// What looks at every element holds a page up for longer than a reader may be slow.
+	c := web.Config{Source: source, Interval: 50 * time.Millisecond, WriteTimeout: time.Hour, Logger: slog.New(slog.DiscardHandler)}
 	for _, change := range as {
 		change(&c)
 	}

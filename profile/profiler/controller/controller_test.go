@@ -210,10 +210,8 @@ func TestConflicts(t *testing.T) {
 	s.conflict = 1
 	s.mu.Unlock()
 	s.edit(t, pathOf("web"), func(o object) { o["metadata"].(map[string]any)["labels"] = object{"edited": "yes"} })
-	for n := 2; n <= 4; n++ {
-		r.measure(t, "web", n, .5, 1e9)
-	}
-	p := r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return p.Status.Pods >= 3 })
+	r.window(string(podOf("web", 1).UID), .5, 4e9)
+	p := r.published(t, "web", about(4e9))
 	if p.Labels["edited"] != "yes" {
 		t.Errorf("labels %v", p.Labels)
 	}
