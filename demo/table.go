@@ -5,24 +5,25 @@ import (
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
 )
 
 // Table renders the result for reading, one column a profile. With both it adds
-// their ratios, and ends with what the figures mean.
+// their ratios, and ends with what the figures mean. Its lines have at most 120 columns.
 func (r Result) Table() string {
-	text := batch.Text(fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated, Spazio, Default)
+	shown := batch.Text(fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated, Spazio, Default)
 	if len(r.Real) > 0 {
-		text += "\n" + batch.Text("this machine", r.Real, Spazio, Default)
+		shown += "\n" + batch.Text("this machine", r.Real, Spazio, Default)
 	}
 	spazio, ran := batch.Find(r.Simulated, Spazio)
 	if other, ok := batch.Find(r.Simulated, Default); ok && ran {
-		text += "\n" + verdict(spazio, other) + "\n"
+		shown += "\n" + verdict(spazio, other) + "\n"
 	}
 	if c, ok := batch.Find(r.Simulated, Pronto); ok {
-		text += "\n" + aside(c) + "\n"
+		shown += "\n" + aside(c) + "\n"
 	}
-	return text
+	return text.Fold(shown, 120)
 }
 
 // aside is what became of the batch by Pronto's signal.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spazio-scheduler/spazio/demo"
 	"github.com/spazio-scheduler/spazio/simnode/batch"
@@ -89,6 +90,23 @@ func TestTableWithPronto(t *testing.T) {
 	}
 	if none := (demo.Result{Simulated: []batch.Column{{Profile: demo.Pronto}}}).Table(); strings.Contains(none, "By Pronto") {
 		t.Errorf("%s", none)
+	}
+}
+
+// Lines are no wider than 120 columns, whatever the figures.
+func TestTableIsNarrow(t *testing.T) {
+	const day = 86400
+	columns := []batch.Column{
+		column(demo.Spazio, 0, day, 2*day, 1000*day), column(demo.Pronto, 0, 1, 2, 3000*day), column(demo.Default, 0, 1, 1.5, 999*day),
+	}
+	table := demo.Result{Simulated: columns, Real: columns, Config: demo.Config{Nodes: 20000, Cores: 512}}.Table()
+	for line := range strings.Lines(table) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 120 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(table, "86313600.0 s") {
+		t.Errorf("not the figures of it:\n%s", table)
 	}
 }
 
