@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -19,7 +20,9 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/svd"
 )
 
 // golden is a message as a release wrote it: bytes, each field with a comment, and what they
@@ -91,44 +94,48 @@ func (g golden) empty(t *testing.T) proto.Message {
 	return of.New().Interface()
 }
 
-// accept says what readers of the message say to it.
-func accept(m proto.Message) error {
-	var err error
+// read is what readers make of the message; of some kinds they use the fields themselves.
+func read(m proto.Message) (any, error) {
 	switch m := m.(type) {
 	case *spaziov1.Report:
 		if api.IsHeartbeat(m) {
-			_, err = api.ToHeartbeat(m)
-		} else {
-			_, err = api.ToReport(m)
+			return api.ToHeartbeat(m)
 		}
+		return api.ToReport(m)
 	case *spaziov1.Notice:
 		switch m.Event.(type) {
 		case *spaziov1.Notice_PodBound:
-			_, err = api.ToBind(m.GetPodBound())
+			return api.ToBind(m.GetPodBound())
 		case *spaziov1.Notice_GhostPods:
-			_, err = api.ToGhosts(m.GetGhostPods())
+			return api.ToGhosts(m.GetGhostPods())
 		case *spaziov1.Notice_TakesHeartbeats:
-		default:
-			err = fmt.Errorf("no event")
+			return nil, nil
 		}
+		return nil, fmt.Errorf("no event")
 	case *spaziov1.PushRequest:
-		_, err = api.ToLocal(m.GetLocal())
+		return api.ToLocal(m.GetLocal())
 	case *spaziov1.PushResponse:
-		if m.GetGlobal() != nil {
-			_, err = api.ToFleet(m.GetGlobal())
+		if m.GetGlobal() == nil {
+			return nil, nil
 		}
+		return api.ToFleet(m.GetGlobal())
 	case *spaziov1.StateChunk:
-		err = api.CheckChunk(m)
+		return nil, api.CheckChunk(m)
 	case *spaziov1.SnapshotHeader:
-		err = api.CheckHeader(m)
+		return nil, api.CheckHeader(m)
 	case *spaziov1.Rooms:
-		_, err = api.ToRooms(m)
+		return api.ToRooms(m)
 	case *spaziov1.UsageBatch:
-		_, err = api.ToUsage(m)
+		return api.ToUsage(m)
 	case *spaziov1.UsageAck, *spaziov1.ChangesRequest, *spaziov1.WatchRooms:
-	default:
-		err = fmt.Errorf("no reader of %T is known", m)
+		return nil, nil
 	}
+	return nil, fmt.Errorf("no reader of %T is known", m)
+}
+
+// accept says what readers of the message say to it.
+func accept(m proto.Message) error {
+	_, err := read(m)
 	return err
 }
 
@@ -150,11 +157,20 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesMean: what readers make of a report and of a notice, field by field.
+// TestMessagesMean: what readers make of the messages, field by field: a writer and a reader
+// that changed together would still agree with each other.
 func TestMessagesMean(t *testing.T) {
+	state := svd.State{
+		Dim: 2, Block: 10, Mass: 1.75, U: []float64{.6, .8, .8, -.6}, Sigma: []float64{2, .5}, Mean: []float64{.25, .5},
+	}
+	model, err := svd.FromState(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs := []agent.Cost{{Value: .5, SD: .125, Known: true}, {}}
 	means := map[string]any{
 		"report": agent.Report{
-			Node: "node-1", Incarnation: 1_700_000_000_000_000_000, Sequence: 300,
+			Node: "node-1", Incarnation: 1_700_000_000_000_000_000, Sequence: 300, SampledAt: time.Unix(1_700_000_060, 0),
 			Schema: "v1:cpu,memory", Avail: 2.5, Allowance: 1, Absorbed: []reserve.PodKey{1, 0xfedcba9876543210},
 			Saturated: true, K: 3.25, Limiting: "cpu",
 			Channels: []agent.ChannelReport{
@@ -169,9 +185,23 @@ func TestMessagesMean(t *testing.T) {
 			AbsorbedCores: []float32{0, .5}, AbsorbedWatts: []float32{0, 10.25}, Floored: true,
 			Surprises: []agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: .5}},
 		},
-		"report-least":  agent.Report{Node: "n"},
-		"heartbeat":     api.Heartbeat{Sequence: 307, Unchanged: 300, SampleAge: 5e8},
+		"report-least": agent.Report{Node: "n"},
+		"heartbeat":    api.Heartbeat{Sequence: 307, Unchanged: 300, SampleAge: 5e8},
+		"notice-bound": agent.Bind{Pod: 0x0123456789abcdef, InitsKnown: true, Demand: profile.Demand{
+			CPU:    profile.Share{Amount: .5, SD: .125, Confidence: .75},
+			Memory: profile.Share{Amount: 256 << 20, SD: 1 << 20, Confidence: 1},
+		}},
 		"notice-ghosts": []reserve.PodKey{7, 8},
+		"push-request": agent.Local{
+			Node: "node-1", Incarnation: 3, Sequence: 9, Schema: "v1:cpu,memory", Model: state, Costs: costs,
+		},
+		"push-response": agent.Fleet{Schema: "v1:cpu,memory", Model: model, Costs: costs, Nodes: 19},
+		"usage-batch": agent.UsageBatch{Node: "node-1", Incarnation: 3, Sequence: 12, Windows: []agent.Window{{
+			Pod: 0x0123456789abcdef, Container: 5, Age: time.Minute, Span: 10 * time.Second,
+			CPU: 2.5, Stalled: 0, Pressure: true, Throttled: .25, Periods: 100, ThrottledPeriods: 4,
+			Memory: 1 << 20, MemoryPeak: 2 << 20, MemoryStalled: .5, MemoryPressure: true, OOMKills: 1, Ended: true,
+			Demand: []agent.DemandTime{{Bucket: 10, Millis: 3}, {Bucket: 90, Millis: 250}},
+		}}},
 		"rooms": api.Rooms{
 			Full: true, More: true, Gone: []string{"node-2"},
 			Rooms: []api.Room{{Node: "node-1", Avail: 1.5, InFlight: 2, Held: 1, Fresh: true, CostKnown: true, Saturated: true}},
@@ -184,26 +214,7 @@ func TestMessagesMean(t *testing.T) {
 			continue
 		}
 		delete(means, name)
-		var got any
-		var err error
-		switch m := g.decode(t).(type) {
-		case *spaziov1.Report:
-			if api.IsHeartbeat(m) {
-				got, err = api.ToHeartbeat(m)
-				break
-			}
-			var r agent.Report
-			r, err = api.ToReport(m)
-			if name == "report" && r.SampledAt.Unix() != 1_700_000_060 {
-				t.Errorf("sampled at %v", r.SampledAt)
-			}
-			r.SampledAt = want.(agent.Report).SampledAt
-			got = r
-		case *spaziov1.Notice:
-			got, err = api.ToGhosts(m.GetGhostPods())
-		case *spaziov1.Rooms:
-			got, err = api.ToRooms(m)
-		}
+		got, err := read(g.decode(t))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", g.file, err, diff)
 		}
