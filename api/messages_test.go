@@ -265,7 +265,8 @@ func eachPart(f protoreflect.FieldDescriptor, v protoreflect.Value, do func(prot
 	}
 }
 
-// eachFile calls do for each file of the wire, eachMessage for each message.
+// eachFile calls do for each file of the wire, eachMessage for each message, those within
+// others too.
 func eachFile(do func(protoreflect.FileDescriptor)) {
 	protoregistry.GlobalFiles.RangeFilesByPackage("spazio.v1", func(f protoreflect.FileDescriptor) bool {
 		do(f)
@@ -274,11 +275,14 @@ func eachFile(do func(protoreflect.FileDescriptor)) {
 }
 
 func eachMessage(do func(protoreflect.MessageDescriptor)) {
-	eachFile(func(f protoreflect.FileDescriptor) {
-		for i := range f.Messages().Len() {
-			do(f.Messages().Get(i))
+	var each func(protoreflect.MessageDescriptors)
+	each = func(messages protoreflect.MessageDescriptors) {
+		for i := range messages.Len() {
+			do(messages.Get(i))
+			each(messages.Get(i).Messages())
 		}
-	})
+	}
+	eachFile(func(f protoreflect.FileDescriptor) { each(f.Messages()) })
 }
 
 // TestNewerMeaning: of a report that means something else nothing is taken, be its numbers
