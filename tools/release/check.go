@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 	xmodule "golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
 
 // check returns everything in the modules' go.mod files by which what works here would
@@ -106,15 +107,15 @@ func (r *release) findBefore(ctx context.Context) error {
 		fields := strings.Fields(line)
 		name, revision := fields[0], fields[len(fields)-1] // an annotated tag's commit comes last
 		dir, version := path.Split(name)
-		if r.publishedAs(path.Join(r.path, dir)) == nil {
+		if !semver.IsValid(version) || r.publishedAs(path.Join(r.path, dir)) == nil {
 			continue
 		}
-		switch order := compare(version, r.version); {
+		switch order := semver.Compare(version, r.version); {
 		case order == 0 && revision != r.revision:
 			return invalid("tag", name, "HEAD requires "+version+", which is another commit's: set the next version")
 		case order > 0:
 			return invalid("tag", name, "it is later than "+r.version+", which HEAD requires: set a later one")
-		case order < 0 && (r.before == nil || compare(version, r.before.version) > 0):
+		case order < 0 && (r.before == nil || semver.Compare(version, r.before.version) > 0):
 			r.before = &tagged{version, revision}
 		}
 	}

@@ -23,9 +23,6 @@ func parseVersion(text string) (string, error) {
 	return version, nil
 }
 
-// compare orders versions; what is none comes first.
-func compare(a, b string) int { return semver.Compare(a, b) }
-
 // set has every module of the tree require its siblings at one version: the published as
 // their users will get them, the others as `go mod tidy` would. All are changed or none.
 func set(ctx context.Context, o options) error {

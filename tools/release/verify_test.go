@@ -144,12 +144,16 @@ func TestRemoved(t *testing.T) {
 // given.
 func TestAdded(t *testing.T) {
 	root := newTree(t, map[string]string{"lib/internal/x/x.go": "package x\n\nfunc X() {}\n"})
+	git(t, root, "tag", "nightly") // names no version, and so no release
 	first := strings.TrimSpace(git(t, root, "rev-parse", "HEAD"))
 	commit(t, root, map[string]string{"lib/lib.go": tiny["lib/lib.go"] + "\nfunc More() {}\n", "lib/internal/x/x.go": "package x\n"})
 	if said := must(t, root, "verify", "-base", first); !strings.Contains(said, "1 libraries have changed since v0.1.0") || strings.Contains(said, "incompatible") {
 		t.Errorf("%s", said)
 	}
 	commit(t, root, without)
+	if said := must(t, root, "verify"); !strings.Contains(said, "no release is before this one") {
+		t.Errorf("%s", said)
+	}
 	mustRefuse(t, root, "Other: removed", "verify", "-base", first)
 	mustRefuse(t, root, "commit = nowhere", "verify", "-base", "nowhere")
 }
