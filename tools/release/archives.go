@@ -110,7 +110,7 @@ func (r *release) newBuilder(ctx context.Context, scratch string) (*builder, err
 	}
 	// Of how this machine is set up where modules come from and are kept counts, no more:
 	// a setting of the user's own (go env -w) would change the bytes.
-	here, err := settings(ctx, r.root, "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOINSECURE", "GOVCS")
+	here, err := settings(ctx, r.root, "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOINSECURE", "GOVCS", "GOAUTH")
 	if err != nil {
 		return nil, err
 	}
