@@ -361,6 +361,7 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, v *vie
 // Unreserve takes the pod out of flight again. It may come without a Reserve.
 func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, name string) {
 	if !p.hub.ledger.Unreserve(name, reserve.KeyOf(string(pod.UID))) {
+		p.hub.forgetGone(pod)
 		return
 	}
 	p.hub.workloads.leave(pod.UID)

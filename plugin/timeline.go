@@ -226,13 +226,17 @@ func (r *ring[K]) push(key K, most int) (oldest K, full bool) {
 	return oldest, true
 }
 
-// returned notes that a reservation was given back. The pod may be gone by now, and no
-// event tells of it any more.
+// returned notes that a reservation was given back.
 func (h *Hub) returned(pod *v1.Pod) {
-	key := reserve.KeyOf(string(pod.UID))
-	h.histories.returned(key)
+	h.histories.returned(reserve.KeyOf(string(pod.UID)))
+	h.forgetGone(pod)
+}
+
+// forgetGone forgets a pod that may have been deleted while it was being reserved: no event
+// tells of it any more.
+func (h *Hub) forgetGone(pod *v1.Pod) {
 	if current, err := h.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || current.UID != pod.UID {
-		h.histories.forget(key)
+		h.histories.forget(reserve.KeyOf(string(pod.UID)))
 	}
 }
 

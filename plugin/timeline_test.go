@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -261,6 +262,28 @@ func TestTimelinesAreForgotten(t *testing.T) {
 	c.PostBind(t.Context(), state, ghostly, nodeName(0))
 	c.delete(runs)
 	c.eventually("those that are gone are forgotten", func() bool { return c.hub.Histories() == histories-1 })
+}
+
+// TestLateReservations: a pod may be deleted while it is being reserved, and its ledger's entry
+// gone before the bind fails. It leaves no history either.
+func TestLateReservations(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
+	pod := newPod(0, ours)
+	c.arrive(pod)
+	c.delete(pod)
+	c.eventually("the pod is gone", func() bool { _, err := c.pods.Pods("default").Get(pod.Name); return err != nil })
+	state := &cycleState{}
+	if status := c.Reserve(t.Context(), state, pod, nodeName(0)); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	clock.advance(config.DefaultAssumedTTL)
+	c.eventually("the reservation has expired", func() bool { return c.state(nodeName(0)).InFlight == 0 })
+	c.Unreserve(t.Context(), state, pod, nodeName(0))
+	if got := c.hub.Histories(); got != 0 {
+		t.Errorf("%d histories of a pod that is gone", got)
+	}
 }
 
 // TestTimelineTable: what the API knows has no fractions, and what nobody knows is a dash.
