@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -35,8 +36,8 @@ func TestReportsOfANewerMeaning(t *testing.T) {
 	}
 	newer(nodeName(0), 5)
 	newer(nodeName(0), math.Inf(1)) // not invalid: what may be in it, the next version says
-	if got := c.state(nodeName(0)).Signal; got != "missing" {
-		t.Errorf("the signal is %q", got)
+	if got := c.state(nodeName(0)); got.Signal != "missing" || got.Refused == nil || !strings.Contains(got.Refused.Reason, "newer version") {
+		t.Errorf("the signal is %q, refused %+v", got.Signal, got.Refused)
 	}
 
 	understood := c.open(c.dial(), nodeName(1))

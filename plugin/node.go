@@ -92,7 +92,7 @@ type node struct {
 	// held is the newest report that came too early, nil for none; an arrival is
 	// never changed, only replaced.
 	held atomic.Pointer[arrival]
-	// refused is the last report that made no sense, nil for none.
+	// refused is the last report that did not count, nil for none.
 	refused atomic.Pointer[RefusedReport]
 }
 

@@ -183,6 +183,7 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 		// Nothing of it counts: the node is as one without an agent until it reports what
 		// this version knows, or this is brought up to date.
 		h.metrics.report(reportUnsupported)
+		h.refused(cmp.Or(sub.identity, sub.name, message.GetNode()), err.Error())
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	if err != nil {
@@ -215,7 +216,8 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	return nil
 }
 
-// RefusedReport is a report that does not count, as it makes no sense. A plain value.
+// RefusedReport is a report that does not count, as it makes no sense or is of a newer
+// version. A plain value.
 type RefusedReport struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason"`

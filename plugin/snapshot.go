@@ -64,7 +64,7 @@ type NodeState struct {
 	Bytes *float64 `json:"bytes,omitempty"`
 	// Energy is what is known of its power; absent where nothing is.
 	Energy *NodeEnergy `json:"energy,omitempty"`
-	// Refused is its last report if that made no sense and did not count.
+	// Refused is its last report if that did not count.
 	Refused *RefusedReport `json:"refused,omitempty"`
 	// Reason says why the node takes no pod, or "admitted".
 	Reason string      `json:"reason"`

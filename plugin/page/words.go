@@ -44,7 +44,7 @@ func short(n plugin.NodeState) string {
 func Explain(n plugin.NodeState, now time.Time) []string {
 	lines := []string{verdict(n), heard(n, now)}
 	if n.Refused != nil {
-		lines = append(lines, fmt.Sprintf("At %s its agent sent a report that makes no sense: %s. Such reports do not count.", n.Refused.At.Format(time.TimeOnly), n.Refused.Reason))
+		lines = append(lines, fmt.Sprintf("At %s its agent sent a report that does not count: %s.", n.Refused.At.Format(time.TimeOnly), n.Refused.Reason))
 	}
 	if signalOf(n.Signal) == web.Missing {
 		if n.InFlight > 0 {

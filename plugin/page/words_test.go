@@ -78,7 +78,7 @@ It measured room for 3.0 more pods: 3.0 are left.`,
 			web.Node{Name: "a", Signal: web.Stale, Age: time.Minute, Capacity: 2, Running: 2, Reason: "no report for 1m0s"},
 			`It takes no pod: no report for 1m0s.
 Its agent's last report is of 11:59:00, 1m0s ago: it does not run, or does not reach the scheduler.
-At 11:59:30 its agent sent a report that makes no sense: avail is NaN. Such reports do not count.
+At 11:59:30 its agent sent a report that does not count: avail is NaN.
 It measured room for 0.0 more pods: 0.0 are left.`,
 		},
 		{
@@ -95,7 +95,7 @@ No report of it has come since this scheduler began: its agent does not run, or 
 			web.Node{Name: "a", Reason: "its agent's report is refused"},
 			`It takes no pod: its agent's report is refused.
 No report of it has come since this scheduler began: its agent does not run, or does not reach the scheduler.
-At 11:59:30 its agent sent a report that makes no sense: avail is NaN. Such reports do not count.`,
+At 11:59:30 its agent sent a report that does not count: avail is NaN.`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
