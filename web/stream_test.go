@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -183,6 +185,14 @@ func (r *reader) frame() {
 	}
 }
 
+// first takes the first frame of a State: on a busy machine one before it says that there is no
+// answer yet.
+func (r *reader) first() {
+	r.t.Helper()
+	for r.frame(); r.Title == nil; r.frame() {
+	}
+}
+
 func (r *reader) take(e event) {
 	r.t.Helper()
 	r.events = append(r.events, e)
@@ -256,37 +266,38 @@ func TestFrames(t *testing.T) {
 		now.At = now.At.Add(time.Millisecond)
 		return now, nil
 	}}))
+	set := func(by func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		now.Nodes = slices.Clone(now.Nodes)
+		by()
+	}
 	r, _ := look(t, address)
-	r.frame()
+	r.first()
 	if got := names(r.nodes); got != "a b c" || !r.whole || *r.Title != "t" || r.nodes[1].Reason != "" || *r.nodes[1].Free != 23 || r.nodes[2].Signal != 2 || r.nodes[0].Reason != "no agent" {
 		t.Fatalf("%v: %s: %+v", r.whole, got, r.nodes)
 	}
-	r.frame()
-	if r.whole || len(r.events[0].Rows) != 0 || r.events[0].Title != nil || r.events[0].Curves != nil {
+	// On a busy machine a frame may be missed, and all is sent: then it is tried again.
+	for r.frame(); r.whole; r.frame() {
+	}
+	if len(r.events[0].Rows) != 0 || r.events[0].Title != nil || r.events[0].Curves != nil {
 		t.Errorf("nothing has changed, and yet: %+v", r.events[0])
 	}
-	mu.Lock()
-	now.Nodes = append([]web.Node{}, now.Nodes...)
-	now.Nodes[0].Saturated, now.Nodes[0].Free = true, 2.31
-	now.Title = "u"
-	mu.Unlock()
-	// The frame that is being made may be of before.
-	for range 2 {
-		if r.frame(); len(r.events[0].Rows) > 0 {
-			break
+	for turn := 1; turn == 1 || r.whole; turn++ {
+		title := fmt.Sprint("u", turn)
+		set(func() { now.Nodes[0].Saturated, now.Nodes[0].Free, now.Title = turn%2 == 1, 2.31, title })
+		for r.frame(); *r.Title != title; r.frame() {
+		}
+		if got := r.nodes[1]; got.Saturated != turn%2 || got.Name != "b" || !r.whole && len(r.events[0].Rows) != 1 {
+			t.Errorf("%+v %+v", r.events, r.nodes)
 		}
 	}
-	if r.whole || len(r.events[0].Rows) != 1 || r.nodes[1].Saturated != 1 || r.nodes[1].Name != "b" || *r.Title != "u" {
-		t.Errorf("%+v %+v", r.events, r.nodes)
-	}
-	mu.Lock()
-	now.Nodes = append(now.Nodes, web.Node{Name: "d"})
-	mu.Unlock()
-	for !r.whole {
+	set(func() { now.Nodes = append(now.Nodes, web.Node{Name: "d"}) })
+	for len(r.nodes) < 4 {
 		r.frame()
 	}
-	if got := names(r.nodes); got != "a b c d" {
-		t.Error(got)
+	if got := names(r.nodes); got != "a b c d" || !r.whole {
+		t.Error(got, r.whole)
 	}
 }
 
@@ -354,14 +365,14 @@ func TestOnlyWhileAnybodyLooks(t *testing.T) {
 	for range 3 {
 		before := asked.Load()
 		r, _ := look(t, address)
-		r.frame()
-		if first := *r.Title; !r.whole || first != fmt.Sprint(before+1) {
-			t.Errorf("asked %d times before, the first frame is of question %s", before, first)
+		r.first()
+		if first, err := strconv.ParseInt(*r.Title, 10, 64); !r.whole || err != nil || first <= before {
+			t.Errorf("asked %d times before, the first frame is of question %s", before, *r.Title)
 		}
 		r.frame()
 		r.close()
 		// It falls silent: this never ends if it doesn't.
-		for last, same := asked.Load(), 0; same < 30; time.Sleep(time.Millisecond) {
+		for last, same := asked.Load(), 0; same < 100; time.Sleep(time.Millisecond) {
 			if n := asked.Load(); n == last {
 				same++
 			} else {
@@ -441,7 +452,12 @@ func TestSlowReader(t *testing.T) {
 	go func() { defer close(served); server.ServeHTTP(w, r) }()
 	turns <- 1
 	var taken bytes.Buffer
-	taken.Write(<-w.writes) // the first; the writer waits
+	first := <-w.writes // the writer waits
+	for !bytes.Contains(first, []byte(`"title":"1"`)) {
+		w.goOn <- struct{}{} // that there is no answer yet
+		first = <-w.writes
+	}
+	taken.Write(first)
 	for n := 2; n <= 9; n++ {
 		turns <- n
 	}
