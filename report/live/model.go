@@ -124,6 +124,7 @@ func (m *Model) Opened() (sheet int, row string, ok bool) {
 func (m *Model) Tell(sheet int, row, words string) {
 	if d := m.detail; d != nil && d.sheet == sheet && d.row == row {
 		d.lines = strings.Split(strings.TrimRight(words, "\n"), "\n")
+		m.settle()
 	}
 }
 

@@ -300,6 +300,10 @@ four
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), screen(m)); diff != "" {
 		t.Errorf("at the end (-want +got):\n%s", diff)
 	}
+	m.Tell(0, "n0", "less") // and is no place beyond what is told now
+	if got := screen(m); !strings.Contains(got, "n0\nless\n") {
+		t.Errorf("after less is told:\n%s", got)
+	}
 	sheet, row, ok := m.Opened()
 	if sheet != 0 || row != "n0" || !ok {
 		t.Errorf("open is %d %s %v", sheet, row, ok)

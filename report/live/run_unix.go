@@ -115,6 +115,10 @@ func (v *view) press(keys []Key) Action {
 			v.want()
 		case Redraw:
 			v.painter.Forget()
+		case Stop:
+			if stops() {
+				return Stop
+			}
 		default:
 			return action
 		}

@@ -132,6 +132,48 @@ func TestStops(t *testing.T) {
 	}
 }
 
+// TestSuspended is Ctrl-Z below a shell: that has the terminal as it was, and gives it again.
+func TestSuspended(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 12)
+	before := x.Settings()
+	c := exec.Command("/bin/sh", "-c", `set -m; "$0"; echo the shell again; read line; fg`, os.Args[0])
+	c.Env = append(os.Environ(), childVariable+"=1")
+	x.Start(c)
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	x.Shows("from 1 of 6 rows")
+	x.Press("jjj")
+	x.Shows(">n2")
+	x.Press("\x1a")
+	x.Until("the shell", func(d *livetest.Display) bool {
+		return !d.Alternate && !d.Hidden && d.Wraps && strings.Contains(d.Text(), "the shell again")
+	})
+	if stopped := x.Settings(); stopped != before {
+		t.Errorf("settings were %v, are %v while it is stopped", before, stopped)
+	}
+	x.Press("\n")
+	x.Until("the view again", func(d *livetest.Display) bool { return d.Alternate && d.Hidden && strings.Contains(d.Text(), ">n2") })
+	x.Press("q")
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if after := x.Settings(); after != before {
+		t.Errorf("settings were %v, are %v", before, after)
+	}
+}
+
+// TestGoesOn where nobody could continue it: a session's first process is not stopped.
+func TestGoesOn(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 12)
+	c := start(t, x)
+	x.Shows("from 1 of 6 rows")
+	x.Press("j\x1aj")
+	x.Shows(">n1")
+	x.Press("q")
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestLost ends when the terminal is gone.
 func TestLost(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 8)
@@ -141,6 +183,28 @@ func TestLost(t *testing.T) {
 	var exit *exec.ExitError
 	if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
 		t.Errorf("ended by %v", err)
+	}
+}
+
+// TestDeaf is a terminal that can't be drawn on: it is as it was, too.
+func TestDeaf(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 8)
+	before := x.Settings()
+	out, err := os.OpenFile(x.Slave.Name(), os.O_RDONLY|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	shown, ok := live.Open(x.Slave, out)
+	if !ok {
+		t.Fatal("no terminal")
+	}
+	err = shown.Run(t.Context(), live.Config{Ask: func(context.Context) (live.Frame, error) { return fleet("1"), nil }})
+	if !errors.Is(err, live.ErrLost) {
+		t.Errorf("ended by %v", err)
+	}
+	if after := x.Settings(); after != before {
+		t.Errorf("settings were %v, are %v", before, after)
 	}
 }
 

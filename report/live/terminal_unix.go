@@ -43,10 +43,10 @@ func (t *Terminal) Run(ctx context.Context, c Config) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, t.giveBack()) }()
 	if err := t.take(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.giveBack()) }()
 	reader, err := newReader(t.in)
 	if err != nil {
 		return err
@@ -96,10 +96,15 @@ func (t *Terminal) stop() error {
 	if err := t.giveBack(); err != nil {
 		return err
 	}
-	if err := unix.Kill(0, unix.SIGTSTP); err != nil {
-		return err
-	}
-	return nil
+	return unix.Kill(0, unix.SIGTSTP)
+}
+
+// stops says whether somebody could continue a process that stands still: a session's first
+// group of processes, as of a program that ssh or a container runs, has no shell above it,
+// and the kernel does not stop it.
+func stops() bool {
+	session, err := unix.Getsid(0)
+	return err == nil && session != unix.Getpgrp()
 }
 
 // again takes the terminal, which others may have had.
