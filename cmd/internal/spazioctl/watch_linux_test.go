@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -69,15 +71,16 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // a reader that quits does not want it
 }
 
-// watched is spazio top --watch on a terminal.
-func watched(t *testing.T, f *fleet, width, height int) (*livetest.Terminal, *exec.Cmd) {
+// watched is spazio top --watch on a terminal, whose settings were before.
+func watched(t *testing.T, f *fleet, width, height int) (x *livetest.Terminal, c *exec.Cmd, before unix.Termios) {
 	t.Helper()
-	x := livetest.NewTerminal(t, width, height)
-	c := exec.Command(os.Args[0], "top", "--watch", "--interval=50ms", "--timeout=1m", "--sort=name", "--scheduler", serveOn(t, f))
+	x = livetest.NewTerminal(t, width, height)
+	before = x.Settings()
+	c = exec.Command(os.Args[0], "top", "--watch", "--interval=50ms", "--timeout=1m", "--sort=name", "--scheduler", serveOn(t, f))
 	c.Env = append(os.Environ(), programVariable+"=1")
 	x.Start(c)
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	return x, c
+	return x, c, before
 }
 
 // TestWatchKeepsItsPlace in a fleet that changes, over a scheduler that is away, and leaves
@@ -85,8 +88,7 @@ func watched(t *testing.T, f *fleet, width, height int) (*livetest.Terminal, *ex
 func TestWatchKeepsItsPlace(t *testing.T) {
 	f := newFleet()
 	f.edit(func(f *fleet) { f.nodes[7].Node = "zevil\x1b[2J\x1b]0;x\a節点" }) // it comes last by name
-	x, c := watched(t, f, 120, 24)
-	before := x.Settings()
+	x, c, before := watched(t, f, 120, 24)
 	x.Shows("from 1 of 5000 rows")
 	x.Press("\x1b[F")
 	x.Shows("zevil\ufffd[2J\ufffd]0;x\ufffd節点") // at once plain, and nothing is cleared
@@ -144,8 +146,7 @@ func TestWatchEnds(t *testing.T) {
 		"SIGTERM": func(_ *livetest.Terminal, c *exec.Cmd) error { return c.Process.Signal(syscall.SIGTERM) },
 		"SIGINT":  func(_ *livetest.Terminal, c *exec.Cmd) error { return c.Process.Signal(os.Interrupt) },
 	} {
-		x, c := watched(t, f, 80, 24)
-		before := x.Settings()
+		x, c, before := watched(t, f, 80, 24)
 		x.Shows("of 5000 rows")
 		if err := end(x, c); err != nil {
 			t.Fatal(err)
@@ -158,7 +159,7 @@ func TestWatchEnds(t *testing.T) {
 			t.Errorf("%s: settings were %v, are %v", name, before, after)
 		}
 	}
-	x, c := watched(t, f, 80, 24)
+	x, c, _ := watched(t, f, 80, 24)
 	x.Shows("of 5000 rows")
 	x.HangUp()
 	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != command.ExitFailure {
@@ -169,7 +170,7 @@ func TestWatchEnds(t *testing.T) {
 // TestWatchWritesWhatHasChanged alone: of 5,000 nodes one, in sight.
 func TestWatchWritesWhatHasChanged(t *testing.T) {
 	f := newFleet()
-	x, _ := watched(t, f, 120, 50)
+	x, _, _ := watched(t, f, 120, 50)
 	x.Shows("of 5000 rows")
 	x.Shows("node-0040")
 	f.edit(func(f *fleet) { f.nodes[40].Avail = 123.4 })
