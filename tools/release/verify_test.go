@@ -138,6 +138,8 @@ func TestRemoved(t *testing.T) {
 	if !strings.Contains(said, "1 libraries have changed since v0.1.0") || !strings.Contains(said, "incompatible in lib: Other: removed") {
 		t.Errorf("%s", said)
 	}
+	git(t, root, "tag", "lib/v0.9.0")
+	mustRefuse(t, root, "lib/v0.9.0: not releasable: it is later than v0.2.0", "verify")
 }
 
 // What is new, or changed below internal, breaks nobody; and without a tag a commit can be
