@@ -27,7 +27,7 @@ func TerminalSize(out io.Writer) Size {
 	}
 	return func() (width, height int) {
 		width, height, err := term.GetSize(int(f.Fd()))
-		if err != nil {
+		if err != nil || width <= 0 || height <= 0 { // one that nobody has told its size, as of a serial line
 			return 80, 24
 		}
 		return width, height
