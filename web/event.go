@@ -18,7 +18,8 @@ import (
 // A row has the node's place by name, signal, whether it is saturated, free, capacity and in
 // flight in tenths of a pod, running, limiting and reason as places in words, and where all is
 // sent, how many characters of the name before it begins with, and the others but the ending.
-// null is a number that is not known.
+// null is a number that is not known. Where nothing is known yet but the problem, at is 0 and
+// there are neither nodes nor parts: a page that has some shows them on.
 type event struct {
 	limit  int
 	ending int // how many bytes of names are told once

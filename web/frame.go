@@ -64,7 +64,7 @@ func (p *painter) wait(late time.Duration) *frame {
 
 // again shows what there was, with a problem.
 func (p *painter) again(problem string) *frame {
-	now := &picture{version: p.version, at: time.Now()}
+	now := &picture{version: p.version, at: time.UnixMilli(0)}
 	if p.now != nil {
 		copied := *p.now
 		now = &copied
@@ -77,7 +77,7 @@ func (p *painter) frame(now *picture) *frame {
 	p.number++
 	f := &frame{number: p.number}
 	f.whole = sync.OnceValue(func() []byte { return now.events(f.number, nil) })
-	if p.now != nil && now.sameNodes(p.now) {
+	if p.now != nil && p.now.known() && now.sameNodes(p.now) {
 		f.change = now.events(f.number, p.now)
 	}
 	p.now = now
@@ -92,6 +92,9 @@ type picture struct {
 	parts   []part
 	fleet
 }
+
+// known is whether there was a State: a picture without one replaces nothing that a page shows.
+func (c *picture) known() bool { return c.parts != nil }
 
 // part is a part of the page beside the nodes: small, and sent as one whole if it changes.
 type part struct {
@@ -149,7 +152,7 @@ func (c *picture) events(number uint64, before *picture) []byte {
 	var out []byte
 	e := event{limit: MaxFrame}
 	e.open(number, c)
-	if before == nil {
+	if before == nil && c.known() {
 		e.nodes(c)
 	}
 	for i, p := range c.parts {

@@ -283,13 +283,14 @@ func TestSourceThatFails(t *testing.T) {
 	}
 }
 
-// A source that never had an answer shows an empty page that says so.
+// A source that never had an answer says so, and nothing of nodes: a page that knew some when it
+// was let go keeps them.
 func TestSourceThatNeverAnswers(t *testing.T) {
 	c := quiet(source{state: func(ctx context.Context) (web.State, error) { <-ctx.Done(); return web.State{}, ctx.Err() }})
 	r, _ := look(t, start(t, c))
 	for r.frame(); !strings.HasPrefix(r.Problem, "No answer for "); r.frame() {
 	}
-	if *r.Count != 0 || r.At == 0 {
+	if r.Count != nil || r.Title != nil || r.At != 0 {
 		t.Errorf("%+v", r.event)
 	}
 }
@@ -377,6 +378,26 @@ func TestQuestions(t *testing.T) {
 		if diff := cmp.Diff(test.want, string(data)); answer.StatusCode != test.code || diff != "" || answer.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %v\n%s", test.path, answer.StatusCode, answer.Header, diff)
 		}
+	}
+}
+
+// A body is nobody's question, and is not read, let alone kept.
+func TestQuestionWithBody(t *testing.T) {
+	c := quiet(source{node: func(_ context.Context, name string) (web.Explanation, error) {
+		return web.Explanation{Lines: []string{name}}, nil
+	}})
+	s, err := web.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\nbody\r\n--b--\r\n")
+	size := body.Len()
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/node?name=query", body)
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Body.String() != `{"lines":["query"]}` || body.Len() != size {
+		t.Errorf("%s; %d bytes of %d are left", w.Body, body.Len(), size)
 	}
 }
 

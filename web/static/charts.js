@@ -75,6 +75,7 @@ export class Chart {
       });
       if (at < 0) return;
       const x = u.valToPos(u.data[0][at], "x", true), y = u.valToPos(line[at], "y", true);
+      above ||= y + 20 * ratio > u.bbox.top + u.bbox.height; // below is the axis
       context.fillStyle = css(`--run-${i}`);
       context.textAlign = above ? "right" : "left";
       const [tx, ty] = above ? [Math.max(x - 6 * ratio, u.bbox.left + context.measureText(this.profiles[i]).width + 2), y - 9 * ratio] : [x + 8 * ratio, y + 17 * ratio];

@@ -34,6 +34,9 @@ export function sentence(n) {
   return parts.join("; ");
 }
 
+// rank orders the kinds that take no pods: those that one doesn't expect first.
+const rank = (kind) => ["grey", "stale", "saturated", "full"].indexOf(kind);
+
 const letterOf = (n) => (n.signal === 0 ? "?" : n.limiting ? [...n.limiting][0].toUpperCase() : "");
 
 const set = (t, field, text) => t.dataset[field] !== text && (t.dataset[field] = text);
@@ -63,7 +66,8 @@ export class Nodes {
 
   // begin forgets all nodes, for a whole picture follows.
   begin(count, more, ending) {
-    this.before = this.nodes;
+    this.anew = true;
+    this.dirty.clear(); // of a picture that was cut off
     this.nodes = new Array(count);
     this.ending = ending;
     this.domain = ending.slice(Math.max(0, ending.indexOf(".")));
@@ -86,17 +90,16 @@ export class Nodes {
 
   // paint shows what has changed since it was called last.
   paint() {
-    if (this.before) this.arrange();
+    if (this.anew) this.arrange();
     for (const i of this.dirty) this.tile(i);
-    if (this.dirty.size > 0) this.tell();
+    if (this.anew || this.dirty.size > 0) this.tell();
+    this.anew = false;
     this.dirty.clear();
   }
 
   // arrange makes tiles of the nodes that there are now. The focus stays with its node.
   arrange() {
-    const same = this.before.length === this.nodes.length && this.before.every((n, i) => n.name === this.nodes[i].name);
-    this.before = null;
-    if (same && this.tiles) return;
+    if (this.tiles?.length === this.nodes.length && this.tiles.every((t, i) => t.dataset.name === this.nodes[i].name)) return;
     const focused = this.root.contains(document.activeElement) ? this.tiles[this.at].dataset.name : null;
     this.byName = new Map(this.nodes.map((n, i) => [n.name, i]));
     const density = densityOf(this.nodes.length);
@@ -139,9 +142,12 @@ export class Nodes {
       counts[kind]++;
       if (n.signal !== 0 && n.limiting) letters.set(letterOf(n), n.limiting);
       if (!n.reason) { takes++; continue; }
-      const key = kind + n.reason.replace(/\d+([.,:]\d+)*/g, "#");
-      if (!reasons.has(key)) reasons.set(key, { kind, reason: n.reason, nodes: [] });
-      reasons.get(key).nodes.push(n);
+      const key = n.reason.replace(/\d+([.,:]\d+)*/g, "#"), group = reasons.get(key);
+      if (!group) reasons.set(key, { kind, reason: n.reason, nodes: [n] });
+      else {
+        group.nodes.push(n);
+        if (rank(kind) < rank(group.kind)) group.kind = kind;
+      }
     }
     const total = this.nodes.length;
     say($("nodes-count"), total === 0 ? "There are none." : takes === total ? `${plural(total, "node")}; all take pods` : `${plural(total, "node")}; ${takes.toLocaleString("en")} take pods, ${(total - takes).toLocaleString("en")} take none`);
@@ -170,10 +176,9 @@ export class Nodes {
     }
   }
 
-  // why lists what keeps nodes from taking pods: those that one doesn't expect first.
+  // why lists what keeps nodes from taking pods.
   why(groups) {
-    const order = ["grey", "stale", "saturated", "full"], shown = 8, named = 4;
-    const rank = (kind) => (order.indexOf(kind) + order.length + 1) % (order.length + 1);
+    const shown = 8, named = 4;
     groups.sort((a, b) => rank(a.kind) - rank(b.kind) || b.nodes.length - a.nodes.length);
     $("why").hidden = groups.length === 0;
     const rows = groups.slice(0, shown).map((g) => {

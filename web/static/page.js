@@ -113,7 +113,7 @@ function apply(e) {
     location.reload(); // the server is another than the page's
     return;
   }
-  at = e.at;
+  if (e.at) at = e.at;
   if (e.count !== undefined) nodes.begin(e.count, e.more, e.ending);
   const changed = Object.keys(parts).filter((part) => part in e);
   for (const part of changed) state[part] = e[part];
@@ -125,7 +125,7 @@ function apply(e) {
   if (!changed.includes("waiting")) for (const row of $("waiting").children) fillWaiting(row, row.pod);
   $("problem").hidden = e.problem === "";
   say($("problem"), e.problem === "" ? "" : e.problem + (state.runs ? ` What is below is of ${clock(at)}.` : ""));
-  say($("at"), clock(at));
+  say($("at"), at ? clock(at) : "");
   live(e.problem === "" ? "live" : "late");
   // By the second frame of the browser from here the first picture is on the screen.
   if (root.dataset.frame === undefined) requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("painted")));

@@ -25,7 +25,12 @@ export function follow(url, { frame, link }) {
       } else {
         for await (const event of events(answer.body, alive)) {
           attempt = 0;
-          frame(event);
+          try {
+            frame(event);
+          } catch (error) {
+            reportError(error); // a fault of the page: what follows would be shown on top of it
+            throw error;
+          }
         }
         link("gone", "the server has ended");
       }

@@ -108,6 +108,22 @@ func TestCurves(t *testing.T) {
 	b.Hold()
 }
 
+// The name of a line near the axis stands above it, not among the axis's numbers.
+func TestNameOfLowCurve(t *testing.T) {
+	state := twenty()
+	state.Runs[0].Completions = state.Runs[0].Completions[:3]
+	state.Runs[0].Ended = false
+	_, address := serve(t, state)
+	b := show(t, address, 1280, 900)
+	b.Script(`window.names = {}; const fill = CanvasRenderingContext2D.prototype.fillText; CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { if (this.font.includes("600 ")) window.names[text] = y / devicePixelRatio; return fill.call(this, text, x, y); }`)
+	b.Do(chromedp.EmulateViewport(1100, 900))
+	b.Until(`"default-scheduler" in window.names && "spazio" in window.names`)
+	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.entries(window.names).filter(([, y]) => y < plot.offsetTop || y > plot.offsetTop + plot.offsetHeight).map((e) => e.join(" ")).join(); })()`); got != "" {
+		t.Errorf("outside of the plot: %s", got)
+	}
+	b.Hold()
+}
+
 // barPaint is within which 5,000 nodes are to be on the page.
 const barPaint = 1500 * time.Millisecond
 

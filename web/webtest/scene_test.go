@@ -26,6 +26,7 @@ type stage struct {
 	state web.State
 	err   error
 	block chan struct{} // State waits for it to be closed
+	cut   func()        // cuts all connections to the page
 }
 
 func (s *stage) State(ctx context.Context) (web.State, error) {
@@ -118,6 +119,7 @@ func serve(t testing.TB, state web.State, as ...func(*web.Config)) (*stage, stri
 	mux := http.NewServeMux()
 	mux.Handle("/page/", http.StripPrefix("/page", server)) // below a path, as in a scheduler
 	listener := httptest.NewServer(mux)
+	source.cut = listener.CloseClientConnections
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
