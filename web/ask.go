@@ -15,12 +15,13 @@ type problem struct {
 }
 
 func (s *Server) node(w http.ResponseWriter, r *http.Request) {
-	name := r.FormValue("name")
+	name := r.URL.Query().Get("name") // FormValue would read a body, too
 	s.ask(w, r, "node", name, func(ctx context.Context) (any, error) { return s.config.Source.Node(ctx, name) })
 }
 
 func (s *Server) pod(w http.ResponseWriter, r *http.Request) {
-	namespace, name := r.FormValue("namespace"), r.FormValue("name")
+	query := r.URL.Query()
+	namespace, name := query.Get("namespace"), query.Get("name")
 	s.ask(w, r, "pod", namespace+"/"+name, func(ctx context.Context) (any, error) { return s.config.Source.Pod(ctx, namespace, name) })
 }
 

@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// bounded is a State whose runs have their latest completions, of too many.
+// bounded is a State whose runs have names of a bounded length, and their latest completions,
+// of too many.
 func bounded(s State) State {
 	s.Runs = slices.Clone(s.Runs)
 	for i := range s.Runs {
+		s.Runs[i].Profile = text(s.Runs[i].Profile, maxName)
 		if c := s.Runs[i].Completions; len(c) > MaxCompletions {
 			c = slices.SortedFunc(slices.Values(c), func(a, b Completion) int { return cmp.Compare(b.Since, a.Since) })
 			s.Runs[i].Completions = c[:MaxCompletions]
@@ -85,7 +87,7 @@ func runsOf(s State) []runRow {
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		row := runRow{
-			Profile: text(r.Profile, maxName), Ended: r.Ended, Total: max(0, r.Total), Submitted: max(0, r.Submitted),
+			Profile: r.Profile, Ended: r.Ended, Total: max(0, r.Total), Submitted: max(0, r.Submitted),
 			Starting: max(0, r.Starting), Running: max(0, r.Running), Done: max(0, r.Done), Failed: max(0, r.Failed),
 			Resolution: max(0, r.Resolution.Seconds()),
 		}
