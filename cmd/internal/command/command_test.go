@@ -31,6 +31,7 @@ func TestExitCodes(t *testing.T) {
 		{"help", t.Context(), []string{"--help"}, fails(errors.New("ran")), command.ExitOK, ""},
 		{"failure", t.Context(), nil, fails(errors.New("disk full")), command.ExitFailure, "tool: disk full\n"},
 		{"failure of many lines", t.Context(), nil, fails(errors.Join(errors.New("a"), errors.New("b"))), command.ExitFailure, "tool: a; b\n"},
+		{"failure in another's words", t.Context(), nil, fails(errors.New("a\tnode said \x1b[2J\u009b2J\u202e\xff 節点e\u0301 …")), command.ExitFailure, "tool: a node said \ufffd[2J\ufffd2J\ufffd\ufffd 節点e\u0301 …\n"},
 		{"unknown flag", t.Context(), []string{"--no-such"}, fails(nil), command.ExitUsage, "tool: unknown flag: --no-such\n"},
 		{"bad value", t.Context(), []string{"--insecure=perhaps"}, fails(nil), command.ExitUsage, "tool: invalid argument \"perhaps\" for \"--insecure\" flag: strconv.ParseBool: parsing \"perhaps\": invalid syntax\n"},
 		{"argument", t.Context(), []string{"word"}, fails(nil), command.ExitUsage, "tool: unknown command \"word\" for \"tool\"\n"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/report/live"
 	"github.com/spazio-scheduler/spazio/report/table"
 	"github.com/spazio-scheduler/spazio/report/text"
@@ -101,7 +102,7 @@ func (s shown[T]) run(ctx context.Context, d display, in io.Reader, out, errs io
 		case err != nil && (!d.watch || ctx.Err() != nil):
 			return err
 		case err != nil:
-			fmt.Fprintln(errs, err)
+			fmt.Fprintln(errs, command.OneLine(err))
 		default:
 			if err := s.show(out, d, answer); err != nil || !d.watch {
 				return err

@@ -305,7 +305,7 @@ func TestWatch(t *testing.T) {
 	healthy := debug(t, "")
 	url := serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 2 {
-			http.Error(w, "starting", http.StatusServiceUnavailable)
+			http.Error(w, "starting\x1b[2J", http.StatusServiceUnavailable)
 			return
 		}
 		healthy.ServeHTTP(w, r)
@@ -324,7 +324,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	cancel()
-	if got := <-code; !strings.Contains(errs.String(), "starting") {
+	if got := <-code; !strings.Contains(errs.String(), "starting\ufffd[2J\n") {
 		t.Errorf("exit code %d, said %q", got, errs.String())
 	}
 }
