@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,8 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
@@ -329,6 +326,19 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// led has an API server say who holds the schedulers' lease.
+func led(t *testing.T, mux *http.ServeMux, namespace string, holder func() string) {
+	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
+		holder := holder()
+		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+		lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(lease); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestThroughTheAPIServer plays the API server: a lease, a list of pods, and
 // ports of pods that it forwards to.
 func TestThroughTheAPIServer(t *testing.T) {
@@ -372,24 +382,8 @@ func TestThroughTheAPIServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/system/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
-		holder := "scheduler-b_0b3f6f0e-4f4e-4f0e-9d8c-000000000000"
-		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
-		lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(lease); err != nil {
-			t.Error(err)
-		}
-	})
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: serveOn(t, mux)}
-	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
-	config.CurrentContext = "c"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	where := []string{"--kubeconfig", path}
+	led(t, mux, "system", func() string { return "scheduler-b_0b3f6f0e-4f4e-4f0e-9d8c-000000000000" })
+	where := []string{"--kubeconfig", kubeconfigOf(t, serveOn(t, mux))}
 	system, agents := "--scheduler-namespace=system", "--agent-namespace=agents"
 	for name, test := range map[string]struct {
 		args []string

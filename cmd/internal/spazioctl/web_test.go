@@ -3,19 +3,13 @@ package spazioctl_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
@@ -94,24 +88,9 @@ func TestWebFollowsTheLeader(t *testing.T) {
 	}
 	var leader atomic.Pointer[string]
 	leads := func(name string) { leader.Store(&name) }
-	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/spazio-system/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
-		lease := coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: leader.Load()}}
-		lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(lease); err != nil {
-			t.Error(err)
-		}
-	})
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: serveOn(t, mux)}
-	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
-	config.CurrentContext = "c"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	led(t, mux, "spazio-system", func() string { return *leader.Load() })
 	leads("scheduler-a_1")
-	p := startWeb(t, "--kubeconfig="+path)
+	p := startWeb(t, "--kubeconfig="+kubeconfigOf(t, serveOn(t, mux)))
 	if code, text := p.get(""); code != http.StatusOK || !strings.Contains(text, "<html") {
 		t.Errorf("the page: %d %.200s", code, text)
 	}
