@@ -52,8 +52,9 @@ func alert(name, severity, lasts, expr, summary string) rule {
 // upgrade of what it watches takes.
 func alerts() []rule {
 	return []rule{
-		alert("SchedulerAbsent", critical, "5m", `absent(spazio_nodes)`,
-			"No scheduler of Spazio shows its metrics: pods that ask for it are not scheduled."),
+		// Without election nobody has a status, and who shows metrics leads.
+		alert("SchedulerAbsent", critical, "5m", `absent(spazio_nodes) or max(leader_election_master_status and on (job, instance) spazio_nodes) == 0`,
+			"No scheduler of Spazio that leads shows its metrics: pods that ask for it are not scheduled."),
 		alert("SignalsStale", warning, "10m",
 			`sum by (job, instance) (spazio_nodes{state!="fresh"}) / sum by (job, instance) (spazio_nodes) > .1`,
 			"{{ $value | humanizePercentage }} of the nodes have not told the scheduler {{ $labels.instance }} of their room."),
@@ -66,7 +67,9 @@ func alerts() []rule {
 		alert("PushesFail", warning, "15m",
 			`sum(rate(spazio_model_failures_total[10m])) / sum(rate(spazio_model_failures_total[10m]) + rate(spazio_model_pushes_total[10m])) > .25`,
 			"{{ $value | humanizePercentage }} of the models that agents push don't reach the aggregator."),
-		alert("PodsWaitBesideRoom", warning, "15m", `(spazio_waiting_pods_for_room > 0) and (spazio_free_whole_pods > 0)`,
+		// Where many pods end, a few nodes have room at any time, until it is given away.
+		alert("PodsWaitBesideRoom", warning, "15m",
+			`(spazio_waiting_pods_for_room > 0) and on (job, instance) (spazio_free_whole_pods > on (job, instance) .1 * sum by (job, instance) (spazio_nodes{state="fresh"}))`,
 			"{{ $value }} pods wait for room while nodes have some."),
 		alert("NodesSaturated", warning, "30m", `sum(spazio_agent_saturated) / count(spazio_agent_saturated) > .5`,
 			"{{ $value | humanizePercentage }} of the nodes have been full for half an hour."),

@@ -28,13 +28,17 @@ var stories = map[string]struct {
 	fires  []span
 }{
 	// All replicas are gone for a quarter of an hour; the one that is gone for three
-	// minutes is restarted.
+	// minutes is restarted. Later neither leads for twelve minutes, and for two at a change of
+	// the leader; kube-scheduler's own always does.
 	"SchedulerAbsent": {
 		series: []string{
-			`spazio_nodes{state="fresh", instance="a"} 3x9 stale _x16 3x20`,
-			`spazio_nodes{state="fresh", instance="b"} 3x9 stale _x32 3x4 stale _x2 3x10`,
+			`spazio_nodes{state="fresh", instance="a"} 3x9 stale _x16 3x60`,
+			`spazio_nodes{state="fresh", instance="b"} 3x9 stale _x32 3x4 stale _x2 3x40`,
+			`leader_election_master_status{name="kube-scheduler", instance="a"} 1x9 stale _x16 1x22 0x30 1x6`,
+			`leader_election_master_status{name="kube-scheduler", instance="b"} 0x9 stale _x32 0x4 stale _x2 0x10 1x16 0x12`,
+			`leader_election_master_status{name="kube-scheduler", instance="other"} 1x90`,
 		},
-		fires: []span{{`{}`, 15, 27}},
+		fires: []span{{`{}`, 15, 27}, {`{}`, 55, 62}},
 	},
 	// Of 20 nodes 3 fall silent, then 2, a tenth, which is no alert; b hears of all.
 	"SignalsStale": {
@@ -85,7 +89,8 @@ var stories = map[string]struct {
 		fires: []span{{`{}`, 38, 89}},
 	},
 	// At a ten pods wait while 4 would fit, for half an hour; at b they wait, and there are
-	// but parts of a pod's room on many nodes; at c there is room and nobody waits.
+	// but parts of a pod's room on many nodes; at c there is room and nobody waits; at d pods end
+	// all the time, and of 90 nodes a few have room until it is given away.
 	"PodsWaitBesideRoom": {
 		series: []string{
 			`spazio_waiting_pods_for_room{instance="a", job="s"} 0x9 10x29 0x20`,
@@ -96,6 +101,13 @@ var stories = map[string]struct {
 			`spazio_free_pods{instance="b", job="s"} 9x60`,
 			`spazio_waiting_pods_for_room{instance="c", job="s"} 0x60`,
 			`spazio_free_whole_pods{instance="c", job="s"} 50x60`,
+			`spazio_waiting_pods_for_room{instance="d", job="s"} 700x60`,
+			`spazio_free_whole_pods{instance="d", job="s"} 9x60`,
+			`spazio_nodes{state="fresh", instance="a", job="s"} 30x60`,
+			`spazio_nodes{state="stale", instance="a", job="s"} 30x60`,
+			`spazio_nodes{state="fresh", instance="b", job="s"} 30x60`,
+			`spazio_nodes{state="fresh", instance="c", job="s"} 30x60`,
+			`spazio_nodes{state="fresh", instance="d", job="s"} 90x60`,
 		},
 		fires: []span{{`{__name__="spazio_waiting_pods_for_room", instance="a", job="s"}`, 25, 40}},
 	},

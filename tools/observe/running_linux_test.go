@@ -28,6 +28,7 @@ var unseen = map[string]string{
 	"energy: By namespace, A":        "cmd/internal/agentd: names of pods take a runtime or an API server",
 	"energy: A pod of a workload, A": "plugin: it takes a cluster whose nodes measure energy",
 	"testbeds: Room unknown, A":      "operator/controller: it is known",
+	"SchedulerAbsent, 1":             "cmd/internal/e2e/failures: the demo's scheduler is alone, and elects nobody",
 }
 
 // meant are alerts that have a reason to be active for an instance: the demo of test beds runs no
