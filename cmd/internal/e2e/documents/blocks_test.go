@@ -130,6 +130,9 @@ func TestBlocksAreRun(t *testing.T) {
 			if err := runner(b); err != nil {
 				t.Errorf("%v: %v", b, err)
 			}
+			if m := elsewhere.FindStringSubmatch(b.detail); m != nil && !runIn(t, filepath.Join("docs", m[1]), b.text) {
+				t.Errorf("%v: %s has no block of these commands that anything runs", b, m[1])
+			}
 			var c checker
 			for _, words := range simple(b.text) {
 				known, err := c.command(words)
@@ -152,6 +155,16 @@ func TestBlocksAreRun(t *testing.T) {
 
 // testOf names a test as comments do.
 var testOf = regexp.MustCompile(`(Test\w+) of ([\w/]+)`)
+
+// elsewhere names the document that has the same commands.
+var elsewhere = regexp.MustCompile(`^(\S+\.md) has the same command`)
+
+// runIn says whether a document has a block of these commands that somebody else than a person runs.
+func runIn(t *testing.T, file, commands string) bool {
+	t.Helper()
+	blocks, _, _ := parse(file, read(t, filepath.Join(root, file)))
+	return slices.ContainsFunc(blocks, func(b block) bool { return b.text == commands && b.how != "hand" })
+}
 
 // runner says whether what is to run a block is there.
 func runner(b block) error {
