@@ -248,7 +248,7 @@ func TestSizes(t *testing.T) {
 		many = append(many, web.Completion{Since: time.Duration(rng.Int64N(int64(time.Hour))), Took: time.Duration(rng.Int64N(int64(time.Hour)))})
 	}
 	for range web.MaxRuns + 4 {
-		worst.Runs = append(worst.Runs, web.Run{Profile: random(1 << 20), Started: time.Now().Add(-time.Hour), Submitted: len(many), Done: len(many), Completions: many})
+		worst.Runs = append(worst.Runs, web.Run{Profile: random(1 << 16), Started: time.Now().Add(-time.Hour), Submitted: len(many), Done: len(many), Completions: many})
 	}
 	r := play(t, worst)
 	r.toTheEnd()
