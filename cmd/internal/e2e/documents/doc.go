@@ -14,6 +14,7 @@
 //	<!-- run: .ci/run STEP -->                 that step
 //	<!-- by hand: REASON -->                   nobody, for tests have not what it takes
 //
-// A reason that says FILE.md has the same command is held to it. Of all of them, of code in text and of comments on code, the programs, their commands and
-// flags, tests, steps and files have to exist.
+// A reason that says FILE.md has the same command is held to it. Of all of them, of code in text
+// and of comments on code, the programs, their commands and flags, tests, steps and files have
+// to exist.
 package documents
