@@ -9,7 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -39,8 +38,7 @@ type NodePod struct {
 }
 
 // ExplainNode says what the plugin knows of a node, in a time that grows with the pods of
-// the cluster: it is for people. Errors are ErrUnknownNode and
-// ErrNotStarted, wrapped.
+// the cluster: it is for people. Errors are ErrUnknownNode and ErrNotStarted, wrapped.
 func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 	if h.Addr() == nil {
 		return NodeExplanation{}, fmt.Errorf("plugin: %w", ErrNotStarted)
@@ -50,11 +48,7 @@ func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 		return NodeExplanation{}, fmt.Errorf("plugin: node %q: %w", name, ErrUnknownNode)
 	}
 	e := NodeExplanation{NodeState: state}
-	pods, err := h.pods.List(labels.Everything())
-	if err != nil {
-		return e, fmt.Errorf("plugin: %w", err)
-	}
-	for _, pod := range pods {
+	for _, pod := range h.Pods() {
 		if pod.Spec.NodeName != name || isTerminal(pod) {
 			continue
 		}

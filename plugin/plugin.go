@@ -96,7 +96,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	h.metrics.rejected(&t.byReason)
 	saw := &outline{at: h.clock(), nodes: len(c.directory.nodes), open: c.open, refusals: t.refusals()}
 	a.saw.Store(saw)
-	h.tried(pod, &t)
+	h.tried(pod, saw.at, &t)
 	p.remember(state, c)
 	switch refused := t.nodes; {
 	case refused == 0 && len(nodes) <= len(c.directory.nodes):

@@ -242,9 +242,9 @@ func (h *Hub) forgetGone(pod *v1.Pod) {
 
 // tried notes an attempt. A pod that was deleted after it left the queue leaves no
 // event any more, and no history.
-func (h *Hub) tried(pod *v1.Pod, t *tally) {
+func (h *Hub) tried(pod *v1.Pod, at time.Time, t *tally) {
 	key := reserve.KeyOf(string(pod.UID))
-	h.histories.tried(key, h.clock(), t)
+	h.histories.tried(key, at, t)
 	if h.waiting.find(pod.UID) == nil {
 		h.histories.forget(key)
 	}

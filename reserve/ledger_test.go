@@ -1070,9 +1070,6 @@ func TestReadsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAbsorb has the accounts and lists of a whole cluster, so that none is
-// in the processor's cache: one list again and again is no report that ever
-// comes. changed is a report in which one pod in thirty differs.
 // TestLandings: how long a pod flew is told once, since its reservation where there was
 // one: not of a pod that only the API told of, nor of one that flies again.
 func TestLandings(t *testing.T) {
@@ -1103,6 +1100,9 @@ func TestLandings(t *testing.T) {
 	}
 }
 
+// BenchmarkAbsorb has the accounts and lists of a whole cluster, so that none is
+// in the processor's cache: one list again and again is no report that ever
+// comes. changed is a report in which one pod in thirty differs.
 func BenchmarkAbsorb(b *testing.B) {
 	const pods = 30
 	for _, nodes := range []int{1, 5000} {

@@ -2,7 +2,7 @@
 // nodes and why one of them is grey, the pods that wait and why, what has happened to a pod,
 // and when pods were done under each profile.
 //
-//	shown, err := page.New(page.Config{Source: page.NewSource(hub, page.Options{})})
+//	shown, err := page.New(web.Config{Source: page.NewSource(hub, page.Options{})})
 //	server, err := endpoint.NewDebug(ctx, endpoint.Config{Addr: "127.0.0.1:9694", Handlers: shown.Handlers()})
 //	go shown.Run(ctx)
 //

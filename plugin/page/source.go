@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,5 +126,11 @@ func Node(n plugin.NodeState) web.Node {
 }
 
 func signalOf(signal string) web.Signal {
-	return cmp.Or(map[string]web.Signal{"fresh": web.Fresh, "stale": web.Stale}[signal], web.Missing)
+	switch signal {
+	case "fresh":
+		return web.Fresh
+	case "stale":
+		return web.Stale
+	}
+	return web.Missing
 }

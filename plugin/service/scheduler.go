@@ -89,7 +89,8 @@ func New(ctx context.Context, c Config) (*Scheduler, error) {
 	}
 	s := &Scheduler{hub: c.Hub, slots: slots.NewFactory(slots.Options{})}
 	if s.hub == nil {
-		s.hub = plugin.NewHub(plugin.HubOptions{})
+		// It has no leader election; its process may, for something else.
+		s.hub = plugin.NewHub(plugin.HubOptions{Leading: func() bool { return true }})
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.setup(c); err != nil {
