@@ -22,3 +22,6 @@ func (h *Hub) Histories() int {
 	defer h.histories.mu.Unlock()
 	return len(h.histories.byPod)
 }
+
+// Leading is what a Hub asks by default.
+var Leading = leading

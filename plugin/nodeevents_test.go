@@ -1,12 +1,17 @@
 package plugin_test
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -77,4 +82,39 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 		t.Errorf("told besides: %q", got)
 	default:
 	}
+}
+
+// leadsAlone is what a process says that has had no leader election yet.
+var leadsAlone = plugin.Leading()
+
+// TestLeading: who takes part in client-go's leader election leads once it is elected, who
+// does not, always.
+func TestLeading(t *testing.T) {
+	if !leadsAlone {
+		t.Error("does not lead, without an election")
+	}
+	client, began := fake.NewClientset(), make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: "default", Name: "scheduler"}, Client: client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: "me"},
+		},
+		LeaseDuration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: time.Second, Name: "kube-scheduler",
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { close(began) }, OnStoppedLeading: func() {}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plugin.Leading() {
+		t.Error("leads before it is elected")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); elector.Run(ctx) }()
+	<-began
+	if !plugin.Leading() {
+		t.Error("does not lead, though elected")
+	}
+	stop()
+	<-ended
 }
