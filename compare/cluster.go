@@ -72,11 +72,8 @@ func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args 
 		return r, err
 	}
 	defer func() {
-		// Also where the context has ended.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
-		defer cancel()
 		say("removing the namespace %s", Namespace)
-		err = errors.Join(err, f.leave(ctx))
+		err = errors.Join(err, f.leave(context.WithoutCancel(ctx))) // also where ctx has ended
 	}()
 	if err := f.prepare(ctx); err != nil {
 		return r, err
@@ -138,6 +135,8 @@ func (f *fleet) enter(ctx context.Context) error {
 
 // leave removes the namespace and waits until it is gone.
 func (f *fleet) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removal)
+	defer cancel()
 	for {
 		err := f.client.CoreV1().Namespaces().Delete(ctx, Namespace, metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
@@ -180,7 +179,7 @@ func (f *fleet) prepare(ctx context.Context) (err error) {
 	return f.startSender(ctx)
 }
 
-// open are the nodes that take pods without tolerations.
+// open are the nodes that take pods as spec makes them: Linux, without tolerations.
 func (f *fleet) open(ctx context.Context) (names []string, err error) {
 	nodes, err := f.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -188,7 +187,7 @@ func (f *fleet) open(ctx context.Context) (names []string, err error) {
 	}
 	for _, n := range nodes.Items {
 		closed := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
-		if !closed && !n.Spec.Unschedulable {
+		if !closed && !n.Spec.Unschedulable && n.Labels[corev1.LabelOSStable] == "linux" {
 			names = append(names, n.Name)
 		}
 	}
@@ -274,12 +273,12 @@ func (f *fleet) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
 		return r, err
 	}
 	defer a.close()
-	err = a.place(ctx)
-	if errors.Is(err, errPlacing) && ctx.Err() == nil {
-		return schedulers.Run{Void: err.Error()}, a.remove(ctx)
-	}
-	if err == nil {
+	if err = a.place(ctx); err == nil {
 		r, err = f.measure(ctx, a, t)
+	}
+	// An agent that is renewed meanwhile must not end a comparison of hours.
+	if (errors.Is(err, errPlacing) || errors.Is(err, ErrNoPower)) && ctx.Err() == nil {
+		r, err = schedulers.Run{Void: err.Error()}, nil
 	}
 	if err == nil {
 		err = a.remove(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 )
 
@@ -128,5 +129,28 @@ func TestHold(t *testing.T) {
 	_, err = c.hold(t.Context(), time.Now(), 0, func() map[string]float64 { return nil }, func(context.Context, replica) error { return immortal })
 	if !errors.Is(err, immortal) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Nodes of another system, closed ones and those with taints take no pods; one whose taint
+// only asks to be avoided does.
+func TestOpen(t *testing.T) {
+	node := func(name, system string, closed bool, effects ...corev1.TaintEffect) *corev1.Node {
+		n := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelOSStable: system}},
+			Spec:       corev1.NodeSpec{Unschedulable: closed},
+		}
+		for _, e := range effects {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "k", Effect: e})
+		}
+		return n
+	}
+	f := &fleet{client: fake.NewClientset(
+		node("worker", "linux", false), node("avoided", "linux", false, corev1.TaintEffectPreferNoSchedule), node("windows", "windows", false),
+		node("cordoned", "linux", true), node("control-plane", "linux", false, corev1.TaintEffectNoSchedule), node("lost", "linux", false, corev1.TaintEffectNoExecute),
+	)}
+	got, err := f.open(t.Context())
+	if diff := cmp.Diff([]string{"avoided", "worker"}, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 }
