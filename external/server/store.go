@@ -121,6 +121,8 @@ type Store interface {
 	//
 	// A Change of type wire.Bookmark has a Kind and a Version alone: all changes of the
 	// kind up to it have been told. With one of each kind but slots before synced, the
-	// version that was listed, clients of other replicas need not begin anew here.
+	// version that was listed, clients of other replicas need not begin anew here. Without,
+	// they do: changes may then have passed each other by, as those of namespaces that are
+	// each listed and watched by themselves, and carry the version of what was told before.
 	Follow(ctx context.Context, tell func(Change), synced func()) error
 }

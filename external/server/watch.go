@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ const (
 
 func newWatches(s *Server) (*watches, error) {
 	w := &watches{
-		server: s, hub: hub.New(hub.Config{}), byCaller: map[string]int{},
+		server: s, hub: hub.New(hub.Config{ID: rand.Uint32()}), byCaller: map[string]int{},
 		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spazio_testbed_watchers",
 			Help: "Connections of clients that watch.",

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -186,13 +187,19 @@ func (f *follower) run(ctx context.Context, synced func()) error {
 		}
 		f.slots(func(time.Time) bool { return true })
 		for _, kind := range []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings} {
-			if version := f.newest[kind]; f.informers[kind] != nil && version != "" {
-				f.tell(server.Change{Type: wire.Bookmark, Kind: kind, Version: version, At: f.store.Now()})
+			if f.inOrder(kind) {
+				f.tell(server.Change{Type: wire.Bookmark, Kind: kind, Version: cmp.Or(f.newest[kind], "1"), At: f.store.Now()})
 			}
 		}
 		f.live = true
 		synced()
 	}
+}
+
+// inOrder says whether a kind's changes come in the order of their versions: of a single
+// namespace they do, though its informer can't say up to which it has read.
+func (f *follower) inOrder(kind wire.Kind) bool {
+	return f.informers[kind] != nil || len(f.store.Namespaces) == 1
 }
 
 // round tells what is due, and returns how long there is nothing more to be told.

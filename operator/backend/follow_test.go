@@ -290,6 +290,30 @@ func TestFollowNamespaces(t *testing.T) {
 	}
 }
 
+// Of one namespace alone the newest version that was read is one up to which all was.
+func TestFollowNamespace(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	w.cache.mute = true
+	w.store.Namespaces = []string{"lab"}
+	for i := range 3 {
+		meta := metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprint("o", i), UID: types.UID(fmt.Sprint("u", i))}
+		w.jobs.Add(&v1alpha1.BatchJob{ObjectMeta: meta})
+	}
+	l := w.follow()
+	w.start()
+	w.eventually("it is synced", l.isSynced)
+	marks := map[wire.Kind]string{}
+	for _, c := range l.all() {
+		if c.Type == wire.Bookmark {
+			marks[c.Kind] = c.Version
+		}
+	}
+	want := map[wire.Kind]string{wire.Testbeds: "1", wire.Jobs: sourceVersion(w.jobs, "o2"), wire.Schedulings: "1"}
+	if diff := cmp.Diff(want, marks); diff != "" {
+		t.Errorf("bookmarks (-want +got):\n%s", diff)
+	}
+}
+
 // ordered: bookmarks of the kinds come before synced, versions of a kind don't fall.
 func ordered(t *testing.T, changes []server.Change, synced int) {
 	t.Helper()

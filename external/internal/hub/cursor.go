@@ -23,7 +23,7 @@ const lostSlots kindSet = 1 << 7
 
 // cursor is how far a subscription was told.
 type cursor struct {
-	filter   uint32  // hash of its Filter
+	filter   uint32  // Hub.scope of its Filter
 	kinds    kindSet // that it is about
 	versions [len(kinds)]uint64
 	marks    []mark // by object

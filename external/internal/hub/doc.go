@@ -10,6 +10,8 @@
 // times and so has another list: the newest version of each kind that was told. Versions of
 // slots do not compare, for each hub joins them of several sources that arrive as they
 // like; a cursor says by hash which Testbeds' slots were told, and what differs is told anew.
+// Where changes of a kind may come out of order, as those of namespaces that are followed
+// each by itself, the newest version says nothing to another hub, which takes no such cursor.
 //
 // The package knows no clock and starts nothing. A Hub is safe for concurrent use, a
 // Subscription is one goroutine's at a time.

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"encoding/binary"
 	"hash/fnv"
 	"io"
 	"slices"
@@ -41,12 +42,16 @@ func (f *Filter) matches(k *key) bool {
 	return ok
 }
 
-// hash tells filters apart but for their kinds: a cursor says for each of these alone.
-func (f *Filter) hash() uint32 {
-	h := fnv.New32a()
-	_, _ = io.WriteString(h, f.namespace) // a hash takes everything
+// scope tells the cursors apart that a filter can't take from each other, but for their
+// kinds: a cursor says for each of these alone.
+func (h *Hub) scope(f *Filter) uint32 {
+	hash := fnv.New32a()
+	_, _ = io.WriteString(hash, f.namespace) // a hash takes everything
 	for _, name := range f.names {
-		_, _ = io.WriteString(h, "\x00"+name) // no name has it
+		_, _ = io.WriteString(hash, "\x00"+name) // no name has it
 	}
-	return h.Sum32()
+	if h.apart {
+		_, _ = hash.Write(binary.BigEndian.AppendUint32([]byte{0xff}, h.config.ID)) // nor that
+	}
+	return hash.Sum32()
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"sync"
@@ -17,6 +18,8 @@ type Config struct {
 	// a job that has run often has ten kilobytes.
 	Tombstones     int
 	TombstoneBytes int
+	// ID tells hubs apart, where cursors of others are of no use; see Synced.
+	ID uint32
 }
 
 // Hub has the newest state of each object. Create it with New. It is safe for concurrent
@@ -28,6 +31,7 @@ type Hub struct {
 
 	mu      sync.Mutex
 	synced  bool
+	apart   bool   // changes may come out of order
 	seq     uint64 // of the latest change; 0 is before everything
 	entries map[key]*entry
 	all     entry // of the ring of entries, by seq: all.next is the first
@@ -56,7 +60,7 @@ type entry struct {
 // kindState is what is known of a kind.
 type kindState struct {
 	newest uint64 // version of all that was told
-	listed bool   // a bookmark said what was listed
+	listed bool   // a bookmark said so
 	// A cursor that is older than floor may have missed a deletion; while lost, any may.
 	floor uint64
 	lost  bool
@@ -73,7 +77,9 @@ func New(c Config) *Hub {
 	return h
 }
 
-// Synced says that all there is has been told: from now on there are subscriptions.
+// Synced says that all there is has been told: from now on there are subscriptions. Without
+// a bookmark of each kind but slots before it, changes may come out of order: a cursor of
+// another Hub may then have passed by what was told in order here, and is of no use.
 func (h *Hub) Synced() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +90,8 @@ func (h *Hub) Synced() {
 	close(h.ready)
 	for r := range h.kinds {
 		k := &h.kinds[r]
-		k.lost, k.floor = !k.listed, k.newest
+		k.floor = k.newest
+		h.apart = h.apart || r != slotsRank && !k.listed
 	}
 }
 
@@ -132,8 +139,10 @@ func (h *Hub) change(e *entry, u update) bool {
 	case gone:
 		// Of a deletion that was missed, a Store has no version but the object's.
 		u.version = max(u.version, e.version)
-	case u.version < e.version, u.version == e.version && u.slots == nil:
+	case u.version < e.version:
 		return false
+	case u.version == e.version && u.slots == nil && bytes.Equal(u.raw, e.raw):
+		return false // what comes out of order may have the version of what was told before it
 	}
 	e.late = h.synced && u.version <= h.kinds[u.key.rank].newest
 	h.advance(u)

@@ -56,12 +56,12 @@ func first(t *testing.T, h *hub.Hub, cursor string) (string, string) {
 // A hub that may have missed a deletion takes no cursor that is older than what it knows
 // to be after it.
 func TestUncertainCursor(t *testing.T) {
-	other := hub.New(hub.Config{})
+	other := hub.New(hub.Config{ID: 1})
 	other.Synced()
 	apply(t, other, jobChange(wire.Added, "a", "5"), jobChange(wire.Added, "b", "6"))
 	_, cursor := first(t, other, "")
 
-	listed := hub.New(hub.Config{}) // b was deleted at 7, and it listed at 8
+	listed := hub.New(hub.Config{ID: 2}) // b was deleted at 7, and it listed at 8
 	apply(t, listed, jobChange(wire.Added, "a", "5"))
 	listed.Synced()
 	if got, _ := first(t, listed, cursor); got != wire.Reset {
@@ -70,6 +70,11 @@ func TestUncertainCursor(t *testing.T) {
 	apply(t, listed, jobChange(wire.Added, "c", "9"))
 	if got, _ := first(t, listed, cursor); got != wire.Reset {
 		t.Errorf("%s by a cursor from before", got)
+	}
+	apply(t, other, jobChange(wire.Added, "d", "10"))
+	_, newer := first(t, other, "")
+	if got, _ := first(t, listed, newer); got != wire.Reset {
+		t.Errorf("%s by a cursor of another, which may have passed by what came in order here", got)
 	}
 	_, later := first(t, listed, "")
 	if got, _ := first(t, listed, later); got != wire.Bookmark {
@@ -131,12 +136,23 @@ func TestOutOfOrderIsTold(t *testing.T) {
 		{in("east", jobChange(wire.Deleted, "old", "7")), []string{"DELETED old"}},
 		{in("west", jobChange(wire.Modified, "a", "9")), []string{"MODIFIED a"}},
 		{in("west", jobChange(wire.Modified, "a", "4")), nil}, // older than what is known of it
+		{in("east", again(jobChange(wire.Modified, "late", "9"), "7")), []string{"MODIFIED late"}},
+		{in("east", again(jobChange(wire.Modified, "late", "9"), "7")), nil},
+		{in("east", again(jobChange(wire.Modified, "late", "9"), "8")), []string{"MODIFIED late"}},
 	} {
 		apply(t, h, step.change)
 		if diff := cmp.Diff(step.want, told()); diff != "" {
 			t.Errorf("after %s %s (-want +got):\n%s", step.change.Type, step.change.Name, diff)
 		}
 	}
+}
+
+// again is a change that carries the version of what was told before it, and had its own.
+func again(c hub.Change, own string) hub.Change {
+	job := c.Object.(wire.Job)
+	job.ResourceVersion = own
+	c.Object = job
+	return c
 }
 
 // Who begins with what changes from now on is told nothing of what was, and no less of what is.

@@ -35,7 +35,7 @@ const podStream = 3
 var streamKinds = [3]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}
 
 func newWorld(random *rand.Rand) *world {
-	w := &world{random: random, pods: map[string]string{}}
+	w := &world{random: random, version: 1, pods: map[string]string{}}
 	for i := range w.live {
 		w.live[i] = map[string]hub.Change{}
 	}
@@ -43,6 +43,8 @@ func newWorld(random *rand.Rand) *world {
 }
 
 const slotsOfBed = 6
+
+var namespaces = [2]string{"ns0", "ns1"}
 
 func (w *world) step() {
 	w.version += 1 + w.random.IntN(3)
@@ -59,7 +61,7 @@ func (w *world) step() {
 		names = 3
 	}
 	n := w.random.IntN(names)
-	name, namespace := fmt.Sprintf("o%d", n), fmt.Sprintf("ns%d", n%2)
+	name, namespace := fmt.Sprintf("o%d", n), namespaces[n%2]
 	if i == 0 {
 		name = fmt.Sprintf("bed%d", n)
 	}
@@ -95,17 +97,20 @@ func (w *world) step() {
 type replica struct {
 	w   *world
 	hub *hub.Hub
-	// bookmarks say which version was listed.
-	bookmarks bool
+	// apart is a replica that hears of each namespace at its own time, and doesn't know
+	// which version was listed.
+	apart bool
 
-	heard [4]int
-	beds  map[string]hub.Change
-	pods  map[string]hub.Change
+	heard  [4][2]int // of streams, and of namespaces if these are apart
+	newest [3]int    // version that was told of each stream
+	beds   map[string]hub.Change
+	pods   map[string]hub.Change
 }
 
 // newReplica lists what the world's streams have made up to now, each at its own time.
-func newReplica(t *testing.T, w *world, c hub.Config, bookmarks bool) *replica {
-	r := &replica{w: w, hub: hub.New(c), bookmarks: bookmarks, beds: map[string]hub.Change{}, pods: map[string]hub.Change{}}
+func newReplica(t *testing.T, w *world, c hub.Config, apart bool) *replica {
+	c.ID = w.random.Uint32()
+	r := &replica{w: w, hub: hub.New(c), apart: apart, beds: map[string]hub.Change{}, pods: map[string]hub.Change{}}
 	for i, kind := range streamKinds {
 		objects := map[string]hub.Change{}
 		for _, c := range w.streams[i] {
@@ -117,19 +122,21 @@ func newReplica(t *testing.T, w *world, c hub.Config, bookmarks bool) *replica {
 			c := objects[name]
 			c.Type = wire.Added
 			r.apply(t, c)
+			r.newest[i] = max(r.newest[i], number(c.Version))
 			if i == 0 {
 				r.beds[name] = c
 			}
 		}
-		if bookmarks && len(w.streams[i]) > 0 {
+		if !apart {
 			r.apply(t, hub.Change{Type: wire.Bookmark, Kind: kind, Version: strconv.Itoa(w.version)})
 		}
-		r.heard[i] = len(w.streams[i])
 	}
 	for _, p := range w.streams[podStream] {
 		r.pods[p.Name] = p
 	}
-	r.heard[podStream] = len(w.streams[podStream])
+	for i := range r.heard {
+		r.heard[i] = [2]int{len(w.streams[i]), len(w.streams[i])}
+	}
 	for name := range r.beds {
 		r.slots(t, wire.Added, name)
 	}
@@ -153,7 +160,7 @@ func (r *replica) slots(t *testing.T, op, name string) {
 
 // slotsOf joins a bed, which says how many slots there are, and pods, as heard so far.
 func slotsOf(bed hub.Change, pods map[string]hub.Change) wire.TestbedSlots {
-	version, _ := strconv.Atoi(bed.Version)
+	version := number(bed.Object.(wire.Testbed).ResourceVersion)
 	all := wire.TestbedSlots{
 		Meta:  wire.Meta{Name: bed.Name, Namespace: bed.Namespace, UID: bed.UID},
 		Slots: []wire.Slot{},
@@ -162,20 +169,43 @@ func slotsOf(bed hub.Change, pods map[string]hub.Change) wire.TestbedSlots {
 		id := fmt.Sprintf("%s/%d", bed.Name, i)
 		pod := pods[id]
 		all.Slots = append(all.Slots, wire.Slot{ID: id, Index: i, State: slot.Free, Pod: pod.UID})
-		heard, _ := strconv.Atoi(pod.Version)
-		version = max(version, heard)
+		version = max(version, number(pod.Version))
 	}
 	all.ResourceVersion = strconv.Itoa(version)
 	return all
 }
 
+// next is what comes next of a stream, of either namespace if these are apart.
+func (r *replica) next(stream int) (hub.Change, bool) {
+	all, places := r.w.streams[stream], &r.heard[stream]
+	if stream == podStream || !r.apart {
+		if places[0] == len(all) {
+			return hub.Change{}, false
+		}
+		places[0]++
+		return all[places[0]-1], true
+	}
+	first := r.w.random.IntN(2)
+	for _, i := range []int{first, 1 - first} {
+		for places[i] < len(all) {
+			c := all[places[i]]
+			if places[i]++; c.Namespace == namespaces[i] {
+				// What comes behind another's is told as of that version.
+				r.newest[stream] = max(r.newest[stream], number(c.Version))
+				c.Version = strconv.Itoa(r.newest[stream])
+				return c, true
+			}
+		}
+	}
+	return hub.Change{}, false
+}
+
 // hear takes in the next of a stream, if there is one.
 func (r *replica) hear(t *testing.T, stream int) bool {
-	if r.heard[stream] == len(r.w.streams[stream]) {
+	c, ok := r.next(stream)
+	if !ok {
 		return false
 	}
-	c := r.w.streams[stream][r.heard[stream]]
-	r.heard[stream]++
 	if stream == podStream {
 		r.pods[c.Name] = c
 		bed := c.Name[:len("bed0")]
@@ -276,10 +306,6 @@ func (c *client) read(t *testing.T) bool {
 			switch {
 			case e.Type == wire.Added && known:
 				fail("added, but known", next)
-			case e.Type == wire.Deleted && !known && !c.at.bookmarks:
-				// Of what was deleted before a replica listed, after the last that it
-				// listed, another tells the replica's clients.
-				continue
 			case e.Type != wire.Added && !known:
 				fail(e.Type+", but unknown", next)
 			case e.Type == wire.Deleted:
@@ -312,8 +338,10 @@ func (c *client) read(t *testing.T) bool {
 	return true
 }
 
-func version(o object) int {
-	v, _ := strconv.Atoi(o.meta.ResourceVersion)
+func version(o object) int { return number(o.meta.ResourceVersion) }
+
+func number(version string) int {
+	v, _ := strconv.Atoi(version)
 	return v
 }
 
@@ -353,15 +381,15 @@ func (c *client) check(t *testing.T) {
 // having been told nothing twice, backwards, or of what they did not know.
 func TestModel(t *testing.T) {
 	for name, c := range map[string]struct {
-		config    hub.Config
-		bookmarks bool
-		anew      bool // replicas are started again
-		resets    bool // are due, of clients that don't watch slots
+		config hub.Config
+		apart  bool // namespaces are
+		anew   bool // replicas are started again
+		resets bool // are due, of clients that don't watch slots
 	}{
-		"Ample":       {bookmarks: true},
-		"Forgetful":   {config: hub.Config{Tombstones: 3}, bookmarks: true, resets: true},
-		"Restarted":   {bookmarks: true, anew: true, resets: true},
-		"NoBookmarks": {anew: true, resets: true},
+		"Ample":     {},
+		"Forgetful": {config: hub.Config{Tombstones: 3}, resets: true},
+		"Restarted": {anew: true, resets: true},
+		"Apart":     {apart: true, anew: true, resets: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -372,7 +400,7 @@ func TestModel(t *testing.T) {
 					w.step()
 				}
 			}
-			replicas := []*replica{newReplica(t, w, c.config, c.bookmarks), newReplica(t, w, c.config, c.bookmarks)}
+			replicas := []*replica{newReplica(t, w, c.config, c.apart), newReplica(t, w, c.config, c.apart)}
 			clients := []*client{
 				{of: []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings}, slow: 2},
 				{of: []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings}, slow: 200},
@@ -418,7 +446,7 @@ func TestModel(t *testing.T) {
 					}
 					if i := random.IntN(2); c.anew && random.IntN(200) == 0 {
 						old := replicas[i]
-						replicas[i] = newReplica(t, w, c.config, c.bookmarks)
+						replicas[i] = newReplica(t, w, c.config, c.apart)
 						for _, client := range clients {
 							if client.at == old {
 								client.connect(t, replicas[random.IntN(2)])

@@ -88,7 +88,7 @@ func (h *Hub) SubscribeNow(f Filter, wake func()) (*Subscription, error) {
 func (h *Hub) Cursor(f Filter) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := cursor{filter: f.hash(), kinds: f.kinds &^ (1 << slotsRank)}
+	c := cursor{filter: h.scope(&f), kinds: f.kinds &^ (1 << slotsRank)}
 	for r := range kinds {
 		if c.kinds.has(r) {
 			c.versions[r] = h.kinds[r].newest
@@ -109,7 +109,7 @@ func (s *Subscription) begin(reason string) {
 	*s = Subscription{
 		hub: s.hub, filter: s.filter, wake: s.wake,
 		reset: reason, unseen: s.filter.kinds, snapshotting: true,
-		told: cursor{filter: s.filter.hash()}, marks: map[key]mark{},
+		told: cursor{filter: s.hub.scope(&s.filter)}, marks: map[key]mark{},
 	}
 }
 
@@ -119,6 +119,8 @@ func (s *Subscription) resume(from string) string {
 	switch {
 	case err != nil:
 		return "malformed cursor"
+	case c.filter != s.told.filter && s.hub.apart:
+		return "the cursor is of another replica, another namespace or other names"
 	case c.filter != s.told.filter:
 		return "the cursor is of another namespace or other names"
 	case c.kinds&lostSlots != 0 && s.filter.kinds.has(slotsRank):
