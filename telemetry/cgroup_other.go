@@ -2,9 +2,26 @@
 
 package telemetry
 
-import "context"
+import (
+	"context"
+	"os"
+)
 
 const inotifySupported = false
 
 // Run returns ErrUnsupported.
 func (p *CgroupPods) Run(context.Context, func(PodEvent)) error { return ErrUnsupported }
+
+// directoriesIn lists the directories in dir, sorted.
+func directoriesIn(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// stampOf knows of no stamp.
+func stampOf(string) (directoryStamp, bool) { return directoryStamp{}, false }

@@ -2,10 +2,13 @@ package telemetry
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -152,12 +155,41 @@ func subdirectories(dir string) []string {
 	if ok, parent := isDirectory(dir); !ok || !parent {
 		return nil
 	}
-	entries, _ := os.ReadDir(dir)
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() {
-			names = append(names, e.Name())
+	names, _ := directoriesIn(dir)
+	return names
+}
+
+// directoriesIn lists the directories in dir, sorted. Package os would make an object of each of
+// a cgroup's dozens of files.
+func directoriesIn(dir string) (names []string, err error) {
+	fd, err := retry(func() (int, error) { return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var buf [4 << 10]byte
+	for {
+		n, err := retry(func() (int, error) { return unix.Getdents(fd, buf[:]) })
+		if err != nil || n == 0 {
+			slices.Sort(names)
+			return names, err
+		}
+		const length, kind, text = unsafe.Offsetof(unix.Dirent{}.Reclen), unsafe.Offsetof(unix.Dirent{}.Type), unsafe.Offsetof(unix.Dirent{}.Name)
+		for entries := buf[:n]; len(entries) > 0; {
+			size := binary.NativeEndian.Uint16(entries[length:])
+			name, _, _ := bytes.Cut(entries[text:size], []byte{0})
+			if entries[kind] == unix.DT_DIR && name[0] != '.' {
+				names = append(names, string(name))
+			}
+			entries = entries[size:]
 		}
 	}
-	return names
+}
+
+// stampOf says whether what is in a directory may have changed since it had another
+// stamp: its number of directories or, where file systems don't count these, the time.
+func stampOf(dir string) (s directoryStamp, known bool) {
+	var stat unix.Stat_t
+	_, err := retry(func() (int, error) { return 0, unix.Stat(dir, &stat) })
+	return directoryStamp{uint64(stat.Nlink), stat.Mtim.Nano()}, err == nil
 }

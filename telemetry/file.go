@@ -9,10 +9,9 @@ import (
 // A file is one of the kernel's text files, kept open and read from its start
 // each time: reopening would cost more than the read.
 type file struct {
-	path string
-	f    *os.File
-	fd   uintptr // of f: asking f each time would be a system call
-	buf  []byte
+	path       string
+	descriptor descriptor
+	buf        []byte
 }
 
 // maxFile bounds what one file may hold; the largest, /proc/stat of a machine
@@ -24,15 +23,13 @@ func newFile(path string, size int) *file { return &file{path: path, buf: make([
 // read returns the whole text, valid until the next read. After an error the
 // file is opened anew the next time.
 func (f *file) read() ([]byte, error) {
-	if f.f == nil {
-		opened, err := os.Open(f.path)
-		if err != nil {
+	if !f.descriptor.isOpen {
+		if err := f.descriptor.open(f.path); err != nil {
 			return nil, reason(err)
 		}
-		f.f, f.fd = opened, opened.Fd()
 	}
 	for {
-		n, err := readAll(f.f, f.fd, f.buf)
+		n, err := f.descriptor.read(f.buf)
 		switch {
 		case err != nil:
 			f.close()
@@ -59,12 +56,7 @@ func readAs[T any](channel string, f *file, parse func([]byte) (T, error)) (T, e
 	return zero, &ChannelError{channel, f.path, err}
 }
 
-func (f *file) close() {
-	if f.f != nil {
-		f.f.Close()
-		f.f = nil
-	}
-}
+func (f *file) close() { f.descriptor.close() }
 
 // reason strips the path from an error: ChannelError names it already.
 func reason(err error) error {

@@ -4,7 +4,6 @@ package telemetry
 
 import (
 	"os"
-	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,16 +13,37 @@ import (
 // line at most, so that a shorter read was the last.
 const shortRead = 2 << 10
 
-// readAll reads a file of the kernel's, whose descriptor is fd, from its start and
-// stops at the end of the
-// file or of buf. It does not tell Go's scheduler, which would wake its monitor
-// thread at the first system call after a pause, and hand the processor over as
-// the call takes more than 20 µs: at 10 Hz that cost more than the reads. They
-// are of memory, and end.
-func readAll(f *os.File, fd uintptr, buf []byte) (n int, err error) {
-	defer runtime.KeepAlive(f)
+// descriptor is a file of the kernel's. Package os has each that it opens watched by
+// its poller, where the file can be: five system calls more.
+type descriptor struct {
+	fd     int
+	isOpen bool
+}
+
+// open opens the file at path; the error is an *os.PathError.
+func (d *descriptor) open(path string) error {
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	d.fd, d.isOpen = fd, true
+	return nil
+}
+
+func (d *descriptor) close() {
+	if d.isOpen {
+		_ = unix.Close(d.fd)
+		d.isOpen = false
+	}
+}
+
+// read reads from the file's start and stops at its end or that of buf. It does not
+// tell Go's scheduler, which would wake its monitor thread at the first system call
+// after a pause, and hand the processor over as the call takes more than 20 µs: at
+// 10 Hz that cost more than the reads. They are of memory, and end.
+func (d *descriptor) read(buf []byte) (n int, err error) {
 	for n < len(buf) {
-		got, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, fd, uintptr(unsafe.Pointer(&buf[n])), uintptr(len(buf)-n), uintptr(n), 0, 0)
+		got, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(d.fd), uintptr(unsafe.Pointer(&buf[n])), uintptr(len(buf)-n), uintptr(n), 0, 0)
 		switch {
 		case errno == unix.EINTR:
 			continue

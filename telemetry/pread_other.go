@@ -8,9 +8,32 @@ import (
 	"os"
 )
 
-// readAll reads a file from its start and stops at the end of the file or of buf.
-func readAll(f *os.File, _ uintptr, buf []byte) (int, error) {
-	n, err := f.ReadAt(buf, 0)
+// descriptor is a file of the kernel's.
+type descriptor struct {
+	f      *os.File
+	isOpen bool
+}
+
+// open opens the file at path; the error is an *os.PathError.
+func (d *descriptor) open(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	d.f, d.isOpen = f, true
+	return nil
+}
+
+func (d *descriptor) close() {
+	if d.isOpen {
+		_ = d.f.Close()
+		d.isOpen = false
+	}
+}
+
+// read reads from the file's start and stops at its end or that of buf.
+func (d *descriptor) read(buf []byte) (int, error) {
+	n, err := d.f.ReadAt(buf, 0)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}

@@ -156,8 +156,7 @@ func (u *PodUsage) Observe(at time.Time, pods []Pod) {
 		}
 		if i < len(u.pods) && u.pods[i].uid == pod.UID {
 			if p := u.pods[i]; p.told != pod {
-				p.told, p.toldGone, p.changed = pod, false, true
-				u.wake(at)
+				u.observeChange(p, pod, at)
 			}
 			i++
 			continue
@@ -172,6 +171,17 @@ func (u *PodUsage) Observe(at time.Time, pods []Pod) {
 	for ; i < len(u.pods); i++ {
 		u.observeGone(u.pods[i], at)
 	}
+}
+
+func (u *PodUsage) observeChange(p *usagePod, now Pod, at time.Time) {
+	starts := p.told.UID != "" && p.told.State == PodPending && now.State == PodRunning && !p.ended
+	p.told, p.toldGone = now, false
+	if starts {
+		p.started = true
+		return
+	}
+	p.changed = true
+	u.wake(at)
 }
 
 func (u *PodUsage) observeGone(p *usagePod, at time.Time) {
@@ -256,7 +266,7 @@ func (u *PodUsage) collect(at time.Time) {
 		if len(u.due) == maxUsageReads {
 			return
 		}
-		if p.changed {
+		if p.changed || p.started && !p.next.After(at) {
 			u.listContainers(p, at)
 		}
 		if !p.next.After(at) {
@@ -342,7 +352,7 @@ func (u *PodUsage) rescan(at time.Time) {
 		}
 	}
 	for _, p := range u.pods {
-		p.changed = true
+		p.changed = p.changed || u.mayHaveChanged(p)
 	}
 	u.listed = true
 	u.wakeAt = at

@@ -26,10 +26,15 @@ type usageGroup struct {
 	largest, current uint64
 }
 
+// directoryStamp changes with what is in a directory.
+type directoryStamp struct {
+	links    uint64
+	modified int64
+}
+
 // usageHandle is an open file, or one that the kernel does not have.
 type usageHandle struct {
-	f       *os.File
-	fd      uintptr
+	descriptor
 	missing bool
 }
 
@@ -46,19 +51,17 @@ func (b *usageBuffer) read(g *usageGroup, which int) ([]byte, error) {
 	if file.name == "" || h.missing {
 		return nil, nil
 	}
-	if h.f == nil {
-		opened, err := os.Open(filepath.Join(file.top, g.rel, file.name))
-		if err != nil {
+	if !h.isOpen {
+		if err := h.open(filepath.Join(file.top, g.rel, file.name)); err != nil {
 			if errors.Is(err, fs.ErrNotExist) && !file.needed {
 				h.missing = true
 				return nil, nil
 			}
 			return nil, err
 		}
-		h.f, h.fd = opened, opened.Fd()
 	}
 	for {
-		n, err := readAll(h.f, h.fd, b.text)
+		n, err := h.read(b.text)
 		switch {
 		case lacksPressure(err) && !file.needed: // psi=0 on older kernels
 			h.close()
@@ -76,17 +79,21 @@ func (b *usageBuffer) read(g *usageGroup, which int) ([]byte, error) {
 	}
 }
 
-func (h *usageHandle) close() {
-	if h.f != nil {
-		h.f.Close()
-		h.f = nil
-	}
-}
-
 func (g *usageGroup) close() {
 	for i := range g.files {
 		g.files[i].close()
 	}
+}
+
+// first returns what the file at path begins with, valid until the next read.
+func (b *usageBuffer) first(path string) ([]byte, error) {
+	var d descriptor
+	if err := d.open(path); err != nil {
+		return nil, err
+	}
+	defer d.close()
+	n, err := d.read(b.text)
+	return b.text[:n], err
 }
 
 // parse reads a file and makes a value of its text; ok is false where there is none.

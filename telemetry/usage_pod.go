@@ -19,9 +19,13 @@ type usagePod struct {
 	next   time.Time
 	// told is what the pod source said last, toldGone that it no longer knows the
 	// pod; changed, that containers may have come or gone since they were listed.
-	told       Pod
-	toldGone   bool
-	changed    bool
+	told     Pod
+	toldGone bool
+	changed  bool
+	// started: its first container has started, which the next reading is soon enough
+	// to look for. stamp is the directory's when containers were listed.
+	started    bool
+	stamp      directoryStamp
 	containers []*usageContainer // by name
 	// ended: the last container has gone. endTold: a reading has said so.
 	ended, endTold bool
@@ -110,9 +114,10 @@ func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
 // and the last one the last: but CRI-O's pods have no sandbox, so that between two
 // containers there is none.
 func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
-	p.changed = false
+	p.changed, p.started = false, false
 	dir := filepath.Join(u.buffer.layout.top, p.group.rel)
-	entries, err := os.ReadDir(dir)
+	p.stamp, _ = stampOf(dir)
+	names, err := directoriesIn(dir)
 	if err != nil {
 		p.gone, p.next = true, at
 		return
@@ -120,7 +125,7 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 	before, crio := len(p.containers), false
 	p.containers = slices.DeleteFunc(p.containers, func(c *usageContainer) bool {
 		crio = crio || isCRIO(c.name)
-		there := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == c.name })
+		there := slices.Contains(names, c.name)
 		if !there {
 			c.group.close()
 		}
@@ -133,11 +138,11 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 	if !p.ended && p.toldGone && len(p.containers) == 0 {
 		p.next, p.ended = at, true
 	}
-	for _, e := range entries {
-		known := slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return c.name == e.Name() })
-		if e.IsDir() && isContainer(e.Name()) && !known {
+	for _, name := range names {
+		known := slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return c.name == name })
+		if isContainer(name) && !known {
 			p.containers = append(p.containers, &usageContainer{
-				name: e.Name(), id: containerID(e.Name()), group: usageGroup{rel: filepath.Join(p.group.rel, e.Name())},
+				name: name, id: containerID(name), group: usageGroup{rel: filepath.Join(p.group.rel, name)},
 			})
 			if p.ended { // a new sandbox: what was taken so far has been told
 				p.ended, p.older, p.next = false, true, at
@@ -145,6 +150,13 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 		}
 	}
 	u.choose(p)
+}
+
+// mayHaveChanged says whether containers may have come or gone since they were listed, or
+// one was not known for what it is.
+func (u *PodUsage) mayHaveChanged(p *usagePod) bool {
+	stamp, known := stampOf(filepath.Join(u.buffer.layout.top, p.group.rel))
+	return !known || stamp != p.stamp || slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return c.kind == unknownKind })
 }
 
 // choose says which containers are read: all but the sandbox where there are two or
@@ -166,14 +178,15 @@ func (u *PodUsage) choose(p *usagePod) {
 
 // kindOf looks at the first process of a container.
 func (u *PodUsage) kindOf(c *usageContainer) usageKind {
-	text, err := os.ReadFile(filepath.Join(u.buffer.layout.top, c.group.rel, "cgroup.procs"))
-	pid, _, ok := bytes.Cut(text, []byte("\n"))
+	text, err := u.buffer.first(filepath.Join(u.buffer.layout.top, c.group.rel, "cgroup.procs"))
+	line, _, ok := bytes.Cut(text, []byte("\n"))
 	if err != nil || !ok {
 		return unknownKind
 	}
-	comm, err := os.ReadFile(filepath.Join(u.config.ProcRoot, string(pid), "comm"))
+	pid := string(line)
+	comm, err := u.buffer.first(filepath.Join(u.config.ProcRoot, pid, "comm"))
 	switch name := string(bytes.TrimSpace(comm)); {
-	case os.IsPermission(err) || string(pid) == "0":
+	case os.IsPermission(err) || pid == "0":
 		return hiddenKind
 	case err != nil || isRuntime(name):
 		return unknownKind // it ended, or is to become the container's
