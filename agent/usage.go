@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"hash/fnv"
 	"math"
 	"slices"
 	"time"
@@ -87,7 +88,8 @@ const (
 type UsageLogConfig struct {
 	Node        string
 	Incarnation uint64
-	// Every is the length of a window, but for a pod's first four; default one minute.
+	// Every is the length of a window, but for a pod's first four and the one that
+	// follows these, which lasts from half to one and a half of it; default one minute.
 	Every time.Duration
 	// Gap is the least time from one batch to the next; default 1 s.
 	Gap time.Duration
@@ -124,8 +126,10 @@ func (c UsageLogConfig) withDefaults() UsageLogConfig {
 
 // UsageLog turns readings of pods into windows for one profiler. A window is a minute
 // long, but a pod's first four are as long as it takes to the first four readings, by
-// which most have all their memory, and its last one goes at once. One batch is under way at a time; until it is
-// acknowledged the windows of each pod that follow grow together, for they are sums:
+// which most have all their memory, and its last one goes at once. The minutes of all
+// pods end together, so that a node whose pods stay is heard once a minute; when in the
+// minute that is differs from node to node. One batch is under way at a time; until it
+// is acknowledged the windows of each pod that follow grow together, for they are sums:
 // what is kept is bounded by the pods and not by the time.
 //
 // It reads no clock. It is for one goroutine.
@@ -135,6 +139,7 @@ type UsageLog struct {
 	sequence uint64
 	sent     *UsageBatch // until it is acknowledged
 	next     time.Time   // no batch before
+	turn     time.Time   // when the windows of all pods are due; zero before the first Take
 	dropped  UsageDropped
 }
 
@@ -180,6 +185,24 @@ func (l *UsageLog) Take(at time.Time, readings []PodReading) {
 	for i := range readings {
 		l.take(at, &readings[i])
 	}
+	if l.turn.IsZero() {
+		l.turn = at.Add(l.phase())
+	}
+	if at.Before(l.turn) {
+		return
+	}
+	l.turn = l.turn.Add((at.Sub(l.turn)/l.config.Every + 1) * l.config.Every)
+	for _, p := range l.entries {
+		p.due = p.due || p.window.Span >= l.config.Every/2
+	}
+}
+
+// phase is when the node's first minute ends: agents that start together don't send
+// together.
+func (l *UsageLog) phase() time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(l.config.Node))
+	return time.Duration(h.Sum64() % uint64(l.config.Every))
 }
 
 func (l *UsageLog) take(at time.Time, r *PodReading) {
@@ -211,7 +234,7 @@ func (l *UsageLog) take(at time.Time, r *PodReading) {
 	if r.Ended && p.window.Span == 0 {
 		delete(l.entries, key)
 	}
-	p.due = p.due || p.readings <= earlyReadings || r.Ended || at.Sub(p.began) >= l.config.Every
+	p.due = p.due || p.readings <= earlyReadings || r.Ended
 }
 
 // add begins the log of a pod: with nothing taken, at its beginning.

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -118,25 +119,68 @@ func TestUsageWindows(t *testing.T) {
 		t.Errorf("fourth %+v", b)
 	}
 	l.Acknowledge(5, 3)
-	for s := 20.; s <= 60; s += 10 {
-		take(s, later)
-		if b, ok := l.Batch(at(s)); ok {
-			t.Errorf("%v s: %+v", s, b)
-		}
-	}
-	later.CPU = 8 * second
-	take(70, later)
-	if b := batch(t, l, at(70)); b.Windows[0].Span != 60*second || b.Windows[0].CPU != 1 || b.Windows[0].OOMKills != 0 {
-		t.Errorf("after a minute %+v", b)
-	}
-	l.Acknowledge(5, 4)
 	later.CPU, later.Ended = 9*second, true
-	take(70.3, later)
-	if _, ok := l.Batch(at(70.3)); ok {
+	take(10.3, later)
+	if _, ok := l.Batch(at(10.3)); ok {
 		t.Error("two batches within a second")
 	}
-	if b := batch(t, l, at(71)); !b.Windows[0].Ended || b.Windows[0].CPU != 1 || b.Windows[0].Span != 300*time.Millisecond {
+	if b := batch(t, l, at(11)); !b.Windows[0].Ended || b.Windows[0].CPU != 2 || b.Windows[0].Span != 300*time.Millisecond {
 		t.Errorf("at the end %+v", b)
+	}
+}
+
+// TestUsageMinutes: whenever its pods are read, a node sends one batch a minute with a
+// window of each, and another node sends its at another second.
+func TestUsageMinutes(t *testing.T) {
+	const pods, minutes = 7, 10
+	seconds := map[int]bool{}
+	for node := range 60 {
+		l := usageLog(t, agent.UsageLogConfig{Node: fmt.Sprintf("node-%d", node)})
+		var sent []int // seconds
+		spans := map[reserve.PodKey][]time.Duration{}
+		for s := range minutes * 60 {
+			at := start.Add(time.Duration(s) * second)
+			var readings []agent.PodReading
+			for pod := range pods {
+				// As PodUsage reads them: at 1, 2, 5 s and every ten.
+				if age := s - pod; age == 1 || age == 2 || age == 5 || age > 0 && age%10 == 0 {
+					readings = append(readings, agent.PodReading{Pod: reserve.PodKey(pod), Age: time.Duration(age) * second})
+				}
+			}
+			l.Take(at, readings)
+			if b, ok := l.Batch(at); ok {
+				l.Acknowledge(b.Incarnation, b.Sequence)
+				if s > 20 {
+					sent = append(sent, s)
+				}
+				for _, w := range b.Windows {
+					spans[w.Pod] = append(spans[w.Pod], w.Span)
+				}
+			}
+		}
+		seconds[sent[0]%60] = true
+		for i, s := range sent {
+			if s != sent[0]+60*i {
+				t.Fatalf("node %d sent at the seconds %v", node, sent)
+			}
+		}
+		if len(sent) < minutes-2 {
+			t.Errorf("node %d sent %d times in %d minutes", node, len(sent), minutes)
+		}
+		for pod, all := range spans {
+			if len(all) < 3+len(sent) || all[4] < 30*second || all[4] >= 90*second {
+				t.Errorf("node %d, pod %d: windows %v", node, pod, all)
+			}
+			for _, span := range all[5:] {
+				if span != 60*second {
+					t.Errorf("node %d, pod %d: windows %v", node, pod, all)
+					break
+				}
+			}
+		}
+	}
+	if len(seconds) < 25 {
+		t.Errorf("60 nodes send at %d seconds of the minute", len(seconds))
 	}
 }
 

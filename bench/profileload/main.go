@@ -5,9 +5,9 @@
 //
 //	go run ./bench/profileload
 //
-// Each node has a connection and a log of its own (agent.UsageLog): a reading of each
-// pod every ten seconds, a window a minute. While the workloads are published for the
-// first time, the profiler writes as often as it may, and that is in what is measured.
+// Each node sends by itself what spazio-agent does (publish.Usages): a reading of each pod
+// every ten seconds, a window a minute. While the workloads are published for the first
+// time, the profiler writes as often as it may, and that is in what is measured.
 // CPU time is that of the process by the operating system's account.
 package main
 
@@ -30,10 +30,10 @@ const gcPercent = 400
 
 // config of one measurement.
 type config struct {
-	profiler                            string
-	nodes, pods, workloads, connections int
-	warmUp, duration                    time.Duration
-	arguments                           []string
+	profiler               string
+	nodes, pods, workloads int
+	warmUp, duration       time.Duration
+	arguments              []string
 }
 
 func command() *cobra.Command {
@@ -57,7 +57,6 @@ func command() *cobra.Command {
 	f.IntVar(&c.nodes, "nodes", 5000, "nodes")
 	f.IntVar(&c.pods, "pods", 150_000, "pods on them")
 	f.IntVar(&c.workloads, "workloads", 10_000, "workloads of the pods")
-	f.IntVar(&c.connections, "connections", 0, "connections that the nodes share (default one each)")
 	f.DurationVar(&c.warmUp, "warm-up", 90*time.Second, "time before measuring")
 	f.DurationVar(&c.duration, "duration", 2*time.Minute, "time measured")
 	f.StringSliceVar(&c.arguments, "argument", nil, "argument of spazio-profiler; repeatable")
@@ -65,9 +64,6 @@ func command() *cobra.Command {
 }
 
 func (c *config) validate() error {
-	if c.connections == 0 {
-		c.connections = c.nodes
-	}
 	switch {
 	case c.nodes < 1:
 		return fmt.Errorf("--nodes: %d is not positive", c.nodes)
@@ -75,8 +71,6 @@ func (c *config) validate() error {
 		return fmt.Errorf("--pods: %d is less than one a node", c.pods)
 	case c.workloads < 1 || c.workloads > c.pods:
 		return fmt.Errorf("--workloads: %d is not from 1 to the pods", c.workloads)
-	case c.connections < 1 || c.connections > c.nodes:
-		return fmt.Errorf("--connections: %d is not from 1 to the nodes", c.connections)
 	case c.warmUp < 0:
 		return fmt.Errorf("--warm-up: %v is negative", c.warmUp)
 	case c.duration <= 0:
@@ -98,7 +92,7 @@ type result struct {
 }
 
 func (r result) write(w io.Writer) {
-	fmt.Fprintf(w, "%d nodes, %d pods, %d workloads, over %d connections for %.0f s\n", r.config.nodes, r.config.pods, r.config.workloads, r.config.connections, r.seconds)
+	fmt.Fprintf(w, "%d nodes, %d pods, %d workloads for %.0f s\n", r.config.nodes, r.config.pods, r.config.workloads, r.seconds)
 	fmt.Fprintf(w, "batches           %.0f/s with %.0f windows/s accepted, %.0f others in all\n", r.batches, r.windows, r.refused)
 	fmt.Fprintf(w, "writes            %.1f/s, %.1f of them checkpoints\n", r.writes, r.saves)
 	fmt.Fprintf(w, "profiler          %.3f cores, %.1f MiB resident, %.1f at most, %.1f MiB of heap and %.1f of stacks in use; %.0f workloads, %.0f pods\n", r.cores, r.resident, r.peak, r.heap, r.stacks, r.workloads, r.pods)

@@ -20,7 +20,7 @@ func TestMeasure(t *testing.T) {
 	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
 		t.Fatalf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, part := range []string{`20 nodes, 100 pods, 10 workloads, over 20 connections for 5 s`, `, 0 others in all`, `profiler +0\.\d+ cores, \d\d.*; 10 workloads, 100 pods`} {
+	for _, part := range []string{`20 nodes, 100 pods, 10 workloads for 5 s`, `, 0 others in all`, `profiler +0\.\d+ cores, \d\d.*; 10 workloads, 100 pods`} {
 		if !regexp.MustCompile(part).MatchString(stdout.String()) {
 			t.Errorf("no %q in\n%s", part, &stdout)
 		}
@@ -29,7 +29,7 @@ func TestMeasure(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	for _, args := range [][]string{
-		{"--nodes", "0"}, {"--pods", "1"}, {"--workloads", "0"}, {"--connections", "6000"}, {"--duration", "0s"}, {"--warm-up", "-1s"}, {"--nonsense"}, {"word"},
+		{"--nodes", "0"}, {"--pods", "1"}, {"--workloads", "0"}, {"--duration", "0s"}, {"--warm-up", "-1s"}, {"--nonsense"}, {"word"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.Usage || stderr.Len() == 0 || stdout.Len() > 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,24 +41,16 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 		return r, err
 	}
 	defer p.stop()
-	f, closeAll, err := newFleet(c, p.grpc)
-	if err != nil {
-		return r, err
-	}
-	defer closeAll()
 	fmt.Fprintln(progress, "listing pods")
 	if err := p.wait(ctx, "spazio_profiler_pods", float64(c.pods)); err != nil {
 		return r, err
 	}
-	ended := make(chan struct{})
+	ended := make(chan error, 1)
 	loading, stop := context.WithCancel(ctx)
-	go func() {
-		defer close(ended)
-		f.run(loading)
-	}()
+	go func() { ended <- (&fleet{config: c, target: p.grpc}).run(loading) }()
 	defer func() {
 		stop()
-		<-ended
+		err = errors.Join(err, <-ended)
 	}()
 	fmt.Fprintf(progress, "warming up for %v\n", c.warmUp)
 	if err := program.Sleep(ctx, c.warmUp); err != nil {
@@ -68,7 +61,7 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 		return r, err
 	}
 	for left := c.duration; left > 0; left -= progressEvery {
-		fmt.Fprintf(progress, "measuring for %v more, %d streams\n", left, f.streams.Load())
+		fmt.Fprintf(progress, "measuring for %v more\n", left)
 		if err := program.Sleep(ctx, min(left, progressEvery)); err != nil {
 			return r, err
 		}
@@ -76,9 +69,6 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 	after, err := p.use(ctx, server)
 	if err != nil {
 		return r, err
-	}
-	if n := f.failed.Load(); n > 0 {
-		fmt.Fprintf(progress, "%d streams ended and came again\n", n)
 	}
 	return results(c, before, after), nil
 }

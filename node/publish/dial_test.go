@@ -45,7 +45,7 @@ func TestTokenIsReadForEachStream(t *testing.T) {
 		}
 	}
 	write("first")
-	usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Transport: transport.Config{CAFile: tls.CAFile}, TokenFile: file})
+	usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Transport: transport.Config{CAFile: tls.CAFile}, TokenFile: file}).read(1)
 	waitFor(t, "the first token", func() bool { return receive(t, shown) == "Bearer first" })
 	write("second")
 	waitFor(t, "the second token", func() bool { return receive(t, shown) == "Bearer second" })
@@ -62,7 +62,7 @@ func TestWhatAgentsCallThemselves(t *testing.T) {
 		return status.Error(codes.Unavailable, "enough")
 	}
 	p.start()
-	usages(t, publish.UsagesConfig{Targets: []string{p.addr}})
+	usages(t, publish.UsagesConfig{Targets: []string{p.addr}}).read(1)
 	name := receive(t, shown)
 	if product, _, _ := strings.Cut(name, " "); product != "spazio-agent/"+build.Version() {
 		t.Errorf("an agent calls itself %q", name)

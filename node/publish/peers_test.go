@@ -3,12 +3,14 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
@@ -39,6 +41,8 @@ type peer struct {
 	refuse func(*spaziov1.UsageBatch) error
 	// report, if set, is what is done with a stream of windows instead.
 	report func(spaziov1.UsageService_ReportServer) error
+	// connections, if set, gets true for each connection that begins, and false at its end.
+	connections chan bool
 	// tls is the server's identity; the zero value is plaintext.
 	tls transport.Config
 }
@@ -64,7 +68,7 @@ func (p *peer) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.server = grpc.NewServer(options...)
+	p.server = grpc.NewServer(append(options, grpc.StatsHandler(connected(p.connections)))...)
 	p.ended = make(chan error, 1)
 	spaziov1.RegisterSignalServiceServer(p.server, p)
 	spaziov1.RegisterModelServiceServer(p.server, p)
@@ -119,6 +123,9 @@ func (p *peer) Report(stream spaziov1.UsageService_ReportServer) error {
 	}
 	for {
 		b, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -132,6 +139,21 @@ func (p *peer) Report(stream spaziov1.UsageService_ReportServer) error {
 			return err
 		}
 	}
+}
+
+// connected is a stats.Handler that tells of connections.
+type connected chan bool
+
+func (connected) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (connected) HandleRPC(context.Context, stats.RPCStats)                         {}
+func (connected) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (c connected) HandleConn(_ context.Context, s stats.ConnStats) {
+	if c == nil {
+		return
+	}
+	_, begins := s.(*stats.ConnBegin)
+	c <- begins
 }
 
 // receive waits for one value.

@@ -34,6 +34,9 @@ type UsagesConfig struct {
 	TokenFile string
 	// Backoff is the wait between attempts to reach one target.
 	Backoff Backoff
+	// Linger is how long a connection is kept on which there is nothing to send,
+	// default 5 s, and 0 for that.
+	Linger time.Duration
 	// Registerer gets the metrics; nil registers none.
 	Registerer prometheus.Registerer
 	// Logger gets one line per profiler that is lost or refuses; nil logs nothing.
@@ -47,17 +50,27 @@ func (c UsagesConfig) Validate() error {
 			return &FieldError{Field: "Targets", Value: target, Err: invalid("profilers are not looked up: want host:port of each")}
 		}
 	}
+	if c.Linger < 0 {
+		return &FieldError{Field: "Linger", Value: c.Linger, Err: invalid("negative")}
+	}
 	return SignalsConfig{Targets: c.Targets, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.Backoff}.Validate()
 }
 
-// Usages keeps one stream of windows to each profiler, with a log of its own. It is
-// safe for concurrent use; Run is called once.
+// defaultLinger is how long the first readings of a pod are apart at most: while pods
+// start, the connection stays.
+const defaultLinger = 5 * time.Second
+
+// Usages sends windows to each profiler, by a log of its own. A node whose pods stay has
+// something to say once a minute, so its connections are closed in between: what
+// thousands of idle ones take of a profiler's memory is more than all that it learns. It
+// is safe for concurrent use; Run is called once.
 type Usages struct {
 	streams []*usageStream
 	dropped prometheus.Counter
 }
 
-// NewUsages checks the config and prepares the streams; Run opens them.
+// NewUsages checks the config and prepares the streams; Run opens them when there is
+// something to send.
 func NewUsages(c UsagesConfig) (*Usages, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -79,7 +92,7 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 			return nil, err
 		}
 		u.streams = append(u.streams, &usageStream{
-			target: target, options: options, backoff: c.Backoff.withDefaults(), log: log, wake: make(chan struct{}, 1), lost: dropped,
+			target: target, options: options, backoff: c.Backoff.withDefaults(), linger: orDefault(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
 			logger: orDefault(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
 		})
 	}
@@ -112,6 +125,7 @@ type usageStream struct {
 	target  string
 	options []grpc.DialOption
 	backoff Backoff
+	linger  time.Duration
 	logger  *slog.Logger
 	wake    chan struct{} // holds a token while there may be a batch to send
 	lost    prometheus.Counter
@@ -133,12 +147,11 @@ func (s *usageStream) take(at time.Time, readings []agent.PodReading) (lost uint
 	return lost
 }
 
-// next returns the batch under way unless it is the one with this sequence number.
-func (s *usageStream) next(sent uint64) (agent.UsageBatch, bool) {
+// next returns the batch under way.
+func (s *usageStream) next() (agent.UsageBatch, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, ok := s.log.Unacknowledged()
-	return b, ok && b.Sequence != sent
+	return s.log.Unacknowledged()
 }
 
 func (s *usageStream) run(ctx context.Context) {
@@ -154,9 +167,26 @@ func (s *usageStream) run(ctx context.Context) {
 	})
 }
 
-// session opens the stream and sends batches until the stream or ctx ends, beginning
-// with the one that was not acknowledged.
+// session delivers batches as they come until that fails or ctx ends, beginning with
+// the one that was not acknowledged.
 func (s *usageStream) session(ctx context.Context) error {
+	for {
+		if _, ok := s.next(); !ok {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-s.wake:
+				continue
+			}
+		}
+		if err := s.deliver(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// deliver opens a stream and sends batches on it until there was none for a while.
+func (s *usageStream) deliver(ctx context.Context) error {
 	connection, err := grpc.NewClient(s.target, s.options...)
 	if err != nil {
 		return err
@@ -175,20 +205,31 @@ func (s *usageStream) session(ctx context.Context) error {
 	return err
 }
 
-// send returns when receiving has ended, with the reason, and the sequence number of
-// the batch that was sent last.
+var errEnded = errors.New("the profiler closed the stream")
+
+// send returns when receiving has ended, with the reason, or nil after there was nothing
+// to send for a while; and the sequence number of the batch that was sent last.
 func (s *usageStream) send(report spaziov1.UsageService_ReportClient, ended <-chan error) (sent uint64, err error) {
+	idle := time.NewTimer(s.linger)
+	defer idle.Stop()
 	for {
-		if b, ok := s.next(sent); ok {
+		if b, waits := s.next(); waits && b.Sequence != sent {
 			sent = b.Sequence
 			if report.Send(api.FromUsage(b)) != nil {
 				return sent, <-ended
 			}
+			idle.Reset(s.linger)
 		}
 		select {
 		case err := <-ended:
 			return sent, err
 		case <-s.wake:
+		case <-idle.C: // the profiler answers first what it was sent
+			_ = report.CloseSend()
+			if err := <-ended; !errors.Is(err, errEnded) {
+				return sent, err
+			}
+			return sent, nil
 		}
 	}
 }
@@ -220,7 +261,7 @@ func (s *usageStream) receive(report spaziov1.UsageService_ReportClient) error {
 	for {
 		ack, err := report.Recv()
 		if errors.Is(err, io.EOF) {
-			return errors.New("the profiler closed the stream")
+			return errEnded
 		}
 		if err != nil {
 			return err

@@ -122,3 +122,63 @@ func TestUnacknowledgedBatchIsSentAgain(t *testing.T) {
 		})
 	}
 }
+
+// With nothing to send the connection is closed, and the next batch has another. Neither
+// is a failure.
+func TestIdleConnectionIsClosed(t *testing.T) {
+	p, log := newPeer(t), &journal{}
+	p.connections = make(chan bool, 1<<10)
+	p.start()
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: soon, Logger: slog.New(log)})
+	for pod := range uint64(3) {
+		a.read(reserve.PodKey(pod))
+		if got := a.told(t, p); !slices.Equal(got, []uint64{pod}) {
+			t.Fatalf("a batch of pods %v, want %v", got, pod)
+		}
+		if !receive(t, p.connections) {
+			t.Fatal("a connection ended before the last one began")
+		}
+		if receive(t, p.connections) {
+			t.Fatal("another connection before the end of the last one")
+		}
+	}
+	if n := log.count("profiler is away"); n != 0 {
+		t.Errorf("%d lines that the profiler is away", n)
+	}
+}
+
+// While there are batches, one connection carries them.
+func TestBusyConnectionStays(t *testing.T) {
+	p := newPeer(t)
+	p.connections = make(chan bool, 1<<10)
+	p.start()
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: time.Hour})
+	for pod := range uint64(5) {
+		a.read(reserve.PodKey(pod))
+		if got := a.told(t, p); !slices.Equal(got, []uint64{pod}) {
+			t.Fatalf("a batch of pods %v, want %v", got, pod)
+		}
+	}
+	if receive(t, p.connections); len(p.connections) > 0 {
+		t.Error("more than one connection")
+	}
+}
+
+// A connection that is about to be closed waits for what its batch is answered with.
+func TestSlowAnswerIsHeard(t *testing.T) {
+	p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+	answer := make(chan error)
+	p.refuse = func(*spaziov1.UsageBatch) error { return <-answer }
+	p.start()
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: time.Nanosecond, Registerer: registry, Logger: slog.New(log)})
+	for pod, err := range []error{nil, status.Error(codes.InvalidArgument, "windows[0].cpu_seconds"), nil} {
+		a.read(reserve.PodKey(pod))
+		if got := a.told(t, p); !slices.Equal(got, []uint64{uint64(pod)}) {
+			t.Fatalf("a batch of pods %v, want %v", got, pod)
+		}
+		answer <- err
+	}
+	close(answer)
+	waitFor(t, "the window counts as dropped", func() bool { return value(t, registry, dropped, "") == 1 })
+	waitFor(t, "a line about it", func() bool { return log.count(refusedLine) == 1 })
+}

@@ -50,6 +50,18 @@ func (s *Store) Windows(at time.Time, b agent.UsageBatch) Results {
 	return results
 }
 
+// Nodes counts those of which a batch has come since a time.
+func (s *Store) Nodes(since time.Time) (nodes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sender := range s.senders {
+		if !sender.at.Before(since) {
+			nodes++
+		}
+	}
+	return nodes
+}
+
 // hear tells whether a batch is news.
 func (s *Store) hear(at time.Time, b *agent.UsageBatch) Result {
 	known := s.senders[b.Node]

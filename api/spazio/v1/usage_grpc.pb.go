@@ -28,7 +28,8 @@ const (
 //
 // UsageService carries what the pods of a node take to one profiler replica.
 type UsageServiceClient interface {
-	// Report keeps one stream per agent and replica. Each batch is acknowledged before
+	// Report is one stream per agent and replica at a time, while there are batches: who has
+	// none for a while may end it, and begin another. Each batch is acknowledged before
 	// the next is sent; a batch that was not is the first of the next stream.
 	Report(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[UsageBatch, UsageAck], error)
 }
@@ -60,7 +61,8 @@ type UsageService_ReportClient = grpc.BidiStreamingClient[UsageBatch, UsageAck]
 //
 // UsageService carries what the pods of a node take to one profiler replica.
 type UsageServiceServer interface {
-	// Report keeps one stream per agent and replica. Each batch is acknowledged before
+	// Report is one stream per agent and replica at a time, while there are batches: who has
+	// none for a while may end it, and begin another. Each batch is acknowledged before
 	// the next is sent; a batch that was not is the first of the next stream.
 	Report(grpc.BidiStreamingServer[UsageBatch, UsageAck]) error
 	mustEmbedUnimplementedUsageServiceServer()

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/profile/profiler"
@@ -25,7 +27,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	windowsDesc     = describe("windows_total", "Windows of pods by what became of them; one that waited is counted again in the end.", "result")
 	batchesDesc     = describe("batches_total", "Batches of windows by what became of them.", "result")
-	nodesDesc       = describe("nodes", "Nodes whose agents have a stream.")
+	nodesDesc       = describe("nodes", "Nodes whose agents were heard within five minutes.")
 	workloadsDesc   = describe("workloads", "Workloads that are known.")
 	podsDesc        = describe("pods", "Pods that are known.")
 	waitingDesc     = describe("waiting_windows", "Windows that wait for their pod.")
@@ -33,6 +35,9 @@ var (
 	restartsDesc    = describe("evidence_restarts_total", "Workloads whose pods contradicted what was known of them.")
 	droppedDesc     = describe("dropped_workloads_total", "Workloads dropped, to make room or because nothing was seen of them.", "reason")
 )
+
+// silentAfter is some minutes: agents have something to say every minute.
+const silentAfter = 5 * time.Minute
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(out chan<- *prometheus.Desc) {
@@ -59,7 +64,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	count(restartsDesc, s.Restarts)
 	count(droppedDesc, s.Evicted, "evicted")
 	count(droppedDesc, s.Forgotten, "forgotten")
-	gauge(nodesDesc, heard.Nodes)
+	gauge(nodesDesc, c.store.Nodes(time.Now().Add(-silentAfter)))
 	gauge(workloadsDesc, s.Workloads)
 	gauge(podsDesc, s.Pods)
 	gauge(waitingDesc, s.WaitingWindows)

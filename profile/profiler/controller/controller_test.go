@@ -435,12 +435,15 @@ func TestCollector(t *testing.T) {
 			store.Pod(time.Now(), profiler.Pod{UID: fmt.Sprint(name, n), Node: "node", Workload: workload(name)})
 		}
 	}
+	for i, ago := range []time.Duration{0, 4 * time.Minute, 6 * time.Minute} {
+		store.Windows(time.Now().Add(-ago), agent.UsageBatch{Node: fmt.Sprint("node-", i), Incarnation: 1, Sequence: 1})
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(controller.Collector(store, usageserver.New(store, usageserver.Config{})))
 	want := `
-# HELP spazio_profiler_nodes Nodes whose agents have a stream.
+# HELP spazio_profiler_nodes Nodes whose agents were heard within five minutes.
 # TYPE spazio_profiler_nodes gauge
-spazio_profiler_nodes 0
+spazio_profiler_nodes 2
 # HELP spazio_profiler_pods Pods that are known.
 # TYPE spazio_profiler_pods gauge
 spazio_profiler_pods 4

@@ -156,22 +156,25 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	return s, nil
 }
 
-// callers are those of the config with the profiler's defaults. Connections last an
-// hour, so that an agent whose token is no longer good ends with them.
+// goodFor is how long an agent is believed whose token is no longer good: its connection
+// ends, and whoever comes again, as agents do each minute, is asked about anew.
+const goodFor = time.Hour
+
+// callers are those of the config with the profiler's defaults.
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
 	callers.Audience = cmp.Or(callers.Audience, DefaultAudience)
-	callers.Limits.Age = cmp.Or(callers.Limits.Age, time.Hour)
+	callers.Limits.Age, callers.Fresh = cmp.Or(callers.Limits.Age, goodFor), cmp.Or(callers.Fresh, goodFor)
 	callers.Limits.Message = cmp.Or(callers.Limits.Message, 64<<10+1<<10)
 	// An agent's connection has one stream, whose headers nothing will refer to again.
-	callers.Options = append(slices.Clip(callers.Options), grpc.ReadBufferSize(readBuffer), grpc.HeaderTableSize(0))
+	callers.Options = append(slices.Clip(callers.Options), grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer), grpc.HeaderTableSize(0))
 	return callers
 }
 
-// readBuffer is that of a connection: a batch of a node's pods takes some hundred
-// bytes, and there are thousands of nodes.
-const readBuffer = 1 << 10
+// buffer is that of a connection, for each direction: a batch of a node's pods takes some
+// kilobytes and its answer some bytes, and there are thousands of nodes.
+const buffer = 2 << 10
 
 // Addr is where the UsageService listens.
 func (s *Service) Addr() net.Addr { return s.server.Addr() }

@@ -76,8 +76,6 @@ type Stats struct {
 	// Batches were given to the store, Refused ones were malformed, and Foreign ones
 	// of another node than the caller's.
 	Batches, Refused, Foreign uint64
-	// Nodes have a stream.
-	Nodes int
 }
 
 // New returns a Server of a store.
@@ -93,9 +91,7 @@ func (s *Server) Heard() <-chan struct{} { return s.wake }
 
 // Stats returns the counts.
 func (s *Server) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Stats{Batches: s.counts.batches.Load(), Refused: s.counts.refused.Load(), Foreign: s.counts.foreign.Load(), Nodes: len(s.nodes)}
+	return Stats{Batches: s.counts.batches.Load(), Refused: s.counts.refused.Load(), Foreign: s.counts.foreign.Load()}
 }
 
 // Report implements spaziov1.UsageServiceServer.
