@@ -13,6 +13,8 @@ var (
 	ErrBadPod = errors.New("pod is not runnable")
 	// ErrDuplicatePod is returned for a pod that is on the node already.
 	ErrDuplicatePod = errors.New("simnode: pod is on the node already")
+	// ErrStopped is returned for a pod given to a machine that has stopped.
+	ErrStopped = errors.New("simnode: machine has stopped")
 )
 
 // FieldError names a field of a configuration, a field of a pod or an annotation

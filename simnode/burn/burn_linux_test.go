@@ -187,7 +187,7 @@ func TestMachineStopsItsChildren(t *testing.T) {
 			t.Errorf("child %d is there after the machine: %v", pid, err)
 		}
 	}
-	if err := r.Bind(simnode.Pod{UID: "d"}); !errors.Is(err, burn.ErrStopped) {
+	if err := r.Bind(simnode.Pod{UID: "d"}); !errors.Is(err, simnode.ErrStopped) {
 		t.Errorf("bind after the end: error %v", err)
 	}
 }

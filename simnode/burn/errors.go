@@ -9,8 +9,6 @@ import (
 var (
 	// ErrInvalid is in every FieldError.
 	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrStopped is returned for a pod given to a machine that has stopped.
-	ErrStopped = errors.New("burn: machine has stopped")
 	// ErrNoInit is returned for a machine whose children would run the whole
 	// program once more.
 	ErrNoInit = errors.New("burn: the program's main function does not begin with burn.Init")

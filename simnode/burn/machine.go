@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/internal/processes"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -32,29 +33,22 @@ type Config struct {
 // Machine runs each pod as a child process. It is a [simnode.Machine] and safe
 // for concurrent use.
 type Machine struct {
-	spec   simnode.NodeSpec
-	path   string // of the children's program
-	args   []string
-	feed   *simnode.PodFeed
-	starts chan simnode.Pod
+	spec simnode.NodeSpec
+	path string // of the children's program
+	args []string
+	feed *simnode.PodFeed
+	pods *processes.Pods
 
-	mu       sync.Mutex
-	stopped  bool
-	children map[string]*child
-}
-
-// child is a pod's process; cmd is nil until it is started.
-type child struct {
-	cmd             *exec.Cmd
-	running, killed bool
+	mu      sync.Mutex
+	running map[string]struct{} // by UID
 }
 
 // NewMachine returns a machine of this one's size.
 func NewMachine(c Config) (*Machine, error) {
 	m := &Machine{
-		feed:     simnode.NewPodFeed(time.Now()),
-		starts:   make(chan simnode.Pod, simnode.MaxPods),
-		children: make(map[string]*child),
+		feed:    simnode.NewPodFeed(time.Now()),
+		pods:    processes.New(),
+		running: make(map[string]struct{}),
 	}
 	if err := m.describe(c); err != nil {
 		return nil, err
@@ -103,43 +97,20 @@ func (m *Machine) Pods() telemetry.PodSource { return m.feed }
 
 // Bind starts a pod. Its start-up latency is the machine's own, not the pod's.
 func (m *Machine) Bind(p simnode.Pod) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	switch {
-	case m.stopped:
-		return ErrStopped
 	case p.Idle:
 		return &FieldError{"Idle", p.Idle, fmt.Errorf("%w: a child burns", simnode.ErrBadPod)}
 	case p.Cores > 1:
 		return &FieldError{"Cores", p.Cores, fmt.Errorf("%w: a child has one thread", simnode.ErrBadPod)}
-	case m.children[p.UID] != nil:
-		return fmt.Errorf("%w: %s", simnode.ErrDuplicatePod, p.UID)
 	}
-	select {
-	case m.starts <- p:
-	default:
-		return fmt.Errorf("burn: %w: %d wait to be started", simnode.ErrBadPod, simnode.MaxPods)
+	if err := m.pods.Bind(p); err != nil {
+		return fmt.Errorf("burn: %w", err)
 	}
-	m.children[p.UID] = &child{}
 	return nil
 }
 
 // Kill ends a pod's process, if it is there.
-func (m *Machine) Kill(uid string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.children[uid]; c != nil {
-		c.kill()
-	}
-}
-
-func (c *child) kill() {
-	c.killed = true
-	if c.cmd != nil {
-		// The process may have ended already.
-		_ = killGroup(c.cmd.Process.Pid)
-	}
-}
+func (m *Machine) Kill(uid string) { m.pods.Kill(uid) }
 
 // Run starts and follows the children until ctx ends; it returns when the last
 // of them is gone.
@@ -149,24 +120,8 @@ func (m *Machine) Run(ctx context.Context, emit func(simnode.Transition)) error 
 	defer runtime.UnlockOSThread()
 	var children sync.WaitGroup
 	defer children.Wait()
-	defer m.stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case p := <-m.starts:
-			m.start(p, emit, &children)
-		}
-	}
-}
-
-func (m *Machine) stop() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.stopped = true
-	for _, c := range m.children {
-		c.kill()
-	}
+	m.pods.Run(ctx, func(p simnode.Pod) { m.start(p, emit, &children) })
+	return nil
 }
 
 func (m *Machine) start(p simnode.Pod, emit func(simnode.Transition), children *sync.WaitGroup) {
@@ -179,63 +134,47 @@ func (m *Machine) start(p simnode.Pod, emit func(simnode.Transition), children *
 	cmd.SysProcAttr = childAttr()
 	in, errIn := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()
-	err := errors.Join(errIn, errOut)
-	m.mu.Lock()
-	c := m.children[p.UID]
-	if err == nil && !c.killed {
-		err = cmd.Start()
-	}
-	if err != nil || c.killed {
-		delete(m.children, p.UID)
-		m.mu.Unlock()
+	started, err := m.pods.Start(p.UID, func() (func(), error) {
+		if err := errors.Join(errIn, errOut); err != nil {
+			return nil, err
+		}
+		return func() { _ = killGroup(cmd.Process.Pid) }, cmd.Start()
+	})
+	if !started {
 		closeAll(in, out)
-		emit(simnode.Transition{At: time.Now(), UID: p.UID, Phase: endOf(c, err)})
+		m.ended(p.UID, err, emit)
 		return
 	}
-	c.cmd = cmd
-	m.mu.Unlock()
 	children.Go(func() {
 		defer closeAll(in)
-		m.follow(p.UID, c, out, emit)
+		m.follow(p.UID, cmd, out, emit)
 	})
 }
 
 // follow waits until the child burns, then until it ends.
-func (m *Machine) follow(uid string, c *child, out io.Reader, emit func(simnode.Transition)) {
+func (m *Machine) follow(uid string, cmd *exec.Cmd, out io.Reader, emit func(simnode.Transition)) {
 	reader := bufio.NewReader(out)
 	if _, err := reader.ReadString('\n'); err == nil {
-		m.changed(func() { c.running = true })
+		m.changed(func() { m.running[uid] = struct{}{} })
 		emit(simnode.Transition{At: time.Now(), UID: uid, Phase: simnode.Running})
 	}
 	_, _ = io.Copy(io.Discard, reader)
-	err := c.cmd.Wait()
-	m.changed(func() { delete(m.children, uid) })
-	emit(simnode.Transition{At: time.Now(), UID: uid, Phase: endOf(c, err)})
+	err := cmd.Wait()
+	m.changed(func() { delete(m.running, uid) })
+	m.ended(uid, err, emit)
 }
 
-// changed applies a change to the children and tells the agent.
+// changed applies a change to those that run and tells the agent.
 func (m *Machine) changed(apply func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	apply()
-	pods := make([]string, 0, len(m.children))
-	for uid, c := range m.children {
-		if c.running {
-			pods = append(pods, uid)
-		}
-	}
-	m.feed.Changed(time.Now(), pods)
+	m.feed.Changed(time.Now(), slices.Collect(maps.Keys(m.running)))
 }
 
-func endOf(c *child, err error) simnode.Phase {
-	switch {
-	case c.killed:
-		return simnode.Killed
-	case err != nil:
-		return simnode.Failed
-	default:
-		return simnode.Succeeded
-	}
+// ended forgets a pod and tells how it ended.
+func (m *Machine) ended(uid string, err error, emit func(simnode.Transition)) {
+	emit(simnode.Transition{At: time.Now(), UID: uid, Phase: m.pods.End(uid, err)})
 }
 
 func closeAll(closers ...io.Closer) {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/spazio-scheduler/spazio/simnode/children"
+	"github.com/spazio-scheduler/spazio/simnode/internal/childrentest"
 )
 
 // roleVariable makes the test binary another program.
@@ -97,21 +98,6 @@ func parent() {
 	select {}
 }
 
-func newGroup(t *testing.T) *children.Group {
-	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir())
-	g, err := children.NewGroup()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
-}
-
 func start(t *testing.T, g *children.Group, s children.Spec) *children.Process {
 	t.Helper()
 	p, err := g.Start(s)
@@ -140,7 +126,7 @@ func TestNewGroupWantsInit(t *testing.T) {
 
 // A child has its arguments, its directory and its CPUs, and talks with the parent.
 func TestChild(t *testing.T) {
-	g := newGroup(t)
+	g := childrentest.NewGroup(t)
 	cpus, err := children.CPUs()
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +153,7 @@ func TestChild(t *testing.T) {
 
 // Why a child failed is in the error.
 func TestChildFails(t *testing.T) {
-	p := start(t, newGroup(t), children.Spec{Role: "fail"})
+	p := start(t, childrentest.NewGroup(t), children.Spec{Role: "fail"})
 	_, err := p.Line(t.Context())
 	if !errors.Is(err, children.ErrEnded) || !strings.Contains(err.Error(), "fail: exit status 1: fail: no such luck") {
 		t.Errorf("error %v", err)
@@ -179,7 +165,7 @@ func TestChildFails(t *testing.T) {
 
 // The CPU time is that of the child alone, while it lives and after.
 func TestCPU(t *testing.T) {
-	p := start(t, newGroup(t), children.Spec{Role: "burn", Args: []string{"300"}})
+	p := start(t, childrentest.NewGroup(t), children.Spec{Role: "burn", Args: []string{"300"}})
 	line(t, p)
 	const most = 20 * time.Second // what a test binary may take besides
 	if got := p.CPU(); got < 300*time.Millisecond || got > most {
@@ -194,7 +180,7 @@ func TestCPU(t *testing.T) {
 
 // A child that heeds nothing is killed, and its directory gone.
 func TestCloseLeavesNothing(t *testing.T) {
-	g := newGroup(t)
+	g := childrentest.NewGroup(t)
 	p := start(t, g, children.Spec{Role: "deaf"})
 	line(t, p)
 	if err := g.Close(); err != nil {
@@ -212,7 +198,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 }
 
 func TestStopKillsTheDeaf(t *testing.T) {
-	p := start(t, newGroup(t), children.Spec{Role: "deaf"})
+	p := start(t, childrentest.NewGroup(t), children.Spec{Role: "deaf"})
 	line(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

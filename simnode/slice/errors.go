@@ -5,13 +5,8 @@ import (
 	"fmt"
 )
 
-// Errors of this package; match them with errors.Is.
-var (
-	// ErrInvalid is in every FieldError.
-	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrStopped is returned for a pod given to a machine that has stopped.
-	ErrStopped = errors.New("slice: machine has stopped")
-)
+// ErrInvalid is in every FieldError of this package.
+var ErrInvalid = errors.New("invalid configuration or input")
 
 // FieldError names a field whose value is out of its range.
 type FieldError struct {

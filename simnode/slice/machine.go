@@ -10,6 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/simnode"
 	"github.com/spazio-scheduler/spazio/simnode/children"
+	"github.com/spazio-scheduler/spazio/simnode/internal/processes"
 )
 
 // MachineConfig describes a Machine. Name, CPUs, Group and Child are required.
@@ -45,17 +46,7 @@ type Event struct {
 // safe for concurrent use.
 type Machine struct {
 	config MachineConfig
-	starts chan simnode.Pod
-
-	mu      sync.Mutex
-	stopped bool
-	pods    map[string]*pod
-}
-
-// pod is one with its process, which is nil until it is started.
-type pod struct {
-	process *children.Process
-	killed  bool
+	pods   *processes.Pods
 }
 
 // NewMachine returns a machine without pods.
@@ -76,7 +67,7 @@ func NewMachine(c MachineConfig) (*Machine, error) {
 	if c.Observer == nil {
 		c.Observer = func(Event) {}
 	}
-	return &Machine{config: c, starts: make(chan simnode.Pod, simnode.MaxPods), pods: map[string]*pod{}}, nil
+	return &Machine{config: c, pods: processes.New()}, nil
 }
 
 // Spec implements [simnode.Machine].
@@ -86,69 +77,25 @@ func (m *Machine) Spec() simnode.NodeSpec {
 
 // Bind starts a pod. Its start-up latency is the machine's own, not the pod's.
 func (m *Machine) Bind(p simnode.Pod) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.stopped:
-		return ErrStopped
-	case m.pods[p.UID] != nil:
-		return fmt.Errorf("%w: %s", simnode.ErrDuplicatePod, p.UID)
+	if err := m.pods.Bind(p); err != nil {
+		return fmt.Errorf("slice: %w", err)
 	}
-	select {
-	case m.starts <- p:
-	default:
-		return fmt.Errorf("slice: %w: %d wait to be started", simnode.ErrBadPod, simnode.MaxPods)
-	}
-	m.pods[p.UID] = &pod{}
 	return nil
 }
 
 // Kill ends a pod's process, if it is there.
-func (m *Machine) Kill(uid string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if p := m.pods[uid]; p != nil {
-		p.kill()
-	}
-}
-
-func (p *pod) kill() {
-	p.killed = true
-	if p.process != nil {
-		p.process.Kill()
-	}
-}
+func (m *Machine) Kill(uid string) { m.pods.Kill(uid) }
 
 // Pods is how many pods the machine has.
-func (m *Machine) Pods() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.pods)
-}
+func (m *Machine) Pods() int { return m.pods.Len() }
 
 // Run starts and follows the processes until ctx ends; it returns when the last of them is
 // gone.
 func (m *Machine) Run(ctx context.Context, emit func(simnode.Transition)) error {
 	var following sync.WaitGroup
 	defer following.Wait()
-	defer m.stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case p := <-m.starts:
-			following.Go(func() { m.runPod(p, emit) })
-		}
-	}
-}
-
-func (m *Machine) stop() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.stopped = true
-	for _, p := range m.pods {
-		p.kill()
-	}
+	m.pods.Run(ctx, func(p simnode.Pod) { following.Go(func() { m.runPod(p, emit) }) })
+	return nil
 }
 
 // runPod runs a pod from start to end.
@@ -187,27 +134,17 @@ func (m *Machine) start(p simnode.Pod) (*children.Process, error) {
 		return nil, err
 	}
 	spec.CPUs = m.config.CPUs
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	state := m.pods[p.UID]
-	if state.killed {
-		return nil, nil
-	}
-	state.process, err = m.config.Group.Start(spec)
-	return state.process, err
+	var process *children.Process
+	_, err = m.pods.Start(p.UID, func() (func(), error) {
+		if process, err = m.config.Group.Start(spec); err != nil {
+			return nil, err
+		}
+		return process.Kill, nil
+	})
+	return process, err
 }
 
 // ended forgets a pod and tells how it ended.
 func (m *Machine) ended(uid string, err error, emit func(simnode.Transition)) {
-	m.mu.Lock()
-	phase := simnode.Succeeded
-	switch {
-	case m.pods[uid].killed:
-		phase = simnode.Killed
-	case err != nil:
-		phase = simnode.Failed
-	}
-	delete(m.pods, uid)
-	m.mu.Unlock()
-	emit(simnode.Transition{At: time.Now(), UID: uid, Phase: phase})
+	emit(simnode.Transition{At: time.Now(), UID: uid, Phase: m.pods.End(uid, err)})
 }

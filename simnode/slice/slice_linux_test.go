@@ -20,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/simnode"
 	"github.com/spazio-scheduler/spazio/simnode/children"
+	"github.com/spazio-scheduler/spazio/simnode/internal/childrentest"
 	"github.com/spazio-scheduler/spazio/simnode/slice"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -63,21 +64,6 @@ func burn(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	for ctx.Err() == nil {
 	}
 	return nil
-}
-
-func newGroup(t *testing.T) *children.Group {
-	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir())
-	g, err := children.NewGroup()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
 }
 
 func firstCPU(t *testing.T) []int {
@@ -159,7 +145,7 @@ func joules(t *testing.T, dir, host string) float64 {
 // between that and full: by the kernel's own clock, read before and after. What a process
 // took before it joined does not count, and another host has nothing of it.
 func TestJoulesAreOfCPUTime(t *testing.T) {
-	g, dir := newGroup(t), t.TempDir()
+	g, dir := childrentest.NewGroup(t), t.TempDir()
 	// Of two CPUs one is never busy: a host at full can take no more, whatever the clocks of
 	// an interval say.
 	const idle, full, most = 10., 70., 40.
@@ -204,7 +190,7 @@ func TestJoulesAreOfCPUTime(t *testing.T) {
 
 // What an agent reads of a slice is there: pods that run, their CPU time, the machine's.
 func TestAgentsReadTheFiles(t *testing.T) {
-	g, dir := newGroup(t), t.TempDir()
+	g, dir := childrentest.NewGroup(t), t.TempDir()
 	gen := startGenerator(t, g, dir, slice.Host{Name: "a", CPUs: 2, Idle: 1, Max: 2})
 	cgroups := telemetry.CgroupConfig{Root: filepath.Join(dir, "a/cgroup"), ProcRoot: filepath.Join(dir, "a/proc")}
 	pods, err := telemetry.NewCgroupPods(cgroups)
@@ -297,7 +283,7 @@ func TestAgentsReadTheFiles(t *testing.T) {
 // Guests are found on their host by the control groups, with their CPUs and CPU time; the
 // host's energy is of all of them and of what runs beside them.
 func TestGuests(t *testing.T) {
-	g, dir := newGroup(t), t.TempDir()
+	g, dir := childrentest.NewGroup(t), t.TempDir()
 	gen := startGenerator(t, g, dir, slice.Host{
 		Name: "host", CPUs: 3, Idle: 1, Max: 10, Guests: []slice.Guest{{Name: "vm-1", CPUs: 2}, {Name: "vm-2", CPUs: 1}},
 	})
@@ -380,7 +366,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{transitions: make(chan simnode.Transition, 100), events: make(chan slice.Event, 100)}
 	var err error
 	r.Machine, err = slice.NewMachine(slice.MachineConfig{
-		Name: "slice", CPUs: firstCPU(t), Group: newGroup(t), Labels: map[string]string{"a": "b"},
+		Name: "slice", CPUs: firstCPU(t), Group: childrentest.NewGroup(t), Labels: map[string]string{"a": "b"},
 		Child: func(p simnode.Pod) (children.Spec, error) {
 			if len(p.Args) == 0 {
 				return children.Spec{}, errors.New("no arguments")
@@ -493,7 +479,7 @@ func TestMachineStops(t *testing.T) {
 			t.Errorf("process %d runs after the machine", p.PID())
 		}
 	}
-	if err := r.Bind(simnode.Pod{UID: "c"}); !errors.Is(err, slice.ErrStopped) {
+	if err := r.Bind(simnode.Pod{UID: "c"}); !errors.Is(err, simnode.ErrStopped) {
 		t.Errorf("bind after the end: %v", err)
 	}
 }
