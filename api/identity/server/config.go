@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -28,10 +27,8 @@ type Config struct {
 	// Insecure is needed then.
 	ServiceAccount, Audience string
 	// Reviews asks the API server whose token it is; it is needed with
-	// ServiceAccount. Fresh is how long an answer counts, default
-	// identity.Config's.
+	// ServiceAccount.
 	Reviews identity.Reviews
-	Fresh   time.Duration
 	// Peers are the names of the service's other replicas, one of which a replica's
 	// certificate must be for; none where nobody is a replica.
 	Peers []string
@@ -80,7 +77,7 @@ func (c Config) callers() *access.Callers {
 	}
 	var agents *identity.Reviewer
 	if c.ServiceAccount != "" {
-		agents = identity.NewReviewer(identity.Config{Reviews: c.Reviews, ServiceAccount: c.ServiceAccount, Audience: c.Audience, Fresh: c.Fresh})
+		agents = identity.NewReviewer(identity.Config{Reviews: c.Reviews, ServiceAccount: c.ServiceAccount, Audience: c.Audience})
 	}
 	return access.New(access.Config{Agents: agents, Peers: c.Peers, Logger: c.Logger})
 }

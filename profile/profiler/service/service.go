@@ -156,16 +156,13 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	return s, nil
 }
 
-// goodFor is how long an agent is believed whose token is no longer good: its connection
-// ends, and whoever comes again, as agents do each minute, is asked about anew.
-const goodFor = time.Hour
-
-// callers are those of the config with the profiler's defaults.
+// callers are those of the config with the profiler's defaults. Connections last an
+// hour, so that an agent whose token is no longer good ends with them.
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
 	callers.Audience = cmp.Or(callers.Audience, DefaultAudience)
-	callers.Limits.Age, callers.Fresh = cmp.Or(callers.Limits.Age, goodFor), cmp.Or(callers.Fresh, goodFor)
+	callers.Limits.Age = cmp.Or(callers.Limits.Age, time.Hour)
 	callers.Limits.Message = cmp.Or(callers.Limits.Message, 64<<10+1<<10)
 	// An agent's connection has one stream, whose headers nothing will refer to again.
 	callers.Options = append(slices.Clip(callers.Options), grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer), grpc.HeaderTableSize(0))
