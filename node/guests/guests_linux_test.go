@@ -25,6 +25,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/node/guests"
+	"github.com/spazio-scheduler/spazio/node/internal/metrictest"
 )
 
 // host is a machine of two cores that takes 50 W, with a guest that keeps one busy.
@@ -246,7 +247,7 @@ func TestShown(t *testing.T) {
 		if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
 			t.Errorf("%v, %v", problems, err)
 		}
-		all := values(t, registry)
+		all := metrictest.Energy(t, registry)
 		sum := all["guest_joules_total{guest=vm}"] + all["unattributed_joules_total{part=idle}"] + all["unattributed_joules_total{part=system}"] + all["unattributed_joules_total{part=ended}"]
 		node := all["node_joules_total{source=host,zone=package-0}"]
 		if math.Abs(node-1000) > .01 || math.Abs(sum-node) > 1e-9*node {
@@ -260,26 +261,6 @@ func TestShown(t *testing.T) {
 			t.Errorf("published are %s µJ, charged %s (%v)", got, want, err)
 		}
 	})
-}
-
-// values are those of counters and gauges, without the prefix of their names.
-func values(t *testing.T, g prometheus.Gatherer) map[string]float64 {
-	t.Helper()
-	families, err := g.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, l.GetName()+"="+l.GetValue())
-			}
-			all[strings.TrimPrefix(f.GetName(), "spazio_energy_")+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return all
 }
 
 func TestRefuses(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/node/internal/metrictest"
 	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -156,21 +157,7 @@ func series(t *testing.T, p *power.Meter) map[string]float64 {
 	if err := r.Register(p); err != nil {
 		t.Fatal(err)
 	}
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, l.GetName()+"="+l.GetValue())
-			}
-			all[strings.TrimPrefix(f.GetName(), "spazio_energy_")+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return all
+	return metrictest.Energy(t, r)
 }
 
 // sum adds up the series of a name.
