@@ -37,7 +37,7 @@ type archive struct {
 
 // archives builds the archives of HEAD: a program and the licence each, the same bytes for
 // the same commit, tags and toolchain, whoever builds them where. SHA256SUMS has their
-// sums, as sha256sum -c reads it.
+// sums, as sha256sum -c reads it; it is written last, of archives that stand.
 func archives(ctx context.Context, o options) (err error) {
 	if o.url != "" {
 		if err := checkURL(o.url); err != nil {
@@ -53,23 +53,17 @@ func archives(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	b, err := r.newBuilder(ctx, scratch)
-	if err != nil {
-		return err
-	}
 	if err := newDirectory(o.argument); err != nil {
 		return err
 	}
 	var made []archive
-	for _, program := range archived {
-		for _, p := range platforms {
-			a, err := b.archive(ctx, program, p, o.argument)
-			if err != nil {
-				return fmt.Errorf("%s, %s/%s: %w", program, p.OS, p.Arch, err)
-			}
-			made = append(made, a)
-			fmt.Fprintf(o.stdout, "%s  %s\n", a.SHA256, a.File)
-		}
+	if o.verify {
+		made, err = r.archiveTwice(ctx, scratch, o)
+	} else {
+		made, err = r.archiveOnce(ctx, scratch, "", o.argument, o.stdout)
+	}
+	if err != nil {
+		return err
 	}
 	if err := writeArchiveSums(filepath.Join(o.argument, "SHA256SUMS"), made); err != nil {
 		return err
@@ -78,6 +72,101 @@ func archives(ctx context.Context, o options) (err error) {
 		return nil
 	}
 	return writeManifest(filepath.Join(o.argument, "spazio.yaml"), o.url, made)
+}
+
+// archiveOnce makes the archives in a directory from a new clone below scratch, by a build
+// cache, "" for this machine's. It says each once it is there.
+func (r *release) archiveOnce(ctx context.Context, scratch, cache, dir string, stdout io.Writer) ([]archive, error) {
+	b, err := r.newBuilder(ctx, scratch, cache)
+	if err != nil {
+		return nil, err
+	}
+	var made []archive
+	for _, program := range archived {
+		for _, p := range platforms {
+			a, err := b.archive(ctx, program, p, dir)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s/%s: %w", program, p.OS, p.Arch, err)
+			}
+			made = append(made, a)
+			fmt.Fprintf(stdout, "%s  %s\n", a.SHA256, a.File)
+		}
+	}
+	return made, nil
+}
+
+// archiveTwice makes them as two people would: from clones at paths of unlike lengths, each
+// with a build cache that is empty. The archives have to be the same, and those for this
+// machine to hold programs that start.
+func (r *release) archiveTwice(ctx context.Context, scratch string, o options) ([]archive, error) {
+	again := filepath.Join(scratch, "again")
+	if err := os.Mkdir(again, 0o777); err != nil {
+		return nil, err
+	}
+	var both [2][]archive
+	for i, dir := range []string{o.argument, again} {
+		place := filepath.Join(scratch, []string{"a", "another/place"}[i])
+		cache := filepath.Join(place, "cache")
+		if err := os.MkdirAll(cache, 0o777); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(o.stdout, "clone %d of 2, with an empty build cache\n", i+1)
+		var err error
+		if both[i], err = r.archiveOnce(ctx, place, cache, dir, o.stdout); err != nil {
+			return nil, err
+		}
+		if err := os.RemoveAll(cache); err != nil { // gigabytes
+			return nil, err
+		}
+	}
+	if err := same(both[0], both[1]); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(o.stdout, "the same bytes twice: %d archives\n", len(both[0]))
+	for _, a := range both[0] {
+		if a.OS != runtime.GOOS || a.Arch != runtime.GOARCH {
+			continue
+		}
+		if err := a.start(ctx, filepath.Join(scratch, "start"), o); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.File, err)
+		}
+	}
+	return both[0], nil
+}
+
+// same fails for the first archive that is not the same in both.
+func same(first, second []archive) error {
+	if len(first) != len(second) {
+		return fmt.Errorf("one clone makes %d archives, the other %d", len(first), len(second))
+	}
+	for i, a := range first {
+		if b := second[i]; a != b {
+			return fmt.Errorf("not reproducible: one clone makes %s with the sum %s, the other %s with %s", a.File, a.SHA256, b.File, b.SHA256)
+		}
+	}
+	return nil
+}
+
+// start unpacks an archive in a directory and runs its program, which has to say its
+// version and to help.
+func (a archive) start(ctx context.Context, dir string, o options) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if _, err := output(ctx, dir, nil, "tar", "-xzf", filepath.Join(o.argument, a.File)); err != nil {
+		return err
+	}
+	program := filepath.Join(dir, a.Program)
+	said, err := output(ctx, dir, nil, program, "--version")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(said, a.Version) {
+		return invalid("version", strings.TrimSpace(said), "that is what the program says of itself, and it is "+a.Version)
+	}
+	fmt.Fprintf(o.stdout, "unpacked, %s", said)
+	_, err = output(ctx, dir, nil, program, "--help")
+	return err
 }
 
 func writeArchiveSums(file string, made []archive) error {
@@ -95,7 +184,8 @@ type builder struct {
 	licence        []byte
 }
 
-func (r *release) newBuilder(ctx context.Context, scratch string) (*builder, error) {
+// newBuilder makes the clone below scratch. The build cache is this machine's if none is given.
+func (r *release) newBuilder(ctx context.Context, scratch, cache string) (*builder, error) {
 	b := &builder{clone: filepath.Join(scratch, "clone"), scratch: scratch}
 	if err := r.copyTo(ctx, b.clone); err != nil {
 		return nil, err
@@ -117,6 +207,9 @@ func (r *release) newBuilder(ctx context.Context, scratch string) (*builder, err
 	b.environ = []string{
 		"GOENV=off", "GOWORK=" + filepath.Join(b.clone, "go.work"), "GOFLAGS=", "CGO_ENABLED=0", "GOTOOLCHAIN=local",
 		"GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=", "GOAMD64=v1", "GOARM64=v8.0", "GO111MODULE=", "GOROOT=",
+	}
+	if cache != "" {
+		here["GOCACHE"] = cache
 	}
 	for name, value := range here {
 		b.environ = append(b.environ, name+"="+value)

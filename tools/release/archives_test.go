@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -102,6 +104,77 @@ func TestArchivesOfNoRelease(t *testing.T) {
 	mustRefuse(t, root, "file exists", "archives", out)
 	mustRefuse(t, root, "want an absolute path", "archives", "out")
 	mustRefuse(t, root, "want an https URL", "archives", "-url", "http://x.example", filepath.Join(t.TempDir(), "out"))
+}
+
+// Made twice, of this machine's platform alone since all is compiled anew, they are the
+// same, and the programs are started.
+func TestArchivesTwice(t *testing.T) {
+	root := newTree(t, nil)
+	here := platform{runtime.GOOS, runtime.GOARCH}
+	if !slices.Contains(platforms, here) {
+		return // nothing is made for this machine
+	}
+	all := platforms
+	t.Cleanup(func() { platforms = all })
+	platforms = []platform{here}
+	out := filepath.Join(t.TempDir(), "out")
+	said := must(t, root, "archives", "-verify", out)
+	commit := strings.TrimSpace(git(t, root, "rev-parse", "--short=12", "HEAD"))
+	for _, program := range []string{"spazio", "kubectl-spazio"} {
+		archive := regexp.MustCompile(`(?m)^([0-9a-f]{64})  `+program+`_v0\.0\.0-\d{14}-`+commit+`_.*\.tar\.gz$`).FindAllString(said, -1)
+		if len(archive) != 2 || archive[0] != archive[1] {
+			t.Errorf("%s is %q", program, archive)
+		}
+		if !regexp.MustCompile(`(?m)^unpacked, .*/` + program + ` v0\.0\.0-\d{14}-` + commit).MatchString(said) {
+			t.Errorf("%s was not started:\n%s", program, said)
+		}
+	}
+	if files := read(t, out); len(files) != 3 || strings.Count(files["SHA256SUMS"], "\n") != 2 {
+		t.Errorf("it left %d files and the sums\n%s", len(files), files["SHA256SUMS"])
+	}
+}
+
+// A program that says another version than it was stamped with, or does not start, is told.
+func TestStart(t *testing.T) {
+	for script, why := range map[string]string{
+		"#!/bin/sh\necho spazio v0.1.0\n":                        "",
+		"#!/bin/sh\necho spazio v0.1.1\n":                        "it is v0.1.0",
+		"#!/bin/sh\nexit 3\n":                                    "exit status 3",
+		"#!/bin/sh\necho spazio v0.1.0\ntest \"$1\" != --help\n": "exit status 1",
+	} {
+		dir := t.TempDir()
+		file, err := os.Create(filepath.Join(dir, "a.tar.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pack(file, "spazio", []byte(script), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		a := archive{Program: "spazio", Version: "v0.1.0", File: "a.tar.gz"}
+		err = a.start(t.Context(), filepath.Join(dir, "start"), options{argument: dir, stdout: io.Discard})
+		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
+			t.Errorf("%q: %v, want %q", script, err, why)
+		}
+	}
+}
+
+// Archives that differ are told by their names.
+func TestSame(t *testing.T) {
+	first := []archive{{Program: "spazio", Version: "v0.1.0", File: "a.tar.gz", SHA256: "01"}, {Program: "spazio", Version: "v0.1.0", File: "b.tar.gz", SHA256: "02"}}
+	if err := same(first, slices.Clone(first)); err != nil {
+		t.Error(err)
+	}
+	if err := same(first, first[:1]); err == nil {
+		t.Error("one of two is missing, and nothing is said")
+	}
+	second := slices.Clone(first)
+	second[1].SHA256 = "03"
+	if err := same(first, second); err == nil || !strings.Contains(err.Error(), "b.tar.gz with the sum 02") {
+		t.Errorf("said %v", err)
+	}
 }
 
 func read(t *testing.T, dir string) map[string]string {

@@ -6,7 +6,7 @@
 //	GOWORK=off go run -C tools/release . proxy DIR      the modules of HEAD as a GOPROXY of files
 //	GOWORK=off go run -C tools/release . verify         installs, compiles and compares them
 //	GOWORK=off go run -C tools/release . tag            prints the commands that tag them
-//	GOWORK=off go run -C tools/release . archives DIR   spazio and kubectl-spazio with their sums
+//	GOWORK=off go run -C tools/release . archives DIR   spazio and kubectl-spazio with their sums; -verify: twice
 //
 // RELEASING.md has them in their order. Only set and sums write into the tree, none
 // of them makes a commit or a tag. Which modules are published, .ci/run says.
@@ -43,6 +43,7 @@ func main() {
 // options are what the command line asks for.
 type options struct {
 	root, base, url string
+	verify          bool
 	argument        string
 	stdout          io.Writer
 }
@@ -63,6 +64,7 @@ var tasks = []task{
 	}, verify},
 	{"tag", "", "prints the commands that tag HEAD", nil, printTags},
 	{"archives", "DIR", "builds the archives of HEAD for those who don't have Go", func(flags *flag.FlagSet, o *options) {
+		flags.BoolVar(&o.verify, "verify", false, "build from two clones at two paths with two empty build caches; fail if archives differ, or one for this machine does not start")
 		flags.StringVar(&o.url, "url", "", "https URL below which they are published: also makes Krew's manifest, spazio.yaml")
 	}, archives},
 }

@@ -39,11 +39,30 @@ esac
 	"cmd/go.mod":   cmdMod(""),
 	"cmd/spazio/main.go": `package main
 
-import "example.org/r/lib"
+import (
+	"os"
+	"runtime/debug"
 
-func main() { println(lib.Word()) }
+	"example.org/r/lib"
+)
+
+func main() {
+	info, _ := debug.ReadBuildInfo()
+	os.Stdout.WriteString(os.Args[0] + " " + info.Main.Version + lib.Word() + "\n")
+}
 `,
-	"cmd/kubectl-spazio/main.go": "package main\n\nimport \"runtime\"\n\nfunc main() { println(runtime.GOOS) }\n",
+	"cmd/kubectl-spazio/main.go": `package main
+
+import (
+	"os"
+	"runtime/debug"
+)
+
+func main() {
+	info, _ := debug.ReadBuildInfo()
+	os.Stdout.WriteString(os.Args[0] + " " + info.Main.Version + "\n")
+}
+`,
 	"cmd/internal/aside/main.go": "package main\n\nfunc main() {}\n",
 	"bench/go.mod":               "module example.org/r/bench\n\ngo 1.26.0\n\nrequire example.org/r/base v0.1.0\n\nreplace (\n\texample.org/r/base => ../base\n\texample.org/r/lib => ../lib\n)\n",
 	"bench/main.go":              "package main\n\nimport \"example.org/r/base\"\n\nfunc main() { println(base.Word) }\n",
