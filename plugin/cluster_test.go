@@ -130,7 +130,7 @@ func (l observedLister) List(s labels.Selector) ([]*v1.Pod, error) {
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 func (h *handle) KubeConfig() *rest.Config                               { return h.config }
 func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
-func (h *handle) EventRecorder() events.EventRecorderLogger              { return h.recorder }
+func (h *handle) EventRecorder() eventRecorder                           { return h.recorder }
 func (h *handle) ProfileName() string                                    { return cmp.Or(h.profile, "spazio") }
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod)        { h.activate(pods) }
 

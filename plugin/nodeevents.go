@@ -22,7 +22,7 @@ const (
 
 // tellSilent tells nodes that their signals are lost and back until ctx ends, where this
 // scheduler leads. Where it does not, what it would tell is told by who does; see silence.
-func (h *Hub) tellSilent(ctx context.Context, recorder events.EventRecorderLogger, nodes listers.NodeLister) {
+func (h *Hub) tellSilent(ctx context.Context, recorder events.EventRecorder, nodes listers.NodeLister) {
 	config := h.options.Silences.WithDefaults()
 	config.After = h.args.SignalLostAfter.Duration
 	planner := silence.New(config)
@@ -64,7 +64,7 @@ func (h *Hub) silences() []silence.Node {
 	return all
 }
 
-func (h *Hub) tellNode(recorder events.EventRecorderLogger, node *v1.Node, e silence.Event, now time.Duration) {
+func (h *Hub) tellNode(recorder events.EventRecorder, node *v1.Node, e silence.Event, now time.Duration) {
 	if !e.Lost {
 		recorder.Eventf(node, nil, v1.EventTypeNormal, SignalBack, "Watching", "its agent reports again; it was silent from %s", h.start.Add(e.Since).UTC().Format(time.RFC3339))
 		return

@@ -17,7 +17,7 @@ import (
 func isPlain(pod *v1.Pod) bool {
 	s := &pod.Spec
 	if len(s.NodeSelector) > 0 || s.Affinity != nil || len(s.TopologySpreadConstraints) > 0 ||
-		len(s.ResourceClaims) > 0 || len(s.Overhead) > 0 || s.Resources != nil || s.NodeName != "" || s.SchedulingGroup != nil {
+		len(s.ResourceClaims) > 0 || len(s.Overhead) > 0 || s.Resources != nil || s.NodeName != "" || isGrouped(s) {
 		return false
 	}
 	return !slices.ContainsFunc(s.InitContainers, asksOfNode) && !slices.ContainsFunc(s.Containers, asksOfNode) &&

@@ -202,12 +202,12 @@ func (w *waiting) forRoom() (pods int) {
 	return pods
 }
 
-// PreBindPreFlight leaves out PreBind for all but overdue pods.
-func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+// preFlight skips PreBind for all but overdue pods.
+func (p *spazio) preFlight(state fwk.CycleState) *fwk.Status {
 	if c, err := p.cycle(state); err == nil && c.trickled {
-		return &fwk.PreBindPreFlightResult{AllowParallel: true}, nil
+		return nil
 	}
-	return &fwk.PreBindPreFlightResult{AllowParallel: true}, fwk.NewStatus(fwk.Skip)
+	return fwk.NewStatus(fwk.Skip)
 }
 
 // PreBind marks an overdue pod in the API.

@@ -75,11 +75,17 @@ func (c *cluster) refused(pods ...*v1.Pod) {
 	}
 }
 
+// last is the status of results: Kubernetes 1.36 has one before it.
+func last(results ...any) *fwk.Status {
+	status, _ := results[len(results)-1].(*fwk.Status)
+	return status
+}
+
 // bind ends the cycle of a pod that got a node, as the scheduler and the API do.
 func (c *cluster) bind(state fwk.CycleState, pod *v1.Pod, node string) {
 	c.t.Helper()
 	ctx := context.Background()
-	if _, status := c.PreBindPreFlight(ctx, state, pod, node); status.IsSuccess() {
+	if status := last(c.PreBindPreFlight(ctx, state, pod, node)); status.IsSuccess() {
 		if status := c.PreBind(ctx, state, pod, node); !status.IsSuccess() {
 			c.t.Fatal(status.AsError())
 		}
@@ -276,7 +282,7 @@ func TestOverduePlaceIsTakenOnce(t *testing.T) {
 	if status := c.Reserve(ctx, third, pods[1], nodeName(0)); !status.IsSuccess() {
 		t.Fatal(status.AsError())
 	}
-	if _, status := c.PreBindPreFlight(ctx, third, pods[1], nodeName(0)); !status.IsSkip() {
+	if status := last(c.PreBindPreFlight(ctx, third, pods[1], nodeName(0))); !status.IsSkip() {
 		t.Error("a pod that found room after all is marked as overdue")
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -32,6 +31,9 @@ import (
 
 func benchNode(i int) string { return fmt.Sprintf("node-%04d", i) }
 
+// none is a factory of no recorders, of whatever type this Kubernetes' are.
+func none[R any](string) (r R) { return r }
+
 // bench is a scheduler over nodes that have room in the API's eyes, of which
 // full have none by their reports. Its profiles are default and spazio.
 func bench(b *testing.B, nodes, full int) *scheduler.Scheduler {
@@ -44,7 +46,7 @@ func bench(b *testing.B, nodes, full int) *scheduler.Scheduler {
 	client := fake.NewClientset(objects...)
 	informers := scheduler.NewInformerFactory(client, 0)
 	hub := plugin.NewHub(plugin.HubOptions{})
-	s, err := scheduler.New(ctx, client, informers, nil, func(string) events.EventRecorderLogger { return nil },
+	s, err := scheduler.New(ctx, client, informers, nil, none,
 		scheduler.WithProfiles(benchProfiles(b)...), scheduler.WithComponentConfigVersion(configv1.SchemeGroupVersion.String()),
 		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{plugin.Name: hub.New}))
 	if err != nil {

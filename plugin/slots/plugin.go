@@ -321,9 +321,9 @@ func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 	}
 	for i := range scores {
 		if scores[i].Score == least {
-			scores[i].Score = fwk.MaxScore
+			scores[i].Score = fwk.MaxNodeScore //nolint:staticcheck // Kubernetes 1.35 knows no other name
 		} else {
-			scores[i].Score = fwk.MinScore
+			scores[i].Score = fwk.MinNodeScore //nolint:staticcheck // the same
 		}
 	}
 	return nil

@@ -532,7 +532,7 @@ func (w *world) find(pod *v1.Pod) (*cycleState, string, *fwk.Status) {
 		w.t.Fatal(status.AsError())
 	}
 	best := slices.MaxFunc(scores, func(a, b fwk.NodeScore) int { return int(a.Score - b.Score) })
-	if best.Score != fwk.MaxScore {
+	if best.Score != 100 {
 		w.t.Errorf("the best of %v has not everything", scores)
 	}
 	return state, best.Name, nil

@@ -64,7 +64,15 @@ func (s *source) build(ctx context.Context, p program) (built, error) {
 		return built{}, err
 	}
 	bills, err := billsOf(result)
-	return built{p.name, result, digest, bills}, err
+	if err != nil {
+		return built{}, err
+	}
+	for i := range bills {
+		if bills[i].document, err = s.correct(bills[i].document); err != nil {
+			return built{}, err
+		}
+	}
+	return built{p.name, result, digest, bills}, nil
 }
 
 // config is how the toolchain builds the program.
@@ -77,7 +85,7 @@ func (s *source) config(p program) (build.Config, error) {
 		return config, nil
 	}
 	// Without it, kube-scheduler says that it is v0.0.0-master.
-	version, err := s.required("k8s.io/kubernetes")
+	version, err := s.kubernetesVersion()
 	config.Ldflags = append(config.Ldflags, "-X", "k8s.io/component-base/version.gitVersion="+version)
 	return config, err
 }

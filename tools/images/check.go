@@ -100,7 +100,7 @@ func content(layer v1.Layer) ([]byte, error) {
 }
 
 // linkedModules are those that a program says it was built from, as go version -m
-// prints them.
+// prints them, each as what replaced it.
 func linkedModules(binary []byte) ([]string, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
@@ -108,7 +108,11 @@ func linkedModules(binary []byte) ([]string, error) {
 	}
 	modules := []string{info.Main.Path + "@" + info.Main.Version}
 	for _, d := range info.Deps {
-		modules = append(modules, d.Path+"@"+d.Version)
+		version := d.Version
+		if d.Replace != nil && d.Replace.Path == d.Path { // by the workspace: Kubernetes of another version
+			version = d.Replace.Version
+		}
+		modules = append(modules, d.Path+"@"+version)
 	}
 	slices.Sort(modules)
 	return modules, nil

@@ -7,6 +7,9 @@
 //	GOWORK=off go run -C tools/images . -to push:ADDRESS    into a registry
 //	GOWORK=off go run -C tools/images . -verify             builds twice and compares
 //
+// With -kubernetes 1.35 it makes the scheduler of that version alone, by the workspace in
+// tools/kubernetes/1.35, and -k8s1.35 ends its tag.
+//
 // A commit has one digest an image, whoever builds it where: the toolchain is
 // go.work's, the environment's settings of the compiler do not count, and all
 // times are the commit's. That holds for a clone; a git worktree and one with
@@ -58,7 +61,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // run builds the images and hands them on.
 func run(ctx context.Context, opts options, stdout, stderr io.Writer) (err error) {
-	src, err := open(ctx, opts.root)
+	src, err := open(ctx, opts.root, opts.kubernetes)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type dependency struct {
 	Module   *struct {
 		Path, Version, Dir string
 		Main               bool
+		Replace            *struct{ Version string }
 	}
 }
 
@@ -58,7 +59,11 @@ func (s *source) notices(ctx context.Context, importPath string, platform v1.Pla
 		if d.Standard || d.Module == nil || d.Module.Main {
 			continue
 		}
-		into := path.Join("licenses", d.Module.Path+"@"+d.Module.Version)
+		version := d.Module.Version
+		if d.Module.Replace != nil {
+			version = d.Module.Replace.Version
+		}
+		into := path.Join("licenses", d.Module.Path+"@"+version)
 		modules[into] = true
 		if err := collect(found, into, d.Dir, d.Module.Dir); err != nil {
 			return nil, err

@@ -19,7 +19,9 @@ type options struct {
 	programs []program
 	digests  string
 	verify   bool
-	choice   []string // the flags that chose programs and platforms
+	choice   []string // the flags that chose programs, platforms and Kubernetes
+	// kubernetes is the minor version whose scheduler is made, the tree's for "".
+	kubernetes string
 }
 
 // parse reads the command line. Usage and the flags' own errors go to stderr.
@@ -36,6 +38,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&only, "only", "", "these programs alone, comma-separated (all: "+strings.Join(names, ",")+"; and "+strings.Join(others, ",")+")")
 	flags.StringVar(&platforms, "platforms", "", "these platforms alone, comma-separated (default: linux/amd64,linux/arm64, of the scheduler this machine's architecture alone)")
 	flags.BoolVar(&all, "all", false, "both platforms of the scheduler too")
+	flags.StringVar(&opts.kubernetes, "kubernetes", "", "minor version of Kubernetes, such as 1.35: makes the scheduler of it alone, with -k8s1.35 at the end of its tag")
 	flags.StringVar(&tag, "tag", "dev", "tag of the images")
 	flags.StringVar(&opts.digests, "digests", "", "file (an absolute path) for the digest of each program, as JSON")
 	flags.BoolVar(&insecure, "insecure", false, "push over plain HTTP (an address of the loopback is always asked so)")
@@ -46,7 +49,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return options{}, invalid("arguments", flags.Args(), "none are taken")
 	}
-	for _, chosen := range []string{"only", "platforms", "all"} {
+	if opts.kubernetes != "" {
+		if err := checkKubernetes(opts.kubernetes, only); err != nil {
+			return options{}, err
+		}
+		only, tag = scheduler, tag+"-k8s"+opts.kubernetes
+	}
+	for _, chosen := range []string{"only", "platforms", "all", "kubernetes"} {
 		opts.choice = append(opts.choice, "-"+chosen+"="+flags.Lookup(chosen).Value.String())
 	}
 	var err error

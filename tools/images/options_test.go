@@ -49,6 +49,12 @@ func TestHostileOptions(t *testing.T) {
 		{"-to", "layout:/x", "-platforms", "linux"},
 		{"-to", "layout:/x", "-platforms", "linux/amd64", "-all"},
 		{"-to", "layout:/x", "stray"},
+		{"-to", "layout:/x", "-kubernetes", "1"},
+		{"-to", "layout:/x", "-kubernetes", "v1.35"},
+		{"-to", "layout:/x", "-kubernetes", "../../.."},
+		{"-to", "layout:/x", "-kubernetes", "1.35", "-only", "agent"},
+		{"-to", "layout:/x", "-kubernetes", "1.35", "-only", "scheduler,agent"},
+		{"-to", "layout:/x", "-kubernetes", "1.35", "-tag", strings.Repeat("a", 121)},
 		{"-verify", "-to", "layout:/x"},
 		{"-verify", "-digests", "x"},
 	} {
@@ -137,7 +143,7 @@ func TestNames(t *testing.T) {
 
 // TestToolchain: this module is run with the toolchain that it builds with.
 func TestToolchain(t *testing.T) {
-	_, work, err := workspace("../..")
+	_, work, err := workspace("../../go.work")
 	if err != nil {
 		t.Fatal(err)
 	}

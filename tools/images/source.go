@@ -21,6 +21,8 @@ import (
 // source is a work tree of a commit.
 type source struct {
 	root      string
+	workspace string // the file that work was read from
+	tags      string // of what is compiled
 	work      *modfile.WorkFile
 	toolchain string    // what go.work pins
 	revision  string    // the commit's hash
@@ -30,15 +32,19 @@ type source struct {
 	doubts    []string  // why digests may not be the commit's
 }
 
-// open reads what the commit says. It fails where its images would not be those of
-// everybody else: without a commit, or with another toolchain.
-func open(ctx context.Context, root string) (*source, error) {
+// open reads what the commit says, of a minor version of Kubernetes if it is not "". It
+// fails where its images would not be those of everybody else: without a commit, or with
+// another toolchain.
+func open(ctx context.Context, root, kubernetes string) (*source, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, invalid("root", root, err.Error())
 	}
 	s := &source{root: root}
-	if s.work, s.toolchain, err = workspace(root); err != nil {
+	if s.workspace, s.tags, err = s.workspaceOf(kubernetes); err != nil {
+		return nil, err
+	}
+	if s.work, s.toolchain, err = workspace(s.workspace); err != nil {
 		return nil, err
 	}
 	if got := runtime.Version(); got != s.toolchain {
@@ -92,40 +98,20 @@ func (s *source) unchanged(ctx context.Context) error {
 	return invalid("root", s.root, "changed while images were built:\n"+changes)
 }
 
-// workspace reads go.work, and the toolchain that it pins.
-func workspace(root string) (*modfile.WorkFile, string, error) {
-	file := filepath.Join(root, "go.work")
+// workspace reads a go.work, and the toolchain that it pins.
+func workspace(file string) (*modfile.WorkFile, string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, "", invalid("root", root, err.Error())
+		return nil, "", invalid("root", filepath.Dir(file), err.Error())
 	}
 	work, err := modfile.ParseWork(file, text, nil)
 	if err != nil {
-		return nil, "", invalid("root", root, err.Error())
+		return nil, "", invalid("root", filepath.Dir(file), err.Error())
 	}
 	if work.Go == nil || work.Toolchain == nil {
 		return nil, "", invalid(file, "toolchain", "it pins none")
 	}
 	return work, work.Toolchain.Name, nil
-}
-
-// required is the version of a module that the programs require.
-func (s *source) required(path string) (string, error) {
-	file := filepath.Join(s.root, "cmd", "go.mod")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", invalid("root", s.root, err.Error())
-	}
-	mod, err := modfile.ParseLax(file, text, nil)
-	if err != nil {
-		return "", invalid("root", s.root, err.Error())
-	}
-	for _, r := range mod.Require {
-		if r.Mod.Path == path {
-			return r.Mod.Version, nil
-		}
-	}
-	return "", invalid(file, path, "it is not required")
 }
 
 // fetching are the settings that say where modules come from and where they are
@@ -144,9 +130,6 @@ var ignored = []string{
 // toolchain adds to go.work.sum what it misses there: beside the original that would
 // be a change of the tree, and the programs would call themselves dirty.
 func (s *source) copyWorkspace(dir string) (string, error) {
-	if len(s.work.Replace) > 0 {
-		return "", invalid(filepath.Join(s.root, "go.work"), "replace", "only modules may have any")
-	}
 	work := &modfile.WorkFile{Syntax: &modfile.FileSyntax{}}
 	if err := work.AddGoStmt(s.work.Go.Version); err != nil {
 		return "", err
@@ -154,17 +137,20 @@ func (s *source) copyWorkspace(dir string) (string, error) {
 	for _, use := range s.work.Use {
 		path := use.Path
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(s.root, path)
+			path = filepath.Join(filepath.Dir(s.workspace), path)
 		}
 		if err := work.AddUse(path, ""); err != nil {
 			return "", err
 		}
 	}
+	if err := s.copyReplaced(work); err != nil {
+		return "", err
+	}
 	file := filepath.Join(dir, "go.work")
 	if err := os.WriteFile(file, modfile.Format(work.Syntax), 0o644); err != nil {
 		return "", err
 	}
-	sums, err := os.ReadFile(filepath.Join(s.root, "go.work.sum"))
+	sums, err := os.ReadFile(s.workspace + ".sum")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -190,6 +176,9 @@ func (s *source) pin(ctx context.Context, dir string) error {
 	}
 	for _, name := range ignored {
 		settings[name] = ""
+	}
+	if s.tags != "" {
+		settings["GOFLAGS"] = "-tags=" + s.tags
 	}
 	settings["GOENV"] = "off"
 	settings["GOWORK"] = work

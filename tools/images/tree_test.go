@@ -49,7 +49,17 @@ var published = map[xmodule.Version]map[string]string{
 	{Path: "k8s.io/kubernetes", Version: "v1.36.3"}: {
 		"go.mod":        "module k8s.io/kubernetes\n\ngo 1.26.0\n",
 		"LICENSE":       "kubernetes' licence\n",
-		"kubernetes.go": "package kubernetes\n\nfunc Do() {}\n",
+		"kubernetes.go": "package kubernetes\n\nconst Minor = \" of 36\"\n",
+	},
+	{Path: "k8s.io/component-base", Version: "v0.35.4"}: {
+		"go.mod":             "module k8s.io/component-base\n\ngo 1.26.0\n",
+		"LICENSE":            "kubernetes' licence\n",
+		"version/version.go": "package version\n\nvar gitVersion = \"v0.0.0-master\"\n\nfunc Get() string { return gitVersion }\n",
+	},
+	{Path: "k8s.io/kubernetes", Version: "v1.35.4"}: {
+		"go.mod":        "module k8s.io/kubernetes\n\ngo 1.26.0\n",
+		"LICENSE":       "kubernetes' licence of then\n",
+		"kubernetes.go": "package kubernetes\n\nconst Minor = \" of 35\"\n",
 	},
 }
 
@@ -99,10 +109,18 @@ import (
 )
 
 func main() {
-	kubernetes.Do()
-	os.Stdout.WriteString(version.Get())
+	os.Stdout.WriteString(version.Get() + kubernetes.Minor + as)
 }
 `,
+	"cmd/spazio-scheduler/own.go":   "//go:build !kubernetes1.35\n\npackage main\n\nconst as = \"\"\n",
+	"cmd/spazio-scheduler/other.go": "//go:build kubernetes1.35\n\npackage main\n\nconst as = \", as it was\"\n",
+	"tools/kubernetes/1.35/go.work": otherWork("k8s.io/kubernetes => k8s.io/kubernetes v1.35.4"),
+}
+
+// otherWork is a workspace of the same modules with another Kubernetes.
+func otherWork(replaced string) string {
+	return "go 1.26.0\n\ntoolchain " + runtime.Version() + "\n\nuse (\n\t../../../cmd\n\t../../../examples\n\t../../../lib\n)\n\n" +
+		"replace (\n\tk8s.io/component-base => k8s.io/component-base v0.35.4\n\t" + replaced + "\n)\n"
 }
 
 // newTree makes a repository of the files, laid over tiny's, with one commit. Its
@@ -117,7 +135,7 @@ func newTree(t *testing.T, over map[string]string) string {
 	t.Setenv("GOMODCACHE", t.TempDir())
 	root := t.TempDir()
 	files := maps.Clone(tiny)
-	files["cmd/go.sum"] = sums
+	files["cmd/go.sum"], files["tools/kubernetes/1.35/go.work.sum"] = sums, sums
 	maps.Copy(files, over)
 	writeFiles(t, root, files)
 	git(t, root, "init", "--quiet")

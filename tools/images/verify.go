@@ -17,7 +17,7 @@ import (
 // lengths, a process each, each with a build cache that is empty. The digests have
 // to be equal, and each image what it should be.
 func verify(ctx context.Context, opts options, stdout, stderr io.Writer) (err error) {
-	src, err := open(ctx, opts.root)
+	src, err := open(ctx, opts.root, opts.kubernetes)
 	if err != nil {
 		return err
 	}

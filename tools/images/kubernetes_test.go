@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/spdx/tools-golang/json"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// TestOtherKubernetes: the scheduler of another minor version is made of that one's modules,
+// says so, and so do its licences, its bill of materials and its tag.
+func TestOtherKubernetes(t *testing.T) {
+	root := newTree(t, nil)
+	dir := filepath.Join(t.TempDir(), "images")
+	args := []string{"-root", root, "-to", "layout:" + dir, "-platforms", "linux/" + runtime.GOARCH, "-tag", "v0.2.0", "-kubernetes", "1.35"}
+	if code, stdout, stderr := invoke(t, args...); code != 0 || !strings.HasPrefix(stdout, "registry.invalid/spazio/spazio-scheduler@") {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	index, err := os.ReadFile(filepath.Join(dir, "index.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(index, []byte("registry.invalid/spazio/spazio-scheduler:v0.2.0-k8s1.35\"")) {
+		t.Errorf("the image is named\n%s", index)
+	}
+	images, err := read(layout.Path(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(images) != 1 || images[0].name != scheduler {
+		t.Fatalf("made %+v", images)
+	}
+	if err := images[0].check(t.Output()); err != nil {
+		t.Error(err)
+	}
+	files, err := images[0].parts[0].files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := files["ko-app/spazio-scheduler"]
+	if runtime.GOOS == "linux" {
+		if got := start(t, program); got != "v1.35.4 of 35, as it was" {
+			t.Errorf("it says it is %q", got)
+		}
+	}
+	if got := string(files["var/run/ko/licenses/k8s.io/kubernetes@v1.35.4/LICENSE"]); got != "kubernetes' licence of then\n" {
+		t.Errorf("the licence is %q", got)
+	}
+	checkBill(t, images[0].parts[0].bill, program)
+	if changes := git(t, root, "status", "--porcelain"); changes != "" {
+		t.Errorf("changed %s", changes)
+	}
+}
+
+// checkBill holds versions, places and sums of a bill against what the toolchain linked.
+func checkBill(t *testing.T, document, program []byte) {
+	t.Helper()
+	bill, err := json.Read(bytes.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := buildinfo.Read(bytes.NewReader(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, m := range info.Deps {
+		if m.Replace == nil {
+			continue
+		}
+		sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Replace.Sum, "h1:"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range bill.Packages {
+			if p.PackageName != m.Path {
+				continue
+			}
+			found++
+			version := m.Replace.Version
+			if p.PackageVersion != version || !strings.HasSuffix(p.PackageDownloadLocation, "/@v/"+version+".zip") ||
+				len(p.PackageExternalReferences) != 1 || !strings.Contains(p.PackageExternalReferences[0].Locator, "@"+version+"?") ||
+				len(p.PackageChecksums) != 1 || p.PackageChecksums[0].Value != hex.EncodeToString(sum) {
+				t.Errorf("%s %s: %+v", m.Path, version, p)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d modules of another version, want 2", found)
+	}
+}
+
+// TestOwnKubernetes: asked for by its number, the tree's own makes the image that is made
+// without.
+func TestOwnKubernetes(t *testing.T) {
+	root := newTree(t, nil)
+	platform := []string{"-platforms", "linux/" + runtime.GOARCH}
+	plain, named := made(t, root, append(platform, "-only", "scheduler")...), made(t, root, append(platform, "-kubernetes", "1.36")...)
+	if len(named) != 1 || plain[0].digest != named[0].digest {
+		t.Errorf("%+v, by its number %+v", plain, named)
+	}
+}
+
+// TestKubernetesRefused: one that there is not, and a workspace that replaces what else.
+func TestKubernetesRefused(t *testing.T) {
+	for minor, c := range map[string]struct{ work, why string }{
+		"1.34": {tiny["tools/kubernetes/1.35/go.work"], "there are 1.36, 1.35"},
+		"1.35": {otherWork("example.org/dep => example.org/dep v1.2.2"), "replace example.org/dep"},
+	} {
+		root := newTree(t, map[string]string{"tools/kubernetes/1.35/go.work": c.work})
+		code, _, stderr := invoke(t, "-root", root, "-to", "layout:"+filepath.Join(t.TempDir(), "images"), "-kubernetes", minor)
+		if code != 1 || !strings.Contains(stderr, c.why) {
+			t.Errorf("%s: exit code %d, %s", minor, code, stderr)
+		}
+	}
+}
+
+// begunAfter are modules of Kubernetes that a minor version does not have yet.
+var begunAfter = map[string][]string{"1.35": {"k8s.io/streaming"}}
+
+// TestWorkspaces: each workspace of another Kubernetes has the modules of this one, and of
+// Kubernetes one release, whose sums it knows. That the scheduler compiles by it, and its
+// tests pass, takes minutes: RELEASING.md has the command.
+func TestWorkspaces(t *testing.T) {
+	own, toolchain, err := workspace("../../go.work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := kubernetesModules(t, own)
+	others, err := filepath.Glob("../kubernetes/*/go.work")
+	if err != nil || len(others) == 0 {
+		t.Fatalf("%d workspaces, %v", len(others), err)
+	}
+	for _, file := range others {
+		minor := filepath.Base(filepath.Dir(file))
+		t.Run(minor, func(t *testing.T) {
+			work, pinned, err := workspace(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pinned != toolchain || work.Go.Version != own.Go.Version {
+				t.Errorf("go %s, toolchain %s", work.Go.Version, pinned)
+			}
+			if got, want := used(work, filepath.Dir(file)), used(own, "../.."); !slices.Equal(got, want) {
+				t.Errorf("it uses %q, go.work %q", got, want)
+			}
+			checkReplaced(t, file, minor, work, released)
+		})
+	}
+}
+
+// used are the directories of a workspace's modules.
+func used(work *modfile.WorkFile, dir string) []string {
+	var dirs []string
+	for _, use := range work.Use {
+		dirs = append(dirs, filepath.Join(dir, use.Path))
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// kubernetesModules are the modules of Kubernetes' release that any of the workspace's
+// modules requires.
+func kubernetesModules(t *testing.T, work *modfile.WorkFile) []string {
+	t.Helper()
+	required := map[string]string{}
+	for _, dir := range used(work, "../..") {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod, err := modfile.Parse(dir, text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range mod.Require {
+			required[r.Mod.Path] = r.Mod.Version
+		}
+	}
+	version := required[kubernetesModule]
+	_, minorPatch, _ := strings.Cut(version, ".")
+	var found []string
+	for module, v := range required {
+		if path.Dir(module) == "k8s.io" && (v == version || v == "v0."+minorPatch) {
+			found = append(found, module)
+		}
+	}
+	slices.Sort(found)
+	if len(found) < 20 {
+		t.Fatalf("of %s there are %q", version, found)
+	}
+	return found
+}
+
+func checkReplaced(t *testing.T, file, minor string, work *modfile.WorkFile, released []string) {
+	t.Helper()
+	if err := (&source{work: work}).copyReplaced(&modfile.WorkFile{Syntax: &modfile.FileSyntax{}}); err != nil {
+		t.Error(err)
+	}
+	sums, err := os.ReadFile(file + ".sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var replaced []string
+	release := ""
+	for _, r := range work.Replace {
+		replaced = append(replaced, r.Old.Path)
+		if r.Old.Path == kubernetesModule {
+			release = r.New.Version
+		}
+	}
+	if semver.MajorMinor(release) != "v"+minor {
+		t.Errorf("Kubernetes is %q", release)
+	}
+	_, minorPatch, _ := strings.Cut(release, ".")
+	for _, r := range work.Replace {
+		if v := r.New.Version; v != release && v != "v0."+minorPatch {
+			t.Errorf("%s is %s, Kubernetes %s", r.New.Path, v, release)
+		}
+		for _, line := range []string{" h1:", "/go.mod h1:"} {
+			if !bytes.Contains(sums, []byte("\n"+r.New.Path+" "+r.New.Version+line)) {
+				t.Errorf("%s.sum has no%s of %s", file, line, r.New)
+			}
+		}
+	}
+	slices.Sort(replaced)
+	want := slices.DeleteFunc(slices.Clone(released), func(m string) bool { return slices.Contains(begunAfter[minor], m) })
+	if !slices.Equal(replaced, want) {
+		t.Errorf("it replaces %q, of Kubernetes are required %q", replaced, want)
+	}
+}
