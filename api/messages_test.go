@@ -242,6 +242,32 @@ func TestMessagesHoldEveryField(t *testing.T) {
 	})
 }
 
+// TestMessagesOfEveryCall: what a service takes and answers is in a file of its own, not as
+// part of another message alone.
+func TestMessagesOfEveryCall(t *testing.T) {
+	held := map[protoreflect.FullName]bool{}
+	for _, g := range goldens(t) {
+		held[g.message] = true
+	}
+	calls := 0
+	eachFile(func(f protoreflect.FileDescriptor) {
+		for i := range f.Services().Len() {
+			methods := f.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				calls++
+				for _, m := range []protoreflect.MessageDescriptor{methods.Get(j).Input(), methods.Get(j).Output()} {
+					if !held[m.FullName()] {
+						t.Errorf("%s of %s has no file of testdata/messages", m.FullName(), methods.Get(j).FullName())
+					}
+				}
+			}
+		}
+	})
+	if calls == 0 {
+		t.Error("no service is known")
+	}
+}
+
 // hold notes the messages and the fields that are set.
 func hold(m protoreflect.Message, held map[protoreflect.FullName]bool) {
 	held[m.Descriptor().FullName()] = true

@@ -25,7 +25,6 @@ func TestOnlyPlainPodsAreRefusedUnseen(t *testing.T) {
 	volume := func(source v1.VolumeSource) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: source}} }
 	}
-	group := "g"
 	for name, test := range map[string]struct {
 		edit  func(*v1.Pod)
 		plain bool
@@ -45,7 +44,7 @@ func TestOnlyPlainPodsAreRefusedUnseen(t *testing.T) {
 		"device":       {func(p *v1.Pod) { p.Spec.ResourceClaims = make([]v1.PodResourceClaim, 1) }, false},
 		"overhead":     {func(p *v1.Pod) { p.Spec.Overhead = cpu }, false},
 		"pod's own":    {func(p *v1.Pod) { p.Spec.Resources = &v1.ResourceRequirements{Requests: cpu} }, false},
-		"group":        {func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group} }, false},
+		"group":        {func(p *v1.Pod) { setGroup(&p.Spec, "group") }, false},
 		"requests":     {container(func(c *v1.Container) { c.Resources.Requests = cpu }), false},
 		"limits":       {container(func(c *v1.Container) { c.Resources.Limits = cpu }), false},
 		"claims":       {container(func(c *v1.Container) { c.Resources.Claims = make([]v1.ResourceClaim, 1) }), false},
