@@ -3,6 +3,7 @@ package testbeds
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,19 +66,32 @@ func runsOf(o profiler.Outcome) map[string]JobRun {
 	return runs
 }
 
-// WriteText writes the result for people: the matrix, the plan and how it compares.
+// abreast is how many jobs' columns stand beside each other in lines that a terminal holds.
+const abreast = 10
+
+// WriteText writes the matrix, a part of it below the other where there are many jobs, and what the plan
+// comes to.
 func (r Result) WriteText(w io.Writer) error {
-	t := table.Table{Title: "Mean seconds of the job of a row beside that of a column", Header: []string{"job"}}
-	for _, j := range r.Jobs {
-		t.Header = append(t.Header, j.Name)
+	title := "Mean seconds of the job of a row beside that of a column"
+	for beside := range slices.Chunk(r.Jobs, abreast) {
+		if err := r.matrix(title, beside).WriteText(w, table.Terminal); err != nil {
+			return err
+		}
+		title = ""
 	}
-	for range t.Header[1:] {
-		t.Right = append(t.Right, true)
+	_, err := io.WriteString(w, strings.Join(text.Wrap(r.sentence(), table.Terminal), "\n")+"\n")
+	return err
+}
+
+// matrix has a row a job and a column each of those beside it.
+func (r Result) matrix(title string, beside []Job) table.Table {
+	t := table.Table{Title: title, Header: []string{"job"}, Right: []bool{false}}
+	for _, j := range beside {
+		t.Header, t.Right = append(t.Header, j.Name), append(t.Right, true)
 	}
-	t.Right = append([]bool{false}, t.Right...)
 	for _, a := range r.Jobs {
 		row := []string{a.Name}
-		for _, b := range r.Jobs {
+		for _, b := range beside {
 			text := "–"
 			if cell := r.Matrix[a.Name][b.Name]; cell.Count > 0 {
 				text = strconv.FormatFloat(cell.Mean, 'f', 1, 64)
@@ -86,11 +100,7 @@ func (r Result) WriteText(w io.Writer) error {
 		}
 		t.Add(row...)
 	}
-	if err := t.WriteText(w, table.Terminal); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, strings.Join(text.Wrap(r.sentence(), table.Terminal), "\n")+"\n")
-	return err
+	return t
 }
 
 func (r Result) sentence() string {

@@ -6,18 +6,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 
 // WriteCatalogue lists what can be compared: the experiments, the schedulers and the
-// constants and options of spazio.
+// constants and options of spazio, in lines that a terminal holds.
 func WriteCatalogue(w io.Writer) error {
 	var b strings.Builder
+	line := func(name, says string) { b.WriteString(text.Hang(name, says, table.Terminal) + "\n") }
+	asks := func(e experiment.Experiment) string { return e.Title + ": " + e.Question }
 	b.WriteString("experiments\n")
 	for _, e := range experiment.Experiments() {
-		fmt.Fprintf(&b, "  %-6s %s: %s\n", e.Name, e.Title, e.Question)
+		line(fmt.Sprintf("  %-6s ", e.Name), asks(e))
 		if e.NeedsTrace != "" {
-			fmt.Fprintf(&b, "         --trace: %s\n", e.NeedsTrace)
+			line("         --trace: ", e.NeedsTrace)
 		}
 	}
 	b.WriteString("  " + experiment.All + "    stands for all of these\n")
@@ -28,7 +32,7 @@ func WriteCatalogue(w io.Writer) error {
 		}
 		b.WriteString(name + ", which stands for all of\n")
 		for _, e := range group {
-			fmt.Fprintf(&b, "  %-6s %s: %s\n", e.Name, e.Title, e.Question)
+			line(fmt.Sprintf("  %-6s ", e.Name), asks(e))
 		}
 	}
 	findings, err := experiment.ByGroup(experiment.Findings)
@@ -37,7 +41,7 @@ func WriteCatalogue(w io.Writer) error {
 	}
 	b.WriteString(experiment.Findings + ", which stands for all of\n")
 	for _, e := range findings {
-		fmt.Fprintf(&b, "  %-18s %s: %s\n", e.Name, e.Title, e.Question)
+		line(fmt.Sprintf("  %-18s ", e.Name), asks(e))
 	}
 	b.WriteString("schedulers, those with a * unless more are asked for\n")
 	for _, s := range experiment.Schedulers() {
@@ -45,16 +49,16 @@ func WriteCatalogue(w io.Writer) error {
 		if slices.Contains(experiment.Leading(), s.Name) {
 			mark = "*"
 		}
-		fmt.Fprintf(&b, "%s %-22s %s\n", mark, s.Name, s.About)
+		line(fmt.Sprintf("%s %-22s ", mark, s.Name), s.About)
 	}
 	b.WriteString("variants that the findings compare\n")
 	for _, s := range experiment.Variants() {
-		fmt.Fprintf(&b, "  %-24s %s\n", s.Name, s.About)
+		line(fmt.Sprintf("  %-24s ", s.Name), s.About)
 	}
 	b.WriteString("constants of spazio, which --set changes, and their defaults\n")
 	constants := experiment.Constants()
 	for _, c := range constants {
-		fmt.Fprintf(&b, "  %-28s %s\n", c.Name, c.At(1))
+		line(fmt.Sprintf("  %-28s ", c.Name), c.At(1))
 	}
 	b.WriteString("options without a default number, which --set changes, too\n")
 	for _, name := range experiment.Settings() {

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
-// WriteCatalogue lists all figures with what they claim.
+// WriteCatalogue lists all figures with what they claim, in lines that a terminal holds.
 func WriteCatalogue(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range All() {
-		fmt.Fprintf(&b, "%-8s %s: %s\n", f.ID, f.Title, f.Claim)
+		b.WriteString(text.Hang(fmt.Sprintf("%-8s ", f.ID), f.Title+": "+f.Claim, table.Terminal) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

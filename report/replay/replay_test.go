@@ -14,6 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/report"
 	"github.com/spazio-scheduler/spazio/report/replay"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -163,4 +165,25 @@ func ExampleRun() {
 	result, err := replay.Run(reader, replay.Options{})
 	fmt.Println(result.Node, result.Samples, result.Different, err)
 	// Output: node-1 200 0 <nil>
+}
+
+// A summary of long names, differences and options stays in lines that a terminal holds.
+func TestSummaryFits(t *testing.T) {
+	long := strings.Repeat("compute-europe-west4.", 12)
+	s := replay.Summary{
+		Node: long, Torn: []string{"/var/lib/spazio/" + long + "/recording"}, Options: []string{"channels=" + long, "lambda=.99"},
+		Different: 1, First: "report 7 of " + long + " says 1.5 where it was 2.5",
+	}
+	var b strings.Builder
+	if err := s.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := text.Width(strings.TrimSuffix(line, "\n")); n > table.Terminal {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(b.String(), "\nverdict   1 report would have been different") {
+		t.Errorf("it says\n%s", b.String())
+	}
 }

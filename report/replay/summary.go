@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/report/table"
 	"github.com/spazio-scheduler/spazio/report/text"
 )
 
@@ -127,11 +127,11 @@ func (s *Summary) verdict() string {
 	return fmt.Sprintf("DIFFERENT: %s; the first, %s", text.Count(s.Different, "report"), s.First)
 }
 
-// WriteText writes the summary for a person, a line a fact, the verdict last.
+// WriteText writes the summary for a person, a fact in a line or in some that a terminal holds, the verdict last.
 func (s *Summary) WriteText(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var b strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+		b.WriteString(text.Hang(fmt.Sprintf("%-10s", name), text.Plain(fmt.Sprintf(format, args...)), table.Terminal) + "\n")
 	}
 	line("node", "%s, %d start(s) of its agent in %d file(s)", s.Node, s.Starts, s.Files)
 	line("span", "%s from %s", s.To.Sub(s.From).Round(time.Millisecond), s.From.Format(time.RFC3339Nano))
@@ -153,5 +153,6 @@ func (s *Summary) WriteText(out io.Writer) error {
 		line(side.name, "%d report(s), avail %.2f on average, %.2f to %.2f", side.r.Count, a.Mean, a.Least, a.Most)
 	}
 	line("verdict", "%s", s.verdict())
-	return w.Flush()
+	_, err := io.WriteString(out, b.String())
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/spazio-scheduler/spazio/report/page"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // Outcome is a report with its ratios, for scripts.
@@ -25,7 +26,7 @@ func (r Report) WriteText(w io.Writer, columns int) error {
 		}
 		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintln(w, r.Words())
+	_, err := fmt.Fprintln(w, text.Fold(r.Words(), columns))
 	return err
 }
 

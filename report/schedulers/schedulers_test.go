@@ -20,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/report/page"
 	"github.com/spazio-scheduler/spazio/report/schedulers"
 	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 const quality = "simulated counter"
@@ -410,5 +411,47 @@ func TestFigures(t *testing.T) {
 				t.Errorf("%s%s does not say what the joules are", name, end)
 			}
 		}
+	}
+}
+
+// Whatever schedulers, nodes, roles and settings are called, and however large figures are, no line is
+// wider than a terminal's.
+func TestColumns(t *testing.T) {
+	long := func(i int) string {
+		return []string{fmt.Sprintf("gke-production-europe-west4-b-high-memory-pool-7f9c6d8b54-x2kq%d", i), fmt.Sprint(strings.Repeat("compute-europe-west4.", 11), i)}[i%2]
+	}
+	r := schedulers.Report{Quality: quality}
+	var repeats schedulers.Repeats
+	components := schedulers.Components{Quality: quality}
+	following := schedulers.Following{Quality: quality}
+	for i := range 6 {
+		r.Schedulers = append(r.Schedulers, long(i))
+		for pair := range 3 {
+			one := run(long(i), pair, 123456.789/float64(pair+1))
+			one.CPU, one.Pods = map[string]float64{long(6): 1e6, long(7): 1e6}, map[string]float64{long(8): 1e5, long(9): 1e5}
+			one.Requests, one.Errors = 123456789, 12345
+			r.Runs = append(r.Runs, one)
+		}
+		components.Parts = append(components.Parts, schedulers.Component{Name: long(i), Cores: []float64{1000, 1}, Watts: []float64{1e6, 2}})
+		following.Settings = append(following.Settings, schedulers.FollowedGuest{Name: long(i), Readings: readings(1000, 20000, 1, 2)})
+	}
+	repeats.Add(r)
+	repeats.Add(r)
+	var b bytes.Buffer
+	if err := r.WriteText(&b, table.Terminal); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []table.Table{repeats.Table(), components.Table(), following.Table()} {
+		if err := of.WriteText(&b, table.Terminal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := text.Width(strings.TrimSuffix(line, "\n")); n > table.Terminal {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if n := strings.Count(b.String(), "…"); n < 20 {
+		t.Errorf("%d names are shortened:\n%s", n, b.String())
 	}
 }

@@ -26,6 +26,8 @@ type Table struct {
 	Right []bool
 }
 
+func (t Table) right(column int) bool { return column < len(t.Right) && t.Right[column] }
+
 // Add adds a row.
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
@@ -38,7 +40,7 @@ func (t Table) Compact(empty string, names ...string) Table {
 		if slices.Contains(names, name) && !slices.ContainsFunc(t.Rows, says) {
 			continue
 		}
-		kept.Header, kept.Right = append(kept.Header, name), append(kept.Right, i < len(t.Right) && t.Right[i])
+		kept.Header, kept.Right = append(kept.Header, name), append(kept.Right, t.right(i))
 		for k, row := range t.Rows {
 			if i < len(row) {
 				kept.Rows[k] = append(kept.Rows[k], row[i])
@@ -52,7 +54,8 @@ const between = 2 // blanks between columns
 
 // WriteText writes the title and the rows in columns, no line longer than width
 // as far as that goes: the widest columns are made narrower, and their cells
-// continue on the next line. A width of 0 is no bound. What would move a terminal's
+// continue on the next line after a blank or one of text.Breaks; a name that is too
+// long for that is shortened. A width of 0 is no bound. What would move a terminal's
 // cursor is replaced, see text.Plain.
 func (t Table) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
@@ -62,9 +65,9 @@ func (t Table) WriteText(w io.Writer, width int) error {
 		}
 	}
 	widths := t.fit(width)
-	t.writeRow(&b, t.Header, widths)
+	t.writeRow(&b, t.Header, widths, true)
 	for _, row := range t.Rows {
-		t.writeRow(&b, row, widths)
+		t.writeRow(&b, row, widths, false)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -89,24 +92,47 @@ func total(widths []int) int {
 	return sum
 }
 
+// leastName and leastWord are how wide the columns of words stay, the first while that is enough:
+// by so much of a shortened name nodes and pods mostly are told apart.
+const (
+	leastName = 24
+	leastWord = 8
+)
+
 // fit returns the columns' widths. Names of columns give way before the widest
-// cells do.
+// cells do, words do by lines that end after them, then names of nodes and the like by
+// being shortened, and numbers last.
 func (t Table) fit(width int) []int {
-	widths, cells := make([]int, len(t.Header)), make([]int, len(t.Header))
+	widths, cells, parts := make([]int, len(t.Header)), make([]int, len(t.Header)), make([]int, len(t.Header))
 	for i, name := range t.Header {
 		for _, row := range t.Rows {
 			if i < len(row) {
-				cells[i] = max(cells[i], text.Width(text.Plain(row[i])))
+				cell := text.Plain(row[i])
+				cells[i], parts[i] = max(cells[i], text.Width(cell)), max(parts[i], longestPart(cell))
 			}
 		}
 		widths[i] = max(cells[i], text.Width(name))
-		cells[i] = max(cells[i], min(widths[i], longestPart(name)))
+		header := min(widths[i], longestPart(name))
+		cells[i], parts[i] = max(cells[i], header), max(parts[i], header)
 	}
 	if width > 0 {
 		narrow(widths, cells, width)
+		narrow(widths, t.bounded(parts, leastName), width)
+		narrow(widths, t.bounded(parts, leastWord), width)
 		narrow(widths, slices.Repeat([]int{1}, len(widths)), width)
 	}
 	return widths
+}
+
+// bounded are the widths, of columns of words at most so many.
+func (t Table) bounded(widths []int, most int) []int {
+	bounded := slices.Clone(widths)
+	for i := range bounded {
+		if !t.right(i) {
+			bounded[i] = min(bounded[i], most)
+		}
+	}
+	return bounded
 }
 
 // narrow takes from the widest column that is above its least until all fit or
@@ -127,12 +153,14 @@ func narrow(widths, least []int, width int) {
 }
 
 // longestPart is the width of the longest part that text.Wrap does not break.
-func longestPart(name string) int {
+func longestPart(cell string) int {
 	longest, length := 0, 0
-	for _, r := range name {
-		if length += text.RuneWidth(r); r == ' ' {
+	for _, r := range cell {
+		if r == ' ' {
 			length = 0
+			continue
 		}
+		length += text.RuneWidth(r)
 		longest = max(longest, length)
 		if strings.ContainsRune(text.Breaks, r) {
 			length = 0
@@ -141,11 +169,17 @@ func longestPart(name string) int {
 	return longest
 }
 
-func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
+// writeRow writes a row in lines. Words that are too long are shortened; no number is, which would be
+// another one.
+func (t Table) writeRow(b *strings.Builder, row []string, widths []int, header bool) {
 	cells := make([][]string, len(widths))
 	height := 1
 	for i := range min(len(row), len(widths)) {
-		cells[i] = text.Wrap(text.Plain(row[i]), widths[i])
+		cell := text.Plain(row[i])
+		if header || !t.right(i) {
+			cell = text.Whole(cell, widths[i])
+		}
+		cells[i] = text.Wrap(cell, widths[i])
 		height = max(height, len(cells[i]))
 	}
 	for k := range height {
@@ -155,7 +189,7 @@ func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
 			if k < len(lines) {
 				cell = lines[k]
 			}
-			line.WriteString(text.Pad(cell, widths[i], i < len(t.Right) && t.Right[i]) + strings.Repeat(" ", between))
+			line.WriteString(text.Pad(cell, widths[i], t.right(i)) + strings.Repeat(" ", between))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}

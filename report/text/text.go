@@ -72,7 +72,8 @@ func Cut(s string, columns int) string {
 	return s
 }
 
-// Shorten is Cut with an ellipsis in the place of what is cut off.
+// Shorten takes out of a text as much as it has too many columns, and puts an ellipsis there: at its
+// end, or in the middle of a name, which is a text without blanks; names often differ at their ends alone.
 func Shorten(s string, columns int) string {
 	if Width(s) <= columns {
 		return s
@@ -80,7 +81,26 @@ func Shorten(s string, columns int) string {
 	if columns < 1 {
 		return ""
 	}
-	return Cut(s, columns-1) + "…"
+	end := ""
+	if !strings.Contains(s, " ") {
+		end = last(s, (columns-1)/2)
+	}
+	return Cut(s, columns-1-Width(end)) + "…" + end
+}
+
+// last is the end of a text that takes at most so many columns, accents with their letters.
+func last(s string, columns int) string {
+	from := len(s)
+	for i, taken := len(s), 0; i > 0; {
+		r, size := utf8.DecodeLastRuneInString(s[:i])
+		if taken += RuneWidth(r); taken > columns {
+			break
+		}
+		if i -= size; RuneWidth(r) > 0 {
+			from = i
+		}
+	}
+	return s[from:]
 }
 
 // Pad fills a text up with blanks, before it where it is aligned to the right.
@@ -133,6 +153,25 @@ func Fold(s string, columns int) string {
 		lines = append(lines, Hang(line[:len(line)-len(words)], words, columns))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Whole is a text whose parts, between blanks and Breaks, take at most so many columns each: what
+// Wrap would break within is shortened. columns ≤ 0 is no bound.
+func Whole(s string, columns int) string {
+	if columns <= 0 || Width(s) <= columns {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		end := strings.IndexAny(s, " "+Breaks) + 1
+		if end == 0 {
+			end = len(s)
+		}
+		part := strings.TrimSuffix(s[:end], " ")
+		b.WriteString(Shorten(part, columns) + s[len(part):end])
+		s = s[end:]
+	}
+	return b.String()
 }
 
 // lineEnd is where the first line of a text ends, len(s) if it is the last.

@@ -43,6 +43,9 @@ func TestCutAndPad(t *testing.T) {
 		{"節点", 6, "節点", "節点", "節点  ", "  節点"},
 		{"e\u0301x", 1, "e\u0301", "…", "e\u0301x", "e\u0301x"},
 		{"ab", 0, "", "", "ab", "ab"},
+		{"worker-0123456789", 9, "worker-01", "work…6789", "worker-0123456789", "worker-0123456789"},
+		{"no room for it", 8, "no room ", "no room…", "no room for it", "no room for it"},
+		{"ee\u0301e\u0301e\u0301", 3, "ee\u0301e\u0301", "e…e\u0301", "ee\u0301e\u0301e\u0301", "ee\u0301e\u0301e\u0301"},
 	} {
 		got := []string{text.Cut(test.s, test.columns), text.Shorten(test.s, test.columns), text.Pad(test.s, test.columns, false), text.Pad(test.s, test.columns, true)}
 		if diff := cmp.Diff([]string{test.cut, test.shorten, test.padded, test.right}, got); diff != "" {
@@ -66,6 +69,26 @@ func TestWrap(t *testing.T) {
 		{"abcdef", 4, "abcd|ef"},
 	} {
 		if got := strings.Join(text.Wrap(test.s, test.columns), "|"); got != test.want {
+			t.Errorf("%q in %d: %q, want %q", test.s, test.columns, got, test.want)
+		}
+	}
+}
+
+func TestWhole(t *testing.T) {
+	for _, test := range []struct {
+		s       string
+		columns int
+		want    string
+	}{
+		{"shop/Deployment/cart", 11, "shop/Deployment/cart"},
+		{"shop/Deployment/cart", 7, "shop/Dep…nt/cart"},
+		{"one two  three ", 3, "one two  t…e "},
+		{"節点節点", 5, "節…点"},
+		{"abcdef", 0, "abcdef"},
+		{"a,b", 1, "…b"},
+	} {
+		got := text.Whole(test.s, test.columns)
+		if got != test.want {
 			t.Errorf("%q in %d: %q, want %q", test.s, test.columns, got, test.want)
 		}
 	}

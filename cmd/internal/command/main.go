@@ -59,6 +59,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		root.Version = build.About()
 		root.Flags().Bool("version", false, "version of "+root.Name())
 	}
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", helpColumns)))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -73,6 +74,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	}
 	return ExitFailure
 }
+
+// helpColumns is the width of help's lines: that of tables.
+const helpColumns = 120
 
 // watch notes when a command of the tree begins to run: before, errors are
 // about flags and arguments.

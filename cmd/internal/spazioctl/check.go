@@ -67,16 +67,23 @@ func (o *checkOptions) run(ctx context.Context, out io.Writer) error {
 	if o.output == "json" {
 		return errors.Join(err, encode(out, report, false))
 	}
+	_, wrong := io.WriteString(out, checked(report))
+	return errors.Join(err, wrong)
+}
+
+// checked is a report for a person: a check in a line, and below it what it found and what to try.
+func checked(report check.Report) string {
+	var b strings.Builder
 	for _, r := range report.Results {
-		fmt.Fprintln(out, text.Hang(fmt.Sprintf("%-12s %-7s ", r.Name, r.Status), text.Plain(command.OneLine(errors.New(r.Text))), table.Terminal))
+		fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-12s %-7s ", r.Name, r.Status), text.Plain(command.OneLine(errors.New(r.Text))), table.Terminal))
 		for _, detail := range r.Details {
-			fmt.Fprintln(out, text.Hang(fmt.Sprintf("%-21s", ""), text.Plain(detail), table.Terminal))
+			fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-21s", ""), text.Plain(detail), table.Terminal))
 		}
 		for _, advice := range r.Advice {
-			fmt.Fprintf(out, "%-20s try: %s\n", "", advice) // unbroken: it is to be copied
+			fmt.Fprintf(&b, "%-20s try: %s\n", "", advice) // unbroken: it is to be copied
 		}
 	}
-	return err
+	return b.String()
 }
 
 // kubectl is how kubectl is told of the same cluster.

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
+	"github.com/spazio-scheduler/spazio/deploy/check"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/report/table"
 	"github.com/spazio-scheduler/spazio/report/text"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -112,16 +115,88 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s: exit code %d, said %q, printed %q", name, code, errs, out)
 			continue
 		}
-		told := 0
-		for line := range strings.Lines(out) {
-			line = strings.TrimSuffix(line, "\n")
-			if told++; text.Width(line) > 120 || text.Plain(line) != line || singular.MatchString(line) {
-				t.Errorf("%s: %d columns in %q", name, text.Width(line), line)
-			}
-			if t.Failed() {
-				break
+		fits(t, name, out)
+	}
+	fits(t, "check", spazioctl.Checked(checked()))
+}
+
+// fits judges what a person is shown.
+func fits(t *testing.T, name, out string) {
+	t.Helper()
+	told := 0
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if told++; strings.Contains(line, " try: ") {
+			continue // a command, to be copied
+		}
+		if text.Width(line) > table.Terminal || text.Plain(line) != line || singular.MatchString(line) {
+			t.Errorf("%s: %d columns in %q", name, text.Width(line), line)
+			return
+		}
+	}
+	t.Logf("%s: %d lines", name, told)
+}
+
+// checked has found something wrong with nodes and pods of all names.
+func checked() (r check.Report) {
+	for _, name := range hostile {
+		r.Results = append(r.Results, check.Result{
+			Name: "certificates", Status: check.Failed, Text: "silent is " + name + ": " + strings.Join(hostile, ", "),
+			Details: []string{name, strings.Join(hostile, ": ")}, Advice: []string{"kubectl get nodes " + strings.Repeat("n", 253)},
+		})
+	}
+	return r
+}
+
+// long are names as long as Kubernetes lets those of nodes, and of pods' containers and labels, be: three
+// of each that differ at their ends alone.
+func long() (names []string) {
+	for i := range 3 {
+		names = append(names,
+			fmt.Sprintf("gke-production-europe-west4-b-high-memory-pool-7f9c6d8b54-x2kq%d", i),
+			fmt.Sprint(strings.Repeat("compute-europe-west4.", 11), "internal.example.com-", i))
+	}
+	return names
+}
+
+// Names that are too long for a table are shortened: each keeps a line of its own, and is told apart by
+// its end.
+func TestLongNames(t *testing.T) {
+	s := plugin.Status{}
+	for _, name := range long() {
+		s.Nodes = append(s.Nodes, plugin.NodeState{
+			Node: name, Signal: "fresh", Age: 80 * time.Millisecond, Avail: 12.25, Running: 13, K: 25.5, Limiting: "memory", Free: 9.5, Slots: 9, Reason: "has room",
+			Energy: &plugin.NodeEnergy{Quality: "measured", Watts: 123.4, SD: 1.2, Max: 240, Idle: 61, Marginal: 11, Busy: 5.1},
+		})
+	}
+	s.Energy = &plugin.EnergyStatus{Objective: "Marginal", Cores: .5}
+	e := plugin.Explanation{Pod: "shop/cart", Ours: true, State: "waiting"}
+	for _, n := range s.Nodes {
+		n.Energy = nil
+		e.Nodes = append(e.Nodes, plugin.NodeVerdict{NodeState: n, Takes: map[string]float64{"cpu": 1}})
+	}
+	for name, args := range map[string][]string{
+		"top":          {"top", "--scheduler", answering(t, s)},
+		"top --energy": {"top", "--energy", "--scheduler", answering(t, s)},
+		"explain":      {"explain", "shop/cart", "--scheduler", answering(t, e)},
+	} {
+		code, out, errs := run(t.Context(), args...)
+		if code != 0 {
+			t.Errorf("%s: %s", name, errs)
+			continue
+		}
+		fits(t, name, out)
+		rows := map[string]bool{}
+		for _, line := range strings.Split(out, "\n") {
+			if strings.HasPrefix(line, "gke-") || strings.HasPrefix(line, "compute-") {
+				rows[strings.Fields(line)[0]] = true
+				if !strings.Contains(line, "…") || !strings.Contains(line, "12.2") && name != "top --energy" {
+					t.Errorf("%s: %s", name, line)
+				}
 			}
 		}
-		t.Logf("%s: %d lines", name, told)
+		if len(rows) != len(s.Nodes) || strings.Count(out, "\n") > len(s.Nodes)+8 {
+			t.Errorf("%s has %d of %d nodes:\n%s", name, len(rows), len(s.Nodes), out)
+		}
 	}
 }

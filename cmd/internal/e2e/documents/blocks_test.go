@@ -182,8 +182,8 @@ func runner(b block) error {
 	return nil
 }
 
-// Blocks that are done in seconds a shell takes, and none of their commands fails. They run in a
-// directory that has of the repository what they read.
+// Blocks that are done in seconds a shell takes, none of their commands fails, and what they say fits a
+// terminal. They run in a directory that has of the repository what they read.
 func TestBlocks(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Log("not run: there is no shell")
@@ -199,8 +199,12 @@ func TestBlocks(t *testing.T) {
 			t.Run(b.String(), func(t *testing.T) {
 				c := exec.CommandContext(t.Context(), "sh", "-eu", "-c", b.text)
 				c.Dir, c.Env = scratch(t), append(env, furtherFlags+"="+b.detail)
-				if out, err := c.CombinedOutput(); err != nil {
+				out, err := c.CombinedOutput()
+				if err != nil {
 					t.Errorf("%v\n%s\n%s", err, b.text, out)
+				}
+				if !strings.Contains(b.text+b.detail, "--wide") && !strings.Contains(b.detail, "--print") { // else it is for machines
+					narrow(t, b.text, string(out))
 				}
 			})
 		}

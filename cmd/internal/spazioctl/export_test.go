@@ -1,0 +1,4 @@
+package spazioctl
+
+// Checked is what spazio check prints of a report.
+var Checked = checked
