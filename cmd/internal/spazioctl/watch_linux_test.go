@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(programVariable) != "" {
 		command.Main(spazioctl.Main)
 	}
+	if into := os.Getenv(browserVariable); into != "" {
+		os.Exit(look(os.Args[1], into))
+	}
 	os.Exit(m.Run())
 }
 

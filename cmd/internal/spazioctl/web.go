@@ -70,22 +70,24 @@ func (o *webOptions) run(ctx context.Context, out io.Writer) error {
 	if _, err := fmt.Fprintln(out, address); err != nil {
 		return err
 	}
-	if o.open {
-		if err := browse(ctx, address); err != nil {
-			fmt.Fprintln(out, "open it in a browser:", err)
-		}
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return shown.Run(running) })
+	group.Go(func() error { return server.Run(running) })
+	if o.open { // beside them: some browsers end only when they are closed
+		go func() {
+			if err := browse(address); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(out, "open it in a browser:", err)
+			}
+		}()
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return shown.Run(ctx) })
-	group.Go(func() error { return server.Run(ctx) })
 	return group.Wait()
 }
 
-// browse opens an address with the system's program for it.
-func browse(ctx context.Context, address string) error {
+// browse opens an address with the system's program for it, which lives on when this one ends.
+func browse(address string) error {
 	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if program == nil {
 		program = []string{"xdg-open"}
 	}
-	return exec.CommandContext(ctx, program[0], append(program[1:], address)...).Run()
+	return exec.Command(program[0], append(program[1:], address)...).Run()
 }

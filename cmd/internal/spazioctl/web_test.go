@@ -38,6 +38,7 @@ func (n named) Pod(context.Context, string, string) (web.Timeline, error) {
 type shownPage struct {
 	t       *testing.T
 	address string
+	said    chan string // its further lines
 	stop    context.CancelFunc
 	code    chan int
 }
@@ -46,7 +47,7 @@ type shownPage struct {
 func startWeb(t *testing.T, args ...string) *shownPage {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &shownPage{t: t, stop: cancel, code: make(chan int, 1)}
+	p := &shownPage{t: t, said: make(chan string, 10), stop: cancel, code: make(chan int, 1)}
 	reader, writer := io.Pipe()
 	var errs strings.Builder
 	go func() {
@@ -58,7 +59,11 @@ func startWeb(t *testing.T, args ...string) *shownPage {
 		t.Fatalf("no address: exit code %d, said %q", <-p.code, errs.String())
 	}
 	p.address = lines.Text()
-	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	go func() {
+		for lines.Scan() {
+			p.said <- lines.Text()
+		}
+	}()
 	t.Cleanup(cancel)
 	return p
 }
