@@ -18,8 +18,8 @@ type block struct {
 	file   string
 	line   int
 	text   string
-	how    string // here, test, step or hand; empty if nothing says so
-	detail string // further flags, the test, the step, the reason
+	how    string // here, test, step, same or hand; empty if nothing says so
+	detail string // further flags, the test, the step, the document, the reason
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
@@ -105,6 +105,8 @@ func classify(mark []string) (how, detail string) {
 		return "here", strings.TrimPrefix(rest, "here, with ")
 	case strings.HasPrefix(rest, ".ci/run "):
 		return "step", strings.TrimPrefix(rest, ".ci/run ")
+	case strings.HasPrefix(rest, "as in ") && strings.HasSuffix(rest, ".md"):
+		return "same", strings.TrimPrefix(rest, "as in ")
 	case strings.HasPrefix(rest, "Test") && strings.Contains(rest, " of "):
 		return "test", rest
 	}
@@ -130,8 +132,8 @@ func TestBlocksAreRun(t *testing.T) {
 			if err := runner(b); err != nil {
 				t.Errorf("%v: %v", b, err)
 			}
-			if m := elsewhere.FindStringSubmatch(b.detail); m != nil && !runIn(t, filepath.Join("docs", m[1]), b.text) {
-				t.Errorf("%v: %s has no block of these commands that anything runs", b, m[1])
+			if b.how == "same" && !runIn(t, b.detail, b.text) {
+				t.Errorf("%v: %s has no block of these commands that anything runs", b, b.detail)
 			}
 			var c checker
 			for _, words := range simple(b.text) {
@@ -146,7 +148,7 @@ func TestBlocksAreRun(t *testing.T) {
 		}
 	}
 	t.Log(count)
-	for _, how := range []string{"here", "test", "step", "hand"} {
+	for _, how := range []string{"here", "test", "step", "same", "hand"} {
 		if count[how] == 0 {
 			t.Errorf("no block is run by %s: how documents are read is out of date", how)
 		}
@@ -156,14 +158,11 @@ func TestBlocksAreRun(t *testing.T) {
 // testOf names a test as comments do.
 var testOf = regexp.MustCompile(`(Test\w+) of ([\w/]+)`)
 
-// elsewhere names the document that has the same commands.
-var elsewhere = regexp.MustCompile(`^(\S+\.md) has the same command`)
-
 // runIn says whether a document has a block of these commands that somebody else than a person runs.
 func runIn(t *testing.T, file, commands string) bool {
 	t.Helper()
 	blocks, _, _ := parse(file, read(t, filepath.Join(root, file)))
-	return slices.ContainsFunc(blocks, func(b block) bool { return b.text == commands && b.how != "hand" })
+	return slices.ContainsFunc(blocks, func(b block) bool { return b.text == commands && b.how != "hand" && b.how != "same" })
 }
 
 // runner says whether what is to run a block is there.
@@ -357,7 +356,7 @@ func TestParse(t *testing.T) {
 	}
 	for comment, want := range map[string]string{
 		"run: here": "here", "by hand: two hours": "hand", "by hand: no": "", "run: .ci/run vet": "step",
-		"run: TestX of a/b": "test", "run: somewhere": "", "run: here, quickly": "",
+		"run: TestX of a/b": "test", "run: as in docs/a.md": "same", "run: as in a dream": "", "run: somewhere": "", "run: here, quickly": "",
 	} {
 		if how, _ := classify(marked.FindStringSubmatch("<!-- " + comment + " -->")); how != want {
 			t.Errorf("%s: %q, want %q", comment, how, want)

@@ -12,9 +12,10 @@
 //	<!-- run: here, with --seeds 1 -->         the same, our programs with further flags, to be done in seconds
 //	<!-- run: TestX of cmd/internal/e2e/y -->  that test
 //	<!-- run: .ci/run STEP -->                 that step
+//	<!-- run: as in docs/FILE.md -->           what runs the same block there
 //	<!-- by hand: REASON -->                   nobody, for tests have not what it takes
 //
-// A reason that says FILE.md has the same command is held to it. Of all of them, of code in text
+// Of all of them, of code in text
 // and of comments on code, the programs, their commands and flags, tests, steps and files have
 // to exist.
 package documents
