@@ -75,16 +75,25 @@ export class Chart {
       });
       if (at < 0) return;
       const x = u.valToPos(u.data[0][at], "x", true), y = u.valToPos(line[at], "y", true);
+      above &&= y - 21 * ratio >= u.bbox.top; // or it would be on its own line
       above ||= y + 20 * ratio > u.bbox.top + u.bbox.height; // below is the axis
+      const name = shortened(context, this.profiles[i], u.bbox.width / 2), width = context.measureText(name).width;
       context.fillStyle = css(`--run-${i}`);
       context.textAlign = above ? "right" : "left";
-      const [tx, ty] = above ? [Math.max(x - 6 * ratio, u.bbox.left + context.measureText(this.profiles[i]).width + 2), y - 9 * ratio] : [x + 8 * ratio, y + 17 * ratio];
-      context.strokeText(this.profiles[i], tx, Math.max(u.bbox.top + 12 * ratio, ty));
-      context.fillText(this.profiles[i], tx, Math.max(u.bbox.top + 12 * ratio, ty));
+      const [tx, ty] = above ? [Math.max(x - 6 * ratio, u.bbox.left + width + 2), y - 9 * ratio] : [Math.min(x + 8 * ratio, u.bbox.left + u.bbox.width - width), y + 17 * ratio];
+      context.strokeText(name, tx, Math.max(u.bbox.top + 12 * ratio, ty));
+      context.fillText(name, tx, Math.max(u.bbox.top + 12 * ratio, ty));
     });
     context.restore();
   }
 }
+
+// shortened is as much of a name as a width holds, with an ellipsis for the rest.
+const shortened = (context, name, width) => {
+  let shown = name, letters = [...name];
+  while (context.measureText(shown).width > width && letters.length > 1) shown = (letters = letters.slice(0, -1)).join("") + "…";
+  return shown;
+};
 
 // hints say what the curves of a kind show.
 export const hints = {
