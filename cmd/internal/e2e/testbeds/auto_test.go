@@ -1,83 +1,152 @@
 package testbeds
 
 import (
+	"context"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
-// rooms are those of the rig's nodes, all alike: what ghosts hold of them is counted.
-type rooms struct {
-	*rig
-	changed chan struct{}
-
-	mu    sync.Mutex
-	avail float64
-	fresh bool
+// heldMeter is a simulated node that its agent can't read while it is held.
+type heldMeter struct {
+	*simnode.Node
+	held sync.RWMutex
 }
 
-func (s *rooms) set(avail float64, fresh bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.avail, s.fresh = avail, fresh
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
+// hold has the agent wait for its next sample until release, or the test's end.
+func (m *heldMeter) hold(t *testing.T) (release func()) {
+	m.held.Lock()
+	release = sync.OnceFunc(m.held.Unlock)
+	t.Cleanup(release)
+	return release
 }
 
-// Room implements room.Source.
-func (s *rooms) Room(node string) (room.Reading, bool) {
-	held := 0.
-	list, err := s.plain.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{LabelSelector: v1alpha1.LabelRole + "=" + v1alpha1.RoleGhost})
+// SampleTo implements node.Meter.
+func (m *heldMeter) SampleTo(dst []float64, at time.Time) ([]float64, error) {
+	m.held.RLock()
+	defer m.held.RUnlock()
+	return m.Node.SampleTo(dst, at)
+}
+
+// measure adds a simulated node, on which pods take its cores from each other, and the agent
+// that measures it and tells the scheduler, until the test's end.
+func (r *rig) measure() *heldMeter {
+	r.Helper()
+	clock := simnode.NewClock(time.Now(), 4)
+	n, err := simnode.NewNode(simnode.NodeConfig{
+		Name: r.namespace + "-measured", Labels: map[string]string{r.label: "1"}, Params: simnode.Params{Cores: nodeCores}, Clock: clock,
+	})
 	if err != nil {
-		return room.Reading{}, false
+		r.Fatal(err)
 	}
-	for i := range list.Items {
-		if list.Items[i].Spec.NodeName == node {
-			held++
+	r.nodes = append(r.nodes, n.Name())
+	simnodetest.Join(r.T, simnode.Config{Client: r.plain, Machines: []simnode.Machine{n}, Clock: clock})
+	meter := &heldMeter{Node: n}
+	agent, err := node.New(node.Config{
+		Name: n.Name(), Meter: meter, Pods: n.Pods(), Clock: clock, Schedulers: []string{r.signals},
+		Backoff: publish.Backoff{Max: time.Second},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := agent.Run(ctx); err != nil {
+			r.Errorf("agent: %v", err)
+		}
+	})
+	r.Cleanup(func() { cancel(); running.Wait() })
+	return meter
+}
+
+// rooms follows what the scheduler tells of nodes, as the program does, until the test's end.
+func (r *rig) rooms() *room.Client {
+	r.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w, err := room.Watch(ctx, room.Config{Target: r.signals})
+	if err != nil {
+		cancel()
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { cancel(); w.Wait() })
+	return w
+}
+
+// load puts so many pods on the first node, past every scheduler, that request nothing.
+func (r *rig) load(prefix string, count int, seconds string) (names []string) {
+	r.Helper()
+	for i := range count {
+		name := prefix + "-" + strconv.Itoa(i)
+		r.create(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: takes(seconds)},
+			Spec:       corev1.PodSpec{NodeName: r.nodes[0], Containers: []corev1.Container{{Name: "main", Image: "spazio.invalid/none"}}},
+		})
+		names = append(names, name)
+	}
+	return names
+}
+
+// teach runs pods on the first node, some at a time, until its agent knows what one takes.
+func (r *rig) teach(rooms *room.Client) {
+	r.Helper()
+	for wave := 0; ; wave++ {
+		names := r.load("teacher-"+strconv.Itoa(wave), 1+wave%nodeCores, "3")
+		for _, name := range names {
+			r.eventually(name+" ends", func() (bool, any) {
+				pod := fetch(r, name, &corev1.Pod{})
+				return pod.Status.Phase == corev1.PodSucceeded, pod.Status
+			})
+		}
+		if reading, _ := rooms.Room(r.nodes[0]); reading.CostKnown {
+			r.Logf("%d waves of pods taught what one takes", wave+1)
+			return
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return room.Reading{Avail: s.avail, Held: held, Fresh: s.fresh, CostKnown: true}, true
 }
 
-// Changed implements room.Source.
-func (s *rooms) Changed() <-chan struct{} { return s.changed }
-
-// Slots follow what nodes have room for. Where an agent falls silent they stay as they
-// are, and jobs run in them, whatever it said last; when it speaks again they follow.
+// Slots follow what a node has room for, as its agent measures it and the scheduler tells the
+// controllers. Where the agent falls silent they stay as they are, and jobs run in them, however
+// full the node; when it speaks again they follow.
 func TestAgentSilent(t *testing.T) {
-	r := newRig(t, 1)
-	source := &rooms{rig: r, changed: make(chan struct{}, 1), avail: 1, fresh: true}
+	r := newRig(t, 0)
 	r.schedule(nil)
-	r.control(controller.Options{Rooms: source}, nil)
+	meter := r.measure()
+	rooms := r.rooms()
+	r.control(controller.Options{Rooms: rooms}, nil)
 	short := &metav1.Duration{Duration: 300 * time.Millisecond}
 	r.testbed("bed", 0, func(s *v1alpha1.TestbedSpec) {
 		s.SlotsPerNode = intstr.FromString(v1alpha1.SlotsAuto)
-		s.Auto = &v1alpha1.Auto{Max: new(int32(2)), GrowAfter: short, ShrinkAfter: short}
+		s.Auto = &v1alpha1.Auto{Max: new(int32(1)), GrowAfter: short, ShrinkAfter: short}
 	})
+	r.teach(rooms)
 	r.waitCounts("bed", 1, 0, 0)
 	r.waitCondition("bed", v1alpha1.TestbedSignalsFresh, "True", "", r.testbedConditions("bed"))
 
-	source.set(-5, false)
+	release := meter.hold(t)
 	r.waitCondition("bed", v1alpha1.TestbedSignalsFresh, "False", "", r.testbedConditions("bed"))
-	r.job("job", "1")
+	r.load("other", 4*nodeCores, forever)
+	r.job("job", ".1")
 	r.queue("first", "bed", []string{"job"})
 	r.waitJob("job", v1alpha1.BatchJobCompleted)
 	r.wantSlots("job", r.slot(1, 0))
 	r.waitCounts("bed", 1, 0, 0)
 
-	source.set(2, true)
-	r.waitCounts("bed", 2, 0, 0)
+	release()
+	r.waitCounts("bed", 0, 0, 0)
 	r.waitCondition("bed", v1alpha1.TestbedSignalsFresh, "True", "", r.testbedConditions("bed"))
 	r.delete(&v1alpha1.Scheduling{}, "first")
 	r.waitJob("job", v1alpha1.BatchJobReady)

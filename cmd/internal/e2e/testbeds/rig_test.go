@@ -48,6 +48,7 @@ type rig struct {
 	namespace string
 	label     string // of the rig's nodes
 	nodes     []string
+	signals   string // where the scheduler that runs hears of nodes, and tells of rooms
 }
 
 // nodeCores are those of a rig's nodes.
@@ -186,11 +187,13 @@ func (r *rig) schedule(g *gate) (stop func()) {
 	if g == nil {
 		g = newGate(nil)
 	}
-	return runScheduler(r.T, g.kubeconfig(r.T, cluster.Plane(r.T).RESTConfig()))
+	r.signals, stop = runScheduler(r.T, g.kubeconfig(r.T, cluster.Plane(r.T).RESTConfig()))
+	return stop
 }
 
-// runScheduler runs a scheduler in this process, until stop or the test's end.
-func runScheduler(t *testing.T, kubeconfig string) (stop func()) {
+// runScheduler runs a scheduler in this process, until stop or the test's end. signals is the
+// address at which it hears of nodes.
+func runScheduler(t *testing.T, kubeconfig string) (signals string, stop func()) {
 	t.Helper()
 	s, err := service.New(t.Context(), service.Config{
 		Kubeconfig: kubeconfig, Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}, Slots: &config.SpazioSlotsArgs{},
@@ -210,7 +213,7 @@ func runScheduler(t *testing.T, kubeconfig string) (stop func()) {
 		running.Wait()
 	})
 	t.Cleanup(stop)
-	return stop
+	return s.Hub().Addr().String(), stop
 }
 
 // create makes an object in the rig's namespace.
