@@ -39,19 +39,11 @@ func inside(m *testing.M) int {
 	}
 	node = n
 	code := m.Run()
-	for _, run := range notBuilt {
-		fmt.Println("realnode: not built:", run)
-	}
 	if err := n.stop(); err != nil {
 		complain("stop the node", err)
 		return 1
 	}
 	return code
-}
-
-// notBuilt are what a real node is to show and no test here does.
-var notBuilt = []string{
-	"(h) the page",
 }
 
 // node is the one that the tests run on.
