@@ -222,7 +222,15 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{48})
 	streams[0].settle(busy(-3, 100))
-	// Of a pod a core in flight, which is slow start's line, two are free.
+	var pods []*v1.Pod
+	for i := range 5 {
+		pods = append(pods, newPod(i))
+	}
+	c.arrive(pods...)
+	c.refused(pods...)
+	clock.advance(maxWait)
+	// Of a pod a core in flight, which is slow start's line, two are free. Daemons come after the wait,
+	// for what does not start for the ledger's Patience leaves the line.
 	daemons := make([]*v1.Pod, 46)
 	for i := range daemons {
 		daemons[i] = newPod(100+i, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} })
@@ -233,13 +241,6 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 			t.Fatal(status.AsError())
 		}
 	}
-	var pods []*v1.Pod
-	for i := range 5 {
-		pods = append(pods, newPod(i))
-	}
-	c.arrive(pods...)
-	c.refused(pods...)
-	clock.advance(maxWait)
 	c.place(pods[0])
 	c.place(pods[1])
 	if node, _ := c.schedule(pods[2], c.infos); node != "" {
