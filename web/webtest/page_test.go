@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,27 @@ func TestNameOfLowCurve(t *testing.T) {
 	b.Until(`"default-scheduler" in window.names && "spazio" in window.names`)
 	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.entries(window.names).filter(([, y]) => y < plot.offsetTop || y > plot.offsetTop + plot.offsetHeight).map((e) => e.join(" ")).join(); })()`); got != "" {
 		t.Errorf("outside of the plot: %s", got)
+	}
+	b.Hold()
+}
+
+// The name of a line at the top of the plot stands below it, not on it; and one that is longer than the plot
+// is shortened, inside of it.
+func TestNameOfHighCurve(t *testing.T) {
+	state := thousands()
+	long := strings.Repeat("profile-", 30)
+	for i := range state.Runs {
+		if state.Runs[i].Profile == "default-scheduler" {
+			state.Runs[i].Profile = long
+		}
+	}
+	_, address := serve(t, state)
+	b := show(t, address, 1280, 900)
+	b.Script(`window.names = {}; const fill = CanvasRenderingContext2D.prototype.fillText; CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { if (this.font.includes("600 ")) { const w = this.measureText(text).width, left = this.textAlign === "right" ? x - w : x; window.names[this.fillStyle] = [text, ...[left, left + w, y].map((v) => v / devicePixelRatio)]; } return fill.call(this, text, x, y); }`)
+	b.Do(chromedp.EmulateViewport(1100, 900))
+	b.Until(`Object.keys(window.names).length === 2`)
+	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.values(window.names).filter(([name, left, right, y]) => left < plot.offsetLeft || right > plot.offsetLeft + plot.offsetWidth || name !== "spazio" && !name.endsWith("…") || name === "spazio" && y < plot.offsetTop + plot.offsetHeight * .05 + 12).map((e) => e.join(" ")).join(); })()`); got != "" {
+		t.Errorf("not in its place: %s", got)
 	}
 	b.Hold()
 }
