@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -38,6 +39,7 @@ type batchJobs struct {
 	// written is what this controller has last written of each job.
 	written  writes
 	children *children
+	trial    trial
 	recorder events.EventRecorder
 	metrics  *metrics
 	logger   *slog.Logger
@@ -50,9 +52,9 @@ type release struct {
 	slots           []string
 }
 
-func newBatchJobs(c client.Client, cached, live client.Reader, recorder events.EventRecorder, m *metrics, logger *slog.Logger) *batchJobs {
+func newBatchJobs(c client.Client, cached, live client.Reader, mapper meta.RESTMapper, recorder events.EventRecorder, m *metrics, logger *slog.Logger) *batchJobs {
 	r := &batchJobs{
-		client: c, cached: stored{cached}, live: newLatest(live), recorder: recorder, metrics: m, logger: logger, now: time.Now,
+		client: c, cached: stored{cached}, live: newLatest(live), trial: trial{c, mapper}, recorder: recorder, metrics: m, logger: logger, now: time.Now,
 	}
 	r.releases.do = r.release
 	return r
@@ -116,7 +118,8 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 		return next, next == nil, err
 	}
 	if p.checks(actions) && !v.checked {
-		return v, false, p.check(ctx)
+		p.check(ctx)
+		return v, false, nil
 	}
 	wrote, err := p.store(ctx, &job, counts, actions)
 	if err != nil {

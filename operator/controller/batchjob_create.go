@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,42 +40,52 @@ func (p *jobPass) unavailable() bool {
 }
 
 // check tries the creation of the application without effect, and notes in the job's
-// conditions what the API server says. An error is of a trial that said nothing.
-func (p *jobPass) check(ctx context.Context) error {
+// conditions what the API server says.
+func (p *jobPass) check(ctx context.Context) {
 	v := p.view
 	v.checked = true
-	adapter := adapterOf(v.Job)
-	if adapter == nil {
-		_, err := workload.Of(&v.Job.Spec)
-		observe.SetChecked(v.Job, observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, p.now)
-		return nil
-	}
-	known, err := p.children.known(adapter)
-	if err != nil {
-		return err
-	}
-	if !known {
-		observe.SetChecked(v.Job, operatorMissing(adapter), p.now)
-		return nil
-	}
-	request, err := observe.TrialRequest(v.Job, v.Scheduling, v.testbed)
-	if err != nil {
-		observe.SetUnchecked(v.Job, err.Error(), p.now)
-		return nil
-	}
-	child, err := adapter.Child(v.Job, request)
-	if err != nil {
-		observe.SetChecked(v.Job, observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, p.now)
-		return nil
-	}
-	err = p.client.Create(ctx, child, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
-	if verdict, known := judge(adapter, err); known {
+	verdict, err := p.trial.of(ctx, v.Job, v.Scheduling, v.testbed)
+	if err == nil {
 		observe.SetChecked(v.Job, verdict, p.now)
-		return nil
+		return
 	}
 	observe.SetUnchecked(v.Job, err.Error(), p.now)
-	v.trouble = err
-	return nil
+	if !errors.Is(err, observe.ErrNoRequest) {
+		v.trouble = err
+	}
+}
+
+// trial tries the creation of applications without effect. Safe for concurrent use.
+type trial struct {
+	client client.Client
+	mapper meta.RESTMapper
+}
+
+// of returns why the job's application would be refused if the scheduling were granted
+// slots of the testbed now, or nothing. An error is of a trial that said nothing.
+func (t trial) of(ctx context.Context, job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (observe.Verdict, error) {
+	adapter, err := workload.Of(&job.Spec)
+	if err != nil {
+		return observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+	}
+	if known, err := knows(t.mapper, adapter); err != nil {
+		return observe.Verdict{}, err
+	} else if !known {
+		return operatorMissing(adapter), nil
+	}
+	request, err := observe.TrialRequest(job, s, tb)
+	if err != nil {
+		return observe.Verdict{}, err
+	}
+	child, err := adapter.Child(job, request)
+	if err != nil {
+		return observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+	}
+	err = t.client.Create(ctx, child, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+	if verdict, known := judge(adapter, err); known {
+		return verdict, nil
+	}
+	return observe.Verdict{}, err
 }
 
 func operatorMissing(adapter workload.Adapter) observe.Verdict {

@@ -128,10 +128,10 @@ type children struct {
 	follow func(*unstructured.Unstructured) error
 }
 
-// known says whether the API server knows the adapter's kind.
-func (c *children) known(adapter workload.Adapter) (bool, error) {
+// knows says whether the API server knows the adapter's kind.
+func knows(mapper meta.RESTMapper, adapter workload.Adapter) (bool, error) {
 	kind := adapter.Kind()
-	if _, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+	if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		if meta.IsNoMatchError(err) {
 			return false, nil
 		}
@@ -146,7 +146,7 @@ func (c *children) find(ctx context.Context, job *v1alpha1.BatchJob, from reader
 	if adapter == nil {
 		return nil, nil
 	}
-	if known, err := c.known(adapter); err != nil || !known {
+	if known, err := knows(c.mapper, adapter); err != nil || !known {
 		return nil, err
 	}
 	child := &unstructured.Unstructured{}

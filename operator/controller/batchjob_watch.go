@@ -60,7 +60,7 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.BatchJob{}, jobUID, indexUID); err != nil {
 		return err
 	}
-	r := newBatchJobs(mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader(), mgr.GetEventRecorder(component), m, o.Logger)
+	r := newBatchJobs(mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), mgr.GetEventRecorder(component), m, o.Logger)
 	// Jobs are known to every API server. Others' kinds are watched once they are there.
 	jobs := &unstructured.Unstructured{}
 	jobs.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))

@@ -115,9 +115,9 @@ func labBuilder(scheme *runtime.Scheme) *fake.ClientBuilder {
 func (l *lab) restart() {
 	quiet := slog.New(slog.DiscardHandler)
 	now := func() time.Time { return l.now }
-	l.jobs = newBatchJobs(l.api, l.api, l.api, l.recorded, l.metrics, quiet)
+	l.jobs = newBatchJobs(l.api, l.api, l.api, l.kinds, l.recorded, l.metrics, quiet)
 	l.jobs.now, l.jobs.children = now, &children{mapper: l.kinds, follow: func(*unstructured.Unstructured) error { return nil }}
-	l.schedulings = &schedulings{client: l.api, cached: l.api, live: l.api, recorder: l.recorded, metrics: l.metrics, logger: quiet, now: now}
+	l.schedulings = &schedulings{client: l.api, cached: l.api, live: l.api, trial: trial{l.api, l.kinds}, recorder: l.recorded, metrics: l.metrics, logger: quiet, now: now}
 }
 
 func kindOf(o client.Object) string {

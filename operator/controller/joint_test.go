@@ -214,7 +214,7 @@ func TestReleasedTogether(t *testing.T) {
 	tb.Status.Claims[jobs-2].Slots = []string{"other/0"}
 	l.must(l.api.Status().Update(t.Context(), tb))
 	api, reads, writes, letGo := counted(l)
-	r := newBatchJobs(api, api, api, l.recorded, l.metrics, l.jobs.logger)
+	r := newBatchJobs(api, api, api, l.kinds, l.recorded, l.metrics, l.jobs.logger)
 	var all sync.WaitGroup
 	name := client.ObjectKeyFromObject(tb)
 	free := func(i int) {

@@ -26,6 +26,9 @@ import (
 type schedulings struct {
 	client       client.Client
 	cached, live client.Reader
+	trial        trial
+	// written is what this controller has last written of each job.
+	written  writes
 	recorder     events.EventRecorder
 	metrics      *metrics
 	logger       *slog.Logger
@@ -169,7 +172,7 @@ func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.Sche
 	s := c.Scheduling
 	switch a.Op {
 	case lifecycle.AcquireJobs:
-		return p.acquire(ctx, s, a.Jobs)
+		return p.acquire(ctx, c, a.Jobs)
 	case lifecycle.Unlock:
 		return updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
 			had := tb.Status.ExclusiveFor == s.UID

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"k8s.io/client-go/util/retry"
@@ -12,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
 // turn says whether it is the Scheduling's turn to have the jobs that it lacks. It is
@@ -66,44 +68,33 @@ func (p *schedulingPass) rivals(ctx context.Context, s *v1alpha1.Scheduling, job
 	return all, nil
 }
 
-// errUnavailable says that what the cache says of a job, or of the Scheduling, is not so
-// any more.
-var errUnavailable = errors.New("a job is not to be had any more")
-
-// acquire makes the Scheduling the active one of all the jobs. First it asks the API
-// server whether they can all be had, for who is behind must not take some of them.
-func (p *schedulingPass) acquire(ctx context.Context, s *v1alpha1.Scheduling, names []testbed.Name) error {
+// acquire makes the Scheduling the active one of all the jobs, as the cache has them: the
+// API server refuses to write one that has changed since. Should somebody else have one of
+// them by then, what was taken is given back.
+func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []testbed.Name) error {
+	s := c.Scheduling
 	var now v1alpha1.Scheduling
 	if err := p.live.Get(ctx, client.ObjectKeyFromObject(s), &now); err != nil {
 		return err
 	}
-	if now.UID != s.UID || now.DeletionTimestamp != nil || now.Generation != s.Generation {
+	behind := slices.ContainsFunc(names, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) })
+	if now.UID != s.UID || now.DeletionTimestamp != nil || now.Generation != s.Generation || behind {
 		p.wake(p.now.Add(tooSoon))
 		return nil
 	}
-	jobs := make([]*v1alpha1.BatchJob, len(names))
-	err := eachAtOnce(len(names), func(i int) error {
-		jobs[i] = &v1alpha1.BatchJob{}
-		if err := p.live.Get(ctx, observe.Key(names[i]), jobs[i]); err != nil {
-			return err
-		}
-		if !available(jobs[i]) && !observe.Holds(s, jobs[i]) {
-			return errUnavailable
-		}
-		return nil
-	})
-	if errors.Is(err, errUnavailable) {
+	err := eachAtOnce(len(names), func(i int) error { return p.take(ctx, c, c.Job(observe.Key(names[i])).DeepCopy()) })
+	if errors.Is(err, errHad) {
 		p.wake(p.now.Add(tooSoon))
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return eachAtOnce(len(names), func(i int) error { return p.take(ctx, s, jobs[i]) })
+	return err
 }
 
+// errHad says that somebody else has a job which the cache says is to be had.
+var errHad = errors.New("a job was had by another")
+
 // take makes the Scheduling the active one of a job, however often others write between.
-func (p *schedulingPass) take(ctx context.Context, s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) error {
+func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) error {
 	first := true
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if !first {
@@ -112,13 +103,46 @@ func (p *schedulingPass) take(ctx context.Context, s *v1alpha1.Scheduling, job *
 			}
 		}
 		first = false
-		if !available(job) {
-			p.logger.Debug("a job was had by another", "job", job.Namespace+"/"+job.Name)
+		switch {
+		case observe.Holds(c.Scheduling, job):
 			return nil
+		case !available(job):
+			return errHad
 		}
-		observe.Acquire(job, s, p.now)
-		return p.client.Status().Update(ctx, job)
+		if err := p.enqueue(ctx, c, job); err != nil {
+			return err
+		}
+		if err := p.client.Status().Update(ctx, job); err != nil {
+			return err
+		}
+		p.written.note(job)
+		return nil
 	})
+}
+
+// enqueue makes the Scheduling the job's active one and, if its application was tried and
+// nothing is said against it, has the job make its step into the queue, which is to be
+// written with that. All else is for the job's own controller to find and to tell.
+func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) error {
+	observe.Acquire(job, c.Scheduling, p.now)
+	verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
+	if err != nil || !verdict.OK() {
+		return nil //nolint:nilerr // it is tried again
+	}
+	v := observe.JobView{Job: job, Scheduling: c.Scheduling}
+	before := job.DeepCopy()
+	observe.SetChecked(job, verdict, p.now)
+	o, counts, err := v.Observed()
+	if err != nil {
+		return err
+	}
+	next, actions := lifecycle.StepJob(o, p.now)
+	if next.State != lifecycle.InQueue || acts(actions) {
+		job.Status = before.Status
+		return nil
+	}
+	job.Status = *v.Status(&next, counts, p.now)
+	return nil
 }
 
 // giveBack lets go of the jobs of a Scheduling that was to have all its jobs, and stopped

@@ -23,7 +23,7 @@ import (
 // addScheduling adds the controller of Schedulings.
 func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 	r := &schedulings{
-		client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(),
+		client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(), trial: trial{mgr.GetClient(), mgr.GetRESTMapper()},
 		recorder: mgr.GetEventRecorder(component), metrics: m, logger: o.Logger, now: time.Now,
 	}
 	return builder.ControllerManagedBy(mgr).Named(Scheduling).For(&v1alpha1.Scheduling{}).

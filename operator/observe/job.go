@@ -158,8 +158,8 @@ func check(job *v1alpha1.BatchJob) (lifecycle.Check, string) {
 	return lifecycle.Invalid, c.Reason + ": " + c.Message
 }
 
-// errRequest says that no application can be tried without something that is not there.
-var errRequest = errors.New("neither the testbed nor the scheduling is there")
+// ErrNoRequest says that no application can be tried without something that is not there.
+var ErrNoRequest = errors.New("neither the testbed nor the scheduling is there")
 
 // TrialRequest is what the job would be created with if it were granted slots now: to
 // try it before it has a claim. The slots themselves are none yet.
@@ -168,7 +168,7 @@ func TrialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.T
 		return job.Status.CreationRequest, nil
 	}
 	if s == nil || tb == nil {
-		return nil, errRequest
+		return nil, ErrNoRequest
 	}
 	return &v1alpha1.CreationRequest{
 		Testbed:   v1alpha1.ObjectReference{Namespace: tb.Namespace, Name: tb.Name, UID: tb.UID},
