@@ -52,7 +52,8 @@ type cluster struct {
 	objects  dynamic.Interface
 	lives    *lives
 	writes   atomic.Int64 // of spazio-testbed
-	programs []*started   // those that run
+	requests requests
+	programs []*started // those that run
 	dir      string
 	progress io.Writer
 	o        options
@@ -93,9 +94,13 @@ func (c *cluster) close() error {
 	return err
 }
 
-// audit counts what spazio-testbed writes.
+// audit counts requests, and what spazio-testbed writes.
 func (c *cluster) audit(e auditv1.Event) {
-	if e.User.Username != operatorUser || e.Stage != auditv1.StageResponseComplete {
+	if e.Stage != auditv1.StageResponseComplete {
+		return
+	}
+	c.requests.note(&e)
+	if e.User.Username != operatorUser {
 		return
 	}
 	switch e.Verb {

@@ -21,6 +21,9 @@ const (
 	barResident  = 200. // MiB
 	barAcquire50 = .1   // s
 	barAcquire99 = .25
+	// barRequests is ours, not design's: a job is tried, taken and given its request, its
+	// application is created and noted; the rest is shared by jobs.
+	barRequests  = 7.
 	barRate      = .8 // of the default profile's
 	barSingle    = .1 // s
 	barUnguarded = .02

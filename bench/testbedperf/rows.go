@@ -166,11 +166,12 @@ func (c *cluster) acquire(ctx context.Context, r *result) error {
 	if err := c.settled(ctx); err != nil {
 		return err
 	}
-	seconds, err := c.competeAll(ctx, uids)
+	seconds, asked, err := c.competeAll(ctx, uids)
 	if len(seconds) > 0 {
 		r.add(
 			row{What: "a scheduling's jobs have what runs them, median", Unit: "s", Value: median(seconds), Bar: barAcquire50, Of: slices.Sorted(slices.Values(seconds))},
 			row{What: "the same, 99 %", Unit: "s", Value: quantile(seconds, .99), Bar: barAcquire99},
+			row{What: "requests of spazio-testbed meanwhile, for a job, median", Unit: "requests", Value: median(asked), Bar: barRequests, Of: slices.Sorted(slices.Values(asked))},
 		)
 	}
 	if err != nil {
@@ -199,24 +200,26 @@ func (c *cluster) settled(ctx context.Context) error {
 	}
 }
 
-// competeAll has a round after the other, and returns those that it could have.
-func (c *cluster) competeAll(ctx context.Context, uids []types.UID) (seconds []float64, err error) {
+// competeAll has a round after the other, and returns what it found of those that it could
+// have: how long each scheduling took, and how many requests of each round a job took.
+func (c *cluster) competeAll(ctx context.Context, uids []types.UID) (seconds, asked []float64, err error) {
 	for round := range c.o.rounds {
-		found, err := c.compete(ctx, round, uids)
+		found, requests, err := c.compete(ctx, round, uids)
 		if err != nil {
-			return seconds, err
+			return seconds, asked, err
 		}
+		asked = append(asked, float64(requests)/float64(c.o.competing*c.o.perRound))
 		fmt.Fprintf(c.progress, "round %d of %d: jobs have what runs them within %.3g s\n", round+1, c.o.rounds, slices.Max(found))
 		seconds = append(seconds, found...)
 	}
-	return seconds, nil
+	return seconds, asked, nil
 }
 
 func jobName(i int) string { return "job-" + strconv.Itoa(i) }
 
 // compete makes schedulings at once, of other jobs in each round, and removes them.
-func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) ([]float64, error) {
-	used := c.use()
+func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) (seconds []float64, asked int, err error) {
+	used, before := c.use(), c.requests.now()
 	begins, mine := make([]time.Time, c.o.competing), make([][]types.UID, c.o.competing)
 	if err := inParallel(ctx, c.o.competing, func(k int) error {
 		s := &v1alpha1.Scheduling{
@@ -231,9 +234,8 @@ func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) ([]f
 		begins[k] = time.Now()
 		return c.apply(ctx, v1alpha1.Schedulings, "Scheduling", s)
 	}); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var seconds []float64
 	for k := range mine {
 		var last time.Time
 		if err := c.lives.until(ctx, "the jobs have what runs them", func() bool {
@@ -248,18 +250,20 @@ func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) ([]f
 			}
 			return true
 		}); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		seconds = append(seconds, last.Sub(begins[k]).Seconds())
 	}
-	fmt.Fprintf(c.progress, "taking slots: %v\n", used)
-	begin, used := time.Now(), c.use()
+	now := c.requests.now()
+	taking := now.since(before)
+	fmt.Fprintf(c.progress, "taking slots: %v; %s\n", used, taking.text(operatorUser))
+	begin, used, before := time.Now(), c.use(), now
 	if err := c.removeAll(ctx, v1alpha1.Schedulings); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	err := c.lives.until(ctx, "nothing runs jobs", func() bool { return len(c.lives.made) == 0 })
-	fmt.Fprintf(c.progress, "giving them back: %.1f s; %v\n", time.Since(begin).Seconds(), used)
-	return seconds, err
+	err = c.lives.until(ctx, "nothing runs jobs", func() bool { return len(c.lives.made) == 0 })
+	fmt.Fprintf(c.progress, "giving them back: %.1f s; %v; %s\n", time.Since(begin).Seconds(), used, c.requests.now().since(before).text(operatorUser))
+	return seconds, taking.by(operatorUser), err
 }
 
 // removeAll deletes all objects of a kind, and returns when they are gone.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,6 +52,7 @@ func (c stored) podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]corev1.Po
 type latest struct {
 	client.Reader
 	testbeds    joint[types.NamespacedName, struct{}, *v1alpha1.Testbed]
+	versions    joint[types.NamespacedName, struct{}, *metav1.PartialObjectMetadata]
 	schedulings joint[types.NamespacedName, struct{}, *v1alpha1.Scheduling]
 	pods        joint[string, types.UID, map[types.UID][]corev1.Pod]
 }
@@ -60,6 +62,11 @@ func newLatest(from client.Reader) *latest {
 	l.testbeds.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Testbed, error) {
 		tb := &v1alpha1.Testbed{}
 		return tb, from.Get(ctx, name, tb)
+	}
+	l.versions.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*metav1.PartialObjectMetadata, error) {
+		of := &metav1.PartialObjectMetadata{}
+		of.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Testbed"))
+		return of, from.Get(ctx, name, of)
 	}
 	l.schedulings.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Scheduling, error) {
 		s := &v1alpha1.Scheduling{}
@@ -73,6 +80,19 @@ func (*latest) live() bool { return true }
 
 func (l *latest) testbed(ctx context.Context, name types.NamespacedName) (*v1alpha1.Testbed, error) {
 	return l.testbeds.ask(ctx, name, struct{}{})
+}
+
+// confirmed returns the Testbed as the API server has it: the one given, of a cache, if it
+// is that. A Testbed is long, and its version is not.
+func (l *latest) confirmed(ctx context.Context, tb *v1alpha1.Testbed) (*v1alpha1.Testbed, error) {
+	name := client.ObjectKeyFromObject(tb)
+	switch now, err := l.versions.ask(ctx, name, struct{}{}); {
+	case err != nil:
+		return nil, err
+	case now.UID == tb.UID && now.ResourceVersion == tb.ResourceVersion:
+		return tb, nil
+	}
+	return l.testbed(ctx, name)
 }
 
 func (l *latest) scheduling(ctx context.Context, name types.NamespacedName) (*v1alpha1.Scheduling, error) {

@@ -21,19 +21,22 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
-// schedulings is the controller of Schedulings. It has one worker: who gets jobs is
-// decided over all of them, and one decision must be written before the next is made.
+// schedulings is the controller of Schedulings. Who gets jobs is decided over all that want
+// one of them, and that one decision is written before the next is made of the same jobs.
+// Safe for concurrent use.
 type schedulings struct {
 	client       client.Client
 	cached, live client.Reader
 	trial        trial
-	// written is what this controller has last written of each job.
+	// taking are the jobs that are about to be somebody's, and written is what this
+	// controller has last written of each job.
+	taking   inHand
 	written  writes
-	recorder     events.EventRecorder
-	metrics      *metrics
-	logger       *slog.Logger
-	now          func() time.Time
-	since        stateTimes
+	recorder events.EventRecorder
+	metrics  *metrics
+	logger   *slog.Logger
+	now      func() time.Time
+	since    stateTimes
 }
 
 // Reconcile has a Scheduling make its next step.

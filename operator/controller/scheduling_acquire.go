@@ -73,6 +73,11 @@ func (p *schedulingPass) rivals(ctx context.Context, s *v1alpha1.Scheduling, job
 // them by then, what was taken is given back.
 func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []testbed.Name) error {
 	s := c.Scheduling
+	if !p.taking.take(names) {
+		p.wake(p.now.Add(tooSoon))
+		return nil
+	}
+	defer p.taking.letGo(names)
 	var now v1alpha1.Scheduling
 	if err := p.live.Get(ctx, client.ObjectKeyFromObject(s), &now); err != nil {
 		return err
@@ -88,6 +93,37 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 		return nil
 	}
 	return err
+}
+
+// inHand are jobs that one worker has to himself for the time being. Safe for concurrent
+// use; the zero value has none.
+type inHand struct {
+	mu sync.Mutex
+	of map[testbed.Name]bool
+}
+
+// take takes all the jobs, or none if somebody has one of them.
+func (h *inHand) take(names []testbed.Name) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.ContainsFunc(names, func(name testbed.Name) bool { return h.of[name] }) {
+		return false
+	}
+	if h.of == nil {
+		h.of = make(map[testbed.Name]bool)
+	}
+	for _, name := range names {
+		h.of[name] = true
+	}
+	return true
+}
+
+func (h *inHand) letGo(names []testbed.Name) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range names {
+		delete(h.of, name)
+	}
 }
 
 // errHad says that somebody else has a job which the cache says is to be had.

@@ -20,6 +20,10 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
+// schedulingWorkers are some, as Schedulings that want other jobs need not wait for each
+// other.
+const schedulingWorkers = 4
+
 // addScheduling adds the controller of Schedulings.
 func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 	r := &schedulings{
@@ -52,12 +56,17 @@ func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 				r.testbedChanged(ctx, nil, e.Object, q)
 			},
 		}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: schedulingWorkers}).
 		Complete(r)
 }
 
+// abreast is after what time a Scheduling says how far its jobs are: they change together,
+// and who gives them slots looks at them itself.
+const abreast = 250 * time.Millisecond
+
 // jobChanged has the Schedulings looked at that list a job, and those that have or had it,
-// after a while in which others of their jobs change too.
+// after a while in which others of their jobs change too. For one that can be had again
+// somebody may wait.
 func (r *schedulings) jobChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.BatchJob)
 	is, ok := after.(*v1alpha1.BatchJob)
@@ -71,8 +80,12 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: active.Namespace, Name: active.Name}})
 		}
 	}
+	wait := abreast
+	if available(is) {
+		wait = batch
+	}
 	for _, request := range all {
-		q.AddAfter(request, batch)
+		q.AddAfter(request, wait)
 	}
 }
 
@@ -140,7 +153,7 @@ func (r *schedulings) testbedChanged(ctx context.Context, before, after client.O
 	}
 	for _, c := range changedClaims(was, is) {
 		if name, err := testbed.ParseName(c.Scheduling); err == nil {
-			q.Add(reconcile.Request{NamespacedName: observe.Key(name)})
+			q.AddAfter(reconcile.Request{NamespacedName: observe.Key(name)}, abreast)
 		}
 	}
 }

@@ -1,0 +1,218 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
+)
+
+// writesOf are those of a kind of write.
+func (l *lab) writesOf(write string) (n int) {
+	for _, w := range l.writes {
+		if w == write {
+			n++
+		}
+	}
+	return n
+}
+
+// A job that is taken is tried and in the queue with one write, and then waits for slots
+// with none.
+func TestTakenWithOneWrite(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b")
+	l.look() // finalizers
+	l.withQueue("s", "a", "b")
+	l.writes = nil
+	for range 3 {
+		l.look()
+	}
+	for _, name := range []string{"a", "b"} {
+		job := l.job(name)
+		status := &job.Status
+		if status.State != v1alpha1.BatchJobInQueue || status.ActiveScheduling == nil || status.ActiveScheduling.UID != l.scheduling("s").UID ||
+			!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.BatchJobValid) || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.BatchJobAcquired) {
+			t.Errorf("%s is %+v", name, status)
+		}
+		if n := l.writesOf("status BatchJob " + name); n != 1 {
+			t.Errorf("%s was written %d times, want 1: %q", name, n, l.writes)
+		}
+	}
+}
+
+// What the trial says against a job's application, or does not say, is told by the job's own
+// controller: the job is taken all the same.
+func TestTakenUntried(t *testing.T) {
+	plain := v1alpha1.BatchJobSpec{JobSpec: &runtime.RawExtension{Raw: []byte(`{}`)}}
+	for name, c := range map[string]struct {
+		spec   v1alpha1.BatchJobSpec
+		answer error
+	}{
+		"refused":          {plain, apierrors.NewBadRequest("no")},
+		"unsaid":           {plain, errors.New("the API server is not well")},
+		"operator missing": {v1alpha1.BatchJobSpec{SparkSpec: &runtime.RawExtension{Raw: []byte(`{}`)}}, nil},
+	} {
+		l := newLab(t).withTestbed(1)
+		put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: c.spec})
+		l.look()
+		l.withQueue("s", "a")
+		l.trial = func(*unstructured.Unstructured) error { return c.answer }
+		if _, err := l.act(l.schedulings, "s"); err != nil {
+			t.Fatal(err)
+		}
+		status := &l.job("a").Status
+		valid := meta.FindStatusCondition(status.Conditions, v1alpha1.BatchJobValid)
+		if status.ActiveScheduling == nil || status.State != v1alpha1.BatchJobReady || valid == nil || valid.Status != metav1.ConditionUnknown {
+			t.Errorf("%s: %+v", name, status)
+		}
+	}
+}
+
+// A Scheduling whose cache is behind what another has taken ends with all its jobs or none.
+func TestTakenFromBehind(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b")
+	l.look()
+	l.withQueue("t", "b")
+	caches := &behind{l, map[string]client.Client{}}
+	caches.catchUp("BatchJob")
+	if _, err := l.act(l.schedulings, "t"); err != nil {
+		t.Fatal(err)
+	}
+	holder := l.job("b").Status.ActiveScheduling
+	if holder == nil || holder.Name != "t" {
+		t.Fatalf("b is %+v's", holder)
+	}
+	l.withQueue("s", "a", "b")
+	caches.catchUp("Testbed", "Scheduling")
+	l.schedulings = &schedulings{
+		client: l.api, cached: caches, live: l.api, trial: trial{l.api, l.kinds}, recorder: l.recorded,
+		metrics: l.metrics, logger: l.schedulings.logger, now: l.schedulings.now,
+	}
+	if after, err := l.act(l.schedulings, "s"); err != nil || after == 0 {
+		t.Errorf("it does not come again: %v, %v", after, err)
+	}
+	if holder := l.job("b").Status.ActiveScheduling; holder == nil || holder.Name != "t" {
+		t.Errorf("b was taken from t, and is %+v's", holder)
+	}
+	l.restart()
+	for range 4 {
+		l.look()
+	}
+	if holder := l.job("a").Status.ActiveScheduling; holder != nil {
+		t.Errorf("a is kept by %s, which waits for b", holder.Name)
+	}
+}
+
+// Of Schedulings that want one job the one that comes while the other takes it comes again,
+// and one that wants others does not wait.
+func TestTakenByTwoAtOnce(t *testing.T) {
+	l := newLab(t).withTestbed(2).withJobs("a", "b", "c")
+	l.look()
+	l.withQueue("s", "a", "b").withQueue("t", "b").withQueue("u", "c")
+	inside := func() {
+		for name, want := range map[string]bool{"t": false, "u": true} {
+			after, err := l.act(l.schedulings, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			job := map[string]string{"t": "b", "u": "c"}[name]
+			if holder := l.job(job).Status.ActiveScheduling; (holder != nil && holder.Name == name) != want {
+				t.Errorf("%s is %+v's", job, holder)
+			}
+			if !want && after == 0 {
+				t.Errorf("%s does not come again", name)
+			}
+		}
+	}
+	l.schedulings.live = interceptor.NewClient(l.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, ok := o.(*v1alpha1.Scheduling); ok && key.Name == "s" && inside != nil {
+				f := inside
+				inside = nil
+				f()
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	l.schedulings.cached = only{l.schedulings.cached, "t"}
+	if _, err := l.act(l.schedulings, "s"); err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range []string{"a", "b"} {
+		if holder := l.job(job).Status.ActiveScheduling; holder == nil || holder.Name != "s" {
+			t.Errorf("%s is %+v's", job, holder)
+		}
+	}
+}
+
+// only is a cache that has yet to see the other Schedulings of a list when the one of the
+// name is looked at: it thinks that nobody comes before it.
+type only struct {
+	client.Reader
+	name string
+}
+
+func (o only) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	err := o.Reader.List(ctx, list, opts...)
+	if of, ok := list.(*v1alpha1.SchedulingList); ok {
+		of.Items = slices.DeleteFunc(of.Items, func(s v1alpha1.Scheduling) bool { return s.Name != o.name })
+	}
+	return err
+}
+
+func TestInHand(t *testing.T) {
+	var h inHand
+	a, b, c := testbed.Name{Name: "a"}, testbed.Name{Name: "b"}, testbed.Name{Name: "c"}
+	steps := []struct {
+		take, letGo []testbed.Name
+		want        bool
+	}{
+		{take: []testbed.Name{a, b}, want: true},
+		{take: []testbed.Name{c, b}},
+		{take: []testbed.Name{c}, want: true}, // of what was not taken nothing is kept
+		{letGo: []testbed.Name{a, b}},
+		{take: []testbed.Name{b}, want: true},
+		{take: []testbed.Name{c}},
+	}
+	for i, step := range steps {
+		if step.letGo != nil {
+			h.letGo(step.letGo)
+		} else if got := h.take(step.take); got != step.want {
+			t.Errorf("step %d: taken %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+// A Testbed that is in the cache as the API server has it is not read again; one that is
+// not, is.
+func TestConfirmed(t *testing.T) {
+	l := newLab(t).withTestbed(1)
+	api, reads, _, letGo := counted(l)
+	letGo()
+	live := newLatest(api)
+	cached := l.testbed()
+	tb, err := live.confirmed(t.Context(), cached)
+	if err != nil || tb != cached || reads.Load() != 0 {
+		t.Errorf("unchanged: %v, the cache's own: %v, read %d times", err, tb == cached, reads.Load())
+	}
+	amend(l, "small", func(tb *v1alpha1.Testbed) { tb.Labels = map[string]string{"new": "yes"} })
+	if tb, err = live.confirmed(t.Context(), cached); err != nil || tb.Labels["new"] != "yes" || reads.Load() != 1 {
+		t.Errorf("changed: %v, %v, read %d times", err, tb.Labels, reads.Load())
+	}
+	another := cached.DeepCopy()
+	another.UID, another.ResourceVersion = "another", tb.ResourceVersion
+	if tb, err = live.confirmed(t.Context(), another); err != nil || tb.UID == another.UID {
+		t.Errorf("another of the name: %v, %v", err, tb.UID)
+	}
+}
