@@ -192,7 +192,8 @@ func (c *cluster) apply(ctx context.Context, resource, kind string, object metav
 		return err
 	}
 	object.SetUID(made.GetUID())
-	if m, _ := status.(map[string]any); len(m) == 0 {
+	// A status without a state is empty counts alone, and the operator's to write.
+	if state, _, _ := unstructured.NestedString(content, "status", "state"); state == "" {
 		return nil
 	}
 	made.Object["status"] = status

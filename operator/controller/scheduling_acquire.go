@@ -78,12 +78,15 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 		return nil
 	}
 	defer p.taking.letGo(names)
+	if slices.ContainsFunc(names, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) }) {
+		p.wake(p.now.Add(tooSoon))
+		return nil
+	}
 	var now v1alpha1.Scheduling
 	if err := p.live.Get(ctx, client.ObjectKeyFromObject(s), &now); err != nil {
 		return err
 	}
-	behind := slices.ContainsFunc(names, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) })
-	if now.UID != s.UID || now.DeletionTimestamp != nil || now.Generation != s.Generation || behind {
+	if now.UID != s.UID || now.DeletionTimestamp != nil || now.Generation != s.Generation {
 		p.wake(p.now.Add(tooSoon))
 		return nil
 	}
