@@ -67,6 +67,17 @@ func (c counts) by(user string) (n int) {
 	return n
 }
 
+// ended is how many watches of a resource have come to an end: the API server ends those
+// that do not keep up with a burst, and who watches waits until it has another.
+func (c counts) ended(resource string) (n int) {
+	for of, count := range c {
+		if of.verb == "watch" && of.resource == resource {
+			n += count
+		}
+	}
+	return n
+}
+
 // text names a user's kinds, the most frequent first.
 func (c counts) text(user string) string {
 	var all []request

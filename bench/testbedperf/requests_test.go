@@ -25,6 +25,9 @@ func TestRequests(t *testing.T) {
 	if n := since.by("a"); n != 6 {
 		t.Errorf("a made %d requests since, want 2 + 3 + 1", n)
 	}
+	if n := since.ended("jobs"); n != 1 {
+		t.Errorf("%d watches of jobs have ended since, want 1", n)
+	}
 	const want = "6 requests: 3 create jobs, 2 update batchjobs/status, 1 get "
 	if got := since.text("a"); got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -75,7 +75,7 @@ func plainPod(name string) *corev1.Pod {
 // submit makes pods as fast as it can, and says how many a second were bound, from the first
 // one's creation to the last one's binding: of that the time to make them is a part.
 func (c *cluster) submit(ctx context.Context, count int, pod func(i int) *corev1.Pod) (rate float64, err error) {
-	begin, used := time.Now(), c.use()
+	begin, used, before := time.Now(), c.use(), c.requests.now()
 	names := make([]string, count)
 	if err := inParallel(ctx, count, func(i int) error {
 		p := pod(i)
@@ -96,7 +96,7 @@ func (c *cluster) submit(ctx context.Context, count int, pod func(i int) *corev1
 		return true
 	})
 	rate = float64(count) / time.Since(begin).Seconds()
-	fmt.Fprintf(c.progress, "%d pods, made within %.1f s: %v\n", count, made.Seconds(), used)
+	fmt.Fprintf(c.progress, "%d pods, made within %.1f s: %v; watches of pods ended: %d\n", count, made.Seconds(), used, c.requests.now().since(before).ended("pods"))
 	return rate, err
 }
 
