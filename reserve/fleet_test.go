@@ -109,6 +109,9 @@ func FuzzScore(f *testing.F) {
 		if better := reserve.Score(free, k, g*1.5, u, r); better < got*(1-1e-12) {
 			t.Fatalf("Score(%v, %v, %v, %v, %+v) = %v, and %v of a better node", free, k, g, u, r, got, better)
 		}
+		if wider := reserve.Score(free+1, k, g, u, r); wider < got*(1-1e-12) {
+			t.Fatalf("Score(%v, %v, %v, %v, %+v) = %v, and %v of a node with more room", free, k, g, u, r, got, wider)
+		}
 	})
 }
 

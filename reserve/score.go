@@ -50,7 +50,9 @@ func (r Ranking) Validate() error {
 // unit of k moves with the fleet's typical load, and that of g has no meaning: a
 // factor common to all nodes cancels in NormalizeTo. A negative or NaN factor counts
 // as 0, but for g: where nothing is known of any node ([Fleet.Relative]) it is NaN,
-// and the score that of e = 0.
+// and the score that of e = 0. Otherwise room beyond some four pods has the exponent
+// 1−w−2e, or 0 where that is negative: power that falls as a node fills would save
+// nothing where room falls as fast.
 func Score(free, k, g, u float64, r Ranking) float64 {
 	width := r.TieWidth
 	if width == 0 {
@@ -72,14 +74,24 @@ func Score(free, k, g, u float64, r Ranking) float64 {
 	return math.Pow(room, 1-r.Blend) * math.Pow(k, r.Blend)
 }
 
+// ample is room in pods of which an error of a few pods leaves enough.
+// docs/energy/README.md has what it comes to on nodes of 4, 16 and 64 cores.
+const ample = 4
+
 // leastWeight is below what is left of 1 after two weights but for rounding.
 const leastWeight = 1e-9
 
 // blended is the score of which energy is a part. A factor without weight does not
 // count.
 func blended(room, k, g float64, r Ranking) float64 {
-	score := 1.
-	for _, f := range [...]struct{ value, weight float64 }{{g, r.Energy}, {room, 1 - r.Blend - r.Energy}, {k, r.Blend}} {
+	score, rest := 1., 1-r.Blend-r.Energy
+	if room > ample {
+		if more := rest - r.Energy; more >= leastWeight {
+			score = power(room/ample, more)
+		}
+		room = ample
+	}
+	for _, f := range [...]struct{ value, weight float64 }{{g, r.Energy}, {room, rest}, {k, r.Blend}} {
 		switch {
 		case f.weight < leastWeight:
 		case !(f.value > 0):
