@@ -191,5 +191,5 @@ func directoriesIn(dir string) (names []string, err error) {
 func stampOf(dir string) (s directoryStamp, known bool) {
 	var stat unix.Stat_t
 	_, err := retry(func() (int, error) { return 0, unix.Stat(dir, &stat) })
-	return directoryStamp{uint64(stat.Nlink), stat.Mtim.Nano()}, err == nil
+	return directoryStamp{uint64(stat.Nlink), stat.Mtim.Nano()}, err == nil //nolint:unconvert // 32 bits on other architectures
 }
