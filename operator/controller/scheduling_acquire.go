@@ -166,7 +166,7 @@ func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha
 	observe.Acquire(job, c.Scheduling, p.now)
 	verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
 	if err != nil || !verdict.OK() {
-		return nil //nolint:nilerr // it is tried again
+		return nil // it is tried again
 	}
 	v := observe.JobView{Job: job, Scheduling: c.Scheduling}
 	before := job.DeepCopy()
