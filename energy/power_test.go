@@ -104,3 +104,36 @@ func TestNames(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestPowerAtBend of 4 cores, by hand: 40 W idle, 30 W for each of the first 2.8 busy cores and
+// 10 W for those beyond.
+func TestPowerAtBend(t *testing.T) {
+	learnt := func(watts func(u float64) float64, knots int) *energy.Curve {
+		k, err := energy.NewCurve(energy.CurveConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			for i := range knots {
+				u := float64(i) / 10
+				if err := k.Learn(u, watts(u)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return k
+	}
+	bent := func(u float64) float64 { return 40 + 120*min(u, .7) + 40*max(u-.7, 0) }
+	got, known := learnt(bent, 11).PowerAt(.5, 4)
+	want := energy.Power{Idle: 40, Max: 136, Marginal: 26, Busy: 2, Cores: 4}
+	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
+	if d := cmp.Diff(want, got, near); d != "" || !known {
+		t.Error(known, d)
+	}
+	if got, known := learnt(bent, 9).PowerAt(.1, 4); got.Flags != energy.Extrapolated || !known {
+		t.Errorf("full load was never seen: %+v, %v", got, known)
+	}
+	if got, known := learnt(func(float64) float64 { return 40 }, 11).PowerAt(.5, 4); known {
+		t.Errorf("load takes nothing: %+v is known", got)
+	}
+}
