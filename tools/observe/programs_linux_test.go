@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +31,8 @@ func built(t *testing.T) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("go", "build", "-o", dir+"/", "./cmd/spazio-demo", "./cmd/spazio-aggregator", "./cmd/spazio-agent")
+	command := exec.Command("go", "build", "-o", dir+"/", "./cmd/spazio-demo", "./cmd/spazio-aggregator", "./cmd/spazio-agent-kube",
+		"./cmd/spazio-scheduler", "./cmd/spazio-testbed")
 	command.Dir, command.Env = top, append(os.Environ(), "GOWORK="+filepath.Join(top, "go.work"))
 	if text, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -41,6 +43,7 @@ func built(t *testing.T) (dir string) {
 // process is a program that runs until the test's end.
 type process struct {
 	name string
+	pid  int
 	mu   sync.Mutex
 	said []string
 	news chan struct{} // closed and made anew with each line
@@ -59,7 +62,7 @@ func start(t *testing.T, path string, args ...string) *process {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &process{name: filepath.Base(path) + " " + strings.Join(args, " "), news: make(chan struct{})}
+	p := &process{name: filepath.Base(path) + " " + strings.Join(args, " "), pid: command.Process.Pid, news: make(chan struct{})}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -171,67 +174,78 @@ func certify(t *testing.T, hosts ...string) (ca, cert, key string) {
 	return ca, cert, write("key.pem", "EC PRIVATE KEY", der)
 }
 
-// kubelet writes the control groups of a kubelet's one pod, which keeps half a core busy until
-// the test's end. Its process is this one.
-func kubelet(t *testing.T) (top string) {
-	t.Helper()
-	top = t.TempDir()
+// kubelet writes the control groups of a kubelet's one pod, whose processor time is that of a process of
+// ours, until the test's end.
+func kubelet(top, uid string, of *process) (stop func(), err error) {
 	kubepods := filepath.Join(top, "kubepods.slice")
-	pod := filepath.Join(kubepods, "kubepods-besteffort.slice", "kubepods-besteffort-pod8c9f6d1e_0000_4000_8000_000000000001.slice")
+	pod := filepath.Join(kubepods, "kubepods-besteffort.slice", "kubepods-besteffort-pod"+strings.ReplaceAll(uid, "-", "_")+".slice")
 	container := filepath.Join(pod, "cri-containerd-"+strings.Repeat("a", 64)+".scope")
-	if err := os.MkdirAll(container, 0o700); err != nil {
-		t.Fatal(err)
+	if err := os.MkdirAll(container, 0o755); err != nil {
+		return nil, err
 	}
-	write := func(path, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Error(err)
-		}
-	}
-	write(filepath.Join(top, "cgroup.controllers"), "cpu memory\n")
-	began := time.Now()
-	used := func() {
-		micro := time.Since(began).Microseconds() / 2
+	write := func(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
+	used := func() (err error) {
+		micro, err := of.used()
 		for _, dir := range []string{kubepods, filepath.Dir(pod), pod, container} {
-			write(filepath.Join(dir, "cpu.stat"), fmt.Sprintf("usage_usec %d\nuser_usec %d\nsystem_usec 0\n", micro, micro))
+			err = errors.Join(err, write(filepath.Join(dir, "cpu.stat"), fmt.Sprintf("usage_usec %d\nuser_usec %d\nsystem_usec 0\n", micro, micro)))
 		}
+		return err
 	}
-	used()
+	err = used()
 	for _, dir := range []string{kubepods, filepath.Dir(pod), pod, container} {
-		write(filepath.Join(dir, "cgroup.events"), "populated 1\nfrozen 0\n")
-		write(filepath.Join(dir, "cgroup.procs"), "")
-		write(filepath.Join(dir, "memory.current"), "1048576\n")
+		err = errors.Join(err, write(filepath.Join(dir, "cgroup.events"), "populated 1\nfrozen 0\n"),
+			write(filepath.Join(dir, "cgroup.procs"), ""), write(filepath.Join(dir, "memory.current"), "1048576\n"))
 	}
-	write(filepath.Join(container, "cgroup.procs"), fmt.Sprintln(os.Getpid()))
-	stop, ended := make(chan struct{}), make(chan struct{})
+	if err = errors.Join(err, write(filepath.Join(container, "cgroup.procs"), fmt.Sprintln(of.pid))); err != nil {
+		return nil, err
+	}
+	ending, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		ticker := time.NewTicker(100 * time.Millisecond)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-stop:
+			case <-ending:
 				return
 			case <-ticker.C:
-				used()
+				_ = used() // the process may have ended, with the test
 			}
 		}
 	}()
-	t.Cleanup(func() { close(stop); <-ended })
-	return top
+	return func() { close(ending); <-ended }, nil
+}
+
+// used is the processor time that a process has taken, in microseconds.
+func (p *process) used() (micro int64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	if err != nil {
+		return 0, err
+	}
+	_, fields, _ := strings.Cut(string(text), ") ") // the name before may hold blanks
+	for _, field := range strings.Fields(fields)[11:13] {
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		micro += ticks * 10_000 // the kernel tells hundredths of a second
+	}
+	return micro, nil
 }
 
 // programs starts what shows metrics, on this machine alone: the demo and that of test beds,
-// each of which has several parts; two aggregators that know each other, with certificates;
-// and an agent that measures energy. It returns their targets, and what waits until all have
-// worked.
+// each of which has several parts; two aggregators that know each other, with certificates; and beside
+// the demo's, in its cluster, a scheduler of its own that leads, an operator of test beds, and an agent of
+// one of the nodes that measures energy. It returns their targets, and what waits until all have worked.
 func programs(t *testing.T) (targets func() []target, worked func() error) {
 	t.Helper()
 	dir := built(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
-	spazio := start(t, path("spazio-demo"), "--nodes", "4", "--pods", "60", "--cpu-seconds", "3", "--real-node=false", "--profiles", "spazio", "--keep")
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	spazio := start(t, path("spazio-demo"), "--kubeconfig", kubeconfig, "--nodes", "4", "--pods", "60", "--cpu-seconds", "3", "--real-node=false", "--profiles", "spazio", "--keep")
 	beds := start(t, path("spazio-demo"), "testbed", "--jobs", "2", "--seconds", "2s", "--keep")
 	hosts := []string{address(1), address(2)}
-	ca, cert, key := certify(t, hosts...)
+	ca, cert, key := certify(t, append(hosts, address(3))...)
 	known := []string{"--tls-cert-file", cert, "--tls-private-key-file", key, "--tls-ca-file", ca}
 	var aggregators []*process
 	for i, host := range hosts {
@@ -241,9 +255,18 @@ func programs(t *testing.T) (targets func() []target, worked func() error) {
 		}, known...)
 		aggregators = append(aggregators, start(t, path("spazio-aggregator"), args...))
 	}
-	agent := start(t, path("spazio-agent"), append([]string{
-		"--node-name", "metered", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
-		"--cgroup-root", kubelet(t), "--aggregator", hosts[0] + ":9692", "--energy", "model", "--energy-model", "idle=10,max=40", "--energy-pods", "1s",
+	spazio.tell(t, "kubectl --kubeconfig")
+	beside := besides(t, kubeconfig, ca, cert, key, path)
+	cgroups := t.TempDir()
+	if err := os.WriteFile(filepath.Join(cgroups, "cgroup.controllers"), []byte("cpu memory\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(cgroups, "kubepods.slice"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	agent := start(t, path("spazio-agent-kube"), append([]string{
+		"--node-name", metered, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--schedulers", address(3) + ":9690",
+		"--pod-source", "kube", "--kubeconfig", kubeconfig, "--cgroup-root", cgroups, "--aggregator", hosts[0] + ":9692", "--energy", "model", "--energy-model", "idle=10,max=40", "--energy-pods", "1s",
 	}, known...)...)
 
 	lists := []string{spazio.tell(t, `(http://[0-9.:]+/targets)`), beds.tell(t, `(http://[0-9.:]+/targets)`)}
@@ -251,17 +274,22 @@ func programs(t *testing.T) (targets func() []target, worked func() error) {
 	for i, p := range aggregators {
 		alone = append(alone, target{"spazio-aggregator", hosts[i], "http://" + p.tell(t, ` metrics=([0-9.:]+)`) + "/metrics"})
 	}
-	alone = append(alone, target{"spazio-agent", "metered", "http://" + agent.tell(t, ` metrics-listen=([0-9.:]+)`) + "/metrics"})
+	alone = append(alone, target{"spazio-agent", metered, "http://" + agent.tell(t, ` metrics-listen=([0-9.:]+)`) + "/metrics"})
 	targets = func() []target {
-		all := alone[:len(alone):len(alone)]
+		all := append(alone[:len(alone):len(alone)], beside.targets()...)
 		for i, list := range lists {
 			all = append(all, listed(t, list, fmt.Sprint("demo-", i))...)
 		}
 		return all
 	}
 	return targets, func() error {
-		_, first := spazio.find(`kept until Ctrl-C`)
-		_, second := beds.find(`kept until Ctrl-C`)
-		return errors.Join(first, second)
+		if _, err := spazio.find(`kept until Ctrl-C`); err != nil {
+			return err
+		}
+		if err := beside.run(t, cgroups, spazio); err != nil { // not before: the demo waits for empty nodes
+			return err
+		}
+		_, err := beds.find(`kept until Ctrl-C`)
+		return err
 	}
 }
