@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // bed has two nodes of two slots, beta before alpha by their labels, and one without any;
@@ -209,8 +210,8 @@ func TestSlotsFit(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	for line := range strings.Lines(out) {
-		if len(line) > 121 {
-			t.Errorf("%d columns: %s", len(line)-1, line)
+		if n := text.Width(strings.TrimSuffix(line, "\n")); n > 120 {
+			t.Errorf("%d columns: %s", n, line)
 		}
 	}
 }
