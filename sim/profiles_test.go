@@ -171,10 +171,10 @@ func apart(seed uint64, n int) []sim.Pod {
 // over sums up the node-seconds over memory, and the mean sojourn, of a few seeds.
 func over(t *testing.T, s sim.Spazio) (overload, sojourn float64) {
 	t.Helper()
-	for seed := range uint64(4) {
+	for seed := range uint64(12) {
 		r := run(t, sim.Config{Nodes: 6, Node: node.Params{Overcommit: node.Swap}, Scheduler: s, Seed: seed}, apart(seed, 400))
 		overload += r.Overcommitted
-		sojourn += metric(t, r, "sojourn_mean") / 4
+		sojourn += metric(t, r, "sojourn_mean") / 12
 	}
 	return overload, sojourn
 }
