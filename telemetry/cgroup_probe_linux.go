@@ -185,11 +185,3 @@ func directoriesIn(dir string) (names []string, err error) {
 		}
 	}
 }
-
-// stampOf says whether what is in a directory may have changed since it had another
-// stamp: its number of directories or, where file systems don't count these, the time.
-func stampOf(dir string) (s directoryStamp, known bool) {
-	var stat unix.Stat_t
-	_, err := retry(func() (int, error) { return 0, unix.Stat(dir, &stat) })
-	return directoryStamp{uint64(stat.Nlink), stat.Mtim.Nano()}, err == nil //nolint:unconvert // 32 bits on other architectures
-}

@@ -352,7 +352,7 @@ func (u *PodUsage) rescan(at time.Time) {
 		}
 	}
 	for _, p := range u.pods {
-		p.changed = p.changed || u.mayHaveChanged(p)
+		p.changed = true
 	}
 	u.listed = true
 	u.wakeAt = at

@@ -26,12 +26,6 @@ type usageGroup struct {
 	largest, current uint64
 }
 
-// directoryStamp changes with what is in a directory.
-type directoryStamp struct {
-	links    uint64
-	modified int64
-}
-
 // usageHandle is an open file, or one that the kernel does not have.
 type usageHandle struct {
 	descriptor

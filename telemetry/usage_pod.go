@@ -23,9 +23,8 @@ type usagePod struct {
 	toldGone bool
 	changed  bool
 	// started: its first container has started, which the next reading is soon enough
-	// to look for. stamp is the directory's when containers were listed.
+	// to look for.
 	started    bool
-	stamp      directoryStamp
 	containers []*usageContainer // by name
 	// ended: the last container has gone. endTold: a reading has said so.
 	ended, endTold bool
@@ -116,7 +115,6 @@ func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
 func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 	p.changed, p.started = false, false
 	dir := filepath.Join(u.buffer.layout.top, p.group.rel)
-	p.stamp, _ = stampOf(dir)
 	names, err := directoriesIn(dir)
 	if err != nil {
 		p.gone, p.next = true, at
@@ -150,13 +148,6 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 		}
 	}
 	u.choose(p)
-}
-
-// mayHaveChanged says whether containers may have come or gone since they were listed, or
-// one was not known for what it is.
-func (u *PodUsage) mayHaveChanged(p *usagePod) bool {
-	stamp, known := stampOf(filepath.Join(u.buffer.layout.top, p.group.rel))
-	return !known || stamp != p.stamp || slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return c.kind == unknownKind })
 }
 
 // choose says which containers are read: all but the sandbox where there are two or

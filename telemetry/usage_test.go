@@ -348,6 +348,41 @@ func TestPodUsageSchedule(t *testing.T) {
 	}
 }
 
+// TestContainerReplaced: where a container has taken another's place since the last look, cgroup
+// file systems tell nothing of it by the pod's directory: it has as many as before, and keeps its time.
+func TestContainerReplaced(t *testing.T) {
+	const idC = "dddddddddddddddd0000000000000000000000000000000000000000000000dd"
+	for name, k := range usageTrees(t) {
+		k.start(k.pod(podA), "", group{cpu: 3 * time.Second, memory: 3000})
+		for _, id := range []string{idA, idB} {
+			k.start(k.container(podA, id), "work", group{cpu: time.Second, memory: 1000})
+		}
+		dirs, was := []string{}, []time.Time{}
+		for _, part := range k.parts {
+			dir := filepath.Join(k.root, part, k.tree, k.pod(podA))
+			info, err := os.Stat(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dirs, was = append(dirs, dir), append(was, info.ModTime())
+		}
+		u := k.usage()
+		read(t, u, start)
+		k.end(k.container(podA, idB))
+		k.start(k.container(podA, idC), "work", group{cpu: 2 * time.Second, memory: 2000})
+		for i, dir := range dirs {
+			if err := os.Chtimes(dir, was[i], was[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read(t, u, start.Add(31*time.Second))
+		got := read(t, u, start.Add(45*time.Second))
+		if len(got) != 3 || got[1].Container != idA || got[2].Container != idC || got[2].CPU != 2*time.Second {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // TestPodUsageGoesOn: a pod whose files are broken fails alone, by name; one whose
 // cgroup goes without a word ends with what was read last; so does the whole tree.
 func TestPodUsageGoesOn(t *testing.T) {
