@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -11,8 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
@@ -76,6 +80,81 @@ func TestTakenUntried(t *testing.T) {
 		if status.ActiveScheduling == nil || status.State != v1alpha1.BatchJobReady || valid == nil || valid.Status != metav1.ConditionUnknown {
 			t.Errorf("%s: %+v", name, status)
 		}
+	}
+}
+
+// What can't be read of one job keeps no other from being taken.
+func TestTakenUnread(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b")
+	l.look()
+	broken := l.job("a")
+	broken.Status.Runs = []v1alpha1.Run{{Attempt: 1, Slots: []string{"no slot"}, Outcome: v1alpha1.Failed}}
+	l.must(l.api.Status().Update(t.Context(), broken))
+	l.withQueue("s", "a", "b")
+	for range 2 {
+		if _, err := l.act(l.schedulings, "s"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]v1alpha1.BatchJobState{"a": v1alpha1.BatchJobReady, "b": v1alpha1.BatchJobInQueue} {
+		if status := &l.job(name).Status; status.ActiveScheduling == nil || status.State != want {
+			t.Errorf("%s is %+v", name, status)
+		}
+	}
+}
+
+// A job that others have written since the cache saw it is taken as it is now.
+func TestTakenAfterConflict(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a")
+	l.look()
+	l.withQueue("s", "a")
+	caches := &behind{l, map[string]client.Client{}}
+	caches.catchUp("Testbed", "BatchJob", "Scheduling")
+	l.schedulings.cached = caches
+	job := l.job("a")
+	job.Labels = map[string]string{"written": "since"}
+	l.must(l.api.Update(t.Context(), job))
+	// The API server's client reads an answer over what is there, and the fake one does not.
+	l.schedulings.live = interceptor.NewClient(l.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			answer, _ := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+			if err := c.Get(ctx, key, answer, opts...); err != nil {
+				return err
+			}
+			text, err := json.Marshal(answer)
+			if err != nil {
+				return err
+			}
+			return json.Unmarshal(text, o)
+		},
+	})
+	for range 2 { // the first is the finalizer
+		if _, err := l.act(l.schedulings, "s"); err != nil {
+			t.Fatal(err)
+		}
+		caches.catchUp("Scheduling")
+	}
+	if status := &l.job("a").Status; status.ActiveScheduling == nil || status.State != v1alpha1.BatchJobInQueue {
+		t.Errorf("a is %+v", status)
+	}
+}
+
+// What was written of jobs is not remembered for longer than there are the jobs.
+func TestTakenIsForgotten(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b")
+	l.look()
+	l.withQueue("s", "a", "b")
+	l.look()
+	if n := len(l.schedulings.written.of); n != 2 {
+		t.Fatalf("%d writes are remembered, want 2", n)
+	}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	for _, name := range []string{"a", "b"} {
+		l.schedulings.jobGone(t.Context(), l.job(name), queue)
+	}
+	if n := len(l.schedulings.written.of); n != 0 {
+		t.Errorf("%d writes of jobs that are gone are remembered", n)
 	}
 }
 

@@ -137,9 +137,12 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 	first := true
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if !first {
-			if err := p.live.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
+			// Into another, for what an answer does not have stays in what it is read into.
+			now := &v1alpha1.BatchJob{}
+			if err := p.live.Get(ctx, client.ObjectKeyFromObject(job), now); err != nil {
 				return err
 			}
+			job = now
 		}
 		first = false
 		switch {
@@ -148,13 +151,17 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 		case !available(job):
 			return errHad
 		}
-		if err := p.enqueue(ctx, c, job); err != nil {
-			return err
-		}
-		if err := p.client.Status().Update(ctx, job); err != nil {
+		before := job.Status.State
+		p.enqueue(ctx, c, job)
+		err := p.client.Status().Update(ctx, job)
+		p.metrics.statusWrites.WithLabelValues("BatchJob", result(err)).Inc()
+		if err != nil {
 			return err
 		}
 		p.written.note(job)
+		if before != job.Status.State {
+			p.logger.Info("a job goes on", "job", job.Namespace+"/"+job.Name, "from", before, "to", job.Status.State, "reason", job.Status.Reason)
+		}
 		return nil
 	})
 }
@@ -162,26 +169,22 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 // enqueue makes the Scheduling the job's active one and, if its application was tried and
 // nothing is said against it, has the job make its step into the queue, which is to be
 // written with that. All else is for the job's own controller to find and to tell.
-func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) error {
+func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) {
 	observe.Acquire(job, c.Scheduling, p.now)
 	verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
 	if err != nil || !verdict.OK() {
-		return nil // it is tried again
+		return // it is tried again
 	}
-	v := observe.JobView{Job: job, Scheduling: c.Scheduling}
-	before := job.DeepCopy()
-	observe.SetChecked(job, verdict, p.now)
+	tried := job.DeepCopy()
+	observe.SetChecked(tried, verdict, p.now)
+	v := observe.JobView{Job: tried, Scheduling: c.Scheduling}
 	o, counts, err := v.Observed()
 	if err != nil {
-		return err
+		return // of a status that can't be read; the other jobs don't wait for that
 	}
-	next, actions := lifecycle.StepJob(o, p.now)
-	if next.State != lifecycle.InQueue || acts(actions) {
-		job.Status = before.Status
-		return nil
+	if next, actions := lifecycle.StepJob(o, p.now); next.State == lifecycle.InQueue && !acts(actions) {
+		job.Status = *v.Status(&next, counts, p.now)
 	}
-	job.Status = *v.Status(&next, counts, p.now)
-	return nil
 }
 
 // giveBack lets go of the jobs of a Scheduling that was to have all its jobs, and stopped

@@ -43,7 +43,7 @@ func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
 				r.jobChanged(ctx, e.ObjectOld, e.ObjectNew, q)
 			},
-			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) { r.jobChanged(ctx, nil, e.Object, q) },
+			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) { r.jobGone(ctx, e.Object, q) },
 		}).
 		Watches(&v1alpha1.Testbed{}, handler.Funcs{
 			CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) {
@@ -87,6 +87,12 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 	for _, request := range all {
 		q.AddAfter(request, wait)
 	}
+}
+
+// jobGone is jobChanged of a job that was deleted.
+func (r *schedulings) jobGone(ctx context.Context, job client.Object, q requestQueue) {
+	r.written.forget(client.ObjectKeyFromObject(job))
+	r.jobChanged(ctx, nil, job, q)
 }
 
 // sameMember says whether a job is what it was, as far as Schedulings can tell.
