@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -203,4 +205,60 @@ func BenchmarkPodUsage(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestPodUsageLeavesNoFileOpen: what is open is closed when its container goes and by
+// Close, and no child process inherits it.
+func TestPodUsageLeavesNoFileOpen(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.start(k.pod(podA), "", group{memory: 1000})
+			k.start(k.container(podA, idP), "pause", group{memory: 1000})
+			k.start(k.container(podA, idA), "server", group{memory: 1000})
+			k.start(k.container(podA, idB), "sidecar", group{memory: 1000})
+			u := k.usage()
+			if got := read(t, u, start); len(got) != 3 || openBelow(t, k.container(podA, idB)) == 0 {
+				t.Fatalf("%+v", got)
+			}
+			if n := inheritedBelow(t, k.root); n != 0 {
+				t.Errorf("a child process inherits %d files", n)
+			}
+			k.end(k.container(podA, idB))
+			if got := read(t, u, start.Add(31*time.Second)); len(got) == 0 || openBelow(t, k.pod(podA)) == 0 {
+				t.Fatalf("%+v", got)
+			}
+			if n := openBelow(t, k.container(podA, idB)); n != 0 {
+				t.Errorf("%d files of a container that ended are open", n)
+			}
+			if err := u.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if n := openBelow(t, k.root) + openBelow(t, k.proc); n != 0 {
+				t.Errorf("%d files are open after Close", n)
+			}
+		})
+	}
+}
+
+// inheritedBelow counts this process's open files whose path has dir in it and which a
+// child process would have too.
+func inheritedBelow(t *testing.T, dir string) (n int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if path, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name())); err != nil || !strings.Contains(path, dir) {
+			continue
+		}
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			n++
+		}
+	}
+	return n
 }

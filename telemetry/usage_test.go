@@ -579,3 +579,40 @@ func TestSteadyPodUsage(t *testing.T) {
 		u.Close()
 	}
 }
+
+// TestPodUsageLooksAgain: containers are read from the next reading after their pod runs,
+// and one whose process was the runtime's when it was first seen, from the next rescan.
+func TestPodUsageLooksAgain(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, uid := range []string{podA, podB} {
+				k.start(k.pod(uid), "", group{memory: 1000})
+				k.start(k.container(uid, idP), "pause", group{memory: 1000})
+			}
+			u := k.usage()
+			read(t, u, start)
+			u.Observe(start, []telemetry.Pod{{UID: podA, State: telemetry.PodPending}, {UID: podB, State: telemetry.PodPending}})
+			read(t, u, start.Add(time.Second))
+			for uid, comm := range map[string]string{podA: "runc", podB: "sidecar"} {
+				k.start(k.container(uid, idA), "server", group{memory: 1000})
+				k.start(k.container(uid, idB), comm, group{memory: 1000})
+			}
+			u.Observe(start.Add(2*time.Second), telemetry.RunningPods(podA, podB))
+			readings := func(at time.Time) map[string]int {
+				n := map[string]int{}
+				for _, r := range read(t, u, at) {
+					n[r.UID]++
+				}
+				return n
+			}
+			// Of a pod of one container that works there is the pod's reading alone.
+			if d := cmp.Diff(map[string]int{podA: 1, podB: 3}, readings(start.Add(29*time.Second))); d != "" {
+				t.Errorf("while one container starts (-want +got):\n%s", d)
+			}
+			k.write(filepath.Join(k.proc, "774", "comm"), "worker\n")
+			if d := cmp.Diff(map[string]int{podA: 3, podB: 3}, readings(start.Add(60*time.Second))); d != "" {
+				t.Errorf("when all run (-want +got):\n%s", d)
+			}
+		})
+	}
+}
