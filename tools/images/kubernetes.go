@@ -134,12 +134,16 @@ func (s *source) correct(document []byte) ([]byte, error) {
 			continue
 		}
 		required, selected := p.PackageVersion, s.work.Replace[i].New
+		sum, ok := sums[selected]
+		if !ok {
+			return nil, invalid(s.workspace+".sum", selected.String(), "it has no sum of it")
+		}
 		p.PackageVersion = selected.Version
 		p.PackageDownloadLocation = strings.ReplaceAll(p.PackageDownloadLocation, "/@v/"+required, "/@v/"+selected.Version)
 		for _, r := range p.PackageExternalReferences {
 			r.Locator = strings.ReplaceAll(r.Locator, "@"+required, "@"+selected.Version)
 		}
-		p.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: sums[selected]}}
+		p.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: sum}}
 	}
 	var corrected bytes.Buffer
 	err = json.Write(bill, &corrected)

@@ -127,6 +127,17 @@ func TestKubernetesRefused(t *testing.T) {
 	}
 }
 
+// TestNoSum: a module whose sum the workspace does not have gets no bill without it, even if a
+// go.sum lets it be compiled.
+func TestNoSum(t *testing.T) {
+	root := newTree(t, map[string]string{"tools/kubernetes/1.35/go.work.sum": ""})
+	code, _, stderr := invoke(t, "-root", root, "-to", "layout:"+filepath.Join(t.TempDir(), "images"),
+		"-platforms", "linux/"+runtime.GOARCH, "-kubernetes", "1.35")
+	if code != 1 || !strings.Contains(stderr, "it has no sum of it") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
 // begunAfter are modules of Kubernetes that a minor version does not have yet.
 var begunAfter = map[string][]string{"1.35": {"k8s.io/streaming"}}
 
