@@ -88,6 +88,24 @@ a.b.b.b.b.b.b…b.b.b.b.b.b.2            1  it has
 	}
 }
 
+// What gives way first: words before a name of usual length, names before a number, and a number's heading
+// by being shortened.
+func TestGivesWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		of    table.Table
+		width int
+		want  string
+	}{
+		"words":   {table.Table{Header: []string{"N", "WHY"}, Rows: [][]string{{"node-of-24-letters-aaaaa", "it has no room for this pod"}}}, 40, "N                         WHY\nnode-of-24-letters-aaaaa  it has no room\n                          for this pod\n"},
+		"names":   {table.Table{Header: []string{"N", "SUM"}, Right: []bool{false, true}, Rows: [][]string{{"node-of-24-letters-aaaaa", "12345678901234567890"}}}, 30, "N                          SUM\nnode…aaa  12345678901234567890\n"},
+		"heading": {table.Table{Header: []string{"WATTSMEASURED"}, Right: []bool{true}, Rows: [][]string{{"1"}}}, 8, "WATT…RED\n       1\n"},
+	} {
+		if diff := cmp.Diff(test.want, text(t, test.of, test.width)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
