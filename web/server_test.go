@@ -295,6 +295,24 @@ func TestSourceThatNeverAnswers(t *testing.T) {
 	}
 }
 
+// An answer after none tells all there is, also that there are no nodes.
+func TestFirstAnswerAfterNone(t *testing.T) {
+	var answers atomic.Bool
+	c := quiet(source{state: func(context.Context) (web.State, error) {
+		if !answers.Load() {
+			return web.State{}, errors.New("it starts")
+		}
+		return web.State{Title: "t"}, nil
+	}})
+	r, _ := look(t, start(t, c))
+	for r.frame(); r.Problem == ""; r.frame() {
+	}
+	answers.Store(true)
+	if r.first(); r.Count == nil || *r.Count != 0 || *r.Title != "t" || r.Problem != "" {
+		t.Errorf("%+v", r.event)
+	}
+}
+
 // The timeouts of the server that it is mounted in are for other answers.
 func TestStreamOutlivesTimeouts(t *testing.T) {
 	c := quiet(steady(web.State{}))
