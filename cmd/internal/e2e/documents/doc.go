@@ -15,7 +15,6 @@
 //	<!-- run: as in docs/FILE.md -->           what runs the same block there
 //	<!-- by hand: REASON -->                   nobody, for tests have not what it takes
 //
-// Of all of them, of code in text
-// and of comments on code, the programs, their commands and flags, tests, steps and files have
-// to exist.
+// Of all of them, of code in text and of comments on code, the programs, their commands and
+// flags, tests, steps and files have to exist.
 package documents
