@@ -148,6 +148,9 @@ func TestTakenIsForgotten(t *testing.T) {
 	if n := len(l.schedulings.written.of); n != 2 {
 		t.Fatalf("%d writes are remembered, want 2", n)
 	}
+	if n := len(l.schedulings.taking.of); n != 0 {
+		t.Errorf("%d jobs are still being taken", n)
+	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	for _, name := range []string{"a", "b"} {
