@@ -3,9 +3,12 @@
 // the files beside it.
 //
 //	config := deploy.Config{Registry: "registry.example/spazio", Components: []string{"cgroup-v1"}}
-//	objects, err := config.Objects()
 //	cluster, err := deploy.Connect(restConfig)
-//	problems, err := cluster.Preflight(ctx, objects)
+//	server, err := cluster.Version(ctx)
+//	config.Kubernetes, err = server.Scheduler()
+//	problems := config.Preflight(server)
+//	objects, err := config.Objects()
+//	more, err := cluster.Preflight(ctx, objects)
 //	err = cluster.Install(ctx, objects, deploy.Options{})
 //	err = cluster.Uninstall(ctx, deploy.Options{})
 //

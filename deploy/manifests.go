@@ -39,7 +39,10 @@ const (
 // nodes may have been given images by that name.
 const NoRegistry = "registry.invalid/spazio"
 
-const noTag = "dev"
+const (
+	noTag            = "dev"
+	schedulerProgram = "spazio-scheduler"
+)
 
 // Config says what is installed. The zero value is what is committed, whose
 // images are nowhere: to run them takes a Registry. It is a plain value.
@@ -49,10 +52,15 @@ type Config struct {
 	// Registry is where the images are, such as registry.example/spazio; empty
 	// leaves them at NoRegistry.
 	Registry string
-	// Tag is the images', default dev. Digests are taken instead for the programs
+	// Tag is the images', default dev. Digests are taken instead for the images
 	// they name: spazio-agent is sha256: and 64 hexadecimal digits.
 	Tag     string
 	Digests map[string]string
+	// Kubernetes is the minor version that the scheduler is of, one of [Schedulers] and
+	// by default the last of them. The image of another has its name at the end of the
+	// tag, dev-k8s1.35, or in Digests of its own: spazio-scheduler-k8s1.35.
+	// [Version.Scheduler] says which one is for a cluster.
+	Kubernetes string
 }
 
 // Components are the names that a Config may have, sorted.
@@ -102,16 +110,28 @@ func (c Config) Validate() error {
 	if c.Registry != "" && !registryName.MatchString(c.Registry) {
 		return refuse("Registry", c.Registry, "a registry's host and a path, without a scheme")
 	}
-	if c.Tag != "" && !tagName.MatchString(c.Tag) {
-		return refuse("Tag", c.Tag, "letters, digits, dots, dashes and underscores")
+	if c.Kubernetes != "" && !slices.Contains(Schedulers(), c.Kubernetes) {
+		return refuse("Kubernetes", c.Kubernetes, "one of "+strings.Join(Schedulers(), ", "))
 	}
-	for _, program := range slices.Sorted(maps.Keys(c.Digests)) {
+	if c.Tag != "" && !tagName.MatchString(c.Tag+c.suffix(schedulerProgram)) {
+		return refuse("Tag", c.Tag, "letters, digits, dots, dashes and underscores, at most 128 of them")
+	}
+	return c.validateDigests()
+}
+
+func (c Config) validateDigests() error {
+	known := images()
+	for _, name := range slices.Sorted(maps.Keys(c.Digests)) {
 		switch {
-		case !slices.Contains(Programs(), program):
-			return refuse("Digests", program, "of "+strings.Join(Programs(), ", "))
-		case !digestName.MatchString(c.Digests[program]):
-			return refuse("Digests["+program+"]", c.Digests[program], "sha256: and 64 hexadecimal digits")
+		case !slices.Contains(known, name):
+			return refuse("Digests", name, "of "+strings.Join(known, ", "))
+		case !digestName.MatchString(c.Digests[name]):
+			return refuse("Digests["+name+"]", c.Digests[name], "sha256: and 64 hexadecimal digits")
 		}
+	}
+	// Else a tag would take the place of what was to be named by its digest.
+	if name := schedulerProgram + c.suffix(schedulerProgram); c.Digests[schedulerProgram] != "" && c.Digests[name] == "" {
+		return refuse("Digests", schedulerProgram, "with "+name+", the scheduler of Kubernetes "+c.Kubernetes)
 	}
 	return nil
 }
@@ -131,6 +151,18 @@ func Programs() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// images are the names that Digests may have: programs, and the scheduler once more for
+// each version of Kubernetes but the default.
+func images() []string {
+	names := Programs()
+	for _, minor := range Schedulers() {
+		if suffix := (Config{Kubernetes: minor}).suffix(schedulerProgram); suffix != "" {
+			names = append(names, schedulerProgram+suffix)
+		}
+	}
+	return names
 }
 
 // Objects returns what to install, in the order in which to do so: namespaces and
@@ -163,17 +195,20 @@ func (c Config) Objects() ([]*unstructured.Unstructured, error) {
 // image returns what a program's image is called, given what the manifests call it.
 func (c Config) image(was string) string {
 	program := image.FindStringSubmatch(was)[1]
-	registry, tag := c.Registry, c.Tag
-	if registry == "" {
-		registry = NoRegistry
-	}
-	if tag == "" {
-		tag = noTag
-	}
-	if digest := c.Digests[program]; digest != "" {
+	registry, suffix := cmp.Or(c.Registry, NoRegistry), c.suffix(program)
+	if digest := c.Digests[program+suffix]; digest != "" {
 		return registry + "/" + program + "@" + digest
 	}
-	return registry + "/" + program + ":" + tag
+	return registry + "/" + program + ":" + cmp.Or(c.Tag, noTag) + suffix
+}
+
+// suffix ends the tag of a scheduler that is not of the default Kubernetes, and its name
+// among digests; tools/images names them so, and the chart.
+func (c Config) suffix(program string) string {
+	if program != schedulerProgram || c.Kubernetes == "" || c.Kubernetes == DefaultScheduler() {
+		return ""
+	}
+	return "-k8s" + c.Kubernetes
 }
 
 // read returns the base and what the components add, by the files' names.

@@ -111,6 +111,8 @@ func images(t *testing.T, objects []*unstructured.Unstructured) (all []string) {
 }
 
 func TestImages(t *testing.T) {
+	other := "sha256:" + strings.Repeat("35", 32)
+	both := map[string]string{"spazio-scheduler": digest, "spazio-scheduler-k8s1.35": other}
 	for _, tt := range []struct {
 		config deploy.Config
 		want   []string
@@ -122,6 +124,19 @@ func TestImages(t *testing.T) {
 		{deploy.Config{Registry: "127.0.0.1:5000/x", Tag: "v1", Digests: map[string]string{"spazio-scheduler": digest}}, []string{
 			"127.0.0.1:5000/x/spazio-agent:v1", "127.0.0.1:5000/x/spazio-aggregator:v1",
 			"127.0.0.1:5000/x/spazio-certs:v1", "127.0.0.1:5000/x/spazio-scheduler@" + digest,
+		}},
+		{deploy.Config{Kubernetes: "1.36"}, []string{
+			"registry.invalid/spazio/spazio-agent:dev", "registry.invalid/spazio/spazio-aggregator:dev",
+			"registry.invalid/spazio/spazio-certs:dev", "registry.invalid/spazio/spazio-scheduler:dev",
+		}},
+		{deploy.Config{Registry: "r.example", Tag: "v1", Kubernetes: "1.35"}, []string{
+			"r.example/spazio-agent:v1", "r.example/spazio-aggregator:v1", "r.example/spazio-certs:v1", "r.example/spazio-scheduler:v1-k8s1.35",
+		}},
+		{deploy.Config{Registry: "r.example", Kubernetes: "1.35", Digests: both}, []string{
+			"r.example/spazio-agent:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-scheduler@" + other,
+		}},
+		{deploy.Config{Registry: "r.example", Digests: both}, []string{
+			"r.example/spazio-agent:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-scheduler@" + digest,
 		}},
 		{deploy.Config{Registry: "r.example", Components: []string{"agent-kube"}}, []string{
 			"r.example/spazio-agent-kube:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-scheduler:dev",
@@ -172,9 +187,13 @@ func TestObjectsRefuse(t *testing.T) {
 			{Components: []string{"nothing"}}, {Components: []string{"profiler", "profiler"}}, {Components: []string{""}},
 			{Components: []string{"cgroup-v1", "monitoring", "agent-kube"}}, {Components: []string{"profiler", "cert-manager"}},
 		},
-		"Registry": {{Registry: "https://r.example"}, {Registry: "r.example/"}, {Registry: "r.example/UPPER"}, {Registry: "-x"}, {Registry: "a b"}, {Registry: "r.example:port"}},
-		"Tag":      {{Tag: "a:b"}, {Tag: "-x"}, {Tag: strings.Repeat("x", 129)}, {Tag: "a\nb"}},
-		"Digests":  {{Digests: map[string]string{"spazio-agnet": digest}}},
+		"Registry":   {{Registry: "https://r.example"}, {Registry: "r.example/"}, {Registry: "r.example/UPPER"}, {Registry: "-x"}, {Registry: "a b"}, {Registry: "r.example:port"}},
+		"Tag":        {{Tag: "a:b"}, {Tag: "-x"}, {Tag: strings.Repeat("x", 129)}, {Tag: "a\nb"}, {Tag: strings.Repeat("x", 121), Kubernetes: "1.35"}},
+		"Kubernetes": {{Kubernetes: "1.34"}, {Kubernetes: "1.37"}, {Kubernetes: "v1.36"}},
+		"Digests": {
+			{Digests: map[string]string{"spazio-agnet": digest}}, {Digests: map[string]string{"spazio-scheduler-k8s1.36": digest}},
+			{Kubernetes: "1.35", Digests: map[string]string{"spazio-scheduler": digest}},
+		},
 		"Digests[spazio-agent]": {
 			{Digests: map[string]string{"spazio-agent": "sha256:5a"}}, {Digests: map[string]string{"spazio-agent": ""}},
 			{Digests: map[string]string{"spazio-agent": digest[7:]}},

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,17 +28,11 @@ type Problem struct {
 }
 
 // Preflight says what is in the way of installing the objects, without changing
-// anything: the cluster's version, resources that it lacks, each right that is
-// missing, and whatever the API server says of the objects when asked for a dry
-// run, of those whose namespace is there already. The error is that of asking.
+// anything: resources that the cluster lacks, each right that is missing, and whatever the
+// API server says of the objects when asked for a dry run, of those whose namespace is
+// there already. The error is that of asking. What is in the way of a Config whatever its
+// objects, the cluster's version among it, [Config.Preflight] says.
 func (c *Cluster) Preflight(ctx context.Context, objects []*unstructured.Unstructured) (problems []Problem, err error) {
-	version, err := c.Version(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := version.Supported(); err != nil {
-		problems = append(problems, Problem{"version", err.Error()})
-	}
 	defined := map[string]bool{}
 	var located []mapped
 	for _, o := range objects {
@@ -70,12 +65,16 @@ func (c *Cluster) Preflight(ctx context.Context, objects []*unstructured.Unstruc
 	return c.dryRun(ctx, located)
 }
 
-// Preflight says what is in the way whatever the cluster: images that are nowhere.
-func (c Config) Preflight() []Problem {
+// Preflight says what is in the way whatever the objects: images that are nowhere, and a
+// scheduler that may not serve that API server.
+func (c Config) Preflight(server Version) (problems []Problem) {
 	if c.Registry == "" {
-		return []Problem{{"images", "no registry is given that has them: " + NoRegistry + ", said aloud, means that the nodes do"}}
+		problems = append(problems, Problem{"images", "no registry is given that has them: " + NoRegistry + ", said aloud, means that the nodes do"})
 	}
-	return nil
+	if err := server.Takes(cmp.Or(c.Kubernetes, DefaultScheduler())); err != nil {
+		problems = append(problems, Problem{"version", err.Error()})
+	}
+	return problems
 }
 
 // missing names the rights that whoever asks has not, of those that it takes to

@@ -71,6 +71,9 @@ type Testbed struct {
 // Config is what is asked, and whom. Cluster is required; what is nil is unknown.
 type Config struct {
 	Cluster *deploy.Cluster
+	// Kubernetes asks the scheduler which minor version of Kubernetes it is of, such as
+	// 1.35; what was built without it says nothing.
+	Kubernetes func(context.Context) (string, error)
 	// Signals asks the scheduler for its nodes.
 	Signals func(context.Context) ([]Signal, error)
 	// Certificates asks the servers when the certificates that they use end, by
@@ -152,19 +155,42 @@ func failed(name string, err error) Result {
 
 func (c Config) version(ctx context.Context) Result {
 	r := Result{Name: "version", Status: OK}
-	v, err := c.Cluster.Version(ctx)
-	switch {
-	case err != nil:
+	server, err := c.Cluster.Version(ctx)
+	if err != nil {
 		return failed(r.Name, err)
-	case !v.Known():
-		r.Status, r.Text = Unknown, fmt.Sprintf("the API server calls itself %s; the scheduler is of 1.%d", v.Text, deploy.SchedulerMinor)
+	}
+	scheduler, err := c.scheduler(ctx)
+	if err == nil {
+		err = server.Takes(scheduler)
+	} else if _, none := server.Scheduler(); none != nil {
+		err = none
+	}
+	switch {
+	case errors.Is(err, deploy.ErrVersion):
+		return failed(r.Name, err)
+	case err != nil:
+		r.Status, r.Text = Unknown, fmt.Sprintf("the API server is %s, the scheduler of an unknown version: %v", server.Text, err)
+	case !server.Known():
+		r.Status, r.Text = Unknown, fmt.Sprintf("the API server calls itself %s; the scheduler is of %s", server.Text, scheduler)
 	default:
-		r.Text = fmt.Sprintf("the API server is %s, the scheduler of 1.%d", v.Text, deploy.SchedulerMinor)
-		if err := v.Supported(); err != nil {
-			r.Status, r.Text = Failed, err.Error()
-		}
+		r.Text = fmt.Sprintf("the API server is %s, the scheduler of %s", server.Text, scheduler)
 	}
 	return r
+}
+
+// errUntold is that of a scheduler of which nobody says what Kubernetes it is of.
+var errUntold = errors.New("it does not say")
+
+// scheduler is the minor version of Kubernetes of the scheduler that leads.
+func (c Config) scheduler(ctx context.Context) (string, error) {
+	if c.Kubernetes == nil {
+		return "", errUntold
+	}
+	minor, err := c.Kubernetes(ctx)
+	if err == nil && minor == "" {
+		err = errUntold
+	}
+	return minor, err
 }
 
 // needed are the rights of whoever looks after Spazio: those of the commands that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"time"
 
@@ -25,7 +26,8 @@ import (
 // for concurrent use.
 //
 //	programs, err := check.NewPrograms(restConfig, 10*time.Second)
-//	config.Signals, config.Certificates, config.Cgroup, config.Testbeds = programs.Signals, programs.Certificates, programs.Cgroup, programs.Testbeds
+//	config.Kubernetes, config.Signals, config.Certificates = programs.Kubernetes, programs.Signals, programs.Certificates
+//	config.Cgroup, config.Testbeds = programs.Cgroup, programs.Testbeds
 type Programs struct {
 	cluster                         *rest.Config
 	timeout                         time.Duration
@@ -69,6 +71,21 @@ type schedulerStatus struct {
 			NoPressure bool `json:"noPressure"`
 		} `json:"flags"`
 	} `json:"nodes"`
+}
+
+// release is how Kubernetes names its releases; the scheduler's is one that was built with it.
+var release = regexp.MustCompile(`^v(1\.[0-9]+)\.`)
+
+// Kubernetes asks the leading scheduler which minor version of Kubernetes it is of, such as
+// 1.35; empty if it was built without saying.
+func (p *Programs) Kubernetes(ctx context.Context) (string, error) {
+	values, err := gauge(ctx, p.scheduler, "kubernetes_build_info", "git_version")
+	for version := range values {
+		if found := release.FindStringSubmatch(version); found != nil {
+			return found[1], err
+		}
+	}
+	return "", err
 }
 
 // Signals asks the leading scheduler for its nodes.

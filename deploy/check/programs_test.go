@@ -93,7 +93,7 @@ func TestPrograms(t *testing.T) {
 		"/debug/spazio":         `{"nodes":[{"node":"near","signal":"fresh","flags":{"noPressure":true}},{"node":"far","signal":"stale","flags":{}}]}`,
 		"/debug/spazio?pod=u-1": `{"pod":"a/b","state":"counted"}`,
 		"/debug/spazio?pod=u-2": `{"pod":"a/c","state":"bound"}`,
-		"/metrics":              certificates,
+		"/metrics":              certificates + "# TYPE kubernetes_build_info gauge\nkubernetes_build_info{git_version=\"v1.35.4\",major=\"\",minor=\"\"} 1\n",
 	})
 	aggregator := shows(t, map[string]string{"/metrics": "# TYPE other gauge\nother 1\n"})
 	agent := shows(t, map[string]string{"/metrics": "# TYPE spazio_agent_cgroups gauge\nspazio_agent_cgroups{layout=\"hybrid\"} 1\n"})
@@ -106,6 +106,9 @@ func TestPrograms(t *testing.T) {
 	want := []check.Signal{{Node: "near", Fresh: true, State: "fresh", NoPressure: true}, {Node: "far", State: "stale"}}
 	if err != nil || fmt.Sprint(signals) != fmt.Sprint(want) {
 		t.Errorf("signals %+v, %v; want %+v", signals, err, want)
+	}
+	if minor, err := p.Kubernetes(t.Context()); err != nil || minor != "1.35" {
+		t.Errorf("it is of Kubernetes %q, %v", minor, err)
 	}
 	for uid, listed := range map[types.UID]bool{"u-1": true, "u-2": false} {
 		if got, err := p.Listed(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}); err != nil || got != listed {
@@ -144,6 +147,9 @@ func TestProgramsThatAreSilent(t *testing.T) {
 	}
 	if _, err := p.Signals(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("signals: %v", err)
+	}
+	if _, err := p.Kubernetes(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("Kubernetes: %v", err)
 	}
 	if _, err := p.Certificates(t.Context(), true); err == nil || !strings.Contains(err.Error(), "scheduler: ") || !strings.Contains(err.Error(), "aggregator: ") || !strings.Contains(err.Error(), "testbed: ") {
 		t.Errorf("certificates: %v", err)

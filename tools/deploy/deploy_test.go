@@ -7,11 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/strvals"
 )
 
 const root = "../.."
@@ -95,6 +97,8 @@ func TestSchemaRefuses(t *testing.T) {
 		nested("cri", "agent", "podSource"),
 		nested(0, "scheduler", "replicas"),
 		nested("2", "aggregator", "replicas"),
+		nested("1.34", "scheduler", "kubernetes"),
+		nested(1.35, "scheduler", "kubernetes"),
 		nested("CronJob", "certificates", "method"),
 		nested("sha256:abc", "images", "digests", "spazio-agent"),
 		nested("sha256:"+strings.Repeat("a", 64), "images", "digests", "spazio-agnet"),
@@ -176,6 +180,57 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// The scheduler's image is that of the version asked for, and of none that the API server may
+// not have.
+func TestKubernetes(t *testing.T) {
+	c, _, _ := load(t)
+	of := func(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
+	own := map[string]any{"spazio-scheduler": of("a")}
+	both := map[string]any{"spazio-scheduler": of("a"), "spazio-scheduler-k8s1.35": of("b")}
+	for _, tt := range []struct {
+		server, scheduler string
+		digests           map[string]any
+		image, refused    string
+	}{
+		{"v1.36.3", "", nil, ":dev", ""},
+		{"v1.37.0", "1.36", nil, ":dev", ""},
+		{"v1.35.4", "1.35", nil, ":dev-k8s1.35", ""},
+		{"v1.36.3-gke.100", "1.35", nil, ":dev-k8s1.35", ""},
+		{"v1.36.3", "", both, "@" + of("a"), ""},
+		{"v1.35.4", "1.35", both, "@" + of("b"), ""},
+		{"v1.35.4", "1.35", own, "", "none of spazio-scheduler-k8s1.35"},
+		{"v1.35.4", "", nil, "", "scheduler.kubernetes is 1.36, and the API server v1.35.4"},
+		{"v1.38.0", "", nil, "", "scheduler.kubernetes is 1.36, and the API server v1.38.0"},
+		{"v1.34.9", "1.35", nil, "", "scheduler.kubernetes is 1.35, and the API server v1.34.9"},
+		{"v1.37.0", "1.35", nil, "", "scheduler.kubernetes is 1.35, and the API server v1.37.0"},
+	} {
+		values := map[string]any{}
+		if tt.digests != nil {
+			values["images"] = map[string]any{"digests": tt.digests}
+		}
+		if tt.scheduler != "" {
+			values["scheduler"] = map[string]any{"kubernetes": tt.scheduler}
+		}
+		objects, err := c.renderFor(tt.server, values)
+		if tt.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.refused) {
+				t.Errorf("%+v: %v", tt, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%+v: %v", tt, err)
+			continue
+		}
+		if got, want := find(t, objects, "Deployment", "spazio-scheduler", "spec", "template", "spec", "containers", 0, "image"), "registry.invalid/spazio/spazio-scheduler"+tt.image; got != want {
+			t.Errorf("%+v: image %v, want %v", tt, got, want)
+		}
+		if got, want := find(t, objects, "Deployment", "spazio-aggregator", "spec", "template", "spec", "containers", 0, "image"), "registry.invalid/spazio/spazio-aggregator:dev"; got != want {
+			t.Errorf("%+v: image %v, want %v", tt, got, want)
+		}
+	}
+}
+
 // alone are the pairs of components that don't make together what the chart makes
 // of both: docs/install.md says so.
 var alone = map[string]bool{
@@ -239,13 +294,17 @@ func TestInstall(t *testing.T) {
 	if text, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
+	variants["--kubernetes=1.35"] = nested("1.35", "scheduler", "kubernetes")
 	for name, values := range variants {
 		helm, err := c.render(loader.MergeMaps(values, images))
 		if err != nil {
 			t.Fatal(err)
 		}
 		args := []string{"install", "--print", "--registry=example.org/x", "--tag=v1", "--digests=" + digests}
-		if name != install {
+		switch {
+		case strings.HasPrefix(name, "--"):
+			args = append(args, name)
+		case name != install:
 			args = append(args, "--component="+name)
 		}
 		text, err := exec.Command(program, args...).Output()
@@ -365,5 +424,65 @@ func TestProfilerRights(t *testing.T) {
 		if len(args) != len(bareArgs)+1 || !slices.Contains(args, any(want)) {
 			t.Errorf("%s: arguments %v", flag, args)
 		}
+	}
+}
+
+// helmCommands are those of a document that the test below takes.
+var helmCommands = regexp.MustCompile("(?ms)^<!-- run: TestHelmInDocuments of tools/deploy -->\n```sh\n(.*?)^```$")
+
+// What a document has a reader tell Helm for a cluster of 1.35 makes its scheduler's image,
+// by the digest in the file that tools/images has written.
+func TestHelmInDocuments(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Log("not run: there is no shell")
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := helmCommands.FindAllStringSubmatch(string(text), -1)
+	if len(commands) != 1 {
+		t.Fatalf("%d commands", len(commands))
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "digests.json")
+	own, other := "sha256:"+strings.Repeat("a", 64), "sha256:"+strings.Repeat("b", 64)
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"spazio-scheduler":%q,"spazio-scheduler-k8s1.35":%q}`, own, other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A helm that says what it was given.
+	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte("#!/bin/sh\nprintf '%s\\0' \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.Command("sh", "-eu", "-c", strings.ReplaceAll(commands[0][1], "/tmp/digests.json", "'"+file+"'"))
+	shell.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	given, err := shell.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]any{}
+	args := strings.Split(strings.TrimSuffix(string(given), "\x00"), "\x00")
+	for i, arg := range args {
+		switch arg {
+		case "--set":
+			err = strvals.ParseInto(args[i+1], values)
+		case "--set-json":
+			err = strvals.ParseJSON(args[i+1], values)
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", args[i:], err)
+		}
+	}
+	if got, want := args[:3], []string{"install", "spazio", chartDir}; !slices.Equal(got, want) {
+		t.Errorf("helm %q, want %q", got, want)
+	}
+	c, _, _ := load(t)
+	objects, err := c.renderFor("v1.35.4", values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := find(t, objects, "Deployment", "spazio-scheduler", "spec", "template", "spec", "containers", 0, "image"), "REGISTRY/spazio-scheduler@"+other; got != want {
+		t.Errorf("image %v, want %v", got, want)
 	}
 }

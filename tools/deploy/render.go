@@ -26,8 +26,8 @@ const chartDir = "deploy/chart"
 // crdDirs have the custom resources that the chart brings along.
 var crdDirs = []string{"profile/v1alpha1/crd", "operator/v1alpha1/crd"}
 
-// kubeVersion is the oldest that the chart is for.
-const kubeVersion = "v1.32.0"
+// apiServer is the version that is rendered for: the scheduler's of the values' defaults.
+const apiServer = "v1.36.0"
 
 // install is the variant without values of its own.
 const install = "install"
@@ -142,7 +142,12 @@ func (o object) id() string {
 // render returns the objects in the order in which they are to be made. The values
 // have to be as the chart's schema says.
 func (c *helmChart) render(values map[string]any) ([]object, error) {
-	version, err := common.ParseKubeVersion(kubeVersion)
+	return c.renderFor(apiServer, values)
+}
+
+// renderFor renders for an API server of a version.
+func (c *helmChart) renderFor(apiServer string, values map[string]any) ([]object, error) {
+	version, err := common.ParseKubeVersion(apiServer)
 	if err != nil {
 		return nil, err
 	}

@@ -3,38 +3,53 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 )
 
-// digestsFile becomes a file of the digest of each program, as the chart's
-// images.digests takes them. It is whole, or the file is as it was.
+// digestsFile becomes a file of the digest of each image, as the chart's images.digests
+// takes them. It is whole, or the file is as it was.
 type digestsFile struct {
 	path   string
 	staged *os.File
+	kept   map[string]string // what was there and stays
 }
 
 // newDigestsFile makes sure that it can be written, before anything is built. None
-// is asked for by an empty path.
-func newDigestsFile(path string) (*digestsFile, error) {
+// is asked for by an empty path. One that is added to may be there.
+func newDigestsFile(path string, add bool) (*digestsFile, error) {
 	if path == "" {
 		return &digestsFile{}, nil
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	d := &digestsFile{path: path}
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
 		return nil, invalid("digests", path, "it is no file")
 	}
-	staged, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+	if err == nil && add {
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(text, &d.kept)
+		}
+		if err != nil {
+			return nil, invalid("digests", path, "to add to it: "+err.Error())
+		}
+	}
+	if d.staged, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"); err != nil {
 		return nil, invalid("digests", path, err.Error())
 	}
-	return &digestsFile{path, staged}, nil
+	return d, nil
 }
 
 func (d *digestsFile) commit(digests map[string]string) error {
 	if d.staged == nil {
 		return nil
 	}
-	text, err := json.MarshalIndent(digests, "", "  ")
+	all := map[string]string{}
+	maps.Copy(all, d.kept)
+	maps.Copy(all, digests)
+	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}

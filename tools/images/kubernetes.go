@@ -71,6 +71,15 @@ func (s *source) workspaceOf(kubernetes string) (file, tag string, err error) {
 	return "", "", invalid("kubernetes", kubernetes, "there are "+strings.Join(known, ", "))
 }
 
+// digestName is what a program's image goes by in the file of digests: the scheduler of
+// another Kubernetes stands beside that of the tree's own.
+func (s *source) digestName(program string) string {
+	if minor, other := strings.CutPrefix(s.tags, "kubernetes"); other {
+		return program + "-k8s" + minor
+	}
+	return program
+}
+
 // copyReplaced replaces what the workspace replaces: Kubernetes by another version of it, and
 // nothing else, for nobody who reads the modules would know.
 func (s *source) copyReplaced(work *modfile.WorkFile) error {

@@ -5,6 +5,8 @@ import (
 	"debug/buildinfo"
 	"encoding/base64"
 	"encoding/hex"
+	stdjson "encoding/json"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,6 +112,33 @@ func TestOwnKubernetes(t *testing.T) {
 	plain, named := made(t, root, append(platform, "-only", "scheduler")...), made(t, root, append(platform, "-kubernetes", "1.36")...)
 	if len(named) != 1 || plain[0].digest != named[0].digest {
 		t.Errorf("%+v, by its number %+v", plain, named)
+	}
+}
+
+// TestDigestsOfBoth: the scheduler of another Kubernetes is added to the file of what was made
+// before, beside the tree's own; a file that is none stays as it was.
+func TestDigestsOfBoth(t *testing.T) {
+	root := newTree(t, nil)
+	file := filepath.Join(t.TempDir(), "digests.json")
+	platform := []string{"-platforms", "linux/" + runtime.GOARCH, "-digests", file}
+	own := made(t, root, append(platform, "-only", "agent,scheduler")...)
+	other := made(t, root, append(platform, "-kubernetes", "1.35")...)
+	var got map[string]string
+	if text, err := os.ReadFile(file); err != nil || stdjson.Unmarshal(text, &got) != nil {
+		t.Fatalf("%s, %v", text, err)
+	}
+	want := map[string]string{
+		"spazio-agent": own[0].digest.String(), "spazio-scheduler": own[1].digest.String(), "spazio-scheduler-k8s1.35": other[0].digest.String(),
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("digests %v, want %v", got, want)
+	}
+	if err := os.WriteFile(file, []byte("none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := invoke(t, append(platform, "-root", root, "-to", "layout:"+filepath.Join(t.TempDir(), "images"), "-kubernetes", "1.35")...)
+	if text, err := os.ReadFile(file); code != 1 || string(text) != "none" || !strings.Contains(stderr, "to add to it") {
+		t.Errorf("exit code %d, %s; left is %q, %v", code, stderr, text, err)
 	}
 }
 

@@ -8,7 +8,8 @@
 //	GOWORK=off go run -C tools/images . -verify             builds twice and compares
 //
 // With -kubernetes 1.35 it makes the scheduler of that version alone, by the workspace in
-// tools/kubernetes/1.35, and -k8s1.35 ends its tag.
+// tools/kubernetes/1.35; -k8s1.35 ends its tag, and its name in the file of -digests, to
+// which it is added.
 //
 // A commit has one digest an image, whoever builds it where: the toolchain is
 // go.work's, the environment's settings of the compiler do not count, and all
@@ -76,7 +77,7 @@ func run(ctx context.Context, opts options, stdout, stderr io.Writer) (err error
 	if err := src.pin(ctx, scratch); err != nil {
 		return err
 	}
-	file, err := newDigestsFile(opts.digests)
+	file, err := newDigestsFile(opts.digests, opts.kubernetes != "")
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func produce(ctx context.Context, src *source, opts options, dst destination, st
 		if err := dst.add(ctx, img); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		digests[p.name] = img.digest.String()
+		digests[src.digestName(p.name)] = img.digest.String()
 		fmt.Fprintf(stdout, "%s@%s\n", opts.to.repository(p.name), img.digest)
 	}
 	return digests, nil

@@ -40,7 +40,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&all, "all", false, "both platforms of the scheduler too")
 	flags.StringVar(&opts.kubernetes, "kubernetes", "", "minor version of Kubernetes, such as 1.35: makes the scheduler of it alone, with -k8s1.35 at the end of its tag")
 	flags.StringVar(&tag, "tag", "dev", "tag of the images")
-	flags.StringVar(&opts.digests, "digests", "", "file (an absolute path) for the digest of each program, as JSON")
+	flags.StringVar(&opts.digests, "digests", "", "file (an absolute path) for the digest of each program, as JSON; with -kubernetes it is added to what the file says")
 	flags.BoolVar(&insecure, "insecure", false, "push over plain HTTP (an address of the loopback is always asked so)")
 	flags.BoolVar(&opts.verify, "verify", false, "build two clones of the commit at two paths with two empty build caches; fail if digests differ, an image is too large, or its bill of materials is not what the program was built from")
 	if err := flags.Parse(args); err != nil {

@@ -136,8 +136,17 @@ func TestNames(t *testing.T) {
 	if err := json.Unmarshal(at(at(text, "images"), "digests"), &digests); err != nil {
 		t.Fatal(err)
 	}
-	if chart := slices.Sorted(maps.Keys(digests.Properties)); !slices.Equal(chart, names) {
-		t.Errorf("the chart knows %q, this module %q", chart, names)
+	others, err := filepath.Glob("../kubernetes/*/go.work")
+	if err != nil || len(others) == 0 {
+		t.Fatal(others, err)
+	}
+	want := slices.Clone(names)
+	for _, file := range others {
+		want = append(want, (&source{tags: "kubernetes" + filepath.Base(filepath.Dir(file))}).digestName(scheduler))
+	}
+	slices.Sort(want)
+	if chart := slices.Sorted(maps.Keys(digests.Properties)); !slices.Equal(chart, want) {
+		t.Errorf("the chart knows %q, this module %q", chart, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
@@ -89,4 +90,23 @@ func TestMainUsage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the debug address shows says of which Kubernetes the scheduler is: spazio check
+// holds it against the API server's.
+func TestShowsItsKubernetes(t *testing.T) {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == "kubernetes_build_info" && l.GetName() == "git_version" && strings.HasPrefix(l.GetValue(), "v") {
+					return
+				}
+			}
+		}
+	}
+	t.Error("there is no kubernetes_build_info with a git_version")
 }

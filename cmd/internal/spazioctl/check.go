@@ -75,7 +75,7 @@ func (o *checkOptions) run(ctx context.Context, out io.Writer) error {
 func checked(report check.Report) string {
 	var b strings.Builder
 	for _, r := range report.Results {
-		fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-12s %-7s ", r.Name, r.Status), text.Plain(command.OneLine(errors.New(r.Text))), table.Terminal))
+		fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-12s %-7s ", r.Name, r.Status), command.OneLine(errors.New(r.Text)), table.Terminal))
 		for _, detail := range r.Details {
 			fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-21s", ""), text.Plain(detail), table.Terminal))
 		}
@@ -119,7 +119,7 @@ func (o *checkOptions) config(config *rest.Config, cluster *deploy.Cluster) (che
 	}
 	c := check.Config{
 		Cluster: cluster, Kubectl: o.kubectl(),
-		Signals: programs.Signals, Certificates: programs.Certificates, Cgroup: programs.Cgroup, Testbeds: programs.Testbeds,
+		Kubernetes: programs.Kubernetes, Signals: programs.Signals, Certificates: programs.Certificates, Cgroup: programs.Cgroup, Testbeds: programs.Testbeds,
 	}
 	if o.probe {
 		c.Probe = &check.Probe{Image: o.image, Listed: programs.Listed}

@@ -151,7 +151,8 @@ type configFlags struct {
 func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.config.Registry, "registry", "", "where the images are, such as registry.example/spazio, or "+deploy.NoRegistry+" where the nodes have them already; needed, there is no default")
 	f.StringVar(&c.config.Tag, "tag", "dev", "tag of the images")
-	f.StringVar(&c.digests, "digests", "", "file of a JSON object that gives programs, such as spazio-agent, the digests of their images, which take the place of --tag")
+	f.StringVar(&c.digests, "digests", "", "file of a JSON object that gives images, such as spazio-agent or spazio-scheduler-k8s1.35, their digests, which take the place of --tag")
+	f.StringVar(&c.config.Kubernetes, "kubernetes", "", "minor version of Kubernetes that the scheduler is of, "+strings.Join(deploy.Schedulers(), " or ")+": an API server's own or the one before (default: the newest that the API server takes; "+deploy.DefaultScheduler()+" with --print)")
 	f.StringSliceVar(&c.config.Components, "component", nil, "what is added to the defaults, repeatable: "+strings.Join(deploy.Components(), ", "))
 }
 
@@ -186,7 +187,8 @@ func newInstallCommand() *cobra.Command {
 		Short: "Install Spazio in a cluster, or bring it up to date",
 		Long: "spazio install applies the manifests that it carries, on the server's side, and waits\n" +
 			"until they run. Before, it says what is in the way, each missing right among it, and\n" +
-			"changes nothing then. It may be interrupted and run again; what somebody else has\n" +
+			"changes nothing then. The scheduler is of the cluster's version of Kubernetes, as far as\n" +
+			"there is one. It may be interrupted and run again; what somebody else has\n" +
 			"set of the same fields it takes over with --force alone.",
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
 	}
@@ -217,8 +219,7 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 		return printObjects(out, objects)
 	}
 	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
-		problems, err := cluster.Preflight(ctx, objects)
-		problems = append(o.config.Preflight(), problems...)
+		objects, problems, err := o.prepare(ctx, cluster)
 		foreign := func(p deploy.Problem) bool { return p.About == "fields" }
 		if o.options.Force {
 			problems = slices.DeleteFunc(problems, foreign)
@@ -240,6 +241,23 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 		}
 		return told.conclude(outcome{Problems: problems}, err, o.verdict())
 	})
+}
+
+// prepare chooses the scheduler for the cluster unless a flag has, and returns what to
+// install and what is in the way.
+func (o *installOptions) prepare(ctx context.Context, cluster *deploy.Cluster) (objects []*unstructured.Unstructured, problems []deploy.Problem, err error) {
+	server, err := cluster.Version(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.config.Kubernetes == "" {
+		o.config.Kubernetes, _ = server.Scheduler() // that there is none, Preflight says
+	}
+	if objects, err = o.config.Objects(); err != nil {
+		return nil, nil, command.Usage(err)
+	}
+	problems, err = cluster.Preflight(ctx, objects)
+	return objects, append(o.config.Preflight(server), problems...), err
 }
 
 // printObjects writes YAML documents.

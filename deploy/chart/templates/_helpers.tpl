@@ -4,14 +4,31 @@ app.kubernetes.io/name: {{ .name }}
 app.kubernetes.io/part-of: spazio
 {{- end }}
 
-{{/* Image of a program: (dict "root" $ "name" NAME), where spazio-NAME is the program. */}}
+{{/* Image of a program: (dict "root" $ "name" NAME), and "of" what spazio.schedulerOf says. */}}
 {{- define "spazio.image" -}}
 {{- $i := .root.Values.images -}}
-{{- with index $i.digests .name -}}
+{{- $of := default "" .of -}}
+{{- with index $i.digests (print .name $of) -}}
 {{ printf "%s/%s@%s" $i.registry $.name . }}
 {{- else -}}
-{{ printf "%s/%s:%s" $i.registry .name $i.tag }}
+{{- if index $i.digests .name }}{{ fail (printf "images.digests has one of %s, and none of %s%s" .name .name $of) }}{{ end -}}
+{{ printf "%s/%s:%s%s" $i.registry .name $i.tag $of }}
 {{- end }}
+{{- end }}
+
+{{/* What ends the tag of the scheduler's image, and its name among digests: nothing for the
+     version of Kubernetes that it is of by default. A scheduler may be a minor version older
+     than the API server, and is never newer. */}}
+{{- define "spazio.schedulerOf" -}}
+{{- $of := .Values.scheduler.kubernetes -}}
+{{- $server := .Capabilities.KubeVersion -}}
+{{- $newer := sub (trimSuffix "+" $server.Minor | int) (trimPrefix "1." $of | int) -}}
+{{- if and (eq $server.Major "1") (or (lt $newer 0) (gt $newer 1)) -}}
+{{- fail (printf "scheduler.kubernetes is %s, and the API server %s (helm template: --kube-version): a scheduler may be a minor version older than the API server, and is never newer" $of $server.Version) -}}
+{{- end -}}
+{{- if ne $of "1.36" -}}
+-k8s{{ $of }}
+{{- end -}}
 {{- end }}
 
 {{/* What every pod's spec begins with. */}}

@@ -72,7 +72,7 @@ func TestCheckCommand(t *testing.T) {
 	pods(t, client, "near")
 	defer unpods(t, client)
 	fresh := []plugin.NodeState{{Node: "near", Signal: "fresh"}}
-	shown := &programs{nodes: fresh, notAfter: time.Now().Add(80 * 24 * time.Hour)}
+	shown := &programs{nodes: fresh, notAfter: time.Now().Add(80 * 24 * time.Hour), release: "v1.36.3"}
 	admin := newFront(t, cluster.Plane(t).RESTConfig(), shown)
 	less, err := cluster.Plane(t).UserConfig(looker(t, client, "looker", "portforward"))
 	if err != nil {
@@ -131,12 +131,18 @@ func TestCheckCommand(t *testing.T) {
 			map[string]string{"certificates": "logs --namespace spazio-system --selector app.kubernetes.io/name=spazio-certs --prefix --tail 20"},
 		},
 		{
-			"the API server is too old", func() { admin.calls("v1.35.9") }, func() { admin.calls("") }, admin,
-			map[string]string{"version": "never newer than the API server, which is v1.35.9"}, map[string]string{"version": "version"},
+			"the API server is older than the scheduler", func() { admin.calls("v1.35.9") }, func() { admin.calls("") }, admin,
+			map[string]string{"version": "a scheduler of 1.36 is newer than the API server, which is v1.35.9: one of 1.35 serves it"}, map[string]string{"version": "version"},
 		},
 		{
-			"the API server is too new", func() { admin.calls("v1.38.0") }, func() { admin.calls("") }, admin,
-			map[string]string{"version": "one minor older than the API server at most, which is v1.38.0"}, map[string]string{"version": "version"},
+			"the API server is two versions newer than the scheduler",
+			func() { admin.calls("v1.37.1"); shown.set(func(p *programs) { p.release = "v1.35.4" }) },
+			func() { admin.calls(""); shown.set(func(p *programs) { p.release = "v1.36.3" }) }, admin,
+			map[string]string{"version": "a scheduler of 1.35 is more than a minor version older than the API server, which is v1.37.1: one of 1.36 serves it"}, map[string]string{"version": "version"},
+		},
+		{
+			"there is no scheduler for the API server", func() { admin.calls("v1.34.9") }, func() { admin.calls("") }, admin,
+			map[string]string{"version": "for API servers of 1.35 to 1.37, and this one is v1.34.9"}, map[string]string{"version": "version"},
 		},
 		{
 			"a scheduler is not ready", func() { unready(t, client, "spazio-scheduler", 1) }, func() { unready(t, client, "spazio-scheduler", 2) }, admin,
@@ -173,6 +179,108 @@ func TestCheckCommand(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What it says of the versions is what both of them say, and who does not say is unknown.
+func TestCheckedVersions(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	if err := c.Install(patient(t), objects(t, deploy.Config{}), deploy.Options{NoWait: true}); err != nil {
+		t.Fatal(err)
+	}
+	pods(t, client, "near")
+	defer unpods(t, client)
+	shown := &programs{}
+	front := newFront(t, cluster.Plane(t).RESTConfig(), shown)
+	for _, tt := range []struct {
+		server, scheduler string
+		status            check.Status
+		says              string
+	}{
+		{"v1.35.9", "v1.35.4", check.OK, "the API server is v1.35.9, the scheduler of 1.35"},
+		{"v1.36.0", "v1.35.4", check.OK, "the API server is v1.36.0, the scheduler of 1.35"},
+		{"v1.37.0", "v1.36.3", check.OK, "the API server is v1.37.0, the scheduler of 1.36"},
+		{"v0.0.0-master", "v1.36.3", check.Unknown, "the API server calls itself v0.0.0-master; the scheduler is of 1.36"},
+		{"v1.36.0", "v0.0.0-master", check.Unknown, "the API server is v1.36.0, the scheduler of an unknown version: it does not say"},
+		{"v1.34.0", "v0.0.0-master", check.Failed, "this one is v1.34.0"},
+		{"v1.36.0", "v1.37.2", check.Failed, "a scheduler of 1.37 is newer than the API server, which is v1.36.0"},
+	} {
+		front.calls(tt.server)
+		shown.set(func(p *programs) { p.release = tt.scheduler })
+		got := spazio(t.Context(), "check", "--output=json", "--kubeconfig="+front.kubeconfig)
+		var r check.Report
+		if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
+			t.Fatalf("%v: %s%s", err, got.stdout, got.errs)
+		}
+		if version := result(t, r, "version"); version.Status != tt.status || !strings.Contains(version.Text, tt.says) {
+			t.Errorf("%s and %s: %+v, want %s, %q", tt.server, tt.scheduler, version, tt.status, tt.says)
+		}
+	}
+}
+
+// The scheduler that is installed is the cluster's, or the one that a flag names if the cluster
+// may have it; else nothing is changed.
+func TestSchedulerOfTheCluster(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	front := newFront(t, cluster.Plane(t).RESTConfig(), &programs{})
+	of := func(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
+	file := filepath.Join(t.TempDir(), "digests.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"spazio-scheduler":"` + of("a") + `"}`)
+	before := inventory(t, c)
+	for _, tt := range []struct {
+		server string
+		args   []string
+		code   int
+		says   string
+	}{
+		{"v1.34.9", nil, command.ExitFailure, "version: unsupported version of Kubernetes: schedulers are of 1.35 and 1.36, for API servers of 1.35 to 1.37, and this one is v1.34.9"},
+		{"v1.38.0", nil, command.ExitFailure, "this one is v1.38.0"},
+		{"v1.35.4", []string{"--kubernetes=1.36"}, command.ExitFailure, "a scheduler of 1.36 is newer than the API server, which is v1.35.4: one of 1.35 serves it"},
+		{"v1.37.0", []string{"--kubernetes=1.35"}, command.ExitFailure, "one of 1.36 serves it"},
+		{"v1.36.0", []string{"--kubernetes=1.34"}, command.ExitUsage, "must be one of 1.35, 1.36"},
+		{"v1.35.4", []string{"--digests=" + file}, command.ExitUsage, "must be with spazio-scheduler-k8s1.35"},
+	} {
+		front.calls(tt.server)
+		got := spazio(patient(t), append([]string{"install", "--registry=r.example", "--kubeconfig=" + front.kubeconfig}, tt.args...)...)
+		if got.code != tt.code || !strings.Contains(got.stdout+got.errs, tt.says) {
+			t.Errorf("%s %q: exit code %d, want %d: %s%s", tt.server, tt.args, got.code, tt.code, got.stdout, got.errs)
+		}
+	}
+	if more := difference(before, inventory(t, c)); len(more) > 0 {
+		t.Errorf("changed were %v", more)
+	}
+	write(`{"spazio-scheduler":"` + of("a") + `","spazio-scheduler-k8s1.35":"` + of("b") + `"}`)
+	for _, tt := range []struct {
+		server string
+		args   []string
+		image  string
+	}{
+		{"v1.35.4", nil, ":v2-k8s1.35"}, // as it is, a cluster goes to the next version, and Spazio after it
+		{"v1.36.0", []string{"--kubernetes=1.35"}, ":v2-k8s1.35"},
+		{"v1.36.0", nil, ":v2"},
+		{"v1.37.0", nil, ":v2"},
+		{"v1.35.4", []string{"--digests=" + file}, "@" + of("b")},
+		{"v1.36.0", []string{"--digests=" + file}, "@" + of("a")},
+	} {
+		front.calls(tt.server)
+		got := spazio(patient(t), append([]string{"install", "--registry=r.example", "--tag=v2", "--no-wait", "--kubeconfig=" + front.kubeconfig}, tt.args...)...)
+		if got.code != command.ExitOK {
+			t.Fatalf("%s %q: exit code %d: %s%s", tt.server, tt.args, got.code, got.stdout, got.errs)
+		}
+		for program, want := range map[string]string{"spazio-scheduler": tt.image, "spazio-aggregator": ":v2"} {
+			d, err := client.AppsV1().Deployments(deploy.SystemNamespace).Get(t.Context(), program, metav1.GetOptions{})
+			if err != nil || d.Spec.Template.Spec.Containers[0].Image != "r.example/"+program+want {
+				t.Errorf("%s %q: %s is %s, want %s, %v", tt.server, tt.args, program, d.Spec.Template.Spec.Containers[0].Image, want, err)
+			}
+		}
 	}
 }
 

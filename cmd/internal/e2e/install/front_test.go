@@ -30,6 +30,7 @@ type programs struct {
 	mu       sync.Mutex
 	nodes    []plugin.NodeState
 	notAfter time.Time
+	release  string // of Kubernetes, that the scheduler is of
 }
 
 // set changes what they show.
@@ -48,7 +49,9 @@ func (p *programs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 spazio_certificate_not_after_seconds{use="own"} %d
 # TYPE spazio_agent_cgroups gauge
 spazio_agent_cgroups{layout="v2"} 1
-`, p.notAfter.Unix())
+# TYPE kubernetes_build_info gauge
+kubernetes_build_info{git_version=%q,major="",minor=""} 1
+`, p.notAfter.Unix(), p.release)
 	case "/debug/why":
 		fmt.Fprintln(w, "near has room")
 	case plugin.DebugPath:

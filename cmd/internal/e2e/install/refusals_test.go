@@ -169,7 +169,7 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("%+v", problems)
 	}
 	for registry, want := range map[string]int{"": 1, deploy.NoRegistry: 0, "r.example": 0} {
-		if problems := (deploy.Config{Registry: registry}).Preflight(); len(problems) != want {
+		if problems := (deploy.Config{Registry: registry}).Preflight(deploy.Version{}); len(problems) != want {
 			t.Errorf("%q: %+v", registry, problems)
 		}
 	}
