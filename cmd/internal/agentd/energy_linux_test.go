@@ -3,6 +3,7 @@ package agentd_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,5 +41,34 @@ func TestAgentProcessMeasuresEnergy(t *testing.T) {
 	if !strings.Contains(why, `"power"`) {
 		t.Errorf("/debug/why: %s", why)
 	}
+	p.stop(syscall.SIGTERM)
+}
+
+// shown are the commands of docs/energy.md that the test below takes: an agent's flags, and
+// what of which path of its default address a reader looks for.
+var shown = regexp.MustCompile("(?m)^<!-- run: TestAgentOfTheDocument of cmd/internal/agentd -->\n```sh\ngo run ./cmd/spazio-agent (.*)\ncurl -s http://127.0.0.1:9691(/\\S*) \\| grep (\\w+)\n```$")
+
+// TestAgentOfTheDocument: by the flags that a reader is told an agent shows what he is told to
+// look for, on any machine: joules that grow.
+func TestAgentOfTheDocument(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/energy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := shown.FindSubmatch(text)
+	if told == nil {
+		t.Fatal("the document has no such commands")
+	}
+	p := startProcess(t, append(strings.Fields(string(told[1])), "--listen=127.0.0.1:0", "--log-format=json", "--pod-source=none", "--node-name=here")...)
+	waitFor(t, "joules in the metrics", func() bool {
+		_, body := p.get(string(told[2]))
+		for line := range strings.Lines(body) {
+			if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(name, "spazio_energy_node_joules_total{") && strings.Contains(line, string(told[3])) {
+				joules, err := strconv.ParseFloat(value, 64)
+				return err == nil && joules > 0
+			}
+		}
+		return false
+	})
 	p.stop(syscall.SIGTERM)
 }

@@ -182,7 +182,7 @@ func runner(b block) error {
 }
 
 // Blocks that are done in seconds a shell takes, none of their commands fails, and what they say fits a
-// terminal. They run in a directory that has of the repository what they read.
+// terminal. They run in a directory that has of the repository what they read, and a tmp of its own.
 func TestBlocks(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Log("not run: there is no shell")
@@ -196,8 +196,9 @@ func TestBlocks(t *testing.T) {
 				continue
 			}
 			t.Run(b.String(), func(t *testing.T) {
-				c := exec.CommandContext(t.Context(), "sh", "-eu", "-c", b.text)
-				c.Dir, c.Env = scratch(t), append(env, furtherFlags+"="+b.detail)
+				dir := scratch(t)
+				c := exec.CommandContext(t.Context(), "sh", "-eu", "-c", strings.ReplaceAll(b.text, "/tmp/", filepath.Join(dir, "tmp")+"/"))
+				c.Dir, c.Env = dir, append(env, furtherFlags+"="+b.detail)
 				out, err := c.CombinedOutput()
 				if err != nil {
 					t.Errorf("%v\n%s\n%s", err, b.text, out)
@@ -237,7 +238,8 @@ exit 2
 	return dir
 }
 
-// scratch is a directory with those of docs, empty, for what commands write, and recordings.
+// scratch is a directory with those of docs, empty, for what commands write, and recordings; and in tmp
+// the digests of images that tools/images leaves, beside a directory for a release.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -262,6 +264,13 @@ func scratch(t *testing.T) string {
 		return nil
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "tmp/archives"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	digests := fmt.Sprintf(`{"spazio-agent":"sha256:%064[1]d","spazio-scheduler":"sha256:%064[1]d","spazio-scheduler-k8s1.35":"sha256:%064[1]d"}`, 1)
+	if err := os.WriteFile(filepath.Join(dir, "tmp/digests.json"), []byte(digests), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir

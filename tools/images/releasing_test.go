@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// releasing are the commands of RELEASING.md that the test below runs.
+var releasing = regexp.MustCompile("(?ms)^<!-- run: TestReleasing of tools/images -->\n```sh\n(.*?)^```$")
+
+// TestReleasing: what whoever releases is told to type makes every image, that of the
+// scheduler under each of its tags, and one file of digests that names them.
+func TestReleasing(t *testing.T) {
+	text, err := os.ReadFile("../../RELEASING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := releasing.FindAllSubmatch(text, -1)
+	if len(blocks) != 1 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	over := map[string]string{}
+	for _, program := range names {
+		if file := "cmd/" + program + "/main.go"; tiny[file] == "" {
+			over[file] = "package main\n\nfunc main() {}\n"
+		}
+	}
+	root := newTree(t, over)
+	address := serve(t, registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
+	dir := t.TempDir()
+	for line := range strings.Lines(string(blocks[0][1])) {
+		args, ours := strings.CutPrefix(strings.TrimSpace(line), "GOWORK=off go run -C tools/images . ")
+		if !ours {
+			t.Fatalf("another command: %s", line)
+		}
+		args = strings.NewReplacer("REGISTRY", address+"/team", "/tmp/", dir+"/").Replace(args)
+		if code, _, stderr := invoke(t, append(strings.Fields(args), "-root", root)...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", line, code, stderr)
+		}
+	}
+	var digests map[string]string
+	if text, err := os.ReadFile(filepath.Join(dir, "digests.json")); err != nil || json.Unmarshal(text, &digests) != nil {
+		t.Fatalf("%s, %v", text, err)
+	}
+	if len(digests) != len(names)+1 {
+		t.Errorf("digests of %d images: %v", len(digests), digests)
+	}
+	tagged := func(image string) string {
+		tag, err := name.NewTag(address + "/team/" + image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := remote.Head(tag)
+		if err != nil {
+			t.Fatalf("%s: %v", image, err)
+		}
+		return found.Digest.String()
+	}
+	for _, program := range names {
+		if got := tagged(program + ":v0.2.0"); got != digests[program] {
+			t.Errorf("%s is %s, in the file %s", program, got, digests[program])
+		}
+	}
+	own, other := tagged(scheduler+":v0.2.0-k8s1.36"), tagged(scheduler+":v0.2.0-k8s1.35")
+	if own != digests[scheduler] || other != digests[scheduler+"-k8s1.35"] || own == other {
+		t.Errorf("schedulers %s and %s, in the file %v", own, other, digests)
+	}
+}
