@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,9 +20,10 @@ import (
 // browserVariable has the test be a browser, which writes what it sees into the file of that name.
 const browserVariable = "SPAZIOCTL_TEST_BROWSER"
 
-// look is what a browser does that ends when its page has been read.
+// look is what a browser does that ends when its page has been read: first it says in which group of
+// processes it is.
 func look(address, into string) (code int) {
-	seen := address + "\n"
+	seen := fmt.Sprintf("%d\n%s\n", unix.Getpgrp(), address)
 	response, err := http.Get(address)
 	if err == nil {
 		var text []byte
@@ -38,8 +40,8 @@ func look(address, into string) (code int) {
 	return 0
 }
 
-// TestWebOpens the page in the system's browser, and serves it while that is open; without one it says
-// so, and serves it.
+// TestWebOpens the page in the system's browser, which what a terminal sends this program does not reach, and
+// serves it while that is open; without one it says so, and serves it.
 func TestWebOpens(t *testing.T) {
 	url := serveOn(t, relay.Handler(page.SourcePath, named("it")))
 	self, err := os.Executable()
@@ -59,9 +61,24 @@ func TestWebOpens(t *testing.T) {
 		t.Setenv("PATH", path)
 		p := startWeb(t, "--scheduler="+url, "--open")
 		if opens {
-			text, err := os.ReadFile(seen)
-			if err != nil || !strings.HasPrefix(string(text), p.address+"\n200 OK\n") || !strings.Contains(string(text), "<html") {
-				t.Errorf("the browser saw %.200q, error %v", text, err)
+			saw := make(chan string, 1)
+			go func() {
+				text, err := os.ReadFile(seen)
+				saw <- fmt.Sprintf("%s%v", text, err)
+			}()
+			select {
+			case text := <-saw:
+				group, page, _ := strings.Cut(text, "\n")
+				if !strings.HasPrefix(page, p.address+"\n200 OK\n") || !strings.Contains(page, "<html") || !strings.HasSuffix(page, "<nil>") {
+					t.Errorf("the browser saw %.200q", page)
+				}
+				if group == strconv.Itoa(unix.Getpgrp()) {
+					t.Error("the browser is in this program's group")
+				}
+			case said := <-p.said:
+				t.Fatalf("it opens nothing: %s", said)
+			case code := <-p.code:
+				t.Fatalf("it ended with %d", code)
 			}
 		}
 		if !opens {

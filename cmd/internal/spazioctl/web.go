@@ -83,11 +83,14 @@ func (o *webOptions) run(ctx context.Context, out io.Writer) error {
 	return group.Wait()
 }
 
-// browse opens an address with the system's program for it, which lives on when this one ends.
+// browse opens an address with the system's program for it, which lives on when this one ends,
+// be it by Ctrl-C.
 func browse(address string) error {
 	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if program == nil {
 		program = []string{"xdg-open"}
 	}
-	return exec.Command(program[0], append(program[1:], address)...).Run()
+	browser := exec.Command(program[0], append(program[1:], address)...)
+	browser.SysProcAttr = apart()
+	return browser.Run()
 }
