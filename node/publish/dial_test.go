@@ -72,7 +72,7 @@ func TestWhatAgentsCallThemselves(t *testing.T) {
 // TestShortSessionsAreOneOutage: what ends before the longest wait is over has not
 // worked, and is told once.
 func TestShortSessionsAreOneOutage(t *testing.T) {
-	p, log := newPeer(t), &journal{}
+	p, log := newPeer(t), &transporttest.Journal{}
 	p.refuse = func(*spaziov1.UsageBatch) error { return status.Error(codes.Unavailable, "not now") }
 	p.start()
 	u, err := publish.NewUsages(publish.UsagesConfig{
@@ -88,7 +88,7 @@ func TestShortSessionsAreOneOutage(t *testing.T) {
 	for range 5 {
 		a.told(t, p)
 	}
-	if n := log.count("profiler is away"); n != 1 {
+	if n := log.Count("profiler is away"); n != 1 {
 		t.Errorf("%d lines of one outage", n)
 	}
 }

@@ -199,7 +199,7 @@ func TestStreamsAreBounded(t *testing.T) {
 
 // TestLeftOutIsLoggedOnceAndAgain fills the streams, has room and fills them again.
 func TestLeftOutIsLoggedOnceAndAgain(t *testing.T) {
-	resolver, log := &names{}, &journal{}
+	resolver, log := &names{}, &transporttest.Journal{}
 	var many []string
 	for i := range publish.MaxTargets + 1 {
 		many = append(many, fmt.Sprintf("127.0.1.%d", i+1))
@@ -209,17 +209,17 @@ func TestLeftOutIsLoggedOnceAndAgain(t *testing.T) {
 	})
 	const leftOut = "scheduler left out"
 	resolver.set(nil, many...)
-	waitFor(t, "one left out", func() bool { return log.count(leftOut) > 0 })
+	waitFor(t, "one left out", func() bool { return log.Count(leftOut) > 0 })
 	lookups := resolver.lookups()
 	waitFor(t, "lookups", func() bool { return resolver.lookups() > lookups+3 })
-	if got := log.count(leftOut); got != 1 {
+	if got := log.Count(leftOut); got != 1 {
 		t.Fatalf("%d lines", got)
 	}
-	found := log.count("scheduler found")
+	found := log.Count("scheduler found")
 	resolver.set(nil, "127.0.2.1")
-	waitFor(t, "room", func() bool { return log.count("scheduler found") > found })
+	waitFor(t, "room", func() bool { return log.Count("scheduler found") > found })
 	resolver.set(nil, many...)
-	waitFor(t, "one left out again", func() bool { return log.count(leftOut) > 1 })
+	waitFor(t, "one left out again", func() bool { return log.Count(leftOut) > 1 })
 }
 
 // TestCertificateIsForTheName reaches an address whose certificate names the

@@ -1,9 +1,7 @@
 package publish_test
 
 import (
-	"context"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,39 +9,14 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
-
-// journal counts what is logged, by its message.
-type journal struct {
-	mu   sync.Mutex
-	seen map[string]int
-}
-
-func (*journal) Enabled(context.Context, slog.Level) bool { return true }
-func (j *journal) WithAttrs([]slog.Attr) slog.Handler     { return j }
-func (j *journal) WithGroup(string) slog.Handler          { return j }
-
-func (j *journal) Handle(_ context.Context, r slog.Record) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.seen == nil {
-		j.seen = map[string]int{}
-	}
-	j.seen[r.Message]++
-	return nil
-}
-
-func (j *journal) count(message string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.seen[message]
-}
 
 // Each outage of the scheduler is in the log, not the first alone; while it
 // lasts no stream counts as open.
 func TestEachOutageOfASchedulerIsLogged(t *testing.T) {
-	p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	p.start()
 	s := signals(t, publish.SignalsConfig{Targets: []string{p.addr}, Logger: slog.New(log), Registerer: registry})
 	open := func() float64 { return value(t, registry, "spazio_signal_streams", p.addr) }
@@ -59,7 +32,7 @@ func TestEachOutageOfASchedulerIsLogged(t *testing.T) {
 		failures := value(t, registry, "spazio_signal_failures_total", p.addr)
 		p.kill()
 		waitFor(t, "three failures", func() bool { return value(t, registry, "spazio_signal_failures_total", p.addr) >= failures+3 })
-		if got := log.count(away); got <= outage { // more where an attempt to connect takes long
+		if got := log.Count(away); got <= outage { // more where an attempt to connect takes long
 			t.Fatalf("%d lines of %d outages", got, outage+1)
 		}
 		if n := open(); n != 0 {
@@ -71,7 +44,7 @@ func TestEachOutageOfASchedulerIsLogged(t *testing.T) {
 
 // The same of the aggregator; the pushes that it took are counted.
 func TestEachOutageOfTheAggregatorIsLogged(t *testing.T) {
-	p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	p.answer = &spaziov1.PushResponse{}
 	p.start()
 	m := models(t, publish.ModelsConfig{
@@ -86,7 +59,7 @@ func TestEachOutageOfTheAggregatorIsLogged(t *testing.T) {
 		failures := counted("spazio_model_failures_total")
 		p.kill()
 		waitFor(t, "three failures", func() bool { return counted("spazio_model_failures_total") >= failures+3 })
-		if got := log.count("push failed"); got != outage+1 {
+		if got := log.Count("push failed"); got != outage+1 {
 			t.Fatalf("%d lines of %d outages", got, outage+1)
 		}
 		p.start()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -68,7 +69,7 @@ func (a *usageAgent) told(t *testing.T, p *peer) (pods []uint64) {
 // A batch that a profiler can't read is sent once: it is dropped and counted, and the
 // next goes out.
 func TestRefusedBatchIsDropped(t *testing.T) {
-	p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	const bad = 2
 	p.refuse = func(b *spaziov1.UsageBatch) error {
 		if slices.ContainsFunc(b.GetWindows(), func(w *spaziov1.PodWindow) bool { return w.GetPod() == bad }) {
@@ -85,8 +86,8 @@ func TestRefusedBatchIsDropped(t *testing.T) {
 		}
 	}
 	waitFor(t, "the window counts as dropped", func() bool { return value(t, registry, dropped, "") == 1 })
-	waitFor(t, "a line about it", func() bool { return log.count(refusedLine) == 1 })
-	if n := log.count("profiler is away"); n != 0 {
+	waitFor(t, "a line about it", func() bool { return log.Count(refusedLine) == 1 })
+	if n := log.Count("profiler is away"); n != 0 {
 		t.Errorf("%d lines that the profiler is away", n)
 	}
 }
@@ -95,7 +96,7 @@ func TestRefusedBatchIsDropped(t *testing.T) {
 func TestUnacknowledgedBatchIsSentAgain(t *testing.T) {
 	for _, code := range []codes.Code{codes.PermissionDenied, codes.ResourceExhausted, codes.Unavailable, codes.Unauthenticated} {
 		t.Run(code.String(), func(t *testing.T) {
-			p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+			p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 			const failures = 3
 			var batches atomic.Int32
 			p.refuse = func(*spaziov1.UsageBatch) error {
@@ -116,8 +117,8 @@ func TestUnacknowledgedBatchIsSentAgain(t *testing.T) {
 			if got := a.told(t, p); !slices.Equal(got, []uint64{2}) {
 				t.Fatalf("then one of pods %v", got)
 			}
-			if n := value(t, registry, dropped, ""); n != 0 || log.count(refusedLine) != 0 {
-				t.Errorf("%v windows dropped, %d lines", n, log.count(refusedLine))
+			if n := value(t, registry, dropped, ""); n != 0 || log.Count(refusedLine) != 0 {
+				t.Errorf("%v windows dropped, %d lines", n, log.Count(refusedLine))
 			}
 		})
 	}
@@ -126,7 +127,7 @@ func TestUnacknowledgedBatchIsSentAgain(t *testing.T) {
 // With nothing to send the connection is closed, and the next batch has another. Neither
 // is a failure.
 func TestIdleConnectionIsClosed(t *testing.T) {
-	p, log := newPeer(t), &journal{}
+	p, log := newPeer(t), &transporttest.Journal{}
 	p.connections = make(chan bool, 1<<10)
 	p.start()
 	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: soon, Logger: slog.New(log)})
@@ -142,7 +143,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 			t.Fatal("another connection before the end of the last one")
 		}
 	}
-	if n := log.count("profiler is away"); n != 0 {
+	if n := log.Count("profiler is away"); n != 0 {
 		t.Errorf("%d lines that the profiler is away", n)
 	}
 }
@@ -166,7 +167,7 @@ func TestBusyConnectionStays(t *testing.T) {
 
 // A connection that is about to be closed waits for what its batch is answered with.
 func TestSlowAnswerIsHeard(t *testing.T) {
-	p, log, registry := newPeer(t), &journal{}, prometheus.NewRegistry()
+	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	answer := make(chan error)
 	p.refuse = func(*spaziov1.UsageBatch) error { return <-answer }
 	p.start()
@@ -180,5 +181,5 @@ func TestSlowAnswerIsHeard(t *testing.T) {
 	}
 	close(answer)
 	waitFor(t, "the window counts as dropped", func() bool { return value(t, registry, dropped, "") == 1 })
-	waitFor(t, "a line about it", func() bool { return log.count(refusedLine) == 1 })
+	waitFor(t, "a line about it", func() bool { return log.Count(refusedLine) == 1 })
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -190,21 +189,21 @@ func TestWatch(t *testing.T) {
 // whatever it knew that is no longer so is gone.
 func TestSchedulerIsKilled(t *testing.T) {
 	s := newScheduler(t)
-	lines := &journal{}
+	lines := &transporttest.Journal{}
 	w := watch(t, room.Config{Target: s.addr, Transport: s.trust(), Logger: slog.New(lines)})
 	s.updates <- api.Rooms{Full: true, Rooms: []api.Room{{Node: "a", Avail: 1, Fresh: true}, {Node: "b", Avail: 2, Fresh: true}}}
 	s.until(w, map[string]room.Reading{"a": {Avail: 1, Fresh: true}, "b": {Avail: 2, Fresh: true}})
 	for range 3 {
 		s.kill()
-		waitFor(t, "that it is away", func() bool { return lines.count("the scheduler no longer tells of rooms") > 0 })
+		waitFor(t, "that it is away", func() bool { return lines.Count("the scheduler no longer tells of rooms") > 0 })
 		if got := readings(w, "a", "b"); got["b"].Avail != 2 {
 			t.Errorf("while it is away %v is known", got)
 		}
 		s.start(s.addr)
 		s.updates <- api.Rooms{Full: true, Rooms: []api.Room{{Node: "b", Avail: 2, Fresh: true}}}
 		s.until(w, map[string]room.Reading{"b": {Avail: 2, Fresh: true}})
-		waitFor(t, "that it is back", func() bool { return lines.count("the scheduler tells of rooms again") > 0 })
-		lines.clear()
+		waitFor(t, "that it is back", func() bool { return lines.Count("the scheduler tells of rooms again") > 0 })
+		lines.Clear()
 	}
 }
 
@@ -242,9 +241,9 @@ func TestTokenIsShown(t *testing.T) {
 		}
 	}
 	write("first")
-	lines := &journal{}
+	lines := &transporttest.Journal{}
 	w := watch(t, room.Config{Target: s.addr, Transport: s.trust(), TokenFile: file, Logger: slog.New(lines)})
-	waitFor(t, "a refusal", func() bool { return lines.count("the scheduler no longer tells of rooms") == 1 })
+	waitFor(t, "a refusal", func() bool { return lines.Count("the scheduler no longer tells of rooms") == 1 })
 	write("second")
 	s.updates <- api.Rooms{Full: true, Rooms: []api.Room{{Node: "a"}}}
 	s.until(w, map[string]room.Reading{"a": {}})
@@ -280,36 +279,4 @@ func TestConfigIsChecked(t *testing.T) {
 	if _, err := room.Watch(t.Context(), room.Config{Target: "scheduler.example:9690"}); !errors.As(err, &plain) {
 		t.Errorf("plaintext to elsewhere: %v", err)
 	}
-}
-
-// journal counts what is logged, by its message.
-type journal struct {
-	mu   sync.Mutex
-	seen map[string]int
-}
-
-func (*journal) Enabled(context.Context, slog.Level) bool { return true }
-func (j *journal) WithAttrs([]slog.Attr) slog.Handler     { return j }
-func (j *journal) WithGroup(string) slog.Handler          { return j }
-
-func (j *journal) Handle(_ context.Context, r slog.Record) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.seen == nil {
-		j.seen = map[string]int{}
-	}
-	j.seen[r.Message]++
-	return nil
-}
-
-func (j *journal) count(message string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.seen[message]
-}
-
-func (j *journal) clear() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	clear(j.seen)
 }

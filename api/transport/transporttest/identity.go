@@ -1,4 +1,5 @@
-// Package transporttest makes TLS identities, addresses and intruders for tests.
+// Package transporttest has what tests of servers and their callers need: TLS identities,
+// addresses, intruders, an API server that is away, and a log that counts.
 package transporttest
 
 import (

@@ -9,11 +9,11 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/node/build"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // Exit codes of every command.
@@ -99,13 +99,5 @@ func watch(c *cobra.Command, reached *bool) {
 // may quote who was asked.
 func OneLine(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsPrint(r):
-			return r
-		case unicode.IsSpace(r):
-			return ' '
-		}
-		return unicode.ReplacementChar
-	}, strings.Join(lines, "; "))
+	return text.Plain(strings.Join(lines, "; "))
 }

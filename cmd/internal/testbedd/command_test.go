@@ -3,27 +3,14 @@ package testbedd_test
 import (
 	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/testbedd"
 )
-
-// unreachable is the kubeconfig of an API server that nobody runs.
-func unreachable(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := `{apiVersion: v1, kind: Config, current-context: c,
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
-contexts: [{name: c, context: {cluster: c, user: ""}}]}`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func run(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
@@ -33,7 +20,7 @@ func run(ctx context.Context, args ...string) (code int, stdout, stderr string) 
 
 // What can't be is refused in one line, by the flag's or the field's name.
 func TestMainRefuses(t *testing.T) {
-	nowhere := "--kubeconfig=" + unreachable(t)
+	nowhere := "--kubeconfig=" + transporttest.Unreachable(t)
 	for _, tc := range []struct {
 		args []string
 		code int

@@ -12,27 +12,15 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/service"
 	history "github.com/spazio-scheduler/spazio/profile/prometheus"
 )
 
-// unreachable is the kubeconfig of an API server that nobody runs.
-func unreachable(t testing.TB) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := `{apiVersion: v1, kind: Config, current-context: c,
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
-contexts: [{name: c, context: {cluster: c, user: ""}}]}`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func config(t testing.TB) service.Config {
 	return service.Config{
-		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", Kubeconfig: unreachable(t), LeaseNamespace: "default", WriteRate: 10,
+		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", Kubeconfig: transporttest.Unreachable(t), LeaseNamespace: "default", WriteRate: 10,
 	}
 }
 
