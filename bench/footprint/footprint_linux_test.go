@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // TestMain lets the test binary be the sandbox's process.
@@ -105,13 +107,21 @@ func TestEnergy(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	r := result{Seconds: 300, Pods: 50, Rate: 5, Agent: usage{Millicores: 4.2}, Exporter: &usage{Millicores: 11}, Scrapes: 300}
+	r := result{
+		Seconds: 300, Pods: 50, Rate: 5, Started: 1500, Ended: 1500, Reports: 3000, Heartbeats: 100, Pushes: 30, Counted: 50, Running: 50,
+		Agent: usage{Millicores: 4.2}, Exporter: &usage{Millicores: 11}, Scrapes: 300,
+	}
 	if err := r.write(&out, "table"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"300 s, 50 pods", "spazio-agent", "4.20", "bar", "node exporter, 300 scrapes", "11.00"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+	for line := range strings.Lines(out.String()) {
+		if text.Width(strings.TrimSuffix(line, "\n")) > table.Terminal {
+			t.Errorf("too wide: %s", line)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 func main() {
@@ -132,8 +134,9 @@ func (r result) write(w io.Writer, output string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
 	}
-	fmt.Fprintf(w, "%.0f s, %d pods, %g starts and ends a second: %d starts, %d ends, %d reports, %d heartbeats, %d pushes; %d of %d pods counted at the end\n\n",
+	about := fmt.Sprintf("%.0f s, %d pods, %g starts and ends a second: %d starts, %d ends, %d reports, %d heartbeats, %d pushes; %d of %d pods counted at the end",
 		r.Seconds, r.Pods, r.Rate, r.Started, r.Ended, r.Reports, r.Heartbeats, r.Pushes, r.Counted, r.Running)
+	fmt.Fprintf(w, "%s\n\n", text.Fold(about, table.Terminal))
 	fmt.Fprintf(w, "%-26s %10s %12s %12s %12s\n", "", "millicores", "RSS mean MiB", "RSS max MiB", "VmHWM MiB")
 	row := func(name string, u usage) {
 		fmt.Fprintf(w, "%-26s %10.2f %12.1f %12.1f %12.1f\n", name, u.Millicores, u.MeanMiB, u.MaxMiB, u.PeakMiB)

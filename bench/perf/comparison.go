@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/report/ratio"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // comparison collects the results of both sides, pair by pair.
@@ -49,8 +51,9 @@ func (c *comparison) pair(i int) error {
 		} else {
 			c.off = append(c.off, r)
 		}
-		fmt.Fprintf(c.progress, "pair %2d %s %7.1f pods/s; CPU/pod in ms: process %.2f, scheduler %.2f, without server %.2f; cores: server %.3f, beside %.3f\n",
-			i+1, name, r.throughput(), 1e3*r.processCPU(), 1e3*r.schedulerCPU(), 1e3*r.cycleCPU(), r.Server/r.Seconds, r.Beside)
+		told := fmt.Sprintf("%7.1f pods/s; CPU/pod in ms: process %.2f, scheduler %.2f, without server %.2f; cores: server %.3f, beside %.3f",
+			r.throughput(), 1e3*r.processCPU(), 1e3*r.schedulerCPU(), 1e3*r.cycleCPU(), r.Server/r.Seconds, r.Beside)
+		fmt.Fprintln(c.progress, text.Hang(fmt.Sprintf("pair %2d %s ", i+1, name), told, table.Terminal))
 	}
 	return nil
 }
@@ -106,8 +109,9 @@ func (c *comparison) write(w io.Writer, output string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(o)
 	}
-	fmt.Fprintf(w, "%s, %d nodes, %d + %d pods, percentageOfNodesToScore %d, %d pairs in %.0f s; on over off, 95 %% interval:\n",
+	about := fmt.Sprintf("%s, %d nodes, %d + %d pods, percentageOfNodesToScore %d, %d pairs in %.0f s; on over off, 95 %% interval:",
 		o.Workload.Name, o.Workload.Nodes, o.Workload.Init, o.Workload.Pods, o.Workload.Percentage, len(o.On), o.Seconds)
+	fmt.Fprintln(w, text.Fold(about, table.Terminal))
 	for _, q := range o.Ratios {
 		fmt.Fprintf(w, "%-27s %.3f (%.3f to %.3f)\n", q.Quantity, q.Ratio, q.Low, q.High)
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 func main() { program.Main(command()) }
@@ -95,6 +97,7 @@ func (r result) write(w io.Writer) {
 	fmt.Fprintf(w, "%d nodes, %d pods, %d workloads for %.0f s\n", r.config.nodes, r.config.pods, r.config.workloads, r.seconds)
 	fmt.Fprintf(w, "batches           %.0f/s with %.0f windows/s accepted, %.0f others in all\n", r.batches, r.windows, r.refused)
 	fmt.Fprintf(w, "writes            %.1f/s, %.1f of them checkpoints\n", r.writes, r.saves)
-	fmt.Fprintf(w, "profiler          %.3f cores, %.1f MiB resident, %.1f at most, %.1f MiB of heap and %.1f of stacks in use; %.0f workloads, %.0f pods\n", r.cores, r.resident, r.peak, r.heap, r.stacks, r.workloads, r.pods)
+	profiler := fmt.Sprintf("%.3f cores, %.1f MiB resident, %.1f at most, %.1f MiB of heap and %.1f of stacks in use; %.0f workloads, %.0f pods", r.cores, r.resident, r.peak, r.heap, r.stacks, r.workloads, r.pods)
+	fmt.Fprintln(w, text.Hang("profiler          ", profiler, table.Terminal))
 	fmt.Fprintf(w, "load generator    %.2f cores\n", r.ownCores)
 }
