@@ -173,3 +173,17 @@ func TestPaint(t *testing.T) {
 	t.Logf("processor time of the page's process for a visit: %.0f ms", spent.Seconds()*1e3)
 	b.Hold()
 }
+
+// The page and its window bear what the source calls what is shown, as a text whatever that is, and the
+// program's name where it is called nothing.
+func TestTitle(t *testing.T) {
+	source, address := serve(t, twenty())
+	b := show(t, address, 1280, 900)
+	for _, title := range []string{"20 simulated nodes × 2 cores", "production", hostile[0], "production"} {
+		source.change(func(s *web.State) { s.Title = title })
+		b.Until(`document.title === ` + quoted(title+" – Spazio") + ` && document.querySelector("#title").textContent === ` + quoted(title))
+	}
+	source.change(func(s *web.State) { s.Title = "" })
+	b.Until(`document.title === "Spazio" && document.querySelector("#title").textContent === ""`)
+	b.Hold()
+}
