@@ -45,6 +45,30 @@ func TestMixedPodsLeaveRoomForALargeOne(t *testing.T) {
 	}
 }
 
+// TestLightPods: that pods take next to nothing of the memory is no want of knowledge, on
+// nodes whose memory is what limits the first guess; that no pod came is one.
+func TestLightPods(t *testing.T) {
+	for _, cores := range []int{2, 4, 16, 64} {
+		for _, batches := range []int{0, 16} {
+			c := config()
+			c.Cores, c.NoCoreSlots = float64(cores), true
+			n := newNode(t, c)
+			n.samples(50, .02, .6)
+			for range batches {
+				for _, count := range []int{cores / 2, 0} {
+					n.p.Churn(n.at)
+					n.pods(count)
+					n.samples(25, .02+.1*float64(count)/c.Cores, .6)
+				}
+			}
+			r := n.last()
+			if r.Limiting != agent.Memory || r.Flags.CostUnknown != (batches == 0) {
+				t.Errorf("%v cores after %d batches: limited by %s, cost unknown %v; %+v", cores, batches, r.Limiting, r.Flags.CostUnknown, r.Channels)
+			}
+		}
+	}
+}
+
 // TestReserve keeps a share of a channel free: half of the CPU is full where the
 // other half is reserved.
 func TestReserve(t *testing.T) {

@@ -70,6 +70,13 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 	return p.rejection.decide(a), nil
 }
 
+// costUnknown says that the room in a channel is counted by a guess. Pods that were seen
+// to take next to nothing of memory leave at least the room that is counted; of the CPU
+// such pods may be ones that wait for each other.
+func (p *Pipeline) costUnknown(i int) bool {
+	return !p.costKnown[i] && (p.config.Channels[i].Name == CPU || !p.own[i].Small)
+}
+
 // report assembles the next report.
 func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 	avail, err := p.avail(at)
@@ -93,7 +100,7 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 		Channels:  make([]ChannelReport, len(p.channels)),
 		Flags: Flags{
 			Churn:       p.churning(at),
-			CostUnknown: !p.costKnown[avail.Limiting],
+			CostUnknown: p.costUnknown(avail.Limiting),
 			NoPressure:  p.config.NoPressure,
 			WarmingUp:   p.blocks == 0,
 		},

@@ -78,7 +78,7 @@ type Flags struct {
 	// Churn: containers are starting or stopping; the estimator trusts what it reads
 	// less.
 	Churn bool `json:"churn"`
-	// CostUnknown: the cost is the prior alone.
+	// CostUnknown: the cost is the prior alone, and nothing says that pods take less.
 	CostUnknown bool `json:"costUnknown"`
 	// NoPressure: the CPU is judged by utilisation alone, for the kernel has not the
 	// pressure stall information asked for.

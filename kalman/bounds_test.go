@@ -76,20 +76,22 @@ func TestConfigBounds(t *testing.T) {
 }
 
 // TestKnown: a cost is known whose variance is at most Known of its prior's, and
-// that lies at least two standard deviations above its floor.
+// that lies at least two standard deviations above its floor. It is small if the
+// latter alone fails.
 func TestKnown(t *testing.T) {
 	// The prior's deviation is 1/8, a quarter of its variance 1/256, the floor 1/32.
 	for name, tt := range map[string]struct {
 		cost, variance float64
-		known          bool
+		known, small   bool
 	}{
-		"variance at its limit":         {.25, 1. / 256, true},
-		"variance above it":             {.25, 1. / 255, false},
-		"far above the floor, unsure":   {1, 1. / 100, false},
-		"two deviations from the floor": {1./32 + 1./16, 1. / 1024, true},
-		"less than two":                 {1./32 + 1./16, 1. / 1023, false},
-		"near the floor":                {.04, 1e-4, false},
-		"at the floor, without doubt":   {1. / 32, 0, false},
+		"variance at its limit":         {.25, 1. / 256, true, false},
+		"variance above it":             {.25, 1. / 255, false, false},
+		"far above the floor, unsure":   {1, 1. / 100, false, false},
+		"two deviations from the floor": {1./32 + 1./16, 1. / 1024, true, false},
+		"less than two":                 {1./32 + 1./16, 1. / 1023, false, true},
+		"near the floor":                {.04, 1e-4, false, true},
+		"near the floor, unsure":        {.04, 1. / 255, false, false},
+		"at the floor, without doubt":   {1. / 32, 0, false, true},
 	} {
 		s := kalman.State{Level: .5, LevelVar: 1e-4, Cost: tt.cost, CostVar: tt.variance, MeanPods: 2, LastPods: 4, Started: true}
 		e := s.Estimate(kalman.Config{})
@@ -98,7 +100,7 @@ func TestKnown(t *testing.T) {
 		}
 		want := kalman.Estimate{Level: .5, LevelSD: .01, MeanPods: 2, Cost: tt.cost, CostSD: math.Sqrt(tt.variance), Known: true, Started: true}
 		if !tt.known { // the level at the last pod count, and the prior
-			want = kalman.Estimate{Level: .5 - 2*tt.cost, LevelSD: .01, MeanPods: 4, Cost: .25, Started: true}
+			want = kalman.Estimate{Level: .5 - 2*tt.cost, LevelSD: .01, MeanPods: 4, Cost: .25, Small: tt.small, Started: true}
 		}
 		if d := cmp.Diff(want, e, approx); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)

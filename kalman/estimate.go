@@ -15,6 +15,9 @@ type Estimate struct {
 	// Known is false until the pod count has moved enough, and while the cost is
 	// at its floor or within two standard deviations of it.
 	Known bool
+	// Small says that the pod count has moved enough, and that the cost is unknown for
+	// being so near its floor: the prior is more than a pod takes.
+	Small bool
 	// Started is false until a measurement was taken; Level means nothing then.
 	Started bool
 }
@@ -31,11 +34,13 @@ func (s State) Estimate(c Config) Estimate {
 	return e
 }
 
-// known says that the cost was learnt, and is told apart from its floor by two
-// standard deviations.
-func (s *State) known(t *tuning) bool {
+// known says that the cost was learnt and is told apart from its floor by two
+// standard deviations, small that it was learnt and is not.
+func (s *State) known(t *tuning) (known, small bool) {
 	above := s.Cost - t.floor
-	return s.CostVar <= t.knownVar && above > 0 && above*above >= 4*s.CostVar
+	learnt := s.CostVar <= t.knownVar
+	apart := above > 0 && above*above >= 4*s.CostVar
+	return learnt && apart, learnt && !apart
 }
 
 func (s *State) estimateTo(e *Estimate, t *tuning) {
@@ -51,13 +56,12 @@ func (s *State) estimateTo(e *Estimate, t *tuning) {
 	}
 	e.Started = true
 	e.LevelSD = math.Sqrt(variance)
-	if s.known(t) {
-		e.Level, e.MeanPods, e.Cost = level, mean, s.Cost
-		e.CostSD, e.Known = math.Sqrt(s.CostVar), true
+	if e.Known, e.Small = s.known(t); e.Known {
+		e.Level, e.MeanPods, e.Cost, e.CostSD = level, mean, s.Cost, math.Sqrt(s.CostVar)
 		return
 	}
 	// Without a cost of its own the node keeps what it has measured: the level
 	// at the last pod count.
 	e.Level, e.MeanPods = level+s.Cost*(mean-s.LastPods), s.LastPods
-	e.Cost, e.CostSD, e.Known = t.Prior, 0, false
+	e.Cost, e.CostSD = t.Prior, 0
 }

@@ -100,15 +100,27 @@ func TestTestbedFollowsRoom(t *testing.T) {
 	run(t, "teachers", spazio, 16, "-cpu=2s")
 	quiet(t)
 	testbed(t, "auto", v1alpha1.TestbedSpec{NodeLabel: slotLabel, SlotsPerNode: intstr.FromString("auto")})
+	var seen v1alpha1.TestbedNode
 	wanted := func() int32 {
 		if nodes := readTestbed(t, "auto").Status.Nodes; len(nodes) == 1 {
-			return nodes[0].Wanted
+			seen = nodes[0]
+			return seen.Wanted
 		}
 		return -1
 	}
+	defer func() {
+		if !t.Failed() {
+			return
+		}
+		t.Logf("the node of the testbed: %+v", seen)
+		for _, arguments := range [][]string{{"slots"}, {"top"}, {"why", nodeName}} {
+			out, err := output(t, arguments...)
+			t.Logf("spazio %s: %v\n%s", arguments[0], err, out)
+		}
+	}()
 	var before int32
 	eventually(t, "the quiet node has slots", func(context.Context) error {
-		if before = wanted(); before < 2 {
+		if before = wanted(); before < 1 {
 			return fmt.Errorf("%d are wanted", before)
 		}
 		return nil
