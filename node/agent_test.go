@@ -22,6 +22,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/agent/recording/recordingtest"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/energy"
@@ -316,24 +317,7 @@ func TestRunLeavesNothing(t *testing.T) {
 				!bytes.Contains(stacks, []byte("agent/recording"))
 		})
 	}
-	reader, err := recording.Open(c.RecordDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Close()
-	reports := 0
-	for pair, err := range recording.Replay(reader, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !pair.Identical() {
-			t.Errorf("replayed at %v: another report", pair.At())
-		}
-		reports++
-	}
-	if reports == 0 {
-		t.Error("no report in the recording")
-	}
+	recordingtest.Replays(t, c.RecordDir)
 }
 
 func TestRunFails(t *testing.T) {

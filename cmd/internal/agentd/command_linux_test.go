@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/agent/recording/recordingtest"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
@@ -345,24 +345,7 @@ func TestAgentProcessExplainsItself(t *testing.T) {
 		t.Errorf("limits in the metrics:\n%s", body)
 	}
 	p.stop(syscall.SIGTERM)
-	reader, err := recording.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Close()
-	reports := 0
-	for pair, err := range recording.Replay(reader, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !pair.Identical() {
-			t.Errorf("replayed at %v: another report", pair.At())
-		}
-		reports++
-	}
-	if reports == 0 {
-		t.Error("no report in the recording")
-	}
+	recordingtest.Replays(t, dir)
 }
 
 // threads returns a field of each thread's stat, counted from 0 after the name in

@@ -1,15 +1,12 @@
 package demo_test
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -18,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	program "github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	"github.com/spazio-scheduler/spazio/demo"
 )
@@ -25,101 +23,18 @@ import (
 // A process can hold one control plane, so each demo is a child: the test binary
 // itself.
 func TestMain(m *testing.M) {
-	if os.Getenv(role) == "demo" {
-		command.Main(program.Main)
-	}
+	commandtest.Main(program.Main)
 	os.Exit(m.Run())
 }
 
-// role makes the test binary the program.
-const role = "SPAZIO_DEMO_TEST_ROLE"
-
-// trial is a demo in a process of its own.
-type trial struct {
-	cmd            *exec.Cmd
-	stdout, stderr bytes.Buffer
-	progress       *bufio.Scanner
-	temp           string
-}
-
-func start(t *testing.T, args ...string) *trial {
-	t.Helper()
-	tr := &trial{cmd: exec.Command(os.Args[0], args...), temp: t.TempDir()}
-	// Children inherit the directory, which tells them from those of others.
-	tr.cmd.Env = append(os.Environ(), role+"=demo", "TMPDIR="+tr.temp)
-	tr.cmd.Stdout = &tr.stdout
-	pipe, err := tr.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.progress = bufio.NewScanner(pipe)
-	if err := tr.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = tr.cmd.Process.Kill()
-		_ = tr.cmd.Wait()
-	})
-	return tr
-}
-
-// waitFor reads the progress up to a line that holds text.
-func (tr *trial) waitFor(t *testing.T, text string) string {
-	t.Helper()
-	for tr.progress.Scan() {
-		tr.stderr.WriteString(tr.progress.Text() + "\n")
-		if strings.Contains(tr.progress.Text(), text) {
-			return tr.progress.Text()
-		}
-	}
-	t.Fatalf("the demo ended before %q:\n%s", text, tr.stderr.String())
-	return ""
-}
-
-// end waits for the process and returns its exit code.
-func (tr *trial) end(t *testing.T) int {
-	t.Helper()
-	for tr.progress.Scan() {
-		tr.stderr.WriteString(tr.progress.Text() + "\n")
-	}
-	err := tr.cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return tr.cmd.ProcessState.ExitCode()
-}
-
-// checkNothingLeft fails the test for files or children that the demo left.
-func (tr *trial) checkNothingLeft(t *testing.T) {
-	t.Helper()
-	entries, err := os.ReadDir(tr.temp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		t.Errorf("left behind: %s", e.Name())
-	}
-	processes, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range processes {
-		environment, err := os.ReadFile(p)
-		if err == nil && bytes.Contains(environment, []byte("TMPDIR="+tr.temp+"\x00")) {
-			t.Errorf("left running: %s", filepath.Dir(p))
-		}
-	}
-}
-
 func TestDemoEndToEnd(t *testing.T) {
-	tr := start(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json", "--records")
-	if code := tr.end(t); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	process := commandtest.Start(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json", "--records")
+	if code := process.End(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	var result demo.Result
-	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(result.Simulated) != 2 || len(result.Real) != 0 {
 		t.Fatalf("%d simulated and %d real columns, want 2 and 0", len(result.Simulated), len(result.Real))
@@ -138,26 +53,26 @@ func TestDemoEndToEnd(t *testing.T) {
 	if result.Config.CPUSeconds != 2 || result.Config.Nodes != 3 {
 		t.Errorf("the configuration is not in the result: %+v", result)
 	}
-	tr.checkNothingLeft(t)
+	process.CheckNothingLeft(t)
 }
 
 // TestDemoWithPronto runs the batch by Pronto's signal between the others: the agents
 // report by it, and by room again after it.
 func TestDemoWithPronto(t *testing.T) {
-	tr := start(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--output=json")
-	if code := tr.end(t); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	process := commandtest.Start(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--output=json")
+	if code := process.End(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	var result demo.Result
-	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	for i, profile := range []string{demo.Default, demo.Pronto, demo.Spazio} {
 		if s := result.Simulated[i]; s.Profile != profile || s.Pods != 12 || s.Failed != 0 {
 			t.Errorf("column %d: %s completed %d pods, %d failed; want %s, 12, 0", i, s.Profile, s.Pods, s.Failed, profile)
 		}
 	}
-	tr.checkNothingLeft(t)
+	process.CheckNothingLeft(t)
 }
 
 // checkRecords looks at the pods of a batch without mishaps.
@@ -191,13 +106,13 @@ func checkRecords(t *testing.T, result demo.Result) {
 }
 
 func TestDemoRunsThisMachineAsANode(t *testing.T) {
-	tr := start(t, "--pods=6", "--cpu-seconds=.2", "--nodes=1", "--cores=1", "--profiles=default-scheduler", "--output=json")
-	if code := tr.end(t); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	process := commandtest.Start(t, "--pods=6", "--cpu-seconds=.2", "--nodes=1", "--cores=1", "--profiles=default-scheduler", "--output=json")
+	if code := process.End(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	var result demo.Result
-	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(result.Simulated) != 1 || len(result.Real) != 1 {
 		t.Fatalf("%d simulated and %d real columns, want 1 and 1", len(result.Simulated), len(result.Real))
@@ -206,36 +121,34 @@ func TestDemoRunsThisMachineAsANode(t *testing.T) {
 	if simulated+real != 6 || real == 0 {
 		t.Errorf("%d pods on the simulated node, %d on this machine, want 6 with some here", simulated, real)
 	}
-	tr.checkNothingLeft(t)
+	process.CheckNothingLeft(t)
 }
 
 func TestInterruptLeavesNothing(t *testing.T) {
 	for _, moment := range []string{"", "kubectl", "nodes", "scheduler", " done, 1"} {
 		t.Run("after "+moment, func(t *testing.T) {
-			tr := start(t, "--pods=60", "--cpu-seconds=20", "--nodes=2")
+			process := commandtest.Start(t, "--pods=60", "--cpu-seconds=20", "--nodes=2")
 			server := ""
 			if moment != "" {
-				line := tr.waitFor(t, "kubectl")
+				line := process.WaitFor(t, "kubectl")
 				server = serverOf(t, strings.Fields(line)[2])
 				if !strings.Contains(line, moment) {
-					tr.waitFor(t, moment)
+					process.WaitFor(t, moment)
 				}
 			}
-			if err := tr.cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-			if code := tr.end(t); code != 1 && moment != "" {
+			process.Signal(t, os.Interrupt)
+			if code := process.End(t); code != 1 && moment != "" {
 				t.Errorf("exit code %d, want 1", code)
 			}
-			if moment != "" && !strings.HasSuffix(tr.stderr.String(), "spazio-demo: interrupted\n") {
-				t.Errorf("last words:\n%s", tr.stderr.String())
+			if moment != "" && !strings.HasSuffix(process.Said(), "spazio-demo: interrupted\n") {
+				t.Errorf("last words:\n%s", process.Said())
 			}
 			if server != "" {
 				if conn, err := net.Dial("tcp", server); !errors.Is(err, syscall.ECONNREFUSED) {
 					t.Errorf("port %s after the end: %v, %v", server, conn, err)
 				}
 			}
-			tr.checkNothingLeft(t)
+			process.CheckNothingLeft(t)
 		})
 	}
 }
@@ -287,15 +200,15 @@ func TestDemoRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tr := start(t, test.args...)
-			if code := tr.end(t); code != test.code {
+			process := commandtest.Start(t, test.args...)
+			if code := process.End(t); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
-			last := lastLine(tr.stderr.String())
+			last := lastLine(process.Said())
 			if !strings.HasPrefix(last, "spazio-demo: ") || !strings.Contains(last, test.want) {
 				t.Errorf("last line %q, want %q in it", last, test.want)
 			}
-			tr.checkNothingLeft(t)
+			process.CheckNothingLeft(t)
 		})
 	}
 	if text, err := os.ReadFile(existing); err != nil || string(text) != "mine" {

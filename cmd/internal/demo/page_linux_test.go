@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/demo"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
@@ -26,13 +27,13 @@ import (
 func TestPageAgreesWithTheCluster(t *testing.T) {
 	const pods = 24
 	kubeconfig := t.TempDir() + "/kubeconfig"
-	tr := start(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--real-node=false", "--output=json", "--keep", "--web", "--kubeconfig="+kubeconfig)
-	address := strings.TrimPrefix(tr.waitFor(t, "the page: "), "the page: ")
+	process := commandtest.Start(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--real-node=false", "--output=json", "--keep", "--web", "--kubeconfig="+kubeconfig)
+	address := strings.TrimPrefix(process.WaitFor(t, "the page: "), "the page: ")
 	// The page is there before there is a cluster.
 	if response, err := http.Get(address); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %v %v", address, response, err)
 	}
-	tr.waitFor(t, "and so is the page")
+	process.WaitFor(t, "and so is the page")
 	var state web.State
 	response, err := http.Get(strings.TrimSuffix(address, "/") + page.SourcePath + "/state")
 	if err != nil {
@@ -62,15 +63,13 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 			}
 		}
 	}
-	if err := tr.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if code := tr.end(t); code != command.ExitOK {
-		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	process.Signal(t, syscall.SIGINT)
+	if code := process.End(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	var result demo.Result
-	if err := json.Unmarshal(tr.stdout.Bytes(), &result); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	for i, run := range state.Runs {
 		last, sojourn := 0., 0.
@@ -81,7 +80,7 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 			t.Errorf("%s: the page ends at %v s with a mean of %v s, the table at %v with %v", run.Profile, last, sojourn, s.Makespan, s.Sojourn.Mean)
 		}
 	}
-	tr.checkNothingLeft(t)
+	process.CheckNothingLeft(t)
 }
 
 // endsInAPI are when the pods' containers ended, by profile, in order, in whole seconds.
@@ -117,12 +116,12 @@ func endsInAPI(t *testing.T, kubeconfig string) map[string][]time.Time {
 // TestPageWithoutATerminal ends with the demo, and says so; one beyond loopback is refused
 // before anything starts.
 func TestPageWithoutATerminal(t *testing.T) {
-	tr := start(t, "--pods=2", "--cpu-seconds=1", "--nodes=1", "--time-scale=10", "--profiles=spazio", "--web")
-	if code := tr.end(t); code != command.ExitOK || !strings.Contains(tr.stderr.String(), "the page ends with the demo") {
-		t.Errorf("exit code %d:\n%s", code, tr.stderr.String())
+	process := commandtest.Start(t, "--pods=2", "--cpu-seconds=1", "--nodes=1", "--time-scale=10", "--profiles=spazio", "--web")
+	if code := process.End(t); code != command.ExitOK || !strings.Contains(process.Said(), "the page ends with the demo") {
+		t.Errorf("exit code %d:\n%s", code, process.Said())
 	}
-	tr = start(t, "--web=0.0.0.0:0")
-	if code := tr.end(t); code != command.ExitUsage || strings.Contains(tr.stderr.String(), "control plane") {
-		t.Errorf("beyond loopback: exit code %d:\n%s", code, tr.stderr.String())
+	process = commandtest.Start(t, "--web=0.0.0.0:0")
+	if code := process.End(t); code != command.ExitUsage || strings.Contains(process.Said(), "control plane") {
+		t.Errorf("beyond loopback: exit code %d:\n%s", code, process.Said())
 	}
 }

@@ -11,19 +11,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/demo/testbeds"
 )
 
 // A program outside the cluster tries each pair of four jobs, and puts those together that
 // get on well.
 func TestTestbed(t *testing.T) {
-	tr := start(t, "testbed", "--jobs=2", "--seconds=3s", "--output=json")
-	if code := tr.end(t); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, tr.stderr.String())
+	process := commandtest.Start(t, "testbed", "--jobs=2", "--seconds=3s", "--output=json")
+	if code := process.End(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	var r testbeds.Result
-	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	for _, pair := range r.Plan {
 		if strings.HasPrefix(pair[0], "busy") == strings.HasPrefix(pair[1], "busy") {
@@ -38,7 +39,7 @@ func TestTestbed(t *testing.T) {
 	if len(r.Plan) != 2 || len(r.Runs) != 4 || m.Pairings != 3 || m.Plan < 2 || m.PlanTold < 2 || !(m.Best <= m.PlanModelled && m.PlanModelled <= m.Worst) {
 		t.Errorf("result %+v", r)
 	}
-	tr.checkNothingLeft(t)
+	process.CheckNothingLeft(t)
 }
 
 func nodesOf(slots []string) []string {
@@ -51,9 +52,9 @@ func nodesOf(slots []string) []string {
 }
 
 func TestTestbedInterrupted(t *testing.T) {
-	tr := start(t, "testbed", "--seconds=3s")
-	line := tr.waitFor(t, "its pages")
-	tr.waitFor(t, " 1 of 15")
+	process := commandtest.Start(t, "testbed", "--seconds=3s")
+	line := process.WaitFor(t, "its pages")
+	process.WaitFor(t, " 1 of 15")
 	link, err := url.Parse(line[strings.Index(line, "http"):])
 	if err != nil {
 		t.Fatal(err)
@@ -61,13 +62,11 @@ func TestTestbedInterrupted(t *testing.T) {
 	if page := logIn(t, link); !strings.Contains(page, "profiling") || strings.Contains(page, "Forbidden") {
 		t.Errorf("behind %s is\n%s", link.Path, page)
 	}
-	if err := tr.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	process.Signal(t, os.Interrupt)
+	if code := process.End(t); code == 0 || process.Stdout.Len() > 0 {
+		t.Errorf("exit code %d, printed %s", code, process.Stdout.String())
 	}
-	if code := tr.end(t); code == 0 || tr.stdout.Len() > 0 {
-		t.Errorf("exit code %d, printed %s", code, tr.stdout.String())
-	}
-	tr.checkNothingLeft(t)
+	process.CheckNothingLeft(t)
 }
 
 // logIn does what the login page does with such a link, and returns the page behind it.
@@ -97,9 +96,9 @@ func logIn(t *testing.T, link *url.URL) string {
 
 func TestTestbedRefused(t *testing.T) {
 	for _, flag := range []string{"--jobs=0", "--jobs=11", "--seconds=1ms", "--samples=0", "--plan=best", "--output=yaml"} {
-		tr := start(t, "testbed", flag)
-		if code := tr.end(t); code != 2 {
-			t.Errorf("%s: exit code %d:\n%s", flag, code, tr.stderr.String())
+		process := commandtest.Start(t, "testbed", flag)
+		if code := process.End(t); code != 2 {
+			t.Errorf("%s: exit code %d:\n%s", flag, code, process.Said())
 		}
 	}
 }

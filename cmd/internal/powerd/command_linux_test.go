@@ -22,6 +22,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share/fakeguest"
@@ -88,32 +89,14 @@ type daemon struct {
 	t    *testing.T
 	url  string
 	stop func()
-	log  *buffer
-}
-
-// buffer is what a daemon has logged.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
+	log  *commandtest.Output
 }
 
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	addr := transporttest.Address(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &daemon{t: t, url: "http://" + addr, log: &buffer{}}
+	d := &daemon{t: t, url: "http://" + addr, log: &commandtest.Output{}}
 	ended := make(chan int, 1)
 	go func() {
 		ended <- powerd.Main(ctx, append([]string{"--metrics-listen", addr, "--listen", ""}, args...), io.Discard, d.log)

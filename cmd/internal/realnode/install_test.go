@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
 	"github.com/spazio-scheduler/spazio/deploy"
 )
 
@@ -95,26 +95,7 @@ func command(t *testing.T, arguments ...string) {
 // rendered are the manifests for this machine.
 func rendered(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	return manifests(t, filepath.Join(repository, "deploy/rendered", variant()+".yaml"))
-}
-
-// manifests returns the objects of a file in its order.
-func manifests(t *testing.T, file string) (objects []*unstructured.Unstructured) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range strings.Split(string(text), "\n---\n") {
-		o := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict([]byte(part), &o.Object); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		if len(o.Object) > 0 {
-			objects = append(objects, o)
-		}
-	}
-	return objects
+	return manifests.Read(t, filepath.Join(repository, "deploy/rendered", variant()+".yaml"))
 }
 
 // apply does what `kubectl apply --server-side` does.

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
 	"github.com/spazio-scheduler/spazio/deploy"
 )
 
@@ -49,7 +50,7 @@ func (r release) half(t *testing.T, namespace string) (objects []*unstructured.U
 	if err := os.WriteFile(file, []byte(r.run(t, append(r.arguments(), "--print")...)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(manifests(t, file), func(o *unstructured.Unstructured) bool { return o.GetNamespace() != namespace })
+	return slices.DeleteFunc(manifests.Read(t, file), func(o *unstructured.Unstructured) bool { return o.GetNamespace() != namespace })
 }
 
 // While pods come, all programs are replaced by those of the next commit: first the

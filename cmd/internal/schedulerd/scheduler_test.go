@@ -8,48 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
+	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 )
-
-// kubeconfig names a server that nobody runs: making a scheduler asks nothing.
-func kubeconfig(t *testing.T) string {
-	t.Helper()
-	c := clientcmdapi.NewConfig()
-	c.Clusters["none"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
-	c.Contexts["none"] = &clientcmdapi.Context{Cluster: "none"}
-	c.CurrentContext = "none"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*c, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// emptyTemp gives the test a temporary directory of its own and checks in the
-// end that nothing was left there.
-func emptyTemp(t *testing.T) {
-	t.Helper()
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
-	t.Cleanup(func() {
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %v, %v", left, err)
-		}
-	})
-}
 
 // TestConfigurationIsStrict: arguments are read with the rest of the file.
 func TestConfigurationIsStrict(t *testing.T) {
-	emptyTemp(t)
+	plugintest.EmptyTemp(t)
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	text := `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-clientConnection: {kubeconfig: ` + kubeconfig(t) + `}
+clientConnection: {kubeconfig: ` + plugintest.Kubeconfig(t) + `}
 profiles:
 - schedulerName: spazio
   plugins: {multiPoint: {enabled: [{name: Spazio}]}}
@@ -68,7 +40,7 @@ profiles:
 }
 
 func TestMainUsage(t *testing.T) {
-	emptyTemp(t)
+	plugintest.EmptyTemp(t)
 	for name, c := range map[string]struct {
 		args []string
 		says string

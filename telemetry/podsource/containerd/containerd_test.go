@@ -2,7 +2,6 @@ package containerd_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"testing"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/containerd"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/sourcetest"
 )
 
@@ -274,20 +274,8 @@ func TestStorm(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
-	for field, c := range map[string]containerd.Config{
-		"Endpoint":   {Endpoint: "containerd.sock"},
-		"Rescan":     {Rescan: -1},
-		"Poll":       {Poll: -1},
-		"MinBackoff": {MinBackoff: -1},
-		"MaxBackoff": {MinBackoff: time.Minute, MaxBackoff: time.Second},
-	} {
-		_, err := containerd.New(c)
-		var wrong *telemetry.FieldError
-		if !errors.As(err, &wrong) || wrong.Field != field {
-			t.Errorf("%+v: err = %v, want *FieldError of %s", c, err, field)
-		}
-	}
-	if err := (containerd.Config{}).Validate(); err != nil {
-		t.Errorf("the zero config: %v", err)
-	}
+	sourcetest.ConfigErrors(t, "containerd.sock", func(c follow.Config) error {
+		_, err := containerd.New(containerd.Config(c))
+		return err
+	})
 }

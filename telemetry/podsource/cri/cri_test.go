@@ -3,7 +3,6 @@ package cri_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/sourcetest"
 )
 
@@ -314,20 +314,8 @@ func TestStorm(t *testing.T) {
 }
 
 func TestConfigErrors(t *testing.T) {
-	for field, c := range map[string]cri.Config{
-		"Endpoint":   {Endpoint: "tcp://localhost:1"},
-		"Rescan":     {Rescan: -1},
-		"Poll":       {Poll: -1},
-		"MinBackoff": {MinBackoff: -1},
-		"MaxBackoff": {MinBackoff: time.Minute, MaxBackoff: time.Second},
-	} {
-		_, err := cri.New(c)
-		var wrong *telemetry.FieldError
-		if !errors.As(err, &wrong) || wrong.Field != field {
-			t.Errorf("%+v: err = %v, want *FieldError of %s", c, err, field)
-		}
-	}
-	if err := (cri.Config{}).Validate(); err != nil {
-		t.Errorf("the zero config: %v", err)
-	}
+	sourcetest.ConfigErrors(t, "tcp://localhost:1", func(c follow.Config) error {
+		_, err := cri.New(cri.Config(c))
+		return err
+	})
 }

@@ -1,17 +1,16 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
@@ -24,25 +23,7 @@ type Command struct {
 	Env []string
 
 	process *exec.Cmd
-	output  *lockedBuffer
-}
-
-// lockedBuffer collects what a process writes.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+	output  *commandtest.Output
 }
 
 // Start starts the process, which the end of the test kills.
@@ -55,7 +36,7 @@ func (c *Command) Start(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	process, output := exec.Command(binary, c.Args...), &lockedBuffer{}
+	process, output := exec.Command(binary, c.Args...), &commandtest.Output{}
 	process.Env = append(append(os.Environ(), c.Env...), roleVariable+"="+c.Role)
 	process.Stdout, process.Stderr = output, output
 	if _, err := process.StdinPipe(); err != nil {

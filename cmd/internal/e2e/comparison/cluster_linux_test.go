@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/compare"
 	"github.com/spazio-scheduler/spazio/report/schedulers"
 	"github.com/spazio-scheduler/spazio/simnode"
@@ -34,9 +35,9 @@ func TestCluster(t *testing.T) {
 	kubeconfig := r.kubeconfig(t, user)
 	refused := func(t *testing.T, code int, want string, more ...string) {
 		t.Helper()
-		tr := start(t, onCluster(kubeconfig, more...)...)
-		if got := tr.end(t); got != code || !strings.Contains(tr.said.String(), want) {
-			t.Errorf("exit code %d, want %d and %q:\n%s", got, code, want, tr.said.String())
+		process := commandtest.Start(t, onCluster(kubeconfig, more...)...)
+		if got := process.End(t); got != code || !strings.Contains(process.Said(), want) {
+			t.Errorf("exit code %d, want %d and %q:\n%s", got, code, want, process.Said())
 		}
 	}
 	refused(t, command.ExitFailure, "there is no right to list nodes")
@@ -80,9 +81,9 @@ func TestCluster(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
 		r.midst(t, kubeconfig, syscall.SIGKILL)
 		refused(t, command.ExitFailure, "which is under way or was killed")
-		tr := start(t, onCluster(kubeconfig, "--replace", "--schedulers=default-scheduler")...)
-		if code := tr.end(t); code != command.ExitOK {
-			t.Errorf("exit code %d:\n%s", code, tr.said.String())
+		process := commandtest.Start(t, onCluster(kubeconfig, "--replace", "--schedulers=default-scheduler")...)
+		if code := process.End(t); code != command.ExitOK {
+			t.Errorf("exit code %d:\n%s", code, process.Said())
 		}
 		r.isGone(t)
 	})
@@ -91,14 +92,14 @@ func TestCluster(t *testing.T) {
 // compare holds the runs to what is possible: of 4 s with 20 requests a second, on nodes of
 // 10 W to 40 W, and nine pods, two of which are killed thrice.
 func (r *rig) compare(t *testing.T, kubeconfig string) {
-	tr := start(t, onCluster(kubeconfig)...)
-	if code := tr.end(t); code != command.ExitOK {
-		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	process := commandtest.Start(t, onCluster(kubeconfig)...)
+	if code := process.End(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	r.isGone(t)
 	var of schedulers.Outcome
-	if err := json.Unmarshal(tr.stdout.Bytes(), &of); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &of); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(of.Runs) != 2 || of.Runs[0].Scheduler != "default-scheduler" || of.Runs[1].Scheduler != "spazio" {
 		t.Fatalf("runs %+v", of.Runs)
@@ -106,7 +107,7 @@ func (r *rig) compare(t *testing.T, kubeconfig string) {
 	if of.Quality != "power that the nodes' agents call measured" {
 		t.Errorf("joules are %q", of.Quality)
 	}
-	t.Logf("%s%+v", tr.said.String(), of.Runs)
+	t.Logf("%s%+v", process.Said(), of.Runs)
 	nodes := float64(len(r.nodes))
 	for _, run := range of.Runs {
 		if run.Void != "" { // an agent may not have had its turn on a busy machine
@@ -132,8 +133,8 @@ func (r *rig) compare(t *testing.T, kubeconfig string) {
 // midst ends a comparison in the midst of it.
 func (r *rig) midst(t *testing.T, kubeconfig string, by syscall.Signal) {
 	t.Helper()
-	tr := start(t, onCluster(kubeconfig, "--duration=10m")...)
-	tr.waitFor(t, "run 1 of 2")
+	process := commandtest.Start(t, onCluster(kubeconfig, "--duration=10m")...)
+	process.WaitFor(t, "run 1 of 2")
 	simnodetest.Eventually(t, "pods of it run", func() (bool, any) {
 		pods, err := r.client.CoreV1().Pods(compare.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
 		if err != nil {
@@ -141,11 +142,9 @@ func (r *rig) midst(t *testing.T, kubeconfig string, by syscall.Signal) {
 		}
 		return len(pods.Items) >= 5, len(pods.Items)
 	})
-	if err := tr.cmd.Process.Signal(by); err != nil {
-		t.Fatal(err)
-	}
-	if code := tr.end(t); by == syscall.SIGINT && (code != command.ExitFailure || !strings.Contains(tr.said.String(), "interrupted")) {
-		t.Errorf("exit code %d:\n%s", code, tr.said.String())
+	process.Signal(t, by)
+	if code := process.End(t); by == syscall.SIGINT && (code != command.ExitFailure || !strings.Contains(process.Said(), "interrupted")) {
+		t.Errorf("exit code %d:\n%s", code, process.Said())
 	}
 }
 

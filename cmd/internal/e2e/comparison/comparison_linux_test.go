@@ -1,13 +1,8 @@
 package comparison
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag is of all of them
 	"github.com/spazio-scheduler/spazio/report/schedulers"
@@ -22,13 +18,8 @@ import (
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
-// roleVariable makes the test binary the program.
-const roleVariable = "SPAZIO_COMPARE_TEST_ROLE"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) == "demo" {
-		command.Main(demo.Main)
-	}
+	commandtest.Main(demo.Main)
 	children.Init(containers)
 	os.Exit(m.Run())
 }
@@ -39,109 +30,17 @@ var small = []string{
 	"--kill=2", "--kill-every=1s", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json",
 }
 
-// trial is a comparison in a process of its own.
-type trial struct {
-	cmd      *exec.Cmd
-	stdout   bytes.Buffer
-	progress *bufio.Scanner
-	said     strings.Builder
-	temp     string
-}
-
-func start(t *testing.T, args ...string) *trial {
-	t.Helper()
-	// Children are told from others' by the directory.
-	tr := &trial{cmd: exec.Command(os.Args[0], args...), temp: t.TempDir()}
-	tr.cmd.Env = append(os.Environ(), roleVariable+"=demo", "TMPDIR="+tr.temp)
-	tr.cmd.Stdout = &tr.stdout
-	pipe, err := tr.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.progress = bufio.NewScanner(pipe)
-	if err := tr.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = tr.cmd.Process.Kill()
-		_ = tr.cmd.Wait()
-	})
-	return tr
-}
-
-// waitFor reads the progress up to a line that holds the text.
-func (tr *trial) waitFor(t *testing.T, text string) {
-	t.Helper()
-	for tr.progress.Scan() {
-		tr.said.WriteString(tr.progress.Text() + "\n")
-		if strings.Contains(tr.progress.Text(), text) {
-			return
-		}
-	}
-	t.Fatalf("it ended before %q:\n%s", text, tr.said.String())
-}
-
-// end waits for the process and returns its exit code.
-func (tr *trial) end(t *testing.T) int {
-	t.Helper()
-	for tr.progress.Scan() {
-		tr.said.WriteString(tr.progress.Text() + "\n")
-	}
-	err := tr.cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return tr.cmd.ProcessState.ExitCode()
-}
-
-// ended says whether the process has, and waits to be waited for.
-func (tr *trial) ended(t *testing.T) bool {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tr.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(stat), ") ") // the name is in parentheses
-	return strings.HasPrefix(after, "Z")
-}
-
-// left are the files and processes that are there of it.
-func (tr *trial) left(t *testing.T) (left []string) {
-	t.Helper()
-	entries, err := os.ReadDir(tr.temp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		left = append(left, e.Name())
-	}
-	processes, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range processes {
-		environment, err := os.ReadFile(p)
-		if err == nil && bytes.Contains(environment, []byte("TMPDIR="+tr.temp)) {
-			left = append(left, filepath.Dir(p))
-		}
-	}
-	return left
-}
-
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
-	tr := start(t, append(small, "--out="+out)...)
-	if code := tr.end(t); code != command.ExitOK {
-		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	process := commandtest.Start(t, append(small, "--out="+out)...)
+	if code := process.End(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	if left := tr.left(t); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	process.CheckNothingLeft(t)
 	var r schedulers.Outcome
-	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(r.Runs) != 2 || r.Runs[0].Scheduler != "default-scheduler" || r.Runs[1].Scheduler != "spazio" {
 		t.Fatalf("runs %+v", r.Runs)
@@ -202,23 +101,21 @@ func TestNothingIsLeft(t *testing.T) {
 	}{{"interrupted", os.Interrupt}, {"killed", syscall.SIGKILL}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			tr := start(t, small...)
-			tr.waitFor(t, "run 1 of 2")
-			for len(tr.left(t)) < parts+5 { // in the midst of it
-				if tr.ended(t) {
-					tr.end(t)
-					t.Fatalf("it ended before five pods ran:\n%s", tr.said.String())
+			process := commandtest.Start(t, small...)
+			process.WaitFor(t, "run 1 of 2")
+			for len(process.Left(t)) < parts+5 { // in the midst of it
+				if process.Ended(t) {
+					process.End(t)
+					t.Fatalf("it ended before five pods ran:\n%s", process.Said())
 				}
 				time.Sleep(50 * time.Millisecond)
 			}
-			if err := tr.cmd.Process.Signal(test.signal); err != nil {
-				t.Fatal(err)
-			}
-			if code := tr.end(t); test.signal == os.Interrupt && code != command.ExitFailure {
-				t.Errorf("exit code %d:\n%s", code, tr.said.String())
+			process.Signal(t, test.signal)
+			if code := process.End(t); test.signal == os.Interrupt && code != command.ExitFailure {
+				t.Errorf("exit code %d:\n%s", code, process.Said())
 			}
 			simnodetest.Eventually(t, "nothing is left", func() (bool, any) {
-				left := tr.left(t)
+				left := process.Left(t)
 				return len(left) == 0, left
 			})
 		})
@@ -229,17 +126,15 @@ func TestNothingIsLeft(t *testing.T) {
 // part in it.
 func TestOneHost(t *testing.T) {
 	t.Parallel()
-	tr := start(t, "compare", "--schedulers=spazio-energy", "--topology=one-host", "--runs=1", "--duration=2s", "--warm-up=1s", "--slices=1",
+	process := commandtest.Start(t, "compare", "--schedulers=spazio-energy", "--topology=one-host", "--runs=1", "--duration=2s", "--warm-up=1s", "--slices=1",
 		"--kill=0", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json")
-	if code := tr.end(t); code != command.ExitOK {
-		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	if code := process.End(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	if left := tr.left(t); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	process.CheckNothingLeft(t)
 	var r schedulers.Outcome
-	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	run := r.Runs[0]
 	if run.CPU["power"] <= 0 || run.CPU["agent"] <= 0 || run.Bound != 9 || run.Requests+run.Errors != 40 || run.Requests < 20 {
@@ -254,16 +149,14 @@ func TestOneHost(t *testing.T) {
 // without.
 func TestComponents(t *testing.T) {
 	t.Parallel()
-	tr := start(t, "compare", "components", "--runs=1", "--duration=1s", "--warm-up=500ms", "--rate=20", "--replicas=1", "--output=json")
-	if code := tr.end(t); code != command.ExitOK {
-		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	process := commandtest.Start(t, "compare", "components", "--runs=1", "--duration=1s", "--warm-up=500ms", "--rate=20", "--replicas=1", "--output=json")
+	if code := process.End(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	if left := tr.left(t); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	process.CheckNothingLeft(t)
 	var r schedulers.Components
-	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	cores := map[string]float64{}
 	for _, p := range r.Parts {
@@ -282,16 +175,14 @@ func TestComponents(t *testing.T) {
 func TestFollowing(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
-	tr := start(t, "compare", "following", "--duration=6s", "--warm-up=2s", "--output=json", "--out="+out)
-	if code := tr.end(t); code != command.ExitOK {
-		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	process := commandtest.Start(t, "compare", "following", "--duration=6s", "--warm-up=2s", "--output=json", "--out="+out)
+	if code := process.End(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	if left := tr.left(t); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	process.CheckNothingLeft(t)
 	var r schedulers.Following
-	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(r.Settings) != 2 {
 		t.Fatalf("%+v", r)
@@ -317,16 +208,14 @@ func TestFollowing(t *testing.T) {
 // Each guest is told its energy again and again.
 func TestGuests(t *testing.T) {
 	t.Parallel()
-	tr := start(t, "compare", "guests", "--counts=1,3", "--duration=5s", "--output=json")
-	if code := tr.end(t); code != command.ExitOK {
-		t.Fatalf("exit code %d:\n%s", code, tr.said.String())
+	process := commandtest.Start(t, "compare", "guests", "--counts=1,3", "--duration=5s", "--output=json")
+	if code := process.End(t); code != command.ExitOK {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	if left := tr.left(t); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	process.CheckNothingLeft(t)
 	var r schedulers.Guests
-	if err := json.Unmarshal(tr.stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v in %s", err, tr.stdout.String())
+	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(r.Rows) != 2 || r.Rows[0].Guests != 1 || r.Rows[1].Guests != 3 {
 		t.Fatalf("%+v", r.Rows)
@@ -347,9 +236,9 @@ func TestUsage(t *testing.T) {
 		{"--kubeconfig=x --image=x --slices=1", "--slices means nothing with"}, {"--kubeconfig=/nowhere --image=x", "--kubeconfig"}, {"--repeat=0", "--repeat"},
 		{"following --duration=0s", "--duration"}, {"--most-late=0", "--most-late"}, {"components --runs=0", "--runs"}, {"components --output=xml", "--output"}, {"guests --output=xml", "--output"},
 	} {
-		tr := start(t, append([]string{"compare"}, strings.Fields(test.flag)...)...)
-		if code := tr.end(t); code != command.ExitUsage || !strings.Contains(tr.said.String(), test.want) {
-			t.Errorf("%s: exit code %d, %s", test.flag, code, tr.said.String())
+		process := commandtest.Start(t, append([]string{"compare"}, strings.Fields(test.flag)...)...)
+		if code := process.End(t); code != command.ExitUsage || !strings.Contains(process.Said(), test.want) {
+			t.Errorf("%s: exit code %d, %s", test.flag, code, process.Said())
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
@@ -49,28 +49,9 @@ func variants(t *testing.T) (names []string) {
 	return names
 }
 
-// manifests returns the objects of a file in its order.
-func manifests(t *testing.T, file string) (objects []*unstructured.Unstructured) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range strings.Split(string(text), "\n---\n") {
-		o := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict([]byte(part), &o.Object); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		if len(o.Object) > 0 {
-			objects = append(objects, o)
-		}
-	}
-	return objects
-}
-
 func variant(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	return manifests(t, rendered+name+".yaml")
+	return manifests.Read(t, rendered+name+".yaml")
 }
 
 // all returns the objects of a kind as their type.
@@ -189,7 +170,7 @@ func (s server) define(t *testing.T) {
 			t.Fatalf("%s has no %s: %v", f.module, f.files, err)
 		}
 		for _, file := range files {
-			definitions = append(definitions, manifests(t, file)...)
+			definitions = append(definitions, manifests.Read(t, file)...)
 		}
 	}
 	s.install(t, append(definitions, profiles(t)...))

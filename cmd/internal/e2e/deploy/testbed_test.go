@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
@@ -361,7 +362,7 @@ func TestTestbedExamples(t *testing.T) {
 	}
 	kinds := map[string]bool{}
 	for _, file := range files {
-		for _, o := range manifests(t, file) {
+		for _, o := range manifests.Read(t, file) {
 			kinds[o.GetKind()] = true
 			if o.GetNamespace() != "" {
 				t.Errorf("%s is for whatever namespace", file)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
@@ -40,13 +39,8 @@ func faring(t *testing.T, web, cart string) string {
 // The continuous profiler's factors, the application and the connections are in the
 // objects, which the API server takes, and the recommendation is by them.
 func TestTheContinuousProfilerCorrects(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	objects := dynamicClient(t)
-	define(t, objects)
-	t.Cleanup(func() {
-		simnodetest.Remove(t, client)
-		forget(t, objects)
-	})
+	client, objects := connect(t)
+	t.Cleanup(func() { forget(t, objects) })
 	p := startProfiler(t, grant(t, client, "continuous", controller.Rights()),
 		"--prometheus", faring(t, "tuned-web", "tuned-cart"), "--continuous", "on", "--cp-metrics", "prometheus", "--continuous-every", "1s")
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -46,6 +47,17 @@ func define(t *testing.T, client dynamic.Interface) {
 			return err == nil, err
 		})
 	}
+}
+
+// connect returns an administrator's clients of an API server with the definitions. The
+// test's pods go with the test.
+func connect(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
+	t.Helper()
+	client, _ := cluster.Connect(t)
+	objects := dynamicClient(t)
+	define(t, objects)
+	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	return client, objects
 }
 
 // undefine takes the profiles' definition away, with all profiles.

@@ -213,10 +213,7 @@ func about(memory float64) func(profile.Demand) bool {
 // From what agents measure to objects, through a profiler that is killed, whose
 // checkpoints are read by its next process, and definitions that go and come again.
 func TestProfilesSurvive(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	objects := dynamicClient(t)
-	define(t, objects)
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	client, objects := connect(t)
 	kubeconfig := grant(t, client, "survivor", controller.Rights())
 	p := startProfiler(t, kubeconfig, "--refresh", "1s")
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
@@ -277,8 +274,7 @@ func TestProfilesSurvive(t *testing.T) {
 
 // What it may not do a profiler names, and goes on with the rest.
 func TestMissingRightsAreNamed(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
+	client, _ := connect(t)
 	all := controller.Rights(features...)
 	for i, right := range all {
 		t.Run(strings.ReplaceAll(right.String(), " ", "-"), func(t *testing.T) {
@@ -303,9 +299,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 
 // A standby hears what the leader hears, and goes on where it stopped.
 func TestAStandbyTakesOver(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	client, _ := connect(t)
 	kubeconfig := grant(t, client, "replica", controller.Rights())
 	leader := startProfiler(t, kubeconfig)
 	cluster.WaitMetric(t, leader.metrics(), "spazio_profiler_leader", 1)
@@ -329,9 +323,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 
 // An agent that shows its token speaks of its own node's pods; nobody else does.
 func TestTokensAreOfNodes(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	client, _ := connect(t)
 	for _, node := range []string{"node-mine", "node-other"} {
 		simnodetest.Register(t, client, node)
 		t.Cleanup(func() { _ = client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}) })
@@ -412,9 +404,7 @@ func tokenOf(t *testing.T, client kubernetes.Interface, account, audience, node 
 
 // A pod's containers are told apart by the IDs in its status.
 func TestContainersAreTheStatuss(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	client, _ := connect(t)
 	p := startProfiler(t, grant(t, client, "containers", controller.Rights()))
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
 	pod := podOf(t, client, "pair", "node-a", 1, "proxy")
@@ -444,8 +434,7 @@ func TestContainersAreTheStatuss(t *testing.T) {
 
 // What is shown follows Prometheus' rules for names.
 func TestMetricsPassTheLinter(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
+	client, _ := connect(t)
 	p := startProfiler(t, grant(t, client, "linted", controller.Rights()))
 	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_leader", 1)
 	response, err := http.Get("http://" + p.debug + "/metrics")
@@ -463,9 +452,7 @@ func TestMetricsPassTheLinter(t *testing.T) {
 // From the first window of an unknown workload to its status in the API.
 func TestFirstPricesComeSoon(t *testing.T) {
 	const workloads = 40
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	client, _ := connect(t)
 	p := startProfiler(t, grant(t, client, "timed", controller.Rights()))
 	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_leader", 1)
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})

@@ -232,11 +232,8 @@ func gone(t *testing.T, client dynamic.Interface, deployment string) (bool, any)
 // types decode strictly, objects of the thesis's, and the requests of a running pod, which
 // stays what it is.
 func TestRecommend(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	objects := dynamicClient(t)
-	define(t, objects)
+	client, objects := connect(t)
 	defineOthers(t, objects)
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	p := startProfiler(t, grant(t, client, "recommender", controller.Rights(features...)), slices.Concat(recommends, observing(t, "recommend-web"))...)
 	a := startAgent(t, publish.UsagesConfig{Node: resizeNode, Targets: []string{p.address}})
 	autoscaler(t, objects, "recommend-web")
@@ -337,11 +334,8 @@ func TestRecommendListingsPassValidation(t *testing.T) {
 // What a node says of the last resize counts, and so does an autoscaler of the number of
 // pods.
 func TestRecommendWaitsForOthers(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	objects := dynamicClient(t)
-	define(t, objects)
+	client, objects := connect(t)
 	defineOthers(t, objects)
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "scaled"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "scaled"}, MaxReplicas: 3,
 	}}
@@ -400,9 +394,7 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 // Without one of the rights a profiler says so, counts what fails, does all else, and does
 // what it could not once it has the right.
 func TestRecommendWithoutARight(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	objects := dynamicClient(t)
-	define(t, objects)
+	client, objects := connect(t)
 	defineOthers(t, objects)
 	base := len(controller.Rights())
 	all := controller.Rights(features...)

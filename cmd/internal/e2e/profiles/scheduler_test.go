@@ -83,6 +83,16 @@ func deciding() plugin.SpazioArgs { return plugin.SpazioArgs{Profiles: "On"} }
 
 func often() plugin.HubOptions { return plugin.HubOptions{ProfilesRetry: 200 * time.Millisecond} }
 
+// startDeciding starts such a scheduler, a profiler and three nodes for both.
+func startDeciding(t *testing.T, client kubernetes.Interface, name string) (*plugin.Hub, *process, *fleet) {
+	t.Helper()
+	hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique(name), "list", "watch"), deciding(), often())
+	p := startProfiler(t, grant(t, client, unique("of-"+name), controller.Rights()), "--refresh", "1s")
+	f := startFleet(t, client, 3, hub.Addr().String(), p.address)
+	cluster.WaitFresh(t, hub, 3)
+	return hub, p, f
+}
+
 // metric returns the value of a counter of this process, by its name and label.
 func metric(t *testing.T, name, label string) float64 {
 	t.Helper()
@@ -130,14 +140,8 @@ func TestSchedulersMetricsPassTheLinter(t *testing.T) {
 // A heavy and a light workload land right from the second pod on, and go on doing so
 // whatever becomes of their profiles.
 func TestProfilesDecideWhereTheyLand(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	objects := dynamicClient(t)
-	define(t, objects)
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
-	hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique("deciding"), "list", "watch"), deciding(), often())
-	p := startProfiler(t, grant(t, client, unique("of-scheduled"), controller.Rights()), "--refresh", "1s")
-	f := startFleet(t, client, 3, hub.Addr().String(), p.address)
-	cluster.WaitFresh(t, hub, 3)
+	client, objects := connect(t)
+	hub, p, f := startDeciding(t, client, "deciding")
 
 	// Nobody knows the first ones.
 	f.submit(f.heavy, 1, 1)
@@ -204,8 +208,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 
 // Without a right to profiles the scheduler says so, and places pods as typical ones.
 func TestSchedulersWithoutRights(t *testing.T) {
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
+	client, _ := connect(t)
 	for _, verbs := range [][]string{{"watch"}, {"list"}, nil} {
 		name := strings.Join(append([]string{"with"}, verbs...), "-")
 		t.Run(name, func(t *testing.T) {
@@ -229,13 +232,8 @@ func TestSchedulersWithoutRights(t *testing.T) {
 // pod is lost, none waits beside room, and what was measured meanwhile is told later.
 func TestTheProfilerIsKilledInMidBatch(t *testing.T) {
 	const heavy, atOnce = 14, 6
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
-	hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique("batch"), "list", "watch"), deciding(), often())
-	p := startProfiler(t, grant(t, client, unique("of-batch"), controller.Rights()), "--refresh", "1s")
-	f := startFleet(t, client, 3, hub.Addr().String(), p.address)
-	cluster.WaitFresh(t, hub, 3)
+	client, _ := connect(t)
+	hub, p, f := startDeciding(t, client, "batch")
 	f.submit(f.heavy, 1, 1)
 	f.waitBound(f.heavy, 1)
 	waitSource(t, hub, f.pod(f.heavy, 1), "profile", nil)
@@ -268,13 +266,8 @@ func TestTheProfilerIsKilledInMidBatch(t *testing.T) {
 // ones took; what they show is believed from the third on, and said.
 func TestARolloutDoublesMemory(t *testing.T) {
 	const replicas = 6
-	client, _ := cluster.Connect(t)
-	define(t, dynamicClient(t))
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
-	hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique("rollout"), "list", "watch"), deciding(), often())
-	p := startProfiler(t, grant(t, client, unique("of-rollout"), controller.Rights()), "--refresh", "1s")
-	f := startFleet(t, client, 3, hub.Addr().String(), p.address)
-	cluster.WaitFresh(t, hub, 3)
+	client, _ := connect(t)
+	hub, p, f := startDeciding(t, client, "rollout")
 	f.submit(f.growing, 1, 1)
 	f.waitBound(f.growing, 1)
 	waitSource(t, hub, f.pod(f.growing, 1), "profile", nil)

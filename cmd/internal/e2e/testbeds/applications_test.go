@@ -15,11 +15,10 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/convert"
-	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/operator/workload"
 )
 
-// children are what operator/workload makes of its golden jobs of a kind.
+// children are operator/workload's golden children of a kind, which its test holds its jobs'
+// to.
 func children(t *testing.T, files string) (all []*unstructured.Unstructured) {
 	t.Helper()
 	paths, err := filepath.Glob("../../../../operator/workload/testdata/golden/" + files)
@@ -31,21 +30,11 @@ func children(t *testing.T, files string) (all []*unstructured.Unstructured) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var golden struct {
-			Job     v1alpha1.BatchJob        `json:"job"`
-			Request v1alpha1.CreationRequest `json:"request"`
-		}
+		var golden struct{ Child map[string]any }
 		if err := yaml.Unmarshal(text, &golden); err != nil {
 			t.Fatal(err)
 		}
-		adapter, err := workload.Of(&golden.Job.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		child, err := adapter.Child(&golden.Job, &golden.Request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		child := &unstructured.Unstructured{Object: golden.Child}
 		child.SetNamespace(metav1.NamespaceDefault)
 		all = append(all, child)
 	}

@@ -1,0 +1,32 @@
+package sourcetest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
+)
+
+// ConfigErrors says that a source over a socket, which create makes, is not made of a
+// configuration with a field out of range, such as that endpoint, and is told which.
+func ConfigErrors(t *testing.T, endpoint string, create func(follow.Config) error) {
+	t.Helper()
+	for field, c := range map[string]follow.Config{
+		"Endpoint":   {Endpoint: endpoint},
+		"Rescan":     {Rescan: -1},
+		"Poll":       {Poll: -1},
+		"MinBackoff": {MinBackoff: -1},
+		"MaxBackoff": {MinBackoff: time.Minute, MaxBackoff: time.Second},
+	} {
+		err := create(c)
+		var wrong *telemetry.FieldError
+		if !errors.As(err, &wrong) || wrong.Field != field {
+			t.Errorf("%+v: err = %v, want *FieldError of %s", c, err, field)
+		}
+	}
+	if err := create(follow.Config{}); err != nil {
+		t.Errorf("the zero config: %v", err)
+	}
+}
