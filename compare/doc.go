@@ -12,6 +12,9 @@
 // charged to it, and nothing of it outlives a run. What is Kubernetes' own of them is given
 // as [Roles]: this package imports client-go alone.
 //
+// What functions here are given as say hears how far they have come, a line each without its
+// end, on the goroutine that has called them; it is required.
+//
 // Types that do not speak of concurrent use are plain values.
 //
 // [social]: https://pkg.go.dev/github.com/spazio-scheduler/spazio/compare/social

@@ -9,5 +9,5 @@
 //	if longest := room.Stop(); longest > config.DefaultRetryPeriod { … }
 //	for _, fault := range reservations.Faults() { … }
 //
-// Kubeconfig and EmptyTemp are for tests of making one, which need no cluster.
+// EmptyTemp is for tests of making one, which need no cluster.
 package plugintest

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 	"github.com/spazio-scheduler/spazio/plugin/service"
@@ -16,12 +17,12 @@ import (
 
 func TestNewAndClose(t *testing.T) {
 	plugintest.EmptyTemp(t)
-	s, err := service.New(t.Context(), service.Config{Kubeconfig: plugintest.Kubeconfig(t), Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}})
+	s, err := service.New(t.Context(), service.Config{Kubeconfig: transporttest.Unreachable(t), Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := s.Hub().Addr().String()
-	_, err = service.New(t.Context(), service.Config{Kubeconfig: plugintest.Kubeconfig(t), Args: plugin.SpazioArgs{Listen: address}})
+	_, err = service.New(t.Context(), service.Config{Kubeconfig: transporttest.Unreachable(t), Args: plugin.SpazioArgs{Listen: address}})
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("on a busy port: %v", err)
 	}
@@ -42,7 +43,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Errorf("without a kubeconfig: %v", err)
 	}
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: -time.Second}}
-	_, err = service.New(t.Context(), service.Config{Kubeconfig: plugintest.Kubeconfig(t), Args: args})
+	_, err = service.New(t.Context(), service.Config{Kubeconfig: transporttest.Unreachable(t), Args: args})
 	if err == nil || !strings.Contains(err.Error(), "maxAge") {
 		t.Errorf("with a negative maxAge: %v", err)
 	}

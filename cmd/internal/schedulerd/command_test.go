@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
-	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 )
 
 // asCommand makes the test binary act as the command, under a context that no signal
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // TestSignalIsNoFailure: kube-scheduler hears signals by itself. It may have ended
 // before the command's context has, as on a busy machine.
 func TestSignalIsNoFailure(t *testing.T) {
-	process := exec.Command(os.Args[0], "--kubeconfig="+plugintest.Kubeconfig(t), "--leader-elect=false", "--secure-port=0",
+	process := exec.Command(os.Args[0], "--kubeconfig="+transporttest.Unreachable(t), "--leader-elect=false", "--secure-port=0",
 		"--signal-listen=127.0.0.1:0", "--debug-listen=")
 	process.Env = append(os.Environ(), asCommand+"=1")
 	output, err := process.StderrPipe()

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/plugin/plugintest"
@@ -21,7 +22,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	text := `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-clientConnection: {kubeconfig: ` + plugintest.Kubeconfig(t) + `}
+clientConnection: {kubeconfig: ` + transporttest.Unreachable(t) + `}
 profiles:
 - schedulerName: spazio
   plugins: {multiPoint: {enabled: [{name: Spazio}]}}
