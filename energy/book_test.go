@@ -117,7 +117,7 @@ func TestBookSpread(t *testing.T) {
 	for i := range 2000 {
 		observe(t, b, "web", 1, float64(i), 1, 20+4*float64(i%2))
 	}
-	if e := b.Estimate("web"); math.Abs(e.Watts-22) > .1 || math.Abs(e.SD-2) > .1 {
+	if e := b.Estimate("web"); !(math.Abs(e.Watts-22) <= .1 && math.Abs(e.SD-2) <= .1) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -317,6 +317,22 @@ func TestBookBounds(t *testing.T) {
 	observe(t, b, "many", 1, 21, 2, 20)
 	if e := b.Estimate("many"); !e.Known || e.Pods != 1 {
 		t.Error("goes on:", e)
+	}
+}
+
+// TestBookBoundIsOfPodsThatAreThere: those that are gone make room.
+func TestBookBoundIsOfPodsThatAreThere(t *testing.T) {
+	b := newBook(t, energy.BookConfig{})
+	observe(t, b, "old", 1, 0, 1, 10)
+	observe(t, b, "old", 1, 10, 1, 10)
+	const many = energy.MaxPods * 3 / 4
+	for round := range 2 {
+		for pod := range uint64(many) {
+			observe(t, b, "many", uint64(round)*many+pod, 10+1000*float64(round), 1, 10)
+		}
+	}
+	if e := b.Estimate("many"); e.Pods != many || !b.Estimate("old").Known {
+		t.Errorf("%d pods, want %d; the other workload is known: %v", e.Pods, many, b.Estimate("old").Known)
 	}
 }
 

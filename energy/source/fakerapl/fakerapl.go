@@ -80,7 +80,15 @@ type Machine struct {
 	at       time.Time
 	last     []time.Duration
 	truth    []float64
+	loads    []Load
 	node     float64
+}
+
+// Load is what a package has done since the machine began.
+type Load struct {
+	// Busy is the CPU time of its consumers in core-seconds, Joules what it and its
+	// memory have taken beyond their idle power.
+	Busy, Joules float64
 }
 
 type counter struct {
@@ -96,7 +104,7 @@ func New(c Config) (*Machine, error) {
 	if c.Range == 0 {
 		c.Range = 262143
 	}
-	m := &Machine{config: c}
+	m := &Machine{config: c, loads: make([]Load, c.Sockets)}
 	for s := range c.Sockets {
 		pkg, err := m.zone(fmt.Sprintf("intel-rapl:%d", s), fmt.Sprintf("package-%d", s))
 		if err != nil {
@@ -170,6 +178,8 @@ func (m *Machine) Advance(at time.Time, consumers []Consumer) error {
 		m.memories[s].joules += memory * seconds
 		m.node += (idle + dynamic + memory) * seconds
 		dynamic += memory - m.config.DRAM/5
+		m.loads[s].Busy += busy[s]
+		m.loads[s].Joules += dynamic * seconds
 		for i, c := range consumers {
 			if c.Socket == s && busy[s] > 0 {
 				m.truth[i] += dynamic * seconds * used[i] / busy[s]
@@ -205,6 +215,9 @@ func (m *Machine) power(u float64) (idle, dynamic, memory float64) {
 func (m *Machine) Truth() (node float64, consumers []float64) {
 	return m.node, append([]float64(nil), m.truth...)
 }
+
+// Loads returns what each package has done.
+func (m *Machine) Loads() []Load { return append([]Load(nil), m.loads...) }
 
 // Close closes the files.
 func (m *Machine) Close() error {

@@ -4,9 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
@@ -251,6 +256,119 @@ func total(m *energy.Meter) (sum float64) {
 		sum += z.Joules
 	}
 	return sum
+}
+
+// TestMachine by hand: two packages of two cores, of 10 to 50 W and 1 to 5 W of memory, for
+// two steps of half a second; who runs on one causes nothing of the other.
+func TestMachine(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		shape float64
+		// What a package takes beyond its idle power with half of it busy, and all.
+		half, full float64
+	}{
+		{"linear", 0, 20 + 2, 40 + 4},
+		{"linear, as a shape", 1, 20 + 2, 40 + 4},
+		{"concave", 2, 40*.75 + 2, 40 + 4}, // 2·½ − ½²
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			m, err := fakerapl.New(fakerapl.Config{Dir: dir, Sockets: 2, Cores: 2, Idle: 10, Max: 50, DRAM: 5, Shape: test.shape, Range: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods := []fakerapl.Consumer{{Socket: 0, CPU: time.Hour}, {Socket: 1}, {Socket: 1}}
+			start := time.Unix(1e9, 0)
+			advance := func(at time.Duration, took ...time.Duration) {
+				for i, cpu := range took {
+					pods[i].CPU += cpu
+				}
+				if err := m.Advance(start.Add(at), pods); err != nil {
+					t.Fatal(err)
+				}
+			}
+			const ms = time.Millisecond
+			advance(0)
+			advance(500*ms, 500*ms, 750*ms, 250*ms)  // half, full
+			advance(1000*ms, 500*ms, 125*ms, 375*ms) // half, half
+			advance(1000*ms, 500*ms, 500*ms, 500*ms) // no time has passed
+			node, truth := m.Truth()
+			want := []float64{test.half, .5*.75*test.full + .5*.25*test.half, .5*.25*test.full + .5*.75*test.half}
+			loads := []fakerapl.Load{{Busy: 1, Joules: want[0]}, {Busy: 1.5, Joules: want[1] + want[2]}}
+			near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
+			if d := cmp.Diff(want, truth, near); d != "" {
+				t.Errorf("consumers (-want +got): %s", d)
+			}
+			if d := cmp.Diff(loads, m.Loads(), near); d != "" {
+				t.Errorf("packages (-want +got): %s", d)
+			}
+			if want := 22 + loads[0].Joules + loads[1].Joules; math.Abs(node-want) > 1e-9 {
+				t.Errorf("the node took %v J, want %v", node, want)
+			}
+			sum := 0.
+			for i, zone := range []string{"intel-rapl:0", "intel-rapl:0:0", "intel-rapl:1", "intel-rapl:1:0"} {
+				text, err := os.ReadFile(filepath.Join(dir, "class/powercap", zone, "energy_uj"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				micro, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Of the memory: a second of half load; half a second of full load and of half.
+				if want := map[int]float64{1: 3, 3: 4}[i]; want > 0 && math.Abs(micro*1e-6-want) > 2*fakerapl.Unit {
+					t.Errorf("%s: %v µJ, want %v J", zone, micro, want)
+				}
+				sum += micro * 1e-6
+			}
+			if math.Abs(sum-node) > 5*fakerapl.Unit {
+				t.Errorf("counters say %v J, the node took %v", sum, node)
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestNoise: the power of load has it, with the deviation that was asked for, and that of
+// none has not.
+func TestNoise(t *testing.T) {
+	m, err := fakerapl.New(fakerapl.Config{
+		Dir: t.TempDir(), Sockets: 1, Cores: 1, Idle: 10, Max: 110, Noise: .1, Random: rand.New(rand.NewPCG(1, 2)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	const steps = 4000
+	pods := []fakerapl.Consumer{{}}
+	var last, sum, squares float64
+	for i := range steps + 1 {
+		if err := m.Advance(time.Unix(int64(i), 0), pods); err != nil {
+			t.Fatal(err)
+		}
+		node, _ := m.Truth()
+		if i > 0 {
+			sum, squares = sum+node-last-10, squares+(node-last-10)*(node-last-10)
+		}
+		last = node
+		pods[0].CPU += time.Second
+	}
+	mean := sum / steps
+	if sd := math.Sqrt(squares/steps - mean*mean); math.Abs(mean-100) > 5*10/math.Sqrt(steps) || math.Abs(sd-10) > 5*10/math.Sqrt(2*steps) {
+		t.Errorf("a load of 100 W ± 10 took %v W ± %v", mean, sd)
+	}
+	for i := range 2 { // the last second of load, and one without
+		if err := m.Advance(time.Unix(steps+1+int64(i), 0), pods); err != nil {
+			t.Fatal(err)
+		}
+		last = sum
+		sum, _ = m.Truth()
+	}
+	if math.Abs(sum-last-10) > 1e-9 {
+		t.Errorf("a second without load took %v J", sum-last)
+	}
 }
 
 // TestConfig: what is out of range is named.

@@ -1,0 +1,399 @@
+package power_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/node/internal/power"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// faulty is a machine whose source can do more wrong.
+type faulty struct {
+	*machine
+	twice  bool // a zone is shown two times
+	still  bool // counters stand
+	period time.Duration
+}
+
+func (f *faulty) Period() time.Duration { return f.period }
+
+func (f *faulty) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst, err := f.machine.ReadTo(dst, at)
+	if f.twice {
+		dst = append(dst, dst...)
+	}
+	for i := range dst {
+		if f.still {
+			dst[i].Counter = 1e6
+		}
+	}
+	return dst, err
+}
+
+// everyLoad shows the meter what the machine takes at all of them.
+func (m *machine) everyLoad(p *power.Meter) {
+	for i := range 50 {
+		m.system = float64(i%5) * .999
+		m.seconds(p, 5)
+	}
+	m.system = 0
+}
+
+// TestZonesLostTogether: each of them is counted, and the next power says that some was lost.
+func TestZonesLostTogether(t *testing.T) {
+	m := newMachine()
+	m.zones, m.dramThere = 1, true
+	p := m.meter(energy.Split{})
+	m.everyLoad(p)
+	m.joules, m.dram = 1, 1
+	m.seconds(p, 1)
+	last, told, _ := m.seconds(p, 1)
+	if want := energy.Partial | energy.Gap; !told || last.Flags != want {
+		t.Errorf("told %v, flags %v, want %v", told, last.Flags, want)
+	}
+	if all := series(t, p); all["refused_total{cause=backwards}"] != 2 {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestReadingsThatAreNone: a source that shows a zone twice is no power, and is counted; what
+// was read before and after it stands.
+func TestReadingsThatAreNone(t *testing.T) {
+	f := &faulty{machine: newMachine()}
+	p := power.New(power.Config{Source: f, CPU: f})
+	f.everyLoad(p)
+	f.twice = true
+	if last, told, _ := f.seconds(p, 3); told {
+		t.Errorf("told %+v", last)
+	}
+	f.twice = false
+	last, told, _ := f.seconds(p, 1)
+	if !told || last.Flags&energy.Gap == 0 || !(near(last.Watts, 40, 1e-3)) {
+		t.Errorf("told %v %+v", told, last)
+	}
+	if all := series(t, p); all["refused_total{cause=malformed}"] != 3 {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestNoTimeBetweenReadings: two looks at one moment tell no power, and no pods.
+func TestNoTimeBetweenReadings(t *testing.T) {
+	m := newMachine()
+	p := power.New(power.Config{Source: m, CPU: m, Pods: time.Nanosecond})
+	m.everyLoad(p)
+	m.pods[podA] = &pod{cores: 1}
+	m.seconds(p, 10)
+	found := p.Measure(m.at)
+	if found.PowerTold || found.PodsTold {
+		t.Errorf("%+v", found)
+	}
+	if all := series(t, p); all["refused_total{cause=no_interval}"] != 2 || all["refused_total{cause=curve}"] != 0 {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestCPUTimesThatCannotBeRead are counted each time, those of single pods at each look, and
+// the energy meanwhile is in the next power.
+func TestCPUTimesThatCannotBeRead(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{})
+	m.everyLoad(p)
+	m.system = 1
+	m.seconds(p, 10)
+	if all := series(t, p); all["refused_total{cause=cpu}"] != 0 || all["refused_total{cause=pods}"] != 0 {
+		t.Errorf("%v", all)
+	}
+	m.cpuErr = errors.New("no /proc")
+	m.seconds(p, 11)
+	m.cpuErr = nil
+	if last, told, _ := m.seconds(p, 1); !told || !near(last.Watts, 60, 1e-3) || !near(last.Busy, 1, 1e-6) {
+		t.Errorf("told %v %+v", told, last)
+	}
+	m.failed = []error{errors.New("a pod's")}
+	m.seconds(p, 15)
+	if all := series(t, p); all["refused_total{cause=cpu}"] != 11 || all["refused_total{cause=pods}"] != 3 {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestSlowSource: its last power stands for three of its periods, and no longer.
+func TestSlowSource(t *testing.T) {
+	f := &faulty{machine: newMachine(), period: 10 * time.Second}
+	p := power.New(power.Config{Source: f, CPU: f})
+	f.everyLoad(p)
+	f.seconds(p, 1)
+	f.err = errors.New("no answer")
+	if last, told, _ := f.seconds(p, 30); told {
+		t.Errorf("after three periods %+v", last)
+	}
+	if last, told, _ := f.seconds(p, 1); !told || last.Known() {
+		t.Errorf("after more: told %v %+v", told, last)
+	}
+}
+
+// TestDoubtOfAPower is that of its joules by the time in which they were taken.
+func TestDoubtOfAPower(t *testing.T) {
+	m := newMachine()
+	m.step = 2500 * time.Millisecond
+	p := power.New(power.Config{Source: m, CPU: m, Meter: energy.MeterConfig{Jitter: 100 * time.Millisecond}})
+	m.everyLoad(p)
+	m.system = 2
+	last, _, _ := m.seconds(p, 1)
+	if want := 80 * .1 / math.Sqrt(6) / 2.5; !near(last.SD, want, 1e-3) {
+		t.Errorf("80 W ± %g, want %g", last.SD, want)
+	}
+}
+
+// TestNameplate: a modelled power begins with it, a measured one knows nothing yet, and one
+// that is none is as good as none.
+func TestNameplate(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		quality   energy.Quality
+		nameplate energy.CurveConfig
+		meter     energy.MeterConfig
+		told      bool
+	}{
+		{"modelled", energy.Modelled, energy.CurveConfig{Idle: 40, Max: 120}, energy.MeterConfig{}, true},
+		{"measured", energy.Measured, energy.CurveConfig{Idle: 40, Max: 120}, energy.MeterConfig{}, false},
+		{"upside down", energy.Modelled, energy.CurveConfig{Idle: 120, Max: 40}, energy.MeterConfig{}, false},
+		{"of a meter that is none", energy.Modelled, energy.CurveConfig{Idle: 40, Max: 120}, energy.MeterConfig{Jitter: -1}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine()
+			m.quality, m.system = test.quality, 1
+			p := power.New(power.Config{Source: m, CPU: m, Nameplate: test.nameplate, Meter: test.meter})
+			last, told, _ := m.seconds(p, 2)
+			if told != test.told || told && (last.Idle != 40 || last.Max != 120 || !near(last.Marginal, 20, 1e-9) || !near(last.Watts, 60, 1e-3)) {
+				t.Errorf("told %v %+v", told, last)
+			}
+		})
+	}
+}
+
+// TestIdleUnknown: as long as the idle power was not known in all of a window, pods are
+// charged by the ratio, and the power says so.
+func TestIdleUnknown(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{})
+	m.pods[podA] = &pod{cores: 2}
+	m.seconds(p, 6) // a look, five intervals, a look
+	m.pods[podA].cores = 0
+	// The fifth interval without load makes the idle power known, the last before a look.
+	m.seconds(p, 5)
+	if last, told, _ := m.seconds(p, 1); !told || last.Flags&energy.RatioSplit == 0 {
+		t.Errorf("idle unknown at first: told %v %+v", told, last)
+	}
+	m.seconds(p, 4)
+	if last, told, _ := m.seconds(p, 1); !told || last.Flags&energy.RatioSplit != 0 {
+		t.Errorf("idle known: told %v %+v", told, last)
+	}
+	// A window of which nothing was read is charged to nobody, by no rule.
+	m.err = errors.New("dark")
+	m.seconds(p, 10)
+	m.err = nil
+	if last, told, _ := m.seconds(p, 1); !told || last.Flags&energy.RatioSplit != 0 {
+		t.Errorf("after the dark: told %v %+v", told, last)
+	}
+}
+
+// TestNoEnergyInAWindow leaves what pods were charged, and its doubt, as they were.
+func TestNoEnergyInAWindow(t *testing.T) {
+	f := &faulty{machine: newMachine()}
+	p := power.New(power.Config{Source: f, CPU: f})
+	f.everyLoad(p)
+	f.pods[podA] = &pod{cores: 1}
+	f.still = true
+	f.seconds(p, 6) // of which the first is a reset
+	label := "{pod_uid=" + podA + "}"
+	before := series(t, p)
+	f.seconds(p, 10)
+	after := series(t, p)
+	for _, name := range []string{"pod_joules_total", "pod_joules_stddev"} {
+		if got, want := after[name+label], before[name+label]; got != want {
+			t.Errorf("%s from %g to %g", name, want, got)
+		}
+	}
+}
+
+// TestWindowOfTwoSources is told by nobody; that after it is.
+func TestWindowOfTwoSources(t *testing.T) {
+	m := newMachine()
+	var log bytes.Buffer
+	p := power.New(power.Config{Source: m, CPU: m, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	m.everyLoad(p)
+	m.pods[podA] = &pod{cores: 1}
+	if _, _, took := m.seconds(p, 10); len(took) != 1 {
+		t.Errorf("before: %v", took)
+	}
+	m.name = "hwmon"
+	if _, _, took := m.seconds(p, 5); took != nil {
+		t.Errorf("of the window in which the source changed: %v", took)
+	}
+	if _, _, took := m.seconds(p, 5); len(took) != 1 {
+		t.Errorf("after: %v", took)
+	}
+	if !strings.Contains(log.String(), "energy is read") || !strings.Contains(log.String(), "quality=measured") {
+		t.Errorf("log:\n%s", &log)
+	}
+}
+
+// TestPodsAreToldByKey, one of each, and those of the first look in no window.
+func TestPodsAreToldByKey(t *testing.T) {
+	m := newMachine()
+	m.cores = 8
+	for i := range 20 {
+		m.pods[fmt.Sprintf("pod-%d", i)] = &pod{cores: .1, cpu: time.Hour}
+	}
+	m.pods[podA], m.pods[strings.ToUpper(podA)] = &pod{cores: .2}, &pod{cores: .3}
+	p := m.meter(energy.Split{})
+	if found := p.Measure(m.at); found.PodsTold || sum(series(t, p), "pod_joules_total") != 0 {
+		t.Errorf("at the first look %+v", found)
+	}
+	var found power.Measurement
+	for !found.PodsTold {
+		m.advance(time.Second)
+		found = p.Measure(m.at)
+	}
+	if len(found.Pods) != 21 {
+		t.Errorf("%d pods of 21", len(found.Pods))
+	}
+	if !slices.IsSortedFunc(found.Pods, func(a, b agent.PodPower) int {
+		if a.Pod < b.Pod {
+			return -1
+		}
+		return 1
+	}) {
+		t.Errorf("not by key, or one twice: %v", found.Pods)
+	}
+	for _, one := range found.Pods {
+		if want := .3; one.Pod == reserve.KeyOf(podA) && !near(float64(one.Cores), want, 1e-6) { // upper case is before lower
+			t.Errorf("of two of a key %+v, want %g cores", one, want)
+		}
+	}
+}
+
+// TestPodThatComesBack, unread for a while, is no pod that has ended.
+func TestPodThatComesBack(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{})
+	m.everyLoad(p)
+	m.pods[podA] = &pod{cores: 1}
+	m.seconds(p, 10)
+	m.pods[podA].hidden = true
+	m.seconds(p, 5)
+	m.pods[podA].hidden = false
+	m.seconds(p, 180)
+	label := "pod_joules_total{pod_uid=" + podA + "}"
+	if got := series(t, p)[label]; !near(got, m.pods[podA].joules, .05*m.pods[podA].joules) {
+		t.Errorf("a pod that runs is charged %g J of %g J", got, m.pods[podA].joules)
+	}
+	// When it has ended in earnest it is shown for two minutes from the look that missed it.
+	delete(m.pods, podA)
+	m.seconds(p, 5+115)
+	if _, ok := series(t, p)[label]; !ok {
+		t.Error("gone before two minutes are over")
+	}
+	m.seconds(p, 5)
+	if _, ok := series(t, p)[label]; ok {
+		t.Error("shown after two minutes")
+	}
+}
+
+// TestMostPodsThatEnded: of those that ended at once the last by UID are shown.
+func TestMostPodsThatEnded(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{Idle: energy.ByUsage})
+	m.seconds(p, 1)
+	uid := func(i int) string { return fmt.Sprintf("%08x", i) }
+	for i := range 600 {
+		m.pods[uid(i)] = &pod{cores: .001}
+	}
+	m.seconds(p, 5)
+	clear(m.pods)
+	m.seconds(p, 5)
+	all := series(t, p)
+	for i := range 600 {
+		if _, shown := all["pod_joules_total{pod_uid="+uid(i)+"}"]; shown != (i >= 100) {
+			t.Errorf("pod %d shown: %v", i, shown)
+		}
+	}
+}
+
+// TestNamesAreForgotten of pods that are gone and were charged nothing, once there are too
+// many of them, and of pods that are no longer shown.
+func TestNamesAreForgotten(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{Idle: energy.ByUsage})
+	m.seconds(p, 1)
+	named := func(uids ...string) (pods []telemetry.Pod) {
+		for _, uid := range uids {
+			pods = append(pods, telemetry.Pod{UID: uid, Namespace: "shop", Name: "pod"})
+		}
+		return pods
+	}
+	var many []string
+	for i := range 501 {
+		many = append(many, fmt.Sprintf("%08x", i))
+	}
+	p.Observe(m.at, named(podA))
+	m.pods[podA] = &pod{cores: 1}
+	m.seconds(p, 5)
+	p.Observe(m.at, named(many...))
+	name := func(uid string) bool {
+		_, ok := series(t, p)["pod_info{namespace=shop,pod=pod,pod_uid="+uid+"}"]
+		return ok
+	}
+	// One there, and its name among 502: as many as are kept.
+	p.Observe(m.at, named(many[0]))
+	m.pods[many[500]] = &pod{cores: .1}
+	m.seconds(p, 5)
+	if !name(podA) || !name(many[500]) {
+		t.Errorf("forgotten too early: %v, %v", name(podA), name(many[500]))
+	}
+	// One more, and those are left that are there or were charged.
+	p.Observe(m.at, named(podB))
+	for _, uid := range []string{many[0], many[1], podB} {
+		m.pods[uid] = &pod{cores: .1}
+	}
+	m.seconds(p, 5)
+	for uid, want := range map[string]bool{podA: true, podB: true, many[500]: true, many[0]: false, many[1]: false} {
+		if name(uid) != want {
+			t.Errorf("the name of %s is known: %v, want %v", uid, name(uid), want)
+		}
+	}
+	delete(m.pods, podA)
+	m.seconds(p, 130)
+	m.pods[podA] = &pod{cores: 1}
+	m.seconds(p, 5)
+	if name(podA) {
+		t.Error("a name of a pod that is no longer shown")
+	}
+}
+
+// TestMetricsAreDescribed, so that a registry sees two of a name before they are gathered.
+func TestMetricsAreDescribed(t *testing.T) {
+	described := make(chan *prometheus.Desc, 100)
+	power.New(power.Config{}).Describe(described)
+	close(described)
+	names := map[string]bool{}
+	for d := range described {
+		names[d.String()] = true
+	}
+	if len(names) != 13 {
+		t.Errorf("%d metrics, want 13: %v", len(names), names)
+	}
+}
