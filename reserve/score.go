@@ -50,18 +50,20 @@ func (r Ranking) Validate() error {
 // unit of k moves with the fleet's typical load, and that of g has no meaning: a
 // factor common to all nodes cancels in NormalizeTo. A negative or NaN factor counts
 // as 0, but for g: where nothing is known of any node ([Fleet.Relative]) it is NaN,
-// and the score that of e = 0. Otherwise room beyond some four pods has the exponent
+// and the score that of e = 0. Otherwise room beyond some three pods has the exponent
 // 1−w−2e, or 0 where that is negative: power that falls as a node fills would save
-// nothing where room falls as fast.
+// nothing where room falls as fast; and u takes from the room, free − u·TieWidth, for
+// energy fills a thrifty node to its last pod, where chance would find room that is not
+// there.
 func Score(free, k, g, u float64, r Ranking) float64 {
 	width := r.TieWidth
 	if width == 0 {
 		width = DefaultTieWidth
 	}
-	room := free + u*width
 	if r.Energy != 0 && !math.IsNaN(g) {
-		return blended(room, k, g, r)
+		return blended(free-u*width, k, g, r)
 	}
+	room := free + u*width
 	if !(room > 0) {
 		return 0
 	}
@@ -74,9 +76,9 @@ func Score(free, k, g, u float64, r Ranking) float64 {
 	return math.Pow(room, 1-r.Blend) * math.Pow(k, r.Blend)
 }
 
-// ample is room in pods of which an error of a few pods leaves enough.
+// ample is room in pods of which an error of a pod or two leaves enough.
 // docs/energy/README.md has what it comes to on nodes of 4, 16 and 64 cores.
-const ample = 4
+const ample = 2.75
 
 // leastWeight is below what is left of 1 after two weights but for rounding.
 const leastWeight = 1e-9
