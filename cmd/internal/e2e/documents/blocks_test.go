@@ -214,8 +214,8 @@ func TestBlocks(t *testing.T) {
 // furtherFlags is the environment variable with those that a document's comment adds.
 const furtherFlags = "SPAZIO_E2E_FLAGS"
 
-// commands makes a directory with our programs, each of which is the test's binary, and a go that
-// takes `go run ./cmd/NAME` for NAME.
+// commands makes a directory with our programs, each of which is the test's binary, a kubectl that has
+// ours as its plugin and knows the manifests, and a go that takes `go run ./cmd/NAME` for NAME.
 func commands(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -231,6 +231,9 @@ func commands(t *testing.T) string {
 	for name := range programs {
 		script(name, fmt.Sprintf("%s=%s exec '%s' \"$@\" $%s\n", asProgram, name, self, furtherFlags))
 	}
+	script("kubectl", fmt.Sprintf(`[ "$1" = spazio ] && shift && exec kubectl-spazio "$@"
+%s=1 exec '%s' "$@"
+`, asKubectl, self))
 	script("go", `case "$1 $2" in "run ./cmd/"*) name=${2#./cmd/}; shift 2; exec "$name" "$@" ;; esac
 echo "only go run ./cmd/NAME is run here, not go $*" >&2
 exit 2

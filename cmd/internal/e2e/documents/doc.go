@@ -8,7 +8,7 @@
 // Commands that a reader is to type stand in blocks of sh, in any markdown file. A comment
 // right above says what runs them:
 //
-//	<!-- run: here -->                         this package, as they stand
+//	<!-- run: here -->                         this package, as they stand; kubectl finds what our manifests make
 //	<!-- run: here, with --seeds 1 -->         the same, our programs with further flags, to be done in seconds
 //	<!-- run: TestX of cmd/internal/e2e/y -->  that test
 //	<!-- run: .ci/run STEP -->                 that step

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -71,6 +72,13 @@ const asProgram = "SPAZIO_E2E_PROGRAM"
 func TestMain(m *testing.M) {
 	if name := os.Getenv(asProgram); name != "" {
 		command.Main(programs[name].main)
+	}
+	if os.Getenv(asKubectl) != "" {
+		if err := kubectl(os.Args[1:], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "kubectl:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
