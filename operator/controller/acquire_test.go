@@ -8,8 +8,10 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,9 +71,9 @@ func TestTakenUntried(t *testing.T) {
 	} {
 		l := newLab(t).withTestbed(1)
 		put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: c.spec})
+		l.trial = func(*unstructured.Unstructured) error { return c.answer }
 		l.look()
 		l.withQueue("s", "a")
-		l.trial = func(*unstructured.Unstructured) error { return c.answer }
 		if _, err := l.act(l.schedulings, "s"); err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +83,69 @@ func TestTakenUntried(t *testing.T) {
 			t.Errorf("%s: %+v", name, status)
 		}
 	}
+}
+
+// An application is tried once, when its job is there or was edited, and not when somebody
+// waits for it; but that it fits in the slots is seen to each time.
+func TestTriedBeforeTaken(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a")
+	tried := 0
+	l.trial = func(child *unstructured.Unstructured) error {
+		tried++
+		if child.GetName() != "a-r1" {
+			t.Errorf("%s is tried", child.GetName())
+		}
+		return nil
+	}
+	valid := func() string {
+		c := meta.FindStatusCondition(l.job("a").Status.Conditions, v1alpha1.BatchJobValid)
+		if c == nil {
+			return "nothing"
+		}
+		return string(c.Status) + " " + c.Reason
+	}
+	l.settle()
+	if l.want("there", "True Accepted", valid()); tried != 1 {
+		t.Errorf("a job that is there was tried %d times", tried)
+	}
+	amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.JobSpec.Raw = []byte(`{"template":[]}`) })
+	l.settle()
+	if l.want("broken", "False InvalidApplication", valid()); tried != 1 {
+		t.Errorf("of what no application can be made %d were tried", tried-1)
+	}
+	amend(l, "a", func(j *v1alpha1.BatchJob) {
+		j.Spec.JobSpec.Raw = []byte(`{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"3"}}}]}}}`)
+	})
+	l.settle()
+	if l.want("mended", "True Accepted", valid()); tried != 2 {
+		t.Errorf("a job that was edited was tried %d times", tried-1)
+	}
+	amend(l, "small", func(tb *v1alpha1.Testbed) {
+		tb.Spec.ResourcesPerSlot = corev1.ResourceList{"cpu": resource.MustParse("2")}
+	})
+	l.withQueue("s", "a").settle()
+	l.want("too large", "a Failed, s Completed", l.states("s", "a"))
+	l.want("too large", "False "+v1alpha1.ReasonSlotTooSmall, valid())
+	if runs := l.job("a").Status.Runs; len(runs) > 0 || len(l.testbed().Status.Claims) > 0 {
+		t.Errorf("one that is too large has had slots: %+v", runs)
+	}
+	remove[v1alpha1.Scheduling](l, "s")
+	amend(l, "small", func(tb *v1alpha1.Testbed) {
+		tb.Spec.ResourcesPerSlot = corev1.ResourceList{"cpu": resource.MustParse("4")}
+	})
+	l.settle()
+	l.withQueue("next", "a").settle()
+	if l.want("large enough", "a Running, next AwaitingCompletion", l.states("next", "a")); tried != 3 {
+		t.Errorf("one that was refused was tried %d times", tried-2)
+	}
+	remove[v1alpha1.Scheduling](l, "next")
+	l.settle()
+	l.trial = func(child *unstructured.Unstructured) error {
+		t.Errorf("%s, which was accepted, is tried again", child.GetName())
+		return nil
+	}
+	l.withQueue("last", "a").settle()
+	l.want("again", "a Running, last AwaitingCompletion", l.states("last", "a"))
 }
 
 // What can't be read of one job keeps no other from being taken.

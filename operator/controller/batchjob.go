@@ -36,8 +36,10 @@ type batchJobs struct {
 	// releases are the ends of claims, written together for a Testbed: it is long, and
 	// those who change it get into each other's way.
 	releases joint[types.NamespacedName, release, struct{}]
-	// written is what this controller has last written of each job.
+	// written is what this controller has last written of each job, and resting are those
+	// whose application it has just created.
 	written  writes
+	resting  rests
 	children *children
 	trial    trial
 	recorder events.EventRecorder
@@ -69,11 +71,18 @@ const (
 	operatorPoll = 5 * time.Second
 	// maxPasses bounds the steps of one look: each is for something new that was learnt.
 	maxPasses = 8
+	// atRest is for how long a job whose application was just created is left alone: what the
+	// API server, those who run it and its pods tell meanwhile is one write then, and those
+	// whose applications have yet to be created come first.
+	atRest = 250 * time.Millisecond
 )
 
 // Reconcile has a job make its next step. A cache that has yet to see what was last
 // written of the job tells when it has.
 func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	if left := r.resting.left(q.NamespacedName, r.now()); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
 	view, err := r.look(ctx, q.NamespacedName, r.cached)
 	if view == nil || err != nil {
 		if view == nil && err == nil {
@@ -100,6 +109,8 @@ type jobPass struct {
 	alarm
 	view *jobView
 	now  time.Time
+	// created says that the application has been created in this step.
+	created bool
 }
 
 // run makes the step. It returns the view to make the next one by, or that all is done.
@@ -134,7 +145,12 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 	}
 	there := v.Child
 	fault, err := p.act(ctx, actions)
-	if fault != "" || v.Child != there { // what was created is noted before it could be lost
+	switch {
+	case p.created: // which one it is is noted with what is known of it by then
+		until := p.now.Add(atRest)
+		p.resting.until(client.ObjectKeyFromObject(v.Job), until)
+		p.wake(until)
+	case fault != "" || v.Child != there: // what was created before is noted before it could be lost
 		v.Fault = fault
 		return v, false, err
 	}

@@ -22,14 +22,15 @@ import (
 const reasonTaken = "ApplicationNameTaken"
 
 // checks says whether the application is to be tried. Of one that nobody is there to run
-// it is looked whether somebody has come.
+// it is looked whether somebody has come; one of a job that nobody has is tried once, as far
+// as that can be without a slot.
 func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
 	for _, a := range actions {
 		if a.Op == lifecycle.CheckApplication {
 			return true
 		}
 	}
-	return p.unavailable()
+	return p.unavailable() || observe.Undrafted(p.view.Job)
 }
 
 // unavailable says that the job waits for somebody to run its application.
@@ -45,6 +46,9 @@ func (p *jobPass) check(ctx context.Context) {
 	v := p.view
 	v.checked = true
 	verdict, err := p.trial.of(ctx, v.Job, v.Scheduling, v.testbed)
+	if observe.Undrafted(v.Job) && (err != nil || verdict.Reason == v1alpha1.ReasonOperatorMissing) {
+		return // it is tried again once somebody has the job
+	}
 	if err == nil {
 		observe.SetChecked(v.Job, verdict, p.now)
 		return
@@ -62,7 +66,9 @@ type trial struct {
 }
 
 // of returns why the job's application would be refused if the scheduling were granted
-// slots of the testbed now, or nothing. An error is of a trial that said nothing.
+// slots of the testbed now, or nothing. An error is of a trial that said nothing. The API
+// server is not asked again about one that it has accepted: whether it fits in a slot is
+// known here, and the creation itself is the last trial.
 func (t trial) of(ctx context.Context, job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (observe.Verdict, error) {
 	adapter, err := workload.Of(&job.Spec)
 	if err != nil {
@@ -80,6 +86,9 @@ func (t trial) of(ctx context.Context, job *v1alpha1.BatchJob, s *v1alpha1.Sched
 	child, err := adapter.Child(job, request)
 	if err != nil {
 		return observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+	}
+	if observe.Accepted(job) {
+		return observe.Verdict{}, nil
 	}
 	err = t.client.Create(ctx, child, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	if verdict, known := judge(adapter, err); known {
@@ -133,7 +142,7 @@ func (p *jobPass) create(ctx context.Context) (fault string, err error) {
 		p.recorder.Eventf(v.Job, nil, corev1.EventTypeWarning, "CreateFailed", "CreateApplication", "%s", note(err.Error()))
 		return "", err
 	case verdict.OK():
-		v.Child = child
+		v.Child, p.created = child, true
 		return "", nil
 	}
 	return p.refuse(verdict), nil

@@ -50,6 +50,7 @@ func (l *lab) want(what, want, got string) {
 // when it is deleted all is as before, but for what is known of the runs.
 func TestJobsRun(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b").withQueue("s", "a", "a", "b")
+	started := l.now
 	l.settle()
 	l.want("begun", "a Running, b InQueue, s Submitting", l.states("s", "a", "b"))
 	job := l.job("a")
@@ -60,8 +61,7 @@ func TestJobsRun(t *testing.T) {
 	if diff := cmp.Diff([]string{"n0/0", "n0/1"}, request.Slots); diff != "" || request.Replication != 2 || request.Attempt != 1 || request.Testbed.UID != l.testbed().UID {
 		t.Errorf("%+v", request)
 	}
-	started := l.now
-	l.now = l.now.Add(time.Minute)
+	l.now = started.Add(time.Minute)
 	l.finish("a-r1", batchv1.JobComplete)
 	l.settle()
 	l.want("one has ended", "a Completed, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
@@ -404,6 +404,7 @@ func TestOwnApplicationIsThere(t *testing.T) {
 		_, _ = l.act(l.schedulings, "s")
 		_, _ = l.act(l.jobs, "a")
 		l.grant()
+		l.now = l.now.Add(atRest)
 	}
 	job := l.job("a")
 	children := l.children()
@@ -495,8 +496,10 @@ func TestSubmitTimeout(t *testing.T) {
 		l.look()
 		l.grant()
 	}
+	l.now = l.now.Add(atRest)
+	l.look()
 	after, err := l.act(l.jobs, "a")
-	if err != nil || after <= 0 || after > time.Minute {
+	if err != nil || after <= atRest || after > time.Minute {
 		t.Errorf("it is looked at again after %v, %v", after, err)
 	}
 	l.now = l.now.Add(after)

@@ -32,6 +32,7 @@ type schedulings struct {
 	// controller has last written of each job.
 	taking   inHand
 	written  writes
+	orders   orders
 	recorder events.EventRecorder
 	metrics  *metrics
 	logger   *slog.Logger
@@ -96,7 +97,7 @@ const consentPoll = 30 * time.Second
 // candidate finds out all that there is to know of a Scheduling, but for its turn.
 func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) (*candidate, error) {
 	c := &candidate{}
-	c.Scheduling = s
+	c.Scheduling, c.NewOrder = s, p.orders.of
 	tb := &v1alpha1.Testbed{}
 	switch err := p.cached.Get(ctx, observe.TestbedOf(s), tb, client.UnsafeDisableDeepCopy); {
 	case err == nil:

@@ -173,14 +173,16 @@ func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha
 	observe.Acquire(job, c.Scheduling, p.now)
 	verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
 	if err != nil || !verdict.OK() {
-		return // it is tried again
+		observe.SetUnchecked(job, "", p.now) // it is tried again
+		return
 	}
 	tried := job.DeepCopy()
 	observe.SetChecked(tried, verdict, p.now)
 	v := observe.JobView{Job: tried, Scheduling: c.Scheduling}
 	o, counts, err := v.Observed()
-	if err != nil {
-		return // of a status that can't be read; the other jobs don't wait for that
+	if err != nil { // of a status that can't be read; the other jobs don't wait for that
+		observe.SetUnchecked(job, "", p.now)
+		return
 	}
 	if next, actions := lifecycle.StepJob(o, p.now); next.State == lifecycle.InQueue && !acts(actions) {
 		job.Status = *v.Status(&next, counts, p.now)

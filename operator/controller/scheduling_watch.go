@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -166,7 +167,7 @@ func (r *schedulings) testbedChanged(ctx context.Context, before, after client.O
 
 func sameSlotsAndRights(was, is *v1alpha1.Testbed) bool {
 	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
-		was.Status.ExclusiveFor == is.Status.ExclusiveFor && equality.Semantic.DeepEqual(was.Status.Nodes, is.Status.Nodes)
+		was.Status.ExclusiveFor == is.Status.ExclusiveFor && slices.Equal(was.Status.Nodes, is.Status.Nodes)
 }
 
 func (r *schedulings) by(ctx context.Context, index, value string) []reconcile.Request {

@@ -119,8 +119,14 @@ func (r *testbeds) schedulingChanged(before, after client.Object) {
 	}
 }
 
-// jobChanged wakes the Testbeds that the job has slots of, or whose Scheduling has it.
+// jobChanged wakes the Testbeds that the job has slots of, or whose Scheduling has it. Who
+// gets slots depends on no more of a job than a Scheduling does.
 func (r *testbeds) jobChanged(before, after client.Object) {
+	was, wasJob := before.(*v1alpha1.BatchJob)
+	is, isJob := after.(*v1alpha1.BatchJob)
+	if wasJob && isJob && sameMember(was, is) {
+		return
+	}
 	for _, o := range []client.Object{before, after} {
 		job, ok := o.(*v1alpha1.BatchJob)
 		if !ok {

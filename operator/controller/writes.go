@@ -2,6 +2,7 @@ package controller
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -54,4 +55,32 @@ func (w *writes) forget(name types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.of, name)
+}
+
+// rests are objects that are left alone for the time being, each until a time at which
+// somebody looks at it. Safe for concurrent use; the zero value has none.
+type rests struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]time.Time
+}
+
+// until has an object be left alone until a time.
+func (r *rests) until(name types.NamespacedName, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = make(map[types.NamespacedName]time.Time)
+	}
+	r.of[name] = at
+}
+
+// left is for how long the object is to be left alone yet.
+func (r *rests) left(name types.NamespacedName, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at := r.of[name]; now.Before(at) {
+		return at.Sub(now)
+	}
+	delete(r.of, name)
+	return 0
 }

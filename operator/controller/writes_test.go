@@ -107,3 +107,40 @@ func TestWishes(t *testing.T) {
 		t.Error("one that comes or goes wakes nobody")
 	}
 }
+
+// A job whose application was just created is left alone for a while; what has come of it
+// until then is one write.
+func TestCreatedAndLeftAlone(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	for l.created["a-r1"] == 0 {
+		l.look()
+		l.grant()
+	}
+	l.writes = nil
+	l.runPods()
+	created := l.now
+	for l.now = created; l.now.Before(created.Add(atRest)); l.now = l.now.Add(atRest / 5) {
+		after, err := l.act(l.jobs, "a")
+		if err != nil || !l.now.Add(after).Equal(created.Add(atRest)) {
+			t.Errorf("%v after its creation it is looked at again after %v, %v", l.now.Sub(created), after, err)
+		}
+	}
+	if n := l.writesOf("status BatchJob a"); n != 0 {
+		t.Errorf("it was written %d times", n)
+	}
+	for range 3 {
+		if _, err := l.act(l.jobs, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := l.writesOf("status BatchJob a"); n != 1 {
+		t.Errorf("what has come of it took %d writes, want 1", n)
+	}
+	job := l.job("a")
+	if run := job.Status.Runs[0]; job.Status.State != v1alpha1.BatchJobRunning || run.Application != l.children()[0].UID || run.Scheduled == nil {
+		t.Errorf("%s: %+v", job.Status.State, run)
+	}
+	if n := len(l.jobs.resting.of); n != 0 {
+		t.Errorf("%d jobs are left alone for ever", n)
+	}
+}

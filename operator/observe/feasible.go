@@ -41,7 +41,7 @@ func (v *SchedulingView) Feasible(o *lifecycle.SchedulingObserved, consent Conse
 	if verdict := v.jobsFeasible(o, consent); !verdict.OK() {
 		return verdict
 	}
-	return slotsFeasible(s, tb, o)
+	return v.slotsFeasible(o)
 }
 
 // jobsFeasible is about the jobs that it lacks; those that it had and were deleted it
@@ -75,8 +75,9 @@ func some(what []string) string {
 }
 
 // slotsFeasible is about the slots of jobs that have yet to be submitted.
-func slotsFeasible(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, o *lifecycle.SchedulingObserved) Verdict {
-	in, err := potential(tb)
+func (v *SchedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict {
+	s := v.Scheduling
+	in, err := potential(v.Testbed, v.newOrder())
 	if err != nil {
 		return Verdict{v1alpha1.ReasonUnknownTestbed, err.Error()}
 	}
@@ -131,7 +132,7 @@ func (v *SchedulingView) accepted(has func(testbed.Name) []string) Verdict {
 	}
 	var slots []slot.ID
 	if v.Testbed != nil {
-		if in, err := Order(v.Testbed); err == nil {
+		if in, err := present(v.Testbed, v.newOrder()); err == nil {
 			slots = in.Slots()
 		}
 	}

@@ -158,22 +158,44 @@ func check(job *v1alpha1.BatchJob) (lifecycle.Check, string) {
 	return lifecycle.Invalid, c.Reason + ": " + c.Message
 }
 
+// Accepted says that the application was tried as it stands, and nothing was said against it.
+func Accepted(job *v1alpha1.BatchJob) bool {
+	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == job.Generation
+}
+
+// Undrafted says that nobody has the job, and nothing is known of its application as it
+// stands.
+func Undrafted(job *v1alpha1.BatchJob) bool {
+	known, _ := check(job)
+	idle := job.Status.State == "" || job.Status.State == v1alpha1.BatchJobReady
+	return idle && known == lifecycle.Unchecked && job.Status.ActiveScheduling == nil && job.DeletionTimestamp == nil
+}
+
 // ErrNoRequest says that no application can be tried without something that is not there.
 var ErrNoRequest = errors.New("neither the testbed nor the scheduling is there")
 
 // TrialRequest is what the job would be created with if it were granted slots now: to
-// try it before it has a claim. The slots themselves are none yet.
+// try it before it has a claim. The slots themselves are none yet; of a job that nobody has
+// it is a draft, which says nothing of what a slot holds.
 func TrialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (*v1alpha1.CreationRequest, error) {
 	if job.Status.CreationRequest != nil {
 		return job.Status.CreationRequest, nil
 	}
-	if s == nil || tb == nil {
+	attempt := LastAttempt(&job.Status) + 1
+	switch {
+	case Undrafted(job):
+		return &v1alpha1.CreationRequest{
+			Testbed:     v1alpha1.ObjectReference{Namespace: job.Namespace, Name: "none", UID: "none"},
+			Replication: 1, Attempt: attempt,
+		}, nil
+	case s == nil || tb == nil:
 		return nil, ErrNoRequest
 	}
 	return &v1alpha1.CreationRequest{
 		Testbed:   v1alpha1.ObjectReference{Namespace: tb.Namespace, Name: tb.Name, UID: tb.UID},
 		Resources: tb.Spec.ResourcesPerSlot.DeepCopy(), Replication: int32(max(1, wanted(s)[NameOf(job)].n)),
-		Attempt: LastAttempt(&job.Status) + 1,
+		Attempt: attempt,
 	}, nil
 }
 

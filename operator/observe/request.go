@@ -99,26 +99,32 @@ func duplicates(s *v1alpha1.Scheduling) []testbed.Name {
 // Order is the order of a Testbed's slots by its status: the first ones of each node. Where
 // slots follow the room that is measured, others may be there for the time being; who
 // knows them has the order itself.
-func Order(tb *v1alpha1.Testbed) (*slot.Order, error) {
-	return order(tb, func(n *v1alpha1.TestbedNode) int { return int(n.Slots) })
+func Order(tb *v1alpha1.Testbed) (*slot.Order, error) { return present(tb, slot.NewOrder) }
+
+// NewOrder is slot.NewOrder, or remembers what that has made.
+type NewOrder func(nodes []slot.Node, most int) (*slot.Order, error)
+
+// present is the order of the slots that there are.
+func present(tb *v1alpha1.Testbed, newOrder NewOrder) (*slot.Order, error) {
+	return order(tb, newOrder, func(n *v1alpha1.TestbedNode) int { return int(n.Slots) })
 }
 
 // potential is the order of all slots that there may be some day on the nodes there are.
-func potential(tb *v1alpha1.Testbed) (*slot.Order, error) {
+func potential(tb *v1alpha1.Testbed, newOrder NewOrder) (*slot.Order, error) {
 	if !tb.Spec.Automatic() {
-		return Order(tb)
+		return present(tb, newOrder)
 	}
 	most := int(*tb.Spec.EffectiveAuto().Max)
-	return order(tb, func(n *v1alpha1.TestbedNode) int { return max(most, int(n.Slots)) })
+	return order(tb, newOrder, func(n *v1alpha1.TestbedNode) int { return max(most, int(n.Slots)) })
 }
 
-func order(tb *v1alpha1.Testbed, slots func(*v1alpha1.TestbedNode) int) (*slot.Order, error) {
+func order(tb *v1alpha1.Testbed, newOrder NewOrder, slots func(*v1alpha1.TestbedNode) int) (*slot.Order, error) {
 	nodes := make([]slot.Node, len(tb.Status.Nodes))
 	for i := range tb.Status.Nodes {
 		n := &tb.Status.Nodes[i]
 		nodes[i] = slot.Node{Name: n.Name, Label: strconv.Itoa(int(n.ID)), Positions: slot.First(slots(n))}
 	}
-	return slot.NewOrder(nodes, int(tb.Spec.MaxSlots))
+	return newOrder(nodes, int(tb.Spec.MaxSlots))
 }
 
 // resolve finds the slots that refs name. Where one is unknown, or two are the same, it

@@ -26,6 +26,15 @@ type SchedulingView struct {
 	Holds int
 	// Turn says that it may have all the jobs that it lacks.
 	Turn bool
+	// NewOrder makes the order of the Testbed's slots; nil is slot.NewOrder.
+	NewOrder NewOrder
+}
+
+func (v *SchedulingView) newOrder() NewOrder {
+	if v.NewOrder == nil {
+		return slot.NewOrder
+	}
+	return v.NewOrder
 }
 
 // Observed is what a step of the Scheduling decides on.

@@ -99,10 +99,13 @@ func SetUnchecked(job *v1alpha1.BatchJob, message string, now time.Time) {
 	c.put(v1alpha1.BatchJobValid, metav1.ConditionUnknown, reasonUnchecked, message)
 }
 
-// Acquire makes the Scheduling the job's active one. The application is to be tried for it.
+// Acquire makes the Scheduling the job's active one. The application is to be tried for it
+// unless it was accepted as it stands.
 func Acquire(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, now time.Time) {
 	job.Status.ActiveScheduling = &v1alpha1.ObjectReference{Namespace: s.Namespace, Name: s.Name, UID: s.UID}
-	SetUnchecked(job, "", now)
+	if !Accepted(job) {
+		SetUnchecked(job, "", now)
+	}
 }
 
 // Status is what the Scheduling's status is to be after a step, by what it finds of

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"encoding/json"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -176,12 +178,14 @@ type TestbedStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Nodes are in the order of slots. One controller writes them, and all at once: a list
-	// that several may own parts of is twice as long, and slow to write.
+	// Nodes are in the order of slots, up to 2000: of each its name; its id, the place in the
+	// order of nodes from 0; how many slots are on it; how many are wanted; and the reason
+	// where these differ. An API server takes them as they are: they are one controller's, and
+	// to check each of thousands of values took most of the time of every write of a claim.
 	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=2000
-	Nodes []TestbedNode `json:"nodes,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Nodes TestbedNodes `json:"nodes,omitempty"`
 	// +optional
 	Counts SlotCounts `json:"counts,omitempty"`
 	// ExclusiveFor is the Scheduling that has the Testbed for itself.
@@ -197,9 +201,23 @@ type TestbedStatus struct {
 	Claims []Claim `json:"claims,omitempty"`
 }
 
+// TestbedNodes are the nodes of a Testbed. In JSON whatever else is written in their place
+// is none, until the controller writes them again: one object must not keep all others from
+// being read.
+type TestbedNodes []TestbedNode
+
+// UnmarshalJSON reads a list of nodes.
+func (n *TestbedNodes) UnmarshalJSON(data []byte) error {
+	var all []TestbedNode
+	if err := json.Unmarshal(data, &all); err != nil {
+		all = nil
+	}
+	*n = all
+	return nil
+}
+
 // TestbedNode is a node of a Testbed.
 type TestbedNode struct {
-	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// ID is the node's place in the order of nodes, from 0.
 	ID int32 `json:"id"`
@@ -209,7 +227,6 @@ type TestbedNode struct {
 	Wanted int32 `json:"wanted"`
 	// Reason is why they differ.
 	// +optional
-	// +kubebuilder:validation:MaxLength=253
 	Reason string `json:"reason,omitempty"`
 }
 

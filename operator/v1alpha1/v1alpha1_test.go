@@ -77,6 +77,41 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
+// A Testbed can be read whatever is in the place of its nodes, which no API server looks at;
+// nodes come back as they were written.
+func TestTestbedNodes(t *testing.T) {
+	for nodes, want := range map[string]v1alpha1.TestbedNodes{
+		`[{"name":"b","id":0,"slots":1,"wanted":2,"reason":"Settling"},{"name":"a","id":1,"slots":0,"wanted":0}]`: {
+			{Name: "b", Slots: 1, Wanted: 2, Reason: "Settling"}, {Name: "a", ID: 1},
+		},
+		`null`: nil, `5`: nil, `"b 1"`: nil, `["b","a"]`: nil, `[{"name":"b"},{"name":5}]`: nil, `{"b":1}`: nil,
+	} {
+		text := `{"metadata":{"name":"small"},"status":{"nodes":` + nodes + `,"counts":{"slots":1}}}`
+		var direct, converted v1alpha1.Testbed
+		if err := json.Unmarshal([]byte(text), &direct); err != nil {
+			t.Fatal(err)
+		}
+		var untyped map[string]any
+		if err := json.Unmarshal([]byte(text), &untyped); err != nil {
+			t.Fatal(err)
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(untyped, &converted); err != nil {
+			t.Fatal(err)
+		}
+		for how, tb := range map[string]*v1alpha1.Testbed{"read": &direct, "converted": &converted} {
+			if diff := cmp.Diff(want, tb.Status.Nodes); diff != "" || tb.Status.Counts.Slots != 1 {
+				t.Errorf("%s: %s: %s", how, nodes, diff)
+			}
+		}
+		if want == nil {
+			continue
+		}
+		if back, err := json.Marshal(direct.Status.Nodes); err != nil || string(back) != nodes {
+			t.Errorf("written is %s, %v, want %s", back, err, nodes)
+		}
+	}
+}
+
 func TestEffectiveAuto(t *testing.T) {
 	auto := v1alpha1.TestbedSpec{SlotsPerNode: intstr.FromString("auto")}
 	most, four := int32(16), int32(4)
