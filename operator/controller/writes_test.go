@@ -1,11 +1,13 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
@@ -80,6 +82,37 @@ func TestSameMember(t *testing.T) {
 		change.change(is)
 		if got := sameMember(was, is); got != change.same {
 			t.Errorf("%s: the same is %v", what, got)
+		}
+	}
+}
+
+// A Testbed is woken by what a job that has its slots has come to, not by how far its pods are.
+func TestTestbedWokenByJob(t *testing.T) {
+	bed := types.NamespacedName{Namespace: "lab", Name: "small"}
+	r := &testbeds{claims: map[types.UID]types.NamespacedName{"a": bed}}
+	var woken []types.NamespacedName
+	r.wake = func(name types.NamespacedName, _ time.Duration) { woken = append(woken, name) }
+	was := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{UID: "a"}, Status: v1alpha1.BatchJobStatus{State: v1alpha1.BatchJobSubmitted}}
+	bound, scheduled := was.DeepCopy(), was.DeepCopy()
+	bound.Status.Pods = &v1alpha1.PodCounts{Expected: 2, Bound: 1}
+	scheduled.Status.State = v1alpha1.BatchJobScheduled
+	for _, change := range []struct {
+		what          string
+		before, after *v1alpha1.BatchJob
+		wakes         bool
+	}{
+		{"came", nil, was, true}, {"a pod is bound", was, bound, false}, {"all are", was, scheduled, true}, {"gone", was, nil, true},
+	} {
+		woken = nil
+		var before, after client.Object
+		if change.before != nil {
+			before = change.before
+		}
+		if change.after != nil {
+			after = change.after
+		}
+		if r.jobChanged(before, after); slices.Contains(woken, bed) != change.wakes {
+			t.Errorf("%s: woken are %v", change.what, woken)
 		}
 	}
 }
