@@ -21,9 +21,10 @@ const (
 	barResident  = 200. // MiB
 	barAcquire50 = .1   // s
 	barAcquire99 = .25
-	// barRequests is ours, not design's: a job is tried, taken and given its request, its
-	// application is created and noted; the rest is shared by jobs.
-	barRequests  = 7.
+	// barRequests is ours, not design's: a job is taken and given its request, its application
+	// is created and, where others take longer than it is left alone for, noted; the rest is
+	// shared by jobs.
+	barRequests  = 6.
 	barRate      = .8 // of the default profile's
 	barSingle    = .1 // s
 	barUnguarded = .02
