@@ -389,6 +389,9 @@ func TestComputedRows(t *testing.T) {
 
 // Without the bound on waiting, its experiment misses its target.
 func TestOverdueMissesWithoutABound(t *testing.T) {
+	if testing.Short() {
+		return // one simulation after another
+	}
 	for _, test := range []struct {
 		set   []string
 		holds map[string]bool

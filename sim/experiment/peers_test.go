@@ -132,6 +132,10 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 		experiment.Pronto:        {of("peaks", none), of("hidden", chance), of("requested", few)}, // blind to a load that lasts
 		experiment.Spazio:        {of("hidden", none), of("swapped", all)},
 	}
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
 	for _, s := range experiment.Schedulers() {
 		want, ok := peers[s.Name]
 		if !ok {
@@ -142,7 +146,7 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			for _, e := range want {
-				for seed := range uint64(3) {
+				for seed := range seeds {
 					if got, _ := scenarios()[e.scenario].onFirst(t, s.Name, seed); got < e.low || got > e.high {
 						t.Errorf("%s, seed %d: %d pods on the first node, want %d to %d", e.scenario, seed, got, e.low, e.high)
 					}
@@ -181,6 +185,9 @@ func TestReserving(t *testing.T) {
 // other scheduler does, nor as a coin that rejects as often: its rejections are what
 // sets it apart from the default.
 func TestProntoDiffersFromAll(t *testing.T) {
+	if testing.Short() {
+		return // one simulation after another
+	}
 	for _, c := range slices.Concat(
 		cases(t, "b1", experiment.Params{Nodes: 3, Pods: 500}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}}),
 		cases(t, "b2", experiment.Params{Nodes: 3, Duration: 60}, experiment.Sweep{Work: []float64{10}, Load: []float64{.8}}),

@@ -3,7 +3,6 @@ package tuning_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -149,17 +148,4 @@ func TestRefused(t *testing.T) {
 	if _, err := tuning.All(ctx, tuning.Scenarios(), tuning.Tuners(), []uint64{1}, tuning.Config{}, 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-}
-
-func ExampleRun() {
-	r, err := tuning.Run(tuning.Config{Scenario: tuning.Cut, Seed: 4, Minutes: 60})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("settled within the thesis's 50 minutes:", r.Settled <= 50)
-	fmt.Println("limits are twice the requests:", math.Abs(r.Limits/r.Requests-2) < 1e-9)
-	// Output:
-	// settled within the thesis's 50 minutes: true
-	// limits are twice the requests: true
 }
