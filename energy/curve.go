@@ -94,7 +94,7 @@ func (k *Curve) Learn(u, watts float64) error {
 	for i, h := range [2]float64{low, high} {
 		gain := max(k.gain, 1/(1+n[i]))
 		w[i] = min(max(w[i]+gain*h*miss/norm, 0), maxPower)
-		if n[i] > 0 { // the first reading misses by what the knot began at
+		if n[i] >= 1 { // before a whole reading it misses by what the knot began at
 			v[i] += gain * h * h / norm * (miss*miss - v[i])
 		}
 		n[i] = min(n[i]+h*h, maxWeight)
@@ -248,7 +248,9 @@ func (k *Curve) Residual(u float64) float64 {
 // not linear in load a core-second costs less, or more, on the package that is fuller. The
 // packages are taken to be alike, so that each one's load can be read off the curve, which
 // between two knots tells no difference; one that took nothing is none. Of fewer than two,
-// and where the idle power is not known, it is 0: nothing is known of it.
+// and where the idle power is not known, it is 0: nothing is known of it. A curve that was
+// learnt while packages differed much is flatter than one of a package, and tells less:
+// BENCHMARKS.md has how much less.
 func (k *Curve) Uneven(u, seconds float64, packages []float64) float64 {
 	n := 0
 	for _, joules := range packages {

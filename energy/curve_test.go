@@ -206,13 +206,43 @@ func TestCurveBegins(t *testing.T) {
 	learn(t, k, .25, 66) // knot 2 begins at knot 3's 60, and both are 6 short
 	s = k.State()
 	// Parts of ½ each, of norm ½: knot 2 takes the error whole, knot 3 by 1/(1 + .64).
-	if !near(s.Watts[2], 66) || !near(s.Watts[3], 60+6/1.64) || !near(s.Variance[3], 36/1.64/2) || s.Variance[2] != 0 {
+	if !near(s.Watts[2], 66) || !near(s.Watts[3], 60+6/1.64) || s.Variance != [energy.Knots]float64{} {
 		t.Error("second:", s)
+	}
+	// Knot 3 has had .89 of a reading, less than one: what the third misses by it does not
+	// count, and what the fourth does.
+	learn(t, k, .3, 70)
+	if s = k.State(); !near(s.Weight[3], 1.89) || s.Variance[3] != 0 {
+		t.Error("third:", s)
+	}
+	miss := 73 - s.Watts[3]
+	learn(t, k, .3, 73)
+	if s = k.State(); !near(s.Variance[3], miss*miss/2.89) || !(miss > 1) {
+		t.Error("fourth:", s)
 	}
 	p := newCurve(t, energy.CurveConfig{Idle: 40, Max: 120})
 	learn(t, p, .3, 70)
 	if s := p.State(); !near(s.Watts[3], 70) || !near(s.Watts[4], 72) {
 		t.Error("with a prior of 64 and 72:", s)
+	}
+}
+
+// TestCurveStartLeavesNoDoubt: what a knot began at, which readings far from it have made it,
+// is no deviation of readings about it, however little of a reading that was.
+func TestCurveStartLeavesNoDoubt(t *testing.T) {
+	for _, first := range []float64{.2, .199, .19, .15, .11} {
+		k := newCurve(t, energy.CurveConfig{})
+		random := rand.New(rand.NewPCG(7, uint64(1000*first)))
+		power := func(u float64) float64 { return 40 + 300*u }
+		learn(t, k, .3, power(.3))
+		learn(t, k, first, power(first))
+		for range 40 {
+			learn(t, k, .1, power(.1)+random.NormFloat64())
+		}
+		l, known := k.At(.1)
+		if !known || l.SD < .5 || l.SD > 2 {
+			t.Errorf("first seen at %v: ± %v W of readings of ± 1 W", first, l.SD)
+		}
 	}
 }
 

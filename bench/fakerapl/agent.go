@@ -28,6 +28,7 @@ type agent struct {
 	shares   []energy.Share
 	seconds  float64
 	refused  int // readings that made no interval
+	broken   bool
 }
 
 var errNoIdle = errors.New("after so short a warm-up the machine's idle power is not known")
@@ -75,6 +76,7 @@ func (a *agent) read(at time.Time) error {
 		return nil
 	case err != nil:
 		a.refused++
+		a.broken = true
 		return nil
 	}
 	seconds := in.To.Sub(in.From).Seconds()
@@ -91,8 +93,17 @@ func (a *agent) read(at time.Time) error {
 	return a.curve.Learn(min(busy/seconds/a.cores, 1), in.Watts)
 }
 
-// charge divides what was taken since the last time among the pods, by their UIDs.
-func (a *agent) charge() (map[string]energy.Share, error) {
+// charge is what the pods were charged for an interval.
+type charge struct {
+	pods map[string]energy.Share // by UID
+	// joules is what the machine took by its counters, idle what load did not cause of it.
+	joules, idle float64
+	// broken says that some of the energy is not in joules, which an agent tells nobody.
+	broken bool
+}
+
+// charge divides what was taken since the last time among the pods.
+func (a *agent) charge() (charge, error) {
 	account := &a.account
 	idle, known := a.curve.Idle()
 	account.Idle, account.IdleKnown = idle*a.seconds, known
@@ -105,14 +116,14 @@ func (a *agent) charge() (map[string]energy.Share, error) {
 	}
 	var err error
 	if a.shares, _, err = (energy.Split{}).AttributeTo(a.shares, account); err != nil {
-		return nil, err
+		return charge{}, err
 	}
 	if !known {
-		return nil, errNoIdle
+		return charge{}, errNoIdle
 	}
-	charged := map[string]energy.Share{}
+	charged := charge{pods: map[string]energy.Share{}, joules: account.Joules, idle: account.Idle, broken: a.broken}
 	for i, s := range a.shares {
-		charged[a.usage.Pods[i].UID] = s
+		charged.pods[a.usage.Pods[i].UID] = s
 	}
 	a.begin()
 	return charged, nil
@@ -124,7 +135,7 @@ func (a *agent) begin() {
 	for _, p := range a.usage.Pods {
 		a.charged[p.UID] = p.CPU
 	}
-	a.seconds, a.account, a.packages = 0, energy.Account{}, a.packages[:0]
+	a.seconds, a.account, a.packages, a.broken = 0, energy.Account{}, a.packages[:0], false
 }
 
 // joules is what the machine has taken.

@@ -2,14 +2,11 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -17,46 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/spazio-scheduler/spazio/simnode/children"
 )
-
-// burner is a process that takes as much CPU time as it is told to.
-type burner struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	socket int
-}
-
-// startBurner runs a process on the CPUs. It ends with ctx, or when its input does.
-func startBurner(ctx context.Context, path string, socket, threads int, cpus []int) (*burner, error) {
-	var list []string
-	for _, cpu := range cpus {
-		list = append(list, strconv.Itoa(cpu))
-	}
-	cmd := exec.CommandContext(ctx, path, "burn", strconv.Itoa(threads), strings.Join(list, ","))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	return &burner{cmd: cmd, in: in, socket: socket}, cmd.Start()
-}
-
-// set tells it how many cores to keep busy.
-func (b *burner) set(cores float64) error {
-	_, err := fmt.Fprintln(b.in, cores)
-	return err
-}
-
-// cpu is the CPU time that it has taken.
-func (b *burner) cpu() (time.Duration, error) { return children.CPUTime(b.cmd.Process.Pid) }
-
-func (b *burner) stop() {
-	_ = b.in.Close()
-	_ = b.cmd.Process.Kill()
-	_ = b.cmd.Wait() // being killed is no error
-}
 
 // burnCommand is what a burner runs: it takes cores, a number a line, and ends with its
 // input.
@@ -116,22 +74,37 @@ func burnThread(level *atomic.Uint64, random *rand.Rand, cpus []int) error {
 	if err := errors.Join(pin(cpus), lower()); err != nil {
 		return err
 	}
-	var owed time.Duration
-	for last := time.Now(); ; {
-		now := time.Now()
-		cores := math.Float64frombits(level.Load()) * (.5 + random.Float64())
-		owed = min(owed+time.Duration(cores*float64(now.Sub(last))), mostOwed)
-		last = now
-		if missing := quantum - owed; missing > 0 {
-			time.Sleep(time.Duration(min(float64(missing)/cores, float64(longest))))
+	began := time.Now()
+	for d := (debt{random: random}); ; {
+		if wait := d.wait(time.Since(began), math.Float64frombits(level.Load())); wait > 0 {
+			time.Sleep(wait)
 			continue
 		}
 		used, err := spin(quantum)
 		if err != nil {
 			return err
 		}
-		owed -= used
+		d.owed -= used
 	}
+}
+
+// debt is the CPU time that a thread should have taken by now and has not.
+type debt struct {
+	random *rand.Rand
+	owed   time.Duration
+	last   time.Duration // when that was
+}
+
+// wait adds what falls due until now, at a level in cores, and returns how long to sleep
+// until it is a quantum; 0 where it is.
+func (d *debt) wait(now time.Duration, level float64) time.Duration {
+	cores := level * (.5 + d.random.Float64())
+	d.owed = min(d.owed+time.Duration(cores*float64(now-d.last)), mostOwed)
+	d.last = now
+	if missing := quantum - d.owed; missing > 0 {
+		return time.Duration(max(min(float64(missing)/cores, float64(longest)), 1))
+	}
+	return 0
 }
 
 // spin takes so much CPU time of its thread, and says how much it was.

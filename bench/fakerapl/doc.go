@@ -15,7 +15,15 @@
 // by the CPU times in the files. For each load the table holds against the truth the
 // node's joules, each pod's over the whole run, and each pod's of each interval, which
 // should be within two of its standard deviations; that the deviation is not just large
-// is seen beside it, as a part of the pod's joules.
+// is seen beside it, as a part of the pod's joules. Last stands what the error is made of:
+// counters that told other joules than the machine took, an idle power that is not as
+// learnt, a core-second that costs more on one package than on the other, and one that
+// cost more when the pod ran than when others did.
+//
+// With --virtual there are no processes: the same demand goes to CPUs that are made up,
+// in virtual time, beside others that take --others of one, and the same agent watches.
+// That is the same each time, as fast as it goes, and on a busy machine too, so that
+// --runs of many seeds say what single runs of processes are a sample of.
 //
 // With --check the exit code is 1 where a bar is missed: the node within .5 %, pods
 // within 5 %, the truth inside ± 2 SD in nine of ten of at least 200 pod-intervals, and

@@ -16,10 +16,13 @@ func main() { program.Main(command()) }
 // options are the flags.
 type options struct {
 	loads                  []int // in per cent of the machine
-	pods, intervals        int
+	pods, intervals, runs  int
 	read, interval, warmUp time.Duration
 	shape, noise           float64
 	seed                   uint64
+	virtual                bool
+	cores                  int
+	others                 float64
 	check                  bool
 	output                 string
 }
@@ -50,7 +53,11 @@ func command() *cobra.Command {
 	f.DurationVar(&o.warmUp, "warm-up", time.Minute, "how long to learn the machine's power at all loads before")
 	f.Float64Var(&o.shape, "shape", 1.4, "bend of a package's power, 1 to 10; 1 is a straight line")
 	f.Float64Var(&o.noise, "noise", .02, "relative deviation of the power from the model's, 0 to .5")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the noise")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of what is drawn")
+	f.IntVar(&o.runs, "runs", 1, "runs, each of the next seed")
+	f.BoolVar(&o.virtual, "virtual", false, "no processes: simulate what they do, in virtual time")
+	f.IntVar(&o.cores, "cores", 1, "with --virtual: cores of a package")
+	f.Float64Var(&o.others, "others", .06, "with --virtual: part of a CPU that others take, on one package or the other, 0 to .5")
 	f.BoolVar(&o.check, "check", false, "exit with 1 if a bar is missed")
 	f.StringVarP(&o.output, "output", "o", "table", "table or json")
 	c.AddCommand(burnCommand())
@@ -78,6 +85,12 @@ func (o options) validate() error {
 		return fmt.Errorf("--shape: %v is not in 1 to 10", o.shape)
 	case !(o.noise >= 0 && o.noise < .5):
 		return fmt.Errorf("--noise: %v is not in 0 to .5", o.noise)
+	case o.runs < 1:
+		return fmt.Errorf("--runs: %d is not positive", o.runs)
+	case o.cores < 1 || o.cores > 1024:
+		return fmt.Errorf("--cores: %d is not in 1 to 1024", o.cores)
+	case !(o.others >= 0 && o.others <= .5):
+		return fmt.Errorf("--others: %v is not in 0 to .5", o.others)
 	case o.output != "table" && o.output != "json":
 		return fmt.Errorf("--output: %q is neither table nor json", o.output)
 	}

@@ -14,6 +14,9 @@ type result struct {
 	Pods  int     `json:"pods"`
 	Shape float64 `json:"shape"`
 	Noise float64 `json:"noise"`
+	Runs  int     `json:"runs"`
+	// Virtual says that processes were simulated.
+	Virtual bool `json:"virtual"`
 	// Interval is that in which pods were charged, in seconds.
 	Interval float64 `json:"interval_seconds"`
 	Loads    []row   `json:"loads"`
@@ -36,12 +39,17 @@ type row struct {
 	Inside    int     `json:"inside"`
 	SD        float64 `json:"sd"`
 	RMS       float64 `json:"rms_error"`
+	// Ratio is that of an interval's error to its deviation, by root mean square: 1 where
+	// the deviation is what it says.
+	Ratio float64 `json:"error_by_sd"`
+	// Causes are the parts of the error, each by root mean square.
+	Causes causes `json:"causes"`
 	// Refused counts readings that made no interval.
 	Refused int `json:"refused"`
 }
 
 func newResult(o options, s *site) result {
-	return result{Cores: sockets * s.cores, Pods: o.pods, Shape: o.shape, Noise: o.noise, Interval: o.interval.Seconds()}
+	return result{Cores: sockets * s.cores, Pods: o.pods, Shape: o.shape, Noise: o.noise, Runs: o.runs, Virtual: o.virtual, Interval: o.interval.Seconds()}
 }
 
 // The bars: errors in per cent, the part of intervals that two deviations hold, how many
@@ -78,16 +86,23 @@ func (r result) write(w io.Writer, output string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
 	}
-	fmt.Fprintf(w, "simulated counters over real CPU time: %d packages, %d cores, %d to %d W and %d W of memory each, shape %g, noise %g\n",
-		sockets, r.Cores, idleWatts, fullWatts, memoryWatts, r.Shape, r.Noise)
-	fmt.Fprintf(w, "%d pods, charged each %g s\n\n", r.Pods, r.Interval)
-	fmt.Fprintf(w, "%6s %8s %9s %9s %7s %8s %12s %6s %6s %8s\n",
-		"load", "reached", "joules", "truth", "node", "worst", "inside 2 SD", "SD", "error", "refused")
-	fmt.Fprintf(w, "%6s %8s %9s %9s %7s %8s %12s %6s %6s %8s\n", "%", "%", "", "", "%", "pod %", "", "%", "%", "")
-	for _, row := range r.Loads {
-		fmt.Fprintf(w, "%6d %8.1f %9.1f %9.1f %7.3f %8.2f %12s %6.2f %6.2f %8d\n", row.Load, row.Reached, row.Joules, row.Truth,
-			row.NodeError, row.PodError, fmt.Sprintf("%d of %d", row.Inside, row.Intervals), row.SD, row.RMS, row.Refused)
+	kind := "real"
+	if r.Virtual {
+		kind = "simulated"
 	}
-	_, err := fmt.Fprintf(w, "%6s %8s %9s %9s %7.1f %8d %12s\n", "bar", "", "", "", barNode, barPod, fmt.Sprintf("%.0f %%", 100*barInside))
+	fmt.Fprintf(w, "simulated counters over %s CPU time: %d packages, %d cores, %d to %d W and %d W of memory each, shape %g, noise %g\n",
+		kind, sockets, r.Cores, idleWatts, fullWatts, memoryWatts, r.Shape, r.Noise)
+	fmt.Fprintf(w, "%d pods, charged each %g s, runs: %d\n\n", r.Pods, r.Interval, r.Runs)
+	fmt.Fprintf(w, "%6s %8s %9s %9s %7s %7s %12s %6s %6s %5s %7s  %s\n",
+		"load", "reached", "joules", "truth", "node", "worst", "inside 2 SD", "SD", "error", "ratio", "refused", "error by")
+	fmt.Fprintf(w, "%6s %8s %9s %9s %7s %7s %12s %6s %6s %5s %7s  %5s %5s %5s %5s\n",
+		"%", "%", "", "", "%", "pod %", "", "%", "%", "", "", "count", "idle", "packg", "time")
+	for _, row := range r.Loads {
+		fmt.Fprintf(w, "%6d %8.1f %9.1f %9.1f %7.3f %7.2f %12s %6.2f %6.2f %5.2f %7d  %5.2f %5.2f %5.2f %5.2f\n",
+			row.Load, row.Reached, row.Joules, row.Truth,
+			row.NodeError, row.PodError, fmt.Sprintf("%d of %d", row.Inside, row.Intervals), row.SD, row.RMS, row.Ratio, row.Refused,
+			row.Causes.Counters, row.Causes.Idle, row.Causes.Packages, row.Causes.Time)
+	}
+	_, err := fmt.Fprintf(w, "%6s %8s %9s %9s %7.1f %7d %12s\n", "bar", "", "", "", barNode, barPod, fmt.Sprintf("%.0f %%", 100*barInside))
 	return err
 }
