@@ -111,13 +111,13 @@ func (p *prober) counts(dir string) bool {
 // readInto reads the file at path into buf, which grows as needed. The text is
 // valid until the next call.
 func readInto(buf *[]byte, path string) ([]byte, error) {
-	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	fd, err := rawOpen(path, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer rawClose(fd)
 	for n := 0; ; {
-		m, err := retry(func() (int, error) { return unix.Read(fd, (*buf)[n:]) })
+		m, err := rawRead(fd, (*buf)[n:])
 		if err != nil {
 			return nil, err
 		}
@@ -142,11 +142,10 @@ func retry(call func() (int, error)) (int, error) {
 
 // isDirectory says whether path is one, and whether it may have others below it.
 func isDirectory(path string) (ok, parent bool) {
-	var s unix.Stat_t
-	_, err := retry(func() (int, error) { return 0, unix.Stat(path, &s) })
+	mode, links, err := rawStat(path)
 	// The links of a cgroup, as of most directories, are its name, its own dot and
 	// one for each directory below. File systems that do not count say 1.
-	return err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR, s.Nlink != 2
+	return err == nil && mode&unix.S_IFMT == unix.S_IFDIR, links != 2
 }
 
 // subdirectories lists the directories in dir; none if it is gone. A cgroup
@@ -162,14 +161,14 @@ func subdirectories(dir string) []string {
 // directoriesIn lists the directories in dir, sorted. Package os would make an object of each of
 // a cgroup's dozens of files.
 func directoriesIn(dir string) (names []string, err error) {
-	fd, err := retry(func() (int, error) { return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	fd, err := rawOpen(dir, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer rawClose(fd)
 	var buf [4 << 10]byte
 	for {
-		n, err := retry(func() (int, error) { return unix.Getdents(fd, buf[:]) })
+		n, err := rawEntries(fd, buf[:])
 		if err != nil || n == 0 {
 			slices.Sort(names)
 			return names, err

@@ -71,7 +71,7 @@ func (in *inotify) interrupt() { in.waiter.interrupt() }
 // watch adds dir. Called again it moves the watch to the directory that has the
 // name now, and says whether that is another one.
 func (in *inotify) watch(dir string) (moved bool, err error) {
-	wd, err := unix.InotifyAddWatch(in.fd, dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_ONLYDIR)
+	wd, err := rawWatch(in.fd, dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_ONLYDIR)
 	if err != nil {
 		return false, os.NewSyscallError("inotify_add_watch", err)
 	}

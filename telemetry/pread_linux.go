@@ -22,7 +22,7 @@ type descriptor struct {
 
 // open opens the file at path; the error is an *os.PathError.
 func (d *descriptor) open(path string) error {
-	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	fd, err := rawOpen(path, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -32,15 +32,13 @@ func (d *descriptor) open(path string) error {
 
 func (d *descriptor) close() {
 	if d.isOpen {
-		_ = unix.Close(d.fd)
+		rawClose(d.fd)
 		d.isOpen = false
 	}
 }
 
-// read reads from the file's start and stops at its end or that of buf. It does not
-// tell Go's scheduler, which would wake its monitor thread at the first system call
-// after a pause, and hand the processor over as the call takes more than 20 µs: at
-// 10 Hz that cost more than the reads. They are of memory, and end.
+// read reads from the file's start and stops at its end or that of buf. Go's scheduler,
+// were it told, would also hand the processor over as the call takes more than 20 µs.
 func (d *descriptor) read(buf []byte) (n int, err error) {
 	for n < len(buf) {
 		got, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(d.fd), uintptr(unsafe.Pointer(&buf[n])), uintptr(len(buf)-n), uintptr(n), 0, 0)

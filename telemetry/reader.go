@@ -3,7 +3,6 @@ package telemetry
 import (
 	"errors"
 	"math"
-	"os"
 	"strings"
 	"time"
 )
@@ -241,11 +240,6 @@ func (r *Reader) Close() error {
 		c.close()
 	}
 	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func clamp(x float64) float64 { return min(max(x, 0), 1) }

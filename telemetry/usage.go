@@ -32,7 +32,8 @@ type PodReading struct {
 	CPU, Stalled time.Duration
 	Pressure     bool
 	// Throttled is the time, summed over CPUs, in which its CPU limit held it up, in
-	// ThrottledPeriods of all Periods.
+	// ThrottledPeriods of all Periods. On cgroup v1, that it has a limit is known up to a
+	// minute late, and at the end, where it began without.
 	Throttled                 time.Duration
 	Periods, ThrottledPeriods uint64
 	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most
@@ -65,13 +66,17 @@ const maxUsagePods = 1024
 // maxUsageReads bounds the pods of one reading, which holds up a sample.
 const maxUsageReads = 64
 
-// A pod is read at these ages, then each period less or more a part of usageJitter by
-// its UID, so that pods of one age spread.
+// A pod is read at these ages, then each period and a part of usageJitter by its UID, so
+// that pods of one age spread.
 var usageAges = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second}
 
 const (
 	usagePeriod = 10 * time.Second
 	usageJitter = .1
+	// usageEarly is how much earlier than that a pod is read along with one that is due.
+	// What a reading runs through is in no cache between two samples: to read one pod
+	// costs as much as to read three.
+	usageEarly = time.Second
 	// usageRetry and usagePatience are how often and for how long the cgroup of a
 	// pod that was told of is looked for.
 	usageRetry = time.Second
@@ -83,7 +88,8 @@ const (
 // PodUsage reads what pods take from their cgroups, on cgroup v1, v2 and hybrid, for
 // the cgroupfs and the systemd driver. Tell it of pods with Observe and call ReadTo at
 // any time that suits, at best several times a second: it reads those pods that are
-// due. They are at an age of 1, 2 and 5 s, then every 10 s or so, whenever a
+// due. They are at an age of 1, 2 and 5 s, then every 10 s or so, those that are due
+// within a second together, whenever a
 // container's cgroup goes and once when the last one has gone. The pod's own cgroup
 // outlives it by seconds and its counters are sums, so that a pod that ran for a tenth
 // of a second is measured too.
@@ -175,12 +181,17 @@ func (u *PodUsage) Observe(at time.Time, pods []Pod) {
 
 func (u *PodUsage) observeChange(p *usagePod, now Pod, at time.Time) {
 	starts := p.told.UID != "" && p.told.State == PodPending && now.State == PodRunning && !p.ended
+	stops := p.hasOne() && p.told.State == PodRunning && now.State == PodStopped && now.Starts == 1
 	p.told, p.toldGone = now, false
-	if starts {
+	switch {
+	case starts:
 		p.started = true
 		return
+	case stops: // it is as if its one container's cgroup had gone
+		p.next = at
+	default:
+		p.changed = true
 	}
-	p.changed = true
 	u.wake(at)
 }
 
@@ -259,7 +270,8 @@ func (u *PodUsage) read(dst *Usage, p *usagePod, kind func(*usageBuffer, *usageG
 const goneContainer = "-"
 
 // collect finds the pods that are due, and looks again at the containers of those that
-// changed.
+// changed. If there are any, pods that are due soon are read along, as far as there is
+// room.
 func (u *PodUsage) collect(at time.Time) {
 	u.due = u.due[:0]
 	for _, p := range u.pods {
@@ -270,6 +282,20 @@ func (u *PodUsage) collect(at time.Time) {
 			u.listContainers(p, at)
 		}
 		if !p.next.After(at) {
+			u.due = append(u.due, p)
+		}
+	}
+	if len(u.due) == 0 {
+		return
+	}
+	for _, p := range u.pods {
+		if len(u.due) == maxUsageReads {
+			return
+		}
+		if p.next.After(at) && !p.along.After(at) {
+			if p.started {
+				u.listContainers(p, at)
+			}
 			u.due = append(u.due, p)
 		}
 	}
@@ -352,7 +378,7 @@ func (u *PodUsage) rescan(at time.Time) {
 		}
 	}
 	for _, p := range u.pods {
-		p.changed = true
+		p.changed = p.changed || !p.hasOne()
 	}
 	u.listed = true
 	u.wakeAt = at
@@ -392,6 +418,7 @@ func (u *PodUsage) add(uid, rel string, since time.Time, older bool) {
 	default:
 		p := newUsagePod(uid, rel, since, older)
 		p.told = told
+		p.changed = told.UID == "" || told.State != PodPending // else its start will be told
 		u.pods = slices.Insert(u.pods, i, p)
 	}
 }
@@ -406,9 +433,9 @@ func compareUID(a, b string) int {
 	return 0
 }
 
-// phaseOf is in [-1,1), by the UID.
+// phaseOf is in [0,1), by the UID.
 func phaseOf(uid string) float64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))
-	return float64(h.Sum32())/(1<<31) - 1
+	return float64(h.Sum32()) / (1 << 32)
 }

@@ -18,6 +18,11 @@ type usageGroup struct {
 	stalled   time.Duration
 	stalledAt time.Duration
 	pressed   bool
+	// ran says that it has used CPU time, and ranAt at which age that was first seen;
+	// unlimited, that it had no CPU limit when that was looked at last, and limitAt from
+	// which age on it is looked at again.
+	ran, unlimited bool
+	ranAt, limitAt time.Duration
 	// unified says that it holds its processes in the unified hierarchy of the hybrid
 	// layout, which does not change.
 	unified bool
@@ -105,7 +110,7 @@ func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]by
 
 // memory reads what of the machine's memory the group holds and its peak. The kernel
 // keeps the peak of all memory, the page cache too, which counts by as much as it
-// rose above what was seen at readings.
+// rose above what was seen at readings: where it did not, all memory is no more than that.
 func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
 	parse := parseMemoryUseV1
 	if b.layout.v2 {
@@ -115,19 +120,22 @@ func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
 	if err != nil {
 		return err
 	}
-	current, _, err := parseUsage(b, g, memoryCurrent, ParseCounter)
-	if err != nil {
-		return err
-	}
 	peak, hasPeak, err := parseUsage(b, g, memoryPeak, ParseCounter)
 	if err != nil {
 		return err
+	}
+	if hasPeak && peak > g.current {
+		current, _, err := parseUsage(b, g, memoryCurrent, ParseCounter)
+		if err != nil {
+			return err
+		}
+		g.current = max(g.current, current)
 	}
 	kills, _, err := parseUsage(b, g, memoryEvents, parseOOMKills)
 	if err != nil {
 		return err
 	}
-	g.largest, g.current = max(g.largest, use), max(g.current, current)
+	g.largest = max(g.largest, use)
 	r.Memory, r.MemoryPeak, r.OOMKills = use, g.largest, kills
 	if hasPeak && peak > g.current {
 		r.MemoryPeak = max(use, min(g.largest+peak-g.current, peak))
@@ -137,7 +145,7 @@ func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
 
 // cpu reads what the group took and waited for.
 func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
-	totals, err := b.cpuTotals(g)
+	totals, err := b.cpuTotals(g, r)
 	if err != nil {
 		return err
 	}
@@ -162,7 +170,8 @@ func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
 }
 
 // stallEvery is the age between two readings of memory pressure, which is judged over ten
-// minutes: with one at each reading a pod would cost a seventh more.
+// minutes, and of what throttles a group without a CPU limit: with one at each reading a
+// pod would cost a seventh more.
 const stallEvery = 50 * time.Second
 
 // memoryStall reads how long the group waited for memory, where it is time to.
@@ -183,8 +192,8 @@ func stallTime(p Stall) time.Duration {
 	return time.Duration(min(p.Some, maxKeyed/1000)) * time.Microsecond
 }
 
-// cpuTotals are those of a group, its times in ns.
-func (b *usageBuffer) cpuTotals(g *usageGroup) (totals cpuTotals, err error) {
+// cpuTotals are those of a group at a reading, its times in ns.
+func (b *usageBuffer) cpuTotals(g *usageGroup, r *PodReading) (totals cpuTotals, err error) {
 	if b.layout.v2 {
 		totals, _, err = parseUsage(b, g, cpuStat, parseCPUTotals)
 		totals.Usage, totals.Throttled = totals.Usage*1000, totals.Throttled*1000
@@ -194,10 +203,20 @@ func (b *usageBuffer) cpuTotals(g *usageGroup) (totals cpuTotals, err error) {
 	if err != nil {
 		return cpuTotals{}, err
 	}
-	totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling)
+	if !g.unlimited || r.Age >= g.limitAt || r.Ended {
+		totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling)
+		g.unlimited, g.limitAt = totals.Periods == 0 && g.ran && r.Age-g.ranAt >= limitShows, r.Age+stallEvery
+	}
+	if used > 0 && !g.ran {
+		g.ran, g.ranAt = true, r.Age
+	}
 	totals.Usage = used
 	return totals, err
 }
+
+// limitShows is how long after a group used CPU time a limit has counted a period: the
+// longest that the kernel allows.
+const limitShows = time.Second
 
 // cpuUsed is the CPU time that a group used, in ns.
 func (b *usageBuffer) cpuUsed(g *usageGroup) (uint64, error) {

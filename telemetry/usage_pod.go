@@ -17,6 +17,9 @@ type usagePod struct {
 	// period is from one reading to the next once the pod is not young.
 	period time.Duration
 	next   time.Time
+	// along is from when on it is read along with a pod that is due; never before next
+	// where the age of a reading matters.
+	along time.Time
 	// told is what the pod source said last, toldGone that it no longer knows the
 	// pod; changed, that containers may have come or gone since they were listed.
 	told     Pod
@@ -24,7 +27,9 @@ type usagePod struct {
 	changed  bool
 	// started: its first container has started, which the next reading is soon enough
 	// to look for.
-	started    bool
+	started bool
+	// listed: containers are those that there were at some time since the pod began.
+	listed     bool
 	containers []*usageContainer // by name
 	// ended: the last container has gone. endTold: a reading has said so.
 	ended, endTold bool
@@ -66,6 +71,7 @@ func newUsagePod(uid, rel string, since time.Time, older bool) *usagePod {
 	if p.next = since; !older {
 		p.next = since.Add(usageAges[0])
 	}
+	p.along = p.next
 	return p
 }
 
@@ -79,16 +85,18 @@ func (p *usagePod) close() {
 // schedule says when the pod is due after a reading.
 func (p *usagePod) schedule(at time.Time) {
 	p.next = at.Add(p.period)
+	p.along = p.next.Add(-usageEarly)
 	if p.ended {
 		p.close()
 		p.next = at.Add(usageNever)
+		p.along = p.next
 	}
 	if p.older || p.ended {
 		return
 	}
 	for _, age := range usageAges {
 		if due := p.since.Add(age); due.After(at) {
-			p.next = due
+			p.next, p.along = due, due
 			return
 		}
 	}
@@ -113,7 +121,7 @@ func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
 // and the last one the last: but CRI-O's pods have no sandbox, so that between two
 // containers there is none.
 func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
-	p.changed, p.started = false, false
+	p.changed, p.started, p.listed = false, false, true
 	dir := filepath.Join(u.buffer.layout.top, p.group.rel)
 	names, err := directoriesIn(dir)
 	if err != nil {
@@ -153,6 +161,12 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 // choose says which containers are read: all but the sandbox where there are two or
 // more.
 func (u *PodUsage) choose(p *usagePod) {
+	if p.hasOne() {
+		for _, c := range p.containers {
+			c.measured = false
+		}
+		return
+	}
 	work := 0
 	for _, c := range p.containers {
 		if c.kind == unknownKind {
@@ -165,6 +179,14 @@ func (u *PodUsage) choose(p *usagePod) {
 	for _, c := range p.containers {
 		c.measured = c.kind == workKind && work > 1
 	}
+}
+
+// hasOne says whether it is known without a look at processes that one container works
+// at most: of two that a runtime with sandboxes made, where one has started. What becomes
+// of it is told.
+func (p *usagePod) hasOne() bool {
+	return p.told.Starts == 1 && p.listed && len(p.containers) <= 2 &&
+		!slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return isCRIO(c.name) })
 }
 
 // kindOf looks at the first process of a container.

@@ -245,6 +245,70 @@ func TestPodUsageLife(t *testing.T) {
 	}
 }
 
+// TestNoSandbox: where pods need none both of two containers work: if so many have started,
+// and of CRI-O's whatever is told.
+func TestNoSandbox(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		for _, id := range []string{idA, idB} {
+			k.start(k.pod(podA)+"/crio-"+id+".scope", "server", group{cpu: time.Second, memory: 1000})
+			k.start(k.container(podB, id), "server", group{cpu: time.Second, memory: 1000})
+		}
+		for _, uid := range []string{podA, podB} {
+			k.set(k.pod(uid), group{cpu: 2 * time.Second, memory: 2000})
+		}
+		u := k.usage()
+		read(t, u, start)
+		u.Observe(start, []telemetry.Pod{{UID: podA, State: telemetry.PodRunning, Starts: 1}, {UID: podB, State: telemetry.PodRunning, Starts: 2}})
+		got := read(t, u, start.Add(12*time.Second))
+		for i, id := range []string{"", idA, idB, "", idA, idB} {
+			if len(got) != 6 || got[i].Container != id {
+				t.Fatalf("%s: %+v", name, got)
+			}
+		}
+	}
+}
+
+// TestStoppedPodIsRead: when the container of a pod has gone the pod is read, whatever its
+// age, and read again as if it had not been.
+func TestStoppedPodIsRead(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		u := k.usage()
+		read(t, u, start)
+		pod := telemetry.Pod{UID: podA}
+		u.Observe(start, []telemetry.Pod{pod})
+		k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000})
+		k.start(k.container(podA, idP), "pause", group{memory: 300})
+		var ages []float64
+		for tick := range 120 {
+			at := start.Add(time.Duration(tick) * 100 * time.Millisecond)
+			switch tick {
+			case 3:
+				k.start(k.container(podA, idA), "server", group{memory: 1000})
+				pod.State, pod.Starts = telemetry.PodRunning, 1
+			case 23:
+				k.end(k.container(podA, idA))
+				pod.State = telemetry.PodStopped
+			case 70:
+				k.end(k.container(podA, idP))
+			}
+			if tick < 70 {
+				u.Observe(at, []telemetry.Pod{pod})
+			} else {
+				u.Observe(at, nil)
+			}
+			for _, r := range read(t, u, at) {
+				ages = append(ages, r.Age.Seconds())
+				if r.Ended != (tick >= 70) {
+					t.Errorf("%s: at %v ended %v", name, r.Age, r.Ended)
+				}
+			}
+		}
+		if want := []float64{1, 2, 2.3, 5, 7}; !slices.Equal(ages, want) {
+			t.Errorf("%s: read at %v, want %v", name, ages, want)
+		}
+	}
+}
+
 // TestMemoryPressure: read from a minute on, each minute and at the end, where the kernel
 // tells.
 func TestMemoryPressure(t *testing.T) {
@@ -312,8 +376,8 @@ func TestMemoryPressure(t *testing.T) {
 	}
 }
 
-// TestPodUsageSchedule: at 1, 2, 5 s, then every 10 s within a tenth; a pod that was
-// there first at once.
+// TestPodUsageSchedule: at 1, 2, 5 s, then every 9 to 11 s; a pod that was there first at
+// once.
 func TestPodUsageSchedule(t *testing.T) {
 	k := usageTrees(t)["v2"]
 	k.start(k.pod(podB), "", group{cpu: time.Hour, memory: 1000})
@@ -343,8 +407,110 @@ func TestPodUsageSchedule(t *testing.T) {
 			}
 		}
 	}
-	if young[4]-young[3] == old[2]-old[1] {
-		t.Errorf("both pods every %v s", old[2]-old[1])
+}
+
+// TestPodUsageTogether: whenever they began, pods are read at the ages that matter, then
+// every 9 to 11 s, and those that are due within a second are read together.
+func TestPodUsageTogether(t *testing.T) {
+	k := usageTrees(t)["v2"]
+	u := k.usage()
+	const pods, seconds = 50, 120
+	rng := rand.New(rand.NewPCG(14, 4))
+	begins, told := map[int][]string{}, []string{}
+	for i := range pods {
+		at := 1 + rng.IntN(200) // in tenths of a second
+		begins[at] = append(begins[at], fmt.Sprintf("%08x-0000-4000-8000-000000000000", i))
+	}
+	ages, rested := map[string][]float64{}, 0
+	for tick := range seconds * 10 {
+		at := start.Add(time.Duration(tick) * 100 * time.Millisecond)
+		for _, uid := range begins[tick] {
+			k.start(k.pod(uid), "", group{memory: 1000})
+			told = append(told, uid)
+			u.Observe(at, telemetry.RunningPods(told...))
+		}
+		got := read(t, u, at)
+		for _, r := range got {
+			ages[r.UID] = append(ages[r.UID], r.Age.Seconds())
+		}
+		if tick >= (seconds-60)*10 && len(got) > 0 {
+			rested++
+		}
+	}
+	if len(ages) != pods {
+		t.Errorf("%d pods read", len(ages))
+	}
+	for uid, all := range ages {
+		if len(all) < 10 || !slices.Equal(all[:3], []float64{1, 2, 5}) {
+			t.Errorf("%s read at %v", uid, all)
+			continue
+		}
+		for i := 3; i < len(all); i++ {
+			if step := all[i] - all[i-1]; step < 9 || step > 11.1 {
+				t.Errorf("%s read at %v", uid, all)
+				break
+			}
+		}
+	}
+	// In a minute each is read six times: 300 readings, in less than one look a second.
+	if rested == 0 || rested > 60 {
+		t.Errorf("pods that all rest are looked at %d times in a minute", rested)
+	}
+}
+
+// TestLimitGivenLater: on cgroup v1 a group without a CPU limit is asked about it once a
+// minute and at its end, one with a limit at each reading, and one that did not run yet, too.
+func TestLimitGivenLater(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		if k.systemd {
+			continue // the names are another's matter
+		}
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			read(t, u, start)
+			const podC = "0c000000-0000-4000-8000-000000000003"
+			u.Observe(start, telemetry.RunningPods(podA, podB, podC))
+			k.start(k.container(podA, idA), "server", group{})
+			k.start(k.container(podB, idB), "server", group{})
+			k.start(k.container(podC, idP), "server", group{})
+			held := map[string][]uint64{}
+			for s := range 68 {
+				age := time.Duration(s) * time.Second
+				// podA and podC run at once and have a limit from 20 s on; podC ends at 41 s. podB runs
+				// from 8 s on, with a limit.
+				a, b := group{cpu: age, memory: 1000}, group{memory: 1000}
+				if s >= 20 {
+					a.periods, a.held, a.throttled = uint64(10*(s-19)), uint64(s), age/2
+				}
+				if s >= 8 {
+					b.cpu, b.periods, b.held = age, uint64(10*(s-7)), uint64(s)
+				}
+				k.set(k.pod(podA), a)
+				k.set(k.pod(podB), b)
+				k.set(k.pod(podC), a)
+				if s == 41 {
+					k.end(k.container(podC, idP))
+					u.Observe(start.Add(age), telemetry.RunningPods(podA, podB))
+				}
+				for _, r := range read(t, u, start.Add(age)) {
+					held[r.UID] = append(held[r.UID], r.ThrottledPeriods)
+					late := time.Duration(0)
+					if k.v1 && r.UID != podB && r.Age < 63*time.Second && !r.Ended {
+						late = r.Age
+					}
+					if want := uint64(s); s >= 20 && late == 0 && r.ThrottledPeriods != want {
+						t.Errorf("%s at %v: held up in %d periods, want %d", r.UID, r.Age, r.ThrottledPeriods, want)
+					}
+				}
+			}
+			if c := held[podC]; len(c) < 5 || c[len(c)-1] != 41 {
+				t.Errorf("held up in %v periods", c)
+			}
+			if n := len(held[podA]); n < 8 || k.v1 && held[podA][5] != 0 {
+				t.Errorf("a limit was asked about at each reading: %v", held[podA])
+			}
+		})
 	}
 }
 

@@ -33,7 +33,9 @@ func (l *Loop) readUsage(at time.Time) {
 	}
 	u, began := &l.usage, time.Now()
 	err := l.config.Usage.ReadTo(&u.read, at)
-	l.config.UsageMetrics.read(&u.read, err, time.Since(began))
+	if err != nil || len(u.read.Pods) > 0 || len(u.read.Failed) > 0 {
+		l.config.UsageMetrics.read(&u.read, err, time.Since(began))
+	}
 	if failing := err != nil || len(u.read.Failed) > 0; failing != u.failing {
 		u.failing = failing
 		if failing && err == nil {

@@ -1,0 +1,102 @@
+package telemetry
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// These calls don't tell Go's scheduler, which would wake its monitor thread at the first
+// system call after a pause: that costs more than to open a file, and a node's agent pauses
+// ten times a second. They are about proc and cgroups, which are in memory, and end.
+
+// rawOpen opens the file at path for reading.
+func rawOpen(path string, flags int) (fd int, err error) {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	here := unix.AT_FDCWD
+	for {
+		fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(here), uintptr(unsafe.Pointer(name)), uintptr(unix.O_RDONLY|unix.O_CLOEXEC|unix.O_LARGEFILE|flags), 0, 0, 0)
+		switch errno {
+		case 0:
+			return int(fd), nil
+		case unix.EINTR:
+			continue
+		}
+		return -1, errno
+	}
+}
+
+func rawClose(fd int) { _, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
+
+// rawRead reads on from where the last call ended.
+func rawRead(fd int, buf []byte) (n int, err error) { return rawFill(unix.SYS_READ, fd, buf) }
+
+// rawEntries reads the next entries of a directory.
+func rawEntries(fd int, buf []byte) (n int, err error) { return rawFill(unix.SYS_GETDENTS64, fd, buf) }
+
+func rawFill(call uintptr, fd int, buf []byte) (int, error) {
+	if len(buf) == 0 {
+		return 0, nil
+	}
+	for {
+		n, _, errno := unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+		switch errno {
+		case 0:
+			return int(n), nil
+		case unix.EINTR:
+			continue
+		}
+		return 0, errno
+	}
+}
+
+// rawStat returns the mode and the links of what is at path. Kernels before 4.11, and some
+// sandboxes, have no statx.
+func rawStat(path string) (mode uint32, links uint64, err error) {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	here, s := unix.AT_FDCWD, unix.Statx_t{}
+	for {
+		_, _, errno := unix.RawSyscall6(unix.SYS_STATX, uintptr(here), uintptr(unsafe.Pointer(name)), 0, unix.STATX_TYPE|unix.STATX_NLINK, uintptr(unsafe.Pointer(&s)), 0)
+		switch errno {
+		case 0:
+			return uint32(s.Mode), uint64(s.Nlink), nil
+		case unix.EINTR:
+			continue
+		case unix.ENOSYS, unix.EPERM:
+			var s unix.Stat_t
+			_, err := retry(func() (int, error) { return 0, unix.Stat(path, &s) })
+			return s.Mode, uint64(s.Nlink), err //nolint:unconvert // 32 bits on other architectures
+		}
+		return 0, 0, errno
+	}
+}
+
+// exists says whether there is something at path.
+func exists(path string) bool {
+	_, _, err := rawStat(path)
+	return err == nil
+}
+
+// rawWatch adds a watch to an inotify instance.
+func rawWatch(fd int, path string, mask uint32) (wd int, err error) {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	for {
+		wd, _, errno := unix.RawSyscall(unix.SYS_INOTIFY_ADD_WATCH, uintptr(fd), uintptr(unsafe.Pointer(name)), uintptr(mask))
+		switch errno {
+		case 0:
+			return int(wd), nil
+		case unix.EINTR:
+			continue
+		}
+		return -1, errno
+	}
+}
