@@ -140,6 +140,7 @@ type UsageLog struct {
 	sent     *UsageBatch // until it is acknowledged
 	next     time.Time   // no batch before
 	turn     time.Time   // when the windows of all pods are due; zero before the first Take
+	some     bool        // windows may be due
 	dropped  UsageDropped
 }
 
@@ -195,6 +196,7 @@ func (l *UsageLog) Take(at time.Time, readings []PodReading) {
 	for _, p := range l.entries {
 		p.due = p.due || p.window.Span >= l.config.Every/2
 	}
+	l.some = true
 }
 
 // phase is when the node's first minute ends: agents that start together don't send
@@ -235,6 +237,7 @@ func (l *UsageLog) take(at time.Time, r *PodReading) {
 		delete(l.entries, key)
 	}
 	p.due = p.due || p.readings <= earlyReadings || r.Ended
+	l.some = l.some || p.due
 }
 
 // add begins the log of a pod: with nothing taken, at its beginning.
@@ -337,15 +340,16 @@ func bytesOf(b uint64) float64 { return float64(min(b, 1<<50)) }
 // Batch returns the batch to send at a time; ok is false while there is none, or one
 // waits to be acknowledged. The windows in it are the receiver's.
 func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
-	if l.sent != nil || at.Before(l.next) {
+	if !l.some || l.sent != nil || at.Before(l.next) {
 		return UsageBatch{}, false
 	}
 	due := l.sorted(func(p *usageEntry) bool { return p.due && p.window.Span > 0 })
-	if len(due) == 0 {
+	slices.SortStableFunc(due, func(a, b *usageEntry) int { return a.began.Compare(b.began) })
+	fit := batchable(due)
+	if l.some = fit < len(due); fit == 0 {
 		return UsageBatch{}, false
 	}
-	slices.SortStableFunc(due, func(a, b *usageEntry) int { return a.began.Compare(b.began) })
-	due = due[:batchable(due)]
+	due = due[:fit]
 	l.sequence++
 	b = UsageBatch{Node: l.config.Node, Incarnation: l.config.Incarnation, Sequence: l.sequence}
 	for _, p := range due {
@@ -397,6 +401,20 @@ func (l *UsageLog) Acknowledge(incarnation, sequence uint64) bool {
 		return false
 	}
 	l.sent = nil
+	return true
+}
+
+// Quiet says that nothing is under way or due, nor will be when a pod that is known is
+// read next: before the minute ends, only a pod that begins or ends has something to say.
+func (l *UsageLog) Quiet() bool {
+	if l.sent != nil {
+		return false
+	}
+	for _, p := range l.entries {
+		if p.readings < earlyReadings || p.due && p.window.Span > 0 {
+			return false
+		}
+	}
 	return true
 }
 

@@ -313,6 +313,55 @@ func TestUsageDrops(t *testing.T) {
 	}
 }
 
+// TestUsageQuiet: a log is quiet where no batch is under way, Batch has none whenever it is
+// asked, and no pod is to be read for one of its first four times.
+func TestUsageQuiet(t *testing.T) {
+	rng := rand.New(rand.NewPCG(14, 3))
+	quiet := 0
+	for node := range 20 {
+		l := usageLog(t, agent.UsageLogConfig{Node: fmt.Sprintf("node-%d", node)})
+		reads := map[reserve.PodKey]int{} // of pods that have not ended
+		for s := range 600 {
+			at := start.Add(time.Duration(s) * second)
+			var readings []agent.PodReading
+			for born := 0; born < s; born += 150 {
+				pod := reserve.PodKey(born)
+				if born == s-10 {
+					reads[pod] = 0
+				}
+				if _, lives := reads[pod]; !lives || (s-born)%10 > 0 {
+					continue
+				}
+				r := agent.PodReading{Pod: pod, Age: time.Duration(s-born) * second, Ended: rng.IntN(40) == 0}
+				readings = append(readings, r)
+				if reads[pod]++; r.Ended {
+					delete(reads, pod)
+				}
+			}
+			l.Take(at, readings)
+			young := false
+			for _, n := range reads {
+				young = young || n < 4
+			}
+			got := l.Quiet()
+			_, underWay := l.Unacknowledged()
+			b, due := l.Batch(at.Add(time.Hour))
+			if want := !underWay && !due && !young; got != want {
+				t.Fatalf("node %d at %d s: quiet %v; a batch under way %v, one due %v %+v, a young pod %v", node, s, got, underWay, due, b, young)
+			}
+			if got {
+				quiet++
+			}
+			if b, underWay := l.Unacknowledged(); underWay && rng.IntN(2) == 0 {
+				l.Acknowledge(b.Incarnation, b.Sequence)
+			}
+		}
+	}
+	if quiet < 1000 {
+		t.Errorf("quiet for %d of 12,000 s", quiet)
+	}
+}
+
 func TestUsageBatchIsBounded(t *testing.T) {
 	l := usageLog(t, agent.UsageLogConfig{})
 	var readings []agent.PodReading

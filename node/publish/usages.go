@@ -34,8 +34,8 @@ type UsagesConfig struct {
 	TokenFile string
 	// Backoff is the wait between attempts to reach one target.
 	Backoff Backoff
-	// Linger is how long a connection is kept on which there is nothing to send,
-	// default 5 s, and 0 for that.
+	// Linger is how long a connection is kept on which there is nothing to send, while
+	// pods are so young that there soon will be; default 5 s, and 0 for that.
 	Linger time.Duration
 	// Registerer gets the metrics; nil registers none.
 	Registerer prometheus.Registerer
@@ -61,7 +61,7 @@ func (c UsagesConfig) Validate() error {
 const defaultLinger = 5 * time.Second
 
 // Usages sends windows to each profiler, by a log of its own. A node whose pods stay has
-// something to say once a minute, so its connections are closed in between: what
+// something to say once a minute, so its connection is closed once that is answered: what
 // thousands of idle ones take of a profiler's memory is more than all that it learns. It
 // is safe for concurrent use; Run is called once.
 type Usages struct {
@@ -185,7 +185,14 @@ func (s *usageStream) session(ctx context.Context) error {
 	}
 }
 
-// deliver opens a stream and sends batches on it until there was none for a while.
+// quiet says that there is nothing to send, and will not be soon.
+func (s *usageStream) quiet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Quiet()
+}
+
+// deliver opens a stream and sends batches on it until none is to come soon.
 func (s *usageStream) deliver(ctx context.Context) error {
 	connection, err := grpc.NewClient(s.target, s.options...)
 	if err != nil {
@@ -208,30 +215,38 @@ func (s *usageStream) deliver(ctx context.Context) error {
 var errEnded = errors.New("the profiler closed the stream")
 
 // send returns when receiving has ended, with the reason, or nil after there was nothing
-// to send for a while; and the sequence number of the batch that was sent last.
+// to send and nothing to wait for; and the sequence number of the batch that was sent last.
 func (s *usageStream) send(report spaziov1.UsageService_ReportClient, ended <-chan error) (sent uint64, err error) {
 	idle := time.NewTimer(s.linger)
 	defer idle.Stop()
 	for {
-		if b, waits := s.next(); waits && b.Sequence != sent {
+		switch b, waits := s.next(); {
+		case waits && b.Sequence != sent:
 			sent = b.Sequence
 			if report.Send(api.FromUsage(b)) != nil {
 				return sent, <-ended
 			}
 			idle.Reset(s.linger)
+		case !waits && s.quiet():
+			return sent, hangUp(report, ended)
 		}
 		select {
 		case err := <-ended:
 			return sent, err
 		case <-s.wake:
-		case <-idle.C: // the profiler answers first what it was sent
-			_ = report.CloseSend()
-			if err := <-ended; !errors.Is(err, errEnded) {
-				return sent, err
-			}
-			return sent, nil
+		case <-idle.C:
+			return sent, hangUp(report, ended)
 		}
 	}
+}
+
+// hangUp ends a stream, once the profiler has answered what it was sent.
+func hangUp(report spaziov1.UsageService_ReportClient, ended <-chan error) error {
+	_ = report.CloseSend()
+	if err := <-ended; !errors.Is(err, errEnded) {
+		return err
+	}
+	return nil
 }
 
 // refusedError is why a batch was given up.
@@ -269,5 +284,6 @@ func (s *usageStream) receive(report spaziov1.UsageService_ReportClient) error {
 		s.mu.Lock()
 		s.log.Acknowledge(ack.GetIncarnation(), ack.GetSequence())
 		s.mu.Unlock()
+		wake(s.wake)
 	}
 }

@@ -148,6 +148,35 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	}
 }
 
+// A node whose pods have all been read four times has nothing to say before its minute ends:
+// its connection is closed once that is answered, however long others linger.
+func TestQuietConnectionIsClosed(t *testing.T) {
+	p, log := newPeer(t), &transporttest.Journal{}
+	p.connections = make(chan bool, 1<<10)
+	p.start()
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: time.Hour, Logger: slog.New(log)})
+	r := agent.PodReading{Pod: 1, Pressure: true}
+	for n := range 4 {
+		if n > 0 && len(p.connections) > 1 {
+			t.Fatalf("the connection is closed after %d readings", n)
+		}
+		a.at, r.Age = a.at.Add(10*time.Second), r.Age+10*time.Second
+		a.Take(a.at, []agent.PodReading{r})
+		waitFor(t, "a batch", func() bool {
+			a.at, r.Age = a.at.Add(time.Millisecond), r.Age+time.Millisecond
+			a.Take(a.at, nil)
+			return len(p.usages) > 0
+		})
+		<-p.usages
+	}
+	if !receive(t, p.connections) || receive(t, p.connections) {
+		t.Fatal("another connection before the end of the last one")
+	}
+	if n := log.Count("profiler is away"); n != 0 {
+		t.Errorf("%d lines that the profiler is away", n)
+	}
+}
+
 // While there are batches, one connection carries them.
 func TestBusyConnectionStays(t *testing.T) {
 	p := newPeer(t)
