@@ -129,8 +129,11 @@ func readServer(c Config) (*tls.Config, error) {
 	return config, nil
 }
 
+// readClient makes a configuration that remembers servers: an agent comes back each minute,
+// and most of a handshake is certificates. Of files that have changed there is another one,
+// which has to see them again; so it is at the server.
 func readClient(c Config) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: minTLS}
+	config := &tls.Config{MinVersion: minTLS, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 	var err error
 	if c.CertFile != "" {
 		if config.Certificates, err = c.certificates(); err != nil {

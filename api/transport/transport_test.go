@@ -22,6 +22,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -209,8 +210,6 @@ func replace(t *testing.T, old, with transport.Config) {
 	}
 }
 
-// TestRotation changes the files under a server and a client that go on with the
-// options they have.
 // shown answers every push with the token that came with it.
 type shown struct {
 	spaziov1.UnimplementedModelServiceServer
@@ -247,17 +246,23 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// apart gives a config a copy of its own of the authorities.
+func apart(t *testing.T, c transport.Config) transport.Config {
+	t.Helper()
+	original := c.CAFile
+	c.CAFile = filepath.Join(t.TempDir(), "ca.crt")
+	c.ClientCAFile = c.CAFile
+	if err := os.Link(original, c.CAFile); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestRotation changes the files under a server and a client that go on with the
+// options they have.
 func TestRotation(t *testing.T) {
 	before, after := newAuthority(t, "before"), newAuthority(t, "after")
-	server, client := before.config(t, "server"), before.config(t, "client")
-	for _, c := range []*transport.Config{&server, &client} { // each has its own copy
-		original := c.CAFile
-		c.CAFile = filepath.Join(t.TempDir(), "ca.crt")
-		c.ClientCAFile = c.CAFile
-		if err := os.Link(original, c.CAFile); err != nil {
-			t.Fatal(err)
-		}
-	}
+	server, client := apart(t, before.config(t, "server")), apart(t, before.config(t, "client"))
 	target, stop := listen(t, server, models{})
 	defer stop()
 	options, err := transport.DialOptions(target, client)
@@ -290,6 +295,55 @@ func TestRotation(t *testing.T) {
 	replace(t, server, before.config(t, "server again"))
 	replace(t, client, before.config(t, "client again"))
 	succeeds("rotated back")
+}
+
+// resumed answers every push with whether its connection goes on with what an earlier one
+// had proved, and with who the caller is.
+type resumed struct {
+	spaziov1.UnimplementedModelServiceServer
+}
+
+func (resumed) Push(ctx context.Context, _ *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
+	p, _ := peer.FromContext(ctx)
+	info, _ := p.AuthInfo.(credentials.TLSInfo)
+	return &spaziov1.PushResponse{Global: &spaziov1.GlobalModel{Schema: fmt.Sprint(info.State.DidResume, " ", transport.Certificate(ctx).Subject.CommonName)}}, nil
+}
+
+// TestResumption: a client that comes again need not prove anew who it is, unless its
+// files have changed, or the server's.
+func TestResumption(t *testing.T) {
+	ours := newAuthority(t, "ours")
+	server, client := apart(t, ours.config(t, "server")), apart(t, ours.config(t, "client"))
+	target, stop := listen(t, server, resumed{})
+	defer stop()
+	options, err := transport.DialOptions(target, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		when   string
+		change func()
+		want   string
+	}{
+		{"at first", func() {}, "false client"},
+		{"again", func() {}, "true client"},
+		{"with another certificate of the server", func() { replace(t, server, ours.config(t, "server 2")) }, "false client"},
+		{"then", func() {}, "true client"},
+		{"and then", func() {}, "true client"},
+		{"with another certificate of the client", func() { replace(t, client, ours.config(t, "client 2")) }, "false client 2"},
+		{"at last", func() {}, "true client 2"},
+	} {
+		step.change()
+		connection, err := grpc.NewClient(target, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), &spaziov1.PushRequest{})
+		if got := response.GetGlobal().GetSchema(); got != step.want || err != nil {
+			t.Errorf("%s: %q (%v), want %q", step.when, got, err, step.want)
+		}
+		connection.Close()
+	}
 }
 
 // TestServerTLSRotates is for servers that don't speak gRPC.
