@@ -11,13 +11,14 @@
 // same run and on the same machine a prometheus-node-exporter (Debian's package of
 // that name) is scraped once a second, unless --node-exporter is empty.
 //
-// With --usage the agent reads what each pod takes and tells a profiler of this process.
+// With --usage the agent reads what each pod takes and tells a profiler of this process, and
+// agents take turns: without --usage, with, with, without, each for half the duration. The
+// table has what usage adds.
 // The files of every pod lead to those of this process's own cgroups, so that the kernel
 // makes each up anew; it has to sum up one group and not one a pod.
 //
-// With --energy there are made-up energy counters of two packages, and agents take turns:
-// without --energy, with, with, without, each for half the duration. The table has what
-// energy adds.
+// With --energy there are made-up energy counters of two packages, and agents take turns so
+// without --energy and with it. The table has what energy adds.
 //
 // CPU time is utime + stime of /proc/PID/stat between the end of the warm-up
 // and the end of the run; memory is VmRSS, looked at once a second, and VmHWM of

@@ -64,7 +64,7 @@ func TestUsage(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	args := []string{
-		"--agent", agent, "--node-exporter", "", "--duration", "4s", "--warm-up", "0s", "--pods", "4", "--rate", "2", "--usage", "-o", "json",
+		"--agent", agent, "--node-exporter", "", "--duration", "8s", "--warm-up", "0s", "--pods", "4", "--rate", "2", "--usage", "-o", "json",
 	}
 	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
 		t.Fatalf("exit code %d: %s", code, &stderr)
@@ -73,7 +73,7 @@ func TestUsage(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v\n%s", err, &stdout)
 	}
-	if r.Windows == 0 || r.Counted == 0 {
+	if r.Windows == 0 || r.Counted == 0 || r.Seconds < 8 || r.WithoutUsage == nil || r.WithoutUsage.MeanMiB <= 1 || r.WithoutEnergy != nil {
 		t.Errorf("result %+v", r)
 	}
 }
@@ -109,12 +109,12 @@ func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	r := result{
 		Seconds: 300, Pods: 50, Rate: 5, Started: 1500, Ended: 1500, Reports: 3000, Heartbeats: 100, Pushes: 30, Counted: 50, Running: 50,
-		Agent: usage{Millicores: 4.2}, Exporter: &usage{Millicores: 11}, Scrapes: 300,
+		Agent: usage{Millicores: 4.2}, WithoutUsage: &usage{Millicores: 3.1}, Exporter: &usage{Millicores: 11}, Scrapes: 300,
 	}
 	if err := r.write(&out, "table"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"300 s, 50 pods", "spazio-agent", "4.20", "bar", "node exporter, 300 scrapes", "11.00"} {
+	for _, want := range []string{"300 s, 50 pods", "spazio-agent", "4.20", "bar", "8.00", "without usage", "3.10", "usage adds", "1.10", "node exporter, 300 scrapes", "11.00"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -61,7 +61,7 @@ func command() *cobra.Command {
 	f.IntVar(&o.pods, "pods", 50, "pods on the node, 1 to 1000")
 	f.Float64Var(&o.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
 	f.DurationVar(&o.scrapeAgent, "scrape-agent", 15*time.Second, "how often the agent's /metrics are read")
-	f.BoolVar(&o.usage, "usage", false, "have the agent read what each pod takes and tell a profiler")
+	f.BoolVar(&o.usage, "usage", false, "have the agent read what each pod takes and tell a profiler, in turn with one that does not, each for the duration; with --energy both do")
 	f.BoolVar(&o.energy, "energy", false, "have the agent read made-up energy counters, in turn with one that does not, each for the duration")
 	f.StringVarP(&o.output, "output", "o", "table", "table or json")
 	return c
@@ -106,7 +106,9 @@ type result struct {
 	Counted int   `json:"counted"`
 	Running int   `json:"running"`
 	Agent   usage `json:"agent"`
-	// WithoutEnergy is an agent's that reads none, if it was in turn with one that does.
+	// WithoutUsage and WithoutEnergy are of an agent that reads none, if it was in turn
+	// with one that does.
+	WithoutUsage  *usage `json:"agent_without_usage,omitempty"`
 	WithoutEnergy *usage `json:"agent_without_energy,omitempty"`
 	// Exporter is nil without a node exporter.
 	Exporter *usage `json:"node_exporter,omitempty"`
@@ -117,16 +119,16 @@ type result struct {
 const barMemory = 25
 
 // barCPU is the agent's bar in millicores at a rate of starts a second: 4 at one,
-// 6 at five; where it measures energy 5 and 8.
+// 6 at five; where it reads what pods take 5 and 8.
 func (r result) barCPU() float64 {
-	if r.WithoutEnergy != nil {
+	if r.WithoutUsage != nil || r.WithoutEnergy != nil {
 		return 4.25 + .75*r.Rate
 	}
 	return 3.5 + r.Rate/2
 }
 
-// barEnergy is how much of it energy may add.
-const barEnergy = .5
+// barMore is how much of it reading what pods take may add, and energy as much.
+const barMore = .5
 
 func (r result) write(w io.Writer, output string) error {
 	if output == "json" {
@@ -143,11 +145,16 @@ func (r result) write(w io.Writer, output string) error {
 	}
 	row("spazio-agent", r.Agent)
 	fmt.Fprintf(w, "%-26s %10.2f %12s %12d\n", "  bar", r.barCPU(), "", barMemory)
-	if without := r.WithoutEnergy; without != nil {
-		row("  without energy", *without)
-		fmt.Fprintf(w, "%-26s %10.2f %12.1f\n", "  energy adds", r.Agent.Millicores-without.Millicores, r.Agent.MeanMiB-without.MeanMiB)
-		fmt.Fprintf(w, "%-26s %10.2f\n", "  bar", barEnergy)
+	adds := func(what string, without *usage) {
+		if without == nil {
+			return
+		}
+		row("  without "+what, *without)
+		fmt.Fprintf(w, "%-26s %10.2f %12.1f\n", "  "+what+" adds", r.Agent.Millicores-without.Millicores, r.Agent.MeanMiB-without.MeanMiB)
+		fmt.Fprintf(w, "%-26s %10.2f\n", "  bar", barMore)
 	}
+	adds("usage", r.WithoutUsage)
+	adds("energy", r.WithoutEnergy)
 	if r.Exporter != nil {
 		row(fmt.Sprintf("node exporter, %d scrapes", r.Scrapes), *r.Exporter)
 	}

@@ -60,9 +60,12 @@ func run(ctx context.Context, o options, stderr io.Writer) (result, error) {
 			return ctx.Err()
 		}
 		var err error
-		if o.energy {
+		switch {
+		case o.energy:
 			r, err = compareEnergy(ctx, o, dir, root, cgroups)
-		} else {
+		case o.usage:
+			r, err = compareUsage(ctx, o, root, cgroups)
+		default:
 			r, err = measure(ctx, o, root, cgroups)
 		}
 		return err

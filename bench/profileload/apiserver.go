@@ -29,7 +29,7 @@ type apiServer struct {
 
 const group = "profile.spazio-scheduler.github.io"
 
-func startAPIServer(c config) (*apiServer, error) {
+func startAPIServer(c config, known *trust) (*apiServer, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -47,6 +47,9 @@ func startAPIServer(c config) (*apiServer, error) {
 	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, fmt.Appendf(nil, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":%q,"namespace":%q,"resourceVersion":"1"},"spec":{}}`, r.PathValue("name"), r.PathValue("namespace")))
 	})
+	if known != nil {
+		mux.HandleFunc("POST /apis/authentication.k8s.io/v1/tokenreviews", known.review)
+	}
 	mux.HandleFunc("/", s.write)
 	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = s.server.Serve(l) }()

@@ -26,6 +26,7 @@ const readEvery = 10 * time.Second
 type fleet struct {
 	config config
 	target string
+	trust  *trust // nil: plaintext
 }
 
 // run sends until ctx ends.
@@ -40,7 +41,13 @@ func (f *fleet) run(ctx context.Context) error {
 // node is a node's agent: each second it looks which pods are due, and gives what it has
 // read to what sends it to the profiler.
 func (f *fleet) node(ctx context.Context, n int) error {
-	usages, err := publish.NewUsages(publish.UsagesConfig{Node: nodeName(n), Incarnation: uint64(time.Now().UnixNano()), Targets: []string{f.target}})
+	to := publish.UsagesConfig{Node: nodeName(n), Incarnation: uint64(time.Now().UnixNano()), Targets: []string{f.target}}
+	if f.trust != nil {
+		if err := f.trust.agent(n, &to); err != nil {
+			return err
+		}
+	}
+	usages, err := publish.NewUsages(to)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,10 @@
 // their agents do, and prints what that costs the profiler.
 //
 //	go run ./bench/profileload
+//	go run ./bench/profileload --tls
+//
+// In a cluster agents speak TLS and show tokens, and each makes a connection a minute; the
+// second tells what that costs.
 //
 // Each node sends by itself what spazio-agent does (publish.Usages): a reading of each pod
 // every ten seconds, a window a minute. While the workloads are published for the first
@@ -35,6 +39,7 @@ type config struct {
 	profiler               string
 	nodes, pods, workloads int
 	warmUp, duration       time.Duration
+	tls                    bool
 	arguments              []string
 }
 
@@ -61,6 +66,7 @@ func command() *cobra.Command {
 	f.IntVar(&c.workloads, "workloads", 10_000, "workloads of the pods")
 	f.DurationVar(&c.warmUp, "warm-up", 90*time.Second, "time before measuring")
 	f.DurationVar(&c.duration, "duration", 2*time.Minute, "time measured")
+	f.BoolVar(&c.tls, "tls", false, "agents speak TLS and show tokens, as in a cluster")
 	f.StringSliceVar(&c.arguments, "argument", nil, "argument of spazio-profiler; repeatable")
 	return root
 }
@@ -94,7 +100,11 @@ type result struct {
 }
 
 func (r result) write(w io.Writer) {
-	fmt.Fprintf(w, "%d nodes, %d pods, %d workloads for %.0f s\n", r.config.nodes, r.config.pods, r.config.workloads, r.seconds)
+	by := "in plaintext"
+	if r.config.tls {
+		by = "by TLS, with tokens"
+	}
+	fmt.Fprintf(w, "%d nodes, %d pods, %d workloads for %.0f s, %s\n", r.config.nodes, r.config.pods, r.config.workloads, r.seconds, by)
 	fmt.Fprintf(w, "batches           %.0f/s with %.0f windows/s accepted, %.0f others in all\n", r.batches, r.windows, r.refused)
 	fmt.Fprintf(w, "writes            %.1f/s, %.1f of them checkpoints\n", r.writes, r.saves)
 	profiler := fmt.Sprintf("%.3f cores, %.1f MiB resident, %.1f at most, %.1f MiB of heap and %.1f of stacks in use; %.0f workloads, %.0f pods", r.cores, r.resident, r.peak, r.heap, r.stacks, r.workloads, r.pods)

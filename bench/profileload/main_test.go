@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
@@ -15,15 +16,22 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stdout, stderr bytes.Buffer
 	args := []string{"--profiler", profiler, "--nodes", "20", "--pods", "100", "--workloads", "10", "--warm-up", "15s", "--duration", "5s"}
-	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
-		t.Fatalf("exit code %d, stderr %q", code, &stderr)
-	}
-	for _, part := range []string{`20 nodes, 100 pods, 10 workloads for 5 s`, `, 0 others in all`, `profiler +0\.\d+ cores, \d\d.*; 10 workloads, 100 pods`} {
-		if !regexp.MustCompile(part).MatchString(stdout.String()) {
-			t.Errorf("no %q in\n%s", part, &stdout)
-		}
+	for by, more := range map[string][]string{"in plaintext": nil, "by TLS, with tokens": {"--tls"}} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			if code := program.Run(t.Context(), command(), slices.Concat(args, more), &stdout, &stderr); code != program.OK {
+				t.Fatalf("exit code %d, stderr %q", code, &stderr)
+			}
+			for _, part := range []string{
+				`20 nodes, 100 pods, 10 workloads for 5 s, ` + by, `batches +[1-9].* accepted, 0 others in all`, `(?s)profiler +0\.\d+ cores, \d\d.*;\s+10\s+workloads,\s+100\s+pods`,
+			} {
+				if !regexp.MustCompile(part).MatchString(stdout.String()) {
+					t.Errorf("no %q in\n%s", part, &stdout)
+				}
+			}
+		})
 	}
 }
 

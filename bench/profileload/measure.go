@@ -31,7 +31,14 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server, err := startAPIServer(c)
+	var known *trust
+	if c.tls {
+		if known, err = newTrust(c.nodes, dir); err != nil {
+			return r, err
+		}
+		c.arguments = append(known.arguments(), c.arguments...)
+	}
+	server, err := startAPIServer(c, known)
 	if err != nil {
 		return r, err
 	}
@@ -47,7 +54,7 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 	}
 	ended := make(chan error, 1)
 	loading, stop := context.WithCancel(ctx)
-	go func() { ended <- (&fleet{config: c, target: p.grpc}).run(loading) }()
+	go func() { ended <- (&fleet{config: c, target: p.grpc, trust: known}).run(loading) }()
 	defer func() {
 		stop()
 		err = errors.Join(err, <-ended)

@@ -9,8 +9,7 @@ import (
 )
 
 // compareEnergy measures an agent that reads the energy counters of a made-up machine and
-// one that does not, each twice for half the duration, so that neither has the better
-// half of a machine that changes.
+// one that does not.
 func compareEnergy(ctx context.Context, o options, dir, root string, cgroups *tree) (result, error) {
 	sys := filepath.Join(dir, "sys")
 	m, err := rapl.New(sys)
@@ -21,22 +20,36 @@ func compareEnergy(ctx context.Context, o options, dir, root string, cgroups *tr
 	defer stop()
 	counted := make(chan error, 1)
 	go func() { counted <- m.Run(ctx) }()
-	o.duration /= 2
-	without := o
-	o.agentArgs = append([]string{"--energy", "powercap", "--sys-root", sys}, o.agentArgs...)
+	with := o
+	with.agentArgs = append([]string{"--energy", "powercap", "--sys-root", sys}, o.agentArgs...)
+	r, without, err := alternate(ctx, o, with, root, cgroups)
+	stop()
+	r.WithoutEnergy = &without
+	return r, errors.Join(err, <-counted)
+}
+
+// compareUsage measures an agent that reads what pods take and one that does not.
+func compareUsage(ctx context.Context, o options, root string, cgroups *tree) (result, error) {
+	plain := o
+	plain.usage = false
+	r, without, err := alternate(ctx, plain, o, root, cgroups)
+	r.WithoutUsage = &without
+	return r, err
+}
+
+// alternate measures an agent without something and one with it, each twice for half the
+// duration, so that neither has the better half of a machine that changes.
+func alternate(ctx context.Context, without, with options, root string, cgroups *tree) (r result, plain usage, err error) {
+	without.duration, with.duration = without.duration/2, with.duration/2
 	var all []result
-	for _, turn := range []options{without, o, o, without} {
+	for _, turn := range []options{without, with, with, without} {
 		r, err := measure(ctx, turn, root, cgroups)
 		if err != nil {
-			stop()
-			return r, errors.Join(err, <-counted)
+			return r, plain, err
 		}
 		all = append(all, r)
 	}
-	stop()
-	r := joined(all[1], all[2])
-	r.WithoutEnergy = new(joined(all[0], all[3]).Agent)
-	return r, <-counted
+	return joined(all[1], all[2]), joined(all[0], all[3]).Agent, nil
 }
 
 // joined is one run of two that were as long as one another.
