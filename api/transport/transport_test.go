@@ -39,7 +39,7 @@ type authority struct {
 	key             *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T, name string) authority {
+func newAuthority(t testing.TB, name string) authority {
 	t.Helper()
 	a := authority{dir: t.TempDir(), name: name}
 	a.cert, a.key, a.file, _ = a.issue(t, name, true)
@@ -47,7 +47,7 @@ func newAuthority(t *testing.T, name string) authority {
 }
 
 // issue writes a certificate and key and returns them with their files.
-func (a authority) issue(t *testing.T, name string, isCA bool) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
+func (a authority) issue(t testing.TB, name string, isCA bool) (*x509.Certificate, *ecdsa.PrivateKey, string, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a authority) issue(t *testing.T, name string, isCA bool) (*x509.Certificat
 	return cert, key, certFile, keyFile
 }
 
-func (a authority) config(t *testing.T, name string) transport.Config {
+func (a authority) config(t testing.TB, name string) transport.Config {
 	t.Helper()
 	_, _, cert, key := a.issue(t, name, false)
 	return transport.Config{CertFile: cert, KeyFile: key, CAFile: a.file, ClientCAFile: a.file}
@@ -115,14 +115,14 @@ func call(t *testing.T, server, client transport.Config) error {
 }
 
 // listen starts a server on loopback.
-func listen(t *testing.T, c transport.Config, service spaziov1.ModelServiceServer) (target string, stop func()) {
+func listen(t testing.TB, c transport.Config, service spaziov1.ModelServiceServer) (target string, stop func()) {
 	t.Helper()
 	target, _, stop = listenWithin(t, transport.Limits{}, c, service)
 	return target, stop
 }
 
 // listenWithin starts a server with limits of its own.
-func listenWithin(t *testing.T, l transport.Limits, c transport.Config, service spaziov1.ModelServiceServer) (target string, guard *transport.Guard, stop func()) {
+func listenWithin(t testing.TB, l transport.Limits, c transport.Config, service spaziov1.ModelServiceServer) (target string, guard *transport.Guard, stop func()) {
 	t.Helper()
 	guard, err := transport.NewGuard(l)
 	if err != nil {
@@ -149,7 +149,7 @@ func listenWithin(t *testing.T, l transport.Limits, c transport.Config, service 
 }
 
 // push makes a connection and pushes once.
-func push(t *testing.T, target string, options []grpc.DialOption) error {
+func push(t testing.TB, target string, options []grpc.DialOption) error {
 	t.Helper()
 	connection, err := grpc.NewClient(target, options...)
 	if err != nil {
@@ -247,7 +247,7 @@ func TestToken(t *testing.T) {
 }
 
 // apart gives a config a copy of its own of the authorities.
-func apart(t *testing.T, c transport.Config) transport.Config {
+func apart(t testing.TB, c transport.Config) transport.Config {
 	t.Helper()
 	original := c.CAFile
 	c.CAFile = filepath.Join(t.TempDir(), "ca.crt")
