@@ -123,7 +123,7 @@ func (t *trial) hold(ctx context.Context, load int) (*book, error) {
 	if _, err := t.agent.charge(); err != nil {
 		return nil, err
 	}
-	b := newBook(t.options.pods, t.truth(), t.agent)
+	b := newBook(t.pods, t.truth(), t.agent)
 	for range t.intervals {
 		if err := t.pass(ctx, int(t.interval/t.options.read)); err != nil {
 			return nil, err
