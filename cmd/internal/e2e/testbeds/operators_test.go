@@ -75,7 +75,13 @@ func (r *rig) end(kind schema.GroupVersionResource, job string) {
 		spec = map[string]any{"taskManager": map[string]any{"podTemplate": map[string]any{"metadata": metadata}}}
 	}
 	patch := rawOf(r.T, map[string]any{"spec": spec}).Raw
-	name := r.getJob(job).Status.Application.Name
+	var name string
+	r.eventually(job+" names its application", func() (bool, any) { // its pods may stand before it does
+		if application := r.getJob(job).Status.Application; application != nil {
+			name = application.Name
+		}
+		return name != "", nil
+	})
 	if _, err := clientOf(r.T, r.config).Resource(kind).Namespace(r.namespace).Patch(r.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		r.Fatal(err)
 	}

@@ -316,7 +316,13 @@ func (r *rig) pods(role string) []corev1.Pod {
 // eventually waits for a condition.
 func (r *rig) eventually(what string, holds func() (bool, any)) {
 	r.Helper()
-	simnodetest.Eventually(r.T, what, holds)
+	simnodetest.Eventually(r.T, what, func() (bool, any) {
+		ok, state := holds()
+		if !ok {
+			time.Sleep(20 * time.Millisecond) // other tests' work is more than the polling
+		}
+		return ok, state
+	})
 }
 
 // waitCounts waits for a Testbed's slots: free, reserved and occupied.
