@@ -43,6 +43,7 @@ func upstream(name string) *pflag.FlagSet {
 	if name != "spazio-scheduler" {
 		return nil
 	}
+	pflag.CommandLine = libraries // a program that ran may have left another
 	return app.NewSchedulerCommand().Flags()
 }
 
