@@ -97,7 +97,7 @@ func TestTestbedSwaps(t *testing.T) {
 // quiet again. There are none before pods have taught what one costs.
 func TestTestbedFollowsRoom(t *testing.T) {
 	installTestbed(t)
-	run(t, "teachers", spazio, 16, "-cpu=2s")
+	run(t, "teachers", spazio, 20, "-cpu=5s") // of pods of 2 s hardly a second shows what one takes
 	quiet(t)
 	testbed(t, "auto", v1alpha1.TestbedSpec{NodeLabel: slotLabel, SlotsPerNode: intstr.FromString("auto")})
 	var seen v1alpha1.TestbedNode
@@ -113,7 +113,7 @@ func TestTestbedFollowsRoom(t *testing.T) {
 			return
 		}
 		t.Logf("the node of the testbed: %+v", seen)
-		for _, arguments := range [][]string{{"slots"}, {"top"}, {"why", nodeName}} {
+		for _, arguments := range [][]string{{"slots", "auto"}, {"top"}, {"why", nodeName}} {
 			out, err := output(t, arguments...)
 			t.Logf("spazio %s: %v\n%s", arguments[0], err, out)
 		}
