@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/spazio-scheduler/spazio/deploy"
 )
 
@@ -37,6 +39,40 @@ func TestSchedulers(t *testing.T) {
 	slices.Sort(want)
 	if got := deploy.Schedulers(); !slices.Equal(got, want) {
 		t.Errorf("schedulers of %q, want %q", got, want)
+	}
+}
+
+// The chart offers the same schedulers and has the same default, whose image has no suffix.
+func TestSchedulersOfTheChart(t *testing.T) {
+	var schema struct {
+		Properties struct {
+			Scheduler struct {
+				Properties struct{ Kubernetes struct{ Enum []string } }
+			}
+		}
+	}
+	var values struct{ Scheduler struct{ Kubernetes string } }
+	for file, into := range map[string]any{"values.schema.json": &schema, "values.yaml": &values} {
+		text, err := os.ReadFile(filepath.Join("chart", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(text, into); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	if got := schema.Properties.Scheduler.Properties.Kubernetes.Enum; !slices.Equal(got, deploy.Schedulers()) {
+		t.Errorf("the chart has schedulers of %q, want %q", got, deploy.Schedulers())
+	}
+	if got := values.Scheduler.Kubernetes; got != deploy.DefaultScheduler() {
+		t.Errorf("the chart's default is %q, want %q", got, deploy.DefaultScheduler())
+	}
+	helpers, err := os.ReadFile("chart/templates/_helpers.tpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{{- if ne $of "` + deploy.DefaultScheduler() + `" -}}`; !strings.Contains(string(helpers), want) {
+		t.Errorf("the chart's helpers have no %s", want)
 	}
 }
 
