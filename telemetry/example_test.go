@@ -66,11 +66,16 @@ func ExampleParsePressure() {
 func ExampleStaticPods() {
 	ctx, cancel := context.WithCancel(context.Background())
 	err := telemetry.StaticPods{"b", "a"}.Run(ctx, func(e telemetry.PodEvent) {
-		fmt.Println(e.Changed, e.Pods)
+		fmt.Println(e.Changed)
+		for _, pod := range e.Pods {
+			fmt.Println(pod.UID, pod.State, pod.Starts == telemetry.StartsUnknown)
+		}
 		cancel()
 	})
 	fmt.Println(err)
 	// Output:
-	// true [{a running 1  } {b running 1  }]
+	// true
+	// a running true
+	// b running true
 	// <nil>
 }

@@ -89,14 +89,19 @@ func PodSourceHealth(s PodSource) error {
 	return nil
 }
 
-// StaticPods is a fixed set of pods that run, by UID; the empty one is the
-// source of a node that runs none. It is safe for concurrent use.
+// StaticPods is a fixed set of pods that run, by UID, with nobody knows how many
+// containers; the empty one is the source of a node that runs none. It is safe for
+// concurrent use.
 type StaticPods []string
 
 // Run reports the pods once and waits for ctx to end. The event carries the
 // time it was made.
 func (p StaticPods) Run(ctx context.Context, notify func(PodEvent)) error {
-	notify(PodEvent{At: time.Now(), Changed: true, Pods: RunningPods(p...)})
+	pods := RunningPods(p...)
+	for i := range pods {
+		pods[i].Starts = StartsUnknown
+	}
+	notify(PodEvent{At: time.Now(), Changed: true, Pods: pods})
 	<-ctx.Done()
 	return nil
 }
