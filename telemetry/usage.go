@@ -181,7 +181,7 @@ func (u *PodUsage) Observe(at time.Time, pods []Pod) {
 
 func (u *PodUsage) observeChange(p *usagePod, now Pod, at time.Time) {
 	starts := p.told.UID != "" && p.told.State == PodPending && now.State == PodRunning && !p.ended
-	stops := p.hasOne() && p.told.State == PodRunning && now.State == PodStopped && now.Starts == 1
+	stops := !p.ended && p.hasOne() && p.told.State == PodRunning && now.State == PodStopped && now.Starts == 1
 	p.told, p.toldGone = now, false
 	switch {
 	case starts:

@@ -204,14 +204,16 @@ func (b *usageBuffer) cpuTotals(g *usageGroup, r *PodReading) (totals cpuTotals,
 		return cpuTotals{}, err
 	}
 	if !g.unlimited || r.Age >= g.limitAt || r.Ended {
-		totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling)
+		if totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling); err != nil {
+			return cpuTotals{}, err
+		}
 		g.unlimited, g.limitAt = totals.Periods == 0 && g.ran && r.Age-g.ranAt >= limitShows, r.Age+stallEvery
 	}
 	if used > 0 && !g.ran {
 		g.ran, g.ranAt = true, r.Age
 	}
 	totals.Usage = used
-	return totals, err
+	return totals, nil
 }
 
 // limitShows is how long after a group used CPU time a limit has counted a period: the

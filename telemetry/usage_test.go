@@ -309,6 +309,56 @@ func TestStoppedPodIsRead(t *testing.T) {
 	}
 }
 
+// TestEndIsToldOnce: a source that is late to tell of a container's end does not make
+// another last reading.
+func TestEndIsToldOnce(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		u := k.usage()
+		read(t, u, start)
+		u.Observe(start, []telemetry.Pod{{UID: podA}})
+		k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000})
+		k.start(k.container(podA, idP), "pause", group{memory: 300})
+		read(t, u, start.Add(31*time.Second)) // lists the sandbox
+		u.Observe(start.Add(32*time.Second), telemetry.RunningPods(podA))
+		k.end(k.container(podA, idP))
+		var ended int
+		for s := 33; s < 60; s++ {
+			at := start.Add(time.Duration(s) * time.Second)
+			if s == 50 {
+				u.Observe(at, []telemetry.Pod{{UID: podA, State: telemetry.PodStopped, Starts: 1}})
+			}
+			for _, r := range read(t, u, at) {
+				if r.Ended {
+					ended++
+				}
+			}
+		}
+		if ended != 1 {
+			t.Errorf("%s: %d last readings", name, ended)
+		}
+	}
+}
+
+// TestThrottlingReadAgain: a limit that could not be read once is not taken for none.
+func TestThrottlingReadAgain(t *testing.T) {
+	k := usageTrees(t)["v1"]
+	limited := group{cpu: time.Second, memory: 1000, periods: 100, held: 7}
+	k.start(k.pod(podA), "", limited)
+	u := k.usage()
+	for s := range 12 {
+		read(t, u, start.Add(time.Duration(s)*time.Second))
+	}
+	k.write(filepath.Join(k.root, "cpu", k.tree, k.pod(podA), "cpu.stat"), "nonsense\n")
+	var dst telemetry.Usage
+	if err := u.ReadTo(&dst, start.Add(25*time.Second)); err != nil || len(dst.Failed) != 1 {
+		t.Fatalf("%v, %+v", err, dst)
+	}
+	k.set(k.pod(podA), limited)
+	if got := read(t, u, start.Add(37*time.Second)); len(got) != 1 || got[0].ThrottledPeriods != limited.held {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestMemoryPressure: read from a minute on, each minute and at the end, where the kernel
 // tells.
 func TestMemoryPressure(t *testing.T) {
