@@ -2,14 +2,12 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,32 +15,24 @@ import (
 )
 
 // burnCommand is what a burner runs: it takes cores, a number a line, and ends with its
-// input.
+// input. All its threads are on the CPUs that it is started on.
 func burnCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "burn THREADS CPU[,CPU…]", Hidden: true, Args: cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error { return burn(c.InOrStdin(), args[0], args[1]) },
+		Use: "burn THREADS", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return burn(c.InOrStdin(), args[0]) },
 	}
 }
 
-func burn(in io.Reader, count, list string) error {
+func burn(in io.Reader, count string) error {
 	threads, err := strconv.Atoi(count)
 	if err != nil {
 		return err
-	}
-	var cpus []int
-	for field := range strings.SplitSeq(list, ",") {
-		cpu, err := strconv.Atoi(field)
-		if err != nil {
-			return err
-		}
-		cpus = append(cpus, cpu)
 	}
 	runtime.GOMAXPROCS(threads + 1)
 	var level atomic.Uint64 // of a thread, in cores
 	failed := make(chan error, threads+1)
 	for i := range threads {
-		go func() { failed <- burnThread(&level, rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(i))), cpus) }()
+		go func() { failed <- burnThread(&level, rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(i)))) }()
 	}
 	go func() {
 		lines := bufio.NewScanner(in)
@@ -69,9 +59,9 @@ const (
 )
 
 // burnThread burns the level on average, by more or less as programs do.
-func burnThread(level *atomic.Uint64, random *rand.Rand, cpus []int) error {
+func burnThread(level *atomic.Uint64, random *rand.Rand) error {
 	runtime.LockOSThread()
-	if err := errors.Join(pin(cpus), lower()); err != nil {
+	if err := lower(); err != nil {
 		return err
 	}
 	began := time.Now()

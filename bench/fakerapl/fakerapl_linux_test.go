@@ -6,10 +6,14 @@ import (
 	"errors"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/simnode/children"
 )
 
 // TestMain lets the test binary be the pods.
@@ -57,6 +61,46 @@ func TestRun(t *testing.T) {
 	}
 	if row.NodeError > barNode {
 		t.Errorf("the node's joules are %v, in truth %v", row.Joules, row.Truth)
+	}
+}
+
+// TestProcessesStayOnTheirPackage with all their threads, which have the CPUs that a process
+// begins with; the reader has all of them again.
+func TestProcessesStayOnTheirPackage(t *testing.T) {
+	cpus, err := children.CPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cores := max(len(cpus)/sockets, 1)
+	all := consumers(4, cores)
+	p, err := startProcesses(t.Context(), all, cores, cpus)
+	defer p.stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := func(pid int) (has []int) {
+		var set unix.CPUSet
+		if err := unix.SchedGetaffinity(pid, &set); err != nil {
+			t.Fatal(err)
+		}
+		for _, cpu := range cpus {
+			if set.IsSet(cpu) {
+				has = append(has, cpu)
+			}
+		}
+		return has
+	}
+	for i, b := range p.burners {
+		want := cpus[:cores]
+		if all[i].socket == 1 {
+			want = cpus[min(cores, len(cpus)-1):][:cores]
+		}
+		if got := allowed(b.cmd.Process.Pid); !slices.Equal(got, want) {
+			t.Errorf("consumer %d of package %d may run on %v, want %v", i, all[i].socket, got, want)
+		}
+	}
+	if got := allowed(0); !slices.Equal(got, cpus) {
+		t.Errorf("the reader may run on %v, want %v", got, cpus)
 	}
 }
 

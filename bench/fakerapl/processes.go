@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
@@ -32,7 +31,6 @@ type burner struct {
 // stop them, after an error too.
 func startProcesses(ctx context.Context, consumers []consumer, cores int, cpus []int) (*processes, error) {
 	runtime.LockOSThread() // it ends with the process, for its priority is its own
-	prefer()
 	p := &processes{}
 	path, err := self()
 	if err != nil {
@@ -40,22 +38,24 @@ func startProcesses(ctx context.Context, consumers []consumer, cores int, cpus [
 	}
 	for _, c := range consumers {
 		from := min(c.socket*cores, len(cpus)-1) // of one CPU both packages have it
-		b, err := startBurner(ctx, path, c.threads, cpus[from:from+cores])
+		// A process begins with the CPUs and the priority of the thread that starts it,
+		// and the Go runtime's own threads of a burner have no others.
+		if err := pin(cpus[from : from+cores]); err != nil {
+			return p, err
+		}
+		b, err := startBurner(ctx, path, c.threads)
 		if err != nil {
 			return p, err
 		}
 		p.burners = append(p.burners, b)
 	}
-	return p, nil
+	prefer()
+	return p, pin(cpus)
 }
 
-// startBurner runs a process on the CPUs. It ends with ctx, or when its input does.
-func startBurner(ctx context.Context, path string, threads int, cpus []int) (*burner, error) {
-	var list []string
-	for _, cpu := range cpus {
-		list = append(list, strconv.Itoa(cpu))
-	}
-	cmd := exec.CommandContext(ctx, path, "burn", strconv.Itoa(threads), strings.Join(list, ","))
+// startBurner runs a process. It ends with ctx, or when its input does.
+func startBurner(ctx context.Context, path string, threads int) (*burner, error) {
+	cmd := exec.CommandContext(ctx, path, "burn", strconv.Itoa(threads))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
