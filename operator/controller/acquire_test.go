@@ -120,6 +120,11 @@ func TestTriedBeforeTaken(t *testing.T) {
 	if l.want("mended", "True Accepted", valid()); tried != 2 {
 		t.Errorf("a job that was edited was tried %d times", tried-1)
 	}
+	amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.JobSpec.Raw = append(j.Spec.JobSpec.Raw, ' ') })
+	l.settle()
+	if l.want("edited", "True Accepted", valid()); tried != 3 {
+		t.Errorf("a job that was accepted and edited was tried %d times", tried-2)
+	}
 	amend(l, "small", func(tb *v1alpha1.Testbed) {
 		tb.Spec.ResourcesPerSlot = corev1.ResourceList{"cpu": resource.MustParse("2")}
 	})
@@ -135,8 +140,8 @@ func TestTriedBeforeTaken(t *testing.T) {
 	})
 	l.settle()
 	l.withQueue("next", "a").settle()
-	if l.want("large enough", "a Running, next AwaitingCompletion", l.states("next", "a")); tried != 3 {
-		t.Errorf("one that was refused was tried %d times", tried-2)
+	if l.want("large enough", "a Running, next AwaitingCompletion", l.states("next", "a")); tried != 4 {
+		t.Errorf("one that was refused was tried %d times", tried-3)
 	}
 	remove[v1alpha1.Scheduling](l, "next")
 	l.settle()
@@ -146,6 +151,33 @@ func TestTriedBeforeTaken(t *testing.T) {
 	}
 	l.withQueue("last", "a").settle()
 	l.want("again", "a Running, last AwaitingCompletion", l.states("last", "a"))
+}
+
+// Of a job that nobody has a trial that says nothing is nobody's business: it is made again when
+// somebody has the job.
+func TestDraftSaysNothing(t *testing.T) {
+	for what, spec := range map[string]v1alpha1.BatchJobSpec{
+		"no answer":   {JobSpec: &runtime.RawExtension{Raw: []byte(`{"template":{"spec":{"containers":[{"name":"main"}]}}}`)}},
+		"no operator": {SparkSpec: &runtime.RawExtension{Raw: []byte(`{"type":"Scala"}`)}},
+	} {
+		l := newLab(t).withTestbed(1)
+		put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: spec})
+		l.trial = func(*unstructured.Unstructured) error { return apierrors.NewInternalError(errors.New("it starts")) }
+		for range 3 {
+			if _, err := l.act(l.jobs, "a"); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if c := meta.FindStatusCondition(l.job("a").Status.Conditions, v1alpha1.BatchJobValid); c != nil {
+			t.Errorf("%s: %+v", what, c)
+		}
+		l.trial = nil
+		l.kinds.Add(sparkKind, meta.RESTScopeNamespace)
+		l.withQueue("s", "a").settle()
+		if job := l.job("a"); !meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.BatchJobValid) || len(job.Status.Runs) != 1 {
+			t.Errorf("%s: %+v", what, job.Status)
+		}
+	}
 }
 
 // What can't be read of one job keeps no other from being taken.

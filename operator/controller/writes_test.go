@@ -145,9 +145,13 @@ func TestWishes(t *testing.T) {
 // until then is one write.
 func TestCreatedAndLeftAlone(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	var next time.Time
 	for l.created["a-r1"] == 0 {
-		l.look()
+		next = l.look()
 		l.grant()
+	}
+	if next.IsZero() || next.After(l.now.Add(atRest)) {
+		t.Errorf("whatever happens it is looked at again at %v, created at %v", next, l.now)
 	}
 	l.writes = nil
 	l.runPods()
