@@ -197,6 +197,8 @@ func podOf(p *corev1.Pod) (pod telemetry.Pod, present bool) {
 	pod = telemetry.Pod{UID: uidOnNode(p), Starts: inits + main, Namespace: p.Namespace, Name: p.Name}
 	if main > 0 {
 		pod.State = telemetry.PodStopped
+		// Before, a debugger would pass for a container after the init containers.
+		pod.Starts += started(p.Status.EphemeralContainerStatuses)
 		containers(p, func(s *corev1.ContainerStatus) {
 			if s.State.Running != nil {
 				pod.State = telemetry.PodRunning

@@ -125,7 +125,7 @@ func TestPodStates(t *testing.T) {
 	debugged := status(corev1.PodRunning, nil, list{waiting(3)})
 	debugged.EphemeralContainerStatuses = list{runs(0)}
 	a.putStatus("a", nil, debugged)
-	r.UntilStates(telemetry.Pod{UID: "uid-a", State: running, Starts: 1, Namespace: "default", Name: "a"})
+	r.UntilStates(telemetry.Pod{UID: "uid-a", State: running, Starts: 2, Namespace: "default", Name: "a"})
 	a.delete("a")
 	r.UntilStates()
 }
