@@ -57,6 +57,7 @@ type write struct {
 	node       string
 	containers []string
 	started    metav1.Time // zero if its containers never did
+	at         metav1.Time // of the transition, however long its write waits
 	transition Transition
 	rejected   *rejection // nil for a pod that was let in
 	remove     bool
@@ -179,7 +180,7 @@ func (k *kubelet) bind(pod *corev1.Pod) {
 	k.observe(name, node, Transition{At: k.config.Clock.Now(), UID: string(pod.UID), Phase: Bound})
 	if rejected != nil {
 		failed := Transition{At: k.config.Clock.Now(), UID: string(pod.UID), Phase: Failed}
-		k.enqueue(write{uid: pod.UID, name: name, node: node, transition: failed, rejected: rejected})
+		k.enqueue(write{uid: pod.UID, name: name, node: node, at: metav1.Now(), transition: failed, rejected: rejected})
 		return
 	}
 	work, err := podOf(pod, k.startup(pod.UID))
@@ -275,10 +276,15 @@ func (k *kubelet) changed(node string, t Transition) {
 	if pod.finished = t.Phase != Running; pod.finished {
 		k.release(pod)
 	}
-	if t.Phase == Running {
-		pod.started = metav1.Now()
+	// The API's times are for people, who live by the wall clock.
+	at := metav1.Now()
+	if k.config.Clock.Scale() == 1 {
+		at = metav1.NewTime(t.At)
 	}
-	w := write{uid: types.UID(t.UID), name: pod.name, node: node, containers: pod.containers, started: pod.started, transition: t}
+	if t.Phase == Running {
+		pod.started = at
+	}
+	w := write{uid: types.UID(t.UID), name: pod.name, node: node, containers: pod.containers, started: pod.started, at: at, transition: t}
 	k.mu.Unlock()
 	k.enqueue(w)
 }

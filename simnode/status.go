@@ -10,8 +10,7 @@ import (
 
 // statusPatch is the change of a pod's status that a transition calls for.
 func statusPatch(w write) ([]byte, error) {
-	// The API's times are for people, who live by the wall clock.
-	at := metav1.Now()
+	at := w.at
 	status := corev1.PodStatus{Phase: corev1.PodRunning}
 	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: w.started}}
 	switch w.transition.Phase {
