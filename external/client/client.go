@@ -41,12 +41,12 @@ type Config struct {
 	Token TokenSource
 	// HTTP makes the connections: its Transport has the TLS. Nil is http.DefaultClient.
 	HTTP *http.Client
-	// Attempts are the times that a request is made, the first one included, if it fails
-	// for a moment and may be made again; 0 is 5.
+	// Attempts is how often a request that is safe to repeat is made at most, the first time
+	// included, while it fails for a moment; 0 is 5.
 	Attempts int
-	// Pause is before the second attempt, if the server says nothing of it, and doubles
-	// with each further one, up to MaxPause; 0 is 200 ms. The server's word counts up to
-	// MaxPause, too; 0 is 10 s.
+	// Pause is the time before the second attempt, unless the server names another
+	// (Retry-After), and doubles with each further one; 0 is 200 ms. MaxPause bounds it,
+	// the server's too; 0 is 10 s.
 	Pause, MaxPause time.Duration
 }
 

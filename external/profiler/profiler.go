@@ -49,16 +49,18 @@ type Config struct {
 	Namespace string
 	// Jobs are the jobs' names; none are all of the namespace, whenever it is looked.
 	Jobs []string
-	// Profiling is the Testbed in which pairs are tried, NAME or NAMESPACE/NAME.
+	// Profiling is the Testbed in which pairs are tried, NAME or NAMESPACE/NAME; Profile
+	// needs it.
 	Profiling string
-	// Target is the Testbed in which plans are carried out.
+	// Target is the Testbed in which plans are carried out, named alike; Schedule needs it.
 	Target string
-	// Greedy plans as the thesis does; else, and up to colocate.MostExact jobs, no pairing
-	// is done sooner than the one that is planned.
+	// Greedy plans as the thesis does (colocate.Matrix.Greedy); else, and up to
+	// colocate.MostExact jobs, no pairing is done sooner than the one that is planned.
 	Greedy bool
 	// Attempts is how often a pair may fail before Profile gives up; default 3.
 	Attempts int
-	// OnTrial, if set, hears of each pair that was tried.
+	// OnTrial, if set, is told of each pair that was tried, by the goroutine that called
+	// Profile.
 	OnTrial func(Trial)
 	// Logger gets what is done; nil logs nothing.
 	Logger *slog.Logger
@@ -94,8 +96,8 @@ type Trial struct {
 	Pair colocate.Pair
 	// A and B are the seconds that the two took.
 	A, B float64
-	// Of are the runs that the pair has had of those it is to have; Of is 0 if there is
-	// no end.
+	// Done is how many runs there have been of all pairs together, Of how many there are
+	// to be; Of is 0 if there is no end.
 	Done, Of int
 }
 
@@ -113,7 +115,7 @@ func New(c Config) (*Profiler, error) {
 	return &Profiler{c.withDefaults()}, nil
 }
 
-// Matrix reads what is known of the jobs, and which there are, by name.
+// Matrix reads what is known of the jobs, and returns it with their names, sorted.
 func (p *Profiler) Matrix(ctx context.Context) (*colocate.Matrix, []string, error) {
 	jobs, err := client.Collect(p.c.Client.Jobs(ctx, p.c.Namespace))
 	if err != nil {
@@ -142,7 +144,8 @@ func (p *Profiler) Matrix(ctx context.Context) (*colocate.Matrix, []string, erro
 
 // Profile tries, again and again, the pair with the fewest runs, until each has had so many;
 // 0 is until ctx ends. It returns ctx's cause if that ends first: the Scheduling of the pair
-// that is being tried is deleted.
+// that is being tried is deleted. Other errors are a *FieldError without a Profiling,
+// ErrTooFew, ErrTooSmall, ErrFails, and those of the Client.
 func (p *Profiler) Profile(ctx context.Context, samples int) error {
 	if p.c.Profiling == "" {
 		return refuse("Profiling", "", "set")
@@ -201,7 +204,7 @@ func progress(m *colocate.Matrix, jobs []string, samples int) (done, missing int
 	return done, missing
 }
 
-// Plan pairs the jobs by what is known.
+// Plan pairs the jobs by what is known. Nothing is run for it.
 func (p *Profiler) Plan(ctx context.Context) (colocate.Plan, error) {
 	matrix, jobs, err := p.Matrix(ctx)
 	if err != nil {
@@ -227,7 +230,10 @@ func (p *Profiler) try(ctx context.Context, pair colocate.Pair) (Trial, error) {
 }
 
 // Schedule carries a plan out in the target Testbed: pairs that do not find a node of their
-// own wait for others to end. Nothing else runs there meanwhile.
+// own wait for others to end. Nothing else runs there meanwhile. It returns when all jobs
+// have ended; one that failed, or a plan that can't be carried out, is a *FailedError.
+// Other errors are a *FieldError without a Target, ErrTooSmall, ctx's cause, and those of
+// the Client.
 func (p *Profiler) Schedule(ctx context.Context, pairs []colocate.Pair) (Outcome, error) {
 	if p.c.Target == "" {
 		return Outcome{}, refuse("Target", "", "set")

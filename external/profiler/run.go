@@ -38,12 +38,13 @@ type Run struct {
 // Seconds is how long it took.
 func (r Run) Seconds() float64 { return r.Finished.Sub(r.Started).Seconds() }
 
-// Outcome is how the jobs of a scheduling fared, by name.
+// Outcome is how the jobs of a scheduling fared.
 type Outcome struct {
+	// Runs are by the job's name.
 	Runs map[string]Run
 }
 
-// Makespan is from the first start to the last end, in seconds.
+// Makespan is from the first start to the last end, in seconds; 0 without runs.
 func (o Outcome) Makespan() float64 {
 	var first, last time.Time
 	for _, run := range o.Runs {

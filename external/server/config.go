@@ -36,14 +36,15 @@ type Config struct {
 	Store         Store
 	Authenticator Authenticator
 	Authorizer    Authorizer
-	// Hosts are the names, without a port, by which the server may be addressed. Beside
-	// them any IP address is, and localhost; none are all names.
+	// Hosts are the names, without a port, by which the server may be addressed, beside
+	// localhost and any IP address; without Hosts every name will do.
 	Hosts []string
 	// Origins are those of the server's pages, SCHEME://HOST[:PORT], where it is known by
 	// another name than requests arrive with, as behind a proxy. Pages from elsewhere get
 	// nothing even so: no answer lets a browser show it to them.
 	Origins []string
-	// SeedPaths serves the paths of the thesis, too, in DefaultNamespace ("default").
+	// SeedPaths serves the paths of the thesis, too, for programs that were written for its
+	// author's: they know no namespaces and get DefaultNamespace ("default").
 	SeedPaths        bool
 	DefaultNamespace string
 	// UI makes what answers at /ui/, without authentication: its pages ask for a token and
@@ -73,9 +74,9 @@ type Limits struct {
 	// Timeout is how long an answer may take (30 s); sending a request, and reading the
 	// answer, may take twice as long.
 	Timeout time.Duration
-	// Connections are the watches at a time, of all callers (1,000), Subscriptions those
-	// of one of them (32), and Message is the longest message to a watch in bytes (16 KiB).
-	// CallerConnections are those of one caller (250).
+	// Connections is how many watches may be open at a time (1,000), CallerConnections how
+	// many of them one caller's (250), Subscriptions how many a watch may have (32), and
+	// Message the longest message that a client may send on one, in bytes (16 KiB).
 	Connections       int
 	CallerConnections int
 	Subscriptions     int

@@ -77,8 +77,9 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// Run does what answering takes beside requests, until ctx ends; then it ends the watches
-// and returns when all have ended.
+// Run follows the Store, by which watches are told what has changed, until ctx ends, which
+// is no error, or Store.Follow fails; then it ends the watches and returns when all have
+// ended. Without it a watch is refused with status 503; other requests are answered.
 func (s *Server) Run(ctx context.Context) error {
 	return s.watches.run(ctx)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// Caller is who asks.
+// Caller is who asks, as a Kubernetes API server tells it (authentication.k8s.io UserInfo).
 type Caller struct {
 	Name   string
 	UID    string

@@ -16,7 +16,8 @@ const Base = "/ui/"
 type Config struct {
 	// API serves /external/v1 on the same origin; without one every page is a problem.
 	API http.Handler
-	// Key is the field of a job's data that has its row of the matrix (profiler.Key).
+	// Key is the field of a job's data that has its row of the matrix; empty is
+	// profiler.Key.
 	Key string
 	// LoginHint says in a sentence where a token is to be had; empty is a general one.
 	LoginHint string

@@ -32,8 +32,10 @@ type Meta struct {
 	Deleting bool `json:"deleting,omitempty"`
 }
 
-// Condition is a verdict on an object.
+// Condition is a verdict on an object, as Kubernetes has them.
 type Condition struct {
+	// Type says what is judged: of a Job Valid, Acquired, PodsScheduled, Running or
+	// Completed, of a Scheduling Feasible, Acquired, SpecAccepted or Completed.
 	Type string `json:"type"`
 	// Status is True, False or Unknown.
 	Status  string    `json:"status"`
@@ -67,12 +69,14 @@ type Counts struct {
 
 // Slot is a slot of a Testbed.
 type Slot struct {
-	// ID is NODE/POSITION, Index the slot's rank.
+	// ID is NODE/POSITION and stays; Index is the slot's rank in its Testbed, from 0, which
+	// changes as nodes come and go.
 	ID    string `json:"id"`
 	Index int    `json:"index"`
 	Node  string `json:"nodeName"`
-	// NodeID is the node's rank; nil if the node is no longer the Testbed's.
-	NodeID   *int       `json:"nodeId,omitempty"`
+	// NodeID is the node's rank, from 0; nil if the node is no longer the Testbed's.
+	NodeID *int `json:"nodeId,omitempty"`
+	// Position is the slot's place on its node, from 0.
 	Position int        `json:"slotPositionOnNode"`
 	State    slot.State `json:"state"`
 	// PodNamespace, Pod and PodUID are those of the live pod in the slot.
@@ -89,8 +93,8 @@ type TestbedSlots struct {
 	// Slots are in the order of their index.
 	Slots []Slot `json:"slots"`
 	// Partial says that Slots are only those that have changed since the client was last
-	// told of this Testbed's, and Gone the IDs of those that are no more: events of type
-	// MODIFIED mostly are. Apply has the rule.
+	// told of this Testbed's, and Gone the IDs of those that are no more, as in most events
+	// of type MODIFIED. Apply has the rule.
 	Partial bool     `json:"partial,omitempty"`
 	Gone    []string `json:"gone,omitempty"`
 }
@@ -123,8 +127,11 @@ func (before TestbedSlots) Apply(next TestbedSlots) TestbedSlots {
 type Job struct {
 	Meta
 	// Kind is Job, SparkApplication or FlinkDeployment.
-	Kind   string `json:"kind"`
-	State  string `json:"state"`
+	Kind string `json:"kind"`
+	// State is a lifecycle.JobState: Ready, InQueue, Submitted, Scheduled, Running,
+	// Completed, Failed or Releasing.
+	State string `json:"state"`
+	// Reason is why it has failed, or is in the queue again.
 	Reason string `json:"reason,omitempty"`
 	// ActiveScheduling is the scheduling that has the job, NAMESPACE/NAME.
 	ActiveScheduling string `json:"activeScheduling,omitempty"`
@@ -138,22 +145,28 @@ type Job struct {
 
 // CreationRequest is where a job was told to run.
 type CreationRequest struct {
-	Testbed     string   `json:"testbed"`
-	Slots       []string `json:"slots"`
-	Replication int      `json:"replication"`
-	Attempt     int      `json:"attempt"`
+	Testbed string `json:"testbed"`
+	// Slots are IDs, NODE/POSITION.
+	Slots []string `json:"slots"`
+	// Replication is the number of pods: one a slot.
+	Replication int `json:"replication"`
+	// Attempt numbers all runs of the job, from 1.
+	Attempt int `json:"attempt"`
 }
 
-// Run is one run of a job, by the objects' own times.
+// Run is one run of a job.
 type Run struct {
-	Scheduling string     `json:"scheduling"`
-	Testbed    string     `json:"testbed"`
-	Slots      []string   `json:"slots,omitempty"`
-	Attempt    int        `json:"attempt"`
-	Submitted  *time.Time `json:"submitted,omitempty"`
-	Scheduled  *time.Time `json:"scheduled,omitempty"`
-	Started    *time.Time `json:"started,omitempty"`
-	Finished   *time.Time `json:"finished,omitempty"`
+	Scheduling string   `json:"scheduling"`
+	Testbed    string   `json:"testbed"`
+	Slots      []string `json:"slots,omitempty"`
+	Attempt    int      `json:"attempt"`
+	// Submitted is when the application was created, Scheduled when the last of its pods
+	// was bound, Started when the last of them started, and Finished when it ended: in
+	// whole seconds, by the clocks of who wrote the objects.
+	Submitted *time.Time `json:"submitted,omitempty"`
+	Scheduled *time.Time `json:"scheduled,omitempty"`
+	Started   *time.Time `json:"started,omitempty"`
+	Finished  *time.Time `json:"finished,omitempty"`
 	// Outcome is Succeeded, Failed or Cancelled; empty while it runs.
 	Outcome string `json:"outcome,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -162,22 +175,28 @@ type Run struct {
 // SchedulingSpec is what an outside program decides: jobs, each once a slot, in a queue, or
 // jobs with the slots of each.
 type SchedulingSpec struct {
-	Testbed string     `json:"testbed"`
-	Queue   []string   `json:"queue,omitempty"`
-	Slots   *SlotBased `json:"slots,omitempty"`
-	// Priority goes before age where several wait for slots.
+	// Testbed must not change once the Scheduling is created.
+	Testbed string `json:"testbed"`
+	// Queue names a job once for each slot that it is to have; the free slots with the
+	// lowest indices are theirs in turn. It or Slots is given, not both.
+	Queue []string   `json:"queue,omitempty"`
+	Slots *SlotBased `json:"slots,omitempty"`
+	// Priority: of several Schedulings that wait for slots of one Testbed the highest is
+	// served first, of equals the oldest.
 	Priority int32 `json:"priority,omitempty"`
-	// Exclusive has the whole Testbed for itself.
+	// Exclusive waits until nobody else has slots of the Testbed and lets nobody else have
+	// any.
 	Exclusive bool `json:"exclusive,omitempty"`
-	// Confirm is None (default) or Each, OnFailure Continue (default) or Stop.
-	Confirm                 string `json:"confirm,omitempty"`
-	OnFailure               string `json:"onFailure,omitempty"`
+	// Confirm is ConfirmNone (default) or ConfirmEach, OnFailure Continue (default) or Stop.
+	Confirm   string `json:"confirm,omitempty"`
+	OnFailure string `json:"onFailure,omitempty"`
+	// TTLSecondsAfterFinished deletes the Scheduling so long after its end; nil keeps it.
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // SlotBased gives each job its slots.
 type SlotBased struct {
-	// Mode is Strict (default), a job starts only if all before it have, or Relaxed.
+	// Mode is Strict (default) or Relaxed.
 	Mode string    `json:"mode,omitempty"`
 	Jobs []SlotJob `json:"jobs"`
 }
@@ -192,19 +211,23 @@ type SlotJob struct {
 type Scheduling struct {
 	Meta
 	SchedulingSpec
+	// State is a lifecycle.SchedulingState: Acquiring, Confirming, Submitting,
+	// AwaitingCompletion, Completed, Failed or Releasing; empty before it was looked at.
 	State      string          `json:"state,omitempty"`
 	Jobs       []SchedulingJob `json:"jobs,omitempty"`
 	Conditions []Condition     `json:"conditions,omitempty"`
 	Started    *time.Time      `json:"started,omitempty"`
 	Completed  *time.Time      `json:"completed,omitempty"`
-	// Author is who created it.
+	// Author is the name of the caller who created it.
 	Author string `json:"author,omitempty"`
 }
 
 // SchedulingJob is how a scheduling's job fares.
 type SchedulingJob struct {
-	Job   string   `json:"job"`
-	State string   `json:"state,omitempty"`
+	Job string `json:"job"`
+	// State is the Job's.
+	State string `json:"state,omitempty"`
+	// Slots are the IDs of those that it has, none before it has any.
 	Slots []string `json:"slots,omitempty"`
 }
 

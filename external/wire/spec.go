@@ -11,34 +11,43 @@ import (
 
 // Bounds of a scheduling.
 const (
-	MaxQueue    = 5000
+	// MaxQueue bounds the entries of Queue.
+	MaxQueue = 5000
+	// MaxSlotJobs bounds the jobs of a SlotBased, MaxJobSlots the slots of each.
 	MaxSlotJobs = 1024
 	MaxJobSlots = 5000
 )
 
 // Values of a SchedulingSpec's enumerations; the first of each is the default.
 const (
+	// Strict submits a job only once all those before it are submitted, Relaxed as soon as
+	// its own slots are free.
 	Strict  = "Strict"
 	Relaxed = "Relaxed"
 
+	// ConfirmNone submits a job as soon as it has slots, ConfirmEach only once the pods of
+	// all those submitted before it are bound.
 	ConfirmNone = "None"
 	ConfirmEach = "Each"
 
+	// Continue lets the others go on when a job has failed; with Stop nothing more is
+	// submitted, and the Scheduling has failed.
 	Continue = "Continue"
 	Stop     = "Stop"
 )
 
 // Reasons of causes.
 const (
-	Required    = "Required"
-	Invalid     = "Invalid"
-	Duplicate   = "Duplicate"
-	TooMany     = "TooMany"
-	Unsupported = "Unsupported"
-	Immutable   = "Immutable"
+	Required    = "Required"    // the field is missing
+	Invalid     = "Invalid"     // its value can't be meant
+	Duplicate   = "Duplicate"   // an entry of it is there twice
+	TooMany     = "TooMany"     // it has more entries than allowed
+	Unsupported = "Unsupported" // its value is none of those that there are
+	Immutable   = "Immutable"   // it must not change
 )
 
-// ParseName reads NAME, which is in the namespace, or NAMESPACE/NAME.
+// ParseName reads NAME, which is in the namespace, or NAMESPACE/NAME. The error is a
+// *testbed.FieldError.
 func ParseName(text, namespace string) (testbed.Name, error) {
 	name := testbed.Name{Namespace: namespace, Name: text}
 	if strings.Contains(text, "/") {

@@ -70,7 +70,7 @@ type Object struct {
 
 // Types of an [Event]. Between two events an object may have changed more than once: the
 // newest is told. An object that was deleted and made again under its name is told as both,
-// and has another UID. All that is [Slots] may be partial; see [TestbedSlots].
+// and has another UID. Objects of the kind [Slots] may be partial; see [TestbedSlots].
 const (
 	Added    = "ADDED"
 	Modified = "MODIFIED"
