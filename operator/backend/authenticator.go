@@ -32,7 +32,8 @@ type Authenticator struct {
 var _ server.Authenticator = (*Authenticator)(nil)
 
 // NewAuthenticator makes one for tokens of an audience, "" being DefaultAudience; answers
-// count for fresh, 0 being DefaultReview. now is the clock, nil being time.Now.
+// count for fresh, 0 being DefaultReview. now is the clock, nil being time.Now. reviews is
+// identity.NewReviews of a rest.Config, or client-go's AuthenticationV1().TokenReviews().
 func NewAuthenticator(reviews identity.Reviews, audience string, fresh time.Duration, now func() time.Time) *Authenticator {
 	audience = cmp.Or(audience, DefaultAudience)
 	return &Authenticator{audience: audience, reviewer: identity.NewReviewer(identity.Config{

@@ -8,5 +8,10 @@
 // caller who goes on asking the same replica finds what was written. What a Scheduling
 // would lead to (Plan) is found by the controllers' own steps.
 //
+//	store, err := backend.NewStore(ctx, backend.Config{Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Authorizer: may})
+//	s, err := server.New(server.Config{Store: store, Authenticator: who, Authorizer: may})
+//
+// Package operator/service does all of it.
+//
 // Types that do not speak of concurrent use are plain values.
 package backend

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// Config of a Store. All but Logger and Now is needed.
+// Config of a Store. Cache, Client, Live and Authorizer are needed.
 type Config struct {
 	// Cache is a manager's, as controller.Cache has it and with what controller.Add indexes.
 	Cache cache.Cache
@@ -47,7 +47,9 @@ type Store struct {
 
 var _ server.Store = (*Store)(nil)
 
-// NewStore makes a Store; the cache may be started afterwards.
+// NewStore makes a Store, which asks the cache for informers of Testbeds, pods, BatchJobs
+// and Schedulings; the cache may be started afterwards, and Synced returns nil once it has
+// them all. The error is the cache's.
 func NewStore(ctx context.Context, c Config) (*Store, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

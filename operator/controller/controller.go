@@ -26,7 +26,7 @@ const (
 	Scheduling = "scheduling"
 )
 
-// Controllers are all there are.
+// Controllers are the names of all there are.
 func Controllers() []string { return []string{Testbed, BatchJob, Scheduling} }
 
 // Options say which controllers run, and how. The zero value of a field is its default.

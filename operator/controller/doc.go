@@ -10,8 +10,16 @@
 // Claims are the record of who has which slots: they are written to Testbed.status, in a
 // write that fails if another has come first, before anything is created for them.
 //
-// A program makes a manager with the [Scheme] and the [Cache], and calls [Add]. One of
-// several such processes leads, by the manager's lease; two that lead at once do no harm.
+// A program makes a manager with the [Scheme] and the [Cache], and calls [Add]:
+//
+//	scheme, err := controller.Scheme()
+//	mgr, err := manager.New(config, manager.Options{Scheme: scheme, Cache: controller.Cache(nil)})
+//	err = controller.Add(mgr, controller.Options{})
+//	err = mgr.Start(ctx)
+//
+// Package operator/service does that and what belongs around it. One of several such
+// processes leads, by the manager's lease; two that lead at once do no harm. [Foresee]
+// says what a Scheduling would lead to.
 //
 // Types that do not speak of concurrent use are plain values.
 package controller

@@ -19,13 +19,15 @@ const group = "batchjob.gcr.io/v1alpha1"
 
 // Note is a field that was left out.
 type Note struct {
-	// Object is KIND/NAME.
+	// Object is KIND/NAME, Field the field's path, as in spec.flinkSpec.image.
 	Object, Field string
 }
 
 func (n Note) String() string { return n.Object + ": " + n.Field + " is left out" }
 
-// Manifests rewrites documents of YAML. The error is a *FieldError.
+// Manifests rewrites a stream of YAML documents; of those it rewrites comments and the order
+// of fields are not kept. What was left out is in notes, in the order of the documents. The
+// error is a *FieldError for the first that can't be rewritten; out is nil then.
 func Manifests(in []byte) (out []byte, notes []Note, err error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in)))
 	for i := 0; ; i++ {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrInvalid is in every FieldError; match it with errors.Is.
+// ErrInvalid is what every FieldError wraps; match it with errors.Is.
 var ErrInvalid = errors.New("invalid configuration or input")
 
 // FieldError names a field of a manifest that can't be rewritten.

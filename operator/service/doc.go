@@ -7,10 +7,9 @@
 //	err = s.Run(ctx)
 //
 // New opens listeners and begins to follow the scheduler, if one is named; Run starts all
-// else and waits for its end. Of the
-// process it touches nothing: no signals, no flags. controller-runtime logs through its own
-// logger, which is the embedding program's to set, and counts in its own registry, which is
-// shown beside the controllers' metrics.
+// else and waits for its end. Of the process it touches nothing: no signals, no flags.
+// controller-runtime logs through its own logger, which is the embedding program's to set,
+// and counts in its own registry, which is shown beside the controllers' metrics.
 //
 // Types that do not speak of concurrent use are plain values.
 package service

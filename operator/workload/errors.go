@@ -37,7 +37,8 @@ func refuse(field string, value any, want string) error {
 	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
-// Reason is that of the condition Valid for an error of this package.
+// Reason is that of the condition Valid (v1alpha1.BatchJobValid) for an error of this
+// package.
 func Reason(err error) string {
 	switch {
 	case errors.Is(err, ErrSlotTooSmall):

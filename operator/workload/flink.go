@@ -15,20 +15,20 @@ import (
 // States of a FlinkDeployment's job (status.jobStatus.state) that say more than that it
 // is pending.
 const (
-	FlinkRunning    = "RUNNING"
-	FlinkRestarting = "RESTARTING"
-	FlinkFailing    = "FAILING"
-	FlinkCancelling = "CANCELLING"
-	FlinkFinished   = "FINISHED"
-	FlinkFailed     = "FAILED"
-	FlinkCanceled   = "CANCELED"
+	flinkRunning    = "RUNNING"
+	flinkRestarting = "RESTARTING"
+	flinkFailing    = "FAILING"
+	flinkCancelling = "CANCELLING"
+	flinkFinished   = "FINISHED"
+	flinkFailed     = "FAILED"
+	flinkCanceled   = "CANCELED"
 )
 
 // States of the deployment itself (lifecycleState, jobManagerDeploymentStatus) in which
 // its job can't go on.
 const (
-	FlinkLifecycleFailed = "FAILED"
-	FlinkJobManagerError = "ERROR"
+	flinkLifecycleFailed = "FAILED"
+	flinkJobManagerError = "ERROR"
 )
 
 // flink is the adapter of FlinkDeployments.
@@ -171,15 +171,15 @@ func (flink) Status(child *unstructured.Unstructured) Status {
 	lifecycle := text(child, "status", "lifecycleState")
 	manager := text(child, "status", "jobManagerDeploymentStatus")
 	switch {
-	case s.State == FlinkFinished:
+	case s.State == flinkFinished:
 		s.Phase = Succeeded
-	case s.State == FlinkFailed, s.State == FlinkCanceled:
+	case s.State == flinkFailed, s.State == flinkCanceled:
 		s.Phase = Failed
-	case lifecycle == FlinkLifecycleFailed:
+	case lifecycle == flinkLifecycleFailed:
 		s.Phase, s.State = Failed, lifecycle
-	case manager == FlinkJobManagerError:
+	case manager == flinkJobManagerError:
 		s.Phase, s.State = Failed, manager
-	case s.State == FlinkRunning, s.State == FlinkRestarting, s.State == FlinkFailing, s.State == FlinkCancelling:
+	case s.State == flinkRunning, s.State == flinkRestarting, s.State == flinkFailing, s.State == flinkCancelling:
 		s.Phase = Running
 	}
 	if s.Phase >= Succeeded {

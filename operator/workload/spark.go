@@ -15,7 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// States of a SparkApplication that say more than that it is pending.
+// States of a SparkApplication (status.applicationState.state) that say more than that it
+// is pending.
 const (
 	SparkRunning    = "RUNNING"
 	SparkSucceeding = "SUCCEEDING"
