@@ -2,7 +2,7 @@
 // UsageService that knows its callers, the controller that follows and writes the API's
 // objects, metrics and health. The program spazio-profiler is flags around it.
 //
-//	s, err := service.New(ctx, service.Config{Listen: "127.0.0.1:9696", WriteRate: 10})
+//	s, err := service.New(ctx, service.Config{Listen: "127.0.0.1:9696"})
 //	err = s.Run(ctx)
 //
 // New opens listeners and starts nothing; Run starts all and waits for its end. Of the

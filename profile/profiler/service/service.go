@@ -51,12 +51,12 @@ type Config struct {
 	Kubeconfig string
 	// LeaseNamespace has the lease of who writes; empty is the pod's own.
 	LeaseNamespace string
-	// WriteRate is how many writes the API server gets a second, at most.
+	// WriteRate is how many writes the API server gets a second, at most; 0 means 10.
 	WriteRate float64
 	// Store says how workloads are learnt.
 	Store profiler.Config
-	// Controller says what is written beside profiles; what it has of the service is the
-	// service's own.
+	// Controller says what is written beside profiles: its VPAName, Resize, ExportLiqo and
+	// LeaseDuration count, the rest is the service's own.
 	Controller controller.Config
 	// Prometheus has an Address where history is asked for.
 	Prometheus history.Config
@@ -66,7 +66,7 @@ type Config struct {
 
 // Validate returns what the config's parts refuse, or a *profiler.FieldError.
 func (c Config) Validate() error {
-	if !(c.WriteRate > 0) {
+	if !(c.WriteRate >= 0) {
 		return &profiler.FieldError{Field: "WriteRate", Value: c.WriteRate, Err: profiler.ErrInvalid}
 	}
 	if m := c.Store.Continuous.Metrics; c.Prometheus.Address == "" && (m == profiler.OfPrometheus || m == profiler.OfSeed) {

@@ -20,14 +20,14 @@ import (
 
 func config(t testing.TB) service.Config {
 	return service.Config{
-		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", Kubeconfig: transporttest.Unreachable(t), LeaseNamespace: "default", WriteRate: 10,
+		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", Kubeconfig: transporttest.Unreachable(t), LeaseNamespace: "default",
 	}
 }
 
 // TestRefuses: what can't be is refused by name before anything listens.
 func TestRefuses(t *testing.T) {
 	for name, change := range map[string]func(*service.Config){
-		"WriteRate":  func(c *service.Config) { c.WriteRate = 0 },
+		"WriteRate":  func(c *service.Config) { c.WriteRate = -1 },
 		"guesses":    func(c *service.Config) { c.Store.Continuous.Metrics = "guesses" },
 		"prometheus": func(c *service.Config) { c.Store.Continuous.Metrics = profiler.OfPrometheus },
 		"seed":       func(c *service.Config) { c.Store.Continuous.Metrics = profiler.OfSeed },
@@ -79,7 +79,7 @@ func TestCloseFreesThePorts(t *testing.T) {
 func ExampleNew() {
 	ctx, end := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer end()
-	s, err := service.New(ctx, service.Config{Listen: "127.0.0.1:9696", LeaseNamespace: "default", WriteRate: 10})
+	s, err := service.New(ctx, service.Config{Listen: "127.0.0.1:9696", LeaseNamespace: "default"})
 	if err != nil {
 		fmt.Println(err)
 		return
