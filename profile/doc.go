@@ -16,6 +16,14 @@
 //   - Profile is one workload: windows of measurement in, a Demand by slot of the
 //     day and recommendations by Preset out.
 //
+// A program keeps a Profile for each workload:
+//
+//	workload, revision, _ := profile.Identify(meta) // whose pod it is
+//	p, err := profile.New(profile.Config{})         // or Restore, of what State returned
+//	err = p.Observe(at, window)                     // every window of every pod
+//	d := p.Demand(at, 0)                            // what a scheduler counts the next pod at
+//	r, err := p.Recommend(at, profile.Spazio(), profile.Bounds{}) // what containers should request
+//
 // The package is pure: time is an argument, inputs are never modified, and it
 // imports the standard library alone. Errors are a [*FieldError]; the state is then
 // as it was.

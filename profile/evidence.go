@@ -30,9 +30,9 @@ type EvidenceConfig struct {
 	// HalfLife is how long an observation takes to weigh half; 0 means 7 days,
 	// a working week and its weekend.
 	HalfLife time.Duration
-	// Floor is the least deviation, in the resource's unit, that can contradict;
-	// 0 means none. Profile uses 10 millicores and 10 MB: below, measurements are
-	// noise.
+	// Floor is the least deviation from the mean, in the resource's unit, that can
+	// contradict; 0 means none. Profile uses 10 millicores and 10 MB: below,
+	// measurements are noise.
 	Floor float64
 	// Steady never doubts: every value is taken.
 	Steady bool

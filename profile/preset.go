@@ -2,7 +2,7 @@ package profile
 
 import "time"
 
-// Preset is a way to make recommendations, by the name of who made it. It is a
+// Preset is a way to make recommendations, by the name of who devised it. It is a
 // plain value, safe for concurrent reading.
 type Preset struct {
 	Name        string
@@ -22,9 +22,9 @@ func (p Preset) Validate() error {
 	return nil
 }
 
-// Seed is the profiler of S. Galantino's thesis (§4.5, 5.3.2), whose half-lives are
-// the autoscaler's as it names none: P98 of CPU, the peak of memory, of the same
-// slot of the day, and 15 %.
+// Seed is the profiler of S. Galantino's thesis (§4.5, 5.3.2), which this package grew
+// from: P98 of CPU, the peak of memory, of the same slot of the day, and 15 %. Its
+// half-lives are the autoscaler's, as the thesis names none.
 func Seed() Preset {
 	return Preset{
 		Name:   "seed",

@@ -24,8 +24,7 @@ type Config struct {
 	Band float64
 	// Suffers is the throttled share from which a service may be raised, and an
 	// application suffers as a whole; 0 means .007, so that who stays just below it
-	// ends below 1 %. Healthy is that below which a
-	// service may be lowered; 0 means .001.
+	// ends below 1 %. Healthy is that below which a service may be lowered; 0 means .001.
 	Suffers, Healthy float64
 	// WithinBand leaves a service within the band as it is, also where all suffer.
 	WithinBand bool
@@ -142,23 +141,23 @@ type Service struct {
 	Stalled float64
 }
 
-// Throttling is the share of its limits' periods in which a pod was held up, for who
-// asks about pods by their names. It is a plain value, safe for concurrent use.
+// Throttling is the share of its limits' periods in which a pod was held up, as a server
+// of metrics tells it, which knows pods by name. It is a plain value, safe for concurrent
+// use.
 type Throttling struct {
 	Namespace, Pod string
 	Share          float64
 }
 
-// Metric is one of a pod, for who asks about pods by their names. It is a plain value,
-// safe for concurrent use.
+// Metric is a value of a pod, told likewise. It is a plain value, safe for concurrent use.
 type Metric struct {
 	Namespace, Pod string
 	Value          float64
 }
 
-// Literal are the metrics that the thesis judges by: the rates of seconds in which limits
-// held pods up, summed over CPUs, and of their memory failures, which are page faults for
-// the most part. It is a plain value, safe for concurrent reading.
+// Literal are the metrics that the thesis judges by, for Config.Relative: the rates of
+// seconds in which limits held pods up, summed over CPUs, and of their memory failures,
+// which are page faults for the most part. It is a plain value, safe for concurrent reading.
 type Literal struct{ Throttled, Failures []Metric }
 
 func (s Service) validate(i int, relative bool) error {
@@ -181,8 +180,10 @@ func (s Service) validate(i int, relative bool) error {
 	return nil
 }
 
-// Step returns the factors of an application's services from a time on, appended to
-// dst.
+// Step returns the factors of an application's services from a time on, in their order,
+// appended to dst: all of one application at once, for each is judged by the mean of all.
+// Services have the factors of the step before, and what was seen of them since. Services
+// with a value out of its range are a *profile.FieldError.
 func (c Config) Step(dst []Factors, at time.Time, services []Service) ([]Factors, error) {
 	if err := c.Validate(); err != nil {
 		return dst, err

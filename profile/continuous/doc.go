@@ -17,6 +17,9 @@
 // program; the thesis names none. Why they are not enough is in docs/profiles.md, and
 // BandOnly has the rules without what was added.
 //
+// [Config.Step] is all of it: whoever knows the applications (package connection) and how
+// their services fared calls it every Config.Every.
+//
 // The package is pure: time is an argument, inputs are never modified. Errors are a
 // *profile.FieldError.
 package continuous

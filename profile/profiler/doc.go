@@ -4,6 +4,7 @@
 //	Pod, Gone        the API's pods: a window counts for the workload of its pod
 //	Windows          of a node's agent, of that node's pods alone
 //	Changed          what differs from what is published, most urgent first
+//	Published, Failed  how that went
 //	Checkpoints      what a next process begins with (Restore)
 //
 // Store is all of it and pure: time is an argument, and nothing is sent or read.

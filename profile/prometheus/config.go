@@ -64,7 +64,7 @@ type Config struct {
 	Back, Chunk, Step time.Duration
 	// AtOnce bounds the queries under way, default 4.
 	AtOnce int
-	// Pods are enough, default 32: the confidence does not grow with more.
+	// Pods is how many pods are enough, default 32: the confidence does not grow with more.
 	Pods int
 	// Queries are those of CPU, in cores, and of memory, in bytes, by the label pod;
 	// the text $namespace and $pods stands for the namespace and for a regular

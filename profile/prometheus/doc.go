@@ -1,5 +1,7 @@
 // Package prometheus tells from a Prometheus server what the pods of a workload took
-// before a profiler heard of them, by the kubelet's metrics of containers.
+// before a profiler heard of them, by the kubelet's metrics of containers
+// ([History.Demand]), and how services fare now, by those and Istio's ([History.Throttled],
+// [History.Flows]).
 //
 // It mends the queries of S. Galantino's thesis (§5.3.1): containers of a pod are
 // summed, not averaged; memory is the working set, without most of the page cache;

@@ -12,7 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
-// Config of a Controller. The zero value of a field is its default.
+// Config of a Controller. Store and REST are needed; the zero value of another field is its
+// default.
 type Config struct {
 	Store *profiler.Store
 	// REST leads to the API server.

@@ -1,6 +1,12 @@
 // Package controller lets a profiler's Store follow the API server's pods and
 // profiles, and writes profiles and checkpoints while it holds the lease.
 //
+//	c, err := controller.New(controller.Config{Store: store, REST: config})
+//	err = c.Run(ctx)
+//
+// Package service does that with what belongs around it: the server that hears agents
+// (package usageserver), metrics and health.
+//
 // Pods and profiles are followed on every replica, by reflectors that keep none of
 // them: the Store has what matters, and an informer's cache of 150,000 pods would
 // take more than all else. What was published is followed too, so that a new leader

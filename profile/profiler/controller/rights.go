@@ -43,8 +43,8 @@ const (
 	ForExport Feature = "export"
 )
 
-// Rights are all that a profiler needs, if its lease is there already, with the features
-// that are on.
+// Rights are all that a profiler needs with the features that are on. Its lease is taken to
+// be there already: the right to create one is not among them.
 func Rights(on ...Feature) []Right {
 	const (
 		noPods        = "no pod is known, and no window counts"

@@ -55,13 +55,13 @@ type Known struct {
 	Advice profiler.Advice
 	Known  bool
 	Scaled Scaling
-	// Peak is the most memory that a container of the pod was seen with, 0 if it was
-	// not measured.
+	// Peak is the most memory that a container of the pod was seen with, in bytes, 0 if it
+	// was not measured. It is needed where there is Advice.
 	Peak func(container string) float64
 }
 
 // Decide says what requests the containers of a pod should have: a strategic merge patch
-// of pods/resize, for the pod's version.
+// of pods/resize, for the pod's version and UID. It is nil unless the verdict is Change.
 func Decide(at time.Time, p *Pod, k Known) (patch []byte, v Verdict) {
 	switch {
 	case !p.Resizable:

@@ -1,6 +1,9 @@
 // Package usageserver is the gRPC UsageService over a profiler's Store: agents stream
 // what the pods of their node take.
 //
+//	server := usageserver.New(store, usageserver.Config{})
+//	spaziov1.RegisterUsageServiceServer(grpcServer, server)
+//
 // A batch is checked, given to the store and acknowledged; what becomes of each
 // window the store counts. A malformed batch ends the stream with InvalidArgument and
 // the name of the field, one of another node than the caller's with PermissionDenied;
@@ -86,7 +89,8 @@ func New(store *profiler.Store, c Config) *Server {
 	return &Server{config: c, store: store, wake: make(chan struct{}, 1), nodes: map[string]*node{}}
 }
 
-// Heard has a token after windows have come.
+// Heard has a token after windows have come. It is for one receiver, such as a controller's
+// Config.Heard.
 func (s *Server) Heard() <-chan struct{} { return s.wake }
 
 // Stats returns the counts.

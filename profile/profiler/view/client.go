@@ -59,7 +59,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 const pageSize = 500
 
 // List returns the profiles of a namespace, all if it is empty, in the order of their
-// namespaces and workloads.
+// namespaces and workloads. Errors of the reading methods are the API server's.
 func (c *Client) List(ctx context.Context, namespace string) ([]v1alpha1.WorkloadProfile, error) {
 	var all []v1alpha1.WorkloadProfile
 	for next := ""; ; {

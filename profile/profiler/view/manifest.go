@@ -87,10 +87,10 @@ func (c *Client) Template(ctx context.Context, p *v1alpha1.WorkloadProfile) (*Te
 }
 
 // Manifest is what to apply, by kubectl apply --server-side, for a workload to request
-// what is recommended, and with limits to have limits of twice that (table 6.3 of the
-// thesis): of those containers that its template has, or of all if that is nil. A
-// *FieldError says that there is nothing to apply.
-func Manifest(p *v1alpha1.WorkloadProfile, template *Template, limits bool) (object, error) {
+// what is recommended, and with limits to have limits of twice that (table 6.3 of
+// S. Galantino's thesis): of those containers that its template has, or of all if that is
+// nil. A *FieldError says that there is nothing to apply.
+func Manifest(p *v1alpha1.WorkloadProfile, template *Template, limits bool) (map[string]any, error) {
 	of := p.Spec.Workload
 	kind, err := kindOf(of)
 	if err != nil {

@@ -33,9 +33,11 @@ func Equal(next, is Status) bool {
 const enough = .5
 
 // Next is the status that the object should have at a time, by what is recommended for
-// its workload; not known is nothing, or nothing yet: what was recommended before stays.
+// its workload (Workload); not known is nothing, or nothing yet: what was recommended before
+// stays. It is to be written where it is not Equal to the object's.
 func (o *Object) Next(at time.Time, a profiler.Advice, known bool) Status {
-	next := Status{Recommendation: o.Status.Recommendation, ObservedGeneration: &o.Generation}
+	generation := o.Generation
+	next := Status{Recommendation: o.Status.Recommendation, ObservedGeneration: &generation}
 	if known {
 		next.Recommendation = o.recommend(a.Recommendations)
 	}

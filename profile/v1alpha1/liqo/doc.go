@@ -11,7 +11,8 @@
 // with a comma, and is written with a point; the apiVersion of listing 5.7 has two
 // slashes; and times have no zone, which is UTC here. Both decimal signs are read.
 //
-// NewMemoryProfile, NewCPUProfile and NewConnectionProfile make objects, whose JSON is what
+// Nothing but Liqo reads them: what this project's own programs exchange is package
+// v1alpha1. NewMemoryProfile, NewCPUProfile and NewConnectionProfile make objects, whose JSON is what
 // an API server is sent. CRDs has definitions of these shapes, for where there are none.
 //
 // Types that do not speak of concurrent use are plain values.
