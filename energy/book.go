@@ -26,9 +26,9 @@ type BookConfig struct {
 	// HalfLife is when what was observed counts half; 0 means DefaultHalfLife.
 	HalfLife time.Duration
 	// ByRound makes a round of observations, one of each replica, count by Weight
-	// whatever time has passed, as the seed has it, and HalfLife nothing.
+	// whatever time has passed, as van Kemenade's thesis has it, and HalfLife nothing.
 	ByRound bool
-	// Weight is what a round counts, in (0, 1]; 0 means DefaultWeight.
+	// Weight is what a round counts where ByRound, in (0, 1]; 0 means DefaultWeight.
 	Weight float64
 	// MinAge is for how long a pod does not teach after it was first observed, since
 	// starting takes more than running; 0 means DefaultMinAge.
@@ -77,18 +77,23 @@ func (c BookConfig) withDefaults() BookConfig {
 
 // Observation is what a pod has taken lately.
 type Observation struct {
+	// Pod tells the replicas of a workload apart: any number that stays the pod's, such as
+	// a hash of its UID.
 	Pod uint64
-	At  time.Time
-	// Cores is how many it kept busy, and Watts what it was charged for that, where
-	// Metered.
+	// At is the end of the time observed.
+	At time.Time
+	// Cores is how many it kept busy, and Watts what it was charged for that
+	// ([Split.AttributeTo]), where Metered: means of the time observed.
 	Cores, Watts float64
 	Metered      bool
 }
 
 // Estimate is what a pod of a workload takes.
 type Estimate struct {
+	// Cores is how many it keeps busy.
 	Cores float64
-	// Watts is 0 where no observation was metered; SD is how far one is from it.
+	// Watts is 0 where no observation was metered; SD is the standard deviation of an
+	// observation's watts about it.
 	Watts, SD float64
 	// Pods is how many replicas were observed lately.
 	Pods int

@@ -14,6 +14,11 @@
 //   - [Book] remembers what a pod of a workload takes, in cores and in watts.
 //   - [Goodness] says how good a node is for a pod, by its [Power].
 //
+// An agent reads its counters each second (package energy/source), gives them to Meter.Add,
+// teaches the Curve the interval's watts at the node's utilisation, divides its joules by
+// Split.AttributeTo, and has Book.Observe what each pod was charged. A scheduler compares
+// the nodes by Goodness, for what Book.Estimate says of the pod.
+//
 // Two nodes of one model have the same joules per core-second, so there a share by
 // CPU time is CPU time in another unit: energy adds to what a scheduler knows between
 // nodes that differ, where power is not linear in load, and where empty nodes sleep.

@@ -327,8 +327,9 @@ func (m *Meter) counted(last, now *Reading, seconds float64) (uint64, error) {
 	return delta, nil
 }
 
-// TotalsTo puts what each zone has taken into dst, grown as append does, and returns
-// it, in the order in which zones were first read; zones that are gone stay.
+// TotalsTo puts what each zone has taken into dst, in the place of what it holds, grown as
+// append does, and returns it, in the order in which zones were first read; zones that are
+// gone stay.
 func (m *Meter) TotalsTo(dst []ZoneTotal) []ZoneTotal {
 	dst = dst[:0]
 	for i := range m.zones {

@@ -107,9 +107,9 @@ type Objective uint8
 const (
 	// Marginal prefers the node that the pod raises the power of least.
 	Marginal Objective = iota
-	// Remaining prefers the node with most watts left to its maximum (ExEC, the
-	// seed's objective). On a fleet of unlike nodes it raises energy: the large,
-	// wasteful ones have most left.
+	// Remaining prefers the node with most watts left to its maximum, as ExEC, the
+	// scheduler of van Kemenade's thesis, does. On a fleet of unlike nodes it raises
+	// energy: the large, wasteful ones have most left.
 	Remaining
 )
 

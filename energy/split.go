@@ -68,6 +68,7 @@ func name(names []string, i int) string {
 
 // Consumer is a pod, or a guest.
 type Consumer struct {
+	// Key is the caller's name for it, told in its Share; Split does not look at it.
 	Key uint64
 	// CPU is the CPU time it took in the interval, in core-seconds.
 	CPU float64
@@ -119,10 +120,10 @@ type Split struct {
 	Dynamic DynamicRule
 }
 
-// AttributeTo divides in.Joules among the consumers, in their order, into dst, which
-// grows as append does and is returned. Shares and Rest sum up to in.Joules but for
-// rounding, whatever the CPU times say. What is no amount, or an unknown policy, is a
-// *FieldError, with dst as it was.
+// AttributeTo divides in.Joules among the consumers, in their order, in the place of what
+// dst holds, which grows as append does and is returned. Shares and Rest sum up to
+// in.Joules but for rounding, whatever the CPU times say. What is no amount, or an unknown
+// policy, is a *FieldError, with dst as it was.
 func (s Split) AttributeTo(dst []Share, in *Account) ([]Share, Rest, error) {
 	if err := s.check(in); err != nil {
 		return dst, Rest{}, err

@@ -10,6 +10,12 @@
 //   - [Host] goes through all of that once, when it is told to; package node/guests has it
 //     told each second, and shows what came of it as metrics.
 //
+// A program of one's own on a host:
+//
+//	finder, err := share.NewFinder(share.FinderConfig{})
+//	host, err := share.NewHost(share.HostConfig{Dir: "/run/spazio/guests", Source: chain, CPU: cpu, Guests: finder})
+//	division, err := host.Share(time.Now()) // once a second
+//
 // A guest can tell by its counter what others compute if it is read often enough
 // (M. Lipp et al., PLATYPUS, 2021), so that nothing is to be published more often than each
 // second ([MinPeriod]).

@@ -127,9 +127,9 @@ func (f *Finder) Refused() map[string]uint64 { return f.refused }
 
 func (f *Finder) refuse(cause string) { f.refused[cause]++ }
 
-// GuestsTo puts the guests that run into dst, sorted by name, which grows as append does and
-// is returned. One that can't be read is left out and counted. The error is of a machine
-// that can't be looked at, and dst is then empty.
+// GuestsTo puts the guests that run into dst, sorted by name, in the place of what it holds;
+// dst grows as append does and is returned. One that can't be read is left out and counted.
+// The error is of a machine that can't be looked at, and dst is then empty.
 func (f *Finder) GuestsTo(dst []Guest) ([]Guest, error) {
 	dst = dst[:0]
 	f.looks++

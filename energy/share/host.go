@@ -27,7 +27,7 @@ type HostConfig struct {
 	// it.
 	Source source.Source
 	// CPU returns the CPU time that all of the machine has taken since it was started,
-	// and how many CPUs it has.
+	// summed over its CPUs, and how many it has.
 	CPU func() (busy time.Duration, cores int, err error)
 	// Guests puts those that run into a slice, sorted by name; a *Finder does.
 	Guests interface {

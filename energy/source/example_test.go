@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,4 +54,40 @@ func ExamplePowercap() {
 	// Output:
 	// powercap measured <nil> no reading before
 	// 43 J, 43 W, <nil>
+}
+
+// A machine that shows no counters, at half its load: power comes from its nameplate. What is
+// read twice in a row is taken, and an interval has two readings of it.
+func ExampleOpen() {
+	chain, err := source.Open(context.Background(), source.Config{
+		Source: source.NameModel,
+		Model:  &source.ModelConfig{Idle: 50, Max: 150, Utilisation: func() (float64, error) { return .5, nil }},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = chain.Close() }()
+	meter, err := energy.NewMeter(energy.MeterConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	var readings []energy.Reading
+	for range 3 {
+		readings, err = chain.ReadTo(readings, at)
+		if err != nil {
+			fmt.Println(err)
+		} else if interval, err := meter.Add(readings); err != nil {
+			fmt.Println(err)
+		} else {
+			fmt.Printf("%s, %s: %.0f J, %.0f W\n", chain.Name(), chain.Quality(), interval.Joules, interval.Watts)
+		}
+		at = at.Add(10 * time.Second)
+	}
+	// Output:
+	// no newer reading
+	// no reading before
+	// model, modelled: 1000 J, 100 W
 }

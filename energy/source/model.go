@@ -37,7 +37,7 @@ type Model struct {
 	last   time.Time
 }
 
-// NewModel returns the model of c.
+// NewModel returns the model of c. The error is a *FieldError.
 func NewModel(c ModelConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -23,10 +23,11 @@ var sourceNames = []string{NamePowercap, NameShared, NameHwmon, NameRedfish, Nam
 type Config struct {
 	// Source is the name of the only one to read, or Auto, which is the default.
 	Source string
-	// Powercap, SharedRoot and HwmonRoot are where these read.
+	// Powercap, SharedRoot and HwmonRoot are where these read; zero values are the usual
+	// places.
 	Powercap              PowercapConfig
 	SharedRoot, HwmonRoot string
-	// Redfish and Model are read where they are given.
+	// Redfish and Model are read only where they are given.
 	Redfish *RedfishConfig
 	Model   *ModelConfig
 }

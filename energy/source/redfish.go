@@ -71,7 +71,8 @@ type redfishAnswer struct {
 	err   error
 }
 
-// NewRedfish begins to ask, until ctx ends or Close.
+// NewRedfish begins to ask, until ctx ends or Close. The error is a *FieldError; that the
+// controller does not answer is for ReadTo to say.
 func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

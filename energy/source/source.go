@@ -14,10 +14,10 @@ type Source interface {
 	Quality() energy.Quality
 	// Period is the least time between two readings that differ.
 	Period() time.Duration
-	// ReadTo puts a reading of each zone into dst, which grows as append does and is
-	// returned. at is the time; a zone whose own time is known has that. An error
-	// beside readings is of zones that are missing from them; without any it is
-	// ErrUnchanged, or the source has failed.
+	// ReadTo puts a reading of each zone into dst, in the place of what it holds; dst grows
+	// as append does and is returned. at is the time; a zone whose own time is known has
+	// that. An error beside readings is of zones that are missing from them; without any
+	// it wraps ErrUnchanged, or the source has failed.
 	ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error)
 	// Close ends what the source has begun.
 	Close() error

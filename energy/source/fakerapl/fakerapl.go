@@ -210,8 +210,8 @@ func (m *Machine) power(u float64) (idle, dynamic, memory float64) {
 	return m.config.Idle, (m.config.Max - m.config.Idle) * bent * noise, m.config.DRAM * (.2 + .8*u)
 }
 
-// Truth returns what the machine has taken since it began, and what each consumer of it
-// for its load alone, in joules.
+// Truth returns what the machine has taken since it began, and what each consumer has taken
+// of that for its load alone, in joules, in the consumers' order.
 func (m *Machine) Truth() (node float64, consumers []float64) {
 	return m.node, append([]float64(nil), m.truth...)
 }
