@@ -2,18 +2,36 @@ package profile
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
 // container is what recommendations for a container are made of.
 type container struct {
-	histories [resources]*History
+	name      string // empty: the pod as a whole
+	histories [resources]History
 	// peaks has the largest amount of memory of each ended pod, live those of pods
 	// that are not, by their keys.
-	peaks *Histogram
+	peaks Histogram
 	live  []podPeak
 	// kills are the peaks at which the kernel killed for want of memory.
-	kills *Peaks
+	kills Peaks
+}
+
+// containers are a workload's in the order of their names: mostly one, for which a map
+// would take more than the container.
+type containers []*container
+
+func (c containers) find(name string) (i int, known bool) {
+	return slices.BinarySearchFunc(c, name, func(c *container, name string) int { return strings.Compare(c.name, name) })
+}
+
+// of is the container of a name, nil if there is none.
+func (c containers) of(name string) *container {
+	if i, known := c.find(name); known {
+		return c[i]
+	}
+	return nil
 }
 
 // podPeak is the largest amount of memory of a live pod.
@@ -26,19 +44,17 @@ type podPeak struct {
 // killSpan is how long each span of kills is; they count for eight.
 const killSpan = 48 * time.Hour
 
-func newContainer(c *Config) (*container, error) {
-	var made container
-	var err error
+// newContainer is of a configuration that was validated and has no defaults left.
+func newContainer(name string, c *Config) *container {
+	made := &container{
+		name:  strings.Clone(name),
+		peaks: Histogram{scale: scalingOf(Memory), halfLife: int64(c.PodHalfLife)},
+		kills: Peaks{span: int64(killSpan), spans: peakHalfLives + 1},
+	}
 	for r := range made.histories {
-		if made.histories[r], err = NewHistory(c.history(r)); err != nil {
-			return nil, err
-		}
+		made.histories[r] = newHistory(c.history(r).withDefaults())
 	}
-	if made.peaks, err = NewHistogram(Memory, c.PodHalfLife); err != nil {
-		return nil, err
-	}
-	made.kills, err = NewPeaks(killSpan, peakHalfLives+1)
-	return &made, err
+	return made
 }
 
 // observe takes a valid window.
@@ -103,7 +119,7 @@ func (c *container) end(pod uint64) {
 	if !known {
 		return
 	}
-	addPeak(c.peaks, c.live[i])
+	addPeak(&c.peaks, c.live[i])
 	c.live = slices.Delete(c.live, i, i+1)
 }
 

@@ -1,6 +1,9 @@
 package profile
 
-import "time"
+import (
+	"time"
+	"unique"
+)
 
 // HistoryConfig says what a History keeps. It is a plain value, safe for concurrent
 // reading.
@@ -76,15 +79,15 @@ func (c HistoryConfig) Validate() error {
 // the weighted histogram and the peaks of each slot, which make those of the day, and
 // the peaks of the last three hours. A History is for one goroutine at a time.
 type History struct {
-	config HistoryConfig
-	slots  []samplesOf
-	recent *Peaks
+	config unique.Handle[HistoryConfig] // thousands have the same
+	slots  []*samplesOf                 // nil: nothing was sampled in it
+	recent Peaks
 }
 
 // samplesOf are those of a slot of the day.
 type samplesOf struct {
-	histogram *Histogram
-	peaks     *Peaks
+	histogram Histogram
+	peaks     Peaks
 	days      int   // with samples
 	lastDay   int64 // since 1970, in the zone
 }
@@ -94,37 +97,42 @@ func NewHistory(c HistoryConfig) (*History, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	c = c.withDefaults()
-	h := &History{config: c}
-	var err error
-	if h.recent, err = NewPeaks(recentSpan, recentSpans); err != nil {
-		return nil, err
-	}
-	for range c.Slots {
-		slot, err := newSamplesOf(c)
-		if err != nil {
-			return nil, err
-		}
-		h.slots = append(h.slots, slot)
-	}
-	return h, nil
+	h := newHistory(c.withDefaults())
+	return &h, nil
 }
 
-func newSamplesOf(c HistoryConfig) (s samplesOf, err error) {
-	if s.histogram, err = NewHistogram(c.Scale, c.HalfLife); err != nil {
-		return s, err
+// newHistory is of a configuration that was validated and has no defaults left.
+func newHistory(c HistoryConfig) History {
+	return History{config: unique.Make(c), slots: make([]*samplesOf, c.Slots), recent: Peaks{span: int64(recentSpan), spans: recentSpans}}
+}
+
+// slot is what was sampled in a slot, with room made for it.
+func (h *History) slot(i int) *samplesOf {
+	if h.slots[i] == nil {
+		h.slots[i] = h.newSamples()
 	}
-	s.peaks, err = NewPeaks(c.PeakHalfLife/2, peakSpans)
-	return s, err
+	return h.slots[i]
+}
+
+func (h *History) newSamples() *samplesOf {
+	c := h.config.Value()
+	return &samplesOf{
+		histogram: Histogram{scale: scalingOf(c.Scale), halfLife: int64(c.HalfLife)},
+		peaks:     Peaks{span: int64(c.PeakHalfLife / 2), spans: peakSpans},
+	}
 }
 
 // Add adds a sample, as Histogram.Add.
 func (h *History) Add(at time.Time, value, weight float64) error {
-	slot, today := slotOf(at, h.config.Zone, h.config.Slots)
-	if err := h.slots[slot].add(at, today, value, weight); err != nil {
+	slot, today := slotOf(at, h.config.Value().Zone, len(h.slots))
+	if err := h.slot(slot).add(at, today, value, weight); err != nil {
 		return err
 	}
 	return h.recent.Add(at, value)
+}
+
+func (s *samplesOf) none() bool {
+	return s.histogram.total == 0 && s.peaks.largest == nil && s.peaks.newest == 0 && s.days == 0 && s.lastDay == 0
 }
 
 func (s *samplesOf) add(at time.Time, today int64, value, weight float64) error {
@@ -217,7 +225,7 @@ func (h *History) level(at time.Time, r Rule) float64 {
 	case r.Percentile == 0:
 		level = of.peaks.Max(at)
 	case r.Daily:
-		level = of.peaks.quantile(r.Percentile, h.config.HalfLife)
+		level = of.peaks.quantile(r.Percentile, h.config.Value().HalfLife)
 	default:
 		level = of.histogram.Quantile(r.Percentile)
 	}
@@ -227,22 +235,33 @@ func (h *History) level(at time.Time, r Rule) float64 {
 	return level
 }
 
-// of are the samples that a rule looks at: the slot's, or the day's.
-func (h *History) of(at time.Time, r Rule) samplesOf {
-	if len(h.slots) == 1 {
-		return h.slots[0]
-	}
+// of are the samples that a rule looks at: the slot's, or the day's. They are not to be
+// changed.
+func (h *History) of(at time.Time, r Rule) *samplesOf {
 	if r.Slots {
-		slot, _ := slotOf(at, h.config.Zone, len(h.slots))
-		if s := h.slots[slot]; s.days >= slotDays {
+		slot, _ := slotOf(at, h.config.Value().Zone, len(h.slots))
+		if s := h.slots[slot]; s != nil && s.days >= slotDays {
 			return s
 		}
 	}
-	day := samplesOf{h.slots[0].histogram.clone(), h.slots[0].peaks.clone(), 0, 0}
-	for _, s := range h.slots[1:] {
+	var day *samplesOf
+	merged := false
+	for _, s := range h.slots {
+		switch {
+		case s == nil:
+			continue
+		case day == nil:
+			day = s
+			continue
+		case !merged:
+			day, merged = &samplesOf{histogram: *day.histogram.clone(), peaks: *day.peaks.clone()}, true
+		}
 		// All are of the same scale, half-life and spans.
-		_ = day.histogram.Merge(s.histogram)
-		_ = day.peaks.Merge(s.peaks)
+		_ = day.histogram.Merge(&s.histogram)
+		_ = day.peaks.Merge(&s.peaks)
+	}
+	if day == nil {
+		return h.newSamples()
 	}
 	return day
 }

@@ -7,9 +7,16 @@ import (
 
 // prices are the demands by slot.
 type prices struct {
-	slots   []Demand
+	slots   []Demand // nil: each is the dearest
 	dearest Demand
 	reach   time.Duration // how long most pods live, 0 if for longer than a slot
+}
+
+func (p *prices) slot(i int) Demand {
+	if p.slots == nil {
+		return p.dearest
+	}
+	return p.slots[i]
 }
 
 // Demand is what a pod will take that starts at a time and lives for so long: the
@@ -29,10 +36,10 @@ func (p *Profile) Demand(at time.Time, lives time.Duration) Demand {
 	}
 	slot, _ := slotOf(at, p.config.Zone, len(p.slots))
 	last, _ := slotOf(at.Add(lives), p.config.Zone, len(p.slots))
-	d := p.prices.slots[slot]
+	d := p.prices.slot(slot)
 	for slot != last {
 		slot = (slot + 1) % len(p.slots)
-		d = dearer(d, p.prices.slots[slot])
+		d = dearer(d, p.prices.slot(slot))
 	}
 	return d
 }
@@ -40,22 +47,35 @@ func (p *Profile) Demand(at time.Time, lives time.Duration) Demand {
 func (p *Profile) price() {
 	p.dirty = false
 	whole := p.demand(p.day)
-	p.prices.slots = slices.Grow(p.prices.slots[:0], len(p.slots))
-	for i, s := range p.slots {
-		d := whole
-		if s != nil && s.seen >= p.config.SlotPods && s.days >= p.config.SlotDays {
-			d = p.demand(s)
-		}
-		p.prices.slots = append(p.prices.slots, d)
-		if i == 0 {
-			p.prices.dearest = d
-		}
-		p.prices.dearest = dearer(p.prices.dearest, d)
+	p.prices.slots, p.prices.dearest = nil, whole
+	if slices.ContainsFunc(p.slots, p.counts) {
+		p.priceSlots(whole)
 	}
 	p.prices.reach = 0
 	slot := day.Seconds() / float64(len(p.slots))
 	if !p.always && p.lives.Quantile(.5) <= slot {
 		p.prices.reach = p.Lifetime(.9)
+	}
+}
+
+// counts says whether a slot of the day counts for itself.
+func (p *Profile) counts(s *scope) bool {
+	return s != nil && s.seen >= p.config.SlotPods && s.days >= p.config.SlotDays
+}
+
+// priceSlots is where one does.
+func (p *Profile) priceSlots(whole Demand) {
+	p.prices.slots = make([]Demand, len(p.slots))
+	for i, s := range p.slots {
+		d := whole
+		if p.counts(s) {
+			d = p.demand(s)
+		}
+		p.prices.slots[i] = d
+		if i == 0 {
+			p.prices.dearest = d
+		}
+		p.prices.dearest = dearer(p.prices.dearest, d)
 	}
 }
 
@@ -65,7 +85,11 @@ func (p *Profile) Slots() []Demand {
 	if p.dirty {
 		p.price()
 	}
-	return slices.Clone(p.prices.slots)
+	all := make([]Demand, len(p.slots))
+	for i := range all {
+		all[i] = p.prices.slot(i)
+	}
+	return all
 }
 
 // halfConfident is all that usage without waiting is worth.

@@ -11,11 +11,11 @@ import (
 type Profile struct {
 	config     Config
 	prior      Demand
-	containers map[string]*container
+	containers containers
 	live       livePods
 	day        *scope
 	slots      []*scope // nil: no pod was seen in it
-	lives      *Histogram
+	lives      Histogram
 	limits     throttling
 	kills      uint64
 	always     bool
@@ -33,11 +33,8 @@ func New(c Config) (*Profile, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Profile{config: c.withDefaults(), containers: map[string]*container{}, dirty: true}
-	var err error
-	if p.lives, err = NewHistogram(Lifetimes, p.config.PodHalfLife); err != nil {
-		return nil, err
-	}
+	p := &Profile{config: c.withDefaults(), dirty: true}
+	p.lives = Histogram{scale: scalingOf(Lifetimes), halfLife: int64(p.config.PodHalfLife)}
 	p.day = newScope(p, -1)
 	p.slots = make([]*scope, p.config.Slots)
 	return p, nil
@@ -161,21 +158,18 @@ func (p *Profile) Gone(pod string) {
 }
 
 // record keeps the window for recommendations.
-func (p *Profile) record(at time.Time, w *Window) (err error) {
-	c := p.containers[w.Container]
-	if c == nil {
+func (p *Profile) record(at time.Time, w *Window) error {
+	i, known := p.containers.find(w.Container)
+	if !known {
 		if len(p.containers) >= mostContainers {
 			return refuse("Window.Container", w.Container, "one of at most 64 names")
 		}
-		if c, err = newContainer(&p.config); err != nil {
-			return err
-		}
-		p.containers[w.Container] = c
+		p.containers = slices.Insert(p.containers, i, newContainer(w.Container, &p.config))
 	}
 	if w.Container == "" {
 		p.kills += uint64(w.OOMKills)
 	}
-	return c.observe(at, w)
+	return p.containers[i].observe(at, w)
 }
 
 // mostContainers bounds the names that a workload's pods may use.

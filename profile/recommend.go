@@ -1,9 +1,7 @@
 package profile
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -82,11 +80,14 @@ func (p Preset) among(containers int) Preset {
 // pod itself, whose name is empty, only if no container was measured apart. After a
 // kill for want of memory that is at least what the kill asks for.
 func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommendation, error) {
-	names := slices.Sorted(maps.Keys(p.containers))
+	var names []string
+	for _, c := range p.containers {
+		names = append(names, c.name)
+	}
 	if len(names) > 1 && names[0] == "" {
 		names = names[1:]
 	}
-	return p.recommend(at, by, within, names, func(name string) *container { return p.containers[name] })
+	return p.recommend(at, by, within, names, p.containers.of)
 }
 
 // RecommendFor is Recommend for the containers that pods have now, by their names: not
@@ -129,7 +130,7 @@ const apartSpans = int64(time.Hour / recentSpan)
 // containerOf is what is known of a container, nil without. One that is alone in its
 // pod is measured as the pod, unless there are init containers beside it.
 func (p *Profile) containerOf(name string, alone bool) *container {
-	apart, whole := p.containers[name], p.containers[""]
+	apart, whole := p.containers.of(name), p.containers.of("")
 	if !alone || whole == nil || apart != nil && whole.newest()-apart.newest() < apartSpans {
 		return apart
 	}

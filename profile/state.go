@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -56,7 +55,7 @@ func (p *Profile) State() []byte {
 	e.float(p.limits.periods)
 	e.float(p.limits.throttled)
 	e.time(p.limits.at)
-	e.histogram(p.lives)
+	e.histogram(&p.lives)
 
 	live := p.live[:min(len(p.live), stateLive)]
 	e.uint(uint64(len(live)))
@@ -71,9 +70,9 @@ func (p *Profile) State() []byte {
 		s.encode(&e, len(live))
 	}
 	e.uint(uint64(len(p.containers)))
-	for _, name := range slices.Sorted(maps.Keys(p.containers)) {
-		e.text(name)
-		p.containers[name].encode(&e)
+	for _, c := range p.containers {
+		e.text(c.name)
+		c.encode(&e)
 	}
 	return e.b
 }
@@ -156,11 +155,11 @@ func (s *scope) folded(r, live int) kept {
 }
 
 func (c *container) encode(e *encoder) {
-	for _, h := range c.histories {
-		h.encode(e)
+	for r := range c.histories {
+		c.histories[r].encode(e)
 	}
 	live := c.live[:min(len(c.live), stateLive)]
-	ended := c.peaks
+	ended := &c.peaks
 	if len(live) < len(c.live) {
 		ended = c.peaks.clone()
 		for _, p := range c.live[len(live):] {
@@ -174,18 +173,20 @@ func (c *container) encode(e *encoder) {
 		e.int(p.ns)
 		e.single(p.bytes)
 	}
-	e.peaks(c.kills)
+	e.peaks(&c.kills)
 }
 
 func (h *History) encode(e *encoder) {
-	for i := range h.slots {
-		s := &h.slots[i]
-		e.histogram(s.histogram)
-		e.peaks(s.peaks)
+	for _, s := range h.slots {
+		if s == nil {
+			s = h.newSamples()
+		}
+		e.histogram(&s.histogram)
+		e.peaks(&s.peaks)
 		e.uint(uint64(s.days))
 		e.uint(uint64(s.lastDay))
 	}
-	e.peaks(h.recent)
+	e.peaks(&h.recent)
 }
 
 // weightSteps are what the largest weight of a histogram is divided into: what is
@@ -209,9 +210,10 @@ func (e *encoder) histogram(h *Histogram) {
 	}
 }
 
-func (d *decoder) histogram(s Scale, halfLife time.Duration) *Histogram {
-	n := d.count("histogram", s.Buckets, 2)
-	state := HistogramState{Scale: s, HalfLife: halfLife}
+// histogram takes what an empty one holds.
+func (d *decoder) histogram(dst *Histogram) {
+	state := HistogramState{Scale: dst.Scale(), HalfLife: dst.HalfLife()}
+	n := d.count("histogram", state.Scale.Buckets, 2)
 	if n > 0 {
 		state.Reference = d.int()
 		state.Low = int(min(d.uint(), maxBuckets))
@@ -224,8 +226,9 @@ func (d *decoder) histogram(s Scale, halfLife time.Duration) *Histogram {
 	h, err := state.Histogram()
 	if err != nil {
 		d.fail(err)
+		return
 	}
-	return h
+	*dst = *h
 }
 
 func (e *encoder) peaks(p *Peaks) {
@@ -236,16 +239,18 @@ func (e *encoder) peaks(p *Peaks) {
 	}
 }
 
-func (d *decoder) peaks(span time.Duration, spans int, most float64) *Peaks {
-	s := PeaksState{Span: span, Newest: d.int(), Largest: make([]float64, spans)}
+// peaks takes what an empty one holds.
+func (d *decoder) peaks(dst *Peaks, most float64) {
+	s := PeaksState{Span: time.Duration(dst.span), Newest: d.int(), Largest: make([]float64, dst.spans)}
 	for i := range s.Largest {
 		s.Largest[i] = d.peak(most)
 	}
 	p, err := s.Peaks()
 	if err != nil {
 		d.fail(err)
+		return
 	}
-	return p
+	*dst = *p
 }
 
 // Restore is the profile that a state is of. Where the configuration is another in
@@ -315,7 +320,7 @@ func (p *Profile) decode(d *decoder) {
 	p.limits.periods = d.float("periods", maxValue)
 	p.limits.throttled = d.float("throttled", maxValue)
 	p.limits.at = d.optional("limits")
-	p.lives = d.histogram(Lifetimes, p.config.PodHalfLife)
+	d.histogram(&p.lives)
 	for n := d.count("live", stateLive, 8+8+1+1+2*5*8); n > 0; n-- {
 		p.live = append(p.live, d.live(len(p.slots)))
 	}
@@ -332,13 +337,14 @@ func (p *Profile) decode(d *decoder) {
 	}
 	for n := d.count("containers", mostContainers, 1); n > 0; n-- {
 		name := d.text("container", maxName)
-		c, err := newContainer(&p.config)
-		if err != nil || p.containers[name] != nil {
+		i, known := p.containers.find(name)
+		if known {
 			d.fail(refuse("state.container", name, "named once"))
 			return
 		}
+		c := newContainer(name, &p.config)
 		c.decode(d)
-		p.containers[name] = c
+		p.containers = slices.Insert(p.containers, i, c)
 	}
 }
 
@@ -385,30 +391,33 @@ func (s *scope) decode(d *decoder) {
 }
 
 func (c *container) decode(d *decoder) {
-	for r, h := range c.histories {
+	for r := range c.histories {
 		most := float64(maxBytes)
 		if r == 0 {
 			most = 2 * maxCores * coreSlack
 		}
-		h.decode(d, most)
+		c.histories[r].decode(d, most)
 	}
-	c.peaks = d.histogram(Memory, c.peaks.HalfLife())
+	d.histogram(&c.peaks)
 	for n := d.count("container.live", stateLive, 8+1+4); n > 0; n-- {
 		c.live = append(c.live, podPeak{d.key(), d.time("container.live.at").UnixNano(), d.single("container.live.bytes", maxBytes)})
 	}
 	if !slices.IsSortedFunc(c.live, func(a, b podPeak) int { return cmp.Compare(a.pod, b.pod) }) {
 		d.fail(refuse("state.container.live", len(c.live), "in ascending order"))
 	}
-	c.kills = d.peaks(killSpan, peakHalfLives+1, maxBytes)
+	d.peaks(&c.kills, maxBytes)
 }
 
 func (h *History) decode(d *decoder, most float64) {
 	for i := range h.slots {
-		s := &h.slots[i]
-		s.histogram = d.histogram(h.config.Scale, h.config.HalfLife)
-		s.peaks = d.peaks(h.config.PeakHalfLife/2, peakSpans, most)
+		s := h.newSamples()
+		d.histogram(&s.histogram)
+		d.peaks(&s.peaks, most)
 		s.days = int(min(d.uint(), maxCount))
 		s.lastDay = int64(min(d.uint(), maxSeconds))
+		if !s.none() {
+			h.slots[i] = s
+		}
 	}
-	h.recent = d.peaks(recentSpan, recentSpans, most)
+	d.peaks(&h.recent, most)
 }

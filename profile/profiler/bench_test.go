@@ -53,3 +53,52 @@ func BenchmarkFleet(b *testing.B) {
 	runtime.KeepAlive(c)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc), "B/fleet")
 }
+
+// BenchmarkHeld is what a store holds of a workload, and of each of its pods, after the first
+// hour of it and after a day, in each slot of which they were measured.
+func BenchmarkHeld(b *testing.B) {
+	const workloads, pods = 1_000, 15
+	for _, hours := range []int{1, 24} {
+		b.Run(fmt.Sprint("hours=", hours), func(b *testing.B) {
+			var one, all float64
+			for b.Loop() {
+				one, all = held(b, workloads, 1, hours), held(b, workloads, pods, hours)
+			}
+			pod := (all - one) / (workloads * (pods - 1))
+			b.ReportMetric(pod, "B/pod")
+			b.ReportMetric(one/workloads-pod, "B/workload")
+		})
+	}
+}
+
+// held is the heap that a store of workloads with so many pods each takes, each pod on a
+// node of its own and measured once an hour.
+func held(b *testing.B, workloads, pods, hours int) float64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	c := newCluster(b, profiler.Config{MaxOfNamespace: workloads})
+	nodes := make([]string, workloads*pods/30+1)
+	for i := range nodes {
+		nodes[i] = fmt.Sprint("node-", i)
+	}
+	for n := range workloads * pods {
+		c.store.Pod(c.at, profiler.Pod{
+			UID: uid(n), Node: nodes[n%len(nodes)], Workload: deployment(fmt.Sprint("workload-", n%workloads)), Revision: "5d4f8c7b9",
+			Template: uint64(n%workloads) + 1, Always: true, Names: []string{"main"},
+		})
+	}
+	for range hours {
+		c.at = c.at.Add(time.Hour)
+		for n := range workloads * pods {
+			w := window(n, .1*float64(n%workloads%7+1), 1e8*float64(n%workloads%11+1))
+			w.Demand = []agent.DemandTime{{Bucket: uint32(5 + n%3), Millis: 30_000}, {Bucket: uint32(9 + n%5), Millis: 30_000}}
+			c.send(nodes[n%len(nodes)], w)
+		}
+		c.publish()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(c)
+	return float64(after.HeapAlloc) - float64(before.HeapAlloc)
+}

@@ -1,7 +1,6 @@
 package profiler
 
 import (
-	"cmp"
 	"math"
 	"time"
 
@@ -276,10 +275,7 @@ func (s *Store) Observed(at time.Time, o Object) {
 	}
 	changed := w.object.spec != o.Spec || w.object.demand != o.Demand
 	w.object = object{exists: true, demand: o.Demand, at: o.At, stale: o.Stale, spec: o.Spec}
-	if w.tuning.factors.At.IsZero() {
-		w.tuning.factors = o.Factors
-	}
-	w.tuning.application = cmp.Or(w.tuning.application, o.Application)
+	w.tuning.begin(o.Factors, o.Application)
 	if changed {
 		s.mark(at, w)
 	}

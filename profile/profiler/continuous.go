@@ -115,6 +115,17 @@ type tuning struct {
 	application string
 }
 
+// begin takes what was published where nothing was found yet.
+func (t *tuning) begin(factors continuous.Factors, application string) {
+	if t == nil {
+		return
+	}
+	if t.factors.At.IsZero() {
+		t.factors = factors
+	}
+	t.application = cmp.Or(t.application, application)
+}
+
 // fare counts a window. The limit of a pod and those of its containers hold it up
 // apart: the kernel counts each in its own group.
 func (s *Store) fare(of *workload, w *agent.Window) {
@@ -140,7 +151,7 @@ func (s *Store) fare(of *workload, w *agent.Window) {
 
 // service is how a workload fared, whose factors are on a basis.
 func (s *Store) service(w *workload, basis []profile.Recommendation) continuous.Service {
-	t := &w.tuning
+	t := w.tuning
 	service := continuous.Service{
 		Factors: t.factors, Throttled: max(t.since.pod.share(), t.since.containers.share()),
 		Limited: t.since.pod.all+t.since.containers.all > 0, Killed: t.since.killed, Stalled: t.since.memory.share(),
@@ -402,7 +413,7 @@ func (s *Store) tuneOne(at time.Time, a connection.Application) (changed int, er
 		return 0, err
 	}
 	for i, w := range of {
-		t := &w.tuning
+		t := w.tuning
 		factors[i] = within(factors[i], w.object.spec.Bounds.Max, bases[i])
 		other := moved(t.factors.CPU, factors[i].CPU) || moved(t.factors.Memory, factors[i].Memory) || t.application != a.Name
 		t.factors, t.application, t.since = factors[i], a.Name, fared{}

@@ -2,6 +2,7 @@ package profiler
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 	"unique"
 
@@ -43,8 +44,8 @@ type pod struct {
 	of         *workload // nil: unnamed
 	node       unique.Handle[string]
 	revision   unique.Handle[string]
-	containers []Container
-	created    int64 // in seconds; 0 is unknown
+	containers *[]Container // nil: one, as most have
+	created    int64        // in seconds; 0 is unknown
 	always     bool
 	measured   bool
 	gone       bool
@@ -101,7 +102,7 @@ func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 				return false
 			}
 			kept.of = w
-			if len(p.Names) > 0 {
+			if len(p.Names) > 0 && !slices.Equal(w.containers, p.Names) {
 				w.containers = p.Names
 			}
 			s.become(w, p.Template)
@@ -112,10 +113,10 @@ func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 		s.pods[key] = kept
 	}
 	kept.node, kept.gone = unique.Make(p.Node), false
-	if kept.of != nil && !kept.of.dropped {
+	if kept.of != nil && kept.of.tuning != nil && !kept.of.dropped {
 		kept.of.tuning.partOf = p.PartOf
 	}
-	kept.containers = p.Containers
+	kept.name(p.Containers)
 	s.release(at, key)
 	if kept.of == nil {
 		return false
@@ -165,12 +166,22 @@ func nameOf(key reserve.PodKey) string {
 	return string(b[:])
 }
 
+// name keeps the containers of a pod that has several.
+func (p *pod) name(containers []Container) {
+	if p.containers = nil; len(containers) > 0 {
+		p.containers = &containers
+	}
+}
+
 // container names one of the pod's, the pod itself by 0.
 func (p *pod) container(key uint64) (name string, ok bool) {
 	if key == 0 {
 		return "", true
 	}
-	for _, c := range p.containers {
+	if p.containers == nil {
+		return "", false
+	}
+	for _, c := range *p.containers {
 		if c.Key == key {
 			return c.Name, true
 		}

@@ -3,7 +3,9 @@ package profiler
 import (
 	"container/list"
 	"slices"
+	"strings"
 	"time"
+	"unique"
 
 	"github.com/spazio-scheduler/spazio/profile"
 )
@@ -24,7 +26,7 @@ type workload struct {
 	restarts  int
 	restarted time.Time
 
-	tuning  tuning
+	tuning  *tuning // nil: the continuous profiler is off
 	object  object
 	pending time.Time // since when there is something to publish; zero: there is not
 	marked  bool      // in Store.changed
@@ -81,8 +83,17 @@ func (s *Store) workload(at time.Time, of profile.Workload, template uint64) (*w
 	return s.add(at, &workload{of: of, template: template, profile: p}), nil
 }
 
+// lasting is a workload's name to keep: of the object that it was read from nothing stays
+// in memory, and few namespaces and kinds are those of many.
+func lasting(w profile.Workload) profile.Workload {
+	return profile.Workload{
+		Namespace: unique.Make(w.Namespace).Value(), Kind: unique.Make(w.Kind).Value(), Name: strings.Clone(w.Name),
+	}
+}
+
 // add keeps a workload, for which others may have to go.
 func (s *Store) add(at time.Time, w *workload) *workload {
+	w.of = lasting(w.of)
 	siblings := s.of[w.of.Namespace]
 	if siblings == nil {
 		siblings = list.New()
@@ -92,6 +103,9 @@ func (s *Store) add(at time.Time, w *workload) *workload {
 	}
 	if s.recent.Len() >= s.config.MaxWorkloads {
 		s.evict(at, s.recent)
+	}
+	if !s.config.Continuous.off() {
+		w.tuning = &tuning{}
 	}
 	s.of[w.of.Namespace] = siblings // the last one of a namespace took it along
 	s.workloads[w.of] = w
