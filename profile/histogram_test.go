@@ -351,6 +351,44 @@ func TestPeaksEqualEverySampleKept(t *testing.T) {
 	}
 }
 
+// However far samples are apart, and whichever way, each of the last spans has its largest.
+func TestPeaksKeepEachSpan(t *testing.T) {
+	const kept = 9
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		p, err := profile.NewPeaks(time.Hour, kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, newest, n := map[int64]float64{}, int64(0), int64(r.IntN(2*kept)) // some from 1970 on
+		for range 40 {
+			n = max(0, n+int64(r.IntN(2*kept+2))-int64(r.IntN(kept+2)))
+			value := r.ExpFloat64()
+			if err := p.Add(time.Unix(3600*n+int64(r.IntN(3600)), 0), value); err != nil {
+				t.Fatal(err)
+			}
+			newest = max(newest, n)
+			if n > newest-kept {
+				of[n] = max(of[n], value)
+			}
+			want := profile.PeaksState{Span: time.Hour, Newest: newest, Largest: make([]float64, kept)}
+			for i := range want.Largest {
+				v, there := of[newest-int64(kept-1-i)]
+				if want.Largest[i] = v; !there {
+					want.Largest[i] = -1
+				}
+			}
+			restored, err := p.State().Peaks()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, p.State()) + cmp.Diff(want, restored.State()); d != "" {
+				t.Fatalf("seed %d: %s", seed, d)
+			}
+		}
+	}
+}
+
 func TestPeaksRefuse(t *testing.T) {
 	p, err := profile.NewPeaks(time.Hour, 4)
 	if err != nil {

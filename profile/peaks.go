@@ -15,8 +15,9 @@ type Peaks struct {
 	span   int64 // ns
 	spans  int
 	newest int64 // number of the newest span that holds a sample
-	// largest[n mod len] is the largest sample of span n, −1 without any; nil without
-	// samples, for most are of hours in which nothing runs.
+	// largest[n mod len] is the largest sample of span n, −1 without any. It grows with
+	// the spans between the oldest sample and the newest, for most workloads are young:
+	// where it is shorter than the spans kept, the older ones hold no sample.
 	largest []float64
 }
 
@@ -51,31 +52,43 @@ func (p *Peaks) Add(at time.Time, value float64) error {
 }
 
 func (p *Peaks) add(n int64, value float64) {
-	p.allocate()
 	p.advance(n)
-	if n > p.newest-int64(len(p.largest)) {
-		i := n % int64(len(p.largest))
-		p.largest[i] = max(p.largest[i], value)
+	if n < p.first() {
+		return
 	}
-}
-
-func (p *Peaks) allocate() {
-	if p.largest == nil {
-		p.largest = make([]float64, p.spans)
-		p.clear()
+	for p.largest == nil || n <= p.newest-int64(len(p.largest)) {
+		p.grow()
 	}
+	i := n % int64(len(p.largest))
+	p.largest[i] = max(p.largest[i], value)
 }
 
 // advance forgets the spans that leave when n comes.
 func (p *Peaks) advance(n int64) {
-	if n-p.newest >= int64(len(p.largest)) {
+	if n-p.newest >= int64(p.spans) {
 		p.clear()
 		p.newest = n
 	}
 	for p.newest < n {
-		p.newest++
-		p.largest[p.newest%int64(len(p.largest))] = -1
+		size := int64(len(p.largest))
+		if size > 0 && size < int64(p.spans) && p.of(p.newest+1-size) >= 0 {
+			p.grow() // else a sample would be lost that is young enough
+			continue
+		}
+		if p.newest++; size > 0 {
+			p.largest[p.newest%size] = -1
+		}
 	}
+}
+
+// grow makes room for twice the spans.
+func (p *Peaks) grow() {
+	size := int64(min(max(1, 2*len(p.largest)), p.spans))
+	wider := make([]float64, size)
+	for n := p.newest; n > p.newest-size; n-- {
+		wider[(n+size)%size] = p.of(n)
+	}
+	p.largest = wider
 }
 
 // Max is the largest sample of the span of a time and the spans before it that are
@@ -106,12 +119,12 @@ func (p *Peaks) max(from int64) (largest float64) {
 // first is the oldest span that is kept.
 func (p *Peaks) first() int64 { return max(p.newest-int64(p.spans)+1, 0) }
 
-// of is the largest sample of a span that is kept, −1 without any.
+// of is the largest sample of a span up to the newest, −1 without any.
 func (p *Peaks) of(n int64) float64 {
-	if p.largest == nil {
+	if n < 0 || n <= p.newest-int64(len(p.largest)) {
 		return -1
 	}
-	return p.largest[n%int64(p.spans)]
+	return p.largest[n%int64(len(p.largest))]
 }
 
 // quantile is the largest sample of a span below or at which the share p of the
@@ -193,8 +206,7 @@ func (s PeaksState) Peaks() (*Peaks, error) {
 	p.newest = s.Newest
 	for i, v := range s.Largest {
 		if n := s.Newest - int64(p.spans-1-i); n >= 0 && v >= 0 {
-			p.allocate()
-			p.largest[n%int64(p.spans)] = v
+			p.add(n, v)
 		}
 	}
 	return p, nil
