@@ -3,6 +3,8 @@ package energy
 import (
 	"math"
 	"strings"
+
+	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
 // Quality says what a power rests on. Powers of different quality do not compare.
@@ -24,7 +26,7 @@ const (
 var qualities = [...]string{"none", "modelled", "platform", "shared", "measured"}
 
 // String returns the quality's name.
-func (q Quality) String() string { return name(qualities[:], int(q)) }
+func (q Quality) String() string { return enum.Name(qualities[:], q) }
 
 // Flags say what to hold against a power.
 type Flags uint32
@@ -116,7 +118,7 @@ const (
 var objectives = [...]string{"Marginal", "Remaining"}
 
 // String returns the objective's name.
-func (o Objective) String() string { return name(objectives[:], int(o)) }
+func (o Objective) String() string { return enum.Name(objectives[:], o) }
 
 const (
 	// A node counts as full where a pod would load it beyond crowded times its cores and

@@ -2,7 +2,8 @@ package energy
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
 // IdlePolicy says whom the energy is charged that a node takes without load.
@@ -20,12 +21,15 @@ const (
 var idlePolicies = [...]string{"none", "even", "usage"}
 
 // String returns the policy's name.
-func (p IdlePolicy) String() string { return name(idlePolicies[:], int(p)) }
+func (p IdlePolicy) String() string { return enum.Name(idlePolicies[:], p) }
 
 // ParseIdlePolicy reads a policy's name. The error is a *FieldError.
 func ParseIdlePolicy(text string) (IdlePolicy, error) {
-	i, err := index(idlePolicies[:], "Idle", text)
-	return IdlePolicy(i), err
+	i, want := enum.Parse[IdlePolicy](idlePolicies[:], text)
+	if want != "" {
+		return 0, refuse("Idle", text, want)
+	}
+	return i, nil
 }
 
 // DynamicRule says how much of an interval's energy is due to load.
@@ -42,28 +46,15 @@ const (
 var dynamicRules = [...]string{"model", "ratio"}
 
 // String returns the rule's name.
-func (r DynamicRule) String() string { return name(dynamicRules[:], int(r)) }
+func (r DynamicRule) String() string { return enum.Name(dynamicRules[:], r) }
 
 // ParseDynamicRule reads a rule's name. The error is a *FieldError.
 func ParseDynamicRule(text string) (DynamicRule, error) {
-	i, err := index(dynamicRules[:], "Dynamic", text)
-	return DynamicRule(i), err
-}
-
-// index is where the text is among the names.
-func index(names []string, field, text string) (int, error) {
-	i := slices.Index(names, text)
-	if i < 0 {
-		return 0, refuse(field, text, "one of "+strings.Join(names, ", "))
+	d, want := enum.Parse[DynamicRule](dynamicRules[:], text)
+	if want != "" {
+		return 0, refuse("Dynamic", text, want)
 	}
-	return i, nil
-}
-
-func name(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return "unknown"
+	return d, nil
 }
 
 // Consumer is a pod, or a guest.

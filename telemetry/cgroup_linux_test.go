@@ -359,8 +359,8 @@ func TestPodOfOtherPIDNamespaceOnV1(t *testing.T) {
 		return c.container(c.dir("cpu,cpuacct", pod), name)
 	}
 	c.dir("cpu,cpuacct", pod)
-	var log lockedBuffer
-	w := c.watch(telemetry.CgroupConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	logger, log := logFile(t)
+	w := c.watch(telemetry.CgroupConfig{Logger: logger})
 	w.untilStates(pending(uidA))
 	sandbox := hidden("sandbox", 1)
 	init := hidden("init", 2)
@@ -376,8 +376,8 @@ func TestPodOfOtherPIDNamespaceOnV1(t *testing.T) {
 	w.untilStates(stopped(uidA, 3))
 	c.remove(sandbox)
 	w.untilStates()
-	if got := strings.Count(log.String(), "not visible"); got != 1 {
-		t.Errorf("said %d times, want once:\n%s", got, log.String())
+	if got := strings.Count(log(), "not visible"); got != 1 {
+		t.Errorf("said %d times, want once:\n%s", got, log())
 	}
 }
 
@@ -385,8 +385,8 @@ func TestPodOfOtherPIDNamespaceOnV1(t *testing.T) {
 // nil once it is there.
 func TestHealth(t *testing.T) {
 	c := newCgroups(t)
-	var log lockedBuffer
-	config := telemetry.CgroupConfig{Root: c.root, ProcRoot: c.proc, Gather: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	logger, log := logFile(t)
+	config := telemetry.CgroupConfig{Root: c.root, ProcRoot: c.proc, Gather: time.Millisecond, Logger: logger}
 	source, err := telemetry.NewCgroupPods(config)
 	if err != nil {
 		t.Fatal(err)
@@ -408,8 +408,8 @@ func TestHealth(t *testing.T) {
 	}
 	w.untilPods()
 	w.untilHealth(source, telemetry.ErrNoKubepods)
-	if got := strings.Count(log.String(), "WARN"); got != 3 {
-		t.Errorf("%d warnings, want one for each time the cgroup was missing:\n%s", got, log.String())
+	if got := strings.Count(log(), "WARN"); got != 3 {
+		t.Errorf("%d warnings, want one for each time the cgroup was missing:\n%s", got, log())
 	}
 }
 
@@ -423,22 +423,21 @@ func (w *watched) untilHealth(source *telemetry.CgroupPods, want error) {
 	}
 }
 
-// lockedBuffer is safe for concurrent use.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+// logFile returns a log that is read while it is written.
+func logFile(t *testing.T) (logger *slog.Logger, read func() string) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return slog.New(slog.NewTextHandler(file, nil)), func() string {
+		text, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
 }
 
 // With the kernel's watches used up the tree is read time and again, and what has
@@ -447,9 +446,9 @@ func TestWatchesUsedUp(t *testing.T) {
 	c := newCgroups(t)
 	besteffort := c.dir("kubepods", "besteffort")
 	sandbox := c.container(c.dir("kubepods", "besteffort", "pod"+uidA), "sandbox", "pause")
-	var log lockedBuffer
+	logger, log := logFile(t)
 	source, err := telemetry.NewCgroupPods(telemetry.CgroupConfig{
-		Root: c.root, ProcRoot: c.proc, Rescan: 20 * time.Millisecond, Gather: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Root: c.root, ProcRoot: c.proc, Rescan: 20 * time.Millisecond, Gather: time.Millisecond, Logger: logger,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -478,8 +477,8 @@ func TestWatchesUsedUp(t *testing.T) {
 	w.untilStates(stopped(uidB, unknown))
 	c.remove(pod)
 	w.untilStates()
-	if got := strings.Count(log.String(), "cannot watch"); got != 1 {
-		t.Errorf("said %d times, want once:\n%s", got, log.String())
+	if got := strings.Count(log(), "cannot watch"); got != 1 {
+		t.Errorf("said %d times, want once:\n%s", got, log())
 	}
 }
 

@@ -1,26 +1,12 @@
 package modelserver_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 )
-
-// cells are a table's, apart by bars; > marks columns of numbers.
-func cells(t modelserver.Table) string {
-	text := strings.Join(t.Header, "|")
-	for _, row := range t.Rows {
-		text += "\n" + strings.Join(row, "|")
-	}
-	text += "\n"
-	for _, right := range t.Right {
-		text += map[bool]string{true: ">", false: "<"}[right]
-	}
-	return text
-}
 
 func TestDescriptionForPeople(t *testing.T) {
 	d := modelserver.Description{
@@ -34,13 +20,19 @@ func TestDescriptionForPeople(t *testing.T) {
 			{Sigma: .70711, RMS: .22361, Energy: .5, Share: .2, Direction: []float64{0, -1}},
 		},
 	}
-	for what, test := range map[string]struct{ got, want string }{
-		"text":       {d.Text(), "schema cpu,memory, version 3\n2 nodes, 1 clipped, mass 4.0; ages 0.1 s to 30.0 s, median 2.0 s"},
-		"channels":   {cells(d.ChannelTable()), "CHANNEL|DIRECTION|COST OF A POD|SD\ncpu|1.0000|0.5|0.089\nmemory|0.0000|unknown|-\n<>>>"},
-		"components": {cells(d.ComponentTable()), "COMPONENT|SIGMA|RMS|ENERGY|SHARE|DIRECTION\n1|1.414|0.4472|2|80.0 %|+1.000 +0.000\n2|0.7071|0.2236|0.5|20.0 %|+0.000 -1.000\n<>>>>"},
-		"sway":       {d.SwayText(), "Nodes with a hundredth of the weight can have turned the direction by at most 9.01 degrees."},
-		"one node":   {modelserver.Description{Nodes: 1}.Text(), "schema , version 0\n1 node, 0 clipped, mass 0.0; ages 0.0 s to 0.0 s, median 0.0 s"},
-		"no bound":   {modelserver.Description{SwayDegrees: 90}.SwayText(), "No bound on how far nodes with a hundredth of the weight can have turned the direction."},
+	for what, test := range map[string]struct{ got, want any }{
+		"text": {d.Text(), "schema cpu,memory, version 3\n2 nodes, 1 clipped, mass 4.0; ages 0.1 s to 30.0 s, median 2.0 s"},
+		"channels": {d.ChannelTable(), modelserver.Table{
+			Header: []string{"CHANNEL", "DIRECTION", "COST OF A POD", "SD"}, Right: []bool{false, true, true, true},
+			Rows: [][]string{{"cpu", "1.0000", "0.5", "0.089"}, {"memory", "0.0000", "unknown", "-"}},
+		}},
+		"components": {d.ComponentTable(), modelserver.Table{
+			Header: []string{"COMPONENT", "SIGMA", "RMS", "ENERGY", "SHARE", "DIRECTION"}, Right: []bool{false, true, true, true, true},
+			Rows: [][]string{{"1", "1.414", "0.4472", "2", "80.0 %", "+1.000 +0.000"}, {"2", "0.7071", "0.2236", "0.5", "20.0 %", "+0.000 -1.000"}},
+		}},
+		"sway":     {d.SwayText(), "Nodes with a hundredth of the weight can have turned the direction by at most 9.01 degrees."},
+		"one node": {modelserver.Description{Nodes: 1}.Text(), "schema , version 0\n1 node, 0 clipped, mass 0.0; ages 0.0 s to 0.0 s, median 0.0 s"},
+		"no bound": {modelserver.Description{SwayDegrees: 90}.SwayText(), "No bound on how far nodes with a hundredth of the weight can have turned the direction."},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
 // Idle says which guests are charged what the machine takes without load.
@@ -25,12 +26,15 @@ const (
 var idles = [...]string{"vcpu", "even", "none"}
 
 // String returns the rule's name.
-func (i Idle) String() string { return nameOf(idles[:], int(i)) }
+func (i Idle) String() string { return enum.Name(idles[:], i) }
 
 // ParseIdle reads a rule's name. The error is an *energy.FieldError.
 func ParseIdle(text string) (Idle, error) {
-	i, err := parseName(idles[:], "Idle", text)
-	return Idle(i), err
+	i, want := enum.Parse[Idle](idles[:], text)
+	if want != "" {
+		return 0, refuse("Idle", text, want)
+	}
+	return i, nil
 }
 
 // DividerConfig says how a machine's energy is divided. The zero value is the documented

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
 // Guest is a virtual machine that runs.
@@ -42,28 +44,15 @@ const (
 var modes = [...]string{"auto", "cgroup", "process"}
 
 // String returns the mode's name.
-func (m Mode) String() string { return nameOf(modes[:], int(m)) }
+func (m Mode) String() string { return enum.Name(modes[:], m) }
 
 // ParseMode reads a mode's name. The error is an *energy.FieldError.
 func ParseMode(text string) (Mode, error) {
-	i, err := parseName(modes[:], "Mode", text)
-	return Mode(i), err
-}
-
-// parseName is where the text is among the names.
-func parseName(names []string, field, text string) (int, error) {
-	i := slices.Index(names, text)
-	if i < 0 {
-		return 0, refuse(field, text, "one of "+strings.Join(names, ", "))
+	m, want := enum.Parse[Mode](modes[:], text)
+	if want != "" {
+		return 0, refuse("Mode", text, want)
 	}
-	return i, nil
-}
-
-func nameOf(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return "unknown"
+	return m, nil
 }
 
 // FinderConfig says where guests are. The zero value is this machine's.

@@ -6,14 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
@@ -157,18 +154,4 @@ func (s *apiServer) lease(w http.ResponseWriter, r *http.Request) {
 	lease.ResourceVersion = "1"
 	lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
 	answer(w, code, lease)
-}
-
-// kubeconfig leads to a server.
-func kubeconfig(t *testing.T, url string) string {
-	t.Helper()
-	c := clientcmdapi.NewConfig()
-	c.Clusters["c"] = &clientcmdapi.Cluster{Server: url}
-	c.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
-	c.CurrentContext = "c"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*c, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

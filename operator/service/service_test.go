@@ -45,7 +45,7 @@ func TestRefuses(t *testing.T) {
 			return errors.Is(err, os.ErrNotExist)
 		}},
 	} {
-		c := service.Config{Kubeconfig: kubeconfig(t, "http://127.0.0.1:1")}
+		c := service.Config{Kubeconfig: transporttest.Unreachable(t)}
 		test.change(&c)
 		if s, err := service.New(t.Context(), c); !test.want(err) {
 			t.Errorf("%s: %v, %v", name, s, err)
@@ -73,7 +73,7 @@ func TestPortsAreFreed(t *testing.T) {
 	}
 	defer busy.Close()
 	c := service.Config{
-		Kubeconfig: kubeconfig(t, api.url), External: service.External{Listen: transporttest.Address(t)},
+		Kubeconfig: transporttest.Kubeconfig(t, api.url, ""), External: service.External{Listen: transporttest.Address(t)},
 		MetricsListen: busy.Addr().String(), Transport: transport.Config{Insecure: true},
 	}
 	if _, err := service.New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "address already in use") {
@@ -105,7 +105,7 @@ func TestDefaultAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	c := service.Config{Kubeconfig: kubeconfig(t, api.url), External: service.External{Listen: busy.Addr().String()}}
+	c := service.Config{Kubeconfig: transporttest.Kubeconfig(t, api.url, ""), External: service.External{Listen: busy.Addr().String()}}
 	if _, err := service.New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "serve the interface") {
 		t.Errorf("asked for: %v", err)
 	}
@@ -166,7 +166,7 @@ func until(t *testing.T, url string, code int, says string) {
 func TestRun(t *testing.T) {
 	api := serve(t, "batchjobs")
 	c := service.Config{
-		Kubeconfig: kubeconfig(t, api.url), Controllers: []string{controller.Testbed, controller.Scheduling}, LeaderElect: true, LeaseNamespace: "lab",
+		Kubeconfig: transporttest.Kubeconfig(t, api.url, ""), Controllers: []string{controller.Testbed, controller.Scheduling}, LeaderElect: true, LeaseNamespace: "lab",
 		External: service.External{Listen: "127.0.0.1:0"}, MetricsListen: "127.0.0.1:0", DebugListen: "127.0.0.1:0",
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}

@@ -64,18 +64,7 @@ func (f flink) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) 
 	if err := flinkResources(manager, request); err != nil {
 		return nil, err
 	}
-	metadata, err := manager.child("podTemplate", "metadata")
-	if err != nil {
-		return nil, err
-	}
-	if err := metadata.mark(job, request); err != nil {
-		return nil, err
-	}
-	pod, err := manager.child("podTemplate", "spec")
-	if err != nil {
-		return nil, err
-	}
-	if err := pod.place(); err != nil {
+	if _, err := manager.occupy(job, request, "podTemplate"); err != nil {
 		return nil, err
 	}
 	return childOf(f.Kind(), job, request, spec), nil

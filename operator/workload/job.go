@@ -36,18 +36,8 @@ func (j job) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*
 	spec.set("suspend", false)
 	// Retries are the BatchJob's, and so is when the child goes.
 	spec.drop("backoffLimitPerIndex", "maxFailedIndexes", "ttlSecondsAfterFinished")
-	metadata, err := spec.child("template", "metadata")
+	pod, err := spec.occupy(job, request, "template")
 	if err != nil {
-		return nil, err
-	}
-	if err := metadata.mark(job, request); err != nil {
-		return nil, err
-	}
-	pod, err := spec.child("template", "spec")
-	if err != nil {
-		return nil, err
-	}
-	if err := pod.place(); err != nil {
 		return nil, err
 	}
 	if !pod.has("restartPolicy") {

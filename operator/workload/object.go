@@ -140,3 +140,22 @@ func (o object) place() error {
 	o.set("priorityClassName", v1alpha1.PriorityClassSlot)
 	return nil
 }
+
+// occupy makes of a pod's template one of a pod in a slot, and returns its spec.
+func (o object) occupy(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest, key string) (spec object, err error) {
+	template, err := o.child(key)
+	if err != nil {
+		return object{}, err
+	}
+	metadata, err := template.child("metadata")
+	if err != nil {
+		return object{}, err
+	}
+	if err := metadata.mark(job, request); err != nil {
+		return object{}, err
+	}
+	if spec, err = template.child("spec"); err != nil {
+		return object{}, err
+	}
+	return spec, spec.place()
+}

@@ -10,11 +10,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -203,25 +203,39 @@ func TestCallersByToken(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, answer, err)
 		}
 	}
-	shown := gather(t, s)
-	end := shown["spazio_certificate_not_after_seconds use=own"]
-	delete(shown, "spazio_certificate_not_after_seconds use=own")
-	if want := float64(endOf(t, tls.CertFile).Unix()); end != want {
-		t.Errorf("the certificate is said to end at %.0f, want %.0f", end, want)
-	}
+	shows(t, s, callers+fmt.Sprintf(certificate, endOf(t, tls.CertFile).Unix()))
 	if err := os.Remove(tls.CertFile); err != nil { // files are read at each scrape
 		t.Fatal(err)
 	}
-	if _, ok := gather(t, s)["spazio_certificate_not_after_seconds use=own"]; ok {
-		t.Error("a certificate that is gone is said to end")
-	}
-	want := map[string]float64{
-		"spazio_models_refused_callers_total cause=connections": 0, "spazio_models_refused_callers_total cause=calls": 0,
-		"spazio_identities_total result=accepted": 1, "spazio_identities_total result=refused": 2,
-		"spazio_identities_total result=throttled": 0, "spazio_identities_total result=unknown": 0,
-	}
-	if diff := cmp.Diff(want, shown); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
+	shows(t, s, callers)
+}
+
+// callers and certificate are what is shown of TestCallersByToken's.
+const (
+	callers = `
+# HELP spazio_identities_total Calls by what was found of who makes them; unknown if the API server could not be asked, throttled if it was not.
+# TYPE spazio_identities_total counter
+spazio_identities_total{result="accepted"} 1
+spazio_identities_total{result="refused"} 2
+spazio_identities_total{result="throttled"} 0
+spazio_identities_total{result="unknown"} 0
+# HELP spazio_models_refused_callers_total Connections closed because there were too many of them, or of calls.
+# TYPE spazio_models_refused_callers_total counter
+spazio_models_refused_callers_total{cause="calls"} 0
+spazio_models_refused_callers_total{cause="connections"} 0
+`
+	certificate = `
+# HELP spazio_certificate_not_after_seconds When a certificate in the process's files ends, in seconds since 1970: its own, or of the authorities of servers or clients the first.
+# TYPE spazio_certificate_not_after_seconds gauge
+spazio_certificate_not_after_seconds{use="own"} %d
+`
+)
+
+// shows says that a server of models shows these metrics and no others.
+func shows(t *testing.T, s *server.Server, metrics string) {
+	t.Helper()
+	if err := testutil.CollectAndCompare(s.Collector("models"), strings.NewReader(metrics)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -286,30 +300,6 @@ func TestRefusals(t *testing.T) {
 	if _, err := server.New(t.Context(), server.Config{Listen: ":0", Transport: serving}); !errors.As(err, &strangers) {
 		t.Errorf("beyond loopback for nobody that is known: %v", err)
 	}
-}
-
-// gather returns what the collector shows, by name and label.
-func gather(t *testing.T, s *server.Server) map[string]float64 {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(s.Collector("models")); err != nil {
-		t.Fatal(err)
-	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			name := family.GetName()
-			for _, l := range m.GetLabel() {
-				name += " " + l.GetName() + "=" + l.GetValue()
-			}
-			shown[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
-		}
-	}
-	return shown
 }
 
 // endOf is when the certificate in a file ends.

@@ -1,5 +1,6 @@
 // Package transporttest has what tests of servers and their callers need: TLS identities,
-// addresses, intruders, an API server that is away, and a log that counts.
+// addresses, intruders, kubeconfigs, a log that counts, and output that is read while it is
+// written.
 package transporttest
 
 import (

@@ -11,9 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/certs"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
@@ -27,16 +25,7 @@ func kubeconfig(t *testing.T, code int, body string) string {
 		_, _ = io.WriteString(w, body)
 	}))
 	t.Cleanup(server.Close)
-	path := t.TempDir() + "/kubeconfig"
-	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server.URL}},
-		Contexts:       map[string]*clientcmdapi.Context{"c": {Cluster: "c"}},
-		CurrentContext: "c",
-	}, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return transporttest.Kubeconfig(t, server.URL, "")
 }
 
 func TestPlanCommand(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share/fakeguest"
@@ -89,14 +88,14 @@ type daemon struct {
 	t    *testing.T
 	url  string
 	stop func()
-	log  *commandtest.Output
+	log  *transporttest.Output
 }
 
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	addr := transporttest.Address(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &daemon{t: t, url: "http://" + addr, log: &commandtest.Output{}}
+	d := &daemon{t: t, url: "http://" + addr, log: &transporttest.Output{}}
 	ended := make(chan int, 1)
 	go func() {
 		ended <- powerd.Main(ctx, append([]string{"--metrics-listen", addr, "--listen", ""}, args...), io.Discard, d.log)

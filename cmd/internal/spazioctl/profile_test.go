@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
@@ -57,21 +55,7 @@ func profileServerOf(t *testing.T, webProfile string) string {
 	say("namespaces/shop/workloadprofiles/"+v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: "web"}), webProfile)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return kubeconfigOf(t, server.URL)
-}
-
-// kubeconfigOf leads to a server.
-func kubeconfigOf(t *testing.T, url string) string {
-	t.Helper()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: url}
-	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", Namespace: "shop"}
-	config.CurrentContext = "c"
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	return kubeconfig
+	return transporttest.Kubeconfig(t, server.URL, "shop")
 }
 
 func TestProfiles(t *testing.T) {
@@ -240,7 +224,7 @@ func TestManifestsOfMany(t *testing.T) {
 		fmt.Fprintf(w, `{"apiVersion": "profile.spazio-scheduler.github.io/v1alpha1", "kind": "WorkloadProfileList", "metadata": {}, "items": [%s]}`, strings.Join(items, ","))
 	}))
 	defer server.Close()
-	code, out, errs := run(t.Context(), "profile", "recommend", "-A", "-o", "yaml", "--timeout", "5s", "--kubeconfig", kubeconfigOf(t, server.URL))
+	code, out, errs := run(t.Context(), "profile", "recommend", "-A", "-o", "yaml", "--timeout", "5s", "--kubeconfig", transporttest.Kubeconfig(t, server.URL, "shop"))
 	if code != 0 || strings.Count(out, "- name: main") != many || strings.Contains(out, "#") {
 		t.Errorf("exit %d: %d manifests\n%s%s", code, strings.Count(out, "- name: main"), out, errs)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/report/text"
 )
@@ -81,7 +82,7 @@ func bedServerOf(t *testing.T, bed string, everywhere bool) string {
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return kubeconfigOf(t, server.URL)
+	return transporttest.Kubeconfig(t, server.URL, "shop")
 }
 
 func TestSlots(t *testing.T) {
@@ -182,7 +183,7 @@ func TestSlotsRefuses(t *testing.T) {
 		{[]string{"bed", "--context", "none"}, command.ExitUsage, []string{"--kubeconfig"}},
 		{[]string{"bad"}, command.ExitFailure, []string{"bad in namespace shop", "there are shop/bed", "--namespace"}},
 		{[]string{"bed", "-n", "lab"}, command.ExitFailure, []string{"bed in namespace lab", "there are shop/bed"}},
-		{[]string{"bed", "--kubeconfig", kubeconfigOf(t, nothing.URL)}, command.ExitFailure, []string{"spazio install --component testbed"}},
+		{[]string{"bed", "--kubeconfig", transporttest.Kubeconfig(t, nothing.URL, "shop")}, command.ExitFailure, []string{"spazio install --component testbed"}},
 	} {
 		code, out, errs := run(t.Context(), append([]string{"slots", "--kubeconfig", kubeconfig}, test.args...)...)
 		for _, text := range test.says {
@@ -205,7 +206,7 @@ func TestSlotsFit(t *testing.T) {
 		fmt.Fprint(w, strings.NewReplacer("beta", long).Replace(bed))
 	}))
 	defer server.Close()
-	code, out, errs := run(t.Context(), "slots", "bed", "--kubeconfig", kubeconfigOf(t, server.URL))
+	code, out, errs := run(t.Context(), "slots", "bed", "--kubeconfig", transporttest.Kubeconfig(t, server.URL, "shop"))
 	if code != 0 || errs != "" {
 		t.Fatalf("exit %d: %s", code, errs)
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/deploy/check"
@@ -383,7 +384,7 @@ func TestThroughTheAPIServer(t *testing.T) {
 		}
 	})
 	led(t, mux, "system", func() string { return "scheduler-b_0b3f6f0e-4f4e-4f0e-9d8c-000000000000" })
-	where := []string{"--kubeconfig", kubeconfigOf(t, serveOn(t, mux))}
+	where := []string{"--kubeconfig", transporttest.Kubeconfig(t, serveOn(t, mux), "shop")}
 	system, agents := "--scheduler-namespace=system", "--agent-namespace=agents"
 	for name, test := range map[string]struct {
 		args []string

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin/page"
@@ -95,7 +96,7 @@ func TestWebFollowsTheLeader(t *testing.T) {
 	leads := func(name string) { leader.Store(&name) }
 	led(t, mux, "spazio-system", func() string { return *leader.Load() })
 	leads("scheduler-a_1")
-	p := startWeb(t, "--kubeconfig="+kubeconfigOf(t, serveOn(t, mux)))
+	p := startWeb(t, "--kubeconfig="+transporttest.Kubeconfig(t, serveOn(t, mux), "shop"))
 	if code, text := p.get(""); code != http.StatusOK || !strings.Contains(text, "<html") {
 		t.Errorf("the page: %d %.200s", code, text)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -390,7 +391,7 @@ func TestLoopTellsWhenItIsSlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.sampler.slow(50 * time.Millisecond)
-	var lines syncBuffer
+	var lines transporttest.Output
 	r.run(loop.Config{
 		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Metrics: metrics,
 		Period: 20 * time.Millisecond, Watch: 200 * time.Millisecond, Spent: loop.ReadSpent,
@@ -410,24 +411,6 @@ func TestLoopTellsWhenItIsSlow(t *testing.T) {
 			}
 		}
 	}
-}
-
-// syncBuffer is a log that is read while it is written.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func waitFor(t *testing.T, what string, ok func() bool) {

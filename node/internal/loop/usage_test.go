@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -40,7 +41,7 @@ func TestLoopReadsUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	readings := make(chan agent.PodReading, 10000)
-	log := &syncBuffer{}
+	log := &transporttest.Output{}
 	r := &running{t: t, pods: newFakePods(), metrics: registry}
 	r.run(loop.Config{
 		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
@@ -118,7 +119,7 @@ func (l losses) Dropped(_ time.Time, e error) { l.lost <- e }
 // series.
 func TestLostSamplesAreRecorded(t *testing.T) {
 	broken := errors.New("broken")
-	sampler, log, recorder := &fakeSampler{err: broken}, &syncBuffer{}, losses{lost: make(chan error, 1<<16), good: &atomic.Int64{}}
+	sampler, log, recorder := &fakeSampler{err: broken}, &transporttest.Output{}, losses{lost: make(chan error, 1<<16), good: &atomic.Int64{}}
 	l := loop.New(loop.Config{
 		Pipeline: newPipeline(t), Sampler: sampler, Pods: newFakePods(), Period: time.Millisecond, Now: fastClock(),
 		OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {}, Logger: slog.New(slog.NewTextHandler(log, nil)),

@@ -3,6 +3,8 @@ package v1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
 // SpazioArgs are the plugin's arguments; config.SpazioArgs says what each means.
@@ -55,20 +57,12 @@ type SpazioArgs struct {
 
 // DeepCopyInto writes a copy to out.
 func (a *SpazioArgs) DeepCopyInto(out *SpazioArgs) {
-	*out = *a
-	if a.MaxWait != nil {
-		out.MaxWait = &metav1.Duration{Duration: a.MaxWait.Duration}
-	}
+	(*config.SpazioArgs)(a).DeepCopyInto((*config.SpazioArgs)(out))
 }
 
 // DeepCopy returns a copy; nil stays nil.
 func (a *SpazioArgs) DeepCopy() *SpazioArgs {
-	if a == nil {
-		return nil
-	}
-	out := new(SpazioArgs)
-	a.DeepCopyInto(out)
-	return out
+	return (*SpazioArgs)((*config.SpazioArgs)(a).DeepCopy())
 }
 
 // DeepCopyObject implements runtime.Object.

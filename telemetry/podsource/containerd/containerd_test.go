@@ -184,25 +184,12 @@ func TestPodsFollowTasks(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, &tc.daemon)
 			node := tc.daemon.node
-			first := node.StartPod()
-			node.StartContainer(first)
-			tc.config.Endpoint = s.Path
-			r := run(t, tc.config)
-			r.Until(sourcetest.UID(1))
-			node.UntilSubscribed(t)
-			churns := r.Churns()
-			second := node.StartPod()
-			app := node.StartContainer(second)
-			r.UntilChurn(churns)
-			r.Until(sourcetest.UID(1), sourcetest.UID(3))
-			sidecar := node.StartContainer(second)
-			node.StopContainer(app)
-			node.DeleteContainer(first)
-			r.Until(sourcetest.UID(3))
-			node.StopContainer(sidecar)
-			r.Until()
+			r, sandbox := sourcetest.PodsComeAndGo(t, node, true, func() *sourcetest.Recorder {
+				tc.config.Endpoint = s.Path
+				return run(t, tc.config)
+			})
 			r.UntilPresent(sourcetest.UID(3))
-			node.StopContainer(second)
+			node.StopContainer(sandbox)
 			r.UntilStates()
 		})
 	}

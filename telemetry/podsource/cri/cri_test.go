@@ -146,27 +146,12 @@ func TestPodsFollowContainers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, &tc.runtime)
 			node := tc.runtime.node
-			first := node.StartPod()
-			node.StartContainer(first)
-			tc.config.Endpoint = "unix://" + s.Path
-			r := run(t, tc.config)
-			r.Until(sourcetest.UID(1))
-			if !tc.runtime.noEvents {
-				node.UntilSubscribed(t)
-			}
-			churns := r.Churns()
-			second := node.StartPod()
-			app := node.StartContainer(second)
-			r.UntilChurn(churns)
-			r.Until(sourcetest.UID(1), sourcetest.UID(3))
-			sidecar := node.StartContainer(second)
-			node.StopContainer(app)
-			node.DeleteContainer(first)
-			r.Until(sourcetest.UID(3))
-			node.StopContainer(sidecar)
-			r.Until()
+			r, sandbox := sourcetest.PodsComeAndGo(t, node, !tc.runtime.noEvents, func() *sourcetest.Recorder {
+				tc.config.Endpoint = "unix://" + s.Path
+				return run(t, tc.config)
+			})
 			r.UntilStates(telemetry.Pod{UID: sourcetest.UID(3), State: telemetry.PodStopped, Starts: 2, Namespace: "team", Name: "named-" + sourcetest.UID(3)})
-			node.StopContainer(second)
+			node.StopContainer(sandbox)
 			r.UntilStates()
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
@@ -23,7 +23,7 @@ type Command struct {
 	Env []string
 
 	process *exec.Cmd
-	output  *commandtest.Output
+	output  *transporttest.Output
 }
 
 // Start starts the process, which the end of the test kills.
@@ -36,7 +36,7 @@ func (c *Command) Start(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	process, output := exec.Command(binary, c.Args...), &commandtest.Output{}
+	process, output := exec.Command(binary, c.Args...), &transporttest.Output{}
 	process.Env = append(append(os.Environ(), c.Env...), roleVariable+"="+c.Role)
 	process.Stdout, process.Stderr = output, output
 	if _, err := process.StdinPipe(); err != nil {

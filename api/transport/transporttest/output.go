@@ -1,4 +1,4 @@
-package commandtest
+package transporttest
 
 import (
 	"bytes"
