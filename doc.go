@@ -51,8 +51,8 @@
 //	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim, energy  ←  simnode    report, simnode, deploy  ←  compare
 //	profile  ←  report, profile/v1alpha1, profile/prometheus
 //	api, profile/v1alpha1  ←  profile/profiler
-//	testbed  ←  external, plugin    external, api/identity  ←  operator    operator, node  ←  operator/service
-//	podforward  ←  deploy    web  ←  plugin  ←  plugin/service
+//	testbed, web  ←  external, plugin    external, api/identity  ←  operator    operator, node  ←  operator/service
+//	podforward  ←  deploy    plugin  ←  plugin/service
 //	plugin/service, operator/service, aggregate/service, embedded, deploy, report, simnode  ←  demo
 //	all of these  ←  cmd
 //

@@ -8,6 +8,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/spazio-scheduler/spazio/testbed v0.1.0
+	github.com/spazio-scheduler/spazio/web v0.1.0
 	golang.org/x/time v0.14.0
 )
 
@@ -25,3 +26,5 @@ require (
 )
 
 replace github.com/spazio-scheduler/spazio/testbed => ../testbed
+
+replace github.com/spazio-scheduler/spazio/web => ../web

@@ -107,3 +107,5 @@ replace github.com/spazio-scheduler/spazio/svd => ../svd
 replace github.com/spazio-scheduler/spazio/external => ../external
 
 replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity
+
+replace github.com/spazio-scheduler/spazio/web => ../web

@@ -5,23 +5,14 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-)
 
-// policy lets the page load from, and send to, its own origin alone, and run no script that
-// makes code or elements of text.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"github.com/spazio-scheduler/spazio/web/assets"
+)
 
 // guard refuses what no reader of the page asks, and sets the headers that every answer has.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store") // files say otherwise
+		assets.SetHeaders(w.Header(), false)
 		switch {
 		case !s.serves(r.Host):
 			http.Error(w, "this server is not asked for by that name", http.StatusMisdirectedRequest)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/web/assets"
 )
 
 // Server serves the page, whose links are relative: behind http.StripPrefix it may be mounted
@@ -21,7 +23,8 @@ import (
 type Server struct {
 	config  Config
 	hosts   map[string]bool
-	assets  assets
+	page    []byte
+	files   *assets.Files
 	gallery *gallery
 	asking  chan struct{} // a place for each question of a node or a pod
 	handler http.Handler
@@ -36,20 +39,20 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	files, err := readAssets()
+	page, files, err := readPage()
 	if err != nil {
 		return nil, fmt.Errorf("web: the page is not in the program: %w", err)
 	}
 	s := &Server{
-		config: c, hosts: make(map[string]bool), assets: files, gallery: newGallery(c.Readers),
+		config: c, hosts: make(map[string]bool), page: page, files: files, gallery: newGallery(c.Readers),
 		asking: make(chan struct{}, questions),
 	}
 	for _, host := range c.Hosts {
 		s.hosts[nameOf(host)] = true
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.assets.servePage)
-	mux.HandleFunc("GET /static/{version}/{file}", s.assets.serveFile)
+	mux.HandleFunc("GET /{$}", s.servePage)
+	mux.Handle("GET /static/{version}/{file}", s.files)
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /node", s.node)
 	mux.HandleFunc("GET /pod", s.pod)
@@ -112,7 +115,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.gallery.end()
 	a := startAsker(ctx, s.config)
 	defer a.stop()
-	p := painter{version: s.assets.version}
+	p := painter{version: s.files.Version()}
 	for s.gallery.looked(ctx) {
 		p.forget()
 		s.show(ctx, a, &p)

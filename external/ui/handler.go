@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/external/profiler"
+	"github.com/spazio-scheduler/spazio/web/assets"
 )
 
 // Base is where the handler is mounted.
@@ -78,27 +79,15 @@ func (s *site) routes() http.Handler {
 	handle("GET schedulings/{namespace}/{name}/release", s.confirmRelease)
 	handle("POST schedulings/{namespace}/{name}/release", s.release)
 	handle("GET matrix", s.matrix)
-	handle("GET static/{version}/{file}", serveFile)
+	mux.Handle("GET "+Base+"static/{version}/{file}", files)
 	handle("GET ", s.lost)
 	return mux
 }
 
-// policy lets a page load from, and send to, its own origin alone, and run no script that
-// makes code of text.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-
 // protected sets the headers that every answer has.
 func protected(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		// Pages say what their caller may see; files say otherwise.
-		h.Set("Cache-Control", "no-store")
+		assets.SetHeaders(w.Header(), true)
 		next.ServeHTTP(w, r)
 	})
 }

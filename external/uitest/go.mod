@@ -22,6 +22,7 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
+	github.com/spazio-scheduler/spazio/web v0.1.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/sys v0.40.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
@@ -32,4 +33,5 @@ replace (
 	github.com/spazio-scheduler/spazio/external => ..
 	github.com/spazio-scheduler/spazio/testbed => ../../testbed
 	github.com/spazio-scheduler/spazio/tools/browser => ../../tools/browser
+	github.com/spazio-scheduler/spazio/web => ../../web
 )

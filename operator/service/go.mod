@@ -51,6 +51,7 @@ require (
 	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/testbed v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/web v0.1.0 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
@@ -99,3 +100,5 @@ replace (
 )
 
 replace github.com/spazio-scheduler/spazio/external => ../../external
+
+replace github.com/spazio-scheduler/spazio/web => ../../web

@@ -66,3 +66,5 @@ replace github.com/spazio-scheduler/spazio/reserve => ../../reserve
 replace github.com/spazio-scheduler/spazio/svd => ../../svd
 
 replace github.com/spazio-scheduler/spazio/external => ../../external
+
+replace github.com/spazio-scheduler/spazio/web => ../../web

@@ -1,0 +1,89 @@
+// Package assets serves what pages of a program load, which is in the program, in a way that
+// browsers may keep, and sets the headers of pages that load nothing from elsewhere.
+package assets
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"time"
+)
+
+// Files are what pages load. They are to be served from below a path with their Version, so that
+// they may be kept for ever, and one of them finds the others of its own version. They are
+// safe for concurrent use.
+type Files struct {
+	version string
+	files   fs.FS
+}
+
+var mediaTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+	".txt": "text/plain; charset=utf-8",
+}
+
+// Read takes all files of a tree, of which style sheets, scripts, pictures (SVG) and text are
+// served.
+func Read(files fs.FS) (*Files, error) {
+	hash := sha256.New()
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		hash.Write([]byte(name))
+		hash.Write(data)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("assets: %w", err)
+	}
+	return &Files{hex.EncodeToString(hash.Sum(nil)[:8]), files}, nil
+}
+
+// Version is another for other files.
+func (f *Files) Version() string { return f.version }
+
+// ServeHTTP answers requests of a pattern that ends with {version}/{file}.
+func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	media, ok := mediaTypes[path.Ext(name)]
+	data, err := fs.ReadFile(f.files, name)
+	if !ok || err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	// Of another version than was asked for it must not be kept.
+	if r.PathValue("version") == f.version {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	w.Header().Set("Content-Type", media)
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
+}
+
+// policy lets a page load from, and send to, its own origin alone, and run no script that makes
+// code or elements of text.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'; form-action "
+
+// SetHeaders sets those of every answer. Where pages have forms, these are sent to their own
+// origin, which is told by which page; else there are none. A browser keeps no page: it says
+// what its caller may see; Files say otherwise.
+func SetHeaders(h http.Header, forms bool) {
+	action, referrer := "'none'", "no-referrer"
+	if forms {
+		action, referrer = "'self'", "same-origin"
+	}
+	h.Set("Content-Security-Policy", policy+action)
+	h.Set("Referrer-Policy", referrer)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}

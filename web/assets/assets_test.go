@@ -1,0 +1,77 @@
+package assets_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/spazio-scheduler/spazio/web/assets"
+)
+
+func read(t *testing.T, style string) *assets.Files {
+	t.Helper()
+	f, err := assets.Read(fstest.MapFS{
+		"style.css":  {Data: []byte(style)},
+		"index.html": {Data: []byte("<html>")},
+		"inner/a.js": {Data: []byte("1")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A browser keeps a file of the version that it asked for, and no other; of another content
+// the version is another.
+func TestFiles(t *testing.T) {
+	f := read(t, "a {}")
+	if again, other := read(t, "a {}").Version(), read(t, "b {}").Version(); again != f.Version() || other == f.Version() || len(other) != 16 {
+		t.Errorf("versions %s, %s and %s", f.Version(), again, other)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/{version}/{file}", f)
+	for path, want := range map[string]struct {
+		code        int
+		kept        bool
+		media, text string
+	}{
+		f.Version() + "/style.css":    {http.StatusOK, true, "text/css; charset=utf-8", "a {}"},
+		"0123456789abcdef/style.css":  {http.StatusOK, false, "text/css; charset=utf-8", "a {}"},
+		f.Version() + "/index.html":   {code: http.StatusNotFound},
+		f.Version() + "/none.css":     {code: http.StatusNotFound},
+		f.Version() + "/inner":        {code: http.StatusNotFound},
+		f.Version() + "/inner%2fa.js": {http.StatusOK, true, "text/javascript; charset=utf-8", "1"},
+		f.Version() + "/..%2fa.css":   {code: http.StatusNotFound},
+		"":                            {code: http.StatusNotFound},
+	} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/static/"+path, nil))
+		if w.Code != want.code {
+			t.Errorf("%s: %d, want %d", path, w.Code, want.code)
+			continue
+		}
+		if want.code != http.StatusOK {
+			continue
+		}
+		kept := strings.Contains(w.Header().Get("Cache-Control"), "immutable")
+		if kept != want.kept || w.Header().Get("Content-Type") != want.media || w.Body.String() != want.text {
+			t.Errorf("%s: %v %q", path, w.Header(), w.Body)
+		}
+	}
+}
+
+// A page sends forms to its own origin alone, or none.
+func TestSetHeaders(t *testing.T) {
+	for forms, want := range map[bool][2]string{true: {"form-action 'self'", "same-origin"}, false: {"form-action 'none'", "no-referrer"}} {
+		h := http.Header{}
+		assets.SetHeaders(h, forms)
+		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || !strings.HasSuffix(csp, "; "+want[0]) {
+			t.Errorf("forms %t: %s", forms, csp)
+		}
+		if got := h.Get("Referrer-Policy"); got != want[1] {
+			t.Errorf("forms %t: referrers %s", forms, got)
+		}
+	}
+}
