@@ -10,7 +10,7 @@ import (
 
 // Config describes a cluster. A zero field takes its default.
 type Config struct {
-	// Nodes is the number of nodes; default 19, the thesis's, or that of Sizes.
+	// Nodes is the number of nodes; default that of Sizes, or 19, those of the thesis.
 	Nodes int
 	// Node is every node's model; its Seed is drawn from Seed.
 	Node node.Params
@@ -24,8 +24,8 @@ type Config struct {
 	// Latency is one way between any two parts in seconds; default .001, a
 	// data centre's.
 	Latency float64
-	// SchedulerDelay is kube-scheduler's own time for one attempt in seconds; the
-	// default depends on the number of nodes, see attemptTime.
+	// SchedulerDelay is kube-scheduler's own time for one attempt in seconds; default
+	// .7 ms and 3 µs for each node that it looks at, as measured by bench/validate.
 	SchedulerDelay float64
 	// Reserved is what each node keeps for its system: pods may request the rest. The
 	// default is the memory that the node's system takes and, as of a kubelet that is

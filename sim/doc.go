@@ -4,6 +4,15 @@
 // on a workload; package sim/workload makes those, package sim/experiment
 // compares schedulers on them.
 //
+//	pods, err := workload.Batch(1, 1000, 10, workload.Exponential) // or one's own []sim.Pod
+//	result, err := sim.Run(ctx, sim.Config{Scheduler: sim.Spazio{}, Seed: 1}, pods)
+//	for _, m := range sim.Summarise(result) { … }
+//
+// A scheduler of one's own implements [Scheduler] and [Policy].
+//
+// "The thesis" is, here and in the packages below, that from which Spazio comes: "Hands at
+// the Ready: Bringing Pronto to Kubernetes", L. Choteborsky, 2025.
+//
 // # What is real
 //
 // Under [Spazio] every node's samples, at 10 Hz with measurement noise and the

@@ -8,12 +8,12 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// OverProvision is Spazio with the allowance of the first draft of the thesis (§3.7.2)
-// beside its own, for comparison. As TCP does with its window, a node that offers more
-// than it has room for goes on raising that while its pods do not take longer, and
-// halves it when they do: of each Window pods that end it sums up the squares of their
-// run times; where the sum is at most Threshold times the least of the windows before,
-// the allowance grows by a pod.
+// OverProvision is Spazio with another allowance beside its own, for comparison: that of a
+// draft of the thesis, which its final form has not. As TCP does with its window, a node
+// that offers more than it has room for goes on raising that while its pods do not take
+// longer, and halves it when they do: of each Window pods that end it sums up the squares
+// of their run times; where the sum is at most Threshold times the least of the windows
+// before, the allowance grows by a pod.
 type OverProvision struct {
 	Spazio
 	// Window is n, at least 1; default 10.

@@ -16,8 +16,7 @@ const (
 	// AgentMetrics are those of an agent: the CPU, its utilisation and contention half
 	// and half, and the memory.
 	AgentMetrics Metrics = iota
-	// UtilisationMetrics are utilisation of the CPU and memory, as in the first draft of
-	// the thesis.
+	// UtilisationMetrics are utilisation of the CPU and memory alone.
 	UtilisationMetrics
 	// EachMetric is all that a node shows, unmixed: utilisation, waiting threads,
 	// pressure, memory.

@@ -6,11 +6,12 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// FindingVerdict is what a fluid prototype of the whole loop showed, held
-// against the simulator.
+// FindingVerdict is a finding on the thesis's algorithm, held against the simulator: what
+// in it had to be replaced, and by what. Findings were made on a prototype, a fluid model
+// of the whole loop that is no part of this repository.
 type FindingVerdict struct {
 	Verdict
-	// Prototype is its figure for the same comparison, of one seed.
+	// Prototype is its figure for the same comparison, of one seed, in words.
 	Prototype string
 }
 

@@ -107,7 +107,7 @@ type NameError struct{ Kind, Name string }
 
 func (e *NameError) Error() string { return fmt.Sprintf("experiment: no %s %q", e.Kind, e.Name) }
 
-// ErrNoTrace refuses an experiment that replays a trace and was given none.
+// ErrNoTrace refuses an experiment that replays a trace and was given none (Params.Trace).
 var ErrNoTrace = errors.New("experiment: needs a trace")
 
 // Given is an experiment of pods that are given, under every scheduler of Field: those
@@ -386,8 +386,8 @@ type Case struct {
 const batchPerCore = 13
 
 // Cases are the combinations of the sweep. Values of p go before the
-// experiment's defaults. It returns a *NameError for a fleet that is none, ErrNoTrace where a trace is missing, and the
-// errors of Set.
+// experiment's defaults. It returns a *NameError for a fleet that is none, ErrNoTrace
+// where a trace is missing, and the errors of Set.
 func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	if e.NeedsTrace != "" && p.Trace == nil {
 		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)

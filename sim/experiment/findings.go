@@ -9,7 +9,8 @@ import (
 )
 
 // Names of groups of experiments, for ByGroup: All is all but those on profiles, on
-// energy and on the findings.
+// energy and on the findings; Findings are those on parts of the thesis's algorithm (see
+// [FindingVerdict]).
 const (
 	All      = "all"
 	Findings = "findings"

@@ -125,7 +125,7 @@ func unlike(w workload.Workloads) func(Params, uint64) (sim.Config, []sim.Pod, e
 		orElse(&load, .7)
 		pods, err = workload.UnlikeArrivals(seed, load, p.cores(), p.Work, p.Duration, p.Law, memorySized, w)
 		if p.Belief == rollout {
-			workload.RollOut(pods, p.Duration/2, 2, memorySized*mostRolledOut)
+			pods = workload.RollOut(pods, p.Duration/2, 2, memorySized*mostRolledOut)
 		}
 		return c, pods, err
 	}
@@ -193,8 +193,7 @@ var profiles = []Experiment{
 		sweep:      Sweep{Work: []float64{20}, Load: []float64{.5}, Slots: []int{1, 4, 24}, Fleet: on19},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.UnlikeArrivals(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law, memorySized, workload.Workloads{})
-			workload.Nightly(pods, daySeconds, 2, memorySized*mostRolledOut)
-			return p.cluster(), pods, err
+			return p.cluster(), workload.Nightly(pods, daySeconds, 2, memorySized*mostRolledOut), err
 		},
 	},
 	{

@@ -18,9 +18,9 @@ import (
 // changed.
 func Variants() []Named { return slices.Clone(variants) }
 
-// Reference is what the findings vary: a configuration that says every constant
+// Reference is the name of what the findings vary: a configuration that says every constant
 // that matters to them, so that tuning the defaults does not move them. It has
-// no allowance ahead of confirmation.
+// no allowance for start-ups (capacity.StartupAllowance).
 const Reference = "reference"
 
 var variants = []Named{

@@ -39,6 +39,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("option %s=%s: %v", e.Name, e.Value, e.Err) }
 
+// Unwrap returns the reason: ErrUnknown, ErrFixed, or that of the text's type.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Of returns the exported fields of the struct that config points to, those of

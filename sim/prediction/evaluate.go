@@ -6,12 +6,14 @@ import (
 	"github.com/spazio-scheduler/spazio/pronto"
 )
 
-// Row is a signal on a source.
+// Row is a signal on a source, and how it did.
 type Row struct {
+	// Source is its name, Filtered that the signal saw it behind the agent's filter.
 	Source   string
 	Filtered bool
-	Spike    Threshold
-	Signal   string
+	// Spike is what counted as one.
+	Spike  Threshold
+	Signal string
 	Score
 }
 
@@ -25,7 +27,7 @@ type Result struct {
 }
 
 // Evaluate holds every signal against the spikes of every source, raw and filtered.
-// Seed is of what is left to chance.
+// Seed is of what is left to chance. The error is a *FieldError.
 func Evaluate(sources []Source, seed uint64) (Result, error) {
 	result := Result{Sources: sources}
 	names := map[string]bool{}
@@ -51,12 +53,13 @@ func Evaluate(sources []Source, seed uint64) (Result, error) {
 	return result, nil
 }
 
-// Rejections are those of Pronto on each of the source's nodes, sample by sample.
-func Rejections(s Source, behind bool) ([][]bool, error) {
+// Rejections are those of Pronto on each of the source's nodes, sample by sample; filtered
+// is behind the agent's filter, as Row.Filtered. The error is a *FieldError.
+func Rejections(s Source, filtered bool) ([][]bool, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	j, err := judge(s, behind, 0)
+	j, err := judge(s, filtered, 0)
 	return j.rejects[Pronto], err
 }
 

@@ -21,9 +21,9 @@ type Node struct {
 type Source struct {
 	// Name is short, About says where it is from and what its metrics are.
 	Name, About string
-	// Second is how many samples the evaluation takes for one.
+	// Second is how many samples the evaluation takes for one second.
 	Second int
-	// Unit is what it calls them: seconds, or what stands for them.
+	// Unit is what these are called: seconds, or what stands for them.
 	Unit  string
 	Nodes []Node
 }

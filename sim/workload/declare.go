@@ -37,7 +37,8 @@ const percentile = .98
 const serverRequest = 1
 
 // Declare returns the pods with what r says for requests, no request above most; servers
-// declare for RequestServers alone. Where some declare, those that do not weigh next to nothing.
+// declare for RequestServers alone. Where some declare, those that do not have next to no
+// weight on a full node, as Kubernetes gives them.
 func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) ([]sim.Pod, error) {
 	needs := percentiles(pods)
 	choices := newStreams(seed).choices

@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim"
 )
@@ -80,8 +81,8 @@ func (w Workloads) assign(s streams, pods []sim.Pod, kinds []kindOf) {
 	}
 }
 
-// Unlike is a batch of n pods of few workloads that have little in common, on nodes of
-// the given memory. A pod runs alone for the given mean time, in seconds.
+// Unlike is a batch of n pods of few workloads that have little in common, for nodes of
+// the given memory in bytes. A pod runs alone for the given mean time, in seconds.
 func Unlike(seed uint64, n int, seconds float64, law Law, memory float64, w Workloads) ([]sim.Pod, error) {
 	w = w.withDefaults()
 	if err := w.validate(memory); err != nil {
@@ -117,22 +118,26 @@ func UnlikeArrivals(seed uint64, load, cores, seconds, duration float64, law Law
 	return pods, nil
 }
 
-// Nightly has the pods that are created in the second half of each day, of so many
-// seconds, take so many times the memory, no more than most.
-func Nightly(pods []sim.Pod, day, times, most float64) {
+// Nightly returns the pods with so many times the memory, no more than most bytes, where
+// they are created in the second half of a day of so many seconds.
+func Nightly(pods []sim.Pod, day, times, most float64) []sim.Pod {
+	pods = slices.Clone(pods)
 	for i := range pods {
 		if p := &pods[i]; math.Mod(p.Created, day) >= day/2 {
 			p.Memory = math.Min(p.Memory*times, most)
 		}
 	}
+	return pods
 }
 
-// RollOut has the pods that are created from a time on take so many times the memory,
-// no more than most, as of a new revision of all their workloads.
-func RollOut(pods []sim.Pod, from, times, most float64) {
+// RollOut returns the pods with so many times the memory, no more than most bytes, and the
+// revision "new", where they are created from a time on.
+func RollOut(pods []sim.Pod, from, times, most float64) []sim.Pod {
+	pods = slices.Clone(pods)
 	for i := range pods {
 		if p := &pods[i]; p.Created >= from {
 			p.Memory, p.Revision = math.Min(p.Memory*times, most), "new"
 		}
 	}
+	return pods
 }

@@ -3,6 +3,7 @@ package workload_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,19 +100,25 @@ func TestUnlikeArrivals(t *testing.T) {
 
 func TestRollOut(t *testing.T) {
 	pods := []sim.Pod{{Created: 1, Memory: 10}, {Created: 2, Memory: 10}, {Created: 3, Memory: 80}}
-	workload.RollOut(pods, 2, 2, 100)
+	given := slices.Clone(pods)
 	want := []sim.Pod{{Created: 1, Memory: 10}, {Created: 2, Memory: 20, Revision: "new"}, {Created: 3, Memory: 100, Revision: "new"}}
-	if d := cmp.Diff(want, pods); d != "" {
+	if d := cmp.Diff(want, workload.RollOut(pods, 2, 2, 100)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(given, pods); d != "" {
+		t.Errorf("the pods that were given have changed:\n%s", d)
 	}
 }
 
 func TestNightly(t *testing.T) {
 	pods := []sim.Pod{{Created: 0, Memory: 10}, {Created: 49, Memory: 10}, {Created: 50, Memory: 10}, {Created: 99, Memory: 80}, {Created: 101, Memory: 10}, {Created: 350, Memory: 30}}
-	workload.Nightly(pods, 100, 2, 100)
+	given := slices.Clone(pods)
 	want := []sim.Pod{{Created: 0, Memory: 10}, {Created: 49, Memory: 10}, {Created: 50, Memory: 20}, {Created: 99, Memory: 100}, {Created: 101, Memory: 10}, {Created: 350, Memory: 60}}
-	if d := cmp.Diff(want, pods); d != "" {
+	if d := cmp.Diff(want, workload.Nightly(pods, 100, 2, 100)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(given, pods); d != "" {
+		t.Errorf("the pods that were given have changed:\n%s", d)
 	}
 }
 

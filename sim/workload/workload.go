@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// Law is that of the pods' work; all have the given mean.
+// Law is the distribution of the pods' work; all have the given mean.
 type Law string
 
 // The laws of work.
@@ -76,7 +76,8 @@ func checked(law Law, fields ...any) error {
 // maxPods bounds a workload.
 const maxPods = 10_000_000
 
-// Batch is n single-threaded pods of the given mean work, all created at 0.
+// Batch is n single-threaded pods of the given mean work, all created at 0. Errors of this
+// and the other makers of pods are a *FieldError.
 func Batch(seed uint64, n int, work float64, law Law) ([]sim.Pod, error) {
 	if err := checked(law, "work", work); err != nil {
 		return nil, err
@@ -92,8 +93,8 @@ func Batch(seed uint64, n int, work float64, law Law) ([]sim.Pod, error) {
 	return pods, nil
 }
 
-// Poisson is pods that arrive at random for the given duration, at a rate that
-// takes the given share, load, of the cores.
+// Poisson is single-threaded pods of the given mean work that arrive at random for the
+// given duration, at a rate that takes the given share, load, of the cores.
 func Poisson(seed uint64, load, cores, work, duration float64, law Law) ([]sim.Pod, error) {
 	if err := checked(law, "load", load, "cores", cores, "work", work, "duration", duration); err != nil {
 		return nil, err
@@ -123,8 +124,8 @@ type Mix struct {
 	WaitingShare, WaitingCores float64
 }
 
-// Mixed is a batch of the given mix in random order. Every pod runs solo for the
-// given work, in seconds.
+// Mixed is a batch of the given mix in random order, for nodes of the given memory in
+// bytes. Every pod runs alone for the given mean time, work, in seconds.
 func Mixed(seed uint64, n int, work float64, law Law, memory float64, m Mix) ([]sim.Pod, error) {
 	setDefault(&m.MemoryShare, .5)
 	setDefault(&m.Memory, .12)
