@@ -14,19 +14,26 @@ import (
 
 // Summary is what a replay found. It is a plain value, safe for concurrent reading.
 type Summary struct {
-	Node    string    `json:"node"`
-	Starts  int       `json:"starts"`
-	Files   int       `json:"files"`
-	From    time.Time `json:"from"`
-	To      time.Time `json:"to"`
-	Samples int       `json:"samples"`
-	Dropped int       `json:"dropped"`
-	Churn   int       `json:"churnEvents"`
-	Pods    int       `json:"mostPods"`
-	Fleets  int       `json:"fleetUpdates"`
-	Gaps    int       `json:"gaps"`
-	Lost    uint64    `json:"recordsLost"`
-	Torn    []string  `json:"torn"`
+	Node string `json:"node"`
+	// Starts is how often the recorded agent was started, Files how many hold it.
+	Starts int `json:"starts"`
+	Files  int `json:"files"`
+	// From and To are the first and the last moment of the window.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Samples were taken, Dropped ones could not be. Churn counts starts and stops of
+	// containers and notices of binds, Pods is the most that there were at once, Fleets
+	// counts the models that came from an aggregator.
+	Samples int `json:"samples"`
+	Dropped int `json:"dropped"`
+	Churn   int `json:"churnEvents"`
+	Pods    int `json:"mostPods"`
+	Fleets  int `json:"fleetUpdates"`
+	// Gaps is how often records are missing that the agent could not write, Lost how many.
+	Gaps int    `json:"gaps"`
+	Lost uint64 `json:"recordsLost"`
+	// Torn are the files that end within a record, as a crash leaves them.
+	Torn []string `json:"torn"`
 	// Options are the assignments replayed with.
 	Options  []string `json:"options"`
 	Recorded Reports  `json:"recorded"`
@@ -40,7 +47,7 @@ type Summary struct {
 // Reports are the reports of one side in short.
 type Reports struct {
 	Count int `json:"reports"`
-	// Avail is over the reports.
+	// Avail is what nodes said they had room for, in pods, over the reports.
 	Avail struct {
 		Mean  float64 `json:"mean"`
 		Least float64 `json:"least"`

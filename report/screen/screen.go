@@ -60,9 +60,9 @@ const (
 	cursorUpFmt = "\x1b[%dA\r"
 )
 
-// Draw replaces the frame by the lines that render returns, which it has a
-// terminal's width and at most so many lines for; longer ones are cut. Everything
-// goes out in one write: a terminal shows no half of it.
+// Draw replaces the frame by the lines that render returns, at most so many as it is
+// told; those wider than the terminal are cut. Everything goes out in one write: a
+// terminal shows no half of it. Without a terminal render is not called.
 func (s *Screen) Draw(render func(height int) []string) {
 	if !s.Terminal() {
 		return
@@ -107,7 +107,8 @@ func (s *Screen) Printf(format string, args ...any) {
 	_, _ = io.WriteString(s.out, b.String())
 }
 
-// Release leaves the frame where it is and gives the cursor back.
+// Release leaves the frame where it is and gives the cursor back. It is called before the
+// program ends, and may be followed by another Draw.
 func (s *Screen) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,8 +72,9 @@ func Cut(s string, columns int) string {
 	return s
 }
 
-// Shorten takes out of a text as much as it has too many columns, and puts an ellipsis there: at its
-// end, or in the middle of a name, which is a text without blanks; names often differ at their ends alone.
+// Shorten takes out of a text what makes it wider than columns, and puts an ellipsis there:
+// at its end, or in the middle of a name, which is a text without blanks; names often
+// differ at their ends alone.
 func Shorten(s string, columns int) string {
 	if Width(s) <= columns {
 		return s

@@ -63,7 +63,7 @@ func (r Runs) held() (n int) {
 }
 
 // Table has a row a scenario and tuner: means over the seeds, the worst of them after
-// the oblique stroke, and how many hold all bars.
+// the oblique stroke, and how many hold all bars (see the package).
 func (r Runs) Table() table.Table {
 	t := table.Table{
 		Title: fmt.Sprintf("Ten services whose requests are corrected every 10 minutes, mean / worst of the seeds; bars: settled within %d min, at most %g of the clairvoyant's requests, no service held up in more than %g %% of its periods at the end",
