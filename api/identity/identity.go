@@ -38,7 +38,8 @@ var (
 )
 
 // Reviews asks the API server whose token it is. Client-go's TokenReviewInterface
-// is one; NewReviews makes another without its typed clients. Create is called by several goroutines at once.
+// is one; NewReviews makes another without its typed clients. Create is called by
+// several goroutines at once.
 type Reviews interface {
 	Create(context.Context, *authenticationv1.TokenReview, metav1.CreateOptions) (*authenticationv1.TokenReview, error)
 }

@@ -6,10 +6,12 @@
 // ([Acquire]), and a job all its slots at once or none ([Table.Grant]): nobody holds
 // one thing while it waits for another of its kind, so there is no deadlock. (One that
 // is told to take more jobs does hold some; package lifecycle has it complete once those
-// have ended, whether or not it has the others.) What an earlier one counts on is kept from those behind it, though it may be free: its jobs,
-// and the earmark of its first job that does not fit (queue.Blocked). So nobody is
-// overtaken for ever by schedulings of its own priority. One that could not be
-// served by the whole testbed keeps nothing from anybody.
+// have ended, whether or not it has the others.)
+//
+// What an earlier one counts on is kept from those behind it, though it may be free: its
+// jobs, and the earmark of its first job that does not fit (queue.Blocked). So nobody is
+// overtaken for ever by schedulings of its own priority. One that could not be served by
+// the whole testbed keeps nothing from anybody.
 //
 // An exclusive scheduling waits until nothing is claimed, while those behind it get
 // nothing, and then has the testbed alone until [Table.Unlock].

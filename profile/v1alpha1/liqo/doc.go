@@ -12,8 +12,8 @@
 // slashes; and times have no zone, which is UTC here. Both decimal signs are read.
 //
 // Nothing but Liqo reads them: what this project's own programs exchange is package
-// v1alpha1. NewMemoryProfile, NewCPUProfile and NewConnectionProfile make objects, whose JSON is what
-// an API server is sent. CRDs has definitions of these shapes, for where there are none.
+// v1alpha1. NewMemoryProfile, NewCPUProfile and NewConnectionProfile make objects, whose
+// JSON is what an API server is sent. CRDs has definitions of these shapes, for where there are none.
 //
 // Types that do not speak of concurrent use are plain values.
 package liqo

@@ -83,8 +83,9 @@ func (c Config) follow() follow.Config {
 // Source tells the pods of a node as the API server knows them, from their binding
 // to their end. A pod is pending until the first of its containers other than init
 // containers has started, and runs while one of any kind does; it goes by its own
-// UID, but for a mirror pod, which has that of its static pod, as on the node. Churn is a pod that is bound or a container that changes its state.
-// Run may be called once; Health is safe for concurrent use.
+// UID, but for a mirror pod, which has that of its static pod, as on the node. Churn is a
+// pod that is bound or a container that changes its state. Run may be called once; Health
+// is safe for concurrent use.
 type Source struct {
 	config follow.Config
 	client *rest.RESTClient
