@@ -2,6 +2,13 @@
 // values in [0,1] from /proc and cgroups, and the pods that hold a live
 // container.
 //
+//	reader, err := telemetry.NewReader(telemetry.Config{})
+//	_, err = reader.SampleTo(nil, time.Now())         // ErrPriming
+//	sample, err = reader.SampleTo(sample, time.Now()) // ten times a second, say
+//
+//	pods, err := telemetry.NewCgroupPods(telemetry.CgroupConfig{})
+//	err = pods.Run(ctx, func(e telemetry.PodEvent) { … })
+//
 // A [Reader] turns the kernel's counters into one value per channel:
 //
 //   - cpu: (utilisation + contention)/2. Utilisation is the share of CPU time

@@ -49,6 +49,8 @@ func (e *ChannelError) Error() string {
 	return fmt.Sprintf("telemetry: channel %s: %s: %v", e.Channel, e.Path, e.Err)
 }
 
+// Unwrap returns Err, which wraps one of the Err variables of this package or is the
+// system's.
 func (e *ChannelError) Unwrap() error { return e.Err }
 
 // Cause returns a short name of the cause from a fixed set, fit for a metric's
@@ -133,6 +135,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("telemetry: %s = %v: %v", e.Field, e.Value, e.Err)
 }
 
+// Unwrap returns Err, which wraps ErrInvalid.
 func (e *FieldError) Unwrap() error { return e.Err }
 
 // NewFieldError returns the error of a field that is refused for a reason.

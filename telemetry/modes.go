@@ -60,8 +60,8 @@ type MemoryMode int
 const (
 	// MemoryAvailable is 1 − MemAvailable/MemTotal.
 	MemoryAvailable MemoryMode = iota
-	// MemoryFree is 1 − (MemFree + Buffers + Cached)/MemTotal, the thesis's
-	// definition; it counts shared memory as free.
+	// MemoryFree is 1 − (MemFree + Buffers + Cached)/MemTotal, the definition of the
+	// thesis that Spazio comes from; it counts shared memory as free.
 	MemoryFree
 )
 

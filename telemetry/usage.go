@@ -50,6 +50,7 @@ type PodReading struct {
 
 // Usage is what a [PodUsage] has read. It is reused by the next reading.
 type Usage struct {
+	// At is the time of the reading, as ReadTo was told.
 	At time.Time
 	// Pods are the readings that were due, a pod's own ahead of its containers'.
 	Pods []PodReading
@@ -89,10 +90,11 @@ const (
 // the cgroupfs and the systemd driver. Tell it of pods with Observe and call ReadTo at
 // any time that suits, at best several times a second: it reads those pods that are
 // due. They are at an age of 1, 2 and 5 s, then every 10 s or so, those that are due
-// within a second together, whenever a
-// container's cgroup goes and once when the last one has gone. The pod's own cgroup
-// outlives it by seconds and its counters are sums, so that a pod that ran for a tenth
-// of a second is measured too.
+// within a second together, whenever a container's cgroup goes and once when the last
+// one has gone; those that were there before it at once and then every 10 s. The pod's
+// own cgroup outlives it by seconds and its counters are sums, so that a pod that ran for
+// a tenth of a second is measured too. Pods that it was not told of it finds itself, up to
+// CgroupConfig.Rescan late.
 //
 // A pod's own cgroup is always read, a container's in pods with more than one; they
 // are told from the sandbox by the names of their processes, and where those can't be
