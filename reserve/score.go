@@ -50,11 +50,10 @@ func (r Ranking) Validate() error {
 // unit of k moves with the fleet's typical load, and that of g has no meaning: a
 // factor common to all nodes cancels in NormalizeTo. A negative or NaN factor counts
 // as 0, but for g: where nothing is known of any node ([Fleet.Relative]) it is NaN,
-// and the score that of e = 0. Otherwise room beyond some three pods has the exponent
-// 1−w−2e, or 0 where that is negative: power that falls as a node fills would save
-// nothing where room falls as fast; and u takes from the room, free − u·TieWidth, for
-// energy fills a thrifty node to its last pod, where chance would find room that is not
-// there.
+// and the score that of e = 0. Otherwise room beyond 2.75 pods has the exponent 1−w−2e,
+// or 0 where that is negative: power that falls as a node fills would save nothing where
+// room falls as fast; and u takes from the room, free − u·TieWidth, for energy fills a
+// thrifty node to its last pod, where chance would find room that is not there.
 func Score(free, k, g, u float64, r Ranking) float64 {
 	width := r.TieWidth
 	if width == 0 {
