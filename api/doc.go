@@ -4,10 +4,12 @@
 //
 //	agent.Report -> FromReport -> wire -> ToReport -> agent.Report    node to scheduler
 //	Heartbeat -> FromHeartbeat -> wire -> ToHeartbeat -> Heartbeat    the same, where nothing changed
-//	agent.Bind, ghosts -> FromBind, FromGhosts -> wire -> ToBind, ToGhosts         scheduler to node
-//	Rooms -> FromRooms -> wire -> ToRooms -> Rooms                                  scheduler to controllers
+//	agent.Bind   -> FromBind   -> wire -> ToBind   -> agent.Bind      scheduler to node
+//	ghosts       -> FromGhosts -> wire -> ToGhosts -> ghosts          the same
+//	Rooms        -> FromRooms  -> wire -> ToRooms  -> Rooms           scheduler to controllers
 //	agent.Local  -> FromLocal  -> wire -> ToLocal  -> agent.Local     node to aggregator
 //	agent.Fleet  -> FromFleet  -> wire -> ToFleet  -> agent.Fleet     aggregator to node
+//	agent.UsageBatch -> FromUsage -> wire -> ToUsage -> agent.UsageBatch  node to profiler
 //
 // What aggregators tell each other and keep on disk are the messages
 // themselves; CheckChunk, CheckStates and CheckHeader hold their bounds.

@@ -14,11 +14,11 @@ import (
 
 // Bounds of a batch of windows.
 const (
-	// MaxUsageBytes is its size on the wire.
+	// MaxUsageBytes is its greatest size on the wire, in bytes.
 	MaxUsageBytes = 64 << 10
 	// MaxSpan is the longest window.
 	MaxSpan = time.Hour
-	// MaxMemory bounds bytes.
+	// MaxMemory is the most memory of a window, in bytes.
 	MaxMemory = 1 << 50
 )
 
@@ -49,7 +49,7 @@ func FromUsage(b agent.UsageBatch) *spaziov1.UsageBatch {
 	return m
 }
 
-// ToUsage checks and converts a batch from the wire.
+// ToUsage checks and converts a batch from the wire. Errors are *FieldError.
 func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, error) {
 	if m == nil {
 		return agent.UsageBatch{}, refuse("usage", nil, ErrMissing)

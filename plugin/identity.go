@@ -86,7 +86,7 @@ func (h *Hub) identify(ctx context.Context, by *identity.Reviewer) (identity.Age
 	if by == nil {
 		return identity.Agent{}, nil
 	}
-	agent, err := by.Identify(ctx, transport.Caller(ctx), identity.Bearer(ctx))
+	agent, err := by.Identify(ctx, transport.CallerAddr(ctx), identity.Bearer(ctx))
 	result, end := identity.Judge(err)
 	h.metrics.identity(result)
 	return agent, end

@@ -80,7 +80,7 @@ func (s *roomServer) Watch(_ *spaziov1.WatchRooms, stream grpc.ServerStreamingSe
 // admitWatcher returns who opened a stream of rooms, and what to call at its end, or
 // the status to refuse it with.
 func (h *Hub) admitWatcher(ctx context.Context) (who identity.Agent, end func(), err error) {
-	caller := transport.Caller(ctx)
+	caller := transport.CallerAddr(ctx)
 	if !h.strangers.Acquire(caller) {
 		return who, nil, status.Error(codes.ResourceExhausted, "too many streams of unknown callers")
 	}

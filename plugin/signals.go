@@ -73,7 +73,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 	m := s.hub.metrics
 	m.streams.Inc()
 	defer m.streams.Dec()
-	caller := transport.Caller(stream.Context())
+	caller := transport.CallerAddr(stream.Context())
 	if !s.hub.strangers.Acquire(caller) {
 		m.closed(closedStrangers)
 		return status.Error(codes.ResourceExhausted, "too many streams without a report")

@@ -191,7 +191,7 @@ func (s *Server) callerOf(ctx context.Context, node string) (string, error) {
 			return "node/" + caller.Node, nil
 		}
 	}
-	if addr := transport.Caller(ctx); addr.IsValid() {
+	if addr := transport.CallerAddr(ctx); addr.IsValid() {
 		return addr.String(), nil
 	}
 	return "", nil

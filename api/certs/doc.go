@@ -19,5 +19,10 @@
 // waits for the week in which the next one becomes known. Who stores the result
 // in the order of the changes may be interrupted between any two of them.
 //
+//	next, changes, err := certs.Plan(wanted, stored, time.Now())
+//
+// and then store what of next each change names. Package api/identity/authority does so
+// with Secrets of a cluster.
+//
 // Types that do not speak of concurrent use are plain values.
 package certs

@@ -20,7 +20,7 @@ func Bearer(ctx context.Context) string {
 	return ""
 }
 
-// Results of Identify, as metrics name them.
+// Results of Identify, as Judge and metrics name them.
 const (
 	Accepted  = "accepted"
 	Refused   = "refused"   // no token, or not an agent's

@@ -5,6 +5,13 @@
 // that the pod runs on. The API server vouches for all of it (TokenReview), so
 // that who holds a node's token can speak of that node alone.
 //
+//	reviews, err := identity.NewReviews(config) // a rest.Config
+//	reviewer := identity.NewReviewer(identity.Config{Reviews: reviews, ServiceAccount: "spazio/spazio-agent", Audience: "spazio-scheduler"})
+//	agent, err := reviewer.Identify(ctx, address, identity.Bearer(ctx)) // in a gRPC method
+//
+// Package access says what somebody who was identified may call, and package server is a
+// gRPC server that does both.
+//
 // Types that do not speak of concurrent use are plain values.
 package identity
 
@@ -60,7 +67,8 @@ type Agent struct {
 	Review time.Time
 }
 
-// Config of a Reviewer.
+// Config of a Reviewer. Reviews, Audience, and a ServiceAccount or Anyone are needed; who
+// gives them has checked them.
 type Config struct {
 	// Reviews asks the API server.
 	Reviews Reviews

@@ -17,6 +17,8 @@
 //	options, err := guard.ServerOptions(config)
 //	server := grpc.NewServer(options...)
 //
+// and a client of it:
+//
 //	options, err := transport.DialOptions("aggregator:9692", config)
 //	connection, err := grpc.NewClient("aggregator:9692", options...)
 //

@@ -54,10 +54,10 @@ func (q *Quota) Held() int {
 	return q.held
 }
 
-// Caller is the address of who makes a call: that of the connection, without
+// CallerAddr is the address of who makes a call: that of the connection, without
 // the port, and of IPv6 the first 64 bits, as the others are the caller's
 // choice. What is no IP address shares the zero one.
-func Caller(ctx context.Context) netip.Addr {
+func CallerAddr(ctx context.Context) netip.Addr {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return netip.Addr{}

@@ -540,7 +540,7 @@ func TestQuota(t *testing.T) {
 // count, of an IPv4 address all does, however it is written.
 func TestCaller(t *testing.T) {
 	caller := func(a net.Addr) netip.Addr {
-		return transport.Caller(peer.NewContext(t.Context(), &peer.Peer{Addr: a}))
+		return transport.CallerAddr(peer.NewContext(t.Context(), &peer.Peer{Addr: a}))
 	}
 	tcp := func(ip string, port uint16) net.Addr {
 		return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(ip), port))
@@ -563,7 +563,7 @@ func TestCaller(t *testing.T) {
 	if got := caller(tcp("2001:db8:1:2:3:4:5:6", 1)); got != netip.MustParseAddr("2001:db8:1:2::") {
 		t.Errorf("the caller is %v", got)
 	}
-	if got := transport.Caller(t.Context()); got.IsValid() {
+	if got := transport.CallerAddr(t.Context()); got.IsValid() {
 		t.Errorf("a call without a peer is that of %v", got)
 	}
 }

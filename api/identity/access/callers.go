@@ -30,8 +30,8 @@ type Config struct {
 	// Agents reviews agents' tokens. Without, each client certificate that an
 	// authority vouches for is an agent's.
 	Agents *identity.Reviewer
-	// Peers are the names of the aggregators' service, one of which a peer's
-	// certificate has to be for. Without names nobody is a peer.
+	// Peers are the DNS names of the service whose replicas are peers, one of which a
+	// peer's certificate has to be for. Without names nobody is a peer.
 	Peers []string
 	// Logger hears of who is refused, once a minute of each address; nil logs
 	// nothing.
@@ -122,7 +122,7 @@ func (c *Callers) admit(ctx context.Context, method string) (context.Context, er
 	}
 	c.counts[slices.Index(results[:], result)].Add(1)
 	if err != nil {
-		if from := transport.Caller(ctx); c.logged.allow(from) {
+		if from := transport.CallerAddr(ctx); c.logged.allow(from) {
 			c.config.Logger.Warn("a call was refused; one a minute is logged of each address", "from", from, "method", method, "error", err)
 		}
 		return nil, err
@@ -137,7 +137,7 @@ func (c *Callers) agent(ctx context.Context) (Caller, string, error) {
 		}
 		return Caller{Role: Agent}, identity.Accepted, nil
 	}
-	agent, err := c.config.Agents.Identify(ctx, transport.Caller(ctx), identity.Bearer(ctx))
+	agent, err := c.config.Agents.Identify(ctx, transport.CallerAddr(ctx), identity.Bearer(ctx))
 	result, err := identity.Judge(err)
 	return Caller{Role: Agent, Node: agent.Node}, result, err
 }

@@ -14,7 +14,7 @@ const (
 	Anyone Role = "anyone"
 	// Agent is a node's agent, and speaks of that node.
 	Agent Role = "agent"
-	// Peer is another aggregator.
+	// Peer is another replica of an aggregator.
 	Peer Role = "peer"
 	// Controller gives nodes slots by what a scheduler knows of them.
 	Controller Role = "controller"
@@ -34,7 +34,7 @@ var rights = map[string]Role{
 	grpc_health_v1.Health_Watch_FullMethodName:    Anyone,
 }
 
-// Right returns who may call a method; false is nobody.
+// Right returns who may call a method, by its full name; false is nobody.
 func Right(method string) (Role, bool) {
 	role, ok := rights[method]
 	return role, ok
