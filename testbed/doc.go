@@ -13,9 +13,12 @@
 //	lifecycle  the states of a job and of a scheduling
 //	colocate   how long jobs take beside each other, and which to put together
 //
-// slot, queue and claim meet in slots' identities; lifecycle and colocate stand by
-// themselves. All are pure: they know no Kubernetes, no clock and no randomness,
-// and use the standard library alone. Inputs are never modified.
+// Errors of all of them are this package's [FieldError]. slot, queue and claim meet in
+// slots' identities; lifecycle and colocate stand by themselves. Module operator is a
+// controller for Kubernetes that is made of them.
+//
+// All the packages are pure: they know no Kubernetes, no clock and no randomness, and use
+// the standard library alone. Inputs are never modified.
 //
 // Types that do not speak of concurrent use are plain values.
 package testbed

@@ -60,7 +60,8 @@ func (s *Scheduling) Validate() error {
 	return nil
 }
 
-// Slots are those of a testbed, by their index.
+// Slots are those of a testbed, by their index, such as slot.Order.Slots and
+// slot.Table.FreeTo return.
 type Slots struct {
 	// All are those that somebody could have some day; Free those that nobody is in now.
 	// Claimed ones among Free are left out.

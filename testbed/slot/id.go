@@ -48,7 +48,8 @@ func (id *ID) UnmarshalText(text []byte) error {
 // maxNodeName is the longest name of a node (RFC 1123's of a subdomain).
 const maxNodeName = 253
 
-// ParseID reads what String writes, and nothing else: one slot has one spelling.
+// ParseID reads what String writes, and nothing else: one slot has one spelling. The error
+// is a *testbed.FieldError.
 func ParseID(text string) (ID, error) {
 	node, position, ok := strings.Cut(text, "/")
 	if !ok || node == "" || len(node) > maxNodeName {
@@ -86,7 +87,7 @@ func (r Ref) String() string {
 	return strconv.Itoa(r.Index)
 }
 
-// ParseRef reads what String writes.
+// ParseRef reads what String writes. The error is a *testbed.FieldError.
 func ParseRef(text string) (Ref, error) {
 	if n, ok := parseIndex(text); ok {
 		return Ref{Index: n}, nil

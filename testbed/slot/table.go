@@ -55,8 +55,8 @@ type Config struct {
 	UID string
 	// Order has the slots that are wanted; nil for none.
 	Order *Order
-	// Size spells what a slot holds. It is compared, never read, so that any spelling
-	// will do in which the same is spelt alike.
+	// Size spells what a slot holds, such as "2 cores, 4 GiB". It is compared, never read,
+	// so that any spelling will do in which the same is spelt alike.
 	Size string
 	// Idle says that unclaimed slots shall have no ghosts for now.
 	Idle bool
