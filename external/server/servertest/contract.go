@@ -21,7 +21,7 @@ type Target struct {
 	Jobs      [2]string
 	// Seed says that the paths of the thesis are served, for the namespace.
 	Seed bool
-	// Admin may do everything everywhere, Viewer see everything everywhere, Team
+	// Tokens: Admin may do everything everywhere, Viewer see everything everywhere, Team
 	// everything in the namespace, and Nothing nothing. Expired, Foreign, which is for
 	// another audience, and Unknown are refused.
 	Admin, Viewer, Team, Nothing string
