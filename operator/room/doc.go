@@ -6,5 +6,9 @@
 // breaks. A [Reading] is the newest of a node; where the scheduler is silent, or the
 // node's agent is, it is not Fresh, and nothing should be decided on it.
 //
+//	rooms, err := room.Watch(ctx, room.Config{Target: "127.0.0.1:9690"})
+//	reading, known := rooms.Room("worker-1") // whenever rooms.Changed() has a token
+//	rooms.Wait()                             // once ctx has ended
+//
 // Types that do not speak of concurrent use are plain values.
 package room

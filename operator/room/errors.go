@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrInvalid is what every FieldError wraps, but for one of a file.
+// ErrInvalid is what a FieldError wraps, unless it is of a file that can't be read: that
+// wraps the system's error.
 var ErrInvalid = errors.New("invalid configuration or input")
 
 // FieldError names a field of a Config that was refused, and its value.
