@@ -139,7 +139,7 @@ func (o *profileOptions) show(_ context.Context, out io.Writer, all profiles) er
 }
 
 func (o *profileOptions) recommend(ctx context.Context, out io.Writer, all profiles) error {
-	switch advices := view.Advices(all); o.output.format {
+	switch advices := view.AdviceOf(all); o.output.format {
 	case "yaml":
 		return o.manifests(ctx, out, all)
 	case "json":

@@ -1,6 +1,7 @@
-// Package view shows WorkloadProfiles to people: List and Get read them, Text describes
-// one, and Manifest is what its owner applies to follow the recommendation, of the
-// containers that Template finds.
+// Package view shows WorkloadProfiles to people: a [Client] reads them with List and Get,
+// [ListTable], [CallTable] and [AdviceTable] are tables of them, [Text] describes one, and
+// [Manifest] is what its owner applies to follow the recommendation, of the containers
+// that [Client.Template] finds.
 package view
 
 import (

@@ -70,8 +70,8 @@ type Advice struct {
 	v1alpha1.ContainerRecommendation
 }
 
-// Advices are those of profiles, in their order.
-func Advices(all []v1alpha1.WorkloadProfile) []Advice {
+// AdviceOf is what is recommended by profiles, in their order, container by container.
+func AdviceOf(all []v1alpha1.WorkloadProfile) []Advice {
 	advices := []Advice{}
 	for i := range all {
 		p := &all[i]

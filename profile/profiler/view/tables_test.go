@@ -46,7 +46,7 @@ shop|web|250m|200Mi|1|31|front|-|Off|Stale
 NAMESPACE|WORKLOAD|NAMESPACE|CALLS|REQUEST B/S|RESPONSE B/S
 shop|Deployment/web|shop|Deployment/db|100|2000
 <<<<>>`},
-		"advice": {view.AdviceTable(view.Advices(all)), `
+		"advice": {view.AdviceTable(view.AdviceOf(all)), `
 NAMESPACE|WORKLOAD|CONTAINER|CPU|FROM|TO|MEMORY|FROM|TO
 shop|Deployment/web|main|300m|200m|400m|300Mi|250Mi|300Mi
 shop|Deployment/web|proxy|0|0|0|20Mi|0|0
@@ -57,7 +57,7 @@ shop|web|-|0|0|0|0|0|0
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	if none := view.Advices(nil); none == nil {
+	if none := view.AdviceOf(nil); none == nil {
 		t.Error("no advice is null in JSON")
 	}
 }
