@@ -125,7 +125,7 @@ func Manifest(p *v1alpha1.WorkloadProfile, template *Template, limits bool) (map
 // resourcesOf leaves out what is not known, which is 0.
 func resourcesOf(c v1alpha1.ContainerRecommendation, limits bool) object {
 	requests, most := object{}, object{}
-	twice := Recommended(c).Limits()
+	twice := recommended(c).Limits()
 	if !c.Target.CPU.IsZero() {
 		requests["cpu"] = c.Target.CPU.String()
 		limit := v1alpha1.Cores(twice.CPU)
@@ -145,8 +145,8 @@ func resourcesOf(c v1alpha1.ContainerRecommendation, limits bool) object {
 	return object{"requests": requests}
 }
 
-// Recommended is a container's recommendation in cores and bytes.
-func Recommended(c v1alpha1.ContainerRecommendation) profile.Recommendation {
+// recommended is a container's recommendation in cores and bytes.
+func recommended(c v1alpha1.ContainerRecommendation) profile.Recommendation {
 	amounts := func(a v1alpha1.Amounts) profile.Amounts {
 		return profile.Amounts{CPU: a.CPU.AsApproximateFloat64(), Memory: a.Memory.AsApproximateFloat64()}
 	}

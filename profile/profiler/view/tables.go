@@ -36,7 +36,7 @@ func ListTable(all []v1alpha1.WorkloadProfile) Table {
 		}
 		t.Rows = append(t.Rows, []string{
 			p.Namespace, Workload(p), cpu, memory, confidence, strconv.FormatInt(p.Status.Pods, 10),
-			orUnknown(p.Status.Application), calls, orUnknown(string(p.Spec.Mode)), orUnknown(strings.Join(Holds(p), ",")),
+			orUnknown(p.Status.Application), calls, orUnknown(string(p.Spec.Mode)), orUnknown(strings.Join(holds(p), ",")),
 		})
 	}
 	return t

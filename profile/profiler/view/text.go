@@ -52,7 +52,7 @@ func Text(at time.Time, p *v1alpha1.WorkloadProfile) string {
 	if s.OOMKills > 0 {
 		line("killed", "for want of memory: %d", s.OOMKills)
 	}
-	if held := Holds(p); len(held) > 0 {
+	if held := holds(p); len(held) > 0 {
 		line("conditions", "%s", strings.Join(held, ", "))
 	}
 	return b.String()
