@@ -126,7 +126,7 @@ func (before TestbedSlots) Apply(next TestbedSlots) TestbedSlots {
 // Job is a job that can run in slots. All but External is read-only.
 type Job struct {
 	Meta
-	// Kind is Job, SparkApplication or FlinkDeployment.
+	// Kind is Job, SparkApplication or FlinkDeployment; empty if it is none of them.
 	Kind string `json:"kind"`
 	// State is a lifecycle.JobState: Ready, InQueue, Submitted, Scheduled, Running,
 	// Completed, Failed or Releasing.
@@ -158,8 +158,9 @@ type CreationRequest struct {
 type Run struct {
 	Scheduling string   `json:"scheduling"`
 	Testbed    string   `json:"testbed"`
-	Slots      []string `json:"slots,omitempty"`
-	Attempt    int      `json:"attempt"`
+	// Slots are IDs; those of runs of long ago may be missing.
+	Slots   []string `json:"slots,omitempty"`
+	Attempt int      `json:"attempt"`
 	// Submitted is when the application was created, Scheduled when the last of its pods
 	// was bound, Started when the last of them started, and Finished when it ended: in
 	// whole seconds, by the clocks of who wrote the objects.

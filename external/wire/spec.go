@@ -40,9 +40,9 @@ const (
 const (
 	Required    = "Required"    // the field is missing
 	Invalid     = "Invalid"     // its value can't be meant
-	Duplicate   = "Duplicate"   // an entry of it is there twice
-	TooMany     = "TooMany"     // it has more entries than allowed
-	Unsupported = "Unsupported" // its value is none of those that there are
+	Duplicate   = "Duplicate"   // it, or an entry of it, is there twice
+	TooMany     = "TooMany"     // it has more entries or bytes than allowed
+	Unsupported = "Unsupported" // there is no such field here, or no such value of it
 	Immutable   = "Immutable"   // it must not change
 )
 
