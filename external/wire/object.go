@@ -156,8 +156,8 @@ type CreationRequest struct {
 
 // Run is one run of a job.
 type Run struct {
-	Scheduling string   `json:"scheduling"`
-	Testbed    string   `json:"testbed"`
+	Scheduling string `json:"scheduling"`
+	Testbed    string `json:"testbed"`
 	// Slots are IDs; those of runs of long ago may be missing.
 	Slots   []string `json:"slots,omitempty"`
 	Attempt int      `json:"attempt"`
