@@ -8,7 +8,8 @@
 //	result, err := sim.Run(ctx, sim.Config{Scheduler: sim.Spazio{}, Seed: 1}, pods)
 //	for _, m := range sim.Summarise(result) { … }
 //
-// A scheduler of one's own implements [Scheduler] and [Policy].
+// A scheduler of one's own implements [Scheduler] and [Policy]; examples/simscheduler, in
+// the repository, is one.
 //
 // "The thesis" is, here and in the packages below, that from which Spazio comes: "Hands at
 // the Ready: Bringing Pronto to Kubernetes", L. Choteborsky, 2025.

@@ -5,7 +5,8 @@
 // [Client.Slots] and [Client.Jobs], tries a decision with [Client.Plan], makes it with
 // [Client.CreateScheduling], follows it with [Client.Watch] and ends it with
 // [Client.DeleteScheduling]; what it wants to remember of a job it keeps in the job, with
-// [Client.SetExternal] or [Client.PatchExternal].
+// [Client.SetExternal] or [Client.PatchExternal]. Package external/profiler, and
+// examples/profiler in the repository, are such programs.
 //
 // What the server refuses is a *wire.Problem, which errors.As finds. What is safe to ask
 // again is asked again when the server or the way to it fails for a moment: reading, and
