@@ -24,7 +24,8 @@
 //	d := p.Demand(at, 0)                            // what a scheduler counts the next pod at
 //	r, err := p.Recommend(at, profile.Spazio(), profile.Bounds{}) // what containers should request
 //
-// examples/profile, in the repository, does so with recorded series.
+// Where a recorded series is all there is, a [History] and a preset's [Rule] do: see
+// examples/profile in the repository.
 //
 // The package is pure: time is an argument, inputs are never modified, and it
 // imports the standard library alone. Errors are a [*FieldError]; the state is then
