@@ -8,7 +8,8 @@
 //   - room says what the scheduler measures that each node has room for.
 //   - observe makes of these objects what module testbed decides on, and writes what it has
 //     decided into their status.
-//   - convert rewrites the manifests of the thesis that test beds come from.
+//   - convert rewrites the manifests of L. Schwerdtfeger's thesis (see package testbed),
+//     from which test beds come.
 //   - controller carries out what the objects say; service is a process of its own for it,
 //     in a module of its own.
 //   - view shows what is in the slots.

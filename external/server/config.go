@@ -43,8 +43,9 @@ type Config struct {
 	// another name than requests arrive with, as behind a proxy. Pages from elsewhere get
 	// nothing even so: no answer lets a browser show it to them.
 	Origins []string
-	// SeedPaths serves the paths of the thesis, too, for programs that were written for its
-	// author's: they know no namespaces and get DefaultNamespace ("default").
+	// SeedPaths serves the paths of L. Schwerdtfeger's thesis (see package testbed), too, for
+	// programs that were written for its author's: they know no namespaces and get
+	// DefaultNamespace ("default").
 	SeedPaths        bool
 	DefaultNamespace string
 	// UI makes what answers at /ui/, without authentication: its pages ask for a token and

@@ -29,7 +29,8 @@ type External struct {
 	// Default says that nobody asked for Listen: another service of this machine may
 	// have it.
 	Default bool
-	// SeedPaths serves the thesis's paths, too, in DefaultNamespace.
+	// SeedPaths serves the paths of L. Schwerdtfeger's thesis, too, in DefaultNamespace
+	// (server.Config.SeedPaths).
 	SeedPaths        bool
 	DefaultNamespace string
 	// Audience is that of the tokens that are taken; the default is

@@ -23,5 +23,7 @@
 // measured is in one after Config.Refresh, and 10,000 workloads need less than one
 // write a second.
 //
+// "The thesis" is S. Galantino's (see package profile); what is called seed is as it says.
+//
 // Types that do not speak of concurrent use are plain values.
 package profiler

@@ -14,7 +14,8 @@
 // scheduler with another seed by seed and gives the geometric mean of the
 // ratios, and [Judge] holds the targets against them.
 //
-// Runs are independent of each other and spread over the cores; the rows come in
+// "The thesis" is the one that package sim names. Runs are independent of each other and
+// spread over the cores; the rows come in
 // the order of cases, schedulers and seeds, whatever ran first.
 //
 // Types that do not speak of concurrent use are plain values.

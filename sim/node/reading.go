@@ -48,8 +48,8 @@ func (m *Model) Read() (Reading, bool) {
 // does: utilisation alone is full at n = c, waiting does not move below it.
 func (r Reading) CPU() float64 { return (r.Utilisation + r.Waiting) / 2 }
 
-// PressuredCPU is CPU with pressure in the place of waiting threads, as the thesis
-// has it.
+// PressuredCPU is CPU with pressure in the place of waiting threads, as the thesis (see
+// package sim) has it.
 func (r Reading) PressuredCPU() float64 { return (r.Utilisation + r.Pressure) / 2 }
 
 func (m *Model) counters() counters {

@@ -19,7 +19,8 @@ type Target struct {
 	Namespace string
 	Testbed   string
 	Jobs      [2]string
-	// Seed says that the paths of the thesis are served, for the namespace.
+	// Seed says that the paths of the thesis are served, for the namespace
+	// (server.Config.SeedPaths).
 	Seed bool
 	// Tokens: Admin may do everything everywhere, Viewer see everything everywhere, Team
 	// everything in the namespace, and Nothing nothing. Expired, Foreign, which is for

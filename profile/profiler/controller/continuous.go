@@ -16,7 +16,7 @@ type Fares interface {
 	Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error)
 	// Throttled are the pods that have a CPU limit.
 	Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error)
-	// Literal are the thesis's metrics.
+	// Literal are the metrics of S. Galantino's thesis (see package profile).
 	Literal(ctx context.Context, at time.Time, span time.Duration) (continuous.Literal, error)
 }
 
