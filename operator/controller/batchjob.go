@@ -67,7 +67,7 @@ const (
 	tooSoon = 50 * time.Millisecond
 	// tooLate is when to look again in any case after a write that the cache has yet to see.
 	tooLate = time.Second
-	// operatorPoll is how often to look for an operator that is missing.
+	// operatorPoll is how often to look for an operator, or a Testbed, that is missing.
 	operatorPoll = 5 * time.Second
 	// maxPasses bounds the steps of one look: each is for something new that was learnt.
 	maxPasses = 8
@@ -154,7 +154,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 		v.Fault = fault
 		return v, false, err
 	}
-	if p.unavailable() {
+	if p.unavailable() || v.adrift {
 		p.wake(p.now.Add(operatorPoll))
 	}
 	return nil, true, errors.Join(err, p.deletePods(ctx, orphans), v.trouble)

@@ -54,7 +54,7 @@ func (p *jobPass) check(ctx context.Context) {
 		return
 	}
 	observe.SetUnchecked(v.Job, err.Error(), p.now)
-	if !errors.Is(err, observe.ErrNoRequest) {
+	if v.adrift = errors.Is(err, observe.ErrNoRequest); !v.adrift {
 		v.trouble = err
 	}
 }

@@ -25,9 +25,11 @@ type jobView struct {
 	testbed *v1alpha1.Testbed
 	// live says that the API server has said all this.
 	live bool
-	// checked says that the application was just tried, and trouble why that said nothing.
-	checked bool
-	trouble error
+	// checked says that the application was just tried, and trouble why that said nothing;
+	// adrift that nobody could say of what: that its Testbed or its Scheduling comes back no
+	// watch tells the job.
+	checked, adrift bool
+	trouble         error
 }
 
 // strange says that the job's claim is of a scheduling which does not have the job: it

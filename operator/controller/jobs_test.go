@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
@@ -620,5 +621,85 @@ func TestStrangeClaim(t *testing.T) {
 		if claims := l.testbed().Status.Claims; len(claims) != 1 || claims[0].Scheduling != "lab/s" {
 			t.Errorf("%+v", claims)
 		}
+	}
+}
+
+// A job whose Testbed goes between its being taken and its trial is tried again, though no
+// watch tells it of a Testbed that comes.
+func TestTestbedGoneBeforeTrial(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a")
+	l.trial = func(*unstructured.Unstructured) error { return apierrors.NewInternalError(errors.New("it starts")) }
+	l.withQueue("s", "a")
+	for range 2 {
+		_, _ = l.act(l.jobs, "a") // nobody could say
+		if _, err := l.act(l.schedulings, "s"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if job := l.job("a"); job.Status.ActiveScheduling == nil {
+		t.Fatalf("a is nobody's: %+v", job.Status)
+	}
+	remove[v1alpha1.Testbed](l, "small")
+	l.trial = nil
+	for range 2 {
+		after, err := l.act(l.jobs, "a")
+		if err != nil || after == 0 || after > operatorPoll {
+			t.Fatalf("it is looked at again after %v, %v", after, err)
+		}
+		l.now = l.now.Add(after)
+	}
+	l.withTestbed(1).settle()
+	l.want("its Testbed is back", "a Running, s AwaitingCompletion", l.states("s", "a"))
+}
+
+// What a Scheduling's jobs tell within a short while is one write of its status, but for one
+// that is deleted or edited meanwhile.
+func TestJobsToldTogether(t *testing.T) {
+	names := []string{"a", "b", "c", "d"}
+	begun := func() *lab {
+		l := newLab(t).withTestbed(2).withJobs(names...)
+		l.look()
+		l.withQueue("s", names...)
+		l.mustAct(l.schedulings, "s")
+		return l
+	}
+	l := begun()
+	l.writes = nil
+	for range 3 {
+		l.grant()
+		for _, name := range names {
+			l.mustAct(l.jobs, name)
+			l.mustAct(l.schedulings, "s")
+		}
+	}
+	if n := l.writesOf("status Scheduling s"); n != 0 {
+		t.Errorf("%d writes while its jobs go on: %q", n, l.writes)
+	}
+	l.now = l.now.Add(abreast)
+	l.mustAct(l.schedulings, "s")
+	if n := l.writesOf("status Scheduling s"); n != 1 {
+		t.Errorf("%d writes after that, want 1: %q", n, l.writes)
+	}
+	l.settle()
+	l.want("in the end", "a Running, b Running, c Running, d Running, s AwaitingCompletion", l.states("s", names...))
+
+	l = begun()
+	amend(l, "s", func(s *v1alpha1.Scheduling) { s.Spec.Priority = 5 })
+	l.mustAct(l.schedulings, "s")
+	if s := l.scheduling("s"); s.Status.ObservedGeneration != s.Generation {
+		t.Error("one that was edited is left alone")
+	}
+	remove[v1alpha1.Scheduling](l, "s")
+	l.mustAct(l.schedulings, "s")
+	if s := l.scheduling("s"); s != nil && s.Status.State != v1alpha1.SchedulingReleasing {
+		t.Errorf("one that was deleted is %s", s.Status.State)
+	}
+}
+
+// mustAct has the controller look at an object, which is no failure.
+func (l *lab) mustAct(r reconcile.Reconciler, name string) {
+	l.t.Helper()
+	if _, err := l.act(r, name); err != nil {
+		l.t.Fatal(err)
 	}
 }

@@ -30,8 +30,11 @@ type schedulings struct {
 	trial        trial
 	// taking are the jobs that are about to be somebody's, and written is what this
 	// controller has last written of each job.
-	taking   inHand
-	written  writes
+	taking  inHand
+	written writes
+	// resting are those whose status was just written: what their jobs tell meanwhile is one
+	// write then.
+	resting  rests
 	orders   orders
 	recorder events.EventRecorder
 	metrics  *metrics
@@ -46,10 +49,14 @@ func (r *schedulings) Reconcile(ctx context.Context, q reconcile.Request) (recon
 	if err := r.cached.Get(ctx, q.NamespacedName, s); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.since.forget(q.NamespacedName)
+			r.resting.forget(q.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	pass := &schedulingPass{schedulings: r, now: r.now()}
+	if left := r.resting.left(q.NamespacedName, pass.now); left > 0 && s.DeletionTimestamp == nil && s.Generation == s.Status.ObservedGeneration {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
 	return pass.result(pass.run(ctx, s), pass.now)
 }
 
@@ -169,7 +176,17 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 		return err
 	}
 	p.tell(before, s)
+	if len(c.observed.Lacking()) == 0 {
+		p.rest(s)
+	}
 	return nil
+}
+
+// rest has a Scheduling be left alone while its jobs go on.
+func (p *schedulingPass) rest(s *v1alpha1.Scheduling) {
+	until := p.now.Add(abreast)
+	p.resting.until(client.ObjectKeyFromObject(s), until)
+	p.wake(until)
 }
 
 func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.SchedulingAction) error {

@@ -91,9 +91,12 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 		return nil
 	}
 	err := eachAtOnce(len(names), func(i int) error { return p.take(ctx, c, c.Job(observe.Key(names[i])).DeepCopy()) })
-	if errors.Is(err, errHad) {
+	switch {
+	case errors.Is(err, errHad):
 		p.wake(p.now.Add(tooSoon))
 		return nil
+	case err == nil:
+		p.rest(s)
 	}
 	return err
 }

@@ -74,6 +74,13 @@ func (r *rests) until(name types.NamespacedName, at time.Time) {
 	r.of[name] = at
 }
 
+// forget forgets an object that is gone.
+func (r *rests) forget(name types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, name)
+}
+
 // left is for how long the object is to be left alone yet.
 func (r *rests) left(name types.NamespacedName, now time.Time) time.Duration {
 	r.mu.Lock()

@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -178,10 +180,11 @@ type TestbedStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Nodes are in the order of slots, up to 2000: of each its name; its id, the place in the
-	// order of nodes from 0; how many slots are on it; how many are wanted; and the reason
-	// where these differ. An API server takes them as they are: they are one controller's, and
-	// to check each of thousands of values took most of the time of every write of a claim.
+	// Nodes are in the order of slots, up to 2000, each a text: its name, how many slots are
+	// on it, after a slash how many are wanted where these differ, and a reason if there is
+	// one, as in "node-7 2" and "node-8 2/4 NoReport". An API server takes them as they are,
+	// and as texts: they are one controller's, and to decode, check and encode thousands of
+	// values took most of the time of every write of a claim.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -201,16 +204,33 @@ type TestbedStatus struct {
 	Claims []Claim `json:"claims,omitempty"`
 }
 
-// TestbedNodes are the nodes of a Testbed. In JSON whatever else is written in their place
-// is none, until the controller writes them again: one object must not keep all others from
-// being read.
+// TestbedNodes are the nodes of a Testbed. In JSON each is a text; whatever else is written
+// in their place is none, until the controller writes them again: one object must not keep
+// all others from being read.
 type TestbedNodes []TestbedNode
 
-// UnmarshalJSON reads a list of nodes.
+// MarshalJSON writes each node as a text.
+func (n TestbedNodes) MarshalJSON() ([]byte, error) {
+	texts := make([]string, len(n))
+	for i := range n {
+		texts[i] = n[i].text()
+	}
+	return json.Marshal(texts)
+}
+
+// UnmarshalJSON reads a list of texts.
 func (n *TestbedNodes) UnmarshalJSON(data []byte) error {
-	var all []TestbedNode
-	if err := json.Unmarshal(data, &all); err != nil {
-		all = nil
+	*n = nil
+	var texts []string
+	if json.Unmarshal(data, &texts) != nil || texts == nil {
+		return nil
+	}
+	all := make(TestbedNodes, len(texts))
+	for i, text := range texts {
+		if !all[i].read(text) {
+			return nil
+		}
+		all[i].ID = int32(i)
 	}
 	*n = all
 	return nil
@@ -218,16 +238,44 @@ func (n *TestbedNodes) UnmarshalJSON(data []byte) error {
 
 // TestbedNode is a node of a Testbed.
 type TestbedNode struct {
-	Name string `json:"name"`
+	Name string
 	// ID is the node's place in the order of nodes, from 0.
-	ID int32 `json:"id"`
+	ID int32
 	// Slots are on it.
-	Slots int32 `json:"slots"`
+	Slots int32
 	// Wanted are the slots that should be.
-	Wanted int32 `json:"wanted"`
+	Wanted int32
 	// Reason is why they differ.
-	// +optional
-	Reason string `json:"reason,omitempty"`
+	Reason string
+}
+
+// text is all of the node but its ID, which is its place in the list.
+func (n *TestbedNode) text() string {
+	text := n.Name + " " + strconv.Itoa(int(n.Slots))
+	if n.Wanted != n.Slots {
+		text += "/" + strconv.Itoa(int(n.Wanted))
+	}
+	if n.Reason != "" {
+		text += " " + n.Reason
+	}
+	return text
+}
+
+// read reads such a text, and says whether it is one.
+func (n *TestbedNode) read(text string) bool {
+	name, rest, two := strings.Cut(text, " ")
+	numbers, reason, _ := strings.Cut(rest, " ")
+	slots, wanted, differ := strings.Cut(numbers, "/")
+	if !differ {
+		wanted = slots
+	}
+	has, err := strconv.ParseInt(slots, 10, 32)
+	wants, err2 := strconv.ParseInt(wanted, 10, 32)
+	if !two || name == "" || err != nil || err2 != nil {
+		return false
+	}
+	*n = TestbedNode{Name: name, Slots: int32(has), Wanted: int32(wants), Reason: reason}
+	return true
 }
 
 // SlotCounts are the slots of a Testbed by state.

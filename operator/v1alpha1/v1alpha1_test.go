@@ -81,10 +81,12 @@ func TestCRDs(t *testing.T) {
 // nodes come back as they were written.
 func TestTestbedNodes(t *testing.T) {
 	for nodes, want := range map[string]v1alpha1.TestbedNodes{
-		`[{"name":"b","id":0,"slots":1,"wanted":2,"reason":"Settling"},{"name":"a","id":1,"slots":0,"wanted":0}]`: {
+		`["b 1/2 Settling","a 0","c.d 3 NoReport","e 2/0"]`: {
 			{Name: "b", Slots: 1, Wanted: 2, Reason: "Settling"}, {Name: "a", ID: 1},
+			{Name: "c.d", ID: 2, Slots: 3, Wanted: 3, Reason: "NoReport"}, {Name: "e", ID: 3, Slots: 2},
 		},
-		`null`: nil, `5`: nil, `"b 1"`: nil, `["b","a"]`: nil, `[{"name":"b"},{"name":5}]`: nil, `{"b":1}`: nil,
+		`null`: nil, `5`: nil, `"b 1"`: nil, `["b","a"]`: nil, `["b 1",5]`: nil, `["b 1","a x"]`: nil, `["b 1/"]`: nil, `[" 1"]`: nil,
+		`["b 4294967296"]`: nil, `[{"name":"b","id":0,"slots":1,"wanted":1}]`: nil, `{"b":1}`: nil,
 	} {
 		text := `{"metadata":{"name":"small"},"status":{"nodes":` + nodes + `,"counts":{"slots":1}}}`
 		var direct, converted v1alpha1.Testbed

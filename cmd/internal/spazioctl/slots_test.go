@@ -20,7 +20,7 @@ const bed = `{"apiVersion": "testbed.spazio-scheduler.github.io/v1alpha1", "kind
 "metadata": {"name": "bed", "namespace": "shop", "uid": "590f6f41-4acd"},
 "spec": {"nodeLabel": "example.com/slots", "slotsPerNode": 2, "resourcesPerSlot": {"cpu": "1"}, "maxSlots": 5000},
 "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "NodeConflict", "message": "gamma is of lab/old", "lastTransitionTime": "2026-11-22T09:00:00Z"}],
-"nodes": [{"name": "beta", "id": 0, "slots": 2, "wanted": 2}, {"name": "alpha", "id": 1, "slots": 2, "wanted": 2}, {"name": "delta", "id": 2, "slots": 0, "wanted": 2, "reason": "TooLarge"}],
+"nodes": ["beta 2", "alpha 2", "delta 0/2 TooLarge"],
 "counts": {"slots": 5, "free": 0, "reserved": 1, "occupied": 2, "pending": 1, "retiring": 1},
 "claims": [
 {"batchJobUID": "j1", "batchJob": "shop/crawler", "scheduling": "shop/s", "schedulingUID": "s", "slots": ["beta/0", "beta/1"], "since": "2026-11-22T09:00:00Z"},
