@@ -24,7 +24,7 @@ const (
 	// barRequests is ours, not design's: a job is taken and given its request, its application
 	// is created and, where others take longer than it is left alone for, noted; the rest is
 	// shared by jobs.
-	barRequests  = 6.
+	barRequests  = 4.
 	barRate      = .8 // of the default profile's
 	barSingle    = .1 // s
 	barUnguarded = .02

@@ -34,8 +34,12 @@ func (l *lab) writesOf(write string) (n int) {
 	return n
 }
 
-// A job that is taken is tried and in the queue with one write, and then waits for slots
-// with none.
+// unpromised lets the time pass for which a Scheduling waits for slots before it takes its
+// jobs without.
+func (l *lab) unpromised() { l.now = l.now.Add(abreast) }
+
+// A job that is taken and gets no slots is tried and in the queue with one write, and then
+// waits for slots with none.
 func TestTakenWithOneWrite(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	l.look() // finalizers
@@ -43,6 +47,7 @@ func TestTakenWithOneWrite(t *testing.T) {
 	l.writes = nil
 	for range 3 {
 		l.look()
+		l.unpromised()
 	}
 	for _, name := range []string{"a", "b"} {
 		job := l.job(name)
@@ -189,9 +194,8 @@ func TestTakenUnread(t *testing.T) {
 	l.must(l.api.Status().Update(t.Context(), broken))
 	l.withQueue("s", "a", "b")
 	for range 2 {
-		if _, err := l.act(l.schedulings, "s"); err != nil {
-			t.Fatal(err)
-		}
+		l.mustAct(l.schedulings, "s")
+		l.unpromised()
 	}
 	for name, want := range map[string]v1alpha1.BatchJobState{"a": v1alpha1.BatchJobReady, "b": v1alpha1.BatchJobInQueue} {
 		if status := &l.job(name).Status; status.ActiveScheduling == nil || status.State != want {
@@ -225,11 +229,10 @@ func TestTakenAfterConflict(t *testing.T) {
 			return json.Unmarshal(text, o)
 		},
 	})
-	for range 2 { // the first is the finalizer
-		if _, err := l.act(l.schedulings, "s"); err != nil {
-			t.Fatal(err)
-		}
+	for range 2 { // the first is the finalizer, and the promise
+		l.mustAct(l.schedulings, "s")
 		caches.catchUp("Scheduling")
+		l.unpromised()
 	}
 	if status := &l.job("a").Status; status.ActiveScheduling == nil || status.State != v1alpha1.BatchJobInQueue {
 		t.Errorf("a is %+v", status)
@@ -241,6 +244,11 @@ func TestTakenIsForgotten(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	l.look()
 	l.withQueue("s", "a", "b")
+	l.look()
+	if n := len(l.schedulings.told.of); n != 1 {
+		t.Errorf("%d Schedulings are remembered, want 1", n)
+	}
+	l.unpromised()
 	l.look()
 	if n := len(l.schedulings.written.of); n != 2 {
 		t.Fatalf("%d writes are remembered, want 2", n)
@@ -256,18 +264,23 @@ func TestTakenIsForgotten(t *testing.T) {
 	if n := len(l.schedulings.written.of); n != 0 {
 		t.Errorf("%d writes of jobs that are gone are remembered", n)
 	}
+	l.must(l.api.Delete(t.Context(), l.scheduling("s")))
+	s := l.scheduling("s")
+	s.Finalizers = nil
+	l.must(l.api.Update(t.Context(), s))
+	l.mustAct(l.schedulings, "s")
+	if n, m := len(l.schedulings.told.of), len(l.schedulings.resting.of); n != 0 || m != 0 {
+		t.Errorf("of Schedulings that are gone %d writes and %d rests are remembered", n, m)
+	}
 }
 
 // A Scheduling whose cache is behind what another has taken ends with all its jobs or none.
 func TestTakenFromBehind(t *testing.T) {
-	l := newLab(t).withTestbed(1).withJobs("a", "b")
-	l.look()
+	l := newLab(t).withTestbed(1).withJobs("a", "b") // which are not tried yet, so that nothing is promised
 	l.withQueue("t", "b")
 	caches := &behind{l, map[string]client.Client{}}
 	caches.catchUp("BatchJob")
-	if _, err := l.act(l.schedulings, "t"); err != nil {
-		t.Fatal(err)
-	}
+	l.mustAct(l.schedulings, "t")
 	holder := l.job("b").Status.ActiveScheduling
 	if holder == nil || holder.Name != "t" {
 		t.Fatalf("b is %+v's", holder)
@@ -281,12 +294,16 @@ func TestTakenFromBehind(t *testing.T) {
 	if after, err := l.act(l.schedulings, "s"); err != nil || after == 0 {
 		t.Errorf("it does not come again: %v, %v", after, err)
 	}
+	if holder := l.job("a").Status.ActiveScheduling; holder == nil || holder.Name != "s" {
+		t.Fatalf("a is %+v's", holder)
+	}
 	if holder := l.job("b").Status.ActiveScheduling; holder == nil || holder.Name != "t" {
 		t.Errorf("b was taken from t, and is %+v's", holder)
 	}
 	l.restart()
 	for range 4 {
 		l.look()
+		l.unpromised()
 	}
 	if holder := l.job("a").Status.ActiveScheduling; holder != nil {
 		t.Errorf("a is kept by %s, which waits for b", holder.Name)
@@ -296,8 +313,7 @@ func TestTakenFromBehind(t *testing.T) {
 // Of Schedulings that want one job the one that comes while the other takes it comes again,
 // and one that wants others does not wait.
 func TestTakenByTwoAtOnce(t *testing.T) {
-	l := newLab(t).withTestbed(2).withJobs("a", "b", "c")
-	l.look()
+	l := newLab(t).withTestbed(2).withJobs("a", "b", "c") // which are not tried yet, so that nothing is promised
 	l.withQueue("s", "a", "b").withQueue("t", "b").withQueue("u", "c")
 	inside := func() {
 		for name, want := range map[string]bool{"t": false, "u": true} {

@@ -147,7 +147,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 	fault, err := p.act(ctx, actions)
 	switch {
 	case p.created: // which one it is is noted with what is known of it by then
-		until := p.now.Add(atRest)
+		until := p.batchJobs.now().Add(atRest)
 		p.resting.until(client.ObjectKeyFromObject(v.Job), until)
 		p.wake(until)
 	case fault != "" || v.Child != there: // what was created before is noted before it could be lost
@@ -161,10 +161,12 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 }
 
 // request writes what the job is to be created with once its claim is seen, and once the
-// API server has confirmed the claim: the cached one may be of a run that is over.
+// API server has confirmed the claim: the cached one may be of a run that is over. One that
+// was promised is its Scheduling's with that.
 func (p *jobPass) request(ctx context.Context) error {
 	v, status := p.view, &p.view.Job.Status
-	if v.Claim == nil || v.strange() || status.State != v1alpha1.BatchJobInQueue || status.CreationRequest != nil || v.Job.DeletionTimestamp != nil {
+	if v.Claim == nil || v.strange() || status.CreationRequest != nil || v.Job.DeletionTimestamp != nil ||
+		status.State != v1alpha1.BatchJobInQueue && v.promised == nil {
 		return nil
 	}
 	tb := v.testbed
@@ -174,9 +176,17 @@ func (p *jobPass) request(ctx context.Context) error {
 			return client.IgnoreNotFound(err)
 		}
 	}
-	if v.Claim = observe.ClaimOf(tb, v.Job.UID); v.Claim != nil && !v.strange() {
-		status.CreationRequest = observe.Request(v.Job, tb, v.Claim)
+	if v.Claim = observe.ClaimOf(tb, v.Job.UID); v.Claim == nil || v.strange() {
+		return nil
 	}
+	if s := v.promised; s != nil {
+		if v.Claim.SchedulingUID != s.UID {
+			return nil
+		}
+		observe.Acquire(v.Job, s, p.now)
+		v.Scheduling, v.promised = s, nil
+	}
+	status.CreationRequest = observe.Request(v.Job, tb, v.Claim)
 	return nil
 }
 

@@ -23,6 +23,8 @@ type jobView struct {
 	stored v1alpha1.BatchJobStatus
 	// testbed has the claim; without a claim it is the scheduling's, nil if there is none.
 	testbed *v1alpha1.Testbed
+	// promised is the Scheduling that has the job once it has the claim, nil if there is none.
+	promised *v1alpha1.Scheduling
 	// live says that the API server has said all this.
 	live bool
 	// checked says that the application was just tried, and trouble why that said nothing;
@@ -36,8 +38,19 @@ type jobView struct {
 // was granted by somebody who was behind. While something may be in its slots it stays.
 func (v *jobView) strange() bool {
 	status := &v.Job.Status
-	return v.Claim != nil && status.State == v1alpha1.BatchJobInQueue && status.CreationRequest == nil &&
-		status.ActiveScheduling != nil && v.Claim.SchedulingUID != status.ActiveScheduling.UID
+	switch {
+	case v.Claim == nil || !stray(v.Job, v.Claim):
+		return false
+	case status.CreationRequest != nil:
+		return status.CreationRequest.Testbed.UID != v.testbed.UID
+	}
+	return status.State == v1alpha1.BatchJobInQueue
+}
+
+// stray says that the claim is not of the scheduling that has the job.
+func stray(job *v1alpha1.BatchJob, c *v1alpha1.Claim) bool {
+	active := job.Status.ActiveScheduling
+	return active != nil && c.SchedulingUID != active.UID
 }
 
 // look reads all that is to be known of a job; nil if it is gone.
@@ -61,6 +74,9 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 	if v.testbed, v.Claim, err = r.claim(ctx, v, from); err != nil {
 		return nil, err
 	}
+	if v.promised, err = promisedBy(ctx, job, v.Claim, from); err != nil {
+		return nil, err
+	}
 	if v.Child, err = r.children.find(ctx, job, from); err != nil {
 		return nil, err
 	}
@@ -68,39 +84,65 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 	return v, err
 }
 
-// claim finds the job's claim. Where it may be is in the cache or in the job itself.
+// promisedBy is the Scheduling of a claim that the job, which nobody has, was promised to.
+func promisedBy(ctx context.Context, job *v1alpha1.BatchJob, c *v1alpha1.Claim, from reader) (*v1alpha1.Scheduling, error) {
+	if c == nil || !observe.Available(job) {
+		return nil, nil
+	}
+	name, err := testbed.ParseName(c.Scheduling)
+	if err != nil {
+		return nil, nil // nobody's
+	}
+	s, err := from.scheduling(ctx, observe.Key(name))
+	if err != nil || s.UID != c.SchedulingUID || !observe.PromisedTo(s, job) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return s, nil
+}
+
+// claim finds the job's claim; of several, one that is to be given back. Where it may be is
+// in the cache or in the job itself.
 func (r *batchJobs) claim(ctx context.Context, v *jobView, from reader) (*v1alpha1.Testbed, *v1alpha1.Claim, error) {
-	var usual *v1alpha1.Testbed
+	var at, usual *v1alpha1.Testbed
+	var found *v1alpha1.Claim
+	see := func(tb *v1alpha1.Testbed) {
+		if c := observe.ClaimOf(tb, v.Job.UID); c != nil && (found == nil || stray(v.Job, c)) {
+			at, found = tb, c
+		}
+		if usual == nil {
+			usual = tb
+		}
+	}
 	names := testbedsOf(v)
 	var listed v1alpha1.TestbedList
 	if err := r.cached.List(ctx, &listed, client.MatchingFields{testbedClaim: string(v.Job.UID)}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, nil, err
 	}
 	for i := range listed.Items {
-		if tb := &listed.Items[i]; !from.live() {
-			return tb, observe.ClaimOf(tb, v.Job.UID), nil
+		if from.live() {
+			names = append(names, client.ObjectKeyFromObject(&listed.Items[i]))
+		} else {
+			see(&listed.Items[i])
 		}
-		names = append(names, client.ObjectKeyFromObject(&listed.Items[i]))
 	}
 	for i, name := range names {
+		if found != nil && !from.live() {
+			break
+		}
 		if slices.Contains(names[:i], name) {
 			continue
 		}
 		tb, err := from.testbed(ctx, name)
-		if err != nil {
-			if client.IgnoreNotFound(err) != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		if c := observe.ClaimOf(tb, v.Job.UID); c != nil {
-			return tb, c, nil
-		}
-		if usual == nil {
-			usual = tb
+		if err == nil {
+			see(tb)
+		} else if client.IgnoreNotFound(err) != nil {
+			return nil, nil, err
 		}
 	}
-	return usual, nil, nil
+	if found == nil {
+		at = usual
+	}
+	return at, found, nil
 }
 
 // testbedsOf are the Testbeds that a job may have a claim on: its scheduling's, and those

@@ -10,6 +10,11 @@
 // Claims are the record of who has which slots: they are written to Testbed.status, in a
 // write that fails if another has come first, before anything is created for them.
 //
+// A Scheduling that may have jobs which nothing is known against is promised them, which
+// stands in its status: slots are claimed for them before it has them, and each is its own
+// with the write that submits it. What is left of a promise, as it is edited or another has
+// had a job, is a claim of a job that nobody has, or another: the job's controller ends it.
+//
 // A program makes a manager with the [Scheme] and the [Cache], and calls [Add]:
 //
 //	scheme, err := controller.Scheme()

@@ -117,10 +117,15 @@ func TestJobsQuiet(t *testing.T) {
 	}
 }
 
-// course runs a scheduling of two jobs to its end, and deletes it.
-func (l *lab) course() {
+// course runs a scheduling of two jobs to its end, and deletes it. Jobs that were tried before
+// may be promised slots.
+func (l *lab) course(tried bool) {
 	l.t.Helper()
-	l.withTestbed(1).withJobs("a", "b").withQueue("s", "a", "a", "b")
+	l.withTestbed(1).withJobs("a", "b")
+	if tried {
+		l.settle()
+	}
+	l.withQueue("s", "a", "a", "b")
 	l.settle()
 	l.finish("a-r1", batchv1.JobFailed)
 	l.settle()
@@ -149,10 +154,16 @@ func (l *lab) course() {
 // Whoever carries on after a crash between any two writes, or in the middle of one,
 // finishes the work, and nothing is done twice.
 func TestCrashAnywhere(t *testing.T) {
+	for _, tried := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tried %t", tried), func(t *testing.T) { crashAnywhere(t, tried) })
+	}
+}
+
+func crashAnywhere(t *testing.T, tried bool) {
 	var plain []string
 	t.Run("never", func(t *testing.T) {
 		l := newLab(t)
-		l.course()
+		l.course(tried)
 		plain = l.writes
 	})
 	for at := range plain {
@@ -169,7 +180,7 @@ func TestCrashAnywhere(t *testing.T) {
 					}
 					return nil
 				}
-				l.course()
+				l.course(tried)
 				if n <= at {
 					t.Errorf("of %d writes none was cut off", n)
 				}
@@ -181,6 +192,13 @@ func TestCrashAnywhere(t *testing.T) {
 // So it is when each write fails for some time as another has written first, and when all
 // do that fail, fail twice.
 func TestConflictsEverywhere(t *testing.T) {
+	for _, tried := range []bool{false, true} {
+		conflictsEverywhere(t, tried)
+	}
+}
+
+func conflictsEverywhere(t *testing.T, tried bool) {
+	t.Helper()
 	l := newLab(t)
 	seen := map[string]int{}
 	l.fail = func(write string) error {
@@ -189,20 +207,29 @@ func TestConflictsEverywhere(t *testing.T) {
 		}
 		return nil
 	}
-	l.course()
+	l.course(tried)
 }
 
 // Two controllers at once do no harm.
 func TestTwoLeaders(t *testing.T) {
-	l := newLab(t)
-	l.withTestbed(1).withJobs("a", "b").withQueue("s", "a", "b").withQueue("t", "b", "a")
+	for _, tried := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tried %t", tried), func(t *testing.T) { twoLeaders(t, tried) })
+	}
+}
+
+func twoLeaders(t *testing.T, tried bool) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b")
+	if tried {
+		l.settle()
+	}
+	l.withQueue("s", "a", "b").withQueue("t", "b", "a")
 	other := newLab(t)
 	other.api = l.api
 	other.restart()
 	// The other one decides while this one is about to write.
 	var busy atomic.Bool
 	l.between = func(write string) {
-		if write != "status BatchJob a" && write != "status BatchJob b" || !busy.CompareAndSwap(false, true) {
+		if write != "status BatchJob a" && write != "status BatchJob b" && write != "status Scheduling s" && write != "status Scheduling t" || !busy.CompareAndSwap(false, true) {
 			return
 		}
 		for _, name := range []string{"t", "s"} {
@@ -215,6 +242,10 @@ func TestTwoLeaders(t *testing.T) {
 	}
 	for range 5 {
 		l.look()
+		if tried {
+			l.grant()
+			l.unpromised()
+		}
 	}
 	l.between = nil
 	l.settle()

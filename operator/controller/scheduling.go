@@ -32,6 +32,8 @@ type schedulings struct {
 	// controller has last written of each job.
 	taking  inHand
 	written writes
+	// told is what this controller has last written of each Scheduling's status.
+	told writes
 	// resting are those whose status was just written: what their jobs tell meanwhile is one
 	// write then.
 	resting  rests
@@ -50,8 +52,12 @@ func (r *schedulings) Reconcile(ctx context.Context, q reconcile.Request) (recon
 		if apierrors.IsNotFound(err) {
 			r.since.forget(q.NamespacedName)
 			r.resting.forget(q.NamespacedName)
+			r.told.forget(q.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.told.unseen(s) {
+		return reconcile.Result{RequeueAfter: tooLate}, nil
 	}
 	pass := &schedulingPass{schedulings: r, now: r.now()}
 	if left := r.resting.left(q.NamespacedName, pass.now); left > 0 && s.DeletionTimestamp == nil && s.Generation == s.Status.ObservedGeneration {
@@ -82,12 +88,21 @@ func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error 
 	if c.Turn, err = p.turn(ctx, c); err != nil {
 		return err
 	}
+	promising, letGo, err := p.promise(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer letGo()
 	c.observed.Turn = c.Turn
 	next, actions := lifecycle.StepScheduling(c.observed, p.now)
 	if err := p.store(ctx, c, &next, actions); err != nil {
 		return err
 	}
 	for _, a := range actions {
+		if promising && a.Op == lifecycle.AcquireJobs {
+			p.rest(s) // those that get no slots meanwhile are taken without
+			continue
+		}
 		if err := p.act(ctx, c, a); err != nil {
 			return err
 		}
@@ -175,6 +190,7 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 	if err != nil {
 		return err
 	}
+	p.told.note(s)
 	p.tell(before, s)
 	if len(c.observed.Lacking()) == 0 {
 		p.rest(s)
@@ -184,7 +200,7 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 
 // rest has a Scheduling be left alone while its jobs go on.
 func (p *schedulingPass) rest(s *v1alpha1.Scheduling) {
-	until := p.now.Add(abreast)
+	until := p.schedulings.now().Add(abreast)
 	p.resting.until(client.ObjectKeyFromObject(s), until)
 	p.wake(until)
 }

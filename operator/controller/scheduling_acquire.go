@@ -29,6 +29,10 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
 		return false, err
 	}
 	for _, s := range rivals {
+		if p.told.unseen(s) {
+			p.wake(p.now.Add(tooSoon))
+			return false, nil
+		}
 		rival, err := p.candidate(ctx, s)
 		if err != nil {
 			return false, err
@@ -39,14 +43,46 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
 			applicants = append(applicants, observe.Applicant(s, &rival.observed))
 		}
 	}
-	granted := claim.Acquire(applicants, func(name testbed.Name) bool { return available(c.Job(observe.Key(name))) })
+	granted := claim.Acquire(applicants, func(name testbed.Name) bool { return observe.Available(c.Job(observe.Key(name))) })
 	return granted[0], nil
 }
 
-// available says whether a job may be had.
-func available(job *v1alpha1.BatchJob) bool {
-	return job != nil && job.DeletionTimestamp == nil && job.Status.ActiveScheduling == nil &&
-		(job.Status.State == "" || job.Status.State == v1alpha1.BatchJobReady)
+// promise decides whether the jobs are to be given slots before the Scheduling has them,
+// which saves a write of each: c.Promised says that it is so, and promising that it is from
+// now on. Nobody else takes the jobs until letGo is called.
+func (p *schedulingPass) promise(ctx context.Context, c *candidate) (promising bool, letGo func(), err error) {
+	names, nothing := c.observed.Lacking(), func() {}
+	if !c.Turn || !c.observed.Stored.Started.IsZero() || c.Scheduling.Spec.Exclusive {
+		return false, nothing, nil
+	}
+	if observe.Promised(c.Scheduling) {
+		c.Promised = true
+		return false, nothing, nil
+	}
+	if !p.promisable(ctx, c, names) || !p.taking.take(names) {
+		return false, nothing, nil
+	}
+	letGo = func() { p.taking.letGo(names) }
+	if slices.ContainsFunc(names, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) }) {
+		return false, letGo, nil
+	}
+	// Somebody else may have been promised one of them since.
+	c.Turn, err = p.turn(ctx, c)
+	c.Promised = c.Turn
+	return c.Turn, letGo, err
+}
+
+// promisable says that nothing is known against any of the jobs: one that is not to have
+// slots must not get them.
+func (p *schedulingPass) promisable(ctx context.Context, c *candidate, names []testbed.Name) bool {
+	return !slices.ContainsFunc(names, func(name testbed.Name) bool {
+		job := c.Job(observe.Key(name))
+		if !observe.Available(job) || !observe.Accepted(job) {
+			return true
+		}
+		verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
+		return err != nil || !verdict.OK()
+	})
 }
 
 // rivals are the other Schedulings that list one of the jobs.
@@ -73,6 +109,11 @@ func (p *schedulingPass) rivals(ctx context.Context, s *v1alpha1.Scheduling, job
 // them by then, what was taken is given back.
 func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []testbed.Name) error {
 	s := c.Scheduling
+	names = slices.DeleteFunc(slices.Clone(names), func(name testbed.Name) bool { return comes(c, name) })
+	if len(names) == 0 {
+		p.rest(s)
+		return nil
+	}
 	if !p.taking.take(names) {
 		p.wake(p.now.Add(tooSoon))
 		return nil
@@ -81,6 +122,11 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 	if slices.ContainsFunc(names, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) }) {
 		p.wake(p.now.Add(tooSoon))
 		return nil
+	}
+	// Somebody else may have been promised one of them since it was decided.
+	if turn, err := p.turn(ctx, c); err != nil || !turn {
+		p.wake(p.now.Add(tooSoon))
+		return err
 	}
 	var now v1alpha1.Scheduling
 	if err := p.live.Get(ctx, client.ObjectKeyFromObject(s), &now); err != nil {
@@ -99,6 +145,16 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 		p.rest(s)
 	}
 	return err
+}
+
+// comes says that a job has the claim by which it is the Scheduling's with its next write.
+func comes(c *candidate, name testbed.Name) bool {
+	job := c.Job(observe.Key(name))
+	if !observe.PromisedTo(c.Scheduling, job) {
+		return false
+	}
+	has := observe.ClaimOf(c.Testbed, job.UID)
+	return has != nil && has.SchedulingUID == c.Scheduling.UID
 }
 
 // inHand are jobs that one worker has to himself for the time being. Safe for concurrent
@@ -151,7 +207,7 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 		switch {
 		case observe.Holds(c.Scheduling, job):
 			return nil
-		case !available(job):
+		case !observe.Available(job):
 			return errHad
 		}
 		before := job.Status.State
@@ -208,7 +264,7 @@ func (p *schedulingPass) giveBack(ctx context.Context, c *candidate) error {
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		stuck = stuck || err != nil || !available(job) && !observe.Holds(c.Scheduling, job)
+		stuck = stuck || err != nil || !observe.Available(job) && !observe.Holds(c.Scheduling, job)
 	}
 	if !stuck {
 		return nil

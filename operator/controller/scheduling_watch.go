@@ -82,7 +82,7 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 		}
 	}
 	wait := abreast
-	if available(is) {
+	if observe.Available(is) {
 		wait = batch
 	}
 	for _, request := range all {
@@ -141,7 +141,7 @@ func sameWishes(was, is *v1alpha1.Scheduling) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	}
 	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
-		was.Status.State == is.Status.State && feasible(was) == feasible(is)
+		was.Status.State == is.Status.State && feasible(was) == feasible(is) && observe.Promised(was) == observe.Promised(is)
 }
 
 // testbedChanged has the Schedulings of a Testbed looked at that what has changed there

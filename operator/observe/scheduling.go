@@ -26,6 +26,8 @@ type SchedulingView struct {
 	Holds int
 	// Turn says that it may have all the jobs that it lacks.
 	Turn bool
+	// Promised says that the jobs that it lacks may be given slots before it has them.
+	Promised bool
 	// NewOrder makes the order of the Testbed's slots; nil is slot.NewOrder.
 	NewOrder NewOrder
 }
@@ -95,6 +97,38 @@ func Holds(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
 	return job.Status.ActiveScheduling != nil && job.Status.ActiveScheduling.UID == s.UID
 }
 
+// Available says whether a job may be had.
+func Available(job *v1alpha1.BatchJob) bool {
+	return job != nil && job.DeletionTimestamp == nil && job.Status.ActiveScheduling == nil &&
+		(job.Status.State == "" || job.Status.State == v1alpha1.BatchJobReady)
+}
+
+// Promised says that the jobs which the Scheduling lacks are about to be its own: they may be
+// given slots for it, and it has each once that is so. It stands in its status so that who
+// decides on slots need not ask who decides on jobs.
+func Promised(s *v1alpha1.Scheduling) bool {
+	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingAcquired)
+	return c != nil && c.Reason == reasonClaiming && c.ObservedGeneration == s.Generation && s.DeletionTimestamp == nil && !refused(s)
+}
+
+// PromisedTo says that the job is one of those, and may still be had as it stands. Who gives
+// it slots and who takes it by them must not differ in that: they would go on for ever.
+func PromisedTo(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
+	return Promised(s) && Available(job) && Accepted(job) && slices.Contains(Names(s), NameOf(job))
+}
+
+// promise has the jobs that are promised to the Scheduling count as its own.
+func promise(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved, jobs func(types.NamespacedName) *v1alpha1.BatchJob) {
+	if !Promised(s) {
+		return
+	}
+	for i := range o.Members {
+		if m := &o.Members[i]; PromisedTo(s, jobs(Key(m.Job))) {
+			m.Held, m.State = true, lifecycle.InQueue
+		}
+	}
+}
+
 // untried says that the job is known to be about to be tried, or that nobody is there who
 // runs it: it must not be given slots yet.
 func untried(job *v1alpha1.BatchJob) bool {
@@ -130,6 +164,7 @@ func ClaimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, j
 	if err != nil {
 		return claim.Scheduling{}, false, err
 	}
+	promise(s, &o, jobs)
 	eligible := submits(&o, now)
 	if len(eligible) == 0 {
 		return claim.Scheduling{}, false, nil
@@ -169,12 +204,12 @@ func refused(s *v1alpha1.Scheduling) bool {
 }
 
 // Applicant is the Scheduling with the jobs that it lacks, as claim.Acquire takes it. One
-// that has some of its first jobs already was told to take all, and did not get to the
-// end: it comes before all others, for they could else wait for each other.
+// that has some of its first jobs already, or was promised them, was told to take all, and
+// did not get to the end: it comes before all others, for they could else wait for each other.
 func Applicant(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved) claim.Applicant {
 	a := claim.Applicant{Precedence: Precedence(s), Jobs: o.Lacking()}
 	held := slices.ContainsFunc(o.Members, func(m lifecycle.Member) bool { return m.Held })
-	if held && o.Stored.Started.IsZero() {
+	if (held || Promised(s)) && o.Stored.Started.IsZero() {
 		a.Priority, a.Created = maxPriority, time.Time{}
 	}
 	return a

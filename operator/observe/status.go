@@ -17,6 +17,7 @@ const (
 	reasonUnchecked = "Unchecked"
 	reasonAccepted  = "Accepted"
 	reasonAcquired  = "Acquired"
+	reasonClaiming  = "Claiming"
 	reasonReleased  = "Released"
 	reasonWaiting   = "Waiting"
 )
@@ -121,6 +122,8 @@ func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	}
 	acquired := Verdict{}
 	switch {
+	case v.Promised && len(o.Lacking()) > 0:
+		acquired = Verdict{reasonClaiming, "it takes its jobs as they get slots"}
 	case s.Started.IsZero():
 		acquired = Verdict{reasonWaiting, "it has not had all its jobs yet"}
 	case len(o.Lacking()) > 0:

@@ -239,7 +239,8 @@ type SchedulingJob struct {
 const (
 	// SchedulingFeasible: all that it names is there and may be used.
 	SchedulingFeasible = "Feasible"
-	// SchedulingAcquired: it has its jobs.
+	// SchedulingAcquired: it has its jobs. False for Claiming says that it is about to: each
+	// is its own as it gets slots.
 	SchedulingAcquired = "Acquired"
 	// SchedulingSpecAccepted: what was edited last can be carried out.
 	SchedulingSpecAccepted = "SpecAccepted"

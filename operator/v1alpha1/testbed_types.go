@@ -182,7 +182,7 @@ type TestbedStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Nodes are in the order of slots, up to 2000, each a text: its name, how many slots are
 	// on it, after a slash how many are wanted where these differ, and a reason if there is
-	// one, as in "node-7 2" and "node-8 2/4 NoReport". An API server takes them as they are,
+	// one, as in "node-7 2" and "node-8 2/4 NoFreshReport". An API server takes them as they are,
 	// and as texts: they are one controller's, and to decode, check and encode thousands of
 	// values took most of the time of every write of a claim.
 	// +optional

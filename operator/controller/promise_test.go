@@ -1,0 +1,203 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// of says whose the job is, and in which state.
+func (l *lab) of(job string) string {
+	status, holder := &l.job(job).Status, "nobody"
+	if status.ActiveScheduling != nil {
+		holder = status.ActiveScheduling.Name
+	}
+	return holder + "'s, " + string(status.State)
+}
+
+// A job that gets slots at once is taken, in the queue and submitted with one write, and its
+// application is created with the next.
+func TestTakenWithItsSlots(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b")
+	l.look()
+	l.withQueue("s", "a", "b")
+	l.writes = nil
+	l.mustAct(l.schedulings, "s")
+	if diff := cmp.Diff([]string{"patch Scheduling s", "status Scheduling s"}, l.writes); diff != "" {
+		t.Error(diff)
+	}
+	l.grant()
+	if claims := l.testbed().Status.Claims; len(claims) != 2 {
+		t.Fatalf("claims are %+v", claims)
+	}
+	for _, name := range []string{"a", "b"} {
+		l.writes = nil
+		l.mustAct(l.jobs, name)
+		if diff := cmp.Diff([]string{"status BatchJob " + name, "create Job " + name + "-r1"}, l.writes); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		l.want(name, "s's, Submitted", l.of(name))
+		if conditions := l.job(name).Status.Conditions; !meta.IsStatusConditionTrue(conditions, v1alpha1.BatchJobAcquired) {
+			t.Errorf("%s: %+v", name, conditions)
+		}
+	}
+	l.settle()
+	l.want("in the end", "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
+	if s := l.scheduling("s"); !meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingAcquired) {
+		t.Errorf("%+v", s.Status.Conditions)
+	}
+}
+
+// A job whose claim is there is left to its own controller, however long that takes: to take
+// it besides would be a write too many.
+func TestTakenLate(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b", "c")
+	l.look()
+	l.withQueue("s", "a", "b", "c")
+	l.mustAct(l.schedulings, "s")
+	l.grant()
+	l.writes = nil
+	for range 3 {
+		l.unpromised()
+		l.mustAct(l.schedulings, "s")
+	}
+	if diff := cmp.Diff([]string{"status BatchJob c"}, l.writesOfKind("BatchJob")); diff != "" {
+		t.Error(diff)
+	}
+	l.want("c has no slots", "s's, InQueue", l.of("c"))
+	l.settle()
+	l.want("in the end", "a Running, b Running, c InQueue, s Submitting", l.states("s", "a", "b", "c"))
+}
+
+// writesOfKind are the writes of objects of a kind.
+func (l *lab) writesOfKind(kind string) []string {
+	return slices.DeleteFunc(slices.Clone(l.writes), func(w string) bool { return !strings.Contains(w, " "+kind+" ") })
+}
+
+// Where there are slots for some of the jobs those have them, and the others wait for theirs
+// as the Scheduling's.
+func TestTakenWithoutSlots(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b", "c")
+	l.look()
+	l.withQueue("s", "a", "b", "c").settle()
+	l.want("there are two slots", "a Running, b Running, c InQueue, s Submitting", l.states("s", "a", "b", "c"))
+	l.want("c", "s's, InQueue", l.of("c"))
+	l.finish("a-r1", batchv1.JobComplete)
+	l.settle()
+	l.want("one has ended", "a Completed, b Running, c Running, s AwaitingCompletion", l.states("s", "a", "b", "c"))
+}
+
+// What is promised to one is nobody else's, whether or not the cache has it yet, and however
+// much before him the other is.
+func TestPromisedToOne(t *testing.T) {
+	l := newLab(t).withTestbed(2).withJobs("a", "b")
+	l.look()
+	l.withQueue("s", "a", "b").withQueue("t", "b")
+	amend(l, "t", func(s *v1alpha1.Scheduling) { s.Spec.Priority = 9 })
+	before := l.scheduling("s")
+	l.schedulings.cached = only{l.api, "s"}
+	l.mustAct(l.schedulings, "s")
+	for _, what := range []string{"behind", "not behind"} {
+		l.schedulings.cached = l.api
+		if what == "behind" {
+			l.schedulings.cached = stale{l.api, before}
+		}
+		for range 2 {
+			after, err := l.act(l.schedulings, "t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if what == "behind" && after == 0 {
+				t.Error("it does not come again")
+			}
+		}
+		c := meta.FindStatusCondition(l.scheduling("t").Status.Conditions, v1alpha1.SchedulingAcquired)
+		if c == nil || c.Reason != "Waiting" {
+			t.Errorf("%s: %+v", what, c)
+		}
+		l.want(what, "nobody's, Ready", l.of("b"))
+	}
+	l.settle()
+	l.want("who was promised them", "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
+	l.want("who was not", "t Acquiring", l.states("t"))
+}
+
+// stale is a cache that has one Scheduling as it was.
+type stale struct {
+	client.Reader
+	was *v1alpha1.Scheduling
+}
+
+func (s stale) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	err := s.Reader.List(ctx, list, opts...)
+	if of, ok := list.(*v1alpha1.SchedulingList); ok {
+		for i := range of.Items {
+			if of.Items[i].UID == s.was.UID {
+				s.was.DeepCopyInto(&of.Items[i])
+			}
+		}
+	}
+	return err
+}
+
+// A claim of a job that its Scheduling has lost meanwhile is given back, and nothing was run.
+func TestPromiseLapses(t *testing.T) {
+	for what, lose := range map[string]func(*lab){
+		"deleted": func(l *lab) { remove[v1alpha1.Scheduling](l, "s") },
+		"edited": func(l *lab) {
+			amend(l, "s", func(s *v1alpha1.Scheduling) { s.Spec.QueueBased = s.Spec.QueueBased[1:] })
+		},
+		"job edited": func(l *lab) {
+			amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.JobSpec.Raw = append(j.Spec.JobSpec.Raw, ' ') })
+		},
+	} {
+		l := newLab(t).withTestbed(1).withJobs("a", "b")
+		l.look()
+		l.withQueue("s", "a", "b")
+		l.mustAct(l.schedulings, "s")
+		l.grant()
+		lose(l)
+		l.mustAct(l.jobs, "a")
+		l.want(what, "nobody's, Ready", l.of("a"))
+		uid := l.job("a").UID
+		if claims := l.testbed().Status.Claims; slices.ContainsFunc(claims, func(c v1alpha1.Claim) bool { return c.BatchJobUID == uid }) || len(claims) != 1 {
+			t.Errorf("%s: claims are %+v", what, claims)
+		}
+		if children := l.children(); len(children) > 0 {
+			t.Errorf("%s: there are %+v", what, children)
+		}
+	}
+}
+
+// A claim by another than the Scheduling that has the job goes while the job runs in the slots
+// of its own, wherever it is.
+func TestStrayClaimGoes(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a")
+	l.withQueue("s", "a").settle()
+	l.want("begun", "a Running, s AwaitingCompletion", l.states("s", "a"))
+	for _, name := range []string{"another", "zoo"} { // before and after its own
+		other := &v1alpha1.Testbed{}
+		other.Name, other.Namespace = name, "lab"
+		other.Status.Nodes = v1alpha1.TestbedNodes{{Name: "m", Slots: 1, Wanted: 1}}
+		other.Status.Claims = []v1alpha1.Claim{{
+			BatchJobUID: l.job("a").UID, BatchJob: "lab/a", Scheduling: "lab/late", SchedulingUID: "late", Slots: []string{"m/0"},
+		}}
+		put(l, other)
+		l.settle()
+		if claims := get[v1alpha1.Testbed](l, name).Status.Claims; len(claims) > 0 {
+			t.Errorf("%s: left are claims %+v", name, claims)
+		}
+	}
+	l.want("after it", "a Running, s AwaitingCompletion", l.states("s", "a"))
+	if claims := l.testbed().Status.Claims; len(claims) != 1 || len(l.children()) != 1 {
+		t.Errorf("of its own are left %+v", claims)
+	}
+}
