@@ -155,6 +155,9 @@ func TestPromiseLapses(t *testing.T) {
 		"edited": func(l *lab) {
 			amend(l, "s", func(s *v1alpha1.Scheduling) { s.Spec.QueueBased = s.Spec.QueueBased[1:] })
 		},
+		"edited elsewhere": func(l *lab) {
+			amend(l, "s", func(s *v1alpha1.Scheduling) { s.Spec.Priority = 5 })
+		},
 		"job edited": func(l *lab) {
 			amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.JobSpec.Raw = append(j.Spec.JobSpec.Raw, ' ') })
 		},
@@ -175,6 +178,51 @@ func TestPromiseLapses(t *testing.T) {
 			t.Errorf("%s: there are %+v", what, children)
 		}
 	}
+}
+
+// A claim that the cache still has, and the API server no more, gives nobody a job.
+func TestPromiseIsConfirmed(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a")
+	l.look()
+	l.withQueue("s", "a")
+	l.mustAct(l.schedulings, "s")
+	l.grant()
+	caches := &behind{l, map[string]client.Client{}}
+	caches.catchUp(walkKinds...)
+	l.jobs.cached = stored{caches}
+	tb := l.testbed()
+	tb.Status.Claims = nil
+	l.must(l.api.Status().Update(t.Context(), tb))
+	l.mustAct(l.jobs, "a")
+	l.want("it was taken back", "nobody's, Ready", l.of("a"))
+}
+
+// A Scheduling whose turn it was when it was decided does not take what another was promised
+// before it could.
+func TestPromisedBetween(t *testing.T) {
+	l := newLab(t).withTestbed(2).withJobs("b")
+	l.look()
+	l.withJobs("c").withQueue("s", "b").withQueue("t", "b", "c") // c was not tried, so that t is promised nothing
+	amend(l, "t", func(s *v1alpha1.Scheduling) { s.Spec.Priority = 9 })
+	seen := stale{l.api, l.scheduling("s")}
+	l.schedulings.cached = seen
+	l.between = func(write string) {
+		if write != "status Scheduling t" {
+			return
+		}
+		l.between = nil
+		l.schedulings.cached = only{l.api, "s"}
+		l.mustAct(l.schedulings, "s")
+		l.schedulings.cached = seen
+	}
+	if after, err := l.act(l.schedulings, "t"); err != nil || after == 0 {
+		t.Errorf("it does not come again: %v, %v", after, err)
+	}
+	if l.between != nil {
+		t.Fatal("nobody was promised anything")
+	}
+	l.want("b", "nobody's, Ready", l.of("b"))
+	l.want("c", "nobody's, ", l.of("c"))
 }
 
 // A claim by another than the Scheduling that has the job goes while the job runs in the slots
