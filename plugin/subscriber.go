@@ -7,27 +7,21 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// bind is what a notice tells of a pod.
-type bind struct {
-	pod   reserve.PodKey
-	inits uint32 // init containers
-	// demand is what decisions take the pod to take, zero for a typical one.
-	demand profile.Demand
-}
-
-func (h *Hub) bindOf(key reserve.PodKey, pod *v1.Pod) bind {
-	b := bind{pod: key, inits: uint32(len(pod.Spec.InitContainers))}
+// bindOf is what a notice tells of a pod; its Demand is what decisions take the pod to take.
+func (h *Hub) bindOf(key reserve.PodKey, pod *v1.Pod) agent.Bind {
+	b := agent.Bind{Pod: key, Inits: len(pod.Spec.InitContainers), InitsKnown: true}
 	if !h.rules.byDemand {
 		return b
 	}
 	if k := h.told(pod); k.decides {
-		b.demand = k.demand
+		b.Demand = k.demand
 	}
 	return b
 }
@@ -66,7 +60,7 @@ type subscriber struct {
 // sends them: most agents get none for most of the time.
 type outbox struct {
 	mu    sync.Mutex
-	binds []bind
+	binds []agent.Bind
 	// many is how many came at once, of a node's pods; they don't count for
 	// noticeBacklog.
 	many int
@@ -91,7 +85,7 @@ func (s *subscriber) end(why *parting) {
 
 // offer queues a notice without ever waiting; a full queue ends the stream, and
 // the agent starts over with a new one.
-func (s *subscriber) offer(b bind) (queued bool) {
+func (s *subscriber) offer(b agent.Bind) (queued bool) {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,7 +101,7 @@ func (s *subscriber) offer(b bind) (queued bool) {
 }
 
 // offerAll queues what there is to tell of a node's pods, once or twice a stream.
-func (s *subscriber) offerAll(binds []bind) {
+func (s *subscriber) offerAll(binds []agent.Bind) {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +125,7 @@ func (s *subscriber) offerGhosts(pods []reserve.PodKey) {
 }
 
 // queue has notices sent; the outbox is locked.
-func (s *subscriber) queue(binds ...bind) {
+func (s *subscriber) queue(binds ...agent.Bind) {
 	o := &s.notices
 	o.binds = append(o.binds, binds...)
 	if !o.sending {
@@ -152,9 +146,7 @@ func (s *subscriber) send() {
 			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromGhosts(*ghosts)}})
 		}
 		for _, b := range binds {
-			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{
-				Pod: uint64(b.pod), InitContainers: &b.inits, Demand: api.FromDemand(b.demand),
-			}}})
+			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: api.FromBind(b)}})
 		}
 		for _, notice := range notices {
 			if s.stream.Send(notice) != nil {
@@ -167,7 +159,7 @@ func (s *subscriber) send() {
 
 // take empties the outbox. Who gets nothing has to end: the next notice starts a
 // goroutine of its own.
-func (o *outbox) take() (ghosts *[]reserve.PodKey, binds []bind) {
+func (o *outbox) take() (ghosts *[]reserve.PodKey, binds []agent.Bind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	ghosts, binds = o.ghosts, o.binds
@@ -223,7 +215,7 @@ func (h *Hub) introduce(n *node) {
 	if err != nil {
 		return // there is no such index before the first New
 	}
-	var binds []bind
+	var binds []agent.Bind
 	for _, object := range pods {
 		pod, ok := object.(*v1.Pod)
 		if !ok || isTerminal(pod) || isMirror(pod) || isGhost(pod) {
@@ -234,7 +226,7 @@ func (h *Hub) introduce(n *node) {
 		if !claimed || known.Node != n.name || known.Absorbed && !slices.Contains(n.report.Absorbed, key) {
 			continue
 		}
-		if b := h.bindOf(key, pod); b.demand != (profile.Demand{}) {
+		if b := h.bindOf(key, pod); b.Demand != (profile.Demand{}) {
 			binds = append(binds, b)
 		}
 	}
@@ -265,7 +257,7 @@ func (h *Hub) unsubscribe(sub *subscriber) {
 }
 
 // notify tells a node's agent that a pod was bound to it.
-func (h *Hub) notify(name string, b bind) {
+func (h *Hub) notify(name string, b agent.Bind) {
 	n := h.nodes.get(name)
 	if n == nil {
 		return
