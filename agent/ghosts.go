@@ -177,5 +177,6 @@ func (l *podLog) erase(r *PodRecord) {
 
 // lists says whether the log has these pods and no others, all as they are.
 func (l *podLog) lists(pods []Pod) bool {
-	return l.history != nil && slices.EqualFunc(byKey(pods), l.records, func(p Pod, r PodRecord) bool { return p == r.Pod })
+	l.sorted = byKeyTo(l.sorted, pods)
+	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r PodRecord) bool { return p == r.Pod })
 }

@@ -158,6 +158,10 @@ type podLog struct {
 	known int
 	// earlier counts those of n that ran before the source was asked.
 	earlier int
+	// former and sorted are kept for their memory: a node that starts pods all the time
+	// is told all of them several times a second.
+	former []PodRecord
+	sorted []Pod
 }
 
 // bury keeps pods that have ended for as long as a usage may show them.
@@ -176,14 +180,14 @@ func (l *podLog) bury(at time.Time, gone []PodRecord, settle time.Duration) {
 // set replaces the pods. gone are the records of those that have ended; changed
 // says that the pods that count are others than before.
 func (l *podLog) set(at time.Time, pods []Pod, way *[]BoundPod) (gone []PodRecord, changed bool) {
-	pods = byKey(pods)
+	l.sorted = byKeyTo(l.sorted, pods)
 	before := l.records
-	next := make([]PodRecord, 0, len(pods))
+	next := slices.Grow(l.former[:0], max(1, len(l.sorted))) // none are not unknown: never nil
 	end := func(r PodRecord) {
 		gone = append(gone, r)
 		changed = changed || r.counts()
 	}
-	for _, pod := range pods {
+	for _, pod := range l.sorted {
 		for len(before) > 0 && before[0].Key < pod.Key {
 			end(before[0])
 			before = before[1:]
@@ -203,15 +207,15 @@ func (l *podLog) set(at time.Time, pods []Pod, way *[]BoundPod) (gone []PodRecor
 	for _, r := range before {
 		end(r)
 	}
-	l.records = next
+	l.former, l.records = l.records, next
 	return gone, changed || l.history == nil
 }
 
-// byKey returns the pods by key, each once: as it comes first.
-func byKey(pods []Pod) []Pod {
-	pods = slices.Clone(pods)
-	slices.SortStableFunc(pods, func(a, b Pod) int { return cmp.Compare(a.Key, b.Key) })
-	return slices.CompactFunc(pods, func(a, b Pod) bool { return a.Key == b.Key })
+// byKeyTo writes the pods by key to dst, each once: as it comes first.
+func byKeyTo(dst, pods []Pod) []Pod {
+	dst = append(dst[:0], pods...)
+	slices.SortStableFunc(dst, func(a, b Pod) int { return cmp.Compare(a.Key, b.Key) })
+	return slices.CompactFunc(dst, func(a, b Pod) bool { return a.Key == b.Key })
 }
 
 // arrive is the record of a pod that is new, with what a notice said of it.

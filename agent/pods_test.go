@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -230,6 +231,66 @@ func TestPodStateString(t *testing.T) {
 	for s, want := range []string{"pending", "running", "stopped", "unknown"} {
 		if got := agent.PodState(s).String(); got != want {
 			t.Errorf("%d is %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestToldPodsAgainMakeNoGarbage: a node that starts pods is told all of them several times
+// a second.
+func TestToldPodsAgainMakeNoGarbage(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(20, .1, .1)
+	var keys []reserve.PodKey
+	for k := range 50 {
+		keys = append(keys, reserve.PodKey(50-k))
+	}
+	pods := agent.RunningPods(keys...)
+	tell := func() {
+		n.at = n.at.Add(time.Second)
+		if _, _, err := n.p.Pods(n.at, pods); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell()
+	if got := testing.AllocsPerRun(100, tell); got != 0 {
+		t.Errorf("%v allocations", got)
+	}
+}
+
+// TestPodsKeepTheirRecords: pods come and go at all places of the list, beside a twin that
+// remembers since when each has run.
+func TestPodsKeepTheirRecords(t *testing.T) {
+	n := newNode(t, config())
+	random := rand.New(rand.NewPCG(1, 2))
+	ran := map[reserve.PodKey]time.Time{}
+	for range 300 {
+		n.at = n.at.Add(time.Second)
+		var pods []agent.Pod
+		for key := range reserve.PodKey(20) {
+			if random.IntN(3) > 0 {
+				pods = append(pods, pod(key, agent.PodRunning, 1+random.IntN(3)))
+			}
+		}
+		want := map[reserve.PodKey]time.Time{}
+		for _, p := range pods {
+			want[p.Key] = n.at
+			if at, was := ran[p.Key]; was {
+				want[p.Key] = at
+			}
+		}
+		ran = want
+		told := slices.Clone(pods)
+		random.Shuffle(len(told), func(i, j int) { told[i], told[j] = told[j], told[i] })
+		n.see(told...)
+		var got []agent.Pod
+		for _, r := range n.p.State().Pods {
+			got = append(got, r.Pod)
+			if !r.RanAt.Equal(ran[r.Key]) {
+				t.Fatalf("pod %d ran at %v, want %v", r.Key, r.RanAt, ran[r.Key])
+			}
+		}
+		if diff := cmp.Diff(pods, got); diff != "" {
+			t.Fatalf("pods (-want +got):\n%s", diff)
 		}
 	}
 }
