@@ -2,9 +2,12 @@ package transport
 
 import (
 	"cmp"
+	"context"
+	"net"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
@@ -84,7 +87,7 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 		return nil, &PlaintextError{Action: "send to", Addr: target}
 	}
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(creds),
+		grpc.WithTransportCredentials(quietly{creds}),
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(clientWindow),
 		grpc.WithReadBufferSize(buffer),
@@ -92,4 +95,19 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: probe, Timeout: patience, PermitWithoutStream: true}),
 	}, nil
+}
+
+// quietly are credentials whose connections leave Go's monitor thread asleep.
+type quietly struct {
+	credentials.TransportCredentials
+}
+
+// ClientHandshake is that of the credentials, over a quiet connection.
+func (q quietly) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return q.TransportCredentials.ClientHandshake(ctx, authority, quiet(conn))
+}
+
+// Clone returns quiet ones over a clone.
+func (q quietly) Clone() credentials.TransportCredentials {
+	return quietly{q.TransportCredentials.Clone()}
 }

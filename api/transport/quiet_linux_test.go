@@ -1,0 +1,164 @@
+//go:build !race
+
+package transport_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+)
+
+// pair returns a quiet connection and its other end.
+func pair(t *testing.T) (quiet, other net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err = listener.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	quiet = transport.Quiet(conn)
+	if quiet == conn {
+		t.Fatal("a TCP connection is left as it is")
+	}
+	t.Cleanup(func() { quiet.Close(); other.Close() })
+	return quiet, other
+}
+
+// TestQuietConnMovesAll: more than the kernel buffers, both ways at once, with a reader
+// that is late.
+func TestQuietConnMovesAll(t *testing.T) {
+	quiet, other := pair(t)
+	sent := make([]byte, 16<<20)
+	for i := range sent {
+		sent[i] = byte(rand.Uint32())
+	}
+	wrote := make(chan error, 1)
+	go func() {
+		n, err := quiet.Write(sent)
+		if err == nil && n != len(sent) {
+			err = io.ErrShortWrite
+		}
+		wrote <- err
+	}()
+	echoed := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(other, io.LimitReader(other, int64(len(sent))))
+		echoed <- err
+	}()
+	got := make([]byte, len(sent))
+	if _, err := io.ReadFull(quiet, got); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(<-wrote, <-echoed); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, sent) {
+		t.Error("what came back differs from what was sent")
+	}
+}
+
+func TestQuietConnEnds(t *testing.T) {
+	var b [1]byte
+	t.Run("other end closes", func(t *testing.T) {
+		quiet, other := pair(t)
+		other.Close()
+		if _, err := quiet.Read(b[:]); err != io.EOF {
+			t.Errorf("Read: %v", err)
+		}
+	})
+	t.Run("other end resets", func(t *testing.T) {
+		quiet, other := pair(t)
+		if err := other.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Fatal(err)
+		}
+		other.Close()
+		var failed *net.OpError
+		if _, err := quiet.Read(b[:]); !errors.As(err, &failed) || failed.Op != "read" {
+			t.Errorf("Read: %v", err)
+		}
+		if _, err := quiet.Write(b[:]); !errors.As(err, &failed) || failed.Op != "write" {
+			t.Errorf("Write: %v", err)
+		}
+	})
+	t.Run("closed while it waits", func(t *testing.T) {
+		quiet, _ := pair(t)
+		read := make(chan error, 1)
+		go func() {
+			_, err := quiet.Read(b[:])
+			read <- err
+		}()
+		quiet.Close()
+		if err := <-read; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Read: %v", err)
+		}
+	})
+	t.Run("deadline", func(t *testing.T) {
+		quiet, other := pair(t)
+		if err := quiet.SetDeadline(time.Now().Add(time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := quiet.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Read: %v", err)
+		}
+		if err := quiet.SetDeadline(time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Write(b[:]); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := quiet.Read(b[:]); n != 1 || err != nil {
+			t.Errorf("Read after the deadline was lifted: %d, %v", n, err)
+		}
+	})
+	t.Run("no room", func(t *testing.T) {
+		quiet, _ := pair(t)
+		if n, err := quiet.Read(nil); n != 0 || err != nil {
+			t.Errorf("Read: %d, %v", n, err)
+		}
+	})
+}
+
+func TestQuietConnMakesNoGarbage(t *testing.T) {
+	quiet, other := pair(t)
+	b := make([]byte, 100)
+	if got := testing.AllocsPerRun(100, func() {
+		if _, err := quiet.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(other, b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(quiet, b); err != nil {
+			t.Fatal(err)
+		}
+	}); got != 0 {
+		t.Errorf("%v allocations for a message each way", got)
+	}
+}
+
+// TestQuietLeavesOthers: a pipe is no socket.
+func TestQuietLeavesOthers(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	defer a.Close()
+	if transport.Quiet(a) != a {
+		t.Error("a pipe was wrapped")
+	}
+}
