@@ -114,17 +114,19 @@ func (m *Models) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		made := false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-m.wake:
+			made = true
 		case <-timer.C:
 		}
 		next := m.latest.Load()
 		if next == nil {
 			continue
 		}
-		if wait := time.Until(p.due(next)); wait > 0 {
+		if wait := time.Until(p.due(next)); !m.staleness.isDue(wait, made) {
 			timer.Reset(wait)
 			continue
 		}

@@ -161,6 +161,27 @@ func TestStaleness(t *testing.T) {
 	}
 }
 
+// TestMadeModelSharesItsWakeUp: blocks of samples are a MinInterval apart, give or take what
+// the machine is late by.
+func TestMadeModelSharesItsWakeUp(t *testing.T) {
+	for _, tt := range []struct {
+		wait      time.Duration
+		made, due bool
+	}{
+		{0, false, true},
+		{-time.Second, false, true},
+		{time.Millisecond, true, true},
+		{time.Millisecond, false, false},
+		{49 * time.Millisecond, true, true},
+		{51 * time.Millisecond, true, false},
+		{9 * time.Second, true, false},
+	} {
+		if got := (publish.Staleness{}).IsDue(tt.wait, tt.made); got != tt.due {
+			t.Errorf("%v before its time, made just now %v: due is %v", tt.wait, tt.made, got)
+		}
+	}
+}
+
 func TestModelsFieldErrors(t *testing.T) {
 	for field, c := range map[string]publish.ModelsConfig{
 		"Target":                {},

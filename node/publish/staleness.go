@@ -10,8 +10,8 @@ import (
 // Staleness is the rule by which a node pushes its local model: when it has
 // moved, or has grown old, but never too often.
 type Staleness struct {
-	// MinInterval is the least time between two pushes, default 1 s: a block
-	// of ten samples at 10 Hz.
+	// MinInterval is the least time between two pushes, give or take a twentieth,
+	// default 1 s: a block of ten samples at 10 Hz.
 	MinInterval time.Duration
 	// MaxAge is the time after which an unmoved model is pushed again, so that
 	// the aggregator knows the node lives; default 10 s. The answer to a push
@@ -52,6 +52,13 @@ func (s Staleness) withDefaults() Staleness {
 	s.Angle = orDefault(s.Angle, .05)
 	s.Stretch = orDefault(s.Stretch, .05)
 	return s
+}
+
+// isDue says whether to push a model whose time comes after wait. Models are made a
+// MinInterval apart by default; one that was made just now is not kept for a moment,
+// for to wake up again costs more than that the aggregator hears of it early.
+func (s Staleness) isDue(wait time.Duration, made bool) bool {
+	return wait <= 0 || made && wait <= s.MinInterval/20
 }
 
 // Wait is the time from the push of last, nil for none, to that of next.

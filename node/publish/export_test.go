@@ -1,0 +1,8 @@
+package publish
+
+import "time"
+
+// IsDue is isDue of the rule with its defaults.
+func (s Staleness) IsDue(wait time.Duration, made bool) bool {
+	return s.withDefaults().isDue(wait, made)
+}
