@@ -102,8 +102,8 @@ type Config struct {
 	// of it.
 	Energy *EnergyConfig
 
-	// OnReport, if set, gets each report, which it must not modify. It is called
-	// from the goroutine that samples and must not block.
+	// OnReport, if set, gets each report, which it must not modify. Calls come one at
+	// a time, from whichever goroutine samples or brings news, and must not block.
 	OnReport func(agent.Report)
 	// Period is the time between two samples, default DefaultPeriod. The filter's
 	// constants are made for that.

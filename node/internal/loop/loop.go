@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +26,8 @@ type Sampler interface {
 }
 
 // Recorder keeps what goes into a pipeline and what comes out;
-// *recording.Recorder is one. Its methods are called by Loop.Run and must not
-// block.
+// *recording.Recorder is one. Its methods are called one at a time, while Loop.Run
+// runs, and must not block.
 type Recorder interface {
 	Sample(at time.Time, y []float64)
 	Sizes(at time.Time, sizes []float64)
@@ -64,7 +65,7 @@ type Config struct {
 	Wall func() time.Time
 	// OnReport gets each report with the time of its newest sample by time.Now,
 	// whatever Now and Wall say; OnLocal gets the local model once a block of
-	// samples. They are called by Run and must not block.
+	// samples. They are called one at a time, while Run runs, and must not block.
 	OnReport func(r agent.Report, sampled time.Time)
 	OnLocal  func(agent.Local)
 	// Usage, if set, reads what pods take, behind each sample. OnUsage gets the
@@ -113,7 +114,8 @@ func (c Config) withDefaults() Config {
 }
 
 // Loop runs a pipeline. Run is called once; the other methods are safe from any
-// goroutine and never block, but for Why.
+// goroutine and wait for nothing, but for Why: what is being worked on takes along what
+// they bring, else they work on it themselves.
 type Loop struct {
 	config  Config
 	mail    mailbox
@@ -122,7 +124,9 @@ type Loop struct {
 	// sampled is when the last good sample was taken, or the start, by time.Now.
 	sampled atomic.Pointer[time.Time]
 
-	// The rest belongs to Run.
+	// turn is held by who works on the rest, in between by nobody, and before and after Run
+	// for good.
+	turn     sync.Mutex
 	recorder Recorder
 	values   []float64
 	pods     []agent.Pod
@@ -141,10 +145,10 @@ type Loop struct {
 // New returns a Loop that has yet to run.
 func New(c Config) *Loop {
 	c = c.withDefaults()
-	return &Loop{
-		config: c, mail: mailbox{wake: make(chan struct{}, 1)}, stopped: make(chan struct{}),
-		watch: watch{dog: pace.NewWatchdog(c.Period, c.Watch)},
-	}
+	l := &Loop{config: c, stopped: make(chan struct{}), watch: watch{dog: pace.NewWatchdog(c.Period, c.Watch)}}
+	l.mail.came = l.deliver
+	l.turn.Lock()
+	return l
 }
 
 // Last returns the newest report; ok is false before the first.
@@ -206,16 +210,23 @@ func (l *Loop) Run(ctx context.Context, r Recorder) error {
 	if err != nil {
 		return err
 	}
-	defer ticker.Stop()
 	sourceCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended := make(chan struct{})
+	halted, ended := make(chan struct{}), make(chan struct{})
+	context.AfterFunc(sourceCtx, func() {
+		defer close(halted)
+		ticker.Stop()
+	})
 	go func() {
 		defer close(ended)
+		defer cancel() // and with that the ticks
 		err = l.config.Pods.Run(sourceCtx, l.mail.podEvent)
 	}()
-	l.loop(ctx, ticker.C, ended)
-	cancel()
+	l.tick()
+	l.pass()
+	ticker.Run(l.due)
+	l.turn.Lock()
+	<-halted
 	<-ended
 	if err == nil && ctx.Err() == nil {
 		err = errEnded
@@ -228,22 +239,18 @@ func (l *Loop) Run(ctx context.Context, r Recorder) error {
 
 var errEnded = errors.New("ended by itself")
 
-// loop returns when ctx or the pod source has ended.
-func (l *Loop) loop(ctx context.Context, ticks <-chan struct{}, ended <-chan struct{}) {
+// due takes a sample on its time, and all that is done on its wake-up.
+func (l *Loop) due() {
+	l.turn.Lock()
+	l.empty()
 	l.tick()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ended:
-			return
-		case <-l.mail.wake:
-			l.deliver()
-		case <-ticks:
-			l.deliver()
-			l.tick()
-			l.readUsage(l.clocks.at)
-			l.measurePower(l.clocks.at)
-		}
-	}
+	l.readUsage(l.clocks.at)
+	l.measurePower(l.clocks.at)
+	l.pass()
+}
+
+// pass gives the turn away. Whoever brought mail meanwhile has left it.
+func (l *Loop) pass() {
+	l.turn.Unlock()
+	l.deliver()
 }

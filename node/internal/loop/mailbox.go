@@ -35,30 +35,38 @@ type answer struct {
 }
 
 // mailbox keeps mail until it is drained. It is safe for concurrent use; nothing
-// in it blocks.
+// in it blocks but what it calls.
 type mailbox struct {
-	wake chan struct{} // holds a token while there is mail
+	// came is called when there is mail.
+	came func()
 
 	mu   sync.Mutex
+	full bool
 	mail mail
 }
 
 func (b *mailbox) put(change func(*mail)) {
 	b.mu.Lock()
 	change(&b.mail)
+	b.full = true
 	b.mu.Unlock()
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
+	b.came()
 }
 
-func (b *mailbox) drain() mail {
+// waits says whether there is mail.
+func (b *mailbox) waits() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m := b.mail
-	b.mail = mail{}
-	return m
+	return b.full
+}
+
+// drain returns the mail; ok is false if there is none.
+func (b *mailbox) drain() (m mail, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m, ok = b.mail, b.full
+	b.mail, b.full = mail{}, false
+	return m, ok
 }
 
 func (b *mailbox) podEvent(e telemetry.PodEvent) {

@@ -4,20 +4,22 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Ticker ticks on C as Schedule says, by a timer of the kernel's. Ahead of a timer of
+// Ticker ticks as Schedule says, by a timer of the kernel's. Ahead of a timer of
 // Go's the runtime wakes its monitor thread, which spins until the poller, whose
 // clock counts in milliseconds, has woken, too: at 10 Hz that is half of what an
 // idle agent takes. A descriptor wakes the poller alone.
 type Ticker struct {
-	C     <-chan struct{}
-	file  *os.File
-	ended chan struct{}
+	file    *os.File
+	conn    syscall.RawConn
+	started time.Time
+	due     Schedule
 }
 
 // NewTicker returns a ticker that has started; the caller must Stop it.
@@ -26,34 +28,32 @@ func NewTicker(period time.Duration) (*Ticker, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
-	started, due := time.Now(), Schedule{Period: period}
-	if errno := arm(uintptr(fd), due.Next(0)); errno != 0 {
+	t := &Ticker{started: time.Now(), due: Schedule{Period: period}}
+	if errno := arm(uintptr(fd), t.due.Next(0)); errno != 0 {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("timerfd_settime", errno)
 	}
-	c := make(chan struct{}, 1)
-	t := &Ticker{C: c, file: os.NewFile(uintptr(fd), "timer"), ended: make(chan struct{})}
-	conn, err := t.file.SyscallConn()
-	if err != nil {
+	t.file = os.NewFile(uintptr(fd), "timer")
+	if t.conn, err = t.file.SyscallConn(); err != nil {
 		_ = t.file.Close()
 		return nil, fmt.Errorf("timer: %w", err)
 	}
-	go func() {
-		defer close(t.ended)
-		var expirations [8]byte
-		// It returns when the file is closed.
-		_ = conn.Read(func(fd uintptr) bool {
-			if expired(fd, &expirations) {
-				_ = arm(fd, due.Next(time.Since(started))) // as it was the first time
-				select {
-				case c <- struct{}{}:
-				default: // the receiver is late: this tick is lost, as others were
-				}
-			}
-			return false // wait for the next
-		})
-	}()
 	return t, nil
+}
+
+// Run calls tick at each tick until Stop. It waits in one read that never ends, for to
+// begin another costs a call that finds nothing. While tick takes its time one tick waits
+// and others are lost. Run is called once.
+func (t *Ticker) Run(tick func()) {
+	var expirations [8]byte
+	// It returns when the file is closed.
+	_ = t.conn.Read(func(fd uintptr) bool {
+		if expired(fd, &expirations) {
+			_ = arm(fd, t.due.Next(time.Since(t.started))) // as it was the first time
+			tick()
+		}
+		return false // wait for the next
+	})
 }
 
 // expired reads how often the timer has expired since it was read last. The raw
@@ -70,8 +70,5 @@ func arm(fd uintptr, after time.Duration) unix.Errno {
 	return errno
 }
 
-// Stop ends the ticks and returns when nothing of them is left.
-func (t *Ticker) Stop() {
-	_ = t.file.Close()
-	<-t.ended
-}
+// Stop ends the ticks and returns when none is under way; tick itself must not call it.
+func (t *Ticker) Stop() { _ = t.file.Close() }

@@ -4,39 +4,37 @@ package pace
 
 import "time"
 
-// Ticker ticks on C as Schedule says.
+// Ticker ticks as Schedule says.
 type Ticker struct {
-	C     <-chan struct{}
-	end   chan struct{}
-	ended chan struct{}
+	started time.Time
+	due     Schedule
+	end     chan struct{}
+	ended   chan struct{}
 }
 
 // NewTicker returns a ticker that has started; the caller must Stop it.
 func NewTicker(period time.Duration) (*Ticker, error) {
-	c := make(chan struct{}, 1)
-	t := &Ticker{C: c, end: make(chan struct{}), ended: make(chan struct{})}
-	go func() {
-		defer close(t.ended)
-		started, due := time.Now(), Schedule{Period: period}
-		timer := time.NewTimer(due.Next(0))
-		defer timer.Stop()
-		for {
-			select {
-			case <-t.end:
-				return
-			case <-timer.C:
-				timer.Reset(due.Next(time.Since(started)))
-			}
-			select {
-			case c <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	return t, nil
+	return &Ticker{started: time.Now(), due: Schedule{Period: period}, end: make(chan struct{}), ended: make(chan struct{})}, nil
 }
 
-// Stop ends the ticks and returns when nothing of them is left.
+// Run calls tick at each tick until Stop. While tick takes its time one tick waits and
+// others are lost. Run is called once.
+func (t *Ticker) Run(tick func()) {
+	defer close(t.ended)
+	timer := time.NewTimer(t.due.Next(time.Since(t.started)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-t.end:
+			return
+		case <-timer.C:
+			timer.Reset(t.due.Next(time.Since(t.started)))
+			tick()
+		}
+	}
+}
+
+// Stop ends the ticks and returns when none is under way; tick itself must not call it.
 func (t *Ticker) Stop() {
 	close(t.end)
 	<-t.ended

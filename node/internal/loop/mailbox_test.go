@@ -1,0 +1,85 @@
+package loop_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/node/internal/loop"
+)
+
+// countingClock tells each reading of it.
+func countingClock(readings chan<- time.Time) func() time.Time {
+	clock := fastClock()
+	return func() time.Time {
+		now := clock()
+		readings <- now
+		return now
+	}
+}
+
+// TestMailWaitsForNoTick: what comes while a sample is taken holds nobody up, and reaches
+// the pipeline behind the sample though no tick follows.
+func TestMailWaitsForNoTick(t *testing.T) {
+	r := &running{t: t, pods: newFakePods()}
+	readings, sampling, finish := make(chan time.Time, 10), make(chan struct{}), make(chan struct{})
+	sampler := &fakeSampler{probe: func(time.Time) { close(sampling); <-finish }}
+	r.run(loop.Config{
+		Pipeline: newPipeline(t), Sampler: sampler, Pods: r.pods, Period: time.Hour, Now: countingClock(readings),
+	})
+	<-sampling
+	<-readings // the sample's
+	r.Bound(agent.Bind{Pod: 1})
+	select {
+	case <-readings:
+		t.Fatal("mail was delivered in the middle of a sample")
+	default:
+	}
+	close(finish)
+	<-readings // the delivery's
+}
+
+// TestMailFromWithin: who hears a report may bring mail, which is delivered thereafter.
+func TestMailFromWithin(t *testing.T) {
+	r := &running{t: t, pods: newFakePods()}
+	readings := make(chan time.Time, 10)
+	var read atomic.Int32
+	clock := countingClock(readings)
+	var within sync.Once
+	r.run(loop.Config{
+		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour,
+		Now: func() time.Time { read.Add(1); return clock() },
+		OnReport: func(agent.Report, time.Time) {
+			within.Do(func() {
+				before := read.Load()
+				r.Bound(agent.Bind{Pod: 1})
+				if read.Load() != before {
+					t.Error("mail was delivered in the middle of a report")
+				}
+			})
+		},
+	})
+	<-readings // the sample's
+	<-readings // the delivery's
+}
+
+// TestAllMailIsDelivered: whoever brings mail at the same time, none of it is left for a
+// tick that does not come.
+func TestAllMailIsDelivered(t *testing.T) {
+	r := &running{t: t, pods: newFakePods()}
+	r.run(loop.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour, Now: fastClock()})
+	var askers sync.WaitGroup
+	for range 8 {
+		askers.Go(func() {
+			for range 500 {
+				if _, err := r.Why(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	askers.Wait()
+}

@@ -1,0 +1,67 @@
+package pace_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/node/internal/pace"
+)
+
+func TestTickerTicksUntilStopped(t *testing.T) {
+	ticker, err := pace.NewTicker(time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var under atomic.Bool
+	ticks, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker.Run(func() {
+			under.Store(true)
+			defer under.Store(false)
+			select {
+			case ticks <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	for range 10 {
+		<-ticks
+	}
+	ticker.Stop()
+	if under.Load() {
+		t.Error("a tick is under way after Stop")
+	}
+	<-ended
+}
+
+// TestStopWaitsForTheTick: who stops a ticker may take away what its ticks use.
+func TestStopWaitsForTheTick(t *testing.T) {
+	ticker, err := pace.NewTicker(time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, finish := make(chan struct{}), make(chan struct{})
+	var done atomic.Bool
+	go ticker.Run(func() {
+		began <- struct{}{}
+		<-finish
+		done.Store(true)
+	})
+	<-began
+	stopped := make(chan bool)
+	go func() {
+		ticker.Stop()
+		stopped <- done.Load()
+	}()
+	select {
+	case <-stopped:
+		t.Fatal("Stop returned in the middle of a tick")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(finish)
+	if !<-stopped {
+		t.Error("Stop returned ahead of the tick's end")
+	}
+}
