@@ -204,22 +204,7 @@ func TestPodStates(t *testing.T) {
 	r := run(t, containerd.Config{Endpoint: s.Path, Rescan: time.Hour})
 	r.UntilStates()
 	node.UntilSubscribed(t)
-	pod := telemetry.Pod{UID: sourcetest.UID(1), Namespace: "team", Name: "named-" + sourcetest.UID(1)}
-	until := func(state telemetry.PodState, starts int) {
-		t.Helper()
-		pod.State, pod.Starts = state, starts
-		r.UntilStates(pod)
-	}
-	sandbox := node.StartPod()
-	until(telemetry.PodPending, 0)
-	init := node.StartNamed(sandbox, "init")
-	until(telemetry.PodRunning, 1)
-	node.StopContainer(init)
-	until(telemetry.PodStopped, 1)
-	init = node.StartNamed(sandbox, "init")
-	until(telemetry.PodRunning, 1)
-	node.StopContainer(init)
-	until(telemetry.PodStopped, 1)
+	sandbox, until := sourcetest.StartsAgain(t, node, r, telemetry.Pod{Namespace: "team", Name: "named-" + sourcetest.UID(1)})
 	main := node.StartNamed(sandbox, "main")
 	until(telemetry.PodRunning, 2)
 	s.Down()

@@ -177,22 +177,7 @@ func TestPodStates(t *testing.T) {
 			if !tc.runtime.noEvents {
 				node.UntilSubscribed(t)
 			}
-			pod := telemetry.Pod{UID: sourcetest.UID(1)}
-			until := func(state telemetry.PodState, starts int) {
-				t.Helper()
-				pod.State, pod.Starts = state, starts
-				r.UntilStates(pod)
-			}
-			sandbox := node.StartPod()
-			until(telemetry.PodPending, 0)
-			init := node.StartNamed(sandbox, "init")
-			until(telemetry.PodRunning, 1)
-			node.StopContainer(init)
-			until(telemetry.PodStopped, 1)
-			init = node.StartNamed(sandbox, "init") // it had failed
-			until(telemetry.PodRunning, 1)
-			node.StopContainer(init)
-			until(telemetry.PodStopped, 1)
+			sandbox, until := sourcetest.StartsAgain(t, node, r, telemetry.Pod{})
 			node.StopContainer(node.StartNamed(sandbox, "second init")) // over before it is seen to run
 			main := node.StartNamed(sandbox, "main")
 			until(telemetry.PodRunning, 3)

@@ -1,6 +1,10 @@
 package sourcetest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
 
 // PodsComeAndGo says that the source that start starts, on a node without pods, knows which pods
 // run while containers come and go: of events, once it has subscribed, or because it looks. Of
@@ -26,4 +30,26 @@ func PodsComeAndGo(t *testing.T, n *Node, events bool, start func() *Recorder) (
 	n.StopContainer(sidecar)
 	r.Until()
 	return r, second
+}
+
+// StartsAgain says that of a pod, the first of a node, the source knows how it is and what was
+// started, while its init container ends, starts again and ends. It returns the pod's sandbox,
+// and what waits until the pod is in another state.
+func StartsAgain(t *testing.T, n *Node, r *Recorder, pod telemetry.Pod) (sandbox string, until func(s telemetry.PodState, starts int)) {
+	t.Helper()
+	pod.UID = UID(1)
+	until = func(state telemetry.PodState, starts int) {
+		t.Helper()
+		pod.State, pod.Starts = state, starts
+		r.UntilStates(pod)
+	}
+	sandbox = n.StartPod()
+	until(telemetry.PodPending, 0)
+	for range 2 {
+		init := n.StartNamed(sandbox, "init")
+		until(telemetry.PodRunning, 1)
+		n.StopContainer(init)
+		until(telemetry.PodStopped, 1)
+	}
+	return sandbox, until
 }
