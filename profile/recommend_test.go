@@ -1,6 +1,7 @@
 package profile_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -537,5 +538,34 @@ func TestPeakOfALivePod(t *testing.T) {
 	p.Gone("a")
 	if got := p.Peak("a", "main", both); got != 0 {
 		t.Errorf("of a pod that has gone: %v", got)
+	}
+}
+
+// What is recommended is made of several slots of the day, and leaves them as they are.
+func TestRecommendingChangesNothing(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	at := start
+	for i := range 8 {
+		at = at.Add(5 * time.Hour)
+		w := profile.Window{Pod: "pod", Node: "node", Age: at.Sub(start), Span: time.Minute, CPUSeconds: float64(1 + i), Memory: 1e8 * float64(1+i)}
+		if err := p.Observe(at, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := p.State()
+	for _, by := range profile.Presets() {
+		var all [2][]profile.Recommendation
+		for i := range all {
+			var err error
+			if all[i], err = p.Recommend(at, by, profile.Bounds{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(all[0], all[1]); d != "" {
+			t.Errorf("%s: asked again: %s", by.Name, d)
+		}
+	}
+	if !bytes.Equal(before, p.State()) {
+		t.Error("the profile is another after what it was asked")
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type fleet struct {
 	config config
 	target string
 	trust  *trust // nil: plaintext
+	hears  *complaints
 }
 
 // run sends until ctx ends.
@@ -41,7 +43,7 @@ func (f *fleet) run(ctx context.Context) error {
 // node is a node's agent: each second it looks which pods are due, and gives what it has
 // read to what sends it to the profiler.
 func (f *fleet) node(ctx context.Context, n int) error {
-	to := publish.UsagesConfig{Node: nodeName(n), Incarnation: uint64(time.Now().UnixNano()), Targets: []string{f.target}}
+	to := publish.UsagesConfig{Node: nodeName(n), Incarnation: uint64(time.Now().UnixNano()), Targets: []string{f.target}, Logger: slog.New(f.hears)}
 	if f.trust != nil {
 		if err := f.trust.agent(n, &to); err != nil {
 			return err

@@ -97,6 +97,8 @@ type result struct {
 	refused                      float64
 	writes, saves                float64 // a second, the latter those of checkpoints
 	workloads, pods              float64
+	complaints                   int    // of agents, from the beginning on
+	complaint                    string // the last
 }
 
 func (r result) write(w io.Writer) {
@@ -110,4 +112,8 @@ func (r result) write(w io.Writer) {
 	profiler := fmt.Sprintf("%.3f cores, %.1f MiB resident, %.1f at most, %.1f MiB of heap and %.1f of stacks in use; %.0f workloads, %.0f pods", r.cores, r.resident, r.peak, r.heap, r.stacks, r.workloads, r.pods)
 	fmt.Fprintln(w, text.Hang("profiler          ", profiler, table.Terminal))
 	fmt.Fprintf(w, "load generator    %.2f cores\n", r.ownCores)
+	if r.complaints > 0 {
+		outages := fmt.Sprintf("%d from the beginning on, the last: %s", r.complaints, r.complaint)
+		fmt.Fprintln(w, text.Hang("agents' outages   ", outages, table.Terminal))
+	}
 }

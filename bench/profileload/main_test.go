@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
@@ -47,5 +50,25 @@ func TestRefuses(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := program.Run(t.Context(), command(), []string{"--profiler", os.DevNull}, &stdout, &stderr); code != program.Failure || stdout.Len() > 0 {
 		t.Errorf("no program: exit code %d, stderr %q", code, &stderr)
+	}
+}
+
+// What agents complain of is counted, and the last is told.
+func TestComplaints(t *testing.T) {
+	c := &complaints{}
+	log := slog.New(c).With("profiler", "127.0.0.1:1")
+	log.Info("profiler is there")
+	log.Warn("profiler is away", "error", errors.New("no route"))
+	log.Error("profiler refuses a batch", "windows", 2, "error", errors.New("too long"))
+	var stdout bytes.Buffer
+	r := result{}
+	r.write(&stdout)
+	if strings.Contains(stdout.String(), "outages") {
+		t.Errorf("outages where nobody complains:\n%s", &stdout)
+	}
+	r.complaints, r.complaint = c.heard()
+	r.write(&stdout)
+	if want := "agents' outages   2 from the beginning on, the last: profiler refuses a batch: too long\n"; !strings.HasSuffix(stdout.String(), want) {
+		t.Errorf("no %q at the end of\n%s", want, &stdout)
 	}
 }

@@ -54,7 +54,8 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 	}
 	ended := make(chan error, 1)
 	loading, stop := context.WithCancel(ctx)
-	go func() { ended <- (&fleet{config: c, target: p.grpc, trust: known}).run(loading) }()
+	agents := &fleet{config: c, target: p.grpc, trust: known, hears: &complaints{}}
+	go func() { ended <- agents.run(loading) }()
 	defer func() {
 		stop()
 		err = errors.Join(err, <-ended)
@@ -77,7 +78,9 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 	if err != nil {
 		return r, err
 	}
-	return results(c, before, after), nil
+	r = results(c, before, after)
+	r.complaints, r.complaint = agents.hears.heard()
+	return r, nil
 }
 
 const progressEvery = 10 * time.Second
