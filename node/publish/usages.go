@@ -272,6 +272,15 @@ func (s *usageStream) drop(sent uint64, why error) error {
 	return &refusedError{len(b.Windows), why}
 }
 
+// acknowledge says whether that leaves nothing to wait for; what is to be sent next, take
+// tells of.
+func (s *usageStream) acknowledge(ack *spaziov1.UsageAck) (quiet bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log.Acknowledge(ack.GetIncarnation(), ack.GetSequence())
+	return s.log.Quiet()
+}
+
 func (s *usageStream) receive(report spaziov1.UsageService_ReportClient) error {
 	for {
 		ack, err := report.Recv()
@@ -281,9 +290,8 @@ func (s *usageStream) receive(report spaziov1.UsageService_ReportClient) error {
 		if err != nil {
 			return err
 		}
-		s.mu.Lock()
-		s.log.Acknowledge(ack.GetIncarnation(), ack.GetSequence())
-		s.mu.Unlock()
-		wake(s.wake)
+		if s.acknowledge(ack) {
+			wake(s.wake)
+		}
 	}
 }
