@@ -268,6 +268,13 @@ func (w *walk) check() {
 			w.t.Fatalf("%s of %s is in %s, which %q claims", p.Name, uid, id, owner[id])
 		}
 	}
+	for _, name := range w.jobNames() {
+		if job := w.job(name); job != nil && job.Status.ActiveScheduling != nil {
+			if s := w.scheduling(job.Status.ActiveScheduling.Name); s == nil || s.UID != job.Status.ActiveScheduling.UID {
+				w.t.Fatalf("%s is a Scheduling's that is gone", name)
+			}
+		}
+	}
 	live := map[types.UID]string{}
 	for _, child := range w.children() {
 		uid := child.OwnerReferences[0].UID

@@ -197,6 +197,42 @@ func TestPromiseIsConfirmed(t *testing.T) {
 	l.want("it was taken back", "nobody's, Ready", l.of("a"))
 }
 
+// A Scheduling that is deleted is there until its jobs are nobody's, those too that it gets
+// meanwhile, as their controller is behind.
+func TestGoneAfterItsJobs(t *testing.T) {
+	for _, behindIt := range []bool{false, true} {
+		l := newLab(t).withTestbed(1).withJobs("a")
+		l.look()
+		l.withQueue("s", "a")
+		l.mustAct(l.schedulings, "s")
+		l.grant()
+		if behindIt {
+			caches := &behind{l, map[string]client.Client{}}
+			caches.catchUp(walkKinds...)
+			l.jobs.cached = stored{caches}
+		}
+		remove[v1alpha1.Scheduling](l, "s")
+		for range 3 {
+			l.mustAct(l.schedulings, "s")
+		}
+		if l.scheduling("s") == nil {
+			t.Fatalf("behind %t: it is gone, and a may yet be its own", behindIt)
+		}
+		l.mustAct(l.jobs, "a")
+		l.want("a", map[bool]string{false: "nobody's, Ready", true: "s's, Submitted"}[behindIt], l.of("a"))
+		l.mustAct(l.schedulings, "s")
+		if gone := l.scheduling("s") == nil; gone == behindIt {
+			t.Errorf("behind %t: it is gone: %t", behindIt, gone)
+		}
+		l.jobs.cached = stored{l.api}
+		l.settle()
+		l.want("in the end", "nobody's, Ready", l.of("a"))
+		if l.scheduling("s") != nil || len(l.testbed().Status.Claims) > 0 || len(l.children()) > 0 {
+			t.Errorf("left are %v, %+v, %v", l.scheduling("s"), l.testbed().Status.Claims, l.children())
+		}
+	}
+}
+
 // A Scheduling whose turn it was when it was decided does not take what another was promised
 // before it could.
 func TestPromisedBetween(t *testing.T) {

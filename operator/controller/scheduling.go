@@ -137,6 +137,9 @@ func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) 
 		return nil, err
 	}
 	c.Holds = len(held.Items)
+	if s.DeletionTimestamp != nil { // it must not be gone before them
+		c.Holds += p.coming(ctx, s, c.Testbed)
+	}
 	if c.observed, err = c.Observed(p.now); err != nil {
 		return nil, err
 	}

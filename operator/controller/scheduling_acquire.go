@@ -157,6 +157,26 @@ func comes(c *candidate, name testbed.Name) bool {
 	return has != nil && has.SchedulingUID == c.Scheduling.UID
 }
 
+// coming counts the jobs that nobody has and that have claims for the Scheduling: their own
+// controller may be about to take them by these, and ends what is left of them.
+func (p *schedulingPass) coming(ctx context.Context, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (n int) {
+	if tb == nil {
+		return 0
+	}
+	for i := range tb.Status.Claims {
+		has := &tb.Status.Claims[i]
+		name, err := testbed.ParseName(has.BatchJob)
+		if has.SchedulingUID != s.UID || err != nil {
+			continue
+		}
+		job := &v1alpha1.BatchJob{}
+		if err := p.cached.Get(ctx, observe.Key(name), job, client.UnsafeDisableDeepCopy); err == nil && job.UID == has.BatchJobUID && observe.Available(job) {
+			n++
+		}
+	}
+	return n
+}
+
 // inHand are jobs that one worker has to himself for the time being. Safe for concurrent
 // use; the zero value has none.
 type inHand struct {
