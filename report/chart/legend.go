@@ -32,9 +32,14 @@ type entry struct {
 }
 
 func newLegend() legend {
-	return legend{style: text.Style{
-		Font: font.From(plot.DefaultFont, 9), Handler: plot.DefaultTextHandler, YAlign: draw.YTop,
-	}}
+	style := labelStyle(9)
+	style.YAlign = draw.YTop
+	return legend{style: style}
+}
+
+// labelStyle is that of labels of a size in points.
+func labelStyle(size float64) text.Style {
+	return text.Style{Font: font.From(plot.DefaultFont, vg.Length(size)), Handler: plot.DefaultTextHandler}
 }
 
 // add adds an entry, unless there is one of the name or it has none.

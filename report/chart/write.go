@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"html"
 	"image/color"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -76,16 +79,34 @@ func (c Chart) WriteSVG(w io.Writer) error {
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	_, err = w.Write(bytes.ReplaceAll(svg.Bytes(), []byte(measured), []byte(measured+alike)))
+	_, err = w.Write(fitted(bytes.ReplaceAll(svg.Bytes(), []byte(measured), []byte(measured+alike))))
 	return err
 }
 
 // The font that labels are measured in, and those as wide, which most machines have one
-// of: in a wider one labels would run over each other.
+// of: another is squeezed.
 const (
 	measured = "font-family:Liberation Serif"
 	alike    = ",Tinos,Times New Roman,Nimbus Roman,Times,serif"
 )
+
+// label is a text of the picture: its size in points, and what it says.
+var label = regexp.MustCompile(`<text ([^>]*font-size:([0-9.]+)px"[^>]*)>([^<]+)</text>`)
+
+// fitted has each label take as much room as was left for it, whatever font the viewer has: in
+// a wider one labels would run over each other, and legends out of the picture.
+func fitted(svg []byte) []byte {
+	return label.ReplaceAllFunc(svg, func(text []byte) []byte {
+		parts := label.FindSubmatch(text)
+		size, err := strconv.ParseFloat(string(parts[2]), 64)
+		if err != nil {
+			return text
+		}
+		style := labelStyle(size)
+		wide := style.Width(html.UnescapeString(string(parts[3]))).Points()
+		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, wide, parts[1], parts[3])
+	})
+}
 
 // layout is the panels with their places.
 type layout struct {
