@@ -15,6 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/node/internal/pace"
 )
 
 // stream is the way to one scheduler. Every attempt gets a connection of its
@@ -132,6 +133,11 @@ func (s *stream) run(ctx context.Context) {
 // session opens the stream and sends what Heartbeats says of the newest report,
 // until the stream or ctx ends.
 func (s *stream) session(ctx context.Context) error {
+	timer, err := pace.NewTimer()
+	if err != nil {
+		return err
+	}
+	defer timer.Close()
 	connection, err := grpc.NewClient(s.dial, s.options...)
 	if err != nil {
 		return err
@@ -149,14 +155,12 @@ func (s *stream) session(ctx context.Context) error {
 	defer s.slot.reset()
 	ended := make(chan error, 1)
 	go func() { ended <- s.receive(publish) }()
-	return s.send(publish, ended)
+	return s.send(publish, timer, ended)
 }
 
 // send returns when receiving has ended, with the reason: a failed Send ends
 // the stream too, and Recv alone says why.
-func (s *stream) send(publish spaziov1.SignalService_PublishClient, ended <-chan error) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+func (s *stream) send(publish spaziov1.SignalService_PublishClient, timer *pace.Timer, ended <-chan error) error {
 	for {
 		m, age, wait := s.slot.next(time.Now())
 		if m != nil {
