@@ -76,7 +76,7 @@ func TestQuietConnEnds(t *testing.T) {
 	t.Run("other end closes", func(t *testing.T) {
 		quiet, other := pair(t)
 		other.Close()
-		if _, err := quiet.Read(b[:]); err != io.EOF {
+		if _, err := quiet.Read(b[:]); !errors.Is(err, io.EOF) {
 			t.Errorf("Read: %v", err)
 		}
 	})
