@@ -31,7 +31,6 @@ import (
 	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
-	"k8s.io/kubernetes/pkg/controller/job"
 	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 
@@ -156,8 +155,7 @@ func jobs(ctx context.Context, plane *embedded.ControlPlane, shared informers.Sh
 	if err != nil {
 		return nil, err
 	}
-	scheduling := shared.Scheduling().V1alpha2()
-	c, err := job.NewController(ctx, client, shared.Core().V1().Pods(), shared.Batch().V1().Jobs(), scheduling.Workloads(), scheduling.PodGroups())
+	c, err := newJobs(ctx, client, shared)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
