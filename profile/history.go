@@ -145,13 +145,14 @@ func (s *samplesOf) add(at time.Time, today int64, value, weight float64) error 
 	return s.peaks.Add(at, value)
 }
 
-// slotOf is the slot of the day that a time falls into, and the day.
+// slotOf is the slot of the day that a time falls into, and the day. The first hours of 1970
+// are of the day before where the zone is west of UTC.
 func slotOf(at time.Time, zone *time.Location, slots int) (slot int, today int64) {
 	local := at.In(zone)
 	_, offset := local.Zone()
 	seconds := local.Unix() + int64(offset)
-	today = seconds / 86400
-	return int(seconds % 86400 * int64(slots) / 86400), today
+	ofDay := (seconds%86400 + 86400) % 86400
+	return int(ofDay * int64(slots) / 86400), (seconds - ofDay) / 86400
 }
 
 // Rule makes a recommendation of a History. It is a plain value, safe for

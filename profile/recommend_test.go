@@ -105,6 +105,39 @@ func TestRuleSlots(t *testing.T) {
 	}
 }
 
+// Before 1970 there is no sample, as in a file of somebody's; its first hours are of the
+// evening before where the zone is west.
+func TestSlotsAroundTheFirstDay(t *testing.T) {
+	west := time.FixedZone("west", -5*3600)
+	for _, c := range []profile.HistoryConfig{{Slots: 24}, {Slots: 24, Zone: west}} {
+		h, err := profile.NewHistory(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots := profile.Rule{Slots: true}
+		for _, seconds := range []int64{-1, -50_000, -200_000} {
+			refused(t, "at", h.Add(time.Unix(seconds, 0), 1, 1))
+			if got := h.Target(time.Unix(seconds, 0), slots); got != 0 {
+				t.Errorf("%ds: %v of nothing", seconds, got)
+			}
+		}
+		if err := h.Add(time.Unix(0, 0), 2, 1); err != nil {
+			t.Error(err)
+		}
+		if got := h.Target(time.Unix(60, 0), slots); got != 2 {
+			t.Errorf("a minute after the first sample %v, want 2", got)
+		}
+	}
+	p := newProfile(t, profile.Config{Slots: 24, Zone: west})
+	for _, hour := range []int{0, 1, 5} {
+		w := profile.Window{Pod: "pod", Node: "node", Span: time.Minute, CPUSeconds: 60, Memory: 1e8}
+		observe(t, p, time.Unix(int64(hour)*3600, 0), w)
+	}
+	if d := p.Demand(time.Unix(0, 0), 2*time.Hour); d.CPU.Amount == 0 {
+		t.Errorf("nothing is known of the first evening: %+v", d)
+	}
+}
+
 // The last hour's peak, and not an older one.
 func TestRuleRecent(t *testing.T) {
 	h, err := profile.NewHistory(profile.HistoryConfig{})
