@@ -180,6 +180,37 @@ func TestPromiseLapses(t *testing.T) {
 	}
 }
 
+// A job that is deleted before it is taken, while another has begun, keeps its Scheduling from
+// ending no more than one that is deleted after.
+func TestPromisedJobDeleted(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		l := newLab(t).withTestbed(1).withJobs("a", "b")
+		l.look()
+		l.withQueue("s", "a", "b")
+		l.mustAct(l.schedulings, "s")
+		l.grant()
+		if begun {
+			l.mustAct(l.jobs, "a")
+			l.want("a has begun", "s's, Submitted", l.of("a"))
+		}
+		remove[v1alpha1.BatchJob](l, "b")
+		for range 2 { // its claim, its finalizer
+			l.mustAct(l.jobs, "b")
+		}
+		if get[v1alpha1.BatchJob](l, "b") != nil {
+			t.Fatal("b is there")
+		}
+		l.settle()
+		l.want("the other", "a Running, s AwaitingCompletion", l.states("s", "a"))
+		l.finish("a-r1", batchv1.JobComplete)
+		l.settle()
+		l.want("in the end", "a Completed, s Completed", l.states("s", "a"))
+		if claims := l.testbed().Status.Claims; len(claims) > 0 {
+			t.Errorf("begun %t: left are %+v", begun, claims)
+		}
+	}
+}
+
 // A claim that the cache still has, and the API server no more, gives nobody a job.
 func TestPromiseIsConfirmed(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")

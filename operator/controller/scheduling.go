@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
@@ -95,6 +97,9 @@ func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error 
 	defer letGo()
 	c.observed.Turn = c.Turn
 	next, actions := lifecycle.StepScheduling(c.observed, p.now)
+	if c.Promised { // one that is deleted before it is taken, as others have begun, is not waited for
+		next.Acquired = slices.SortedFunc(slices.Values(observe.Names(s)), testbed.Name.Compare)
+	}
 	if err := p.store(ctx, c, &next, actions); err != nil {
 		return err
 	}
