@@ -37,7 +37,7 @@ type Meter interface {
 }
 
 // UsageMeter reads what the pods of a machine take; *telemetry.PodUsage is one. Its
-// methods are called from one goroutine.
+// methods are called one at a time, from whichever goroutine samples or brings news.
 type UsageMeter interface {
 	// Observe hears of all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)

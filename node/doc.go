@@ -24,9 +24,9 @@
 //
 // # What it starts and stops
 //
-// [New] starts nothing. [Agent.Run] starts one goroutine that samples and owns the
-// pipeline, one for the pod source, one for the timer, those of a stream for each
-// scheduler and for the aggregator, and one that writes the recording; when it
+// [New] starts nothing. [Agent.Run] starts one goroutine that samples, one for the
+// pod source, those of a stream for each scheduler, its timer's among them, and for
+// the aggregator, and one that writes the recording; when it
 // returns they have ended and what they opened is closed. The Meter is its
 // caller's to close. Nothing of the process is touched: no signals, no limits, no
 // priority, no global registry or logger, no listening. An embedder that has an

@@ -2,11 +2,11 @@
 // steady pace, hands samples, pods and the fleet's model to the pipeline and
 // passes its reports on.
 //
-// One goroutine, that of [Loop.Run], owns the pipeline. What comes from
-// elsewhere (pod events, the aggregator, the schedulers' notices, questions for
-// the reasons of a report) waits in a mailbox that keeps the newest, so that
-// nobody ever waits for anybody: a slow sample delays no scheduler and a dead
-// scheduler no sample.
+// One goroutine at a time has the pipeline: that of [Loop.Run] for a sample, else
+// whoever brings something (pod events, the aggregator, the schedulers' notices,
+// questions for the reasons of a report). It is left in a mailbox that keeps the
+// newest, and who finds the pipeline taken goes on, for whoever has it takes that
+// along: a slow sample delays no scheduler and a dead scheduler no sample.
 //
 // The pipeline lives by a steady clock: the wall clock at the start, advanced by
 // the monotonic one. Steps of the wall clock change no interval; reports carry
