@@ -83,3 +83,52 @@ func TestAllMailIsDelivered(t *testing.T) {
 	}
 	askers.Wait()
 }
+
+// TestMailDuringADelivery: who brings mail delivers also what comes meanwhile, for no tick
+// follows.
+func TestMailDuringADelivery(t *testing.T) {
+	r := &running{t: t, pods: newFakePods()}
+	readings := make(chan time.Time, 10)
+	clock := countingClock(readings)
+	var delivers atomic.Bool
+	r.run(loop.Config{
+		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour,
+		Now: func() time.Time {
+			if delivers.CompareAndSwap(true, false) {
+				r.Bound(agent.Bind{Pod: 1})
+			}
+			return clock()
+		},
+	})
+	<-readings // the sample's
+	if _, err := r.Why(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	<-readings // the question's
+	delivers.Store(true)
+	r.Bound(agent.Bind{Pod: 2})
+	<-readings // its delivery's
+	<-readings // that of what came meanwhile
+}
+
+// TestMailAfterTheEnd: what comes when Run has returned reaches nothing of it.
+func TestMailAfterTheEnd(t *testing.T) {
+	readings := make(chan time.Time, 10)
+	l := loop.New(loop.Config{
+		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: newFakePods(), Period: time.Hour, Now: countingClock(readings),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx, nil) }()
+	<-readings // the sample's
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	l.Bound(agent.Bind{Pod: 1})
+	select {
+	case <-readings:
+		t.Error("mail was delivered when Run had returned")
+	default:
+	}
+}
