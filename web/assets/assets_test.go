@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/spazio-scheduler/spazio/web/assets"
 )
 
@@ -62,16 +64,30 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A page sends forms to its own origin alone, or none.
+// A page loads from its own origin alone, is in no frame and is not kept; it sends forms to its
+// own origin, or none.
 func TestSetHeaders(t *testing.T) {
-	for forms, want := range map[bool][2]string{true: {"form-action 'self'", "same-origin"}, false: {"form-action 'none'", "no-referrer"}} {
+	for forms, want := range map[bool][2]string{true: {"'self'", "same-origin"}, false: {"'none'", "no-referrer"}} {
 		h := http.Header{}
 		assets.SetHeaders(h, forms)
-		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || !strings.HasSuffix(csp, "; "+want[0]) {
-			t.Errorf("forms %t: %s", forms, csp)
+		policy := make(map[string]string)
+		for _, directive := range strings.Split(h.Get("Content-Security-Policy"), "; ") {
+			name, value, _ := strings.Cut(directive, " ")
+			policy[name] = value
 		}
-		if got := h.Get("Referrer-Policy"); got != want[1] {
-			t.Errorf("forms %t: referrers %s", forms, got)
+		if diff := cmp.Diff(map[string]string{
+			"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self'", "connect-src": "'self'",
+			"form-action": want[0], "base-uri": "'none'", "frame-ancestors": "'none'",
+			"require-trusted-types-for": "'script'", "trusted-types": "'none'",
+		}, policy); diff != "" {
+			t.Errorf("forms %t: the policy (-want +got):\n%s", forms, diff)
+		}
+		h.Del("Content-Security-Policy")
+		if diff := cmp.Diff(http.Header{
+			"Referrer-Policy": {want[1]}, "X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"},
+			"Cross-Origin-Opener-Policy": {"same-origin"}, "Cross-Origin-Resource-Policy": {"same-origin"},
+		}, h); diff != "" {
+			t.Errorf("forms %t: headers (-want +got):\n%s", forms, diff)
 		}
 	}
 }
