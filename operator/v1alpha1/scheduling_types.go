@@ -207,7 +207,7 @@ type SchedulingStatus struct {
 	// +listMapKey=namespace
 	// +kubebuilder:validation:MaxItems=5000
 	Jobs []SchedulingJob `json:"jobs,omitempty"`
-	// Acquired are the jobs, NAMESPACE/NAME, that it names and has had.
+	// Acquired are the jobs, NAMESPACE/NAME, that it names and has had or was promised.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000

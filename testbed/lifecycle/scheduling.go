@@ -14,8 +14,8 @@ type Scheduling struct {
 	// Started is when it had its jobs, Completed when all had ended, the last time, or it
 	// failed.
 	Started, Completed time.Time
-	// Acquired are the jobs that it lists and has had, sorted. One of them that does not
-	// exist was deleted.
+	// Acquired are the jobs that it lists and has had or was promised, sorted. One of them
+	// that does not exist was deleted.
 	Acquired []testbed.Name
 }
 
