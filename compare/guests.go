@@ -173,9 +173,11 @@ func (w *followed) row(millicores float64) (schedulers.GuestsRow, error) {
 		all = append(all, apart...)
 	}
 	slices.Sort(all)
+	var sum time.Duration
 	for _, d := range all {
-		row.Mean += d.Seconds() / float64(len(all))
+		sum += d
 	}
+	row.Mean = (sum / time.Duration(len(all))).Seconds() // between least and most, which a sum of fractions need not be
 	row.Publications, row.Least, row.Most = len(all), all[0].Seconds(), all[len(all)-1].Seconds()
 	row.P99 = all[len(all)*99/100].Seconds()
 	return row, nil

@@ -26,11 +26,19 @@ import (
 	"github.com/spazio-scheduler/spazio/podforward/podforwardtest"
 )
 
-// greeter listens on a loopback, as in a pod, and returns where.
-func greeter(t *testing.T) string {
+// greeter listens on a loopback, as in a pod, and returns where. It tells of each request
+// for /never, which it does not answer, and for /half, whose answer has no end that it says.
+func greeter(t *testing.T, never chan<- struct{}) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/never" {
+		if r.URL.Path == "/half" {
+			w.Header().Set("Connection", "close")
+			w.Header().Set("Transfer-Encoding", "identity") // it ends with the connection
+			fmt.Fprint(w, "half")
+			_ = http.NewResponseController(w).Flush()
+		}
+		if r.URL.Path == "/never" || r.URL.Path == "/half" {
+			never <- struct{}{}
 			<-r.Context().Done()
 			return
 		}
@@ -45,10 +53,10 @@ func greeter(t *testing.T) string {
 }
 
 // cluster is an API server that forwards port 9694 of a pod.
-func cluster(t *testing.T) *rest.Config {
+func cluster(t *testing.T, never chan<- struct{}) *rest.Config {
 	t.Helper()
 	mux := http.NewServeMux()
-	podforwardtest.Forward(t, mux, "system", "pod-1", 9694, greeter(t))
+	podforwardtest.Forward(t, mux, "system", "pod-1", 9694, greeter(t, never))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return &rest.Config{Host: server.URL}
@@ -66,7 +74,7 @@ func client(t *testing.T, c podforward.Config) *http.Client {
 // TestRoundTrip: requests with a body and without end at the pod, one after the other
 // and at a time.
 func TestRoundTrip(t *testing.T) {
-	c := client(t, podforward.Config{Cluster: cluster(t), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")})
+	c := client(t, podforward.Config{Cluster: cluster(t, nil), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")})
 	ended := make(chan error)
 	const asked = 8
 	for i := range asked {
@@ -92,7 +100,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestRoundTripFails(t *testing.T) {
 	lost := errors.New("lost")
-	config := podforward.Config{Cluster: cluster(t), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}
+	config := podforward.Config{Cluster: cluster(t, nil), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}
 	for name, change := range map[string]func(*podforward.Config){
 		"forward port 9694 of pod pod-2": func(c *podforward.Config) { c.Find = podforward.Named("pod-2") },
 		"EOF":                            func(c *podforward.Config) { c.Port = 1 }, // nobody listens
@@ -110,19 +118,33 @@ func TestRoundTripFails(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pod/never", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := client(t, config).Do(request)
-		ended <- err
-	}()
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("a request that was given up: %v", err)
+}
+
+// A request that is given up says so, whether it has an answer yet or half of one, and
+// the pod knows.
+func TestGivenUp(t *testing.T) {
+	for _, path := range []string{"/never", "/half"} {
+		asked := make(chan struct{})
+		c := client(t, podforward.Config{Cluster: cluster(t, asked), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")})
+		ctx, cancel := context.WithCancel(t.Context())
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pod"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			response, err := c.Do(request)
+			if err == nil {
+				_, err = io.ReadAll(response.Body)
+				response.Body.Close()
+			}
+			ended <- err
+		}()
+		<-asked
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 
@@ -156,7 +178,7 @@ func TestClient(t *testing.T) {
 	if _, err := podforward.Decode[[]int](t.Context(), c, "/state", nil); err == nil || !strings.Contains(err.Error(), "the answer to /state") {
 		t.Errorf("not what was expected: %v", err)
 	}
-	pod, err := podforward.NewClient(podforward.Config{Cluster: cluster(t), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}, time.Minute)
+	pod, err := podforward.NewClient(podforward.Config{Cluster: cluster(t, nil), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,16 +127,31 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := over.RoundTrip(request)
 	if err != nil {
 		end()
-		return nil, err
+		return nil, ended(ctx, err)
 	}
-	response.Body = &body{response.Body, end}
+	response.Body = &body{response.Body, ctx, end}
 	return response, nil
+}
+
+// ended is why a connection ended: its request's end, where that closed it.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // body ends the connection that it came by.
 type body struct {
 	io.ReadCloser
+	ctx context.Context // the request's
 	end func()
+}
+
+// Read does not take an answer that was cut short by the request's end for a whole one.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	return n, ended(b.ctx, err)
 }
 
 func (b *body) Close() error {

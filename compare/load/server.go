@@ -38,20 +38,22 @@ func Handler() http.Handler {
 			http.Error(w, "another load is being sent", http.StatusConflict)
 			return
 		}
-		defer busy.Unlock()
-		answer(w, r, c)
+		answer(w, func(begun func()) (Result, error) {
+			defer busy.Unlock() // before the result is told: who has it may ask anew
+			return Run(r.Context(), c, begun)
+		})
 	})
 	return mux
 }
 
 // answer runs the load. Without a result the answer ends early.
-func answer(w http.ResponseWriter, r *http.Request, c Config) {
+func answer(w http.ResponseWriter, run func(begun func()) (Result, error)) {
 	lines := make(chan string, 2) // nobody waits for whoever hears them
 	var saying sync.WaitGroup
 	defer saying.Wait()
 	defer close(lines)
 	saying.Go(func() { say(w, lines) })
-	result, err := Run(r.Context(), c, func() { lines <- began })
+	result, err := run(func() { lines <- began })
 	if err != nil {
 		return
 	}

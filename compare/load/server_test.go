@@ -58,6 +58,33 @@ func TestSendOneAtATime(t *testing.T) {
 	}
 }
 
+// heard is a ResponseWriter that does something when a line with a result is written.
+type heard struct {
+	*httptest.ResponseRecorder
+	result func()
+}
+
+func (h heard) Write(p []byte) (int, error) {
+	if strings.HasPrefix(string(p), "{") {
+		h.result()
+	}
+	return h.ResponseRecorder.Write(p)
+}
+
+// Who has a result can have the next load sent at once.
+func TestSendAgain(t *testing.T) {
+	sender := load.Handler()
+	post := func(w http.ResponseWriter) {
+		body := fmt.Sprintf(`{"targets":[%q],"rate":10,"connections":1,"duration":1000000}`, serve(t, &server{}))
+		sender.ServeHTTP(w, httptest.NewRequest(http.MethodPost, load.Path, strings.NewReader(body)))
+	}
+	again := httptest.NewRecorder()
+	post(heard{httptest.NewRecorder(), func() { post(again) }})
+	if !strings.Contains(again.Body.String(), "\n{") {
+		t.Errorf("code %d: %q", again.Code, again.Body)
+	}
+}
+
 func TestSendRefuses(t *testing.T) {
 	good := load.Config{Targets: []string{"127.0.0.1:1"}, Rate: 10, Connections: 1, Duration: time.Second}
 	never := func() error { t.Error("it began"); return nil }

@@ -62,6 +62,10 @@ func Handler(t testing.TB, address func(r *http.Request, port int) string) http.
 			return
 		}
 		defer backend.Close()
+		go func() { // whoever asked has left: the backend is to know
+			<-connection.CloseChan()
+			backend.Close()
+		}()
 		go func() { _, _ = io.Copy(backend, data) }()
 		_, _ = io.Copy(data, backend)
 		data.Close()
