@@ -402,6 +402,8 @@ type stream struct {
 	c    *cluster
 	node string
 	next uint64
+	// before is the node's stream before this one brought a report.
+	before any
 	// greeted says that the scheduler's first word was received.
 	greeted bool
 }
@@ -467,25 +469,39 @@ func (s *stream) Recv() (*spaziov1.Notice, error) {
 // report completes r and sends it.
 func (s *stream) report(r agent.Report) {
 	s.c.t.Helper()
+	s.send(s.complete(r))
+}
+
+func (s *stream) complete(r agent.Report) agent.Report {
 	s.next++
 	if r.Node == "" {
 		r.Node = s.node
 	}
+	if s.next == 1 {
+		_, _, s.before = s.c.hub.Newest(r.Node)
+	}
 	if r.Sequence == 0 {
 		r.Incarnation, r.Sequence = 1, s.next
 	}
+	return r
+}
+
+func (s *stream) send(r agent.Report) {
+	s.c.t.Helper()
 	if err := s.Send(api.FromReport(r)); err != nil {
 		s.c.t.Fatal(err)
 	}
 }
 
-// settle sends r and waits until it is seen.
+// settle sends r and waits until it counts, and the stream is the node's. That the node
+// looks as r has it would not do: a report before may have said the same.
 func (s *stream) settle(r agent.Report) {
 	s.c.t.Helper()
-	s.report(r)
+	r = s.complete(r)
+	s.send(r)
 	s.c.eventually("report seen", func() bool {
-		got := s.c.state(s.node)
-		return got.Signal == "fresh" && got.Avail == r.Avail && got.Allowance == r.Allowance && got.Running == len(r.Absorbed) && got.Saturated == r.Saturated
+		incarnation, sequence, stream := s.c.hub.Newest(r.Node)
+		return incarnation == r.Incarnation && sequence == r.Sequence && stream != s.before
 	})
 }
 

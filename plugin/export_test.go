@@ -23,5 +23,17 @@ func (h *Hub) Histories() int {
 	return len(h.histories.byPod)
 }
 
+// Newest is the newest report or heartbeat that counts of a node, and its stream, once
+// all of them are in place.
+func (h *Hub) Newest(name string) (incarnation, sequence uint64, stream any) {
+	n := h.nodes.get(name)
+	if n == nil {
+		return 0, 0, nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.newest.incarnation, n.newest.sequence, n.stream
+}
+
 // Leading is what a Hub asks by default.
 var Leading = leading

@@ -149,8 +149,8 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 	if r.byDemand {
 		v.brief, v.briefed = reserve.MakeBrief(v.signal, v.flight, r.admit), true
 	}
+	n.put(v) // first: what a view tells, cycles have seen
 	n.view.Store(v)
-	n.put(v)
 	return n.recount(r, v, at)
 }
 

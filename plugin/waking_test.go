@@ -740,7 +740,7 @@ func TestNoPodIsForgotten(t *testing.T) {
 	for i := range pods {
 		select {
 		case <-placed:
-		case <-time.After(20 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("%d of %d pods placed, %d waiting; %+v", i, pods, c.hub.Waiting(), c.hub.Snapshot())
 		}
 	}
