@@ -125,9 +125,14 @@ func (h *History) newSamples() *samplesOf {
 // Add adds a sample, as Histogram.Add.
 func (h *History) Add(at time.Time, value, weight float64) error {
 	slot, today := slotOf(at, h.config.Value().Zone, len(h.slots))
-	if err := h.slot(slot).add(at, today, value, weight); err != nil {
+	samples := h.slots[slot]
+	if samples == nil {
+		samples = h.newSamples()
+	}
+	if err := samples.add(at, today, value, weight); err != nil {
 		return err
 	}
+	h.slots[slot] = samples // a refused sample makes none
 	return h.recent.Add(at, value)
 }
 

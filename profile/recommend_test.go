@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -71,6 +72,29 @@ func TestRecommendAfterKills(t *testing.T) {
 				t.Errorf("20 days later %v bytes, want the peak", got)
 			}
 		})
+	}
+}
+
+// A sample that is refused leaves a history as it was, and takes no memory.
+func TestHistoryRefuses(t *testing.T) {
+	for _, sample := range []struct {
+		at            time.Time
+		value, weight float64
+	}{{start, math.NaN(), 1}, {start, -1, 1}, {start, math.Inf(1), 1}, {start, 1, 0}, {start, 1, math.NaN()}, {time.Time{}, 1, 1}} {
+		h, err := profile.NewHistory(profile.HistoryConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := profile.NewHistory(profile.HistoryConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Add(sample.at, sample.value, sample.weight); err == nil {
+			t.Errorf("%+v was taken", sample)
+		}
+		if !reflect.DeepEqual(h, before) {
+			t.Errorf("%+v changed an empty history: %+v", sample, h)
+		}
 	}
 }
 
