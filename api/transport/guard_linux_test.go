@@ -45,7 +45,7 @@ func refused(t *testing.T, target string, from netip.Addr) {
 // eventually waits for what is bound to happen.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

@@ -4,15 +4,20 @@ package transport_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
 // pair returns a quiet connection and its other end.
@@ -160,5 +165,55 @@ func TestQuietLeavesOthers(t *testing.T) {
 	defer a.Close()
 	if transport.Quiet(a) != a {
 		t.Error("a pipe was wrapped")
+	}
+}
+
+// loud is a socket that counts what goes by Go's ordinary calls.
+type loud struct {
+	*net.TCPConn
+	reads, writes *atomic.Int64
+}
+
+func (l loud) Read(b []byte) (int, error) {
+	l.reads.Add(1)
+	return l.TCPConn.Read(b)
+}
+
+func (l loud) Write(b []byte) (int, error) {
+	l.writes.Add(1)
+	return l.TCPConn.Write(b)
+}
+
+// TestClientsAreQuiet: whoever dials with DialOptions never reads and writes by those.
+func TestClientsAreQuiet(t *testing.T) {
+	identity := transporttest.SelfSigned(t, "127.0.0.1")
+	for name, c := range map[string]struct{ server, client transport.Config }{
+		"plaintext": {},
+		"TLS":       {transport.Config{CertFile: identity.CertFile, KeyFile: identity.KeyFile}, transport.Config{CAFile: identity.CAFile}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, stop := listen(t, c.server, models{})
+			defer stop()
+			options, err := transport.DialOptions(target, c.client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var dialled, reads, writes atomic.Int64
+			err = push(t, target, append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+				var d net.Dialer
+				conn, err := d.DialContext(ctx, "tcp", addr)
+				if err != nil {
+					return nil, err
+				}
+				dialled.Add(1)
+				return loud{conn.(*net.TCPConn), &reads, &writes}, nil
+			})))
+			if err != nil || dialled.Load() == 0 {
+				t.Fatalf("%d connections: %v", dialled.Load(), err)
+			}
+			if reads.Load()+writes.Load() > 0 {
+				t.Errorf("%d reads and %d writes woke the monitor thread", reads.Load(), writes.Load())
+			}
+		})
 	}
 }
