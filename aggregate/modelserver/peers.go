@@ -255,12 +255,16 @@ func (p *Peers) resolve(ctx context.Context) {
 // exchange hears one peer out. After a failure the connection is made anew in
 // the next round, so that gRPC's own backoff does not keep replicas apart.
 func (p *Peers) exchange(ctx context.Context, peer *peer) error {
-	ctx, cancel := context.WithTimeout(ctx, p.config.Timeout)
+	within, cancel := context.WithTimeout(ctx, p.config.Timeout)
 	defer cancel()
-	err := p.pull(ctx, peer)
+	err := p.pull(within, peer)
 	if err == nil {
 		peer.last, peer.failing = p.server.config.Now(), false
 		return nil
+	}
+	if errors.Is(ctx.Err(), context.Canceled) { // given up, which says nothing of the peer
+		peer.close()
+		return fmt.Errorf("modelserver: exchange with %s: %w", peer.addr, context.Cause(ctx))
 	}
 	err = fmt.Errorf("modelserver: exchange with %s: %w", peer.addr, err)
 	if !peer.failing {

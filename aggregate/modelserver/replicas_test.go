@@ -69,7 +69,7 @@ func (r *replica) start() {
 	r.stop = sync.OnceFunc(func() {
 		peers.Close()
 		wire.Stop()
-		if err := <-served; err != nil {
+		if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // stopped before it began
 			r.t.Errorf("Serve: %v", err)
 		}
 	})
@@ -454,6 +454,39 @@ func TestBadChunksAreRefused(t *testing.T) {
 		if n := len(s.Snapshot().Entries); n != 0 || told != 1 {
 			t.Errorf("a bad %s: %d nodes, OnError was called %d times", field, n, told)
 		}
+	}
+}
+
+// silentPeer tells that it was asked, and never answers.
+type silentPeer struct {
+	spaziov1.UnimplementedPeerServiceServer
+	asked chan struct{}
+}
+
+func (p silentPeer) Changes(_ *spaziov1.ChangesRequest, stream grpc.ServerStreamingServer[spaziov1.StateChunk]) error {
+	p.asked <- struct{}{}
+	<-stream.Context().Done()
+	return stream.Context().Err()
+}
+
+// TestExchangesGivenUp: who stops in the middle of a round has lost no peer.
+func TestExchangesGivenUp(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	peers, err := modelserver.NewPeers(populated(t, 0), modelserver.PeersConfig{
+		Targets: []string{serve(t, silentPeer{asked: asked})}, Timeout: time.Minute,
+		OnError: func(peer string, err error) { t.Errorf("%s can't be reached: %v", peer, err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peers.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- peers.Round(ctx) }()
+	<-asked
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Round = %v", err)
 	}
 }
 
