@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
@@ -38,7 +39,7 @@ func TestServer(t *testing.T) {
 	ill := make(chan error, 1)
 	ill <- nil
 	h, err := endpoint.New(t.Context(), endpoint.Config{
-		Addr: "127.0.0.1:0", Gatherer: registry,
+		Addr: transporttest.Address(t), Gatherer: registry,
 		// A CA file is for the process's peers; loopback stays plaintext.
 		Transport: transport.Config{CAFile: "/nonexistent"},
 		Health:    func() error { return <-ill },

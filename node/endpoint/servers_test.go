@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
@@ -54,7 +55,7 @@ func TestServers(t *testing.T) {
 
 // TestServersClose: servers that were never run leave their ports.
 func TestServersClose(t *testing.T) {
-	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Metrics: "127.0.0.1:0", Debug: "127.0.0.1:0"})
+	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Metrics: transporttest.Address(t), Debug: transporttest.Address(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

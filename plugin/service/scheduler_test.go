@@ -17,7 +17,7 @@ import (
 
 func TestNewAndClose(t *testing.T) {
 	plugintest.EmptyTemp(t)
-	s, err := service.New(t.Context(), service.Config{Kubeconfig: transporttest.Unreachable(t), Args: plugin.SpazioArgs{Listen: "127.0.0.1:0"}})
+	s, err := service.New(t.Context(), service.Config{Kubeconfig: transporttest.Unreachable(t), Args: plugin.SpazioArgs{Listen: transporttest.Address(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,9 @@ func TestRefuses(t *testing.T) {
 
 // TestCloseFreesThePorts, of a service that never ran.
 func TestCloseFreesThePorts(t *testing.T) {
-	s, err := service.New(t.Context(), config(t))
+	c := config(t)
+	c.Listen, c.MetricsListen = transporttest.Address(t), transporttest.Address(t)
+	s, err := service.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
