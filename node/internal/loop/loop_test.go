@@ -162,7 +162,7 @@ func (r *running) run(c loop.Config) {
 // until returns the first report from now on that fits.
 func (r *running) until(what string, fits func(agent.Report) bool) agent.Report {
 	r.t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		select {
 		case report := <-r.reports:
@@ -415,7 +415,7 @@ func TestLoopTellsWhenItIsSlow(t *testing.T) {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}

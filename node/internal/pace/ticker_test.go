@@ -42,10 +42,13 @@ func TestStopWaitsForTheTick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began, finish := make(chan struct{}), make(chan struct{})
+	began, finish := make(chan struct{}, 1), make(chan struct{})
 	var done atomic.Bool
 	go ticker.Run(func() {
-		began <- struct{}{}
+		select {
+		case began <- struct{}{}:
+		default: // one more, before Stop
+		}
 		<-finish
 		done.Store(true)
 	})
