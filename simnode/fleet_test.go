@@ -22,6 +22,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 )
 
 // rig is a fleet, by default of one node, a hundred times as fast as life.
@@ -52,6 +53,11 @@ func newRig(t *testing.T, c simnode.Config) *rig {
 		if err := errors.Join(r.Err(), r.Close()); err != nil {
 			t.Error(err)
 		}
+	})
+	// Of what is deleted between a list and the watch that follows it the fake tells nobody.
+	simnodetest.Eventually(t, "the fleet watches", func() (bool, any) {
+		actions := r.client.Actions()
+		return slices.ContainsFunc(actions, func(a k8stesting.Action) bool { return a.Matches("watch", "pods") }), actions
 	})
 	return r
 }
