@@ -130,6 +130,9 @@ func follow(ctx context.Context, address string, told func(size int)) error {
 	in := bufio.NewReader(answer.Body)
 	for size := 0; ; {
 		line, err := in.ReadBytes('\n')
+		if ctx.Err() != nil { // the server may end with it, and sooner be heard of
+			return context.Cause(ctx)
+		}
 		if err != nil {
 			return err
 		}
