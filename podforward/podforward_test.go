@@ -1,11 +1,13 @@
 package podforward_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -21,6 +23,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/spazio-scheduler/spazio/podforward"
 	"github.com/spazio-scheduler/spazio/podforward/podforwardtest"
@@ -146,6 +151,29 @@ func TestGivenUp(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+}
+
+// Who connects and leaves before there is anything to forward keeps no handler.
+func TestLeftBeforeStreams(t *testing.T) {
+	handler := podforwardtest.Handler(t, func(*http.Request, int) string { t.Error("a port was asked for"); return "" })
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		handler.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: pod\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n\r\n",
+		spdy.HeaderSpdy31, httpstream.HeaderProtocolVersion, portforward.PortForwardProtocolV1Name)
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(answer, err)
+	}
+	conn.Close()
+	<-ended
 }
 
 // A program says what it shows, on this machine or in a pod, and who fails to is named.

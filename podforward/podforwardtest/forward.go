@@ -27,6 +27,16 @@ func Forward(t testing.TB, mux *http.ServeMux, namespace, pod string, port int, 
 	}))
 }
 
+// next is the next stream, nil if whoever connected has left before it.
+func next(streams <-chan httpstream.Stream, connection httpstream.Connection) httpstream.Stream {
+	select {
+	case s := <-streams:
+		return s
+	case <-connection.CloseChan():
+		return nil
+	}
+}
+
 // Handler forwards to what listens at the address of a port, as an API server or a kubelet
 // does; where that is empty it says that nobody listens.
 func Handler(t testing.TB, address func(r *http.Request, port int) string) http.Handler {
@@ -44,7 +54,10 @@ func Handler(t testing.TB, address func(r *http.Request, port int) string) http.
 			return
 		}
 		defer connection.Close()
-		wrong, data := <-streams, <-streams
+		wrong, data := next(streams, connection), next(streams, connection)
+		if data == nil {
+			return
+		}
 		port, err := strconv.Atoi(data.Headers().Get(corev1.PortHeader))
 		if err != nil {
 			t.Error(err)
