@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -338,9 +340,12 @@ func ordered(t *testing.T, changes []server.Change, synced int) {
 	}
 }
 
-// Slots follow pods, many of which go together, and those whose Testbed comes later.
+// Slots follow pods, all of which go together that change within a moment, and those whose
+// Testbed comes later.
 func TestFollowSlots(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
+	clock := &atomic.Int64{} // a moment lasts until the test has the next one come
+	w.store.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
 	w.start()
 	l := w.follow()
 	w.eventually("it is synced", l.isSynced)
@@ -375,33 +380,42 @@ func TestFollowSlots(t *testing.T) {
 		}
 		return last, times, kinds
 	}
-	free := func() int {
-		last, _, _ := told()
-		n := 0
-		for i := 0; last != nil && i < len(last.Slots); i++ {
-			if last.Slots[i].State.String() == "free" {
-				n++
+	// moment ends when so many slots are read to be free, and they have been told.
+	moment := func(free, before int) {
+		t.Helper()
+		var got wire.TestbedSlots
+		w.eventually(fmt.Sprint(free, " slots are free"), func() bool {
+			var err error
+			got, err = w.store.Slots(t.Context(), "lab", "bed")
+			n := 0
+			for _, s := range got.Slots {
+				if s.State.String() == "free" {
+					n++
+				}
 			}
+			return err == nil && n == free
+		})
+		if _, times, _ := told(); times != before {
+			t.Errorf("slots were told %d times before the moment has passed, want %d", times, before)
 		}
-		return n
+		clock.Add(1)
+		w.eventually("the slots are told", func() bool { _, times, _ := told(); return times > before })
+		last, times, kinds := told()
+		if times != before+1 || kinds[wire.Added] != 1 {
+			t.Errorf("slots were told %d times, want %d: %v", times, before+1, kinds)
+		}
+		if diff := cmp.Diff(got, *last); diff != "" {
+			t.Errorf("what is told is not what is read: %s", diff)
+		}
 	}
-	w.eventually("all slots are free", func() bool { return free() == slots })
+	moment(slots, 0)
 	for i := range slots / 2 {
 		w.pods.Delete(pod(i))
 	}
-	w.eventually("half of them are", func() bool { return free() == slots/2 })
-	got, err := w.store.Slots(t.Context(), "lab", "bed")
-	last, times, kinds := told()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(got, *last); diff != "" {
-		t.Errorf("what is told is not what is read: %s", diff)
-	}
-	if times > slots/2 || kinds[wire.Added] != 1 {
-		t.Errorf("slots were told %d times, of %d changes: %v", times, 3*slots/2+1, kinds)
-	}
+	moment(slots/2, 1)
 	w.testbeds.Delete(bed)
+	w.eventually("the Testbed is gone", func() bool { _, err := w.store.Slots(t.Context(), "lab", "bed"); return err != nil })
+	clock.Add(1)
 	w.eventually("the slots are gone", func() bool {
 		_, _, kinds := told()
 		return kinds[wire.Deleted] == 1

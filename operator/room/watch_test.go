@@ -65,7 +65,8 @@ func (s *scheduler) start(addr string) string {
 		listener, err = guard.Listen(context.Background(), addr, config)
 		return err == nil
 	})
-	s.server, s.served = grpc.NewServer(options...), make(chan error, 1)
+	// None of an earlier server's streams takes an update for the next one's.
+	s.server, s.served = grpc.NewServer(append(options, grpc.WaitForHandlers(true))...), make(chan error, 1)
 	spaziov1.RegisterRoomServiceServer(s.server, s)
 	go func(server *grpc.Server, served chan error) { served <- server.Serve(listener) }(s.server, s.served)
 	return listener.Addr().String()

@@ -167,7 +167,7 @@ func TestRun(t *testing.T) {
 	api := serve(t, "batchjobs")
 	c := service.Config{
 		Kubeconfig: transporttest.Kubeconfig(t, api.url, ""), Controllers: []string{controller.Testbed, controller.Scheduling}, LeaderElect: true, LeaseNamespace: "lab",
-		External: service.External{Listen: "127.0.0.1:0"}, MetricsListen: "127.0.0.1:0", DebugListen: "127.0.0.1:0",
+		External: service.External{Listen: transporttest.Address(t)}, MetricsListen: transporttest.Address(t), DebugListen: "127.0.0.1:0",
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	s, err := service.New(t.Context(), c)
