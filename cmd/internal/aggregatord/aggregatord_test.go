@@ -110,7 +110,7 @@ func body(t *testing.T, url string) string {
 
 func TestServiceInProcess(t *testing.T) {
 	inProcess, err := service.New(t.Context(), service.Config{
-		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
+		Listen: transporttest.Address(t), MetricsListen: transporttest.Address(t), // nobody else's once they are free
 		Server: modelserver.Config{Tick: time.Millisecond},
 	})
 	if err != nil {
