@@ -205,8 +205,25 @@ func (r *rig) token(account, audience string, edit ...func(*authenticationv1.Tok
 
 // replica is spazio-testbed in this process.
 type replica struct {
+	*service.Service
 	base string
 	stop func() // waits for the end
+}
+
+// watchers is how many clients it says that watch.
+func (p *replica) watchers(t *testing.T) float64 {
+	t.Helper()
+	families, err := p.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "spazio_testbed_watchers" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatal("watchers are not counted")
+	return 0
 }
 
 // serve runs spazio-testbed until stop or the test's end, ready.
@@ -243,7 +260,7 @@ func (r *rig) serve(edit ...func(*service.Config)) *replica {
 		err := s.Ready()
 		return err == nil, err
 	})
-	return &replica{base: "http://" + s.ExternalAddr().String(), stop: stop}
+	return &replica{Service: s, base: "http://" + s.ExternalAddr().String(), stop: stop}
 }
 
 // caller asks a replica with a token.

@@ -1,12 +1,11 @@
 package external
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -301,24 +300,24 @@ func TestExternalWatchEnds(t *testing.T) {
 func TestExternalSlowReader(t *testing.T) {
 	r := newRig(t)
 	r.job(r.namespace, "job")
-	base := r.serve(func(c *service.Config) {
-		c.External.Watch.Ping, c.External.Watch.Slow = 200*time.Millisecond, time.Second
-	}).base
-	c := r.as(base, r.token(driver, ""))
+	replica := r.serve(func(c *service.Config) {
+		c.External.Watch.Ping, c.External.Watch.Slow = 200*time.Millisecond, 3*time.Second
+	})
+	c := r.as(replica.base, r.token(driver, ""))
 	slow, reads := c.watching(wire.Jobs), c.watching(wire.Jobs)
 	path := in(r.namespace, "jobs", "job", "external")
-	told := make(chan error, 1)
+	told, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
+		last := sync.OnceFunc(func() { close(told) })
 		for {
 			m, err := reads.next()
 			if err != nil {
-				told <- err
+				ended <- err
 				return
 			}
 			for _, e := range m.Events {
 				if strings.Contains(string(e.Object.Object), `"last"`) {
-					told <- nil
-					return
+					last()
 				}
 			}
 		}
@@ -331,24 +330,21 @@ func TestExternalSlowReader(t *testing.T) {
 		do[wire.Job](c, 200, "PUT", path, map[string]string{"x": strings.Repeat(fmt.Sprint(i%10), 40<<10)})
 	}
 	do[wire.Job](c, 200, "PUT", path, map[string]string{"last": "yes"})
-	if err := <-told; err != nil {
-		t.Errorf("who reads: %v", err)
+	select {
+	case <-told:
+	case err := <-ended:
+		t.Fatalf("who reads: %v", err)
 	}
-	// It has not read for as long as that, and a ping of its own end is not answered.
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	time.Sleep(3 * time.Second) // longer than Slow: what is to come has come
-	for {
-		_, _, err := slow.conn.Read(ctx)
-		if err == nil {
-			continue
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			t.Error("who does not read is not cut off")
-		} else if status := websocket.CloseStatus(err); status != wire.CloseSlow && status != -1 {
-			t.Errorf("who does not read: %v", err)
-		}
-		return
+	// Who reads nothing answers no ping.
+	simnodetest.Eventually(t, "who does not read is cut off", func() (bool, any) { n := replica.watchers(t); return n == 1, n })
+	err := slow.ended()
+	if status := websocket.CloseStatus(err); status != wire.CloseSlow && status != -1 {
+		t.Errorf("who does not read: %v", err)
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("who reads is cut off, too: %v", err)
+	default:
 	}
 }
 
