@@ -24,9 +24,10 @@ import (
 
 const (
 	gib = 1 << 30
-	// A node has memory for two heavy pods and many light ones; a typical pod is taken
-	// to need an eighth of it.
-	nodeMemory, heavyMemory, lightMemory = 128 * gib, 48 * gib, 2 * gib
+	// A node has memory for two heavy pods and all light ones, and beside these and one
+	// heavy pod for a second with the caution that one is met with which is well known,
+	// half as much again; a typical pod is taken to need an eighth of it.
+	nodeMemory, heavyMemory, lightMemory = 128 * gib, 48 * gib, gib / 4
 	typicalShare                         = 1. / 8
 )
 

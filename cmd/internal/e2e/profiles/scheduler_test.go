@@ -176,6 +176,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	}
 
 	// Nobody measures any more: what was known is still known.
+	waitSource(t, hub, heavy, "profile", func(w plugin.WorkloadState) bool { return w.Memory.Confidence >= .85 })
 	p.Kill(t)
 	f.end(f.heavy)
 	f.waitBound(f.heavy, 6)
@@ -194,11 +195,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	waitSource(t, hub, light, "profile", nil)
 
 	// Who owns a workload may keep its profile from deciding.
-	edited := published(t, f.light, about(lightMemory))
-	edited.Spec.Mode = v1alpha1.Off
-	if err := typedClient(t).Put().Namespace(metav1.NamespaceDefault).Resource(v1alpha1.Profiles).Name(edited.Name).Body(edited).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, f.light, about(lightMemory), "", func(p *v1alpha1.WorkloadProfile) { p.Spec.Mode = v1alpha1.Off })
 	waitSource(t, hub, light, "off", nil)
 	f.submit(f.light, 19, 2)
 	f.waitBound(f.light, 20)
