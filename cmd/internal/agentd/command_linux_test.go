@@ -106,7 +106,7 @@ func TestMainRefuses(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		// One that is not refused runs until it is told to end.
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		// The default port may be an agent's that runs here.
 		args := append([]string{"--listen", "127.0.0.1:0"}, tc.args...)
 		code := agentd.Main(ctx, args, &stdout, &stderr)
@@ -252,7 +252,7 @@ func TestAgentProcess(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	defer server.Stop()
 
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience)
 	for got, churn := 0, false; got < 3 || !churn; got++ {
 		select {
 		case r := <-seen.reports:
@@ -367,9 +367,13 @@ func (p *process) threads(i int) map[string]string {
 	return fields
 }
 
+// patience is how long anything may take before a test gives up on it; it is no
+// expectation.
+const patience = 5 * time.Minute
+
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}
