@@ -87,7 +87,8 @@ type Config struct {
 	// Refresh is how often dns:/// names among the schedulers are looked up,
 	// besides whenever a stream fails; default 30 s.
 	Refresh time.Duration
-	// Backoff is the wait between attempts to reach a peer, default 100 ms to 5 s.
+	// Backoff is the wait between attempts to reach a peer, default 100 ms to 5 s, of
+	// profilers to 30 s.
 	Backoff publish.Backoff
 
 	// Usage, if set, reads what pods take from the node, and Profilers, gRPC targets,

@@ -37,7 +37,8 @@ type PodReading struct {
 	Throttled                 time.Duration
 	Periods, ThrottledPeriods uint64
 	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most
-	// of it, in bytes.
+	// of it, in bytes. From an age of 5 s on, while the kernel's own peak stays and no
+	// container goes, Memory and OOMKills are as they were up to a minute ago.
 	Memory, MemoryPeak uint64
 	// MemoryStalled is the time in which at least one task waited for memory, known only
 	// if MemoryPressure, and as it was up to a minute ago: from a minute on, and at the end.
@@ -101,7 +102,8 @@ const (
 // read containers are not.
 //
 // Files stay open. All of memory is read before any of the CPU: each makes the kernel
-// sum up its statistics. A reading of pods that are known allocates nothing. PodUsage
+// sum up its statistics. That of a pod whose peak of memory stays is read once a minute, and
+// otherwise the peak alone. A reading of pods that are known allocates nothing. PodUsage
 // is for one goroutine.
 type PodUsage struct {
 	config   CgroupConfig
@@ -190,7 +192,7 @@ func (u *PodUsage) observeChange(p *usagePod, now Pod, at time.Time) {
 		p.started = true
 		return
 	case stops: // it is as if its one container's cgroup had gone
-		p.next = at
+		p.next, p.group.memoryAt = at, 0
 	default:
 		p.changed = true
 	}

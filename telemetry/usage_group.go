@@ -29,6 +29,11 @@ type usageGroup struct {
 	// largest and current are the most of its use of memory and of all its memory,
 	// the page cache too, at any reading.
 	largest, current uint64
+	// held is its use of memory and kills are those for want of it, peak the kernel's peak,
+	// as they were when they were read last; memoryAt is from which age on they are read
+	// again whatever the peak.
+	held, kills, peak uint64
+	memoryAt          time.Duration
 }
 
 // usageHandle is an open file, or one that the kernel does not have.
@@ -111,35 +116,60 @@ func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]by
 // memory reads what of the machine's memory the group holds and its peak. The kernel
 // keeps the peak of all memory, the page cache too, which counts by as much as it
 // rose above what was seen at readings: where it did not, all memory is no more than that.
+// While the peak stays nothing can have grown beyond what it tells, and that is one number
+// where the rest makes the kernel sum up its statistics.
 func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
-	parse := parseMemoryUseV1
-	if b.layout.v2 {
-		parse = parseMemoryUse
-	}
-	use, _, err := parseUsage(b, g, memoryStat, parse)
-	if err != nil {
-		return err
-	}
 	peak, hasPeak, err := parseUsage(b, g, memoryPeak, ParseCounter)
 	if err != nil {
 		return err
 	}
-	if hasPeak && peak > g.current {
-		current, _, err := parseUsage(b, g, memoryCurrent, ParseCounter)
-		if err != nil {
+	if !hasPeak || r.Ended || r.Age >= g.memoryAt || g.rose(peak) {
+		if err := b.memoryHeld(g, peak); err != nil {
 			return err
 		}
-		g.current = max(g.current, current)
+		if g.memoryAt = 0; r.Age >= usageAges[len(usageAges)-1] {
+			g.memoryAt = r.Age + stallEvery
+		}
+	}
+	r.Memory, r.MemoryPeak, r.OOMKills = g.held, g.largest, g.kills
+	if hasPeak && peak > g.current {
+		r.MemoryPeak = max(g.held, min(g.largest+peak-g.current, peak))
+	}
+	return nil
+}
+
+// memoryRise is the part of what a group holds by which its peak rises before that is read
+// anew: a page or two of cache say nothing.
+const memoryRise = 64
+
+// rose says whether the peak is another than when the memory was read last; who sets it
+// back begins anew.
+func (g *usageGroup) rose(peak uint64) bool {
+	return peak < g.peak || peak-g.peak > g.held/memoryRise
+}
+
+// memoryHeld reads all of the group's memory, given the kernel's peak, 0 if it has none.
+func (b *usageBuffer) memoryHeld(g *usageGroup, peak uint64) error {
+	parse := parseMemoryUseV1
+	if b.layout.v2 {
+		parse = parseMemoryUse
+	}
+	held, _, err := parseUsage(b, g, memoryStat, parse)
+	if err != nil {
+		return err
+	}
+	current := g.current
+	if peak > current {
+		if current, _, err = parseUsage(b, g, memoryCurrent, ParseCounter); err != nil {
+			return err
+		}
 	}
 	kills, _, err := parseUsage(b, g, memoryEvents, parseOOMKills)
 	if err != nil {
 		return err
 	}
-	g.largest = max(g.largest, use)
-	r.Memory, r.MemoryPeak, r.OOMKills = use, g.largest, kills
-	if hasPeak && peak > g.current {
-		r.MemoryPeak = max(use, min(g.largest+peak-g.current, peak))
-	}
+	g.held, g.kills, g.peak = held, kills, peak
+	g.largest, g.current = max(g.largest, held), max(g.current, current)
 	return nil
 }
 
@@ -170,8 +200,8 @@ func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
 }
 
 // stallEvery is the age between two readings of memory pressure, which is judged over ten
-// minutes, and of what throttles a group without a CPU limit: with one at each reading a
-// pod would cost a seventh more.
+// minutes, of what throttles a group without a CPU limit, and of memory the peak of which
+// stays: with all at each reading a pod would cost twice as much.
 const stallEvery = 50 * time.Second
 
 // memoryStall reads how long the group waited for memory, where it is time to.

@@ -138,7 +138,7 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 		return !there
 	})
 	if len(p.containers) < before {
-		p.next = at
+		p.next, p.group.memoryAt = at, 0
 		p.ended = len(p.containers) == 0 && !crio
 	}
 	if !p.ended && p.toldGone && len(p.containers) == 0 {

@@ -675,7 +675,7 @@ func TestPodUsageAgainstSlowReader(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
 			k.t = t
-			u, slow := k.usage(), &slowReader{k: k, largest: map[string]uint64{}, current: map[string]uint64{}}
+			u, slow := k.usage(), &slowReader{k: k, memory: map[string]*slowMemory{}}
 			groups, uids := map[string]*group{}, []string{}
 			for i := range 5 {
 				uid := fmt.Sprintf("%08x-0000-4000-8000-000000000000", i)
@@ -711,8 +711,15 @@ func TestPodUsageAgainstSlowReader(t *testing.T) {
 
 // slowReader keeps nothing open and knows no buffer.
 type slowReader struct {
-	k                *kubelet
-	largest, current map[string]uint64
+	k      *kubelet
+	memory map[string]*slowMemory
+}
+
+// slowMemory is what a reader may tell of a pod's memory without looking at it again: what
+// it was for at most a minute, as long as the peak rises by no more than a 64th of it.
+type slowMemory struct {
+	held, kills, peak, largest, current uint64
+	age                                 time.Duration
 }
 
 // words are the lines of a file by their first word; a file of one number has it under
@@ -764,12 +771,64 @@ func (s *slowReader) read(uid string, age time.Duration) telemetry.PodReading {
 		r.OOMKills = s.words("", uid, "memory.events")["oom_kill"]
 		current, peak = s.words("", uid, "memory.current")[""], s.words("", uid, "memory.peak")[""]
 	}
-	s.largest[uid], s.current[uid] = max(s.largest[uid], r.Memory), max(s.current[uid], current)
-	r.MemoryPeak = s.largest[uid]
-	if peak > s.current[uid] {
-		r.MemoryPeak = min(s.largest[uid]+peak-s.current[uid], peak)
+	m := s.memory[uid]
+	if m == nil {
+		m = &slowMemory{}
+		s.memory[uid] = m
+	}
+	if m.age < 5*time.Second || age-m.age >= 50*time.Second || peak-m.peak > m.held/64 {
+		*m = slowMemory{r.Memory, r.OOMKills, peak, max(m.largest, r.Memory), max(m.current, current), age}
+	}
+	r.Memory, r.OOMKills, r.MemoryPeak = m.held, m.kills, m.largest
+	if peak > m.current {
+		r.MemoryPeak = max(m.held, min(m.largest+peak-m.current, peak))
 	}
 	return r
+}
+
+// TestMemoryIsReadAsItRises: of a pod that is not young the peak tells whether memory is
+// worth a look, but for once a minute and where a container stops.
+func TestMemoryIsReadAsItRises(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			read(t, u, start)
+			running := telemetry.Pod{UID: podA, State: telemetry.PodRunning, Starts: 1}
+			u.Observe(start, []telemetry.Pod{running})
+			now := group{memory: 6400, cache: 3600, current: 10_000, peak: 10_000}
+			k.start(k.pod(podA), "", now)
+			k.start(k.container(podA, idP), "pause", group{memory: 300})
+			k.start(k.container(podA, idA), "server", group{memory: 6000})
+			look := func(after time.Duration, memory, peak uint64) {
+				t.Helper()
+				k.set(k.pod(podA), now)
+				got := read(t, u, start.Add(after))
+				if len(got) != 1 || got[0].Memory != memory || got[0].MemoryPeak != peak {
+					t.Errorf("at %v: %+v, want %d bytes, at most %d", after, got, memory, peak)
+				}
+			}
+			look(1*time.Second, 6400, 6400)
+			now.memory = 6500 // of the page cache's
+			look(2*time.Second, 6500, 6500)
+			now.memory = 6600
+			look(5*time.Second, 6600, 6600)
+			now.memory = 6700
+			look(17*time.Second, 6600, 6600)
+			now.peak = 10_103 // a 64th of 6,600
+			look(29*time.Second, 6600, 6703)
+			now.peak, now.current = 10_104, 10_104
+			look(41*time.Second, 6700, 6700)
+			now.memory = 6800
+			look(90*time.Second, 6700, 6700)
+			look(102*time.Second, 6800, 6800)
+			now.memory = 300
+			k.end(k.container(podA, idA))
+			running.State = telemetry.PodStopped
+			u.Observe(start.Add(103*time.Second), []telemetry.Pod{running})
+			look(103*time.Second, 300, 6800)
+		})
+	}
 }
 
 // TestSteadyPodUsage: a reading of pods that are known allocates nothing.

@@ -15,9 +15,14 @@ import (
 // dropped packets has returned.
 const connectTimeout = 3 * time.Second
 
+// usageConnectTimeout is that of what can wait: windows are kept, and grow together. When
+// all agents of a fleet come to a profiler at once, who gives up and comes again has it
+// begin another handshake where it was about to end one.
+const usageConnectTimeout = 20 * time.Second
+
 // dialOptions are those of a target, which is told this program's version; a tokenFile, if there is one, is read anew
 // for each stream.
-func dialOptions(target string, c transport.Config, tokenFile string) ([]grpc.DialOption, error) {
+func dialOptions(target string, c transport.Config, tokenFile string, timeout time.Duration) ([]grpc.DialOption, error) {
 	options, err := transport.DialOptions(target, c)
 	if err != nil {
 		return nil, err
@@ -28,6 +33,6 @@ func dialOptions(target string, c transport.Config, tokenFile string) ([]grpc.Di
 	options = append(options, grpc.WithUserAgent("spazio-agent/"+build.Version()))
 	return append(options, grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.DefaultConfig,
-		MinConnectTimeout: connectTimeout,
+		MinConnectTimeout: timeout,
 	})), nil
 }

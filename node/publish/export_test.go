@@ -6,3 +6,6 @@ import "time"
 func (s Staleness) IsDue(wait time.Duration, made bool) bool {
 	return s.withDefaults().isDue(wait, made)
 }
+
+// Waits are those between attempts.
+func (c UsagesConfig) Waits() Backoff { return c.backoff() }

@@ -80,7 +80,7 @@ func NewModels(c ModelsConfig) (*Models, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	options, err := dialOptions(c.Target, c.Transport, c.TokenFile)
+	options, err := dialOptions(c.Target, c.Transport, c.TokenFile, connectTimeout)
 	if err != nil {
 		return nil, err
 	}

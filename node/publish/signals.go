@@ -140,7 +140,7 @@ var (
 // add makes the stream of a target or endpoint that is dialled by the gRPC
 // target dial. The stream begins with the newest report there is.
 func (s *Signals) add(target, dial string, more ...grpc.DialOption) (*stream, error) {
-	options, err := dialOptions(dial, s.config.Transport, s.config.TokenFile)
+	options, err := dialOptions(dial, s.config.Transport, s.config.TokenFile, connectTimeout)
 	if err != nil {
 		return nil, err
 	}

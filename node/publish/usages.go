@@ -32,7 +32,8 @@ type UsagesConfig struct {
 	// TokenFile holds the token that profilers ask for, empty for none. It is read
 	// anew for each stream and needs TLS.
 	TokenFile string
-	// Backoff is the wait between attempts to reach one target.
+	// Backoff is the wait between attempts to reach one target; its Max is 30 s by
+	// default, so that a profiler that was away is not come to by a whole fleet in 5 s.
 	Backoff Backoff
 	// Linger is how long a connection is kept on which there is nothing to send, while
 	// pods are so young that there soon will be; default 5 s, and 0 for that.
@@ -53,7 +54,17 @@ func (c UsagesConfig) Validate() error {
 	if c.Linger < 0 {
 		return &FieldError{Field: "Linger", Value: c.Linger, Err: invalid("negative")}
 	}
-	return SignalsConfig{Targets: c.Targets, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.Backoff}.Validate()
+	return SignalsConfig{Targets: c.Targets, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.backoff()}.Validate()
+}
+
+// usageBackoff is the longest wait by default. It is longer than an attempt to connect, so
+// that one which failed is not taken for a stream that worked.
+const usageBackoff = 30 * time.Second
+
+func (c UsagesConfig) backoff() Backoff {
+	b := c.Backoff
+	b.Max = orDefault(b.Max, max(b.Min, usageBackoff))
+	return b.withDefaults()
 }
 
 // defaultLinger is how long the first readings of a pod are apart at most: while pods
@@ -83,7 +94,7 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 	}
 	u := &Usages{dropped: dropped}
 	for _, target := range c.Targets {
-		options, err := dialOptions(target, c.Transport, c.TokenFile)
+		options, err := dialOptions(target, c.Transport, c.TokenFile, usageConnectTimeout)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +103,7 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 			return nil, err
 		}
 		u.streams = append(u.streams, &usageStream{
-			target: target, options: options, backoff: c.Backoff.withDefaults(), linger: orDefault(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
+			target: target, options: options, backoff: c.backoff(), linger: orDefault(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
 			logger: orDefault(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
 		})
 	}

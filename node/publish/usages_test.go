@@ -212,3 +212,23 @@ func TestSlowAnswerIsHeard(t *testing.T) {
 	waitFor(t, "the window counts as dropped", func() bool { return value(t, registry, dropped, "") == 1 })
 	waitFor(t, "a line about it", func() bool { return log.Count(refusedLine) == 1 })
 }
+
+// A profiler that was away for long is come to by 5,000 agents within half a minute, not in
+// five seconds; who asks for other waits has them.
+func TestAgentsComeBackSpread(t *testing.T) {
+	waits := publish.UsagesConfig{}.Waits()
+	if first := waits.Delay(0, 0); first != 50*time.Millisecond {
+		t.Errorf("the first wait is %v, want as everywhere", first)
+	}
+	soonest, latest := waits.Delay(20, 0), waits.Delay(20, 1)
+	if spread := latest - soonest; 5000/spread.Seconds() > 400 {
+		t.Errorf("from %v to %v: %.0f agents a second, more than one profiler can greet", soonest, latest, 5000/spread.Seconds())
+	}
+	asked := publish.Backoff{Min: time.Minute, Max: time.Hour}
+	if got := (publish.UsagesConfig{Backoff: asked}).Waits(); got != asked {
+		t.Errorf("%+v instead of %+v", got, asked)
+	}
+	if got := (publish.UsagesConfig{Backoff: publish.Backoff{Min: time.Minute}}).Waits(); got.Max != time.Minute {
+		t.Errorf("at most %v with at least a minute", got.Max)
+	}
+}
