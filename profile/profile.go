@@ -15,6 +15,7 @@ type Profile struct {
 	live       livePods
 	day        *scope
 	slots      []*scope // nil: no pod was seen in it
+	last       int      // slot in which a window was
 	lives      Histogram
 	limits     throttling
 	kills      uint64
@@ -102,6 +103,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	p.dirty, p.always, p.unstalled = true, w.Always, w.Unstalled
 	p.limits.add(at, &w)
 	slot, today := slotOf(at, p.config.Zone, len(p.slots))
+	p.turn(slot)
 	weight := p.weight(&w)
 	l, fresh, moved := p.enter(at, &w, slot)
 	before := l.day.peak
@@ -122,6 +124,14 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	return nil
 }
 
+// turn packs the slot that is over.
+func (p *Profile) turn(slot int) {
+	if before := p.slots[p.last]; slot != p.last && before != nil {
+		before.pack()
+	}
+	p.last = slot
+}
+
 // enter is the live pod that a window is of, in the slot.
 func (p *Profile) enter(at time.Time, w *Window, slot int) (l *livePod, fresh, moved bool) {
 	node, pod := keyOf(w.Node), keyOf(w.Pod)
@@ -131,7 +141,9 @@ func (p *Profile) enter(at time.Time, w *Window, slot int) (l *livePod, fresh, m
 	}
 	l = &p.live[i]
 	if l.slot != slot {
-		p.slot(l.slot).end(l)
+		before := p.slot(l.slot)
+		before.end(l)
+		before.pack()
 		l.slot, moved = slot, true
 	}
 	l.ns = at.UnixNano()

@@ -15,6 +15,8 @@ type scope struct {
 	// node's, so not limited as one.
 	rest   [resources]kept
 	nodes  []ofNode // by key
+	packed []byte   // count of them, instead of nodes; nil where they are not packed
+	count  int
 	doubts [resources][]doubt
 	seen   int // pods
 	days   int
@@ -83,6 +85,7 @@ func (s *scope) of(l *livePod) *reading {
 // a pod that is growing memory is a lower bound of what the pod will take, which says
 // nothing if it is less than others'.
 func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing, ended bool) (restarted bool) {
+	s.open()
 	if today > s.newest {
 		s.days, s.newest = s.days+1, today
 	}
@@ -152,7 +155,7 @@ func (s *scope) withdraw(r int, l *livePod) {
 // many it may lag behind by a sixteenth of them, so that reading all of them takes
 // time in proportion to their number.
 func (s *scope) others(r int) Evidence {
-	if s.stale[r]*staleShare > len(s.profile.live)+len(s.nodes) {
+	if s.stale[r]*staleShare > len(s.profile.live)+s.size() {
 		s.known[r], s.stale[r] = keep(s.evidence(r)), 0
 	}
 	return s.known[r].evidence()
@@ -181,6 +184,7 @@ func (s *scope) add(r int, node uint64, at time.Time, x, weight float64) {
 
 // node is what is kept of a node, with room made for it.
 func (s *scope) node(key uint64) *ofNode {
+	s.open()
 	byKey := func(n ofNode, key uint64) int { return cmp.Compare(n.key, key) }
 	i, known := slices.BinarySearchFunc(s.nodes, key, byKey)
 	if !known {
@@ -235,13 +239,13 @@ func (s *scope) restrict(n float64) {
 		s.rest[r] = keep(s.evidence(r).Few(n))
 		s.doubts[r], s.stale[r] = nil, 1
 	}
-	s.nodes = nil
+	s.nodes, s.packed, s.count = nil, nil, 0
 }
 
 // evidence is that of all pods of a resource, whatever the order they came in: no
 // node counts for more than nodeReach times the median.
 func (s *scope) evidence(r int) Evidence {
-	if len(s.nodes)+len(s.profile.live) <= mostNodes {
+	if s.size()+len(s.profile.live) <= mostNodes {
 		var few [mostNodes]Evidence
 		return s.pooled(s.byNode(few[:0], r), r)
 	}
@@ -282,7 +286,8 @@ func (e *Evidence) poolLimited(all []Evidence, at time.Time, halfLife time.Durat
 // byNode appends the evidence of each node, in the order of their keys.
 func (s *scope) byNode(all []Evidence, r int) []Evidence {
 	halfLife := s.profile.config.PodHalfLife
-	nodes, live := s.nodes, s.profile.live
+	var few [mostNodes]ofNode
+	nodes, live := s.all(few[:0]), s.profile.live
 	for len(nodes) > 0 || len(live) > 0 {
 		var e Evidence
 		var key uint64

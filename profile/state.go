@@ -126,7 +126,7 @@ func (s *scope) encode(e *encoder, live int) {
 // folded is all of a scope's evidence but that of the first live pods, no node's
 // for more than its weight in it.
 func (s *scope) folded(r, live int) kept {
-	if live == len(s.profile.live) && len(s.nodes) == 0 {
+	if live == len(s.profile.live) && s.size() == 0 {
 		return s.rest[r]
 	}
 	most := nodeReach * median(s.byNode(nil, r))
