@@ -123,6 +123,12 @@ require (
 )
 
 require (
+	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
+	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
+	sigs.k8s.io/controller-runtime v0.24.1 // indirect
+)
+
+require (
 	github.com/containerd/containerd/api v1.11.1 // indirect
 	github.com/containerd/log v0.1.0 // indirect
 	github.com/containerd/ttrpc v1.2.7 // indirect
@@ -179,6 +185,9 @@ require (
 	github.com/spazio-scheduler/spazio/operator v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
+	github.com/spazio-scheduler/spazio/profile/profiler/service v0.1.0
+	github.com/spazio-scheduler/spazio/profile/prometheus v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/report v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
@@ -206,6 +215,9 @@ replace (
 	github.com/spazio-scheduler/spazio/node => ../node
 	github.com/spazio-scheduler/spazio/plugin => ../plugin
 	github.com/spazio-scheduler/spazio/profile => ../profile
+	github.com/spazio-scheduler/spazio/profile/profiler => ../profile/profiler
+	github.com/spazio-scheduler/spazio/profile/profiler/service => ../profile/profiler/service
+	github.com/spazio-scheduler/spazio/profile/prometheus => ../profile/prometheus
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/report => ../report
 	github.com/spazio-scheduler/spazio/reserve => ../reserve

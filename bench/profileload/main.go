@@ -5,9 +5,13 @@
 //
 //	go run ./bench/profileload
 //	go run ./bench/profileload --tls
+//	go run ./bench/profileload --days 1
 //
 // In a cluster agents speak TLS and show tokens, and each makes a connection a minute; the
-// second tells what that costs.
+// second tells what that costs. The third begins with a profiler that has heard of its pods
+// for a day, in each slot of which it knows them: before agents come it takes in, with
+// their times, windows of ten minutes. That is the profiler's service in a process of this
+// program, for spazio-profiler knows but one clock.
 //
 // Each node sends by itself what spazio-agent does (publish.Usages): a reading of each pod
 // every ten seconds, a window a minute. While the workloads are published for the first
@@ -16,12 +20,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
 	"github.com/spazio-scheduler/spazio/report/table"
@@ -38,6 +44,7 @@ const gcPercent = 400
 type config struct {
 	profiler               string
 	nodes, pods, workloads int
+	days                   int
 	warmUp, duration       time.Duration
 	tls                    bool
 	arguments              []string
@@ -61,18 +68,29 @@ func command() *cobra.Command {
 	}
 	f := root.Flags()
 	f.StringVar(&c.profiler, "profiler", "", "spazio-profiler to run (default built from this tree)")
-	f.IntVar(&c.nodes, "nodes", 5000, "nodes")
-	f.IntVar(&c.pods, "pods", 150_000, "pods on them")
-	f.IntVar(&c.workloads, "workloads", 10_000, "workloads of the pods")
+	c.sizes(f)
 	f.DurationVar(&c.warmUp, "warm-up", 90*time.Second, "time before measuring")
 	f.DurationVar(&c.duration, "duration", 2*time.Minute, "time measured")
 	f.BoolVar(&c.tls, "tls", false, "agents speak TLS and show tokens, as in a cluster")
 	f.StringSliceVar(&c.arguments, "argument", nil, "argument of spazio-profiler; repeatable")
+	root.AddCommand(agedCommand())
 	return root
+}
+
+// sizes adds the flags of what is measured.
+func (c *config) sizes(f *pflag.FlagSet) {
+	f.IntVar(&c.nodes, "nodes", 5000, "nodes")
+	f.IntVar(&c.pods, "pods", 150_000, "pods on them")
+	f.IntVar(&c.workloads, "workloads", 10_000, "workloads of the pods")
+	f.IntVar(&c.days, "days", 0, "days for which the profiler has heard of the pods before")
 }
 
 func (c *config) validate() error {
 	switch {
+	case c.days < 0:
+		return fmt.Errorf("--days: %d is negative", c.days)
+	case c.days > 0 && (c.tls || c.profiler != "" || len(c.arguments) > 0):
+		return errors.New("--days: without --tls, --profiler and --argument alone")
 	case c.nodes < 1:
 		return fmt.Errorf("--nodes: %d is not positive", c.nodes)
 	case c.pods < c.nodes:
@@ -105,6 +123,9 @@ func (r result) write(w io.Writer) {
 	by := "in plaintext"
 	if r.config.tls {
 		by = "by TLS, with tokens"
+	}
+	if r.config.days > 0 {
+		by += fmt.Sprintf(", after %d days", r.config.days)
 	}
 	fmt.Fprintf(w, "%d nodes, %d pods, %d workloads for %.0f s, %s\n", r.config.nodes, r.config.pods, r.config.workloads, r.seconds, by)
 	fmt.Fprintf(w, "batches           %.0f/s with %.0f windows/s accepted, %.0f others in all\n", r.batches, r.windows, r.refused)

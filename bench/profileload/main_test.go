@@ -14,13 +14,23 @@ import (
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
 )
 
+// TestMain is the profiler that --days runs, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == agedName {
+		program.Main(command())
+		return
+	}
+	os.Exit(m.Run())
+}
+
 func TestMeasure(t *testing.T) {
 	profiler, err := program.Build(t.Context(), "spazio-profiler", t.TempDir(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--profiler", profiler, "--nodes", "20", "--pods", "100", "--workloads", "10", "--warm-up", "15s", "--duration", "5s"}
-	for by, more := range map[string][]string{"in plaintext": nil, "by TLS, with tokens": {"--tls"}} {
+	args := []string{"--nodes", "20", "--pods", "100", "--workloads", "10", "--warm-up", "15s", "--duration", "5s"}
+	ways := map[string][]string{"in plaintext": {"--profiler", profiler}, "by TLS, with tokens": {"--profiler", profiler, "--tls"}, "in plaintext, after 1 days": {"--days", "1"}}
+	for by, more := range ways {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
@@ -41,6 +51,7 @@ func TestMeasure(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nodes", "0"}, {"--pods", "1"}, {"--workloads", "0"}, {"--duration", "0s"}, {"--warm-up", "-1s"}, {"--nonsense"}, {"word"},
+		{"--days", "-1"}, {"--days", "1", "--tls"}, {"--days", "1", "--profiler", os.DevNull}, {"--days", "1", "--argument", "--slots=1"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.Usage || stderr.Len() == 0 || stdout.Len() > 0 {

@@ -24,7 +24,7 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 		return r, err
 	}
 	defer os.RemoveAll(dir)
-	if c.profiler == "" {
+	if c.profiler == "" && c.days == 0 {
 		if c.profiler, err = program.Build(ctx, "spazio-profiler", dir, progress); err != nil {
 			return r, err
 		}
@@ -51,6 +51,12 @@ func measure(ctx context.Context, c config, progress io.Writer) (r result, err e
 	fmt.Fprintln(progress, "listing pods")
 	if err := p.wait(ctx, "spazio_profiler_pods", float64(c.pods)); err != nil {
 		return r, err
+	}
+	if c.days > 0 {
+		fmt.Fprintf(progress, "hearing of %d days\n", c.days)
+		if err := p.wait(ctx, accepted, float64(c.agedWindows())); err != nil {
+			return r, err
+		}
 	}
 	ended := make(chan error, 1)
 	loading, stop := context.WithCancel(ctx)
@@ -97,6 +103,13 @@ func startProfiler(ctx context.Context, c config, server *apiServer, dir string)
 		return nil, err
 	}
 	arguments := append([]string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--lease-namespace", "default"}, c.arguments...)
+	if c.days > 0 {
+		var err error
+		if c.profiler, err = os.Executable(); err != nil {
+			return nil, err
+		}
+		arguments = c.agedArguments(kubeconfig)
+	}
 	p := &profiler{process: exec.CommandContext(ctx, c.profiler, arguments...)}
 	stderr, err := p.process.StderrPipe()
 	if err != nil {
@@ -144,6 +157,12 @@ func (p *profiler) metrics(ctx context.Context) (endpoint.Metrics, error) {
 	return endpoint.Scraper{URL: "http://" + p.debug}.Scrape(ctx)
 }
 
+// Windows by what became of them, and those that were taken.
+const (
+	windows  = "spazio_profiler_windows_total{"
+	accepted = windows + `result="accepted"}`
+)
+
 // used is what was used at a moment.
 type used struct {
 	at             time.Time
@@ -172,7 +191,6 @@ func (p *profiler) use(ctx context.Context, server *apiServer) (u used, err erro
 func results(c config, before, after used) result {
 	wall := after.at.Sub(before.at)
 	rate := func(name string) float64 { return (after.metrics[name] - before.metrics[name]) / wall.Seconds() }
-	const windows, accepted = "spazio_profiler_windows_total{", `spazio_profiler_windows_total{result="accepted"}`
 	r := result{
 		config: c, seconds: wall.Seconds(), resident: after.resident, peak: after.peak, heap: after.metrics["go_memstats_heap_inuse_bytes"] / (1 << 20),
 		stacks: after.metrics["go_memstats_stack_inuse_bytes"] / (1 << 20),
