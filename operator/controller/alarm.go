@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,10 +20,11 @@ func (a *alarm) wake(at time.Time) {
 }
 
 // result is what the queue is told after a look. A conflict is no error: another has
-// written first, and what is to be done follows from what it wrote.
+// written first, and what is to be done follows from what it wrote. Nor is a cache that is
+// behind.
 func (a *alarm) result(err error, now time.Time) (reconcile.Result, error) {
 	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), errors.Is(err, errBehind):
 		return reconcile.Result{RequeueAfter: tooSoon}, nil
 	case err != nil || a.again.IsZero():
 		return reconcile.Result{}, err

@@ -115,7 +115,7 @@ func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error 
 	if c.feasible.Reason == v1alpha1.ReasonNotAllowed {
 		p.wake(p.now.Add(consentPoll))
 	}
-	return p.giveBack(ctx, c)
+	return p.giveBack(ctx, c, &next)
 }
 
 // consentPoll is how often to look for the labels that a namespace lacks: nobody tells.
@@ -219,13 +219,14 @@ func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.Sche
 	case lifecycle.AcquireJobs:
 		return p.acquire(ctx, c, a.Jobs)
 	case lifecycle.Unlock:
-		return updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
+		_, err := updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
 			had := tb.Status.ExclusiveFor == s.UID
 			if had {
 				tb.Status.ExclusiveFor = ""
 			}
 			return had
 		})
+		return err
 	case lifecycle.DeleteScheduling:
 		return p.client.Delete(ctx, s.DeepCopy(), client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
 			client.PropagationPolicy(metav1.DeletePropagationBackground))

@@ -17,7 +17,8 @@ import (
 )
 
 // turn says whether it is the Scheduling's turn to have the jobs that it lacks. It is
-// decided over all that want one of them; others' wishes are none of its business.
+// decided over all that want one of them; others' wishes are none of its business. errBehind says
+// that the cache has yet to see what was last decided of one of these.
 func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
 	lacking := c.observed.Lacking()
 	if len(lacking) == 0 || !c.feasible.OK() {
@@ -30,8 +31,7 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
 	}
 	for _, s := range rivals {
 		if p.told.unseen(s) {
-			p.wake(p.now.Add(tooSoon))
-			return false, nil
+			return false, errBehind
 		}
 		rival, err := p.candidate(ctx, s)
 		if err != nil {
@@ -46,6 +46,9 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
 	granted := claim.Acquire(applicants, func(name testbed.Name) bool { return observe.Available(c.Job(observe.Key(name))) })
 	return granted[0], nil
 }
+
+// errBehind says that nothing can be decided yet.
+var errBehind = errors.New("the cache is behind what was written")
 
 // promise decides whether the jobs are to be given slots before the Scheduling has them,
 // which saves a write of each: c.Promised says that it is so, and promising that it is from
@@ -272,9 +275,9 @@ func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha
 // in the middle, when it can't have the others now: nobody has jobs and waits for others
 // before it has begun. That can only be after two controllers have decided at once, or
 // after an edit in that moment.
-func (p *schedulingPass) giveBack(ctx context.Context, c *candidate) error {
+func (p *schedulingPass) giveBack(ctx context.Context, c *candidate, next *lifecycle.Scheduling) error {
 	o := &c.observed
-	if !o.Stored.Started.IsZero() || o.Deleting || c.Holds == 0 || c.Turn {
+	if !next.Started.IsZero() || o.Deleting || c.Holds == 0 || c.Turn {
 		return nil
 	}
 	stuck := false

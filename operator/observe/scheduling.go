@@ -86,6 +86,7 @@ func member(s *v1alpha1.Scheduling, name testbed.Name, job *v1alpha1.BatchJob, n
 		return m, err
 	}
 	m.Held = Holds(s, job)
+	m.Begun = job.Status.CreationRequest != nil
 	// What it was given before it has yet to give back: what it got now would go too.
 	spent := m.State == lifecycle.InQueue && job.Status.CreationRequest != nil
 	m.Waiting = spent || now.Before(timeOf(job.Status.NotBefore)) || untried(job)

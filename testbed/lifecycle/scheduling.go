@@ -12,7 +12,7 @@ import (
 type Scheduling struct {
 	State SchedulingState
 	// Started is when it had its jobs, Completed when all had ended, the last time, or it
-	// failed.
+	// failed; both are the same of one that others have kept from ever having all.
 	Started, Completed time.Time
 	// Acquired are the jobs that it lists and has had or was promised, sorted. One of them
 	// that does not exist was deleted.
@@ -29,6 +29,9 @@ type Member struct {
 	Held bool
 	// Claimed says that the job has a claim on slots.
 	Claimed bool
+	// Begun says that the job, which it holds, was submitted: it can be given back no more
+	// as if it had never been had.
+	Begun bool
 	// Waiting says that the job must not start yet: the delay before it is tried again
 	// is not over, or nobody is there to run its application.
 	Waiting bool
@@ -137,6 +140,9 @@ func unsubmitted(m *Member) bool { return m.State <= InQueue && !m.Claimed }
 // unended is a job that has not ended.
 func unended(m *Member) bool { return !m.State.ended() }
 
+// begun is a job that has had slots from the scheduling.
+func begun(m *Member) bool { return m.Begun }
+
 // underWay is a job that has slots, or something in them.
 func underWay(m *Member) bool { return m.State.submitted() || m.Claimed }
 
@@ -170,8 +176,11 @@ func (s *schedulingStep) advance() bool {
 	if next == s.State {
 		return false
 	}
-	if s.State == Acquiring && next == Confirming && s.Started.IsZero() {
+	if s.State == Acquiring && s.Started.IsZero() && (next == Confirming || next == SchedulingCompleted) {
 		s.Started = s.now
+		// What it was promised and another got, as two have decided at once, it still wants.
+		s.Acquired = s.o.those(func(m *Member) bool { return m.Held || !m.Exists && s.o.had(m) })
+		slices.SortFunc(s.Acquired, testbed.Name.Compare)
 	}
 	if next == SchedulingCompleted || next == SchedulingFailed {
 		s.Completed = s.now
@@ -200,7 +209,7 @@ func (s *schedulingStep) next() SchedulingState {
 		switch {
 		case len(o.Lacking()) == 0 && !o.any(func(m *Member) bool { return m.State == Ready }):
 			return Confirming
-		case !o.Turn && !s.Started.IsZero() && !o.any(unended):
+		case !o.Turn && !o.any(unended) && (!s.Started.IsZero() || o.any(begun)):
 			// Who has jobs does not wait for others with nothing else to do: two could
 			// wait for each other's, and with the testbed of one alone, for that.
 			return SchedulingCompleted

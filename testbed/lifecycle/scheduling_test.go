@@ -27,11 +27,11 @@ var kinds = []struct {
 	{"queued", lifecycle.Member{Exists: true, Held: true, State: lifecycle.InQueue}, true},
 	{"claiming", lifecycle.Member{Exists: true, Held: true, State: lifecycle.InQueue, Claimed: true}, true},
 	{"waiting", lifecycle.Member{Exists: true, Held: true, State: lifecycle.InQueue, Waiting: true}, true},
-	{"submitted", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Submitted, Claimed: true}, true},
-	{"scheduled", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Scheduled, Claimed: true}, true},
-	{"running", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Running, Claimed: true}, true},
-	{"completed", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Completed}, true},
-	{"failed", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Failed}, true},
+	{"submitted", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Submitted, Claimed: true, Begun: true}, true},
+	{"scheduled", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Scheduled, Claimed: true, Begun: true}, true},
+	{"running", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Running, Claimed: true, Begun: true}, true},
+	{"completed", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Completed, Begun: true}, true},
+	{"failed", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Failed, Begun: true}, true},
 	{"releasing", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Releasing}, true},
 }
 
@@ -115,7 +115,7 @@ func TestSchedulingStepTwice(t *testing.T) {
 	for state := lifecycle.New; state <= lifecycle.Released; state++ {
 		for a := range kinds {
 			for b := range kinds {
-				for i, want := range slices.Repeat(wants, 3) {
+				for i, want := range slices.Repeat(wants, 4) {
 					o := observedScheduling(state, a, b, want)
 					if i >= len(wants) {
 						o.Turn, o.Finalizer, o.Exclusive, o.KeepFor = false, false, true, &hour
@@ -123,6 +123,9 @@ func TestSchedulingStepTwice(t *testing.T) {
 					}
 					if i >= 2*len(wants) {
 						o.Turn, o.KeepFor = true, new(time.Duration)
+					}
+					if i >= 3*len(wants) {
+						o.Turn, o.Stored.Started = false, time.Time{}
 					}
 					what := fmt.Sprint(state, " ", kinds[a].name, " ", kinds[b].name, " ", want)
 					given := o
@@ -319,6 +322,55 @@ func TestSchedulingsThatWaitForEachOther(t *testing.T) {
 	two.Stored.State, two.Deleting = lifecycle.Acquiring, true
 	if got := two.Lacking(); got != nil {
 		t.Errorf("one that goes applies for %v", got)
+	}
+}
+
+// Two schedulings of the same jobs, each of which was promised both and got one, as two
+// controllers have decided at once: what either got runs, then it waits no more. What the
+// other has it may still have when that one is gone, but nothing that was deleted.
+func TestSchedulingsThatStartEachOthersJobs(t *testing.T) {
+	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
+	begun := func(s lifecycle.JobState) lifecycle.Member {
+		return lifecycle.Member{Job: name("a"), Exists: true, Held: true, State: s, Begun: true}
+	}
+	o := lifecycle.SchedulingObserved{Finalizer: true, Holds: 1}
+	o.Stored = lifecycle.Scheduling{State: lifecycle.Acquiring, Acquired: []testbed.Name{name("a"), name("b"), name("c")}}
+	step := func(first lifecycle.Member, others lifecycle.JobState, want string) {
+		t.Helper()
+		o.Members = []lifecycle.Member{first, {Job: name("b"), Exists: true, State: others}, {Job: name("c")}}
+		s, actions := lifecycle.StepScheduling(o, epoch)
+		if got := spellScheduling(s, actions); got != want {
+			t.Errorf("%v: %s, want %s", first.State, got, want)
+		}
+		o.Stored = s
+	}
+	for _, s := range []lifecycle.JobState{lifecycle.Submitted, lifecycle.Scheduled, lifecycle.Running} {
+		step(begun(s), lifecycle.Running, "Acquiring")
+	}
+	// What never had slots it can give back: it waits for both.
+	refused := begun(lifecycle.Failed)
+	refused.Begun = false
+	step(refused, lifecycle.Running, "Acquiring")
+	again := begun(lifecycle.InQueue)
+	again.Waiting = true
+	step(again, lifecycle.Running, "Acquiring")
+	step(begun(lifecycle.Completed), lifecycle.Running, "Completed")
+	want := lifecycle.Scheduling{
+		State: lifecycle.SchedulingCompleted, Started: epoch, Completed: epoch, Acquired: []testbed.Name{name("a"), name("c")},
+	}
+	if diff := cmp.Diff(want, o.Stored); diff != "" {
+		t.Error(diff)
+	}
+	if got := o.Lacking(); !slices.Equal(got, []testbed.Name{name("b")}) {
+		t.Errorf("it applies for %v", got)
+	}
+	o.Turn = true // the other is gone
+	step(begun(lifecycle.Completed), lifecycle.Ready, "Completed acquire:b")
+	o.Turn = false
+	o.Members[1].Held, o.Members[1].State = true, lifecycle.InQueue
+	s, actions := lifecycle.StepScheduling(o, epoch)
+	if got := spellScheduling(s, actions); got != "Submitting submit:b" {
+		t.Error(got)
 	}
 }
 
