@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -63,6 +64,19 @@ type table struct {
 	homes map[types.UID]place
 	// gone is closed when a ghost has gone.
 	gone chan struct{}
+	// frees counts what may have made a place free.
+	frees uint64
+	// last is how far the run that was looked at last has filled its places.
+	last atomic.Pointer[filled]
+}
+
+// filled says that the first n places of a run were taken when frees was so: thousands of
+// pods of one job come one after the other, and each takes the next.
+type filled struct {
+	run   run
+	first *place
+	of, n int
+	frees uint64
 }
 
 func newTable() *table {
@@ -86,7 +100,15 @@ func (t *table) tenancy(pod types.UID) (tenancy, bool) {
 func (t *table) eachFree(pod types.UID, of run, places []place, visit func(i int) bool) (taken int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for i := range places {
+	start := t.filledLocked(pod, of, places)
+	taken = start
+	for taken < len(places) && t.takenLocked(pod, of, places[taken]) {
+		taken++
+	}
+	if taken > start {
+		t.fillLocked(pod, of, places, taken)
+	}
+	for i := taken; i < len(places); i++ {
 		switch {
 		case t.takenLocked(pod, of, places[i]):
 			taken++
@@ -95,6 +117,23 @@ func (t *table) eachFree(pod types.UID, of run, places []place, visit func(i int
 		}
 	}
 	return taken
+}
+
+// filledLocked is how many of the first places are known to be taken. To a pod that has a
+// place its own is not.
+func (t *table) filledLocked(pod types.UID, of run, places []place) int {
+	last := t.last.Load()
+	if _, has := t.tenants[pod]; has || last == nil || last.run != of || last.frees != t.frees || last.of != len(places) || last.first != &places[0] {
+		return 0
+	}
+	return last.n
+}
+
+// fillLocked notes that the first n places are taken, unless one is the pod's own.
+func (t *table) fillLocked(pod types.UID, of run, places []place, n int) {
+	if _, has := t.tenants[pod]; !has {
+		t.last.Store(&filled{run: of, first: &places[0], of: len(places), n: n, frees: t.frees})
+	}
 }
 
 // takenLocked: a slot that is only kept for a pod of another run is free, for it was
@@ -171,6 +210,7 @@ func (t *table) unreserve(pod types.UID, there func() bool) {
 	case held.stage == swapping && there():
 		held.stage = kept
 		t.tenants[pod] = held
+		t.frees++
 	default:
 		t.removeLocked(pod)
 	}
@@ -209,6 +249,7 @@ func (t *table) removeLocked(pod types.UID) {
 	if !ok {
 		return
 	}
+	t.frees++
 	delete(t.tenants, pod)
 	drop(t.holders, held.place, func(uid types.UID) bool { return uid == pod })
 }
